@@ -1,0 +1,99 @@
+# `make tour` and `make test` each work as the first command in a clean clone.
+#
+#   make test ARGS="-k tanh"      passes ARGS on
+#   make test EXTRAS=dev,parity   compares with PyTorch too
+#   make tour PYTHON=python3.12   builds .venv with that Python
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.NOTPARALLEL:
+.PHONY: help tour test check lint notebooks lab bench book clean
+
+VENV   := .venv
+PY     := $(VENV)/bin/python
+PYTHON ?=
+EXTRAS ?= dev
+ARGS   ?=
+
+# A stamp for each set of extras, redone when the dependencies change.
+BASE := $(VENV)/.installed
+DEV  := $(BASE)-$(EXTRAS)
+PIP  := $(PY) -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
+
+# An upgrade of the system's Python can leave .venv without one: begin again.
+$(shell [ -x $(PY) ] || rm -f $(BASE)*)
+
+# A reader's own settings must not change what the lessons print; a first plot must not stop to list fonts.
+export IPYTHONDIR   := $(CURDIR)/$(VENV)/ipython
+export MPLCONFIGDIR := $(CURDIR)/$(VENV)/matplotlib
+
+UNIT   := tests minigrad viz/minigrad_viz
+PYTEST := $(PY) -m pytest --numprocesses 2 --dist loadscope
+NBVAL  := --nbval --nbval-sanitize-with notebooks/sanitize.cfg
+
+help:  ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+tour: $(BASE)  ## train a network on Iris and draw how it learned
+	@$(VENV)/bin/minigrad tour $(ARGS)
+
+test: $(DEV)  ## every test, docstring example and lesson
+	@$(PYTEST) $(NBVAL) $(UNIT) notebooks $(ARGS)
+
+check: lint  ## lint and the quick tests: for every day
+	@$(PYTEST) -m "not slow" $(UNIT) $(ARGS)
+
+lint: $(DEV)  ## formatting, ruff, mypy
+	@$(PY) -m ruff format --check .
+	@$(PY) -m ruff check .
+	@$(PY) -m mypy
+
+notebooks: $(DEV)  ## run the lessons again and store what they print
+	@$(PY) notebooks/build.py $(ARGS)
+
+lab: $(BASE)-lab  ## open the lessons in JupyterLab
+	@$(PY) -m jupyter lab notebooks $(ARGS)
+
+bench: $(BASE)-bench  ## the speed claims, each a ratio against a named peer
+	@failed=0; for file in benchmarks/bench_*.py; do \
+	    [ -e "$$file" ] || { echo "No benchmark yet: benchmarks/bench_*.py"; exit 2; }; \
+	    echo "$$file"; $(PY) "$$file" $(ARGS) || failed=1; \
+	done; exit $$failed
+
+ifneq ($(wildcard book/conf.py),)
+book: $(BASE)-book  ## the book, into book/_build/html
+	@$(PY) -m sphinx -n -W --keep-going -b html book book/_build/html $(ARGS)
+	@echo "book/_build/html/index.html"
+else
+book:
+	@echo "There is no book yet (book/conf.py is missing): read the lessons with 'make lab'." >&2; exit 2
+endif
+
+clean:  ## remove .venv and everything else made here
+	rm -rf $(VENV) dist book/_build tour.html .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name .git -prune -o \( -name __pycache__ -o -name .ipynb_checkpoints \) -prune -exec rm -rf {} +
+
+# Takes $(PYTHON), or the first interpreter that is 3.11 to 3.13. Each is asked: a name on PATH may be a shim for nothing.
+$(PY):
+	@for python in $(or $(PYTHON),python3 python3.13 python3.12 python3.11); do \
+	    "$$python" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' 2>/dev/null || continue; \
+	    if "$$python" -c 'import ensurepip, venv' 2>/dev/null; then \
+	        echo "Making $(VENV) with $$("$$python" --version)"; \
+	        exec "$$python" -m venv --clear $(VENV); \
+	    fi; \
+	    echo "$$python cannot make a virtual environment (on Debian: apt-get install python3-venv)." >&2; \
+	done; \
+	echo "minigrad needs Python 3.11, 3.12 or 3.13; $(or $(PYTHON),python3) is $$($(or $(PYTHON),python3) --version 2>&1)." >&2; \
+	echo "Install one, or name it: make $(firstword $(MAKECMDGOALS)) PYTHON=/path/to/python3.12" >&2; \
+	exit 2
+
+$(BASE): pyproject.toml constraints.txt | $(PY)
+	@echo "Installing minigrad into $(VENV) (once, half a minute)"
+	@$(PIP) --editable .
+	@touch $@
+
+$(BASE)-%: $(BASE)
+	@echo "Installing minigrad[$*] into $(VENV) (once, a minute or two)"
+	@$(PIP) --editable '.[$*]'
+	@$(PY) -c 'import importlib.util as u; u.find_spec("matplotlib") and __import__("matplotlib.font_manager")'
+	@touch $@

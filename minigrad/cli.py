@@ -1,0 +1,165 @@
+"""The command `minigrad`. The top floor: it alone uses both the engine and the viewer, and imports each when needed."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import webbrowser
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from minigrad.nn.scalar import MLP, cross_entropy
+from minigrad.value import Value
+
+__all__ = ["main"]
+
+
+class _Stop(Exception):
+    """What a user must put right; told in one line, with exit code 2."""
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise _Stop(f"{self.prog}: {message}; see {self.prog} --help")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command and return its exit code: 0, or 2 with one line on standard error when it was called wrongly."""
+    try:
+        options = _parser().parse_args(arguments)
+        return int(options.run(options))
+    except _Stop as stop:
+        print(stop, file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("\nminigrad: stopped.", file=sys.stderr)
+        return 130
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(prog="minigrad", description="A place to see automatic differentiation.", allow_abbrev=False)
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    tour = commands.add_parser(
+        "tour",
+        allow_abbrev=False,
+        help="train a network of single Values on Iris, and draw the graph of one flower's loss",
+        description="Train a network of single Values on Iris, and draw the graph of one flower's loss.",
+    )
+    tour.add_argument("--epochs", type=_positive, default=40, metavar="N", help="passes over the flowers (%(default)s)")
+    tour.add_argument("--seed", type=int, default=0, metavar="N", help="of the starting weights (%(default)s)")
+    tour.add_argument("--out", type=Path, default=Path("tour.html"), metavar="FILE", help="the page (%(default)s)")
+    tour.add_argument("--open", action="store_true", help="open the page in a browser")
+    tour.add_argument("--lab", action="store_true", help="then start JupyterLab on the lessons")
+    tour.set_defaults(run=_tour)
+    return parser
+
+
+def _positive(text: str) -> int:
+    if not text.isdigit() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0")
+    return int(text)
+
+
+# --- minigrad tour ---------------------------------------------------------------------------------------------------
+
+
+def _tour(options: argparse.Namespace) -> int:
+    from minigrad.data import iris
+
+    lessons = _lessons() if options.lab else None
+    _ensure_writable(options.out)
+    flowers = iris()
+    model = MLP([4, 8, 3], seed=options.seed)
+    print(f"Training {model} on {len(flowers.train_x)} Iris flowers.")
+    _train(model, flowers.train_x, flowers.train_y, options.epochs)
+
+    losses = [cross_entropy(model(x), y).data for x, y in zip(flowers.test_x, flowers.test_y, strict=True)]
+    right = sum(_predict(model, x) == y for x, y in zip(flowers.test_x, flowers.test_y, strict=True))
+    print(f"Test accuracy: {right / len(losses):.1%} ({right} of {len(losses)} flowers that it had not seen).")
+
+    hardest = max(range(len(losses)), key=losses.__getitem__)
+    loss = _labelled_loss(model, flowers.test_x[hardest], flowers.test_y[hardest], flowers.features)
+    loss.backward()
+    _write_page(loss, options.out)
+    print(f"Its loss on the hardest of them, value by value and gradient by gradient: {options.out.resolve()}")
+    if options.open:
+        webbrowser.open(options.out.resolve().as_uri())
+    return _lab(lessons) if lessons else 0
+
+
+def _train(model: MLP, xs: list[list[float]], ys: list[int], epochs: int, *, batch: int = 12, lr: float = 0.2) -> None:
+    """Stochastic gradient descent on the mean cross-entropy of `batch` flowers at a time; lr is the learning rate."""
+    from tqdm import tqdm
+
+    bar = tqdm(range(epochs), desc="epochs", ascii=" =")
+    for _ in bar:
+        total = 0.0
+        for start in range(0, len(xs), batch):
+            pairs = list(zip(xs[start : start + batch], ys[start : start + batch], strict=True))
+            loss = sum([cross_entropy(model(x), y) for x, y in pairs], Value(0.0)) / len(pairs)
+            model.zero_grad()
+            loss.backward()
+            for parameter in model.parameters():
+                parameter.data -= lr * parameter.grad
+            total += loss.data * len(pairs)
+        bar.set_postfix(loss=f"{total / len(xs):.3f}")
+
+
+def _predict(model: MLP, x: list[float]) -> int:
+    scores = [score.data for score in model(x)]
+    return scores.index(max(scores))
+
+
+def _labelled_loss(model: MLP, x: list[float], y: int, features: Sequence[str]) -> Value:
+    """The loss at one flower, with names on what a reader will look for."""
+    outputs = [Value(number, name) for number, name in zip(x, features, strict=True)]
+    for depth, layer in enumerate(model.layers):
+        outputs = layer(outputs)
+        for k, output in enumerate(outputs):
+            output.label = f"score {k}" if layer is model.layers[-1] else f"h{depth}.{k}"
+    loss = cross_entropy(outputs, y)
+    loss.label = "loss"
+    return loss
+
+
+def _ensure_writable(path: Path) -> None:
+    """Find out before the training, not after it, that the page cannot be written."""
+    existed = path.exists()
+    try:
+        with path.open("a", encoding="utf-8"):
+            pass
+        if not existed:
+            path.unlink()
+    except OSError as error:
+        raise _Stop(f"minigrad tour: cannot write {path}: {error.strerror}") from None
+
+
+def _write_page(loss: Value, path: Path) -> None:
+    from minigrad_viz import to_html
+
+    try:
+        to_html(loss, path)
+    except OSError as error:
+        raise _Stop(f"minigrad tour: cannot write {path}: {error.strerror}") from None
+
+
+# --- JupyterLab ------------------------------------------------------------------------------------------------------
+
+
+def _lessons() -> Path:
+    """The folder of the lessons, once it is known that JupyterLab could show it."""
+    from importlib.util import find_spec
+
+    if find_spec("jupyterlab") is None:
+        raise _Stop("minigrad tour: --lab needs JupyterLab; install it with: pip install 'minigrad[lab]'")
+    folder = Path(__file__).resolve().parent.parent / "notebooks"
+    if not folder.is_dir():
+        raise _Stop("minigrad tour: --lab needs the lessons, which stand in the folder notebooks of a clone of minigrad")
+    return folder
+
+
+def _lab(folder: Path) -> int:
+    import subprocess
+
+    return subprocess.call([sys.executable, "-m", "jupyter", "lab", str(folder)])

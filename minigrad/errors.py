@@ -1,0 +1,37 @@
+"""What can go wrong, as one tree. Every error is also the built-in that a Python user would expect.
+
+    MinigradError
+    ├── GraphError      (RuntimeError)    a graph asked for what it cannot give: no gradient, an overwritten value
+    ├── DTypeError      (TypeError)       a thing of a type that cannot take part
+    ├── DeviceError     (RuntimeError)    no kernel for this operation on this device
+    ├── DeclarationError (ValueError)     an operation declared in contradiction with itself
+    └── GradcheckError  (AssertionError)  a derivative that disagrees with its finite difference
+
+A message says what was asked, what was given, why that cannot be, and what to write instead.
+"""
+
+__all__ = ["DTypeError", "DeclarationError", "DeviceError", "GradcheckError", "GraphError", "MinigradError"]
+
+
+class MinigradError(Exception):
+    """The root of every error that minigrad raises on purpose."""
+
+
+class GraphError(MinigradError, RuntimeError):
+    """A graph was asked for what it cannot give."""
+
+
+class DTypeError(MinigradError, TypeError):
+    """Something of a type that cannot take part in a computation."""
+
+
+class DeviceError(MinigradError, RuntimeError):
+    """No kernel for an operation on a device."""
+
+
+class DeclarationError(MinigradError, ValueError):
+    """An operation whose declaration contradicts itself."""
+
+
+class GradcheckError(MinigradError, AssertionError):
+    """A derivative that disagrees with its finite difference."""

@@ -1,0 +1,152 @@
+"""The registry, (operation, device) -> kernel on raw arrays, and `dispatch`, the one way in.
+
+Every computation passes `dispatch`: forward, backward, an optimizer's update. So one tap there sees everything
+that happens: a profiler, a recorder, a compiler. A kernel gets raw operands (floats on the device ``python``)
+and knows nothing of graphs; a graph knows nothing of kernels but their names.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from minigrad.errors import DeviceError
+
+__all__ = ["Call", "detour", "dispatch", "kernel", "kernels_of", "tap", "tapped"]
+
+Kernel = Callable[..., Any]
+Tap = Callable[["Call"], None]
+
+_registry: dict[str, dict[str, Kernel]] = {}  # operation -> device -> kernel
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One kernel call, as a tap sees it: what was computed, from what, where to, and how long it took in seconds."""
+
+    op: str
+    device: str
+    inputs: tuple[Any, ...]
+    attrs: Mapping[str, Any]
+    out: Any
+    result: Any
+    seconds: float
+
+
+class _Detour:
+    """Counts the reasons, in any thread, why a `Value` may not compute inline: a tap, a scope, `no_grad`, …
+
+    While `depth` is 0 nobody is looking, and `Value` may do its float arithmetic without a dispatch.
+    """
+
+    __slots__ = ("_lock", "depth")
+
+    def __init__(self) -> None:
+        self.depth = 0
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> None:
+        with self._lock:
+            self.depth += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self.depth -= 1
+
+
+class _Taps(threading.local):
+    active: tuple[Tap, ...] = ()
+
+
+detour = _Detour()
+_taps = _Taps()
+
+
+def kernel(op: str, device: str) -> Callable[[Kernel], Kernel]:
+    """Register the decorated function as the kernel of `op` on `device`, in place of an earlier one.
+
+    It is called with the raw operands and the attributes as keywords, and returns the raw result: a tuple where the
+    operation has several outputs or auxiliary results. On devices with mutable arrays it also takes ``out=``.
+
+    >>> @kernel("twice", "python")
+    ... def twice(a: float) -> float:
+    ...     return 2 * a
+    >>> dispatch("twice", "python", (3.0,))
+    6.0
+    """
+
+    def register(function: Kernel) -> Kernel:
+        devices = _registry.setdefault(op, {})
+        if device == "python" and device in devices:
+            detour.__enter__()  # for good: whoever computes inline would miss the new kernel
+        devices[device] = function
+        return function
+
+    return register
+
+
+def kernels_of(op: str) -> Mapping[str, Kernel]:
+    """The kernels of `op` by device; empty when there are none."""
+    return _registry.get(op, {})
+
+
+def dispatch(
+    op: str, device: str, inputs: tuple[Any, ...], attrs: Mapping[str, Any] | None = None, out: Any = None
+) -> Any:
+    """Run the kernel of `op` on `device` over raw `inputs`, and return its raw result.
+
+    `attrs` are the static attributes. `out` makes a mutation explicit: the kernel writes there, and `out` comes back.
+    Raises DeviceError if there is no such kernel, or if `out` is given on ``python``, whose floats cannot be written.
+    """
+    function = _registry.get(op, {}).get(device)
+    if function is None:
+        raise DeviceError(_missing(op, device))
+    keywords: Mapping[str, Any] = attrs or {}
+    if out is not None:
+        if device == "python":
+            raise DeviceError(f"{op}: out= was given on the device 'python', whose floats cannot be written in place.")
+        keywords = {**keywords, "out": out}
+    if not _taps.active:
+        return function(*inputs, **keywords)
+    start = time.perf_counter()
+    result = function(*inputs, **keywords)
+    call = Call(op, device, inputs, attrs or {}, out, result, time.perf_counter() - start)
+    for listener in _taps.active:
+        listener(call)
+    return result
+
+
+def _missing(op: str, device: str) -> str:
+    devices = ", ".join(_registry.get(op, ())) or "no device"
+    return (
+        f"{op}: no kernel on the device {device!r}; it has one on {devices}.\n  Add one: @mg.kernel({op!r}, {device!r})"
+    )
+
+
+@contextmanager
+def tap(listener: Tap) -> Iterator[None]:
+    """Tell `listener` of every kernel call that this thread makes inside the block.
+
+    >>> seen = []
+    >>> with tap(lambda call: seen.append((call.op, call.inputs, call.result))):
+    ...     dispatch("add", "python", (2.0, 3.0))
+    5.0
+    >>> seen
+    [('add', (2.0, 3.0), 5.0)]
+    """
+    before = _taps.active
+    _taps.active = (*before, listener)
+    try:
+        with detour:
+            yield
+    finally:
+        _taps.active = before
+
+
+def tapped() -> bool:
+    """Whether a tap listens to this thread."""
+    return bool(_taps.active)

@@ -1,0 +1,136 @@
+"""Operations that act on each number alone. A rule says, given g, the output's gradient: what does the operand get?
+
+They serve floats, Values and formulas alike, so a rule may use only operators and other operations. Division is
+written `div`, never ``1 / x`` on a float, and a choice is `where`, never a product with 0 or 1: floats are IEEE floats
+here, and inf * 0 is nan.
+"""
+
+from minigrad.graph import ANY, POSITIVE, Domain, Op
+
+__all__ = [
+    "abs",
+    "add",
+    "cos",
+    "div",
+    "eq",
+    "exp",
+    "ge",
+    "gt",
+    "le",
+    "log",
+    "lt",
+    "maximum",
+    "minimum",
+    "mul",
+    "ne",
+    "neg",
+    "pow",
+    "relu",
+    "sigmoid",
+    "sign",
+    "sin",
+    "sqrt",
+    "sub",
+    "tanh",
+    "where",
+]
+
+cos: Op  # rules may name operations that are declared further down
+div: Op
+log: Op
+neg: Op
+pow: Op
+sign: Op
+where: Op
+
+KINKED = Domain(-3.0, 3.0, kinks=(0.0,))
+
+# --- arithmetic ---
+
+add = Op("add", "{a} + {b}", vjp=(lambda g: g, lambda g: g), domain=(ANY, ANY), precedence=Op.SUM)
+sub = Op("sub", "{a} - {b}", vjp=(lambda g: g, lambda g: neg(g)), domain=(ANY, ANY), precedence=Op.SUM)
+mul = Op(
+    "mul",
+    r"{a} \cdot {b}",
+    vjp=(lambda g, b: g * b, lambda g, a: g * a),
+    domain=(ANY, ANY),
+    precedence=Op.PRODUCT,
+)
+div = Op(
+    "div",
+    r"\frac{a}{b}",
+    vjp=(lambda g, b: div(g, b), lambda g, y, b: neg(g * div(y, b))),
+    domain=(ANY, POSITIVE),
+    precedence=Op.PRODUCT,
+)
+neg = Op("neg", "-{a}", vjp=(lambda g: neg(g),), domain=(ANY,), precedence=Op.PREFIX)
+# As in PyTorch: a constant power of 0 has slope 0 there, and 0**b does not change with b. For a < 0, a**b is a real
+# number at whole b only, so there is no slope in b: that gradient is nan, by way of log(a).
+pow = Op(
+    "pow",
+    "{a}^{b}",
+    vjp=(
+        lambda g, a, b: where(b == 0, 0.0, g * (b * pow(a, b - 1.0))),
+        lambda g, y, a, b: where(a == 0, where(b >= 0, 0.0, g * y * log(a)), g * (y * log(a))),
+    ),
+    shown=(lambda g, a, b: g * (b * pow(a, b - 1.0)), lambda g, y, a: g * (y * log(a))),
+    domain=(POSITIVE, ANY),
+    precedence=Op.POWER,
+)
+
+# --- functions of one number ---
+
+exp = Op("exp", "e^{a}", vjp=(lambda g, y: g * y,), domain=(ANY,), precedence=Op.POWER)
+log = Op("log", r"\ln {a}", vjp=(lambda g, a: div(g, a),), domain=(POSITIVE,))
+sqrt = Op("sqrt", r"\sqrt{a}", vjp=(lambda g, y: div(g, 2.0 * y),), domain=(POSITIVE,))
+sin = Op("sin", r"\sin {a}", vjp=(lambda g, a: g * cos(a),), domain=(ANY,))
+cos = Op("cos", r"\cos {a}", vjp=(lambda g, a: neg(g * sin(a)),), domain=(ANY,))
+tanh = Op("tanh", r"\tanh {a}", vjp=(lambda g, y: g * (1.0 - y * y),), domain=(ANY,))
+sigmoid = Op("sigmoid", r"\sigma {a}", vjp=(lambda g, y: g * (y * (1.0 - y)),), domain=(ANY,))
+relu = Op("relu", r"\operatorname{relu} {a}", vjp=(lambda g, y: where(y <= 0, 0.0, g),), domain=(KINKED,))
+abs = Op(
+    "abs",
+    r"\left|{a}\right|",
+    vjp=(lambda g, a: where(a == 0, 0.0, g * sign(a)),),
+    shown=(lambda g, a: g * sign(a),),
+    domain=(KINKED,),
+)
+sign = Op("sign", r"\operatorname{sign} {a}", vjp=(lambda g: 0.0,), domain=(KINKED,))
+
+# --- choices: where two operands tie, the gradient is shared evenly, as in PyTorch ---
+
+maximum = Op(
+    "maximum",
+    r"\max\left({a}, {b}\right)",
+    vjp=(
+        lambda g, a, b: where(a == b, 0.5 * g, where(a < b, 0.0, g)),
+        lambda g, a, b: where(a == b, 0.5 * g, where(b < a, 0.0, g)),
+    ),
+    shown=(lambda g, a, b: where(a > b, g, 0.0), lambda g, a, b: where(b > a, g, 0.0)),
+    domain=(ANY, ANY),
+)
+minimum = Op(
+    "minimum",
+    r"\min\left({a}, {b}\right)",
+    vjp=(
+        lambda g, a, b: where(a == b, 0.5 * g, where(a > b, 0.0, g)),
+        lambda g, a, b: where(a == b, 0.5 * g, where(b > a, 0.0, g)),
+    ),
+    shown=(lambda g, a, b: where(a < b, g, 0.0), lambda g, a, b: where(b < a, g, 0.0)),
+    domain=(ANY, ANY),
+)
+where = Op(
+    "where",
+    r"\begin{cases} {b} & {a} \\ {c} & \text{otherwise} \end{cases}",
+    vjp=(None, lambda g, a: where(a, g, 0.0), lambda g, a: where(a, 0.0, g)),
+    domain=(ANY, ANY, ANY),
+)
+
+# --- comparisons: True or False, and no gradient ---
+
+lt = Op("lt", "{a} < {b}", vjp=(None, None), domain=(ANY, ANY), precedence=Op.COMPARISON)
+le = Op("le", r"{a} \le {b}", vjp=(None, None), domain=(ANY, ANY), precedence=Op.COMPARISON)
+gt = Op("gt", "{a} > {b}", vjp=(None, None), domain=(ANY, ANY), precedence=Op.COMPARISON)
+ge = Op("ge", r"{a} \ge {b}", vjp=(None, None), domain=(ANY, ANY), precedence=Op.COMPARISON)
+eq = Op("eq", "{a} = {b}", vjp=(None, None), domain=(ANY, ANY), precedence=Op.COMPARISON)
+ne = Op("ne", r"{a} \ne {b}", vjp=(None, None), domain=(ANY, ANY), precedence=Op.COMPARISON)

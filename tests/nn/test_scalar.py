@@ -1,0 +1,75 @@
+"""Networks of single Values."""
+
+import math
+
+import pytest
+
+from minigrad import Value
+from minigrad.nn.scalar import MLP, Layer, Neuron
+
+
+def test_a_neuron_is_its_formula():
+    neuron = Neuron(2, "tanh", label="n")
+    for parameter, number in zip(neuron.parameters(), (0.5, -2.0, 0.25), strict=True):
+        parameter.data = number
+    assert neuron([3.0, 1.0]).data == math.tanh(0.25 + 0.5 * 3.0 - 2.0 * 1.0)
+    assert [p.label for p in neuron.parameters()] == ["n.w0", "n.w1", "n.b"]
+
+
+@pytest.mark.parametrize("activation", ["linear", "relu", "sigmoid", "tanh"])
+def test_each_activation_is_applied(activation):
+    neuron = Neuron(1, activation)
+    z = neuron.b + neuron.w[0] * 2.0
+    assert neuron([2.0]).data == (z.data if activation == "linear" else getattr(z, activation)().data)
+
+
+def test_an_mlp_has_its_parameters_in_order_and_a_linear_last_layer():
+    model = MLP([3, 4, 2], "relu", seed=0)
+    assert len(model.parameters()) == 3 * 4 + 4 + 4 * 2 + 2
+    assert [p.label for p in model.parameters()][:4] == ["l0.n0.w0", "l0.n0.w1", "l0.n0.w2", "l0.n0.b"]
+    assert [layer.neurons[0].activation for layer in model.layers] == ["relu", "linear"]
+    assert len(model([1.0, 2.0, 3.0])) == 2
+
+
+def test_the_seed_repeats_the_weights_and_they_lie_within_the_bound():
+    first, again, other = (MLP([4, 8, 3], seed=s) for s in (7, 7, 8))
+    numbers = [[p.data for p in model.parameters()] for model in (first, again, other)]
+    assert numbers[0] == numbers[1] != numbers[2]
+    assert all(abs(w.data) <= 0.5 for neuron in first.layers[0].neurons for w in neuron.parameters())
+
+
+def test_zero_grad_forgets_the_parameters_gradients():
+    model = MLP([1, 1], seed=0)
+    model([2.0])[0].backward()
+    assert [p.grad for p in model.parameters()] == [2.0, 1.0]
+    model.zero_grad()
+    assert [p.grad for p in model.parameters()] == [None, None]
+
+
+def test_a_neuron_given_the_wrong_number_of_inputs_says_so():
+    with pytest.raises(ValueError, match="Neuron: 3 numbers were given to a neuron of 2 inputs"):
+        Neuron(2)([1.0, 2.0, 3.0])
+
+
+def test_reprs_show_sizes():
+    model = MLP([4, 8, 3], seed=0)
+    assert repr(model) == "MLP(4 -> 8 -> 3, 'tanh', 67 parameters)"
+    assert repr(model.layers[0]) == "Layer(4 -> 8, 'tanh')"
+    assert repr(model.layers[1].neurons[0]) == "Neuron(8, 'linear')"
+    assert repr(Layer(1, 2)) == "Layer(1 -> 2, 'tanh')"
+
+
+def test_an_unknown_activation_is_refused_when_the_neuron_is_made():
+    with pytest.raises(ValueError, match="Neuron: no activation 'step'; there are linear, relu, sigmoid, tanh"):
+        Neuron(2, "step")
+
+
+def test_gradient_descent_fits_a_line():
+    neuron = Neuron(1, "linear")
+    for _ in range(200):
+        loss = sum(((neuron([x]) - (2.0 * x - 1.0)) ** 2 for x in (-1.0, 0.0, 1.0)), Value(0.0))
+        neuron.zero_grad()
+        loss.backward()
+        for p in neuron.parameters():
+            p.data -= 0.1 * p.grad
+    assert [p.data for p in neuron.parameters()] == pytest.approx([2.0, -1.0], abs=1e-9)

@@ -1,0 +1,80 @@
+"""Every op of the table, by tests made from the table: an op added there is tested here without a further line."""
+
+import math
+
+import pytest
+
+import minigrad as mg
+from minigrad import Value
+from strategies import DIFFERENTIABLE, FIRST, PYTORCH, ROUNDING, applied, points
+
+each_op = pytest.mark.parametrize("op", DIFFERENTIABLE, ids=lambda op: op.name)
+
+
+@each_op
+def test_gradient_matches_central_difference(op):
+    for point in points(op):
+        assert mg.gradcheck(applied(op), point, **FIRST)
+
+
+@each_op
+def test_second_gradient_matches_central_difference(op):
+    for point in points(op):
+        assert mg.gradgradcheck(applied(op), point, **FIRST)
+
+
+@each_op
+def test_third_gradient_matches_central_difference(op):
+    def gradient(*leaves):
+        y = applied(op)(*leaves)
+        return [g for g in mg.grad(y, leaves, create_graph=True, allow_unused=True) if g is not None]
+
+    for point in points(op, count=5):
+        assert mg.gradgradcheck(gradient, point, atol=1e-5, rtol=1e-5)  # third derivatives of 1/x reach 10^3 here
+
+
+@each_op
+def test_what_is_shown_for_a_rule_has_the_rule_s_value(op):
+    for point in points(op):
+        y = op(*point)
+        for rule, shown in zip(op.rules, op.shown, strict=True):
+            if rule is not None:
+                assert shown(1.0, y, *point) == pytest.approx(rule(1.0, y, *point), rel=ROUNDING)
+
+
+@each_op
+def test_floats_and_values_give_the_same_number(op):
+    for point in points(op):
+        assert applied(op)(*[Value(x) for x in point]).data == op(
+            *[x if r else x > 0 for x, r in zip(point, op.vjp, strict=True)]
+        )
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("op", mg.OPS.values(), ids=lambda op: op.name)
+def test_values_and_gradients_are_pytorch_s(op):
+    torch = pytest.importorskip("torch", reason="needs the extra 'parity'")
+    theirs = getattr(torch, op.name)
+    corners = (0.0, 1.0, -1.0, 0.5, math.inf, -math.inf, math.nan)
+    samples = points(op) + _pairs(corners, len(op.inputs))
+    for point in samples:
+        if op.name == "where":
+            point = (point[0] > 0, *point[1:])
+        ours = [x if isinstance(x, bool) else Value(x) for x in point]
+        tensors = [torch.tensor(x, dtype=None if isinstance(x, bool) else torch.float64) for x in point]
+        for t in tensors:
+            t.requires_grad_(t.dtype == torch.float64 and op.differentiable)
+        y, z = op(*ours), theirs(*tensors)
+        assert float(y) == pytest.approx(float(z.detach()), rel=PYTORCH, nan_ok=True), point
+        if op.differentiable:
+            y.backward()
+            z.backward()
+            for x, t in zip(ours, tensors, strict=True):
+                if isinstance(x, Value):
+                    assert x.grad == pytest.approx(t.grad.item(), rel=PYTORCH, abs=1e-300, nan_ok=True), point
+
+
+def _pairs(corners, arity):
+    if arity == 1:
+        return [(x,) for x in corners]
+    return [(x, y, 2.0)[:arity] for x in corners for y in corners]

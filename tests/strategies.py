@@ -1,0 +1,69 @@
+"""What the tests draw from: sample points of each op, random graphs. Shared, so that all faces meet the same ones."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+
+import minigrad as mg
+from minigrad.graph import Op
+
+# Every tolerance of the suite, with its reason.
+EXACT = 0.0  # the same arithmetic in the same order
+ROUNDING = 1e-12  # float64: the same formula by another order of operations
+FIRST = {"atol": 1e-7, "rtol": 1e-6}  # a central difference of step 1e-6
+PYTORCH = 1e-12  # float64: libm and PyTorch's vectorised functions differ in the last digits
+
+DIFFERENTIABLE = [op for op in mg.OPS.values() if op.differentiable]
+
+
+def points(op: Op, count: int = 20, seed: int = 0) -> list[tuple[float, ...]]:
+    """`count` operand tuples inside the op's domain, at least 0.01 from its kinks and from ties between operands."""
+    generator = random.Random(f"{op.name}{seed}")
+    found: list[tuple[float, ...]] = []
+    while len(found) < count:
+        point = tuple(generator.uniform(d.low, d.high) for d in op.domain)
+        near_kink = any(abs(x - kink) < 0.01 for x, d in zip(point, op.domain, strict=True) for kink in d.kinks)
+        near_tie = any(abs(x - y) < 0.01 for i, x in enumerate(point) for y in point[:i])
+        if not near_kink and not near_tie:
+            found.append(point)
+    return found
+
+
+def applied(op: Op) -> Callable[..., mg.Value]:
+    """`op` as a function of Values only: a condition, which has no derivative, is made True or False by its sign."""
+    free = [rule is not None for rule in op.vjp]
+
+    def function(*x: mg.Value) -> mg.Value:
+        result: mg.Value = op(*[v if is_free else float(v) > 0 for v, is_free in zip(x, free, strict=True)])
+        return result
+
+    function.__name__ = op.name
+    return function
+
+
+PIECES: tuple[Callable[..., mg.Value], ...] = (
+    lambda a, b: a + b,
+    lambda a, b: a - b,
+    lambda a, b: (a * b).tanh(),
+    lambda a, b: a / (b * b + 1.0),
+    lambda a, b: (a * a + 0.5) ** b.tanh(),
+    lambda a, b: a.sin() - 2.0 * b.cos(),
+    lambda a, b: a.max(b) * 0.5,
+    lambda a, b: (-a).sigmoid() - b,
+    lambda a, b: (a * a + 1.0).log() + b,
+    lambda a, b: a.relu() + abs(b),
+    lambda a, b: a - (b * b + 0.1).sqrt().min(3.0),
+    lambda a, b: a + b.tanh().exp(),
+)
+
+
+def random_expression(generator: random.Random, leaves: Sequence[mg.Value], size: int) -> mg.Value:
+    """A graph of `size` pieces over `leaves`, with much reuse, whose numbers stay of moderate size."""
+    pool = list(leaves)
+    for _ in range(size):
+        pool.append(generator.choice(PIECES)(generator.choice(pool), generator.choice(pool)))
+    total = pool[-1]
+    for value in pool[len(leaves) : -1]:
+        total = total + value
+    return total

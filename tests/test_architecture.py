@@ -1,0 +1,169 @@
+"""The house rules that a machine can see: which way imports point, how large rooms are, what an import loads."""
+
+import ast
+import io
+import subprocess
+import sys
+import tokenize
+from pathlib import Path
+
+import pytest
+
+import minigrad
+
+HOUSE = Path(minigrad.__file__).parent
+ROOT = HOUSE.parent
+
+# Each floor may import the floors above it in this list, and rooms on its own floor.
+FLOORS = [
+    {"errors"},
+    {"kernels"},
+    {"graph"},
+    {"ops"},
+    {"value"},
+    {"autograd", "check"},
+    {"nn", "data", "lessons"},
+    {"__init__"},
+    {"cli", "__main__"},
+]
+BACKENDS = {"python": {"kernels"}, "formula": {"graph"}}  # a formula is a face of the graph, printed
+
+
+def imports_of(path: Path) -> set[str]:
+    """The modules of minigrad, by their first name below it, that a file imports anywhere in it."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        names = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        for name in names:
+            if name.split(".")[0] == "minigrad_viz":
+                found.add("minigrad_viz")
+            if name.startswith("minigrad."):
+                rest = name.split(".")[1:]
+                found.add(".".join(rest[:2]) if rest[0] == "backends" else rest[0])
+    return found
+
+
+def room_of(path: Path) -> str:
+    relative = path.relative_to(HOUSE)
+    return relative.parts[0] if len(relative.parts) > 1 else relative.stem
+
+
+@pytest.mark.parametrize("path", sorted(HOUSE.rglob("*.py")), ids=lambda p: str(p.relative_to(HOUSE)))
+def test_imports_point_one_way(path):
+    room, rooms = room_of(path), {room for floor in FLOORS for room in floor}
+    imported = imports_of(path) - {room}
+    if room == "backends":
+        assert imported <= BACKENDS.get(path.stem, set()) | {f"backends.{path.stem}"}
+        return
+    assert room in rooms, f"{room} has no floor yet: give it one in FLOORS"
+    level = next(i for i, floor in enumerate(FLOORS) if room in floor)
+    below = {room for floor in FLOORS[: level + 1] for room in floor} | {"backends.python"}
+    modules = {name for name in imported if name in rooms or name.startswith("backends") or name == "minigrad_viz"}
+    if room == "cli":
+        below |= {"minigrad_viz"}
+    assert modules <= below, f"{room} imports {sorted(modules - below)}"
+
+
+def code_lines(path: Path) -> int:
+    """Lines of code: docstrings, comments and blank lines not counted."""
+    source = path.read_text(encoding="utf-8")
+    docstrings = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            docstrings |= set(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+    lines = set()
+    skipped = {
+        tokenize.COMMENT,
+        tokenize.NL,
+        tokenize.NEWLINE,
+        tokenize.INDENT,
+        tokenize.DEDENT,
+        tokenize.ENCODING,
+    }
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type not in skipped | {tokenize.ENDMARKER}:
+            lines |= set(range(token.start[0], token.end[0] + 1))
+    return len(lines - docstrings)
+
+
+def sources() -> list[Path]:
+    return [*HOUSE.rglob("*.py"), *(ROOT / "viz").rglob("*.py")]
+
+
+def test_the_core_stays_within_its_budget():
+    core = [HOUSE / f"{name}.py" for name in ("errors", "kernels", "graph", "value", "autograd", "check")]
+    core += [*(HOUSE / "ops").glob("*.py"), HOUSE / "backends" / "python.py"]
+    assert sum(code_lines(path) for path in core) <= 3500
+
+
+def test_no_file_is_above_500_lines_and_no_function_above_60():
+    long_files = {path.name: n for path in sources() if (n := len(path.read_text(encoding="utf-8").splitlines())) > 500}
+    long_functions = {
+        f"{path.name}:{node.name}": node.end_lineno - node.lineno + 1
+        for path in sources()
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef) and node.end_lineno and node.end_lineno - node.lineno + 1 > 60
+    }
+    assert (long_files, long_functions) == ({}, {})
+
+
+def run(code: str) -> str:
+    child = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True, timeout=60)
+    assert child.returncode == 0, child.stderr
+    return child.stdout
+
+
+def test_importing_minigrad_loads_neither_numpy_nor_taichi_nor_the_viewer():
+    loaded = run(f"import sys; sys.path.insert(0, {str(ROOT)!r}); import minigrad; print(*sys.modules)").split()
+    assert "minigrad.value" in loaded
+    assert not {
+        "numpy",
+        "taichi",
+        "graphviz",
+        "ipywidgets",
+        "anywidget",
+        "tqdm",
+        "minigrad_viz",
+        "IPython",
+    } & set(loaded)
+
+
+def test_minigrad_works_where_neither_numpy_nor_taichi_is_installed():
+    code = f"""
+import sys
+sys.path.insert(0, {str(ROOT)!r})
+for name in ("numpy", "taichi", "graphviz", "ipywidgets", "anywidget", "tqdm"):
+    sys.modules[name] = None  # importing it raises ImportError
+import minigrad as mg
+model = mg.nn.scalar.MLP([2, 3, 1], seed=0)
+y = model([1.0, 2.0])[0]
+y.backward()
+print(mg.Value(2.0) * 3, all(p.grad is not None for p in model.parameters()))
+"""
+    assert run(code) == "Value(6.0) True\n"
+
+
+@pytest.mark.parametrize("path", sources(), ids=lambda p: str(p.relative_to(ROOT)))
+def test_all_names_what_a_module_makes_public(path):
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    public = {
+        node.name
+        for node in tree.body
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_")
+    }
+    declared = [
+        ast.literal_eval(node.value)
+        for node in tree.body
+        if isinstance(node, ast.Assign | ast.AnnAssign)
+        and getattr(node.targets[0] if isinstance(node, ast.Assign) else node.target, "id", "") == "__all__"
+    ]
+    if not tree.body or (len(tree.body) == 1 and ast.get_docstring(tree)):
+        return  # an empty room: nothing but its name and a docstring
+    assert declared, "no __all__"
+    if "backends/python" not in str(path):  # kernels are reached through the registry, not by name
+        assert public <= set(declared[0])
+    assert len(set(declared[0])) == len(declared[0])

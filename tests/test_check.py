@@ -1,0 +1,47 @@
+"""gradcheck and gradgradcheck: they pass what is right, and say of what is wrong where and by how much."""
+
+import pytest
+
+import minigrad as mg
+from minigrad.errors import GradcheckError
+from minigrad.graph import OPS, Op
+
+
+@pytest.fixture
+def wrong_square():
+    """x**2 with a rule that forgets the factor 2, and one that is detached: right, but not differentiable again."""
+    mg.kernel("wrong_square", "python")(lambda a: a * a)
+    mg.kernel("detached_square", "python")(lambda a: a * a)
+    yield (
+        Op("wrong_square", "{a}^2", vjp=(lambda g, a: g * a,)),
+        Op("detached_square", "{a}^2", vjp=(lambda g, a: g * (2.0 * float(a)),)),
+    )
+    del OPS["wrong_square"], OPS["detached_square"]
+
+
+def test_a_wrong_rule_is_reported_with_output_input_and_both_numbers(wrong_square):
+    def both(x, y):
+        return x * y, x + wrong_square[0](y)
+
+    with pytest.raises(GradcheckError) as error:
+        mg.gradcheck(both, [1.0, 4.0])
+    assert str(error.value) == (
+        "gradcheck of both: the derivative of output 1 by input 1 (= 4.0) is 4 by the rules, "
+        "but 8 by a central difference; they differ by 4.\n"
+        "  One of the rules on the way is wrong, or the function has a kink or a jump at this point."
+    )
+
+
+def test_a_detached_rule_passes_the_first_order_and_fails_the_second(wrong_square):
+    assert mg.gradcheck(wrong_square[1], [3.0])
+    with pytest.raises(GradcheckError, match=r"derivative of output 0 by input 0 \(= 3.0\) is 0 by the rules, but 2 "):
+        mg.gradgradcheck(lambda x: wrong_square[1](x) * 1.0 + x * 0.0 * x, [3.0])
+
+
+def test_an_input_without_a_part_in_the_output_has_derivative_zero():
+    assert mg.gradcheck(lambda x, y: x * x, [3.0, 1.0])
+
+
+def test_a_nan_is_a_disagreement():
+    with pytest.raises(GradcheckError, match="nan"):
+        mg.gradcheck(lambda x: x.log(), [-1.0])

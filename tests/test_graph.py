@@ -1,0 +1,260 @@
+"""Ops and their declarations, the order of the graph, the chain rule's events, modes."""
+
+import random
+import threading
+
+import pytest
+
+import minigrad as mg
+from minigrad import Value
+from minigrad.errors import DeclarationError, GraphError
+from minigrad.graph import OPS, POSITIVE, Op, propagate
+from minigrad.value import _propagate_floats
+from strategies import random_expression
+
+
+@pytest.fixture
+def scratch_op():
+    """Declare ops under throwaway names."""
+    before = set(OPS)
+    yield Op
+    for name in set(OPS) - before:
+        del OPS[name]
+
+
+def test_an_op_saves_what_its_rules_name_and_nothing_else():
+    saved = {name: set(op.saves) for name, op in OPS.items()}
+    assert saved["add"] == set()
+    assert saved["mul"] == {"a", "b"}
+    assert saved["tanh"] == {"y"}
+    assert saved["div"] == {"b", "y"}
+    assert saved["where"] == {"a"}
+
+
+def test_a_rule_that_names_what_there_is_not_is_refused(scratch_op):
+    with pytest.raises(
+        DeclarationError, match=r"Op 'odd': a rule asks for \['q'\], but there is only \['a', 'g', 'y'\]"
+    ):
+        scratch_op("odd", "{a}", vjp=(lambda g, q: g * q,))
+    assert "odd" not in OPS
+
+
+def test_one_rule_per_input_is_required(scratch_op):
+    with pytest.raises(DeclarationError, match="names 2 inputs and has 1 rules"):
+        scratch_op("odd", "{x}", inputs=("x", "w"), vjp=(lambda g: g,))
+
+
+def test_a_name_can_be_declared_once():
+    with pytest.raises(DeclarationError, match="Op 'tanh' is declared already"):
+        Op("tanh", "{a}", vjp=(lambda g: g,))
+
+
+def test_attributes_and_auxiliary_results_reach_the_rules_that_name_them(scratch_op):
+    """A dropout of one number: the kernel returns its mask beside the output, and only the rule reads it."""
+    drop = scratch_op("drop", "{a}", vjp=(lambda g, mask, p: g * mask / (1.0 - p),), aux=("mask",), attrs=("p",))
+    mg.kernel("drop", "python")(lambda a, p: (a * 1.0 / (1.0 - p), 1.0))
+    x = Value(3.0)
+    y = drop(x, p=0.5)
+    y.backward()
+    assert (y.data, x.grad) == (6.0, 2.0)
+    assert drop.saves == {"mask"}
+
+
+def test_an_op_of_three_operands_keeps_them_all():
+    a, b = Value(2.0), Value(5.0)
+    y = mg.where(True, a, b)
+    y.backward()
+    assert y.inputs == (1.0, a, b)
+    assert (y.data, a.grad, b.grad) == (2.0, 1.0, 0.0)
+
+
+def test_every_op_has_a_domain_per_operand_a_formula_and_a_kernel():
+    for name, op in OPS.items():
+        assert len(op.domain) == len(op.inputs), name
+        assert all(f"{{{operand}}}" in op.formula for operand in op.inputs), name
+        assert "python" in mg.kernels.kernels_of(name), name
+
+
+def test_a_kernel_that_is_missing_says_where_there_is_one():
+    with pytest.raises(mg.errors.DeviceError) as error:
+        mg.dispatch("tanh", "abacus", (1.0,))
+    assert str(error.value) == (
+        "tanh: no kernel on the device 'abacus'; it has one on python.\n  Add one: @mg.kernel('tanh', 'abacus')"
+    )
+
+
+def test_topological_order_puts_operands_first_and_first_operands_first():
+    a, b = Value(1.0, "a"), Value(2.0, "b")
+    c = a * b
+    d = c + a
+    assert mg.topological([d]) == [a, b, c, d]
+    assert mg.topological([b, d]) == [b, a, c, d]
+
+
+def test_events_tell_each_product_in_order():
+    a, b = Value(2.0, "a"), Value(-3.0, "b")
+    c = a * b
+    d = c + a
+    told = [(e.source, e.target, e.slot, e.upstream, e.local, e.contribution, e.total) for e in mg.events(d)]
+    assert told == [
+        (d, c, 0, 1.0, 1.0, 1.0, 1.0),
+        (d, a, 1, 1.0, 1.0, 1.0, 1.0),
+        (c, a, 0, 1.0, -3.0, -3.0, -2.0),
+        (c, b, 1, 1.0, 2.0, 2.0, 2.0),
+    ]
+
+
+def test_looking_at_a_backward_pass_leaves_no_trace():
+    a = Value(3.0)
+    y = a * a
+    y.backward()
+    mg.events(y)
+    assert (a.grad, y.grad) == (6.0, 1.0)
+    assert mg.topological([y]) == [a, y]
+
+
+def test_record_keeps_the_events_of_backward_and_of_grad_inside_the_block_only():
+    a = Value(3.0)
+    y = a * a
+    with mg.record() as outer:
+        y.backward()
+        with mg.record() as inner:
+            mg.grad(y, a)
+    y.backward()
+    assert len(outer.events) == 4
+    assert len(inner.events) == 2
+    assert repr(inner) == "Recording(2 events)"
+
+
+def test_events_of_a_backward_with_create_graph_hold_numbers():
+    a = Value(3.0)
+    with mg.record() as seen:
+        (a * a * a).backward(create_graph=True)
+    assert [e.contribution for e in seen.events] == [3.0, 9.0, 9.0, 9.0]
+    assert all(type(e.total) is float for e in seen.events)
+
+
+def test_the_inline_pass_and_the_general_one_give_equal_bits():
+    for seed in range(30):
+        generator = random.Random(seed)
+        leaves = [Value(generator.uniform(-2, 2)) for _ in range(4)]
+        y = random_expression(generator, leaves, 60)
+        assert _propagate_floats({y: 1.0}) == propagate({y: 1.0})
+
+
+def test_a_tap_sees_the_arithmetic_of_forward_and_backward_and_changes_no_bit():
+    def run():
+        x = Value(0.5)
+        y = (x * x).tanh()
+        y.backward()
+        return y.data, x.grad
+
+    quiet = run()
+    with mg.tap(lambda call: seen.append(call.op)):
+        seen: list[str] = []
+        watched = run()
+    assert watched == quiet
+    assert seen == ["mul", "tanh", "mul", "sub", "mul", "mul", "mul", "add"]
+    assert type(watched[1]) is float
+
+
+def test_a_kernel_replaced_by_the_reader_is_used_from_then_on():
+    original = mg.kernels.kernels_of("sin")["python"]
+    try:
+        mg.kernel("sin", "python")(lambda a: 42.0)
+        assert Value(1.0).sin().data == 42.0
+    finally:
+        mg.kernel("sin", "python")(original)
+    assert Value(0.0).sin().data == 0.0
+
+
+def test_no_grad_makes_leaves_that_need_no_gradient_and_ends_with_its_block():
+    a = Value(2.0)
+    with mg.no_grad():
+        y = a * a
+        assert not mg.is_grad_enabled()
+        with mg.enable_grad():
+            z = a * a
+    assert (y.op, y.requires_grad) == (None, False)
+    assert (z.op, z.requires_grad) == (OPS["mul"], True)
+    assert (a * a).op is OPS["mul"]
+
+
+def test_no_grad_decorates_a_function():
+    @mg.no_grad()
+    def square(x):
+        return x * x
+
+    assert square(Value(3.0)).inputs == ()
+    assert square(Value(3.0)).inputs == ()
+
+
+def test_scopes_nest_and_close_when_an_error_passes():
+    made = []
+
+    def build():
+        with mg.scope("layer1"), mg.scope("neuron0"):
+            made.append(Value(1.0) * 2.0)
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        build()
+    (inside,) = made
+    assert inside.scope == "layer1/neuron0"
+    assert inside.inputs[0].scope == "layer1/neuron0"
+    assert (Value(1.0) * 2.0).scope == ""
+
+
+def test_modes_belong_to_their_thread():
+    seen = {}
+
+    def other():
+        seen["scope"], seen["grad"] = (Value(1.0) * 2.0).scope, mg.is_grad_enabled()
+
+    with mg.scope("mine"), mg.no_grad():
+        thread = threading.Thread(target=other)
+        thread.start()
+        thread.join()
+    assert seen == {"scope": "", "grad": True}
+
+
+def test_record_lines_remembers_where_each_op_was_written():
+    a = Value(2.0)
+    with mg.record(lines=True):
+        y = a * a  # the line in question
+    assert y.line is not None
+    assert y.line.endswith("y = a * a  # the line in question")
+    assert "test_graph.py:" in y.line
+    assert (a * a).line is None
+
+
+def test_a_number_replaced_after_its_use_is_refused_before_any_gradient_is_written():
+    a, b = Value(2.0, "a"), Value(3.0, "b")
+    y = a * b
+    z = y + a
+    a.data = 7.0
+    with pytest.raises(GraphError) as error:
+        z.backward()
+    assert str(error.value) == (
+        "backward: Value(7.0, label='a') was given another number after mul had used it, and the derivative of mul "
+        "needs the number of then.\n  Compute the expression again after changing `data`."
+    )
+    assert (a.grad, b.grad, y.grad, z.grad) == (None, None, None, None)
+
+
+def test_a_number_replaced_is_no_matter_to_a_rule_that_does_not_read_it():
+    a, b = Value(2.0), Value(3.0)
+    y = a + b
+    b.data = 9.0
+    y.backward()
+    assert (a.grad, b.grad) == (1.0, 1.0)
+    c, k = Value(2.0), Value(5.0)
+    k.requires_grad = False
+    z = c * k  # only the rule for c runs, and it reads k
+    c.data = 8.0
+    z.backward()
+    assert c.grad == 5.0
+
+
+def test_domains_are_where_tests_sample():
+    assert (POSITIVE.low, POSITIVE.high, POSITIVE.kinks) == (0.25, 3.0, ())

@@ -1,0 +1,62 @@
+"""The registry and dispatch, the one way in."""
+
+import pytest
+
+import minigrad as mg
+from minigrad.errors import DeviceError
+from minigrad.kernels import Call, detour, dispatch, tapped
+
+
+def test_a_tap_gets_op_device_operands_attributes_destination_result_and_time():
+    seen: list[Call] = []
+    with mg.tap(seen.append):
+        assert tapped()
+        dispatch("add", "python", (2.0, 3.0))
+    assert not tapped()
+    (call,) = seen
+    assert (call.op, call.device, call.inputs, call.attrs, call.out, call.result) == (
+        "add",
+        "python",
+        (2.0, 3.0),
+        {},
+        None,
+        5.0,
+    )
+    assert 0 <= call.seconds < 1
+
+
+def test_taps_nest_and_close_when_an_error_passes():
+    outer, inner = [], []
+
+    def fail():
+        with mg.tap(inner.append):
+            dispatch("add", "python", (1.0, 1.0))
+            raise KeyError
+
+    with mg.tap(outer.append):
+        with pytest.raises(KeyError):
+            fail()
+        dispatch("mul", "python", (1.0, 1.0))
+    assert [c.op for c in outer] == ["add", "mul"]
+    assert [c.op for c in inner] == ["add"]
+
+
+def test_a_mutation_is_explicit_and_refused_where_numbers_cannot_be_written():
+    with pytest.raises(DeviceError) as error:
+        dispatch("add", "python", (1.0, 2.0), out=3.0)
+    assert str(error.value) == "add: out= was given on the device 'python', whose floats cannot be written in place."
+
+
+def test_out_and_attributes_reach_a_kernel_as_keywords():
+    written = []
+    mg.kernel("test_fill", "test_device")(lambda a, *, out, value: written.append((a, out, value)) or out)
+    buffer = object()
+    assert dispatch("test_fill", "test_device", (1.0,), {"value": 2.0}, out=buffer) is buffer
+    assert written == [(1.0, buffer, 2.0)]
+
+
+def test_values_compute_inline_only_while_nobody_listens():
+    depth = detour.depth
+    with mg.tap(lambda call: None), mg.scope("s"):
+        assert detour.depth == depth + 2
+    assert detour.depth == depth
