@@ -7,7 +7,7 @@
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help tour test check lint notebooks lab bench book clean
+.PHONY: help tour test check lint notebooks pictures lab bench book clean
 
 VENV   := .venv
 PY     := $(VENV)/bin/python
@@ -50,6 +50,9 @@ lint: $(DEV)  ## formatting, ruff, mypy
 
 notebooks: $(DEV)  ## run the lessons again and store what they print
 	@$(PY) notebooks/build.py $(ARGS)
+
+pictures: $(DEV)  ## draw the README's picture again
+	@$(PY) book/pictures.py
 
 lab: $(BASE)-lab  ## open the lessons in JupyterLab
 	@$(PY) -m jupyter lab notebooks $(ARGS)

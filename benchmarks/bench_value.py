@@ -1,11 +1,13 @@
 """Claim: a training step of a small network of Values is at least 6 times faster than micrograd's.
 
-A 2-16-16-1 perceptron with relu over 100 samples, max-margin loss: forward, backward and SGD, about 65,000 nodes a step.
-Both libraries build the same operations from the same weights, each in a child process of its own, taking turns. A round's
-time is the median of its steps after the first 8, in which CPython still warms up long loops; the ratio is of the medians
-of the rounds. The losses must agree to 1e-9.
+A 2-16-16-1 perceptron with relu over 100 samples, max-margin loss: forward, backward and SGD, about 65,000 nodes a
+step. Both libraries build the same operations from the same weights, each in a child process of its own, taking turns.
+A round's time is the median of its steps after the first 8, in which CPython still warms up long loops; the ratio is of
+the medians of the rounds. The losses must agree to 1e-9.
 
-    python benchmarks/bench_value.py            # with Python's default collector, then with the collector off, then chains
+    python benchmarks/bench_value.py
+
+first with Python's default collector, then with the collector off, then a chain of operations, whose time is linear.
 """
 
 from __future__ import annotations
@@ -104,7 +106,8 @@ def main() -> int:
         ratio = theirs / ours
         missed |= ratio < bar or worst > 1e-9
         print(
-            f"{name:14} micrograd 0.1.0 takes {ratio:5.2f} x minigrad's time a step (bar {bar}); losses differ by {worst:.0e}"
+            f"{name:14} micrograd 0.1.0 takes {ratio:5.2f} x minigrad's time a step (bar {bar}); "
+            f"losses differ by {worst:.0e}"
         )
     per_op = {n: child(CHAIN.replace("LENGTH", str(n // 2))) / n for n in (1_000, 10_000, 100_000)}
     growth = per_op[100_000] / per_op[10_000]

@@ -12,10 +12,7 @@ from minigrad import errors, nn, ops
 from minigrad.autograd import events, grad
 from minigrad.check import gradcheck, gradgradcheck
 from minigrad.graph import (
-    OPS,
-    Domain,
     Event,
-    Op,
     Recording,
     enable_grad,
     is_grad_enabled,
@@ -25,6 +22,7 @@ from minigrad.graph import (
     topological,
 )
 from minigrad.kernels import dispatch, kernel, tap
+from minigrad.op import OPS, Domain, Op
 from minigrad.ops import (
     abs,
     cos,

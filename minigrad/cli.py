@@ -155,7 +155,9 @@ def _lessons() -> Path:
         raise _Stop("minigrad tour: --lab needs JupyterLab; install it with: pip install 'minigrad[lab]'")
     folder = Path(__file__).resolve().parent.parent / "notebooks"
     if not folder.is_dir():
-        raise _Stop("minigrad tour: --lab needs the lessons, which stand in the folder notebooks of a clone of minigrad")
+        raise _Stop(
+            "minigrad tour: --lab needs the lessons, which stand in the folder notebooks of a clone of minigrad"
+        )
     return folder
 
 

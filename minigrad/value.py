@@ -10,8 +10,9 @@ from typing import Any, cast
 from minigrad import ops
 from minigrad.backends.python import DEVICE
 from minigrad.errors import DTypeError, GraphError
-from minigrad.graph import Node, Op, contributions, modes, propagate, topological
+from minigrad.graph import Node, contributions, modes, propagate, topological
 from minigrad.kernels import detour, dispatch, kernels_of
+from minigrad.op import Op
 
 __all__ = ["Value", "constant", "gradients_of"]
 

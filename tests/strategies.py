@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable, Sequence
 
 import minigrad as mg
-from minigrad.graph import Op
+from minigrad.op import Op
 
 # Every tolerance of the suite, with its reason.
 EXACT = 0.0  # the same arithmetic in the same order

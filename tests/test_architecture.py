@@ -18,6 +18,7 @@ ROOT = HOUSE.parent
 FLOORS = [
     {"errors"},
     {"kernels"},
+    {"op"},
     {"graph"},
     {"ops"},
     {"value"},
@@ -26,7 +27,7 @@ FLOORS = [
     {"__init__"},
     {"cli", "__main__"},
 ]
-BACKENDS = {"python": {"kernels"}, "formula": {"graph"}}  # a formula is a face of the graph, printed
+BACKENDS = {"python": {"kernels"}, "formula": {"op"}}  # a formula is what an op can be applied to, as a Value is
 
 
 def imports_of(path: Path) -> set[str]:
@@ -95,7 +96,7 @@ def sources() -> list[Path]:
 
 
 def test_the_core_stays_within_its_budget():
-    core = [HOUSE / f"{name}.py" for name in ("errors", "kernels", "graph", "value", "autograd", "check")]
+    core = [HOUSE / f"{name}.py" for name in ("errors", "kernels", "op", "graph", "value", "autograd", "check")]
     core += [*(HOUSE / "ops").glob("*.py"), HOUSE / "backends" / "python.py"]
     assert sum(code_lines(path) for path in core) <= 3500
 

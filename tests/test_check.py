@@ -4,7 +4,7 @@ import pytest
 
 import minigrad as mg
 from minigrad.errors import GradcheckError
-from minigrad.graph import OPS, Op
+from minigrad.op import OPS, Op
 
 
 @pytest.fixture

@@ -8,7 +8,8 @@ import pytest
 import minigrad as mg
 from minigrad import Value
 from minigrad.errors import DeclarationError, GraphError
-from minigrad.graph import OPS, POSITIVE, Op, propagate
+from minigrad.graph import propagate
+from minigrad.op import OPS, POSITIVE, Op
 from minigrad.value import _propagate_floats
 from strategies import random_expression
 

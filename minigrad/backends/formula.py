@@ -21,7 +21,7 @@ from functools import lru_cache
 from html import escape
 from typing import Any, NamedTuple
 
-from minigrad.graph import Op, Operand
+from minigrad.op import Op, Operand
 
 __all__ = ["Formula", "expression", "local_derivative"]
 
@@ -81,15 +81,20 @@ def expression(op: Op, operands: Sequence[str | float]) -> Formula:
     return Formula(op=op, args=tuple([Formula(x) for x in operands]))
 
 
-def local_derivative(op: Op, slot: int, output: str | float, operands: Sequence[str | float]) -> Formula | None:
+def local_derivative(
+    op: Op, slot: int, output: str | float, operands: Sequence[str | float], static: Mapping[str, Any] | None = None
+) -> Formula | None:
     """The derivative of `op` by its operand number `slot`, from the op's own rule; None where there is no rule.
 
-    `output` and `operands` are names, to get the formula, or numbers, to get it with the numbers plugged in.
+    `output` and `operands` are names, to get the formula, or numbers, to get it with the numbers plugged in. The op's
+    attributes and auxiliary results appear under their names, unless `static` gives their numbers.
     """
     rule = op.shown[slot]
     if rule is None:
         return None
-    derivative = rule(_ONE, Formula(output), *[Formula(x) for x in operands])
+    names = {name: name for name in (*op.aux, *op.attrs)} | dict(static or {})
+    kept = {name: Formula(x) if isinstance(x, str | float) else x for name, x in names.items()}
+    derivative = rule(_ONE, Formula(output), *[Formula(x) for x in operands], **kept)
     return derivative if isinstance(derivative, Formula) else Formula(derivative)
 
 

@@ -5,7 +5,7 @@ written `div`, never ``1 / x`` on a float, and a choice is `where`, never a prod
 here, and inf * 0 is nan.
 """
 
-from minigrad.graph import ANY, POSITIVE, Domain, Op
+from minigrad.op import ANY, POSITIVE, Domain, Op
 
 __all__ = [
     "abs",

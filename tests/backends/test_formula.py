@@ -66,6 +66,15 @@ def test_numbers_are_plugged_in_and_choices_decided():
     assert local_derivative(ops["div"], 1, 0.5, [1.0, 2.0]).text() == "−0.5 / 2"
 
 
+def test_attributes_print_under_their_names_or_as_their_numbers():
+    op = mg.Op("test_leaky", "{a}", vjp=(lambda g, a, slope: mg.where(a > 0, g, g * slope),), attrs=("slope",))
+    try:
+        assert local_derivative(op, 0, "y", ["a"]).text() == "(1 if a > 0 else slope)"
+        assert local_derivative(op, 0, "y", [-2.0], {"slope": 0.1}).text() == "0.1"
+    finally:
+        del mg.OPS["test_leaky"]
+
+
 def test_brackets_keep_what_the_graph_computed():
     a, b, c = (Formula(name) for name in "abc")
     assert (a - (b - c)).text() == "a − (b − c)"

@@ -1,0 +1,198 @@
+"""What an operation is, `Op`: declared once, with one derivative rule per operand; and what it applies to."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from minigrad.errors import DeclarationError
+from minigrad.kernels import dispatch
+
+__all__ = ["ANY", "OPS", "POSITIVE", "Domain", "Op", "Operand"]
+
+Rule = Callable[..., Any]
+
+OPS: dict[str, Op] = {}
+"""Every declared operation by name. What is not in this table does not exist; what is in it gets tested."""
+
+
+class Domain(NamedTuple):
+    """Where tests may sample an operand: the interval [low, high], but not within 0.01 of a point in `kinks`."""
+
+    low: float
+    high: float
+    kinks: tuple[float, ...] = ()
+
+
+ANY = Domain(-3.0, 3.0)
+POSITIVE = Domain(0.25, 3.0)
+
+
+class Op:
+    """One operation, declared once.
+
+    `formula` is LaTeX in which ``{a}``, ``{b}``, … stand for the operands. `vjp` holds one rule per operand: a function
+    that returns what the operand's gradient receives (a vector-Jacobian product), written in differentiable operations,
+    so that gradients have gradients; None where there is no derivative.
+
+    A rule's parameter names are its declaration. It may name, in any order,
+
+    - ``g``, the gradient of the output, and ``y``, the output (tuples where ``outputs`` > 1),
+    - its operands, called a, b, c, … unless `inputs` names them,
+    - the results in `aux`, which the kernel returns beside the output and the graph keeps,
+    - the static attributes in `attrs`.
+
+    What no rule names is not kept: `saves` is read off the rules and cannot drift from them. A rule that wants only a
+    shape names it as an attribute. `domain` says where tests may sample each operand, and `precedence` how tightly the
+    formula binds. `shown` are rules for print, where the true ones guard corner cases that would clutter a formula.
+
+    Raises DeclarationError where these contradict each other, or when the name is taken.
+
+    >>> import minigrad as mg
+    >>> cube = Op("cube", "{a}^3", vjp=(lambda g, a: g * (3.0 * a * a),), domain=(ANY,), precedence=Op.POWER)
+    >>> @mg.kernel("cube", "python")
+    ... def _(a):
+    ...     return a * a * a
+    >>> x = mg.Value(2.0)
+    >>> cube(x).backward()
+    >>> x.grad, sorted(cube.saves)
+    (12.0, ['a'])
+    """
+
+    COMPARISON, SUM, PREFIX, PRODUCT, POWER, ATOM = range(6)  # precedences, loosest first
+
+    def __init__(
+        self,
+        name: str,
+        formula: str,
+        *,
+        vjp: Sequence[Rule | None],
+        domain: Sequence[Domain] = (),
+        inputs: Sequence[str] = (),
+        aux: Sequence[str] = (),
+        attrs: Sequence[str] = (),
+        outputs: int = 1,
+        precedence: int = ATOM,
+        shown: Sequence[Rule | None] | None = None,
+    ) -> None:
+        self.name = name
+        self.formula = formula
+        self.vjp = tuple(vjp)
+        self.domain = tuple(domain)
+        self.inputs = tuple(inputs) or tuple("abcdefgh"[: len(self.vjp)])
+        self.aux = tuple(aux)
+        self.attrs = tuple(attrs)
+        self.outputs = outputs
+        self.precedence = precedence
+        if name in OPS:
+            raise DeclarationError(f"Op {name!r} is declared already; take another name, or use mg.OPS[{name!r}].")
+        if len(self.inputs) != len(self.vjp):
+            raise DeclarationError(
+                f"Op {name!r} names {len(self.inputs)} inputs and has {len(self.vjp)} rules: write one rule per input."
+            )
+        self.reads = tuple(self._names_read(rule) for rule in self.vjp)
+        self.saves = frozenset().union(*self.reads) - {"g"} - set(self.attrs)
+        self.rules = tuple(self._adapt(rule) for rule in self.vjp)
+        self.shown = tuple(self._adapt(rule) for rule in (shown or self.vjp))
+        self.differentiable = any(rule is not None for rule in self.vjp)
+        static = self.aux or self.attrs or self.outputs > 1
+        self.plain = None if static or None in self.vjp or len(self.vjp) > 2 else self.rules
+        OPS[name] = self
+
+    def _names_read(self, rule: Rule | None) -> frozenset[str]:
+        if rule is None:
+            return frozenset()
+        names = frozenset(inspect.signature(rule).parameters)
+        known = {"g", "y", *self.inputs, *self.aux, *self.attrs}
+        if not names <= known:
+            raise DeclarationError(
+                f"Op {self.name!r}: a rule asks for {sorted(names - known)}, but there is only {sorted(known)}.\n"
+                "  Name an operand, a result in aux=, or an attribute in attrs=."
+            )
+        return names
+
+    def _adapt(self, rule: Rule | None) -> Rule | None:
+        """The same rule under one signature, (g, y, *operands, **static), so that the chain rule looks no names up."""
+        if rule is None:
+            return None
+        static = ", ".join(("", "*", *self.aux, *self.attrs)) if self.aux or self.attrs else ""
+        text = f"lambda g, y, {', '.join(self.inputs)}{static}: rule({', '.join(inspect.signature(rule).parameters)})"
+        adapted: Rule = eval(text, {"rule": rule})
+        return adapted
+
+    def __call__(self, *inputs: Any, **attrs: Any) -> Any:
+        """Apply to operands of any one face: floats give a float, a `Value` a `Value`, a formula a formula."""
+        for operand in inputs:
+            if isinstance(operand, Operand):
+                return operand._apply(self, inputs, attrs)
+        return dispatch(self.name, "python", inputs, attrs)
+
+    def __repr__(self) -> str:
+        return f"<Op {self.name}({', '.join((*self.inputs, *self.attrs))})>"
+
+
+class Operand:
+    """What an op can be applied to besides plain numbers. It brings Python's operators, by way of the op table."""
+
+    __slots__ = ()
+
+    @classmethod
+    def _apply(cls, op: Op, inputs: tuple[Any, ...], attrs: Mapping[str, Any]) -> Any:
+        raise NotImplementedError
+
+    def __add__(self, other: Any) -> Any:
+        return OPS["add"](self, other)
+
+    def __radd__(self, other: Any) -> Any:
+        return OPS["add"](other, self)
+
+    def __sub__(self, other: Any) -> Any:
+        return OPS["sub"](self, other)
+
+    def __rsub__(self, other: Any) -> Any:
+        return OPS["sub"](other, self)
+
+    def __mul__(self, other: Any) -> Any:
+        return OPS["mul"](self, other)
+
+    def __rmul__(self, other: Any) -> Any:
+        return OPS["mul"](other, self)
+
+    def __truediv__(self, other: Any) -> Any:
+        return OPS["div"](self, other)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return OPS["div"](other, self)
+
+    def __pow__(self, other: Any) -> Any:
+        return OPS["pow"](self, other)
+
+    def __rpow__(self, other: Any) -> Any:
+        return OPS["pow"](other, self)
+
+    def __neg__(self) -> Any:
+        return OPS["neg"](self)
+
+    def __abs__(self) -> Any:
+        return OPS["abs"](self)
+
+    def __lt__(self, other: Any) -> Any:
+        return OPS["lt"](self, other)
+
+    def __le__(self, other: Any) -> Any:
+        return OPS["le"](self, other)
+
+    def __gt__(self, other: Any) -> Any:
+        return OPS["gt"](self, other)
+
+    def __ge__(self, other: Any) -> Any:
+        return OPS["ge"](self, other)
+
+    def __eq__(self, other: Any) -> Any:
+        return OPS["eq"](self, other)
+
+    def __ne__(self, other: Any) -> Any:
+        return OPS["ne"](self, other)
+
+    __hash__ = object.__hash__  # == compares numbers, as in PyTorch; in sets and dicts an operand is itself

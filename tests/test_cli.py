@@ -1,0 +1,119 @@
+"""The command: what it prints, what it writes, and how it refuses."""
+
+import re
+import subprocess
+import sys
+
+import pytest
+
+from minigrad import cli
+
+
+def run(capsys, *arguments):
+    code = cli.main(arguments)
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+def test_tour_learns_iris_and_writes_the_graph_of_one_loss(capsys, tmp_path):
+    page = tmp_path / "tour.html"
+    code, out, err = run(capsys, "tour", "--out", str(page))
+    assert code == 0
+    assert out.startswith("Training MLP(4 -> 8 -> 3, 'tanh', 67 parameters) on 120 Iris flowers.\n")
+    accuracy = re.search(r"Test accuracy: ([\d.]+)% \((\d+) of 30 flowers that it had not seen\)\.", out)
+    assert accuracy is not None
+    assert float(accuracy[1]) >= 90.0
+    assert out.endswith(f"gradient by gradient: {page}\n")
+    assert "epochs: 100%" in err  # the progress bar
+    html = page.read_text(encoding="utf-8")
+    for name in ("petal length", "l0.n0.w0", "score 2", "loss"):
+        assert name in html
+    assert not re.findall(r"""(?:src|href)=["']?(?:https?:)?//""", html)  # nothing is fetched
+
+
+def test_the_same_seed_gives_the_same_page(capsys, tmp_path):
+    pages = []
+    for name in ("first.html", "second.html"):
+        run(capsys, "tour", "--epochs", "2", "--seed", "3", "--out", str(tmp_path / name))
+        pages.append((tmp_path / name).read_bytes())
+    assert pages[0] == pages[1]
+
+
+def test_open_opens_the_page(capsys, tmp_path, monkeypatch):
+    opened = []
+    monkeypatch.setattr(cli.webbrowser, "open", opened.append)
+    page = tmp_path / "tour.html"
+    run(capsys, "tour", "--epochs", "1", "--out", str(page), "--open")
+    assert opened == [page.as_uri()]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        ((), "minigrad: the following arguments are required: COMMAND; see minigrad --help"),
+        (("tour", "--speed", "9"), "minigrad: unrecognized arguments: --speed 9; see minigrad --help"),
+        (
+            ("tour", "--epochs", "0"),
+            "minigrad tour: argument --epochs: '0' is not a whole number above 0; see minigrad tour --help",
+        ),
+        (
+            ("tour", "--seed", "x"),
+            "minigrad tour: argument --seed: invalid int value: 'x'; see minigrad tour --help",
+        ),
+    ],
+    ids=["no command", "unknown flag", "no epochs", "seed not a number"],
+)
+def test_a_wrong_call_is_told_in_one_line_with_exit_code_2(capsys, arguments, line):
+    assert run(capsys, *arguments) == (2, "", line + "\n")
+
+
+def test_an_unknown_command_is_told_in_one_line(capsys):
+    code, out, err = run(capsys, "detour")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert "invalid choice: 'detour'" in err
+
+
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [("missing/tour.html", "No such file or directory"), (".", "Is a directory"), ("file/x.html", "Not a directory")],
+)
+def test_a_page_that_cannot_be_written_is_found_out_before_the_training(capsys, tmp_path, path, reason):
+    (tmp_path / "file").write_text("")
+    target = tmp_path / path
+    code, out, err = run(capsys, "tour", "--out", str(target))
+    assert (code, out, err) == (2, "", f"minigrad tour: cannot write {target}: {reason}\n")
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["file"]
+
+
+def test_lab_without_jupyterlab_says_what_to_install_before_the_training(capsys, tmp_path, monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    code, out, err = run(capsys, "tour", "--lab", "--out", str(tmp_path / "tour.html"))
+    assert (code, out) == (2, "")
+    assert err == "minigrad tour: --lab needs JupyterLab; install it with: pip install 'minigrad[lab]'\n"
+
+
+def test_lab_starts_jupyterlab_on_the_lessons(capsys, tmp_path, monkeypatch):
+    calls = []
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: object())
+    monkeypatch.setattr(subprocess, "call", lambda command: calls.append(command) or 0)
+    code, _, _ = run(capsys, "tour", "--epochs", "1", "--lab", "--out", str(tmp_path / "tour.html"))
+    assert code == 0
+    assert calls[0][:4] == [sys.executable, "-m", "jupyter", "lab"]
+    assert calls[0][4].endswith("notebooks")
+
+
+def test_an_interrupted_training_ends_with_one_line(capsys, tmp_path, monkeypatch):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli, "_train", interrupt)
+    code, _, err = run(capsys, "tour", "--out", str(tmp_path / "tour.html"))
+    assert (code, err) == (130, "\nminigrad: stopped.\n")
+    assert not (tmp_path / "tour.html").exists()
+
+
+def test_python_m_minigrad_is_the_command():
+    child = subprocess.run([sys.executable, "-m", "minigrad", "--help"], capture_output=True, text=True, timeout=60)
+    assert child.returncode == 0
+    assert child.stdout.startswith("usage: minigrad [-h] COMMAND ...")
+    assert "tour" in child.stdout

@@ -1,0 +1,52 @@
+"""The README: its code runs and prints what it says, its picture is the one that the code makes, its commands exist."""
+
+import re
+import runpy
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def pictures():
+    return runpy.run_path(str(ROOT / "book" / "pictures.py"))
+
+
+def test_the_code_prints_what_its_comment_says(pictures, capsys):
+    pictures["readme_pictures"]()
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[0] == "79.0 [9.0, 9.0, 5.0, 5.0, 7.0, 6.0, -1.0]"
+    assert f"# {printed[0]}" in README
+    assert printed[1:] == ["1.0 x 1.0 = 1.0", "1.0 x -1.0 = -1.0", "1.0 x 1.0 = 1.0"]
+
+
+def test_the_picture_is_the_one_that_the_code_draws(pictures):
+    for name, svg in pictures["readme_pictures"]().items():
+        stored = (ROOT / "book" / "images" / name).read_text(encoding="utf-8")
+        assert stored == svg, "the picture has changed: look at it, then run make pictures"
+        assert f"](book/images/{name})" in README
+
+
+def test_it_opens_with_the_two_commands_then_a_picture_then_ten_lines_of_code():
+    commands, picture, code = (README.index(mark) for mark in ("```\nmake tour", "![", "```python"))
+    assert commands < picture < code
+    assert README[commands:].splitlines()[2].startswith("make test ")
+    lines = [line for line in README[code:].split("```")[1].splitlines()[1:] if line.strip()]
+    assert len(lines) == 9
+
+
+def test_each_command_it_names_is_a_target_of_the_makefile():
+    named = set(re.findall(r"\bmake ([a-z]+)\b", README))
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.MULTILINE))
+    assert {"tour", "test", "lab", "bench"} <= named
+    assert named <= targets
+
+
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "ROADMAP.md"])
+def test_links_between_files_resolve(page):
+    text = (ROOT / page).read_text(encoding="utf-8")
+    for link in re.findall(r"\]\(([^)#:]+)\)", text):
+        assert (ROOT / link).exists(), link

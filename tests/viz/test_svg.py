@@ -1,0 +1,147 @@
+"""The picture: well-formed whatever the labels, complete, and within its boxes."""
+
+import re
+import xml.etree.ElementTree as ET
+
+import pytest
+
+import minigrad as mg
+from minigrad_viz import to_graphviz, to_html, to_svg
+from minigrad_viz.palette import DARK, LIGHT, TEXT_ON
+
+HOSTILE = [
+    "<script>alert(1)</script>",
+    "\"'&<>",
+    "</title><b>x",
+    "]]>",
+    "\x00\x07\x1b[31m\ud800\uffff",
+    "\u202egnp.exe",
+    "é̂ 重み 👩‍👩‍👧‍👦",
+    "\\N\\l<<b>x</b>>",
+    "x" * 10_000,
+    "two\nlines\r\n",
+    "%s {0} ${x}",
+]
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def elements(svg: str, cls: str) -> list[ET.Element]:
+    return [element for element in ET.fromstring(svg).iter() if cls in element.get("class", "").split()]
+
+
+def words(element: ET.Element) -> str:
+    return "".join(element.itertext())
+
+
+@pytest.mark.parametrize("label", HOSTILE, ids=range(len(HOSTILE)))
+def test_hostile_label_is_text_in_svg(label):
+    a = mg.Value(2.0, label)
+    svg = to_svg(a * a)
+    root = ET.fromstring(svg)
+    allowed = {"svg", "title", "desc", "style", "rect", "g", "path", "text", "tspan", "circle"}
+    assert {element.tag.removeprefix(SVG) for element in root.iter()} <= allowed
+    assert len(svg) < 40_000
+
+
+@pytest.mark.parametrize("label", HOSTILE, ids=range(len(HOSTILE)))
+def test_hostile_label_opens_no_tag_in_the_page(label):
+    page = to_html(mg.Value(2.0, label) * 3.0)
+    assert re.findall(r"<script[^>]*>", page) == ['<script type="application/json" class="minigrad-trace">']
+    assert page.count("</script") == 1
+    assert page.count("<title>") == to_html(mg.Value(2.0, "a") * 3.0).count("<title>")
+    assert "<b>x" not in page
+    page.encode("utf-8")
+
+
+@pytest.mark.parametrize("label", HOSTILE, ids=range(len(HOSTILE)))
+def test_hostile_label_is_quoted_in_dot_source(label):
+    source = to_graphviz(mg.Value(2.0, label) * 3.0).source
+    node = next(line for line in source.splitlines() if line.startswith("\tn0 "))
+    assert re.fullmatch(
+        r'\tn0 \[label="(?:[^"\\]|\\.)*\\ndata 2\.0\\ngrad —"(?: \w+=(?:"(?:[^"\\]|\\.)*"|\w+))*\]', node
+    )
+
+
+def test_full_name_of_a_shortened_label_is_in_its_title():
+    long = "a very long name indeed, longer than any card would be"
+    (card,) = elements(to_svg(mg.Value(1.0, long)), "leaf")
+    assert card[0].text == f"{long}\ndata 1.0\ngrad —"
+    assert words(elements(to_svg(mg.Value(1.0, long)), "name")[0]).endswith("…")
+
+
+def test_a_times_a_draws_two_arrows_and_a_sum_mark():
+    a = mg.Value(3.0, "a")
+    svg = to_svg(a * a)
+    paths = [edge.get("d") for edge in elements(svg, "edge")]
+    assert len(paths) == len(set(paths)) == 2
+    assert [words(label) for label in elements(svg, "d")] == ["∂v₁/∂a = a = 3.0a = 3.0"] * 2
+    assert [mark.text for mark in elements(svg, "sum")] == ["Σ2"]
+
+
+def test_card_shows_a_dash_before_backward_the_gradient_after_and_blocked_without_one():
+    a = mg.Value(3.0, "a")
+    y = a * a.detach()
+
+    def grads() -> list[str]:
+        return [words(element) for element in elements(to_svg(y), "num")][1::2]
+
+    assert grads() == ["—", "blocked", "—"]
+    y.backward()
+    assert grads() == ["3.0", "blocked", "1.0"]
+
+
+def test_kinds_differ_in_shape_and_border_not_in_colour_alone():
+    a = mg.Value(3.0, "a")
+    svg = to_svg(a * 2.0)
+    leaf, constant, output = (elements(svg, kind)[0] for kind in ("leaf", "constant", "output"))
+    corners = [next(e for e in card if e.get("class") == "box").get("rx") for card in (leaf, constant, output)]
+    assert corners == ["12", "13", "4"]
+    assert "still" in constant.get("class", "")
+    assert len(elements(svg, "ring")) == 1
+
+
+def test_no_gradient_flows_over_a_dotted_arrow():
+    svg = to_svg(mg.Value(3.0, "a") * 2.0)
+    assert [edge.get("class") for edge in elements(svg, "edge")] == ["edge", "edge none"]
+    assert len(elements(svg, "d")) == 1
+
+
+def test_overwritten_graph_says_so_in_the_picture():
+    a = mg.Value(3.0, "a")
+    y = a * a
+    a.data = 4.0
+    svg = to_svg(y)
+    assert elements(svg, "d") == []
+    said = " ".join(map(words, elements(svg, "said")))
+    assert said.startswith("No local derivatives: Value(4.0, label='a') was given another number after mul had used it")
+
+
+def test_large_graph_is_drawn_small_and_says_so():
+    y = mg.Value(1.0, "x")
+    for _ in range(500):
+        y = y + 1.0
+    svg = to_svg(y)
+    assert elements(svg, "name") == []
+    said = " ".join(map(words, elements(svg, "key")))
+    assert "1 leaf, 500 operations, 500 constants · drawn small, for it has 1,001 nodes" in said
+    assert float(ET.fromstring(svg).get("width", "")) < 2000
+
+
+def test_picture_describes_itself_and_follows_the_dark_theme():
+    svg = to_svg(mg.Value(1.0, "x"))
+    root = ET.fromstring(svg)
+    assert root.get("role") == "img"
+    assert root[0].text == "Graph of x = 1.0: 1 leaf."
+    assert "@media (prefers-color-scheme:dark)" in svg
+
+
+@pytest.mark.parametrize("colours", [LIGHT, DARK], ids=["light", "dark"])
+def test_text_has_a_contrast_of_at_least_4_5(colours):
+    def luminance(colour: str) -> float:
+        channels = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+        linear = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    for text, ground in TEXT_ON:
+        dim, bright = sorted((luminance(colours[text]), luminance(colours[ground])))
+        assert (bright + 0.05) / (dim + 0.05) >= 4.5, (text, ground)

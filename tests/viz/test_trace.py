@@ -1,0 +1,239 @@
+"""The trace: nodes, edges, states, events, alarms, names."""
+
+import json
+import math
+
+import pytest
+
+import minigrad as mg
+from minigrad.errors import DTypeError
+from minigrad_viz import to_json, to_trace
+from minigrad_viz.names import names_of
+
+
+def test_a_times_a_keeps_two_edges_with_their_local_derivatives():
+    a = mg.Value(3.0, "a")
+    trace = to_trace(a * a)
+    assert [(e.operand, e.result, e.slot, e.local) for e in trace.edges] == [(0, 1, 0, 3.0), (0, 1, 1, 3.0)]
+    assert trace.contributions() == [2, 0]
+
+
+def test_nodes_stand_in_tape_order_with_constants_before_their_use():
+    a = mg.Value(3.0, "a")
+    trace = to_trace(2.0 * a + 2.0)
+    assert [(node.kind, node.value) for node in trace.nodes] == [
+        ("leaf", 3.0),
+        ("constant", 2.0),
+        ("op", 6.0),
+        ("constant", 2.0),
+        ("op", 8.0),
+    ]
+    assert [edge[:3] for edge in trace.edges] == [(1, 2, 0), (0, 2, 1), (2, 4, 0), (3, 4, 1)]
+
+
+def test_gradient_state_is_none_before_backward_and_final_after():
+    a = mg.Value(3.0, "a")
+    y = a * a
+    assert [(node.state, node.grad) for node in to_trace(y).nodes] == [("none", None), ("none", None)]
+    y.backward()
+    assert [(node.state, node.grad) for node in to_trace(y).nodes] == [("final", 6.0), ("final", 1.0)]
+
+
+def test_gradient_is_blocked_at_constants_and_detached_values():
+    a = mg.Value(3.0, "a")
+    y = a * a.detach() + 1.0
+    y.backward()
+    trace = to_trace(y)
+    assert [(node.kind, node.state) for node in trace.nodes] == [
+        ("leaf", "final"),
+        ("leaf", "blocked"),
+        ("op", "final"),
+        ("constant", "blocked"),
+        ("op", "final"),
+    ]
+    assert [(edge.flows, edge.local) for edge in trace.edges] == [
+        (True, 3.0),
+        (False, None),
+        (True, 1.0),
+        (False, None),
+    ]
+
+
+def test_drawing_inside_record_adds_no_event_to_the_recording():
+    a = mg.Value(3.0, "a")
+    with mg.record() as seen:
+        to_trace(a * a)
+    assert seen.events == []
+
+
+def test_drawing_writes_no_gradient():
+    a = mg.Value(3.0, "a")
+    y = a * a
+    to_trace(y)
+    assert a.grad is None
+    assert y.grad is None
+
+
+def test_steps_hold_upstream_times_local_and_the_running_total():
+    a, b = mg.Value(3.0, "a"), mg.Value(5.0, "b")
+    (run,) = to_trace(a * b + a).passes
+    assert [tuple(step)[1:] for step in run.steps] == [
+        (1.0, 1.0, 1.0, 1.0),
+        (1.0, 1.0, 1.0, 1.0),
+        (1.0, 5.0, 5.0, 6.0),
+        (1.0, 3.0, 3.0, 3.0),
+    ]
+
+
+def test_gradient_made_with_create_graph_is_shown_as_its_number():
+    x = mg.Value(3.0, "x")
+    y = x**3.0
+    y.backward(create_graph=True)
+    assert to_trace(y).nodes[0].grad == 27.0
+
+
+def test_overwritten_number_leaves_a_note_and_no_local_derivatives():
+    a = mg.Value(3.0, "a")
+    y = a * a
+    a.data = 4.0
+    trace = to_trace(y)
+    assert [edge.local for edge in trace.edges] == [None, None]
+    (note,) = trace.notes
+    assert note.kind == "overwritten"
+    assert note.text.startswith(
+        "No local derivatives: Value(4.0, label='a') was given another number after mul had used it"
+    )
+
+
+def test_alarm_names_the_first_nan_and_its_cause():
+    x = mg.Value(-1.0, "x")
+    notes = to_trace(mg.log(x) * 2.0).notes
+    assert [(note.kind, note.node, note.text) for note in notes] == [("nan", 1, "v₁ is the first NaN: ln(x) = ln(−1).")]
+
+
+def test_alarm_names_the_first_infinity_on_the_way_back():
+    z = mg.Value(0.0, "z")
+    (note,) = to_trace(mg.sqrt(z)).notes
+    assert note.text == "The first infinity on the way back is in ∂v₁/∂z, through v₁: 1.0 × ∞ = ∞."
+
+
+def test_json_has_nan_and_infinities_as_strings():
+    text = to_json([mg.Value(math.nan), mg.Value(math.inf), mg.Value(-math.inf)])
+    data = json.loads(text, parse_constant=lambda name: pytest.fail(f"a bare {name}"))
+    assert [node["value"] for node in data["nodes"]] == ["NaN", "Infinity", "-Infinity"]
+
+
+def test_json_rounds_to_six_digits_and_gives_zero_no_sign():
+    data = json.loads(to_json([mg.Value(1 / 3), mg.Value(-0.0)]))
+    assert [node["value"] for node in data["nodes"]] == [0.333333, 0.0]
+    assert "-0" not in to_json(mg.Value(-0.0))
+
+
+def test_json_carries_version_formulas_and_steps():
+    a, b = mg.Value(2.0, "a"), mg.Value(-3.0, "b")
+    data = json.loads(to_json(a * b))
+    assert data["version"] == 1
+    assert data["outputs"] == [2]
+    assert data["nodes"][2]["text"] == "a · b"
+    assert data["edge"] == ["operand", "result", "slot", "local", "text"]
+    assert data["edges"] == [[0, 2, 0, -3.0, "b"], [1, 2, 1, 2.0, "a"]]
+    assert data["passes"] == [{"root": 2, "steps": [[0, 1.0, -3.0, -3.0], [1, 1.0, 2.0, 2.0]]}]
+    assert data["ops"]["mul"]["local"] == [{"text": "b", "latex": "b"}, {"text": "a", "latex": "a"}]
+
+
+def test_several_outputs_have_a_pass_each():
+    a = mg.Value(2.0, "a")
+    trace = to_trace([a * 3.0, a * 5.0])
+    assert [run.root for run in trace.passes] == trace.outputs
+    assert [run.steps[0].contribution for run in trace.passes] == [3.0, 5.0]
+
+
+def test_fresh_tells_one_backward_pass_from_two():
+    a = mg.Value(3.0, "a")
+    y = a * a
+    y.backward()
+    assert to_trace(y).fresh()
+    y.backward()
+    assert not to_trace(y).fresh()
+
+
+def test_source_line_is_shown_without_its_folder():
+    a = mg.Value(3.0, "a")
+    with mg.record(lines=True):
+        y = a * a
+    line = to_trace(y).nodes[1].line
+    assert line is not None
+    assert line.startswith("test_trace.py:")
+    assert line.endswith(": y = a * a")
+
+
+def test_op_whose_rule_takes_floats_alone_is_drawn_without_a_formula_for_it():
+    name = "viz_test_opaque"
+    opaque = mg.OPS.get(name) or mg.Op(name, "{a}^", vjp=(lambda g, a: g * math.cos(a),), domain=(mg.Domain(0, 1),))
+    mg.kernel(name, "python")(math.sin)
+    try:
+        trace = to_trace(opaque(mg.Value(0.0, "x")))
+    finally:
+        del mg.OPS[name]
+    assert trace.formula(1) == "viz_test_opaque(x)"
+    assert trace.local_text(0) == "1.0"
+    assert json.loads(trace.json())["ops"][name]["local"] == [None]
+
+
+# --- names ---
+
+
+def test_label_wins_over_variable():
+    w = mg.Value(1.0, "weight")
+    assert to_trace(w).title(0) == "weight"
+
+
+def test_variable_defined_first_names_a_value():
+    first = mg.Value(1.0)
+    second = first
+    assert to_trace(second).title(0) == "first"
+
+
+def test_values_in_lists_and_dicts_are_named_by_their_place():
+    w = [mg.Value(1.0), mg.Value(2.0)]
+    p = {"b": mg.Value(3.0)}
+    trace = to_trace(w[0] * w[1] + p["b"])
+    assert [trace.title(index) for index in (0, 1, 3)] == ["w[0]", "w[1]", "p['b']"]
+
+
+def test_variables_that_no_one_can_write_do_not_name():
+    x = mg.Value(1.0)
+    assert names_of([x], [{".0": x, "@py_assert1": x, "x": x}]) == {x: "x"}
+
+
+def test_underscored_variables_and_history_do_not_name():
+    _hidden = mg.Value(1.0)
+    Out = {3: _hidden}
+    assert to_trace(_hidden).title(0) == "v₀"
+    assert Out[3] is _hidden
+
+
+def test_variables_of_the_caller_are_read_not_those_of_another_function():
+    def make() -> mg.Value:
+        inner = mg.Value(1.0)
+        return inner
+
+    outer = make()
+    assert to_trace(outer).title(0) == "outer"
+
+
+def test_blank_label_counts_as_none():
+    assert to_trace([mg.Value(1.0, " \n")]).title(0) == "v₀"
+
+
+# --- what is refused ---
+
+
+def test_drawing_a_float_says_what_to_draw():
+    with pytest.raises(DTypeError, match=r"draw: 3\.0 is a float, not a Value\.\n  Draw the result of a computation"):
+        to_trace(3.0)
+
+
+def test_drawing_an_empty_list_says_so():
+    with pytest.raises(DTypeError, match=r"draw: there is nothing in this list\."):
+        to_trace([])

@@ -1,0 +1,47 @@
+"""minigrad_viz: see the graph of a computation, its numbers, and how the chain rule goes through it.
+
+>>> import minigrad as mg
+>>> a, b = mg.Value(2.0, "a"), mg.Value(-3.0, "b")
+>>> drawing = draw(a * b)             # in a notebook, a picture
+>>> drawing.svg()[:4]
+'<svg'
+
+After ``%load_ext minigrad_viz`` a Value at the end of a cell is drawn by itself.
+"""
+
+from typing import Any
+
+from minigrad_viz.drawing import Drawing, draw, to_json
+from minigrad_viz.graphviz import to_graphviz
+from minigrad_viz.html import to_html
+from minigrad_viz.svg import to_svg
+from minigrad_viz.text import to_text
+from minigrad_viz.trace import Trace, to_trace
+
+__all__ = [
+    "Drawing",
+    "Trace",
+    "draw",
+    "load_ipython_extension",
+    "to_graphviz",
+    "to_html",
+    "to_json",
+    "to_svg",
+    "to_text",
+    "to_trace",
+    "unload_ipython_extension",
+]
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """What ``%load_ext minigrad_viz`` calls."""
+    from minigrad_viz import notebook
+
+    notebook.load(shell)
+
+
+def unload_ipython_extension(shell: Any) -> None:
+    """What ``%unload_ext minigrad_viz`` calls."""
+    from minigrad_viz import notebook
+
+    notebook.unload(shell)

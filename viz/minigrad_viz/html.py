@@ -1,0 +1,249 @@
+"""A page of its own: the picture, every node and every step of the backward pass, in one file that asks for nothing.
+
+`figure` is the same picture for a notebook: an image, which also shows where scripts and inline SVG are taken out.
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from minigrad_viz.notation import escape, formula_of, local_formula, mathml, number, pretty
+from minigrad_viz.palette import DARK, FONT, LIGHT
+from minigrad_viz.svg import picture
+from minigrad_viz.trace import Pass, Trace, to_trace
+
+__all__ = ["figure", "page", "to_html"]
+
+_ROWS = 400  # of a table: more than that nobody reads; half are from its beginning
+_EMBEDDED = 5000  # up to so many nodes a notebook output carries the trace: beyond, it would be megabytes
+_WIDE = 2400  # pixels: a picture wider than this is shown whole in a notebook, however small
+_ZOOMS = (("fit", "Fit"), ("half", "50%"), ("full", "100%"), ("twice", "200%"))
+
+
+def to_html(x: Any, path: str | os.PathLike[str] | None = None) -> str:
+    """The graph of `x`, a Value or a list of them, as a page that needs no network; written to `path` too, if given.
+
+    >>> import minigrad as mg
+    >>> text = to_html(mg.Value(3.0, "a") * 2)
+    >>> text[:15], "http://" in text.replace("http://www.w3.org", "")
+    ('<!doctype html>', False)
+    """
+    text = page(to_trace(x))
+    if path is not None:
+        with open(path, "w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+    return text
+
+
+# --- for a notebook --------------------------------------------------------------------------------------------------
+
+
+def figure(trace: Trace) -> str:
+    """An HTML fragment: the picture as an image, and the trace as data.
+
+    A picture wider than the page shrinks to 60%, where its text can still be read, and then scrolls. One too large for
+    that is shown whole, as an overview, and says how to read it.
+    """
+    svg, width, _ = picture(trace)
+    least = round(width * 0.6) if width <= _WIDE else 900
+    encoded = base64.b64encode(svg.encode()).decode()
+    style = f"width:clamp({least}px,100%,{width}px);max-width:none;height:auto"
+    alt = " ".join([trace.sentence(), *(note.text for note in trace.notes)])
+    image = f'<img src="data:image/svg+xml;base64,{encoded}" alt="{escape(alt)}" width="{width}" style="{style}">'
+    advice = "An overview: to zoom in, open the page that <code>draw(…).save(&quot;graph.html&quot;)</code> writes."
+    caption = f"<figcaption>{advice}</figcaption>" if width > _WIDE else ""
+    data = _data(trace) if len(trace.nodes) <= _EMBEDDED else ""
+    return f'<figure class="minigrad" style="margin:0;overflow-x:auto">{image}{caption}{data}</figure>'
+
+
+def _data(trace: Trace) -> str:
+    """The trace in a script element, where no text of a user's can end it."""
+    safe = trace.json().replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+    return f'<script type="application/json" class="minigrad-trace">{safe}</script>'
+
+
+# --- a page ----------------------------------------------------------------------------------------------------------
+
+
+def page(trace: Trace) -> str:
+    """The whole page of a trace."""
+    title = escape(", ".join(trace.title(index) for index in trace.outputs[:3]))
+    notes = "".join(f'<p class="note"><b aria-hidden="true">!</b> {escape(note.text)}</p>' for note in trace.notes)
+    passes = "".join(_backward(trace, run) for run in trace.passes[:5] if run.steps)
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width,initial-scale=1">'
+        f'<meta name="color-scheme" content="light dark"><title>{title} · minigrad</title>'
+        f"<style>{_css()}</style></head>\n"
+        f"<body><header><h1>{title}</h1><p>{escape(trace.sentence())}</p>{notes}</header>\n<main>"
+        f"{_viewport(trace)}\n{_nodes(trace)}\n{passes}</main>\n{_data(trace)}</body></html>\n"
+    )
+
+
+def _viewport(trace: Trace) -> str:
+    """The picture in a region that the keyboard scrolls, with zoom by radio buttons, for there is no script."""
+    svg, width, _ = picture(trace)
+    first = "full" if width <= 1150 else "fit"
+    zooms = "".join(
+        f'<input type="radio" name="zoom" id="{key}"{" checked" if key == first else ""}>'
+        f'<label for="{key}">{label}</label>'
+        for key, label in _ZOOMS
+    )
+    sizes = "".join(
+        f"#{key}:checked~.view svg{{width:{round(width * scale)}px}}"
+        for key, scale in (("half", 0.5), ("full", 1), ("twice", 2))
+    )
+    return (
+        f'<section class="zoom" aria-label="Picture"><style>{sizes}</style><span class="dim">Zoom</span>{zooms}'
+        f'<div class="view" tabindex="0" role="region" aria-label="The graph; arrow keys scroll">{svg}</div></section>'
+    )
+
+
+def _some(count: int) -> Iterator[int | None]:
+    """The places of the rows to show, with None where rows are left out."""
+    if count <= _ROWS:
+        yield from range(count)
+    else:
+        yield from range(_ROWS // 2)
+        yield None
+        yield from range(count - _ROWS // 2, count)
+
+
+def _table(title: str, heads: Sequence[str], rows: list[str]) -> str:
+    """A table that scrolls sideways; a head that ends in < stands over numbers, on the right."""
+    cells = [f"<th scope='col'{' class=r' if head[-1] == '<' else ''}>{head.rstrip('<')}</th>" for head in heads]
+    return (
+        f"<div class='wide' tabindex='0' role='region' aria-label='{title}'><table><thead><tr>{''.join(cells)}</tr>"
+        f"</thead><tbody>{''.join(rows)}</tbody></table></div>"
+    )
+
+
+def _nodes(trace: Trace) -> str:
+    rows = []
+    for index in _some(len(trace.nodes)):
+        if index is None:
+            rows.append(f'<tr><td colspan="6" class="dim">… {len(trace.nodes) - _ROWS:,} nodes left out …</td></tr>')
+        else:
+            rows.append(_node(trace, index))
+    by = f": the derivative of {escape(trace.title(trace.outputs[0]))} by the node" if trace.fresh() else ""
+    return (
+        "<section><h2>Forward: every number</h2><p class='dim'>In the order in which they were computed. "
+        f"The gradient is what <code>.grad</code> holds{by}; a dash means that it is not computed yet.</p>"
+        f"{_table('Table of nodes', ('#<', 'name', 'made by', 'with numbers', 'data<', 'grad<'), rows)}</section>"
+    )
+
+
+def _node(trace: Trace, index: int) -> str:
+    node = trace.nodes[index]
+    made_by = with_numbers = ""
+    if node.op is not None:
+        operands = [trace.nodes[trace.edges[edge].operand].value for edge in trace.into[index]]
+        made_by = mathml(trace.formula(index) or "")
+        with_numbers = mathml(formula_of(node.op, operands))
+    else:
+        made_by = f'<span class="dim">{node.kind}</span>'
+    name = "" if node.kind == "constant" else escape(trace.title(index, 60))
+    where = escape(" · ".join(text for text in (node.scope, node.line) if text))
+    place = f'<br><small class="dim">{where}</small>' if where else ""
+    grad = {"none": "—", "blocked": "blocked"}.get(node.state) or pretty(node.grad)
+    return (
+        f"<tr class='{node.kind}'><td class='r dim'>{index}</td><th scope='row'>{name}{place}</th><td>{made_by}</td>"
+        f"<td>{with_numbers}</td><td class='r fw'>{pretty(node.value)}</td><td class='r bw'>{grad}</td></tr>"
+    )
+
+
+def _backward(trace: Trace, run: Pass) -> str:
+    """The steps from one output back to its leaves."""
+    counts = [0] * len(trace.nodes)
+    for step in run.steps:
+        counts[trace.edges[step.edge].operand] += 1
+    met = [0] * len(trace.nodes)
+    rows = []
+    shown = set(_some(len(run.steps)))
+    for place, step in enumerate(run.steps):
+        operand = trace.edges[step.edge].operand
+        met[operand] += 1
+        if place in shown:
+            rows.append(_step(trace, run, place, (met[operand], counts[operand])))
+        elif len(rows) == _ROWS // 2:
+            rows.append(f'<tr><td colspan="5" class="dim">… {len(run.steps) - _ROWS:,} steps left out …</td></tr>')
+    root = escape(trace.title(run.root))
+    heads = ("step<", "from → to", "local derivative", "upstream × local = contribution", "gradient so far<")
+    return (
+        f"<section><h2>Backward from {root}: the chain rule, step by step</h2><p class='dim'>It starts with "
+        f"∂{root}/∂{root} = 1. Each step multiplies what has arrived at a node (upstream) by a local derivative; the "
+        "product is added to the gradient of the operand.</p>"
+        f"{_table('Table of backward steps', heads, rows)}</section>"
+    )
+
+
+def _step(trace: Trace, run: Pass, place: int, arrived: tuple[int, int]) -> str:
+    step = run.steps[place]
+    operand, result, slot, _, _ = trace.edges[step.edge]
+    ends = escape(trace.title(result)), escape(trace.title(operand))
+    formula = trace.local_formula(step.edge)
+    op = trace.nodes[result].op
+    local = f"<span class='d'>∂{ends[0]}/∂{ends[1]}</span>"
+    if formula is not None and op is not None:
+        values = [trace.nodes[trace.edges[edge].operand].value for edge in trace.into[result]]
+        plugged = local_formula(op, slot, trace.nodes[result].value, values)
+        texts = [formula.text()] + ([] if plugged is None else [plugged.text()])
+        parts = [mathml(formula)] + ([mathml(plugged)] if plugged is not None and texts[0] != texts[1] else [])
+        parts += [] if formula.op is None else [pretty(step.local)]
+        local = " = ".join([local, *parts])
+    several = f"<span class='sum'>Σ {arrived[0]} of {arrived[1]}</span> " if arrived[1] > 1 else ""
+    product = f"{pretty(step.upstream)} × {_bracketed(step.local)} = <b>{pretty(step.contribution)}</b>"
+    return (
+        f"<tr><td class='r dim'>{place + 1}</td><th scope='row'>{ends[0]} → {ends[1]}</th><td>{local}</td>"
+        f"<td class='bw'>{product}</td><td class='r bw'>{several}{pretty(step.total)}</td></tr>"
+    )
+
+
+def _bracketed(x: float | None) -> str:
+    return f"({pretty(x)})" if number(x).startswith("-") else pretty(x)
+
+
+def _css() -> str:
+    def variables(colours: dict[str, str]) -> str:
+        return ";".join(f"--{key}:{colour}" for key, colour in colours.items())
+
+    return (
+        f":root{{color-scheme:light dark;{variables(LIGHT)}}}"
+        f"@media (prefers-color-scheme:dark){{:root{{{variables(DARK)}}}}}{_PAGE.replace('FONT', FONT)}"
+    ).replace("\n", "")
+
+
+_PAGE = """
+*{box-sizing:border-box}
+body{margin:0 auto;padding:2rem clamp(1rem,4vw,3rem) 4rem;max-width:90rem;background:var(--page);color:var(--ink);
+font:1rem/1.5 FONT;font-variant-numeric:tabular-nums}
+h1{font-size:1.7rem;line-height:1.2;margin:0;overflow-wrap:anywhere}
+h2{font-size:1.15rem;margin:2.5rem 0 .25rem}
+p{margin:.25rem 0 .75rem;max-width:46rem}
+.dim{color:var(--muted)}.fw{color:var(--forward)}.bw,.d{color:var(--backward)}
+.note b{display:inline-block;width:1.3rem;line-height:1.3rem;border-radius:50%;text-align:center;
+background:var(--alarm);color:var(--on-alarm);margin-right:.25rem}
+.view{overflow:auto;max-height:82vh;margin-top:.5rem;border-radius:8px}
+.view svg{display:block;height:auto;max-width:none}
+#fit:checked~.view svg{width:100%}
+.zoom{margin-top:1.25rem}
+.zoom input{position:absolute;opacity:0}
+.zoom label{display:inline-block;margin-left:.4rem;padding:.1rem .7rem;border:1px solid var(--rim);border-radius:1rem;
+font-size:.85rem;cursor:pointer}
+.zoom input:checked+label{background:var(--output);color:var(--on-output);border-color:var(--output)}
+:focus-visible,.zoom input:focus-visible+label{outline:3px solid var(--forward);outline-offset:2px}
+.wide{overflow-x:auto;width:fit-content;max-width:100%;
+border:1px solid var(--rim);border-radius:8px;background:var(--card)}
+table{border-collapse:collapse;font-size:.92rem}
+th,td{padding:.32rem 1rem;text-align:left;border-top:1px solid var(--rim);white-space:nowrap;vertical-align:baseline}
+tbody th{font-weight:600;max-width:24rem;overflow:hidden;text-overflow:ellipsis}
+thead th{border-top:0;color:var(--muted);font-weight:500;font-size:.82rem}
+.r{text-align:right}
+tr.leaf th{box-shadow:inset 4px 0 var(--leaf)}
+.sum{font-size:.8rem;margin-right:.5rem}
+math{font-size:1.12em}
+@media print{.zoom label,.zoom>span{display:none}.view{max-height:none}}
+"""

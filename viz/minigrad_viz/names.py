@@ -1,0 +1,71 @@
+"""What the reader calls each Value: its label, or else a variable that holds it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import minigrad as mg
+from minigrad_viz.notation import clean
+
+__all__ = ["Namespaces", "callers", "names_of"]
+
+Namespaces = Sequence[Mapping[str, Any]]
+
+_HERE = os.path.dirname(os.path.abspath(__file__))
+_NOT_OURS = {"In", "Out"}  # IPython's history
+_LONGEST = 10_000  # a longer list is data, not a handful of named weights
+
+
+def callers() -> Namespaces:
+    """The variables of whoever called this package: locals, then globals."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and os.path.dirname(frame.f_code.co_filename) == _HERE:
+        frame = frame.f_back
+    if frame.f_locals is frame.f_globals:
+        return (frame.f_globals,)
+    return (frame.f_locals, frame.f_globals)
+
+
+def names_of(nodes: Sequence[mg.Value], namespaces: Namespaces) -> dict[mg.Value, str]:
+    """A name for each of `nodes` that has one. A label wins; else the variable defined first, or its place in a list,
+    tuple or dict, as ``w[0]``. Variables that begin with an underscore do not count.
+
+    >>> a, w = mg.Value(1.0), [mg.Value(2.0), mg.Value(3.0, "bias")]
+    >>> names = names_of([a, *w], [{"a": a, "_a": a, "w": w}])
+    >>> [names[x] for x in (a, *w)]
+    ['a', 'w[0]', 'bias']
+    """
+    names: dict[mg.Value, str] = {}
+    wanted = set()
+    for node in nodes:
+        label = "" if node.label is None else clean(node.label)
+        if label.strip():
+            names[node] = label
+        else:
+            wanted.add(node)
+    for namespace in namespaces:
+        for name, value in _variables(namespace):
+            if value in wanted:
+                wanted.discard(value)
+                names[value] = name
+    return names
+
+
+def _variables(namespace: Mapping[str, Any]) -> Iterator[tuple[str, mg.Value]]:
+    """The Values in a namespace, in the order of definition, with those one level inside its containers."""
+    for name, held in list(namespace.items()):
+        if name.startswith("_") or name in _NOT_OURS or not name.isidentifier():
+            continue
+        if isinstance(held, mg.Value):
+            yield name, held
+        elif isinstance(held, list | tuple) and len(held) <= _LONGEST:
+            for place, value in enumerate(held):
+                if isinstance(value, mg.Value):
+                    yield f"{name}[{place}]", value
+        elif isinstance(held, dict) and len(held) <= _LONGEST:
+            for key, value in list(held.items()):
+                if isinstance(value, mg.Value) and isinstance(key, str | int):
+                    yield clean(f"{name}[{key!r}]"), value

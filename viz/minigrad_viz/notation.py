@@ -1,0 +1,196 @@
+"""How numbers, names and formulas are written, and how wide they become: the same text on every machine."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+
+import minigrad as mg
+from minigrad.backends.formula import Formula, expression, local_derivative
+
+__all__ = [
+    "cells",
+    "clean",
+    "escape",
+    "fit",
+    "fit_cells",
+    "formula_of",
+    "handle",
+    "local_formula",
+    "mathml",
+    "number",
+    "plain",
+    "pretty",
+    "rounded",
+    "shorten",
+    "text_width",
+]
+
+# --- numbers ---------------------------------------------------------------------------------------------------------
+
+
+def number(x: float | None) -> str:
+    """`x` to 6 significant digits, as Python writes floats; a zero has no sign, and what is not there is a dash.
+
+    >>> [number(x) for x in (2.0, 0.1 + 0.2, -0.0, 1e-7, 123456789.0, float("-inf"), None)]
+    ['2.0', '0.3', '0.0', '1e-07', '1.23457e+08', '-inf', '—']
+    """
+    if x is None:
+        return "—"
+    text = f"{x:.6g}"
+    if text == "-0":
+        return "0.0"
+    return text if not text.lstrip("-").isdigit() else f"{text}.0"
+
+
+def pretty(x: float | None) -> str:
+    """`number` for the eye: a true minus sign, ∞ and NaN.
+
+    >>> pretty(-3.0), pretty(float("inf")), pretty(float("nan"))
+    ('−3.0', '∞', 'NaN')
+    """
+    return number(x).replace("-", "−").replace("inf", "∞").replace("nan", "NaN")
+
+
+def rounded(x: float | None) -> float | str | None:
+    """`x` as JSON keeps it: 6 significant digits, and as strings what JSON has no number for.
+
+    >>> [rounded(x) for x in (1 / 3, -0.0, float("nan"), float("-inf"), None)]
+    [0.333333, 0.0, 'NaN', '-Infinity', None]
+    """
+    if x is None:
+        return None
+    if math.isfinite(x):
+        return float(f"{x:.6g}") or 0.0
+    return "NaN" if math.isnan(x) else "Infinity" if x > 0 else "-Infinity"
+
+
+# --- names: they come from users, so they may hold anything --------------------------------------------------------
+
+_SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
+# What XML forbids, what UTF-8 cannot hold, and what turns the direction of the text around it.
+_UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
+_SPACES = re.compile(r"[\t\n\r\v\f]+")
+
+
+def clean(text: object) -> str:
+    """`text` on one line and without what XML forbids; that becomes U+FFFD.
+
+    >>> clean("two\\nlines"), clean("a\\x00b")
+    ('two lines', 'a�b')
+    """
+    return _UNPRINTABLE.sub("\ufffd", _SPACES.sub(" ", str(text)))
+
+
+def shorten(text: str, limit: int) -> str:
+    """At most `limit` characters of `text`, the last one an ellipsis where some are left out."""
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"
+
+
+def escape(text: str) -> str:
+    """`text` as XML or HTML, for content and for attributes.
+
+    >>> escape("<b> & 'c'")
+    '&lt;b&gt; &amp; &#39;c&#39;'
+    """
+    text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return text.replace('"', "&quot;").replace("'", "&#39;")
+
+
+def handle(index: int) -> str:
+    """What a node without a name is called: v and its place on the tape, which no Python variable can be called.
+
+    >>> handle(12)
+    'v₁₂'
+    """
+    return f"v{index}".translate(_SUBSCRIPTS)
+
+
+# --- formulas --------------------------------------------------------------------------------------------------------
+
+# An op that a reader declared may have a rule that only floats can go through. It is drawn all the same.
+_UNWRITABLE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+
+
+def formula_of(op: mg.Op, operands: Sequence[str | float]) -> Formula | str:
+    """`op` applied to names or numbers: a formula, or plain text if the op's formula cannot be read.
+
+    >>> plain(formula_of(mg.OPS["mul"], ["a", -3.0]))
+    'a · (−3)'
+    """
+    try:
+        formula = expression(op, operands)
+        formula.text()
+    except _UNWRITABLE:
+        names = [x if isinstance(x, str) else number(x) for x in operands]
+        return f"{op.name}({', '.join(names)})"
+    return formula
+
+
+def local_formula(op: mg.Op, slot: int, output: str | float, operands: Sequence[str | float]) -> Formula | None:
+    """The derivative of `op` by its operand number `slot`; None where it cannot be written."""
+    try:
+        formula = local_derivative(op, slot, output, operands)
+        if formula is not None:
+            formula.text()
+    except _UNWRITABLE:
+        return None
+    return formula
+
+
+def plain(formula: Formula | str) -> str:
+    """One line of text."""
+    return formula if isinstance(formula, str) else formula.text()
+
+
+def mathml(formula: Formula | str) -> str:
+    """A ``<math>`` element."""
+    return f"<math><mtext>{escape(formula)}</mtext></math>" if isinstance(formula, str) else formula.mathml()
+
+
+# --- widths ----------------------------------------------------------------------------------------------------------
+
+# In hundredths of the font size, rounded up from DejaVu Sans: the widest of the sans serifs that a system is likely to
+# have, so that text fits its box in the others too. Bold is 13% wider.
+_WIDTHS = {"'ijlIJ": 29, " !,./:;\\|-·′": 36, '"()[]frt': 41, "*?_`csz²³∂": 55, "mMOQ": 86, "%@W…—\ufffd": 104}
+_WIDTHS |= {
+    "Fkvxyao": 61,
+    "0123456789$ESbdghnpqueTPL{}": 64,
+    "AVBRXZC": 70,
+    "DGHNUK&w": 82,
+    "#+<=>^~−×≤≥≠∞": 84,
+}
+_WIDTH_OF = {character: width for group, width in _WIDTHS.items() for character in group}
+_WIDTH_OF |= dict.fromkeys("₀₁₂₃₄₅₆₇₈₉⁰¹⁴⁵⁶⁷⁸⁹", 40)
+
+
+def cells(character: str) -> int:
+    """How many columns of a terminal a character takes: 0 for marks on another, 2 for East Asian letters and emoji."""
+    code = ord(character)
+    if 0x300 <= code < 0x370 or 0x200B <= code < 0x2010 or 0xFE00 <= code < 0xFE10:
+        return 0
+    return 2 if 0x1100 <= code < 0x1160 or 0x2E80 <= code < 0xD7B0 or 0xF900 <= code < 0xFB00 or code > 0x1F000 else 1
+
+
+def fit_cells(text: str, columns: int) -> str:
+    """As much of `text` as fits in so many columns of a terminal."""
+    return shorten(text, columns if all(cells(c) < 2 for c in text) else columns // 2)
+
+
+def text_width(text: str, size: float, bold: bool = False) -> float:
+    """How wide `text` may become, in the unit of `size`, the font size.
+
+    >>> text_width("ab", 10), text_width("ab", 10, bold=True)
+    (12.5, 14.12)
+    """
+    wide = sum(_WIDTH_OF.get(c) or (0, 85, 135)[cells(c)] for c in text)
+    return round(wide * size * (0.0113 if bold else 0.01), 2)
+
+
+def fit(text: str, room: float, size: float, bold: bool = False) -> str:
+    """As much of `text` as fits in `room`, ending in an ellipsis where some is left out."""
+    text = shorten(text, int(room / size * 4) + 2)  # no letter is narrower than a quarter
+    while len(text) > 2 and text_width(text, size, bold) > room:
+        text = f"{text[:-2]}…"
+    return text

@@ -1,0 +1,123 @@
+"""The looks of a picture, light and dark: forward is blue, backward is orange, and nothing is told by colour alone.
+
+Blue and orange stay apart for every kind of colour blindness. Text keeps a contrast of at least 4.5 to 1 with what is
+behind it, which a test computes from the tables below.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+__all__ = ["DARK", "FONT", "LIGHT", "TEXT_ON", "stylesheet"]
+
+FONT = "ui-sans-serif,system-ui,-apple-system,'Segoe UI',Roboto,'Noto Sans','DejaVu Sans',sans-serif"
+
+LIGHT = {
+    "page": "#fbfcfd",
+    "rim": "#d5dbe4",
+    "card": "#ffffff",
+    "ink": "#17212c",
+    "muted": "#556274",
+    "line": "#7a8798",
+    "forward": "#0a58a6",
+    "backward": "#9a4600",
+    "wash": "#fdf1e3",
+    "leaf": "#0a58a6",
+    "on-leaf": "#ffffff",
+    "op": "#e8edf3",
+    "on-op": "#17212c",
+    "output": "#1c2937",
+    "on-output": "#ffffff",
+    "alarm": "#b3400a",
+    "on-alarm": "#ffffff",
+}
+DARK = {
+    "page": "#11161c",
+    "rim": "#313c49",
+    "card": "#1a212a",
+    "ink": "#e9eef4",
+    "muted": "#a5b1c1",
+    "line": "#8b98a9",
+    "forward": "#82bdf4",
+    "backward": "#f5b273",
+    "wash": "#33281b",
+    "leaf": "#1d5e9f",
+    "on-leaf": "#ffffff",
+    "op": "#2b3542",
+    "on-op": "#e9eef4",
+    "output": "#e9eef4",
+    "on-output": "#11161c",
+    "alarm": "#f08a4b",
+    "on-alarm": "#11161c",
+}
+TEXT_ON = [
+    ("ink", "page"),
+    ("ink", "card"),
+    ("ink", "wash"),
+    ("muted", "page"),
+    ("muted", "card"),
+    ("forward", "card"),
+    ("backward", "wash"),
+    ("backward", "page"),
+    ("on-leaf", "leaf"),
+    ("on-op", "op"),
+    ("on-output", "output"),
+    ("on-alarm", "alarm"),
+]
+"""Which text stands on which ground."""
+
+_SHAPES = """
+.mg{{font-family:{FONT};font-size:12.5px;font-variant-numeric:tabular-nums}}
+.mg text{{white-space:pre}}
+.mg .name{{font-size:13px;font-weight:700}}
+.mg .rule{{font-size:13px}}
+.mg .cap{{font-size:10.5px}}
+.mg .sum{{font-size:10.5px;font-weight:700}}
+.mg .num{{text-anchor:end}}
+.mg .edge{{fill:none;stroke-width:1.5}}
+.mg .none{{stroke-dasharray:2 4}}
+.mg .d{{font-size:11px;text-anchor:end}}
+.mg .box{{stroke-width:1.25}}
+.mg .still .box{{stroke-dasharray:4 3}}
+.mg .ring{{fill:none;stroke-width:1.25}}
+.mg .key{{font-size:11.5px}}
+.mg .said{{font-size:12px}}
+.mg .dots{{fill:none;stroke-width:8}}
+"""
+
+_COLOURS = """
+.mg .page{{fill:{page};stroke:{rim}}}
+.mg text{{fill:{ink}}}
+.mg .box{{fill:{card};stroke:{line}}}
+.mg .leaf .box{{stroke:{leaf}}}
+.mg .output .box,.mg .ring{{stroke:{output}}}
+.mg .head{{fill:{op}}}
+.mg .op .head+text{{fill:{on-op}}}
+.mg .leaf .head{{fill:{leaf}}}
+.mg .leaf .head+text{{fill:{on-leaf}}}
+.mg .output .head{{fill:{output}}}
+.mg .output .head+text{{fill:{on-output}}}
+.mg .wash{{fill:{wash}}}
+.mg .fw{{fill:{forward}}}
+.mg .bw,.mg .d{{fill:{backward}}}
+.mg .dim,.mg .key{{fill:{muted}}}
+.mg .edge{{stroke:{line}}}
+.mg .tip{{fill:{line}}}
+.mg .ground{{fill:{page}}}
+.mg .alarm{{fill:{alarm}}}
+.mg .alarm+text{{fill:{on-alarm}}}
+.mg .bad .box{{stroke:{alarm};stroke-width:2.5}}
+.mg .dots{{stroke:{muted}}}
+.mg .dots.leaf{{stroke:{forward}}}
+.mg .dots.bad{{stroke:{alarm}}}
+"""
+
+
+def _rules(template: str, colours: Mapping[str, str]) -> str:
+    return template.format_map({"FONT": FONT, **colours}).replace("\n", "")
+
+
+def stylesheet() -> str:
+    """The CSS of a picture. Media queries hold inside an image too, so a picture follows the reader's light or dark."""
+    dark = _rules(_COLOURS, DARK)
+    return f"{_rules(_SHAPES, {})}{_rules(_COLOURS, LIGHT)}@media (prefers-color-scheme:dark){{{dark}}}"

@@ -1,0 +1,347 @@
+"""The trace: everything that a picture of a graph shows, as plain data. Every output of this package is drawn from it.
+
+    nodes    in tape order, each after its operands; a number that took part as a constant is a node for each use
+    edges    one for each operand of each operation, so a*a has two, with the local derivative
+    passes   for each output the events of a backward pass, in order: the chain rule step by step
+    notes    what a reader should be told: the first NaN, a number overwritten since
+
+A node is known by its place in `nodes`, never by its address, so the same graph gives the same trace.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
+
+import minigrad as mg
+from minigrad.backends.formula import Formula
+from minigrad.errors import DTypeError, GraphError
+from minigrad_viz.names import Namespaces, callers, names_of
+from minigrad_viz.notation import clean, formula_of, handle, local_formula, plain, pretty, rounded, shorten
+
+__all__ = ["FULL", "Edge", "Node", "Note", "Pass", "Step", "Trace", "to_trace"]
+
+VERSION = 1
+FULL = 400  # up to here a picture shows every node with its text; larger graphs are drawn small, and say so
+_FOLDER = re.compile(r"^.*?[/\\](?=[^/\\]*:\d+: )")  # of a source line: the same file lies elsewhere on each machine
+_GRADIENT = re.compile(r", grad=[^,)]*")  # in the repr of a Value: all its digits, which differ between machines
+_MOST_STEPS = 500_000  # of all backward passes together: thousands of outputs would take thousands of passes
+
+
+class Node(NamedTuple):
+    """A number in the graph. What `grad` is, `state` says: "none" (not computed yet), "final" or "blocked" (never)."""
+
+    kind: Literal["leaf", "op", "constant"]
+    op: mg.Op | None
+    name: str | None
+    value: float
+    state: Literal["none", "final", "blocked"]
+    grad: float | None
+    scope: str
+    line: str | None
+
+
+class Edge(NamedTuple):
+    """`operand` is operand number `slot` of the operation that made `result`; both are places in `nodes`.
+
+    `local` is the derivative of result by operand; None where no gradient flows (`flows` is False) or it is unknown.
+    """
+
+    operand: int
+    result: int
+    slot: int
+    flows: bool
+    local: float | None
+
+
+class Step(NamedTuple):
+    """One event of a backward pass: over edge number `edge`, ``upstream * local = contribution``; `total` so far."""
+
+    edge: int
+    upstream: float
+    local: float | None
+    contribution: float
+    total: float
+
+
+class Pass(NamedTuple):
+    """The steps of a backward pass from node number `root`."""
+
+    root: int
+    steps: list[Step]
+
+
+class Note(NamedTuple):
+    """Something to be told about the graph; `node` is where, or None."""
+
+    kind: Literal["overwritten", "nan", "gradient", "partial"]
+    node: int | None
+    text: str
+
+
+@dataclass(slots=True)
+class Trace:
+    """The data of a picture: see the top of this module.
+
+    >>> a = mg.Value(3.0, "a")
+    >>> trace = to_trace(a * a)
+    >>> [(edge.operand, edge.result, edge.slot, edge.local) for edge in trace.edges]
+    [(0, 1, 0, 3.0), (0, 1, 1, 3.0)]
+    """
+
+    nodes: list[Node] = field(default_factory=list)
+    edges: list[Edge] = field(default_factory=list)
+    outputs: list[int] = field(default_factory=list)
+    passes: list[Pass] = field(default_factory=list)
+    notes: list[Note] = field(default_factory=list)
+    into: list[range] = field(default_factory=list)
+    """For each node, the numbers of the edges that lead to it, in slot order."""
+
+    @property
+    def full(self) -> bool:
+        """Whether the graph is small enough to show every node with its text."""
+        return len(self.nodes) <= FULL
+
+    def title(self, index: int, limit: int = 24) -> str:
+        """What to call a node: its name, its number if it is a constant, or else v and its place on the tape."""
+        node = self.nodes[index]
+        if node.kind == "constant":
+            return pretty(node.value)
+        return handle(index) if node.name is None else shorten(node.name, limit)
+
+    def symbols(self, index: int, limit: int = 24) -> list[str | float]:
+        """The operands of a node as formulas take them: names, and numbers for constants."""
+        operands = [self.edges[edge].operand for edge in self.into[index]]
+        return [x.value if (x := self.nodes[i]).kind == "constant" else self.title(i, limit) for i in operands]
+
+    def formula(self, index: int, limit: int = 24) -> Formula | str | None:
+        """How a node was computed, in names; None for a leaf."""
+        op = self.nodes[index].op
+        return None if op is None else formula_of(op, self.symbols(index, limit))
+
+    def local_formula(self, edge: int, limit: int = 24) -> Formula | None:
+        """The rule for the local derivative on an edge, in names; None where no gradient flows."""
+        _, result, slot, flows, _ = self.edges[edge]
+        op = self.nodes[result].op
+        if op is None or not flows:
+            return None
+        return local_formula(op, slot, self.title(result, limit), self.symbols(result, limit))
+
+    def local_text(self, edge: int, limit: int = 24, show: Callable[[float], str] = pretty) -> str:
+        """The rule and the number, as ``b = −3.0``; one of them where they are the same or the other is unknown."""
+        local = self.edges[edge].local
+        formula = self.local_formula(edge, limit)
+        rule = "" if formula is None else plain(formula)
+        if local is None:
+            return rule
+        same = formula is None or (isinstance(formula.value, float) and formula.op is None)
+        return show(local) if same else f"{rule} = {show(local)}"
+
+    def contributions(self) -> list[int]:
+        """For each node, over how many edges its gradient arrives: more than one are added up."""
+        counts = [0] * len(self.nodes)
+        for edge in self.edges:
+            counts[edge.operand] += edge.flows
+        return counts
+
+    def fresh(self) -> bool:
+        """Whether the stored gradients are those of one backward pass from the one output, not of two."""
+        if len(self.passes) != 1 or len(self.outputs) != 1:
+            return False
+        totals = {self.edges[step.edge].operand: step.total for step in self.passes[0].steps}
+        totals[self.outputs[0]] = 1.0
+        for index, node in enumerate(self.nodes):
+            if node.grad is not None and not _same(node.grad, totals.get(index, math.nan)):
+                return False
+        return True
+
+    def sentence(self, show: Callable[[float], str] = pretty) -> str:
+        """What is drawn, in one sentence."""
+        kinds: list[str] = [node.kind for node in self.nodes]
+        parts = [("leaf", "leaves"), ("op", "operations"), ("constant", "constants")]
+        counts = [_count(kinds.count(one), "operation" if one == "op" else one, many) for one, many in parts]
+        names = [f"{self.title(i)} = {show(self.nodes[i].value)}" for i in self.outputs[:3]]
+        more = ", …" if len(self.outputs) > 3 else ""
+        return f"Graph of {', '.join(names)}{more}: {', '.join(count for count in counts if count)}."
+
+    def data(self) -> dict[str, Any]:
+        """The trace as JSON has it: numbers rounded, NaN and infinities as strings, rows instead of repeated keys."""
+        ops = {node.op.name: node.op for node in self.nodes if node.op is not None}
+        return {
+            "version": VERSION,
+            "outputs": self.outputs,
+            "nodes": [self._node_data(index) for index in range(len(self.nodes))],
+            "edge": ["operand", "result", "slot", "local", *(["text"] if self.full else [])],
+            "edges": [list(self._edge_row(index)) for index in range(len(self.edges))],
+            "step": ["edge", "upstream", "contribution", "total"],
+            "passes": [{"root": root, "steps": [_step_row(step) for step in steps]} for root, steps in self.passes],
+            "ops": {name: _op_data(ops[name]) for name in sorted(ops)},
+            "notes": [note._asdict() for note in self.notes],
+        }
+
+    def _node_data(self, index: int) -> dict[str, Any]:
+        node = self.nodes[index]
+        data: dict[str, Any] = {"kind": node.kind, "value": rounded(node.value), "state": node.state}
+        if node.op is not None:
+            data["op"] = node.op.name
+        if node.state == "final":
+            data["grad"] = rounded(node.grad)
+        data |= {key: text for key in ("name", "scope", "line") if (text := getattr(node, key))}
+        if self.full and (formula := self.formula(index)) is not None:
+            data["text"] = plain(formula)
+        return data
+
+    def _edge_row(self, index: int) -> Iterator[Any]:
+        edge = self.edges[index]
+        yield from (edge.operand, edge.result, edge.slot, rounded(edge.local))
+        if self.full:
+            formula = self.local_formula(index)
+            yield None if formula is None else plain(formula)
+
+    def json(self) -> str:
+        """`data` as one line of JSON."""
+        return json.dumps(self.data(), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
+
+def to_trace(x: Any, *more: mg.Value, namespaces: Namespaces | None = None) -> Trace:
+    """The trace of the graph that ends in `x`, a Value or several; a Trace is its own trace.
+
+    Names come from labels, or else from `namespaces`, the variables of the caller if None. Nothing in the graph is
+    changed. Raises DTypeError for what is not a Value.
+    """
+    if isinstance(x, Trace) and not more:
+        return x
+    if (made := getattr(x, "trace", None)) is not None and isinstance(made, Trace) and not more:
+        return made
+    roots = _roots([*x, *more] if isinstance(x, list | tuple) else [x, *more])
+    order = [value for value in mg.topological(roots) if isinstance(value, mg.Value)]
+    names = names_of(order, callers() if namespaces is None else namespaces)
+    trace = Trace()
+    places: dict[Any, int] = {}
+    for value in order:
+        _add(trace, places, value, names.get(value))
+    trace.outputs = list(dict.fromkeys(places[root] for root in roots))
+    _run_backward(trace, places, roots)
+    _raise_alarms(trace)
+    return trace
+
+
+def _roots(values: Iterable[Any]) -> list[mg.Value]:
+    roots = list(values)
+    for value in roots:
+        if not isinstance(value, mg.Value):
+            raise DTypeError(
+                f"draw: {shorten(clean(repr(value)), 60)} is a {type(value).__name__}, not a Value.\n"
+                "  Draw the result of a computation with mg.Value(…), or a list of such results."
+            )
+    if not roots:
+        raise DTypeError("draw: there is nothing in this list.\n  Draw a Value, or a list of Values.")
+    return roots
+
+
+def _add(trace: Trace, places: dict[Any, int], value: mg.Value, name: str | None) -> None:
+    """Append `value`, after the constants it was computed from, and its edges."""
+    operands = []
+    for x in value.inputs:
+        if isinstance(x, mg.Value):
+            operands.append(places[x])
+        else:
+            operands.append(len(trace.nodes))
+            trace.nodes.append(Node("constant", None, None, x, "blocked", None, value.scope, None))
+            trace.into.append(range(0))
+    place = places[value] = len(trace.nodes)
+    grad = None if value.grad is None else float(value.grad)
+    state: Any = "blocked" if not value.requires_grad else "none" if grad is None else "final"
+    kind: Any = "leaf" if value.op is None else "op"
+    line = None if value.line is None else clean(_FOLDER.sub("", value.line))
+    trace.nodes.append(Node(kind, value.op, name, value.data, state, grad, clean(value.scope), line))
+    start = len(trace.edges)
+    for slot, operand in enumerate(operands):
+        flows = value.op is not None and value.op.vjp[slot] is not None and trace.nodes[operand].state != "blocked"
+        trace.edges.append(Edge(operand, place, slot, flows, None))
+    trace.into.append(range(start, len(trace.edges)))
+
+
+def _run_backward(trace: Trace, places: dict[Any, int], roots: list[mg.Value]) -> None:
+    """Fill in the passes and the local derivatives; where the engine refuses, a note says so."""
+    steps = 0
+    for at, root in enumerate(dict.fromkeys(roots)):
+        if steps > _MOST_STEPS:
+            text = f"The backward steps of the first {at} outputs are kept, of {len(roots)}."
+            trace.notes.append(Note("partial", None, text))
+            return
+        try:
+            events = mg.events(root)
+        except GraphError as error:
+            reason = _GRADIENT.sub("", clean(str(error).splitlines()[0].removeprefix("backward: ")))
+            text = f"No local derivatives: {shorten(reason, 300)}"
+            trace.notes.append(Note("overwritten", None, text))
+            continue
+        rows = []
+        for event in events:
+            result = places[event.source]
+            index = trace.into[result][event.slot]
+            trace.edges[index] = trace.edges[index]._replace(local=event.local)
+            rows.append(Step(index, event.upstream, event.local, event.contribution, event.total))
+        steps += len(rows)
+        trace.passes.append(Pass(places[root], rows))
+
+
+def _raise_alarms(trace: Trace) -> None:
+    """Note the first number on the tape, and the first step back, that is not finite."""
+    for index, node in enumerate(trace.nodes):
+        if not math.isfinite(node.value):
+            formula = trace.formula(index)
+            origin = "a number that was put in" if formula is None else _with_numbers(trace, index)
+            text = f"{trace.title(index)} is the first {_what(node.value)}: {origin}."
+            trace.notes.append(Note("nan", index, text))
+            break
+    for root, steps in trace.passes:
+        for step in steps:
+            if not math.isfinite(step.contribution):
+                edge = trace.edges[step.edge]
+                product = f"{pretty(step.upstream)} × {pretty(step.local)} = {pretty(step.contribution)}"
+                way = f"∂{trace.title(root)}/∂{trace.title(edge.operand)}, through {trace.title(edge.result)}"
+                text = f"The first {_what(step.contribution)} on the way back is in {way}: {product}."
+                trace.notes.append(Note("gradient", edge.operand, text))
+                return
+
+
+def _with_numbers(trace: Trace, index: int) -> str:
+    op = trace.nodes[index].op
+    assert op is not None
+    values = [trace.nodes[trace.edges[edge].operand].value for edge in trace.into[index]]
+    formula, numbers = plain(formula_of(op, trace.symbols(index))), plain(formula_of(op, values))
+    return formula if formula == numbers else f"{formula} = {numbers}"
+
+
+def _same(x: float, y: float) -> bool:
+    return math.isclose(x, y, rel_tol=1e-9) or (math.isnan(x) and math.isnan(y))
+
+
+def _what(x: float) -> str:
+    return "NaN" if math.isnan(x) else "infinity"
+
+
+def _count(n: int, one: str, many: str) -> str:
+    return "" if not n else f"{n} {one if n == 1 else many}"
+
+
+def _step_row(step: Step) -> list[Any]:
+    return [step.edge, rounded(step.upstream), rounded(step.contribution), rounded(step.total)]
+
+
+def _op_data(op: mg.Op) -> dict[str, Any]:
+    """An op's formula and its rules, in the names of its own operands and y."""
+    rules = [local_formula(op, slot, "y", op.inputs) for slot in range(len(op.inputs))]
+    formula = formula_of(op, op.inputs)
+    return {
+        "inputs": list(op.inputs),
+        "text": plain(formula),
+        "latex": None if isinstance(formula, str) else formula.latex(),
+        "local": [None if rule is None else {"text": rule.text(), "latex": rule.latex()} for rule in rules],
+    }
