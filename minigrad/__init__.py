@@ -8,7 +8,7 @@
 (-3.0, 2.0)
 """
 
-from minigrad import errors, nn, ops
+from minigrad import data, errors, lessons, nn, ops
 from minigrad.autograd import events, grad
 from minigrad.check import gradcheck, gradgradcheck
 from minigrad.graph import (
@@ -52,6 +52,7 @@ __all__ = [
     "Value",
     "abs",
     "cos",
+    "data",
     "dispatch",
     "enable_grad",
     "errors",
@@ -62,6 +63,7 @@ __all__ = [
     "gradgradcheck",
     "is_grad_enabled",
     "kernel",
+    "lessons",
     "log",
     "maximum",
     "minimum",

@@ -2,6 +2,7 @@
 
     MinigradError
     ├── GraphError      (RuntimeError)    a graph asked for what it cannot give: no gradient, an overwritten value
+    ├── ShapeError      (ValueError)      shapes, dimensions or sizes that do not fit together
     ├── DTypeError      (TypeError)       a thing of a type that cannot take part
     ├── DeviceError     (RuntimeError)    no kernel for this operation on this device
     ├── DeclarationError (ValueError)     an operation declared in contradiction with itself
@@ -10,7 +11,15 @@
 A message says what was asked, what was given, why that cannot be, and what to write instead.
 """
 
-__all__ = ["DTypeError", "DeclarationError", "DeviceError", "GradcheckError", "GraphError", "MinigradError"]
+__all__ = [
+    "DTypeError",
+    "DeclarationError",
+    "DeviceError",
+    "GradcheckError",
+    "GraphError",
+    "MinigradError",
+    "ShapeError",
+]
 
 
 class MinigradError(Exception):
@@ -19,6 +28,10 @@ class MinigradError(Exception):
 
 class GraphError(MinigradError, RuntimeError):
     """A graph was asked for what it cannot give."""
+
+
+class ShapeError(MinigradError, ValueError, IndexError):
+    """Shapes, dimensions or sizes that do not fit together."""
 
 
 class DTypeError(MinigradError, TypeError):

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar, NamedTuple
 
-from minigrad.errors import GraphError
 from minigrad.kernels import detour, tapped
 from minigrad.op import Op, Operand
 
@@ -164,8 +163,20 @@ class Node(Operand):
             self._more = {key: item}
 
     def _operands(self, as_nodes: bool) -> tuple[Any, ...]:
-        """What a rule is given after g: the output and the operands, as nodes or as raw numbers."""
+        """What a rule is given after g: the output and the operands, as nodes or as raw numbers.
+
+        Raises GraphError if one that a rule needs was overwritten.
+        """
         raise NotImplementedError
+
+    def _static(self) -> Mapping[str, Any]:
+        """What a rule is given by name: attributes, auxiliary results, shapes."""
+        static: Mapping[str, Any] = self._note("static", {})
+        return static
+
+    def _fitted(self, gradient: Any) -> Any:
+        """`gradient` in the shape of this node: the place where broadcasting is undone."""
+        return gradient
 
     def _local(self, slot: int) -> float | None:
         """The derivative of this node by its operand number `slot`, where that is a single number."""
@@ -247,28 +258,13 @@ def contributions(node: Node, upstream: Any, as_nodes: bool) -> Iterator[tuple[i
     """What `node`, whose gradient is `upstream`, passes on to operands that need a gradient: slot, operand, product."""
     op = node._op
     assert op is not None  # a leaf passes nothing on
-    if node._made != Node.writes:
-        _refuse_overwritten(node, op)
     operands = node._operands(as_nodes)
-    static = node._note("static", {})
+    static = node._static()
     for slot, (target, rule) in enumerate(zip(node._inputs, op.rules, strict=True)):
         if rule is not None and isinstance(target, Node) and target._requires_grad:
-            yield slot, target, rule(upstream, *operands, **static)
+            yield slot, target, target._fitted(rule(upstream, *operands, **static))
 
 
 def number(gradient: Any) -> Any:
     """The bare number or array in a gradient, which may be a node."""
     return gradient._raw() if isinstance(gradient, Node) else gradient
-
-
-def _refuse_overwritten(node: Node, op: Op) -> None:
-    """Raise if an operand that a rule of `node` will read was replaced after `node` was computed from it."""
-    for name, operand in zip(op.inputs, node._inputs, strict=True):
-        if not isinstance(operand, Node) or operand._note("written", 0) <= node._made:
-            continue
-        for names, target in zip(op.reads, node._inputs, strict=True):
-            if name in names and isinstance(target, Node) and target._requires_grad:
-                raise GraphError(
-                    f"backward: {operand!r} was given another number after {op.name} had used it, and the derivative "
-                    f"of {op.name} needs the number of then.\n  Compute the expression again after changing `data`."
-                )

@@ -16,12 +16,13 @@ from typing import Any
 
 from minigrad.errors import DeviceError
 
-__all__ = ["Call", "detour", "dispatch", "kernel", "kernels_of", "tap", "tapped"]
+__all__ = ["Call", "detour", "dispatch", "kernel", "kernels_of", "runner", "tap", "tapped"]
 
 Kernel = Callable[..., Any]
 Tap = Callable[["Call"], None]
 
 _registry: dict[str, dict[str, Kernel]] = {}  # operation -> device -> kernel
+_runners: dict[str, Callable[..., Any]] = {}  # device -> how its kernels are called, where not simply so
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +70,9 @@ _taps = _Taps()
 def kernel(op: str, device: str) -> Callable[[Kernel], Kernel]:
     """Register the decorated function as the kernel of `op` on `device`, in place of an earlier one.
 
-    It is called with the raw operands and the attributes as keywords, and returns the raw result: a tuple where the
-    operation has several outputs or auxiliary results. On devices with mutable arrays it also takes ``out=``.
+    It is called with the raw operands and the attributes as keywords, and returns the raw result: a tuple, outputs
+    first, where the operation has several outputs or auxiliary results. How it is asked to write in place is its
+    device's business; see `runner`.
 
     >>> @kernel("twice", "python")
     ... def twice(a: float) -> float:
@@ -84,6 +86,19 @@ def kernel(op: str, device: str) -> Callable[[Kernel], Kernel]:
         if device == "python" and device in devices:
             detour.__enter__()  # for good: whoever computes inline would miss the new kernel
         devices[device] = function
+        return function
+
+    return register
+
+
+def runner(device: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Register the decorated function as the way to call kernels of `device`: run(kernel, inputs, attrs, out).
+
+    A device with mutable numbers has one. It writes into `out` where that is given, and returns it.
+    """
+
+    def register(function: Callable[..., Any]) -> Callable[..., Any]:
+        _runners[device] = function
         return function
 
     return register
@@ -105,15 +120,21 @@ def dispatch(
     function = _registry.get(op, {}).get(device)
     if function is None:
         raise DeviceError(_missing(op, device))
-    keywords: Mapping[str, Any] = attrs or {}
-    if out is not None:
-        if device == "python":
-            raise DeviceError(f"{op}: out= was given on the device 'python', whose floats cannot be written in place.")
-        keywords = {**keywords, "out": out}
-    if not _taps.active:
-        return function(*inputs, **keywords)
-    start = time.perf_counter()
-    result = function(*inputs, **keywords)
+    run = _runners.get(device)
+    if run is None:
+        if out is not None:
+            raise DeviceError(
+                f"{op}: out= was given on the device {device!r}, whose numbers cannot be written in place."
+            )
+        if not _taps.active:
+            return function(*inputs, **attrs) if attrs else function(*inputs)
+        start = time.perf_counter()
+        result = function(*inputs, **(attrs or {}))
+    else:
+        start = time.perf_counter() if _taps.active else 0.0
+        result = run(function, inputs, attrs or {}, out)
+        if not _taps.active:
+            return result
     call = Call(op, device, inputs, attrs or {}, out, result, time.perf_counter() - start)
     for listener in _taps.active:
         listener(call)

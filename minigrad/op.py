@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from minigrad.errors import DeclarationError
 from minigrad.kernels import dispatch
@@ -41,11 +41,14 @@ class Op:
     - ``g``, the gradient of the output, and ``y``, the output (tuples where ``outputs`` > 1),
     - its operands, called a, b, c, … unless `inputs` names them,
     - the results in `aux`, which the kernel returns beside the output and the graph keeps,
-    - the static attributes in `attrs`.
+    - the static attributes in `attrs`,
+    - an operand's shape, as ``a_shape``, which keeps no numbers alive.
 
-    What no rule names is not kept: `saves` is read off the rules and cannot drift from them. A rule that wants only a
-    shape names it as an attribute. `domain` says where tests may sample each operand, and `precedence` how tightly the
-    formula binds. `shown` are rules for print, where the true ones guard corner cases that would clutter a formula.
+    What no rule names is not kept: `saves` is read off the rules and cannot drift from them. `domain` says where tests
+    may sample each operand, and `precedence` how tightly the formula binds. `shown` are rules for print, where the true
+    ones guard corner cases that would clutter a formula. `promotes` says which type the operands take together before
+    the kernel sees them: "same", the one that holds all; "float", that, or the default float if it is no float; None
+    leaves them as they are. `view` marks an operation whose result shares the memory of its first operand.
 
     Raises DeclarationError where these contradict each other, or when the name is taken.
 
@@ -58,6 +61,7 @@ class Op:
     >>> cube(x).backward()
     >>> x.grad, sorted(cube.saves)
     (12.0, ['a'])
+    >>> _ = OPS.pop("cube")  # an example leaves nothing behind
     """
 
     COMPARISON, SUM, PREFIX, PRODUCT, POWER, ATOM = range(6)  # precedences, loosest first
@@ -75,6 +79,8 @@ class Op:
         outputs: int = 1,
         precedence: int = ATOM,
         shown: Sequence[Rule | None] | None = None,
+        promotes: Literal["same", "float"] | None = None,
+        view: bool = False,
     ) -> None:
         self.name = name
         self.formula = formula
@@ -85,6 +91,8 @@ class Op:
         self.attrs = tuple(attrs)
         self.outputs = outputs
         self.precedence = precedence
+        self.promotes = promotes
+        self.view = view
         if name in OPS:
             raise DeclarationError(f"Op {name!r} is declared already; take another name, or use mg.OPS[{name!r}].")
         if len(self.inputs) != len(self.vjp):
@@ -92,11 +100,13 @@ class Op:
                 f"Op {name!r} names {len(self.inputs)} inputs and has {len(self.vjp)} rules: write one rule per input."
             )
         self.reads = tuple(self._names_read(rule) for rule in self.vjp)
-        self.saves = frozenset().union(*self.reads) - {"g"} - set(self.attrs)
+        read = frozenset().union(*self.reads)
+        self.shapes = tuple(sorted(read & {f"{name}_shape" for name in self.inputs}))
+        self.saves = read & {"y", *self.inputs, *self.aux}
         self.rules = tuple(self._adapt(rule) for rule in self.vjp)
         self.shown = tuple(self._adapt(rule) for rule in (shown or self.vjp))
         self.differentiable = any(rule is not None for rule in self.vjp)
-        static = self.aux or self.attrs or self.outputs > 1
+        static = self.aux or self.attrs or self.shapes or self.outputs > 1
         self.plain = None if static or None in self.vjp or len(self.vjp) > 2 else self.rules
         OPS[name] = self
 
@@ -105,9 +115,11 @@ class Op:
             return frozenset()
         names = frozenset(inspect.signature(rule).parameters)
         known = {"g", "y", *self.inputs, *self.aux, *self.attrs}
-        if not names <= known:
+        names_of_shapes = {f"{name}_shape" for name in self.inputs}
+        unknown = sorted(names - known - names_of_shapes)
+        if unknown:
             raise DeclarationError(
-                f"Op {self.name!r}: a rule asks for {sorted(names - known)}, but there is only {sorted(known)}.\n"
+                f"Op {self.name!r}: a rule asks for {unknown}, but there is only {sorted(known)}.\n"
                 "  Name an operand, a result in aux=, or an attribute in attrs=."
             )
         return names
@@ -116,7 +128,8 @@ class Op:
         """The same rule under one signature, (g, y, *operands, **static), so that the chain rule looks no names up."""
         if rule is None:
             return None
-        static = ", ".join(("", "*", *self.aux, *self.attrs)) if self.aux or self.attrs else ""
+        names = (*self.aux, *self.attrs, *self.shapes)
+        static = ", ".join(("", "*", *names)) if names else ""
         text = f"lambda g, y, {', '.join(self.inputs)}{static}: rule({', '.join(inspect.signature(rule).parameters)})"
         adapted: Rule = eval(text, {"rule": rule})
         return adapted

@@ -324,6 +324,8 @@ class Value(Node):
         return out
 
     def _operands(self, as_nodes: bool) -> tuple[Any, ...]:
+        if self._made != Node.writes and self._op is not None:
+            _refuse_overwritten(self, self._op)
         if as_nodes:
             return (self, *self._inputs)
         return (self._data, *[x._data if isinstance(x, Value) else x for x in self._inputs])
@@ -346,6 +348,19 @@ class Value(Node):
                 "  Take its number along with detach(), or copy the leaves and compute again."
             )
         return _restore, (self._data, self.label, self.grad, self._requires_grad)
+
+
+def _refuse_overwritten(value: Value, op: Op) -> None:
+    """Raise if an operand that a rule of `value` will read was replaced after `value` was computed from it."""
+    for name, operand in zip(op.inputs, value._inputs, strict=True):
+        if not isinstance(operand, Value) or operand._note("written", 0) <= value._made:
+            continue
+        for names, target in zip(op.reads, value._inputs, strict=True):
+            if name in names and isinstance(target, Value) and target._requires_grad:
+                raise GraphError(
+                    f"backward: {operand!r} was given another number after {op.name} had used it, and the derivative "
+                    f"of {op.name} needs the number of then.\n  Compute the expression again after changing `data`."
+                )
 
 
 _new = Value.__new__

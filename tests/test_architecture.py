@@ -17,7 +17,8 @@ ROOT = HOUSE.parent
 # Each floor may import the floors above it in this list, and rooms on its own floor.
 FLOORS = [
     {"errors"},
-    {"kernels"},
+    {"dtypes", "layout"},
+    {"storage", "kernels"},
     {"op"},
     {"graph"},
     {"ops"},

@@ -1,0 +1,346 @@
+# %% [markdown]
+# # 4 · A network of Values
+#
+# *Before: [3 · Gradients add up](03_gradients_add_up.ipynb)*
+
+# %% [markdown]
+# ## The question
+#
+# In the 1930s the botanist Edgar Anderson measured irises: the length and the width of their petals, and of their sepals, which in an
+# iris look like larger petals that hang down. There were three species: *setosa*, *versicolor* and *virginica*.
+#
+# **Can a network of our `Value`s learn to tell the species from the four measurements?**
+
+# %%
+from minigrad.data import iris
+
+flowers = iris()
+print(len(flowers.train_x), "flowers to learn from,", len(flowers.test_x), "to test with")
+print("measured:", ", ".join(flowers.features))
+print("species: ", ", ".join(flowers.species))
+
+# %% [markdown]
+# The 30 test flowers are kept out of the learning, so that in the end we can ask whether the network has understood irises,
+# or only memorised those it has seen.
+#
+# The numbers come **standardised**: from each measurement its mean is subtracted, and the rest divided by its typical
+# spread (the standard deviation). So all four are of similar size, around 0. Undoing it gives centimetres again. You should
+# see below that *setosa* is easy to tell by its petals, and that the other two touch.
+
+# %%
+import matplotlib.pyplot as plt
+
+plt.style.use("lessons.mplstyle")
+colors, markers = ("#0072B2", "#E69F00", "#009E73"), "o^s"
+
+
+def in_cm(standardised, feature):
+    return standardised * flowers.deviation[feature] + flowers.mean[feature]
+
+
+def plot_petals(ax, xs, ys, **style):
+    for k, species in enumerate(flowers.species):
+        chosen = [x for x, y in zip(xs, ys, strict=True) if y == k]
+        petals = [[in_cm(x[feature], feature) for x in chosen] for feature in (2, 3)]
+        ax.scatter(*petals, color=colors[k], marker=markers[k], label=species, **style)
+    ax.set(xlabel="petal length (cm)", ylabel="petal width (cm)")
+
+
+# %%
+fig, ax = plt.subplots()
+plot_petals(ax, flowers.train_x, flowers.train_y, s=36, alpha=0.8)
+ax.legend(loc="upper left")
+plt.show()
+
+# %% [markdown]
+# ## The network, and a guess
+#
+# A **layer** is a row of neurons that all look at the same numbers. Ours has two layers: eight neurons look at the four
+# measurements, and three more look at what those eight say. The last three numbers are the **scores**, one for each
+# species, and the highest wins. A network of such layers is called a *multi-layer perceptron*, MLP for short.
+#
+# The neurons are those of [lesson 1](01_one_neuron.ipynb), with many inputs, $w_1 x_1 + w_2 x_2 + \dots + b$. The eight squeeze the sum with $\tanh$ (a
+# sigmoid that goes from −1 to 1); the three leave it as it is. All the weights and biases together are the **parameters**; they start at random.
+
+# %%
+import minigrad as mg
+
+model = mg.nn.scalar.MLP([4, 8, 3], seed=0)
+model
+
+
+# %%
+def answer(model, x):
+    scores = [score.data for score in model(x)]
+    return scores.index(max(scores))
+
+
+def accuracy(model, xs, ys):
+    hits = [answer(model, x) == y for x, y in zip(xs, ys, strict=True)]
+    return sum(hits) / len(hits)
+
+
+print(f"right before any learning: {accuracy(model, flowers.test_x, flowers.test_y):.0%} of the test flowers")
+
+
+# %% [markdown]
+# Blind guessing would get a third. There are 67 parameters to turn, (4 + 1) · 8 + (8 + 1) · 3, and we know how to find out
+# which way: nudge each, and see whether the network gets better. That is 134 runs over all the flowers for one step, and it is why we go backward
+# instead. But *better* at what? To take a slope, we need one number that says how wrong the network is: a **loss**.
+
+# %% [markdown]
+# ## Build it: a loss from exp and log
+#
+# First turn the scores $s_k$ into **probabilities** $p_k$, positive numbers that add up to 1. The usual way is the **softmax**; it
+# uses $e^{s}$, which is positive for every $s$. Then look at the probability of the *right* species, number $t$. The loss, named
+# **cross-entropy**, is its negative logarithm: 0 if the network is certain and right, and the larger the less it believed in the right answer:
+#
+# $$p_k = \frac{e^{s_k}}{\sum_j e^{s_j}} \qquad L = -\ln p_t = \ln \sum_j e^{s_j} - s_t$$
+#
+# One precaution. $e^{1000}$ is too large for a computer. But adding the same number to all scores changes no probability (it cancels),
+# so we may subtract the largest score first. Then the largest power is $e^0 = 1$.
+
+# %%
+def cross_entropy(scores, target):
+    top = max(score.data for score in scores)
+    scores = [score - top for score in scores]
+    first, *others = [score.exp() for score in scores]
+    return sum(others, first).log() - scores[target]
+
+
+# %% [markdown]
+# ## Draw it
+#
+# Three scores that are all 0, and the right species is number 0. So each probability is ⅓, and the loss is $-\ln \frac13 = 1.0986$.
+
+# %%
+# %load_ext minigrad_viz
+
+scores = [mg.Value(0.0, "s0"), mg.Value(0.0, "s1"), mg.Value(0.0, "s2")]
+loss = cross_entropy(scores, target=0)
+loss.backward()
+loss
+
+# %% [markdown]
+# You should see three scores on the left, and their gradients: −0.667 for the right species, 0.333 for the two others. So: the right
+# score should go up (that lowers the loss), the others should go down, and by how much is just the probability that is out of
+# place. It is a rule, and a famously simple one: $\frac{\partial L}{\partial s_k} = p_k$ for the wrong species and $p_t - 1$ for the right one.
+
+# %% [markdown]
+# ## Step it
+#
+# The last score, $s_2$, is in the loss only through the sum of the powers. We follow the events from it back to the loss, and print
+# that path in the order of the backward pass:
+
+# %%
+path, here = [], scores[2]
+for event in reversed(mg.events(loss)):
+    if event.target is here:
+        path.append(event)
+        here = event.source
+
+for event in reversed(path):
+    made, target = event.source.op.name, event.target.label or event.target.op.name
+    print(f"{made:>3} -> {target:<3}   {event.upstream:.3f} × {event.local:.3f} = {event.contribution:.3f}")
+
+# %% [markdown]
+# The logarithm has the local slope 1 / 3, one by the sum; that of the power $e^0$ is its own value, 1. Sums and differences pass on what
+# they get. So ⅓ arrives at the score.
+
+# %% [markdown]
+# ## Compare with the library, and with nudging
+#
+# `mg.gradcheck` nudges every input of a function and compares the result with the backward pass. It says `True`, or which slope is off:
+
+# %%
+mg.gradcheck(lambda *scores: cross_entropy(scores, target=1), [1.0, -2.0, 0.5])
+
+# %% [markdown]
+# And for all 67 parameters of the network, on one flower: how far is the backward pass from nudging, at most?
+
+# %%
+x, y = flowers.train_x[0], flowers.train_y[0]
+cross_entropy(model(x), y).backward()
+
+
+def loss_with(parameter, number):
+    parameter.data = number
+    return cross_entropy(model(x), y).data
+
+
+worst, h = 0.0, 1e-5
+for parameter in model.parameters():
+    middle = parameter.data
+    slope = (loss_with(parameter, middle + h) - loss_with(parameter, middle - h)) / (2 * h)
+    parameter.data = middle
+    worst = max(worst, abs(slope - parameter.grad))
+print(f"off by less than a millionth: {worst < 1e-6}")
+
+# %% [markdown]
+# ## Let it learn
+#
+# The loop from [lesson 3](03_gradients_add_up.ipynb): compute the loss (the mean over all the flowers), forget, go backward, take a step,
+# here of half the slope.
+# One turn of this loop builds a graph of some 16,000 operations and walks back through it. While it runs, you should see
+# a bar that fills, with the loss beside it.
+
+# %% tags=["nbval-ignore-output"]
+from tqdm.auto import tqdm
+
+losses = []
+bar = tqdm(range(60), desc="learning")
+for _ in bar:
+    flower_losses = [cross_entropy(model(x), y) for x, y in zip(flowers.train_x, flowers.train_y, strict=True)]
+    loss = sum(flower_losses) / len(flower_losses)
+    model.zero_grad()
+    loss.backward()
+    for parameter in model.parameters():
+        parameter.data -= 0.5 * parameter.grad
+    losses.append(loss.data)
+    bar.set_postfix(loss=f"{loss.data:.3f}")
+
+# %%
+right = accuracy(model, flowers.test_x, flowers.test_y)
+print(f"loss: {losses[0]:.2f} at first, {losses[-1]:.2f} in the end")
+print(f"test flowers that it gets right: {right:.0%}")
+
+# %% [markdown]
+# The network has never seen these flowers. You should see below how the loss fell, fast at first and then ever more slowly.
+
+# %%
+fig, ax = plt.subplots()
+ax.plot(losses)
+ax.set(xlabel="step", ylabel="loss", ylim=(0, None))
+plt.show()
+
+# %% [markdown]
+# ## What has it learned?
+#
+# We ask the network about petals of every size (the sepals are held at their mean, 0) and colour each point of the map by the species
+# whose score is ahead. You should see three regions, with the test flowers on top: blue circles for *setosa*, orange triangles for
+# *versicolor*, green squares for *virginica*. Where one region ends and the next begins is a **decision boundary**. Nobody drew those lines:
+# they are what 67 numbers came to say.
+
+# %%
+lengths = [0.5 + 0.2 * i for i in range(36)]
+widths = [0.1 * i for i in range(28)]
+
+
+def lead(k, length, width):
+    petal = [(cm - flowers.mean[i]) / flowers.deviation[i] for i, cm in ((2, length), (3, width))]
+    scores = [score.data for score in model([0.0, 0.0, *petal])]
+    return scores.pop(k) - max(scores)
+
+
+fig, ax = plt.subplots()
+for k in range(3):
+    leads = [[lead(k, length, width) for length in lengths] for width in widths]
+    ax.contourf(lengths, widths, leads, levels=[0, 1000], colors=[colors[k]], alpha=0.18)
+plot_petals(ax, flowers.test_x, flowers.test_y, s=48, edgecolor="white", linewidth=0.8)
+ax.legend(loc="upper left")
+plt.show()
+
+# %% [markdown]
+# ## Draw it, from flower to loss
+#
+# And this is what was differentiated, sixty times for each flower: the loss of one flower, in full. It is too large to be read box by
+# box; look at its shape. (So that the picture is the same on every computer, whatever its last digits, it shows a copy of
+# the network with all numbers rounded.)
+
+# %%
+import copy
+
+rounded = copy.deepcopy(model)
+for parameter in rounded.parameters():
+    parameter.data = round(parameter.data, 1)
+
+loss = cross_entropy(rounded([round(number, 1) for number in flowers.test_x[0]]), flowers.test_y[0])
+loss.backward()
+loss
+
+
+# %% [markdown]
+# You should see 67 blue boxes, the parameters. They come in on the left and in the middle, where they meet first the measurements, then
+# the answers of the eight neurons. Towards the right only three rows are left, one for each score, and then all of it comes together in a
+# single number, the loss.
+#
+# Every line is one multiplication of the chain rule, and the gradient of each parameter is the sum over all the paths that
+# lead from it to the loss: lessons 1, 2 and 3, all at once.
+
+# %% [markdown]
+# ## Break it
+#
+# What happens without the precaution, the largest score that is subtracted first? For small scores, nothing at all. For large ones:
+
+# %%
+def careless(scores, target):
+    powers = [score.exp() for score in scores]
+    return -(powers[target] / sum(powers)).log()
+
+
+for size in (1.0, 1000.0):
+    scores = [mg.Value(size), mg.Value(0.0), mg.Value(-size)]
+    print(f"scores up to {size:g}: {careless(scores, 0).data:.3f}, with care {cross_entropy(scores, 0).data:.3f}")
+
+# %% [markdown]
+# `nan` means “not a number”: $e^{1000}$ became infinite, and infinity divided by infinity is nothing at all. One step with such a gradient,
+# and all 67 parameters would be `nan` too. Scores do grow while a network learns, which is why such bugs tend to strike after hours.
+
+# %% [markdown]
+# ## Exercises
+#
+# Put your answer in place of the `...` and run the cell. The check tells you what is wrong, if something is.
+
+# %%
+from minigrad import lessons
+
+
+# %% [markdown]
+# ### Exercise 4.1 · Softmax
+#
+# Write a function that turns a list of scores (plain numbers) into a list of probabilities. It should not mind a score
+# of 1000. (`mg.exp` takes plain numbers, too.)
+
+# %%
+def softmax(scores):
+    return ...
+
+
+lessons.check("04.1", softmax)
+
+
+# %% [markdown]
+# ### Exercise 4.2 · The simplest gradient
+#
+# Write a function that is given the list `p` of three probabilities and the number `target` of the right class, and returns
+# the list of the slopes of the cross-entropy by the three *scores*.
+
+# %%
+def score_gradient(p, target):
+    return ...
+
+
+lessons.check("04.2", score_gradient)
+
+# %% [markdown]
+# ### Exercise 4.3 · Petals are enough
+#
+# Train a network that sees only the petals, `x[2:]`, and gets at least 27 of the 30 test flowers right. Give the trained
+# model to the check. (Make a new MLP, from 2 inputs to 3 scores, and copy the loop.)
+
+# %%
+petal_model = ...
+lessons.check("04.3", petal_model)
+
+# %% [markdown]
+# ## Where this comes from
+#
+# - E. Anderson, “The irises of the Gaspé Peninsula”, *Bulletin of the American Iris Society* 59 (1935), pages 2–5: the flowers.
+# - R. A. Fisher, “The use of multiple measurements in taxonomic problems”, *Annals of Eugenics* 7 (1936), pages 179–188: the table of
+#   150, and the first machine, a linear one, to tell them apart.
+# - D. E. Rumelhart, G. E. Hinton and R. J. Williams, “Learning representations by back-propagating errors”, *Nature* 323
+#   (1986), pages 533–536: layers that learn.
+# - J. S. Bridle, “Probabilistic interpretation of feedforward classification network outputs”, in *Neurocomputing*, Springer (1990), pages 227–236:
+#   softmax, and its name.
+#
+# Back to the beginning: [1 · One neuron](01_one_neuron.ipynb).

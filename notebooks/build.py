@@ -1,0 +1,129 @@
+"""Run the lessons and store what they print; with --check, only verify that what is stored is in order.
+
+A lesson is a notebook and its .py twin (jupytext's percent format), which is nicer to review. Of the two, the one that
+was edited last wins: build.py copies its cells to the other, runs them, and normalises the result, so that running a
+lesson again changes nothing but what it really prints.
+
+    python notebooks/build.py            all lessons
+    python notebooks/build.py 02         those whose names begin with 02
+    python notebooks/build.py --check    exit code 1 and a list, if a stored lesson is not as this would leave it
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import re
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import jupytext
+import nbformat
+from nbclient import NotebookClient
+
+HERE = Path(__file__).parent
+WIDGET = "application/vnd.jupyter.widget-view+json"
+METADATA = {
+    "jupytext": {"formats": "ipynb,py:percent", "notebook_metadata_filter": "-all", "cell_metadata_filter": "tags"},
+    "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+}
+
+
+def lessons(prefixes: list[str]) -> list[Path]:
+    """The notebooks whose names begin with one of `prefixes`, or all; also one that has only its twin so far."""
+    names = {path.stem for suffix in ("ipynb", "py") for path in HERE.glob(f"[0-9]*.{suffix}")}
+    return [HERE / f"{name}.ipynb" for name in sorted(names) if name.startswith(tuple(prefixes or [""]))]
+
+
+def sanitised(text: str) -> str:
+    """`text` without what changes from run to run, by the rules of sanitize.cfg."""
+    rules = (HERE / "sanitize.cfg").read_text(encoding="utf-8")
+    for rule, by in re.findall(r"^regex: (.*)\nreplace: (.*)$", rules, re.MULTILINE):
+        text = re.sub(rule, by, text)
+    return text
+
+
+def normalise(notebook: Any) -> Any:
+    """Keep what a lesson says and what it shows, and nothing of when, where and by which version it was run."""
+    notebook.metadata = nbformat.from_dict(METADATA)
+    notebook.nbformat, notebook.nbformat_minor = 4, 5
+    count, seen = 0, Counter[str]()
+    for cell in notebook.cells:
+        # Named by what it says, so that a new cell leaves the names of the others alone.
+        seen[cell.source] += 1
+        cell.id = hashlib.sha256(f"{seen[cell.source]} {cell.source}".encode()).hexdigest()[:8]
+        cell.metadata = nbformat.from_dict({key: cell.metadata[key] for key in ("tags",) if key in cell.metadata})
+        if cell.cell_type == "code":
+            count += 1
+            cell.execution_count = count
+            # A saved widget is blank without its kernel, and a progress bar has nothing to say once it is full.
+            cell.outputs = [output for output in cell.outputs if WIDGET not in output.get("data", ())]
+            for output in cell.outputs:
+                normalise_output(output, count)
+    return notebook
+
+
+def normalise_output(output: Any, count: int) -> None:
+    if "execution_count" in output:
+        output.execution_count = count
+    if "metadata" in output:
+        output.metadata = nbformat.from_dict({})
+    if "text" in output:
+        output.text = sanitised(output.text)
+    for kind, content in output.get("data", {}).items():
+        if isinstance(content, str) and not kind.startswith("image/"):
+            output.data[kind] = sanitised(content)
+
+
+def cells(notebook: Any) -> list[tuple[str, str, list[str]]]:
+    """What a notebook and its twin have in common: for each cell its type, source and tags."""
+    return [(cell.cell_type, cell.source, list(cell.metadata.get("tags", []))) for cell in notebook.cells]
+
+
+def build(path: Path) -> None:
+    """Bring the two halves of a lesson together, run it, and store it."""
+    twin = path.with_suffix(".py")
+    source = max((p for p in (path, twin) if p.exists()), key=lambda p: p.stat().st_mtime)
+    notebook = nbformat.from_dict(jupytext.read(source))
+    notebook.metadata = nbformat.from_dict(METADATA)
+    # ipykernel warns that it talks over TCP; there is nobody else here to listen.
+    quiet = ["--log-level=ERROR"]
+    NotebookClient(notebook, timeout=120, extra_arguments=quiet, resources={"metadata": {"path": str(HERE)}}).execute()
+    twin.write_text(jupytext.writes(normalise(notebook), fmt="py:percent"), encoding="utf-8")
+    path.write_text(nbformat.writes(notebook) + "\n", encoding="utf-8")
+
+
+def complaints(path: Path) -> list[str]:
+    """What is not in order with a stored lesson."""
+    twin = path.with_suffix(".py")
+    if missing := [f"{half.name} is missing" for half in (path, twin) if not half.exists()]:
+        return missing
+    found, stored = [], path.read_text(encoding="utf-8")
+    notebook = nbformat.reads(stored, as_version=4)
+    if cells(notebook) != cells(jupytext.read(twin)):
+        found.append(f"{path.name} and {twin.name} differ")
+    if stored != nbformat.writes(normalise(notebook)) + "\n":
+        found.append(f"{path.name} is not normalised")
+    return found
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Run the lessons and store what they print.")
+    parser.add_argument("--check", action="store_true", help="only verify what is stored; change nothing")
+    parser.add_argument("lessons", nargs="*", help="the first characters of their names (default: all)")
+    arguments = parser.parse_args()
+    if arguments.check:
+        found = [line for path in lessons(arguments.lessons) for line in complaints(path)]
+        if found:
+            print(*found, "Put it right with: make notebooks", sep="\n")
+        return 1 if found else 0
+    for path in lessons(arguments.lessons):
+        build(path)
+        print(path.name)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
