@@ -6,32 +6,35 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from minigrad.autograd import grad
-from minigrad.errors import GradcheckError
+from minigrad.errors import DTypeError, GradcheckError
+from minigrad.graph import enable_grad
 from minigrad.value import Value
 
 __all__ = ["gradcheck", "gradgradcheck"]
 
+Inputs = Value | float | Sequence[Value | float]
 
+
+@enable_grad
 def gradcheck(
-    function: Callable[..., Any],
-    inputs: Sequence[Value | float],
-    *,
-    eps: float = 1e-6,
-    atol: float = 1e-7,
-    rtol: float = 1e-6,
+    function: Callable[..., Any], inputs: Inputs, *, eps: float = 1e-6, atol: float = 1e-7, rtol: float = 1e-6
 ) -> bool:
-    """Compare the gradient of `function` at `inputs` with central differences, (f(x + eps) - f(x - eps)) / (2 eps).
+    """Compare the gradient of `function` at `inputs` with central differences, (f(x + h) - f(x - h)) / (2 h).
 
-    `function` takes as many Values and returns one, or a sequence of them. The two must agree to
-    ``atol + rtol * |difference|`` (a central difference of step 1e-6 is itself good to about 1e-10 of f's size).
-    Returns True; raises GradcheckError that names the output, the input and both numbers where they disagree.
+    `function` takes as many Values and returns one, or a sequence of them. The step h is `eps`, or eps * abs(x)
+    where abs(x) > 1. The two must agree to ``atol + rtol * |difference|``: with h = 1e-6 a central difference is itself
+    good to about 1e-10 of f's size. Returns True; raises GradcheckError that names the output, the input and both
+    numbers where they disagree, or if there is nothing to compare.
 
     >>> gradcheck(lambda x, y: x.sin() * y, [0.5, -2.0])
     True
     """
-    point = [float(x) for x in inputs]
+    point = _point(inputs)
     leaves = [Value(x) for x in point]
-    for k, output in enumerate(_outputs(function, leaves)):
+    outputs = _outputs(function, leaves)
+    if not outputs or not leaves:
+        raise GradcheckError(f"gradcheck of {_name(function)}: there is nothing to check without inputs and outputs.")
+    for k, output in enumerate(outputs):
         analytic = grad(output, leaves, allow_unused=True) if output.requires_grad else (None,) * len(leaves)
         for i, derivative in enumerate(analytic):
             numeric = _central_difference(function, point, i, k, eps)
@@ -41,13 +44,9 @@ def gradcheck(
     return True
 
 
+@enable_grad
 def gradgradcheck(
-    function: Callable[..., Any],
-    inputs: Sequence[Value | float],
-    *,
-    eps: float = 1e-6,
-    atol: float = 1e-7,
-    rtol: float = 1e-6,
+    function: Callable[..., Any], inputs: Inputs, *, eps: float = 1e-6, atol: float = 1e-7, rtol: float = 1e-6
 ) -> bool:
     """`gradcheck` of the gradient of `function`: are its second derivatives, by every pair of inputs, right too?
 
@@ -57,7 +56,7 @@ def gradgradcheck(
     True
     """
 
-    def gradient(*leaves: Value) -> list[Value]:
+    def gradient(*leaves: Value) -> Any:
         found = []
         for k, output in enumerate(_outputs(function, leaves)):
             if output.requires_grad:
@@ -65,25 +64,45 @@ def gradgradcheck(
                 found += [g for g in grads if g is not None]
         return found
 
-    return gradcheck(gradient, inputs, eps=eps, atol=atol, rtol=rtol)
+    gradient.__name__ = f"the gradient of {_name(function)}"
+    if not gradient(*map(Value, _point(inputs))):  # then its gradient is said to be 0 everywhere: is that so?
+        gradient = function
+    agrees: bool = gradcheck(gradient, inputs, eps=eps, atol=atol, rtol=rtol)
+    return agrees
+
+
+def _point(inputs: Inputs) -> list[float]:
+    return [float(x) for x in inputs] if isinstance(inputs, Sequence) else [float(inputs)]
+
+
+def _name(function: Callable[..., Any]) -> str:
+    name: str = getattr(function, "__name__", repr(function))
+    return name
 
 
 def _outputs(function: Callable[..., Any], leaves: Sequence[Value]) -> list[Value]:
     result = function(*leaves)
-    return [result] if isinstance(result, Value) else list(result)
+    outputs = [result] if not isinstance(result, Sequence) else list(result)
+    for output in outputs:
+        if not isinstance(output, Value):
+            raise DTypeError(
+                f"gradcheck of {_name(function)}: it returned {output!r}, a {type(output).__name__}, not a Value."
+            )
+    return outputs
 
 
 def _central_difference(function: Callable[..., Any], point: list[float], i: int, k: int, eps: float) -> float:
     def at(x: float) -> float:
         return float(_outputs(function, [Value(v) for v in (*point[:i], x, *point[i + 1 :])])[k])
 
-    return (at(point[i] + eps) - at(point[i] - eps)) / (2 * eps)
+    h = eps * max(1.0, abs(point[i]))
+    above, below = point[i] + h, point[i] - h
+    return (at(above) - at(below)) / (above - below)  # the step that was taken, after rounding
 
 
 def _disagreement(function: Any, k: int, i: int, point: list[float], exact: float, numeric: float) -> str:
-    name = getattr(function, "__name__", repr(function))
     return (
-        f"gradcheck of {name}: the derivative of output {k} by input {i} (= {point[i]!r}) is {exact:.9g} by the rules, "
-        f"but {numeric:.9g} by a central difference; they differ by {abs(exact - numeric):.3g}.\n"
+        f"gradcheck of {_name(function)}: the derivative of output {k} by input {i} (= {point[i]!r}) is {exact:.9g} by "
+        f"the rules, but {numeric:.9g} by a central difference; they differ by {abs(exact - numeric):.3g}.\n"
         "  One of the rules on the way is wrong, or the function has a kink or a jump at this point."
     )

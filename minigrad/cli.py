@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import io
+import os
 import sys
 import webbrowser
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
+from minigrad import __version__
 from minigrad.nn.scalar import MLP, cross_entropy
 from minigrad.value import Value
 
@@ -26,19 +29,28 @@ class _Parser(argparse.ArgumentParser):
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code: 0, or 2 with one line on standard error when it was called wrongly."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a path need not fit the terminal's encoding
     try:
         options = _parser().parse_args(arguments)
-        return int(options.run(options))
+        code = int(options.run(options))
+        sys.stdout.flush()
+        return code
     except _Stop as stop:
         print(stop, file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("\nminigrad: stopped.", file=sys.stderr)
         return 130
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # whoever read our output has gone
+        return 141
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="minigrad", description="A place to see automatic differentiation.", allow_abbrev=False)
+    parser.add_argument("--version", action="version", version=f"minigrad {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     tour = commands.add_parser(
         "tour",
@@ -56,7 +68,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _positive(text: str) -> int:
-    if not text.isdigit() or int(text) == 0:
+    if not text.isdecimal() or int(text) == 0:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0")
     return int(text)
 
@@ -83,8 +95,8 @@ def _tour(options: argparse.Namespace) -> int:
     loss.backward()
     _write_page(loss, options.out)
     print(f"Its loss on the hardest of them, value by value and gradient by gradient: {options.out.resolve()}")
-    if options.open:
-        webbrowser.open(options.out.resolve().as_uri())
+    if options.open and not webbrowser.open(options.out.resolve().as_uri()):
+        print("No browser could be opened here; open the page by hand.")
     return _lab(lessons) if lessons else 0
 
 
@@ -125,14 +137,14 @@ def _labelled_loss(model: MLP, x: list[float], y: int, features: Sequence[str]) 
 
 def _ensure_writable(path: Path) -> None:
     """Find out before the training, not after it, that the page cannot be written."""
-    existed = path.exists()
     try:
+        existed = os.path.lexists(path)
         with path.open("a", encoding="utf-8"):
             pass
         if not existed:
             path.unlink()
-    except OSError as error:
-        raise _Stop(f"minigrad tour: cannot write {path}: {error.strerror}") from None
+    except (OSError, ValueError) as error:  # ValueError: a name with a null in it
+        raise _Stop(f"minigrad tour: cannot write {path}: {getattr(error, 'strerror', error)}") from None
 
 
 def _write_page(loss: Value, path: Path) -> None:

@@ -1,12 +1,12 @@
 """What can go wrong, as one tree. Every error is also the built-in that a Python user would expect.
 
     MinigradError
-    ├── GraphError      (RuntimeError)    a graph asked for what it cannot give: no gradient, an overwritten value
-    ├── ShapeError      (ValueError)      shapes, dimensions or sizes that do not fit together
-    ├── DTypeError      (TypeError)       a thing of a type that cannot take part
-    ├── DeviceError     (RuntimeError)    no kernel for this operation on this device
-    ├── DeclarationError (ValueError)     an operation declared in contradiction with itself
-    └── GradcheckError  (AssertionError)  a derivative that disagrees with its finite difference
+    ├── GraphError        RuntimeError            a graph asked for what it cannot give: an overwritten value, say
+    ├── ShapeError        ValueError, IndexError  shapes, sizes or indices that do not fit together
+    ├── DTypeError        TypeError               a thing of a type that cannot take part
+    ├── DeviceError       RuntimeError            no kernel for this operation on this device
+    ├── DeclarationError  ValueError              an operation or a layer declared in contradiction with itself
+    └── GradcheckError    AssertionError          a derivative that disagrees with its finite difference
 
 A message says what was asked, what was given, why that cannot be, and what to write instead.
 """

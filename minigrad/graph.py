@@ -7,18 +7,22 @@ an `Event` that can be listened to.
 
 from __future__ import annotations
 
+import functools
+import linecache
+import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar, NamedTuple
 
-from minigrad.kernels import detour, tapped
+from minigrad.kernels import detour, tapped, untapped
 from minigrad.op import Op, Operand
 
 __all__ = [
     "Event",
     "Node",
     "Recording",
+    "caller_line",
     "contributions",
     "enable_grad",
     "is_grad_enabled",
@@ -40,29 +44,48 @@ class _Modes(threading.local):
     lines: bool = False
     recordings: tuple[Recording, ...] = ()
 
+    def __init__(self) -> None:
+        self.before: list[dict[str, Any]] = []  # what each block that is open in this thread will restore
+
 
 modes = _Modes()
 
 
-@contextmanager
-def _mode(**changes: Any) -> Iterator[None]:
-    before = {name: getattr(modes, name) for name in changes}
-    with detour:
+class _Block:
+    """A block in which this thread's modes are changed; as a decorator, the calls of a function."""
+
+    def __init__(self, changes: Callable[[], dict[str, Any]]) -> None:
+        self._changes = changes  # asked on entry, since a scope depends on the one around it
+
+    def __enter__(self) -> None:
+        changes = self._changes()
+        modes.before.append({name: getattr(modes, name) for name in changes})
         modes.__dict__.update(changes)
-        try:
-            yield
-        finally:
-            modes.__dict__.update(before)
+        detour.__enter__()
+
+    def __exit__(self, *_: object) -> None:
+        detour.__exit__()
+        modes.__dict__.update(modes.before.pop())
+
+    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def inside(*args: Any, **keywords: Any) -> Any:
+            with self:
+                return function(*args, **keywords)
+
+        return inside
 
 
-def no_grad() -> Any:
-    """Inside this block, or a function it decorates, nothing is recorded: results are leaves that need no gradient."""
-    return _mode(grad=False)
+def no_grad(function: Callable[..., Any] | None = None) -> Any:
+    """Inside this block, or the function it decorates, nothing is recorded: results are leaves without a gradient."""
+    block = _Block(lambda: {"grad": False})
+    return block if function is None else block(function)
 
 
-def enable_grad() -> Any:
+def enable_grad(function: Callable[..., Any] | None = None) -> Any:
     """Record again, inside a `no_grad` block."""
-    return _mode(grad=True)
+    block = _Block(lambda: {"grad": True})
+    return block if function is None else block(function)
 
 
 def is_grad_enabled() -> bool:
@@ -72,7 +95,7 @@ def is_grad_enabled() -> bool:
 
 def scope(name: str) -> Any:
     """Name what is built inside the block, as in ``with mg.scope("layer1")``; scopes nest, joined by slashes."""
-    return _mode(scope=f"{modes.scope}/{name}" if modes.scope else name)
+    return _Block(lambda: {"scope": f"{modes.scope}/{name}" if modes.scope else name})
 
 
 @contextmanager
@@ -89,8 +112,17 @@ def record(*, lines: bool = False) -> Iterator[Recording]:
     [(0, 3.0, 3.0), (1, 3.0, 6.0)]
     """
     recording = Recording()
-    with _mode(recordings=(*modes.recordings, recording), lines=lines or modes.lines):
+    with _Block(lambda: {"recordings": (*modes.recordings, recording), "lines": lines or modes.lines}):
         yield recording
+
+
+def caller_line() -> str:
+    """The line outside minigrad that is being run, as ``file:number: text``."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "minigrad":
+        frame = frame.f_back
+    file, line = frame.f_code.co_filename, frame.f_lineno
+    return f"{file}:{line}: {linecache.getline(file, line).strip()}"
 
 
 class Event(NamedTuple):
@@ -162,10 +194,10 @@ class Node(Operand):
         except AttributeError:
             self._more = {key: item}
 
-    def _operands(self, as_nodes: bool) -> tuple[Any, ...]:
-        """What a rule is given after g: the output and the operands, as nodes or as raw numbers.
+    def _operands(self, as_nodes: bool, slots: Sequence[int]) -> tuple[Any, ...]:
+        """What the rules of `slots` are given after g: the output and the operands, as nodes or as raw numbers.
 
-        Raises GraphError if one that a rule needs was overwritten.
+        Raises GraphError if one that they need was overwritten.
         """
         raise NotImplementedError
 
@@ -187,6 +219,9 @@ class Node(Operand):
         raise NotImplementedError
 
 
+_READY = object()
+
+
 def topological(roots: Iterable[Node]) -> list[Node]:
     """The nodes that `roots` were computed from, and the roots: each after all its operands, first operand first.
 
@@ -198,7 +233,7 @@ def topological(roots: Iterable[Node]) -> list[Node]:
     pop, push = stack.pop, stack.append
     while stack:
         node = pop()
-        if node is None:  # below this marker waits a node whose operands are all in `order` now
+        if node is _READY:  # below this marker waits a node whose operands are all in `order` now
             order.append(pop())
         elif isinstance(node, Node):
             if node not in seen:
@@ -207,7 +242,7 @@ def topological(roots: Iterable[Node]) -> list[Node]:
                     order.append(node)
                 else:
                     push(node)
-                    push(None)
+                    push(_READY)
                     if node._right not in seen:
                         push(node._right)
                     if node._left not in seen:
@@ -224,44 +259,68 @@ def propagate(
     gradients: Mapping[Node, Any],
     *,
     create_graph: bool = False,
-    listeners: Sequence[Callable[[Event], None]] | None = None,
+    wanted: Collection[Node] | None = None,
+    listeners: Sequence[Callable[[Event], None]] = (),
 ) -> dict[Node, Any]:
     """The chain rule: from the gradients of some nodes to those of all the nodes they were computed from.
 
     Going from the last node back to the leaves, each node has its whole gradient before it passes any on; a node that
     is used several times adds up what it receives. Nothing is written to any node. With `create_graph` the rules run on
-    nodes instead of numbers, so that what comes back can be differentiated again. Each `Event` is told to `listeners`,
-    which are the active recordings unless given.
+    nodes instead of numbers, so that what comes back can be differentiated again. With `wanted` only the paths that
+    lead there are followed. `listeners` are told each `Event`.
 
     Raises GraphError if a number that a rule needs was replaced since the forward pass.
     """
-    if listeners is None:
-        listeners = [recording.events.append for recording in modes.recordings]
     as_nodes = create_graph or tapped()  # on nodes even the rules' arithmetic passes `dispatch`
+    order = topological(gradients)
+    leads = None if wanted is None else _leading_to(wanted, order)
     totals = dict(gradients)
-    with _mode(grad=create_graph):
-        for node in reversed(topological(gradients)):
+    with _Block(lambda: {"grad": create_graph}):
+        for node in reversed(order):
             upstream = totals.get(node)
             if upstream is None or node._op is None:
                 continue
-            for slot, target, contribution in contributions(node, upstream, as_nodes):
+            for slot, target, contribution in contributions(node, upstream, as_nodes, leads):
                 totals[target] = totals[target] + contribution if target in totals else contribution
                 if listeners:
-                    numbers = map(number, (upstream, node._local(slot), contribution, totals[target]))
-                    event = Event(node, target, slot, *numbers)
-                    for listener in listeners:
-                        listener(event)
+                    _tell(listeners, node, target, slot, upstream, contribution, totals[target])
     return totals if create_graph or not as_nodes else {node: number(total) for node, total in totals.items()}
 
 
-def contributions(node: Node, upstream: Any, as_nodes: bool) -> Iterator[tuple[int, Node, Any]]:
+def _leading_to(wanted: Collection[Node], order: Sequence[Node]) -> set[Node]:
+    """The nodes that were computed from one of `wanted`, and those."""
+    leads = set(wanted)
+    for node in order:
+        if any(isinstance(operand, Node) and operand in leads for operand in node._inputs):
+            leads.add(node)
+    return leads
+
+
+def _tell(listeners: Sequence[Callable[[Event], None]], node: Node, target: Node, slot: int, *products: Any) -> None:
+    upstream, contribution, total = map(number, products)
+    with untapped():
+        event = Event(node, target, slot, upstream, node._local(slot), contribution, total)
+        for listener in listeners:
+            listener(event)
+
+
+def contributions(
+    node: Node, upstream: Any, as_nodes: bool, leads: Collection[Node] | None = None
+) -> Iterator[tuple[int, Node, Any]]:
     """What `node`, whose gradient is `upstream`, passes on to operands that need a gradient: slot, operand, product."""
     op = node._op
     assert op is not None  # a leaf passes nothing on
-    operands = node._operands(as_nodes)
-    static = node._static()
-    for slot, (target, rule) in enumerate(zip(node._inputs, op.rules, strict=True)):
-        if rule is not None and isinstance(target, Node) and target._requires_grad:
+    slots = [
+        (slot, target, rule)
+        for slot, (target, rule) in enumerate(zip(node._inputs, op.rules, strict=True))
+        if rule is not None
+        and isinstance(target, Node)
+        and target._requires_grad
+        and (leads is None or target in leads)
+    ]
+    if slots:
+        operands, static = node._operands(as_nodes, [slot for slot, _, _ in slots]), node._static()
+        for slot, target, rule in slots:
             yield slot, target, target._fitted(rule(upstream, *operands, **static))
 
 

@@ -10,13 +10,13 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from minigrad.errors import DeviceError
 
-__all__ = ["Call", "detour", "dispatch", "kernel", "kernels_of", "runner", "tap", "tapped"]
+__all__ = ["Call", "detour", "dispatch", "kernel", "kernels_of", "runner", "tap", "tapped", "untapped"]
 
 Kernel = Callable[..., Any]
 Tap = Callable[["Call"], None]
@@ -39,24 +39,25 @@ class Call:
 
 
 class _Detour:
-    """Counts the reasons, in any thread, why a `Value` may not compute inline: a tap, a scope, `no_grad`, …
+    """Counts the reasons, over all threads, why a `Value` may not compute inline: a tap, a scope, `no_grad`, …
 
-    While `depth` is 0 nobody is looking, and `Value` may do its float arithmetic without a dispatch.
+    While there are none nobody is looking, and a `Value` may do its float arithmetic without a dispatch. One number for
+    all threads is quick to read; which thread has which reason is known where it matters, behind the detour.
     """
 
-    __slots__ = ("_lock", "depth")
+    __slots__ = ("_lock", "reasons")
 
     def __init__(self) -> None:
-        self.depth = 0
+        self.reasons = 0
         self._lock = threading.Lock()
 
     def __enter__(self) -> None:
         with self._lock:
-            self.depth += 1
+            self.reasons += 1
 
     def __exit__(self, *_: object) -> None:
         with self._lock:
-            self.depth -= 1
+            self.reasons -= 1
 
 
 class _Taps(threading.local):
@@ -82,10 +83,7 @@ def kernel(op: str, device: str) -> Callable[[Kernel], Kernel]:
     """
 
     def register(function: Kernel) -> Kernel:
-        devices = _registry.setdefault(op, {})
-        if device == "python" and device in devices:
-            detour.__enter__()  # for good: whoever computes inline would miss the new kernel
-        devices[device] = function
+        _registry.setdefault(op, {})[device] = function
         return function
 
     return register
@@ -105,8 +103,8 @@ def runner(device: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 
 
 def kernels_of(op: str) -> Mapping[str, Kernel]:
-    """The kernels of `op` by device; empty when there are none."""
-    return _registry.get(op, {})
+    """The kernels of `op` by device, as they are now and will be when one is registered."""
+    return _registry.setdefault(op, {})
 
 
 def dispatch(
@@ -136,8 +134,10 @@ def dispatch(
         if not _taps.active:
             return result
     call = Call(op, device, inputs, attrs or {}, out, result, time.perf_counter() - start)
-    for listener in _taps.active:
-        listener(call)
+    listeners = _taps.active
+    with untapped():  # a listener may compute, and must not hear itself
+        for listener in listeners:
+            listener(call)
     return result
 
 
@@ -159,11 +159,21 @@ def tap(listener: Tap) -> Iterator[None]:
     >>> seen
     [('add', (2.0, 3.0), 5.0)]
     """
+    with detour, _tapped_by((*_taps.active, listener)):
+        yield
+
+
+def untapped() -> AbstractContextManager[None]:
+    """A block in which no tap hears what this thread computes."""
+    return _tapped_by(())
+
+
+@contextmanager
+def _tapped_by(taps: tuple[Tap, ...]) -> Iterator[None]:
     before = _taps.active
-    _taps.active = (*before, listener)
+    _taps.active = taps
     try:
-        with detour:
-            yield
+        yield
     finally:
         _taps.active = before
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from numbers import Real
 from typing import Any, Literal, NamedTuple
 
-from minigrad.errors import DeclarationError
+from minigrad.errors import DeclarationError, DTypeError
 from minigrad.kernels import dispatch
 
-__all__ = ["ANY", "OPS", "POSITIVE", "Domain", "Op", "Operand"]
+__all__ = ["ANY", "OPS", "POSITIVE", "Domain", "Op", "Operand", "close_table"]
 
 Rule = Callable[..., Any]
 
@@ -44,16 +45,18 @@ class Op:
     - the static attributes in `attrs`,
     - an operand's shape, as ``a_shape``, which keeps no numbers alive.
 
-    What no rule names is not kept: `saves` is read off the rules and cannot drift from them. `domain` says where tests
+    What no rule names need not be kept for the backward pass: `saves` is read off the rules, and cannot drift from
+    them. `g` is a float, or what the operands are where it is to be differentiated again. `domain` says where tests
     may sample each operand, and `precedence` how tightly the formula binds. `shown` are rules for print, where the true
     ones guard corner cases that would clutter a formula. `promotes` says which type the operands take together before
     the kernel sees them: "same", the one that holds all; "float", that, or the default float if it is no float; None
     leaves them as they are. `view` marks an operation whose result shares the memory of its first operand.
 
-    Raises DeclarationError where these contradict each other, or when the name is taken.
+    Declaring a name again replaces it, as running a notebook cell twice does; minigrad's own ops cannot be replaced.
+    Raises DeclarationError for that, and where the parts of a declaration contradict each other.
 
     >>> import minigrad as mg
-    >>> cube = Op("cube", "{a}^3", vjp=(lambda g, a: g * (3.0 * a * a),), domain=(ANY,), precedence=Op.POWER)
+    >>> cube = Op("cube", "{a}^3", vjp=(lambda g, a: g * (3.0 * a * a),), domain=(ANY,))
     >>> @mg.kernel("cube", "python")
     ... def _(a):
     ...     return a * a * a
@@ -77,7 +80,7 @@ class Op:
         aux: Sequence[str] = (),
         attrs: Sequence[str] = (),
         outputs: int = 1,
-        precedence: int = ATOM,
+        precedence: int | None = None,
         shown: Sequence[Rule | None] | None = None,
         promotes: Literal["same", "float"] | None = None,
         view: bool = False,
@@ -86,37 +89,50 @@ class Op:
         self.formula = formula
         self.vjp = tuple(vjp)
         self.domain = tuple(domain)
-        self.inputs = tuple(inputs) or tuple("abcdefgh"[: len(self.vjp)])
+        self.inputs = tuple(inputs) or tuple(_LETTERS[: len(self.vjp)])
         self.aux = tuple(aux)
         self.attrs = tuple(attrs)
         self.outputs = outputs
         self.precedence = precedence
         self.promotes = promotes
         self.view = view
-        if name in OPS:
-            raise DeclarationError(f"Op {name!r} is declared already; take another name, or use mg.OPS[{name!r}].")
-        if len(self.inputs) != len(self.vjp):
-            raise DeclarationError(
-                f"Op {name!r} names {len(self.inputs)} inputs and has {len(self.vjp)} rules: write one rule per input."
-            )
+        shown = self.vjp if shown is None else tuple(shown)
+        self._check_declaration(shown)
         self.reads = tuple(self._names_read(rule) for rule in self.vjp)
         read = frozenset().union(*self.reads)
         self.shapes = tuple(sorted(read & {f"{name}_shape" for name in self.inputs}))
         self.saves = read & {"y", *self.inputs, *self.aux}
         self.rules = tuple(self._adapt(rule) for rule in self.vjp)
-        self.shown = tuple(self._adapt(rule) for rule in (shown or self.vjp))
+        self.shown = tuple(self._adapt(rule) for rule in shown)
         self.differentiable = any(rule is not None for rule in self.vjp)
         static = self.aux or self.attrs or self.shapes or self.outputs > 1
         self.plain = None if static or None in self.vjp or len(self.vjp) > 2 else self.rules
         OPS[name] = self
+
+    def _check_declaration(self, shown: tuple[Rule | None, ...]) -> None:
+        if self.name in _own:
+            raise DeclarationError(f"Op {self.name!r} is one of minigrad's own; take another name.")
+        if not len(self.inputs) == len(self.vjp) == len(shown):
+            raise DeclarationError(
+                f"Op {self.name!r} names {len(self.inputs)} inputs and has {len(self.vjp)} rules and {len(shown)} to "
+                "show: write one rule per input."
+            )
+        names = ["g", "y", *self.inputs, *self.aux, *self.attrs]
+        twice = sorted({name for name in names if names.count(name) > 1 or not name.isidentifier()})
+        if twice:
+            raise DeclarationError(
+                f"Op {self.name!r}: {twice} cannot name operands, aux or attrs: each name must be an identifier, and "
+                "stand once; g and y are taken, by the gradient and the output."
+            )
+        for rule in shown:
+            self._names_read(rule)
 
     def _names_read(self, rule: Rule | None) -> frozenset[str]:
         if rule is None:
             return frozenset()
         names = frozenset(inspect.signature(rule).parameters)
         known = {"g", "y", *self.inputs, *self.aux, *self.attrs}
-        names_of_shapes = {f"{name}_shape" for name in self.inputs}
-        unknown = sorted(names - known - names_of_shapes)
+        unknown = sorted(names - known - {f"{name}_shape" for name in self.inputs})
         if unknown:
             raise DeclarationError(
                 f"Op {self.name!r}: a rule asks for {unknown}, but there is only {sorted(known)}.\n"
@@ -128,21 +144,46 @@ class Op:
         """The same rule under one signature, (g, y, *operands, **static), so that the chain rule looks no names up."""
         if rule is None:
             return None
-        names = (*self.aux, *self.attrs, *self.shapes)
-        static = ", ".join(("", "*", *names)) if names else ""
-        text = f"lambda g, y, {', '.join(self.inputs)}{static}: rule({', '.join(inspect.signature(rule).parameters)})"
-        adapted: Rule = eval(text, {"rule": rule})
+        static = (*self.aux, *self.attrs, *self.shapes)
+        parameters = ", ".join(["g", "y", *self.inputs, *(["*", *static] if static else [])])
+        read = inspect.signature(rule).parameters.values()
+        arguments = ", ".join(f"{p.name}={p.name}" if p.kind is p.KEYWORD_ONLY else p.name for p in read)
+        adapted: Rule = eval(f"lambda {parameters}: rule({arguments})", {"rule": rule})  # of checked identifiers
         return adapted
 
+    def check(self, inputs: tuple[Any, ...], attrs: Mapping[str, Any]) -> None:
+        """Raise DTypeError unless there are as many `inputs` and just those `attrs` that the op declares."""
+        if len(inputs) != len(self.inputs) or attrs.keys() != set(self.attrs):
+            given = ", ".join([*["…"] * len(inputs), *(f"{name}=…" for name in attrs)])
+            asked = ", ".join([*self.inputs, *(f"{name}=…" for name in self.attrs)])
+            raise DTypeError(f"{self.name}({given}): it takes {self.name}({asked}).")
+
     def __call__(self, *inputs: Any, **attrs: Any) -> Any:
-        """Apply to operands of any one face: floats give a float, a `Value` a `Value`, a formula a formula."""
+        """Apply to operands of any one face: numbers give a float, a `Value` a `Value`, a formula a formula.
+
+        Comparisons give True or False. Raises DTypeError for other operands, too many, too few, or unknown attributes.
+        """
         for operand in inputs:
             if isinstance(operand, Operand):
                 return operand._apply(self, inputs, attrs)
-        return dispatch(self.name, "python", inputs, attrs)
+        self.check(inputs, attrs)
+        for operand in inputs:
+            if not isinstance(operand, Real):
+                raise DTypeError(f"{self.name}: {operand!r} is a {type(operand).__name__}, not a number or a Value.")
+        return dispatch(self.name, "python", tuple([x if isinstance(x, bool) else float(x) for x in inputs]), attrs)
 
     def __repr__(self) -> str:
         return f"<Op {self.name}({', '.join((*self.inputs, *self.attrs))})>"
+
+
+_LETTERS = "abcdefhijk"  # g is the gradient's
+_own: frozenset[str] = frozenset()
+
+
+def close_table() -> None:
+    """Make the ops declared so far minigrad's own, which no later declaration can replace."""
+    global _own
+    _own = frozenset(OPS)
 
 
 class Operand:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Mapping
+import threading
+from collections.abc import Callable, Mapping, Sequence
 from numbers import Real
 from typing import Any, cast
 
 from minigrad import ops
 from minigrad.backends.python import DEVICE
 from minigrad.errors import DTypeError, GraphError
-from minigrad.graph import Node, contributions, modes, propagate, topological
+from minigrad.graph import Node, caller_line, contributions, modes, propagate, topological
 from minigrad.kernels import detour, dispatch, kernels_of
 from minigrad.op import Op
 
-__all__ = ["Value", "constant", "gradients_of"]
+__all__ = ["Value", "as_value", "constant", "gradients_of", "seed_of"]
 
 
 Number = int | float
@@ -22,14 +22,14 @@ Number = int | float
 
 def _unary(op: Op) -> Callable[[Value], Value]:
     """The method that applies `op`: inline while nobody listens, by way of `dispatch` otherwise."""
-    kernel = kernels_of(op.name)[DEVICE]
+    kernels = kernels_of(op.name)
 
     def method(self: Value) -> Value:
-        if detour.depth:
+        if detour.reasons:
             applied: Value = Value._apply(op, (self,), {})
             return applied
         out = _new(Value)
-        out._data = kernel(self._data)
+        out._data = kernels[DEVICE](self._data)
         out.grad = None
         out._op = op
         out._left = self
@@ -43,26 +43,26 @@ def _unary(op: Op) -> Callable[[Value], Value]:
 
 def _binary(op: Op, *, reflected: bool = False) -> Callable[[Value, Value | Number], Value]:
     """The operator that applies `op`, as `_unary`; `reflected` when the Value stands on the right."""
-    kernel = kernels_of(op.name)[DEVICE]
+    kernels = kernels_of(op.name)
 
     def method(self: Value, other: Value | Number) -> Value:
         if other.__class__ is Value:
             data, needs = other._data, self._requires_grad or other._requires_grad
         elif other.__class__ is float or other.__class__ is int:
-            other = data = float(other)
+            other = data = _real(other, op.name)
             needs = self._requires_grad
         else:
             return _apply_to_other(op, self, other, reflected)
-        if detour.depth:
+        if detour.reasons:
             applied: Value = Value._apply(op, (other, self) if reflected else (self, other), {})
             return applied
         out = _new(Value)
         if reflected:
-            out._data = kernel(data, self._data)
+            out._data = kernels[DEVICE](data, self._data)
             out._left = other
             out._right = self
         else:
-            out._data = kernel(self._data, data)
+            out._data = kernels[DEVICE](self._data, data)
             out._left = self
             out._right = other
         out.grad = None
@@ -75,8 +75,10 @@ def _binary(op: Op, *, reflected: bool = False) -> Callable[[Value, Value | Numb
 
 
 def _apply_to_other(op: Op, value: Value, other: Any, reflected: bool) -> Value:
-    if not isinstance(other, Real) and hasattr(other, "__radd__") and not hasattr(other, "dtype"):
-        return cast(Value, NotImplemented)  # a type of its own, which may know what to do with a Value
+    """`op` on a Value and something that is neither Value nor float itself: an int, a NumPy number, a subclass, …"""
+    foreign = not isinstance(other, Value | Real) and not _is_numpy(other)
+    if foreign and hasattr(other, "__radd__"):
+        return cast(Value, NotImplemented)  # a type with operators of its own, which may know what to do with a Value
     applied: Value = Value._apply(op, (other, value) if reflected else (value, other), {})
     return applied
 
@@ -136,9 +138,12 @@ class Value(Node):
                 f"data: this Value was computed by {self._op.name}, so it cannot be given a number.\n"
                 "  Change the leaves it came from and compute again, or detach() it."
             )
-        self._data = _real(data, "data")
-        Node.writes += 1
-        self._remember("written", Node.writes)
+        number = _real(data, "data")
+        if number != self._data:
+            self._data = number
+            with _counting:
+                Node.writes += 1
+            self._remember("written", Node.writes)
 
     @property
     def label(self) -> str | None:
@@ -173,6 +178,13 @@ class Value(Node):
         return line
 
     @property
+    def stale(self) -> tuple[Value, ...]:
+        """The operands that were given another number after this was computed from them; so usually none."""
+        if self._made == Node.writes:
+            return ()
+        return tuple(x for x in self._inputs if isinstance(x, Value) and x._note("written", 0) > self._made)
+
+    @property
     def requires_grad(self) -> bool:
         """Whether backward computes a gradient here: True for a new Value and what is computed from it."""
         return self._requires_grad
@@ -192,6 +204,9 @@ class Value(Node):
 
     def __float__(self) -> float:
         return self._data
+
+    def __int__(self) -> int:
+        return int(self._data)
 
     def __bool__(self) -> bool:
         return self._data != 0.0
@@ -257,6 +272,9 @@ class Value(Node):
         """The larger of this and 0; its derivative at 0 is 0, as in PyTorch."""
         return _relu(self)
 
+    def __pos__(self) -> Value:
+        return self
+
     def __abs__(self) -> Value:
         return _abs(self)
 
@@ -274,15 +292,21 @@ class Value(Node):
 
     # --- gradients ---
 
-    def backward(self, gradient: float | Value = 1.0, *, create_graph: bool = False) -> None:
+    def backward(
+        self, gradient: float | Value | None = None, retain_graph: bool | None = None, create_graph: bool = False
+    ) -> None:
         """Add to `grad`, here and in everything this was computed from, the derivative of ``gradient * self`` by it.
 
-        So a second call adds exactly once more; `zero_grad` starts afresh. With `create_graph` the gradients are Values
-        that can be differentiated in turn. Raises GraphError if nothing here needs a gradient, or if a number that a
-        derivative needs was replaced since; then no `grad` has changed.
+        `gradient` is 1 unless given. A second call adds exactly once more; `zero_grad` starts afresh. With
+        `create_graph` the gradients are Values that can be differentiated in turn, else floats. `retain_graph` is there
+        for code written for PyTorch: a Value always keeps its graph. Raises GraphError if nothing here needs a
+        gradient, or if a number that a derivative needs was replaced since; then no `grad` has changed.
         """
         for node, total in gradients_of(self, gradient, create_graph).items():
-            node.grad = total if node.grad is None else node.grad + total
+            if node.grad is None:
+                node.grad = total
+            else:
+                node.grad = (node.grad if create_graph else float(node.grad)) + total
 
     def zero_grad(self) -> None:
         """Forget the gradients of this Value and of everything it was computed from: they are None again."""
@@ -297,13 +321,16 @@ class Value(Node):
 
     @classmethod
     def _apply(cls, op: Op, inputs: tuple[Any, ...], attrs: Mapping[str, Any]) -> Any:
+        op.check(inputs, attrs)
+        if op.outputs > 1:
+            raise DTypeError(f"{op.name}: it returns {op.outputs} results, and a Value holds one number.")
         operands = tuple([x if isinstance(x, Value) else _real(x, op.name) for x in inputs])
         raw = tuple([x._data if isinstance(x, Value) else x for x in operands])
         result = dispatch(op.name, DEVICE, raw, attrs)
-        if not op.differentiable:
-            return result
         data, *aux = result if op.aux else (result,)
-        if not modes.grad:
+        if isinstance(data, bool):  # a comparison
+            return data
+        if not modes.grad or not op.differentiable:
             return constant(data)
         out = _new(Value)
         out._data = data
@@ -315,17 +342,18 @@ class Value(Node):
             out._left, out._right = (*operands, ())[:2]
         out._made = Node.writes
         out._requires_grad = any(x._requires_grad for x in operands if isinstance(x, Value))
-        if op.attrs or op.aux:
-            out._remember("static", {**attrs, **dict(zip(op.aux, aux, strict=True))})
+        if op.attrs or op.aux or op.shapes:
+            shapes = dict.fromkeys(op.shapes, ())
+            out._remember("static", {**attrs, **dict(zip(op.aux, aux, strict=True)), **shapes})
         if modes.scope:
             out._remember("scope", modes.scope)
         if modes.lines:
-            out._remember("line", _caller())
+            out._remember("line", caller_line())
         return out
 
-    def _operands(self, as_nodes: bool) -> tuple[Any, ...]:
-        if self._made != Node.writes and self._op is not None:
-            _refuse_overwritten(self, self._op)
+    def _operands(self, as_nodes: bool, slots: Sequence[int]) -> tuple[Any, ...]:
+        if self.stale:
+            _refuse_overwritten(self, slots)
         if as_nodes:
             return (self, *self._inputs)
         return (self._data, *[x._data if isinstance(x, Value) else x for x in self._inputs])
@@ -335,7 +363,7 @@ class Value(Node):
         if rule is None:
             return None
         static = self._note("static", {})
-        local: float = rule(1.0, *self._operands(False), **static)
+        local: float = rule(1.0, *self._operands(False, [slot]), **static)
         return local
 
     def _raw(self) -> float:
@@ -347,23 +375,29 @@ class Value(Node):
                 f"copy or pickle: this Value was computed by {self._op.name} and carries its graph with it.\n"
                 "  Take its number along with detach(), or copy the leaves and compute again."
             )
-        return _restore, (self._data, self.label, self.grad, self._requires_grad)
+        if isinstance(self.grad, Value) and self.grad._op is not None:
+            raise GraphError(
+                "copy or pickle: the gradient of this Value carries a graph, from backward(create_graph=True).\n"
+                "  Set grad = None, or grad = float(grad), first."
+            )
+        return _restore, (type(self), self._data, self.label, self.scope, self.grad, self._requires_grad)
 
 
-def _refuse_overwritten(value: Value, op: Op) -> None:
-    """Raise if an operand that a rule of `value` will read was replaced after `value` was computed from it."""
+def _refuse_overwritten(value: Value, slots: Sequence[int]) -> None:
+    """Raise if a rule of `slots` will read an operand that was replaced after `value` was computed from it."""
+    op = value._op
+    assert op is not None  # a leaf is never stale
+    stale = set(value.stale)
     for name, operand in zip(op.inputs, value._inputs, strict=True):
-        if not isinstance(operand, Value) or operand._note("written", 0) <= value._made:
-            continue
-        for names, target in zip(op.reads, value._inputs, strict=True):
-            if name in names and isinstance(target, Value) and target._requires_grad:
-                raise GraphError(
-                    f"backward: {operand!r} was given another number after {op.name} had used it, and the derivative "
-                    f"of {op.name} needs the number of then.\n  Compute the expression again after changing `data`."
-                )
+        if operand in stale and any(name in op.reads[slot] for slot in slots):
+            raise GraphError(
+                f"backward: {operand!r} was given another number after {op.name} had used it, and the derivative "
+                f"of {op.name} needs the number of then.\n  Compute the expression again after changing `data`."
+            )
 
 
 _new = Value.__new__
+_counting = threading.Lock()
 _exp, _log, _sqrt, _sin, _cos = map(_unary, (ops.exp, ops.log, ops.sqrt, ops.sin, ops.cos))
 _tanh, _sigmoid, _relu, _abs = map(_unary, (ops.tanh, ops.sigmoid, ops.relu, ops.abs))
 _maximum, _minimum = map(_binary, (ops.maximum, ops.minimum))
@@ -376,36 +410,60 @@ def constant(data: float) -> Value:
     return out
 
 
-def _restore(data: float, label: str | None, grad: Any, requires_grad: bool) -> Value:
-    out = Value(data, label)
+def _restore(kind: type[Value], data: float, label: str | None, scope: str, grad: Any, requires_grad: bool) -> Value:
+    out = kind.__new__(kind)
+    Value.__init__(out, data, label)
     out.grad, out._requires_grad = grad, requires_grad
+    if scope:
+        out._remember("scope", scope)
     return out
+
+
+def _is_numpy(x: Any) -> bool:
+    """Whether `x` is an array of NumPy's, or of a library like it."""
+    return hasattr(x, "dtype") and hasattr(x, "shape")
 
 
 def _real(x: Any, who: str) -> float:
     """`x` as a float, if it is a real number; a Value is not: it would lose its graph."""
-    if isinstance(x, Real) or (getattr(x, "shape", None) == () and not isinstance(x, Value)):
-        return float(x)
-    advice = (
-        "  Use it as it is, or detach() it."
-        if isinstance(x, Value)
-        else "  A Value holds one number: give an int or a float."
+    number = isinstance(x, Real) or (_is_numpy(x) and x.shape == () and x.dtype.kind in "biuf")
+    if number and not isinstance(x, Value):
+        try:
+            return float(x)
+        except OverflowError:
+            raise DTypeError(f"{who}: the number is too large for a float, which ends at 1.8e308.") from None
+    if isinstance(x, Value):
+        raise DTypeError(f"{who}: {x!r} is a Value, not a real number.\n  Give its number: x.data, or float(x).")
+    raise DTypeError(
+        f"{who}: {x!r} is a {type(x).__name__}, not a real number.\n  A Value holds one number: give an int or a float."
     )
-    raise DTypeError(f"{who}: {x!r} is a {type(x).__name__}, not a real number.\n{advice}")
 
 
-def gradients_of(output: Value, gradient: Value | float, create_graph: bool) -> dict[Any, Any]:
+def gradients_of(output: Value, gradient: Value | float | None, create_graph: bool) -> dict[Any, Any]:
     """The derivatives of ``gradient * output`` by `output` and by all it was computed from. Writes nothing."""
+    seed = seed_of(output, gradient, create_graph)
+    if detour.reasons or create_graph:
+        recorders = [recording.events.append for recording in modes.recordings]
+        totals = propagate({output: seed}, create_graph=create_graph, listeners=recorders)
+        return {node: as_value(total) for node, total in totals.items()} if create_graph else totals
+    return _propagate_floats({output: seed})
+
+
+def seed_of(output: Value, gradient: Value | float | None, create_graph: bool) -> Any:
+    """The gradient that a backward pass from `output` starts with. Raises GraphError if it needs none."""
     if not output._requires_grad:
         raise GraphError(
             "backward: this Value needs no gradient: it was made by detach(), inside no_grad(), or only from such "
             "Values.\n  Build it from Values that require a gradient."
         )
-    seed = gradient if isinstance(gradient, Value) else _real(gradient, "gradient")
-    if create_graph:
-        totals = propagate({output: seed}, create_graph=True)
-        return {node: total if isinstance(total, Value) else constant(total) for node, total in totals.items()}
-    return (propagate if detour.depth else _propagate_floats)({output: float(seed)})
+    if isinstance(gradient, Value):
+        return gradient if create_graph else gradient._data
+    return 1.0 if gradient is None else _real(gradient, "gradient")
+
+
+def as_value(x: Any) -> Value:
+    """A number as a constant Value; a Value as it is."""
+    return x if isinstance(x, Value) else constant(x)
 
 
 def _propagate_floats(gradients: dict[Any, float]) -> dict[Any, float]:
@@ -417,32 +475,22 @@ def _propagate_floats(gradients: dict[Any, float]) -> dict[Any, float]:
         op, upstream = node._op, get(node)
         if op is None or upstream is None:
             continue
-        if op.plain is None or node._made != writes:
+        rules = op.plain
+        if rules is None or node._made != writes:
             for _, target, product in contributions(node, upstream, False):
                 total = get(target)
                 totals[target] = product if total is None else total + product
             continue
-        left, right = node._left, node._right
-        a = left._data if left.__class__ is Value else left
-        b = right._data if right.__class__ is Value else right
-        if left.__class__ is Value and left._requires_grad:
-            rule = op.plain[0]
-            product = rule(upstream, node._data, a) if b == () else rule(upstream, node._data, a, b)
+        left, right, y = node._left, node._right, node._data
+        if left.__class__ is not float and left._requires_grad:
+            if right.__class__ is tuple:  # there is no second operand
+                product = rules[0](upstream, y, left._data)
+            else:
+                product = rules[0](upstream, y, left._data, right if right.__class__ is float else right._data)
             total = get(left)
             totals[left] = product if total is None else total + product
-        if right.__class__ is Value and right._requires_grad:
-            product = op.plain[1](upstream, node._data, a, b)
+        if right.__class__ is not float and right.__class__ is not tuple and right._requires_grad:
+            product = rules[1](upstream, y, left if left.__class__ is float else left._data, right._data)
             total = get(right)
             totals[right] = product if total is None else total + product
     return totals
-
-
-def _caller() -> str:
-    """The line outside minigrad that is being run, as ``file:number: text``."""
-    import linecache
-
-    frame = sys._getframe(2)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("minigrad"):
-        frame = frame.f_back
-    file, number = frame.f_code.co_filename, frame.f_lineno
-    return f"{file}:{number}: {linecache.getline(file, number).strip()}"

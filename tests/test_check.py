@@ -3,7 +3,7 @@
 import pytest
 
 import minigrad as mg
-from minigrad.errors import GradcheckError
+from minigrad.errors import DTypeError, GradcheckError
 from minigrad.op import OPS, Op
 
 
@@ -40,6 +40,40 @@ def test_a_detached_rule_passes_the_first_order_and_fails_the_second(wrong_squar
 
 def test_an_input_without_a_part_in_the_output_has_derivative_zero():
     assert mg.gradcheck(lambda x, y: x * x, [3.0, 1.0])
+
+
+def test_a_step_grows_with_the_number_it_nudges():
+    assert mg.gradcheck(lambda x: x * 1.0, [1e12])
+    assert mg.gradcheck(lambda x: x * x, [1e16])
+
+
+def test_nothing_to_compare_is_not_a_pass():
+    with pytest.raises(GradcheckError, match="there is nothing to check without inputs and outputs"):
+        mg.gradcheck(lambda x: [], [1.0])
+    with pytest.raises(GradcheckError, match=r"is 0 by the rules, but 6 by"):
+        mg.gradgradcheck(lambda x: x.detach() * x.detach(), [3.0])
+
+
+def test_each_output_counts_in_the_second_order(wrong_square):
+    """Weights of the outputs that were equal would let two mistakes cancel."""
+
+    def both(x):
+        wrong = wrong_square[1](x)
+        return wrong, x * x * 2.0 - wrong
+
+    with pytest.raises(GradcheckError, match="the gradient of both"):
+        mg.gradgradcheck(both, [3.0])
+
+
+def test_checks_work_inside_no_grad_and_take_one_bare_input():
+    with mg.no_grad():
+        assert mg.gradcheck(lambda x: x * x, 3.0)
+        assert mg.gradgradcheck(lambda x: x * x * x, mg.Value(3.0))
+
+
+def test_a_function_that_returns_no_value_is_refused():
+    with pytest.raises(DTypeError, match=r"it returned 3\.0, a float, not a Value"):
+        mg.gradcheck(lambda x: 3.0, [1.0])
 
 
 def test_a_nan_is_a_disagreement():

@@ -41,10 +41,11 @@ def test_the_same_seed_gives_the_same_page(capsys, tmp_path):
 
 def test_open_opens_the_page(capsys, tmp_path, monkeypatch):
     opened = []
-    monkeypatch.setattr(cli.webbrowser, "open", opened.append)
+    monkeypatch.setattr(cli.webbrowser, "open", lambda address: opened.append(address))
     page = tmp_path / "tour.html"
-    run(capsys, "tour", "--epochs", "1", "--out", str(page), "--open")
+    _, out, _ = run(capsys, "tour", "--epochs", "1", "--out", str(page), "--open")
     assert opened == [page.as_uri()]
+    assert out.endswith("No browser could be opened here; open the page by hand.\n")
 
 
 @pytest.mark.parametrize(
@@ -75,7 +76,13 @@ def test_an_unknown_command_is_told_in_one_line(capsys):
 
 @pytest.mark.parametrize(
     ("path", "reason"),
-    [("missing/tour.html", "No such file or directory"), (".", "Is a directory"), ("file/x.html", "Not a directory")],
+    [
+        ("missing/tour.html", "No such file or directory"),
+        (".", "Is a directory"),
+        ("file/x.html", "Not a directory"),
+        ("x" * 300 + ".html", "File name too long"),
+    ],
+    ids=["missing folder", "folder", "file as folder", "long name"],
 )
 def test_a_page_that_cannot_be_written_is_found_out_before_the_training(capsys, tmp_path, path, reason):
     (tmp_path / "file").write_text("")
@@ -83,6 +90,33 @@ def test_a_page_that_cannot_be_written_is_found_out_before_the_training(capsys, 
     code, out, err = run(capsys, "tour", "--out", str(target))
     assert (code, out, err) == (2, "", f"minigrad tour: cannot write {target}: {reason}\n")
     assert sorted(p.name for p in tmp_path.iterdir()) == ["file"]
+
+
+def test_a_dangling_link_is_written_through_and_not_replaced(capsys, tmp_path):
+    link = tmp_path / "link.html"
+    link.symlink_to(tmp_path / "target.html")
+    code, _, _ = run(capsys, "tour", "--epochs", "1", "--out", str(link))
+    assert code == 0
+    assert link.is_symlink()
+    assert "<svg" in (tmp_path / "target.html").read_text(encoding="utf-8")
+
+
+def test_output_that_nobody_reads_ends_quietly(tmp_path):
+    command = [sys.executable, "-m", "minigrad", "tour", "--epochs", "1", "--out", str(tmp_path / "tour.html")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
+        assert child.stdout is not None
+        child.stdout.close()
+        assert child.stderr is not None
+        err = child.stderr.read()
+    assert child.returncode == 141
+    assert "Traceback" not in err
+
+
+def test_version(capsys):
+    with pytest.raises(SystemExit) as stopped:
+        cli.main(["--version"])
+    assert stopped.value.code == 0
+    assert capsys.readouterr().out == "minigrad 0.1.0\n"
 
 
 def test_lab_without_jupyterlab_says_what_to_install_before_the_training(capsys, tmp_path, monkeypatch):
@@ -115,5 +149,5 @@ def test_an_interrupted_training_ends_with_one_line(capsys, tmp_path, monkeypatc
 def test_python_m_minigrad_is_the_command():
     child = subprocess.run([sys.executable, "-m", "minigrad", "--help"], capture_output=True, text=True, timeout=60)
     assert child.returncode == 0
-    assert child.stdout.startswith("usage: minigrad [-h] COMMAND ...")
+    assert child.stdout.startswith("usage: minigrad [-h] [--version] COMMAND ...")
     assert "tour" in child.stdout

@@ -7,7 +7,7 @@ import pytest
 
 import minigrad as mg
 from minigrad import Value
-from minigrad.errors import DeclarationError, GraphError
+from minigrad.errors import DeclarationError, DTypeError, GraphError
 from minigrad.graph import propagate
 from minigrad.op import OPS, POSITIVE, Op
 from minigrad.value import _propagate_floats
@@ -45,9 +45,85 @@ def test_one_rule_per_input_is_required(scratch_op):
         scratch_op("odd", "{x}", inputs=("x", "w"), vjp=(lambda g: g,))
 
 
-def test_a_name_can_be_declared_once():
-    with pytest.raises(DeclarationError, match="Op 'tanh' is declared already"):
+def test_minigrad_s_own_ops_cannot_be_replaced_and_a_reader_s_can(scratch_op):
+    with pytest.raises(DeclarationError, match="Op 'tanh' is one of minigrad's own; take another name"):
         Op("tanh", "{a}", vjp=(lambda g: g,))
+    scratch_op("mine", "{a}", vjp=(lambda g: g,))
+    again = scratch_op("mine", "2 {a}", vjp=(lambda g: 2.0 * g,))  # as when a notebook cell is run twice
+    assert OPS["mine"] is again
+
+
+@pytest.mark.parametrize(
+    ("declaration", "message"),
+    [
+        ({"inputs": ("g",), "vjp": (lambda g: g,)}, r"\['g'\] cannot name operands"),
+        ({"attrs": ("y",), "vjp": (lambda g: g,)}, r"\['y'\] cannot name operands"),
+        ({"attrs": ("a",), "vjp": (lambda g: g,)}, r"\['a'\] cannot name operands"),
+        ({"attrs": ("no name",), "vjp": (lambda g: g,)}, r"\['no name'\] cannot name operands"),
+        ({"vjp": (lambda g: g,), "shown": (lambda q: q,)}, r"a rule asks for \['q'\]"),
+        ({"vjp": (lambda g: g,), "shown": ()}, "1 rules and 0 to show"),
+    ],
+    ids=["operand g", "attribute y", "attribute a", "no identifier", "shown asks", "shown misses"],
+)
+def test_a_declaration_that_contradicts_itself_is_refused_at_once(declaration, message):
+    with pytest.raises(DeclarationError, match=message):
+        Op("odd", "{a}", **declaration)
+    assert "odd" not in OPS
+
+
+def test_ops_may_have_many_operands_and_none_is_called_g(scratch_op):
+    many = scratch_op("many", "{a}", vjp=(lambda g: g,) * 9)
+    assert many.inputs == tuple("abcdefhij")
+
+
+def test_a_call_with_other_operands_or_attributes_than_declared_is_refused(scratch_op):
+    scaled = scratch_op("scaled", "{a}", vjp=(lambda g, p: g * p,), attrs=("p",))
+    mg.kernel("scaled", "python")(lambda a, p=2.0: a * p)
+    for wrong, message in (
+        (lambda: scaled(Value(1.0)), r"scaled\(…\): it takes scaled\(a, p=…\)"),
+        (lambda: scaled(1.0, q=2.0), r"scaled\(…, q=…\): it takes scaled\(a, p=…\)"),
+        (lambda: mg.tanh(1.0, 2.0), r"tanh\(…, …\): it takes tanh\(a\)"),
+        (lambda: mg.exp(), r"exp\(\): it takes exp\(a\)"),
+        (lambda: mg.ops.add("a", "b"), "add: 'a' is a str, not a number or a Value"),
+    ):
+        with pytest.raises(DTypeError, match=message):
+            wrong()
+
+
+def test_ops_of_plain_numbers_give_floats():
+    assert repr(mg.abs(-3)) == "3.0"
+    assert mg.ops.lt(1, 2) is True
+
+
+def test_a_rule_may_ask_for_a_shape_and_for_keywords_only(scratch_op):
+    asks = scratch_op("asks", "{a}", vjp=(lambda g, *, a_shape: g * float(len(a_shape) + 1),))
+    mg.kernel("asks", "python")(lambda a: a)
+    x = Value(3.0)
+    asks(x).backward()
+    assert x.grad == 1.0
+    assert asks.saves == frozenset()
+
+
+def test_an_op_without_a_derivative_gives_a_constant_value(scratch_op):
+    floor = scratch_op("whole", "{a}", vjp=(None,), aux=("rest",))
+    mg.kernel("whole", "python")(lambda a: (a // 1.0, a % 1.0))
+    y = floor(Value(2.5))
+    assert (y.data, y.requires_grad, y.inputs) == (2.0, False, ())
+
+
+def test_of_two_operands_one_may_be_without_a_rule(scratch_op):
+    gate = scratch_op("gate", "{a}", vjp=(None, lambda g, a: g * a))
+    mg.kernel("gate", "python")(lambda a, b: a * b)
+    a, b = Value(2.0), Value(3.0)
+    gate(a, b).backward()
+    assert (a.grad, b.grad) == (None, 2.0)
+
+
+def test_an_op_of_several_outputs_is_refused_on_values(scratch_op):
+    pair = scratch_op("pair", "{a}", vjp=(lambda g: g[0],), outputs=2)
+    mg.kernel("pair", "python")(lambda a: (a, a))
+    with pytest.raises(DTypeError, match="pair: it returns 2 results, and a Value holds one number"):
+        pair(Value(1.0))
 
 
 def test_attributes_and_auxiliary_results_reach_the_rules_that_name_them(scratch_op):
@@ -159,6 +235,24 @@ def test_a_tap_sees_the_arithmetic_of_forward_and_backward_and_changes_no_bit():
     assert type(watched[1]) is float
 
 
+def test_looking_and_recording_are_not_heard_by_a_tap():
+    x = Value(0.5)
+    heard = []
+    with mg.tap(lambda call: heard.append(call.op)):
+        y = x.sin()
+        mg.events(y)
+        with mg.record():
+            y.backward()
+    assert heard == ["sin", "cos", "mul"]
+
+
+def test_a_tap_that_computes_does_not_hear_itself():
+    sums = []
+    with mg.tap(lambda call: sums.append((Value(call.result) + 1.0).data)):
+        Value(1.0) * 2.0
+    assert sums == [3.0]
+
+
 def test_a_kernel_replaced_by_the_reader_is_used_from_then_on():
     original = mg.kernels.kernels_of("sin")["python"]
     try:
@@ -188,6 +282,46 @@ def test_no_grad_decorates_a_function():
 
     assert square(Value(3.0)).inputs == ()
     assert square(Value(3.0)).inputs == ()
+
+
+def test_a_mode_can_be_entered_again_and_decorates_with_or_without_brackets():
+    block = mg.no_grad()
+    for _ in range(2):
+        with block, block:
+            assert not mg.is_grad_enabled()
+    assert mg.is_grad_enabled()
+
+    @mg.no_grad
+    def square(x):
+        """The square."""
+        return x * x
+
+    assert square(Value(3.0)).inputs == ()
+    assert square.__doc__ == "The square."
+
+
+def test_a_scope_that_decorates_is_joined_to_the_one_around_the_call():
+    @mg.scope("inner")
+    def double(x):
+        return x * 2.0
+
+    with mg.scope("outer"):
+        assert double(Value(1.0)).scope == "outer/inner"
+    assert double(Value(1.0)).scope == "inner"
+
+
+def test_nested_recordings_keep_the_lines_that_the_outer_one_asked_for():
+    with mg.record(lines=True), mg.record():
+        y = Value(1.0) * 2.0
+    assert y.line is not None
+
+
+def test_backward_records_no_graph_of_its_own_at_first_order():
+    x = Value(3.0)
+    made = []
+    with mg.tap(lambda call: made.append(mg.is_grad_enabled())):
+        (x * x).backward()
+    assert made == [True, False, False, False]
 
 
 def test_scopes_nest_and_close_when_an_error_passes():

@@ -35,7 +35,7 @@ def test_it_opens_with_the_two_commands_then_a_picture_then_ten_lines_of_code():
     assert commands < picture < code
     assert README[commands:].splitlines()[2].startswith("make test ")
     lines = [line for line in README[code:].split("```")[1].splitlines()[1:] if line.strip()]
-    assert len(lines) == 9
+    assert len(lines) == 10
 
 
 def test_each_command_it_names_is_a_target_of_the_makefile():

@@ -145,6 +145,70 @@ def test_powers_have_the_documented_gradients_at_the_corners(base, exponent, by_
     assert (a.grad, b.grad) == (by_base, by_exponent)
 
 
+def test_powers_have_all_their_derivatives_at_zero():
+    for exponent, expected in (
+        (2.0, [0.0, 2.0, 0.0, 0.0]),
+        (1.0, [1.0, 0.0, 0.0, 0.0]),
+        (3.0, [0.0, 0.0, 6.0, 0.0, 0.0]),
+    ):
+        x = Value(0.0)
+        y = x**exponent
+        orders = []
+        for _ in expected:
+            (y,) = mg.grad(y, x, create_graph=True, allow_unused=True)
+            if y is None or not y.requires_grad:
+                y = Value(0.0 if y is None else y.data) + x * 0.0
+            orders.append(y.data)
+        assert orders == expected
+
+
+def test_mixed_second_derivatives_of_powers_hold_at_exponent_zero():
+    assert mg.gradgradcheck(lambda a, b: a**b, [2.0, 0.0])
+    a, b = Value(0.0), Value(2.0)
+    by_a, by_b = mg.grad(a**b, [a, b], create_graph=True)
+    assert mg.grad(by_b, a) == (0.0,)
+    assert mg.grad(by_a, a) == (2.0,)
+
+
+def test_a_subclass_is_a_value():
+    class Weight(Value):
+        pass
+
+    a, b = Weight(2.0), Value(3.0)
+    (a * b + a * a).backward()
+    assert (a.grad, b.grad) == (7.0, 2.0)
+    a.grad = None
+    a.tanh().backward()
+    assert a.grad == 1 - math.tanh(2.0) ** 2
+    assert type(copy.copy(Weight(1.0))) is Weight
+
+
+def test_a_plain_backward_after_create_graph_leaves_a_float():
+    x = Value(3.0)
+    (x * x).backward(create_graph=True)
+    assert isinstance(x.grad, Value)
+    (x * x).backward()
+    assert repr(x.grad) == "12.0"
+
+
+def test_backward_takes_pytorch_s_arguments():
+    a = Value(3.0)
+    y = a * a
+    y.backward(None, retain_graph=True)
+    y.backward(2.0, True, False)
+    assert a.grad == 18.0
+
+
+def test_a_value_is_stale_once_an_operand_was_given_another_number():
+    a, b = Value(2.0), Value(3.0)
+    c = a + b
+    d = c * 2.0
+    a.data = 2.0  # the same number: nothing has changed
+    assert c.stale == ()
+    a.data = 7.0
+    assert [v.stale for v in (a, b, c, d, a + b)] == [(), (), (a,), (), ()]
+
+
 def test_ties_share_the_gradient_evenly():
     a, b = Value(2.0), Value(2.0)
     a.max(b).backward()
@@ -214,9 +278,33 @@ def test_what_is_not_a_real_number_is_refused(wrong, message):
 
 def test_a_value_of_a_value_is_refused_with_advice():
     with pytest.raises(
-        DTypeError, match=r"Value: Value\(2\.0\) is a Value, not a real number.\n  Use it as it is, or detach"
+        DTypeError, match=r"Value: Value\(2\.0\) is a Value, not a real number.\n  Give its number: x.data, or float"
     ):
         Value(Value(2.0))
+
+
+def test_numbers_beyond_a_float_and_numpy_s_other_scalars_are_refused():
+    np = pytest.importorskip("numpy")
+    with pytest.raises(DTypeError, match=r"mul: the number is too large for a float, which ends at 1\.8e308"):
+        Value(1.0) * 10**400
+    for wrong in (np.complex128(2 + 1j), np.str_("3"), np.array([1.0])):
+        with pytest.raises(DTypeError, match="not a real number"):
+            Value(wrong)
+    with pytest.raises(DTypeError, match="not a real number"):
+        Value(1.0) * np.array([1.0, 2.0])
+
+
+def test_a_leaf_whose_gradient_carries_a_graph_says_so_when_it_is_copied():
+    x = Value(3.0)
+    (x * x).backward(create_graph=True)
+    with pytest.raises(GraphError, match="the gradient of this Value carries a graph"):
+        copy.deepcopy(x)
+
+
+def test_plus_and_int_are_a_number_s():
+    a = Value(2.7)
+    assert +a is a
+    assert int(a) == 2
 
 
 def test_an_operand_of_a_foreign_type_is_refused_by_name():

@@ -15,11 +15,12 @@ read. Only formulas of ops are parsed: names and numbers of users are put in aft
 from __future__ import annotations
 
 import math
+import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from html import escape
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 from minigrad.op import Op, Operand
 
@@ -44,25 +45,23 @@ class Formula(Operand):
         simpler = _simpler(op, args)
         return Formula(op=op, args=args) if simpler is None else simpler
 
-    @property
-    def precedence(self) -> int:
-        """How tightly it binds, on the scale of `Op`: a negative number is as loose as a minus sign."""
-        if self.op is not None:
-            return self.op.precedence
-        negative = not isinstance(self.value, str) and str(self.value).startswith("-")
-        return Op.PREFIX if negative else Op.ATOM
-
     def latex(self) -> str:
         """LaTeX, for math mode."""
-        return _write(self, _LATEX)
+        return _write(self, _LATEX)[0]
 
     def mathml(self) -> str:
         """A whole ``<math>`` element, which browsers draw by themselves."""
-        return f'<math xmlns="http://www.w3.org/1998/Math/MathML">{_write(self, _MATHML)}</math>'
+        return f'<math xmlns="http://www.w3.org/1998/Math/MathML">{_write(self, _MATHML)[0]}</math>'
 
     def text(self) -> str:
         """One line of Unicode text."""
-        return _write(self, _TEXT)
+        return _write(self, _TEXT)[0]
+
+    def __bool__(self) -> NoReturn:
+        raise TypeError(
+            f"{self.text()} is a formula, neither true nor false.\n"
+            "  A rule that chooses is written where(condition, a, b), not with if, and, or, not."
+        )
 
     def __repr__(self) -> str:
         return f"Formula({self.text()})"
@@ -92,7 +91,7 @@ def local_derivative(
     rule = op.shown[slot]
     if rule is None:
         return None
-    names = {name: name for name in (*op.aux, *op.attrs)} | dict(static or {})
+    names = {name: name for name in (*op.aux, *op.attrs)} | dict.fromkeys(op.shapes, ()) | dict(static or {})
     kept = {name: Formula(x) if isinstance(x, str | float) else x for name, x in names.items()}
     derivative = rule(_ONE, Formula(output), *[Formula(x) for x in operands], **kept)
     return derivative if isinstance(derivative, Formula) else Formula(derivative)
@@ -100,278 +99,301 @@ def local_derivative(
 
 def _simpler(op: Op, args: tuple[Formula, ...]) -> Any:
     """What an operation on `args` reduces to, where writing it out would only be noise; else None."""
-    if op.name == "mul" and (args[0] is _ONE or args[1] is _ONE):
-        return args[1] if args[0] is _ONE else args[0]
-    numbers = [x.value for x in args if isinstance(x.value, float)]
-    if len(numbers) == len(args):
-        if op.name in _DECIDED:  # a comparison of numbers is True or False, so that `where` can choose
-            return _DECIDED[op.name](*numbers)
-        if op.name == "neg" and args[0] is _ONE:
+    match op.name, args:
+        case "mul", (x, y) if x is _ONE or y is _ONE:
+            return y if x is _ONE else x
+        case "neg", (x,) if x is _ONE:
             return Formula(-1.0)
-    if op.name == "pow" and args[1].op is not None and all(isinstance(x.value, float) for x in args[1].args):
-        power = args[1].args[0].value - args[1].args[1].value  # type: ignore[operator]  # the b - 1 of a constant power
-        return args[0] if power == 1.0 else Formula(op=op, args=(args[0], Formula(power)))
+        case "pow", (
+            x,
+            Formula(op=Op(name="sub" | "add" as f), args=(Formula(value=float(b)), Formula(value=float(c)))),
+        ):
+            power = getattr(operator, f)(b, c)  # the b - 1 of a constant power
+            return x if power == 1.0 else Formula(op=op, args=(x, Formula(power)))
+        case name, (Formula(value=float(a)), Formula(value=float(b))) if name in ("lt", "le", "gt", "ge", "eq", "ne"):
+            return getattr(operator, name)(a, b)  # True or False, so that `where` can choose
     return None
-
-
-_DECIDED: dict[str, Callable[[float, float], bool]] = {
-    "lt": lambda a, b: a < b,
-    "le": lambda a, b: a <= b,
-    "gt": lambda a, b: a > b,
-    "ge": lambda a, b: a >= b,
-    "eq": lambda a, b: a == b,
-    "ne": lambda a, b: a != b,
-}
 
 
 # --- reading an op's formula -----------------------------------------------------------------------------------------
 
 
 class _Part(NamedTuple):
-    """A piece of a formula: a symbol or an operand (`text`), or a construct (frac, power, cases, …) of parts.
-
-    An operand is written in brackets if `how` is "call", as it is if "bare", else as precedence asks.
-    """
+    """A piece of a formula: a symbol or an operand (`text`), or a construct (frac, power, row, …) of parts."""
 
     kind: str
     text: str = ""
     parts: tuple[_Part, ...] = ()
-    how: str = "bare"
+
+    @property
+    def base(self) -> _Part:
+        """What stands first: of a power, what is raised to it."""
+        return self.parts[0].base if self.kind == "power" else self
 
 
 _TOKEN = re.compile(
     r"\\(?:left|right)\S|\\(?:begin|end)\{cases\}|\\(?:operatorname|text)\{[^}]*\}|\\[A-Za-z]+|\\\\|\d+(?:\.\d+)?|\S"
 )
-_SYMBOLS = {
-    r"\cdot": "·",
-    r"\le": "≤",
-    r"\ge": "≥",
-    r"\ne": "≠",
-    r"\sigma": "σ",
-    "-": "−",
-    "<": "<",
-    ">": ">",
-}
-_FUNCTIONS = {r"\tanh", r"\sin", r"\cos", r"\ln", r"\max", r"\min", r"\sigma"}
+_FUNCTION = re.compile(r"\\(?:(?:arc)?(?:sin|cos|tan)h?|ln|log|exp|max|min|sigma)")
+_LETTERS = {r"\alpha": "α", r"\beta": "β", r"\gamma": "γ", r"\lambda": "λ", r"\mu": "μ", r"\pi": "π", r"\infty": "∞"}
+_SYMBOLS = {r"\cdot": "·", r"\times": "×", r"\le": "≤", r"\ge": "≥", r"\ne": "≠", r"\sigma": "σ", "-": "−"} | _LETTERS
+_SYMBOLS |= {r"\mathrm{NaN}": "NaN"}
+_FENCES = {"(": r"\left(", ")": r"\right)"}
+
+# How tightly a sign between operands binds. Others, such as =, bind loosest; nothing at all between two is a product.
+_SIGNS = {"+": Op.SUM, "-": Op.SUM, "/": Op.PRODUCT, r"\cdot": Op.PRODUCT, r"\times": Op.PRODUCT, "": Op.PRODUCT}
+_NEXT_TO, _DOT = _Part("sign", ""), _Part("sign", r"\cdot")
 
 
 @lru_cache(maxsize=1000)
-def _parse(latex: str, names: tuple[str, ...], precedence: int) -> _Part:
+def _parse(latex: str, names: tuple[str, ...]) -> _Part:
     """The parts of an op's formula, in which a group ``{a}`` around an operand's name stands for that operand."""
-    tokens: list[str] = _TOKEN.findall(latex)
-    row, rest = _row(tokens, 0, names, precedence == Op.ATOM)
+    tokens = [_FENCES.get(token, token) for token in _TOKEN.findall(latex)]
+    row, rest = _row(tokens, 0, names)
     if rest != len(tokens):
         raise ValueError(f"formula {latex!r}: unbalanced at {tokens[rest:]}")
     return row
 
 
-def _row(tokens: list[str], i: int, names: tuple[str, ...], atom: bool) -> tuple[_Part, int]:
+def _row(tokens: list[str], i: int, names: tuple[str, ...]) -> tuple[_Part, int]:
+    """The parts from token `i` to the end of the group that it is in."""
     parts: list[_Part] = []
     while i < len(tokens) and not tokens[i].startswith((r"\right", r"\end", "}", "&", r"\\")):
         token = tokens[i]
         if token == "^":
             exponent, i = _group(tokens, i + 1, names)
-            base = parts.pop()._replace(how="right")  # (a^b)^c needs its brackets: powers bind from the right
-            parts.append(_Part("power", parts=(base, exponent)))
-            continue
-        if token in (r"\frac", r"\sqrt"):
+            parts.append(_Part("power", parts=(parts.pop(), exponent)))
+        elif token in (r"\frac", r"\sqrt"):
             first, i = _group(tokens, i + 1, names)
             second, i = _group(tokens, i, names) if token == r"\frac" else (None, i)
             parts.append(_Part(token[1:], parts=(first, second) if second else (first,)))
         elif token.startswith(r"\left"):
-            body, j = _row(tokens, i + 1, names, True)
+            body, j = _row(tokens, i + 1, names)
             parts.append(_Part("fence", token[5:] + tokens[j][6:], (body,)))
             i = j + 1
         elif token.startswith(r"\begin"):
             cells, i = _cases(tokens, i + 1, names)
             parts.append(_Part("cases", parts=tuple(cells)))
-        elif token.startswith((r"\operatorname", r"\text")):
-            command, word = token[1:-1].split("{")
-            parts.append(_Part("name" if command == "operatorname" else "word", word))
-            i += 1
-        elif token == "{" and tokens[i + 1] in names and tokens[i + 2] == "}":
-            called = bool(parts) and parts[-1].kind == "name"
-            how = "call" if called else "bare" if atom else "left" if i == 0 else "right"
-            parts.append(_Part("operand", tokens[i + 1], how=how))
-            i += 3
         else:
-            kind = "name" if token in _FUNCTIONS else "number" if token[0].isdigit() else "sign"
-            kind = "letter" if token.isalpha() else kind
-            parts.append(_Part(kind, token))
-            i += 1
-    return (parts[0] if len(parts) == 1 else _Part("row", parts=tuple(parts))), i
+            part, i = _group(tokens, i, names)
+            parts.append(part)
+    joined: list[_Part] = []  # from the right, for in ln sin a the sine comes first
+    for part in reversed(parts):
+        follows = bool(joined) and part.kind != "sign" and joined[-1].kind != "sign"
+        if follows and part.base.kind == "name":
+            joined[-1] = _Part("call", parts=(part, joined[-1]))
+        else:
+            joined += [_NEXT_TO, part] if follows else [part]
+    return (joined[0] if len(joined) == 1 else _Part("row", parts=tuple(joined[::-1]))), i
 
 
 def _group(tokens: list[str], i: int, names: tuple[str, ...]) -> tuple[_Part, int]:
-    """A braced argument, which needs no brackets of its own: ``{a}`` or ``{…}``; or a single token."""
-    if tokens[i] != "{":
-        return _Part("number" if tokens[i][0].isdigit() else "letter", tokens[i]), i + 1
-    if tokens[i + 1] in names and tokens[i + 2] == "}":
+    """A braced group, such as an operand, or a single token."""
+    token = tokens[i]
+    if token == "{" and tokens[i + 1] in names and tokens[i + 2] == "}":
         return _Part("operand", tokens[i + 1]), i + 3
-    part, j = _row(tokens, i + 1, names, True)
-    return part, j + 1
+    if token == "{":
+        part, j = _row(tokens, i + 1, names)
+        return part, j + 1
+    if token.startswith((r"\operatorname{", r"\text{")):
+        command, word = token[1:-1].split("{")
+        return _Part("name" if command == "operatorname" else "word", word), i + 1
+    letter = token.isalpha() or token in _LETTERS
+    kind = "name" if _FUNCTION.fullmatch(token) else "number" if token[0].isdigit() else "letter" if letter else "sign"
+    return _Part(kind, token), i + 1
 
 
 def _cases(tokens: list[str], i: int, names: tuple[str, ...]) -> tuple[list[_Part], int]:
     """The cells of ``value & condition \\\\ value & condition``, in reading order."""
     cells = []
     while True:
-        cell, i = _row(tokens, i, names, True)
+        cell, i = _row(tokens, i, names)
         cells.append(cell)
         i += 1
         if tokens[i - 1].startswith(r"\end"):
             return cells, i
 
 
-# --- writing ---------------------------------------------------------------------------------------------------------
+# --- writing: each piece with how tightly it binds, so that who takes it up knows whether it needs brackets -----------
+
+
+_FENCED = Op.ATOM + 1  # what the argument of a function must be
 
 
 class _Writer(NamedTuple):
-    """How one notation spells each kind of part."""
+    """How one notation spells a name, a construct of parts whose shape is always the same, and any other part.
 
-    symbol: Callable[[str], str]
-    number: Callable[[float], str]
-    part: Callable[[_Part, list[str], list[int]], str]
-    brackets: Callable[[str], str]
+    `needs` says how tightly the parts of a construct must bind to stand there without brackets, and `binds` how tightly
+    the whole does. Where all is written `flat`, what LaTeX groups by drawing, as a fraction, may need brackets too.
+    """
 
-
-def _write(formula: Formula, writer: _Writer) -> str:
-    if formula.op is None:
-        value = formula.value
-        return writer.symbol(value) if isinstance(value, str) else writer.number(float(value))  # type: ignore[arg-type]
-    op = formula.op
-    operands = dict(zip(op.inputs, formula.args, strict=True))
-
-    def write(part: _Part) -> tuple[str, int]:
-        if part.kind != "operand":
-            inner = [write(p) for p in part.parts]
-            return writer.part(part, [text for text, _ in inner], [p for _, p in inner]), _LOOSENESS.get(
-                part.kind, Op.ATOM
-            )
-        operand = operands[part.text]
-        loosest = {"call": Op.ATOM, "left": op.precedence - 1, "right": max(op.precedence, Op.PREFIX)}.get(part.how, -1)
-        if op.precedence == Op.COMPARISON and part.how == "right":
-            loosest = op.precedence
-        text = _write(operand, writer)
-        bracketed = operand.precedence <= loosest
-        return (writer.brackets(text), Op.ATOM) if bracketed else (text, operand.precedence)
-
-    return write(_parse(op.formula, op.inputs, op.precedence))[0]
+    name: Callable[[str], str]
+    shapes: Mapping[str, str]
+    other: Callable[[_Part, list[str]], str]
+    needs: Mapping[str, tuple[int, ...]] = {"power": (Op.ATOM, 0), "call": (0, _FENCED)}
+    binds: Mapping[str, int] = {"frac": Op.PRODUCT, "power": Op.POWER, "fence": _FENCED}
+    flat: bool = False
 
 
-_LOOSENESS = {"frac": Op.PRODUCT, "power": Op.POWER, "row": Op.SUM}
+_WORD = r"[\w\u0300-\u036f.'\"′…()\[\]]+"
+_ATOMIC = re.compile(rf"(?!.*[²³¹⁰-⁹]){_WORD}(?: {_WORD})*")  # a label may be more: x1*w1 + b
+_APART = re.compile(r"(?:<[^>]*>)*[\d|]")
 
 
-def _decimal(x: float, minus: str) -> str:
-    """Six significant digits; a zero has no sign."""
-    if math.isnan(x):
-        return "NaN"
-    return (minus if x < 0 else "") + ("∞" if math.isinf(x) else f"{abs(x):.6g}")
+def _write(formula: Formula, writer: _Writer) -> tuple[str, int]:
+    """The text of `formula`, and how tightly it binds."""
+    op, value = formula.op, formula.value
+    if op is not None:
+        text, binds = _assemble(_parse(op.formula, op.inputs), dict(zip(op.inputs, formula.args, strict=True)), writer)
+        return text, min(binds, Op.ATOM if op.precedence is None else op.precedence)
+    if isinstance(value, str):
+        return writer.name(value), Op.ATOM if _ATOMIC.fullmatch(value) else Op.COMPARISON
+    return _assemble(_number(float(value or 0.0), writer.flat), {}, writer)
 
 
-def _latex_symbol(name: str) -> str:
+def _assemble(part: _Part, operands: Mapping[str, Formula], writer: _Writer) -> tuple[str, int]:
+    if part.kind == "operand":
+        return _write(operands[part.text], writer)
+    row = part.parts if part.kind == "row" else ()
+    needs = [_needs(row, k) for k in range(len(row))] or writer.needs.get(part.kind, (0,) * len(part.parts))
+    texts = []
+    for piece, least in zip(part.parts, needs, strict=True):
+        text, binds = _assemble(piece, operands, writer)
+        # What was written as LaTeX has the brackets it needs there; what is put in for an operand may need more.
+        bracketed = binds < least and (writer.flat or piece.kind == "operand" or part.kind == "call")
+        texts.append(writer.shapes["fence"].format(text, "(", ")") if bracketed else text)
+    for k, piece in enumerate(row):
+        if piece == _NEXT_TO and _APART.match(texts[k + 1]):
+            texts[k] = writer.other(_DOT, [])  # 2 · 3, not 2 3; 2 · |a|
+    shape = writer.shapes.get(part.kind)
+    text = writer.other(part, texts) if shape is None else shape.format(*texts, *part.text)
+    return text, min((_binding(row, k) for k in range(len(row))), default=writer.binds.get(part.kind, Op.ATOM))
+
+
+def _infix(row: Sequence[_Part], k: int) -> bool:
+    """Whether part `k` is a sign between two operands, not one before or after an operand."""
+    return row[k].kind == "sign" and 0 < k < len(row) - 1 and row[k - 1].kind != "sign"
+
+
+def _binding(row: Sequence[_Part], k: int) -> int:
+    """How tightly part `k` holds on to its neighbours, if it is a sign."""
+    if _infix(row, k):
+        return _SIGNS.get(row[k].text, Op.COMPARISON)
+    return Op.ATOM if row[k].kind != "sign" else Op.PREFIX if k < len(row) - 1 else Op.POWER
+
+
+def _needs(row: Sequence[_Part], k: int) -> int:
+    """How tightly part `k` must bind to stand between its neighbours without brackets."""
+    least = 0
+    if row[k].kind != "sign" and k + 1 < len(row) and row[k + 1].text != ",":
+        after = _binding(row, k + 1)
+        least = after + 1 if after in (Op.COMPARISON, Op.POWER) or row[k + 1] == _NEXT_TO else after
+    if row[k].kind != "sign" and k > 0 and row[k - 1].text != ",":
+        before = _binding(row, k - 1)  # a - (b - c), and no minus sign after a sign, except as in a < -3
+        least = max(least, before + 1 if before == Op.COMPARISON else max(before, Op.PREFIX) + 1)
+    return least
+
+
+def _number(x: float, flat: bool) -> _Part:
+    """A number as a formula: six significant digits; a zero has no sign; 2.5e-7 is 2.5 · 10⁻⁷, unless `flat`."""
+    if x < 0:
+        return _Part("row", parts=(_Part("sign", "-"), _number(-x, flat)))
+    if not math.isfinite(x):
+        return _Part("letter", r"\mathrm{NaN}" if math.isnan(x) else r"\infty")
+    digits, _, power = f"{abs(x):.6g}".partition("e")
+    if not power:
+        return _Part("number", digits)
+    if flat:  # as on the cards and in the tables beside it
+        return _Part("scientific", f"{digits}e{power.replace('-', '−')}")
+    tens = _Part("power", parts=(_Part("number", "10"), _number(float(power), flat)))
+    return tens if digits == "1" else _Part("row", parts=(_Part("number", digits), _DOT, tens))
+
+
+def _spaced(row: Sequence[_Part], texts: list[str]) -> str:
+    """Spaces around a sign between operands, none after one before an operand."""
+    out = ""
+    for k, text in enumerate(texts):
+        out += ", " if row[k].text == "," else f" {text} ".replace("  ", " ") if _infix(row, k) else text
+    return out
+
+
+def _latex_name(name: str) -> str:
     if match := re.fullmatch(r"([A-Za-z])(\d+)", name):
         return f"{match[1]}_{{{match[2]}}}"
-    special = {"\\": r"\backslash{}", "^": r"\hat{}", "~": r"\sim{}", "<": "{<}", ">": "{>}"}
+    special = {"\\": r"\backslash{}", "^": r"\hat{}", "~": r"\sim{}", "<": "{<}", ">": "{>}", " ": "\\ "}
     clean = "".join(special.get(c, f"\\{c}" if c in "#$%&_{}" else c) for c in name)
     return clean if re.fullmatch(r"[A-Za-z]", name) else rf"\mathrm{{{clean}}}"
 
 
-def _latex_part(part: _Part, inner: list[str], _: list[int]) -> str:
+def _latex(part: _Part, inner: list[str]) -> str:
     match part.kind:
-        case "frac":
-            return rf"\frac{{{inner[0]}}}{{{inner[1]}}}"
-        case "sqrt":
-            return rf"\sqrt{{{inner[0]}}}"
-        case "power":
-            return f"{inner[0]}^{{{inner[1]}}}"
-        case "fence":
-            return rf"\left{part.text[0]}{inner[0]}\right{part.text[1]}"
+        case "row":
+            return _spaced(part.parts, inner)
         case "cases":
             rows = r" \\ ".join(f"{inner[k]} & {inner[k + 1]}" for k in range(0, len(inner), 2))
             return rf"\begin{{cases}} {rows} \end{{cases}}"
-        case "row":
-            return _spaced(part, inner, "", " ")
-        case "name":
-            return part.text if part.text.startswith("\\") else rf"\operatorname{{{part.text}}}"
-        case "word":
-            return rf"\text{{{part.text}}}"
+        case "name" | "word" if not part.text.startswith("\\"):
+            return rf"\{'operatorname' if part.kind == 'name' else 'text'}{{{part.text}}}"
         case _:
             return part.text
 
 
-def _spaced(part: _Part, inner: list[str], tight: str, space: str) -> str:
-    """A row: spaces around a sign between operands, none after one that comes first or after a function."""
-    out = ""
-    for k, (piece, text) in enumerate(zip(part.parts, inner, strict=True)):
-        infix = piece.kind == "sign" and k > 0 and piece.text != ","
-        out += f"{space}{text}{space}" if infix else text + (space if piece.text == "," else tight)
-    return out
-
-
-def _mathml_part(part: _Part, inner: list[str], _: list[int]) -> str:
-    match part.kind:
-        case "frac":
-            return f"<mfrac><mrow>{inner[0]}</mrow><mrow>{inner[1]}</mrow></mfrac>"
-        case "sqrt":
-            return f"<msqrt>{inner[0]}</msqrt>"
-        case "power":
-            return f"<msup><mrow>{inner[0]}</mrow><mrow>{inner[1]}</mrow></msup>"
-        case "fence":
-            return f"<mrow><mo>{part.text[0]}</mo>{inner[0]}<mo>{part.text[1]}</mo></mrow>"
-        case "cases":
-            rows = [f"<mtr><mtd>{inner[k]}</mtd><mtd>{inner[k + 1]}</mtd></mtr>" for k in range(0, len(inner), 2)]
-            return f"<mrow><mo>{{</mo><mtable columnalign='left left'>{''.join(rows)}</mtable></mrow>"
-        case "row":
-            return f"<mrow>{''.join(inner)}</mrow>"
-        case "name" | "letter":
-            return f"<mi>{escape(_SYMBOLS.get(part.text, part.text.lstrip(chr(92))))}</mi>"
-        case "number":
-            return f"<mn>{part.text}</mn>"
-        case "word":
-            return f"<mtext>{escape(part.text)}</mtext>"
-        case _:
-            return f"<mo>{escape(_SYMBOLS.get(part.text, part.text))}</mo>"
-
-
-def _mathml_number(x: float) -> str:
-    text = _decimal(x, "−")
-    return f"<mrow><mo>−</mo><mn>{text[1:]}</mn></mrow>" if text.startswith("−") else f"<mn>{text}</mn>"
+def _mathml(part: _Part, inner: list[str]) -> str:
+    if part.kind == "cases":
+        rows = [f"<mtr><mtd>{inner[k]}</mtd><mtd>{inner[k + 1]}</mtd></mtr>" for k in range(0, len(inner), 2)]
+        return f"<mrow><mo>{{</mo><mtable columnalign='left left'>{''.join(rows)}</mtable></mrow>"
+    if part.kind == "row":
+        return f"<mrow>{''.join(inner)}</mrow>"
+    if part == _NEXT_TO:
+        return '<mspace width=".17em"/>'
+    tag = {"name": "mi", "letter": "mi", "number": "mn", "word": "mtext"}.get(part.kind, "mo")
+    return f"<{tag}>{escape(_plain(part, inner))}</{tag}>"
 
 
 _SUPERSCRIPTS = str.maketrans("0123456789−", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 
 
-def _text_part(part: _Part, inner: list[str], looseness: list[int]) -> str:
-    def at_least(k: int, precedence: int) -> str:
-        return inner[k] if looseness[k] >= precedence else f"({inner[k]})"
-
+def _plain(part: _Part, inner: list[str]) -> str:
     match part.kind:
-        case "frac":
-            return f"{at_least(0, Op.PRODUCT)} / {at_least(1, Op.POWER)}"
-        case "sqrt":
-            return f"√{at_least(0, Op.ATOM)}"
-        case "power":
-            exponent = inner[1]
-            if re.fullmatch(r"−?\d+", exponent):
-                return inner[0] + exponent.translate(_SUPERSCRIPTS)
-            return f"{inner[0]}^{at_least(1, Op.ATOM)}"
-        case "fence":
-            return part.text[0] + inner[0] + part.text[1]
-        case "cases":
-            return f"({inner[0]} if {inner[1]} else {inner[2]})"
         case "row":
-            return _spaced(part, inner, "", " ")
+            return _spaced(part.parts, inner)
+        case "power":
+            whole = re.fullmatch(r"\(?(−?\d+)\)?", inner[1])
+            return inner[0] + (whole[1].translate(_SUPERSCRIPTS) if whole else f"^{inner[1]}")
+        case "cases":
+            rows = [f"{inner[k]} if {inner[k + 1]} else " for k in range(0, len(inner) - 2, 2)]
+            return f"({''.join(rows)}{inner[-2]})"
         case _:
             return _SYMBOLS.get(part.text, part.text.lstrip("\\"))
 
 
-def _mathml_brackets(text: str) -> str:
-    return f"<mrow><mo>(</mo>{text}<mo>)</mo></mrow>"
-
-
 _LATEX = _Writer(
-    _latex_symbol, lambda x: _decimal(x, "-").replace("∞", r"\infty"), _latex_part, r"\left({}\right)".format
+    _latex_name,
+    {
+        "frac": r"\frac{{{}}}{{{}}}",
+        "sqrt": r"\sqrt{{{}}}",
+        "power": "{}^{{{}}}",
+        "call": "{}{}",
+        "fence": r"\left{1}{0}\right{2}",
+    },
+    _latex,
 )
-_MATHML = _Writer(lambda name: f"<mi>{escape(name)}</mi>", _mathml_number, _mathml_part, _mathml_brackets)
-_TEXT = _Writer(str, lambda x: _decimal(x, "−"), _text_part, "({})".format)
+_MATHML = _Writer(
+    lambda name: f"<mi>{escape(name)}</mi>",
+    {
+        "frac": "<mfrac><mrow>{}</mrow><mrow>{}</mrow></mfrac>",
+        "sqrt": "<msqrt>{}</msqrt>",
+        "power": "<msup><mrow>{}</mrow><mrow>{}</mrow></msup>",
+        "call": "<mrow>{}{}</mrow>",
+        "fence": "<mrow><mo>{1}</mo>{0}<mo>{2}</mo></mrow>",
+    },
+    _mathml,
+)
+_TEXT = _Writer(
+    str,
+    {"frac": "{} / {}", "sqrt": "√{}", "call": "{}{}", "fence": "{1}{0}{2}"},
+    _plain,
+    needs={"frac": (Op.PRODUCT, Op.POWER), "sqrt": (Op.ATOM,), "power": (Op.ATOM, Op.ATOM), "call": (0, _FENCED)},
+    binds={"frac": Op.PRODUCT, "sqrt": Op.POWER, "power": Op.POWER, "scientific": Op.POWER, "fence": _FENCED},
+    flat=True,
+)

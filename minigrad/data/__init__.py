@@ -11,7 +11,7 @@ __all__ = ["Iris", "iris"]
 
 
 class Iris(NamedTuple):
-    """Flowers, split once and for all: four measurements each, in units of one standard deviation from the mean."""
+    """Flowers to train on and flowers to test with: four measurements each, in standard deviations from the mean."""
 
     train_x: list[list[float]]
     train_y: list[int]

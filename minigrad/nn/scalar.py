@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Literal, get_args
 
+from minigrad.errors import DeclarationError, ShapeError
 from minigrad.value import Value
 
 __all__ = ["MLP", "Activation", "Layer", "Module", "Neuron", "cross_entropy"]
@@ -33,7 +34,7 @@ class Neuron(Module):
 
     Weights and bias start in U(-k, k), k = 1 / sqrt(inputs), as PyTorch's ``Linear``, drawn from `generator` (Python's
     own when None). `label` names the parameters in pictures: ``label.w0``, …, ``label.b``.
-    Raises ValueError for an unknown activation, and, when called, for another number of inputs.
+    Raises DeclarationError for an unknown activation, ShapeError for a number of inputs that does not fit.
     """
 
     def __init__(
@@ -45,7 +46,11 @@ class Neuron(Module):
         generator: random.Random | None = None,
     ) -> None:
         if activation not in get_args(Activation):
-            raise ValueError(f"Neuron: no activation {activation!r}; there are {', '.join(get_args(Activation))}.")
+            raise DeclarationError(
+                f"Neuron: no activation {activation!r}; there are {', '.join(get_args(Activation))}."
+            )
+        if inputs < 1:
+            raise ShapeError(f"Neuron: it needs at least one input, not {inputs}.")
         k = 1.0 / math.sqrt(inputs)
         draw = (generator or random).uniform
         prefix = f"{label}." if label else ""
@@ -55,7 +60,7 @@ class Neuron(Module):
 
     def __call__(self, x: Sequence[Value | float]) -> Value:
         if len(x) != len(self.w):
-            raise ValueError(f"Neuron: {len(x)} numbers were given to a neuron of {len(self.w)} inputs.")
+            raise ShapeError(f"Neuron: {len(x)} numbers were given to a neuron of {len(self.w)} inputs.")
         total = self.b
         for w, x_i in zip(self.w, x, strict=True):
             total = total + w * x_i
@@ -80,6 +85,8 @@ class Layer(Module):
         label: str = "",
         generator: random.Random | None = None,
     ) -> None:
+        if outputs < 1:
+            raise ShapeError(f"Layer: it needs at least one neuron, not {outputs}.")
         prefix = f"{label}." if label else ""
         self.neurons = [Neuron(inputs, activation, label=f"{prefix}n{i}", generator=generator) for i in range(outputs)]
 
@@ -107,6 +114,10 @@ class MLP(Module):
     """
 
     def __init__(self, sizes: Sequence[int], activation: Activation = "tanh", *, seed: int | None = None) -> None:
+        if len(sizes) < 2:
+            raise ShapeError(
+                f"MLP: sizes are those of the inputs and of at least one layer, such as [4, 8, 3]; not {sizes}."
+            )
         generator = random.Random(seed)
         last = len(sizes) - 2
         self.sizes = tuple(sizes)
@@ -134,11 +145,14 @@ def cross_entropy(scores: Sequence[Value], target: int) -> Value:
     """How surprised the model is by the right class: -ln of the softmax of `scores` at index `target`, in nats.
 
     softmax(s)_k = exp(s_k) / sum_j exp(s_j). The largest score is subtracted first, which changes nothing but keeps exp
-    from overflowing (Goodfellow, Bengio and Courville, *Deep Learning*, 2016, section 4.1).
+    from overflowing (Goodfellow, Bengio and Courville, *Deep Learning*, 2016, section 4.1). Raises ShapeError if there
+    is no such class.
 
     >>> round(cross_entropy([Value(1.0), Value(1.0)], 0).data, 6)     # two classes, no preference: ln 2
     0.693147
     """
+    if not 0 <= target < len(scores):
+        raise ShapeError(f"cross_entropy: there is no class {target} among {len(scores)} scores; classes count from 0.")
     largest = max(score.data for score in scores)
     shifted = [score - largest for score in scores]
     total = shifted[0].exp()

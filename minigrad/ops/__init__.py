@@ -1,5 +1,6 @@
 """Every differentiable operation, declared once, grouped by family. The ops are the functions: ``exp(x)``."""
 
+from minigrad.op import close_table
 from minigrad.ops.elementwise import (
     abs,
     add,
@@ -27,6 +28,8 @@ from minigrad.ops.elementwise import (
     tanh,
     where,
 )
+
+close_table()
 
 __all__ = [
     "abs",

@@ -35,7 +35,8 @@ __all__ = [
     "where",
 ]
 
-cos: Op  # rules may name operations that are declared further down
+abs: Op  # rules may name operations that are declared further down
+cos: Op
 div: Op
 log: Op
 neg: Op
@@ -64,14 +65,15 @@ div = Op(
     precedence=Op.PRODUCT,
 )
 neg = Op("neg", "-{a}", vjp=(lambda g: neg(g),), domain=(ANY,), precedence=Op.PREFIX)
-# As in PyTorch: a constant power of 0 has slope 0 there, and 0**b does not change with b. For a < 0, a**b is a real
-# number at whole b only, so there is no slope in b: that gradient is nan, by way of log(a).
+# As in PyTorch: a**0 has slope 0 in a, also at 0, and 0**b does not change with b. Where a factor would be infinite,
+# `where` puts 1 in place of a *inside* the function. To choose among results would not do: the rules of the branch not
+# taken run too, and inf * 0 is nan. For a < 0, a**b is real at whole b only: the gradient of b is nan, from log(a).
 pow = Op(
     "pow",
     "{a}^{b}",
     vjp=(
-        lambda g, a, b: where(b == 0, 0.0, g * (b * pow(a, b - 1.0))),
-        lambda g, y, a, b: where(a == 0, where(b >= 0, 0.0, g * y * log(a)), g * (y * log(a))),
+        lambda g, a, b: g * (b * pow(where(b == 0, where(abs(a) > 0, a, 1.0), a), b - 1.0)),
+        lambda g, y, a, b: g * (y * log(where(a == 0, where(b >= 0, 1.0, a), a))),
     ),
     shown=(lambda g, a, b: g * (b * pow(a, b - 1.0)), lambda g, y, a: g * (y * log(a))),
     domain=(POSITIVE, ANY),
@@ -95,7 +97,7 @@ abs = Op(
     shown=(lambda g, a: g * sign(a),),
     domain=(KINKED,),
 )
-sign = Op("sign", r"\operatorname{sign} {a}", vjp=(lambda g: 0.0,), domain=(KINKED,))
+sign = Op("sign", r"\operatorname{sign} {a}", vjp=(lambda g: where(False, g, 0.0),), domain=(KINKED,))
 
 # --- choices: where two operands tie, the gradient is shared evenly, as in PyTorch ---
 

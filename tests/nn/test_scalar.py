@@ -5,7 +5,8 @@ import math
 import pytest
 
 from minigrad import Value
-from minigrad.nn.scalar import MLP, Layer, Neuron
+from minigrad.errors import DeclarationError, ShapeError
+from minigrad.nn.scalar import MLP, Layer, Neuron, cross_entropy
 
 
 def test_a_neuron_is_its_formula():
@@ -47,7 +48,7 @@ def test_zero_grad_forgets_the_parameters_gradients():
 
 
 def test_a_neuron_given_the_wrong_number_of_inputs_says_so():
-    with pytest.raises(ValueError, match="Neuron: 3 numbers were given to a neuron of 2 inputs"):
+    with pytest.raises(ShapeError, match="Neuron: 3 numbers were given to a neuron of 2 inputs"):
         Neuron(2)([1.0, 2.0, 3.0])
 
 
@@ -60,7 +61,7 @@ def test_reprs_show_sizes():
 
 
 def test_an_unknown_activation_is_refused_when_the_neuron_is_made():
-    with pytest.raises(ValueError, match="Neuron: no activation 'step'; there are linear, relu, sigmoid, tanh"):
+    with pytest.raises(DeclarationError, match="Neuron: no activation 'step'; there are linear, relu, sigmoid, tanh"):
         Neuron(2, "step")
 
 
@@ -73,3 +74,34 @@ def test_gradient_descent_fits_a_line():
         for p in neuron.parameters():
             p.data -= 0.1 * p.grad
     assert [p.data for p in neuron.parameters()] == pytest.approx([2.0, -1.0], abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Neuron(0), "Neuron: it needs at least one input, not 0"),
+        (lambda: Layer(2, 0), "Layer: it needs at least one neuron, not 0"),
+        (
+            lambda: MLP([3]),
+            r"MLP: sizes are those of the inputs and of at least one layer, such as \[4, 8, 3\]; not \[3\]",
+        ),
+        (lambda: cross_entropy([Value(1.0)], -1), "there is no class -1 among 1 scores"),
+        (lambda: cross_entropy([], 0), "there is no class 0 among 0 scores"),
+    ],
+    ids=["neuron", "layer", "mlp", "negative class", "no class"],
+)
+def test_sizes_that_make_no_network_are_refused(make, message):
+    with pytest.raises(ShapeError, match=message):
+        make()
+
+
+def test_cross_entropy_is_minus_the_log_of_the_softmax_also_where_exp_would_overflow():
+    scores = [Value(1.0), Value(-2.0), Value(0.5)]
+    loss = cross_entropy(scores, 1)
+    loss.backward()
+    weights = [math.exp(s.data) for s in scores]
+    shares = [w / sum(weights) for w in weights]
+    assert loss.data == pytest.approx(-math.log(shares[1]), rel=1e-12)
+    assert [s.grad for s in scores] == pytest.approx([shares[0], shares[1] - 1.0, shares[2]], rel=1e-12)
+    assert cross_entropy([Value(1000.0), Value(0.0)], 0).data == 0.0
+    assert cross_entropy([Value(1000.0), Value(0.0)], 1).data == 1000.0

@@ -148,6 +148,38 @@ def test_page_shows_each_step_of_the_chain_rule():
     assert "Σ 2 of 2 −2.0" in text
 
 
+def test_page_shows_the_backward_pass_of_each_output():
+    a = mg.Value(2.0, "a")
+    y, z = a * 3.0, a * 5.0
+    page = to_html([y, z])
+    assert re.findall(r"<h2>Backward from (\w+):", page) == ["y", "z"]
+    assert "1.0 × 3.0 = <b>3.0</b>" in page
+    assert "1.0 × 5.0 = <b>5.0</b>" in page
+
+
+def test_long_tables_of_a_page_show_their_beginning_and_their_end():
+    y = mg.Value(1.0, "x")
+    for _ in range(600):
+        y = -y
+    page = to_html(y)
+    nodes, steps = page.split("<h2>")[1:]
+    assert "… 201 nodes left out …" in nodes
+    assert "… 200 steps left out …" in steps
+    shown = [*range(200), *range(401, 601)]
+    assert [int(n) for n in re.findall(r"<tr class='\w+'><td class='r dim'>(\d+)<", nodes)] == shown
+    assert [int(n) for n in re.findall(r"<tr><td class='r dim'>(\d+)<", steps)] == [*range(1, 201), *range(401, 601)]
+
+
+def test_zoom_buttons_give_the_picture_their_sizes():
+    page = to_html(mg.Value(3.0, "a") * 2.0)
+    width = int(re.search(r'<svg [^>]*?width="(\d+)"', page)[1])
+    for key, size in (("half", round(width / 2)), ("full", width), ("twice", 2 * width)):
+        assert f"#{key}:checked~.view svg{{width:{size}px}}" in page
+        assert f'id="{key}"' in page
+        assert f'for="{key}"' in page
+    assert "#fit:checked~.view svg{width:100%}" in page
+
+
 def test_page_is_written_to_its_path(tmp_path):
     a = mg.Value(3.0, "a")
     text = to_html(a * a, path=tmp_path / "page.html")
@@ -159,6 +191,20 @@ def test_graphviz_source_has_each_edge_and_its_derivative():
     lines = draw(a * a).graphviz().source.splitlines()
     assert lines.count('\tn0 -> n1 [label="a = 3.0"]') == 2
     assert any(line.startswith('\tn1 [label="v₁ = a · a\\ndata 9.0\\ngrad —"') for line in lines)
+
+
+def test_graphviz_draws_an_edge_dotted_where_no_gradient_flows():
+    source = draw(mg.Value(3.0, "a") * 2.0).graphviz().source
+    assert [line for line in source.splitlines() if "->" in line] == [
+        "\tn0 -> n2 [label=2.0]",
+        '\tn1 -> n2 [label="" style=dotted]',
+    ]
+
+
+def test_graphviz_marks_a_number_that_is_not_finite():
+    source = draw(mg.log(mg.Value(0.0, "a"))).graphviz().source
+    marked = [line.split()[0] for line in source.splitlines() if "penwidth=2.5" in line]
+    assert marked == ["n1"]
 
 
 # --- IPython ---

@@ -113,7 +113,27 @@ def test_overwritten_graph_says_so_in_the_picture():
     svg = to_svg(y)
     assert elements(svg, "d") == []
     said = " ".join(map(words, elements(svg, "said")))
-    assert said.startswith("No local derivatives: Value(4.0, label='a') was given another number after mul had used it")
+    assert said.startswith("a was given another number after y was computed: a · a = 4 · 4 now, and y is still 9.0.")
+
+
+def test_card_of_a_number_or_gradient_that_is_not_finite_has_the_border_of_an_alarm():
+    z = mg.Value(0.0, "z")
+    y = mg.sqrt(z)
+    assert elements(to_svg(y), "bad") == []
+    y.backward()
+    assert [words(elements(to_svg(y), "bad")[0][0])] == ["z\ndata 0.0\ngrad inf"]
+    svg = to_svg(mg.log(z.detach()))
+    assert ["op" in card.get("class", "") for card in elements(svg, "bad")] == [True]
+    assert f".mg .bad .box{{stroke:{LIGHT['alarm']};stroke-width:2.5}}" in svg
+
+
+def test_large_graph_marks_what_is_not_finite_or_stale():
+    y = x = mg.Value(1.0, "x")
+    for _ in range(500):
+        y = y + 1.0
+    assert elements(to_svg(y), "bad") == []
+    x.data = 2.0
+    assert [dots.get("d", "").count("M") for dots in elements(to_svg(y), "bad")] == [1]
 
 
 def test_large_graph_is_drawn_small_and_says_so():

@@ -7,7 +7,7 @@ import pytest
 
 import minigrad as mg
 from minigrad.errors import DTypeError
-from minigrad_viz import to_json, to_trace
+from minigrad_viz import draw, to_json, to_text, to_trace, trace
 from minigrad_viz.names import names_of
 
 
@@ -99,10 +99,45 @@ def test_overwritten_number_leaves_a_note_and_no_local_derivatives():
     trace = to_trace(y)
     assert [edge.local for edge in trace.edges] == [None, None]
     (note,) = trace.notes
-    assert note.kind == "overwritten"
-    assert note.text.startswith(
-        "No local derivatives: Value(4.0, label='a') was given another number after mul had used it"
+    assert (note.kind, note.node) == ("overwritten", 1)
+    assert note.text == (
+        "a was given another number after y was computed: a · a = 4 · 4 now, and y is still 9.0. Compute again. "
+        "Until then local derivatives are missing."
     )
+
+
+def test_number_that_is_older_than_its_operands_is_noted_and_marked():
+    a, b = mg.Value(2.0, "a"), mg.Value(3.0, "b")
+    c = a + b
+    d = c * 2.0
+    assert to_trace(d).notes == []
+    b.data = 9.0
+    trace = to_trace(d)
+    assert [node.stale for node in trace.nodes] == [False, False, True, False, False]
+    assert [note.text for note in trace.notes] == [
+        "b was given another number after c was computed: a + b = 2 + 9 now, and c is still 5.0. Compute again."
+    ]
+    assert trace.edges[0].local == 1.0
+    a.data = 8.0
+    e = a * b + c
+    a.data = b.data = 1.0
+    assert to_trace(e).notes[0].text == (
+        "a and b were given another number after v₂ was computed: a · b = 1 · 1 now, and v₂ is still 72.0; "
+        "so it is with 1 more node. Compute again. Until then local derivatives are missing."
+    )
+
+
+def test_stale_number_is_marked_in_every_form():
+    a = mg.Value(2.0, "a")
+    y = a + 1.0
+    fresh, _ = draw(y), setattr(a, "data", 5.0)
+    stale = draw(y)
+    assert [json.loads(d.json())["nodes"][2].get("stale") for d in (fresh, stale)] == [None, True]
+    assert ["! 3.0" in d.text() for d in (fresh, stale)] == [False, True]
+    assert ['class="op output bad"' in d.svg() for d in (fresh, stale)] == [False, True]
+    assert ["<b>!</b> 3.0" in d.html() for d in (fresh, stale)] == [False, True]
+    assert ["penwidth=2.5" in d.graphviz().source for d in (fresh, stale)] == [False, True]
+    assert all("a was given another number" in text for text in (stale.text(), stale.html(), stale.graphviz().source))
 
 
 def test_alarm_names_the_first_nan_and_its_cause():
@@ -180,7 +215,89 @@ def test_op_whose_rule_takes_floats_alone_is_drawn_without_a_formula_for_it():
     assert json.loads(trace.json())["ops"][name]["local"] == [None]
 
 
+@pytest.mark.parametrize(
+    "rule",
+    [
+        lambda g, a: g * 2.0 * a if a > 0 else 0.0,
+        lambda g, a: g if isinstance(a, float) else math.cos(a),
+        lambda g, a: _refuse(NotImplementedError) if not isinstance(a, float) else g,
+        lambda g, a: _refuse(AssertionError) if not isinstance(a, float) else g,
+    ],
+    ids=["if", "float", "not implemented", "assert"],
+)
+def test_op_whose_rule_no_formula_can_go_through_is_drawn_without_it(rule):
+    op = mg.Op("viz_test_choice", "2 {a}", vjp=(rule,), domain=(mg.Domain(0, 1),))
+    mg.kernel("viz_test_choice", "python")(lambda a: 0.0)
+    try:
+        drawing = draw(op(mg.Value(-1.0, "x")))
+        assert drawing.trace.local_formula(0) is None
+        assert "2 x" in drawing.text()
+        assert "<math" in drawing.html()
+    finally:
+        del mg.OPS["viz_test_choice"]
+
+
+def _refuse(error):
+    raise error
+
+
+def test_many_outputs_are_stepped_through_up_to_a_limit_and_the_note_counts_them(monkeypatch):
+    monkeypatch.setattr(trace, "_MOST_STEPS", 10)
+    a = mg.Value(2.0, "a")
+    y = [a * float(n) for n in range(30)]
+    found = to_trace(y)
+    assert [len(run.steps) for run in found.passes] == [1] * 11
+    assert found.notes == [("partial", None, "The backward steps of the first 11 outputs are kept, of 30.")]
+    assert [edge.local for edge in found.edges if edge.flows] == [float(n) for n in range(30)]
+    y = [a * a for n in range(30)]
+    a.data = 3.0
+    assert [note.kind for note in to_trace([a + 0.0 for _ in range(11)] + y).notes] == ["partial", "overwritten"]
+
+
+def test_list_of_thousands_of_outputs_costs_no_pass_each():
+    y = [mg.Value(1.0)]
+    for _ in range(3000):
+        y.append(y[-1] + 1.0)
+    found = to_trace(y)
+    assert sum(len(run.steps) for run in found.passes) < 60_000
+    assert {edge.local for edge in found.edges if edge.flows} == {1.0}
+
+
 # --- names ---
+
+
+def test_variable_called_like_the_label_of_another_node_does_not_name():
+    p = mg.Value(1.0, "b")
+    b = mg.Value(2.0)
+    assert to_text(p * b).splitlines()[-1] == "  ∂v₂/∂v₁ = b = 1.0"
+    also = b
+    found = to_trace(p * b)
+    assert [found.title(0), found.title(1)] == ["b", "also"]
+    assert also is b
+
+
+def test_global_variable_that_a_local_one_hides_does_not_name():
+    x, y = mg.Value(1.0), mg.Value(2.0)
+    assert names_of([x, y], [{"w": 3, "v": [1]}, {"w": x, "v": [x], "u": y}]) == {y: "u"}
+
+
+def test_nodes_with_equal_labels_are_numbered_in_tape_order_in_every_form():
+    first, second, third = mg.Value(1.0, "w"), mg.Value(2.0, "w"), mg.Value(3.0, "b")
+    drawing = draw(first * second + third)
+    assert [node.name for node in drawing.trace.nodes] == ["w₁", "w₂", None, "b", None]
+    for text in (drawing.text(), drawing.svg(), drawing.html(), drawing.json(), drawing.graphviz().source):
+        assert "w₁ · w₂" in text or "<mi>w₁</mi><mo>·</mo><mi>w₂</mi>" in text
+
+
+def test_no_label_is_mistaken_for_a_node_without_one():
+    found = to_trace(mg.Value(1.0, "v₂") * mg.Value(1.0, "v₂₁"))
+    assert [found.title(index) for index in range(3)] == ["v₂₂", "v₂₁", "v₂"]
+
+
+def test_number_that_tells_long_labels_apart_is_not_cut_off():
+    found = to_trace(mg.Value(1.0, "x" * 100) * mg.Value(1.0, "x" * 100))
+    assert [found.title(index)[-2:] for index in range(2)] == ["…₁", "…₂"]
+    assert len(found.title(0)) == 24
 
 
 def test_label_wins_over_variable():

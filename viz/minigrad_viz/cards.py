@@ -13,7 +13,6 @@ __all__ = ["Card", "card", "draw"]
 PAD, HEAD, ROW = 9.0, 25.0, 20.0
 _WIDEST = 210.0  # of a header, in pixels
 _RIM = 3.5  # the second border of an output
-_STATES = {"none": "—", "blocked": "blocked"}
 
 
 @dataclass(slots=True)
@@ -32,6 +31,7 @@ class Card:
     still: bool
     """Whether no gradient ever gets here; told by a dashed border."""
     bad: bool
+    """Whether its border tells of an alarm."""
     named: bool
 
     @property
@@ -46,8 +46,8 @@ def card(trace: Trace, index: int, contributions: int) -> Card:
     node = trace.nodes[index]
     output = index in trace.outputs
     kind = f"{node.kind} output" if output else node.kind
-    bad = not math.isfinite(node.value) or (node.grad is not None and not math.isfinite(node.grad))
-    grad = _STATES.get(node.state) or pretty(node.grad)
+    bad = trace.alarming(index)
+    grad = trace.gradient(index)
     many = f"Σ{contributions}" if contributions > 1 else ""
     formula = trace.formula(index)
     rule = "" if formula is None else f" = {plain(formula)}"
@@ -88,7 +88,7 @@ def _tooltip(trace: Trace, index: int) -> str:
     head = node.name or trace.title(index)
     lines = [head if formula is None else f"{head} = {plain(formula)}", f"data {number(node.value)}"]
     if node.kind != "constant":
-        lines.append(f"grad {_STATES.get(node.state) or number(node.grad)}")
+        lines.append(f"grad {trace.gradient(index, number)}")
     lines += [text for text in (node.scope and f"in {node.scope}", node.line) if text]
     return "\n".join(lines)
 

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
 __all__ = ["digraph", "to_graphviz"]
 
-_STATES = {"none": "—", "blocked": "blocked"}
 _LOOKS = {
     "leaf": {"style": "rounded,filled", "fillcolor": "#e4eefa", "color": LIGHT["leaf"]},
     "op": {"style": "filled", "fillcolor": LIGHT["op"], "color": LIGHT["line"]},
@@ -52,13 +51,14 @@ def digraph(trace: Trace) -> graphviz.Digraph:
         looks = dict(_LOOKS[node.kind])
         if index in trace.outputs:
             looks |= {"peripheries": "2", "color": LIGHT["output"]}
+        if trace.alarming(index):
+            looks |= {"penwidth": "2.5", "color": LIGHT["alarm"]}
         if node.kind == "constant":
             picture.node(f"n{index}", text(pretty(node.value)), **looks)
             continue
         formula = trace.formula(index)
         head = trace.title(index, 60) if formula is None else f"{trace.title(index, 60)} = {plain(formula)}"
-        grad = _STATES.get(node.state) or pretty(node.grad)
-        lines = (shorten(head, 120), f"data {pretty(node.value)}", f"grad {grad}")
+        lines = (shorten(head, 120), f"data {pretty(node.value)}", f"grad {trace.gradient(index)}")
         picture.node(
             f"n{index}",
             text(*lines),

@@ -141,17 +141,17 @@ def _node(trace: Trace, index: int) -> str:
     made_by = with_numbers = ""
     if node.op is not None:
         operands = [trace.nodes[trace.edges[edge].operand].value for edge in trace.into[index]]
-        made_by = mathml(trace.formula(index) or "")
+        made_by = mathml(formula_of(node.op, trace.symbols(index)))
         with_numbers = mathml(formula_of(node.op, operands))
     else:
         made_by = f'<span class="dim">{node.kind}</span>'
     name = "" if node.kind == "constant" else escape(trace.title(index, 60))
     where = escape(" · ".join(text for text in (node.scope, node.line) if text))
     place = f'<br><small class="dim">{where}</small>' if where else ""
-    grad = {"none": "—", "blocked": "blocked"}.get(node.state) or pretty(node.grad)
+    value = f"<b>!</b> {pretty(node.value)}" if node.stale else pretty(node.value)
     return (
         f"<tr class='{node.kind}'><td class='r dim'>{index}</td><th scope='row'>{name}{place}</th><td>{made_by}</td>"
-        f"<td>{with_numbers}</td><td class='r fw'>{pretty(node.value)}</td><td class='r bw'>{grad}</td></tr>"
+        f"<td>{with_numbers}</td><td class='r fw'>{value}</td><td class='r bw'>{trace.gradient(index)}</td></tr>"
     )
 
 
@@ -224,7 +224,7 @@ h1{font-size:1.7rem;line-height:1.2;margin:0;overflow-wrap:anywhere}
 h2{font-size:1.15rem;margin:2.5rem 0 .25rem}
 p{margin:.25rem 0 .75rem;max-width:46rem}
 .dim{color:var(--muted)}.fw{color:var(--forward)}.bw,.d{color:var(--backward)}
-.note b{display:inline-block;width:1.3rem;line-height:1.3rem;border-radius:50%;text-align:center;
+.note b,.fw b{display:inline-block;width:1.3rem;line-height:1.3rem;border-radius:50%;text-align:center;
 background:var(--alarm);color:var(--on-alarm);margin-right:.25rem}
 .view{overflow:auto;max-height:82vh;margin-top:.5rem;border-radius:8px}
 .view svg{display:block;height:auto;max-width:none}

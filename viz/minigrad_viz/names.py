@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import count
 from typing import Any
 
 import minigrad as mg
-from minigrad_viz.notation import clean
+from minigrad_viz.notation import clean, subscript
 
-__all__ = ["Namespaces", "callers", "names_of"]
+__all__ = ["Namespaces", "callers", "names_of", "told_apart"]
 
 Namespaces = Sequence[Mapping[str, Any]]
 
@@ -31,7 +33,8 @@ def callers() -> Namespaces:
 
 def names_of(nodes: Sequence[mg.Value], namespaces: Namespaces) -> dict[mg.Value, str]:
     """A name for each of `nodes` that has one. A label wins; else the variable defined first, or its place in a list,
-    tuple or dict, as ``w[0]``. Variables that begin with an underscore do not count.
+    tuple or dict, as ``w[0]``. Variables that begin with an underscore do not count, nor do those that a local one of
+    the same name hides, nor those that are called like the label of another node.
 
     >>> a, w = mg.Value(1.0), [mg.Value(2.0), mg.Value(3.0, "bias")]
     >>> names = names_of([a, *w], [{"a": a, "_a": a, "w": w}])
@@ -46,18 +49,39 @@ def names_of(nodes: Sequence[mg.Value], namespaces: Namespaces) -> dict[mg.Value
             names[node] = label
         else:
             wanted.add(node)
+    taken = set(names.values())
+    hidden: set[str] = set()
     for namespace in namespaces:
-        for name, value in _variables(namespace):
-            if value in wanted:
+        for name, value in _variables(namespace, hidden):
+            if value in wanted and name not in taken:
                 wanted.discard(value)
+                taken.add(name)
                 names[value] = name
+        hidden.update(namespace)
     return names
 
 
-def _variables(namespace: Mapping[str, Any]) -> Iterator[tuple[str, mg.Value]]:
+def told_apart(names: Sequence[str | None], handles: Collection[str]) -> list[str | None]:
+    """`names` with a number after those that several nodes have, or that are in `handles`, which are taken.
+
+    >>> told_apart(["w", "b", None, "w", "v₂"], {"v₂"})
+    ['w₁', 'b', None, 'w₂', 'v₂₁']
+    """
+    counts = Counter([*filter(None, names), *handles])
+    taken = set(counts)
+    numbers: dict[str, Iterator[int]] = defaultdict(lambda: count(1))
+    apart = list(names)
+    for place, name in enumerate(names):
+        if name is not None and counts[name] > 1:
+            apart[place] = next(longer for n in numbers[name] if (longer := name + subscript(n)) not in taken)
+            taken.add(apart[place] or "")
+    return apart
+
+
+def _variables(namespace: Mapping[str, Any], hidden: Collection[str]) -> Iterator[tuple[str, mg.Value]]:
     """The Values in a namespace, in the order of definition, with those one level inside its containers."""
     for name, held in list(namespace.items()):
-        if name.startswith("_") or name in _NOT_OURS or not name.isidentifier():
+        if name.startswith("_") or name in _NOT_OURS or name in hidden or not name.isidentifier():
             continue
         if isinstance(held, mg.Value):
             yield name, held

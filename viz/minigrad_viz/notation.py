@@ -24,6 +24,8 @@ __all__ = [
     "pretty",
     "rounded",
     "shorten",
+    "shorten_name",
+    "subscript",
     "text_width",
 ]
 
@@ -88,6 +90,17 @@ def shorten(text: str, limit: int) -> str:
     return text if len(text) <= limit else f"{text[: limit - 1]}…"
 
 
+def shorten_name(name: str, limit: int) -> str:
+    """As `shorten`, but a number below the line stays: it may be all that tells two names apart.
+
+    >>> shorten_name("weight of the petal₁₂", 10)
+    'weight …₁₂'
+    """
+    start = name.rstrip("₀₁₂₃₄₅₆₇₈₉")
+    tail = name[len(start) :]
+    return shorten(start, limit - len(tail)) + tail if len(tail) < limit // 2 else shorten(name, limit)
+
+
 def escape(text: str) -> str:
     """`text` as XML or HTML, for content and for attributes.
 
@@ -98,19 +111,28 @@ def escape(text: str) -> str:
     return text.replace('"', "&quot;").replace("'", "&#39;")
 
 
+def subscript(n: int) -> str:
+    """`n` in small digits below the line.
+
+    >>> subscript(12)
+    '₁₂'
+    """
+    return str(n).translate(_SUBSCRIPTS)
+
+
 def handle(index: int) -> str:
     """What a node without a name is called: v and its place on the tape, which no Python variable can be called.
 
     >>> handle(12)
     'v₁₂'
     """
-    return f"v{index}".translate(_SUBSCRIPTS)
+    return f"v{subscript(index)}"
 
 
 # --- formulas --------------------------------------------------------------------------------------------------------
 
 # An op that a reader declared may have a rule that only floats can go through. It is drawn all the same.
-_UNWRITABLE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+_UNWRITABLE = (ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
 
 
 def formula_of(op: mg.Op, operands: Sequence[str | float]) -> Formula | str:

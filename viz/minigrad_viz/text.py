@@ -11,7 +11,6 @@ from minigrad_viz.trace import Trace, to_trace
 __all__ = ["table", "to_text"]
 
 _ROWS = 60  # a longer graph shows half of these from its beginning and half from its end
-_STATES = {"none": "—", "blocked": "blocked"}
 
 
 def to_text(x: Any, *more: mg.Value) -> str:
@@ -54,8 +53,8 @@ def _row(trace: Trace, index: int) -> tuple[str, ...]:
     formula = trace.formula(index)
     made_by: str = node.kind if formula is None else plain(formula)
     name = "" if node.kind == "constant" else trace.title(index)
-    grad = _STATES.get(node.state) or number(node.grad)
-    return str(index), name, fit_cells(made_by, 48), number(node.value), grad
+    value = f"! {number(node.value)}" if node.stale else number(node.value)
+    return str(index), name, fit_cells(made_by, 48), value, trace.gradient(index, number)
 
 
 def _derivatives(trace: Trace, index: int) -> list[str]:

@@ -20,16 +20,28 @@ from typing import Any, Literal, NamedTuple
 import minigrad as mg
 from minigrad.backends.formula import Formula
 from minigrad.errors import DTypeError, GraphError
-from minigrad_viz.names import Namespaces, callers, names_of
-from minigrad_viz.notation import clean, formula_of, handle, local_formula, plain, pretty, rounded, shorten
+from minigrad.graph import propagate
+from minigrad.kernels import untapped
+from minigrad_viz.names import Namespaces, callers, names_of, told_apart
+from minigrad_viz.notation import (
+    clean,
+    formula_of,
+    handle,
+    local_formula,
+    plain,
+    pretty,
+    rounded,
+    shorten,
+    shorten_name,
+)
 
 __all__ = ["FULL", "Edge", "Node", "Note", "Pass", "Step", "Trace", "to_trace"]
 
 VERSION = 1
 FULL = 400  # up to here a picture shows every node with its text; larger graphs are drawn small, and say so
 _FOLDER = re.compile(r"^.*?[/\\](?=[^/\\]*:\d+: )")  # of a source line: the same file lies elsewhere on each machine
-_GRADIENT = re.compile(r", grad=[^,)]*")  # in the repr of a Value: all its digits, which differ between machines
-_MOST_STEPS = 500_000  # of all backward passes together: thousands of outputs would take thousands of passes
+_MOST_STEPS = 50_000  # of all backward passes together: thousands of outputs would take thousands of passes
+_STATES = {"none": "—", "blocked": "blocked"}
 
 
 class Node(NamedTuple):
@@ -43,6 +55,8 @@ class Node(NamedTuple):
     grad: float | None
     scope: str
     line: str | None
+    stale: bool = False
+    """Whether an operand was given another number after this was computed."""
 
 
 class Edge(NamedTuple):
@@ -111,7 +125,17 @@ class Trace:
         node = self.nodes[index]
         if node.kind == "constant":
             return pretty(node.value)
-        return handle(index) if node.name is None else shorten(node.name, limit)
+        return handle(index) if node.name is None else shorten_name(node.name, limit)
+
+    def gradient(self, index: int, show: Callable[[float], str] = pretty) -> str:
+        """What to write for the gradient of a node: a number, a dash before there is one, or that there is none."""
+        node = self.nodes[index]
+        return _STATES.get(node.state) or show(math.nan if node.grad is None else node.grad)
+
+    def alarming(self, index: int) -> bool:
+        """Whether a node is to be marked: it is not finite, or does not agree with its operands any more."""
+        value, grad = self.nodes[index].value, self.nodes[index].grad
+        return self.nodes[index].stale or not math.isfinite(value) or (grad is not None and not math.isfinite(grad))
 
     def symbols(self, index: int, limit: int = 24) -> list[str | float]:
         """The operands of a node as formulas take them: names, and numbers for constants."""
@@ -188,6 +212,8 @@ class Trace:
         data: dict[str, Any] = {"kind": node.kind, "value": rounded(node.value), "state": node.state}
         if node.op is not None:
             data["op"] = node.op.name
+        if node.stale:
+            data["stale"] = True
         if node.state == "final":
             data["grad"] = rounded(node.grad)
         data |= {key: text for key in ("name", "scope", "line") if (text := getattr(node, key))}
@@ -224,8 +250,11 @@ def to_trace(x: Any, *more: mg.Value, namespaces: Namespaces | None = None) -> T
     places: dict[Any, int] = {}
     for value in order:
         _add(trace, places, value, names.get(value))
+    handles = {handle(at) for at, node in enumerate(trace.nodes) if node.name is None and node.kind != "constant"}
+    apart = told_apart([node.name for node in trace.nodes], handles)
+    trace.nodes = [node._replace(name=name) for node, name in zip(trace.nodes, apart, strict=True)]
     trace.outputs = list(dict.fromkeys(places[root] for root in roots))
-    _run_backward(trace, places, roots)
+    _run_backward(trace, places, list(dict.fromkeys(roots)))
     _raise_alarms(trace)
     return trace
 
@@ -258,7 +287,8 @@ def _add(trace: Trace, places: dict[Any, int], value: mg.Value, name: str | None
     state: Any = "blocked" if not value.requires_grad else "none" if grad is None else "final"
     kind: Any = "leaf" if value.op is None else "op"
     line = None if value.line is None else clean(_FOLDER.sub("", value.line))
-    trace.nodes.append(Node(kind, value.op, name, value.data, state, grad, clean(value.scope), line))
+    stale = bool(value.stale)
+    trace.nodes.append(Node(kind, value.op, name, value.data, state, grad, clean(value.scope), line, stale))
     start = len(trace.edges)
     for slot, operand in enumerate(operands):
         flows = value.op is not None and value.op.vjp[slot] is not None and trace.nodes[operand].state != "blocked"
@@ -268,27 +298,63 @@ def _add(trace: Trace, places: dict[Any, int], value: mg.Value, name: str | None
 
 def _run_backward(trace: Trace, places: dict[Any, int], roots: list[mg.Value]) -> None:
     """Fill in the passes and the local derivatives; where the engine refuses, a note says so."""
-    steps = 0
-    for at, root in enumerate(dict.fromkeys(roots)):
+    steps, refused = 0, False
+    for at, root in enumerate(roots):
         if steps > _MOST_STEPS:
-            text = f"The backward steps of the first {at} outputs are kept, of {len(roots)}."
+            text = f"The backward steps of the first {at:,} outputs are kept, of {len(roots):,}."
             trace.notes.append(Note("partial", None, text))
-            return
+            refused |= not _run_together(trace, places, roots[at:])
+            break
         try:
             events = mg.events(root)
-        except GraphError as error:
-            reason = _GRADIENT.sub("", clean(str(error).splitlines()[0].removeprefix("backward: ")))
-            text = f"No local derivatives: {shorten(reason, 300)}"
-            trace.notes.append(Note("overwritten", None, text))
+        except GraphError:
+            refused = True
             continue
         rows = []
         for event in events:
-            result = places[event.source]
-            index = trace.into[result][event.slot]
-            trace.edges[index] = trace.edges[index]._replace(local=event.local)
+            index = _fill_in(trace, places, event)
             rows.append(Step(index, event.upstream, event.local, event.contribution, event.total))
         steps += len(rows)
         trace.passes.append(Pass(places[root], rows))
+    _note_stale(trace, places, refused)
+
+
+def _run_together(trace: Trace, places: dict[Any, int], roots: list[mg.Value]) -> bool:
+    """Fill in the local derivatives on the way to `roots` by one pass from them all; whether the engine did."""
+
+    def hear(event: mg.Event) -> None:
+        _fill_in(trace, places, event)
+
+    try:
+        with untapped():
+            propagate(dict.fromkeys(roots, 1.0), listeners=[hear])
+    except GraphError:
+        return False
+    return True
+
+
+def _fill_in(trace: Trace, places: dict[Any, int], event: mg.Event) -> int:
+    """The number of the edge that `event` went over, which now has its local derivative."""
+    index = trace.into[places[event.source]][event.slot]
+    trace.edges[index] = trace.edges[index]._replace(local=event.local)
+    return index
+
+
+def _note_stale(trace: Trace, places: dict[Any, int], refused: bool) -> None:
+    """Say which number was replaced too late, and what that did to the first node that had been computed from it."""
+    stale = [value for value in places if value.stale]
+    if not stale:
+        return
+    first = stale[0]
+    at, late = places[first], dict.fromkeys(places[x] for x in first.stale)
+    names = " and ".join(trace.title(place) for place in late)
+    more = "" if len(stale) == 1 else f"; so it is with {_count(len(stale) - 1, 'more node', 'more nodes')}"
+    text = (
+        f"{names} {'was' if len(late) == 1 else 'were'} given another number after {trace.title(at)} was computed: "
+        f"{_with_numbers(trace, at)} now, and {trace.title(at)} is still {pretty(first.data)}{more}. Compute again."
+    )
+    text += " Until then local derivatives are missing." if refused else ""
+    trace.notes.append(Note("overwritten", at, text))
 
 
 def _raise_alarms(trace: Trace) -> None:
