@@ -8,9 +8,21 @@
 (-3.0, 2.0)
 """
 
+from importlib import import_module
+from typing import Any
+
 from minigrad import data, errors, lessons, nn, ops
 from minigrad.autograd import events, grad
 from minigrad.check import gradcheck, gradgradcheck
+from minigrad.dtypes import (
+    float32,
+    float64,
+    get_default_dtype,
+    int32,
+    int64,
+    set_default_dtype,
+    uint8,
+)
 from minigrad.graph import (
     Event,
     Recording,
@@ -43,6 +55,19 @@ from minigrad.value import Value
 
 __version__ = "0.1.0"
 
+_WITH_NUMPY = {"Tensor": "_tensor", "from_numpy": "creation", "full": "creation", "ones": "creation"}
+_WITH_NUMPY |= {"tensor": "creation", "zeros": "creation"}
+
+
+def __getattr__(name: str) -> Any:
+    """Tensors load NumPy, so they come when they are first asked for: `import minigrad` works without it."""
+    if name not in _WITH_NUMPY:
+        raise AttributeError(f"module 'minigrad' has no attribute {name!r}")
+    found = getattr(import_module(f"minigrad.{_WITH_NUMPY[name]}"), name)
+    globals()[name] = found
+    return found
+
+
 __all__ = [
     "OPS",
     "Domain",
@@ -58,9 +83,14 @@ __all__ = [
     "errors",
     "events",
     "exp",
+    "float32",
+    "float64",
+    "get_default_dtype",
     "grad",
     "gradcheck",
     "gradgradcheck",
+    "int32",
+    "int64",
     "is_grad_enabled",
     "kernel",
     "lessons",
@@ -74,6 +104,7 @@ __all__ = [
     "record",
     "relu",
     "scope",
+    "set_default_dtype",
     "sigmoid",
     "sign",
     "sin",
@@ -81,5 +112,6 @@ __all__ = [
     "tanh",
     "tap",
     "topological",
+    "uint8",
     "where",
 ]

@@ -210,6 +210,22 @@ class Node(Operand):
         """`gradient` in the shape of this node: the place where broadcasting is undone."""
         return gradient
 
+    def _sum(self, total: Any, contribution: Any) -> Any:
+        """What this node has received when `contribution` is added to `total`."""
+        return total + contribution
+
+    def _arrived(self, gradient: Any) -> Any:
+        """What the reader's hooks make of the whole gradient of this node."""
+        return gradient
+
+    @property
+    def _keeps(self) -> bool:
+        """Whether its gradient is still wanted once it has been passed on."""
+        return True
+
+    def free(self) -> None:
+        """Forget what was saved for the backward pass."""
+
     def _local(self, slot: int) -> float | None:
         """The derivative of this node by its operand number `slot`, where that is a single number."""
         raise NotImplementedError
@@ -261,13 +277,16 @@ def propagate(
     create_graph: bool = False,
     wanted: Collection[Node] | None = None,
     listeners: Sequence[Callable[[Event], None]] = (),
+    retain_graph: bool = True,
+    hooks: bool = True,
 ) -> dict[Node, Any]:
     """The chain rule: from the gradients of some nodes to those of all the nodes they were computed from.
 
     Going from the last node back to the leaves, each node has its whole gradient before it passes any on; a node that
     is used several times adds up what it receives. Nothing is written to any node. With `create_graph` the rules run on
     nodes instead of numbers, so that what comes back can be differentiated again. With `wanted` only the paths that
-    lead there are followed. `listeners` are told each `Event`.
+    lead there are followed. `listeners` are told each `Event`. Without `retain_graph` a node forgets what it saved as
+    soon as it is passed; without `hooks` those of the reader are not called: it is a pass to look at.
 
     Raises GraphError if a number that a rule needs was replaced since the forward pass.
     """
@@ -278,12 +297,20 @@ def propagate(
     with _Block(lambda: {"grad": create_graph}):
         for node in reversed(order):
             upstream = totals.get(node)
-            if upstream is None or node._op is None:
+            if upstream is None:
+                continue
+            if hooks:
+                upstream = totals[node] = node._arrived(upstream)
+            if node._op is None:
                 continue
             for slot, target, contribution in contributions(node, upstream, as_nodes, leads):
-                totals[target] = totals[target] + contribution if target in totals else contribution
+                totals[target] = target._sum(totals[target], contribution) if target in totals else contribution
                 if listeners:
                     _tell(listeners, node, target, slot, upstream, contribution, totals[target])
+            if not node._keeps and (wanted is None or node not in wanted):
+                del totals[node]
+            if not retain_graph:
+                node.free()
     return totals if create_graph or not as_nodes else {node: number(total) for node, total in totals.items()}
 
 

@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 from minigrad.errors import DeclarationError, DTypeError
 from minigrad.kernels import dispatch
 
-__all__ = ["ANY", "OPS", "POSITIVE", "Domain", "Op", "Operand", "close_table"]
+__all__ = ["ANY", "OPS", "POSITIVE", "Domain", "Op", "Operand", "Plan", "close_table"]
 
 Rule = Callable[..., Any]
 
@@ -28,6 +28,14 @@ class Domain(NamedTuple):
 
 ANY = Domain(-3.0, 3.0)
 POSITIVE = Domain(0.25, 3.0)
+
+
+class Plan(NamedTuple):
+    """Which numbers of an operation are kept for its rules: the output, each operand, and which auxiliary results."""
+
+    output: bool
+    operands: tuple[bool, ...]
+    aux: frozenset[str]
 
 
 class Op:
@@ -49,7 +57,8 @@ class Op:
     them. `g` is a float, or what the operands are where it is to be differentiated again. `domain` says where tests
     may sample each operand, and `precedence` how tightly the formula binds. `shown` are rules for print, where the true
     ones guard corner cases that would clutter a formula. `promotes` says which type the operands take together before
-    the kernel sees them: "same", the one that holds all; "float", that, or the default float if it is no float; None
+    the kernel sees them: "same", the one that holds all; "number", that, and bools are refused; "float", that, or the
+    default float if it is none; None
     leaves them as they are. `view` marks an operation whose result shares the memory of its first operand.
 
     Declaring a name again replaces it, as running a notebook cell twice does; minigrad's own ops cannot be replaced.
@@ -82,7 +91,7 @@ class Op:
         outputs: int = 1,
         precedence: int | None = None,
         shown: Sequence[Rule | None] | None = None,
-        promotes: Literal["same", "float"] | None = None,
+        promotes: Literal["same", "number", "float"] | None = None,
         view: bool = False,
     ) -> None:
         self.name = name
@@ -96,6 +105,7 @@ class Op:
         self.precedence = precedence
         self.promotes = promotes
         self.view = view
+        self._plans: dict[tuple[bool, ...], Plan | None] = {}
         shown = self.vjp if shown is None else tuple(shown)
         self._check_declaration(shown)
         self.reads = tuple(self._names_read(rule) for rule in self.vjp)
@@ -150,6 +160,17 @@ class Op:
         arguments = ", ".join(f"{p.name}={p.name}" if p.kind is p.KEYWORD_ONLY else p.name for p in read)
         adapted: Rule = eval(f"lambda {parameters}: rule({arguments})", {"rule": rule})  # of checked identifiers
         return adapted
+
+    def plan(self, needed: tuple[bool, ...]) -> Plan | None:
+        """What to keep when the operands for which `needed` is True want a gradient; None where none has a rule."""
+        if needed not in self._plans:
+            read = [
+                r for r, rule, wants in zip(self.reads, self.rules, needed, strict=True) if rule is not None and wants
+            ]
+            names = frozenset().union(*read)
+            kept = Plan("y" in names, tuple(name in names for name in self.inputs), names & set(self.aux))
+            self._plans[needed] = kept if read else None
+        return self._plans[needed]
 
     def check(self, inputs: tuple[Any, ...], attrs: Mapping[str, Any]) -> None:
         """Raise DTypeError unless there are as many `inputs` and just those `attrs` that the op declares."""

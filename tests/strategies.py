@@ -14,7 +14,8 @@ ROUNDING = 1e-12  # float64: the same formula by another order of operations
 FIRST = {"atol": 1e-7, "rtol": 1e-6}  # a central difference of step 1e-6
 PYTORCH = 1e-12  # float64: libm and PyTorch's vectorised functions differ in the last digits
 
-DIFFERENTIABLE = [op for op in mg.OPS.values() if op.differentiable]
+ELEMENTWISE = mg.ops.elementwise.ELEMENTWISE
+DIFFERENTIABLE = [op for op in ELEMENTWISE if op.differentiable]
 
 
 def points(op: Op, count: int = 20, seed: int = 0) -> list[tuple[float, ...]]:

@@ -11,7 +11,7 @@ from minigrad.errors import DeclarationError, DTypeError, GraphError
 from minigrad.graph import propagate
 from minigrad.op import OPS, POSITIVE, Op
 from minigrad.value import _propagate_floats
-from strategies import random_expression
+from strategies import ELEMENTWISE, random_expression
 
 
 @pytest.fixture
@@ -146,17 +146,18 @@ def test_an_op_of_three_operands_keeps_them_all():
 
 
 def test_every_op_has_a_domain_per_operand_a_formula_and_a_kernel():
-    for name, op in OPS.items():
+    for name, op in ((op.name, op) for op in ELEMENTWISE):
         assert len(op.domain) == len(op.inputs), name
         assert all(f"{{{operand}}}" in op.formula for operand in op.inputs), name
         assert "python" in mg.kernels.kernels_of(name), name
 
 
 def test_a_kernel_that_is_missing_says_where_there_is_one():
+    mg.kernel("counted", "python")(lambda a: a)
     with pytest.raises(mg.errors.DeviceError) as error:
-        mg.dispatch("tanh", "abacus", (1.0,))
+        mg.dispatch("counted", "abacus", (1.0,))
     assert str(error.value) == (
-        "tanh: no kernel on the device 'abacus'; it has one on python.\n  Add one: @mg.kernel('tanh', 'abacus')"
+        "counted: no kernel on the device 'abacus'; it has one on python.\n  Add one: @mg.kernel('counted', 'abacus')"
     )
 
 

@@ -1,60 +1,10 @@
 """Every differentiable operation, declared once, grouped by family. The ops are the functions: ``exp(x)``."""
 
 from minigrad.op import close_table
-from minigrad.ops.elementwise import (
-    abs,
-    add,
-    cos,
-    div,
-    eq,
-    exp,
-    ge,
-    gt,
-    le,
-    log,
-    lt,
-    maximum,
-    minimum,
-    mul,
-    ne,
-    neg,
-    pow,
-    relu,
-    sigmoid,
-    sign,
-    sin,
-    sqrt,
-    sub,
-    tanh,
-    where,
-)
+from minigrad.ops import elementwise, shape
+from minigrad.ops.elementwise import *  # noqa: F403 -- the families list their names
+from minigrad.ops.shape import *  # noqa: F403
+
+__all__ = elementwise.__all__ + shape.__all__
 
 close_table()
-
-__all__ = [
-    "abs",
-    "add",
-    "cos",
-    "div",
-    "eq",
-    "exp",
-    "ge",
-    "gt",
-    "le",
-    "log",
-    "lt",
-    "maximum",
-    "minimum",
-    "mul",
-    "ne",
-    "neg",
-    "pow",
-    "relu",
-    "sigmoid",
-    "sign",
-    "sin",
-    "sqrt",
-    "sub",
-    "tanh",
-    "where",
-]

@@ -48,14 +48,17 @@ KINKED = Domain(-3.0, 3.0, kinks=(0.0,))
 
 # --- arithmetic ---
 
-add = Op("add", "{a} + {b}", vjp=(lambda g: g, lambda g: g), domain=(ANY, ANY), precedence=Op.SUM)
-sub = Op("sub", "{a} - {b}", vjp=(lambda g: g, lambda g: neg(g)), domain=(ANY, ANY), precedence=Op.SUM)
+add = Op("add", "{a} + {b}", vjp=(lambda g: g, lambda g: g), domain=(ANY, ANY), precedence=Op.SUM, promotes="same")
+sub = Op(
+    "sub", "{a} - {b}", vjp=(lambda g: g, lambda g: neg(g)), domain=(ANY, ANY), precedence=Op.SUM, promotes="number"
+)
 mul = Op(
     "mul",
     r"{a} \cdot {b}",
     vjp=(lambda g, b: g * b, lambda g, a: g * a),
     domain=(ANY, ANY),
     precedence=Op.PRODUCT,
+    promotes="same",
 )
 div = Op(
     "div",
@@ -63,8 +66,9 @@ div = Op(
     vjp=(lambda g, b: div(g, b), lambda g, y, b: neg(g * div(y, b))),
     domain=(ANY, POSITIVE),
     precedence=Op.PRODUCT,
+    promotes="float",
 )
-neg = Op("neg", "-{a}", vjp=(lambda g: neg(g),), domain=(ANY,), precedence=Op.PREFIX)
+neg = Op("neg", "-{a}", vjp=(lambda g: neg(g),), domain=(ANY,), precedence=Op.PREFIX, promotes="number")
 # As in PyTorch: a**0 has slope 0 in a, also at 0, and 0**b does not change with b. Where a factor would be infinite,
 # `where` puts 1 in place of a *inside* the function. To choose among results would not do: the rules of the branch not
 # taken run too, and inf * 0 is nan. For a < 0, a**b is real at whole b only: the gradient of b is nan, from log(a).
@@ -78,26 +82,30 @@ pow = Op(
     shown=(lambda g, a, b: g * (b * pow(a, b - 1.0)), lambda g, y, a: g * (y * log(a))),
     domain=(POSITIVE, ANY),
     precedence=Op.POWER,
+    promotes="same",
 )
 
 # --- functions of one number ---
 
-exp = Op("exp", "e^{a}", vjp=(lambda g, y: g * y,), domain=(ANY,), precedence=Op.POWER)
-log = Op("log", r"\ln {a}", vjp=(lambda g, a: div(g, a),), domain=(POSITIVE,))
-sqrt = Op("sqrt", r"\sqrt{a}", vjp=(lambda g, y: div(g, 2.0 * y),), domain=(POSITIVE,))
-sin = Op("sin", r"\sin {a}", vjp=(lambda g, a: g * cos(a),), domain=(ANY,))
-cos = Op("cos", r"\cos {a}", vjp=(lambda g, a: neg(g * sin(a)),), domain=(ANY,))
-tanh = Op("tanh", r"\tanh {a}", vjp=(lambda g, y: g * (1.0 - y * y),), domain=(ANY,))
-sigmoid = Op("sigmoid", r"\sigma {a}", vjp=(lambda g, y: g * (y * (1.0 - y)),), domain=(ANY,))
-relu = Op("relu", r"\operatorname{relu} {a}", vjp=(lambda g, y: where(y <= 0, 0.0, g),), domain=(KINKED,))
+exp = Op("exp", "e^{a}", vjp=(lambda g, y: g * y,), domain=(ANY,), precedence=Op.POWER, promotes="float")
+log = Op("log", r"\ln {a}", vjp=(lambda g, a: div(g, a),), domain=(POSITIVE,), promotes="float")
+sqrt = Op("sqrt", r"\sqrt{a}", vjp=(lambda g, y: div(g, 2.0 * y),), domain=(POSITIVE,), promotes="float")
+sin = Op("sin", r"\sin {a}", vjp=(lambda g, a: g * cos(a),), domain=(ANY,), promotes="float")
+cos = Op("cos", r"\cos {a}", vjp=(lambda g, a: neg(g * sin(a)),), domain=(ANY,), promotes="float")
+tanh = Op("tanh", r"\tanh {a}", vjp=(lambda g, y: g * (1.0 - y * y),), domain=(ANY,), promotes="float")
+sigmoid = Op("sigmoid", r"\sigma {a}", vjp=(lambda g, y: g * (y * (1.0 - y)),), domain=(ANY,), promotes="float")
+relu = Op(
+    "relu", r"\operatorname{relu} {a}", vjp=(lambda g, y: where(y <= 0, 0.0, g),), domain=(KINKED,), promotes="same"
+)
 abs = Op(
     "abs",
     r"\left|{a}\right|",
     vjp=(lambda g, a: where(a == 0, 0.0, g * sign(a)),),
     shown=(lambda g, a: g * sign(a),),
     domain=(KINKED,),
+    promotes="same",
 )
-sign = Op("sign", r"\operatorname{sign} {a}", vjp=(lambda g: where(False, g, 0.0),), domain=(KINKED,))
+sign = Op("sign", r"\operatorname{sign} {a}", vjp=(lambda g: where(False, g, 0.0),), domain=(KINKED,), promotes="same")
 
 # --- choices: where two operands tie, the gradient is shared evenly, as in PyTorch ---
 
@@ -110,6 +118,7 @@ maximum = Op(
     ),
     shown=(lambda g, a, b: where(a > b, g, 0.0), lambda g, a, b: where(b > a, g, 0.0)),
     domain=(ANY, ANY),
+    promotes="same",
 )
 minimum = Op(
     "minimum",
@@ -120,6 +129,7 @@ minimum = Op(
     ),
     shown=(lambda g, a, b: where(a < b, g, 0.0), lambda g, a, b: where(b < a, g, 0.0)),
     domain=(ANY, ANY),
+    promotes="same",
 )
 where = Op(
     "where",
@@ -130,9 +140,11 @@ where = Op(
 
 # --- comparisons: True or False, and no gradient ---
 
-lt = Op("lt", "{a} < {b}", vjp=(None, None), domain=(ANY, ANY), precedence=Op.COMPARISON)
-le = Op("le", r"{a} \le {b}", vjp=(None, None), domain=(ANY, ANY), precedence=Op.COMPARISON)
-gt = Op("gt", "{a} > {b}", vjp=(None, None), domain=(ANY, ANY), precedence=Op.COMPARISON)
-ge = Op("ge", r"{a} \ge {b}", vjp=(None, None), domain=(ANY, ANY), precedence=Op.COMPARISON)
-eq = Op("eq", "{a} = {b}", vjp=(None, None), domain=(ANY, ANY), precedence=Op.COMPARISON)
-ne = Op("ne", r"{a} \ne {b}", vjp=(None, None), domain=(ANY, ANY), precedence=Op.COMPARISON)
+lt = Op("lt", "{a} < {b}", vjp=(None, None), domain=(ANY, ANY), precedence=Op.COMPARISON, promotes="same")
+le = Op("le", r"{a} \le {b}", vjp=(None, None), domain=(ANY, ANY), precedence=Op.COMPARISON, promotes="same")
+gt = Op("gt", "{a} > {b}", vjp=(None, None), domain=(ANY, ANY), precedence=Op.COMPARISON, promotes="same")
+ge = Op("ge", r"{a} \ge {b}", vjp=(None, None), domain=(ANY, ANY), precedence=Op.COMPARISON, promotes="same")
+eq = Op("eq", "{a} = {b}", vjp=(None, None), domain=(ANY, ANY), precedence=Op.COMPARISON, promotes="same")
+ne = Op("ne", r"{a} \ne {b}", vjp=(None, None), domain=(ANY, ANY), precedence=Op.COMPARISON, promotes="same")
+
+ELEMENTWISE = tuple(globals()[name] for name in __all__)

@@ -1,0 +1,461 @@
+"""Tensor: an n-dimensional array with a place in the graph. It has PyTorch's methods, and no mathematics of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from numbers import Real
+from typing import Any, cast
+
+import numpy as np
+
+from minigrad import views
+from minigrad.backends.numpy import DEVICE
+from minigrad.dtypes import DTYPES, DType, get_default_dtype, of_number, result_type
+from minigrad.errors import DTypeError, GraphError, ShapeError
+from minigrad.graph import Node, modes, propagate
+from minigrad.kernels import dispatch
+from minigrad.layout import Shape, broadcast_shapes, dim_of
+from minigrad.op import OPS, Op
+from minigrad.step import Step, fitted
+from minigrad.storage import Storage
+
+__all__ = ["Tensor", "accumulated", "promoted", "record", "wrap"]
+
+_DTYPE = {np.dtype(name): dtype for name, dtype in DTYPES.items()}
+_NOTHING: Mapping[str, Any] = {}
+
+
+class Tensor(Node):
+    """Numbers of one type in a shape, on a device. Made by `mg.tensor`, `mg.zeros`, … and by operations.
+
+    A leaf with ``requires_grad=True`` receives its gradient in `grad`; a computed tensor knows its `grad_fn`. Basic
+    indexing, ``view``, ``permute`` and the like share memory; methods that end in an underscore write in place.
+    """
+
+    # A leaf is a node of the graph itself; a computed tensor's node is its Step, in _step. _storage is None until
+    # somebody asks who else has these bytes. A view knows its _base and the view operations that lead from it here.
+    __slots__ = ("__weakref__", "_array", "_base", "_chain", "_rebased", "_step", "_storage", "label")
+
+    _array: Any
+    _storage: Storage | None
+    _step: Step | None
+    _base: Tensor | None
+    _chain: tuple[tuple[Op, Mapping[str, Any]], ...]
+    _rebased: int
+
+    # --- what it is ---
+
+    @property
+    def shape(self) -> Shape:
+        """The size of each dimension."""
+        shape: Shape = self._array.shape
+        return shape
+
+    @property
+    def dtype(self) -> DType:
+        """The type of its numbers."""
+        return _DTYPE[self._array.dtype]
+
+    @property
+    def device(self) -> str:
+        """Where its numbers are."""
+        return DEVICE
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        ndim: int = self._array.ndim
+        return ndim
+
+    @property
+    def storage(self) -> Storage:
+        """The bytes that it shares with its views."""
+        if self._storage is None:
+            self._storage = Storage(DEVICE) if self._base is None else self._base.storage
+        return self._storage
+
+    @property
+    def _version(self) -> int:
+        return 0 if self._storage is None else self._storage.version
+
+    # --- its place in the graph ---
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether a backward pass brings it a gradient."""
+        views.refresh(self)
+        return self._requires_grad
+
+    @requires_grad.setter
+    def requires_grad(self, flag: bool) -> None:
+        self.requires_grad_(flag)
+
+    def requires_grad_(self, flag: bool = True) -> Tensor:
+        """Say whether this leaf receives a gradient. Raises GraphError if computed, DTypeError if of integers."""
+        if self.grad_fn is not None and not flag:
+            raise GraphError("requires_grad_: only a leaf can be set not to need a gradient; use detach().")
+        if flag and not self.dtype.is_floating_point:
+            raise DTypeError(f"requires_grad_: only fractions have gradients, and this tensor holds {self.dtype.name}.")
+        if self._step is None:
+            self._requires_grad = bool(flag)
+        return self
+
+    @property
+    def grad_fn(self) -> Step | None:
+        """The record of the operation that made it; None for a leaf."""
+        views.refresh(self)
+        return self._step
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether no recorded operation made it."""
+        return self.grad_fn is None
+
+    # --- its numbers ---
+
+    def numpy(self) -> Any:
+        """The numbers as a NumPy array that shares their memory. Raises GraphError if this needs a gradient."""
+        if self.requires_grad:
+            raise GraphError(
+                "numpy: this tensor requires a gradient, which NumPy would lose.\n  Write x.detach().numpy()."
+            )
+        return self._array
+
+    def item(self) -> float | int | bool:
+        """The one number as Python's. Raises ShapeError if there is not exactly one."""
+        if self._array.size != 1:
+            raise ShapeError(
+                f"item: there are {self._array.size} numbers in shape {self.shape}, not one; see tolist()."
+            )
+        number: float | int | bool = self._array.item()
+        return number
+
+    def tolist(self) -> Any:
+        """The numbers as nested lists of Python's; one number where there are no dimensions."""
+        return self._array.tolist()
+
+    def __float__(self) -> float:
+        return float(self.item())
+
+    def __int__(self) -> int:
+        return int(self.item())
+
+    def __bool__(self) -> bool:
+        return bool(self.item())
+
+    def __len__(self) -> int:
+        if not self.ndim:
+            raise ShapeError("len: a tensor without dimensions has no length.")
+        return self.shape[0]
+
+    def __repr__(self) -> str:
+        numbers = np.array2string(self._array, separator=", ", prefix="tensor(", threshold=1000, edgeitems=3)
+        details = (
+            "" if self.dtype in (get_default_dtype(), of_number(1), of_number(True)) else f", dtype={self.dtype!r}"
+        )
+        if self.grad_fn is not None:
+            details += f", grad_fn={self.grad_fn!r}"
+        elif self.requires_grad:
+            details += ", requires_grad=True"
+        return f"tensor({numbers}{details})"
+
+    # --- arranged otherwise ---
+
+    def __getitem__(self, key: Any) -> Tensor:
+        """The view that basic indexing gives: by ints, slices, None and `...`."""
+        place = key if isinstance(key, tuple) else (key,)
+        for part in place:
+            if not (part is None or part is Ellipsis or isinstance(part, int | slice)) or isinstance(part, bool):
+                raise DTypeError(f"index: {part!r} is a {type(part).__name__}; here are ints, slices, None and ....")
+        try:
+            return cast(Tensor, OPS["index"](self, key=place))
+        except IndexError as error:
+            raise ShapeError(f"index: [{key!r}] does not fit shape {self.shape}: {error}.") from None
+
+    def __setitem__(self, key: Any, value: Tensor | float) -> None:
+        self[key].copy_(value)
+
+    def expand(self, *sizes: Any) -> Tensor:
+        """A view in which dimensions of size 1 are repeated to `sizes`; -1 keeps a size. No memory is used."""
+        asked = sizes[0] if len(sizes) == 1 and isinstance(sizes[0], tuple) else sizes
+        kept = (1,) * (len(asked) - self.ndim) + self.shape
+        shape = tuple(k if size == -1 else size for size, k in zip(asked, kept, strict=True))
+        if broadcast_shapes(self.shape, shape, op="expand") != shape:
+            raise ShapeError(f"expand: {self.shape} does not expand to {shape}.")
+        return cast(Tensor, OPS["expand"](self, shape=shape))
+
+    def permute(self, *dims: Any) -> Tensor:
+        """A view with the dimensions in the order of `dims`."""
+        asked = dims[0] if len(dims) == 1 and isinstance(dims[0], tuple) else dims
+        order = tuple(dim_of(dim, self.ndim, "permute") for dim in asked)
+        if sorted(order) != list(range(self.ndim)):
+            raise ShapeError(f"permute: {asked} does not name each of the {self.ndim} dimensions once.")
+        return cast(Tensor, OPS["permute"](self, dims=order))
+
+    @property
+    def T(self) -> Tensor:
+        """A view with the dimensions in reverse."""
+        return self.permute(*range(self.ndim)[::-1])
+
+    def clone(self) -> Tensor:
+        """A copy with memory of its own, through which the gradient flows."""
+        return cast(Tensor, OPS["copy"](wrap(np.empty_like(self._array)), self))
+
+    # --- written in place ---
+
+    def copy_(self, source: Tensor | float) -> Tensor:
+        """Overwrite these numbers with those of `source`, broadcast and converted as needed."""
+        if isinstance(source, Tensor):
+            source = source.to(self.dtype).expand(*self.shape)
+        return self._write(OPS["copy"], (self.detach(), source))
+
+    def add_(self, other: Tensor | float) -> Tensor:
+        """Add `other` in place."""
+        return self._write(OPS["add"], (self, other))
+
+    def sub_(self, other: Tensor | float) -> Tensor:
+        """Subtract `other` in place."""
+        return self._write(OPS["sub"], (self, other))
+
+    def mul_(self, other: Tensor | float) -> Tensor:
+        """Multiply by `other` in place."""
+        return self._write(OPS["mul"], (self, other))
+
+    def div_(self, other: Tensor | float) -> Tensor:
+        """Divide by `other` in place."""
+        return self._write(OPS["div"], (self, other))
+
+    def exp_(self) -> Tensor:
+        """Take e to the power of each number, in place."""
+        return self._write(OPS["exp"], (self,))
+
+    def detach(self) -> Tensor:
+        """A view of the same numbers through which no gradient flows."""
+        out = wrap(self._array)
+        out._storage = self.storage
+        return out
+
+    def _edge(self) -> Any:
+        """The node that receives this tensor's gradient; None where none is needed."""
+        if self._base is not None:
+            views.refresh(self)
+        if not self._requires_grad:
+            return None
+        return self if self._step is None else self._step
+
+    def _before_write(self) -> Callable[[], Tensor]:
+        """How to make a tensor of the numbers that are here now, with the same place in the graph."""
+
+        def copy() -> Tensor:
+            out = wrap(self._array.copy())
+            out._step, out._requires_grad = self._step, self._requires_grad
+            return out
+
+        return copy
+
+    def _linked(self, step: Step) -> Tensor:
+        """A tensor of the same numbers and storage whose gradient goes to `step`: how a step sees its own output."""
+        out = wrap(self._array)
+        out._storage = self._storage
+        out._step, out._requires_grad = step, True
+        return out
+
+    def _fitted(self, gradient: Any) -> Any:
+        return fitted(gradient, self._array.shape, self._array.dtype)
+
+    def _raw(self) -> Any:
+        return self._array
+
+    def _local(self, slot: int) -> float | None:
+        return None
+
+    def to(self, dtype: DType) -> Tensor:
+        """These numbers as `dtype`; itself if they are."""
+        return self if self.dtype is dtype else OPS["to"](self, dtype=dtype)
+
+    def backward(
+        self, gradient: Tensor | None = None, retain_graph: bool | None = None, create_graph: bool = False
+    ) -> None:
+        """Add to the `grad` of each leaf that this was computed from the derivative of ``(gradient * self).sum()``.
+
+        `gradient` has this tensor's shape; it may be left out where there is a single number. The graph gives back what
+        it saved unless `retain_graph` (by default, `create_graph`). Raises GraphError if this needs no gradient, if the
+        graph was freed before, or if a number that a rule needs was overwritten; then no `grad` has changed.
+        """
+        node = self._edge()
+        if node is None:
+            raise GraphError(
+                "backward: this tensor needs no gradient: none of the tensors it was computed from has "
+                "requires_grad=True.\n  Set it on the leaves before computing."
+            )
+        if gradient is None:
+            if self._array.size != 1:
+                raise ShapeError(
+                    f"backward: a gradient can be left out for a single number only, and this has shape {self.shape}.\n"
+                    "  Sum it first, or give backward(gradient) of the same shape."
+                )
+            gradient = wrap(np.ones_like(self._array))
+        elif gradient.shape != self.shape:
+            raise ShapeError(f"backward: gradient has shape {gradient.shape}, but the tensor has {self.shape}.")
+        recorders = [recording.events.append for recording in modes.recordings]
+        totals = propagate(
+            {node: gradient},
+            create_graph=create_graph,
+            listeners=recorders,
+            retain_graph=create_graph if retain_graph is None else retain_graph,
+        )
+        taken: set[int] = set()
+        for place, total in totals.items():
+            place.grad = total if create_graph else accumulated(place.grad, total, taken)
+
+    # --- how operations are applied ---
+
+    @classmethod
+    def _apply(cls, op: Op, inputs: tuple[Any, ...], attrs: Mapping[str, Any]) -> Any:
+        if op.promotes is not None:
+            inputs = promoted(op, inputs)
+        needs = False
+        arrays = []
+        for x in inputs:
+            if isinstance(x, Tensor):
+                arrays.append(x._array)
+                needs = needs or x._requires_grad or x._base is not None
+            else:
+                arrays.append(x)
+        result = dispatch(op.name, DEVICE, tuple(arrays), attrs)
+        if result.__class__ is tuple:
+            outputs, aux = tuple([wrap(array) for array in result[: op.outputs]]), result[op.outputs :]
+        else:
+            outputs, aux = (wrap(result),), ()
+        if op.view:
+            views.link(outputs[0], inputs[0], op, attrs)
+        if needs and op.differentiable and modes.grad:
+            record(op, inputs, attrs, outputs, aux)
+        return outputs if op.outputs > 1 else outputs[0]
+
+    def _write(self, op: Op, inputs: tuple[Any, ...], attrs: Mapping[str, Any] = _NOTHING) -> Tensor:
+        """Compute `op` of `inputs` into this memory. Raises, before anything is changed, where that cannot be."""
+        name = f"{op.name}_"
+        inputs = promoted(op, inputs) if op.promotes is not None else inputs
+        tensors = [x for x in inputs if isinstance(x, Tensor)]
+        shape = broadcast_shapes(*[x.shape for x in tensors], op=name)
+        views.check_writable(self, shape, max((x.dtype.kind for x in tensors), default=0), name)
+        result = wrap(self._array)
+        result._storage = self.storage
+        step = record(op, inputs, attrs, (result,), ()) if modes.grad else None
+        if step is not None:
+            step.replace_saved(self, self._before_write())
+        arrays = tuple([x._array if isinstance(x, Tensor) else x for x in inputs])
+        dispatch(op.name, DEVICE, arrays, attrs, out=self._array)
+        self.storage.written(name)
+        if step is not None:
+            step.output_written()
+        if modes.grad:
+            views.rebase(self, step)
+        return self
+
+
+_new = Tensor.__new__
+
+
+def wrap(array: Any) -> Tensor:
+    """`array` as a leaf that needs no gradient."""
+    out = _new(Tensor)
+    out._array = array
+    out._storage = None
+    out._step = None
+    out._base = None
+    out.grad = None
+    out._op = None
+    out._requires_grad = False
+    return out
+
+
+def accumulated(grad: Tensor | None, total: Tensor, taken: set[int]) -> Tensor:
+    """`grad` with `total` added in place, as PyTorch does; a memory of its own where there was none."""
+    if grad is not None:
+        dispatch("add", DEVICE, (grad._array, total._array), out=grad._array)
+        grad.storage.written("backward")
+        return grad
+    array = total._array
+    if id(array) in taken or array.base is not None or not array.flags.c_contiguous:
+        array = array.copy()  # a rule may pass the same gradient on to two operands, or a view of it
+    taken.add(id(array))
+    return wrap(array)
+
+
+def record(
+    op: Op, inputs: tuple[Any, ...], attrs: Mapping[str, Any], outputs: tuple[Tensor, ...], aux: tuple[Any, ...]
+) -> Step | None:
+    """Make the Step of an operation, save what the rules of operands that need a gradient will read, and link it."""
+    edges = tuple([x._edge() if isinstance(x, Tensor) else None for x in inputs])
+    plan = op.plan(tuple([edge is not None for edge in edges]))
+    if plan is None:
+        return None
+    static = attrs
+    if op.aux or op.shapes:
+        shapes = {name: inputs[op.inputs.index(name[:-6])].shape for name in op.shapes}
+        kept = {name: wrap(array) if name in plan.aux else None for name, array in zip(op.aux, aux, strict=True)}
+        static = {**attrs, **kept, **shapes}
+    first = outputs[0]
+    y = None
+    if plan.output:
+        y = first.detach() if len(outputs) == 1 else tuple([x.detach() for x in outputs])
+    step = Step(op, edges, static, first.shape, first._array.dtype)
+    step.keep((y, *[x if keep else None for x, keep in zip(inputs, plan.operands, strict=True)]))
+    if len(outputs) == 1:
+        first._step, first._requires_grad = step, True
+        return step
+    for index, output in enumerate(outputs):
+        if output.dtype.is_floating_point:
+            pick = Step(
+                OPS["pick"], (step,), {"index": index, "count": len(outputs)}, output.shape, output._array.dtype
+            )
+            pick.keep((None, None))
+            output._step, output._requires_grad = pick, True
+    return step
+
+
+def promoted(op: Op, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    """`inputs` brought to the one type in which `op` computes, and checked to broadcast together."""
+    shape = dtype = None
+    plain = True  # all tensors are of one float type and one shape, so that nothing is to be done
+    for x in inputs:
+        if x.__class__ is Tensor:
+            array = x._array
+            if dtype is None:
+                dtype, shape = array.dtype, array.shape
+                plain = dtype.kind == "f"
+            elif array.dtype is not dtype or array.shape != shape:
+                plain = False
+        elif not isinstance(x, float | int):
+            return promoted(op, tuple([_operand(op, x) for x in inputs]))
+    if plain:
+        return inputs
+    tensors = [x for x in inputs if isinstance(x, Tensor)]
+    broadcast_shapes(*[x.shape for x in tensors], op=op.name)
+    target = result_type(
+        [x.dtype for x in tensors if x.ndim],
+        [x.dtype for x in tensors if not x.ndim],
+        [of_number(x) for x in inputs if not isinstance(x, Tensor)],
+    )
+    if op.promotes == "number" and target is DTYPES["bool"]:
+        raise DTypeError(f"{op.name}: bools have no sign and no difference; convert them first: x.to(mg.int64).")
+    if op.promotes == "float" and not target.is_floating_point:
+        target = get_default_dtype()
+    return tuple([x.to(target) if isinstance(x, Tensor) else _number(x, target) for x in inputs])
+
+
+def _number(x: float, dtype: DType) -> float:
+    return float(x) if dtype.kind == 2 else int(x) if dtype.kind == 1 else bool(x)
+
+
+def _operand(op: Op, x: Any) -> Any:
+    if isinstance(x, Tensor | float | int):
+        return x
+    if isinstance(x, Real):
+        return x.item() if hasattr(x, "item") else float(x)
+    raise DTypeError(
+        f"{op.name}: {type(x).__name__} is neither a tensor nor a number.\n"
+        "  Make it a tensor first: mg.tensor(x), or mg.from_numpy(x) to share memory."
+    )

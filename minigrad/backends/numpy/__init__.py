@@ -1,0 +1,50 @@
+"""The device ``numpy``: the readable reference. A kernel gets ndarrays (and Python numbers) and returns an ndarray.
+
+Kernels run with NumPy's floating-point warnings off, because 1/0 is inf here and not a complaint; the setting is kept
+to a context of its own, so that the reader's NumPy stays as it is. Operands have been brought to one type and checked
+for broadcasting before; results are new arrays, or views where the op says so.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from minigrad.kernels import Kernel, runner
+
+__all__ = ["DEVICE"]
+
+DEVICE = "numpy"
+
+
+class _Quiet(threading.local):
+    """For each thread a context in which NumPy does not warn."""
+
+    def __init__(self) -> None:
+        context = contextvars.copy_context()
+        context.run(np.seterr, all="ignore")
+        self.run = context.run
+
+
+_quiet = _Quiet()
+
+
+@runner(DEVICE)
+def run(kernel: Kernel, inputs: tuple[Any, ...], attrs: Mapping[str, Any], out: Any = None) -> Any:
+    """Call `kernel`; see to it that 0-d results are arrays too, and write into `out` where that is given."""
+    if out is not None:
+        if isinstance(kernel, np.ufunc):
+            return _quiet.run(kernel, *inputs, out=out, casting="unsafe")
+        np.copyto(out, _quiet.run(kernel, *inputs, **attrs), casting="unsafe")
+        return out
+    result = _quiet.run(kernel, *inputs, **attrs)
+    if type(result) is np.ndarray or type(result) is tuple:
+        return result
+    return np.asarray(result)
+
+
+from minigrad.backends.numpy import elementwise, shape  # noqa: E402, F401 -- each registers its kernels

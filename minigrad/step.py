@@ -1,0 +1,154 @@
+"""Step: what the graph keeps of one operation on tensors. PyTorch calls it ``grad_fn``.
+
+A Value is its own record of how it came about. A tensor cannot be: it can be overwritten. So its record is a Step: the
+op, the nodes its operands came from, and, of their numbers, those that the rules will read, each with its version.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
+
+from minigrad.dtypes import as_dtype
+from minigrad.errors import GraphError
+from minigrad.graph import Node, caller_line, modes
+from minigrad.layout import Shape
+from minigrad.op import OPS, Op
+
+__all__ = ["Step", "fitted"]
+
+
+class Step(Node):
+    """One recorded operation on tensors: a node of the graph that is not a leaf."""
+
+    # _left: the nodes of the operands, () for a constant. _saved: for (y, *operands) the tensor or number that a rule
+    # will read, else None; _versions: theirs when they were saved, None where all were new.
+    __slots__ = ("__weakref__", "_dtype", "_kept", "_saved", "_shape", "_versions")
+
+    _saved: tuple[Any, ...] | None
+    _versions: tuple[int, ...] | None
+    _kept: Mapping[str, Any]
+    _dtype: Any
+    _shape: Shape
+
+    def __init__(self, op: Op, operands: tuple[Any, ...], static: Mapping[str, Any], shape: Shape, dtype: Any) -> None:
+        self._op = op
+        self._left = operands
+        self._right = None
+        self._kept = static
+        self._requires_grad = True
+        self.grad = None
+        self._shape = shape
+        self._dtype = dtype
+        if modes.scope:
+            self._remember("scope", modes.scope)
+        if modes.lines:
+            self._remember("line", caller_line())
+
+    @property
+    def _inputs(self) -> tuple[Any, ...]:
+        inputs: tuple[Any, ...] = self._left
+        return inputs
+
+    @property
+    def name(self) -> str:
+        """The op's name as PyTorch prints it, such as ``MulBackward``."""
+        op = cast(Op, self._op)
+        return "".join(part.capitalize() for part in op.name.split("_")) + "Backward"
+
+    @property
+    def next_functions(self) -> tuple[Node | None, ...]:
+        """The nodes that receive a contribution from this one, by operand; None where none is needed."""
+        return tuple(node if isinstance(node, Node) else None for node in self._left)
+
+    def keep(self, saved: tuple[Any, ...]) -> None:
+        """Save (y, *operands), of which those that no rule reads are None."""
+        self._saved = saved
+        versions = None
+        for x in saved:
+            if x is not None and hasattr(x, "_storage") and x._storage is not None and x._storage.version:
+                versions = tuple([getattr(x, "_version", 0) for x in saved])
+                break
+        self._versions = versions  # None: they all were 0
+
+    def replace_saved(self, tensor: Any, copy: Callable[[], Any]) -> None:
+        """`tensor` is about to be overwritten with the result: if a rule will read it, keep a copy instead."""
+        if self._saved is not None and any(x is tensor for x in self._saved):
+            kept = copy()
+            self._saved = tuple([kept if x is tensor else x for x in self._saved])
+            self._versions = None if self._versions is None else tuple([getattr(x, "_version", 0) for x in self._saved])
+
+    def output_written(self) -> None:
+        """The output was written in place just now: what was saved of it is right as it is from here on."""
+        if self._saved is not None and self._saved[0] is not None:
+            versions = self._versions or (0,) * len(self._saved)
+            self._versions = (self._saved[0]._version, *versions[1:])
+
+    def free(self) -> None:
+        """Forget the saved numbers; the structure of the graph stays."""
+        self._saved = None
+
+    def _static(self) -> Mapping[str, Any]:
+        return self._kept
+
+    def _operands(self, as_nodes: bool, slots: Sequence[int]) -> tuple[Any, ...]:
+        op = cast(Op, self._op)
+        if self._saved is None:
+            raise GraphError(
+                f"backward: the graph behind {op.name} was freed by an earlier backward, to give its memory back.\n"
+                "  Write backward(retain_graph=True) the first time, or compute the expression again."
+            )
+        saved = self._saved
+        for x in saved:
+            if x is not None and getattr(x, "_storage", None) is not None and x._storage.version:
+                self._refuse_overwritten(op, slots)
+        output = saved[0]
+        if output is None:
+            return saved
+        output = tuple([x._linked(self) for x in output]) if isinstance(output, tuple) else output._linked(self)
+        return (output, *saved[1:])
+
+    def _refuse_overwritten(self, op: Op, slots: Sequence[int]) -> None:
+        saved = cast(tuple[Any, ...], self._saved)
+        versions = self._versions or (0,) * len(saved)
+        for name, tensor, version in zip(("y", *op.inputs), saved, versions, strict=True):
+            if getattr(tensor, "_version", 0) != version and any(name in op.reads[slot] for slot in slots):
+                what = "its result" if name == "y" else f"its operand {name}"
+                raise GraphError(
+                    f"backward: {op.name} needs {what}, of shape {tensor.shape}, as it was at version {version}, but "
+                    f"it is at version {tensor._version} now: overwritten by {tensor._storage.writer}.\n"
+                    f"  Write out of place there (x = x + 1, not x += 1), or give {op.name} a clone()."
+                )
+
+    def _fitted(self, gradient: Any) -> Any:
+        return gradient if isinstance(gradient, tuple) else fitted(gradient, self._shape, self._dtype)
+
+    def _sum(self, total: Any, contribution: Any) -> Any:
+        if not isinstance(total, tuple):
+            return total + contribution
+        pairs = zip(total, contribution, strict=True)  # by output of an op that has several
+        return tuple([b if a is None else a if b is None else a + b for a, b in pairs])
+
+    def _arrived(self, gradient: Any) -> Any:
+        for hook in self._note("hooks", ()):
+            replaced = hook(gradient)
+            gradient = gradient if replaced is None else replaced
+        return gradient
+
+    @property
+    def _keeps(self) -> bool:
+        retains: bool = self._note("retains", False)
+        return retains
+
+    def _local(self, slot: int) -> float | None:
+        return None
+
+    def __repr__(self) -> str:
+        return f"<{self.name}>"
+
+
+def fitted(gradient: Any, shape: Shape, dtype: Any) -> Any:
+    """`gradient` summed over what broadcasting had stretched, so that it has `shape`, and as `dtype`."""
+    if gradient._array.shape != shape:
+        gradient = OPS["sum_to"](gradient, shape=shape)
+    return gradient if gradient._array.dtype is dtype else OPS["to"](gradient, dtype=as_dtype(dtype))

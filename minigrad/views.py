@@ -1,0 +1,84 @@
+"""Views: how a write through a view gets its gradient.
+
+A view shares its base's bytes and knows the chain of view operations that leads from the base to it. A write into the
+view changes the base too; in the graph that is an ordinary operation, `overwrite`, whose result becomes the base.
+Other views of that base then take their gradient from the new one, along their own chains. So the graph never sees a
+mutation, and whoever compiles it need not either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from minigrad.errors import DTypeError, GraphError, ShapeError
+from minigrad.graph import enable_grad, modes
+from minigrad.op import Op
+from minigrad.ops.shape import overwrite, replay
+from minigrad.step import Step
+
+__all__ = ["check_writable", "link", "rebase", "refresh"]
+
+
+def link(view: Any, source: Any, op: Op, attrs: Mapping[str, Any]) -> None:
+    """Note that `view` was made from `source` by a view operation, and shares its memory."""
+    if source._base is None:
+        view._base, view._chain = source, ((op, attrs),)
+    else:
+        view._base, view._chain = source._base, (*source._chain, (op, attrs))
+    view._storage = source.storage
+    view._rebased = view._storage.rebased
+
+
+def refresh(view: Any) -> None:
+    """See to it that a view takes its gradient from its base as that is now."""
+    base = view._base
+    if base is not None and view._rebased != view._storage.rebased:
+        with enable_grad():
+            again = replay(base, view._chain)
+        view._step, view._requires_grad = again._step, again._requires_grad
+        view._rebased = view._storage.rebased
+
+
+def check_writable(target: Any, shape: tuple[int, ...], kind: int, name: str) -> None:
+    """Raise unless a result of `shape` and `kind` of number may be written into `target` now.
+
+    GraphError for a leaf that needs a gradient, or a view of one, while operations are recorded; ShapeError where the
+    result has another shape, or one number of the target stands in several places; DTypeError where it would lose its
+    fractions, or its being more than True and False.
+    """
+    base = target if target._base is None else target._base
+    if modes.grad and base._requires_grad and base._step is None:
+        what = "a leaf" if base is target else "a view of a leaf"
+        raise GraphError(
+            f"{name}: {what} that requires a gradient cannot be written in place: its gradient would be that of a "
+            "number which is gone.\n  Write inside mg.no_grad() to update it, or out of place: y = x + 1."
+        )
+    if shape != target.shape:
+        raise ShapeError(f"{name}: the result has shape {shape}, which does not fit into {target.shape}.")
+    if any(stride == 0 and size > 1 for stride, size in zip(target._array.strides, target.shape, strict=True)):
+        raise ShapeError(
+            f"{name}: in this expanded tensor one number stands in several places, so it cannot be written.\n"
+            "  clone() it first."
+        )
+    if kind > target.dtype.kind:
+        raise DTypeError(
+            f"{name}: the result does not fit into numbers of type {target.dtype.name}.\n"
+            "  Write out of place, or convert it."
+        )
+
+
+def rebase(target: Any, step: Step | None) -> None:
+    """Make the graph as if `target`, just written to, had been computed by `step`; None if that needs no gradient."""
+    base, storage = target._base, target.storage
+    if base is None:
+        target._step, target._requires_grad = step, step is not None
+    else:
+        edge = base._edge()
+        if edge is None and step is None:
+            return
+        written = Step(overwrite, (edge, step), {"chain": target._chain}, base.shape, base._array.dtype)
+        written.keep((None, None, None))
+        base._step, base._requires_grad = written, True
+    storage.rebased += 1
+    refresh(target)

@@ -1,0 +1,262 @@
+"""Tensor: the op table on arrays, views and writes in place, and what is refused; against PyTorch where it can be."""
+
+import itertools
+
+import pytest
+
+import minigrad as mg
+from minigrad.errors import DTypeError, GraphError, ShapeError
+from strategies import DIFFERENTIABLE, ELEMENTWISE, points
+
+np = pytest.importorskip("numpy")
+
+FLOAT64, FLOAT32 = 1e-12, 2e-6  # relative; NumPy's and PyTorch's vectorised functions differ in the last digits
+
+
+def arrays(op, dtype, shape=(4, 5)):
+    """An array for each operand of `op`, from its domain."""
+    samples = np.array(points(op, count=int(np.prod(shape)))).T.reshape(len(op.inputs), *shape)
+    return [
+        sample > 0 if rule is None and op.name == "where" else sample.astype(dtype)
+        for sample, rule in zip(samples, op.vjp, strict=True)
+    ]
+
+
+LAYOUTS = {
+    "contiguous": lambda x: x,
+    "transposed": lambda x: x.T,
+    "sliced": lambda x: x[1::2, ::3],
+    "empty": lambda x: x[:0],
+    "0-d": lambda x: x[0, 0],
+}
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("op", ELEMENTWISE, ids=lambda op: op.name)
+def test_values_and_gradients_are_pytorch_s_in_every_layout(op, dtype, layout):
+    torch = pytest.importorskip("torch", reason="needs the extra 'parity': make test EXTRAS=dev,parity")
+    theirs = getattr(torch, op.name)
+    given = arrays(op, dtype)
+    leaves = [mg.tensor(x) for x in given]
+    twins = [torch.tensor(x) for x in given]
+    for ours, twin in zip(leaves, twins, strict=True):
+        if op.differentiable and twin.dtype.is_floating_point:
+            ours.requires_grad_()
+            twin.requires_grad_()
+    y = op(*[arranged(x, layout) for x in leaves])
+    z = theirs(*[arranged(t, layout) for t in twins])
+    assert (y.dtype.name, y.shape) == (str(z.dtype)[6:], tuple(z.shape))
+    tolerance = FLOAT64 if dtype == "float64" else FLOAT32
+    np.testing.assert_allclose(y.detach().numpy(), z.detach().numpy(), rtol=tolerance)
+    if op.differentiable:
+        weights = (
+            np.linspace(-1.0, 2.0, num=max(1, y.detach().numpy().size)).astype(dtype)[: z.numel()].reshape(z.shape)
+        )
+        y.backward(mg.tensor(weights))
+        z.backward(torch.tensor(weights))
+        for ours, twin in zip(leaves, twins, strict=True):
+            if twin.requires_grad:
+                np.testing.assert_allclose(ours.grad.numpy(), twin.grad.numpy(), rtol=tolerance, atol=tolerance)
+
+
+def arranged(x, layout):
+    """`x`, a tensor of either library, in a layout; ours has no steps in slices of its own names for .T and ranges."""
+    return LAYOUTS[layout](x)
+
+
+@pytest.mark.parametrize("op", DIFFERENTIABLE, ids=lambda op: op.name)
+def test_a_tensor_of_one_number_and_a_value_have_the_same_gradients_to_second_order(op):
+    for point in points(op, count=5):
+        free = [rule is not None for rule in op.vjp]
+        values = [mg.Value(x) if f else x > 0 for x, f in zip(point, free, strict=True)]
+        tensors = [
+            mg.tensor(x, dtype=mg.float64, requires_grad=True) if f else mg.tensor(x > 0)
+            for x, f in zip(point, free, strict=True)
+        ]
+        op(*values).backward(create_graph=True)
+        op(*tensors).backward(create_graph=True)
+        for value, tensor in zip(values, tensors, strict=True):
+            if isinstance(value, mg.Value):
+                assert tensor.grad.item() == pytest.approx(float(value.grad), rel=1e-12)
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("shapes", list(itertools.permutations([(3, 4), (4,), (3, 1), (1, 1), ()], 2)), ids=str)
+def test_broadcasting_is_undone_in_the_gradient(shapes):
+    torch = pytest.importorskip("torch", reason="needs the extra 'parity'")
+    given = [np.arange(1.0, 1.0 + np.prod(shape)).reshape(shape) for shape in shapes]
+    a, b = (mg.tensor(x, requires_grad=True) for x in given)
+    ta, tb = (torch.tensor(x, requires_grad=True) for x in given)
+    y, z = a * b + a, ta * tb + ta
+    y.backward(mg.tensor(np.ones(y.shape)))
+    z.backward(torch.ones_like(z))
+    assert (a.grad.shape, b.grad.shape) == shapes
+    np.testing.assert_array_equal(a.grad.numpy(), ta.grad.numpy())
+    np.testing.assert_array_equal(b.grad.numpy(), tb.grad.numpy())
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("number", [True, 2, 2.5])
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "int32", "uint8", "bool"])
+@pytest.mark.parametrize("name", ["add", "mul", "div", "maximum", "lt", "exp"])
+def test_types_come_out_as_in_pytorch(name, dtype, number):
+    torch = pytest.importorskip("torch", reason="needs the extra 'parity'")
+    op, theirs = mg.OPS[name], getattr(torch, name)
+    ours, twin = mg.tensor(np.ones(3, dtype)), torch.ones(3, dtype=getattr(torch, dtype))
+    if len(op.inputs) == 1:
+        y, z = op(ours), theirs(twin)
+    elif name == "maximum":
+        y, z = op(ours, mg.tensor(number)), theirs(twin, torch.tensor(number))
+    else:
+        y, z = op(ours, number), theirs(twin, number)
+    assert y.dtype.name == str(z.dtype)[6:]
+    np.testing.assert_allclose(y.numpy().astype(float), z.numpy().astype(float), rtol=FLOAT32)
+
+
+WRITES = {
+    "add to a row": lambda y, w: y[0].add_(w),
+    "multiply a row": lambda y, w: y[0].mul_(w),
+    "multiply the base": lambda y, w: y.mul_(w),
+    "write through two views": lambda y, w: (y[0].add_(w), y[:, 1].mul_(3.0)),
+    "view of a view": lambda y, w: y.T[1:].T[0].mul_(w[:2]),
+    "set a column": lambda y, w: y.__setitem__((slice(None), 2), w[:2]),
+    "set a number": lambda y, w: y.__setitem__((1, 1), 7.0),
+    "exp in place": lambda y, w: y[1].exp_(),
+    "an earlier view sees it": lambda y, w: (lambda v: (y.mul_(w), v.add_(1.0)))(y[1]),
+    "copy": lambda y, w: y[0].copy_(w),
+    "divide by itself": lambda y, w: y.div_(y + w),
+}
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("write", WRITES)
+def test_writes_in_place_have_pytorch_s_values_and_gradients(write):
+    torch = pytest.importorskip("torch", reason="needs the extra 'parity'")
+    x, w = np.array([[0.5, -1.0, 2.0], [1.5, 0.25, -0.5]]), np.array([1.5, -2.0, 0.5])
+    found = []
+    for tensor, tanh in ((mg.tensor, mg.tanh), (torch.tensor, torch.tanh)):
+        leaf, weight = tensor(x, requires_grad=True), tensor(w, requires_grad=True)
+        y = leaf * 2.0
+        WRITES[write](y, weight)
+        tanh(y).backward(tensor(np.arange(1.0, 7.0).reshape(2, 3)))
+        found.append(
+            (y.detach().numpy(), leaf.grad.numpy(), np.zeros(3) if weight.grad is None else weight.grad.numpy())
+        )
+    for ours, theirs in zip(*found, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=FLOAT64, atol=FLOAT64)  # 1 - tanh² cancels
+
+
+def test_gradients_accumulate_in_memory_of_their_own():
+    a, b = mg.tensor([1.0, 2.0], requires_grad=True), mg.tensor([3.0, 4.0], requires_grad=True)
+    y = a + b
+    y.backward(mg.ones(2), retain_graph=True)
+    y.backward(mg.ones(2))
+    assert (a.grad.tolist(), b.grad.tolist()) == ([2.0, 2.0], [2.0, 2.0])
+    a.grad.mul_(0.0)
+    assert b.grad.tolist() == [2.0, 2.0]
+
+
+def test_a_second_backward_through_a_freed_graph_says_how_to_keep_it():
+    a = mg.tensor(2.0, requires_grad=True)
+    y = mg.tanh(a)
+    y.backward()
+    before = a.grad.item()
+    with pytest.raises(GraphError) as error:
+        y.backward()
+    assert str(error.value) == (
+        "backward: the graph behind tanh was freed by an earlier backward, to give its memory back.\n"
+        "  Write backward(retain_graph=True) the first time, or compute the expression again."
+    )
+    assert a.grad.item() == before
+
+
+def test_an_overwritten_number_that_a_rule_needs_is_refused_before_any_gradient_is_written():
+    a = mg.tensor([1.0, 2.0], requires_grad=True)
+    y = mg.exp(a)
+    y.add_(1.0)
+    with pytest.raises(GraphError) as error:
+        y.backward(mg.ones(2))
+    assert str(error.value) == (
+        "backward: exp needs its result, of shape (2,), as it was at version 0, but it is at version 1 now: "
+        "overwritten by add_.\n  Write out of place there (x = x + 1, not x += 1), or give exp a clone()."
+    )
+    assert a.grad is None
+
+
+@pytest.mark.parametrize(
+    ("wrong", "kind", "message"),
+    [
+        (lambda a: a.add_(1.0), GraphError, "add_: a leaf that requires a gradient cannot be written in place"),
+        (lambda a: a[0].add_(1.0), GraphError, "add_: a view of a leaf that requires a gradient"),
+        (
+            lambda a: mg.ones(2).add_(mg.ones(3, 2)),
+            ShapeError,
+            r"add_: the result has shape \(3, 2\), which does not fit",
+        ),
+        (lambda a: mg.ones(1).expand(3).add_(1.0), ShapeError, "one number stands in several places"),
+        (lambda a: mg.tensor([1, 2]).add_(0.5), DTypeError, "does not fit into numbers of type int64"),
+        (lambda a: a + mg.ones(3), ShapeError, r"add: shapes \(2,\) and \(3,\) do not broadcast"),
+        (lambda a: a[5], ShapeError, r"index: \[5\] does not fit shape \(2,\)"),
+        (lambda a: a["x"], DTypeError, "index: 'x' is a str"),
+        (lambda a: a + np.ones(2), DTypeError, "ndarray is neither a tensor nor a number"),
+        (lambda a: a.numpy(), GraphError, "numpy: this tensor requires a gradient"),
+        (lambda a: a.item(), ShapeError, "item: there are 2 numbers in shape"),
+        (lambda a: a.backward(), ShapeError, "a gradient can be left out for a single number only"),
+        (lambda a: a.detach().backward(), GraphError, "backward: this tensor needs no gradient"),
+        (lambda a: mg.tensor([1, 2], requires_grad=True), DTypeError, "this tensor holds int64"),
+        (lambda a: mg.tensor([[1.0], [1.0, 2.0]]), ShapeError, "rows of different lengths"),
+        (lambda a: mg.tensor("x"), DTypeError, "not numbers"),
+        (lambda a: a.permute(0, 0), ShapeError, "does not name each of the 1 dimensions once"),
+        (lambda a: -mg.tensor([True]), DTypeError, "neg: bools have no sign"),
+        (lambda a: mg.tensor([True]) - mg.tensor([True]), DTypeError, "sub: bools have no sign"),
+        (lambda a: a.expand(3), ShapeError, r"expand: shapes \(2,\) and \(3,\) do not broadcast"),
+    ],
+    ids=lambda x: x if isinstance(x, str) else "",
+)
+def test_a_wrong_call_is_refused_and_changes_nothing(wrong, kind, message):
+    a = mg.tensor([1.0, 2.0], requires_grad=True)
+    with pytest.raises(kind, match=message):
+        wrong(a)
+    assert (a.detach().tolist(), a.grad, a._version) == ([1.0, 2.0], None, 0)
+
+
+def test_views_share_memory_and_versions():
+    a = mg.zeros(2, 3)
+    view = a[1].expand(2, 3).T
+    a[1, 0] = 5.0
+    assert view[0].tolist() == [5.0, 5.0]
+    assert (a._version, view._version) == (1, 1)
+
+
+def test_from_numpy_shares_memory_and_tensor_copies():
+    array = np.zeros(2)
+    shared, copied = mg.from_numpy(array), mg.tensor(array)
+    array[0] = 1.0
+    assert (shared.tolist(), copied.tolist()) == ([1.0, 0.0], [0.0, 0.0])
+
+
+def test_floating_point_corners_do_not_warn_and_numpy_s_settings_stay():
+    before = np.geterr()
+    assert (mg.tensor([1.0]) / mg.tensor([0.0])).tolist() == [np.inf]
+    assert np.geterr() == before
+    with pytest.warns(RuntimeWarning):
+        np.ones(1) / np.zeros(1)
+
+
+def test_repr_shows_type_and_place_in_the_graph():
+    a = mg.tensor([1.0, 2.0], requires_grad=True)
+    assert repr(a) == "tensor([1., 2.], requires_grad=True)"
+    assert repr(a * 2.0) == "tensor([2., 4.], grad_fn=<MulBackward>)"
+    assert repr(mg.tensor([1.0], dtype=mg.float64)) == "tensor([1.], dtype=minigrad.float64)"
+
+
+def test_a_long_chain_is_differentiated_and_deleted_without_recursion():
+    x = mg.tensor(1.0, requires_grad=True)
+    y = x
+    for _ in range(20_000):
+        y = y + 0.001
+    y.backward()
+    assert x.grad.item() == 1.0
+    del y
