@@ -239,9 +239,9 @@ class Tensor(Node):
         """The node that receives this tensor's gradient; None where none is needed."""
         if self._base is not None:
             views.refresh(self)
-        if not self._requires_grad:
-            return None
-        return self if self._step is None else self._step
+        if self._requires_grad:
+            return self if self._step is None else self._step
+        return None
 
     def _before_write(self) -> Callable[[], Tensor]:
         """How to make a tensor of the numbers that are here now, with the same place in the graph."""
@@ -314,22 +314,15 @@ class Tensor(Node):
     def _apply(cls, op: Op, inputs: tuple[Any, ...], attrs: Mapping[str, Any]) -> Any:
         if op.promotes is not None:
             inputs = promoted(op, inputs)
-        needs = False
-        arrays = []
-        for x in inputs:
-            if isinstance(x, Tensor):
-                arrays.append(x._array)
-                needs = needs or x._requires_grad or x._base is not None
-            else:
-                arrays.append(x)
-        result = dispatch(op.name, DEVICE, tuple(arrays), attrs)
+        arrays = tuple([x._array if isinstance(x, Tensor) else x for x in inputs])
+        result = dispatch(op.name, DEVICE, arrays, attrs)
         if result.__class__ is tuple:
             outputs, aux = tuple([wrap(array) for array in result[: op.outputs]]), result[op.outputs :]
         else:
             outputs, aux = (wrap(result),), ()
         if op.view:
             views.link(outputs[0], inputs[0], op, attrs)
-        if needs and op.differentiable and modes.grad:
+        if op.differentiable and modes.grad:
             record(op, inputs, attrs, outputs, aux)
         return outputs if op.outputs > 1 else outputs[0]
 
@@ -389,7 +382,7 @@ def record(
 ) -> Step | None:
     """Make the Step of an operation, save what the rules of operands that need a gradient will read, and link it."""
     edges = tuple([x._edge() if isinstance(x, Tensor) else None for x in inputs])
-    plan = op.plan(tuple([edge is not None for edge in edges]))
+    plan = op.plan(edges)
     if plan is None:
         return None
     static = attrs
@@ -401,7 +394,7 @@ def record(
     y = None
     if plan.output:
         y = first.detach() if len(outputs) == 1 else tuple([x.detach() for x in outputs])
-    step = Step(op, edges, static, first.shape, first._array.dtype)
+    step = Step(op, edges, static, first._array.shape, first._array.dtype)
     step.keep((y, *[x if keep else None for x, keep in zip(inputs, plan.operands, strict=True)]))
     if len(outputs) == 1:
         first._step, first._requires_grad = step, True

@@ -183,10 +183,8 @@ class Node(Operand):
 
     def _note(self, key: str, default: Any = None) -> Any:
         """What `_more` holds under `key`."""
-        try:
-            return self._more.get(key, default)
-        except AttributeError:
-            return default
+        more: dict[str, Any] | None = getattr(self, "_more", None)
+        return default if more is None else more.get(key, default)
 
     def _remember(self, key: str, item: Any) -> None:
         try:

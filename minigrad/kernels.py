@@ -115,26 +115,22 @@ def dispatch(
     `attrs` are the static attributes. `out` makes a mutation explicit: the kernel writes there, and `out` comes back.
     Raises DeviceError if there is no such kernel, or if `out` is given on ``python``, whose floats cannot be written.
     """
-    function = _registry.get(op, {}).get(device)
-    if function is None:
-        raise DeviceError(_missing(op, device))
+    try:
+        function = _registry[op][device]
+    except KeyError:
+        raise DeviceError(_missing(op, device)) from None
     run = _runners.get(device)
-    if run is None:
-        if out is not None:
-            raise DeviceError(
-                f"{op}: out= was given on the device {device!r}, whose numbers cannot be written in place."
-            )
-        if not _taps.active:
-            return function(*inputs, **attrs) if attrs else function(*inputs)
-        start = time.perf_counter()
-        result = function(*inputs, **(attrs or {}))
-    else:
-        start = time.perf_counter() if _taps.active else 0.0
-        result = run(function, inputs, attrs or {}, out)
-        if not _taps.active:
-            return result
-    call = Call(op, device, inputs, attrs or {}, out, result, time.perf_counter() - start)
+    if run is None and out is not None:
+        raise DeviceError(f"{op}: out= was given on the device {device!r}, whose numbers cannot be written in place.")
     listeners = _taps.active
+    start = time.perf_counter() if listeners else 0.0
+    if run is not None:
+        result = run(function, inputs, attrs or {}, out)
+    else:
+        result = function(*inputs, **attrs) if attrs else function(*inputs)
+    if not listeners:
+        return result
+    call = Call(op, device, inputs, attrs or {}, out, result, time.perf_counter() - start)
     with untapped():  # a listener may compute, and must not hear itself
         for listener in listeners:
             listener(call)

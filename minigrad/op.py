@@ -161,16 +161,15 @@ class Op:
         adapted: Rule = eval(f"lambda {parameters}: rule({arguments})", {"rule": rule})  # of checked identifiers
         return adapted
 
-    def plan(self, needed: tuple[bool, ...]) -> Plan | None:
-        """What to keep when the operands for which `needed` is True want a gradient; None where none has a rule."""
-        if needed not in self._plans:
-            read = [
-                r for r, rule, wants in zip(self.reads, self.rules, needed, strict=True) if rule is not None and wants
-            ]
+    def plan(self, edges: tuple[Any, ...]) -> Plan | None:
+        """What to keep when the operands whose edge is not None want a gradient; None where none of them has a rule."""
+        wants = tuple([edge is not None for edge in edges])
+        if wants not in self._plans:
+            read = [r for r, rule, w in zip(self.reads, self.rules, wants, strict=True) if rule is not None and w]
             names = frozenset().union(*read)
             kept = Plan("y" in names, tuple(name in names for name in self.inputs), names & set(self.aux))
-            self._plans[needed] = kept if read else None
-        return self._plans[needed]
+            self._plans[wants] = kept if read else None
+        return self._plans[wants]
 
     def check(self, inputs: tuple[Any, ...], attrs: Mapping[str, Any]) -> None:
         """Raise DTypeError unless there are as many `inputs` and just those `attrs` that the op declares."""
@@ -184,10 +183,11 @@ class Op:
 
         Comparisons give True or False. Raises DTypeError for other operands, too many, too few, or unknown attributes.
         """
+        if len(inputs) != len(self.inputs) or attrs or self.attrs:
+            self.check(inputs, attrs)
         for operand in inputs:
             if isinstance(operand, Operand):
                 return operand._apply(self, inputs, attrs)
-        self.check(inputs, attrs)
         for operand in inputs:
             if not isinstance(operand, Real):
                 raise DTypeError(f"{self.name}: {operand!r} is a {type(operand).__name__}, not a number or a Value.")

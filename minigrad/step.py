@@ -100,7 +100,7 @@ class Step(Node):
             )
         saved = self._saved
         for x in saved:
-            if x is not None and getattr(x, "_storage", None) is not None and x._storage.version:
+            if getattr(x, "_storage", None) is not None and x._storage.version:
                 self._refuse_overwritten(op, slots)
         output = saved[0]
         if output is None:

@@ -321,7 +321,6 @@ class Value(Node):
 
     @classmethod
     def _apply(cls, op: Op, inputs: tuple[Any, ...], attrs: Mapping[str, Any]) -> Any:
-        op.check(inputs, attrs)
         if op.outputs > 1:
             raise DTypeError(f"{op.name}: it returns {op.outputs} results, and a Value holds one number.")
         operands = tuple([x if isinstance(x, Value) else _real(x, op.name) for x in inputs])

@@ -27,6 +27,7 @@ FLOORS = [
     {"views"},
     {"value", "_tensor"},
     {"creation"},
+    {"functional"},
     {"autograd", "check"},
     {"nn", "data", "lessons"},
     {"__init__"},

@@ -230,6 +230,19 @@ def test_views_share_memory_and_versions():
     assert (a._version, view._version) == (1, 1)
 
 
+@pytest.mark.parametrize(
+    "key", [0, -1, (1, 2), (..., 0), (0, ...), slice(None, None, 2), (slice(1, None), None, -1), None, ...], ids=repr
+)
+def test_basic_indexing_is_numpy_s_and_gives_views(key):
+    array = np.arange(12.0).reshape(3, 4)
+    a = mg.from_numpy(array)
+    view = a[key]
+    assert view.tolist() == array[key].tolist()
+    view.mul_(-1.0)
+    assert a[key].tolist() == array[key].tolist() == view.tolist()
+    assert (view.numpy() <= 0).all()
+
+
 def test_from_numpy_shares_memory_and_tensor_copies():
     array = np.zeros(2)
     shared, copied = mg.from_numpy(array), mg.tensor(array)

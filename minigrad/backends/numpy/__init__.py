@@ -47,4 +47,9 @@ def run(kernel: Kernel, inputs: tuple[Any, ...], attrs: Mapping[str, Any], out: 
     return np.asarray(result)
 
 
-from minigrad.backends.numpy import elementwise, shape  # noqa: E402, F401 -- each registers its kernels
+from minigrad.backends.numpy import (  # noqa: E402 -- each registers its kernels
+    elementwise,  # noqa: F401
+    linalg,  # noqa: F401
+    reduce,  # noqa: F401
+    shape,  # noqa: F401
+)

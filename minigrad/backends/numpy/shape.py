@@ -39,7 +39,7 @@ def permute(a: Array, *, dims: Shape) -> Array:
 
 @kernel("index", DEVICE)
 def index(a: Array, *, key: Any) -> Array:
-    return a[(*key, ...)]  # the … keeps a single number an array, and a view
+    return a[key if ... in key else (*key, ...)]  # the … keeps a single number an array, and a view
 
 
 @kernel("index_backward", DEVICE)

@@ -1,0 +1,170 @@
+"""Reductions and running totals. `dim` is a tuple of ints from 0, or one int where indices along it come back."""
+
+from __future__ import annotations
+
+from math import prod as product
+from typing import Any
+
+import numpy as np
+
+from minigrad.kernels import Kernel, kernel
+
+__all__: list[str] = []
+
+DEVICE = "numpy"
+Array = Any
+Dims = tuple[int, ...]
+
+
+def total(a: Array) -> Any:
+    """The type in which numbers like those of `a` are added up: int64 for what is not a float."""
+    return a.dtype if a.dtype.kind == "f" else np.int64
+
+
+def over(ufunc: Any, a: Array, dim: Any, keepdim: bool, **more: Any) -> Array:
+    return ufunc.reduce(a, axis=dim, keepdims=keepdim, **more)
+
+
+@kernel("sum", DEVICE)
+def sum(a: Array, *, dim: Dims, keepdim: bool) -> Array:
+    return over(np.add, a, dim, keepdim, dtype=total(a))
+
+
+@kernel("mean", DEVICE)
+def mean(a: Array, *, dim: Dims, keepdim: bool) -> Array:
+    return over(np.add, a, dim, keepdim) / product(a.shape[k] for k in dim)
+
+
+@kernel("var", DEVICE)
+def var(a: Array, *, dim: Dims, correction: float, keepdim: bool) -> Array:
+    count = product(a.shape[k] for k in dim)
+    centred = a - over(np.add, a, dim, True) / count
+    return over(np.add, centred * centred, dim, keepdim) / max(count - correction, 0)
+
+
+@kernel("std", DEVICE)
+def std(a: Array, *, dim: Dims, correction: float, keepdim: bool) -> Array:
+    return np.sqrt(var(a, dim=dim, correction=correction, keepdim=keepdim))
+
+
+@kernel("logsumexp", DEVICE)
+def logsumexp(a: Array, *, dim: Dims, keepdim: bool) -> Array:
+    top = over(np.maximum, a, dim, True, initial=-np.inf)
+    top = np.where(np.isinf(top), 0, top)  # keeps inf - inf away
+    summed = np.log(over(np.add, np.exp(a - top), dim, True)) + top
+    return summed if keepdim else summed.reshape([n for k, n in enumerate(a.shape) if k not in dim])
+
+
+@kernel("norm", DEVICE)
+def norm(a: Array, *, p: float, dim: Dims, keepdim: bool) -> Array:
+    if p == 0:
+        return over(np.add, a != 0, dim, keepdim, dtype=a.dtype)
+    if p == 2:
+        return np.sqrt(over(np.add, a * a, dim, keepdim))
+    return over(np.add, np.abs(a) ** p, dim, keepdim) ** (1 / p)
+
+
+@kernel("amax", DEVICE)
+def amax(a: Array, *, dim: Dims, keepdim: bool) -> Array:
+    return over(np.maximum, a, dim, keepdim)
+
+
+@kernel("amin", DEVICE)
+def amin(a: Array, *, dim: Dims, keepdim: bool) -> Array:
+    return over(np.minimum, a, dim, keepdim)
+
+
+@kernel("any", DEVICE)
+def any(a: Array, *, dim: Dims, keepdim: bool) -> Array:
+    return truth(over(np.logical_or, a, dim, keepdim), a)
+
+
+@kernel("all", DEVICE)
+def all(a: Array, *, dim: Dims, keepdim: bool) -> Array:
+    return truth(over(np.logical_and, a, dim, keepdim), a)
+
+
+def truth(found: Array, a: Array) -> Array:
+    return found.astype(np.uint8) if a.dtype == np.uint8 else found  # as in PyTorch
+
+
+# --- along one dimension ---
+
+
+@kernel("argmax", DEVICE)
+def argmax(a: Array, *, dim: int, keepdim: bool) -> Array:
+    return np.argmax(a, axis=dim, keepdims=keepdim)
+
+
+@kernel("argmin", DEVICE)
+def argmin(a: Array, *, dim: int, keepdim: bool) -> Array:
+    return np.argmin(a, axis=dim, keepdims=keepdim)
+
+
+@kernel("max", DEVICE)
+def max_along(a: Array, *, dim: int, keepdim: bool) -> tuple[Array, Array]:
+    at = np.asarray(np.argmax(a, axis=dim, keepdims=keepdim))
+    return pick_along(a, at, dim=dim, keepdim=keepdim), at
+
+
+@kernel("min", DEVICE)
+def min_along(a: Array, *, dim: int, keepdim: bool) -> tuple[Array, Array]:
+    at = np.asarray(np.argmin(a, axis=dim, keepdims=keepdim))
+    return pick_along(a, at, dim=dim, keepdim=keepdim), at
+
+
+@kernel("pick_along", DEVICE)
+def pick_along(a: Array, b: Array, *, dim: int, keepdim: bool) -> Array:
+    found = np.take_along_axis(a, b if keepdim else np.expand_dims(b, dim), dim)
+    return found if keepdim else found.squeeze(dim)
+
+
+@kernel("put_along", DEVICE)
+def put_along(a: Array, b: Array, *, shape: Dims, dim: int, keepdim: bool) -> Array:
+    out = np.zeros(shape, a.dtype)
+    if not keepdim:
+        a, b = np.expand_dims(a, dim), np.expand_dims(b, dim)
+    np.put_along_axis(out, b, a, dim)
+    return out
+
+
+@kernel("prod", DEVICE)
+def prod(a: Array, *, dim: int, keepdim: bool) -> Array:
+    return over(np.multiply, a, dim, keepdim, dtype=total(a))
+
+
+def running(function: Any) -> Kernel:
+    """The kernel that applies `function`, such as np.add, from one end to the other."""
+
+    def run(a: Array, *, dim: int, reverse: bool) -> Array:
+        if reverse:
+            return np.flip(function.accumulate(np.flip(a, dim), axis=dim, dtype=total(a)), dim)
+        return function.accumulate(a, axis=dim, dtype=total(a))
+
+    return run
+
+
+kernel("cumsum", DEVICE)(running(np.add))
+kernel("cumprod", DEVICE)(running(np.multiply))
+
+
+@kernel("recur", DEVICE)
+def recur(a: Array, b: Array, *, dim: int, reverse: bool) -> Array:
+    y = np.array(b)
+    along, factors = np.moveaxis(y, dim, 0), np.moveaxis(a, dim, 0)
+    if reverse:
+        along, factors = along[::-1], factors[::-1]
+    for k in range(1, len(along)):
+        along[k] += factors[k] * along[k - 1]
+    return y
+
+
+@kernel("shift", DEVICE)
+def shift(a: Array, *, dim: int, by: int, fill: float) -> Array:
+    out = np.full_like(a, fill)
+    target, source = np.moveaxis(out, dim, 0), np.moveaxis(a, dim, 0)
+    if by > 0:
+        target[by:] = source[:-by]
+    else:
+        target[:by] = source[-by:]
+    return out

@@ -1,0 +1,272 @@
+"""Reductions and running totals, with PyTorch's signatures: one number of many, over all dimensions or some.
+
+`dim` counts from either end: None is all of them, an int one, a tuple several. The reduced dimensions are gone from the
+result; with `keepdim` they have size 1. ShapeError for a dimension that is not there, or there twice.
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Sequence
+from math import inf
+from typing import Any, NamedTuple, cast
+
+from minigrad._tensor import Tensor
+from minigrad.dtypes import DType, as_dtype
+from minigrad.errors import DTypeError, ShapeError
+from minigrad.layout import dim_of, dims_of
+from minigrad.op import OPS
+
+__all__ = [
+    "Extremes",
+    "all",
+    "amax",
+    "amin",
+    "any",
+    "argmax",
+    "argmin",
+    "cumprod",
+    "cumsum",
+    "logsumexp",
+    "max",
+    "mean",
+    "min",
+    "norm",
+    "prod",
+    "std",
+    "sum",
+    "var",
+]
+
+Dims = int | Sequence[int] | None
+
+
+class Extremes(NamedTuple):
+    """What `max` and `min` over a dimension return: the numbers, and where along the dimension they stand (int64)."""
+
+    values: Tensor
+    indices: Tensor
+
+
+def sum(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
+    """The sum over `dim`, added up as `dtype`: without one floats keep theirs, ints and bools become int64.
+
+    >>> import minigrad as mg
+    >>> mg.tensor([[1.0, 2.0], [3.0, 4.0]]).sum(dim=-1).tolist()
+    [3.0, 7.0]
+    """
+    return _reduced("sum", _as(input, dtype, "sum"), dim, keepdim)
+
+
+def mean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
+    """The mean over `dim`; nan where there is nothing. Raises DTypeError for ints and bools without a float `dtype`."""
+    return _reduced("mean", _fractions(_as(input, dtype, "mean"), "mean"), dim, keepdim)
+
+
+def var(input: Tensor, dim: Dims = None, *, correction: float = 1, keepdim: bool = False) -> Tensor:
+    """The variance over `dim`: squared distances from the mean, over their number less `correction`.
+
+    Raises DTypeError for ints and bools.
+    """
+    return _reduced("var", _fractions(input, "var"), dim, keepdim, correction=correction)
+
+
+def std(input: Tensor, dim: Dims = None, *, correction: float = 1, keepdim: bool = False) -> Tensor:
+    """The standard deviation over `dim`, the root of `var`. Its gradient is 0 where all numbers are equal."""
+    return _reduced("std", _fractions(input, "std"), dim, keepdim, correction=correction)
+
+
+def logsumexp(input: Tensor, dim: Dims, keepdim: bool = False) -> Tensor:
+    """``log(sum(exp(input)))`` over `dim`, without overflow; ints become the default float."""
+    return _reduced("logsumexp", _tensor(input, "logsumexp"), dim, keepdim)
+
+
+def norm(
+    input: Tensor, p: float | str = "fro", dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None
+) -> Tensor:
+    """The vector norm over `dim`: ``sum(abs(input) ** p) ** (1 / p)``; "fro" is p = 2, inf and -inf the extremes.
+
+    p = 0 counts what is not 0. Raises DTypeError for ints and bools, and for another string than "fro".
+    """
+    x = _fractions(_as(input, dtype, "norm"), "norm")
+    if isinstance(p, str) and p != "fro":
+        raise DTypeError(f'norm: p={p!r} is not a vector norm; give a number, inf, or "fro" for 2.')
+    power = 2.0 if isinstance(p, str) else float(p)
+    if power == inf:
+        return amax(OPS["abs"](x), dim if dim is not None else (), keepdim)
+    if power == -inf:
+        return amin(OPS["abs"](x), dim if dim is not None else (), keepdim)
+    if power == 1:
+        return sum(OPS["abs"](x), dim, keepdim)
+    return _reduced("norm", x, dim, keepdim, p=power)
+
+
+def amax(input: Tensor, dim: int | Sequence[int] = (), keepdim: bool = False) -> Tensor:
+    """The largest number over `dim`, () for all; nan where there is one. Ties share the gradient evenly.
+
+    Raises ShapeError where there is nothing to choose from.
+    """
+    return _chosen("amax", input, dim, keepdim)
+
+
+def amin(input: Tensor, dim: int | Sequence[int] = (), keepdim: bool = False) -> Tensor:
+    """The smallest number over `dim`, () for all; nan where there is one. Ties share the gradient evenly.
+
+    Raises ShapeError where there is nothing to choose from.
+    """
+    return _chosen("amin", input, dim, keepdim)
+
+
+def max(input: Tensor, dim: int | Tensor | None = None, keepdim: bool = False) -> Any:
+    """The largest number of all, as `amax`; over one `dim`, an `Extremes`, whose index gets the gradient: the first.
+
+    With a tensor in place of `dim`, the larger of each pair. Unlike in PyTorch the gradient of ``max(input)`` is nan
+    everywhere where the largest is nan, as that of `amax`. Raises ShapeError where there is nothing to choose from.
+
+    >>> import minigrad as mg
+    >>> values, indices = mg.tensor([[1.0, 5.0], [7.0, 2.0]]).max(dim=1)
+    >>> values.tolist(), indices.tolist()
+    ([5.0, 7.0], [1, 0])
+    """
+    return _extremes("max", "amax", "maximum", input, dim, keepdim)
+
+
+def min(input: Tensor, dim: int | Tensor | None = None, keepdim: bool = False) -> Any:
+    """The smallest number of all, as `amin`; over one `dim`, an `Extremes` with its first index. See `max`."""
+    return _extremes("min", "amin", "minimum", input, dim, keepdim)
+
+
+def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
+    """Where the largest number first stands along `dim`; without one, in the flattened tensor. Nan counts as largest.
+
+    Raises ShapeError where there is nothing to choose from.
+    """
+    return _placed("argmax", input, dim, keepdim)
+
+
+def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
+    """Where the smallest number first stands along `dim`; without one, in the flattened tensor. Nan counts as smallest.
+
+    Raises ShapeError where there is nothing to choose from.
+    """
+    return _placed("argmin", input, dim, keepdim)
+
+
+def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
+    """The product over one `dim`, or of all numbers, in types as `sum`. Its gradient is right at zeros too."""
+    x = _as(input, dtype, "prod")
+    if dim is None:
+        found = OPS["prod"](_shaped(x, (x._array.size,)), dim=0, keepdim=False)
+        return _shaped(found, (1,) * x.ndim) if keepdim else cast(Tensor, found)
+    k = _one(dim, x, "prod")
+    found = OPS["prod"](_line(x), dim=k, keepdim=keepdim and x.ndim > 0)
+    return cast(Tensor, found)
+
+
+def cumsum(input: Tensor, dim: int, *, dtype: DType | None = None) -> Tensor:
+    """The running sums along `dim`, of the shape of `input`, in types as `sum`."""
+    return _running("cumsum", _as(input, dtype, "cumsum"), dim)
+
+
+def cumprod(input: Tensor, dim: int, *, dtype: DType | None = None) -> Tensor:
+    """The running products along `dim`, of the shape of `input`, in types as `sum`."""
+    return _running("cumprod", _as(input, dtype, "cumprod"), dim)
+
+
+def any(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
+    """Whether any number over `dim`, () for none, is not 0: bools, or uint8 of uint8. Nan is not 0."""
+    return _truth("any", input, dim, keepdim)
+
+
+def all(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
+    """Whether no number over `dim`, () for none, is 0: bools, or uint8 of uint8. Nan is not 0."""
+    return _truth("all", input, dim, keepdim)
+
+
+# --- what they share ---
+
+
+def _tensor(x: Any, name: str) -> Tensor:
+    if isinstance(x, Tensor):
+        return x
+    raise DTypeError(f"{name}: {type(x).__name__} is not a tensor.\n  Make it one first: mg.tensor(x).")
+
+
+def _as(x: Any, dtype: DType | None, name: str) -> Tensor:
+    return _tensor(x, name) if dtype is None else _tensor(x, name).to(as_dtype(dtype))
+
+
+def _fractions(x: Any, name: str) -> Tensor:
+    if _tensor(x, name).dtype.is_floating_point:
+        return cast(Tensor, x)
+    raise DTypeError(f"{name}: it has fractions, and this tensor holds {x.dtype.name}.\n  Write x.to(mg.float32).")
+
+
+def _shaped(x: Tensor, shape: tuple[int, ...]) -> Tensor:
+    return x if x.shape == shape else cast(Tensor, OPS["reshape"](x, shape=shape))
+
+
+def _line(x: Tensor) -> Tensor:
+    """`x`, as a line of one number where it has no dimensions."""
+    return x if x.ndim else _shaped(x, (1,))
+
+
+def _one(dim: Any, x: Tensor, name: str) -> int:
+    if isinstance(dim, int) and not isinstance(dim, bool):
+        return dim_of(dim, x.ndim, name)
+    raise DTypeError(f"{name}: dim={dim!r} is not an int: it works along one dimension.")
+
+
+def _dims(dim: Dims, x: Tensor, name: str) -> tuple[int, ...]:
+    given: Any = () if dim is None else (dim,) if isinstance(dim, int) else dim
+    if not isinstance(given, Sequence) or builtins.any(isinstance(d, bool) or not isinstance(d, int) for d in given):
+        raise DTypeError(f"{name}: dim={dim!r} is neither an int nor a tuple of ints.")
+    return dims_of(dim, x.ndim, name)
+
+
+def _reduced(name: str, x: Tensor, dim: Dims, keepdim: bool, **attrs: Any) -> Tensor:
+    dims = _dims(None if dim == () or dim == [] else dim, x, name)  # no dimensions are all, as in PyTorch
+    return cast(Tensor, OPS[name](x, dim=dims, keepdim=bool(keepdim), **attrs))
+
+
+def _truth(name: str, x: Any, dim: Dims, keepdim: bool) -> Tensor:
+    dims = _dims(dim, _tensor(x, name), name)
+    return cast(Tensor, OPS[name](x, dim=dims, keepdim=bool(keepdim)))
+
+
+def _chosen(name: str, x: Any, dim: Dims, keepdim: bool) -> Tensor:
+    for k in _dims(None if dim == () or dim == [] else dim, _tensor(x, name), name):
+        _check_choice(name, x, k)
+    return _reduced(name, x, dim, keepdim)
+
+
+def _check_choice(name: str, x: Tensor, k: int) -> None:
+    if x.ndim and x.shape[k] == 0:
+        raise ShapeError(f"{name}: dimension {k} of shape {x.shape} is empty: there is nothing to choose from.")
+
+
+def _extremes(name: str, whole: str, pairwise: str, x: Any, dim: Any, keepdim: bool) -> Any:
+    if dim is None:
+        if keepdim:
+            raise DTypeError(f"{name}: keepdim goes with a dim; {whole}(x, keepdim=True) keeps all of them.")
+        return _chosen(whole, x, None, False)
+    if isinstance(dim, Tensor):
+        return OPS[pairwise](x, dim)
+    k = _one(dim, _tensor(x, name), name)
+    _check_choice(name, x, k)
+    return Extremes(*OPS[name](_line(x), dim=k, keepdim=bool(keepdim) and x.ndim > 0))
+
+
+def _placed(name: str, x: Any, dim: int | None, keepdim: bool) -> Tensor:
+    if dim is None:
+        flat = _shaped(_tensor(x, name).detach(), (x._array.size,))
+        _check_choice(name, flat, 0)
+        return _shaped(OPS[name](flat, dim=0, keepdim=False), (1,) * x.ndim if keepdim else ())
+    k = _one(dim, _tensor(x, name), name)
+    _check_choice(name, x, k)
+    return cast(Tensor, OPS[name](_line(x), dim=k, keepdim=bool(keepdim) and x.ndim > 0))
+
+
+def _running(name: str, x: Tensor, dim: int) -> Tensor:
+    k = _one(dim, x, name)
+    return _shaped(OPS[name](_line(x), dim=k, reverse=False), x.shape)

@@ -1,0 +1,268 @@
+"""Operations that make one number of many, and running totals. Which dimensions: `dim`, ints from 0, ascending.
+
+Where a rule wants a result back in the operand's shape, `spread` repeats it there.
+"""
+
+from __future__ import annotations
+
+from math import prod as product
+from typing import Any
+
+from minigrad.layout import Shape, reduced_shape
+from minigrad.op import Op
+from minigrad.ops.elementwise import abs as absolute
+from minigrad.ops.elementwise import div, eq, exp, pow, sign, where
+from minigrad.ops.shape import expand, reshape
+
+__all__ = [
+    "all",
+    "amax",
+    "amin",
+    "any",
+    "argmax",
+    "argmin",
+    "cumprod",
+    "cumsum",
+    "logsumexp",
+    "max",
+    "mean",
+    "min",
+    "norm",
+    "pick_along",
+    "prod",
+    "put_along",
+    "recur",
+    "shift",
+    "spread",
+    "std",
+    "sum",
+    "var",
+]
+
+cumprod: Op
+cumsum: Op
+mean: Op
+pick_along: Op
+put_along: Op
+recur: Op
+shift: Op
+sum: Op
+
+_OVER = ("dim", "keepdim")
+
+
+def spread(x: Any, shape: Shape, dim: tuple[int, ...], keepdim: bool) -> Any:
+    """`x`, the result of a reduction of `shape` over `dim`, repeated to `shape`."""
+    return expand(x if keepdim else reshape(x, shape=reduced_shape(shape, dim, True)), shape=shape)
+
+
+def _count(shape: Shape, dim: tuple[int, ...]) -> int:
+    return product(shape[k] for k in dim)
+
+
+# --- sums ---
+
+sum = Op("sum", r"\sum {a}", vjp=(lambda g, a_shape, dim, keepdim: spread(g, a_shape, dim, keepdim),), attrs=_OVER)
+mean = Op(
+    "mean",
+    r"\overline{a}",
+    vjp=(lambda g, a_shape, dim, keepdim: spread(div(g, float(_count(a_shape, dim))), a_shape, dim, keepdim),),
+    attrs=_OVER,
+    promotes="float",
+)
+
+
+def _var_rule(g: Any, a: Any, shape: Shape, dim: tuple[int, ...], correction: float) -> Any:
+    """What a gets when `g`, spread to its shape, is the gradient of the variance."""
+    freedom = _count(shape, dim) - correction
+    return div(2.0 * g * (a - mean(a, dim=dim, keepdim=True)), float(freedom if freedom > 0 else 0))
+
+
+def _std_rule(g: Any, y: Any, a: Any, shape: Shape, dim: tuple[int, ...], correction: float, keepdim: bool) -> Any:
+    slope = where(y == 0, 0.0, div(g, where(y == 0, 1.0, 2.0 * y)))  # 0 where all numbers are equal, as in PyTorch
+    return _var_rule(spread(slope, shape, dim, keepdim), a, shape, dim, correction)
+
+
+var = Op(
+    "var",
+    r"\operatorname{var} {a}",
+    vjp=(
+        lambda g, a, a_shape, dim, correction, keepdim: _var_rule(
+            spread(g, a_shape, dim, keepdim), a, a_shape, dim, correction
+        ),
+    ),
+    attrs=("dim", "correction", "keepdim"),
+    promotes="float",
+)
+std = Op(
+    "std",
+    r"\operatorname{std} {a}",
+    vjp=(lambda g, y, a, a_shape, dim, correction, keepdim: _std_rule(g, y, a, a_shape, dim, correction, keepdim),),
+    attrs=("dim", "correction", "keepdim"),
+    promotes="float",
+)
+
+
+logsumexp = Op(
+    "logsumexp",
+    r"\ln \sum e^{a}",
+    vjp=(
+        lambda g, y, a, a_shape, dim, keepdim: (
+            spread(g, a_shape, dim, keepdim) * exp(a - spread(y, a_shape, dim, keepdim))
+        ),
+    ),
+    attrs=_OVER,
+    promotes="float",
+)
+
+
+def _norm_rule(g: Any, y: Any, a: Any, shape: Shape, p: float, dim: tuple[int, ...], keepdim: bool) -> Any:
+    """g a |a|^(p - 2) / y^(p - 1), and 0 where y or a is 0; 0 for p = 0, which counts."""
+    if p == 0:
+        return where(False, spread(g, shape, dim, keepdim), 0.0)
+    slope = where(y == 0, 0.0, div(g, where(y == 0, 1.0, y if p == 2 else pow(y, p - 1.0))))
+    slope = spread(slope, shape, dim, keepdim)
+    if p == 2:
+        return slope * a
+    if p > 2:
+        return slope * (a * pow(absolute(a), p - 2.0))
+    return slope * where(a == 0, 0.0, sign(a) * pow(absolute(where(a == 0, 1.0, a)), p - 1.0))
+
+
+norm = Op(
+    "norm",
+    r"\left\|{a}\right\|",
+    vjp=(lambda g, y, a, a_shape, p, dim, keepdim: _norm_rule(g, y, a, a_shape, p, dim, keepdim),),
+    attrs=("p", "dim", "keepdim"),
+    promotes="float",
+)
+
+# --- the largest and the smallest ---
+
+
+def _tied_rule(g: Any, y: Any, a: Any, shape: Shape, dim: tuple[int, ...], keepdim: bool) -> Any:
+    """`g` shared evenly among the numbers that equal the result."""
+    chosen = eq(a, spread(y, shape, dim, keepdim))
+    share = where(chosen, spread(g, shape, dim, keepdim), 0.0)
+    return div(share, sum(chosen, dim=dim, keepdim=True))
+
+
+amax = Op(
+    "amax",
+    r"\max {a}",
+    vjp=(lambda g, y, a, a_shape, dim, keepdim: _tied_rule(g, y, a, a_shape, dim, keepdim),),
+    attrs=_OVER,
+)
+amin = Op(
+    "amin",
+    r"\min {a}",
+    vjp=(lambda g, y, a, a_shape, dim, keepdim: _tied_rule(g, y, a, a_shape, dim, keepdim),),
+    attrs=_OVER,
+)
+
+# From here on `dim` is one int. Values and indices along it; the gradient goes to the number at the index.
+max = Op(
+    "max",
+    r"\max {a}",
+    vjp=(lambda g, y, a_shape, dim, keepdim: put_along(g[0], y[1], shape=a_shape, dim=dim, keepdim=keepdim),),
+    attrs=_OVER,
+    outputs=2,
+)
+min = Op(
+    "min",
+    r"\min {a}",
+    vjp=(lambda g, y, a_shape, dim, keepdim: put_along(g[0], y[1], shape=a_shape, dim=dim, keepdim=keepdim),),
+    attrs=_OVER,
+    outputs=2,
+)
+argmax = Op("argmax", r"\operatorname{argmax} {a}", vjp=(None,), attrs=_OVER)
+argmin = Op("argmin", r"\operatorname{argmin} {a}", vjp=(None,), attrs=_OVER)
+
+# One number of each line along `dim`, the one at index b; and a, put there among zeros.
+pick_along = Op(
+    "pick_along",
+    "{a}_{b}",
+    vjp=(lambda g, a_shape, b, dim, keepdim: put_along(g, b, shape=a_shape, dim=dim, keepdim=keepdim), None),
+    attrs=_OVER,
+)
+put_along = Op(
+    "put_along",
+    "{a}_{b}",
+    vjp=(lambda g, b, dim, keepdim: pick_along(g, b, dim=dim, keepdim=keepdim), None),
+    attrs=("shape", "dim", "keepdim"),
+)
+
+# --- running totals: from the first on, or with `reverse` from the last ---
+
+cumsum = Op(
+    "cumsum",
+    r"\operatorname{cumsum} {a}",
+    vjp=(lambda g, dim, reverse: cumsum(g, dim=dim, reverse=not reverse),),
+    attrs=("dim", "reverse"),
+)
+
+
+def _before(reverse: bool) -> int:
+    return -1 if reverse else 1  # by how much to shift so that each place holds what came before it
+
+
+def _cumprod_rule(g: Any, y: Any, a: Any, dim: int, reverse: bool) -> Any:
+    """The product before a number, times the total of what it is multiplied into later: no division, so 0 is fine."""
+    by = _before(reverse)
+    later = recur(shift(a, dim=dim, by=-by, fill=0.0), g, dim=dim, reverse=not reverse)
+    return shift(y, dim=dim, by=by, fill=1.0) * later
+
+
+cumprod = Op(
+    "cumprod",
+    r"\operatorname{cumprod} {a}",
+    vjp=(lambda g, y, a, dim, reverse: _cumprod_rule(g, y, a, dim, reverse),),
+    attrs=("dim", "reverse"),
+)
+
+
+def _prod_rule(g: Any, a: Any, shape: Shape, dim: int, keepdim: bool) -> Any:
+    """`g` times the product of all others: of those before, and of those after."""
+    before = shift(cumprod(a, dim=dim, reverse=False), dim=dim, by=1, fill=1.0)
+    after = shift(cumprod(a, dim=dim, reverse=True), dim=dim, by=-1, fill=1.0)
+    return spread(g, shape, (dim,), keepdim) * (before * after)
+
+
+prod = Op(
+    "prod",
+    r"\prod {a}",
+    vjp=(lambda g, a, a_shape, dim, keepdim: _prod_rule(g, a, a_shape, dim, keepdim),),
+    attrs=_OVER,
+)
+
+# The recurrence y[k] = b[k] + a[k] y[k-1], with y = 0 before the first.
+recur = Op(
+    "recur",
+    r"\operatorname{recur}\left({a}, {b}\right)",
+    vjp=(
+        lambda g, y, a, dim, reverse: (
+            shift(y, dim=dim, by=_before(reverse), fill=0.0) * _recur_rule(g, a, dim, reverse)
+        ),
+        lambda g, a, dim, reverse: _recur_rule(g, a, dim, reverse),
+    ),
+    attrs=("dim", "reverse"),
+    promotes="same",
+)
+
+
+def _recur_rule(g: Any, a: Any, dim: int, reverse: bool) -> Any:
+    return recur(shift(a, dim=dim, by=-_before(reverse), fill=0.0), g, dim=dim, reverse=not reverse)
+
+
+# Moved by `by` places along `dim`; what is moved out is lost, and `fill` comes in.
+shift = Op(
+    "shift",
+    "{a}",
+    vjp=(lambda g, dim, by: shift(g, dim=dim, by=-by, fill=0.0),),
+    attrs=("dim", "by", "fill"),
+)
+
+# --- truth ---
+
+any = Op("any", r"\bigvee {a}", vjp=(None,), attrs=_OVER)
+all = Op("all", r"\bigwedge {a}", vjp=(None,), attrs=_OVER)

@@ -1,0 +1,296 @@
+"""Reductions and running totals: values, types and gradients to second order against PyTorch, and what is refused."""
+
+import pytest
+
+import minigrad as mg
+from minigrad.errors import DTypeError, ShapeError
+from minigrad.graph import propagate
+
+np = pytest.importorskip("numpy")
+
+# Relative to the largest number of a result, as sums cancel: the libraries add up in different orders.
+TOLERANCE = {"float64": 1e-12, "float32": 1e-5}
+
+OVER_MANY = {
+    "sum": {},
+    "mean": {},
+    "amax": {},
+    "amin": {},
+    "var": {},
+    "var, correction 0": {"correction": 0},
+    "std": {},
+    "logsumexp": {},
+    "norm": {},
+    "norm 1": {"p": 1},
+    "norm 1.5": {"p": 1.5},
+    "norm 3": {"p": 3},
+    "norm inf": {"p": float("inf")},
+    "norm -inf": {"p": -float("inf")},
+    "norm 0": {"p": 0},
+    "any": {},
+    "all": {},
+}
+OVER_ONE = {"max": {}, "min": {}, "argmax": {}, "argmin": {}, "prod": {}}
+RUNNING = {"cumsum": {}, "cumprod": {}}
+NEEDS_DIM = {"logsumexp", "cumsum", "cumprod"}
+NO_GRADIENT = {"any", "all", "argmax", "argmin"}
+CHOOSES = {"amax", "amin", "max", "min", "argmax", "argmin", "norm inf", "norm -inf"}
+FRACTIONS = ("mean", "var", "std", "norm")
+EVERY = OVER_MANY | OVER_ONE | RUNNING
+
+SHAPES = [(), (1,), (5,), (3, 4), (2, 3, 4), (0,), (0, 3), (2, 0, 3)]
+
+
+def dims_for(case, ndim):
+    """The values of dim to try: from either end, and several at once where that is possible."""
+    ones = [0, -1] if ndim < 2 else [0, -1, 1]
+    if case in RUNNING:
+        return ones
+    many = [] if case in OVER_ONE or not ndim else [(0, -1)] if ndim > 1 else [(0,)]
+    return ones + many + ([] if case in NEEDS_DIM else [None])
+
+
+def called(module, case, x, **keywords):
+    name = case.split(",")[0].split(" ")[0]
+    result = getattr(module, name)(x, **keywords, **EVERY[case])
+    return result if isinstance(result, tuple) else (result,)
+
+
+def calls(case, ndim):
+    for dim in dims_for(case, ndim):
+        for keepdim in (False, True):
+            if case in RUNNING:
+                if not keepdim:
+                    yield {"dim": dim}
+            elif dim is not None:
+                yield {"dim": dim, "keepdim": keepdim}
+            elif not keepdim:
+                yield {}
+            elif case not in ("max", "min", "prod"):  # PyTorch's have no keepdim without a dim
+                yield {"dim": None if not case.startswith("am") else (), "keepdim": True}
+
+
+def numbers(shape, dtype="float64", seed=0):
+    generator = np.random.default_rng(seed)
+    return np.round(generator.uniform(-3, 3, shape), 2).astype(dtype)
+
+
+def same(ours, theirs, tolerance):
+    assert (ours.dtype.name, ours.shape) == (str(theirs.dtype)[6:], tuple(theirs.shape))
+    close(ours.detach().numpy(), theirs.numpy(force=True), tolerance)
+
+
+def close(a, b, tolerance):
+    finite = np.abs(b[np.isfinite(b)]) if b.dtype.kind == "f" else np.abs(b.astype(float))
+    np.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance * (1.0 + finite.max(initial=0.0)))
+
+
+@pytest.fixture
+def torch():
+    return pytest.importorskip("torch", reason="needs the extra 'parity': make test EXTRAS=dev,parity")
+
+
+@pytest.mark.parity
+@pytest.mark.filterwarnings("ignore")  # PyTorch warns of too few numbers for a variance
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "int32", "uint8", "bool"])
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("case", EVERY)
+def test_values_and_types_are_pytorch_s_and_so_is_what_is_refused(torch, case, shape, dtype):
+    given = np.abs(numbers(shape)).astype(dtype) if dtype in ("uint8", "bool") else numbers(shape, dtype)
+    for keywords in calls(case, len(shape)):
+        try:
+            expected = called(torch, case, torch.tensor(given), **keywords)
+        except (IndexError, RuntimeError, NotImplementedError) as refusal:
+            if "not support" in str(refusal) and dtype == "bool":  # argmax of bools: here as of ints
+                continue
+            with pytest.raises((ShapeError, DTypeError)):
+                called(mg, case, mg.tensor(given), **keywords)
+            continue
+        for ours, theirs in zip(called(mg, case, mg.tensor(given), **keywords), expected, strict=True):
+            same(ours, theirs, TOLERANCE.get(dtype, TOLERANCE["float32"]))
+
+
+LAYOUTS = {"transposed": lambda x: x.T, "sliced": lambda x: x[1:, ::2], "expanded": lambda x: x[:1].expand(3, 4)}
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("case", EVERY)
+def test_layouts_of_memory_do_not_matter(torch, case, layout):
+    given = numbers((3, 4))
+    x, t = LAYOUTS[layout](mg.tensor(given)), LAYOUTS[layout](torch.tensor(given))
+    for ours, theirs in zip(called(mg, case, x, dim=1), called(torch, case, t, dim=1), strict=True):
+        same(ours, theirs, TOLERANCE["float64"])
+
+
+CORNERS = {
+    "nan": [1.0, np.nan, 3.0, np.nan],
+    "infinite": [1.0, np.inf, -np.inf, 2.0],
+    "inf": [1.0, np.inf, np.inf, 2.0],
+    "-inf": [-np.inf, -np.inf],
+    "ties": [2.0, -1.0, 2.0, -1.0],
+    "zeros": [0.0, 0.0, 0.0],
+    "a zero": [2.0, 0.0, -3.0],
+    "two zeros": [2.0, 0.0, -3.0, 0.0, 4.0],
+    "huge": [1e308, 1.0, 1e308],
+}
+
+
+@pytest.mark.parity
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("corner", CORNERS)
+@pytest.mark.parametrize("case", EVERY)
+def test_corners_have_pytorch_s_values_and_gradients(torch, case, corner):
+    if case in ("norm inf", "norm -inf") and corner == "nan":
+        pytest.skip("the gradient of an extreme that is nan is nan here, as of amax in PyTorch")
+    given = np.array(CORNERS[corner])
+    x, t = mg.tensor(given, requires_grad=True), torch.tensor(given, requires_grad=True)
+    ours, theirs = called(mg, case, x, dim=0)[0], called(torch, case, t, dim=0)[0]
+    same(ours, theirs, TOLERANCE["float64"])
+    if case in NO_GRADIENT:
+        assert not ours.requires_grad
+        return
+    ours.backward(mg.tensor(np.full(ours.shape, 2.0)))
+    theirs.backward(torch.full_like(theirs, 2.0))
+    if case in ("prod", "cumprod") and "inf" in corner:
+        return  # PyTorch divides the product by each number, and inf/inf is nan; here nothing is divided
+    if t.grad is None:  # PyTorch's way to say zero
+        assert_zero(x.grad)
+    else:
+        same(x.grad, t.grad, TOLERANCE["float64"])
+
+
+def test_the_gradient_of_a_whole_maximum_that_is_nan_is_nan():
+    x = mg.tensor([1.0, float("nan")], requires_grad=True)
+    mg.max(x).backward()
+    assert np.isnan(x.grad.numpy()).all()
+
+
+@pytest.mark.parity
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("shape", [(), (1,), (5,), (3, 4), (2, 3, 4), (0, 3)], ids=str)
+@pytest.mark.parametrize("case", [case for case in EVERY if case not in NO_GRADIENT])
+def test_gradients_are_pytorch_s_to_second_order(torch, case, shape, dtype):
+    given = numbers(shape, dtype, seed=1)
+    for keywords in calls(case, len(shape)):
+        t = torch.tensor(given, requires_grad=True)
+        try:
+            theirs = called(torch, case, t, **keywords)[0]
+        except (IndexError, RuntimeError):
+            continue  # refused, which is tested above
+        x = mg.tensor(given, requires_grad=True)
+        ours = called(mg, case, x, **keywords)[0]
+        outer = numbers(ours.shape, dtype, seed=2)
+        x_outer, t_outer = mg.tensor(outer, requires_grad=True), torch.tensor(outer, requires_grad=True)
+        first = gradients(ours, x_outer, [x])[0]
+        (t_first,) = torch.autograd.grad(theirs, t, t_outer, create_graph=True, allow_unused=True)
+        if t_first is None:  # PyTorch's way to say zero
+            assert_zero(first)
+            continue
+        same(first, t_first, TOLERANCE[dtype])
+        if not given.size:
+            continue  # 0/0 in the mean of nothing is nan, or summed over no numbers 0, by the order of the rules
+        inner = numbers(shape, dtype, seed=3)
+        if not t_first.requires_grad:
+            assert not first.requires_grad
+            continue
+        second = gradients(first, mg.tensor(inner), [x, x_outer])
+        t_second = torch.autograd.grad(t_first, [t, t_outer], torch.tensor(inner), allow_unused=True)
+        for b, twin in zip(second, t_second, strict=True):
+            if twin is not None and b is not None:
+                same(b, twin, TOLERANCE[dtype] * 10)  # a derivative of quotients: the rounding of each factor adds up
+            else:
+                assert_zero(b), assert_zero(twin)
+
+
+def assert_zero(x):
+    if x is not None:
+        array = x.detach().numpy() if isinstance(x, mg.Tensor) else x.numpy(force=True)
+        assert not array[~np.isnan(array)].any()
+
+
+def gradients(output, weight, inputs):
+    """What each of `inputs` gets from `output`, weighted, as tensors that can be differentiated; None where nothing."""
+    totals = propagate({output._edge(): weight}, create_graph=True)
+    return [totals.get(x) for x in inputs]
+
+
+@pytest.mark.parametrize("name", ["cumprod", "prod"])
+@pytest.mark.parametrize("given", [[2.0, 0.0, -3.0, 1.5], [0.0, 2.0, 0.0, 3.0], [0.5, -2.0, 3.0, 1.0]], ids=str)
+def test_products_have_third_derivatives_at_zeros(name, given):
+    weight, steps = mg.tensor([1.0, -2.0, 0.5, 3.0], dtype=mg.float64), [1e-4, -1e-4]
+
+    def second(shifted):
+        """The gradient of a weighted sum of the gradient of the product."""
+        x = mg.tensor(shifted, dtype=mg.float64, requires_grad=True)
+        y = getattr(mg, name)(x, dim=0)
+        y = y if name == "prod" else mg.sum(y * weight)
+        first = gradients(y, mg.tensor(1.0, dtype=mg.float64), [x])[0]
+        return x, gradients(mg.sum(first * weight), mg.tensor(1.0, dtype=mg.float64), [x])[0]
+
+    x, found = second(given)
+    third = gradients(mg.sum(found * weight), mg.tensor(1.0, dtype=mg.float64), [x])[0].detach().numpy()
+    for k in range(4):
+        ends = [
+            float((second([v + h * (i == k) for i, v in enumerate(given)])[1] * weight).detach().numpy().sum())
+            for h in steps
+        ]
+        # Products of four numbers have no third differences in one of them, so that only rounding, 1e-16/1e-4, is left.
+        assert third[k] == pytest.approx((ends[0] - ends[1]) / 2e-4, rel=1e-9, abs=1e-9)
+
+
+def test_the_gradient_of_max_over_a_dim_goes_to_the_index_and_that_of_amax_to_all_ties():
+    given = [[1.0, 3.0, 3.0]]
+    for function, expected in (
+        (lambda x: mg.max(x, 1).values, [0.0, 1.0, 0.0]),
+        (lambda x: mg.amax(x, 1), [0.0, 0.5, 0.5]),
+    ):
+        x = mg.tensor(given, requires_grad=True)
+        function(x).backward()
+        assert x.grad.tolist() == [expected]
+
+
+def test_picking_and_putting_along_a_dimension_are_each_other_s_derivative():
+    x, at = mg.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True), mg.tensor([1, 0])
+    picked = mg.OPS["pick_along"](x, at, dim=1, keepdim=False)
+    picked.backward(mg.tensor([5.0, 7.0]))
+    assert (picked.tolist(), x.grad.tolist()) == ([2.0, 3.0], [[0.0, 5.0], [7.0, 0.0]])
+
+
+def test_products_of_infinite_numbers_have_infinite_gradients():
+    x = mg.tensor([1.0, float("inf"), 2.0], requires_grad=True)
+    mg.prod(x).backward()
+    assert x.grad.tolist() == [np.inf, 2.0, np.inf]
+
+
+def test_functions_are_methods_too_and_max_takes_a_tensor():
+    x = mg.tensor([[1.0, 5.0], [7.0, 2.0]])
+    assert x.sum(0).tolist() == [8.0, 7.0]
+    assert x.mean().item() == 3.75
+    assert x.min(dim=-1).indices.tolist() == [0, 1]
+    assert x.max(x.T).tolist() == [[1.0, 7.0], [7.0, 2.0]]
+    assert mg.sum(mg.tensor([True, True]), dtype=mg.float64).dtype is mg.float64
+
+
+@pytest.mark.parametrize(
+    ("wrong", "kind", "message"),
+    [
+        (lambda x: x.sum(2), ShapeError, r"sum: there is no dimension 2: the operand has 2, numbered -2 to 1"),
+        (lambda x: x.sum((0, -2)), ShapeError, r"sum: dim=\(0, -2\) names a dimension twice"),
+        (lambda x: x.sum(0.5), DTypeError, "sum: dim=0.5 is neither an int nor a tuple of ints"),
+        (lambda x: x.prod((0, 1)), DTypeError, r"prod: dim=\(0, 1\) is not an int"),
+        (lambda x: x.to(mg.int64).mean(), DTypeError, r"mean: it has fractions, and this tensor holds int64.\n  Write"),
+        (lambda x: x.to(mg.int64).std(), DTypeError, "std: it has fractions"),
+        (lambda x: x[:0].amax(0), ShapeError, r"amax: dimension 0 of shape \(0, 3\) is empty"),
+        (lambda x: x[:, :0].max(), ShapeError, r"amax: dimension 1 of shape \(2, 0\) is empty"),
+        (lambda x: x[:0].argmin(), ShapeError, r"argmin: dimension 0 of shape \(0,\) is empty"),
+        (lambda x: x.max(keepdim=True), DTypeError, "max: keepdim goes with a dim"),
+        (lambda x: x.norm("nuc"), DTypeError, "norm: p='nuc' is not a vector norm"),
+        (lambda x: mg.sum([1.0]), DTypeError, "sum: list is not a tensor"),
+    ],
+    ids=lambda x: x if isinstance(x, str) else "",
+)
+def test_a_wrong_call_is_refused(wrong, kind, message):
+    with pytest.raises(kind, match=message):
+        wrong(mg.ones(2, 3))
