@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
+from typing import Any, cast
 
 import minigrad as mg
 from minigrad.op import Op
@@ -14,8 +15,28 @@ ROUNDING = 1e-12  # float64: the same formula by another order of operations
 FIRST = {"atol": 1e-7, "rtol": 1e-6}  # a central difference of step 1e-6
 PYTORCH = 1e-12  # float64: libm and PyTorch's vectorised functions differ in the last digits
 
-ELEMENTWISE = mg.ops.elementwise.ELEMENTWISE
+ELEMENTWISE = mg.ops.elementwise.ELEMENTWISE + mg.ops.activation.ACTIVATIONS
 DIFFERENTIABLE = [op for op in ELEMENTWISE if op.differentiable]
+# The attributes with which tests call an op that has some.
+ATTRS: dict[str, dict[str, float]] = {
+    "clamp": {"min": -1.0, "max": 1.0},
+    "elu": {"alpha": 1.5},
+    "leaky_relu": {"negative_slope": 0.1},
+    "step": {"alpha": 0.1},
+}
+
+
+def pytorch(op: Op) -> Callable[..., Any]:
+    """PyTorch's function of the same meaning, which mostly has the same name."""
+    import torch
+
+    others: dict[str, Callable[..., Any]] = {
+        "gelu_tanh": lambda a: torch.nn.functional.gelu(a, approximate="tanh"),
+        "prelu": torch._prelu_kernel,  # the public one takes a slope a channel
+        "step": lambda a, alpha: torch.where(a > 0, 1.0, alpha * torch.ones_like(a)) + 0.0 * a.floor().clamp(-1, 1),
+    }
+    named = others.get(op.name) or getattr(torch, op.name, None) or getattr(torch.nn.functional, op.name)
+    return cast(Callable[..., Any], named)
 
 
 def points(op: Op, count: int = 20, seed: int = 0) -> list[tuple[float, ...]]:
@@ -36,7 +57,8 @@ def applied(op: Op) -> Callable[..., mg.Value]:
     free = [rule is not None for rule in op.vjp]
 
     def function(*x: mg.Value) -> mg.Value:
-        result: mg.Value = op(*[v if is_free else float(v) > 0 for v, is_free in zip(x, free, strict=True)])
+        operands = [v if is_free else float(v) > 0 for v, is_free in zip(x, free, strict=True)]
+        result: mg.Value = op(*operands, **ATTRS.get(op.name, {}))
         return result
 
     function.__name__ = op.name

@@ -6,7 +6,7 @@ import pytest
 
 import minigrad as mg
 from minigrad.errors import DTypeError, GraphError, ShapeError
-from strategies import DIFFERENTIABLE, ELEMENTWISE, points
+from strategies import ATTRS, DIFFERENTIABLE, ELEMENTWISE, points, pytorch
 
 np = pytest.importorskip("numpy")
 
@@ -37,7 +37,7 @@ LAYOUTS = {
 @pytest.mark.parametrize("op", ELEMENTWISE, ids=lambda op: op.name)
 def test_values_and_gradients_are_pytorch_s_in_every_layout(op, dtype, layout):
     torch = pytest.importorskip("torch", reason="needs the extra 'parity': make test EXTRAS=dev,parity")
-    theirs = getattr(torch, op.name)
+    theirs, attrs = pytorch(op), ATTRS.get(op.name, {})
     given = arrays(op, dtype)
     leaves = [mg.tensor(x) for x in given]
     twins = [torch.tensor(x) for x in given]
@@ -45,8 +45,8 @@ def test_values_and_gradients_are_pytorch_s_in_every_layout(op, dtype, layout):
         if op.differentiable and twin.dtype.is_floating_point:
             ours.requires_grad_()
             twin.requires_grad_()
-    y = op(*[arranged(x, layout) for x in leaves])
-    z = theirs(*[arranged(t, layout) for t in twins])
+    y = op(*[arranged(x, layout) for x in leaves], **attrs)
+    z = theirs(*[arranged(t, layout) for t in twins], **attrs)
     assert (y.dtype.name, y.shape) == (str(z.dtype)[6:], tuple(z.shape))
     tolerance = FLOAT64 if dtype == "float64" else FLOAT32
     np.testing.assert_allclose(y.detach().numpy(), z.detach().numpy(), rtol=tolerance)
@@ -68,6 +68,7 @@ def arranged(x, layout):
 
 @pytest.mark.parametrize("op", DIFFERENTIABLE, ids=lambda op: op.name)
 def test_a_tensor_of_one_number_and_a_value_have_the_same_gradients_to_second_order(op):
+    attrs = ATTRS.get(op.name, {})
     for point in points(op, count=5):
         free = [rule is not None for rule in op.vjp]
         values = [mg.Value(x) if f else x > 0 for x, f in zip(point, free, strict=True)]
@@ -75,8 +76,8 @@ def test_a_tensor_of_one_number_and_a_value_have_the_same_gradients_to_second_or
             mg.tensor(x, dtype=mg.float64, requires_grad=True) if f else mg.tensor(x > 0)
             for x, f in zip(point, free, strict=True)
         ]
-        op(*values).backward(create_graph=True)
-        op(*tensors).backward(create_graph=True)
+        op(*values, **attrs).backward(create_graph=True)
+        op(*tensors, **attrs).backward(create_graph=True)
         for value, tensor in zip(values, tensors, strict=True):
             if isinstance(value, mg.Value):
                 assert tensor.grad.item() == pytest.approx(float(value.grad), rel=1e-12)

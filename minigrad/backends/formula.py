@@ -137,7 +137,7 @@ _TOKEN = re.compile(
 _FUNCTION = re.compile(r"\\(?:(?:arc)?(?:sin|cos|tan)h?|ln|log|exp|max|min|sigma)")
 _LETTERS = {r"\alpha": "α", r"\beta": "β", r"\gamma": "γ", r"\lambda": "λ", r"\mu": "μ", r"\pi": "π", r"\infty": "∞"}
 _SYMBOLS = {r"\cdot": "·", r"\times": "×", r"\le": "≤", r"\ge": "≥", r"\ne": "≠", r"\sigma": "σ", "-": "−"} | _LETTERS
-_SYMBOLS |= {r"\mathrm{NaN}": "NaN"}
+_SYMBOLS |= {r"\mathrm{NaN}": "NaN", r"\land": "∧", r"\lor": "∨", r"\oplus": "⊕"}
 _FENCES = {"(": r"\left(", ")": r"\right)"}
 
 # How tightly a sign between operands binds. Others, such as =, bind loosest; nothing at all between two is a product.

@@ -6,6 +6,8 @@ Python raises in all four places; that would end a lesson where a picture of the
 
 import math
 import operator
+from collections.abc import Callable
+from functools import partial
 
 from minigrad.kernels import kernel
 
@@ -64,20 +66,121 @@ def cos(a: float) -> float:
     return math.cos(a) if -inf < a < inf else nan
 
 
-kernel("tanh", DEVICE)(math.tanh)
+for _name in ("tanh", "asinh", "atan", "atan2", "erf", "isnan", "isinf", "isfinite"):
+    kernel(_name, DEVICE)(getattr(math, _name))
 
 
-@kernel("sigmoid", DEVICE)
-def sigmoid(a: float) -> float:
-    if a >= 0:
-        return 1.0 / (1.0 + math.exp(-a))
-    e = math.exp(a)  # for a < 0 the form above would overflow
-    return e / (1.0 + e)
+@kernel("tan", DEVICE)
+def tan(a: float) -> float:
+    return math.tan(a) if -inf < a < inf else nan
 
 
-@kernel("relu", DEVICE)
-def relu(a: float) -> float:
-    return 0.0 if a <= 0 else a  # this way round a nan stays a nan
+@kernel("asin", DEVICE)
+def asin(a: float) -> float:
+    return math.asin(a) if -1 <= a <= 1 else nan
+
+
+@kernel("acos", DEVICE)
+def acos(a: float) -> float:
+    return math.acos(a) if -1 <= a <= 1 else nan
+
+
+@kernel("sinh", DEVICE)
+def sinh(a: float) -> float:
+    try:
+        return math.sinh(a)
+    except OverflowError:
+        return math.copysign(inf, a)
+
+
+@kernel("cosh", DEVICE)
+def cosh(a: float) -> float:
+    try:
+        return math.cosh(a)
+    except OverflowError:
+        return inf
+
+
+@kernel("acosh", DEVICE)
+def acosh(a: float) -> float:
+    return math.acosh(a) if a >= 1 else nan
+
+
+@kernel("atanh", DEVICE)
+def atanh(a: float) -> float:
+    return math.atanh(a) if -1 < a < 1 else math.copysign(inf, a) if -1 <= a <= 1 else nan
+
+
+@kernel("expm1", DEVICE)
+def expm1(a: float) -> float:
+    try:
+        return math.expm1(a)
+    except OverflowError:
+        return inf
+
+
+@kernel("log1p", DEVICE)
+def log1p(a: float) -> float:
+    return math.log1p(a) if a > -1 else -inf if a == -1 else nan
+
+
+@kernel("log2", DEVICE)
+def log2(a: float) -> float:
+    return math.log2(a) if a > 0 else -inf if a == 0 else nan
+
+
+@kernel("square", DEVICE)
+def square(a: float) -> float:
+    return a * a
+
+
+kernel("reciprocal", DEVICE)(partial(div, 1.0))
+
+
+@kernel("rsqrt", DEVICE)
+def rsqrt(a: float) -> float:
+    return 1.0 / math.sqrt(a) if a > 0 else math.copysign(inf, a) if a == 0 else nan
+
+
+def _whole(function: Callable[[float], int]) -> Callable[[float], float]:
+    """`function` with floats as results; an infinity, a nan and the sign of a zero stay."""
+    return lambda a: math.copysign(function(a), a) if -inf < a < inf else a
+
+
+kernel("floor", DEVICE)(_whole(math.floor))
+kernel("ceil", DEVICE)(_whole(math.ceil))
+kernel("trunc", DEVICE)(_whole(math.trunc))
+kernel("round", DEVICE)(_whole(round))
+
+
+@kernel("floor_divide", DEVICE)
+def floor_divide(a: float, b: float) -> float:
+    return div(a, b) if b == 0 else a // b if -inf < a < inf else nan
+
+
+@kernel("remainder", DEVICE)
+def remainder(a: float, b: float) -> float:
+    return a % b if b != 0 and -inf < a < inf else nan
+
+
+@kernel("logical_and", DEVICE)
+def logical_and(a: float, b: float) -> bool:
+    return a != 0 and b != 0
+
+
+@kernel("logical_or", DEVICE)
+def logical_or(a: float, b: float) -> bool:
+    return a != 0 or b != 0
+
+
+@kernel("logical_xor", DEVICE)
+def logical_xor(a: float, b: float) -> bool:
+    return (a != 0) is not (b != 0)
+
+
+@kernel("logical_not", DEVICE)
+def logical_not(a: float) -> bool:
+    return a == 0
 
 
 @kernel("sign", DEVICE)
@@ -98,3 +201,98 @@ def minimum(a: float, b: float) -> float:
 @kernel("where", DEVICE)
 def where(condition: bool, a: float, b: float) -> float:
     return a if condition else b
+
+
+@kernel("clamp", DEVICE)
+def clamp(a: float, *, min: float | None, max: float | None) -> float:
+    if min is not None and a < min:
+        a = min
+    return max if max is not None and a > max else a
+
+
+@kernel("lerp", DEVICE)
+def lerp(a: float, b: float, c: float) -> float:
+    return a + c * (b - a) if abs(c) < 0.5 else b - (b - a) * (1.0 - c)  # each end is exact: at c = 0, at c = 1
+
+
+# --- activations ---
+
+
+@kernel("sigmoid", DEVICE)
+def sigmoid(a: float) -> float:
+    if a >= 0:
+        return 1.0 / (1.0 + math.exp(-a))
+    e = math.exp(a)  # for a < 0 the form above would overflow
+    return e / (1.0 + e)
+
+
+@kernel("softplus", DEVICE)
+def softplus(a: float) -> float:
+    return (0.0 if a <= 0 else a) + math.log1p(math.exp(-abs(a)))  # PyTorch says a from 20 on, to a relative 1e-10
+
+
+@kernel("silu", DEVICE)
+def silu(a: float) -> float:
+    y: float = a * sigmoid(a)
+    return y
+
+
+@kernel("mish", DEVICE)
+def mish(a: float) -> float:
+    return a * math.tanh(softplus(a))
+
+
+@kernel("softsign", DEVICE)
+def softsign(a: float) -> float:
+    return a / (1.0 + abs(a))
+
+
+@kernel("relu", DEVICE)
+def relu(a: float) -> float:
+    return 0.0 if a <= 0 else a  # this way round a nan stays a nan
+
+
+@kernel("relu6", DEVICE)
+def relu6(a: float) -> float:
+    return 0.0 if a <= 0 else 6.0 if a >= 6 else a
+
+
+@kernel("hardtanh", DEVICE)
+def hardtanh(a: float) -> float:
+    return -1.0 if a <= -1 else 1.0 if a >= 1 else a
+
+
+@kernel("selu", DEVICE)
+def selu(a: float) -> float:
+    scale, alpha = 1.0507009873554805, 1.6732632423543772
+    return scale * alpha * math.expm1(a) if a <= 0 else scale * a
+
+
+@kernel("elu", DEVICE)
+def elu(a: float, *, alpha: float) -> float:
+    return alpha * math.expm1(a) if a <= 0 else a
+
+
+@kernel("leaky_relu", DEVICE)
+def leaky_relu(a: float, *, negative_slope: float) -> float:
+    return a if a > 0 else a * negative_slope
+
+
+@kernel("prelu", DEVICE)
+def prelu(a: float, b: float) -> float:
+    return a if a > 0 else a * b
+
+
+@kernel("step", DEVICE)
+def step(a: float, *, alpha: float) -> float:
+    return 1.0 if a > 0 else alpha if a == a else nan
+
+
+@kernel("gelu", DEVICE)
+def gelu(a: float) -> float:
+    return a * (0.5 * (1.0 + math.erf(a * math.sqrt(0.5))))
+
+
+@kernel("gelu_tanh", DEVICE)
+def gelu_tanh(a: float) -> float:
+    return a * (0.5 * (1.0 + math.tanh(math.sqrt(2.0 / math.pi) * (a + 0.044715 * (a * a * a)))))

@@ -5,19 +5,46 @@ written `div`, never ``1 / x`` on a float, and a choice is `where`, never a prod
 here, and inf * 0 is nan.
 """
 
+import math
+from typing import Any
+
 from minigrad.op import ANY, POSITIVE, Domain, Op
 
 __all__ = [
     "abs",
+    "acos",
+    "acosh",
     "add",
+    "asin",
+    "asinh",
+    "atan",
+    "atan2",
+    "atanh",
+    "ceil",
+    "clamp",
     "cos",
+    "cosh",
     "div",
     "eq",
+    "erf",
     "exp",
+    "expm1",
+    "floor",
+    "floor_divide",
     "ge",
     "gt",
+    "isfinite",
+    "isinf",
+    "isnan",
     "le",
+    "lerp",
     "log",
+    "log1p",
+    "log2",
+    "logical_and",
+    "logical_not",
+    "logical_or",
+    "logical_xor",
     "lt",
     "maximum",
     "minimum",
@@ -25,26 +52,50 @@ __all__ = [
     "ne",
     "neg",
     "pow",
-    "relu",
-    "sigmoid",
+    "reciprocal",
+    "remainder",
+    "round",
+    "rsqrt",
     "sign",
     "sin",
+    "sinh",
     "sqrt",
+    "square",
     "sub",
+    "tan",
     "tanh",
+    "trunc",
     "where",
 ]
 
 abs: Op  # rules may name operations that are declared further down
 cos: Op
+cosh: Op
 div: Op
+floor_divide: Op
 log: Op
 neg: Op
 pow: Op
 sign: Op
 where: Op
 
+
+def _squares(a: Any, b: Any) -> Any:
+    """a² + b², but 1 where that is 0: a point at the origin has no angle, and in PyTorch a slope of 0."""
+    n = a * a + b * b
+    return where(n == 0, 1.0, n)
+
+
+def _within(g: Any, a: Any, min: float | None, max: float | None) -> Any:
+    if max is not None:
+        g = where(a <= max, g, 0.0)
+    return g if min is None else where(a >= min, g, 0.0)
+
+
 KINKED = Domain(-3.0, 3.0, kinks=(0.0,))
+WHOLES = Domain(-3.0, 3.0, kinks=(-3.0, -2.0, -1.0, 0.0, 1.0, 2.0, 3.0))
+HALVES = Domain(-3.0, 3.0, kinks=(-2.5, -1.5, -0.5, 0.5, 1.5, 2.5))
+INSIDE = Domain(-0.9, 0.9)
 
 # --- arithmetic ---
 
@@ -84,18 +135,94 @@ pow = Op(
     precedence=Op.POWER,
     promotes="same",
 )
+square = Op("square", "{a}^2", vjp=(lambda g, a: g * (2.0 * a),), domain=(ANY,), precedence=Op.POWER, promotes="number")
+reciprocal = Op(
+    "reciprocal",
+    r"\frac{1}{a}",
+    vjp=(lambda g, y: neg(g * (y * y)),),
+    domain=(POSITIVE,),
+    precedence=Op.PRODUCT,
+    promotes="float",
+)
+floor_divide = Op(
+    "floor_divide",
+    r"\operatorname{floor}\left(\frac{a}{b}\right)",
+    vjp=(None, None),  # as in PyTorch, which has no derivative here, and zeros for `floor`
+    domain=(ANY, POSITIVE),
+    promotes="number",
+)
+remainder = Op(  # it has the sign of b, as Python's %
+    "remainder",
+    r"\operatorname{remainder}\left({a}, {b}\right)",
+    vjp=(lambda g: g, lambda g, a, b: neg(g * floor_divide(a, b))),
+    domain=(Domain(-5.9, -5.1), Domain(3.0, 5.0)),  # a / b between -2 and -1: away from the jumps
+    promotes="number",
+)
 
 # --- functions of one number ---
 
 exp = Op("exp", "e^{a}", vjp=(lambda g, y: g * y,), domain=(ANY,), precedence=Op.POWER, promotes="float")
+expm1 = Op("expm1", "e^{a} - 1", vjp=(lambda g, y: g * (y + 1.0),), domain=(ANY,), precedence=Op.SUM, promotes="float")
 log = Op("log", r"\ln {a}", vjp=(lambda g, a: div(g, a),), domain=(POSITIVE,), promotes="float")
+log1p = Op(
+    "log1p",
+    r"\ln\left(1 + {a}\right)",
+    vjp=(lambda g, a: div(g, 1.0 + a),),
+    domain=(Domain(-0.75, 3.0),),
+    promotes="float",
+)
+log2 = Op(
+    "log2",
+    r"\operatorname{log2} {a}",
+    vjp=(lambda g, a: div(g, a * math.log(2.0)),),
+    domain=(POSITIVE,),
+    promotes="float",
+)
 sqrt = Op("sqrt", r"\sqrt{a}", vjp=(lambda g, y: div(g, 2.0 * y),), domain=(POSITIVE,), promotes="float")
+rsqrt = Op(
+    "rsqrt",
+    r"\frac{1}{\sqrt{a}}",
+    vjp=(lambda g, y: neg(g * (0.5 * (y * y * y))),),
+    domain=(POSITIVE,),
+    precedence=Op.PRODUCT,
+    promotes="float",
+)
 sin = Op("sin", r"\sin {a}", vjp=(lambda g, a: g * cos(a),), domain=(ANY,), promotes="float")
 cos = Op("cos", r"\cos {a}", vjp=(lambda g, a: neg(g * sin(a)),), domain=(ANY,), promotes="float")
+tan = Op("tan", r"\tan {a}", vjp=(lambda g, y: g * (1.0 + y * y),), domain=(Domain(-1.2, 1.2),), promotes="float")
+asin = Op("asin", r"\arcsin {a}", vjp=(lambda g, a: g * rsqrt(1.0 - a * a),), domain=(INSIDE,), promotes="float")
+acos = Op("acos", r"\arccos {a}", vjp=(lambda g, a: neg(g * rsqrt(1.0 - a * a)),), domain=(INSIDE,), promotes="float")
+atan = Op("atan", r"\arctan {a}", vjp=(lambda g, a: div(g, a * a + 1.0),), domain=(ANY,), promotes="float")
+sinh = Op("sinh", r"\sinh {a}", vjp=(lambda g, a: g * cosh(a),), domain=(ANY,), promotes="float")
+cosh = Op("cosh", r"\cosh {a}", vjp=(lambda g, a: g * sinh(a),), domain=(ANY,), promotes="float")
 tanh = Op("tanh", r"\tanh {a}", vjp=(lambda g, y: g * (1.0 - y * y),), domain=(ANY,), promotes="float")
-sigmoid = Op("sigmoid", r"\sigma {a}", vjp=(lambda g, y: g * (y * (1.0 - y)),), domain=(ANY,), promotes="float")
-relu = Op(
-    "relu", r"\operatorname{relu} {a}", vjp=(lambda g, y: where(y <= 0, 0.0, g),), domain=(KINKED,), promotes="same"
+asinh = Op(
+    "asinh", r"\operatorname{arsinh} {a}", vjp=(lambda g, a: g * rsqrt(a * a + 1.0),), domain=(ANY,), promotes="float"
+)
+acosh = Op(
+    "acosh",
+    r"\operatorname{arcosh} {a}",
+    vjp=(lambda g, a: g * rsqrt(a * a - 1.0),),
+    domain=(Domain(1.2, 3.0),),
+    promotes="float",
+)
+atanh = Op(
+    "atanh", r"\operatorname{artanh} {a}", vjp=(lambda g, a: div(g, 1.0 - a * a),), domain=(INSIDE,), promotes="float"
+)
+erf = Op(
+    "erf",
+    r"\operatorname{erf} {a}",
+    vjp=(lambda g, a: g * (2.0 / math.sqrt(math.pi) * exp(neg(a * a))),),
+    domain=(ANY,),
+    promotes="float",
+)
+atan2 = Op(  # the angle of the point (b, a), from -pi to pi
+    "atan2",
+    r"\operatorname{atan2}\left({a}, {b}\right)",
+    vjp=(lambda g, a, b: g * div(b, _squares(a, b)), lambda g, a, b: neg(g * div(a, _squares(a, b)))),
+    shown=(lambda g, a, b: g * div(b, a * a + b * b), lambda g, a, b: neg(g * div(a, a * a + b * b))),
+    domain=(ANY, POSITIVE),
+    promotes="float",
 )
 abs = Op(
     "abs",
@@ -106,6 +233,21 @@ abs = Op(
     promotes="same",
 )
 sign = Op("sign", r"\operatorname{sign} {a}", vjp=(lambda g: where(False, g, 0.0),), domain=(KINKED,), promotes="same")
+
+# --- steps: their slope is 0 wherever they have one, and in PyTorch everywhere ---
+
+floor = Op(
+    "floor", r"\operatorname{floor} {a}", vjp=(lambda g: where(False, g, 0.0),), domain=(WHOLES,), promotes="number"
+)
+ceil = Op(
+    "ceil", r"\operatorname{ceil} {a}", vjp=(lambda g: where(False, g, 0.0),), domain=(WHOLES,), promotes="number"
+)
+round = Op(  # halves to the even neighbour
+    "round", r"\operatorname{round} {a}", vjp=(lambda g: where(False, g, 0.0),), domain=(HALVES,), promotes="number"
+)
+trunc = Op(
+    "trunc", r"\operatorname{trunc} {a}", vjp=(lambda g: where(False, g, 0.0),), domain=(WHOLES,), promotes="number"
+)
 
 # --- choices: where two operands tie, the gradient is shared evenly, as in PyTorch ---
 
@@ -131,6 +273,22 @@ minimum = Op(
     domain=(ANY, ANY),
     promotes="same",
 )
+clamp = Op(  # into min … max, each of which may be None
+    "clamp",
+    r"\operatorname{clamp} {a}",
+    vjp=(_within,),
+    attrs=("min", "max"),
+    domain=(Domain(-3.0, 3.0, kinks=(-1.0, 1.0)),),  # for the bounds that tests clamp to
+    promotes="number",
+)
+lerp = Op(  # from a to b, as c goes from 0 to 1
+    "lerp",
+    r"{a} + {c} \cdot \left({b} - {a}\right)",
+    vjp=(lambda g, c: g * (1.0 - c), lambda g, c: g * c, lambda g, a, b: g * (b - a)),
+    domain=(ANY, ANY, ANY),
+    precedence=Op.SUM,
+    promotes="float",
+)
 where = Op(
     "where",
     r"\begin{cases} {b} & {a} \\ {c} & \text{otherwise} \end{cases}",
@@ -146,5 +304,21 @@ gt = Op("gt", "{a} > {b}", vjp=(None, None), domain=(ANY, ANY), precedence=Op.CO
 ge = Op("ge", r"{a} \ge {b}", vjp=(None, None), domain=(ANY, ANY), precedence=Op.COMPARISON, promotes="same")
 eq = Op("eq", "{a} = {b}", vjp=(None, None), domain=(ANY, ANY), precedence=Op.COMPARISON, promotes="same")
 ne = Op("ne", r"{a} \ne {b}", vjp=(None, None), domain=(ANY, ANY), precedence=Op.COMPARISON, promotes="same")
+
+# --- questions and logic, likewise; every number but 0 is true, NaN too ---
+
+isnan = Op("isnan", r"\operatorname{isnan} {a}", vjp=(None,), domain=(ANY,), promotes="same")
+isinf = Op("isinf", r"\operatorname{isinf} {a}", vjp=(None,), domain=(ANY,), promotes="same")
+isfinite = Op("isfinite", r"\operatorname{isfinite} {a}", vjp=(None,), domain=(ANY,), promotes="same")
+logical_and = Op(
+    "logical_and", r"{a} \land {b}", vjp=(None, None), domain=(ANY, ANY), precedence=Op.COMPARISON, promotes="same"
+)
+logical_or = Op(
+    "logical_or", r"{a} \lor {b}", vjp=(None, None), domain=(ANY, ANY), precedence=Op.COMPARISON, promotes="same"
+)
+logical_xor = Op(
+    "logical_xor", r"{a} \oplus {b}", vjp=(None, None), domain=(ANY, ANY), precedence=Op.COMPARISON, promotes="same"
+)
+logical_not = Op("logical_not", r"\operatorname{not} {a}", vjp=(None,), domain=(ANY,), promotes="same")
 
 ELEMENTWISE = tuple(globals()[name] for name in __all__)

@@ -19,6 +19,18 @@ FORMULAS = {
     "relu": "relu(a)", "abs": "|a|", "sign": "sign(a)",
     "maximum": "max(a, b)", "minimum": "min(a, b)", "where": "(b if a else c)",
     "lt": "a < b", "le": "a ≤ b", "gt": "a > b", "ge": "a ≥ b", "eq": "a = b", "ne": "a ≠ b",
+    "square": "a²", "reciprocal": "1 / a", "rsqrt": "1 / √a", "expm1": "e^a − 1", "log1p": "ln(1 + a)",
+    "log2": "log2(a)", "tan": "tan(a)", "asin": "arcsin(a)", "acos": "arccos(a)", "atan": "arctan(a)",
+    "sinh": "sinh(a)", "cosh": "cosh(a)", "asinh": "arsinh(a)", "acosh": "arcosh(a)", "atanh": "artanh(a)",
+    "erf": "erf(a)", "atan2": "atan2(a, b)", "floor": "floor(a)", "ceil": "ceil(a)", "round": "round(a)",
+    "trunc": "trunc(a)", "floor_divide": "floor(a / b)", "remainder": "remainder(a, b)",
+    "isnan": "isnan(a)", "isinf": "isinf(a)", "isfinite": "isfinite(a)",
+    "logical_and": "a ∧ b", "logical_or": "a ∨ b", "logical_xor": "a ⊕ b", "logical_not": "not(a)",
+    "softplus": "ln(1 + e^a)", "silu": "a · σ(a)", "mish": "a · tanh(ln(1 + e^a))", "softsign": "a / (1 + |a|)",
+    "relu6": "relu6(a)", "hardtanh": "hardtanh(a)", "selu": "selu(a)",
+    "clamp": "clamp(a)", "lerp": "a + c · (b − a)", "elu": "elu(a)", "leaky_relu": "leakyrelu(a)",
+    "prelu": "prelu(a, b)", "step": "step(a)", "gelu": "a / 2 · (1 + erf(a / √2))",
+    "gelu_tanh": "a / 2 · (1 + tanh(√(2 / π) · (a + 0.044715 · a³)))",
 }  # fmt: skip
 DERIVATIVES = {
     "add": ["1", "1"], "sub": ["1", "−1"], "mul": ["b", "a"], "div": ["1 / b", "−y / b"], "neg": ["−1"],
@@ -26,6 +38,26 @@ DERIVATIVES = {
     "cos": ["−sin(a)"], "tanh": ["1 − y · y"], "sigmoid": ["y · (1 − y)"], "relu": ["(0 if y ≤ 0 else 1)"],
     "abs": ["sign(a)"], "sign": ["0"], "maximum": ["(1 if a > b else 0)", "(1 if b > a else 0)"],
     "minimum": ["(1 if a < b else 0)", "(1 if b < a else 0)"], "where": [None, "(1 if a else 0)", "(0 if a else 1)"],
+    "square": ["2 · a"], "reciprocal": ["−y · y"], "rsqrt": ["−0.5 · (y · y · y)"], "expm1": ["y + 1"],
+    "log1p": ["1 / (1 + a)"], "log2": ["1 / (a · 0.693147)"], "tan": ["1 + y · y"], "asin": ["1 / √(1 − a · a)"],
+    "acos": ["−1 / √(1 − a · a)"], "atan": ["1 / (a · a + 1)"], "sinh": ["cosh(a)"], "cosh": ["sinh(a)"],
+    "asinh": ["1 / √(a · a + 1)"], "acosh": ["1 / √(a · a − 1)"], "atanh": ["1 / (1 − a · a)"],
+    "erf": ["1.12838 · e^(−a · a)"], "atan2": ["b / (a · a + b · b)", "−a / (a · a + b · b)"],
+    "floor": ["0"], "ceil": ["0"], "round": ["0"], "trunc": ["0"], "remainder": ["1", "−floor(a / b)"],
+    "softplus": ["σ(a)"], "silu": ["σ(a) · (1 + a · (1 − σ(a)))"],
+    "mish": ["tanh(ln(1 + e^a)) + a · (σ(a) · (1 − tanh(ln(1 + e^a))²))"], "softsign": ["(1 − |y|)²"],
+    "relu6": ["(0 if y ≤ 0 else (0 if y ≥ 6 else 1))"],
+    "hardtanh": ["(0 if y ≤ −1 else (0 if y ≥ 1 else 1))"], "selu": ["(y + 1.7581 if y ≤ 0 else 1.0507)"],
+    "clamp": ["((1 if a ≤ max else 0) if a ≥ min else 0)"], "lerp": ["1 − c", "c", "b − a"],
+    "elu": ["(y + alpha if a ≤ 0 else 1)"], "leaky_relu": ["(1 if a > 0 else negative_slope)"],
+    "prelu": ["(1 if a > 0 else b)", "(0 if a > 0 else a)"], "step": ["0"],
+    "gelu": ["0.5 · (1 + erf(a · 0.707107)) + a · (0.398942 · e^(−0.5 · (a · a)))"],
+    "gelu_tanh": [
+        (
+            "0.5 · (1 + tanh(0.797885 · (a + 0.044715 · (a · (a · a))))) + 0.5 · a · "
+            "((1 − tanh(0.797885 · (a + 0.044715 · (a · (a · a))))²) · (0.797885 · (1 + 0.134145 · (a · a))))"
+        )
+    ],
 }  # fmt: skip
 
 
@@ -247,11 +279,19 @@ def test_a_formula_that_is_not_balanced_is_refused():
 
 COMPARISONS = {"<": "lt", "≤": "le", ">": "gt", "≥": "ge", "=": "eq", "≠": "ne"}
 
+SPOKEN = {"ln": "log", "σ": "sigmoid", "max": "maximum", "min": "minimum"}
+SPOKEN |= {"arcsin": "asin", "arccos": "acos", "arctan": "atan", "arsinh": "asinh", "arcosh": "acosh"}
+SPOKEN |= {"artanh": "atanh"}
+# True or False, which is no number to go on with; or a jump or an edge, where a rounding would become a 1 or a nan.
+NO_NUMBERS = {*COMPARISONS.values(), "isnan", "isinf", "isfinite", "floor_divide", "remainder"}
+NO_NUMBERS |= {"floor", "ceil", "round", "trunc", "logical_and", "logical_or", "logical_xor", "logical_not"}
+NO_NUMBERS |= {"asin", "acos", "acosh", "atanh"}
+
 
 class Reader:
     """Computes what a line of text says, by the conventions of school: a reader who does not know who wrote it."""
 
-    TOKEN = re.compile(r"\d+(?:\.\d+)?(?:e[+−]\d+)?|[⁰¹²³⁴-⁹⁻]+|[A-Za-zπ]+|\S")
+    TOKEN = re.compile(r"\d+(?:\.\d+)?(?:e[+−]\d+)?|[⁰¹²³⁴-⁹⁻]+|[A-Za-zπ]+(?:\d(?=\())?|\S")
     SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-")
 
     def __init__(self, text: str, names: dict[str, float]) -> None:
@@ -282,7 +322,7 @@ class Reader:
         while True:
             if sign := self.take("·", "/"):
                 value = mg.OPS["mul"](value, self.power()) if sign == "·" else mg.OPS["div"](value, self.power())
-            elif re.fullmatch(r"[A-Za-zπσ(√]+", self.tokens[0]) and self.tokens[0] not in ("if", "else", "end"):
+            elif re.fullmatch(r"[A-Za-zπσ(√]+\d?", self.tokens[0]) and self.tokens[0] not in ("if", "else", "end"):
                 value = mg.OPS["mul"](value, self.power())
             else:
                 return value
@@ -311,12 +351,7 @@ class Reader:
             return self.names[token]
         if token[0].isdigit():
             return float(token.replace("−", "-"))
-        function = {
-            "ln": mg.OPS["log"],
-            "σ": mg.OPS["sigmoid"],
-            "max": mg.OPS["maximum"],
-            "min": mg.OPS["minimum"],
-        }.get(token) or mg.OPS[token]
+        function = mg.OPS[SPOKEN.get(token, token)]
         squared = self.take("²")
         assert self.take("("), f"{token} of what?"
         arguments = [self.comparison()]
@@ -362,7 +397,7 @@ def grow(generator: random.Random, ops: list[tuple[mg.Op, Callable[..., float]]]
 
 @pytest.mark.parametrize("seed", range(4))
 def test_text_of_a_random_expression_has_its_value(seed, declare):
-    ops = [(op, op) for op in ELEMENTWISE if op.name not in COMPARISONS.values()]
+    ops = [(op, op) for op in ELEMENTWISE if not op.attrs and op.name not in NO_NUMBERS]
     ops += [(declare(formula, meaning.__code__.co_argcount), meaning) for formula, meaning in OWN.items()]
     generator, read = random.Random(seed), 0
     for _ in range(300):

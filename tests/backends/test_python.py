@@ -6,8 +6,10 @@ import operator
 import pytest
 
 from minigrad.kernels import dispatch, kernels_of
+from strategies import ATTRS
 
 np = pytest.importorskip("numpy")
+scale, alpha = 1.0507009873554805, 1.6732632423543772  # of selu
 
 CORNERS = (
     0.0,
@@ -33,11 +35,27 @@ UNARY = {
     "neg": np.negative, "abs": np.abs, "exp": np.exp, "log": np.log, "sqrt": np.sqrt, "sin": np.sin, "cos": np.cos,
     "tanh": np.tanh, "sigmoid": lambda x: 1 / (1 + np.exp(-x)), "relu": lambda x: np.maximum(x, 0.0),
     "sign": lambda x: np.nan_to_num(np.sign(x)),  # as PyTorch: NumPy's sign of nan is nan
+    "square": np.square, "reciprocal": np.reciprocal, "rsqrt": lambda x: 1 / np.sqrt(x), "expm1": np.expm1,
+    "log1p": np.log1p, "log2": np.log2, "tan": np.tan, "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan,
+    "sinh": np.sinh, "cosh": np.cosh, "asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh, "erf": math.erf,
+    "floor": np.floor, "ceil": np.ceil, "round": np.round, "trunc": np.trunc,
+    "isnan": np.isnan, "isinf": np.isinf, "isfinite": np.isfinite, "logical_not": np.logical_not,
+    "softplus": lambda x: np.logaddexp(x, 0.0), "silu": lambda x: x / (1 + np.exp(-x)),
+    "mish": lambda x: x * np.tanh(np.logaddexp(x, 0.0)), "softsign": lambda x: x / (1 + np.abs(x)),
+    "relu6": lambda x: np.clip(x, 0.0, 6.0), "hardtanh": lambda x: np.clip(x, -1.0, 1.0),
+    "selu": lambda x: scale * np.where(x > 0, x, alpha * np.expm1(x)),
+    "clamp": lambda x: np.clip(x, -1.0, 1.0), "elu": lambda x: np.where(x > 0, x, 1.5 * np.expm1(x)),
+    "leaky_relu": lambda x: np.where(x > 0, x, 0.1 * x), "step": lambda x: np.where(x > 0, 1.0, 0.1) + 0.0 * np.sign(x),
+    "gelu": lambda x: x * (0.5 * (1.0 + math.erf(x * np.sqrt(0.5)))),
+    "gelu_tanh": lambda x: x * (0.5 * (1.0 + np.tanh(np.sqrt(2.0 / np.pi) * (x + 0.044715 * x**3)))),
 }  # fmt: skip
 BINARY = {
     "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "pow": np.power,
     "maximum": np.maximum, "minimum": np.minimum,
     "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge, "eq": operator.eq, "ne": operator.ne,
+    "floor_divide": np.floor_divide, "remainder": np.remainder, "prelu": lambda x, y: np.where(x > 0, x, x * y),
+    "atan2": np.arctan2,
+    "logical_and": np.logical_and, "logical_or": np.logical_or, "logical_xor": np.logical_xor,
 }  # fmt: skip
 
 
@@ -54,9 +72,9 @@ def test_a_function_of_one_number_is_numpy_s_at_every_corner(name):
     with np.errstate(all="ignore"):
         for x in CORNERS:
             assert same(
-                dispatch(name, "python", (x,)),
+                dispatch(name, "python", (x,), ATTRS.get(name)),
                 UNARY[name](np.float64(x)),
-                signed_zero=name not in ("relu", "sign"),
+                signed_zero=name not in ("relu", "relu6", "sign"),
             ), x
 
 
@@ -77,8 +95,22 @@ def test_where_chooses_and_never_mixes():
     assert dispatch("where", "python", (False, math.inf, 2.0)) == 2.0
 
 
+def test_clamp_takes_either_bound_or_none_and_the_upper_one_wins():
+    def clamp(a, low, high):
+        return dispatch("clamp", "python", (a,), {"min": low, "max": high})
+
+    assert (clamp(5.0, None, 2.0), clamp(-5.0, 0.0, None), clamp(5.0, None, None)) == (2.0, 0.0, 5.0)
+    assert clamp(5.0, 3.0, 1.0) == np.clip(5.0, 3.0, 1.0) == 1.0
+
+
+def test_lerp_reaches_both_ends_exactly():
+    for a, b in ((0.1, 1e30), (1e30, 0.1), (-3.0, 0.7)):
+        assert [dispatch("lerp", "python", (a, b, c)) for c in (0.0, 1.0)] == [a, b]
+    assert dispatch("lerp", "python", (1.0, 3.0, 0.25)) == 1.5
+
+
 def test_every_kernel_of_the_device_is_compared_here():
     from minigrad import OPS
 
-    compared = {*UNARY, *BINARY, "where"}
+    compared = {*UNARY, *BINARY, "where", "lerp"}
     assert {name for name in OPS if "python" in kernels_of(name)} <= compared

@@ -6,7 +6,7 @@ import pytest
 
 import minigrad as mg
 from minigrad import Value
-from strategies import DIFFERENTIABLE, ELEMENTWISE, FIRST, PYTORCH, ROUNDING, applied, points
+from strategies import ATTRS, DIFFERENTIABLE, ELEMENTWISE, FIRST, PYTORCH, ROUNDING, applied, points, pytorch
 
 each_op = pytest.mark.parametrize("op", DIFFERENTIABLE, ids=lambda op: op.name)
 
@@ -36,17 +36,18 @@ def test_third_gradient_matches_central_difference(op):
 @each_op
 def test_what_is_shown_for_a_rule_has_the_rule_s_value(op):
     for point in points(op):
-        y = op(*point)
+        attrs = ATTRS.get(op.name, {})
+        y = op(*point, **attrs)
         for rule, shown in zip(op.rules, op.shown, strict=True):
             if rule is not None:
-                assert shown(1.0, y, *point) == pytest.approx(rule(1.0, y, *point), rel=ROUNDING)
+                assert shown(1.0, y, *point, **attrs) == pytest.approx(rule(1.0, y, *point, **attrs), rel=ROUNDING)
 
 
 @each_op
 def test_floats_and_values_give_the_same_number(op):
     for point in points(op):
         assert applied(op)(*[Value(x) for x in point]).data == op(
-            *[x if r else x > 0 for x, r in zip(point, op.vjp, strict=True)]
+            *[x if r else x > 0 for x, r in zip(point, op.vjp, strict=True)], **ATTRS.get(op.name, {})
         )
 
 
@@ -54,7 +55,7 @@ def test_floats_and_values_give_the_same_number(op):
 @pytest.mark.parametrize("op", ELEMENTWISE, ids=lambda op: op.name)
 def test_values_and_gradients_are_pytorch_s(op):
     torch = pytest.importorskip("torch", reason="needs the extra 'parity'")
-    theirs = getattr(torch, op.name, None) or getattr(torch.nn.functional, op.name)
+    theirs, attrs = pytorch(op), ATTRS.get(op.name, {})
     corners = (0.0, 1.0, -1.0, 0.5, math.inf, -math.inf, math.nan)
     samples = points(op) + _pairs(corners, len(op.inputs))
     for point in samples:
@@ -64,7 +65,7 @@ def test_values_and_gradients_are_pytorch_s(op):
         tensors = [torch.tensor(x, dtype=None if isinstance(x, bool) else torch.float64) for x in point]
         for t in tensors:
             t.requires_grad_(t.dtype == torch.float64 and op.differentiable)
-        y, z = op(*ours), theirs(*tensors)
+        y, z = op(*ours, **attrs), theirs(*tensors, **attrs)
         assert float(y) == pytest.approx(float(z.detach()), rel=PYTORCH, nan_ok=True), point
         if op.differentiable:
             y.backward()

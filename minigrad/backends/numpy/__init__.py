@@ -48,6 +48,7 @@ def run(kernel: Kernel, inputs: tuple[Any, ...], attrs: Mapping[str, Any], out: 
 
 
 from minigrad.backends.numpy import (  # noqa: E402 -- each registers its kernels
+    activation,  # noqa: F401
     elementwise,  # noqa: F401
     linalg,  # noqa: F401
     reduce,  # noqa: F401

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -37,22 +38,86 @@ _FUNCTIONS: dict[str, Kernel] = {
     "ne": np.not_equal,
     "where": np.where,
     "pow": np.power,
+    "square": np.square,
+    "reciprocal": np.reciprocal,
+    "floor_divide": np.floor_divide,
+    "remainder": np.remainder,
+    "expm1": np.expm1,
+    "log1p": np.log1p,
+    "log2": np.log2,
+    "tan": np.tan,
+    "asin": np.arcsin,
+    "acos": np.arccos,
+    "atan": np.arctan,
+    "atan2": np.arctan2,
+    "sinh": np.sinh,
+    "cosh": np.cosh,
+    "asinh": np.arcsinh,
+    "acosh": np.arccosh,
+    "atanh": np.arctanh,
+    "floor": np.floor,
+    "ceil": np.ceil,
+    "round": np.round,  # unlike rint it leaves ints alone
+    "trunc": np.trunc,
+    "isnan": np.isnan,
+    "isinf": np.isinf,
+    "isfinite": np.isfinite,
+    "logical_and": np.logical_and,
+    "logical_or": np.logical_or,
+    "logical_xor": np.logical_xor,
+    "logical_not": np.logical_not,
 }
 for _op, _function in _FUNCTIONS.items():
     kernel(_op, DEVICE)(_function)
 
 
-@kernel("sigmoid", DEVICE)
-def sigmoid(a: Array) -> Array:
-    small = np.exp(-np.abs(a))  # at most 1, so that neither end overflows
-    return np.where(a >= 0, 1, small) / (1 + small)
-
-
-@kernel("relu", DEVICE)
-def relu(a: Array) -> Array:
-    return np.maximum(a, 0)
-
-
 @kernel("sign", DEVICE)
 def sign(a: Array) -> Array:
     return np.nan_to_num(np.sign(a))  # the sign of nan is 0, as in PyTorch
+
+
+@kernel("clamp", DEVICE)
+def clamp(a: Array, *, min: float | None, max: float | None) -> Array:
+    return np.clip(a, min, max)
+
+
+@kernel("lerp", DEVICE)
+def lerp(a: Array, b: Array, c: Array) -> Array:
+    return np.where(np.abs(c) < 0.5, a + c * (b - a), b - (b - a) * (1 - c))  # exact at c = 0 and at c = 1
+
+
+@kernel("rsqrt", DEVICE)
+def rsqrt(a: Array) -> Array:
+    return 1 / np.sqrt(a)
+
+
+# W. J. Cody, Rational Chebyshev approximations for the error function, Math. Comp. 23 (1969), with the coefficients of
+# his SPECFUN: erf(x) = x * P(x^2) / Q(x^2) up to 0.46875, from there to 4 erfc(x) = exp(-x^2) * R(x) / S(x). Above 4,
+# where erfc is below 2e-8, the latter still has the digits that count in 1 - erfc. Highest powers first.
+_P = (1.85777706184603153e-1, 3.16112374387056560, 1.13864154151050156e2, 3.77485237685302021e2, 3.20937758913846947e3)
+_Q = (1.0, 2.36012909523441209e1, 2.44024637934444173e2, 1.28261652607737228e3, 2.84423683343917062e3)
+_R = (
+    2.15311535474403846e-8, 5.64188496988670089e-1, 8.88314979438837594, 6.61191906371416295e1, 2.98635138197400131e2,
+    8.81952221241769090e2, 1.71204761263407058e3, 2.05107837782607147e3, 1.23033935479799725e3,
+)  # fmt: skip
+_S = (
+    1.0, 1.57449261107098347e1, 1.17693950891312499e2, 5.37181101862009858e2, 1.62138957456669019e3,
+    3.29079923573345963e3, 4.36261909014324716e3, 3.43936767414372164e3, 1.23033935480374942e3,
+)  # fmt: skip
+
+
+def _polynomial(coefficients: Sequence[float], x: Array) -> Array:
+    """By Horner's rule, in the type of `x`."""
+    result = coefficients[0] * x
+    for c in coefficients[1:-1]:
+        result = (result + c) * x
+    return result + coefficients[-1]
+
+
+@kernel("erf", DEVICE)
+def erf(a: Array) -> Array:
+    size = np.minimum(np.abs(a), 6)  # erf(6) is 1 to all digits
+    inner = np.minimum(size, 0.46875) ** 2
+    near = a * (_polynomial(_P, inner) / _polynomial(_Q, inner))
+    far = 1 - np.exp(-size * size) * (_polynomial(_R, size) / _polynomial(_S, size))
+    return np.where(size <= 0.46875, near, np.copysign(far, a))

@@ -1,0 +1,97 @@
+"""Activations. What is written here keeps float32, since a Python number has no type of its own."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from minigrad.backends.numpy.elementwise import erf
+from minigrad.kernels import kernel
+
+__all__: list[str] = []
+
+Array = Any
+
+DEVICE = "numpy"
+
+
+@kernel("sigmoid", DEVICE)
+def sigmoid(a: Array) -> Array:
+    small = np.exp(-np.abs(a))  # at most 1, so that neither end overflows
+    return np.where(a >= 0, 1, small) / (1 + small)
+
+
+@kernel("softplus", DEVICE)
+def softplus(a: Array) -> Array:
+    return np.maximum(a, 0) + np.log1p(np.exp(-np.abs(a)))
+
+
+@kernel("silu", DEVICE)
+def silu(a: Array) -> Array:
+    return a * sigmoid(a)
+
+
+@kernel("mish", DEVICE)
+def mish(a: Array) -> Array:
+    return a * np.tanh(softplus(a))
+
+
+@kernel("softsign", DEVICE)
+def softsign(a: Array) -> Array:
+    return a / (1 + np.abs(a))
+
+
+@kernel("relu", DEVICE)
+def relu(a: Array) -> Array:
+    return np.maximum(a, 0)
+
+
+@kernel("relu6", DEVICE)
+def relu6(a: Array) -> Array:
+    return np.clip(a, 0, 6)
+
+
+@kernel("hardtanh", DEVICE)
+def hardtanh(a: Array) -> Array:
+    return np.clip(a, -1, 1)
+
+
+@kernel("selu", DEVICE)
+def selu(a: Array) -> Array:
+    scale, alpha = 1.0507009873554805, 1.6732632423543772
+    return np.where(a <= 0, scale * alpha * np.expm1(np.minimum(a, 0)), scale * a)
+
+
+@kernel("elu", DEVICE)
+def elu(a: Array, *, alpha: float) -> Array:
+    return np.where(a <= 0, alpha * np.expm1(np.minimum(a, 0)), a)
+
+
+@kernel("leaky_relu", DEVICE)
+def leaky_relu(a: Array, *, negative_slope: float) -> Array:
+    return np.where(a > 0, a, a * negative_slope)
+
+
+@kernel("prelu", DEVICE)
+def prelu(a: Array, b: Array) -> Array:
+    return np.where(a > 0, a, a * b)
+
+
+@kernel("step", DEVICE)
+def step(a: Array, *, alpha: float) -> Array:
+    result = np.full_like(a, alpha)
+    result[a > 0] = 1
+    result[np.isnan(a)] = np.nan
+    return result
+
+
+@kernel("gelu", DEVICE)
+def gelu(a: Array) -> Array:
+    return a * (0.5 * (1 + erf(a * math.sqrt(0.5))))
+
+
+@kernel("gelu_tanh", DEVICE)
+def gelu_tanh(a: Array) -> Array:
+    return a * (0.5 * (1 + np.tanh(math.sqrt(2 / math.pi) * (a + 0.044715 * (a * a * a)))))

@@ -1,0 +1,146 @@
+"""Activations: functions of each number alone that networks put between their layers. Rules as in `elementwise`."""
+
+import math
+
+from minigrad.op import ANY, Domain, Op
+from minigrad.ops.elementwise import KINKED, abs, erf, exp, neg, square, tanh, where
+
+__all__ = [
+    "elu",
+    "gelu",
+    "gelu_tanh",
+    "hardtanh",
+    "leaky_relu",
+    "mish",
+    "prelu",
+    "relu",
+    "relu6",
+    "selu",
+    "sigmoid",
+    "silu",
+    "softplus",
+    "softsign",
+    "step",
+]
+
+sigmoid = Op("sigmoid", r"\sigma {a}", vjp=(lambda g, y: g * (y * (1.0 - y)),), domain=(ANY,), promotes="float")
+softplus = Op(
+    "softplus", r"\ln\left(1 + e^{a}\right)", vjp=(lambda g, a: g * sigmoid(a),), domain=(ANY,), promotes="float"
+)
+silu = Op(
+    "silu",
+    r"{a} \cdot \sigma {a}",
+    vjp=(lambda g, a: g * (sigmoid(a) * (1.0 + a * (1.0 - sigmoid(a)))),),
+    domain=(ANY,),
+    precedence=Op.PRODUCT,
+    promotes="float",
+)
+mish = Op(
+    "mish",
+    r"{a} \cdot \tanh \ln\left(1 + e^{a}\right)",
+    vjp=(lambda g, a: g * (tanh(softplus(a)) + a * (sigmoid(a) * (1.0 - square(tanh(softplus(a)))))),),
+    domain=(ANY,),
+    precedence=Op.PRODUCT,
+    promotes="float",
+)
+gelu = Op(  # a times the chance that a normal number is below a; the slope adds a times its density
+    "gelu",
+    r"\frac{a}{2} \cdot \left(1 + \operatorname{erf} \frac{a}{\sqrt{2}}\right)",
+    vjp=(
+        lambda g, a: (
+            g * (0.5 * (1.0 + erf(a * math.sqrt(0.5))) + a * (1.0 / math.sqrt(2.0 * math.pi) * exp(neg(0.5 * (a * a)))))
+        ),
+    ),
+    domain=(Domain(-1.0, 3.0),),  # further down 1 + erf cancels, as in PyTorch
+    precedence=Op.PRODUCT,
+    promotes="float",
+)
+ROOT, CUBIC = math.sqrt(2.0 / math.pi), 0.044715  # Hendrycks and Gimpel 2016
+gelu_tanh = Op(  # gelu(approximate="tanh") of PyTorch
+    "gelu_tanh",
+    r"\frac{a}{2} \cdot \left(1 + "
+    r"\tanh\left(\sqrt{\frac{2}{\pi}} \cdot \left({a} + 0.044715 \cdot {a}^3\right)\right)\right)",
+    vjp=(
+        lambda g, a: (
+            g
+            * (
+                0.5 * (1.0 + tanh(ROOT * (a + CUBIC * (a * (a * a)))))
+                + 0.5
+                * a
+                * ((1.0 - square(tanh(ROOT * (a + CUBIC * (a * (a * a)))))) * (ROOT * (1.0 + 3.0 * CUBIC * (a * a))))
+            )
+        ),
+    ),
+    domain=(Domain(-1.0, 3.0),),
+    precedence=Op.PRODUCT,
+    promotes="float",
+)
+softsign = Op(
+    "softsign",
+    r"\frac{a}{1 + \left|{a}\right|}",
+    vjp=(lambda g, y: g * square(1.0 - abs(y)),),
+    domain=(KINKED,),  # the second derivative jumps at 0
+    precedence=Op.PRODUCT,
+    promotes="float",
+)
+
+# --- with kinks: the slope there is PyTorch's ---
+
+relu = Op(
+    "relu", r"\operatorname{relu} {a}", vjp=(lambda g, y: where(y <= 0, 0.0, g),), domain=(KINKED,), promotes="same"
+)
+relu6 = Op(
+    "relu6",
+    r"\operatorname{relu6} {a}",
+    vjp=(lambda g, y: where(y <= 0, 0.0, where(y >= 6, 0.0, g)),),
+    domain=(Domain(-2.0, 8.0, kinks=(0.0, 6.0)),),
+    promotes="number",
+)
+hardtanh = Op(
+    "hardtanh",
+    r"\operatorname{hardtanh} {a}",
+    vjp=(lambda g, y: where(y <= -1, 0.0, where(y >= 1, 0.0, g)),),
+    domain=(Domain(-3.0, 3.0, kinks=(-1.0, 1.0)),),
+    promotes="number",
+)
+leaky_relu = Op(
+    "leaky_relu",
+    r"\operatorname{leakyrelu} {a}",
+    vjp=(lambda g, a, negative_slope: where(a > 0, g, g * negative_slope),),
+    attrs=("negative_slope",),
+    domain=(KINKED,),
+    promotes="float",
+)
+prelu = Op(  # leaky_relu whose slope is learned
+    "prelu",
+    r"\operatorname{prelu}\left({a}, {b}\right)",
+    vjp=(lambda g, a, b: where(a > 0, g, g * b), lambda g, a: where(a > 0, 0.0, g * a)),
+    domain=(KINKED, ANY),
+    promotes="float",
+)
+step = Op(  # 1 above 0, alpha elsewhere: the slope of leaky_relu
+    "step",
+    r"\operatorname{step} {a}",
+    vjp=(lambda g: where(False, g, 0.0),),
+    attrs=("alpha",),
+    domain=(KINKED,),
+    promotes="float",
+)
+elu = Op(  # below 0 it is alpha * (exp(a) - 1)
+    "elu",
+    r"\operatorname{elu} {a}",
+    vjp=(lambda g, y, a, alpha: where(a <= 0, g * (y + alpha), g),),
+    attrs=("alpha",),
+    domain=(KINKED,),
+    promotes="float",
+)
+SCALE, ALPHA = 1.0507009873554804934193349852946, 1.6732632423543772848170429916717  # Klambauer et al. 2017, appendix A
+selu = Op(  # below 0 it is SCALE * ALPHA * (exp(a) - 1)
+    "selu",
+    r"\operatorname{selu} {a}",
+    vjp=(lambda g, y: where(y <= 0, g * (y + SCALE * ALPHA), g * SCALE),),
+    domain=(KINKED,),
+    promotes="float",
+)
+
+ACTIVATIONS = tuple(globals()[name] for name in __all__)
