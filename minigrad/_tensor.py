@@ -400,11 +400,8 @@ def record(
         first._step, first._requires_grad = step, True
         return step
     for index, output in enumerate(outputs):
-        if output.dtype.is_floating_point:
-            pick = Step(
-                OPS["pick"], (step,), {"index": index, "count": len(outputs)}, output.shape, output._array.dtype
-            )
-            pick.keep((None, None))
+        pick = step.pick(output, index, len(outputs))
+        if pick is not None:
             output._step, output._requires_grad = pick, True
     return step
 

@@ -64,25 +64,21 @@ class Step(Node):
     def keep(self, saved: tuple[Any, ...]) -> None:
         """Save (y, *operands), of which those that no rule reads are None."""
         self._saved = saved
-        versions = None
-        for x in saved:
-            if x is not None and hasattr(x, "_storage") and x._storage is not None and x._storage.version:
-                versions = tuple([getattr(x, "_version", 0) for x in saved])
-                break
-        self._versions = versions  # None: they all were 0
+        versions = tuple([_version(x) for x in saved])
+        self._versions = versions if any(versions) else None  # None: they all were 0
 
     def replace_saved(self, tensor: Any, copy: Callable[[], Any]) -> None:
         """`tensor` is about to be overwritten with the result: if a rule will read it, keep a copy instead."""
         if self._saved is not None and any(x is tensor for x in self._saved):
             kept = copy()
             self._saved = tuple([kept if x is tensor else x for x in self._saved])
-            self._versions = None if self._versions is None else tuple([getattr(x, "_version", 0) for x in self._saved])
+            self._versions = None if self._versions is None else tuple([_version(x) for x in self._saved])
 
     def output_written(self) -> None:
         """The output was written in place just now: what was saved of it is right as it is from here on."""
         if self._saved is not None and self._saved[0] is not None:
             versions = self._versions or (0,) * len(self._saved)
-            self._versions = (self._saved[0]._version, *versions[1:])
+            self._versions = (_version(self._saved[0]), *versions[1:])
 
     def free(self) -> None:
         """Forget the saved numbers; the structure of the graph stays."""
@@ -99,21 +95,33 @@ class Step(Node):
                 "  Write backward(retain_graph=True) the first time, or compute the expression again."
             )
         saved = self._saved
-        for x in saved:
-            if getattr(x, "_storage", None) is not None and x._storage.version:
-                self._refuse_overwritten(op, slots)
+        if self._versions is not None or any(_version(x) for x in saved):
+            self._refuse_overwritten(op, slots)
         output = saved[0]
         if output is None:
             return saved
-        output = tuple([x._linked(self) for x in output]) if isinstance(output, tuple) else output._linked(self)
-        return (output, *saved[1:])
+        if isinstance(output, tuple):
+            picks = [self.pick(x, k, len(output)) for k, x in enumerate(output)]
+            linked = [x if p is None else x._linked(p) for x, p in zip(output, picks, strict=True)]
+            return (tuple(linked), *saved[1:])
+        return (output._linked(self), *saved[1:])
+
+    def pick(self, output: Any, index: int, count: int) -> Step | None:
+        """The step of output number `index` of `count`, which passes its gradient here; None if it is of integers."""
+        if not output.dtype.is_floating_point:
+            return None
+        pick = Step(OPS["pick"], (self,), {"index": index, "count": count}, output.shape, output._array.dtype)
+        pick.keep((None, None))
+        return pick
 
     def _refuse_overwritten(self, op: Op, slots: Sequence[int]) -> None:
         saved = cast(tuple[Any, ...], self._saved)
         versions = self._versions or (0,) * len(saved)
         for name, tensor, version in zip(("y", *op.inputs), saved, versions, strict=True):
-            if getattr(tensor, "_version", 0) != version and any(name in op.reads[slot] for slot in slots):
+            if _version(tensor) != version and any(name in op.reads[slot] for slot in slots):
                 what = "its result" if name == "y" else f"its operand {name}"
+                if isinstance(tensor, tuple):
+                    tensor = max(tensor, key=_version)
                 raise GraphError(
                     f"backward: {op.name} needs {what}, of shape {tensor.shape}, as it was at version {version}, but "
                     f"it is at version {tensor._version} now: overwritten by {tensor._storage.writer}.\n"
@@ -145,6 +153,11 @@ class Step(Node):
 
     def __repr__(self) -> str:
         return f"<{self.name}>"
+
+
+def _version(x: Any) -> int:
+    """How often the memory of a saved tensor was written, of several all together; 0 of a number."""
+    return sum([_version(one) for one in x]) if isinstance(x, tuple) else getattr(x, "_version", 0)
 
 
 def fitted(gradient: Any, shape: Shape, dtype: Any) -> Any:
