@@ -55,21 +55,17 @@ from minigrad.value import Value
 
 __version__ = "0.1.0"
 
-_WITH_NUMPY = {"Tensor": "_tensor", "from_numpy": "creation", "full": "creation", "ones": "creation"}
-_WITH_NUMPY |= {"tensor": "creation", "zeros": "creation"}
-_WITH_NUMPY |= dict.fromkeys(("all", "amax", "amin", "any", "argmax", "argmin", "cumprod", "cumsum"), "functional")
-_WITH_NUMPY |= dict.fromkeys(("logsumexp", "max", "mean", "min", "norm", "prod", "std", "sum", "var"), "functional")
-_WITH_NUMPY |= dict.fromkeys(("bmm", "dot", "linear", "matmul", "mm", "outer"), "functional")
-
 
 def __getattr__(name: str) -> Any:
     """Tensors load NumPy, so they come when they are first asked for: `import minigrad` works without it."""
-    if name not in _WITH_NUMPY:
-        raise AttributeError(f"module 'minigrad' has no attribute {name!r}")
-    import_module("minigrad.functional")  # gives tensors their methods
-    found = getattr(import_module(f"minigrad.{_WITH_NUMPY[name]}"), name)
-    globals()[name] = found
-    return found
+    if not name.startswith("_"):
+        for room in ("functional", "_tensor", "creation", "ops"):
+            module = import_module(f"minigrad.{room}")
+            if name == room or name in module.__all__:
+                found = module if name == room else getattr(module, name)
+                globals()[name] = found
+                return found
+    raise AttributeError(f"module 'minigrad' has no attribute {name!r}")
 
 
 __all__ = [

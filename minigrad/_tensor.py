@@ -282,8 +282,20 @@ class Tensor(Node):
         it saved unless `retain_graph` (by default, `create_graph`). Raises GraphError if this needs no gradient, if the
         graph was freed before, or if a number that a rule needs was overwritten; then no `grad` has changed.
         """
-        node = self._edge()
-        if node is None:
+        seed = self._seed(gradient, create_graph)
+        recorders = [recording.events.append for recording in modes.recordings]
+        totals = propagate(
+            {self._edge(): seed},
+            create_graph=create_graph,
+            listeners=recorders,
+            retain_graph=create_graph if retain_graph is None else retain_graph,
+        )
+        taken: set[int] = set()
+        for place, total in totals.items():
+            place.grad = total if create_graph else accumulated(place.grad, total, taken)
+
+    def _seed(self, gradient: Tensor | None, create_graph: bool) -> Tensor:
+        if self._edge() is None:
             raise GraphError(
                 "backward: this tensor needs no gradient: none of the tensors it was computed from has "
                 "requires_grad=True.\n  Set it on the leaves before computing."
@@ -294,19 +306,10 @@ class Tensor(Node):
                     f"backward: a gradient can be left out for a single number only, and this has shape {self.shape}.\n"
                     "  Sum it first, or give backward(gradient) of the same shape."
                 )
-            gradient = wrap(np.ones_like(self._array))
-        elif gradient.shape != self.shape:
+            return wrap(np.ones_like(self._array))
+        if gradient.shape != self.shape:
             raise ShapeError(f"backward: gradient has shape {gradient.shape}, but the tensor has {self.shape}.")
-        recorders = [recording.events.append for recording in modes.recordings]
-        totals = propagate(
-            {node: gradient},
-            create_graph=create_graph,
-            listeners=recorders,
-            retain_graph=create_graph if retain_graph is None else retain_graph,
-        )
-        taken: set[int] = set()
-        for place, total in totals.items():
-            place.grad = total if create_graph else accumulated(place.grad, total, taken)
+        return gradient
 
     # --- how operations are applied ---
 

@@ -2,77 +2,154 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from minigrad.autograd import grad
 from minigrad.errors import DTypeError, GradcheckError
-from minigrad.graph import enable_grad
+from minigrad.graph import Node, enable_grad
 from minigrad.value import Value
 
 __all__ = ["gradcheck", "gradgradcheck"]
 
-Inputs = Value | float | Sequence[Value | float]
+Vector = list[float]
 
 
 @enable_grad
 def gradcheck(
-    function: Callable[..., Any], inputs: Inputs, *, eps: float = 1e-6, atol: float = 1e-7, rtol: float = 1e-6
+    function: Callable[..., Any],
+    inputs: Any,
+    *,
+    eps: float = 1e-6,
+    atol: float = 1e-7,
+    rtol: float = 1e-6,
+    fast_mode: bool = False,
 ) -> bool:
     """Compare the gradient of `function` at `inputs` with central differences, (f(x + h) - f(x - h)) / (2 h).
 
-    `function` takes as many Values and returns one, or a sequence of them. The step h is `eps`, or eps * abs(x)
-    where abs(x) > 1. The two must agree to ``atol + rtol * |difference|``: with h = 1e-6 a central difference is itself
-    good to about 1e-10 of f's size. Returns True; raises GradcheckError that names the output, the input and both
-    numbers where they disagree, or if there is nothing to compare.
+    `inputs` are numbers, which become Values, and tensors, of which those of float64 are checked; `function` takes as
+    many and returns one Value or tensor, or a sequence of them. The step h is `eps`, or eps * abs(x) where abs(x) > 1.
+    The two must agree to ``atol + rtol * |difference|``: with h = 1e-6 a central difference is itself good to about
+    1e-10 of f's size. Each derivative of each output by each input is compared; with `fast_mode` one sum of them all
+    with random weights, which costs two calls of `function` however large the tensors are.
+
+    Returns True; raises GradcheckError that names the output, the input and both numbers where they disagree, or if
+    there is nothing to compare.
 
     >>> gradcheck(lambda x, y: x.sin() * y, [0.5, -2.0])
     True
     """
-    point = _point(inputs)
-    leaves = [Value(x) for x in point]
+    point = _Point(inputs)
+    leaves = point.leaves()
     outputs = _outputs(function, leaves)
-    if not outputs or not leaves:
+    places = point.places()
+    if not places or not any(_numbers(output) for output in outputs):
         raise GradcheckError(f"gradcheck of {_name(function)}: there is nothing to check without inputs and outputs.")
-    for k, output in enumerate(outputs):
-        analytic = grad(output, leaves, allow_unused=True) if output.requires_grad else (None,) * len(leaves)
-        for i, derivative in enumerate(analytic):
-            numeric = _central_difference(function, point, i, k, eps)
-            exact = 0.0 if derivative is None else float(derivative)
+    directions = [[(place, 1.0)] for place in places]
+    weights = [_one_hot(outputs, k, j) for k, output in enumerate(outputs) for j in range(len(_numbers(output)))]
+    if fast_mode:
+        generator = random.Random(len(places))
+        directions = [[(place, generator.uniform(0.5, 1.5) * generator.choice((-1, 1))) for place in places]]
+        weights = [[[generator.uniform(-1.0, 1.0) for _ in _numbers(output)] for output in outputs]]
+    moved = [(direction, *_difference(function, point, direction, eps)) for direction in directions]
+    for weight in weights:
+        slopes = _slopes(outputs, leaves, weight)
+        for direction, change, h in moved:
+            exact = sum(slopes[i][j] * share for (i, j), share in direction)
+            pairs = [(w, c) for ws, cs in zip(weight, change, strict=True) for w, c in zip(ws, cs, strict=True)]
+            numeric = sum(w * c for w, c in pairs if w) / h
             if not abs(exact - numeric) <= atol + rtol * abs(numeric):
-                raise GradcheckError(_disagreement(function, k, i, point, exact, numeric))
+                raise GradcheckError(_disagreement(function, weight, direction, point, exact, numeric))
     return True
 
 
 @enable_grad
 def gradgradcheck(
-    function: Callable[..., Any], inputs: Inputs, *, eps: float = 1e-6, atol: float = 1e-7, rtol: float = 1e-6
+    function: Callable[..., Any],
+    inputs: Any,
+    *,
+    eps: float = 1e-6,
+    atol: float = 1e-7,
+    rtol: float = 1e-6,
+    fast_mode: bool = False,
 ) -> bool:
     """`gradcheck` of the gradient of `function`: are its second derivatives, by every pair of inputs, right too?
 
-    The gradients of all outputs, each weighted by another number, are checked. Returns and raises as `gradcheck`.
+    The gradients of all outputs, each number weighted by another, are checked. Returns and raises as `gradcheck`.
 
     >>> gradgradcheck(lambda x, y: x.sin() * y, [0.5, -2.0])
     True
     """
 
-    def gradient(*leaves: Value) -> Any:
-        found = []
+    def gradient(*leaves: Any) -> Any:
+        found: list[Any] = []
+        inputs = [leaf for leaf in leaves if isinstance(leaf, Node) and leaf._edge() is not None]
         for k, output in enumerate(_outputs(function, leaves)):
-            if output.requires_grad:
-                grads = grad(output, leaves, 1.0 + 0.5 * k, create_graph=True, allow_unused=True)
-                found += [g for g in grads if g is not None]
-        return found
+            if _needs_gradient(output):
+                count = len(_numbers(output))
+                weight = _like(output, [1.0 + 0.5 * k + (0.25 * j) % 1.0 for j in range(count)])
+                found += grad(output, inputs, weight, create_graph=True, allow_unused=True)
+        return [g for g in found if g is not None]
 
     gradient.__name__ = f"the gradient of {_name(function)}"
-    if not gradient(*map(Value, _point(inputs))):  # then its gradient is said to be 0 everywhere: is that so?
+    if not gradient(*_Point(inputs).leaves()):  # then its gradient is said to be 0 everywhere: is that so?
         gradient = function
-    agrees: bool = gradcheck(gradient, inputs, eps=eps, atol=atol, rtol=rtol)
+    agrees: bool = gradcheck(gradient, inputs, eps=eps, atol=atol, rtol=rtol, fast_mode=fast_mode)
     return agrees
 
 
-def _point(inputs: Inputs) -> list[float]:
-    return [float(x) for x in inputs] if isinstance(inputs, Sequence) else [float(inputs)]
+class _Point:
+    """The inputs of a check, of which single numbers can be moved. Place (i, j) is number j of input i."""
+
+    def __init__(self, inputs: Any) -> None:
+        given = inputs if isinstance(inputs, Sequence) else [inputs]
+        self.inputs: list[Any] = [x if isinstance(x, Node) and not isinstance(x, Value) else float(x) for x in given]
+
+    def places(self) -> list[tuple[int, int]]:
+        return [
+            (i, j) for i in range(len(self.inputs)) if self._checked(i) for j in range(len(_numbers(self.inputs[i])))
+        ]
+
+    def number(self, i: int, j: int) -> float:
+        return _numbers(self.inputs[i])[j]
+
+    def leaves(self, moves: Sequence[tuple[tuple[int, int], float]] = ()) -> list[Any]:
+        """The inputs as new leaves, with a new number at each place in `moves`."""
+        leaves: list[Any] = []
+        for i, x in enumerate(self.inputs):
+            mine = {j: number for (k, j), number in moves if k == i}
+            if isinstance(x, float):
+                leaves.append(Value(mine.get(0, x)))
+            elif not self._checked(i):
+                leaves.append(x)
+            else:
+                leaf = x.detach().clone()
+                for j, number in mine.items():
+                    leaf.numpy().flat[j] = number
+                leaves.append(leaf.requires_grad_())
+        return leaves
+
+    def _checked(self, i: int) -> bool:
+        x = self.inputs[i]
+        return isinstance(x, float) or x.dtype.name == "float64"
+
+
+def _numbers(x: Any) -> Vector:
+    """The numbers in a float, a Value or a tensor, in one row."""
+    if isinstance(x, float | Value):
+        return [float(x)]
+    row: Vector = x.detach().numpy().astype("float64").reshape(-1).tolist()
+    return row
+
+
+def _like(output: Any, row: Vector) -> Any:
+    """`row` as a gradient of `output`."""
+    if isinstance(output, Value):
+        return row[0]
+    gradient = output.detach().clone()
+    gradient.numpy().flat[:] = row
+    return gradient
 
 
 def _name(function: Callable[..., Any]) -> str:
@@ -80,29 +157,69 @@ def _name(function: Callable[..., Any]) -> str:
     return name
 
 
-def _outputs(function: Callable[..., Any], leaves: Sequence[Value]) -> list[Value]:
+def _outputs(function: Callable[..., Any], leaves: Sequence[Any]) -> list[Any]:
     result = function(*leaves)
-    outputs = [result] if not isinstance(result, Sequence) else list(result)
+    outputs = list(result) if isinstance(result, Sequence) else [result]
     for output in outputs:
-        if not isinstance(output, Value):
+        if not isinstance(output, Node):
             raise DTypeError(
-                f"gradcheck of {_name(function)}: it returned {output!r}, a {type(output).__name__}, not a Value."
+                f"gradcheck of {_name(function)}: it returned {output!r}, a {type(output).__name__}, not a Value or a "
+                "tensor."
             )
     return outputs
 
 
-def _central_difference(function: Callable[..., Any], point: list[float], i: int, k: int, eps: float) -> float:
-    def at(x: float) -> float:
-        return float(_outputs(function, [Value(v) for v in (*point[:i], x, *point[i + 1 :])])[k])
-
-    h = eps * max(1.0, abs(point[i]))
-    above, below = point[i] + h, point[i] - h
-    return (at(above) - at(below)) / (above - below)  # the step that was taken, after rounding
+def _needs_gradient(output: Any) -> bool:
+    edge = output._edge()
+    return edge is not None and edge._requires_grad
 
 
-def _disagreement(function: Any, k: int, i: int, point: list[float], exact: float, numeric: float) -> str:
+def _one_hot(outputs: Sequence[Any], k: int, j: int) -> list[Vector]:
+    return [[float((m, n) == (k, j)) for n in range(len(_numbers(x)))] for m, x in enumerate(outputs)]
+
+
+def _difference(
+    function: Callable[..., Any], point: _Point, direction: Sequence[tuple[tuple[int, int], float]], eps: float
+) -> tuple[list[Vector], float]:
+    """How much each number of each output changes along `direction`, and the step that was taken, after rounding."""
+    h = eps * max(1.0, *(abs(point.number(*place)) for place, _ in direction))
+    above = [(place, point.number(*place) + h * share) for place, share in direction]
+    below = [(place, point.number(*place) - h * share) for place, share in direction]
+    ends = [[_numbers(x) for x in _outputs(function, point.leaves(moves))] for moves in (above, below)]
+    change = [[a - b for a, b in zip(*rows, strict=True)] for rows in zip(*ends, strict=True)]
+    return change, (above[0][1] - below[0][1]) / direction[0][1]
+
+
+def _slopes(outputs: Sequence[Any], leaves: Sequence[Any], weight: Sequence[Vector]) -> list[Vector]:
+    """By input, the derivatives of all outputs, weighted; 0 where there are none."""
+    total = [[0.0] * len(_numbers(leaf)) for leaf in leaves]
+    for output, row in zip(outputs, weight, strict=True):
+        if any(row) and _needs_gradient(output):
+            found = grad(output, leaves, _like(output, row), retain_graph=True, allow_unused=True)
+            for i, derivative in enumerate(found):
+                if derivative is not None:
+                    total[i] = [a + b for a, b in zip(total[i], _numbers(derivative), strict=True)]
+    return total
+
+
+def _disagreement(
+    function: Any, weight: Sequence[Vector], direction: Sequence[Any], point: _Point, exact: float, numeric: float
+) -> str:
+    if len(direction) > 1:
+        which = "a weighted sum of all derivatives"
+    else:
+        (i, j), _ = direction[0]
+        one = next((k, n) for k, row in enumerate(weight) for n, w in enumerate(row) if w)
+        which = (
+            f"the derivative of output {_place(*one, weight[one[0]])} by input "
+            f"{_place(i, j, _numbers(point.inputs[i]))} (= {point.number(i, j)!r})"
+        )
     return (
-        f"gradcheck of {_name(function)}: the derivative of output {k} by input {i} (= {point[i]!r}) is {exact:.9g} by "
+        f"gradcheck of {_name(function)}: {which} is {exact:.9g} by "
         f"the rules, but {numeric:.9g} by a central difference; they differ by {abs(exact - numeric):.3g}.\n"
         "  One of the rules on the way is wrong, or the function has a kink or a jump at this point."
     )
+
+
+def _place(k: int, j: int, row: Vector) -> str:
+    return str(k) if len(row) == 1 else f"{k}, number {j}"

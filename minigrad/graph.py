@@ -212,8 +212,20 @@ class Node(Operand):
         """What this node has received when `contribution` is added to `total`."""
         return total + contribution
 
+    def _edge(self) -> Node | None:
+        """The node that a gradient of this goes to; None where none is needed."""
+        return self
+
+    def _seed(self, gradient: Any, create_graph: bool) -> Any:
+        """The gradient that a backward pass from here starts with; None stands for 1. Raises GraphError if none can."""
+        raise NotImplementedError
+
     def _arrived(self, gradient: Any) -> Any:
         """What the reader's hooks make of the whole gradient of this node."""
+        return gradient
+
+    def _handed(self, gradient: Any, create_graph: bool) -> Any:
+        """The gradient that the rules found, as readers get it."""
         return gradient
 
     @property
@@ -307,9 +319,9 @@ def propagate(
                     _tell(listeners, node, target, slot, upstream, contribution, totals[target])
             if not node._keeps and (wanted is None or node not in wanted):
                 del totals[node]
-            if not retain_graph:
+            if not retain_graph and (leads is None or node in leads):
                 node.free()
-    return totals if create_graph or not as_nodes else {node: number(total) for node, total in totals.items()}
+    return {node: node._handed(total, create_graph) for node, total in totals.items()} if as_nodes else totals
 
 
 def _leading_to(wanted: Collection[Node], order: Sequence[Node]) -> set[Node]:
@@ -335,9 +347,10 @@ def contributions(
     """What `node`, whose gradient is `upstream`, passes on to operands that need a gradient: slot, operand, product."""
     op = node._op
     assert op is not None  # a leaf passes nothing on
+    rules = op.rules_for(len(node._inputs)) if op.variadic else op.rules
     slots = [
         (slot, target, rule)
-        for slot, (target, rule) in enumerate(zip(node._inputs, op.rules, strict=True))
+        for slot, (target, rule) in enumerate(zip(node._inputs, rules, strict=True))
         if rule is not None
         and isinstance(target, Node)
         and target._requires_grad

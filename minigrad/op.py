@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from numbers import Real
 from typing import Any, Literal, NamedTuple
 
@@ -58,8 +59,10 @@ class Op:
     may sample each operand, and `precedence` how tightly the formula binds. `shown` are rules for print, where the true
     ones guard corner cases that would clutter a formula. `promotes` says which type the operands take together before
     the kernel sees them: "same", the one that holds all; "number", that, and bools are refused; "float", that, or the
-    default float if it is none; None
-    leaves them as they are. `view` marks an operation whose result shares the memory of its first operand.
+    default float if it is none; None leaves them as they are. `view` marks an operation whose result shares the memory
+    of its first operand. A mapping in place of the names in `attrs` gives their defaults, ``...`` where there is none.
+    A `variadic` op takes any number of operands, and its one rule may ask, beside ``g`` and attributes, for the
+    operand's number, ``slot``. An operand of a tensor op may be None: a bias that is left out, say.
 
     Declaring a name again replaces it, as running a notebook cell twice does; minigrad's own ops cannot be replaced.
     Raises DeclarationError for that, and where the parts of a declaration contradict each other.
@@ -87,12 +90,13 @@ class Op:
         domain: Sequence[Domain] = (),
         inputs: Sequence[str] = (),
         aux: Sequence[str] = (),
-        attrs: Sequence[str] = (),
+        attrs: Sequence[str] | Mapping[str, Any] = (),
         outputs: int = 1,
         precedence: int | None = None,
         shown: Sequence[Rule | None] | None = None,
         promotes: Literal["same", "number", "float"] | None = None,
         view: bool = False,
+        variadic: bool = False,
     ) -> None:
         self.name = name
         self.formula = formula
@@ -101,10 +105,12 @@ class Op:
         self.inputs = tuple(inputs) or tuple(_LETTERS[: len(self.vjp)])
         self.aux = tuple(aux)
         self.attrs = tuple(attrs)
+        self.defaults = {k: v for k, v in attrs.items() if v is not ...} if isinstance(attrs, Mapping) else {}
         self.outputs = outputs
         self.precedence = precedence
         self.promotes = promotes
         self.view = view
+        self.variadic = variadic
         self._plans: dict[tuple[bool, ...], Plan | None] = {}
         shown = self.vjp if shown is None else tuple(shown)
         self._check_declaration(shown)
@@ -115,7 +121,7 @@ class Op:
         self.rules = tuple(self._adapt(rule) for rule in self.vjp)
         self.shown = tuple(self._adapt(rule) for rule in shown)
         self.differentiable = any(rule is not None for rule in self.vjp)
-        static = self.aux or self.attrs or self.shapes or self.outputs > 1
+        static = self.aux or self.attrs or self.shapes or self.outputs > 1 or variadic
         self.plain = None if static or None in self.vjp or len(self.vjp) > 2 else self.rules
         OPS[name] = self
 
@@ -141,8 +147,8 @@ class Op:
         if rule is None:
             return frozenset()
         names = frozenset(inspect.signature(rule).parameters)
-        known = {"g", "y", *self.inputs, *self.aux, *self.attrs}
-        unknown = sorted(names - known - {f"{name}_shape" for name in self.inputs})
+        known = {"g", "y", *self.inputs, *self.aux, *self.attrs} if not self.variadic else {"g", "slot", *self.attrs}
+        unknown = sorted(names - known - {f"{name}_shape" for name in self.inputs if not self.variadic})
         if unknown:
             raise DeclarationError(
                 f"Op {self.name!r}: a rule asks for {unknown}, but there is only {sorted(known)}.\n"
@@ -155,7 +161,8 @@ class Op:
         if rule is None:
             return None
         static = (*self.aux, *self.attrs, *self.shapes)
-        parameters = ", ".join(["g", "y", *self.inputs, *(["*", *static] if static else [])])
+        operands = ("*_", "slot") if self.variadic else (*self.inputs, "*") if static else self.inputs
+        parameters = ", ".join(["g", "y", *operands, *static])
         read = inspect.signature(rule).parameters.values()
         arguments = ", ".join(f"{p.name}={p.name}" if p.kind is p.KEYWORD_ONLY else p.name for p in read)
         adapted: Rule = eval(f"lambda {parameters}: rule({arguments})", {"rule": rule})  # of checked identifiers
@@ -163,6 +170,8 @@ class Op:
 
     def plan(self, edges: tuple[Any, ...]) -> Plan | None:
         """What to keep when the operands whose edge is not None want a gradient; None where none of them has a rule."""
+        if self.variadic:
+            return Plan(False, (False,) * len(edges), frozenset()) if any(edge is not None for edge in edges) else None
         wants = tuple([edge is not None for edge in edges])
         if wants not in self._plans:
             read = [r for r, rule, w in zip(self.reads, self.rules, wants, strict=True) if rule is not None and w]
@@ -171,20 +180,36 @@ class Op:
             self._plans[wants] = kept if read else None
         return self._plans[wants]
 
-    def check(self, inputs: tuple[Any, ...], attrs: Mapping[str, Any]) -> None:
-        """Raise DTypeError unless there are as many `inputs` and just those `attrs` that the op declares."""
-        if len(inputs) != len(self.inputs) or attrs.keys() != set(self.attrs):
-            given = ", ".join([*["…"] * len(inputs), *(f"{name}=…" for name in attrs)])
-            asked = ", ".join([*self.inputs, *(f"{name}=…" for name in self.attrs)])
-            raise DTypeError(f"{self.name}({given}): it takes {self.name}({asked}).")
+    def rules_for(self, count: int) -> tuple[Rule | None, ...]:
+        """A rule for each of `count` operands."""
+        rule = self.rules[0]
+        if not self.variadic or rule is None:
+            return self.rules
+        return tuple([partial(rule, slot=slot) for slot in range(count)])
+
+    def bind(self, given: tuple[Any, ...], attrs: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The operands in `given`, and all attributes: what follows the operands there, what is named, the defaults.
+
+        Raises DTypeError unless that makes as many operands and just those attributes that the op declares.
+        """
+        count = len(given) if self.variadic else len(self.inputs)
+        placed = dict(zip(self.attrs, given[count:], strict=False))
+        bound = {**self.defaults, **placed, **attrs}
+        twice = not placed.keys().isdisjoint(attrs)
+        if len(given) < count or len(given) > count + len(placed) or twice or bound.keys() != set(self.attrs):
+            shown = ", ".join([*["…"] * len(given), *(f"{name}=…" for name in attrs)])
+            asked = [f"{name}={self.defaults.get(name, '…')}" for name in self.attrs]
+            raise DTypeError(f"{self.name}({shown}): it takes {self.name}({', '.join([*self.inputs, *asked])}).")
+        return given[:count], bound
 
     def __call__(self, *inputs: Any, **attrs: Any) -> Any:
         """Apply to operands of any one face: numbers give a float, a `Value` a `Value`, a formula a formula.
 
-        Comparisons give True or False. Raises DTypeError for other operands, too many, too few, or unknown attributes.
+        Attributes may follow the operands, as in ``clamp(x, 0.0, 1.0)``. Comparisons give True or False. Raises
+        DTypeError for other operands, too many, too few, or unknown attributes.
         """
         if len(inputs) != len(self.inputs) or attrs or self.attrs:
-            self.check(inputs, attrs)
+            inputs, attrs = self.bind(inputs, attrs)
         for operand in inputs:
             if isinstance(operand, Operand):
                 return operand._apply(self, inputs, attrs)

@@ -14,7 +14,7 @@ from minigrad.graph import Node, caller_line, contributions, modes, propagate, t
 from minigrad.kernels import detour, dispatch, kernels_of
 from minigrad.op import Op
 
-__all__ = ["Value", "as_value", "constant", "gradients_of", "seed_of"]
+__all__ = ["Value", "constant", "gradients_of"]
 
 
 Number = int | float
@@ -368,6 +368,21 @@ class Value(Node):
     def _raw(self) -> float:
         return self._data
 
+    def _seed(self, gradient: Any, create_graph: bool) -> Any:
+        if not self._requires_grad:
+            raise GraphError(
+                "backward: this Value needs no gradient: it was made by detach(), inside no_grad(), or only from such "
+                "Values.\n  Build it from Values that require a gradient."
+            )
+        if isinstance(gradient, Value):
+            return gradient if create_graph else gradient._data
+        return 1.0 if gradient is None else _real(gradient, "gradient")
+
+    def _handed(self, gradient: Any, create_graph: bool) -> Any:
+        if not create_graph:
+            return gradient._data if isinstance(gradient, Value) else gradient
+        return gradient if isinstance(gradient, Value) else constant(gradient)
+
     def __reduce_ex__(self, protocol: Any) -> Any:
         if self._op is not None:
             raise GraphError(
@@ -440,29 +455,11 @@ def _real(x: Any, who: str) -> float:
 
 def gradients_of(output: Value, gradient: Value | float | None, create_graph: bool) -> dict[Any, Any]:
     """The derivatives of ``gradient * output`` by `output` and by all it was computed from. Writes nothing."""
-    seed = seed_of(output, gradient, create_graph)
+    seed = output._seed(gradient, create_graph)
     if detour.reasons or create_graph:
         recorders = [recording.events.append for recording in modes.recordings]
-        totals = propagate({output: seed}, create_graph=create_graph, listeners=recorders)
-        return {node: as_value(total) for node, total in totals.items()} if create_graph else totals
+        return propagate({output: seed}, create_graph=create_graph, listeners=recorders)
     return _propagate_floats({output: seed})
-
-
-def seed_of(output: Value, gradient: Value | float | None, create_graph: bool) -> Any:
-    """The gradient that a backward pass from `output` starts with. Raises GraphError if it needs none."""
-    if not output._requires_grad:
-        raise GraphError(
-            "backward: this Value needs no gradient: it was made by detach(), inside no_grad(), or only from such "
-            "Values.\n  Build it from Values that require a gradient."
-        )
-    if isinstance(gradient, Value):
-        return gradient if create_graph else gradient._data
-    return 1.0 if gradient is None else _real(gradient, "gradient")
-
-
-def as_value(x: Any) -> Value:
-    """A number as a constant Value; a Value as it is."""
-    return x if isinstance(x, Value) else constant(x)
 
 
 def _propagate_floats(gradients: dict[Any, float]) -> dict[Any, float]:

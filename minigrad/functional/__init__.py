@@ -1,15 +1,50 @@
 """PyTorch's functions of tensors, a module a family. Importing this package makes them methods of Tensor too."""
 
 from minigrad._tensor import Tensor
-from minigrad.functional import linalg, reduce
-from minigrad.functional.linalg import *  # noqa: F403 -- the families list their names
+from minigrad.functional import (
+    attention,
+    conv,
+    elementwise,
+    indexing,
+    linalg,
+    loss,
+    normalization,
+    pool,
+    reduce,
+    sampling,
+    shape,
+    sorting,
+)
+from minigrad.functional.attention import *  # noqa: F403 -- the families list their names
+from minigrad.functional.conv import *  # noqa: F403
+from minigrad.functional.elementwise import *  # noqa: F403
+from minigrad.functional.indexing import *  # noqa: F403
+from minigrad.functional.linalg import *  # noqa: F403
+from minigrad.functional.loss import *  # noqa: F403
+from minigrad.functional.normalization import *  # noqa: F403
+from minigrad.functional.pool import *  # noqa: F403
 from minigrad.functional.reduce import *  # noqa: F403
+from minigrad.functional.sampling import *  # noqa: F403
+from minigrad.functional.shape import *  # noqa: F403
+from minigrad.functional.sorting import *  # noqa: F403
 
-__all__ = linalg.__all__ + reduce.__all__
+_FAMILIES = (
+    attention,
+    conv,
+    elementwise,
+    indexing,
+    linalg,
+    loss,
+    normalization,
+    pool,
+    reduce,
+    sampling,
+    shape,
+    sorting,
+)
 
-_NOT_METHODS = {"Extremes", "linear"}
-_METHODS = {name: globals()[name] for name in __all__ if name not in _NOT_METHODS}
-_METHODS["__matmul__"] = linalg.matmul
+__all__ = [name for family in _FAMILIES for name in family.__all__ if name != "METHODS"]
 
-for _name, _function in _METHODS.items():
-    setattr(Tensor, _name, _function)
+for _family in _FAMILIES:
+    for _name, _function in _family.METHODS.items():
+        setattr(Tensor, _name, _function)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from minigrad import ops
 from minigrad._tensor import Tensor
 from minigrad.errors import DTypeError, ShapeError
 from minigrad.layout import Shape, broadcast_shapes
 
-__all__ = ["bmm", "dot", "linear", "matmul", "mm", "outer"]
+__all__ = ["METHODS", "bmm", "dot", "linear", "matmul", "mm", "outer"]
 
 
 def matmul(input: Tensor, other: Tensor) -> Tensor:
@@ -86,3 +89,7 @@ def _unequal(name: str, a: Shape, b: Shape, left: int, right: int) -> str:
     elif len(a) == 2 and a[0] == right:
         text += f"\n  Did you mean x.T @ w, which gives {(a[1], *b[:-2], b[-1])}?"
     return text
+
+
+METHODS: dict[str, Callable[..., Any]] = {"bmm": bmm, "dot": dot, "matmul": matmul, "mm": mm, "outer": outer}
+METHODS["__matmul__"] = matmul

@@ -7,7 +7,7 @@ result; with `keepdim` they have size 1. ShapeError for a dimension that is not 
 from __future__ import annotations
 
 import builtins
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import inf
 from typing import Any, NamedTuple, cast
 
@@ -18,6 +18,7 @@ from minigrad.layout import dim_of, dims_of
 from minigrad.op import OPS
 
 __all__ = [
+    "METHODS",
     "Extremes",
     "all",
     "amax",
@@ -270,3 +271,8 @@ def _placed(name: str, x: Any, dim: int | None, keepdim: bool) -> Tensor:
 def _running(name: str, x: Tensor, dim: int) -> Tensor:
     k = _one(dim, x, name)
     return _shaped(OPS[name](_line(x), dim=k, reverse=False), x.shape)
+
+
+METHODS: dict[str, Callable[..., Any]] = {
+    name: globals()[name] for name in __all__ if name not in ("Extremes", "METHODS")
+}

@@ -1,13 +1,51 @@
 """Every differentiable operation, declared once, grouped by family. The ops are the functions: ``exp(x)``."""
 
 from minigrad.op import close_table
-from minigrad.ops import activation, elementwise, linalg, reduce, shape
+from minigrad.ops import (
+    activation,
+    attention,
+    conv,
+    elementwise,
+    indexing,
+    linalg,
+    loss,
+    normalization,
+    pool,
+    reduce,
+    sampling,
+    shape,
+    sorting,
+)
 from minigrad.ops.activation import *  # noqa: F403 -- the families list their names
+from minigrad.ops.attention import *  # noqa: F403
+from minigrad.ops.conv import *  # noqa: F403
 from minigrad.ops.elementwise import *  # noqa: F403
+from minigrad.ops.indexing import *  # noqa: F403
 from minigrad.ops.linalg import *  # noqa: F403
+from minigrad.ops.loss import *  # noqa: F403
+from minigrad.ops.normalization import *  # noqa: F403
+from minigrad.ops.pool import *  # noqa: F403
 from minigrad.ops.reduce import *  # noqa: F403
+from minigrad.ops.sampling import *  # noqa: F403
 from minigrad.ops.shape import *  # noqa: F403
+from minigrad.ops.sorting import *  # noqa: F403
 
-__all__ = activation.__all__ + elementwise.__all__ + linalg.__all__ + reduce.__all__ + shape.__all__
+_FAMILIES = (
+    activation,
+    attention,
+    conv,
+    elementwise,
+    indexing,
+    linalg,
+    loss,
+    normalization,
+    pool,
+    reduce,
+    sampling,
+    shape,
+    sorting,
+)
+
+__all__ = [name for family in _FAMILIES for name in family.__all__]
 
 close_table()

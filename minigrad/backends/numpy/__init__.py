@@ -49,8 +49,16 @@ def run(kernel: Kernel, inputs: tuple[Any, ...], attrs: Mapping[str, Any], out: 
 
 from minigrad.backends.numpy import (  # noqa: E402 -- each registers its kernels
     activation,  # noqa: F401
+    attention,  # noqa: F401
+    conv,  # noqa: F401
     elementwise,  # noqa: F401
+    indexing,  # noqa: F401
     linalg,  # noqa: F401
+    loss,  # noqa: F401
+    normalization,  # noqa: F401
+    pool,  # noqa: F401
     reduce,  # noqa: F401
+    sampling,  # noqa: F401
     shape,  # noqa: F401
+    sorting,  # noqa: F401
 )

@@ -1,0 +1,3 @@
+"""Softmax and attention: kernels."""
+
+__all__: list[str] = []

@@ -1,0 +1,3 @@
+"""Convolution and its kin: kernels."""
+
+__all__: list[str] = []

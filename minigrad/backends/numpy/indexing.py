@@ -1,0 +1,3 @@
+"""Choosing numbers by index: kernels."""
+
+__all__: list[str] = []

@@ -1,0 +1,3 @@
+"""Losses: kernels."""
+
+__all__: list[str] = []

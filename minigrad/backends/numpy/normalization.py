@@ -1,0 +1,3 @@
+"""Normalisation and dropout: kernels."""
+
+__all__: list[str] = []

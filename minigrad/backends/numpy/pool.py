@@ -1,0 +1,3 @@
+"""Pooling and resizing: kernels."""
+
+__all__: list[str] = []

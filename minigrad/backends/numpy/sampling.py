@@ -1,0 +1,3 @@
+"""Sampling images at points: kernels."""
+
+__all__: list[str] = []

@@ -1,0 +1,3 @@
+"""Sorting: kernels."""
+
+__all__: list[str] = []

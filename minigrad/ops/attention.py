@@ -1,0 +1,3 @@
+"""Softmax and attention: operations."""
+
+__all__: list[str] = []

@@ -1,0 +1,3 @@
+"""Convolution and its kin: operations."""
+
+__all__: list[str] = []

@@ -1,0 +1,3 @@
+"""Choosing numbers by index: operations."""
+
+__all__: list[str] = []

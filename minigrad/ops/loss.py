@@ -1,0 +1,3 @@
+"""Losses: operations."""
+
+__all__: list[str] = []

@@ -1,0 +1,3 @@
+"""Normalisation and dropout: operations."""
+
+__all__: list[str] = []

@@ -1,0 +1,3 @@
+"""Pooling and resizing: operations."""
+
+__all__: list[str] = []

@@ -1,0 +1,3 @@
+"""Sampling images at points: operations."""
+
+__all__: list[str] = []

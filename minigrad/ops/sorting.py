@@ -1,0 +1,3 @@
+"""Sorting: operations."""
+
+__all__: list[str] = []

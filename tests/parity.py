@@ -1,0 +1,178 @@
+"""What a sample is held to: PyTorch's values, types, refusals and gradients, and finite differences to second order."""
+
+from typing import Any
+
+import numpy as np
+
+import minigrad as mg
+from minigrad.errors import MinigradError
+from samples import Sample
+from strategies import PARITY, SECOND
+
+FLOATS = ("float64", "float32")
+INTS = ("int64", "int32", "uint8", "bool")
+
+# PyTorch has not written this for this type; we may have.
+NO_KERNEL = ("not implemented for", "not support", "Could not run", "Unsupported")
+
+# Each arranges a base tensor, of either library, made from an array by `base`: the same strides in both.
+LAYOUTS = {
+    "contiguous": lambda x: x,
+    "transposed": lambda x: x.permute(*range(x.ndim)[::-1]),
+    "sliced": lambda x: x[(slice(None, None, 2),) * x.ndim],
+    "broadcast": lambda x: x.expand(3, *x.shape[1:]) if x.ndim else x,
+    "empty": lambda x: x[:0] if x.ndim else x,
+    "0-d": lambda x: x[(0,) * x.ndim],
+}
+
+
+class Functions:
+    """The functions of a library, by name."""
+
+    def __init__(self, *places: Any) -> None:
+        self._places = places
+
+    def __getattr__(self, name: str) -> Any:
+        for place in self._places:
+            if hasattr(place, name):
+                return getattr(place, name)
+        raise AttributeError(f"{self._places[0].__name__} has no {name}")
+
+
+def ours() -> Functions:
+    return Functions(mg.functional, mg)
+
+
+def theirs() -> Functions:
+    import torch
+
+    return Functions(torch.nn.functional, torch)
+
+
+def base(array: Any, layout: str) -> Any:
+    """The array of which `layout` makes `array`, or one like it."""
+    if layout == "transposed":
+        return np.ascontiguousarray(array.T)
+    if layout == "sliced":
+        spread = np.zeros([2 * size for size in array.shape], array.dtype)
+        spread[(slice(None, None, 2),) * array.ndim] = array
+        return spread
+    return array[:1] if layout == "broadcast" and array.ndim else array
+
+
+def cast(array: Any, dtype: str) -> Any:
+    if array.dtype.kind != "f":
+        return array
+    return array > 0 if dtype == "bool" else (abs(array) if dtype == "uint8" else array).astype(dtype)
+
+
+def called(sample: Sample, tensor: Any, functions: Any, dtype: str, layout: str) -> tuple[list[Any], list[Any]]:
+    """The outputs of the call and the bases of the inputs, which are leaves."""
+    bases = []
+    for array in sample.inputs:
+        leaf = tensor(base(cast(array, dtype), layout))
+        if dtype in FLOATS and array.dtype.kind == "f":
+            leaf.requires_grad_()
+        bases.append(leaf)
+    result = sample.call(functions, *[LAYOUTS[layout](leaf) for leaf in bases])
+    return list(result) if isinstance(result, tuple | list) else [result], bases
+
+
+def both(sample: Sample, dtype: str, layout: str) -> tuple[Any, Any] | None:
+    """The call by either library; None where both refuse it, or PyTorch has no kernel."""
+    import torch
+
+    try:
+        expected = called(sample, torch.tensor, theirs(), dtype, layout)
+    except (RuntimeError, IndexError, ValueError, TypeError, NotImplementedError) as refusal:
+        if any(
+            words in str(refusal) for words in ("not implemented for", "not support", "Could not run", "Unsupported")
+        ):
+            return None
+        try:
+            called(sample, mg.tensor, ours(), dtype, layout)
+        except MinigradError:
+            return None
+        raise AssertionError(f"PyTorch refuses this: {refusal}") from None
+    return called(sample, mg.tensor, ours(), dtype, layout), expected
+
+
+def same(mine: Any, its: Any, dtype: str) -> None:
+    """Assert that a tensor of ours is PyTorch's in type, shape and numbers."""
+    assert (mine.dtype.name, mine.shape) == (str(its.dtype)[6:], tuple(its.shape))
+    close(mine.detach().numpy(), its.numpy(force=True), PARITY.get(dtype, PARITY["float32"]))
+
+
+def close(a: Any, b: Any, tolerance: float) -> None:
+    """Assert equality to `tolerance`, relative to the largest number of `b`: sums are added up in different orders."""
+    largest = np.abs(b[np.isfinite(b)].astype(float)).max(initial=0.0)
+    np.testing.assert_allclose(a.astype(float), b.astype(float), rtol=tolerance, atol=tolerance * largest)
+
+
+def check_forward(sample: Sample, dtype: str, layout: str) -> None:
+    found = both(sample, dtype, layout)
+    if found is not None:
+        (mine, _), (its, _) = found
+        for a, b in zip(mine, its, strict=True):
+            same(a, b, dtype)
+
+
+def weight_of(array: Any, dtype: str) -> Any:
+    return np.linspace(-1.0, 2.0, array.size).reshape(array.shape).astype(dtype)
+
+
+def check_gradient(sample: Sample, dtype: str, layout: str) -> None:
+    """The gradients of the outputs, weighted, are PyTorch's, whose None is a zero."""
+    import torch
+
+    found = both(sample, dtype, layout)
+    if found is None:
+        return
+    (mine, leaves), (its, twins) = found
+    assert [x.requires_grad for x in mine] == [x.requires_grad for x in its]
+    pairs = [(x, t) for x, t in zip(mine, its, strict=True) if t.requires_grad]
+    if not pairs:
+        return
+    weights = [weight_of(x.detach().numpy(), dtype) for x, _ in pairs]
+    wanted = [k for k, t in enumerate(twins) if t.requires_grad]
+    grads = mg.grad(
+        [x for x, _ in pairs], [leaves[k] for k in wanted], [mg.tensor(w) for w in weights], allow_unused=True
+    )
+    expected = torch.autograd.grad(
+        [t for _, t in pairs], [twins[k] for k in wanted], [torch.tensor(w) for w in weights], allow_unused=True
+    )
+    for a, b in zip(grads, expected, strict=True):
+        if a is None or b is None:
+            for zero in (a, b):
+                assert zero is None or not zero.detach().numpy().any()
+        else:
+            same(a, b, dtype)
+
+
+def numeric(sample: Sample) -> tuple[Any, list[Any], bool]:
+    """The call as a function of its inputs that returns what has a gradient; the inputs; whether they are many."""
+
+    def function(*inputs: Any) -> Any:
+        result = sample.call(ours(), *inputs)
+        outputs = list(result) if isinstance(result, tuple | list) else [result]
+        return [x for x in outputs if x.dtype.is_floating_point]
+
+    function.__name__ = sample.name
+    inputs = [mg.tensor(array) for array in sample.inputs]
+    return function, inputs, sum(array.size for array in sample.inputs if array.dtype.kind == "f") > 24
+
+
+def check_first(sample: Sample) -> None:
+    function, inputs, many = numeric(sample)
+    assert mg.gradcheck(function, inputs, fast_mode=many)
+
+
+def check_second(sample: Sample) -> None:
+    function, inputs, many = numeric(sample)
+    assert mg.gradgradcheck(function, inputs, fast_mode=many, **SECOND)
+
+
+def differentiable(sample: Sample) -> bool:
+    """Whether any output of the call has a gradient."""
+    outputs, _ = called(sample, mg.tensor, ours(), "float64", "contiguous")
+    return any(x.requires_grad for x in outputs)

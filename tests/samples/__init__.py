@@ -1,0 +1,67 @@
+"""How each operation is called: samples, from which the tests against PyTorch and against finite differences are made.
+
+A family lists its samples in a module here. A sample is one call, written once for both libraries: its function gets
+`F`, in which the functions of minigrad or of PyTorch are found by name, and the inputs as tensors.
+
+    sample("conv2d, stride 2", lambda F, x, w: F.conv2d(x, w, stride=2), numbers(2, 3, 6, 6), numbers(4, 3, 3, 3))
+"""
+
+import importlib
+import pkgutil
+import random
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+__all__ = ["Sample", "all_samples", "ints", "numbers", "sample"]
+
+
+class Sample(NamedTuple):
+    """One call. Inputs of floats are cast to the type under test and differentiated; others are taken as they are."""
+
+    name: str
+    call: Callable[..., Any]
+    inputs: tuple[Any, ...]
+    differs: Mapping[str, str]  # where we differ from PyTorch on purpose: layout or type -> why; tested elsewhere
+    kinked: bool  # not differentiable everywhere near these numbers, so that finite differences say nothing
+    parity: bool  # whether PyTorch can make this call; else finite differences alone judge
+
+
+def sample(
+    name: str,
+    call: Callable[..., Any],
+    *inputs: Any,
+    differs: Mapping[str, str] = MappingProxyType({}),
+    kinked: bool = False,
+    parity: bool = True,
+) -> Sample:
+    return Sample(name, call, inputs, differs, kinked, parity)
+
+
+def numbers(*shape: int, low: float = -3.0, high: float = 3.0, seed: int = 0) -> Any:
+    """Floats of `shape`, evenly spaced from `low` to `high` and shuffled: no two tie, and none is a whole number."""
+    count = int(np.prod(shape))
+    spaced = [low + (high - low) * (k + 0.37) / max(count, 1) for k in range(count)]
+    random.Random(f"{shape}{seed}").shuffle(spaced)
+    return np.array(spaced).reshape(shape)
+
+
+def ints(*shape: int, below: int, seed: int = 0) -> Any:
+    """Whole numbers of `shape`, from 0 to `below` - 1, each about equally often."""
+    count = int(np.prod(shape))
+    spread = [k % below for k in range(count)]
+    random.Random(f"{shape}{seed}").shuffle(spread)
+    return np.array(spread, dtype=np.int64).reshape(shape)
+
+
+def all_samples() -> dict[str, Sample]:
+    """Every sample by "family: name"."""
+    found: dict[str, Sample] = {}
+    for module in pkgutil.iter_modules(__path__):
+        for one in importlib.import_module(f"samples.{module.name}").SAMPLES:
+            key = f"{module.name}: {one.name}"
+            assert key not in found, f"two samples are called {key!r}"
+            found[key] = one
+    return found
