@@ -209,26 +209,6 @@ class Tensor(Node):
             source = source.to(self.dtype).expand(*self.shape)
         return self._write(OPS["copy"], (self.detach(), source))
 
-    def add_(self, other: Tensor | float) -> Tensor:
-        """Add `other` in place."""
-        return self._write(OPS["add"], (self, other))
-
-    def sub_(self, other: Tensor | float) -> Tensor:
-        """Subtract `other` in place."""
-        return self._write(OPS["sub"], (self, other))
-
-    def mul_(self, other: Tensor | float) -> Tensor:
-        """Multiply by `other` in place."""
-        return self._write(OPS["mul"], (self, other))
-
-    def div_(self, other: Tensor | float) -> Tensor:
-        """Divide by `other` in place."""
-        return self._write(OPS["div"], (self, other))
-
-    def exp_(self) -> Tensor:
-        """Take e to the power of each number, in place."""
-        return self._write(OPS["exp"], (self,))
-
     def detach(self) -> Tensor:
         """A view of the same numbers through which no gradient flows."""
         out = wrap(self._array)
@@ -411,22 +391,25 @@ def record(
 
 def promoted(op: Op, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
     """`inputs` brought to the one type in which `op` computes, and checked to broadcast together."""
+    first: tuple[Any, ...] = ()
+    if op.promotes == "rest":
+        first, inputs = inputs[:1], inputs[1:]
     shape = dtype = None
     plain = True  # all tensors are of one float type and one shape, so that nothing is to be done
-    for x in inputs:
-        if x.__class__ is Tensor:
+    for x in (*first, *inputs) if first else inputs:
+        if isinstance(x, Tensor):
             array = x._array
             if dtype is None:
                 dtype, shape = array.dtype, array.shape
-                plain = dtype.kind == "f"
+                plain = dtype.kind == "f" and not first
             elif array.dtype is not dtype or array.shape != shape:
                 plain = False
         elif not isinstance(x, float | int):
-            return promoted(op, tuple([_operand(op, x) for x in inputs]))
+            return promoted(op, tuple([_operand(op, x) for x in (*first, *inputs)]))
     if plain:
         return inputs
+    broadcast_shapes(*[x.shape for x in (*first, *inputs) if isinstance(x, Tensor)], op=op.name)
     tensors = [x for x in inputs if isinstance(x, Tensor)]
-    broadcast_shapes(*[x.shape for x in tensors], op=op.name)
     target = result_type(
         [x.dtype for x in tensors if x.ndim],
         [x.dtype for x in tensors if not x.ndim],
@@ -434,9 +417,13 @@ def promoted(op: Op, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
     )
     if op.promotes == "number" and target is DTYPES["bool"]:
         raise DTypeError(f"{op.name}: bools have no sign and no difference; convert them first: x.to(mg.int64).")
+    if op.promotes == "int" and target is DTYPES["bool"]:
+        target = DTYPES["int64"]
     if op.promotes == "float" and not target.is_floating_point:
         target = get_default_dtype()
-    return tuple([x.to(target) if isinstance(x, Tensor) else _number(x, target) for x in inputs])
+    if not tensors:  # numbers alone would come out in NumPy's default type
+        return (*first, *[wrap(np.asarray(x, target.name)) for x in inputs])
+    return (*first, *[x.to(target) if isinstance(x, Tensor) else _number(x, target) for x in inputs])
 
 
 def _number(x: float, dtype: DType) -> float:

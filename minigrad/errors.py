@@ -4,6 +4,7 @@
     ├── GraphError        RuntimeError            a graph asked for what it cannot give: an overwritten value, say
     ├── ShapeError        ValueError, IndexError  shapes, sizes or indices that do not fit together
     ├── DTypeError        TypeError               a thing of a type that cannot take part
+    ├── DivisionError     ZeroDivisionError       whole numbers divided by 0; fractions give inf or nan
     ├── DeviceError       RuntimeError            no kernel for this operation on this device
     ├── DeclarationError  ValueError              an operation or a layer declared in contradiction with itself
     └── GradcheckError    AssertionError          a derivative that disagrees with its finite difference
@@ -15,6 +16,7 @@ __all__ = [
     "DTypeError",
     "DeclarationError",
     "DeviceError",
+    "DivisionError",
     "GradcheckError",
     "GraphError",
     "MinigradError",
@@ -36,6 +38,10 @@ class ShapeError(MinigradError, ValueError, IndexError):
 
 class DTypeError(MinigradError, TypeError):
     """Something of a type that cannot take part in a computation."""
+
+
+class DivisionError(MinigradError, ZeroDivisionError):
+    """Whole numbers divided by 0."""
 
 
 class DeviceError(MinigradError, RuntimeError):

@@ -58,9 +58,10 @@ class Op:
     them. `g` is a float, or what the operands are where it is to be differentiated again. `domain` says where tests
     may sample each operand, and `precedence` how tightly the formula binds. `shown` are rules for print, where the true
     ones guard corner cases that would clutter a formula. `promotes` says which type the operands take together before
-    the kernel sees them: "same", the one that holds all; "number", that, and bools are refused; "float", that, or the
-    default float if it is none; None leaves them as they are. `view` marks an operation whose result shares the memory
-    of its first operand. A mapping in place of the names in `attrs` gives their defaults, ``...`` where there is none.
+    the kernel sees them: "same", the one that holds all; "number", that, and bools are refused; "int", that, and bools
+    become int64; "float", that, or the default float if it is none; "rest", that which holds all but the first, a
+    condition; None leaves them as they are. `view` marks an operation whose result shares the memory of its first
+    operand. A mapping in place of the names in `attrs` gives their defaults, ``...`` where there is none.
     A `variadic` op takes any number of operands, and its one rule may ask, beside ``g`` and attributes, for the
     operand's number, ``slot``. An operand of a tensor op may be None: a bias that is left out, say.
 
@@ -94,7 +95,7 @@ class Op:
         outputs: int = 1,
         precedence: int | None = None,
         shown: Sequence[Rule | None] | None = None,
-        promotes: Literal["same", "number", "float"] | None = None,
+        promotes: Literal["same", "number", "int", "float", "rest"] | None = None,
         view: bool = False,
         variadic: bool = False,
     ) -> None:

@@ -23,6 +23,7 @@ DIFFERENTIABLE = [op for op in ELEMENTWISE if op.differentiable]
 ATTRS: dict[str, dict[str, float]] = {
     "clamp": {"min": -1.0, "max": 1.0},
     "elu": {"alpha": 1.5},
+    "hardtanh": {"min_val": -1.0, "max_val": 1.0},
     "leaky_relu": {"negative_slope": 0.1},
     "step": {"alpha": 0.1},
 }

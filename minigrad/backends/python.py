@@ -258,8 +258,8 @@ def relu6(a: float) -> float:
 
 
 @kernel("hardtanh", DEVICE)
-def hardtanh(a: float) -> float:
-    return -1.0 if a <= -1 else 1.0 if a >= 1 else a
+def hardtanh(a: float, *, min_val: float, max_val: float) -> float:
+    return min_val if a <= min_val else max_val if a >= max_val else a
 
 
 @kernel("selu", DEVICE)

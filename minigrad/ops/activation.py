@@ -99,7 +99,8 @@ relu6 = Op(
 hardtanh = Op(
     "hardtanh",
     r"\operatorname{hardtanh} {a}",
-    vjp=(lambda g, y: where(y <= -1, 0.0, where(y >= 1, 0.0, g)),),
+    vjp=(lambda g, y, min_val, max_val: where(y <= min_val, 0.0, where(y >= max_val, 0.0, g)),),
+    attrs={"min_val": -1.0, "max_val": 1.0},
     domain=(Domain(-3.0, 3.0, kinks=(-1.0, 1.0)),),
     promotes="number",
 )
@@ -107,7 +108,7 @@ leaky_relu = Op(
     "leaky_relu",
     r"\operatorname{leakyrelu} {a}",
     vjp=(lambda g, a, negative_slope: where(a > 0, g, g * negative_slope),),
-    attrs=("negative_slope",),
+    attrs={"negative_slope": 0.01},
     domain=(KINKED,),
     promotes="float",
 )
@@ -122,7 +123,7 @@ step = Op(  # 1 above 0, alpha elsewhere: the slope of leaky_relu
     "step",
     r"\operatorname{step} {a}",
     vjp=(lambda g: where(False, g, 0.0),),
-    attrs=("alpha",),
+    attrs={"alpha": 0.0},
     domain=(KINKED,),
     promotes="float",
 )
@@ -130,7 +131,7 @@ elu = Op(  # below 0 it is alpha * (exp(a) - 1)
     "elu",
     r"\operatorname{elu} {a}",
     vjp=(lambda g, y, a, alpha: where(a <= 0, g * (y + alpha), g),),
-    attrs=("alpha",),
+    attrs={"alpha": 1.0},
     domain=(KINKED,),
     promotes="float",
 )

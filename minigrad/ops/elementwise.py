@@ -135,7 +135,7 @@ pow = Op(
     precedence=Op.POWER,
     promotes="same",
 )
-square = Op("square", "{a}^2", vjp=(lambda g, a: g * (2.0 * a),), domain=(ANY,), precedence=Op.POWER, promotes="number")
+square = Op("square", "{a}^2", vjp=(lambda g, a: g * (2.0 * a),), domain=(ANY,), precedence=Op.POWER, promotes="int")
 reciprocal = Op(
     "reciprocal",
     r"\frac{1}{a}",
@@ -277,7 +277,7 @@ clamp = Op(  # into min … max, each of which may be None
     "clamp",
     r"\operatorname{clamp} {a}",
     vjp=(_within,),
-    attrs=("min", "max"),
+    attrs={"min": None, "max": None},
     domain=(Domain(-3.0, 3.0, kinks=(-1.0, 1.0)),),  # for the bounds that tests clamp to
     promotes="number",
 )
@@ -294,6 +294,7 @@ where = Op(
     r"\begin{cases} {b} & {a} \\ {c} & \text{otherwise} \end{cases}",
     vjp=(None, lambda g, a: where(a, g, 0.0), lambda g, a: where(a, 0.0, g)),
     domain=(ANY, ANY, ANY),
+    promotes="rest",
 )
 
 # --- comparisons: True or False, and no gradient ---

@@ -47,7 +47,7 @@ DERIVATIVES = {
     "softplus": ["σ(a)"], "silu": ["σ(a) · (1 + a · (1 − σ(a)))"],
     "mish": ["tanh(ln(1 + e^a)) + a · (σ(a) · (1 − tanh(ln(1 + e^a))²))"], "softsign": ["(1 − |y|)²"],
     "relu6": ["(0 if y ≤ 0 else (0 if y ≥ 6 else 1))"],
-    "hardtanh": ["(0 if y ≤ −1 else (0 if y ≥ 1 else 1))"], "selu": ["(y + 1.7581 if y ≤ 0 else 1.0507)"],
+    "hardtanh": ["(0 if y ≤ min_val else (0 if y ≥ max_val else 1))"], "selu": ["(y + 1.7581 if y ≤ 0 else 1.0507)"],
     "clamp": ["((1 if a ≤ max else 0) if a ≥ min else 0)"], "lerp": ["1 − c", "c", "b − a"],
     "elu": ["(y + alpha if a ≤ 0 else 1)"], "leaky_relu": ["(1 if a > 0 else negative_slope)"],
     "prelu": ["(1 if a > 0 else b)", "(0 if a > 0 else a)"], "step": ["0"],

@@ -54,8 +54,8 @@ def relu6(a: Array) -> Array:
 
 
 @kernel("hardtanh", DEVICE)
-def hardtanh(a: Array) -> Array:
-    return np.clip(a, -1, 1)
+def hardtanh(a: Array, *, min_val: float, max_val: float) -> Array:
+    return np.clip(a, min_val, max_val).astype(a.dtype, copy=False)
 
 
 @kernel("selu", DEVICE)

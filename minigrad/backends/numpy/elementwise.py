@@ -37,7 +37,6 @@ _FUNCTIONS: dict[str, Kernel] = {
     "eq": np.equal,
     "ne": np.not_equal,
     "where": np.where,
-    "pow": np.power,
     "square": np.square,
     "reciprocal": np.reciprocal,
     "floor_divide": np.floor_divide,
@@ -73,7 +72,15 @@ for _op, _function in _FUNCTIONS.items():
 
 @kernel("sign", DEVICE)
 def sign(a: Array) -> Array:
-    return np.nan_to_num(np.sign(a))  # the sign of nan is 0, as in PyTorch
+    return a if a.dtype == bool else np.nan_to_num(np.sign(a))  # the sign of nan is 0, as in PyTorch
+
+
+@kernel("pow", DEVICE)
+def pow(a: Array, b: Array) -> Array:
+    if isinstance(b, float) or (isinstance(b, np.ndarray) and b.dtype.kind == "f") or np.min(b, initial=0) >= 0:
+        return np.power(a, b)
+    sign = np.where(b % 2, a, 1)  # a to a whole power below 0: 1 / a, cut to a whole number
+    return np.where(b >= 0, np.power(a, np.maximum(b, 0)), np.where(np.abs(a) == 1, sign, 0))
 
 
 @kernel("clamp", DEVICE)

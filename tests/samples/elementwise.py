@@ -1,0 +1,78 @@
+"""Functions of each number alone: each operation at the points of its domain, and what the functions add to that."""
+
+import numpy as np
+
+from minigrad.op import OPS
+from samples import numbers, sample
+from strategies import ATTRS, ELEMENTWISE, points
+
+FRONTS = {
+    "gelu_tanh": lambda F, x: F.gelu(x, approximate="tanh"),
+    "prelu": lambda F, x, w: F.prelu(x, w[0, :1]),
+    "step": lambda F, x: OPS["step"](x, 0.1),
+}
+
+DIFFERS = {"hardtanh": {"uint8": "PyTorch refuses a bound below 0 that no number is below"}}
+
+
+def operands(op):
+    """An array for each operand of `op`, from its domain; of a condition, bools."""
+    columns = np.array(points(op, count=12)).T.reshape(len(op.inputs), 3, 4)
+    return [x > 0 if op.name == "where" and k == 0 else x for k, x in enumerate(columns)]
+
+
+def call(op):
+    return FRONTS.get(op.name) or (lambda F, *x: getattr(F, op.name)(*x, **ATTRS.get(op.name, {})))
+
+
+a, b = numbers(3, 4), numbers(4, seed=1)
+mask = numbers(3, 4, seed=2) > 0
+
+SAMPLES = [
+    sample(op.name, call(op), *operands(op), parity=op.name != "step", differs=DIFFERS.get(op.name, {}))
+    for op in ELEMENTWISE
+]
+SAMPLES += [
+    sample("broadcast add", lambda F, x, y: x + y, a, b),
+    sample("broadcast mul of a column", lambda F, x, y: x * y, a, numbers(3, 1)),
+    sample("broadcast div by a number", lambda F, x, y: x / y, a, numbers(low=1.0, high=2.0)),
+    sample("add, alpha", lambda F, x, y: F.add(x, y, alpha=2.5), a, b),
+    sample("sub, alpha", lambda F, x, y: x.sub(y, alpha=2), a, b),
+    sample("div, floor", lambda F, x, y: F.div(x, y, rounding_mode="floor"), a, numbers(3, 4, low=1.1, high=2.9)),
+    sample("div, trunc", lambda F, x, y: F.div(x, y, rounding_mode="trunc"), a, numbers(3, 4, low=1.1, high=2.9)),
+    sample("numbers on the left", lambda F, x: 2.5 / (1.5 - x) + 2.0 * x, numbers(5, low=2.0)),
+    sample(
+        "powers of a number", lambda F, x: 2.0**x, a, differs={"float64": "PyTorch's log of the base is in float32"}
+    ),
+    sample("powers to a number", lambda F, x: x**3, a),
+    sample("%", lambda F, x: x % 1.7, a),
+    sample("//", lambda F, x: x.detach() // 1.7, a),
+    sample("by whole numbers", lambda F, n, m: (n % m, n // m, 7 // m, 7 % m), np.arange(-4, 4), np.array(3)),
+    sample("whole powers of whole numbers", lambda F, n, m: n**m, np.arange(-3, 3), np.arange(-2, 4)),
+    sample("where with a number", lambda F, m, x: F.where(m, x, 0.0), mask, a),
+    sample("where of two numbers", lambda F, m: F.where(m, 1.0, 2), mask),
+    sample("where of two types", lambda F, m, x, n: F.where(m, x, n), mask, a, np.arange(4)),
+    sample("where as a method", lambda F, m, x, y: x.where(m, y), mask, a, b),
+    sample("clamp, min only", lambda F, x: x.clamp(min=-0.5), a),
+    sample("clamp by floats", lambda F, x: F.clamp(x, -0.5, 1.5), a),
+    sample("clamp by tensors", lambda F, x, low, high: F.clamp(x, low, high), a, b, numbers(4, low=2.0, seed=3)),
+    sample("clip", lambda F, x: x.clip(max=1), a),
+    sample("hardtanh, other bounds", lambda F, x: F.hardtanh(x, -0.5, 2.0), a),
+    sample("softplus, beta", lambda F, x: F.softplus(x, beta=2.0), a),
+    sample("softplus, threshold", lambda F, x: F.softplus(x, 2.0, 1.0), a),
+    sample("logsigmoid", lambda F, x: F.logsigmoid(x), a),
+    sample("leaky_relu by position", lambda F, x: F.leaky_relu(x, 0.2), a),
+    sample("elu without alpha", lambda F, x: F.elu(x), a),
+    sample("prelu, a slope a channel", lambda F, x, w: F.prelu(x, w), numbers(2, 3, 2), numbers(3, low=0.1, high=0.9)),
+    sample("isclose", lambda F, x, y: F.isclose(x, y, rtol=0.5), a, b),
+    sample("in place", lambda F, x, y: (x * 1.0).add_(y, alpha=2).mul_(y).sub_(1.0).div_(20.0).tanh_(), a, b),
+    sample("+= and its kin", lambda F, x, y: in_place(x * 1.0, y), a, b),
+]
+
+
+def in_place(x, y):
+    x += y
+    x *= y
+    x -= 1.5
+    x /= 2.0
+    return x
