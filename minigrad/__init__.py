@@ -9,10 +9,11 @@
 """
 
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
-from minigrad import data, errors, lessons, nn, ops
-from minigrad.autograd import events, grad
+from minigrad import autograd, data, errors, lessons, nn, ops
+from minigrad.autograd import detect_anomaly, events, grad
 from minigrad.check import gradcheck, gradgradcheck
 from minigrad.dtypes import (
     float32,
@@ -59,11 +60,12 @@ __version__ = "0.1.0"
 def __getattr__(name: str) -> Any:
     """Tensors load NumPy, so they come when they are first asked for: `import minigrad` works without it."""
     if not name.startswith("_"):
+        if find_spec(f"minigrad.{name}") is not None:
+            return import_module(f"minigrad.{name}")
         for room in ("functional", "_tensor", "creation", "ops"):
             module = import_module(f"minigrad.{room}")
-            if name == room or name in module.__all__:
-                found = module if name == room else getattr(module, name)
-                globals()[name] = found
+            if name in module.__all__:
+                globals()[name] = found = getattr(module, name)
                 return found
     raise AttributeError(f"module 'minigrad' has no attribute {name!r}")
 
@@ -76,8 +78,10 @@ __all__ = [
     "Recording",
     "Value",
     "abs",
+    "autograd",
     "cos",
     "data",
+    "detect_anomaly",
     "dispatch",
     "enable_grad",
     "errors",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Mapping
 from numbers import Real
 from typing import Any, cast
@@ -19,7 +20,7 @@ from minigrad.op import OPS, Op
 from minigrad.step import Step, fitted
 from minigrad.storage import Storage
 
-__all__ = ["Tensor", "accumulated", "promoted", "record", "wrap"]
+__all__ = ["RemovableHandle", "Tensor", "accumulated", "linked", "promoted", "record", "wrap"]
 
 _DTYPE = {np.dtype(name): dtype for name, dtype in DTYPES.items()}
 _NOTHING: Mapping[str, Any] = {}
@@ -271,8 +272,36 @@ class Tensor(Node):
             retain_graph=create_graph if retain_graph is None else retain_graph,
         )
         taken: set[int] = set()
-        for place, total in totals.items():
-            place.grad = total if create_graph else accumulated(place.grad, total, taken)
+        for node, total in totals.items():
+            place = node.retainer if isinstance(node, Step) else node
+            if place is not None:
+                place.grad = total if create_graph else accumulated(place.grad, total, taken)
+
+    def retain_grad(self) -> None:
+        """Keep the gradient of this computed tensor in `grad` too. Raises GraphError if it needs none."""
+        node = self._edge()
+        if node is None:
+            raise GraphError("retain_grad: this tensor needs no gradient, so there will be none to keep.")
+        if node is not self:
+            self._remember("retained", node)
+            node._remember("retains", weakref.ref(self))
+
+    def _retain_again(self) -> None:
+        """Overwritten, this tensor keeps the gradient of what it is now, and not of what it was."""
+        self._note("retained")._more.pop("retains")
+        self.retain_grad()
+
+    def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> RemovableHandle:
+        """Call `hook` with this tensor's whole gradient in each backward pass; what it returns replaces that.
+
+        The handle's ``remove()`` ends that. Raises GraphError if this tensor needs no gradient.
+        """
+        node = self._edge()
+        if node is None:
+            raise GraphError("register_hook: this tensor needs no gradient, so the hook would never be called.")
+        hooks = node._note("hooks", {})
+        node._remember("hooks", hooks)
+        return RemovableHandle(hooks, hook)
 
     def _seed(self, gradient: Tensor | None, create_graph: bool) -> Tensor:
         if self._edge() is None:
@@ -328,7 +357,27 @@ class Tensor(Node):
             step.output_written()
         if modes.grad:
             views.rebase(self, step)
+            if self._note("retained"):
+                self._retain_again()
         return self
+
+
+class RemovableHandle:
+    """A hook that was registered, and how to remove it; as a context manager, at the end of the block."""
+
+    def __init__(self, hooks: dict[Any, Any], hook: Callable[..., Any]) -> None:
+        self._hooks = hooks
+        hooks[self] = hook
+
+    def remove(self) -> None:
+        """Never call the hook again."""
+        self._hooks.pop(self, None)
+
+    def __enter__(self) -> RemovableHandle:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.remove()
 
 
 _new = Tensor.__new__
@@ -379,8 +428,13 @@ def record(
         y = first.detach() if len(outputs) == 1 else tuple([x.detach() for x in outputs])
     step = Step(op, edges, static, first._array.shape, first._array.dtype)
     step.keep((y, *[x if keep else None for x, keep in zip(inputs, plan.operands, strict=True)]))
+    return linked(step, outputs)
+
+
+def linked(step: Step, outputs: tuple[Tensor, ...]) -> Step:
+    """`step`, as the place that the gradients of `outputs` go to."""
     if len(outputs) == 1:
-        first._step, first._requires_grad = step, True
+        outputs[0]._step, outputs[0]._requires_grad = step, True
         return step
     for index, output in enumerate(outputs):
         pick = step.pick(output, index, len(outputs))

@@ -9,8 +9,12 @@
     ├── DeclarationError  ValueError              an operation or a layer declared in contradiction with itself
     └── GradcheckError    AssertionError          a derivative that disagrees with its finite difference
 
-A message says what was asked, what was given, why that cannot be, and what to write instead.
+A message says what was asked, what was given, why that cannot be, and what to write instead; and, where it helps, the
+line of the reader's code that it is about.
 """
+
+import linecache
+import sys
 
 __all__ = [
     "DTypeError",
@@ -21,6 +25,9 @@ __all__ = [
     "GraphError",
     "MinigradError",
     "ShapeError",
+    "caller",
+    "caller_line",
+    "source_line",
 ]
 
 
@@ -54,3 +61,21 @@ class DeclarationError(MinigradError, ValueError):
 
 class GradcheckError(MinigradError, AssertionError):
     """A derivative that disagrees with its finite difference."""
+
+
+def caller() -> tuple[str, int]:
+    """The file and line outside minigrad that is being run."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "minigrad":
+        frame = frame.f_back
+    return frame.f_code.co_filename, frame.f_lineno
+
+
+def source_line(file: str, line: int) -> str:
+    """A line of source as ``file:number: text``."""
+    return f"{file}:{line}: {linecache.getline(file, line).strip()}"
+
+
+def caller_line() -> str:
+    """The line outside minigrad that is being run, as ``file:number: text``."""
+    return source_line(*caller())

@@ -8,8 +8,6 @@ an `Event` that can be listened to.
 from __future__ import annotations
 
 import functools
-import linecache
-import sys
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -22,7 +20,6 @@ __all__ = [
     "Event",
     "Node",
     "Recording",
-    "caller_line",
     "contributions",
     "enable_grad",
     "is_grad_enabled",
@@ -43,6 +40,7 @@ class _Modes(threading.local):
     scope: str = ""
     lines: bool = False
     recordings: tuple[Recording, ...] = ()
+    passing: Node | None = None  # whose rules a backward pass is running, known while somebody listens
 
     def __init__(self) -> None:
         self.before: list[dict[str, Any]] = []  # what each block that is open in this thread will restore
@@ -114,15 +112,6 @@ def record(*, lines: bool = False) -> Iterator[Recording]:
     recording = Recording()
     with _Block(lambda: {"recordings": (*modes.recordings, recording), "lines": lines or modes.lines}):
         yield recording
-
-
-def caller_line() -> str:
-    """The line outside minigrad that is being run, as ``file:number: text``."""
-    frame = sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "minigrad":
-        frame = frame.f_back
-    file, line = frame.f_code.co_filename, frame.f_lineno
-    return f"{file}:{line}: {linecache.getline(file, line).strip()}"
 
 
 class Event(NamedTuple):
@@ -222,6 +211,9 @@ class Node(Operand):
 
     def _arrived(self, gradient: Any) -> Any:
         """What the reader's hooks make of the whole gradient of this node."""
+        for hook in tuple(self._note("hooks", {}).values()):
+            replaced = hook(gradient)
+            gradient = gradient if replaced is None else replaced
         return gradient
 
     def _handed(self, gradient: Any, create_graph: bool) -> Any:
@@ -304,7 +296,7 @@ def propagate(
     order = topological(gradients)
     leads = None if wanted is None else _leading_to(wanted, order)
     totals = dict(gradients)
-    with _Block(lambda: {"grad": create_graph}):
+    with _Block(lambda: {"grad": create_graph, "passing": None}):
         for node in reversed(order):
             upstream = totals.get(node)
             if upstream is None:
@@ -313,6 +305,8 @@ def propagate(
                 upstream = totals[node] = node._arrived(upstream)
             if node._op is None:
                 continue
+            if detour.reasons:
+                modes.passing = node
             for slot, target, contribution in contributions(node, upstream, as_nodes, leads):
                 totals[target] = target._sum(totals[target], contribution) if target in totals else contribution
                 if listeners:
@@ -359,7 +353,9 @@ def contributions(
     if slots:
         operands, static = node._operands(as_nodes, [slot for slot, _, _ in slots]), node._static()
         for slot, target, rule in slots:
-            yield slot, target, target._fitted(rule(upstream, *operands, **static))
+            product = rule(upstream, *operands, **static)
+            if product is not None:
+                yield slot, target, target._fitted(product)
 
 
 def number(gradient: Any) -> Any:

@@ -63,7 +63,8 @@ class Op:
     condition; None leaves them as they are. `view` marks an operation whose result shares the memory of its first
     operand. A mapping in place of the names in `attrs` gives their defaults, ``...`` where there is none.
     A `variadic` op takes any number of operands, and its one rule may ask, beside ``g`` and attributes, for the
-    operand's number, ``slot``. An operand of a tensor op may be None: a bias that is left out, say.
+    operand's number, ``slot``. An operand of a tensor op may be None: a bias that is left out, say. An op that is not
+    `listed` does not enter the table: that of an `autograd.Function`.
 
     Declaring a name again replaces it, as running a notebook cell twice does; minigrad's own ops cannot be replaced.
     Raises DeclarationError for that, and where the parts of a declaration contradict each other.
@@ -98,6 +99,7 @@ class Op:
         promotes: Literal["same", "number", "int", "float", "rest"] | None = None,
         view: bool = False,
         variadic: bool = False,
+        listed: bool = True,
     ) -> None:
         self.name = name
         self.formula = formula
@@ -124,7 +126,8 @@ class Op:
         self.differentiable = any(rule is not None for rule in self.vjp)
         static = self.aux or self.attrs or self.shapes or self.outputs > 1 or variadic
         self.plain = None if static or None in self.vjp or len(self.vjp) > 2 else self.rules
-        OPS[name] = self
+        if listed:
+            OPS[name] = self
 
     def _check_declaration(self, shown: tuple[Rule | None, ...]) -> None:
         if self.name in _own:
@@ -148,7 +151,8 @@ class Op:
         if rule is None:
             return frozenset()
         names = frozenset(inspect.signature(rule).parameters)
-        known = {"g", "y", *self.inputs, *self.aux, *self.attrs} if not self.variadic else {"g", "slot", *self.attrs}
+        known = {"g", "y", *self.inputs} if not self.variadic else {"g", "slot"}
+        known |= {*self.aux, *self.attrs}
         unknown = sorted(names - known - {f"{name}_shape" for name in self.inputs if not self.variadic})
         if unknown:
             raise DeclarationError(

@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 from minigrad.dtypes import as_dtype
-from minigrad.errors import GraphError
-from minigrad.graph import Node, caller_line, modes
+from minigrad.errors import GraphError, caller_line
+from minigrad.graph import Node, modes
 from minigrad.layout import Shape
 from minigrad.op import OPS, Op
 
@@ -54,7 +54,7 @@ class Step(Node):
     def name(self) -> str:
         """The op's name as PyTorch prints it, such as ``MulBackward``."""
         op = cast(Op, self._op)
-        return "".join(part.capitalize() for part in op.name.split("_")) + "Backward"
+        return "".join(part[:1].upper() + part[1:] for part in op.name.split("_")) + "Backward"
 
     @property
     def next_functions(self) -> tuple[Node | None, ...]:
@@ -83,6 +83,9 @@ class Step(Node):
     def free(self) -> None:
         """Forget the saved numbers; the structure of the graph stays."""
         self._saved = None
+        op = cast(Op, self._op)
+        if op.aux:
+            self._kept = {name: kept for name, kept in self._kept.items() if name not in op.aux}
 
     def _static(self) -> Mapping[str, Any]:
         return self._kept
@@ -101,10 +104,15 @@ class Step(Node):
         if output is None:
             return saved
         if isinstance(output, tuple):
-            picks = [self.pick(x, k, len(output)) for k, x in enumerate(output)]
-            linked = [x if p is None else x._linked(p) for x, p in zip(output, picks, strict=True)]
-            return (tuple(linked), *saved[1:])
+            return (self.relinked(output), *saved[1:])
         return (output._linked(self), *saved[1:])
+
+    def relinked(self, outputs: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The `outputs` of this step as tensors whose gradients come here."""
+        if len(outputs) == 1:
+            return (outputs[0]._linked(self),)
+        picks = [self.pick(x, k, len(outputs)) for k, x in enumerate(outputs)]
+        return tuple([x if p is None else x._linked(p) for x, p in zip(outputs, picks, strict=True)])
 
     def pick(self, output: Any, index: int, count: int) -> Step | None:
         """The step of output number `index` of `count`, which passes its gradient here; None if it is of integers."""
@@ -124,7 +132,7 @@ class Step(Node):
                     tensor = max(tensor, key=_version)
                 raise GraphError(
                     f"backward: {op.name} needs {what}, of shape {tensor.shape}, as it was at version {version}, but "
-                    f"it is at version {tensor._version} now: overwritten by {tensor._storage.writer}.\n"
+                    f"it is at version {tensor._version} now: overwritten by {tensor._storage.last_write}\n"
                     f"  Write out of place there (x = x + 1, not x += 1), or give {op.name} a clone()."
                 )
 
@@ -137,16 +145,14 @@ class Step(Node):
         pairs = zip(total, contribution, strict=True)  # by output of an op that has several
         return tuple([b if a is None else a if b is None else a + b for a, b in pairs])
 
-    def _arrived(self, gradient: Any) -> Any:
-        for hook in self._note("hooks", ()):
-            replaced = hook(gradient)
-            gradient = gradient if replaced is None else replaced
-        return gradient
-
     @property
     def _keeps(self) -> bool:
-        retains: bool = self._note("retains", False)
-        return retains
+        return self.retainer is not None
+
+    @property
+    def retainer(self) -> Any:
+        """The tensor that asked to keep its gradient, if it still lives."""
+        return self._note("retains", lambda: None)()
 
     def _local(self, slot: int) -> float | None:
         return None

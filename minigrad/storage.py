@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from minigrad.errors import caller, source_line
+
 __all__ = ["Storage"]
 
 
@@ -12,15 +14,22 @@ class Storage:
     how often a write changed where the gradient of these bytes comes from, so that views know theirs is out of date.
     """
 
-    __slots__ = ("device", "rebased", "version", "writer")
+    __slots__ = ("device", "place", "rebased", "version", "writer")
 
     def __init__(self, device: str) -> None:
         self.device = device
         self.version = 0
         self.rebased = 0
         self.writer = ""
+        self.place: tuple[str, int] | None = None
 
     def written(self, writer: str) -> None:
-        """Count a write by `writer`, an operation's name, with the source line where that is known."""
+        """Count a write by `writer`, an operation's name, and note from where in the reader's code it came."""
         self.version += 1
         self.writer = writer
+        self.place = caller()
+
+    @property
+    def last_write(self) -> str:
+        """What wrote here last, and the source line."""
+        return self.writer if self.place is None else f"{self.writer}, at {source_line(*self.place)}"

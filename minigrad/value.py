@@ -9,8 +9,8 @@ from typing import Any, cast
 
 from minigrad import ops
 from minigrad.backends.python import DEVICE
-from minigrad.errors import DTypeError, GraphError
-from minigrad.graph import Node, caller_line, contributions, modes, propagate, topological
+from minigrad.errors import DTypeError, GraphError, caller_line
+from minigrad.graph import Node, contributions, modes, propagate, topological
 from minigrad.kernels import detour, dispatch, kernels_of
 from minigrad.op import Op
 

@@ -107,8 +107,8 @@ def sources() -> list[Path]:
 
 
 def test_the_core_stays_within_its_budget():
-    core = [HOUSE / f"{name}.py" for name in ("errors", "kernels", "op", "graph", "value", "autograd", "check")]
-    core += [*(HOUSE / "ops").glob("*.py"), HOUSE / "backends" / "python.py"]
+    core = [HOUSE / f"{name}.py" for name in ("errors", "kernels", "op", "graph", "value", "check")]
+    core += [*(HOUSE / "autograd").glob("*.py"), *(HOUSE / "ops").glob("*.py"), HOUSE / "backends" / "python.py"]
     assert sum(code_lines(path) for path in core) <= 3500
 
 

@@ -70,3 +70,109 @@ def test_an_input_that_needs_no_gradient_is_told_from_one_that_has_no_part():
 
 def test_events_of_what_needs_no_gradient_are_none():
     assert mg.events(Value(1.0).detach() * 2) == []
+
+
+# --- tensors ---
+
+
+def tensors(*given):
+    np = pytest.importorskip("numpy")
+    return [mg.tensor(np.array(x), requires_grad=True) for x in given]
+
+
+def test_grad_of_tensors_writes_nothing_and_follows_only_what_leads_to_the_inputs():
+    a, b = tensors([1.0, 2.0], [3.0, 4.0])
+    y, z = (a * b).sum(), (b * b).sum()
+    (by_a,) = mg.grad(y + z, a, retain_graph=True)
+    assert (by_a.tolist(), a.grad, b.grad) == ([3.0, 4.0], None, None)
+    (by_b,) = mg.grad([y, z], b, [mg.tensor(1.0), mg.tensor(10.0)])
+    assert by_b.tolist() == [1.0 + 60.0, 2.0 + 80.0]
+
+
+def test_what_was_not_followed_is_not_freed():
+    a, b = tensors([1.0, 2.0], [3.0, 4.0])
+    left, right = a.exp(), b.exp()
+    y = (left * 2.0 + right * 3.0).sum()
+    mg.grad(y, a)
+    right.backward(mg.tensor([1.0, 1.0], dtype=mg.float64))
+    assert b.grad is not None
+
+
+def test_an_unused_tensor_is_named_or_none():
+    a, b = tensors([1.0, 2.0], [3.0, 4.0])
+    with pytest.raises(GraphError, match=r"grad: input 1, tensor\(\[3\., 4\.\].*\), has no part in the output"):
+        mg.grad(a.sum(), [a, b])
+    by_a, by_b = mg.grad(a.sum(), [a, b], allow_unused=True)
+    assert (by_a.tolist(), by_b) == ([1.0, 1.0], None)
+
+
+def test_a_computed_tensor_keeps_its_gradient_when_asked_to():
+    (a,) = tensors([1.0, 2.0])
+    y = a * 3.0
+    y.retain_grad()
+    (y * y).sum().backward()
+    assert (y.grad.tolist(), a.grad.tolist()) == ([6.0, 12.0], [18.0, 36.0])
+    with pytest.raises(GraphError, match="retain_grad: this tensor needs no gradient"):
+        y.detach().retain_grad()
+
+
+def test_a_tensor_overwritten_later_retains_the_gradient_of_what_it_is_then():
+    (a,) = tensors([1.0, 2.0])
+    y = a * 3.0
+    y.retain_grad()
+    y.mul_(2.0)
+    y.sum().backward()
+    assert (y.grad.tolist(), a.grad.tolist()) == ([1.0, 1.0], [6.0, 6.0])
+
+
+def test_hooks_see_whole_gradients_replace_them_and_can_be_removed():
+    (a,) = tensors([1.0, 2.0])
+    seen = []
+    y = a * 2.0
+    on_leaf = a.register_hook(lambda g: seen.append(("a", g.tolist())))
+    with y.register_hook(lambda g: g * 10.0):
+        (y + y).sum().backward(retain_graph=True)
+    assert (seen, a.grad.tolist()) == ([("a", [40.0, 40.0])], [40.0, 40.0])
+    on_leaf.remove()
+    y.sum().backward()
+    assert (len(seen), a.grad.tolist()) == (1, [42.0, 42.0])
+    with pytest.raises(GraphError, match="register_hook: this tensor needs no gradient"):
+        a.detach().register_hook(print)
+
+
+def test_a_tap_changes_no_gradient_of_tensors():
+    a, b = tensors([0.5, -2.0], [3.0, 4.0])
+    seen = []
+    (a * b).tanh().sum().backward()
+    plain, a.grad = a.grad, None
+    with mg.tap(lambda call: seen.append(call.op)):
+        (a * b).tanh().sum().backward()
+    assert a.grad.tolist() == plain.tolist()
+    assert {"mul", "tanh", "sum", "expand"} <= set(seen)
+
+
+def test_events_of_tensors_leave_no_trace():
+    a, b = tensors([1.0, 2.0], [3.0, 4.0])
+    calls = []
+    a.register_hook(calls.append)
+    y = (a * b).sum()
+    found = mg.events(y)
+    assert [(event.source.name, event.slot) for event in found] == [
+        ("SumBackward", 0),
+        ("MulBackward", 0),
+        ("MulBackward", 1),
+    ]
+    assert [event.total.tolist() for event in found[1:]] == [[3.0, 4.0], [1.0, 2.0]]
+    assert (a.grad, calls) == (None, [])
+    y.backward()
+    assert a.grad.tolist() == [3.0, 4.0]
+
+
+def test_grad_fn_tells_the_way_back():
+    a, b = tensors([1.0, 2.0], [3.0, 4.0])
+    y = a.exp() * b + 1.0
+    assert y.grad_fn.name == "AddBackward"
+    (mul, constant) = y.grad_fn.next_functions
+    assert (mul.name, constant) == ("MulBackward", None)
+    assert [getattr(node, "name", node) for node in mul.next_functions] == ["ExpBackward", b]
+    assert (a.grad_fn, a.is_leaf, y.is_leaf) == (None, True, False)

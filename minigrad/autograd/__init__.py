@@ -9,7 +9,7 @@ from minigrad.errors import DTypeError, GraphError
 from minigrad.graph import Event, Node, modes, propagate
 from minigrad.kernels import untapped
 
-__all__ = ["events", "grad"]
+__all__ = ["Function", "detect_anomaly", "events", "grad", "hessian", "hvp", "jacobian", "jvp", "vjp"]
 
 
 def grad(
@@ -101,3 +101,8 @@ def _unused(position: int, x: Any) -> str:
         f"grad: input {position}, {x!r}, has no part in the output: no path of operations leads there.\n"
         "  Leave it out, or pass allow_unused=True to get None for it."
     )
+
+
+from minigrad.autograd.anomaly import detect_anomaly  # noqa: E402 -- these stand on grad
+from minigrad.autograd.function import Function  # noqa: E402
+from minigrad.autograd.functional import hessian, hvp, jacobian, jvp, vjp  # noqa: E402

@@ -1,0 +1,165 @@
+"""Function: an operation whose forward and backward pass are written by hand, as in PyTorch.
+
+Where a rule can be written for each operand, declare an `Op` instead: it also serves Values, prints its derivative and
+runs on every device. A Function is for code that needs more: state between the passes, several results at once.
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+from minigrad.errors import GraphError, ShapeError
+from minigrad.graph import modes, no_grad
+from minigrad.op import Op
+
+__all__ = ["Context", "Function"]
+
+
+class Context:
+    """What a forward pass hands to the backward pass: tensors by `save_for_backward`, anything else as attributes."""
+
+    needs_input_grad: tuple[bool, ...] = ()
+
+    def __init__(self) -> None:
+        self._saved: tuple[Any, ...] = ()
+        self._versions: tuple[int, ...] = ()
+        self._constant: set[int] = set()
+        self._materialize = True
+        self._last: tuple[Any, Any] = (None, None)
+
+    def _bind(self, function: type[Function], step: Any, results: tuple[Any, ...], shapes: tuple[Any, ...]) -> None:
+        self._function, self._name = function, function.__name__
+        self._step, self._results, self._shapes = weakref.ref(step), results, shapes
+
+    def save_for_backward(self, *tensors: Any) -> None:
+        """Keep tensors, operands or results, for `saved_tensors`. An overwritten one is refused there."""
+        self._saved = tensors
+        self._versions = tuple([0 if x is None else x._version for x in tensors])
+
+    @property
+    def saved_tensors(self) -> tuple[Any, ...]:
+        """The tensors that were saved. Raises GraphError if one was overwritten since."""
+        for place, (x, version) in enumerate(zip(self._saved, self._versions, strict=True)):
+            if x is not None and x._version != version:
+                raise GraphError(
+                    f"backward: {self._name} saved a tensor, number {place}, of shape {x.shape}, at version {version}, "
+                    f"but it is at version {x._version} now: overwritten by {x._storage.last_write}\n"
+                    "  Write out of place there (x = x + 1, not x += 1), or save a clone()."
+                )
+        step = self._step()
+        if step is None:
+            return self._saved
+        links = dict(zip(map(id, self._results), step.relinked(self._results), strict=True))
+        return tuple([links.get(id(x), x) for x in self._saved])
+
+    def mark_non_differentiable(self, *tensors: Any) -> None:
+        """Say which results have no gradient."""
+        self._constant = {id(x) for x in tensors}
+
+    def set_materialize_grads(self, value: bool) -> None:
+        """Whether `backward` gets zeros, as it does unless this is False, or None for a result that was not used."""
+        self._materialize = value
+
+    def _passed_back(self, gradient: Any) -> tuple[Any, ...]:
+        """What `backward` returns for `gradient`, called once for all operands."""
+        if self._last[0] is not gradient:
+            gradients = gradient if isinstance(gradient, tuple) else (gradient,)
+            if self._materialize:
+                pairs = zip(gradients, self._results, strict=True)
+                gradients = tuple([x.detach().clone().zero_() if g is None else g for g, x in pairs])
+            found = self._function.backward(self, *gradients)
+            found = found if isinstance(found, tuple) else (found,)
+            self._check(found)
+            self._last = (gradient, found)
+        returned: tuple[Any, ...] = self._last[1]
+        return returned
+
+    def _check(self, found: tuple[Any, ...]) -> None:
+        if len(found) < len(self._shapes) or any(x is not None for x in found[len(self._shapes) :]):
+            raise GraphError(
+                f"backward: {self._name}.backward returned {len(found)} gradients for {len(self._shapes)} operands of "
+                "forward.\n  Return one for each, in their order; None for what has no gradient."
+            )
+        for place, (x, shape) in enumerate(zip(found, self._shapes, strict=False)):
+            if x is not None and shape is not None and x.shape != shape:
+                raise ShapeError(
+                    f"backward: {self._name}.backward returned a gradient of shape {x.shape} for operand {place}, "
+                    f"whose shape is {shape}."
+                )
+
+
+class Function:
+    """A differentiable operation in two static methods, ``forward(ctx, …)`` and ``backward(ctx, …)``; see `apply`.
+
+    `forward` gets the operands (tensors, and anything else) and returns a tensor or a tuple of them; nothing that it
+    computes is recorded. `backward` gets the gradient of each result and returns one for each operand, or None.
+    It is differentiated in turn where it is written in operations on tensors. `forward` may also be written without
+    `ctx`, with a ``setup_context(ctx, inputs, output)`` beside it.
+
+    >>> import minigrad as mg
+    >>> class Cube(mg.autograd.Function):
+    ...     @staticmethod
+    ...     def forward(ctx, x):
+    ...         ctx.save_for_backward(x)
+    ...         return x * x * x
+    ...     @staticmethod
+    ...     def backward(ctx, g):
+    ...         (x,) = ctx.saved_tensors
+    ...         return g * 3.0 * x * x
+    >>> x = mg.tensor(2.0, requires_grad=True)
+    >>> y = Cube.apply(x)
+    >>> y.backward()
+    >>> y, x.grad
+    (tensor(8., grad_fn=<CubeBackward>), tensor(12.))
+    """
+
+    @staticmethod
+    def forward(*args: Any, **keywords: Any) -> Any:
+        """The results, from the operands. To be written."""
+        raise NotImplementedError("forward: write it as a static method of your Function.")
+
+    @staticmethod
+    def backward(ctx: Context, *gradients: Any) -> Any:
+        """The gradients of the operands, from those of the results. To be written."""
+        raise NotImplementedError("backward: write it as a static method of your Function.")
+
+    @classmethod
+    def apply(cls, *args: Any, **keywords: Any) -> Any:
+        """Run `forward` and record it. Raises GraphError, in the backward pass, where `backward` returns too little."""
+        from minigrad._tensor import Tensor, linked
+        from minigrad.step import Step
+
+        ctx = Context()
+        edges = tuple([x._edge() if isinstance(x, Tensor) else None for x in args])
+        ctx.needs_input_grad = tuple([edge is not None for edge in edges])
+        setup = getattr(cls, "setup_context", None)
+        with no_grad():
+            returned = cls.forward(*args, **keywords) if setup else cls.forward(ctx, *args, **keywords)
+            if setup:
+                setup(ctx, args, returned)
+        results = returned if isinstance(returned, tuple) else (returned,)
+        if any(not isinstance(x, Tensor) for x in results):
+            raise GraphError(f"{cls.__name__}.forward returned {returned!r:.200}, not a tensor or a tuple of tensors.")
+        outputs = tuple([x.detach() for x in results])
+        if modes.grad and any(edge is not None for edge in edges):
+            step = Step(cls._op(len(results)), edges, {"ctx": ctx}, results[0].shape, results[0]._array.dtype)
+            step.keep((None,))
+            ctx._bind(cls, step, results, tuple([x.shape if isinstance(x, Tensor) else None for x in args]))
+            linked(step, outputs)
+            for x, output in zip(results, outputs, strict=True):
+                if id(x) in ctx._constant:
+                    output._step, output._requires_grad = None, False
+        return outputs if isinstance(returned, tuple) else outputs[0]
+
+    @classmethod
+    def _op(cls, outputs: int) -> Op:
+        return Op(
+            cls.__name__,
+            rf"\operatorname{{{cls.__name__}}}\left({{a}}\right)",
+            vjp=(lambda g, slot, ctx: ctx._passed_back(g)[slot],),
+            aux=("ctx",),  # given up with what the graph saved
+            outputs=outputs,
+            variadic=True,
+            listed=False,
+        )

@@ -1,0 +1,196 @@
+"""Derivatives of functions: products with Jacobians from either side, and whole Jacobians and Hessians.
+
+They take a function of tensors, or of Values, and the point, as PyTorch's `torch.autograd.functional` does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from minigrad.autograd import grad
+from minigrad.errors import DTypeError, ShapeError
+from minigrad.graph import Node, enable_grad
+from minigrad.value import Value
+
+__all__ = ["hessian", "hvp", "jacobian", "jvp", "vjp"]
+
+Function = Callable[..., Any]
+
+
+@enable_grad
+def vjp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False) -> tuple[Any, Any]:
+    """``func(*inputs)``, and the product vᵀJ of `v` with its Jacobian: what one backward pass gives.
+
+    `v` has the shapes of the outputs, and may be left out where there is one number. With `create_graph` both can be
+    differentiated. Raises ShapeError where `v` does not fit.
+
+    >>> import minigrad as mg
+    >>> x = mg.tensor([1.0, 2.0])
+    >>> vjp(lambda x: x * x, x, mg.tensor([1.0, 10.0]))
+    (tensor([1., 4.]), tensor([ 2., 40.]))
+    """
+    leaves = _leaves(inputs, create_graph)
+    outputs = _tuple(func(*leaves))
+    products = _gradients(outputs, leaves, _weights(v, outputs, "vjp"), create_graph)
+    return _alike(_cut(outputs, create_graph)), _alike(products, inputs)
+
+
+@enable_grad
+def jvp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False) -> tuple[Any, Any]:
+    """``func(*inputs)``, and the product Jv of its Jacobian with `v`, the slope of the outputs in that direction.
+
+    `v` has the shapes of the inputs, and may be left out where there is one number. Found by two backward passes: uᵀJ
+    is linear in u, and its derivative along v is Jv (the "double backwards trick", Townsend 2017).
+
+    >>> import minigrad as mg
+    >>> x = mg.tensor([1.0, 2.0])
+    >>> jvp(lambda x: (x * x).sum(), x, mg.tensor([1.0, 10.0]))
+    (tensor(5.), tensor(42.))
+    """
+    leaves = _leaves(inputs, create_graph)
+    outputs = _tuple(func(*leaves))
+    dummies = [_fresh(_zero(output)) for output in outputs]
+    back = _gradients(outputs, leaves, dummies, True)
+    slopes = _gradients(back, dummies, _weights(v, leaves, "jvp"), create_graph)
+    return _alike(_cut(outputs, create_graph)), _alike(slopes)
+
+
+@enable_grad
+def hvp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False) -> tuple[Any, Any]:
+    """``func(*inputs)``, a single number, and the product Hv of its Hessian with `v`, which has the inputs' shapes.
+
+    >>> import minigrad as mg
+    >>> x = mg.tensor([1.0, 2.0])
+    >>> hvp(lambda x: (x * x * x).sum(), x, mg.tensor([1.0, 1.0]))
+    (tensor(9.), tensor([ 6., 12.]))
+    """
+    leaves = _leaves(inputs, create_graph)
+    outputs = _tuple(func(*leaves))
+    first = _gradients(outputs, leaves, [None] * len(outputs), True)
+    products = _gradients(first, leaves, _weights(v, leaves, "hvp"), create_graph)
+    return _alike(_cut(outputs, create_graph)), _alike(products, inputs)
+
+
+@enable_grad
+def jacobian(func: Function, inputs: Any, create_graph: bool = False) -> Any:
+    """The derivative of each number of each output by each number of each input.
+
+    Of one output and one input, a tensor of shape (*output, *input); of several, tuples of these, by output and then by
+    input. Of Values, numbers. A backward pass for each number of the outputs.
+
+    >>> import minigrad as mg
+    >>> jacobian(lambda x: x * x, mg.tensor([1.0, 3.0]))
+    tensor([[2., 0.],
+            [0., 6.]])
+    """
+    leaves = _leaves(inputs, create_graph)
+    returned = func(*leaves)
+    rows = []
+    for output in _tuple(returned):
+        units = [_unit(output, k) for k in range(_size(output))]
+        found = [_gradients([output], leaves, [unit], create_graph) for unit in units]
+        rows.append(_alike(tuple([_stacked(output, x, column) for x, column in _columns(leaves, found)]), inputs))
+    return tuple(rows) if isinstance(returned, tuple | list) else rows[0]
+
+
+def hessian(func: Function, inputs: Any, create_graph: bool = False) -> Any:
+    """The second derivatives of a function that returns one number: the Jacobian of its gradient.
+
+    >>> import minigrad as mg
+    >>> hessian(lambda x: (x * x * x).sum(), mg.tensor([1.0, 3.0]))
+    tensor([[ 6.,  0.],
+            [ 0., 18.]])
+    """
+
+    def gradient(*leaves: Any) -> Any:
+        outputs = _tuple(func(*leaves))
+        if len(outputs) != 1 or _size(outputs[0]) != 1:
+            raise ShapeError("hessian: the function must return one number; see jacobian for more.")
+        return _alike(_gradients(outputs, leaves, [None], True), inputs)
+
+    return jacobian(gradient, inputs, create_graph)
+
+
+# --- what tensors and Values have in common ---
+
+
+def _tuple(given: Any) -> tuple[Any, ...]:
+    return tuple(given) if isinstance(given, tuple | list) else (given,)
+
+
+def _alike(found: tuple[Any, ...], given: Any = None) -> Any:
+    """A tuple where a tuple was given, or there are several; else the one thing in it."""
+    return found if len(found) > 1 or isinstance(given, tuple | list) else found[0]
+
+
+def _fresh(x: Any) -> Any:
+    return Value(float(x)) if isinstance(x, float | int | Value) else x.detach().clone().requires_grad_()
+
+
+def _leaves(inputs: Any, create_graph: bool) -> list[Any]:
+    """The inputs as they are where derivatives of the result by them are wanted, else as leaves of their own."""
+    return [x if create_graph and isinstance(x, Node) and x._edge() is not None else _fresh(x) for x in _tuple(inputs)]
+
+
+def _cut(outputs: tuple[Any, ...], create_graph: bool) -> tuple[Any, ...]:
+    return outputs if create_graph else tuple([x.detach() for x in outputs])
+
+
+def _size(x: Any) -> int:
+    return 1 if isinstance(x, Value) else int(x._array.size)
+
+
+def _zero(x: Any) -> Any:
+    return 0.0 if isinstance(x, Value) else x.detach().clone().zero_()
+
+
+def _unit(x: Any, place: int) -> Any:
+    """The gradient that picks number `place` of `x`."""
+    if isinstance(x, Value):
+        return 1.0
+    unit = x.detach().clone().zero_()
+    unit.numpy().flat[place] = 1.0
+    return unit
+
+
+def _weights(v: Any, like: Sequence[Any], name: str) -> list[Any]:
+    weights = list(_tuple(v)) if v is not None else [None] * len(like)
+    if len(weights) != len(like):
+        raise DTypeError(f"{name}: v has {len(weights)} parts, and {len(like)} are needed.")
+    for weight, x in zip(weights, like, strict=True):
+        if weight is None and _size(x) != 1:
+            raise ShapeError(f"{name}: v can be left out for a single number only, and the shape is {x.shape}.")
+        if weight is not None and not isinstance(x, Value) and weight.shape != x.shape:
+            raise ShapeError(f"{name}: v has shape {weight.shape}, but {x.shape} is needed.")
+    return weights
+
+
+def _gradients(
+    outputs: Sequence[Any], inputs: Sequence[Any], weights: Sequence[Any], create_graph: bool
+) -> tuple[Any, ...]:
+    """`grad`, with zeros for what has no part in the outputs."""
+    pairs = [(x, w) for x, w in zip(outputs, weights, strict=True) if _depends(x)]
+    if not pairs:
+        return tuple([_zero(x) for x in inputs])
+    roots, seeds = zip(*pairs, strict=True)
+    found = grad(roots, inputs, seeds, retain_graph=True, create_graph=create_graph, allow_unused=True)
+    return tuple([_zero(x) if g is None else g for x, g in zip(inputs, found, strict=True)])
+
+
+def _depends(x: Any) -> bool:
+    edge = x._edge() if isinstance(x, Node) else None
+    return edge is not None and edge._requires_grad
+
+
+def _columns(leaves: Sequence[Any], found: Sequence[tuple[Any, ...]]) -> list[tuple[Any, list[Any]]]:
+    return [(x, [row[i] for row in found]) for i, x in enumerate(leaves)]
+
+
+def _stacked(output: Any, x: Any, rows: list[Any]) -> Any:
+    if isinstance(output, Value):
+        return rows[0]
+    from minigrad.functional import stack
+
+    shape = (*output.shape, *x.shape)
+    return stack(rows).reshape(shape) if rows else x.detach().new_zeros(shape)

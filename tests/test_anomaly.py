@@ -1,0 +1,73 @@
+"""detect_anomaly: the first operation that makes a NaN or an infinity is named, with its pass and its line."""
+
+import math
+from pathlib import Path
+
+import pytest
+
+import minigrad as mg
+from minigrad.errors import GraphError
+
+pytest.importorskip("numpy")
+
+
+def line_of(text):
+    """The number of the line of this file that says `text` first."""
+    lines = Path(__file__).read_text(encoding="utf-8").splitlines()
+    return next(number for number, line in enumerate(lines, 1) if line.strip() == text)
+
+
+def logarithm(x):
+    y = x + 1.0
+    return y.log()
+
+
+def root(x):
+    y = x.sqrt()
+    return (y * 1.0).sum()
+
+
+def test_the_forward_pass():
+    with mg.detect_anomaly(), pytest.raises(GraphError) as error:
+        logarithm(mg.tensor([1.0, -1.0, 0.0]))
+    assert str(error.value) == (
+        "anomaly: log made 1 infinity in 3 numbers, in the forward pass\n"
+        f"  at {__file__}:{line_of('return y.log()')}: return y.log()"
+    )
+
+
+def test_the_backward_pass_names_the_line_of_the_forward_pass():
+    x = mg.tensor([4.0, 0.0], requires_grad=True)
+    with mg.detect_anomaly():
+        y = root(x)
+        with pytest.raises(GraphError) as error:
+            y.backward()
+    assert str(error.value) == (
+        "anomaly: div made 1 infinity in 2 numbers, in the backward pass, in the derivative of sqrt, which was "
+        f"computed\n  at {__file__}:{line_of('y = x.sqrt()')}: y = x.sqrt()"
+    )
+    assert x.grad is None
+
+
+def test_a_value_is_watched_too():
+    with (
+        pytest.raises(GraphError, match=r"anomaly: div made 1 NaN in 1 number, in the forward pass"),
+        mg.detect_anomaly(),
+    ):
+        mg.Value(0.0) / mg.Value(0.0)
+
+
+def test_numbers_that_were_there_before_are_not_blamed_on_who_passes_them_on():
+    x = mg.tensor([math.nan, math.inf, 1.0])
+    with mg.detect_anomaly():
+        y = (x * 2.0).exp()
+        mg.where(mg.tensor([True, False, True]), x, -math.inf)
+    assert math.isnan(y[0].item())
+    with pytest.raises(GraphError, match="sub made 1 NaN in 1 number"), mg.detect_anomaly():
+        x[1] - x[1]
+
+
+def test_outside_the_block_nobody_watches():
+    with mg.detect_anomaly():
+        mg.tensor(1.0) * 2.0
+    assert mg.tensor(0.0).log().item() == -math.inf

@@ -1,0 +1,90 @@
+"""vjp, jvp, hvp, jacobian and hessian, against PyTorch and by hand."""
+
+import pytest
+
+import minigrad as mg
+from minigrad.autograd import hessian, hvp, jacobian, jvp, vjp
+from minigrad.errors import DTypeError, ShapeError
+
+np = pytest.importorskip("numpy")
+
+A, B = np.array([[0.5, -1.0], [2.0, 0.25]]), np.array([1.5, -0.5])
+
+
+def one(a, b):
+    return ((a @ b).tanh() * b).sum()
+
+
+def several(a, b):
+    return (a @ b).tanh(), a.exp() * 2.0
+
+
+@pytest.fixture
+def torch():
+    return pytest.importorskip("torch", reason="needs the extra 'parity'")
+
+
+def pair(torch):
+    return (mg.tensor(A), mg.tensor(B)), (torch.tensor(A), torch.tensor(B))
+
+
+def assert_same(ours, theirs):
+    if isinstance(theirs, tuple):
+        assert isinstance(ours, tuple)
+        for a, b in zip(ours, theirs, strict=True):
+            assert_same(a, b)
+    else:
+        assert ours.shape == tuple(theirs.shape)
+        np.testing.assert_allclose(ours.detach().numpy(), theirs.detach().numpy(), rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parity
+def test_products_are_pytorch_s(torch):
+    mine, its = pair(torch)
+    functional = torch.autograd.functional
+    assert_same(vjp(one, mine), functional.vjp(one, its))
+    assert_same(jvp(one, mine, mine), functional.jvp(one, its, its))
+    assert_same(hvp(one, mine, mine), functional.hvp(one, its, its))
+    assert_same(vjp(several, mine, (mine[1], mine[0])), functional.vjp(several, its, (its[1], its[0])))
+    assert_same(jvp(several, mine, mine), functional.jvp(several, its, its))
+
+
+@pytest.mark.parity
+def test_jacobians_and_hessians_are_pytorch_s(torch):
+    mine, its = pair(torch)
+    functional = torch.autograd.functional
+    assert_same(jacobian(several, mine), functional.jacobian(several, its))
+    assert_same(hessian(one, mine), functional.hessian(one, its))
+    assert_same(jacobian(lambda b: b * b, mine[1]), functional.jacobian(lambda b: b * b, its[1]))
+
+
+def test_results_can_be_differentiated_where_asked():
+    x = mg.tensor([1.0, 2.0], dtype=mg.float64, requires_grad=True)
+    slopes = jacobian(lambda x: x * x * x, x, create_graph=True)
+    assert mg.grad(slopes.sum(), x)[0].tolist() == [6.0, 12.0]
+    assert not jacobian(lambda x: x * x, x).requires_grad
+
+
+def test_of_values_they_are_numbers():
+    assert jacobian(lambda a, b: (a * b, a + b), (2.0, 3.0)) == ((3.0, 2.0), (1.0, 1.0))
+    assert hessian(lambda a, b: a * a * b, (2.0, 3.0)) == ((6.0, 4.0), (4.0, 0.0))
+    value, slope = jvp(lambda a: a * a, 3.0, 2.0)
+    assert (float(value), slope) == (9.0, 12.0)
+
+
+def test_what_has_no_part_gets_zeros():
+    x, y = mg.tensor([1.0, 2.0]), mg.tensor([3.0])
+    assert [g.tolist() for g in vjp(lambda x, y: x.sum(), (x, y))[1]] == [[1.0, 1.0], [0.0]]
+    assert hessian(lambda x: x.sum(), x).tolist() == [[0.0, 0.0], [0.0, 0.0]]
+
+
+def test_a_v_that_does_not_fit_is_refused():
+    x = mg.tensor([1.0, 2.0])
+    with pytest.raises(ShapeError, match=r"vjp: v can be left out for a single number only, and the shape is \(2,\)"):
+        vjp(lambda x: x * x, x)
+    with pytest.raises(ShapeError, match=r"jvp: v has shape \(3,\), but \(2,\) is needed"):
+        jvp(lambda x: x * x, x, mg.ones(3))
+    with pytest.raises(DTypeError, match="hvp: v has 2 parts, and 1 are needed"):
+        hvp(lambda x: x.sum(), x, (x, x))
+    with pytest.raises(ShapeError, match="hessian: the function must return one number"):
+        hessian(lambda x: x * x, x)
