@@ -13,7 +13,7 @@ from minigrad import views
 from minigrad.backends.numpy import DEVICE
 from minigrad.dtypes import DTYPES, DType, get_default_dtype, of_number, result_type
 from minigrad.errors import DTypeError, GraphError, ShapeError
-from minigrad.graph import Node, modes, propagate
+from minigrad.graph import Node, modes, number, propagate
 from minigrad.kernels import dispatch
 from minigrad.layout import Shape, broadcast_shapes, dim_of
 from minigrad.op import OPS, Op
@@ -247,6 +247,9 @@ class Tensor(Node):
     def _raw(self) -> Any:
         return self._array
 
+    def _handed(self, gradient: Any, create_graph: bool) -> Any:
+        return gradient if create_graph else wrap(np.asarray(number(gradient)))
+
     def _local(self, slot: int) -> float | None:
         return None
 
@@ -271,11 +274,11 @@ class Tensor(Node):
             listeners=recorders,
             retain_graph=create_graph if retain_graph is None else retain_graph,
         )
-        taken: set[int] = set()
+        taken = {id(seed._array)}
         for node, total in totals.items():
             place = node.retainer if isinstance(node, Step) else node
             if place is not None:
-                place.grad = total if create_graph else accumulated(place.grad, total, taken)
+                place.grad = total if create_graph else accumulated(place.grad, number(total), taken)
 
     def retain_grad(self) -> None:
         """Keep the gradient of this computed tensor in `grad` too. Raises GraphError if it needs none."""
@@ -301,7 +304,7 @@ class Tensor(Node):
             raise GraphError("register_hook: this tensor needs no gradient, so the hook would never be called.")
         hooks = node._note("hooks", {})
         node._remember("hooks", hooks)
-        return RemovableHandle(hooks, hook)
+        return RemovableHandle(hooks, lambda gradient: _through(hook, gradient))
 
     def _seed(self, gradient: Tensor | None, create_graph: bool) -> Tensor:
         if self._edge() is None:
@@ -396,13 +399,21 @@ def wrap(array: Any) -> Tensor:
     return out
 
 
-def accumulated(grad: Tensor | None, total: Tensor, taken: set[int]) -> Tensor:
-    """`grad` with `total` added in place, as PyTorch does; a memory of its own where there was none."""
+def _through(hook: Callable[[Tensor], Tensor | None], gradient: Any) -> Any:
+    """What `hook`, which takes and returns tensors, makes of a gradient that may be a bare array; None: no change."""
+    if isinstance(gradient, Tensor):
+        return hook(gradient)
+    replaced = hook(wrap(np.asarray(gradient)))
+    return None if replaced is None else replaced._array
+
+
+def accumulated(grad: Tensor | None, total: Any, taken: set[int]) -> Tensor:
+    """`grad` with the array `total` added in place, as PyTorch does; a memory of its own where there was none."""
     if grad is not None:
-        dispatch("add", DEVICE, (grad._array, total._array), out=grad._array)
+        dispatch("add", DEVICE, (grad._array, total), out=grad._array)
         grad.storage.written("backward")
         return grad
-    array = total._array
+    array = np.asarray(total)
     if id(array) in taken or array.base is not None or not array.flags.c_contiguous:
         array = array.copy()  # a rule may pass the same gradient on to two operands, or a view of it
     taken.add(id(array))

@@ -10,17 +10,16 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any, ClassVar, NamedTuple
 
-from minigrad.kernels import detour, tapped, untapped
+from minigrad.kernels import detour, on_raw_numbers, tapped, untapped
 from minigrad.op import Op, Operand
 
 __all__ = [
     "Event",
     "Node",
     "Recording",
-    "contributions",
     "enable_grad",
     "is_grad_enabled",
     "modes",
@@ -188,10 +187,32 @@ class Node(Operand):
         """
         raise NotImplementedError
 
-    def _static(self) -> Mapping[str, Any]:
+    def _static(self, as_nodes: bool) -> Mapping[str, Any]:
         """What a rule is given by name: attributes, auxiliary results, shapes."""
         static: Mapping[str, Any] = self._note("static", {})
         return static
+
+    def _contributions(
+        self, upstream: Any, as_nodes: bool, leads: Collection[Node] | None = None
+    ) -> Iterable[tuple[int, Node, Any]]:
+        """What this node, whose gradient is `upstream`, passes on to operands that need one: slot, operand, product."""
+        op = self._op
+        assert op is not None  # a leaf passes nothing on
+        rules = op.rules_for(len(self._inputs)) if op.variadic else op.rules
+        slots = [
+            (slot, target, rule)
+            for slot, (target, rule) in enumerate(zip(self._inputs, rules, strict=True))
+            if rule is not None
+            and isinstance(target, Node)
+            and target._requires_grad
+            and (leads is None or target in leads)
+        ]
+        if slots:
+            operands, static = self._operands(as_nodes, [slot for slot, _, _ in slots]), self._static(as_nodes)
+            for slot, target, rule in slots:
+                product = rule(upstream, *operands, **static)
+                if product is not None:
+                    yield slot, target, target._fitted(product)
 
     def _fitted(self, gradient: Any) -> Any:
         """`gradient` in the shape of this node: the place where broadcasting is undone."""
@@ -211,13 +232,14 @@ class Node(Operand):
 
     def _arrived(self, gradient: Any) -> Any:
         """What the reader's hooks make of the whole gradient of this node."""
-        for hook in tuple(self._note("hooks", {}).values()):
+        more = getattr(self, "_more", None)
+        for hook in () if more is None else tuple(more.get("hooks", {}).values()):
             replaced = hook(gradient)
             gradient = gradient if replaced is None else replaced
         return gradient
 
     def _handed(self, gradient: Any, create_graph: bool) -> Any:
-        """The gradient that the rules found, as readers get it."""
+        """The gradient that the rules found for this, as readers get it."""
         return gradient
 
     @property
@@ -285,8 +307,8 @@ def propagate(
     """The chain rule: from the gradients of some nodes to those of all the nodes they were computed from.
 
     Going from the last node back to the leaves, each node has its whole gradient before it passes any on; a node that
-    is used several times adds up what it receives. Nothing is written to any node. With `create_graph` the rules run on
-    nodes instead of numbers, so that what comes back can be differentiated again. With `wanted` only the paths that
+    is used several times adds up what it receives. Nothing is written to any node. The rules run on raw numbers; with
+    `create_graph`, or where a tap listens, on nodes, so that what comes back can be differentiated again. With `wanted` only the paths that
     lead there are followed. `listeners` are told each `Event`. Without `retain_graph` a node forgets what it saved as
     soon as it is passed; without `hooks` those of the reader are not called: it is a pass to look at.
 
@@ -295,8 +317,8 @@ def propagate(
     as_nodes = create_graph or tapped()  # on nodes even the rules' arithmetic passes `dispatch`
     order = topological(gradients)
     leads = None if wanted is None else _leading_to(wanted, order)
-    totals = dict(gradients)
-    with _Block(lambda: {"grad": create_graph, "passing": None}):
+    totals = {node: gradient if as_nodes else number(gradient) for node, gradient in gradients.items()}
+    with _Block(lambda: {"grad": create_graph, "passing": None}), nullcontext() if as_nodes else on_raw_numbers():
         for node in reversed(order):
             upstream = totals.get(node)
             if upstream is None:
@@ -305,9 +327,9 @@ def propagate(
                 upstream = totals[node] = node._arrived(upstream)
             if node._op is None:
                 continue
-            if detour.reasons:
+            if as_nodes:
                 modes.passing = node
-            for slot, target, contribution in contributions(node, upstream, as_nodes, leads):
+            for slot, target, contribution in node._contributions(upstream, as_nodes, leads):
                 totals[target] = target._sum(totals[target], contribution) if target in totals else contribution
                 if listeners:
                     _tell(listeners, node, target, slot, upstream, contribution, totals[target])
@@ -315,7 +337,7 @@ def propagate(
                 del totals[node]
             if not retain_graph and (leads is None or node in leads):
                 node.free()
-    return {node: node._handed(total, create_graph) for node, total in totals.items()} if as_nodes else totals
+    return totals
 
 
 def _leading_to(wanted: Collection[Node], order: Sequence[Node]) -> set[Node]:
@@ -333,29 +355,6 @@ def _tell(listeners: Sequence[Callable[[Event], None]], node: Node, target: Node
         event = Event(node, target, slot, upstream, node._local(slot), contribution, total)
         for listener in listeners:
             listener(event)
-
-
-def contributions(
-    node: Node, upstream: Any, as_nodes: bool, leads: Collection[Node] | None = None
-) -> Iterator[tuple[int, Node, Any]]:
-    """What `node`, whose gradient is `upstream`, passes on to operands that need a gradient: slot, operand, product."""
-    op = node._op
-    assert op is not None  # a leaf passes nothing on
-    rules = op.rules_for(len(node._inputs)) if op.variadic else op.rules
-    slots = [
-        (slot, target, rule)
-        for slot, (target, rule) in enumerate(zip(node._inputs, rules, strict=True))
-        if rule is not None
-        and isinstance(target, Node)
-        and target._requires_grad
-        and (leads is None or target in leads)
-    ]
-    if slots:
-        operands, static = node._operands(as_nodes, [slot for slot, _, _ in slots]), node._static()
-        for slot, target, rule in slots:
-            product = rule(upstream, *operands, **static)
-            if product is not None:
-                yield slot, target, target._fitted(product)
 
 
 def number(gradient: Any) -> Any:

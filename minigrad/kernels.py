@@ -9,20 +9,35 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from minigrad.errors import DeviceError
 
-__all__ = ["Call", "detour", "dispatch", "kernel", "kernels_of", "runner", "tap", "tapped", "untapped"]
+__all__ = [
+    "Call",
+    "apply_raw",
+    "detour",
+    "dispatch",
+    "kernel",
+    "kernels_of",
+    "on_raw_numbers",
+    "raw_numbers",
+    "runner",
+    "tap",
+    "tapped",
+    "untapped",
+]
 
 Kernel = Callable[..., Any]
 Tap = Callable[["Call"], None]
 
 _registry: dict[str, dict[str, Kernel]] = {}  # operation -> device -> kernel
 _runners: dict[str, Callable[..., Any]] = {}  # device -> how its kernels are called, where not simply so
+_raw: dict[type, tuple[str, Callable[..., Any]]] = {}  # type of raw numbers -> their device, and how to call kernels
+_around: list[Callable[[], AbstractContextManager[Any]]] = []  # what surrounds a pass on raw numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +75,15 @@ class _Detour:
             self.reasons -= 1
 
 
-class _Taps(threading.local):
-    active: tuple[Tap, ...] = ()
+class _Here(threading.local):
+    """What this thread is doing."""
+
+    taps: tuple[Tap, ...] = ()
+    raw: bool = False  # inside `on_raw_numbers`
 
 
 detour = _Detour()
-_taps = _Taps()
+_here = _Here()
 
 
 def kernel(op: str, device: str) -> Callable[[Kernel], Kernel]:
@@ -102,6 +120,41 @@ def runner(device: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     return register
 
 
+def raw_numbers(
+    device: str, types: Iterable[type], run: Callable[..., Any], around: Callable[[], AbstractContextManager[Any]]
+) -> None:
+    """Say that numbers of `types` are raw numbers of `device`, to which ops apply inside `on_raw_numbers`.
+
+    There run(kernel, inputs, attrs) calls a kernel, and `around` makes a block for a whole pass.
+    """
+    _raw.update(dict.fromkeys(types, (device, run)))
+    _around.append(around)
+
+
+@contextmanager
+def on_raw_numbers() -> Iterator[None]:
+    """A block in which ops apply to raw numbers too: a backward pass whose arithmetic nobody listens to."""
+    before = _here.raw
+    _here.raw = True
+    try:
+        with ExitStack() as stack:
+            for around in _around:
+                stack.enter_context(around())
+            yield
+    finally:
+        _here.raw = before
+
+
+def apply_raw(op: str, inputs: tuple[Any, ...], attrs: Mapping[str, Any]) -> Any:
+    """`op` of raw numbers, inside `on_raw_numbers`; NotImplemented where none of `inputs` is of a registered type."""
+    if _here.raw:
+        for x in inputs:
+            if x.__class__ in _raw:
+                device, run = _raw[x.__class__]
+                return run(_registry[op][device], inputs, attrs)
+    return NotImplemented
+
+
 def kernels_of(op: str) -> Mapping[str, Kernel]:
     """The kernels of `op` by device, as they are now and will be when one is registered."""
     return _registry.setdefault(op, {})
@@ -122,7 +175,7 @@ def dispatch(
     run = _runners.get(device)
     if run is None and out is not None:
         raise DeviceError(f"{op}: out= was given on the device {device!r}, whose numbers cannot be written in place.")
-    listeners = _taps.active
+    listeners = _here.taps
     start = time.perf_counter() if listeners else 0.0
     if run is not None:
         result = run(function, inputs, attrs or {}, out)
@@ -155,7 +208,7 @@ def tap(listener: Tap) -> Iterator[None]:
     >>> seen
     [('add', (2.0, 3.0), 5.0)]
     """
-    with detour, _tapped_by((*_taps.active, listener)):
+    with detour, _tapped_by((*_here.taps, listener)):
         yield
 
 
@@ -166,14 +219,14 @@ def untapped() -> AbstractContextManager[None]:
 
 @contextmanager
 def _tapped_by(taps: tuple[Tap, ...]) -> Iterator[None]:
-    before = _taps.active
-    _taps.active = taps
+    before = _here.taps
+    _here.taps = taps
     try:
         yield
     finally:
-        _taps.active = before
+        _here.taps = before
 
 
 def tapped() -> bool:
     """Whether a tap listens to this thread."""
-    return bool(_taps.active)
+    return bool(_here.taps)

@@ -9,7 +9,7 @@ from numbers import Real
 from typing import Any, Literal, NamedTuple
 
 from minigrad.errors import DeclarationError, DTypeError
-from minigrad.kernels import dispatch
+from minigrad.kernels import apply_raw, dispatch
 
 __all__ = ["ANY", "OPS", "POSITIVE", "Domain", "Op", "Operand", "Plan", "close_table"]
 
@@ -55,7 +55,8 @@ class Op:
     - an operand's shape, as ``a_shape``, which keeps no numbers alive.
 
     What no rule names need not be kept for the backward pass: `saves` is read off the rules, and cannot drift from
-    them. `g` is a float, or what the operands are where it is to be differentiated again. `domain` says where tests
+    them. `g` is of raw numbers, a float or an array, or what the operands are where it is to be differentiated again or
+    somebody listens. `domain` says where tests
     may sample each operand, and `precedence` how tightly the formula binds. `shown` are rules for print, where the true
     ones guard corner cases that would clutter a formula. `promotes` says which type the operands take together before
     the kernel sees them: "same", the one that holds all; "number", that, and bools are refused; "int", that, and bools
@@ -114,6 +115,7 @@ class Op:
         self.promotes = promotes
         self.view = view
         self.variadic = variadic
+        self.inlined: Rule | None = None  # a faster way to apply it to tensors, where there is one
         self._plans: dict[tuple[bool, ...], Plan | None] = {}
         shown = self.vjp if shown is None else tuple(shown)
         self._check_declaration(shown)
@@ -218,6 +220,9 @@ class Op:
         for operand in inputs:
             if isinstance(operand, Operand):
                 return operand._apply(self, inputs, attrs)
+        result = apply_raw(self.name, inputs, attrs)
+        if result is not NotImplemented:
+            return result
         for operand in inputs:
             if not isinstance(operand, Real):
                 raise DTypeError(f"{self.name}: {operand!r} is a {type(operand).__name__}, not a number or a Value.")

@@ -11,7 +11,8 @@ from typing import Any, cast
 
 from minigrad.dtypes import as_dtype
 from minigrad.errors import GraphError, caller_line
-from minigrad.graph import Node, modes
+from minigrad.graph import Node, modes, number
+from minigrad.kernels import detour
 from minigrad.layout import Shape
 from minigrad.op import OPS, Op
 
@@ -40,10 +41,11 @@ class Step(Node):
         self.grad = None
         self._shape = shape
         self._dtype = dtype
-        if modes.scope:
-            self._remember("scope", modes.scope)
-        if modes.lines:
-            self._remember("line", caller_line())
+        if detour.reasons:
+            if modes.scope:
+                self._remember("scope", modes.scope)
+            if modes.lines:
+                self._remember("line", caller_line())
 
     @property
     def _inputs(self) -> tuple[Any, ...]:
@@ -64,8 +66,7 @@ class Step(Node):
     def keep(self, saved: tuple[Any, ...]) -> None:
         """Save (y, *operands), of which those that no rule reads are None."""
         self._saved = saved
-        versions = tuple([_version(x) for x in saved])
-        self._versions = versions if any(versions) else None  # None: they all were 0
+        self._versions = tuple([_version(x) for x in saved]) if _any_written(saved) else None  # None: they all were 0
 
     def replace_saved(self, tensor: Any, copy: Callable[[], Any]) -> None:
         """`tensor` is about to be overwritten with the result: if a rule will read it, keep a copy instead."""
@@ -87,8 +88,10 @@ class Step(Node):
         if op.aux:
             self._kept = {name: kept for name, kept in self._kept.items() if name not in op.aux}
 
-    def _static(self) -> Mapping[str, Any]:
-        return self._kept
+    def _static(self, as_nodes: bool) -> Mapping[str, Any]:
+        if as_nodes or not cast(Op, self._op).aux:
+            return self._kept
+        return {name: number(kept) for name, kept in self._kept.items()}
 
     def _operands(self, as_nodes: bool, slots: Sequence[int]) -> tuple[Any, ...]:
         op = cast(Op, self._op)
@@ -98,8 +101,10 @@ class Step(Node):
                 "  Write backward(retain_graph=True) the first time, or compute the expression again."
             )
         saved = self._saved
-        if self._versions is not None or any(_version(x) for x in saved):
+        if self._versions is not None or _any_written(saved):
             self._refuse_overwritten(op, slots)
+        if not as_nodes:
+            return tuple([_array(x) for x in saved])
         output = saved[0]
         if output is None:
             return saved
@@ -166,8 +171,24 @@ def _version(x: Any) -> int:
     return sum([_version(one) for one in x]) if isinstance(x, tuple) else getattr(x, "_version", 0)
 
 
+def _any_written(saved: tuple[Any, ...]) -> bool:
+    """Whether any version is not 0; `_version`, as fast as it can be asked."""
+    for x in saved:
+        if isinstance(x, Node):
+            if x._storage is not None and x._storage.version:  # type: ignore[attr-defined]
+                return True
+        elif x.__class__ is tuple and _any_written(x):
+            return True
+    return False
+
+
+def _array(x: Any) -> Any:
+    """The bare numbers in what was saved: a tensor, several, a number, or nothing."""
+    return x._raw() if isinstance(x, Node) else tuple(map(_array, x)) if x.__class__ is tuple else x
+
+
 def fitted(gradient: Any, shape: Shape, dtype: Any) -> Any:
     """`gradient` summed over what broadcasting had stretched, so that it has `shape`, and as `dtype`."""
-    if gradient._array.shape != shape:
+    if number(gradient).shape != shape:
         gradient = OPS["sum_to"](gradient, shape=shape)
-    return gradient if gradient._array.dtype is dtype else OPS["to"](gradient, dtype=as_dtype(dtype))
+    return gradient if number(gradient).dtype is dtype else OPS["to"](gradient, dtype=as_dtype(dtype))

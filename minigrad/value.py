@@ -10,7 +10,7 @@ from typing import Any, cast
 from minigrad import ops
 from minigrad.backends.python import DEVICE
 from minigrad.errors import DTypeError, GraphError, caller_line
-from minigrad.graph import Node, contributions, modes, propagate, topological
+from minigrad.graph import Node, modes, propagate, topological
 from minigrad.kernels import detour, dispatch, kernels_of
 from minigrad.op import Op
 
@@ -458,7 +458,8 @@ def gradients_of(output: Value, gradient: Value | float | None, create_graph: bo
     seed = output._seed(gradient, create_graph)
     if detour.reasons or create_graph:
         recorders = [recording.events.append for recording in modes.recordings]
-        return propagate({output: seed}, create_graph=create_graph, listeners=recorders)
+        totals = propagate({output: seed}, create_graph=create_graph, listeners=recorders)
+        return {node: node._handed(total, create_graph) for node, total in totals.items()}
     return _propagate_floats({output: seed})
 
 
@@ -473,7 +474,7 @@ def _propagate_floats(gradients: dict[Any, float]) -> dict[Any, float]:
             continue
         rules = op.plain
         if rules is None or node._made != writes:
-            for _, target, product in contributions(node, upstream, False):
+            for _, target, product in node._contributions(upstream, False):
                 total = get(target)
                 totals[target] = product if total is None else total + product
             continue

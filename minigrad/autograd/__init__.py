@@ -58,7 +58,8 @@ def grad(
         for position, (x, edge) in enumerate(zip(wanted, edges, strict=True)):
             if edge not in totals:
                 raise GraphError(_unused(position, x))
-    return tuple([totals.get(cast(Node, edge)) for edge in edges])
+    found = [totals.get(cast(Node, edge)) for edge in edges]
+    return tuple([None if g is None else x._handed(g, create_graph) for x, g in zip(wanted, found, strict=True)])
 
 
 def events(output: Node, gradient: Any = None) -> list[Event]:

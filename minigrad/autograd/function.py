@@ -10,7 +10,7 @@ import weakref
 from typing import Any
 
 from minigrad.errors import GraphError, ShapeError
-from minigrad.graph import modes, no_grad
+from minigrad.graph import Node, modes, no_grad, number
 from minigrad.op import Op
 
 __all__ = ["Context", "Function"]
@@ -62,16 +62,20 @@ class Context:
         self._materialize = value
 
     def _passed_back(self, gradient: Any) -> tuple[Any, ...]:
-        """What `backward` returns for `gradient`, called once for all operands."""
+        """What `backward`, which takes and returns tensors, makes of `gradient`, called once for all operands."""
         if self._last[0] is not gradient:
             gradients = gradient if isinstance(gradient, tuple) else (gradient,)
+            raw = not any(isinstance(g, Node) for g in gradients)
+            gradients = tuple(
+                [g if g is None else x._handed(g, not raw) for g, x in zip(gradients, self._results, strict=True)]
+            )
             if self._materialize:
                 pairs = zip(gradients, self._results, strict=True)
                 gradients = tuple([x.detach().clone().zero_() if g is None else g for g, x in pairs])
             found = self._function.backward(self, *gradients)
             found = found if isinstance(found, tuple) else (found,)
             self._check(found)
-            self._last = (gradient, found)
+            self._last = (gradient, tuple(map(number, found)) if raw else found)
         returned: tuple[Any, ...] = self._last[1]
         return returned
 

@@ -13,6 +13,7 @@ from minigrad import ops
 from minigrad._tensor import Tensor
 from minigrad.dtypes import get_default_dtype, of_number, result_type
 from minigrad.errors import DivisionError, DTypeError, ShapeError
+from minigrad.functional.inline import inlined
 from minigrad.op import OPS, Op
 
 __all__ = [
@@ -216,10 +217,14 @@ def _zero(input: Tensor) -> Tensor:
 
 
 def _method(function: Callable[..., Any]) -> Callable[..., Any]:
+    if isinstance(function, Op) and function.inlined is not None:
+        return function.inlined
     return lambda self, *args, **keywords: function(self, *args, **keywords)
 
 
 def _reflected(function: Callable[..., Any]) -> Callable[..., Any]:
+    if isinstance(function, Op) and function.inlined is not None:
+        function = function.inlined
     return lambda self, other: function(other, self)
 
 
@@ -234,6 +239,9 @@ def _in_place(op: Op) -> Callable[..., Tensor]:
 
     return method
 
+
+for _op in ops.elementwise.ELEMENTWISE + ops.activation.ACTIVATIONS:
+    _op.inlined = inlined(_op)
 
 METHODS: dict[str, Any] = {"equal": equal, "allclose": allclose, "isclose": isclose, "prelu": prelu}
 METHODS |= {"fill_": _fill, "zero_": _zero, "where": lambda self, condition, other: where(condition, self, other)}
@@ -254,3 +262,7 @@ for _sign, _name in (("iadd", "add"), ("isub", "sub"), ("imul", "mul"), ("itrued
     METHODS[f"__{_sign}__"] = METHODS[f"{_name}_"]
 for _sign, _front in (("mod", remainder), ("floordiv", floor_divide), ("pow", pow)):
     METHODS |= {f"__{_sign}__": _front, f"__r{_sign}__": _reflected(_front)}
+for _sign, _op in (("add", ops.add), ("sub", ops.sub), ("mul", ops.mul), ("truediv", ops.div)):
+    METHODS |= {f"__{_sign}__": _method(_op), f"__r{_sign}__": _reflected(_op)}
+for _sign, _op in (("neg", ops.neg), ("abs", ops.abs)):
+    METHODS[f"__{_sign}__"] = _method(_op)

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.kernels import Kernel, runner
+from minigrad.kernels import Kernel, raw_numbers, runner
 
-__all__ = ["DEVICE"]
+__all__ = ["DEVICE", "quiet"]
 
 DEVICE = "numpy"
 
@@ -30,7 +30,7 @@ class _Quiet(threading.local):
         self.run = context.run
 
 
-_quiet = _Quiet()
+quiet = _Quiet()
 
 
 @runner(DEVICE)
@@ -38,14 +38,27 @@ def run(kernel: Kernel, inputs: tuple[Any, ...], attrs: Mapping[str, Any], out: 
     """Call `kernel`; see to it that 0-d results are arrays too, and write into `out` where that is given."""
     if out is not None:
         if isinstance(kernel, np.ufunc):
-            return _quiet.run(kernel, *inputs, out=out, casting="unsafe")
-        np.copyto(out, _quiet.run(kernel, *inputs, **attrs), casting="unsafe")
+            return quiet.run(kernel, *inputs, out=out, casting="unsafe")
+        np.copyto(out, quiet.run(kernel, *inputs, **attrs), casting="unsafe")
         return out
-    result = _quiet.run(kernel, *inputs, **attrs)
+    result = quiet.run(kernel, *inputs, **attrs)
     if type(result) is np.ndarray or type(result) is tuple:
         return result
     return np.asarray(result)
 
+
+def run_raw(kernel: Kernel, inputs: tuple[Any, ...], attrs: Mapping[str, Any]) -> Any:
+    """Call `kernel` on arrays, and on what NumPy's operators make of 0-d arrays."""
+    result = kernel(*[np.asarray(x) if isinstance(x, np.generic) else x for x in inputs], **attrs)
+    return result if type(result) is np.ndarray or type(result) is tuple else np.asarray(result)
+
+
+raw_numbers(
+    DEVICE,
+    (np.ndarray, np.float64, np.float32, np.int64, np.int32, np.uint8, np.bool_),
+    run_raw,
+    lambda: np.errstate(all="ignore"),
+)
 
 from minigrad.backends.numpy import (  # noqa: E402 -- each registers its kernels
     activation,  # noqa: F401
