@@ -37,7 +37,7 @@ def log_softmax(a: Array, *, dim: int) -> Array:
 
 @kernel("softmax_backward", DEVICE)
 def softmax_backward(u: Array, s: Array, *, dim: int) -> Array:
-    y = u - dot(u, s, (dim,))
+    y = u - dot((dim,), u, s)
     y *= s
     return y
 

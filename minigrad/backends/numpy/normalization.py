@@ -18,22 +18,29 @@ Dims = tuple[int, ...]
 ROWS = 1024  # that are added up at once
 
 
-def average(x: Array, over: Dims) -> Array:
-    """The mean, added up in float64: beside a small deviation its rounding would be large."""
-    summed = np.add.reduce(x, axis=over, keepdims=True, dtype=np.float64)
-    return (summed / product(x.shape[k] for k in over)).astype(x.dtype)
-
-
-def dot(x: Array, y: Array, over: Dims) -> Array:
-    """The sum of x y over dimensions that stay, with size 1: one pass, and no array of the products.
+def dot(over: Dims, *arrays: Array) -> Array:
+    """The sum of the products of `arrays` over dimensions that stay, with size 1: one pass, and no array of products.
 
     Over rows it is made of blocks, because rounding grows with the number of summands.
     """
-    dims = list(range(x.ndim))
+    shape = arrays[0].shape
+    dims = list(range(len(shape)))
     rest = [k for k in dims if k not in over]
-    step = ROWS if 0 in over else max(len(x), 1)
-    blocks = [np.einsum(x[k : k + step], dims, y[k : k + step], dims, rest) for k in range(0, max(len(x), 1), step)]
-    return np.add.reduce(blocks).reshape([1 if k in over else size for k, size in enumerate(x.shape)])
+    step = ROWS if 0 in over else max(shape[0], 1)
+    starts = range(0, max(shape[0], 1), step)
+    blocks = [np.einsum(*[part for x in arrays for part in (x[k : k + step], dims)], rest) for k in starts]
+    return np.add.reduce(blocks).reshape([1 if k in over else size for k, size in enumerate(shape)])
+
+
+def count(norm: Any) -> int:
+    """How many numbers have a mean in common."""
+    return product([norm.shape[k] for k in norm.dim])
+
+
+def average(a: Array, norm: Any) -> Array:
+    """The mean, added up in float64: beside a small deviation its rounding would be large."""
+    total = np.add.reduce(a.reshape(norm.shape), axis=norm.dim, keepdims=True, dtype=np.float64)
+    return (total / count(norm)).astype(a.dtype)
 
 
 def aligned(weight: Array, norm: Any) -> Array:
@@ -51,9 +58,9 @@ def scaled(x: Array, by: Array, norm: Any) -> Array:
 
 def standardised(a: Array, weight: Array, bias: Array, norm: Any) -> tuple[Array, Array, Array, Array]:
     """The result, with the mean, the variance and rstd, which keep their dimensions."""
-    mean = average(a.reshape(norm.shape), norm.dim) if norm.centred else np.zeros((), a.dtype)
+    mean = average(a, norm) if norm.centred else np.zeros((), a.dtype)
     x = centred(a, mean, norm)
-    var = dot(x, x, norm.dim) / product(norm.shape[k] for k in norm.dim)
+    var = dot(norm.dim, x, x) / count(norm)
     rstd = 1 / np.sqrt(var + norm.eps)
     y = scaled(x, rstd, norm)
     if weight is not None:
@@ -84,11 +91,11 @@ def norm_backward(u: Array, a: Array, weight: Array, mean: Array, rstd: Array, *
     if weight is not None:
         h = h * aligned(weight, norm)
     x = centred(a, mean, norm)
-    share = dot(h, x, norm.dim) * rstd * rstd / product(norm.shape[k] for k in norm.dim)
-    y = scaled(x, -share, norm)
+    share = dot(norm.dim, h, x) * rstd * rstd / -count(norm)
+    y = scaled(x, share, norm)
     y += h
     if norm.centred:
-        y -= average(h, norm.dim)
+        y -= dot(norm.dim, h) / count(norm)
     y *= rstd
     return y.reshape(a.shape)
 
@@ -96,7 +103,8 @@ def norm_backward(u: Array, a: Array, weight: Array, mean: Array, rstd: Array, *
 @kernel("norm_weight", DEVICE)
 def norm_weight(u: Array, a: Array, mean: Array, rstd: Array, *, to: Dims, norm: Any) -> Array:
     x = scaled(centred(a, mean, norm), rstd, norm)
-    return dot(u.reshape(norm.shape), x, tuple(k for k in range(x.ndim) if k not in norm.along)).reshape(to)
+    rest = tuple(k for k in range(x.ndim) if k not in norm.along)
+    return dot(rest, u.reshape(norm.shape), x).reshape(to)
 
 
 @kernel("dropout", DEVICE)
