@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad import ops
+from minigrad import ops, random
 from minigrad._tensor import Tensor
 from minigrad.errors import DeclarationError, DTypeError, GraphError, ShapeError
 from minigrad.functional import reduce
@@ -20,7 +20,6 @@ from minigrad.functional.reduce import _fractions, _shaped, _tensor
 from minigrad.layout import Shape
 from minigrad.op import OPS
 from minigrad.ops.normalization import Norm
-from minigrad.random import default_generator
 
 __all__ = [
     "METHODS",
@@ -191,7 +190,8 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
 
 
 def _next_key() -> int:
-    return default_generator.next_key()
+    """What the next draw of random numbers is to follow from."""
+    return random.default_generator.next_key()
 
 
 def _probability(name: str, label: str, p: float) -> None:

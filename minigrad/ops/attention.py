@@ -24,14 +24,14 @@ softmax_backward: Op
 
 softmax = Op(
     "softmax",
-    r"\frac{e^{a}}{\sum e^{a}}",
+    r"\frac{e^{a}}{\operatorname{sum} e^{a}}",
     vjp=(lambda g, y, dim: softmax_backward(g, y, dim=dim),),
     attrs=("dim",),
     promotes="float",
 )
 log_softmax = Op(
     "log_softmax",
-    r"{a} - \ln \sum e^{a}",
+    r"{a} - \ln \operatorname{sum} e^{a}",
     vjp=(lambda g, y, dim: log_softmax_backward(g, y, dim=dim),),
     attrs=("dim",),
     promotes="float",
@@ -42,10 +42,10 @@ def _total(x: Any, dim: int) -> Any:
     return total(x, dim=(dim,), keepdim=True)
 
 
-# From u, the gradient of a softmax, and y, its result: y (u - sum(u y)). As a map of u it is its own transpose.
+# From u, the gradient of a softmax, and s, its result: s (u - sum(u s)). As a map of u it is its own transpose.
 softmax_backward = Op(
     "softmax_backward",
-    r"{s} \cdot \left({u} - \sum {u} \cdot {s}\right)",
+    r"{s} \cdot \left({u} - \operatorname{sum}\left({u} \cdot {s}\right)\right)",
     vjp=(
         lambda g, s, dim: softmax_backward(g, s, dim=dim),
         lambda g, u, s, dim: g * (u - _total(u * s, dim)) - u * _total(g * s, dim),
@@ -53,9 +53,11 @@ softmax_backward = Op(
     inputs=("u", "s"),
     attrs=("dim",),
 )
+
+# The same with s the logarithm of a softmax.
 log_softmax_backward = Op(
     "log_softmax_backward",
-    r"{u} - e^{s} \cdot \sum {u}",
+    r"{u} - e^{s} \cdot \operatorname{sum} {u}",
     vjp=(
         lambda g, s, dim: g - _total(g * exp(s), dim),
         lambda g, u, s, dim: -(g * exp(s)) * _total(u, dim),
@@ -64,38 +66,39 @@ log_softmax_backward = Op(
     attrs=("dim",),
 )
 
-# softmax(scale query keyᵀ + mask) value, and the softmax itself, the weights: Vaswani et al. 2017, eq. 1. The weights
-# are an output, not an auxiliary result, so that the rules can be derived through them. `key` is the dropout's.
+# softmax(scale q kᵀ + m) v, and the softmax itself, the weights: Vaswani et al. 2017, eq. 1. The weights are an output,
+# not an auxiliary result, so that the rules can be derived through them. They are dropped with probability p; `seed` is
+# the key of that dropout.
 
 
 def _dropped(x: Any, p: float, seed: int) -> Any:
     return dropout(x, p=p, key=seed) if p else x
 
 
-def _scores(g: Any, y: Any, value: Any, p: float, seed: int) -> Any:
-    """What scale query keyᵀ + mask gets: by way of the weights, which may have a gradient of their own."""
+def _scores(g: Any, y: Any, v: Any, p: float, seed: int) -> Any:
+    """What scale q kᵀ + m gets: by way of the weights, which may have a gradient of their own."""
     u = g[1]
     if g[0] is not None:
-        by_result = _dropped(matmul(g[0], mt(value)), p, seed)
+        by_result = _dropped(matmul(g[0], mt(v)), p, seed)
         by_result = by_result if by_result.shape == y[1].shape else sum_to(by_result, shape=y[1].shape)
         u = by_result if u is None else u + by_result
     return softmax_backward(u, y[1], dim=y[1].ndim - 1)
 
 
-def _value(g: Any, y: Any, value: Any, p: float, seed: int) -> Any:
-    return where(False, value, 0.0) if g[0] is None else matmul(mt(_dropped(y[1], p, seed)), g[0])
+def _value(g: Any, y: Any, v: Any, p: float, seed: int) -> Any:
+    return where(False, v, 0.0) if g[0] is None else matmul(mt(_dropped(y[1], p, seed)), g[0])
 
 
 scaled_dot_product_attention = Op(
     "scaled_dot_product_attention",
-    r"\operatorname{softmax}\left(\operatorname{scale} \cdot {query} {key}^T + {mask}\right) {value}",
+    r"\operatorname{softmax}\left(\operatorname{scale} \cdot {q} {k}^T + {m}\right) {v}",
     vjp=(
-        lambda g, y, key, value, scale, p, seed: matmul(_scores(g, y, value, p, seed), key) * scale,
-        lambda g, y, query, value, scale, p, seed: matmul(mt(_scores(g, y, value, p, seed)), query) * scale,
-        lambda g, y, value, p, seed: _value(g, y, value, p, seed),
-        lambda g, y, value, p, seed: _scores(g, y, value, p, seed),
+        lambda g, y, k, v, scale, p, seed: matmul(_scores(g, y, v, p, seed), k) * scale,
+        lambda g, y, q, v, scale, p, seed: matmul(mt(_scores(g, y, v, p, seed)), q) * scale,
+        lambda g, y, v, p, seed: _value(g, y, v, p, seed),
+        lambda g, y, v, p, seed: _scores(g, y, v, p, seed),
     ),
-    inputs=("query", "key", "value", "mask"),
+    inputs=("q", "k", "v", "m"),
     attrs=("is_causal", "scale", "p", "seed"),
     outputs=2,
 )

@@ -72,16 +72,16 @@ def _gathered(x: Any, to: Shape, norm: Norm) -> Any:
     return reshape(total(reshape(x, shape=norm.shape), dim=rest, keepdim=False), shape=to)
 
 
-def _norm(name: str, formula: str, inputs: tuple[str, ...] = ("a", "weight", "bias"), outputs: int = 1) -> Op:
+def _norm(name: str, formula: str, inputs: tuple[str, ...] = ("a", "w", "b"), outputs: int = 1) -> Op:
     """Declare a norm. If it has three outputs, mean and variance are the others, for running averages: no gradient."""
 
     def first(g: Any) -> Any:
         return g if outputs == 1 else g[0]
 
     rules = (
-        lambda g, a, weight, mean, rstd, norm: norm_backward(first(g), a, weight, mean, rstd, norm=norm),
-        lambda g, a, mean, rstd, weight_shape, norm: norm_weight(first(g), a, mean, rstd, to=weight_shape, norm=norm),
-        lambda g, bias_shape, norm: _gathered(first(g), bias_shape, norm),
+        lambda g, a, w, mean, rstd, norm: norm_backward(first(g), a, w, mean, rstd, norm=norm),
+        lambda g, a, mean, rstd, w_shape, norm: norm_weight(first(g), a, mean, rstd, to=w_shape, norm=norm),
+        lambda g, b_shape, norm: _gathered(first(g), b_shape, norm),
     )
     return Op(
         name,
@@ -94,54 +94,54 @@ def _norm(name: str, formula: str, inputs: tuple[str, ...] = ("a", "weight", "bi
     )
 
 
-_STANDARD = r"\frac{{a} - \operatorname{E} {a}}{\sqrt{\operatorname{var} {a} + \epsilon}} \cdot {weight} + {bias}"
+_STANDARD = r"\frac{{a} - \operatorname{E} {a}}{\sqrt{\operatorname{var} {a} + \epsilon}} \cdot {w} + {b}"
 
 layer_norm = _norm("layer_norm", _STANDARD)
 group_norm = _norm("group_norm", _STANDARD)
 batch_norm = _norm("batch_norm", _STANDARD, outputs=3)
 instance_norm = _norm("instance_norm", _STANDARD, outputs=3)
-rms_norm = _norm("rms_norm", r"\frac{a}{\sqrt{\operatorname{E} {a}^2 + \epsilon}} \cdot {weight}", ("a", "weight"))
+rms_norm = _norm("rms_norm", r"\frac{a}{\sqrt{\operatorname{E} {a}^2 + \epsilon}} \cdot {w}", ("a", "w"))
 
 
-def _curvature(u: Any, a: Any, weight: Any, mean: Any, rstd: Any, norm: Norm, g: Any) -> Any:
-    """What a gets from `norm_backward`: by way of x, which is a standardised again, and by way of rstd."""
+def _curvature(u: Any, a: Any, w: Any, mean: Any, rstd: Any, norm: Norm, g: Any) -> Any:
+    """What a gets from `norm_backward`: by way of x, whose rule is a norm's again, and by way of rstd."""
     x, scale = _standardised(a, norm)
-    v, h = reshape(g, shape=norm.shape), _weighted(u, weight, norm)
+    v, h = reshape(g, shape=norm.shape), _weighted(u, w, norm)
 
     def mean_product(p: Any, q: Any) -> Any:
         return average(p * q, dim=norm.dim, keepdim=True)
 
     by_x = neg(scale * (v * mean_product(h, x) + h * mean_product(v, x)))
-    y = reshape(norm_backward(u, a, weight, mean, rstd, norm=norm), shape=norm.shape)
+    y = reshape(norm_backward(u, a, w, mean, rstd, norm=norm), shape=norm.shape)
     by_rstd = reshape(scale * x * mean_product(v, y), shape=a.shape)
     return norm_backward(reshape(by_x, shape=a.shape), a, None, mean, rstd, norm=norm) - by_rstd
 
 
-# What a gets from u, the gradient of a norm. With x the standardised a, and h = u weight, it is
+# What a gets from u, the gradient of a norm. With x the standardised a, and h = u w, it is
 # rstd (h - E h - x E[h x]), without E h if the mean is left in: Ioffe and Szegedy 2015, section 3, put together.
 # As a map of h it is its own transpose.
 norm_backward = Op(
     "norm_backward",
-    r"\operatorname{norm\_backward}\left({u}, {a}, {weight}\right)",
+    r"\operatorname{normBackward}\left({u}, {a}, {w}\right)",
     vjp=(
-        lambda g, a, weight, mean, rstd, norm: reshape(
-            _weighted(norm_backward(g, a, None, mean, rstd, norm=norm), weight, norm), shape=a.shape
+        lambda g, a, w, mean, rstd, norm: reshape(
+            _weighted(norm_backward(g, a, None, mean, rstd, norm=norm), w, norm), shape=a.shape
         ),
-        lambda g, u, a, weight, mean, rstd, norm: _curvature(u, a, weight, mean, rstd, norm, g),
-        lambda g, u, a, mean, rstd, weight_shape, norm: _gathered(
-            u * norm_backward(g, a, None, mean, rstd, norm=norm), weight_shape, norm
+        lambda g, u, a, w, mean, rstd, norm: _curvature(u, a, w, mean, rstd, norm, g),
+        lambda g, u, a, mean, rstd, w_shape, norm: _gathered(
+            u * norm_backward(g, a, None, mean, rstd, norm=norm), w_shape, norm
         ),
         None,
         None,
     ),
-    inputs=("u", "a", "weight", "mean", "rstd"),
+    inputs=("u", "a", "w", "mean", "rstd"),
     attrs=("norm",),
 )
 
 # What the weight gets, in its shape, `to`: the sum of u x.
 norm_weight = Op(
     "norm_weight",
-    r"\operatorname{norm\_weight}\left({u}, {a}\right)",
+    r"\operatorname{normWeight}\left({u}, {a}\right)",
     vjp=(
         lambda g, a, norm: reshape(_weighted(_standardised(a, norm)[0], g, norm), shape=a.shape),
         lambda g, u, a, mean, rstd, norm: norm_backward(u, a, g, mean, rstd, norm=norm),
