@@ -430,7 +430,7 @@ def record(
         return None
     static = attrs
     if op.aux or op.shapes:
-        shapes = {name: inputs[op.inputs.index(name[:-6])].shape for name in op.shapes}
+        shapes = {name: getattr(inputs[op.inputs.index(name[:-6])], "shape", None) for name in op.shapes}
         kept = {name: wrap(array) if name in plan.aux else None for name, array in zip(op.aux, aux, strict=True)}
         static = {**attrs, **kept, **shapes}
     first = outputs[0]

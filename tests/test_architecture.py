@@ -19,7 +19,7 @@ ROOT = HOUSE.parent
 FLOORS = [
     {"errors"},
     {"dtypes", "layout"},
-    {"storage", "kernels"},
+    {"storage", "kernels", "random"},
     {"op"},
     {"graph"},
     {"step"},

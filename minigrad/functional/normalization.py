@@ -1,10 +1,288 @@
-"""Normalisation and dropout: PyTorch's functions."""
+"""Normalisation and dropout, with PyTorch's signatures.
+
+N counts samples, C channels; … are any further dimensions, of space. Weight and bias may each be left out. Every norm
+raises DTypeError for what is not a tensor of floats or not all of one type, and ShapeError where sizes do not fit.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from math import prod
 from typing import Any
 
-__all__ = ["METHODS"]
+import numpy as np
+
+from minigrad import ops, random
+from minigrad._tensor import Tensor
+from minigrad.errors import DeclarationError, DTypeError, GraphError, ShapeError
+from minigrad.functional import reduce
+from minigrad.functional.reduce import _fractions, _shaped, _tensor
+from minigrad.layout import Shape
+from minigrad.op import OPS
+from minigrad.ops.normalization import Norm
+
+__all__ = [
+    "METHODS",
+    "batch_norm",
+    "dropout",
+    "group_norm",
+    "instance_norm",
+    "layer_norm",
+    "normalize",
+    "rms_norm",
+]
+
+
+def batch_norm(
+    input: Tensor,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    training: bool = False,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Tensor:
+    """``(input - mean) / sqrt(var + eps) * weight + bias``, with mean and variance of each channel of (N, C, …).
+
+    The other operands have shape (C,). In training the statistics are those of `input`, the variance divided by the
+    number of values; and ``running = (1 - momentum) * running + momentum * found`` is written in place to the running
+    ones, the variance divided by one less. Otherwise the running statistics are used, and are constants. Ioffe and
+    Szegedy 2015, algorithms 1 and 2.
+
+    Raises ShapeError in training with one value a channel, whose variance says nothing; DeclarationError if statistics
+    that are needed are missing; and GraphError if the running ones require a gradient.
+
+    >>> import minigrad as mg
+    >>> mean, var = mg.zeros(1), mg.ones(1)
+    >>> mg.functional.batch_norm(mg.tensor([[1.0], [3.0]]), mean, var, training=True, eps=0.0).tolist()
+    [[-1.0], [1.0]]
+    >>> round(mean.item(), 3), round(var.item(), 3)  # 0.1 * 2 and 0.9 * 1 + 0.1 * 2
+    (0.2, 1.1)
+    """
+    name = "batch_norm"
+    n, channels, space = _channels(name, input, running_mean, running_var, weight, bias)
+    if not training:
+        return _by_running(name, input, running_mean, running_var, weight, bias, eps)
+    if n * space == 1:
+        raise ShapeError(
+            f"{name}: training=True, but shape {input.shape} has one value a channel, whose norm is always 0.\n"
+            "  Give it more samples, or training=False."
+        )
+    norm = Norm((n, channels, space), (0, 2), (1,), _eps(name, eps))
+    return _following(name, input, running_mean, running_var, weight, bias, momentum, norm)
+
+
+def instance_norm(
+    input: Tensor,
+    running_mean: Tensor | None = None,
+    running_var: Tensor | None = None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    use_input_stats: bool = True,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Tensor:
+    """As `batch_norm`, with mean and variance of each channel of each sample of (N, C, …) by itself.
+
+    Running statistics follow the mean over the samples; they are used where `use_input_stats` is False. Ulyanov et al.
+    2016, eq. 4. Raises ShapeError where a channel of a sample has one value, and else as `batch_norm`.
+    """
+    name = "instance_norm"
+    n, channels, space = _channels(name, input, running_mean, running_var, weight, bias)
+    if not use_input_stats:
+        return _by_running(name, input, running_mean, running_var, weight, bias, eps)
+    if space == 1:
+        raise ShapeError(
+            f"{name}: shape {input.shape} has one value in each channel of a sample, whose norm is "
+            "always 0.\n  The dimensions after (N, C) are to hold more."
+        )
+    norm = Norm((n, channels, space), (2,), (1,), _eps(name, eps))
+    return _following(name, input, running_mean, running_var, weight, bias, momentum, norm)
+
+
+def layer_norm(
+    input: Tensor,
+    normalized_shape: Sequence[int],
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-5,
+) -> Tensor:
+    """``(input - mean) / sqrt(var + eps) * weight + bias``, over the last dimensions together.
+
+    `normalized_shape` are their sizes, and the shape of `weight` and `bias`. Ba et al. 2016, eq. 4.
+
+    >>> import minigrad as mg
+    >>> mg.functional.layer_norm(mg.tensor([[1.0, 3.0], [0.0, 10.0]]), (2,), eps=0.0).tolist()
+    [[-1.0, 1.0], [-1.0, 1.0]]
+    """
+    norm = _last("layer_norm", input, normalized_shape, eps, weight=weight, bias=bias)
+    result: Tensor = ops.layer_norm(input, weight, bias, norm=norm)
+    return result
+
+
+def rms_norm(
+    input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None, eps: float | None = None
+) -> Tensor:
+    """``input / sqrt(mean(input ** 2) + eps) * weight``, over the last dimensions together, as `layer_norm`.
+
+    Without `eps` it is the distance from 1 to the next float of the type. Zhang and Sennrich 2019, eq. 4. Unlike in
+    PyTorch the weight must be of the type of `input`.
+    """
+    if eps is None:
+        eps = float(np.finfo(_fractions(input, "rms_norm").dtype.name).eps)
+    norm = _last("rms_norm", input, normalized_shape, eps, weight=weight)
+    result: Tensor = ops.rms_norm(input, weight, norm=norm._replace(centred=False))
+    return result
+
+
+def group_norm(
+    input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
+) -> Tensor:
+    """As `layer_norm`, over each of `num_groups` equal groups of the channels of each sample of (N, C, …).
+
+    `weight` and `bias` have shape (C,). Wu and He 2018, eq. 7. Raises ShapeError where the groups cannot be equal, and
+    where there is one value in all.
+    """
+    name = "group_norm"
+    n, channels, space = _channels(name, input, None, None, weight, bias)
+    if num_groups < 1 or channels % num_groups:
+        raise ShapeError(
+            f"{name}: num_groups={num_groups} does not divide the {channels} channels of shape {input.shape}.\n"
+            "  Take a divisor of them: 1 for all together, or as many as channels for each by itself."
+        )
+    size = channels // num_groups
+    if n * size * space == 1:
+        raise ShapeError(
+            f"{name}: shape {input.shape} in {num_groups} groups has one value a group, whose norm is "
+            "always 0.\n  Take fewer groups."
+        )
+    norm = Norm((n, num_groups, size, space), (2, 3), (1, 2), _eps(name, eps))
+    result: Tensor = ops.group_norm(input, weight, bias, norm=norm)
+    return result
+
+
+def normalize(input: Tensor, p: float = 2.0, dim: int | Sequence[int] | None = 1, eps: float = 1e-12) -> Tensor:
+    """``input`` divided by its `norm` over `dim`, so that this is 1; by `eps` where the norm is smaller."""
+    length = reduce.norm(input, p, dim, keepdim=True)
+    result: Tensor = input / OPS["clamp"](length, eps, None)
+    return result
+
+
+def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """In training each number becomes 0 with probability `p`, else ``input / (1 - p)``: the mean stays.
+
+    Otherwise, and for p = 0, the result is `input` itself. Which numbers become 0 follows from `minigrad.random`'s
+    default generator; its seed makes them repeat. Srivastava et al. 2014. Unlike in PyTorch an infinite number that is
+    dropped becomes 0, not nan. Raises DeclarationError for a `p` that is no probability, DTypeError for ints and bools.
+    """
+    _probability("dropout", "p", p)
+    if not training or p == 0:
+        return _tensor(input, "dropout")
+    attrs = {"p": float(p), "key": _next_key()}
+    if inplace:
+        return _fractions(input, "dropout")._write(OPS["dropout"], (input,), attrs)
+    result: Tensor = OPS["dropout"](_fractions(input, "dropout"), **attrs)
+    return result
+
+
+# --- what they share ---
+
+
+def _next_key() -> int:
+    """What the next draw of random numbers is to follow from."""
+    return random.default_generator.next_key()
+
+
+def _probability(name: str, label: str, p: float) -> None:
+    if not 0 <= p <= 1:
+        raise DeclarationError(f"{name}: {label}={p} is not a probability; it must be between 0 and 1.")
+
+
+def _eps(name: str, eps: float) -> float:
+    if eps < 0:
+        raise DeclarationError(f"{name}: eps={eps} is negative, and what it is added to, a variance, may be 0.")
+    return float(eps)
+
+
+def _floats(name: str, input: Any, **others: Any) -> None:
+    """Refuse what is not a tensor of floats, and others that are not None and not of its type."""
+    _fractions(input, name)
+    for label, x in others.items():
+        if x is not None and _tensor(x, name).dtype is not input.dtype:
+            mine, its = input.dtype.name, x.dtype.name
+            raise DTypeError(
+                f"{name}: {label} holds {its}, but the first operand {mine}: all must be of one type.\n"
+                f"  Write {label}.to(mg.{mine})."
+            )
+
+
+def _fits(name: str, shape: Shape, input: Tensor, **others: Tensor | None) -> None:
+    """Refuse those of `others` that are not None and not of `shape`."""
+    for label, x in others.items():
+        if x is not None and x.shape != shape:
+            raise ShapeError(f"{name}: {label} has shape {x.shape}; for an input of shape {input.shape} it is {shape}.")
+
+
+def _last(name: str, input: Tensor, sizes: Sequence[int], eps: float, **others: Tensor | None) -> Norm:
+    """The norm over the last dimensions, which are to have these sizes, as are weight and bias."""
+    _floats(name, input, **others)
+    if not isinstance(sizes, Sequence):
+        raise DTypeError(f"{name}: normalized_shape={sizes!r} is not a shape.\n  Write ({sizes!r},) for one dimension.")
+    shape = tuple(sizes)
+    if not shape or input.shape[-len(shape) :] != shape:
+        raise ShapeError(
+            f"{name}: normalized_shape={shape} are not the last sizes of shape {input.shape}, one or more.\n"
+            "  Write x.shape[-1:] to normalise over the last dimension."
+        )
+    _fits(name, shape, input, **others)
+    return Norm((prod(input.shape[: -len(shape)]), prod(shape)), (1,), (1,), float(eps))
+
+
+def _channels(name: str, input: Tensor, mean: Any, var: Any, weight: Any, bias: Any) -> tuple[int, int, int]:
+    """Of (N, C, …) the sizes N and C, and how many values of space. Refuses operands without one value a channel."""
+    others = {"running_mean": mean, "running_var": var, "weight": weight, "bias": bias}
+    _floats(name, input, **others)
+    if input.ndim < 2:
+        raise ShapeError(f"{name}: shape {input.shape} has no channels: it must be (N, C, …).")
+    n, channels, *space = input.shape
+    _fits(name, (channels,), input, **others)
+    for label, x in others.items():
+        if x is not None and label.startswith("running") and x.requires_grad:
+            raise GraphError(f"{name}: {label} requires a gradient, but it is written, not learned; give a detach().")
+    return n, channels, prod(space)
+
+
+def _by_running(
+    name: str, input: Tensor, mean: Any, var: Any, weight: Tensor | None, bias: Tensor | None, eps: float
+) -> Tensor:
+    """The norm by statistics that are constants."""
+    if mean is None or var is None:
+        raise DeclarationError(
+            f"{name}: without the statistics of the input it needs running_mean and running_var, and one is None."
+        )
+    scale = OPS["rsqrt"](var + _eps(name, eps))
+    mean, scale, bias = (
+        None if x is None else _shaped(x, (x.shape[0],) + (1,) * (input.ndim - 2))
+        for x in (mean, scale if weight is None else scale * weight, bias)
+    )
+    result: Tensor = (input - mean) * scale
+    return result if bias is None else result + bias
+
+
+def _following(
+    name: str, input: Tensor, mean: Any, var: Any, weight: Any, bias: Any, momentum: float, norm: Norm
+) -> Tensor:
+    """The norm by the statistics of the input, which the running ones follow if there are any."""
+    if (mean is None) != (var is None):
+        raise DeclarationError(f"{name}: running_mean and running_var go together, and one of them is None.")
+    result: Tensor
+    result, found_mean, found_var = OPS[name](input, weight, bias, norm=norm)
+    count = prod(norm.shape[k] for k in norm.dim)
+    if mean is not None and input._array.size:
+        for running, found in ((mean, found_mean.detach()), (var, found_var.detach() * (count / (count - 1)))):
+            running.copy_(running * (1.0 - momentum) + reduce.mean(found, (0, 2)) * momentum)
+    return result
+
 
 METHODS: dict[str, Callable[..., Any]] = {}

@@ -1,3 +1,67 @@
-"""Softmax and attention: kernels."""
+"""Softmax and attention: kernels. The largest number is subtracted first, so that no exponential overflows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from minigrad.backends.numpy.normalization import dot, kept
+from minigrad.backends.numpy.reduce import over
+from minigrad.kernels import kernel
 
 __all__: list[str] = []
+
+DEVICE = "numpy"
+Array = Any
+
+
+def below_top(a: Array, dim: int) -> Array:
+    return a - over(np.maximum, a, dim, True, initial=-np.inf)
+
+
+@kernel("softmax", DEVICE)
+def softmax(a: Array, *, dim: int) -> Array:
+    y = below_top(a, dim)
+    np.exp(y, out=y)
+    y /= over(np.add, y, dim, True)
+    return y
+
+
+@kernel("log_softmax", DEVICE)
+def log_softmax(a: Array, *, dim: int) -> Array:
+    y = below_top(a, dim)
+    y -= np.log(over(np.add, np.exp(y), dim, True))
+    return y
+
+
+@kernel("softmax_backward", DEVICE)
+def softmax_backward(u: Array, s: Array, *, dim: int) -> Array:
+    y = u - dot((dim,), u, s)
+    y *= s
+    return y
+
+
+@kernel("log_softmax_backward", DEVICE)
+def log_softmax_backward(u: Array, s: Array, *, dim: int) -> Array:
+    y = np.exp(s)
+    y *= over(np.add, u, dim, True)
+    return np.subtract(u, y, out=y)
+
+
+@kernel("scaled_dot_product_attention", DEVICE)
+def attention(
+    query: Array, key: Array, value: Array, mask: Array, *, is_causal: bool, scale: float, p: float, seed: int
+) -> tuple[Array, Array]:
+    weights = np.matmul(query * scale, key.swapaxes(-1, -2))
+    if is_causal:
+        mask = np.tri(*weights.shape[-2:], dtype=bool)
+    if mask is not None:
+        weights += mask if mask.dtype.kind == "f" else np.where(mask, 0, -np.inf)
+    top = over(np.maximum, weights, -1, True, initial=-np.inf)
+    weights -= np.where(np.isneginf(top), 0, top)  # where a row is masked as a whole, all its weights are 0
+    np.exp(weights, out=weights)
+    summed = over(np.add, weights, -1, True)
+    weights /= np.where(summed == 0, 1, summed)
+    dropped = np.where(kept(weights.shape, p, seed), weights / (1 - p), 0) if p else weights
+    return np.matmul(dropped, value), weights

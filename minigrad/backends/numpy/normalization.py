@@ -1,3 +1,117 @@
-"""Normalisation and dropout: kernels."""
+"""Normalisation and dropout: kernels. `norm` is a `Norm`: the shape to see numbers in, and what is done over it."""
+
+from __future__ import annotations
+
+from math import prod as product
+from typing import Any
+
+import numpy as np
+
+from minigrad.kernels import kernel
 
 __all__: list[str] = []
+
+DEVICE = "numpy"
+Array = Any
+Dims = tuple[int, ...]
+
+ROWS = 1024  # that are added up at once
+
+
+def dot(over: Dims, *arrays: Array) -> Array:
+    """The sum of the products of `arrays` over dimensions that stay, with size 1: one pass, and no array of products.
+
+    Over rows it is made of blocks, because rounding grows with the number of summands.
+    """
+    shape = arrays[0].shape
+    dims = list(range(len(shape)))
+    rest = [k for k in dims if k not in over]
+    step = ROWS if 0 in over else max(shape[0], 1)
+    starts = range(0, max(shape[0], 1), step)
+    blocks = [np.einsum(*[part for x in arrays for part in (x[k : k + step], dims)], rest) for k in starts]
+    return np.add.reduce(blocks).reshape([1 if k in over else size for k, size in enumerate(shape)])
+
+
+def count(norm: Any) -> int:
+    """How many numbers have a mean in common."""
+    return product([norm.shape[k] for k in norm.dim])
+
+
+def average(a: Array, norm: Any) -> Array:
+    """The mean, added up in float64: beside a small deviation its rounding would be large."""
+    total = np.add.reduce(a.reshape(norm.shape), axis=norm.dim, keepdims=True, dtype=np.float64)
+    return (total / count(norm)).astype(a.dtype)
+
+
+def aligned(weight: Array, norm: Any) -> Array:
+    return weight.reshape([size if k in norm.along else 1 for k, size in enumerate(norm.shape)])
+
+
+def centred(a: Array, mean: Array, norm: Any) -> Array:
+    x = a.reshape(norm.shape)
+    return x - mean if norm.centred else x
+
+
+def scaled(x: Array, by: Array, norm: Any) -> Array:
+    return np.multiply(x, by, out=x if norm.centred else None)  # what is not centred is still the operand
+
+
+def standardised(a: Array, weight: Array, bias: Array, norm: Any) -> tuple[Array, Array, Array, Array]:
+    """The result, with the mean, the variance and rstd, which keep their dimensions."""
+    mean = average(a, norm) if norm.centred else np.zeros((), a.dtype)
+    x = centred(a, mean, norm)
+    var = dot(norm.dim, x, x) / count(norm)
+    rstd = 1 / np.sqrt(var + norm.eps)
+    y = scaled(x, rstd, norm)
+    if weight is not None:
+        y *= aligned(weight, norm)
+    if bias is not None:
+        y += aligned(bias, norm)
+    return y.reshape(a.shape), mean, var, rstd
+
+
+@kernel("layer_norm", DEVICE)
+@kernel("group_norm", DEVICE)
+@kernel("rms_norm", DEVICE)
+def norm(a: Array, weight: Array, bias: Array = None, *, norm: Any) -> tuple[Array, Array, Array]:
+    y, mean, _, rstd = standardised(a, weight, bias, norm)
+    return y, mean, rstd
+
+
+@kernel("batch_norm", DEVICE)
+@kernel("instance_norm", DEVICE)
+def norm_with_statistics(a: Array, weight: Array, bias: Array, *, norm: Any) -> tuple[Array, ...]:
+    y, mean, var, rstd = standardised(a, weight, bias, norm)
+    return y, mean, var, mean, rstd
+
+
+@kernel("norm_backward", DEVICE)
+def norm_backward(u: Array, a: Array, weight: Array, mean: Array, rstd: Array, *, norm: Any) -> Array:
+    h = u.reshape(norm.shape)
+    if weight is not None:
+        h = h * aligned(weight, norm)
+    x = centred(a, mean, norm)
+    share = dot(norm.dim, h, x) * rstd * rstd / -count(norm)
+    y = scaled(x, share, norm)
+    y += h
+    if norm.centred:
+        y -= dot(norm.dim, h) / count(norm)
+    y *= rstd
+    return y.reshape(a.shape)
+
+
+@kernel("norm_weight", DEVICE)
+def norm_weight(u: Array, a: Array, mean: Array, rstd: Array, *, to: Dims, norm: Any) -> Array:
+    x = scaled(centred(a, mean, norm), rstd, norm)
+    rest = tuple(k for k in range(x.ndim) if k not in norm.along)
+    return dot(rest, u.reshape(norm.shape), x).reshape(to)
+
+
+@kernel("dropout", DEVICE)
+def dropout(a: Array, *, p: float, key: int) -> Array:
+    return np.where(kept(a.shape, p, key), a / (1 - p), 0)
+
+
+def kept(shape: Dims, p: float, key: int) -> Array:
+    """Which numbers stay: each with probability 1 - p, the same for the same key."""
+    return np.random.Generator(np.random.Philox(key=key)).random(shape, dtype=np.float32) >= p

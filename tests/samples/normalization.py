@@ -1,0 +1,100 @@
+"""Normalisation and dropout."""
+
+from types import MappingProxyType
+
+from samples import numbers, sample
+
+W, B = numbers(4, low=0.5, high=2.0), numbers(4, seed=1)
+
+
+INTS = ("int64", "int32", "uint8", "bool")
+ZERO = {"broadcast": "of equal numbers: 0, but for rounding, which 1 / sqrt(eps) enlarges"}
+MEAN, VAR = [-0.5, 0.25, 1.0, 2.5], [0.5, 0.75, 1.5, 4.0]
+
+
+def batch(name, *inputs, differs=MappingProxyType({})):
+    """batch_norm by the statistics of the input."""
+    return sample(
+        name, lambda F, x, w=None, b=None: F.batch_norm(x, None, None, w, b, training=True), *inputs, differs=differs
+    )
+
+
+def running(F, x):
+    return F.tensor(MEAN, dtype=x.dtype), F.tensor(VAR, dtype=x.dtype)
+
+
+def by_running(name, function, flag, *inputs):
+    """A norm by running statistics, which are constants."""
+    return sample(
+        name,
+        lambda F, x, w=None, b=None: getattr(F, function)(x, *running(F, x), w, b, **{flag: False}),
+        *inputs,
+    )
+
+
+def following(name, function, x, **keywords):
+    """A norm by the statistics of the input, and what becomes of the running ones, which no gradient passes."""
+
+    def call(F, x, w):
+        m, v = running(F, x)
+        return getattr(F, function)(x, m, v, w, **keywords), m, v
+
+    return sample(name, call, x, W, kinked=True)
+
+
+SAMPLES = [
+    sample("layer_norm", lambda F, x, w, b: F.layer_norm(x, (4,), w, b), numbers(3, 4), W, B),
+    sample("layer_norm, plain", lambda F, x: F.layer_norm(x, x.shape[-1:]), numbers(2, 3, 4)),
+    sample("layer_norm, no weight", lambda F, x, b: F.layer_norm(x, [4], bias=b), numbers(2, 4), B),
+    sample("layer_norm, no bias", lambda F, x, w: F.layer_norm(x, (4,), w, eps=0.1), numbers(2, 4), W),
+    sample(
+        "layer_norm over two dimensions",
+        lambda F, x, w, b: F.layer_norm(x, (3, 4), w, b),
+        *(numbers(2, 3, 4), numbers(3, 4, seed=1), numbers(3, 4, seed=2)),
+    ),
+    sample("layer_norm of a line", lambda F, x: F.layer_norm(x, x.shape), numbers(5)),
+    sample("rms_norm", lambda F, x, w: F.rms_norm(x, (4,), w), numbers(3, 4), W),
+    sample("rms_norm, plain", lambda F, x: F.rms_norm(x, x.shape[-1:]), numbers(2, 3, 4)),
+    sample(
+        "rms_norm over two dimensions", lambda F, x, w: F.rms_norm(x, (3, 2), w, 0.1), numbers(4, 3, 2), numbers(3, 2)
+    ),
+    sample("rms_norm of a line", lambda F, x: F.rms_norm(x, x.shape), numbers(5), differs=ZERO),
+    batch("batch_norm", numbers(3, 4), W, B),
+    batch("batch_norm of images", numbers(2, 4, 2, 3), W, B),
+    batch("batch_norm of lines", numbers(3, 4, 3), W),
+    batch("batch_norm, plain", numbers(3, 4, 2), differs=ZERO),
+    batch("batch_norm of one sample", numbers(1, 4, 3), W),
+    sample(
+        "batch_norm, bias alone", lambda F, x, b: F.batch_norm(x, None, None, bias=b, training=True), numbers(3, 4), B
+    ),
+    sample(
+        "batch_norm, eps", lambda F, x: F.batch_norm(x, None, None, training=True, eps=0.5), numbers(3, 4), differs=ZERO
+    ),
+    by_running("batch_norm by running statistics", "batch_norm", "training", numbers(3, 4), W, B),
+    by_running("batch_norm of images by running statistics", "batch_norm", "training", numbers(2, 4, 2, 2), W),
+    by_running("batch_norm, plain, by running statistics", "batch_norm", "training", numbers(3, 4)),
+    following("batch_norm, followed", "batch_norm", numbers(3, 4, 2), training=True),
+    following("batch_norm, followed at once", "batch_norm", numbers(3, 4), training=True, momentum=1.0),
+    sample("instance_norm", lambda F, x, w, b: F.instance_norm(x, weight=w, bias=b), numbers(2, 4, 3), W, B),
+    sample("instance_norm of images", lambda F, x, w: F.instance_norm(x, weight=w), numbers(2, 4, 2, 2), W),
+    sample("instance_norm, plain", lambda F, x: F.instance_norm(x, eps=0.1), numbers(2, 3, 4)),
+    by_running("instance_norm by running statistics", "instance_norm", "use_input_stats", numbers(2, 4, 3), W, B),
+    following("instance_norm, followed", "instance_norm", numbers(2, 4, 3), momentum=0.3),
+    sample("group_norm", lambda F, x, w, b: F.group_norm(x, 2, w, b), numbers(2, 4, 3), W, B),
+    sample("group_norm of one group", lambda F, x, w: F.group_norm(x, 1, w), numbers(2, 4, 2, 2), W),
+    sample("group_norm of single channels", lambda F, x, w: F.group_norm(x, 4, w), numbers(2, 4, 3), W),
+    sample("group_norm without space", lambda F, x: F.group_norm(x, 2, eps=0.1), numbers(3, 6)),
+    sample("normalize", lambda F, x: F.normalize(x), numbers(3, 4)),
+    sample("normalize, p = 1", lambda F, x: F.normalize(x, p=1, dim=-1), numbers(2, 3, 4)),
+    sample("normalize, p = 3, two dimensions", lambda F, x: F.normalize(x, 3.0, (0, 1)), numbers(2, 3, 2)),
+    sample("normalize, all", lambda F, x: F.normalize(x, dim=None), numbers(2, 3)),
+    sample("normalize, shorter than eps", lambda F, x: F.normalize(x, dim=0, eps=100.0), numbers(3, 2)),
+    sample("dropout of nothing", lambda F, x: F.dropout(x, 0.0), numbers(3, 4)),
+    sample(
+        "dropout of all",
+        lambda F, x: F.dropout(x, p=1.0),
+        numbers(3, 4),
+        differs=dict.fromkeys(INTS, "there are no fractions to scale"),
+    ),
+    sample("dropout outside training", lambda F, x: F.dropout(x, training=False), numbers(3, 4)),
+]

@@ -1,0 +1,219 @@
+"""Softmax and attention: corners, orders beyond the second, dropout, and what is refused."""
+
+import pytest
+
+import minigrad as mg
+from minigrad.errors import DeclarationError, DTypeError, MinigradError, ShapeError
+from strategies import PARITY
+
+np = pytest.importorskip("numpy")
+
+F = mg.functional
+
+
+@pytest.fixture
+def torch():
+    return pytest.importorskip("torch", reason="needs the extra 'parity': make test EXTRAS=dev,parity")
+
+
+def random(*shape, seed=0):
+    return np.random.default_rng(seed).normal(size=shape)
+
+
+def near(ours, theirs, tolerance=PARITY["float64"]):
+    array = theirs.numpy(force=True)
+    largest = np.abs(array[np.isfinite(array)]).max(initial=0.0)
+    np.testing.assert_allclose(ours.detach().numpy(), array, rtol=tolerance, atol=tolerance * largest)
+
+
+CORNERS = {
+    "nan": [1.0, np.nan, 3.0],
+    "inf": [1.0, np.inf, 2.0],
+    "-inf": [1.0, -np.inf, 2.0],
+    "all -inf": [-np.inf, -np.inf, -np.inf],
+    "huge": [1e308, -1e308, 1e308],
+    "one": [3.0],
+    "none": [],
+}
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("corner", CORNERS)
+@pytest.mark.parametrize("name", ["softmax", "log_softmax", "softmin"])
+def test_corners_have_pytorch_s_values_and_gradients(torch, name, corner):
+    given = np.array(CORNERS[corner])
+    x, t = mg.tensor(given, requires_grad=True), torch.tensor(given, requires_grad=True)
+    ours, theirs = getattr(F, name)(x, 0), getattr(torch.nn.functional, name)(t, 0)
+    near(ours, theirs)
+    ours.backward(mg.tensor(random(*given.shape)))
+    theirs.backward(torch.tensor(random(*given.shape)))
+    near(x.grad, t.grad)
+
+
+def test_a_number_without_dimensions_has_the_softmax_1():
+    x = mg.tensor(3.0, requires_grad=True)
+    y = x.softmax(-1)
+    y.backward()
+    assert (y.item(), y.shape, x.grad.item(), x.log_softmax(0).item()) == (1.0, (), 0.0, 0.0)
+
+
+@pytest.mark.parametrize("name", ["softmax", "log_softmax"])
+def test_third_gradients_match_central_differences(name):
+    outer = mg.tensor(random(2, 3, seed=1))
+
+    def second(x):
+        (first,) = mg.grad(getattr(F, name)(x, 1), [x], outer, create_graph=True)
+        return mg.grad(mg.exp(first).sum(), [x], create_graph=True)
+
+    assert mg.gradgradcheck(second, [mg.tensor(random(2, 3))], atol=1e-4, rtol=1e-4)
+
+
+def test_attention_has_third_gradients():
+    inputs = [mg.tensor(random(*shape, seed=k)) for k, shape in enumerate([(2, 2), (3, 2), (3, 2), (2, 3)])]
+
+    def second(*inputs):
+        first = mg.grad(mg.exp(F.scaled_dot_product_attention(*inputs)).sum(), inputs, create_graph=True)
+        return mg.grad(sum(mg.exp(g).sum() for g in first), inputs, create_graph=True)
+
+    assert mg.gradgradcheck(second, inputs, fast_mode=True, atol=1e-3, rtol=1e-4)
+
+
+@pytest.mark.parity
+def test_a_query_that_sees_no_key_gets_zeros_and_passes_none_on(torch):
+    q, k, v = random(2, 3), random(4, 3, seed=1), random(4, 2, seed=2)
+    mask = np.array([[0.0, -1.0, -np.inf, 0.5], [-np.inf] * 4])
+    for given in (mask, mask > -np.inf):
+        leaves = [mg.tensor(x, requires_grad=True) for x in (q, k, v)]
+        twins = [torch.tensor(x, requires_grad=True) for x in (q, k, v)]
+        ours = F.scaled_dot_product_attention(*leaves, mg.tensor(given))
+        theirs = torch.nn.functional.scaled_dot_product_attention(*twins, torch.tensor(given))
+        assert ours[1].tolist() == [0.0, 0.0]
+        near(ours, theirs)
+        for a, b in zip(
+            mg.grad(ours, leaves, mg.ones(2, 2, dtype=mg.float64)),
+            torch.autograd.grad(theirs.sum(), twins),
+            strict=True,
+        ):
+            near(a, b)
+
+
+def test_attention_is_one_operation():
+    seen = []
+    with mg.tap(lambda call: seen.append(call.op)):
+        F.softmax(mg.zeros(2, 3), 1)
+        F.log_softmax(mg.zeros(2, 3), 1)
+        mg.OPS["scaled_dot_product_attention"](
+            *(mg.zeros(2, 3), mg.zeros(4, 3), mg.zeros(4, 2), None), is_causal=True, scale=1.0, p=0.0, seed=0
+        )
+    assert seen == ["softmax", "log_softmax", "scaled_dot_product_attention"]
+
+
+def test_attention_drops_weights_and_scales_the_rest():
+    """With the values an identity the result is the weights: 1/50 each, of which a fifth is dropped."""
+    mg.random.manual_seed(2)
+    weights = F.scaled_dot_product_attention(
+        mg.zeros(200, 2), mg.zeros(50, 2), mg.tensor(np.eye(50, dtype="f")), dropout_p=0.2
+    )
+    numbers = weights.numpy() * 50
+    assert np.allclose(numbers[numbers > 0], 1.25)
+    assert abs((numbers == 0).mean() - 0.2) < 0.02  # five deviations of 10,000 draws
+
+
+def test_dropped_weights_have_derivatives_to_second_order():
+    def seeded(*inputs):
+        mg.random.manual_seed(0)
+        return F.scaled_dot_product_attention(*inputs, dropout_p=0.4)
+
+    inputs = [mg.tensor(random(*shape, seed=k)) for k, shape in enumerate([(2, 2), (3, 2), (3, 2)])]
+    assert mg.gradcheck(seeded, inputs)
+    assert mg.gradgradcheck(seeded, inputs, atol=1e-6, rtol=1e-5)
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        "F.softmax(x, 3)",
+        "F.softmax(x, 1, dtype=F.int64)",
+        "F.log_softmax(x.to(F.int64), 1)",
+        "F.softmin(x.to(F.int64), 1)",
+        "attention(x[0, 0], x[0, 0], x[0, 0])",
+        "attention(x, x[:, :, :2], x)",
+        "attention(x, x, x[:, :3])",
+        "attention(x, x.to(F.float64), x)",
+        "attention(x.to(F.int64), x.to(F.int64), x.to(F.int64))",
+        "attention(x, x, x, x[0, :, :1].to(F.int64))",
+        "attention(x, x, x, x[0, :, :1].to(F.float64))",
+        "attention(x, x, x, x[0])",
+        "attention(x[0], x[0], x[0], x[:, :, :1])",
+        "attention(x, x, x, x[0, :, :1], is_causal=True)",
+        "attention(x, x, x, dropout_p=1.5)",
+        "attention(x, x[:1].expand(3, 4, 3), x)",
+        "attention(x[0], x[0], x[0], enable_gqa=True)",
+        "attention(x[:1].expand(3, 4, 3), x, x, enable_gqa=True)",
+    ],
+)
+def test_what_pytorch_refuses_is_refused(torch, wrong):
+    import parity
+
+    for functions, zeros, refusals in (
+        (parity.theirs(), torch.zeros, (RuntimeError, ValueError, TypeError, IndexError)),
+        (parity.ours(), mg.zeros, MinigradError),
+    ):
+        with pytest.raises(refusals):
+            eval(wrong, {"F": functions, "attention": functions.scaled_dot_product_attention, "x": zeros(2, 4, 3)})
+
+
+REFUSALS = {
+    "F.softmax(x)": (
+        DTypeError,
+        (
+            "softmax: along which dimension are the numbers to be compared?\n"
+            "  Write softmax(x, dim=-1) for the last one."
+        ),
+    ),
+    "F.softmin(x.to(mg.int64), 1)": (
+        DTypeError,
+        "softmin: it has fractions, and this tensor holds int64.\n  Write x.to(mg.float32).",
+    ),
+    "attention(x[0, 0], x, x)": (
+        ShapeError,
+        (
+            "scaled_dot_product_attention: query, key and value have shapes (3,), (2, 4, 3) and (2, 4, 3), but each "
+            "must be (…, number of tokens, size).\n  x[None] adds a dimension in front."
+        ),
+    ),
+    "attention(x, x[:, :, :2], x)": (
+        ShapeError,
+        (
+            "scaled_dot_product_attention: query (2, 4, 3), key (2, 4, 2) and value (2, 4, 3) do not fit: query "
+            "(…, L, E) and key (…, S, E) must share E, key and value (…, S, V) must share S."
+        ),
+    ),
+    "attention(x, x, x, [True])": (
+        DTypeError,
+        (
+            "scaled_dot_product_attention: attn_mask holds list; it must be a tensor of bools, where True takes part, "
+            "or of float32, which is added to the scores."
+        ),
+    ),
+    "attention(x, x, x, mg.zeros(3, 1, 4, 4))": (
+        ShapeError,
+        (
+            "scaled_dot_product_attention: attn_mask has shape (3, 1, 4, 4), which does not expand to the scores' "
+            "(2, 4, 4)."
+        ),
+    ),
+    "attention(x, x, x, dropout_p=2)": (
+        DeclarationError,
+        "scaled_dot_product_attention: dropout_p=2 is not a probability; it must be between 0 and 1.",
+    ),
+}
+
+
+@pytest.mark.parametrize("wrong", REFUSALS)
+def test_a_refusal_says_what_is_wrong_and_what_to_write(wrong):
+    kind, message = REFUSALS[wrong]
+    with pytest.raises(kind) as refusal:
+        eval(wrong, {"F": F, "mg": mg, "attention": F.scaled_dot_product_attention, "x": mg.zeros(2, 4, 3)})
+    assert str(refusal.value) == message
