@@ -308,9 +308,10 @@ def propagate(
 
     Going from the last node back to the leaves, each node has its whole gradient before it passes any on; a node that
     is used several times adds up what it receives. Nothing is written to any node. The rules run on raw numbers; with
-    `create_graph`, or where a tap listens, on nodes, so that what comes back can be differentiated again. With `wanted` only the paths that
-    lead there are followed. `listeners` are told each `Event`. Without `retain_graph` a node forgets what it saved as
-    soon as it is passed; without `hooks` those of the reader are not called: it is a pass to look at.
+    `create_graph`, or where a tap listens, on nodes, so that what comes back can be differentiated again. With
+    `wanted` only the paths that lead there are followed. `listeners` are told each `Event`. Without `retain_graph` a
+    node forgets what it saved as soon as it is passed; without `hooks` those of the reader are not called: it is a
+    pass to look at.
 
     Raises GraphError if a number that a rule needs was replaced since the forward pass.
     """

@@ -1,4 +1,4 @@
-"""The table of operations: which samples reach each, and whether their values, gradients and second gradients are right.
+"""The table of operations: which samples reach each, and whether values, gradients and second gradients are right.
 
     python tests/table.py        or: make table
 
