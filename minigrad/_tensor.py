@@ -5,7 +5,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Mapping
 from numbers import Real
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -162,19 +162,10 @@ class Tensor(Node):
 
     # --- arranged otherwise ---
 
-    def __getitem__(self, key: Any) -> Tensor:
-        """The view that basic indexing gives: by ints, slices, None and `...`."""
-        place = key if isinstance(key, tuple) else (key,)
-        for part in place:
-            if not (part is None or part is Ellipsis or isinstance(part, int | slice)) or isinstance(part, bool):
-                raise DTypeError(f"index: {part!r} is a {type(part).__name__}; here are ints, slices, None and ....")
-        try:
-            return cast(Tensor, OPS["index"](self, key=place))
-        except IndexError as error:
-            raise ShapeError(f"index: [{key!r}] does not fit shape {self.shape}: {error}.") from None
+    if TYPE_CHECKING:  # written in functional/indexing.py
 
-    def __setitem__(self, key: Any, value: Tensor | float) -> None:
-        self[key].copy_(value)
+        def __getitem__(self, key: Any) -> Tensor: ...
+        def __setitem__(self, key: Any, value: Tensor | float) -> None: ...
 
     def expand(self, *sizes: Any) -> Tensor:
         """A view in which dimensions of size 1 are repeated to `sizes`; -1 keeps a size. No memory is used."""
