@@ -172,7 +172,7 @@ def embedding(
     if max_norm is not None or scale_grad_by_freq or sparse:
         raise DTypeError(
             "embedding: max_norm, scale_grad_by_freq and sparse are not here.\n"
-            "  Normalise the rows that you look up instead, or give the optimizer what they are for."
+            "  Scale the rows that you look up, or their gradients, yourself."
         )
     at = _ints("embedding", input)
     if _tensor(weight, "embedding").ndim != 2:

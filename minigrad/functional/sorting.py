@@ -65,7 +65,9 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Sor
     along = _one(dim, _tensor(input, "kthvalue"), "kthvalue")
     x = _line(input)
     if not 1 <= k <= x.shape[along]:
-        raise ShapeError(f"kthvalue: k={k} is not 1 to {x.shape[along]}, as dimension {along} of {input.shape} has.")
+        raise ShapeError(
+            f"kthvalue: k={k} is not from 1 to {x.shape[along]}, the size of dimension {along} of {input.shape}."
+        )
     at = slice(k - 1, k) if keepdim and input.ndim else k - 1
     values, indices = OPS["sort"](x, dim=along)
     return Sorted(*[y[(*(slice(None),) * along, at)] for y in (values, indices)])

@@ -46,10 +46,14 @@ def put(self: Tensor, key: Any, value: Tensor | float) -> None:
     Where the key is not basic, a tensor with dimensions must have this type; all else is converted. Raises DTypeError
     for that, ShapeError where `value` does not fit, and GraphError for a leaf that requires a gradient.
     """
+    single = not isinstance(value, Tensor) or not value.ndim
+    if single and isinstance(key, Tensor) and key.dtype is _BOOL and key.shape == self.shape:
+        self.copy_(OPS["where"](key, _filling(value, (), self.dtype), self))
+        return
     view, at = _split(self, key)
     if at:
-        if isinstance(value, Tensor) and value.ndim:
-            same_type("index", self, value)
+        if not single:
+            same_type("index", self, cast(Tensor, value))
         view, dim, index = _located(view, at)
         merged = _merged(view, dim, len(at))
         value = _filling(value, (*merged.shape[:dim], *index.shape, *merged.shape[dim + 1 :]), self.dtype)
@@ -73,10 +77,8 @@ def _split(x: Tensor, key: Any) -> tuple[Tensor, dict[int, Tensor]]:
         dim = sum([not isinstance(item, int) for item in basic])
         items = [_ALL] * (x.ndim - used) if part is ... else [part]
         if isinstance(part, Tensor):
-            mask = part.dtype is _BOOL
-            for k, index in enumerate(_columns(part, x.shape[seen:], seen) if mask else [part]):
-                size = x.shape[seen + k] if part.ndim else 1
-                at[dim + k] = in_range("index", index, size, seen + k, from_end=True)
+            found = _columns(part, x.shape[seen:], seen) if part.dtype is _BOOL else None
+            at |= dict(enumerate(found or [in_range("index", part, x.shape[seen], seen, from_end=True)], dim))
             items = [_ALL] * _consumed(part) or [None]
         basic += items
         seen += sum([item is not None for item in items])
@@ -112,10 +114,8 @@ def _part(part: Any) -> Any:
     if part.dtype is _BOOL:
         return part
     if part.dtype not in (_INT32, _INT64):
-        advice = "a mask is of bools: x[mask.to(mg.bool)]" if part.dtype.kind == 1 else "write x[i.to(mg.int64)]"
-        raise DTypeError(
-            f"index: {part.dtype.name} is neither int64, int32 nor bool.\n  {advice}.".replace("  a", "  A")
-        )
+        advice = "A mask is of bools: x[mask.to(mg.bool)]" if part.dtype.kind == 1 else "Write x[i.to(mg.int64)]"
+        raise DTypeError(f"index: {part.dtype.name} is neither int64, int32 nor bool.\n  {advice}.")
     return part.to(_INT64) if part.ndim else int(part)
 
 
@@ -162,11 +162,15 @@ def _filling(value: Any, shape: Shape, dtype: DType) -> Any:
         return number("index", value, dtype)
     while value.ndim > len(shape) and value.shape[0] == 1:
         value = value[0]
-    if value.ndim > len(shape) or broadcast_shapes(value.shape, shape, op="index") != shape:
+    if not _broadcasts(value.shape, shape):
         raise ShapeError(
-            f"index: a value of shape {value.shape} does not broadcast to {shape}, the shape it is put in."
+            f"index: a value of shape {value.shape} does not broadcast to {shape}, the shape of what it is written to."
         )
     return value.to(dtype) if value.shape == shape else value.to(dtype).expand(*shape)
+
+
+def _broadcasts(shape: Shape, to: Shape) -> bool:
+    return len(shape) <= len(to) and all(n in (1, m) for n, m in zip(shape[::-1], to[::-1], strict=False))
 
 
 # --- checks, of every index ---
@@ -178,10 +182,10 @@ def in_range(name: str, index: Tensor, size: int, dim: int, from_end: bool = Fal
         return index
     low, high = int(amin(index)), int(amax(index))
     if high >= size or low < (-size if from_end else 0):
-        wrong = high if high >= size else low
+        wrong, last = high if high >= size else low, f", or from -1 to {-size}" if from_end else ""
+        advice = f"Indices go from 0 to {size - 1}{last}." if size else "There is nothing to index."
         raise ShapeError(
-            f"{name}: index {wrong} is out of range for dimension {dim}, which has size {size}.\n"
-            f"  Indices go from 0 to {size - 1}{f', or from -1 to {-size}' if from_end else ''}."
+            f"{name}: index {wrong} is out of range for dimension {dim}, which has size {size}.\n  {advice}"
         )
     return cast(Tensor, OPS["where"](index < 0, index + size, index)) if low < 0 else index
 

@@ -1,4 +1,8 @@
-"""Indexing. What is added up at an index goes there in order, by `np.add.at` on flat arrays, where it is fast."""
+"""Indexing along lines and by slices, by way of offsets: where numbers stand in the flat array, as NumPy is fast there.
+
+`np.add.at` adds in order, so that sums are the same each time; an assignment of several numbers to one place leaves the
+last.
+"""
 
 from __future__ import annotations
 
@@ -16,41 +20,41 @@ Array = Any
 Shape = tuple[int, ...]
 
 
-def lines(b: Array, dim: int) -> tuple[Array, ...]:
-    """NumPy's index of the places that `b`, read along `dim`, means."""
+def of_lines(b: Array, dim: int, shape: Shape) -> Array:
+    """The offsets, in an array of `shape`, of the places that `b` means when read along `dim`."""
     places = list(np.indices(b.shape, sparse=True))
-    places[dim] = np.ascontiguousarray(b)  # NumPy writes in the order of the index in memory, and the last stays
-    return tuple(places)
+    places[dim] = b
+    return sum(place * prod(shape[k + 1 :]) for k, place in enumerate(places))
 
 
-def base(a: Array, c: Array, shape: Shape | None) -> Array:
-    """What is added to: a copy of `a`, zeros of `shape` where that is None."""
-    return a.copy() if shape is None else np.zeros(shape, c.dtype)
+def of_slices(b: Array, dim: int, shape: Shape) -> Array:
+    """The offsets of the slices at `b`: (before, index, within)."""
+    before, within = np.arange(prod(shape[:dim])), np.arange(prod(shape[dim + 1 :]))
+    return (before[:, None, None] * shape[dim] + b.reshape(-1, 1)) * within.size + within
 
 
-def add_at(out: Array, offsets: Array, c: Array) -> Array:
-    np.add.at(out.reshape(-1), offsets.reshape(-1), c.reshape(-1))
+def added(a: Array, offsets: Any, b: Array, c: Array, dim: int, shape: Shape | None) -> Array:
+    """A copy of `a`, or zeros of `shape` where that is given, with `c` added at the places of `b`."""
+    out = a.copy() if shape is None else np.zeros(shape, c.dtype)
+    np.add.at(out.reshape(-1), offsets(b, dim, out.shape).reshape(-1), c.reshape(-1))
     return out
 
 
 @kernel("gather", DEVICE)
 def gather(a: Array, b: Array, *, dim: int) -> Array:
-    return a[lines(b, dim)]
+    return a.take(of_lines(b, dim, a.shape))
 
 
 @kernel("scatter", DEVICE)
 def scatter(a: Array, b: Array, c: Any, *, dim: int) -> Array:
     out = a.copy()
-    out[lines(b, dim)] = c
+    out.reshape(-1)[of_lines(b, dim, a.shape)] = c
     return out
 
 
 @kernel("scatter_add", DEVICE)
 def scatter_add(a: Array, b: Array, c: Array, *, dim: int, shape: Shape | None) -> Array:
-    out = base(a, c, shape)
-    steps = [prod(out.shape[k + 1 :]) for k in range(out.ndim)]
-    offsets = sum(place * step for place, step in zip(lines(b, dim), steps, strict=True))
-    return add_at(out, offsets, c)
+    return added(a, of_lines, b, c, dim, shape)
 
 
 @kernel("index_select", DEVICE)
@@ -61,16 +65,13 @@ def index_select(a: Array, b: Array, *, dim: int) -> Array:
 @kernel("index_copy", DEVICE)
 def index_copy(a: Array, b: Array, c: Any, *, dim: int) -> Array:
     out = a.copy()
-    out[(*(slice(None),) * dim, np.ascontiguousarray(b))] = c
+    out[(*(slice(None),) * dim, np.ascontiguousarray(b))] = c  # NumPy goes through an index as it lies in memory
     return out
 
 
 @kernel("index_add", DEVICE)
 def index_add(a: Array, b: Array, c: Array, *, dim: int, shape: Shape | None) -> Array:
-    out = base(a, c, shape)
-    before, within = np.arange(prod(out.shape[:dim])), np.arange(prod(out.shape[dim + 1 :]))
-    offsets = (before[:, None, None] * out.shape[dim] + b.reshape(-1, 1)) * within.size + within
-    return add_at(out, offsets, c)
+    return added(a, of_slices, b, c, dim, shape)
 
 
 @kernel("embedding", DEVICE)
@@ -81,11 +82,11 @@ def embedding(a: Array, b: Array, *, padding_idx: int | None) -> Array:
 @kernel("last", DEVICE)
 def last(b: Array, *, dim: int | None) -> Array:
     index, along = (b.reshape(-1), 0) if dim is None else (b, dim)
-    number = np.arange(index.shape[along]).reshape(-1, *(1,) * (index.ndim - along - 1))
-    size = index.max(initial=-1) + 1
-    written = np.empty((*index.shape[:along], size, *index.shape[along + 1 :]), np.int64)
-    written[lines(index, along)] = number
-    return (written[lines(index, along)] == number).reshape(b.shape)
+    shape = (*index.shape[:along], index.max(initial=-1) + 1, *index.shape[along + 1 :])
+    offsets = of_lines(index, along, shape).reshape(-1)
+    number, written = np.arange(offsets.size), np.empty(prod(shape), np.int64)
+    written[offsets] = number
+    return (written[offsets] == number).reshape(b.shape)
 
 
 @kernel("nonzero", DEVICE)
