@@ -333,7 +333,9 @@ class Tensor(Node):
         """Compute `op` of `inputs` into this memory. Raises, before anything is changed, where that cannot be."""
         name = f"{op.name}_"
         inputs = promoted(op, inputs) if op.promotes is not None else inputs
-        tensors = [x for x in inputs if isinstance(x, Tensor)]
+        tensors = [self]  # what an op does not bring together its caller has fitted
+        if op.promotes is not None:
+            tensors = [x for x in inputs if isinstance(x, Tensor)]
         shape = broadcast_shapes(*[x.shape for x in tensors], op=name)
         views.check_writable(self, shape, max((x.dtype.kind for x in tensors), default=0), name)
         result = wrap(self._array)

@@ -198,8 +198,23 @@ def test_a_step_that_was_written_by_index_since_is_refused():
     y = x * 1.0
     z = y * y
     y[[0]] = 5.0
-    with pytest.raises(GraphError, match="overwritten by copy_"):
+    with pytest.raises(GraphError, match="overwritten by index_copy_"):
         z.backward(mg.ones(2))
+
+
+def test_writing_by_one_index_goes_through_no_other_numbers():
+    x, calls = mg.zeros(3, 4), []
+    with mg.tap(calls.append):
+        x[1:][[1, 0]] = 2.0
+    written = calls[-1]
+    assert (written.op, written.out.shape) == ("index_copy", (2, 4))
+    assert np.shares_memory(written.result, x.numpy())
+
+
+def test_what_is_written_may_overlap_what_is_written_to():
+    x = mg.tensor([1.0, 2.0, 3.0, 4.0])
+    x[[1, 2, 3]] = x[:3]
+    assert x.tolist() == [1.0, 1.0, 2.0, 3.0]
 
 
 def test_an_index_that_was_overwritten_since_is_refused():

@@ -51,14 +51,18 @@ def put(self: Tensor, key: Any, value: Tensor | float) -> None:
         self.copy_(OPS["where"](key, _filling(value, (), self.dtype), self))
         return
     view, at = _split(self, key)
-    if at:
-        if not single:
-            same_type("index", self, cast(Tensor, value))
-        view, dim, index = _located(view, at)
-        merged = _merged(view, dim, len(at))
-        value = _filling(value, (*merged.shape[:dim], *index.shape, *merged.shape[dim + 1 :]), self.dtype)
-        value = _shaped(OPS["index_copy"](merged, index, value, dim=dim), view.shape)
-    view.copy_(_filling(value, view.shape, self.dtype))
+    if not at:
+        view.copy_(_filling(value, view.shape, self.dtype))
+        return
+    if not single:
+        same_type("index", self, cast(Tensor, value))
+    view, dim, index = _located(view, at)
+    merged = _merged(view, dim, len(at))
+    value = _filling(value, (*merged.shape[:dim], *index.shape, *merged.shape[dim + 1 :]), self.dtype)
+    if merged is view:
+        view._write(OPS["index_copy"], (view, index, value), {"dim": dim})
+    else:
+        view.copy_(_shaped(OPS["index_copy"](merged, index, value, dim=dim), view.shape))
 
 
 def _split(x: Tensor, key: Any) -> tuple[Tensor, dict[int, Tensor]]:

@@ -39,6 +39,8 @@ def run(kernel: Kernel, inputs: tuple[Any, ...], attrs: Mapping[str, Any], out: 
     if out is not None:
         if isinstance(kernel, np.ufunc):
             return _quiet.run(kernel, *inputs, out=out, casting="unsafe")
+        if "out" in (getattr(kernel, "__kwdefaults__", None) or ()):  # it need not go through all the numbers
+            return _quiet.run(kernel, *inputs, **attrs, out=out)
         np.copyto(out, _quiet.run(kernel, *inputs, **attrs), casting="unsafe")
         return out
     result = _quiet.run(kernel, *inputs, **attrs)

@@ -63,8 +63,8 @@ def index_select(a: Array, b: Array, *, dim: int) -> Array:
 
 
 @kernel("index_copy", DEVICE)
-def index_copy(a: Array, b: Array, c: Any, *, dim: int) -> Array:
-    out = a.copy()
+def index_copy(a: Array, b: Array, c: Any, *, dim: int, out: Array | None = None) -> Array:
+    out = a.copy() if out is None else out
     out[(*(slice(None),) * dim, np.ascontiguousarray(b))] = c  # NumPy goes through an index as it lies in memory
     return out
 
