@@ -211,6 +211,20 @@ def test_writing_by_one_index_goes_through_no_other_numbers():
     assert np.shares_memory(written.result, x.numpy())
 
 
+@pytest.mark.parametrize("value", [300, float("inf"), float("nan"), -256])
+def test_a_number_that_the_type_cannot_hold_is_not_written(value):
+    x, at = mg.tensor([1, 2], dtype=mg.uint8), mg.tensor([1])
+    for write in (
+        lambda: x.__setitem__(0, value),
+        lambda: x.__setitem__([0], value),
+        lambda: x.index_fill_(0, at, value),
+    ):
+        with pytest.raises(DTypeError, match="does not fit into numbers of type uint8, which end at 255"):
+            write()
+    x[[0]], x[1] = -1, 2.9
+    assert x.tolist() == [255, 2]
+
+
 def test_what_is_written_may_overlap_what_is_written_to():
     x = mg.tensor([1.0, 2.0, 3.0, 4.0])
     x[[1, 2, 3]] = x[:3]

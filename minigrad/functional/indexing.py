@@ -10,7 +10,6 @@ DTypeError for an index of another type, ShapeError, which is an IndexError too,
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import wraps
 from typing import Any, cast
 
 from minigrad import creation
@@ -333,13 +332,14 @@ def _single(name: str, value: Any, dtype: DType) -> Any:
 def _in_place(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     """The method that writes what `function` returns into the tensor it is called on."""
 
-    @wraps(function)
     def write(self: Tensor, *args: Any, **keywords: Any) -> Tensor:
         result = function(self, *args, **keywords)
         if result.shape != self.shape:
-            raise ShapeError(f"{function.__name__}_: the result has shape {result.shape}, but the tensor {self.shape}.")
+            raise ShapeError(f"{write.__name__}: the result has shape {result.shape}, but the tensor {self.shape}.")
         return self.copy_(result)
 
+    write.__name__ = f"{function.__name__}_"
+    write.__doc__ = f"`{function.__name__}`, written into this tensor, which is returned."
     return write
 
 

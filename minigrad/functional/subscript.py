@@ -206,6 +206,11 @@ def number(name: str, x: Any, dtype: DType) -> float:
     """A number as one of `dtype`."""
     if not isinstance(x, Real):
         raise DTypeError(f"{name}: {type(x).__name__} is neither a tensor nor a number.\n  Make it one: mg.tensor(x).")
-    kind: Any = (bool, int, float)[dtype.kind]
-    converted: float = kind(x)
-    return converted
+    if dtype.kind != 1:
+        return float(x) if dtype.kind else bool(x)
+    signed = dtype.name != "uint8"
+    high = 2 ** (8 * dtype.itemsize - signed) - 1
+    if not -high - signed <= x <= high:
+        raise DTypeError(f"{name}: {x} does not fit into numbers of type {dtype.name}, which end at {high}.")
+    whole: int = int(cast(Any, x))
+    return whole if signed else whole % 256  # as in PyTorch, which refuses -256 and lets -1 be 255
