@@ -5,6 +5,7 @@ import random
 import pytest
 
 import minigrad as mg
+from minigrad.backends.formula import expression
 from minigrad.errors import DTypeError, GraphError, ShapeError
 
 np = pytest.importorskip("numpy")
@@ -269,6 +270,12 @@ def test_the_functions_show_in_the_graph_by_their_names():
     assert F.gather(x, 0, at).grad_fn.name == "GatherBackward"
     assert F.embedding(at, x).grad_fn.name == "EmbeddingBackward"
     assert x[at].grad_fn.name == x.index_select(0, at[0]).grad_fn.name == "IndexSelectBackward"
+
+
+def test_every_op_of_indexing_and_sorting_has_a_formula_that_prints():
+    for name in (*mg.ops.indexing.__all__, *mg.ops.sorting.__all__):
+        printed = expression(mg.OPS[name], ["x", "i", "v"][: len(mg.OPS[name].inputs)])
+        assert all(form() for form in (printed.latex, printed.text, printed.mathml))
 
 
 def test_numbers_of_no_dimensions_can_be_indexed_too():

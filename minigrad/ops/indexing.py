@@ -48,21 +48,19 @@ gather = Op(
 )
 scatter_add = Op(
     "scatter_add",
-    "{a}_{b} + {c}",
+    r"\operatorname{scatter-add}\left({a}, {b}, {c}\right)",
     vjp=(lambda g: g, None, lambda g, b, dim: gather(g, b, dim=dim)),
     attrs={"dim": ..., "shape": None},
-    precedence=Op.SUM,
 )
 scatter = Op(
     "scatter",
-    r"{a}_{b} \leftarrow {c}",
+    r"\operatorname{scatter}\left({a}, {b}, {c}\right)",
     vjp=(
         lambda g, b, dim: scatter(g, b, 0.0, dim=dim),
         None,
         lambda g, b, dim: where(last(b, dim=dim), gather(g, b, dim=dim), 0.0),
     ),
     attrs=("dim",),
-    precedence=Op.COMPARISON,
 )
 
 
@@ -80,21 +78,19 @@ index_select = Op(
 )
 index_add = Op(
     "index_add",
-    "{a}_{b} + {c}",
+    r"\operatorname{index-add}\left({a}, {b}, {c}\right)",
     vjp=(lambda g: g, None, lambda g, b, dim: index_select(g, b, dim=dim)),
     attrs={"dim": ..., "shape": None},
-    precedence=Op.SUM,
 )
 index_copy = Op(
     "index_copy",
-    r"{a}_{b} \leftarrow {c}",
+    r"\operatorname{index-copy}\left({a}, {b}, {c}\right)",
     vjp=(
         lambda g, b, dim: index_copy(g, b, 0.0, dim=dim),
         None,
         lambda g, b, dim: _index_copy_rule(g, b, dim),
     ),
     attrs=("dim",),
-    precedence=Op.COMPARISON,
 )
 
 
