@@ -162,7 +162,7 @@ class Tensor(Node):
 
     # --- arranged otherwise ---
 
-    if TYPE_CHECKING:  # written in functional/indexing.py
+    if TYPE_CHECKING:  # written in functional/subscript.py
 
         def __getitem__(self, key: Any) -> Tensor: ...
         def __setitem__(self, key: Any, value: Tensor | float) -> None: ...
