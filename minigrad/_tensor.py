@@ -5,7 +5,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Mapping
 from numbers import Real
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -162,19 +162,10 @@ class Tensor(Node):
 
     # --- arranged otherwise ---
 
-    def __getitem__(self, key: Any) -> Tensor:
-        """The view that basic indexing gives: by ints, slices, None and `...`."""
-        place = key if isinstance(key, tuple) else (key,)
-        for part in place:
-            if not (part is None or part is Ellipsis or isinstance(part, int | slice)) or isinstance(part, bool):
-                raise DTypeError(f"index: {part!r} is a {type(part).__name__}; here are ints, slices, None and ....")
-        try:
-            return cast(Tensor, OPS["index"](self, key=place))
-        except IndexError as error:
-            raise ShapeError(f"index: [{key!r}] does not fit shape {self.shape}: {error}.") from None
+    if TYPE_CHECKING:  # written in functional/subscript.py
 
-    def __setitem__(self, key: Any, value: Tensor | float) -> None:
-        self[key].copy_(value)
+        def __getitem__(self, key: Any) -> Tensor: ...
+        def __setitem__(self, key: Any, value: Tensor | float) -> None: ...
 
     def expand(self, *sizes: Any) -> Tensor:
         """A view in which dimensions of size 1 are repeated to `sizes`; -1 keeps a size. No memory is used."""
@@ -345,7 +336,9 @@ class Tensor(Node):
         """Compute `op` of `inputs` into this memory. Raises, before anything is changed, where that cannot be."""
         name = f"{op.name}_"
         inputs = promoted(op, inputs) if op.promotes is not None else inputs
-        tensors = [x for x in inputs if isinstance(x, Tensor)]
+        tensors = [self]  # what an op does not bring together its caller has fitted
+        if op.promotes is not None:
+            tensors = [x for x in inputs if isinstance(x, Tensor)]
         shape = broadcast_shapes(*[x.shape for x in tensors], op=name)
         views.check_writable(self, shape, max((x.dtype.kind for x in tensors), default=0), name)
         result = wrap(self._array)

@@ -56,7 +56,8 @@ def check_writable(target: Any, shape: tuple[int, ...], kind: int, name: str) ->
         )
     if shape != target.shape:
         raise ShapeError(f"{name}: the result has shape {shape}, which does not fit into {target.shape}.")
-    if any(stride == 0 and size > 1 for stride, size in zip(target._array.strides, target.shape, strict=True)):
+    repeats = [stride == 0 and size > 1 for stride, size in zip(target._array.strides, target.shape, strict=True)]
+    if any(repeats) and 0 not in shape:  # what is empty may have any strides
         raise ShapeError(
             f"{name}: in this expanded tensor one number stands in several places, so it cannot be written.\n"
             "  clone() it first."

@@ -1,10 +1,353 @@
-"""Choosing numbers by index: PyTorch's functions."""
+"""Choosing numbers by index, and writing there: ``x[key]``, and PyTorch's functions.
+
+An index is a tensor of ints (int64, or int32) from 0; only ``x[key]``, `take`, `take_along_dim` and `index_fill` count
+from the end too. What is taken is a copy, and a place gets the gradients of all that was taken from it. Where several
+numbers are written to one place the last stays, and only it gets a gradient; what was overwritten gets none.
+
+DTypeError for an index of another type, ShapeError, which is an IndexError too, for one that is out of range.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
-__all__ = ["METHODS"]
+from minigrad import creation
+from minigrad._tensor import Tensor
+from minigrad.dtypes import DTYPES, DType
+from minigrad.errors import DTypeError, ShapeError
+from minigrad.functional.reduce import _line, _one, _shaped, _tensor, amax
+from minigrad.functional.reduce import sum as total
+from minigrad.functional.subscript import get, in_range, number, put, same_type
+from minigrad.layout import broadcast_shapes, numel
+from minigrad.op import OPS
 
-METHODS: dict[str, Callable[..., Any]] = {}
+__all__ = [
+    "METHODS",
+    "argwhere",
+    "count_nonzero",
+    "embedding",
+    "gather",
+    "index_add",
+    "index_copy",
+    "index_fill",
+    "index_select",
+    "masked_fill",
+    "masked_scatter",
+    "masked_select",
+    "nonzero",
+    "one_hot",
+    "scatter",
+    "scatter_add",
+    "take",
+    "take_along_dim",
+]
+
+_BOOL, _INT32, _INT64 = DTYPES["bool"], DTYPES["int32"], DTYPES["int64"]
+
+
+# --- along lines ---
+
+
+def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor:
+    """Of each line along `dim` the numbers that `index` says: ``out[i][j] = input[index[i][j]][j]`` where `dim` is 0.
+
+    `index` has as many dimensions as `input`, and is not larger but along `dim`; the result has its shape. Raises
+    ShapeError otherwise. `sparse_grad` is of no consequence.
+
+    >>> import minigrad as mg
+    >>> mg.gather(mg.tensor([[1.0, 2.0], [3.0, 4.0]]), 1, mg.tensor([[1], [0]])).tolist()
+    [[2.0], [3.0]]
+    """
+    x, at, k = _along("gather", input, dim, index)
+    return _shaped(OPS["gather"](x, at, dim=k), index.shape)
+
+
+def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
+    """`gather`, with `input` and `indices` broadcast in the other dimensions; without `dim`, from all numbers in line.
+
+    Raises ShapeError where they do not broadcast.
+    """
+    name = "take_along_dim"
+    x, at = _tensor(input, name), _ints(name, indices)
+    if dim is None:
+        return take(x, _flat(at))
+    k = _one(dim, x, name)
+    x, at = _line(x), _line(at)
+    _same_ndim(name, x, at)
+    others = broadcast_shapes(*[(*t.shape[:k], 1, *t.shape[k + 1 :]) for t in (x, at)], op=name)
+    x, at = (t.expand(*others[:k], t.shape[k], *others[k + 1 :]) for t in (x, at))
+    found = OPS["gather"](x, in_range(name, at, x.shape[k], k, from_end=True), dim=k)
+    return _shaped(found, found.shape if input.ndim or indices.ndim else ())
+
+
+def scatter(
+    input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None, reduce: None = None
+) -> Tensor:
+    """A copy with numbers of `src`, or one number, at `index` along `dim`: ``out[index[i][j]][j] = src[i][j]``.
+
+    `index` has as many dimensions as `input` and `src`, and is not larger than either, but along `dim` than `input`;
+    what `src` has beyond that is left out. Raises ShapeError otherwise, and DTypeError for a `src` of another type, and
+    for `reduce`: for sums there is `scatter_add`.
+    """
+    if (src is None) is (value is None) or reduce is not None:
+        raise DTypeError("scatter: it takes either src or value, and no reduce.\n  Use scatter_add to add up.")
+    x, at, k = _along("scatter", input, dim, index)
+    single = value if src is None else src
+    c = _cut("scatter", x, at, src) if isinstance(src, Tensor) else _single("scatter", single, x.dtype)
+    c = c.expand(*at.shape) if isinstance(c, Tensor) else c
+    return _shaped(OPS["scatter"](x, at, c, dim=k), input.shape)
+
+
+def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
+    """A copy with the numbers of `src` added at `index` along `dim`: ``out[index[i][j]][j] += src[i][j]``.
+
+    Shapes and errors are those of `scatter`. It adds up in the order of `src`, so that the result is always the same.
+    """
+    x, at, k = _along("scatter_add", input, dim, index)
+    return _shaped(OPS["scatter_add"](x, at, _cut("scatter_add", x, at, src), dim=k), input.shape)
+
+
+# --- slices ---
+
+
+def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
+    """The slices of `input` at `index`, a vector of ints, along `dim`, as ``input[:, index]`` where `dim` is 1."""
+    x, at, k = _slices("index_select", input, dim, index)
+    if not input.ndim and at.shape != (1,):
+        raise ShapeError(f"index_select: a tensor without dimensions has 1 number, and the index has {at.shape[0]}.")
+    found = OPS["index_select"](x, at, dim=k)
+    return _shaped(found, found.shape if input.ndim else ())
+
+
+def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: float = 1) -> Tensor:
+    """A copy with the slices of `source`, times `alpha`, added to those of `input` at `index`, a vector, along `dim`.
+
+    `source` has the shape of `input`, but as many slices as `index` has numbers. Raises ShapeError otherwise, and
+    DTypeError for a `source` of another type.
+    """
+    x, at, k = _slices("index_add", input, dim, index, source)
+    c = _line(source)
+    c = c if alpha == 1 else c * number("index_add", alpha, c.dtype)
+    return _shaped(OPS["index_add"](x, at, c, dim=k), input.shape)
+
+
+def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
+    """A copy with the slices of `source` in place of those of `input` at `index`; takes and raises as `index_add`."""
+    x, at, k = _slices("index_copy", input, dim, index, source)
+    return _shaped(OPS["index_copy"](x, at, _line(source), dim=k), input.shape)
+
+
+def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
+    """A copy with `value`, a number or a tensor without dimensions, in the slices at `index`, a vector, along `dim`."""
+    x, at, k = _slices("index_fill", input, dim, index)
+    c = _single("index_fill", value, x.dtype)
+    if isinstance(c, Tensor):
+        c = c.expand(*x.shape[:k], *at.shape, *x.shape[k + 1 :])
+    return _shaped(OPS["index_copy"](x, at, c, dim=k), input.shape)
+
+
+def take(input: Tensor, index: Tensor) -> Tensor:
+    """The numbers of `input`, all in one line, at `index`; in the shape of `index`."""
+    x, at = _flat(_tensor(input, "take")), _ints("take", index)
+    at = in_range("take", at, x.shape[0], 0, from_end=True)
+    return cast(Tensor, OPS["index_select"](x, at, dim=0))
+
+
+def embedding(
+    input: Tensor,
+    weight: Tensor,
+    padding_idx: int | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False,
+    sparse: bool = False,
+) -> Tensor:
+    """The rows of `weight`, (n, m), at the ints of `input`, (…): gives (…, m).
+
+    The row at `padding_idx` gets no gradient. Raises ShapeError if `weight` is no matrix or `padding_idx` no row of it,
+    DTypeError for `max_norm`, `scale_grad_by_freq` and `sparse`, which are not here.
+    """
+    if max_norm is not None or scale_grad_by_freq or sparse:
+        raise DTypeError(
+            "embedding: max_norm, scale_grad_by_freq and sparse are not here.\n"
+            "  Scale the rows that you look up, or their gradients, yourself."
+        )
+    at = _ints("embedding", input)
+    if _tensor(weight, "embedding").ndim != 2:
+        raise ShapeError(f"embedding: weight is a matrix, a row for each int; it has shape {weight.shape}.")
+    rows = weight.shape[0]
+    if padding_idx is not None:
+        if not -rows <= padding_idx < rows:
+            raise ShapeError(f"embedding: padding_idx={padding_idx} is not one of the {rows} rows of weight.")
+        padding_idx %= rows
+    at = in_range("embedding", at, rows, 0)
+    return cast(Tensor, OPS["embedding"](weight, at, padding_idx=padding_idx))
+
+
+def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
+    """For each int k of `tensor`, (…), `num_classes` ints that are 0 but for a 1 at k: int64, (…, num_classes).
+
+    -1 is one class more than the largest int. Raises ShapeError for an int that is none of the classes.
+    """
+    at = _ints("one_hot", tensor)
+    if num_classes == -1:
+        if not numel(at.shape):
+            raise ShapeError("one_hot: no ints, so that the number of classes cannot be seen.\n  Give num_classes.")
+        num_classes = max(int(amax(at)), 0) + 1
+    at = in_range("one_hot", at[..., None], num_classes, at.ndim)
+    classes = creation.zeros(*tensor.shape, num_classes, dtype=_INT64)
+    return cast(Tensor, OPS["scatter"](classes, at, 1, dim=tensor.ndim))
+
+
+# --- masks ---
+
+
+def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
+    """A copy with `value`, a number or a tensor without dimensions, where `mask`, of bools, is True. They broadcast."""
+    x = _tensor(input, "masked_fill")
+    c = _single("masked_fill", value, x.dtype)
+    broadcast_shapes(x.shape, _mask("masked_fill", mask).shape, op="masked_fill")
+    return cast(Tensor, OPS["where"](mask, c, x))
+
+
+def masked_select(input: Tensor, mask: Tensor) -> Tensor:
+    """The numbers of `input` where `mask`, of bools, is True, in a line. They broadcast."""
+    shape = broadcast_shapes(
+        _tensor(input, "masked_select").shape, _mask("masked_select", mask).shape, op="masked_select"
+    )
+    return input.expand(*shape)[mask.expand(*shape)]
+
+
+def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
+    """A copy with the numbers of `source`, one after the other, where `mask`, of bools, is True. They broadcast.
+
+    Raises ShapeError where `source` has too few numbers, DTypeError where it is of another type.
+    """
+    name = "masked_scatter"
+    same_type(name, _tensor(input, name), _tensor(source, name))
+    shape = broadcast_shapes(input.shape, _mask(name, mask).shape, op=name)
+    at = OPS["nonzero"](_flat(mask.expand(*shape)))[:, 0]
+    given = _flat(source)
+    if given.shape[0] < at.shape[0]:
+        raise ShapeError(f"{name}: the mask has {at.shape[0]} places, but source {given.shape[0]} numbers.")
+    written = OPS["index_copy"](_flat(input.expand(*shape)), at, given[: at.shape[0]], dim=0)
+    return _shaped(written, shape)
+
+
+def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
+    """The places of the n numbers that are not 0: (n, dimensions), int64; `as_tuple`, a vector for each dimension.
+
+    >>> import minigrad as mg
+    >>> mg.nonzero(mg.tensor([[0, 5], [7, 0]])).tolist()
+    [[0, 1], [1, 0]]
+    """
+    x = _tensor(input, "nonzero")
+    if not as_tuple:
+        return OPS["nonzero"](x)
+    found = OPS["nonzero"](_line(x))
+    return tuple([found[:, k] for k in range(found.shape[1])])
+
+
+def argwhere(input: Tensor) -> Tensor:
+    """`nonzero`: a row for each number that is not 0."""
+    return cast(Tensor, nonzero(input))
+
+
+def count_nonzero(input: Tensor, dim: int | tuple[int, ...] | None = None) -> Tensor:
+    """How many numbers over `dim`, None for all, are not 0."""
+    return total(OPS["ne"](_tensor(input, "count_nonzero"), 0), dim)
+
+
+# --- what they share ---
+
+
+def _flat(x: Tensor) -> Tensor:
+    return _shaped(x, (numel(x.shape),))
+
+
+def _ints(name: str, index: Any) -> Tensor:
+    if _tensor(index, name).dtype in (_INT32, _INT64):
+        return cast(Tensor, index).to(_INT64)
+    raise DTypeError(f"{name}: an index is of int64, and this is of {index.dtype.name}.\n  Write index.to(mg.int64).")
+
+
+def _mask(name: str, mask: Any) -> Tensor:
+    if _tensor(mask, name).dtype is _BOOL:
+        return cast(Tensor, mask)
+    raise DTypeError(
+        f"{name}: a mask is of bools, and this is of {mask.dtype.name}.\n  Write mask.to(mg.bool), or x != 0."
+    )
+
+
+def _same_ndim(name: str, x: Tensor, other: Tensor) -> None:
+    if x.ndim != other.ndim:
+        raise ShapeError(f"{name}: shapes {x.shape} and {other.shape} must have as many dimensions.")
+
+
+def _along(name: str, input: Any, dim: int, index: Any) -> tuple[Tensor, Tensor, int]:
+    """The operands of an op along lines, and `dim` from 0."""
+    x, at = _line(_tensor(input, name)), _line(_ints(name, index))
+    k = _one(dim, input, name)
+    _same_ndim(name, x, at)
+    if any(n > m for j, (n, m) in enumerate(zip(at.shape, x.shape, strict=True)) if j != k):
+        raise ShapeError(f"{name}: the index, {at.shape}, is larger than {x.shape} in other dimensions than {k}.")
+    return x, in_range(name, at, x.shape[k], k), k
+
+
+def _cut(name: str, x: Tensor, at: Tensor, src: Any) -> Tensor:
+    """As much of `src` as is written to `x` at `at`."""
+    source = _line(_tensor(src, name))
+    same_type(name, x, source)
+    _same_ndim(name, source, at)
+    if any(n > m for n, m in zip(at.shape, source.shape, strict=True)):
+        raise ShapeError(f"{name}: the index, {at.shape}, is larger than src, {source.shape}.")
+    return source if source.shape == at.shape else source[tuple(slice(n) for n in at.shape)]
+
+
+def _slices(name: str, input: Any, dim: int, index: Any, source: Any = None) -> tuple[Tensor, Tensor, int]:
+    """The operands of an op on slices, and `dim` from 0."""
+    x, at = _line(_tensor(input, name)), _line(_ints(name, index))
+    k = _one(dim, input, name)
+    if at.ndim > 1:
+        raise ShapeError(f"{name}: the index is a vector, and this has shape {at.shape}; x[index] takes any.")
+    if source is not None:
+        same_type(name, x, _tensor(source, name))
+        shape = (*x.shape[:k], *at.shape, *x.shape[k + 1 :])
+        if source.ndim != input.ndim or _line(source).shape != shape:
+            raise ShapeError(
+                f"{name}: {at.shape[0]} slices of {x.shape} have shape {shape}; source has {source.shape}."
+            )
+    return x, in_range(name, at, x.shape[k], k, from_end=name == "index_fill"), k
+
+
+def _single(name: str, value: Any, dtype: DType) -> Any:
+    if not isinstance(value, Tensor):
+        return number(name, value, dtype)
+    if value.ndim:
+        raise ShapeError(f"{name}: value is one number, and this has shape {value.shape}.")
+    return value.to(dtype)
+
+
+def _in_place(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """The method that writes what `function` returns into the tensor it is called on."""
+
+    def write(self: Tensor, *args: Any, **keywords: Any) -> Tensor:
+        result = function(self, *args, **keywords)
+        if result.shape != self.shape:
+            raise ShapeError(f"{write.__name__}: the result has shape {result.shape}, but the tensor {self.shape}.")
+        return self.copy_(result)
+
+    write.__name__ = f"{function.__name__}_"
+    write.__doc__ = f"`{function.__name__}`, written into this tensor, which is returned."
+    return write
+
+
+_WRITING = (index_add, index_copy, index_fill, masked_fill, masked_scatter, scatter, scatter_add)
+
+METHODS: dict[str, Callable[..., Any]] = {
+    **{name: globals()[name] for name in __all__ if name not in ("METHODS", "embedding", "one_hot")},
+    **{f"{function.__name__}_": _in_place(function) for function in _WRITING},
+    "__getitem__": get,
+    "__setitem__": put,
+}

@@ -1,10 +1,103 @@
-"""Sorting: PyTorch's functions."""
+"""Sorting along one dimension, with PyTorch's signatures. Nan counts as the largest number.
+
+`dim` counts from either end; ShapeError for one that is not there. Every sort is stable: of equal numbers the one that
+stands first comes first, so that indices are always the same.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
-__all__ = ["METHODS"]
+from minigrad._tensor import Tensor
+from minigrad.errors import DTypeError, ShapeError
+from minigrad.functional.reduce import _line, _one, _shaped, _tensor
+from minigrad.functional.reduce import sum as total
+from minigrad.layout import numel
+from minigrad.op import OPS
 
-METHODS: dict[str, Callable[..., Any]] = {}
+__all__ = ["METHODS", "Sorted", "argsort", "kthvalue", "median", "msort", "sort", "topk"]
+
+
+class Sorted(NamedTuple):
+    """Numbers that were chosen or sorted, and where along the dimension they stood (int64)."""
+
+    values: Tensor
+    indices: Tensor
+
+
+def sort(input: Tensor, dim: int = -1, descending: bool = False, *, stable: bool = False) -> Sorted:
+    """The numbers in order along `dim`, and where they stood. It is stable, asked or not.
+
+    >>> import minigrad as mg
+    >>> values, indices = mg.sort(mg.tensor([3.0, 1.0, 2.0]))
+    >>> values.tolist(), indices.tolist()
+    ([1.0, 2.0, 3.0], [1, 2, 0])
+    """
+    k = _one(dim, _tensor(input, "sort"), "sort")
+    return _shaped_as(input, OPS["sort"](_line(input), dim=k, descending=bool(descending)))
+
+
+def argsort(input: Tensor, dim: int = -1, descending: bool = False, *, stable: bool = False) -> Tensor:
+    """The indices of `sort`: where the numbers stood that come first, second, … in order along `dim`."""
+    return sort(_tensor(input, "argsort").detach(), dim, descending, stable=stable).indices
+
+
+def msort(input: Tensor) -> Tensor:
+    """The numbers in order along the first dimension."""
+    return sort(input, 0).values
+
+
+def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Sorted:
+    """The `k` largest numbers along `dim`, or smallest, and where they stood; always in order, the most extreme first.
+
+    Raises ShapeError where there are fewer than `k`.
+    """
+    along = _one(dim, _tensor(input, "topk"), "topk")
+    x = _line(input)
+    if not (0 if input.ndim else 1) <= k <= x.shape[along]:
+        raise ShapeError(f"topk: k={k}, but dimension {along} of shape {input.shape} has {x.shape[along]} numbers.")
+    return _shaped_as(input, OPS["topk"](x, k=int(k), dim=along, largest=bool(largest)))
+
+
+def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Sorted:
+    """The `k`-th smallest number along `dim`, from 1 on, and where it stood. Raises ShapeError if there is none."""
+    along = _one(dim, _tensor(input, "kthvalue"), "kthvalue")
+    x = _line(input)
+    if not 1 <= k <= x.shape[along]:
+        raise ShapeError(
+            f"kthvalue: k={k} is not from 1 to {x.shape[along]}, the size of dimension {along} of {input.shape}."
+        )
+    at = slice(k - 1, k) if keepdim and input.ndim else k - 1
+    values, indices = OPS["sort"](x, dim=along)
+    return Sorted(*[y[(*(slice(None),) * along, at)] for y in (values, indices)])
+
+
+def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
+    """The middle number of all, of two the smaller; along `dim`, a `Sorted`, with where it stood. Nan if there is one.
+
+    Its gradient goes to the number that was chosen, the first of equal ones, also without `dim`, where PyTorch shares
+    it among them. Raises ShapeError where there is nothing to choose from, for which PyTorch has nan.
+    """
+    x = _tensor(input, "median")
+    if dim is None and keepdim:
+        raise DTypeError("median: keepdim goes with a dim.")
+    x, along = (_line(x), _one(dim, x, "median")) if dim is not None else (_shaped(x, (numel(x.shape),)), 0)
+    size = x.shape[along]
+    if not size:
+        raise ShapeError(f"median: dimension {along} of shape {x.shape} is empty: there is nothing to choose from.")
+    lost = total(OPS["ne"](x, x), along, keepdim=True)  # nans are not equal to themselves; they are sorted last
+    place = OPS["where"](lost > 0, size - lost, (size - 1) // 2)
+    found = [OPS["gather"](y, place, dim=along) for y in OPS["sort"](x, dim=along)]
+    if not (keepdim and input.ndim):
+        found = [y[(*(slice(None),) * along, 0)] for y in found]
+    return found[0] if dim is None else Sorted(*found)
+
+
+def _shaped_as(input: Tensor, found: Any) -> Sorted:
+    return Sorted(*found) if input.ndim else Sorted(*[_shaped(y, ()) for y in found])
+
+
+METHODS: dict[str, Callable[..., Any]] = {
+    name: globals()[name] for name in __all__ if name not in ("METHODS", "Sorted")
+}

@@ -1,3 +1,111 @@
-"""Choosing numbers by index: operations."""
+"""Operations that choose numbers by index, put them back, or add them up there. An index, b, is of ints from 0.
 
-__all__: list[str] = []
+There are two ways to read an index. `gather` and its kin read one *line* of a after another: b has as many dimensions
+as a, and replaces the place along `dim`. `index_select` and its kin read it in one dimension only, and take *slices*
+of a: the dimensions of b, however many, stand where `dim` was. Of each kind there are three: one takes, one adds what
+is given to what is there, one overwrites it. Taking and adding are each other's derivative.
+
+Where an addition leaves a out (None), it adds to zeros of `shape`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from minigrad.op import Op
+from minigrad.ops.elementwise import eq, where
+from minigrad.ops.shape import reshape
+
+__all__ = [
+    "embedding",
+    "gather",
+    "index_add",
+    "index_copy",
+    "index_select",
+    "last",
+    "nonzero",
+    "scatter",
+    "scatter_add",
+]
+
+gather: Op
+index_add: Op
+index_copy: Op
+index_select: Op
+scatter: Op
+scatter_add: Op
+
+# Whether no later number of b, along `dim` or (None) in all of it, is the same: of all the numbers written to one
+# place, the last stays there.
+last = Op("last", r"\operatorname{last} {b}", inputs=("b",), vjp=(None,), attrs={"dim": None})
+
+# Lines.
+gather = Op(
+    "gather",
+    "{a}_{b}",
+    vjp=(lambda g, a_shape, b, dim: scatter_add(None, b, g, dim=dim, shape=a_shape), None),
+    attrs=("dim",),
+)
+scatter_add = Op(
+    "scatter_add",
+    r"\operatorname{scatter-add}\left({a}, {b}, {c}\right)",
+    vjp=(lambda g: g, None, lambda g, b, dim: gather(g, b, dim=dim)),
+    attrs={"dim": ..., "shape": None},
+)
+scatter = Op(
+    "scatter",
+    r"\operatorname{scatter}\left({a}, {b}, {c}\right)",
+    vjp=(
+        lambda g, b, dim: scatter(g, b, 0.0, dim=dim),
+        None,
+        lambda g, b, dim: where(last(b, dim=dim), gather(g, b, dim=dim), 0.0),
+    ),
+    attrs=("dim",),
+)
+
+
+# Slices.
+def _index_copy_rule(g: Any, b: Any, dim: int) -> Any:
+    written = reshape(last(b), shape=(*b.shape, *(1,) * (g.ndim - dim - 1)))
+    return where(written, index_select(g, b, dim=dim), 0.0)
+
+
+index_select = Op(
+    "index_select",
+    "{a}_{b}",
+    vjp=(lambda g, a_shape, b, dim: index_add(None, b, g, dim=dim, shape=a_shape), None),
+    attrs=("dim",),
+)
+index_add = Op(
+    "index_add",
+    r"\operatorname{index-add}\left({a}, {b}, {c}\right)",
+    vjp=(lambda g: g, None, lambda g, b, dim: index_select(g, b, dim=dim)),
+    attrs={"dim": ..., "shape": None},
+)
+index_copy = Op(
+    "index_copy",
+    r"\operatorname{index-copy}\left({a}, {b}, {c}\right)",
+    vjp=(
+        lambda g, b, dim: index_copy(g, b, 0.0, dim=dim),
+        None,
+        lambda g, b, dim: _index_copy_rule(g, b, dim),
+    ),
+    attrs=("dim",),
+)
+
+
+def _embedding_rule(g: Any, shape: tuple[int, ...], b: Any, padding_idx: int | None) -> Any:
+    if padding_idx is not None:
+        g = where(reshape(eq(b, padding_idx), shape=(*b.shape, 1)), 0.0, g)
+    return index_add(None, b, g, dim=0, shape=shape)
+
+
+# Rows of a, of which the one at padding_idx gets no gradient.
+embedding = Op(
+    "embedding",
+    "{a}_{b}",
+    vjp=(lambda g, a_shape, b, padding_idx: _embedding_rule(g, a_shape, b, padding_idx), None),
+    attrs={"padding_idx": None},
+)
+
+nonzero = Op("nonzero", r"\operatorname{nonzero} {a}", vjp=(None,))

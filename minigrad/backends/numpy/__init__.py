@@ -39,6 +39,8 @@ def run(kernel: Kernel, inputs: tuple[Any, ...], attrs: Mapping[str, Any], out: 
     if out is not None:
         if isinstance(kernel, np.ufunc):
             return quiet.run(kernel, *inputs, out=out, casting="unsafe")
+        if "out" in (getattr(kernel, "__kwdefaults__", None) or ()):  # it need not go through all the numbers
+            return quiet.run(kernel, *inputs, **attrs, out=out)
         np.copyto(out, quiet.run(kernel, *inputs, **attrs), casting="unsafe")
         return out
     result = quiet.run(kernel, *inputs, **attrs)

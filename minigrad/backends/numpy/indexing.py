@@ -1,3 +1,94 @@
-"""Choosing numbers by index: kernels."""
+"""Indexing along lines and by slices, by way of offsets: where numbers stand in the flat array, as NumPy is fast there.
+
+`np.add.at` adds in order, so that sums are the same each time; an assignment of several numbers to one place leaves the
+last.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from minigrad.kernels import kernel
 
 __all__: list[str] = []
+
+DEVICE = "numpy"
+Array = Any
+Shape = tuple[int, ...]
+
+
+def of_lines(b: Array, dim: int, shape: Shape) -> Array:
+    """The offsets, in an array of `shape`, of the places that `b` means when read along `dim`."""
+    places = list(np.indices(b.shape, sparse=True))
+    places[dim] = b
+    return sum(place * prod(shape[k + 1 :]) for k, place in enumerate(places))
+
+
+def of_slices(b: Array, dim: int, shape: Shape) -> Array:
+    """The offsets of the slices at `b`: (before, index, within)."""
+    before, within = np.arange(prod(shape[:dim])), np.arange(prod(shape[dim + 1 :]))
+    return (before[:, None, None] * shape[dim] + b.reshape(-1, 1)) * within.size + within
+
+
+def added(a: Array, offsets: Any, b: Array, c: Array, dim: int, shape: Shape | None) -> Array:
+    """A copy of `a`, or zeros of `shape` where that is given, with `c` added at the places of `b`."""
+    out = a.copy() if shape is None else np.zeros(shape, c.dtype)
+    np.add.at(out.reshape(-1), offsets(b, dim, out.shape).reshape(-1), c.reshape(-1))
+    return out
+
+
+@kernel("gather", DEVICE)
+def gather(a: Array, b: Array, *, dim: int) -> Array:
+    return a.take(of_lines(b, dim, a.shape))
+
+
+@kernel("scatter", DEVICE)
+def scatter(a: Array, b: Array, c: Any, *, dim: int) -> Array:
+    out = a.copy()
+    out.reshape(-1)[of_lines(b, dim, a.shape)] = c
+    return out
+
+
+@kernel("scatter_add", DEVICE)
+def scatter_add(a: Array, b: Array, c: Array, *, dim: int, shape: Shape | None) -> Array:
+    return added(a, of_lines, b, c, dim, shape)
+
+
+@kernel("index_select", DEVICE)
+def index_select(a: Array, b: Array, *, dim: int) -> Array:
+    return a.take(b, axis=dim)
+
+
+@kernel("index_copy", DEVICE)
+def index_copy(a: Array, b: Array, c: Any, *, dim: int, out: Array | None = None) -> Array:
+    out = a.copy() if out is None else out
+    out[(*(slice(None),) * dim, np.ascontiguousarray(b))] = c  # NumPy goes through an index as it lies in memory
+    return out
+
+
+@kernel("index_add", DEVICE)
+def index_add(a: Array, b: Array, c: Array, *, dim: int, shape: Shape | None) -> Array:
+    return added(a, of_slices, b, c, dim, shape)
+
+
+@kernel("embedding", DEVICE)
+def embedding(a: Array, b: Array, *, padding_idx: int | None) -> Array:
+    return a.take(b, axis=0)
+
+
+@kernel("last", DEVICE)
+def last(b: Array, *, dim: int | None) -> Array:
+    index, along = (b.reshape(-1), 0) if dim is None else (b, dim)
+    shape = (*index.shape[:along], index.max(initial=-1) + 1, *index.shape[along + 1 :])
+    offsets = of_lines(index, along, shape).reshape(-1)
+    number, written = np.arange(offsets.size), np.empty(prod(shape), np.int64)
+    written[offsets] = number
+    return (written[offsets] == number).reshape(b.shape)
+
+
+@kernel("nonzero", DEVICE)
+def nonzero(a: Array) -> Array:
+    return np.argwhere(a)

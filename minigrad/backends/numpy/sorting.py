@@ -1,3 +1,33 @@
-"""Sorting: kernels."""
+"""Sorting, stable: of equal numbers, and of nans, which count as largest, the one that stands first comes first."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from minigrad.kernels import kernel
 
 __all__: list[str] = []
+
+DEVICE = "numpy"
+Array = Any
+
+
+def order(a: Array, dim: int, descending: bool) -> Array:
+    """The indices that sort `a`; descending, those that sort it backwards, read from their end."""
+    if not descending:
+        return np.argsort(a, axis=dim, kind="stable")
+    return a.shape[dim] - 1 - np.flip(np.argsort(np.flip(a, dim), axis=dim, kind="stable"), dim)
+
+
+@kernel("sort", DEVICE)
+def sort(a: Array, *, dim: int, descending: bool) -> tuple[Array, Array]:
+    at = order(a, dim, descending)
+    return np.take_along_axis(a, at, dim), at
+
+
+@kernel("topk", DEVICE)
+def topk(a: Array, *, k: int, dim: int, largest: bool) -> tuple[Array, Array]:
+    at = order(a, dim, largest)[(*(slice(None),) * dim, slice(k))]
+    return np.take_along_axis(a, at, dim), at

@@ -1,0 +1,216 @@
+"""The key of ``x[key]``: which numbers it means, how they are read and how they are written."""
+
+from __future__ import annotations
+
+from math import prod
+from numbers import Real
+from typing import Any, cast
+
+from minigrad import creation
+from minigrad._tensor import Tensor
+from minigrad.dtypes import DTYPES, DType
+from minigrad.errors import DTypeError, ShapeError
+from minigrad.functional.reduce import _shaped, amax, amin
+from minigrad.layout import Shape, broadcast_shapes, numel
+from minigrad.op import OPS
+
+__all__ = ["get", "in_range", "number", "put", "same_type"]
+
+_BOOL, _INT32, _INT64 = DTYPES["bool"], DTYPES["int32"], DTYPES["int64"]
+_ALL = slice(None)
+
+
+def get(self: Tensor, key: Any) -> Tensor:
+    """The numbers at `key`: a view by ints, slices, None and `...`; a copy where lists, tensors or bools take part.
+
+    Ints count from the end where negative. Tensors of ints are broadcast together; the dimensions of the result of that
+    stand where theirs were, or first of all if others lie between them. A mask, of bools, of k dimensions counts as the
+    k int tensors of its `nonzero`. A tensor of one int counts as an int. Raises ShapeError, an IndexError, for what is
+    out of range or does not fit, and DTypeError for other keys.
+
+    >>> import minigrad as mg
+    >>> x = mg.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    >>> x[1, ::2].tolist(), x[:, [2, 0]].tolist(), x[x > 3.0].tolist()
+    ([4.0, 6.0], [[3.0, 1.0], [6.0, 4.0]], [4.0, 5.0, 6.0])
+    """
+    view, at = _split(self, key)
+    if not at:
+        return view
+    view, dim, index = _located(view, at)
+    return cast(Tensor, OPS["index_select"](_merged(view, dim, len(at)), index, dim=dim))
+
+
+def put(self: Tensor, key: Any, value: Tensor | float) -> None:
+    """Write `value`, a number or a tensor that broadcasts to ``self[key]``, to the places of `key`.
+
+    Where the key is not basic, a tensor with dimensions must have this type; all else is converted. Raises DTypeError
+    for that, ShapeError where `value` does not fit, and GraphError for a leaf that requires a gradient.
+    """
+    single = not isinstance(value, Tensor) or not value.ndim
+    if single and isinstance(key, Tensor) and key.dtype is _BOOL and key.shape == self.shape:
+        self.copy_(OPS["where"](key, _filling(value, (), self.dtype), self))
+        return
+    view, at = _split(self, key)
+    if not at:
+        view.copy_(_filling(value, view.shape, self.dtype))
+        return
+    if not single:
+        same_type("index", self, cast(Tensor, value))
+    view, dim, index = _located(view, at)
+    merged = _merged(view, dim, len(at))
+    value = _filling(value, (*merged.shape[:dim], *index.shape, *merged.shape[dim + 1 :]), self.dtype)
+    if merged is view:
+        view._write(OPS["index_copy"], (view, index, value), {"dim": dim})
+    else:
+        view.copy_(_shaped(OPS["index_copy"](merged, index, value, dim=dim), view.shape))
+
+
+def _split(x: Tensor, key: Any) -> tuple[Tensor, dict[int, Tensor]]:
+    """The view that the basic parts of a key give, and, by its dimension there, each tensor of ints in the key."""
+    place = key if key.__class__ is tuple else (key,)
+    if all(part.__class__ is int or part is None or part is ... or _is_range(part) for part in place):
+        return _basic(x, place), {}
+    parts = [_part(part) for part in place]
+    used = sum([_consumed(part) for part in parts])
+    if used > x.ndim:
+        raise ShapeError(f"index: {used} indices are too many for shape {x.shape}, which has {x.ndim} dimensions.")
+    basic: list[Any] = []
+    at: dict[int, Tensor] = {}
+    seen = 0  # dimensions of x so far
+    for part in parts:
+        dim = sum([not isinstance(item, int) for item in basic])
+        items = [_ALL] * (x.ndim - used) if part is ... else [part]
+        if isinstance(part, Tensor):
+            found = _columns(part, x.shape[seen:], seen) if part.dtype is _BOOL else None
+            at |= dict(enumerate(found or [in_range("index", part, x.shape[seen], seen, from_end=True)], dim))
+            items = [_ALL] * _consumed(part) or [None]
+        basic += items
+        seen += sum([item is not None for item in items])
+    return (x if all(item == _ALL for item in basic) else _basic(x, tuple(basic))), at
+
+
+def _is_range(part: Any) -> bool:
+    return part.__class__ is slice and not any(isinstance(end, Tensor) for end in (part.start, part.stop, part.step))
+
+
+def _basic(x: Tensor, place: tuple[Any, ...]) -> Tensor:
+    try:
+        return cast(Tensor, OPS["index"](x, key=place))
+    except (IndexError, ValueError) as error:
+        shown = place[0] if len(place) == 1 else place
+        raise ShapeError(f"index: [{shown!r}] does not fit shape {x.shape}: {error}.") from None
+    except TypeError as error:
+        raise DTypeError(f"index: {error}.") from None
+
+
+def _part(part: Any) -> Any:
+    """A part of a key as an int, a slice, None, `...`, or a tensor of int64 or bool."""
+    if part is None or part is ... or part.__class__ is int:
+        return part
+    if isinstance(part, slice):
+        return slice(*[int(end) if isinstance(end, Tensor) else end for end in (part.start, part.stop, part.step)])
+    if not isinstance(part, Tensor):
+        if not (isinstance(part, bool | int | list | tuple | range) or hasattr(part, "__array__")):
+            raise DTypeError(
+                f"index: {part!r} is a {type(part).__name__}; it takes ints, slices, None, ..., lists and tensors."
+            )
+        part = creation.tensor(part, dtype=_INT64 if isinstance(part, list | tuple) and not part else None)
+    if part.dtype is _BOOL:
+        return part
+    if part.dtype not in (_INT32, _INT64):
+        advice = "A mask is of bools: x[mask.to(mg.bool)]" if part.dtype.kind == 1 else "Write x[i.to(mg.int64)]"
+        raise DTypeError(f"index: {part.dtype.name} is neither int64, int32 nor bool.\n  {advice}.")
+    return part.to(_INT64) if part.ndim else int(part)
+
+
+def _consumed(part: Any) -> int:
+    """How many dimensions of a tensor a part of a key speaks of."""
+    if isinstance(part, Tensor) and part.dtype is _BOOL:
+        return part.ndim
+    return int(part is not None and part is not ...)
+
+
+def _columns(mask: Tensor, shape: Shape, dim: int) -> list[Tensor]:
+    """Where a mask on the dimensions from `dim` on, of `shape`, is True: an index for each of its dimensions."""
+    if mask.shape != shape[: mask.ndim]:
+        raise ShapeError(
+            f"index: a mask of shape {mask.shape} does not fit the dimensions from {dim} on, of shape {shape}.\n"
+            "  It has a bool for each number, or each row, that there is."
+        )
+    if not mask.ndim:
+        return [creation.tensor([0] * int(mask), dtype=_INT64)]
+    found = OPS["nonzero"](mask)
+    return [found[:, k] for k in range(mask.ndim)]
+
+
+def _located(view: Tensor, at: dict[int, Tensor]) -> tuple[Tensor, int, Tensor]:
+    """`view` with its indexed dimensions side by side, the first of them, and one index into all of them merged."""
+    broadcast_shapes(*[index.shape for index in at.values()], op="index")
+    dims = tuple(at)
+    first = dims[0]
+    if dims[-1] - first >= len(dims):
+        view, first = view.permute(*dims, *[k for k in range(view.ndim) if k not in at]), 0
+    merged, *rest = at.values()
+    for k, index in enumerate(rest):
+        merged = merged * view.shape[first + 1 + k] + index
+    return view, first, merged
+
+
+def _merged(x: Tensor, dim: int, count: int) -> Tensor:
+    return _shaped(x, (*x.shape[:dim], prod(x.shape[dim : dim + count]), *x.shape[dim + count :]))
+
+
+def _filling(value: Any, shape: Shape, dtype: DType) -> Any:
+    """`value` as what can be written to places of `shape`: a number, or a tensor of that shape."""
+    if not isinstance(value, Tensor):
+        return number("index", value, dtype)
+    while value.ndim > len(shape) and value.shape[0] == 1:
+        value = value[0]
+    if not _broadcasts(value.shape, shape):
+        raise ShapeError(
+            f"index: a value of shape {value.shape} does not broadcast to {shape}, the shape of what it is written to."
+        )
+    return value.to(dtype) if value.shape == shape else value.to(dtype).expand(*shape)
+
+
+def _broadcasts(shape: Shape, to: Shape) -> bool:
+    return len(shape) <= len(to) and all(n in (1, m) for n, m in zip(shape[::-1], to[::-1], strict=False))
+
+
+# --- checks, of every index ---
+
+
+def in_range(name: str, index: Tensor, size: int, dim: int, from_end: bool = False) -> Tensor:
+    """`index`, with what counts from the end, where that is meant, counted from 0."""
+    if not numel(index.shape):
+        return index
+    low, high = int(amin(index)), int(amax(index))
+    if high >= size or low < (-size if from_end else 0):
+        wrong, last = high if high >= size else low, f", or from -1 to {-size}" if from_end else ""
+        advice = f"Indices go from 0 to {size - 1}{last}." if size else "There is nothing to index."
+        raise ShapeError(
+            f"{name}: index {wrong} is out of range for dimension {dim}, which has size {size}.\n  {advice}"
+        )
+    return cast(Tensor, OPS["where"](index < 0, index + size, index)) if low < 0 else index
+
+
+def same_type(name: str, x: Tensor, source: Tensor) -> None:
+    if x.dtype is not source.dtype:
+        raise DTypeError(
+            f"{name}: what is written is of {source.dtype.name}, and the tensor of {x.dtype.name}.\n"
+            f"  Convert it first: source.to(mg.{x.dtype.name})."
+        )
+
+
+def number(name: str, x: Any, dtype: DType) -> float:
+    """A number as one of `dtype`."""
+    if not isinstance(x, Real):
+        raise DTypeError(f"{name}: {type(x).__name__} is neither a tensor nor a number.\n  Make it one: mg.tensor(x).")
+    if dtype.kind != 1:
+        return float(x) if dtype.kind else bool(x)
+    signed = dtype.name != "uint8"
+    high = 2 ** (8 * dtype.itemsize - signed) - 1
+    if not -high - signed <= x <= high:
+        raise DTypeError(f"{name}: {x} does not fit into numbers of type {dtype.name}, which end at {high}.")
+    whole: int = int(cast(Any, x))
+    return whole if signed else whole % 256  # as in PyTorch, which refuses -256 and lets -1 be 255

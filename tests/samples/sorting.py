@@ -1,0 +1,37 @@
+"""Sorting. No two numbers tie, but those of bools, and of the layout that repeats one along a dimension."""
+
+from samples import numbers, sample
+
+TIED = dict.fromkeys(("int64", "int32", "uint8", "bool"), "PyTorch's indices of equal numbers are in any order")
+ALONG_0 = {**TIED, "broadcast": "the same"}
+
+SAMPLES = [
+    sample("sort", lambda F, x: F.sort(x), numbers(3, 4), differs=TIED),
+    sample("sort, stable", lambda F, x: F.sort(x, dim=0, stable=True), numbers(3, 4)),
+    sample("sort, stable and descending", lambda F, x: x.sort(descending=True, stable=True, dim=0), numbers(3, 4)),
+    sample("sort, dim 1 of 3", lambda F, x: x.sort(1, True), numbers(2, 3, 2), differs=TIED),
+    sample("argsort", lambda F, x: F.argsort(x, stable=True), numbers(3, 4)),
+    sample("argsort, descending", lambda F, x: x.argsort(0, True), numbers(3, 4), differs=ALONG_0),
+    sample("msort", lambda F, x: F.msort(x), numbers(3, 4)),
+    sample("topk", lambda F, x: F.topk(x, 2), numbers(3, 4), differs=TIED),
+    sample("topk, all", lambda F, x: F.topk(x, 3, 0), numbers(3, 4), differs=ALONG_0),
+    sample("topk, smallest", lambda F, x: x.topk(2, dim=0, largest=False), numbers(3, 4), differs=ALONG_0),
+    sample("topk of 1", lambda F, x: x.topk(1), numbers(3, 4), differs=TIED),
+    sample(
+        "topk of 0",
+        lambda F, x: x.topk(0)[0],
+        numbers(3, 4),
+        differs={"0-d": "PyTorch returns the number"},
+        kinked=True,
+    ),
+    sample("kthvalue", lambda F, x: F.kthvalue(x, 2), numbers(3, 4), differs=TIED),
+    sample("kthvalue, keepdim", lambda F, x: x.kthvalue(1, 0, keepdim=True), numbers(3, 4), differs=ALONG_0),
+    sample(
+        "median",
+        lambda F, x: F.median(x),
+        numbers(3, 4),
+        differs={"empty": "nothing to choose from", "broadcast": "ties"},
+    ),
+    sample("median, dim", lambda F, x: x.median(1), numbers(3, 4), differs=TIED),
+    sample("median, keepdim", lambda F, x: F.median(x, 0, keepdim=True), numbers(3, 4), differs=ALONG_0),
+]

@@ -1,0 +1,430 @@
+"""Indexing beyond its samples: random keys against PyTorch, views, numbers written twice, and what is refused."""
+
+import random
+
+import pytest
+
+import minigrad as mg
+from minigrad.backends.formula import expression
+from minigrad.errors import DTypeError, GraphError, ShapeError
+
+np = pytest.importorskip("numpy")
+
+F = mg.functional
+
+
+@pytest.fixture
+def torch():
+    return pytest.importorskip("torch", reason="needs the extra 'parity': make test EXTRAS=dev,parity")
+
+
+def numbers(*shape):
+    return np.arange(1.0, 1.0 + np.prod(shape)).reshape(shape)
+
+
+# --- keys ---
+
+SIZES = (3, 4, 2, 3)
+
+
+def random_key(generator):
+    """A key for SIZES that PyTorch takes: parts of all kinds; arrays stand for tensors."""
+    together = generator.choice([(2,), (1, 2), (3,)])  # index tensors broadcast to this
+    key, dim = [], 0
+    while dim < len(SIZES) and generator.random() < 0.8:
+        size, kind = SIZES[dim], generator.choice(["int", "slice", "none", "index", "index", "one", "mask", "list"])
+        if kind == "none":
+            key.append(None)
+            continue
+        if kind == "mask":
+            mask = np.zeros(size, bool)
+            mask[generator.sample(range(size), generator.choice([1, min(together[-1], size)]))] = True
+            key.append(mask)
+        elif kind == "slice":
+            key.append(slice(generator.randrange(size), None, generator.choice([1, 2])))
+        elif kind == "index":
+            shape = together[generator.randrange(len(together)) :]
+            key.append(np.array([generator.randrange(-size, size) for _ in range(int(np.prod(shape)))]).reshape(shape))
+        else:
+            one = generator.randrange(-size, size)
+            key.append({"int": one, "one": np.array(one), "list": [one]}[kind])
+        dim += 1
+    if generator.random() < 0.3:
+        key.insert(generator.randrange(len(key) + 1), ...)
+    return tuple(key)
+
+
+def keyed(key, tensor):
+    return tuple(tensor(part) if isinstance(part, np.ndarray) else part for part in key)
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("seed", range(300))
+def test_random_keys_read_and_write_as_pytorch_s_and_so_do_their_gradients(torch, seed):
+    generator = random.Random(seed)
+    key = random_key(generator)
+    given = np.random.default_rng(seed).standard_normal(SIZES)
+    x, t = mg.tensor(given, requires_grad=True), torch.tensor(given, requires_grad=True)
+    ours, theirs = keyed(key, mg.tensor), keyed(key, torch.tensor)
+    try:
+        expected = t[theirs]
+    except IndexError:
+        with pytest.raises(ShapeError):
+            x[ours]
+        return
+    found = x[ours]
+    assert found.detach().tolist() == expected.tolist()
+    weight = np.random.default_rng(seed + 1).standard_normal(tuple(expected.shape))
+    found.backward(mg.tensor(weight))
+    expected.backward(torch.tensor(weight))
+    np.testing.assert_allclose(x.grad.numpy(), t.grad.numpy(), rtol=1e-12, atol=1e-12)
+
+    places = np.zeros(SIZES, np.int64)  # how often each is written: PyTorch says nothing about two writes to one
+    np.add.at(places.reshape(-1), torch.arange(places.size).reshape(SIZES)[theirs].numpy().reshape(-1), 1)
+    if places.max(initial=0) > 1:
+        return
+    v, u = mg.tensor(weight, requires_grad=True), torch.tensor(weight, requires_grad=True)
+    y, z = x * 2.0, t * 2.0
+    y[ours], z[theirs] = v, u
+    assert y.detach().tolist() == z.tolist()
+    (y * y).backward(mg.tensor(given))
+    x_grad, v_grad = x.grad.numpy() - t.grad.numpy(), v.grad
+    x_wanted, v_wanted = torch.autograd.grad(z * z, [t, u], torch.tensor(given))
+    np.testing.assert_allclose(x_grad, x_wanted.numpy(), rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(v_grad.numpy(), v_wanted.numpy(), rtol=1e-12, atol=1e-12)
+
+
+def test_lists_of_lists_are_one_index_as_in_numpy():
+    given = numbers(3, 4)  # PyTorch used to read this as x[[0, 1], [1, 2]], and says that it will not
+    assert mg.tensor(given)[[[0, 1], [1, 2]]].tolist() == given[[[0, 1], [1, 2]]].tolist()
+
+
+def test_an_int_does_not_count_as_an_index_tensor_that_stands_apart():
+    """NumPy puts the 2 first in x[0, :, [0, 1]]; PyTorch and we take the int first."""
+    assert mg.zeros(2, 3, 4)[0, :, [0, 1]].shape == (3, 2)
+    assert mg.zeros(2, 3, 4)[mg.tensor(0), :, [0, 1]].shape == (3, 2)
+    assert mg.zeros(2, 3, 4)[[0, 0], :, [0, 1]].shape == (2, 3)
+
+
+def test_keys_may_hold_arrays_and_numbers_of_numpy():
+    x = mg.tensor(numbers(3, 4))
+    assert x[np.int64(1), np.array([0, -1])].tolist() == [5.0, 8.0]
+    assert x[np.array([True, False, True])].shape == (2, 4)
+
+
+def test_indexing_by_tensors_copies_and_by_ints_and_slices_does_not():
+    x = mg.zeros(3, 4)
+    x[[0, 1]].add_(1.0)
+    assert not x.numpy().any()
+    x[0:2].add_(1.0)
+    x[mg.tensor(2)].add_(1.0)
+    assert x.numpy().all()
+
+
+# --- written ---
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda x, v: x.index_copy(0, mg.tensor([1, 0, 1]), v),
+        lambda x, v: x.scatter(0, mg.tensor([1, 0, 1]), v),
+        lambda x, v: written(x, mg.tensor([1, 0, 1]), v),
+        lambda x, v: written(x, [-2, 0, 1], v),
+    ],
+    ids=["index_copy", "scatter", "x[index]", "x[list]"],
+)
+def test_of_several_numbers_written_to_one_place_the_last_stays_and_gets_the_gradient(write):
+    x = mg.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    v = mg.tensor([10.0, 20.0, 30.0], requires_grad=True)
+    y = write(x, v)
+    assert y.tolist() == [20.0, 30.0, 3.0]
+    y.backward(mg.tensor([5.0, 6.0, 7.0]))
+    assert (x.grad.tolist(), v.grad.tolist()) == ([0.0, 0.0, 7.0], [0.0, 5.0, 6.0])
+
+
+def written(x, key, value):
+    y = x.clone()
+    y[key] = value
+    return y
+
+
+@pytest.mark.parametrize("shape", [(4,), (2, 3), (3, 2, 2)], ids=str)
+@pytest.mark.parametrize("dim", [0, 1])
+def test_the_last_of_equal_indices_is_marked(shape, dim):
+    b = np.random.default_rng(0).integers(0, 3, shape)
+    if dim < b.ndim:
+        lines = np.moveaxis(b, dim, -1)
+        expected = np.array(
+            [[i not in line[k + 1 :] for k, i in enumerate(line)] for line in lines.reshape(-1, shape[dim])]
+        )
+        expected = np.moveaxis(expected.reshape(lines.shape), -1, dim)
+        assert mg.ops.last(mg.tensor(b), dim=dim).tolist() == expected.tolist()
+    flat = b.reshape(-1).tolist()
+    whole = mg.ops.last(mg.tensor(b)).numpy().reshape(-1).tolist()
+    assert whole == [i not in flat[k + 1 :] for k, i in enumerate(flat)]
+
+
+PROGRAMS = {
+    "a view sees what is written by index": lambda y, w, at: (y[1], y.__setitem__(at, w))[0] * y[0],
+    "through a view": lambda y, w, at: (y.permute(1, 0)[1].__setitem__(at, w[0, :2]), y * y)[1],
+    "through a view of a view": lambda y, w, at: (y[1:][:, 1:][0].__setitem__(at, w[0, :2]), y * 1.0)[1],
+    "by a mask": lambda y, w, at: (y.__setitem__(y > 0.5, w.sum()), y * y)[1],
+    "by a mask, a number": lambda y, w, at: (y.__setitem__(y > 0.5, 0.25), y * y)[1],
+    "twice": lambda y, w, at: (y.__setitem__(at, w), y.__setitem__((0, at), w[0, :2]), y * y)[2],
+    "in place": lambda y, w, at: y.scatter_(1, at.expand(3, 2), w[0, :2].expand(3, 2)).index_add_(0, at, w) * y,
+    "a view, filled": lambda y, w, at: (y[0].index_fill_(0, at, 2.0), y[1].masked_fill_(y[2] > 0.0, w[0, 0]), y)[2],
+    "from itself": lambda y, w, at: (y.__setitem__(at, y[1:] * 1.0), y * y)[1],
+}
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_writes_have_pytorch_s_numbers_and_gradients(torch, name):
+    given, weight = np.linspace(-1.0, 1.0, 12).reshape(3, 4), np.linspace(2.0, 3.0, 8).reshape(2, 4)
+    results = []
+    for library in (mg, torch):
+        x = library.tensor(given, requires_grad=True)
+        w = library.tensor(weight, requires_grad=True)
+        result = PROGRAMS[name](x * 1.5, w, library.tensor([2, 0]))
+        result.backward(library.tensor(np.linspace(1.0, 2.0, int(np.prod(result.shape))).reshape(tuple(result.shape))))
+        grads = [np.zeros(()) if leaf.grad is None else np.asarray(leaf.grad.numpy()) for leaf in (x, w)]
+        results.append([np.asarray(result.detach().numpy()), *grads])
+    for ours, theirs in zip(*results, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-12)
+
+
+def test_a_step_that_was_written_by_index_since_is_refused():
+    x = mg.tensor([1.0, 2.0], requires_grad=True)
+    y = x * 1.0
+    z = y * y
+    y[[0]] = 5.0
+    with pytest.raises(GraphError, match="overwritten by index_copy_"):
+        z.backward(mg.ones(2))
+
+
+def test_writing_by_one_index_goes_through_no_other_numbers():
+    x, calls = mg.zeros(3, 4), []
+    with mg.tap(calls.append):
+        x[1:][[1, 0]] = 2.0
+    written = calls[-1]
+    assert (written.op, written.out.shape) == ("index_copy", (2, 4))
+    assert np.shares_memory(written.result, x.numpy())
+
+
+@pytest.mark.parametrize("value", [300, float("inf"), float("nan"), -256])
+def test_a_number_that_the_type_cannot_hold_is_not_written(value):
+    x, at = mg.tensor([1, 2], dtype=mg.uint8), mg.tensor([1])
+    for write in (
+        lambda: x.__setitem__(0, value),
+        lambda: x.__setitem__([0], value),
+        lambda: x.index_fill_(0, at, value),
+    ):
+        with pytest.raises(DTypeError, match="does not fit into numbers of type uint8, which end at 255"):
+            write()
+    x[[0]], x[1] = -1, 2.9
+    assert x.tolist() == [255, 2]
+
+
+def test_what_is_written_may_overlap_what_is_written_to():
+    x = mg.tensor([1.0, 2.0, 3.0, 4.0])
+    x[[1, 2, 3]] = x[:3]
+    assert x.tolist() == [1.0, 1.0, 2.0, 3.0]
+
+
+def test_an_index_that_was_overwritten_since_is_refused():
+    x, at = mg.tensor([1.0, 2.0], requires_grad=True), mg.tensor([0, 1])
+    y = x[at]
+    at.mul_(0)
+    with pytest.raises(GraphError, match="index_select needs its operand b"):
+        y.backward(mg.ones(2))
+
+
+# --- gradients ---
+
+
+def test_many_gradients_of_few_rows_are_added_up_in_their_type():
+    generator = np.random.default_rng(0)
+    at, weight = generator.integers(0, 1000, 5000), generator.standard_normal((5000, 64)).astype("float32")
+    w = mg.tensor(np.zeros((1000, 64), "float32"), requires_grad=True)
+    F.embedding(mg.tensor(at), w).backward(mg.tensor(weight))
+    expected = np.zeros((1000, 64))
+    np.add.at(expected, at, weight.astype(float))
+    assert w.grad.dtype is mg.float32
+    np.testing.assert_allclose(w.grad.numpy(), expected, rtol=1e-5, atol=1e-5)
+
+
+def test_infinite_and_missing_numbers_stay_where_they_are():
+    x = mg.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    x[[0, 0, 1]].backward(mg.tensor([float("inf"), 1.0, float("nan")]))
+    assert x.grad.numpy()[0] == np.inf
+    assert np.isnan(x.grad.numpy()[1])
+    assert x.grad.numpy()[2] == 0.0
+    w = mg.tensor([[1.0], [2.0]], requires_grad=True)
+    F.embedding(mg.tensor([0, 1]), w, padding_idx=1).backward(mg.tensor([[2.0], [float("nan")]]))
+    assert w.grad.tolist() == [[2.0], [0.0]]
+
+
+def test_the_functions_show_in_the_graph_by_their_names():
+    x, at = mg.tensor(numbers(3, 4), requires_grad=True), mg.tensor([[0, 1]])
+    assert F.gather(x, 0, at).grad_fn.name == "GatherBackward"
+    assert F.embedding(at, x).grad_fn.name == "EmbeddingBackward"
+    assert x[at].grad_fn.name == x.index_select(0, at[0]).grad_fn.name == "IndexSelectBackward"
+
+
+def test_every_op_of_indexing_and_sorting_has_a_formula_that_prints():
+    for name in (*mg.ops.indexing.__all__, *mg.ops.sorting.__all__):
+        printed = expression(mg.OPS[name], ["x", "i", "v"][: len(mg.OPS[name].inputs)])
+        assert all(form() for form in (printed.latex, printed.text, printed.mathml))
+
+
+def test_numbers_of_no_dimensions_can_be_indexed_too():
+    x = mg.tensor(3.0)
+    assert (x[True].tolist(), x[False].tolist(), x[...].tolist()) == ([3.0], [], 3.0)
+    assert F.gather(x, 0, mg.tensor(0)).tolist() == 3.0
+    assert F.index_select(x, 0, mg.tensor([0])).tolist() == 3.0
+    assert F.nonzero(x).shape == (1, 0)
+    assert [at.tolist() for at in F.nonzero(x, as_tuple=True)] == [[0]]
+
+
+# --- refused ---
+
+X = (3, 4)
+REFUSED = {
+    "[5]": lambda L, F, x: x[[5]],
+    "[-4]": lambda L, F, x: x[[-4]],
+    ":, [4]": lambda L, F, x: x[:, [4]],
+    "no broadcast": lambda L, F, x: x[[0, 1], [0, 1, 2]],
+    "too many": lambda L, F, x: x[[0], [0], [0]],
+    "a mask of another shape": lambda L, F, x: x[L.tensor([True, False])],
+    "a mask with too many dimensions": lambda L, F, x: x[L.tensor([[[True]]])],
+    "floats": lambda L, F, x: x[L.tensor([0.0])],
+    "a word": lambda L, F, x: x["x"],
+    "write another type": lambda L, F, x: x.__setitem__([0], L.tensor([[1, 2, 3, 4]])),
+    "write another shape": lambda L, F, x: x.__setitem__([0, 1], L.tensor([1.0, 2.0])),
+    "write too few": lambda L, F, x: x.__setitem__(x > 0, L.tensor([1.0, 2.0])),
+    "write a list": lambda L, F, x: x.__setitem__([0], [1.0]),
+    "write a list at 0": lambda L, F, x: x.__setitem__(0, [1.0]),
+    "gather, larger": lambda L, F, x: F.gather(x, 0, L.tensor([[0] * 5])),
+    "gather, out of range": lambda L, F, x: F.gather(x, 0, L.tensor([[3]])),
+    "gather, negative": lambda L, F, x: F.gather(x, 0, L.tensor([[-1]])),
+    "gather, dimensions": lambda L, F, x: F.gather(x, 0, L.tensor([0])),
+    "gather, floats": lambda L, F, x: F.gather(x, 0, L.tensor([[0.0]])),
+    "gather, dim": lambda L, F, x: F.gather(x, 2, L.tensor([[0]])),
+    "scatter, type": lambda L, F, x: F.scatter(x, 0, L.tensor([[0]]), L.tensor([[1]])),
+    "scatter, smaller": lambda L, F, x: F.scatter(x, 0, L.tensor([[0, 1]]), L.tensor([[1.0]])),
+    "scatter, src of no dimensions": lambda L, F, x: F.scatter(x, 0, L.tensor([[0]]), L.tensor(1.0)),
+    "scatter, larger": lambda L, F, x: F.scatter(x, 0, L.tensor([[0] * 5]), 1.0),
+    "scatter, negative": lambda L, F, x: F.scatter(x, 0, L.tensor([[-1]]), 1.0),
+    "scatter_add, a number": lambda L, F, x: F.scatter_add(x, 0, L.tensor([[0]]), 1.0),
+    "index_select, a matrix": lambda L, F, x: F.index_select(x, 0, L.tensor([[0]])),
+    "index_select, negative": lambda L, F, x: F.index_select(x, 0, L.tensor([-1])),
+    "index_select, a mask": lambda L, F, x: F.index_select(x, 0, L.tensor([True])),
+    "index_select of a number": lambda L, F, x: F.index_select(x[0, 0], 0, L.tensor([0, 0])),
+    "index_add, type": lambda L, F, x: F.index_add(x, 0, L.tensor([0]), L.tensor([[1, 1, 1, 1]])),
+    "index_add, shape": lambda L, F, x: F.index_add(x, 0, L.tensor([0, 0]), x[:2, :1]),
+    "index_add, count": lambda L, F, x: F.index_add(x, 0, L.tensor([0, 0]), x),
+    "index_copy, negative": lambda L, F, x: F.index_copy(x, 0, L.tensor([-1]), x[:1]),
+    "index_fill, a vector": lambda L, F, x: F.index_fill(x, 0, L.tensor([1]), L.tensor([1.0])),
+    "take, out of range": lambda L, F, x: F.take(x, L.tensor([12])),
+    "take_along_dim, dimensions": lambda L, F, x: F.take_along_dim(x, L.tensor([0]), 0),
+    "embedding, out of range": lambda L, F, x: F.embedding(L.tensor([3]), x),
+    "embedding, negative": lambda L, F, x: F.embedding(L.tensor([-1]), x),
+    "embedding, a vector": lambda L, F, x: F.embedding(L.tensor([0]), x[0]),
+    "one_hot, too few": lambda L, F, x: F.one_hot(L.tensor([3]), 3),
+    "one_hot, negative": lambda L, F, x: F.one_hot(L.tensor([-1])),
+    "one_hot, nothing": lambda L, F, x: F.one_hot(L.tensor([[0]])[:0]),
+    "masked_fill, ints": lambda L, F, x: F.masked_fill(x, L.tensor([1, 0, 1, 0]), 1.0),
+    "masked_fill, a vector": lambda L, F, x: F.masked_fill(x, x > 0, L.tensor([1.0])),
+    "masked_fill_, larger": lambda L, F, x: x[0].masked_fill_(x > 0, 1.0),
+    "masked_fill, shape": lambda L, F, x: F.masked_fill(x, L.tensor([True, False]), 1.0),
+    "masked_scatter, too few": lambda L, F, x: F.masked_scatter(x, x > 0, L.tensor([1.0])),
+    "masked_scatter, type": lambda L, F, x: F.masked_scatter(x, x > 0, L.tensor([1])),
+}
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_pytorch_refuses_is_refused_and_changes_nothing(torch, name):
+    from parity import theirs
+
+    with pytest.raises((RuntimeError, IndexError, TypeError, ValueError)):
+        REFUSED[name](torch, theirs(), torch.tensor(numbers(*X)).float())
+    x = mg.tensor(numbers(*X)).to(mg.float32)
+    with pytest.raises((ShapeError, DTypeError)):
+        REFUSED[name](mg, F, x)
+    assert x.tolist() == numbers(*X).tolist()
+
+
+MESSAGES = {
+    "out of range": (
+        lambda x: x[0, [4]],
+        ShapeError,
+        """index: index 4 is out of range for dimension 1, which has size 4.
+  Indices go from 0 to 3, or from -1 to -4.""",
+    ),
+    "negative": (
+        lambda x: x.gather(1, mg.tensor([[-1]])),
+        ShapeError,
+        """gather: index -1 is out of range for dimension 1, which has size 4.
+  Indices go from 0 to 3.""",
+    ),
+    "nothing there": (
+        lambda x: F.embedding(mg.tensor([0]), x[:0]),
+        ShapeError,
+        """embedding: index 0 is out of range for dimension 0, which has size 0.
+  There is nothing to index.""",
+    ),
+    "bytes": (
+        lambda x: x[mg.tensor([0, 1], dtype=mg.uint8)],
+        DTypeError,
+        """index: uint8 is neither int64, int32 nor bool.
+  A mask is of bools: x[mask.to(mg.bool)].""",
+    ),
+    "mask": (
+        lambda x: x[mg.tensor([True, False])],
+        ShapeError,
+        """index: a mask of shape (2,) does not fit the dimensions from 0 on, of shape (3, 4).
+  It has a bool for each number, or each row, that there is.""",
+    ),
+    "type": (
+        lambda x: x.__setitem__([0], mg.tensor([[1, 2, 3, 4]])),
+        DTypeError,
+        """index: what is written is of int64, and the tensor of float32.
+  Convert it first: source.to(mg.float32).""",
+    ),
+    "shape": (
+        lambda x: x.__setitem__([0, 1], mg.ones(2)),
+        ShapeError,
+        "index: a value of shape (2,) does not broadcast to (2, 4), the shape of what it is written to.",
+    ),
+    "option": (
+        lambda x: F.embedding(mg.tensor([0]), x, max_norm=1.0),
+        DTypeError,
+        """embedding: max_norm, scale_grad_by_freq and sparse are not here.
+  Scale the rows that you look up, or their gradients, yourself.""",
+    ),
+    "reduce": (
+        lambda x: x.scatter(0, mg.tensor([[0]]), 1.0, reduce="add"),
+        DTypeError,
+        """scatter: it takes either src or value, and no reduce.
+  Use scatter_add to add up.""",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MESSAGES)
+def test_an_error_says_what_was_asked_and_what_to_write(name):
+    wrong, kind, message = MESSAGES[name]
+    with pytest.raises(kind) as error:
+        wrong(mg.tensor(numbers(3, 4)).to(mg.float32))
+    assert str(error.value) == message
+
+
+def test_a_leaf_that_requires_a_gradient_is_not_written_by_index():
+    x = mg.tensor([1.0, 2.0], requires_grad=True)
+    with pytest.raises(GraphError, match="a leaf that requires a gradient cannot be written in place"):
+        x[[0]] = 1.0
+    with mg.no_grad():
+        x[[0]] = 5.0
+    assert x.tolist() == [5.0, 2.0]

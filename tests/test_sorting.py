@@ -1,0 +1,104 @@
+"""Sorting beyond its samples: ties, nans, infinite numbers, numbers without dimensions, and what is refused."""
+
+import pytest
+
+import minigrad as mg
+from minigrad.errors import DTypeError, ShapeError
+
+np = pytest.importorskip("numpy")
+
+NAN, INF = float("nan"), float("inf")
+
+
+@pytest.fixture
+def torch():
+    return pytest.importorskip("torch", reason="needs the extra 'parity': make test EXTRAS=dev,parity")
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("descending", [False, True])
+@pytest.mark.parametrize(
+    "given",
+    [
+        [[3.0, NAN, 1.0, NAN, 3.0], [INF, -INF, NAN, 0.0, INF]],
+        [[2, 1, 2, 1, 0], [5, 5, 5, 5, 5]],
+        [[True, False, True, False, True], [False, False, False, False, False]],
+    ],
+    ids=["nans", "ints", "bools"],
+)
+def test_ties_and_nans_come_in_pytorch_s_stable_order(torch, given, descending):
+    for dim in (0, 1):
+        ours = mg.sort(mg.tensor(given), dim, descending)
+        theirs = torch.sort(torch.tensor(given), dim=dim, descending=descending, stable=True)
+        np.testing.assert_array_equal(ours.values.numpy(), theirs.values.numpy())
+        assert ours.indices.tolist() == theirs.indices.tolist()
+        assert mg.argsort(mg.tensor(given), dim, descending).tolist() == theirs.indices.tolist()
+
+
+@pytest.mark.parametrize("largest", [True, False])
+def test_topk_is_the_beginning_of_a_stable_sort(largest):
+    x = mg.tensor([[2.0, 1.0, NAN, 2.0, 1.0], [0.0, 0.0, 0.0, 1.0, 1.0]])
+    for k in range(6):
+        top, whole = mg.topk(x, k, largest=largest), mg.sort(x, descending=largest)
+        np.testing.assert_array_equal(top.values.numpy(), whole.values[:, :k].numpy())
+        assert top.indices.tolist() == whole.indices[:, :k].tolist()
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("given", [[3.0, NAN, 1.0, NAN], [4.0, 1.0, 3.0, 2.0], [5.0, INF, -INF]], ids=str)
+def test_the_median_is_the_smaller_middle_or_the_first_nan(torch, given):
+    ours, theirs = mg.tensor(given).median(0), torch.tensor(given).median(0)
+    np.testing.assert_array_equal(ours.values.numpy(), theirs.values.numpy())
+    assert ours.indices.item() == theirs.indices.item()
+    np.testing.assert_array_equal(mg.tensor(given).median().numpy(), torch.tensor(given).median().numpy())
+
+
+def test_equal_numbers_the_gradient_goes_to_the_first():
+    x = mg.tensor([2.0, 1.0, 2.0, 1.0], requires_grad=True)
+    mg.topk(x, 1).values.backward()
+    mg.kthvalue(x, 1).values.backward()
+    mg.median(x).backward()  # PyTorch shares it: 0.5 to each 1.0
+    assert x.grad.tolist() == [1.0, 1.0, 0.0, 1.0]
+
+
+def test_infinite_gradients_stay_where_they_belong():
+    x = mg.tensor([2.0, 3.0, 1.0], requires_grad=True)
+    mg.sort(x).values.backward(mg.tensor([INF, 0.0, NAN]))
+    np.testing.assert_array_equal(x.grad.numpy(), [0.0, NAN, INF])
+
+
+def test_a_number_without_dimensions_is_sorted_and_stays_one():
+    x = mg.tensor(3.0)
+    for found in (x.sort(), x.topk(1), x.kthvalue(1), x.median(0), x.median(0, keepdim=True)):
+        assert (found.values.item(), found.values.shape, found.indices.item()) == (3.0, (), 0)
+    assert mg.argsort(x).shape == mg.median(x).shape == ()
+
+
+def test_results_have_names():
+    assert mg.sort(mg.tensor([2.0, 1.0]))._fields == ("values", "indices")
+    assert mg.sort(mg.tensor([2.0, 1.0])).indices.dtype is mg.int64
+
+
+REFUSED = {
+    "sort, no such dimension": (lambda x: mg.sort(x, 2), ShapeError, "sort: there is no dimension 2"),
+    "topk, too many": (
+        lambda x: x.topk(4),
+        ShapeError,
+        r"topk: k=4, but dimension 1 of shape \(2, 3\) has 3 numbers",
+    ),
+    "topk, negative": (lambda x: x.topk(-1), ShapeError, "topk: k=-1"),
+    "topk of nothing": (lambda x: x[0, 0].topk(0), ShapeError, "topk: k=0"),
+    "kthvalue, 0": (lambda x: x.kthvalue(0), ShapeError, "kthvalue: k=0 is not from 1 to 3"),
+    "kthvalue, too many": (lambda x: x.kthvalue(3, 0), ShapeError, "kthvalue: k=3 is not from 1 to 2"),
+    "median of nothing": (lambda x: x[:0].median(0), ShapeError, "median: dimension 0 .* is empty"),
+    "median of nothing at all": (lambda x: x[:0].median(), ShapeError, "median: dimension 0 .* is empty"),
+    "median, keepdim": (lambda x: mg.median(x, keepdim=True), DTypeError, "median: keepdim goes with a dim"),
+    "a list": (lambda x: mg.sort([2.0, 1.0]), DTypeError, "sort: list is not a tensor"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_wrong_call_is_refused(name):
+    wrong, kind, message = REFUSED[name]
+    with pytest.raises(kind, match=message):
+        wrong(mg.ones(2, 3))
