@@ -121,7 +121,10 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 
 
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
-    """beta input + alpha (mat1 @ mat2); `input` broadcasts to the product, and is not read where `beta` is 0."""
+    """beta input + alpha (mat1 @ mat2); `input` broadcasts to the product, and is not read where `beta` is 0.
+
+    Of ints, `beta` and `alpha` must be ints too: DTypeError, where PyTorch cuts them off.
+    """
     return _added("addmm", input, mm(mat1, mat2), beta, alpha)
 
 
@@ -227,7 +230,11 @@ def _contracted(operands: Sequence[Tensor], names: Sequence[str], out: str, aske
         for k, size in zip(name, x.shape, strict=True):
             known = sizes.get(k, 1)
             if 1 != known != size != 1:
-                raise ShapeError(f"{asked}: {k!r} has sizes {known} and {size}; a letter has one size, or 1.")
+                shapes, named = " and ".join(str(x.shape) for x in operands), k in ascii_letters
+                raise ShapeError(
+                    f"{asked}: {repr(k) if named else 'a dimension of ...'} has sizes {known} and {size}; a letter has "
+                    f"one size, or 1.\n  The operands have shapes {shapes}."
+                )
             sizes[k] = size if known == 1 else known
     pairs = [_plain(x, name, sizes, asked) for x, name in zip(operands, names, strict=True)]
     (x, name), rest = pairs[0], pairs[1:]
@@ -286,10 +293,13 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
     mine, its = ([dim_of(k, x.ndim, "tensordot") for k in one] for one, x in zip(dims, (a, b), strict=True))
     if len(mine) != len(its) or len(set(mine)) < len(mine) or len(set(its)) < len(its):
         raise ShapeError(f"tensordot: dims={dims} does not pair dimensions, each at most once.")
+    for i, j in zip(mine, its, strict=True):
+        if 1 != a.shape[i] != b.shape[j] != 1:
+            raise ShapeError(f"tensordot: dimensions {i} of {a.shape} and {j} of {b.shape} differ in size.")
     left = ascii_letters[: a.ndim]
     right = "".join(left[mine[its.index(k)]] if k in its else ascii_letters[a.ndim + k] for k in range(b.ndim))
     out = "".join(k for k in left + right if (k in left) != (k in right))
-    return _contracted([a, b], [left, right], out, f"tensordot: {a.shape} and {b.shape} over {dims}")
+    return _contracted([a, b], [left, right], out, "tensordot")
 
 
 def inner(input: Tensor, other: Tensor) -> Tensor:
@@ -311,6 +321,9 @@ def _check_dims(name: str, ndim: int, *operands: Tensor) -> None:
 
 
 def _check_types(name: str, *operands: Tensor) -> None:
+    for x in operands:
+        if not isinstance(x, Tensor):
+            raise DTypeError(f"{name}: {type(x).__name__} is not a tensor.\n  Make it one first: mg.tensor(x).")
     if any(x.dtype is not operands[0].dtype for x in operands):
         shown = (" @ " if name == "matmul" else " and ").join(x.dtype.name for x in operands)
         wanted = operands[-1].dtype.name

@@ -17,6 +17,7 @@ from minigrad.creation import ones
 from minigrad.dtypes import int64, uint8
 from minigrad.errors import DTypeError, GraphError, ShapeError
 from minigrad.functional import reduce as reductions
+from minigrad.graph import modes
 from minigrad.layout import broadcast_shapes
 
 __all__ = [
@@ -134,7 +135,7 @@ def _soft_cross_entropy(
     if target.shape != input.shape:
         raise ShapeError(_misfit("cross_entropy", input, target))
     if label_smoothing:
-        target = target * (1.0 - label_smoothing) + label_smoothing / input.shape[1]
+        target = target * (1.0 - label_smoothing) + label_smoothing / max(input.shape[1], 1)
     if weight is not None:
         _check_weight("cross_entropy", input, weight)
         target = target * _by_class(weight, input)
@@ -147,7 +148,7 @@ def _even_cross_entropy(
     """Where at each position that counts all classes are equally right; the mean is that of the right classes."""
     counted = target != ignore_index
     weight = _by_class(ones(input.shape[1], dtype=input.dtype) if weight is None else weight, input)
-    even = ops.soft_cross_entropy(input, (weight * (1.0 / input.shape[1])).expand(*input.shape))
+    even = ops.soft_cross_entropy(input, (weight / float(input.shape[1])).expand(*input.shape))
     losses = ops.where(counted, even, 0.0)
     if reduction != "mean":
         return _reduced(losses, reduction)
@@ -305,7 +306,7 @@ def mse_loss(
     Warns where shapes differ: a column less a row is a table, which is seldom meant.
     """
     _check_reduction("mse_loss", reduction, size_average, reduce)
-    return _averaged("mse_loss", ops.mse_loss(*_pair("mse_loss", input, target, weight)), weight, reduction)
+    return _averaged(ops.mse_loss(*_pair("mse_loss", input, target, weight)), weight, reduction)
 
 
 def l1_loss(
@@ -318,7 +319,7 @@ def l1_loss(
 ) -> Tensor:
     """|input - target|, by number; `weight` and shapes as in `mse_loss`. The slope is 0 where they are equal."""
     _check_reduction("l1_loss", reduction, size_average, reduce)
-    return _averaged("l1_loss", ops.l1_loss(*_pair("l1_loss", input, target, weight)), weight, reduction)
+    return _averaged(ops.l1_loss(*_pair("l1_loss", input, target, weight)), weight, reduction)
 
 
 def smooth_l1_loss(
@@ -379,7 +380,7 @@ def _reduced(losses: Tensor, reduction: str) -> Tensor:
     return reductions.mean(losses) if reduction == "mean" else reductions.sum(losses)
 
 
-def _averaged(name: str, losses: Tensor, weight: Tensor | None, reduction: str) -> Tensor:
+def _averaged(losses: Tensor, weight: Tensor | None, reduction: str) -> Tensor:
     """`losses` times `weight`, reduced; the mean is over the weights."""
     if weight is None:
         return _reduced(losses, reduction)
@@ -440,7 +441,7 @@ def _check_floats(name: str, **tensors: Tensor) -> None:
 
 def _check_constant(name: str, **tensors: Tensor) -> None:
     for argument, x in tensors.items():
-        if x.requires_grad:
+        if x.requires_grad and modes.grad:
             raise GraphError(f"{name}: {argument} gets no gradient here.\n  Write {argument}.detach().")
 
 
