@@ -287,6 +287,8 @@ def test_scores_given_as_probabilities_are_told_where_to_go():
     ("wrong", "kind", "message"),
     [
         (lambda: mg.cross_entropy([1.0], mg.tensor(0)), DTypeError, "cross_entropy: input is a list"),
+        (lambda: mg.cross_entropy(mg.ones(2, 3), [0, 1]), DTypeError, "cross_entropy: target is a list"),
+        (lambda: mg.mse_loss(mg.ones(2), 1.0), DTypeError, "mse_loss: target is a float"),
         (lambda: mg.cross_entropy(mg.tensor([1, 2]), mg.tensor(0)), DTypeError, "input holds int64, not fractions"),
         (
             lambda: mg.cross_entropy(mg.ones(2, 3), mg.tensor([0, 1], dtype=mg.int32)),
@@ -297,7 +299,7 @@ def test_scores_given_as_probabilities_are_told_where_to_go():
         (lambda: mg.cross_entropy(mg.ones(2, 3), mg.tensor([0, 1]), mg.ones(2)), ShapeError, "a number for each class"),
         (lambda: mg.hinge_loss(mg.tensor([1, 2]), mg.tensor([1, -1])), DTypeError, "hinge_loss: input holds int64"),
     ],
-    ids=["list", "ints", "int32", "reduction", "weight", "hinge"],
+    ids=["list", "list of classes", "number", "ints", "int32", "reduction", "weight", "hinge"],
 )
 def test_a_wrong_call_is_refused(wrong, kind, message):
     with pytest.raises(kind, match=message):

@@ -112,11 +112,9 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
             f"linear: the input, {input.shape}, is (…, in), but weight, {weight.shape}, is not (out, in).\n"
             "  Each row of weight has a number for each number in the last dimension of the input."
         )
-    _check_types("linear", input, weight)
-    if bias is not None:
-        _check_types("linear", input, bias)
-        if bias.shape not in ((), (1,), weight.shape[:1]):
-            raise ShapeError(f"linear: bias has shape {bias.shape}, but there are {weight.shape[0]} outputs.")
+    _check_types("linear", input, weight, *([] if bias is None else [bias]))
+    if bias is not None and bias.shape not in ((), (1,), weight.shape[:1]):
+        raise ShapeError(f"linear: bias has shape {bias.shape}, but there are {weight.shape[0]} outputs.")
     return cast(Tensor, ops.linear(input, weight, bias))
 
 
@@ -320,11 +318,12 @@ def _check_dims(name: str, ndim: int, *operands: Tensor) -> None:
         raise ShapeError(f"{name}: it takes operands of {ndim} dimensions, not {shapes}; matmul takes any.")
 
 
-def _check_types(name: str, *operands: Tensor) -> None:
-    for x in operands:
-        if not isinstance(x, Tensor):
-            raise DTypeError(f"{name}: {type(x).__name__} is not a tensor.\n  Make it one first: mg.tensor(x).")
-    if any(x.dtype is not operands[0].dtype for x in operands):
+def _check_types(name: str, *operands: Any) -> None:
+    kinds = [x.dtype if isinstance(x, Tensor) else None for x in operands]
+    if None in kinds:
+        kind = type(operands[kinds.index(None)]).__name__
+        raise DTypeError(f"{name}: {kind} is not a tensor.\n  Make it one first: mg.tensor(x).")
+    if kinds.count(kinds[0]) < len(kinds):
         shown = (" @ " if name == "matmul" else " and ").join(x.dtype.name for x in operands)
         wanted = operands[-1].dtype.name
         raise DTypeError(f"{name}: {shown}: all must be of one type; convert one: x.to(mg.{wanted}).")
