@@ -18,7 +18,7 @@ NO_KERNEL = ("not implemented for", "not support", "Could not run", "Unsupported
 # Each arranges a base tensor, of either library, made from an array by `base`: the same strides in both.
 LAYOUTS = {
     "contiguous": lambda x: x,
-    "transposed": lambda x: x.permute(*range(x.ndim)[::-1]),
+    "transposed": lambda x: x.permute(*range(x.ndim)[::-1]) if x.ndim else x,
     "sliced": lambda x: x[(slice(None, None, 2),) * x.ndim],
     "broadcast": lambda x: x.expand(3, *x.shape[1:]) if x.ndim else x,
     "empty": lambda x: x[:0] if x.ndim else x,
@@ -52,7 +52,7 @@ def theirs() -> Functions:
 def base(array: Any, layout: str) -> Any:
     """The array of which `layout` makes `array`, or one like it."""
     if layout == "transposed":
-        return np.ascontiguousarray(array.T)
+        return array.T.copy()
     if layout == "sliced":
         spread = np.zeros([2 * size for size in array.shape], array.dtype)
         spread[(slice(None, None, 2),) * array.ndim] = array

@@ -89,3 +89,135 @@ def test_inner_sizes_that_differ_are_named_with_the_likely_mend():
 def test_what_cannot_be_multiplied_is_refused(wrong, kind, message):
     with pytest.raises(kind, match=message):
         wrong()
+
+
+EINSUM_REFUSED = {
+    "too few operands": ("ij,jk", (2, 3)),
+    "too many operands": ("ij", (2, 3), (2, 3)),
+    "a letter from nowhere": ("ij->k", (2, 3)),
+    "a letter twice in the output": ("ij->ijj", (2, 3)),
+    "a digit": ("i1", (2, 3)),
+    "two dots": ("..ij", (2, 3)),
+    "dots twice": ("i...j...", (2, 3)),
+    "two arrows": ("i->i->i", (2,)),
+    "sizes at odds": ("ij,jk", (2, 3), (4, 5)),
+    "unequal sides": ("ii", (2, 3)),
+    "a side of 1": ("ii", (2, 1)),
+    "too few letters": ("ij", (2, 3, 4)),
+    "too many letters": ("ijk", (2, 3)),
+    "dots at odds": ("...i,...i", (2, 3), (4, 3)),
+}
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("case", EINSUM_REFUSED)
+def test_equations_that_pytorch_refuses_are_refused(case):
+    torch = pytest.importorskip("torch", reason="needs the extra 'parity'")
+    equation, *shapes = EINSUM_REFUSED[case]
+    with pytest.raises(RuntimeError):
+        torch.einsum(equation, *[torch.ones(shape) for shape in shapes])
+    with pytest.raises(ShapeError, match="einsum: "):
+        mg.einsum(equation, *[mg.ones(*shape) for shape in shapes])
+
+
+def test_a_letter_of_two_sizes_is_named_with_both():
+    with pytest.raises(ShapeError) as error:
+        mg.einsum("bi,ij->bj", mg.ones(32, 784), mg.ones(128, 784))
+    assert str(error.value) == (
+        "einsum: 'bi,ij->bj': 'i' has sizes 784 and 128; a letter has one size, or 1.\n"
+        "  The operands have shapes (32, 784) and (128, 784)."
+    )
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize(
+    ("equation", "shapes"),
+    [
+        ("ij,jk->ik", [(0, 3), (3, 2)]),
+        ("ij,jk->ik", [(2, 0), (0, 3)]),
+        ("ii->i", [(0, 0)]),
+        ("", [()]),
+        ("->", [()]),
+        (",->", [(), ()]),
+        (",i->i", [(), (3,)]),
+        ("ij->i...", [(2, 3)]),
+    ],
+)
+def test_nothing_and_numbers_are_summed_as_in_pytorch(equation, shapes):
+    torch = pytest.importorskip("torch", reason="needs the extra 'parity'")
+    ours = mg.einsum(equation, *[mg.ones(*shape) for shape in shapes])
+    theirs = torch.einsum(equation, *[torch.ones(shape) for shape in shapes])
+    assert ours.shape == tuple(theirs.shape)
+    np.testing.assert_array_equal(ours.numpy(), theirs.numpy())
+
+
+def test_a_contraction_is_one_product_of_matrices_forward_and_two_backward():
+    calls = []
+    a, b = mg.tensor(np.ones((2, 3, 4)), requires_grad=True), mg.tensor(np.ones((2, 5, 4)), requires_grad=True)
+    with mg.tap(lambda call: calls.append(call.op)):
+        mg.einsum("bqd,bkd->bqk", a, b).backward(mg.tensor(np.ones((2, 3, 5))))
+    assert calls == ["contract"] * 3
+
+
+@pytest.mark.parity
+def test_linear_of_nothing_is_pytorch_s():
+    torch = pytest.importorskip("torch", reason="needs the extra 'parity'")
+    for shape in ((0, 3), (2, 0, 3), (0,), (4, 0)):
+        given = [np.ones(shape), np.ones((2, shape[-1])), np.arange(2.0)]
+        ours, theirs = [mg.tensor(x, requires_grad=True) for x in given], [torch.tensor(x) for x in given]
+        y, z = mg.linear(*ours), torch.nn.functional.linear(*theirs)
+        np.testing.assert_array_equal(y.detach().numpy(), z.numpy())
+        y.sum().backward()
+        assert [x.grad.shape for x in ours] == [x.shape for x in given]
+
+
+def test_third_derivatives_of_linear_and_einsum():
+    x, w = mg.tensor(np.linspace(-1, 1, 6).reshape(2, 3)), mg.tensor(np.linspace(0.5, 2, 6).reshape(2, 3))
+    for function in (mg.linear, lambda x, w: mg.einsum("bi,oi->bo", x, w)):
+
+        def gradient(x, w, function=function):
+            y = function(x, w)
+            return mg.grad((y * y * y).sum(), [x, w], create_graph=True)
+
+        assert mg.gradgradcheck(gradient, [x, w], fast_mode=True, atol=1e-5, rtol=1e-5)
+
+
+def test_beta_0_leaves_the_input_unread():
+    assert mg.addmm(mg.full((2,), float("nan")), mg.ones(2, 3), mg.ones(3, 2), beta=0).tolist() == [[3.0, 3.0]] * 2
+
+
+def test_features_that_differ_are_named():
+    with pytest.raises(ShapeError) as error:
+        mg.linear(mg.ones(32, 100), mg.ones(128, 784))
+    assert str(error.value) == (
+        "linear: the input, (32, 100), is (…, in), but weight, (128, 784), is not (out, in).\n"
+        "  Each row of weight has a number for each number in the last dimension of the input."
+    )
+
+
+@pytest.mark.parametrize(
+    ("wrong", "kind", "message"),
+    [
+        (lambda: mg.linear(mg.ones(2, 3), mg.ones(4, 3), mg.ones(2)), ShapeError, r"bias has shape \(2,\), but .* 4"),
+        (lambda: mg.linear(mg.ones(2, 3), mg.ones(3), mg.ones(2)), ShapeError, r"weight, \(3,\), is not \(out, in\)"),
+        (lambda: mg.linear(mg.ones(2, 3), mg.ones(4, 3, dtype=mg.float64)), DTypeError, "float32 and float64"),
+        (lambda: mg.einsum("i,i", mg.ones(2), mg.ones(2, dtype=mg.float64)), DTypeError, "einsum: float32 and float64"),
+        (lambda: mg.einsum("i,i", [1.0, 2.0]), DTypeError, "einsum: float is not a tensor"),
+        (lambda: mg.einsum(mg.ones(2), [52]), ShapeError, r"einsum: \[52\]: dimensions are numbered from 0 to 51"),
+        (lambda: mg.tensordot(mg.ones(2, 3), mg.ones(3, 2), 3), ShapeError, "tensordot: dims=3, but there are 2"),
+        (lambda: mg.tensordot(mg.ones(2, 3), mg.ones(3, 2), -1), ShapeError, "tensordot: dims=-1"),
+        (lambda: mg.tensordot(mg.ones(2, 3), mg.ones(2, 2), 1), ShapeError, r"1 of \(2, 3\) and 0 of \(2, 2\)"),
+        (lambda: mg.einsum("...i,...", mg.ones(2, 3), mg.ones(4)), ShapeError, "a dimension of ... has sizes 2 and 4"),
+        (lambda: mg.tensordot(mg.ones(2, 3), mg.ones(3, 2), ([1], [0, 1])), ShapeError, "does not pair dimensions"),
+        (lambda: mg.inner(mg.ones(2, 3), mg.ones(1)), ShapeError, r"inner: \(2, 3\) and \(1,\): the last sizes differ"),
+        (lambda: mg.addmm(mg.ones(3), mg.ones(2, 3), mg.ones(3, 2)), ShapeError, "addmm: shapes"),
+        (lambda: mg.addmv(mg.ones(2, 2), mg.ones(2, 3), mg.ones(3)), ShapeError, "does not stretch to the product"),
+        (lambda: mg.tensor([1]).addmv(mg.tensor([[1]]), mg.tensor([2]), beta=0.5), DTypeError, "of int64, beta=0.5"),
+        (lambda: mg.mv(mg.ones(2, 3), mg.ones(3, 1)), ShapeError, "mv: it takes operands of 1 dimensions"),
+        (lambda: mg.trace(mg.ones(2)), ShapeError, "trace: it takes operands of 2 dimensions"),
+    ],
+    ids=lambda x: x if isinstance(x, str) else "",
+)
+def test_a_wrong_call_is_refused(wrong, kind, message):
+    with pytest.raises(kind, match=message):
+        wrong()

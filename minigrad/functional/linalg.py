@@ -2,15 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from itertools import chain
+from string import ascii_letters
+from typing import Any, cast
 
 from minigrad import ops
 from minigrad._tensor import Tensor
 from minigrad.errors import DTypeError, ShapeError
-from minigrad.layout import Shape, broadcast_shapes
+from minigrad.layout import Shape, broadcast_shapes, dim_of
 
-__all__ = ["METHODS", "bmm", "dot", "linear", "matmul", "mm", "outer"]
+__all__ = [
+    "METHODS",
+    "addmm",
+    "addmv",
+    "baddbmm",
+    "bmm",
+    "dot",
+    "einsum",
+    "inner",
+    "linear",
+    "matmul",
+    "mm",
+    "mv",
+    "outer",
+    "tensordot",
+    "trace",
+    "vdot",
+]
 
 
 def matmul(input: Tensor, other: Tensor) -> Tensor:
@@ -30,9 +49,7 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
     if input.shape[-1] != inner:
         raise ShapeError(_unequal("matmul", input.shape, other.shape, input.shape[-1], inner))
     broadcast_shapes(input.shape[:-2], other.shape[:-2], op="matmul")
-    if input.dtype is not other.dtype:
-        one, two = input.dtype.name, other.dtype.name
-        raise DTypeError(f"matmul: {one} @ {two}: both must be of one type; convert one: x.to(mg.{two}).")
+    _check_types("matmul", input, other)
     a = input if input.ndim > 1 else input[None]
     b = other if other.ndim > 1 else other[:, None]
     product: Tensor = ops.matmul(a, b)
@@ -70,16 +87,246 @@ def outer(input: Tensor, vec2: Tensor) -> Tensor:
     return product
 
 
+def mv(input: Tensor, vec: Tensor) -> Tensor:
+    """The product of a matrix and a vector, (n, k) @ (k,). Raises ShapeError for anything else."""
+    _check_dims("mv", 2, input)
+    _check_dims("mv", 1, vec)
+    return matmul(input, vec)
+
+
+def vdot(input: Tensor, other: Tensor) -> Tensor:
+    """`dot`: numbers here are real, so that there is nothing to conjugate."""
+    _check_dims("vdot", 1, input, other)
+    return matmul(input, other)
+
+
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """x Wᵀ + b: `input` (…, in), `weight` (out, in) or (in,), `bias` (out,); gives (…, out). Raises ShapeError."""
-    product = matmul(input, weight.T)
-    return product if bias is None else product + bias
+    """x Wᵀ + b: `input` (…, in), `weight` (out, in), `bias` (out,); gives (…, out). A `weight` (in,) gives (…,).
+
+    Raises ShapeError where these sizes differ, and DTypeError where types do.
+    """
+    if weight.ndim == 1 and bias is None:
+        return matmul(input, weight)
+    if weight.ndim != 2 or not input.ndim or input.shape[-1] != weight.shape[1]:
+        raise ShapeError(
+            f"linear: the input, {input.shape}, is (…, in), but weight, {weight.shape}, is not (out, in).\n"
+            "  Each row of weight has a number for each number in the last dimension of the input."
+        )
+    _check_types("linear", input, weight, *([] if bias is None else [bias]))
+    if bias is not None and bias.shape not in ((), (1,), weight.shape[:1]):
+        raise ShapeError(f"linear: bias has shape {bias.shape}, but there are {weight.shape[0]} outputs.")
+    return cast(Tensor, ops.linear(input, weight, bias))
+
+
+def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
+    """beta input + alpha (mat1 @ mat2); `input` broadcasts to the product, and is not read where `beta` is 0.
+
+    Of ints, `beta` and `alpha` must be ints too: DTypeError, where PyTorch cuts them off.
+    """
+    return _added("addmm", input, mm(mat1, mat2), beta, alpha)
+
+
+def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
+    """beta input + alpha (mat @ vec), as `addmm`."""
+    return _added("addmv", input, mv(mat, vec), beta, alpha)
+
+
+def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
+    """beta input + alpha (batch1 @ batch2), of batches of matrices as `bmm`, and else as `addmm`."""
+    return _added("baddbmm", input, bmm(batch1, batch2), beta, alpha)
+
+
+def _added(name: str, input: Tensor, product: Tensor, beta: float, alpha: float) -> Tensor:
+    _check_types(name, input, product)
+    if not input.dtype.is_floating_point and not (isinstance(beta, int) and isinstance(alpha, int)):
+        raise DTypeError(f"{name}: of {input.dtype.name}, beta={beta} and alpha={alpha} must be ints too.")
+    if broadcast_shapes(input.shape, product.shape, op=name) != product.shape:
+        raise ShapeError(f"{name}: the input, {input.shape}, does not stretch to the product, {product.shape}.")
+    product = product if alpha == 1 else product * alpha
+    return product if beta == 0 else cast(Tensor, (input if beta == 1 else input * beta) + product)
+
+
+def trace(input: Tensor) -> Tensor:
+    """The sum of the diagonal of a matrix."""
+    _check_dims("trace", 2, input)
+    side = min(input.shape)
+    return cast(Tensor, ops.sum(_diagonal(input[:side, :side], 0, 1), dim=(0,), keepdim=False))
+
+
+# --- einsum ---
+
+
+def einsum(*args: Any) -> Tensor:
+    """Sums of products, by Einstein's convention: ``einsum("ij,jk->ik", a, b)`` is ``a @ b``.
+
+    A letter names a dimension of each operand, by comma; letters that are not in the output are summed over, and one
+    that stands twice in an operand takes its diagonal. "..." stands for any further dimensions, which broadcast.
+    Without "->" the output has what "..." stands for, then the letters that stand once, in alphabetical order. Ints in
+    lists may replace letters: ``einsum(a, [0, 1], b, [1, 2], [0, 2])``. Several operands are multiplied from the left.
+
+    Raises ShapeError for an equation that does not fit the operands, and DTypeError for operands of several types.
+
+    >>> import minigrad as mg
+    >>> einsum("ij->j", mg.tensor([[1.0, 2.0], [3.0, 4.0]])).tolist()
+    [4.0, 6.0]
+    """
+    equation, *operands = args if isinstance(args[0], str) else _lettered(args)
+    if len(operands) == 1 and isinstance(operands[0], Sequence):
+        operands = list(operands[0])
+    left, arrow, right = equation.replace(" ", "").partition("->")
+    names = left.split(",")
+    if len(names) != len(operands):
+        raise ShapeError(f"einsum: {equation!r} names {len(names)} operands, but {len(operands)} were given.")
+    _check_types("einsum", *operands)
+    rest = [_dots(name, x, equation) for name, x in zip(names, operands, strict=True)]
+    dots = max(rest, key=len)
+    names = [name.replace("...", own) for name, own in zip(names, rest, strict=True)]
+    letters = "".join(names)
+    once = "".join(sorted(k for k in set(letters) - set(dots) if letters.count(k) == 1))
+    out = right.replace("...", dots) if arrow else dots + once
+    strange = [k for k in out if k not in letters or out.count(k) > 1]
+    if strange:
+        raise ShapeError(
+            f"einsum: {equation!r}: {strange[0]!r} stands in the output, but not just once, or in no operand.\n"
+            "  Each letter of the output names one dimension of the result, and comes from an operand."
+        )
+    return _contracted(operands, names, out, f"einsum: {equation!r}")
+
+
+def _lettered(args: Sequence[Any]) -> list[Any]:
+    """The equation and the operands that tensors and lists of ints, in turn, stand for; an odd list is the output."""
+    count = len(args) // 2
+
+    def named(sublist: Sequence[Any]) -> str:
+        if any(k is not Ellipsis and not 0 <= k < 52 for k in sublist):
+            raise ShapeError(f"einsum: {sublist}: dimensions are numbered from 0 to 51, or `...`.")
+        return "".join("..." if k is Ellipsis else ascii_letters[k] for k in sublist)
+
+    equation = ",".join(named(args[2 * k + 1]) for k in range(count))
+    return [equation + "->" + named(args[-1]) if len(args) % 2 else equation, *args[0 : 2 * count : 2]]
+
+
+def _dots(name: str, x: Tensor, equation: str) -> str:
+    """The names, which no reader can have given, of the dimensions of `x` that "..." stands for in `name`."""
+    letters = name.replace("...", "", 1)
+    wrong = [k for k in letters if k not in ascii_letters]
+    if wrong:
+        raise ShapeError(f"einsum: {equation!r}: {wrong[0]!r} is no letter; use a-z, A-Z, commas, ... and one ->.")
+    count = x.ndim - len(letters)
+    if count < 0 or (count and "..." not in name):
+        raise ShapeError(
+            f"einsum: {equation!r}: {name!r} names {len(letters)} dimensions, but its operand has shape {x.shape}.\n"
+            "  Give each dimension a letter, or write ... for those that come along."
+        )
+    return "".join(chr(ord("0") + k) for k in reversed(range(count)))  # from the right, where they broadcast
+
+
+def _contracted(operands: Sequence[Tensor], names: Sequence[str], out: str, asked: str) -> Tensor:
+    """The sum of products, one letter a dimension, of one type; sizes of 1 stretch."""
+    sizes: dict[str, int] = {}
+    for x, name in zip(operands, names, strict=True):
+        for k, size in zip(name, x.shape, strict=True):
+            known = sizes.get(k, 1)
+            if 1 != known != size != 1:
+                shapes, named = " and ".join(str(x.shape) for x in operands), k in ascii_letters
+                raise ShapeError(
+                    f"{asked}: {repr(k) if named else 'a dimension of ...'} has sizes {known} and {size}; a letter has "
+                    f"one size, or 1.\n  The operands have shapes {shapes}."
+                )
+            sizes[k] = size if known == 1 else known
+    pairs = [_plain(x, name, sizes, asked) for x, name in zip(operands, names, strict=True)]
+    (x, name), rest = pairs[0], pairs[1:]
+    for place, (y, its) in enumerate(rest):
+        later = {*out, *chain(*(name for _, name in rest[place + 1 :]))}
+        x, name = _summed(x, name, {*its, *later})
+        y, its = _summed(y, its, {*name, *later})
+        last = place == len(rest) - 1
+        result = out if last else "".join(k for k in dict.fromkeys(name + its) if k in later)
+        x, name = ops.contract(x, y, name, its, result), result
+    x, name = _summed(x, name, set(out))
+    return x if name == out else x.permute(*[name.index(k) for k in out])
+
+
+def _plain(x: Tensor, name: str, sizes: dict[str, int], asked: str) -> tuple[Tensor, str]:
+    """`x` with each letter once, and without dimensions of size 1 that would stretch."""
+    for k in dict.fromkeys(name):
+        while name.count(k) > 1:
+            i = name.index(k)
+            j = name.index(k, i + 1)
+            if x.shape[i] != x.shape[j]:
+                raise ShapeError(f"{asked}: {k!r} stands twice in shape {x.shape}, for unequal sizes: no diagonal.")
+            x, name = _diagonal(x, i, j), name[:i] + name[i + 1 : j] + name[j + 1 :] + k
+    kept = [i for i, k in enumerate(name) if x.shape[i] == sizes[k]]
+    if len(kept) < x.ndim:
+        x = ops.reshape(x, shape=tuple([x.shape[i] for i in kept]))
+    return x, "".join(name[i] for i in kept)
+
+
+def _diagonal(x: Tensor, i: int, j: int) -> Tensor:
+    """The diagonal over two dimensions of one size, as the last dimension."""
+    rest, n = [k for k in range(x.ndim) if k not in (i, j)], x.shape[i]
+    lines = ops.reshape(x.permute(*rest, i, j), shape=(*[x.shape[k] for k in rest], n * n))
+    return cast(Tensor, lines[..., :: n + 1])
+
+
+def _summed(x: Tensor, name: str, kept: set[str]) -> tuple[Tensor, str]:
+    """`x` summed over the letters that are not kept."""
+    dims = tuple([i for i, k in enumerate(name) if k not in kept])
+    if dims:
+        x = ops.sum(x, dim=dims, keepdim=False)
+    return x, "".join(k for k in name if k in kept)
+
+
+def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
+    """The sum over products along pairs of dimensions: the last `dims` of `a` with the first of `b`, in order.
+
+    Or, of two lists, those in the first, of `a`, with those in the second, of `b`. The result has the other dimensions
+    of `a`, then those of `b`. Raises ShapeError where sizes differ, unless one is 1, and DTypeError where types do.
+    """
+    _check_types("tensordot", a, b)
+    if isinstance(dims, int):
+        if not 0 <= dims <= min(a.ndim, b.ndim):
+            raise ShapeError(f"tensordot: dims={dims}, but there are {a.ndim} dimensions and {b.ndim}.")
+        dims = (range(a.ndim - dims, a.ndim), range(dims))
+    mine, its = ([dim_of(k, x.ndim, "tensordot") for k in one] for one, x in zip(dims, (a, b), strict=True))
+    if len(mine) != len(its) or len(set(mine)) < len(mine) or len(set(its)) < len(its):
+        raise ShapeError(f"tensordot: dims={dims} does not pair dimensions, each at most once.")
+    for i, j in zip(mine, its, strict=True):
+        if 1 != a.shape[i] != b.shape[j] != 1:
+            raise ShapeError(f"tensordot: dimensions {i} of {a.shape} and {j} of {b.shape} differ in size.")
+    left = ascii_letters[: a.ndim]
+    right = "".join(left[mine[its.index(k)]] if k in its else ascii_letters[a.ndim + k] for k in range(b.ndim))
+    out = "".join(k for k in left + right if (k in left) != (k in right))
+    return _contracted([a, b], [left, right], out, "tensordot")
+
+
+def inner(input: Tensor, other: Tensor) -> Tensor:
+    """The sum over products along the last dimensions, of one size; of numbers, their product."""
+    if not input.ndim or not other.ndim:
+        return cast(Tensor, input * other)
+    if input.shape[-1] != other.shape[-1]:
+        raise ShapeError(f"inner: {input.shape} and {other.shape}: the last sizes differ.")
+    return tensordot(input, other, ([-1], [-1]))
+
+
+# --- checks ---
 
 
 def _check_dims(name: str, ndim: int, *operands: Tensor) -> None:
     if any(x.ndim != ndim for x in operands):
         shapes = " and ".join(str(x.shape) for x in operands)
         raise ShapeError(f"{name}: it takes operands of {ndim} dimensions, not {shapes}; matmul takes any.")
+
+
+def _check_types(name: str, *operands: Any) -> None:
+    kinds = [x.dtype if isinstance(x, Tensor) else None for x in operands]
+    if None in kinds:
+        kind = type(operands[kinds.index(None)]).__name__
+        raise DTypeError(f"{name}: {kind} is not a tensor.\n  Make it one first: mg.tensor(x).")
+    if kinds.count(kinds[0]) < len(kinds):
+        shown = (" @ " if name == "matmul" else " and ").join(x.dtype.name for x in operands)
+        wanted = operands[-1].dtype.name
+        raise DTypeError(f"{name}: {shown}: all must be of one type; convert one: x.to(mg.{wanted}).")
 
 
 def _unequal(name: str, a: Shape, b: Shape, left: int, right: int) -> str:
@@ -91,5 +338,7 @@ def _unequal(name: str, a: Shape, b: Shape, left: int, right: int) -> str:
     return text
 
 
-METHODS: dict[str, Callable[..., Any]] = {"bmm": bmm, "dot": dot, "matmul": matmul, "mm": mm, "outer": outer}
+METHODS: dict[str, Callable[..., Any]] = {
+    name: globals()[name] for name in __all__ if name not in ("METHODS", "einsum", "linear", "tensordot")
+}
 METHODS["__matmul__"] = matmul

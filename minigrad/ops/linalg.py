@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from minigrad.layout import Shape, numel
 from minigrad.op import Op
-from minigrad.ops.shape import permute
+from minigrad.ops.shape import permute, reshape
 
-__all__ = ["matmul", "mt"]
+__all__ = ["contract", "linear", "matmul", "mt"]
 
+contract: Op
 matmul: Op
 
 
@@ -23,5 +25,40 @@ matmul = Op(
     "matmul",
     "{a} {b}",
     vjp=(lambda g, b: matmul(g, mt(b)), lambda g, a: matmul(mt(a), g)),
+    precedence=Op.PRODUCT,
+)
+
+
+def _rows(x: Any) -> Any:
+    """`x` as a matrix: its last dimension, and all others in one."""
+    return x if x.ndim == 2 else reshape(x, shape=(numel(x.shape[:-1]), x.shape[-1]))
+
+
+def _back(x: Any, shape: Shape) -> Any:
+    return x if x.shape == shape else reshape(x, shape=shape)
+
+
+# a Wᵀ + c in one go, where W is b, and c may be None; a has its rows in the last dimension.
+linear = Op(
+    "linear",
+    r"{a} {b}^\top + {c}",
+    vjp=(
+        lambda g, a_shape, b: _back(matmul(_rows(g), b), a_shape),
+        lambda g, a: matmul(mt(_rows(g)), _rows(a)),
+        lambda g: g,  # broadcasting is undone where every gradient arrives
+    ),
+    precedence=Op.SUM,
+)
+
+# The sum over products of two operands whose dimensions are named by letters, as in a="bij", b="bjk", out="bik". Each
+# letter stands once in each name, and in two of the three at least: then the rules are contractions of the same kind.
+contract = Op(
+    "contract",
+    r"\sum {a} {b}",
+    vjp=(
+        lambda g, b, left, right, out: contract(g, b, out, right, left),
+        lambda g, a, left, right, out: contract(a, g, left, out, right),
+    ),
+    attrs=("left", "right", "out"),
     precedence=Op.PRODUCT,
 )

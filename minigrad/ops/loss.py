@@ -1,3 +1,166 @@
-"""Losses: operations."""
+"""Losses: how far predictions are from targets. Those of classes have them along dimension 1, as in (N, C, d1, …)."""
 
-__all__: list[str] = []
+from __future__ import annotations
+
+from typing import Any
+
+from minigrad.op import Op
+from minigrad.ops.activation import sigmoid, softplus
+from minigrad.ops.elementwise import clamp, div, exp, log, log1p, maximum, neg, sign, where
+from minigrad.ops.reduce import logsumexp, put_along, sum
+from minigrad.ops.shape import reshape
+
+__all__ = [
+    "bce_with_logits",
+    "binary_cross_entropy",
+    "cross_entropy",
+    "cross_entropy_backward",
+    "hinge_loss",
+    "huber_loss",
+    "kl_div",
+    "l1_loss",
+    "mse_loss",
+    "nll_loss",
+    "soft_cross_entropy",
+]
+
+cross_entropy_backward: Op
+
+# --- of classes ---
+
+
+def _column(x: Any) -> Any:
+    """`x`, a number a position, with a dimension for the classes, of size 1."""
+    return reshape(x, shape=(x.shape[0], 1, *x.shape[1:]))
+
+
+def _softmax(a: Any) -> Any:
+    return exp(a - logsumexp(a, dim=(1,), keepdim=True))
+
+
+# a: scores; b: the right class of each position; c: a weight for each class, or None. `share` is the weight with which
+# a position counts: 0 where b is ignore_index, and for a mean divided by the sum of all. `at` is b, or 0 where ignored.
+cross_entropy = Op(
+    "cross_entropy",
+    r"-\ln \operatorname{softmax}\left({a}\right)_{b}",
+    vjp=(
+        lambda g, a, at, share, top, total: cross_entropy_backward(g, a, at, share, top, total),
+        None,
+        None,
+    ),
+    aux=("at", "share", "top", "total"),
+    attrs=("ignore_index", "reduction"),
+)
+
+
+def _curvature(g: Any, weight: Any, a: Any) -> Any:
+    """The Jacobian of softmax, diag(p) - p pᵀ, by position times its weight, times g."""
+    p = _softmax(a)
+    return _column(weight) * (p * (g - sum(p * g, dim=(1,), keepdim=True)))
+
+
+# softmax(a), less 1 at the right class, times the share of the position and its gradient, `up`. top and total, the
+# largest score and the sum of exp(a - top), only spare the kernel work: by them, and by at and share, nothing varies.
+cross_entropy_backward = Op(
+    "cross_entropy_backward",
+    r"{up} \cdot \left(\operatorname{softmax} {a} - e_{at}\right)",
+    inputs=("up", "a", "at", "share", "top", "total"),
+    vjp=(
+        lambda g, a, at, share, top, total: sum(
+            g * cross_entropy_backward(1.0, a, at, share, top, total), dim=(1,), keepdim=False
+        ),
+        lambda g, up, a, share: _curvature(g, up * share, a),
+        None,
+        None,
+        None,
+        None,
+    ),
+)
+
+# b: a probability for each class. By position: the sum over classes of -b ln softmax(a).
+soft_cross_entropy = Op(
+    "soft_cross_entropy",
+    r"-\sum {b} \ln \operatorname{softmax} {a}",
+    vjp=(
+        lambda g, a, b: _column(g) * (_softmax(a) * sum(b, dim=(1,), keepdim=True) - b),
+        lambda g, a: _column(g) * (logsumexp(a, dim=(1,), keepdim=True) - a),
+    ),
+    promotes="float",
+)
+
+# As cross_entropy, of logarithms of probabilities.
+nll_loss = Op(
+    "nll_loss",
+    "-{a}_{b}",
+    vjp=(
+        lambda g, a_shape, at, share: put_along(neg(g * share), at, shape=a_shape, dim=1, keepdim=False),
+        None,
+        None,
+    ),
+    aux=("at", "share"),
+    attrs=("ignore_index", "reduction"),
+)
+
+kl_div = Op(
+    "kl_div",
+    r"{b} \left(\ln {b} - {a}\right)",
+    vjp=(
+        lambda g, b, log_target: neg(g * (exp(b) if log_target else b)),
+        lambda g, a, b, log_target: g * (exp(b) * (b - a + 1.0) if log_target else log(b) - a + 1.0),
+    ),
+    attrs=("log_target",),
+    promotes="float",
+)
+
+# --- of yes and no ---
+
+binary_cross_entropy = Op(
+    "binary_cross_entropy",
+    r"-{b} \ln {a} - \left(1 - {b}\right) \ln\left(1 - {a}\right)",
+    vjp=(
+        lambda g, a, b: g * div(a - b, maximum(a * (1.0 - a), 1e-12)),  # 1e-12 as in PyTorch
+        lambda g, a: g * (log1p(neg(a)) - log(a)),
+    ),
+    promotes="float",
+)
+bce_with_logits = Op(  # of sigmoid(a); c is the weight of the positive answer
+    "bce_with_logits",
+    r"-{c} {b} \ln \sigma {a} - \left(1 - {b}\right) \ln\left(1 - \sigma {a}\right)",
+    vjp=(
+        lambda g, a, b, c: g * ((1.0 + (c - 1.0) * b) * sigmoid(a) - c * b),
+        lambda g, a, c: g * ((c - 1.0) * softplus(neg(a)) - a),
+        None,
+    ),
+    promotes="float",
+)
+hinge_loss = Op(
+    "hinge_loss",
+    r"\max\left(0, 1 - {a} {b}\right)",
+    vjp=(lambda g, a, b: where(a * b < 1, neg(g * b), 0.0), lambda g, a, b: where(a * b < 1, neg(g * a), 0.0)),
+    promotes="number",
+)
+
+# --- of distances ---
+
+mse_loss = Op(
+    "mse_loss",
+    r"\left({a} - {b}\right)^2",
+    vjp=(lambda g, a, b: g * (2.0 * (a - b)), lambda g, a, b: g * (2.0 * (b - a))),
+    promotes="number",
+)
+l1_loss = Op(
+    "l1_loss",
+    r"\left|{a} - {b}\right|",
+    vjp=(lambda g, a, b: g * sign(a - b), lambda g, a, b: g * sign(b - a)),
+    promotes="number",
+)
+huber_loss = Op(  # a parabola up to delta, a line of its slope from there on
+    "huber_loss",
+    r"\operatorname{huber}\left({a} - {b}\right)",
+    vjp=(
+        lambda g, a, b, delta: g * clamp(a - b, min=-delta, max=delta),
+        lambda g, a, b, delta: g * clamp(b - a, min=-delta, max=delta),
+    ),
+    attrs=("delta",),
+    promotes="float",
+)

@@ -2,13 +2,94 @@
 
 from samples import numbers, sample
 
+
+def einsum(equation, *shapes, **options):
+    inputs = [numbers(*shape, seed=k) for k, shape in enumerate(shapes)]
+    return sample(f"einsum {equation!r} of {shapes}", lambda F, *x: F.einsum(equation, *x), *inputs, **options)
+
+
+def tensordot(dims, *shapes):
+    inputs = [numbers(*shape, seed=k) for k, shape in enumerate(shapes)]
+    return sample(f"tensordot over {dims} of {shapes}", lambda F, a, b: F.tensordot(a, b, dims=dims), *inputs)
+
+
 SAMPLES = [
     sample("matmul", lambda F, a, b: F.matmul(a, b), numbers(3, 4), numbers(4, 2)),
     sample("matmul of vectors", lambda F, a, b: F.matmul(a, b), numbers(3), numbers(3, seed=1)),
     sample("matmul, batched and broadcast", lambda F, a, b: a @ b, numbers(3, 1, 2, 3), numbers(2, 3, 2)),
     sample("mm", lambda F, a, b: F.mm(a, b), numbers(3, 4), numbers(4, 2)),
     sample("bmm", lambda F, a, b: a.bmm(b), numbers(3, 2, 4), numbers(3, 4, 2)),
+    sample("mv", lambda F, a, b: a.mv(b), numbers(3, 4), numbers(4)),
     sample("dot", lambda F, a, b: a.dot(b), numbers(3), numbers(3, seed=1)),
+    sample("vdot", lambda F, a, b: a.vdot(b), numbers(3), numbers(3, seed=1)),
+    sample("inner", lambda F, a, b: F.inner(a, b), numbers(3, 4), numbers(2, 4)),
+    sample("inner of vectors", lambda F, a, b: a.inner(b), numbers(3), numbers(3, seed=1)),
+    sample("inner of a number", lambda F, a, b: F.inner(a, b), numbers(2, 3), numbers()),
     sample("outer", lambda F, a, b: F.outer(a, b), numbers(3), numbers(2)),
+    sample("trace", lambda F, a: F.trace(a), numbers(3, 3)),
+    sample("trace, oblong", lambda F, a: a.trace(), numbers(3, 4)),
+    sample("addmm", lambda F, c, a, b: F.addmm(c, a, b), numbers(2), numbers(3, 4), numbers(4, 2)),
+    sample(
+        "addmm, beta and alpha",
+        lambda F, c, a, b: c.addmm(a, b, beta=2, alpha=3),
+        numbers(3, 2),
+        numbers(3, 4),
+        numbers(4, 2),
+    ),
+    sample("addmm, beta 0", lambda F, c, a, b: c.addmm(a, b, beta=0), numbers(3, 2), numbers(3, 4), numbers(4, 2)),
+    sample("addmv", lambda F, c, a, b: F.addmv(c, a, b, alpha=2), numbers(3), numbers(3, 4), numbers(4)),
+    sample("baddbmm", lambda F, c, a, b: F.baddbmm(c, a, b), numbers(2, 1), numbers(3, 2, 4), numbers(3, 4, 1)),
     sample("linear", lambda F, x, w, b: F.linear(x, w, b), numbers(3, 4), numbers(2, 4), numbers(2)),
+    sample("linear without a bias", lambda F, x, w: F.linear(x, w), numbers(3, 4), numbers(2, 4)),
+    sample("linear of batches", lambda F, x, w, b: F.linear(x, w, b), numbers(2, 3, 4), numbers(2, 4), numbers(2)),
+    sample("linear of a vector", lambda F, x, w, b: F.linear(x, w, b), numbers(4), numbers(2, 4), numbers(2)),
+    sample("linear, one bias", lambda F, x, w, b: F.linear(x, w, b), numbers(3, 4), numbers(2, 4), numbers(1)),
+    sample("linear, one output", lambda F, x, w: F.linear(x, w), numbers(3, 4), numbers(4)),
+    einsum("ij,jk->ik", (3, 4), (4, 2)),
+    einsum("ij,jk", (3, 4), (4, 2)),
+    einsum("bhqd,bhkd->bhqk", (2, 2, 2, 3), (2, 2, 2, 3)),
+    einsum("i,j->ij", (3,), (4,)),
+    einsum("ij,ij->ij", (3, 4), (3, 4)),
+    einsum("ij,ij->", (3, 4), (3, 4)),
+    einsum("bi,bi->b", (3, 4), (3, 4)),
+    einsum("ij,k->ik", (3, 4), (2,)),
+    einsum("ij,jk->ki", (3, 4), (4, 2)),
+    einsum("abc,cbd->dab", (3, 2, 3), (3, 2, 2)),
+    einsum("ij->ji", (3, 4)),
+    einsum("ba", (3, 4)),
+    einsum("ij->", (3, 4)),
+    einsum(" i j -> j ", (3, 4)),
+    einsum("ij->ij", (3, 4)),
+    einsum("ii", (3, 3)),
+    einsum("ii->i", (3, 3)),
+    einsum("iii->i", (3, 3, 3)),
+    einsum("iji->j", (3, 2, 3)),
+    einsum("ii,i->i", (3, 3), (3,)),
+    einsum("...ij,...jk->...ik", (3, 1, 2, 3), (2, 3, 2)),
+    einsum("...i,...i->...", (3, 4), (4,)),
+    einsum("...", (3, 4)),
+    einsum("i...->...", (3, 4)),
+    einsum("...i->i", (3, 4)),
+    einsum("...i,...j", (4, 2), (3, 1, 3)),
+    einsum("ij,jk->ik", (3, 4), (1, 2)),
+    einsum("ij,jk->ijk", (3, 1), (4, 2)),
+    einsum("ij,jk,kl->il", (3, 4), (4, 2), (2, 3)),
+    einsum("i,ij,j->", (3,), (3, 4), (4,)),
+    einsum("i,j,k->kji", (3,), (2,), (2,)),
+    einsum("i,i,i->i", (3,), (3,), (3,)),
+    einsum("Ab,bA->", (3, 2), (2, 3)),
+    sample("einsum of lists", lambda F, a, b: F.einsum(a, [0, 1], b, [1, 2], [0, 2]), numbers(3, 4), numbers(4, 2)),
+    sample(
+        "einsum of lists with dots",
+        lambda F, a, b: F.einsum(a, [..., 0], b, [..., 1]),
+        numbers(3, 4),
+        numbers(3, 2),
+    ),
+    sample("einsum of a list", lambda F, a, b: F.einsum("ij,jk", [a, b]), numbers(3, 4), numbers(4, 2)),
+    tensordot(1, (3, 4), (4, 2)),
+    tensordot(0, (3, 2), (2,)),
+    tensordot(2, (2, 3, 4), (3, 4, 2)),
+    tensordot(([1], [0]), (3, 4), (4, 2)),
+    tensordot(([-1, 0], [0, -1]), (3, 4), (4, 3)),
+    tensordot(([0, 2], [1, 0]), (3, 2, 4), (4, 3, 2)),
 ]
