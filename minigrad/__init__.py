@@ -32,6 +32,7 @@ from minigrad.graph import (
     no_grad,
     record,
     scope,
+    strict_shapes,
     topological,
 )
 from minigrad.kernels import dispatch, kernel, tap
@@ -113,6 +114,7 @@ __all__ = [
     "sign",
     "sin",
     "sqrt",
+    "strict_shapes",
     "tanh",
     "tap",
     "topological",

@@ -15,7 +15,7 @@ from minigrad.dtypes import DTYPES, DType, get_default_dtype, of_number, result_
 from minigrad.errors import DTypeError, GraphError, ShapeError
 from minigrad.graph import Node, modes, number, propagate
 from minigrad.kernels import dispatch
-from minigrad.layout import Shape, broadcast_shapes, dim_of
+from minigrad.layout import Shape, broadcast_shapes, check_equal_shapes, dim_of
 from minigrad.op import OPS, Op
 from minigrad.step import Step, fitted
 from minigrad.storage import Storage
@@ -207,6 +207,8 @@ class Tensor(Node):
     def copy_(self, source: Tensor | float) -> Tensor:
         """Overwrite these numbers with those of `source`, broadcast and converted as needed."""
         if isinstance(source, Tensor):
+            if modes.strict:
+                check_equal_shapes({"self": self.shape, "source": source.shape}, "copy_")
             source = source.to(self.dtype).expand(*self.shape)
         return self._write(OPS["copy"], (self.detach(), source))
 
@@ -474,6 +476,9 @@ def promoted(op: Op, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
     if plain:
         return inputs
     broadcast_shapes(*[x.shape for x in (*first, *inputs) if isinstance(x, Tensor)], op=op.name)
+    if modes.strict:
+        named = zip(op.inputs, (*first, *inputs), strict=True)
+        check_equal_shapes({name: x.shape for name, x in named if isinstance(x, Tensor)}, op.name)
     tensors = [x for x in inputs if isinstance(x, Tensor)]
     target = result_type(
         [x.dtype for x in tensors if x.ndim],

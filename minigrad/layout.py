@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from math import prod
 
 from minigrad.errors import ShapeError
 
-__all__ = ["Shape", "broadcast_shapes", "dim_of", "dims_of", "numel", "reduced_shape", "shape_of"]
+__all__ = [
+    "Shape",
+    "broadcast_shapes",
+    "check_equal_shapes",
+    "dim_of",
+    "dims_of",
+    "numel",
+    "reduced_shape",
+    "shape_of",
+]
 
 Shape = tuple[int, ...]
 
@@ -41,6 +50,19 @@ def broadcast_shapes(*shapes: Shape, op: str = "broadcast") -> Shape:
             )
         result.append(stretched.pop() if stretched else 1)
     return tuple(result)
+
+
+def check_equal_shapes(shapes: Mapping[str, Shape], op: str) -> None:
+    """Raise ShapeError, which says how to expand them, unless operands of these shapes, by name, have the same one."""
+    if len(set(shapes.values())) > 1:
+        together = broadcast_shapes(*shapes.values(), op=op)
+        short = [name for name, shape in shapes.items() if shape != together]
+        raise ShapeError(
+            f"{op}: in strict_shapes() nothing is broadcast, and shapes {' and '.join(map(str, shapes.values()))} "
+            f"differ.\n  If you mean a result of shape {together}, write "
+            f"{' and '.join(f'{name}.expand{together}' for name in short)} for "
+            f"operand{'s' * (len(short) > 1)} {' and '.join(short)}."
+        )
 
 
 def dim_of(dim: int, ndim: int, op: str) -> int:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 from minigrad import ops
 from minigrad._tensor import Tensor
 from minigrad.errors import DTypeError, ShapeError
+from minigrad.graph import strict_shapes
 from minigrad.layout import Shape, broadcast_shapes
 
 __all__ = ["METHODS", "bmm", "dot", "linear", "matmul", "mm", "outer"]
@@ -73,7 +74,10 @@ def outer(input: Tensor, vec2: Tensor) -> Tensor:
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """x Wᵀ + b: `input` (…, in), `weight` (out, in) or (in,), `bias` (out,); gives (…, out). Raises ShapeError."""
     product = matmul(input, weight.T)
-    return product if bias is None else product + bias
+    if bias is None:
+        return product
+    with strict_shapes(False):  # a bias for each output is what a layer is known for
+        return cast(Tensor, product + bias)
 
 
 def _check_dims(name: str, ndim: int, *operands: Tensor) -> None:
