@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Mapping
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any, cast
 
 import numpy as np
@@ -24,6 +24,7 @@ __all__ = ["RemovableHandle", "Tensor", "accumulated", "linked", "promoted", "re
 
 _DTYPE = {np.dtype(name): dtype for name, dtype in DTYPES.items()}
 _NOTHING: Mapping[str, Any] = {}
+_NUMBERS = frozenset({float, int, bool})
 
 
 class Tensor(Node):
@@ -471,7 +472,7 @@ def promoted(op: Op, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
                 plain = dtype.kind == "f" and not first
             elif array.dtype is not dtype or array.shape != shape:
                 plain = False
-        elif not isinstance(x, float | int):
+        elif x.__class__ not in _NUMBERS:
             return promoted(op, tuple([_operand(op, x) for x in (*first, *inputs)]))
     if plain:
         return inputs
@@ -493,18 +494,22 @@ def promoted(op: Op, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
         target = get_default_dtype()
     if not tensors:  # numbers alone would come out in NumPy's default type
         return (*first, *[wrap(np.asarray(x, target.name)) for x in inputs])
-    return (*first, *[x.to(target) if isinstance(x, Tensor) else _number(x, target) for x in inputs])
+    return (*first, *[_cast(x, target) for x in inputs])
 
 
-def _number(x: float, dtype: DType) -> float:
+def _cast(x: Any, dtype: DType) -> Any:
+    if isinstance(x, Tensor):
+        return x if x.dtype is dtype else OPS["to"](x, dtype=dtype)
     return float(x) if dtype.kind == 2 else int(x) if dtype.kind == 1 else bool(x)
 
 
 def _operand(op: Op, x: Any) -> Any:
-    if isinstance(x, Tensor | float | int):
+    if isinstance(x, Tensor) or x.__class__ in _NUMBERS:
         return x
+    if isinstance(x, np.generic) and x.dtype.kind in "biuf":
+        return x.item()  # else NumPy's own promotion would join in
     if isinstance(x, Real):
-        return x.item() if hasattr(x, "item") else float(x)
+        return int(x) if isinstance(x, Integral) else float(x)
     raise DTypeError(
         f"{op.name}: {type(x).__name__} is neither a tensor nor a number.\n"
         "  Make it a tensor first: mg.tensor(x), or mg.from_numpy(x) to share memory."
