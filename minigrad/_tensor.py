@@ -11,14 +11,14 @@ import numpy as np
 
 from minigrad import views
 from minigrad.backends.numpy import DEVICE
-from minigrad.dtypes import DTYPES, DType, get_default_dtype, of_number, result_type
+from minigrad.dtypes import DTYPES, DType, as_dtype, get_default_dtype, of_number, result_type
 from minigrad.errors import DTypeError, GraphError, ShapeError
 from minigrad.graph import Node, modes, number, propagate
 from minigrad.kernels import dispatch
 from minigrad.layout import Shape, broadcast_shapes, check_equal_shapes, dim_of
 from minigrad.op import OPS, Op
 from minigrad.step import Step, fitted
-from minigrad.storage import Storage
+from minigrad.storage import Storage, check_device
 
 __all__ = ["RemovableHandle", "Tensor", "accumulated", "linked", "promoted", "record", "wrap"]
 
@@ -256,9 +256,30 @@ class Tensor(Node):
     def _local(self, slot: int) -> float | None:
         return None
 
-    def to(self, dtype: DType) -> Tensor:
-        """These numbers as `dtype`; itself if they are."""
-        return self if self.dtype is dtype else OPS["to"](self, dtype=dtype)
+    def to(
+        self,
+        *what: Any,
+        dtype: DType | None = None,
+        device: str | None = None,
+        copy: bool = False,
+        non_blocking: bool = False,
+    ) -> Tensor:
+        """These numbers as a type, on a device, or as another tensor's are; itself if so already, unless `copy`.
+
+        `non_blocking` is PyTorch's, and has nothing to wait for here. Raises DeviceError if there is no such device.
+        """
+        for one in what:
+            if isinstance(one, Tensor):
+                dtype, device = one.dtype, one.device
+            elif isinstance(one, str):
+                device = one
+            elif one is not None:
+                dtype = one
+        check_device(device, "to")
+        if dtype is None or as_dtype(dtype) is self.dtype:
+            return self.clone() if copy else self
+        kind = as_dtype(dtype)
+        return cast(Tensor, OPS["to"](self if kind.is_floating_point else self.detach(), dtype=kind))
 
     def backward(
         self, gradient: Tensor | None = None, retain_graph: bool | None = None, create_graph: bool = False
