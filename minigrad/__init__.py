@@ -63,7 +63,7 @@ def __getattr__(name: str) -> Any:
     if not name.startswith("_"):
         if find_spec(f"minigrad.{name}") is not None:
             return import_module(f"minigrad.{name}")
-        for room in ("functional", "_tensor", "creation", "dtypes", "ops"):
+        for room in ("functional", "_tensor", "creation", "random", "dtypes", "ops"):
             module = import_module(f"minigrad.{room}")
             if name in module.__all__:
                 globals()[name] = found = getattr(module, name)

@@ -94,7 +94,7 @@ def test_the_default_float_is_asked_for_at_each_call(default):
     try:
         for library in (mg, torch):
             library.set_default_dtype(getattr(library, default))
-        for make in ("zeros", "ones", "empty", "eye"):
+        for make in ("zeros", "ones", "empty", "rand", "randn", "eye"):
             assert getattr(mg, make)(2).dtype.name == str(getattr(torch, make)(2).dtype)[6:] == default
         assert mg.full((1,), 0.5).dtype.name == mg.linspace(0, 1, 3).dtype.name == default
     finally:
@@ -148,6 +148,8 @@ ON_A_DEVICE = {
     "arange": lambda device: mg.arange(3, device=device),
     "ones_like": lambda device: mg.ones_like(mg.zeros(2), device=device),
     "new_ones": lambda device: mg.zeros(2).new_ones(2, device=device),
+    "rand": lambda device: mg.rand(2, device=device),
+    "randint": lambda device: mg.randint(3, (2,), device=device),
     "to": lambda device: mg.zeros(2).to(device),
     "to, by name": lambda device: mg.zeros(2).to(device=device),
 }

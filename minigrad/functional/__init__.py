@@ -1,6 +1,6 @@
 """PyTorch's functions of tensors, a module a family. Importing this package makes them methods of Tensor too."""
 
-from minigrad import creation
+from minigrad import creation, random
 from minigrad._tensor import Tensor
 from minigrad.functional import (
     attention,
@@ -46,6 +46,6 @@ _FAMILIES = (
 
 __all__ = [name for family in _FAMILIES for name in family.__all__ if name != "METHODS"]
 
-for _family in (creation, *_FAMILIES):
+for _family in (creation, random, *_FAMILIES):
     for _name, _function in _family.METHODS.items():
         setattr(Tensor, _name, _function)
