@@ -113,54 +113,6 @@ class Tensor(Node):
         """Whether no recorded operation made it."""
         return self.grad_fn is None
 
-    # --- its numbers ---
-
-    def numpy(self) -> Any:
-        """The numbers as a NumPy array that shares their memory. Raises GraphError if this needs a gradient."""
-        if self.requires_grad:
-            raise GraphError(
-                "numpy: this tensor requires a gradient, which NumPy would lose.\n  Write x.detach().numpy()."
-            )
-        return self._array
-
-    def item(self) -> float | int | bool:
-        """The one number as Python's. Raises ShapeError if there is not exactly one."""
-        if self._array.size != 1:
-            raise ShapeError(
-                f"item: there are {self._array.size} numbers in shape {self.shape}, not one; see tolist()."
-            )
-        number: float | int | bool = self._array.item()
-        return number
-
-    def tolist(self) -> Any:
-        """The numbers as nested lists of Python's; one number where there are no dimensions."""
-        return self._array.tolist()
-
-    def __float__(self) -> float:
-        return float(self.item())
-
-    def __int__(self) -> int:
-        return int(self.item())
-
-    def __bool__(self) -> bool:
-        return bool(self.item())
-
-    def __len__(self) -> int:
-        if not self.ndim:
-            raise ShapeError("len: a tensor without dimensions has no length.")
-        return self.shape[0]
-
-    def __repr__(self) -> str:
-        numbers = np.array2string(self._array, separator=", ", prefix="tensor(", threshold=1000, edgeitems=3)
-        details = (
-            "" if self.dtype in (get_default_dtype(), of_number(1), of_number(True)) else f", dtype={self.dtype!r}"
-        )
-        if self.grad_fn is not None:
-            details += f", grad_fn={self.grad_fn!r}"
-        elif self.requires_grad:
-            details += ", requires_grad=True"
-        return f"tensor({numbers}{details})"
-
     # --- arranged otherwise ---
 
     def __getitem__(self, key: Any) -> Tensor:

@@ -7,10 +7,12 @@ from minigrad.functional import (
     conv,
     elementwise,
     indexing,
+    interop,
     linalg,
     loss,
     normalization,
     pool,
+    printing,
     reduce,
     sampling,
     shape,
@@ -20,10 +22,12 @@ from minigrad.functional.attention import *  # noqa: F403 -- the families list t
 from minigrad.functional.conv import *  # noqa: F403
 from minigrad.functional.elementwise import *  # noqa: F403
 from minigrad.functional.indexing import *  # noqa: F403
+from minigrad.functional.interop import *  # noqa: F403
 from minigrad.functional.linalg import *  # noqa: F403
 from minigrad.functional.loss import *  # noqa: F403
 from minigrad.functional.normalization import *  # noqa: F403
 from minigrad.functional.pool import *  # noqa: F403
+from minigrad.functional.printing import *  # noqa: F403
 from minigrad.functional.reduce import *  # noqa: F403
 from minigrad.functional.sampling import *  # noqa: F403
 from minigrad.functional.shape import *  # noqa: F403
@@ -34,10 +38,12 @@ _FAMILIES = (
     conv,
     elementwise,
     indexing,
+    interop,
     linalg,
     loss,
     normalization,
     pool,
+    printing,
     reduce,
     sampling,
     shape,
