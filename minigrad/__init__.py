@@ -32,6 +32,7 @@ from minigrad.graph import (
     no_grad,
     record,
     scope,
+    strict_shapes,
     topological,
 )
 from minigrad.kernels import dispatch, kernel, tap
@@ -62,7 +63,7 @@ def __getattr__(name: str) -> Any:
     if not name.startswith("_"):
         if find_spec(f"minigrad.{name}") is not None:
             return import_module(f"minigrad.{name}")
-        for room in ("functional", "_tensor", "creation", "ops"):
+        for room in ("functional", "_tensor", "creation", "random", "dtypes", "ops"):
             module = import_module(f"minigrad.{room}")
             if name in module.__all__:
                 globals()[name] = found = getattr(module, name)
@@ -113,6 +114,7 @@ __all__ = [
     "sign",
     "sin",
     "sqrt",
+    "strict_shapes",
     "tanh",
     "tap",
     "topological",

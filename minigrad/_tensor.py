@@ -4,26 +4,27 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Mapping
-from numbers import Real
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from minigrad import views
 from minigrad.backends.numpy import DEVICE
-from minigrad.dtypes import DTYPES, DType, get_default_dtype, of_number, result_type
+from minigrad.dtypes import DTYPES, DType, as_dtype, get_default_dtype, of_number, result_type
 from minigrad.errors import DTypeError, GraphError, ShapeError
 from minigrad.graph import Node, modes, number, propagate
 from minigrad.kernels import dispatch
-from minigrad.layout import Shape, broadcast_shapes, dim_of
+from minigrad.layout import Shape, broadcast_shapes, check_equal_shapes, dim_of
 from minigrad.op import OPS, Op
 from minigrad.step import Step, fitted
-from minigrad.storage import Storage
+from minigrad.storage import Storage, check_device
 
 __all__ = ["RemovableHandle", "Tensor", "accumulated", "linked", "promoted", "record", "wrap"]
 
 _DTYPE = {np.dtype(name): dtype for name, dtype in DTYPES.items()}
 _NOTHING: Mapping[str, Any] = {}
+_NUMBERS = frozenset({float, int, bool})
 
 
 class Tensor(Node):
@@ -112,54 +113,6 @@ class Tensor(Node):
         """Whether no recorded operation made it."""
         return self.grad_fn is None
 
-    # --- its numbers ---
-
-    def numpy(self) -> Any:
-        """The numbers as a NumPy array that shares their memory. Raises GraphError if this needs a gradient."""
-        if self.requires_grad:
-            raise GraphError(
-                "numpy: this tensor requires a gradient, which NumPy would lose.\n  Write x.detach().numpy()."
-            )
-        return self._array
-
-    def item(self) -> float | int | bool:
-        """The one number as Python's. Raises ShapeError if there is not exactly one."""
-        if self._array.size != 1:
-            raise ShapeError(
-                f"item: there are {self._array.size} numbers in shape {self.shape}, not one; see tolist()."
-            )
-        number: float | int | bool = self._array.item()
-        return number
-
-    def tolist(self) -> Any:
-        """The numbers as nested lists of Python's; one number where there are no dimensions."""
-        return self._array.tolist()
-
-    def __float__(self) -> float:
-        return float(self.item())
-
-    def __int__(self) -> int:
-        return int(self.item())
-
-    def __bool__(self) -> bool:
-        return bool(self.item())
-
-    def __len__(self) -> int:
-        if not self.ndim:
-            raise ShapeError("len: a tensor without dimensions has no length.")
-        return self.shape[0]
-
-    def __repr__(self) -> str:
-        numbers = np.array2string(self._array, separator=", ", prefix="tensor(", threshold=1000, edgeitems=3)
-        details = (
-            "" if self.dtype in (get_default_dtype(), of_number(1), of_number(True)) else f", dtype={self.dtype!r}"
-        )
-        if self.grad_fn is not None:
-            details += f", grad_fn={self.grad_fn!r}"
-        elif self.requires_grad:
-            details += ", requires_grad=True"
-        return f"tensor({numbers}{details})"
-
     # --- arranged otherwise ---
 
     if TYPE_CHECKING:  # written in functional/subscript.py
@@ -198,6 +151,8 @@ class Tensor(Node):
     def copy_(self, source: Tensor | float) -> Tensor:
         """Overwrite these numbers with those of `source`, broadcast and converted as needed."""
         if isinstance(source, Tensor):
+            if modes.strict:
+                check_equal_shapes({"self": self.shape, "source": source.shape}, "copy_")
             source = source.to(self.dtype).expand(*self.shape)
         return self._write(OPS["copy"], (self.detach(), source))
 
@@ -244,9 +199,30 @@ class Tensor(Node):
     def _local(self, slot: int) -> float | None:
         return None
 
-    def to(self, dtype: DType) -> Tensor:
-        """These numbers as `dtype`; itself if they are."""
-        return self if self.dtype is dtype else OPS["to"](self, dtype=dtype)
+    def to(
+        self,
+        *what: Any,
+        dtype: DType | None = None,
+        device: str | None = None,
+        copy: bool = False,
+        non_blocking: bool = False,
+    ) -> Tensor:
+        """These numbers as a type, on a device, or as another tensor's are; itself if so already, unless `copy`.
+
+        `non_blocking` is PyTorch's, and has nothing to wait for here. Raises DeviceError if there is no such device.
+        """
+        for one in what:
+            if isinstance(one, Tensor):
+                dtype, device = one.dtype, one.device
+            elif isinstance(one, str):
+                device = one
+            elif one is not None:
+                dtype = one
+        check_device(device, "to")
+        if dtype is None or as_dtype(dtype) is self.dtype:
+            return self.clone() if copy else self
+        kind = as_dtype(dtype)
+        return cast(Tensor, OPS["to"](self if kind.is_floating_point else self.detach(), dtype=kind))
 
     def backward(
         self, gradient: Tensor | None = None, retain_graph: bool | None = None, create_graph: bool = False
@@ -462,11 +438,14 @@ def promoted(op: Op, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
                 plain = dtype.kind == "f" and not first
             elif array.dtype is not dtype or array.shape != shape:
                 plain = False
-        elif not isinstance(x, float | int):
+        elif x.__class__ not in _NUMBERS:
             return promoted(op, tuple([_operand(op, x) for x in (*first, *inputs)]))
     if plain:
         return inputs
     broadcast_shapes(*[x.shape for x in (*first, *inputs) if isinstance(x, Tensor)], op=op.name)
+    if modes.strict:
+        named = zip(op.inputs, (*first, *inputs), strict=True)
+        check_equal_shapes({name: x.shape for name, x in named if isinstance(x, Tensor)}, op.name)
     tensors = [x for x in inputs if isinstance(x, Tensor)]
     target = result_type(
         [x.dtype for x in tensors if x.ndim],
@@ -481,18 +460,22 @@ def promoted(op: Op, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
         target = get_default_dtype()
     if not tensors:  # numbers alone would come out in NumPy's default type
         return (*first, *[wrap(np.asarray(x, target.name)) for x in inputs])
-    return (*first, *[x.to(target) if isinstance(x, Tensor) else _number(x, target) for x in inputs])
+    return (*first, *[_cast(x, target) for x in inputs])
 
 
-def _number(x: float, dtype: DType) -> float:
+def _cast(x: Any, dtype: DType) -> Any:
+    if isinstance(x, Tensor):
+        return x if x.dtype is dtype else OPS["to"](x, dtype=dtype)
     return float(x) if dtype.kind == 2 else int(x) if dtype.kind == 1 else bool(x)
 
 
 def _operand(op: Op, x: Any) -> Any:
-    if isinstance(x, Tensor | float | int):
+    if isinstance(x, Tensor) or x.__class__ in _NUMBERS:
         return x
+    if isinstance(x, np.generic) and x.dtype.kind in "biuf":
+        return x.item()  # else NumPy's own promotion would join in
     if isinstance(x, Real):
-        return x.item() if hasattr(x, "item") else float(x)
+        return int(x) if isinstance(x, Integral) else float(x)
     raise DTypeError(
         f"{op.name}: {type(x).__name__} is neither a tensor nor a number.\n"
         "  Make it a tensor first: mg.tensor(x), or mg.from_numpy(x) to share memory."

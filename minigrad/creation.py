@@ -1,28 +1,330 @@
-"""Tensors from numbers: PyTorch's functions that make one."""
+"""Tensors from numbers: PyTorch's functions that make one.
+
+Where they agree: `sizes` are ints, as in ``zeros(2, 3)``, or one tuple of them, which may be given as `size` too.
+`dtype` is the type of the numbers, the default float where nothing else is said, and `device` where they are to be;
+None is the default. With `requires_grad` the tensor is a leaf that receives a gradient. ShapeError for sizes below 0,
+DTypeError for what is not a number or a type, DeviceError for a device that is not there.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from math import ceil, isfinite
 from typing import Any
 
 import numpy as np
 
 from minigrad._tensor import Tensor, wrap
-from minigrad.dtypes import DType, as_dtype, get_default_dtype, of_number
+from minigrad.dtypes import DType, as_dtype, get_default_dtype, int64, of_number
 from minigrad.errors import DTypeError, ShapeError
+from minigrad.layout import size_of
+from minigrad.storage import check_device
 
-__all__ = ["from_numpy", "full", "ones", "tensor", "zeros"]
+__all__ = [
+    "arange",
+    "as_tensor",
+    "asarray",
+    "empty",
+    "empty_like",
+    "eye",
+    "from_numpy",
+    "full",
+    "full_like",
+    "linspace",
+    "logspace",
+    "ones",
+    "ones_like",
+    "scalar_tensor",
+    "tensor",
+    "tril_indices",
+    "triu_indices",
+    "zeros",
+    "zeros_like",
+]
 
 
-def tensor(data: Any, *, dtype: DType | None = None, requires_grad: bool = False) -> Tensor:
+# --- of numbers that are there ---
+
+
+def tensor(data: Any, *, dtype: DType | None = None, device: str | None = None, requires_grad: bool = False) -> Tensor:
     """A new tensor that holds a copy of `data`: a number, nested sequences of numbers, a NumPy array or a tensor.
 
-    Without `dtype`, Python's floats become the default float, ints int64 and bools bool; arrays keep their type.
-    Raises ShapeError for rows of different lengths, DTypeError for what is not a number.
+    Without `dtype`, Python's floats become the default float, ints int64 and bools bool; arrays keep their type. Raises
+    ShapeError for rows of different lengths.
 
     >>> tensor([[1.0, 2.0], [3.0, 4.0]]).shape
     (2, 2)
     """
+    array = _array_of(data, dtype, "tensor")
+    return _finished(np.array(array, order="C"), device, requires_grad, "tensor")
+
+
+def as_tensor(data: Any, dtype: DType | None = None, device: str | None = None) -> Tensor:
+    """`data` as a tensor, without a copy where that can be: a tensor of that type is itself, an array is shared.
+
+    Raises as `tensor`.
+    """
+    check_device(device, "as_tensor")
+    if isinstance(data, Tensor):
+        return data if dtype is None else data.to(as_dtype(dtype))
+    return wrap(_array_of(data, dtype, "as_tensor"))
+
+
+def asarray(
+    obj: Any,
+    *,
+    dtype: DType | None = None,
+    device: str | None = None,
+    copy: bool | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """`obj` as a tensor outside the graph: copied if `copy`, never if it is False, where it must be if it is None.
+
+    Raises DTypeError where it would have to be copied and may not, and as `tensor`.
+    """
+    out = as_tensor(obj.detach() if isinstance(obj, Tensor) else obj, dtype, device)
+    shared = isinstance(obj, Tensor | np.ndarray) and np.may_share_memory(out._array, getattr(obj, "_array", obj))
+    if copy is False and not shared:
+        raise DTypeError(
+            f"asarray: copy=False, but a tensor{f' of {dtype.name}' if dtype else ''} cannot share the memory of "
+            f"{type(obj).__name__}.\n  Leave copy= out."
+        )
+    out = tensor(out) if copy and shared else out
+    return out.requires_grad_() if requires_grad else out
+
+
+def from_numpy(array: Any) -> Tensor:
+    """A tensor that shares the memory of a NumPy array: a write to either shows in the other."""
+    if not isinstance(array, np.ndarray):
+        raise DTypeError(f"from_numpy: {array!r:.200} is a {type(array).__name__}, not a NumPy array; see mg.tensor.")
+    if not array.dtype.isnative:
+        raise DTypeError(
+            f"from_numpy: its bytes are in the order of another machine ({array.dtype}), and cannot be shared.\n"
+            "  Copy them: mg.tensor(array)."
+        )
+    as_dtype(array.dtype)  # raises for a type that minigrad has not
+    return wrap(array)
+
+
+def scalar_tensor(s: float, *, dtype: DType | None = None, device: str | None = None) -> Tensor:
+    """A tensor without dimensions that holds the number `s`, as the default float."""
+    return full((), s, dtype=dtype or get_default_dtype(), device=device)
+
+
+# --- of one number ---
+
+
+def full(
+    size: int | Sequence[int],
+    fill_value: Any,
+    *,
+    dtype: DType | None = None,
+    device: str | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """A tensor of shape `size` in which every number is `fill_value`, whose type it has.
+
+    >>> full((2,), 7).dtype, full((2,), 0.5).dtype
+    (minigrad.int64, minigrad.float32)
+    """
+    number = _number(fill_value, "full")
+    kind = of_number(number) if dtype is None else as_dtype(dtype)
+    return _finished(np.full(size_of((size,), "full"), number, kind.name), device, requires_grad, "full")
+
+
+def zeros(
+    *sizes: Any,
+    size: Any = None,
+    dtype: DType | None = None,
+    device: str | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """A tensor of zeros, as in ``zeros(2, 3)``."""
+    return _finished(np.zeros(size_of(sizes, "zeros", size), _name(dtype)), device, requires_grad, "zeros")
+
+
+def ones(
+    *sizes: Any,
+    size: Any = None,
+    dtype: DType | None = None,
+    device: str | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """A tensor of ones, as in ``ones(2, 3)``."""
+    return _finished(np.ones(size_of(sizes, "ones", size), _name(dtype)), device, requires_grad, "ones")
+
+
+def empty(
+    *sizes: Any,
+    size: Any = None,
+    dtype: DType | None = None,
+    device: str | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """A tensor whose numbers are whatever was in its memory: write before you read."""
+    return _finished(np.empty(size_of(sizes, "empty", size), _name(dtype)), device, requires_grad, "empty")
+
+
+def eye(
+    n: int,
+    m: int | None = None,
+    *,
+    dtype: DType | None = None,
+    device: str | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """An (n, m) matrix, square without `m`, of ones on the diagonal and zeros beside it."""
+    rows, columns = size_of((n, n if m is None else m), "eye")
+    return _finished(np.eye(rows, columns, dtype=_name(dtype)), device, requires_grad, "eye")
+
+
+# --- in a row ---
+
+
+def arange(
+    start: float = 0,
+    end: float | None = None,
+    step: float = 1,
+    *,
+    dtype: DType | None = None,
+    device: str | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """The numbers from `start` up to, and without, `end`, by `step`: ``ceil((end - start) / step)`` of them.
+
+    ``arange(end)`` starts at 0. They are int64 where all three are ints. Raises ShapeError where no number of steps
+    leads from start to end.
+
+    >>> arange(5).tolist(), arange(1, 2, 0.5).tolist()
+    ([0, 1, 2, 3, 4], [1.0, 1.5])
+    """
+    first, last, by = (_number(x, "arange") for x in ((0, start, step) if end is None else (start, end, step)))
+    if by == 0 or not isfinite((last - first) / by) or (last - first) / by < 0:
+        raise ShapeError(f"arange: no number of steps of {by} leads from {first} to {last}.")
+    whole = all(isinstance(x, int) for x in (first, last, by))
+    count = -((first - last) // by) if whole else ceil((last - first) / by)
+    kind = (int64 if whole else get_default_dtype()) if dtype is None else as_dtype(dtype)
+    numbers = np.arange(count) * by + first
+    return _finished(numbers.astype(kind.name), device, requires_grad, "arange")
+
+
+def linspace(
+    start: float,
+    end: float,
+    steps: int,
+    *,
+    dtype: DType | None = None,
+    device: str | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """`steps` numbers, evenly spaced from `start` to `end`, both of which are there."""
+    return _finished(_spaced(start, end, steps, "linspace").astype(_name(dtype)), device, requires_grad, "linspace")
+
+
+def logspace(
+    start: float,
+    end: float,
+    steps: int,
+    base: float = 10.0,
+    *,
+    dtype: DType | None = None,
+    device: str | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """`base` to the power of `steps` numbers that are evenly spaced from `start` to `end`."""
+    powers = np.power(float(base), _spaced(start, end, steps, "logspace"))
+    return _finished(powers.astype(_name(dtype)), device, requires_grad, "logspace")
+
+
+def tril_indices(row: int, col: int, offset: int = 0, *, dtype: DType = int64, device: str | None = None) -> Tensor:
+    """The places on and below diagonal `offset` of a (row, col) matrix, row by row: (2, count), rows and columns."""
+    rows, columns = size_of((row, col), "tril_indices")
+    return _finished(
+        np.stack(np.nonzero(np.tri(rows, columns, offset))).astype(_name(dtype)), device, False, "tril_indices"
+    )
+
+
+def triu_indices(row: int, col: int, offset: int = 0, *, dtype: DType = int64, device: str | None = None) -> Tensor:
+    """The places on and above diagonal `offset` of a (row, col) matrix, row by row: (2, count), rows and columns."""
+    rows, columns = size_of((row, col), "triu_indices")
+    return _finished(
+        np.stack(np.nonzero(np.tri(rows, columns, offset - 1) == 0)).astype(_name(dtype)), device, False, "triu_indices"
+    )
+
+
+# --- of the shape or the type of another ---
+
+
+def full_like(
+    input: Tensor,
+    fill_value: Any,
+    *,
+    dtype: DType | None = None,
+    device: str | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """A tensor of the shape and type of `input` in which every number is `fill_value`."""
+    kind = input.dtype if dtype is None else dtype
+    return full(input.shape, fill_value, dtype=kind, device=device, requires_grad=requires_grad)
+
+
+def _like(make: Callable[..., Tensor], what: str) -> Callable[..., Tensor]:
+    def like(
+        input: Tensor, *, dtype: DType | None = None, device: str | None = None, requires_grad: bool = False
+    ) -> Tensor:
+        kind = input.dtype if dtype is None else dtype
+        return make(input.shape, dtype=kind, device=device, requires_grad=requires_grad)
+
+    like.__name__ = f"{make.__name__}_like"
+    like.__doc__ = f"A tensor of {what} with the shape and type of `input`."
+    return like
+
+
+zeros_like = _like(zeros, "zeros")
+ones_like = _like(ones, "ones")
+empty_like = _like(empty, "whatever was in its memory,")
+
+
+def _new(make: Callable[..., Tensor], what: str) -> Callable[..., Tensor]:
+    def new(
+        self: Tensor, *args: Any, dtype: DType | None = None, device: str | None = None, requires_grad: bool = False
+    ) -> Tensor:
+        kind = self.dtype if dtype is None else dtype
+        return make(*args, dtype=kind, device=device, requires_grad=requires_grad)
+
+    new.__name__ = f"new_{make.__name__}"
+    new.__doc__ = f"`{make.__name__}({what})` of the type of this tensor."
+    return new
+
+
+# --- what they share ---
+
+
+def _finished(array: Any, device: str | None, requires_grad: bool, asked: str) -> Tensor:
+    """`array`, which nobody else has, as a tensor on `device`."""
+    check_device(device, asked)
+    out = wrap(array)
+    return out.requires_grad_() if requires_grad else out
+
+
+def _name(dtype: DType | None) -> str:
+    return (get_default_dtype() if dtype is None else as_dtype(dtype)).name
+
+
+def _number(x: Any, asked: str) -> Any:
+    number = x.item() if hasattr(x, "item") else x
+    if not isinstance(number, int | float):
+        raise DTypeError(f"{asked}: {x!r} is a {type(x).__name__}, not a number.")
+    return number
+
+
+def _spaced(start: float, end: float, steps: int, asked: str) -> Any:
+    (count,) = size_of((steps,), asked)
+    return np.linspace(_number(start, asked), _number(end, asked), count)
+
+
+def _array_of(data: Any, dtype: DType | None, asked: str) -> Any:
+    """`data` as an array of a type that tensors have, shared with it where it can be."""
     if isinstance(data, Tensor):
         array = data._array
     elif isinstance(data, np.ndarray | np.generic):
@@ -31,40 +333,19 @@ def tensor(data: Any, *, dtype: DType | None = None, requires_grad: bool = False
         try:
             array = np.asarray(data)
         except ValueError:
-            raise ShapeError(f"tensor: rows of different lengths make no tensor: {data!r:.200}.") from None
+            raise ShapeError(f"{asked}: rows of different lengths make no tensor: {data!r:.200}.") from None
         if dtype is None and array.dtype.kind in "biuf":
             kind = {"b": True, "i": 1, "u": 1, "f": 1.0}[array.dtype.kind]
             dtype = get_default_dtype() if array.size == 0 else of_number(kind)
     if array.dtype.kind not in "biuf":
-        raise DTypeError(f"tensor: {data!r:.200} holds {array.dtype}, not numbers.")
-    out = wrap(np.array(array, dtype=as_dtype(array.dtype if dtype is None else dtype).name, order="C"))
-    return out.requires_grad_() if requires_grad else out
+        raise DTypeError(f"{asked}: {data!r:.200} holds {array.dtype}, not numbers.")
+    return np.asarray(array, dtype=as_dtype(array.dtype if dtype is None else dtype).name)
 
 
-def from_numpy(array: Any) -> Tensor:
-    """A tensor that shares the memory of a NumPy array: a write to either shows in the other."""
-    if not isinstance(array, np.ndarray):
-        raise DTypeError(f"from_numpy: {array!r:.200} is a {type(array).__name__}, not a NumPy array; see mg.tensor.")
-    as_dtype(array.dtype)  # raises for a type that minigrad has not
-    return wrap(array)
-
-
-def full(size: Sequence[int], fill_value: float, *, dtype: DType | None = None, requires_grad: bool = False) -> Tensor:
-    """A tensor of shape `size` in which every number is `fill_value`."""
-    kind = of_number(fill_value) if dtype is None else as_dtype(dtype)
-    out = wrap(np.full(tuple(size), fill_value, kind.name))
-    return out.requires_grad_() if requires_grad else out
-
-
-def zeros(*size: int, dtype: DType | None = None, requires_grad: bool = False) -> Tensor:
-    """A tensor of zeros, as in ``zeros(2, 3)``."""
-    return full(_size(size), 0.0, dtype=dtype, requires_grad=requires_grad)
-
-
-def ones(*size: int, dtype: DType | None = None, requires_grad: bool = False) -> Tensor:
-    """A tensor of ones, as in ``ones(2, 3)``."""
-    return full(_size(size), 1.0, dtype=dtype, requires_grad=requires_grad)
-
-
-def _size(size: tuple[Any, ...]) -> tuple[int, ...]:
-    return tuple(size[0]) if len(size) == 1 and isinstance(size[0], Sequence) else size
+METHODS: dict[str, Any] = {
+    "new_empty": _new(empty, "*size"),
+    "new_full": _new(full, "size, fill_value"),
+    "new_ones": _new(ones, "*size"),
+    "new_tensor": _new(tensor, "data"),
+    "new_zeros": _new(zeros, "*size"),
+}

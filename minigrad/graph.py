@@ -28,6 +28,7 @@ __all__ = [
     "propagate",
     "record",
     "scope",
+    "strict_shapes",
     "topological",
 ]
 
@@ -38,6 +39,7 @@ class _Modes(threading.local):
     grad: bool = True
     scope: str = ""
     lines: bool = False
+    strict: bool = False
     recordings: tuple[Recording, ...] = ()
     passing: Node | None = None  # whose rules a backward pass is running, known while somebody listens
 
@@ -93,6 +95,22 @@ def is_grad_enabled() -> bool:
 def scope(name: str) -> Any:
     """Name what is built inside the block, as in ``with mg.scope("layer1")``; scopes nest, joined by slashes."""
     return _Block(lambda: {"scope": f"{modes.scope}/{name}" if modes.scope else name})
+
+
+def strict_shapes(mode: bool = True) -> Any:
+    """Inside this block, or a function it decorates, nothing is broadcast: operands of an operation have one shape.
+
+    Numbers of Python's go with any shape, and what is meant to be repeated is, by ``expand``. With `mode` False
+    broadcasting is allowed again, for a function that is known for it. Derivatives broadcast as they need to.
+
+    >>> import minigrad as mg
+    >>> with mg.strict_shapes():
+    ...     mg.zeros(3, 1) - mg.zeros(3)
+    Traceback (most recent call last):
+    minigrad.errors.ShapeError: sub: in strict_shapes() nothing is broadcast, and shapes (3, 1) and (3,) differ.
+      If you mean a result of shape (3, 3), write a.expand(3, 3) and b.expand(3, 3) for operands a and b.
+    """
+    return _Block(lambda: {"strict": mode})
 
 
 @contextmanager
@@ -319,7 +337,8 @@ def propagate(
     order = topological(gradients)
     leads = None if wanted is None else _leading_to(wanted, order)
     totals = {node: gradient if as_nodes else number(gradient) for node, gradient in gradients.items()}
-    with _Block(lambda: {"grad": create_graph, "passing": None}), nullcontext() if as_nodes else on_raw_numbers():
+    changes = {"grad": create_graph, "passing": None, "strict": False}
+    with _Block(lambda: changes), nullcontext() if as_nodes else on_raw_numbers():
         for node in reversed(order):
             upstream = totals.get(node)
             if upstream is None:

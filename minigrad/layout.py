@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from math import prod
+from operator import index
+from typing import Any
 
-from minigrad.errors import ShapeError
+from minigrad.errors import DTypeError, ShapeError
 
-__all__ = ["Shape", "broadcast_shapes", "dim_of", "dims_of", "numel", "reduced_shape", "shape_of"]
+__all__ = [
+    "Shape",
+    "broadcast_shapes",
+    "check_equal_shapes",
+    "dim_of",
+    "dims_of",
+    "numel",
+    "reduced_shape",
+    "shape_of",
+    "size_of",
+]
 
 Shape = tuple[int, ...]
 
@@ -41,6 +53,19 @@ def broadcast_shapes(*shapes: Shape, op: str = "broadcast") -> Shape:
             )
         result.append(stretched.pop() if stretched else 1)
     return tuple(result)
+
+
+def check_equal_shapes(shapes: Mapping[str, Shape], op: str) -> None:
+    """Raise ShapeError, which says how to expand them, unless operands of these shapes, by name, have the same one."""
+    if len(set(shapes.values())) > 1:
+        together = broadcast_shapes(*shapes.values(), op=op)
+        short = [name for name, shape in shapes.items() if shape != together]
+        raise ShapeError(
+            f"{op}: in strict_shapes() nothing is broadcast, and shapes {' and '.join(map(str, shapes.values()))} "
+            f"differ.\n  If you mean a result of shape {together}, write "
+            f"{' and '.join(f'{name}.expand{together}' for name in short)} for "
+            f"operand{'s' * (len(short) > 1)} {' and '.join(short)}."
+        )
 
 
 def dim_of(dim: int, ndim: int, op: str) -> int:
@@ -83,4 +108,24 @@ def shape_of(sizes: Sequence[int], count: int, op: str) -> Shape:
         shape = tuple(count // rest if size == -1 else size for size in shape)
     if prod(shape) != count:
         raise ShapeError(f"{op}: {count} elements do not fill the shape {shape}, which has {prod(shape)}.")
+    return shape
+
+
+def size_of(sizes: tuple[Any, ...], op: str, size: Any = None) -> Shape:
+    """The shape that is meant by `sizes`, ints or one sequence of ints, or by `size`, which is such a sequence.
+
+    Raises DTypeError for what is no int, or where both are given, and ShapeError below 0.
+
+    >>> size_of((2, 3), "zeros") == size_of(([2, 3],), "zeros") == size_of((), "zeros", size=(2, 3)) == (2, 3)
+    True
+    """
+    given = size if size is not None else sizes[0] if len(sizes) == 1 and isinstance(sizes[0], Sequence) else sizes
+    try:
+        shape = tuple([index(n) for n in given])
+    except TypeError:
+        raise DTypeError(f"{op}: {given!r} is not a shape: sizes are ints.\n  Write {op}((2, 3), …).") from None
+    if size is not None and sizes:
+        raise DTypeError(f"{op}: the size is given twice, as {sizes} and as size={size!r}.")
+    if min(shape, default=0) < 0:
+        raise ShapeError(f"{op}: {shape} is not a shape: sizes are 0 or more.")
     return shape

@@ -1,30 +1,431 @@
-"""Random numbers by counting: the key that a generator gives out next follows from its seed and how many it gave."""
+"""Random tensors, from generators that count: PyTorch's functions, with numbers that are the same on every device.
+
+A generator is a seed and a count of the numbers used so far, and number k of a seed is a function of k (see
+`ops.random`). So ``rand(6)`` draws what ``rand(2)`` and then ``rand(4)`` do, and a state is two numbers.
+
+Where they agree: `sizes`, `size`, `dtype`, `device` and `requires_grad` are as in `creation`; `generator` is where the
+numbers come from, the default one for None. No gradient flows into what a number was drawn by. Not PyTorch's are the
+numbers themselves: the distributions are the same, the draws are not.
+"""
 
 from __future__ import annotations
 
-__all__ = ["Generator", "default_generator", "manual_seed"]
+import secrets
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from math import prod
+from typing import Any, cast
+
+import numpy as np
+
+from minigrad import views
+from minigrad._tensor import Tensor, wrap
+from minigrad.backends.numpy.random import KEYS, philox
+from minigrad.dtypes import DType, as_dtype, float32, get_default_dtype, int64
+from minigrad.errors import DTypeError, ShapeError
+from minigrad.layout import Shape, broadcast_shapes, size_of
+from minigrad.op import OPS
+from minigrad.storage import check_device
+
+__all__ = [
+    "Generator",
+    "bernoulli",
+    "default_generator",
+    "fork_rng",
+    "get_rng_state",
+    "initial_seed",
+    "manual_seed",
+    "multinomial",
+    "normal",
+    "rand",
+    "rand_like",
+    "randint",
+    "randint_like",
+    "randn",
+    "randn_like",
+    "randperm",
+    "seed",
+    "set_rng_state",
+]
 
 
 class Generator:
-    """Gives out keys. Whoever draws random numbers by one of them draws the same each time."""
+    """Where random numbers come from: a seed, and how many have been drawn. Threads may share one.
 
-    def __init__(self, seed: int = 0) -> None:
+    >>> Generator(7).initial_seed() == Generator().manual_seed(7).initial_seed()
+    True
+    """
+
+    def __init__(self, seed: int = 0, device: str | None = None) -> None:
+        self.device = check_device(device, "Generator")
+        self._lock = threading.Lock()
         self.manual_seed(seed)
 
-    def manual_seed(self, seed: int) -> Generator:
-        """Begin the keys of `seed`, taken modulo 2**64."""
-        self.seed, self.counter = int(seed) % 2**64, 0
+    def manual_seed(self, seed: Any) -> Generator:
+        """Begin the numbers of `seed`, from -2**63 up to 2**64; a negative one counts from 2**64. Returns itself."""
+        if not isinstance(seed, int) or not -(2**63) <= seed < 2**64:
+            raise DTypeError(f"manual_seed: {seed!r} is not an int from -2**63 up to 2**64.")
+        with self._lock:
+            self._seed, self._drawn = seed % 2**64, 0
         return self
 
+    def seed(self) -> int:
+        """Begin with a seed that nobody can guess, and return it."""
+        return self.manual_seed(secrets.randbits(64)).initial_seed()
+
+    def initial_seed(self) -> int:
+        """The seed that its numbers began with."""
+        return self._seed
+
+    def draw(self, count: int) -> tuple[int, int]:
+        """Use up `count` numbers: the key of the stream and the place of the first, as the ops of random numbers ask.
+
+        >>> generator = Generator(5)
+        >>> generator.draw(3), generator.draw(1)
+        ((5, 0), (5, 3))
+        """
+        with self._lock:
+            first = self._drawn
+            self._drawn += count
+            return self._seed, first
+
     def next_key(self) -> int:
-        """A key below 2**128 that was not given out since the seed was set."""
-        self.counter += 1
-        return self.seed << 64 | self.counter
+        """A key of 64 bits, another each time: a stream of its own for whoever needs one."""
+        key, place = self.draw(1)
+        low, high, *_ = philox((place & 0xFFFFFFFF, place >> 32, KEYS, 0), key)
+        return int(high << 32 | low)
+
+    def get_state(self) -> Tensor:
+        """Its state as 16 numbers of type uint8: the seed, then how many were drawn, lowest byte first."""
+        with self._lock:
+            return wrap(np.frombuffer(np.array([self._seed, self._drawn], "<u8").tobytes(), np.uint8).copy())
+
+    def set_state(self, new_state: Any) -> Generator:
+        """Go on from a state that `get_state` returned. Raises DTypeError for anything else. Returns itself."""
+        if not isinstance(new_state, Tensor) or (new_state.dtype.name, new_state.shape) != ("uint8", (16,)):
+            raise DTypeError("set_state: this is not a state; give what get_state() returned: 16 numbers of uint8.")
+        seed, drawn = np.frombuffer(new_state._array.tobytes(), "<u8").tolist()
+        with self._lock:
+            self._seed, self._drawn = seed, drawn
+        return self
+
+    def __repr__(self) -> str:
+        return f"<Generator: seed {self._seed}, {self._drawn} drawn>"
 
 
-default_generator = Generator()
+default_generator = Generator(secrets.randbits(64))
+"""Where numbers come from unless a generator is given. Its seed is another in each process, until `manual_seed`."""
 
 
 def manual_seed(seed: int) -> Generator:
-    """Seed the generator that functions use."""
+    """Begin the default generator's numbers of `seed`, so that a program draws the same numbers each time.
+
+    >>> import minigrad as mg
+    >>> _ = mg.manual_seed(0); a = mg.rand(3)
+    >>> _ = mg.manual_seed(0); bool((mg.rand(3) == a).all())
+    True
+    """
     return default_generator.manual_seed(seed)
+
+
+def seed() -> int:
+    """Begin the default generator with a seed that nobody can guess, and return it."""
+    return default_generator.seed()
+
+
+def initial_seed() -> int:
+    """The seed that the default generator began with."""
+    return default_generator.initial_seed()
+
+
+def get_rng_state() -> Tensor:
+    """The state of the default generator."""
+    return default_generator.get_state()
+
+
+def set_rng_state(new_state: Tensor) -> None:
+    """Let the default generator go on from a state that `get_rng_state` returned."""
+    default_generator.set_state(new_state)
+
+
+@contextmanager
+def fork_rng(enabled: bool = True) -> Iterator[None]:
+    """A block after which the default generator goes on as if the block had drawn nothing."""
+    state = get_rng_state()
+    try:
+        yield
+    finally:
+        if enabled:
+            set_rng_state(state)
+
+
+# --- new tensors ---
+
+
+def rand(
+    *sizes: Any,
+    size: Any = None,
+    generator: Generator | None = None,
+    dtype: DType | None = None,
+    device: str | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Numbers drawn evenly from [0, 1)."""
+    return _made("random_uniform", "rand", size_of(sizes, "rand", size), generator, dtype, device, requires_grad)
+
+
+def randn(
+    *sizes: Any,
+    size: Any = None,
+    generator: Generator | None = None,
+    dtype: DType | None = None,
+    device: str | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Numbers drawn from the normal distribution of mean 0 and variance 1."""
+    return _made("random_normal", "randn", size_of(sizes, "randn", size), generator, dtype, device, requires_grad)
+
+
+def randint(
+    low: int = 0,
+    high: Any = None,
+    size: Any = None,
+    *,
+    generator: Generator | None = None,
+    dtype: DType | None = None,
+    device: str | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Whole numbers drawn evenly from `low` up to, and without, `high`, as int64: also ``randint(high, size)``.
+
+    Raises ShapeError if there are none, DTypeError where `dtype` cannot hold them.
+    """
+    if size is None or high is None:
+        low, high, size = 0, low, high if size is None else size
+    check_device(device, "randint")
+    shape = size_of((size,), "randint")
+    out = _whole("randint", shape, low, high, generator, int64 if dtype is None else as_dtype(dtype))
+    return out.requires_grad_() if requires_grad else out
+
+
+def randperm(
+    n: int,
+    *,
+    generator: Generator | None = None,
+    dtype: DType = int64,
+    device: str | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """The ints from 0 to ``n - 1`` in random order, each order as likely as another."""
+    check_device(device, "randperm")
+    (count,) = size_of((n,), "randperm")
+    out: Tensor = _drawn("random_permutation", count, generator, count=count).to(as_dtype(dtype))
+    return out.requires_grad_() if requires_grad else out
+
+
+def normal(
+    mean: Tensor | float = 0.0,
+    std: Tensor | float = 1.0,
+    size: Any = None,
+    *,
+    generator: Generator | None = None,
+    dtype: DType | None = None,
+    device: str | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Numbers drawn from normal distributions of `mean` and standard deviation `std`.
+
+    Both numbers, and a `size`; or one or both tensors, which broadcast, and without one. Raises ShapeError for a `std`
+    below 0.
+    """
+    given = [x.detach() for x in (mean, std) if isinstance(x, Tensor)]
+    if bool(given) == (size is not None):
+        raise DTypeError("normal: of two numbers it takes a size, of tensors it does not: normal(0.0, 1.0, (2, 3)).")
+    if np.any((std._array if isinstance(std, Tensor) else std) < 0):
+        raise ShapeError(f"normal: a standard deviation is 0 or more, and std is {std!r}.")
+    shape = broadcast_shapes(*[x.shape for x in given], op="normal") if given else size_of((size,), "normal")
+    kind = given[0].dtype if given and dtype is None else dtype
+    drawn = _made("random_normal", "normal", shape, generator, kind, device, False)
+    out: Tensor = drawn * _plain(std) + _plain(mean)
+    return out.requires_grad_() if requires_grad else out
+
+
+def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | None = None) -> Tensor:
+    """1 with the probability in `input`, else 0, of its shape and type; with `p` in place of all its numbers.
+
+    Raises ShapeError for probabilities outside 0 to 1, DTypeError for ints without `p`.
+    """
+    chances = input.detach() if p is None else p
+    if p is None and not input.dtype.is_floating_point:
+        raise DTypeError(f"bernoulli: probabilities are fractions, and this tensor holds {input.dtype.name}.")
+    return _coins("bernoulli", input, chances, generator).to(input.dtype)
+
+
+def multinomial(
+    input: Tensor, num_samples: Any, replacement: bool = False, *, generator: Generator | None = None
+) -> Tensor:
+    """Indices drawn with probabilities in proportion to `input`, (n,) or rows (m, n): (num_samples,) or (m, ditto).
+
+    Without `replacement` no index is drawn twice. Raises ShapeError for weights that are below 0, not finite or all 0,
+    or for more samples than there are weights above 0; DTypeError for ints.
+
+    >>> import minigrad as mg
+    >>> mg.multinomial(mg.tensor([0.0, 1.0, 0.0]), 4, replacement=True).tolist()
+    [1, 1, 1, 1]
+    """
+    if not input.dtype.is_floating_point:
+        raise DTypeError(f"multinomial: weights are fractions, and this tensor holds {input.dtype.name}.")
+    if input.ndim not in (1, 2) or not input._array.size:
+        raise ShapeError(f"multinomial: weights are (n,) or (m, n), at least one a row, not {input.shape}.")
+    if not isinstance(num_samples, int) or num_samples < 1:
+        raise ShapeError(f"multinomial: num_samples={num_samples!r} is not an int of 1 or more.")
+    weights = input._array
+    if not np.isfinite(weights).all() or (weights < 0).any() or not (weights > 0).any(-1).all():
+        raise ShapeError("multinomial: weights are finite, 0 or more, and at least one of a row is above 0.")
+    available = int((weights > 0).sum(-1).min())
+    if not replacement and num_samples > available:
+        raise ShapeError(
+            f"multinomial: {num_samples} samples cannot be drawn from {available} weights above 0 without replacement."
+            "\n  Write replacement=True to draw an index more than once."
+        )
+    rows = weights.size // weights.shape[-1]
+    used = rows * num_samples if replacement else weights.size
+    return _drawn("random_choice", used, generator, input.detach(), count=num_samples, replacement=bool(replacement))
+
+
+def rand_like(input: Tensor, **options: Any) -> Tensor:
+    """`rand` of the shape and, unless said otherwise, the type of `input`."""
+    return rand(input.shape, **{"dtype": input.dtype, **options})
+
+
+def randn_like(input: Tensor, **options: Any) -> Tensor:
+    """`randn` of the shape and, unless said otherwise, the type of `input`."""
+    return randn(input.shape, **{"dtype": input.dtype, **options})
+
+
+def randint_like(input: Tensor, low: int = 0, high: int | None = None, **options: Any) -> Tensor:
+    """`randint` of the shape and, unless said otherwise, the type of `input`: also ``randint_like(input, high)``."""
+    low, high = (0, low) if high is None else (low, high)
+    return randint(low, high, input.shape, **{"dtype": input.dtype, **options})
+
+
+# --- in place ---
+
+
+def _uniform_(self: Tensor, from_: float = 0.0, to: float = 1.0, *, generator: Generator | None = None) -> Tensor:
+    """Overwrite these numbers by ones drawn evenly from `from_` up to `to`. Raises ShapeError if there are none."""
+    _check_target("uniform_", self, fractions=True)
+    if not from_ <= to:
+        raise ShapeError(f"uniform_: no number is from {from_} up to {to}.")
+    return self.copy_(rand_like(self, generator=generator) * (to - from_) + from_)
+
+
+def _normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None) -> Tensor:
+    """Overwrite these numbers by ones drawn from the normal distribution of `mean` and standard deviation `std`."""
+    _check_target("normal_", self, fractions=True)
+    return self.copy_(normal(mean, std, self.shape, generator=generator, dtype=self.dtype))
+
+
+def _exponential_(self: Tensor, lambd: float = 1.0, *, generator: Generator | None = None) -> Tensor:
+    """Overwrite these numbers by ones drawn from the exponential distribution of rate `lambd`, of mean 1 / `lambd`."""
+    _check_target("exponential_", self, fractions=True)
+    if not lambd > 0:
+        raise ShapeError(f"exponential_: a rate is above 0, and lambd is {lambd}.")
+    return self.copy_(OPS["log1p"](-rand_like(self, generator=generator)) / -lambd)
+
+
+def _bernoulli_(self: Tensor, p: Tensor | float = 0.5, *, generator: Generator | None = None) -> Tensor:
+    """Overwrite these numbers by 1 with probability `p`, else 0; a tensor `p` broadcasts. Raises as `bernoulli`."""
+    _check_target("bernoulli_", self)
+    return self.copy_(_coins("bernoulli_", self, _plain(p), generator))
+
+
+def _random_(self: Tensor, from_: int = 0, to: int | None = None, *, generator: Generator | None = None) -> Tensor:
+    """Overwrite these numbers by whole ones drawn evenly from `from_` up to `to`: also ``random_(to)``.
+
+    Without either from 0 up to the largest of the type, or what it counts to without gaps.
+    """
+    if to is None:
+        from_, to = 0, from_ or _ends(self.dtype)[1]
+    _check_target("random_", self)
+    return self.copy_(_whole("random_", self.shape, from_, to, generator, self.dtype))
+
+
+# --- what they share ---
+
+
+def _drawn(name: str, used: int, generator: Generator | None, *operands: Tensor, **attrs: Any) -> Tensor:
+    """The result of the op `name`, which uses up `used` numbers of `generator`."""
+    key, offset = (default_generator if generator is None else generator).draw(used)
+    out: Tensor = Tensor._apply(OPS[name], operands, {"key": key, "offset": offset, **attrs})
+    return out
+
+
+def _made(
+    op: str,
+    asked: str,
+    shape: Shape,
+    generator: Generator | None,
+    dtype: DType | None,
+    device: str | None,
+    requires_grad: bool,
+) -> Tensor:
+    check_device(device, asked)
+    kind = get_default_dtype() if dtype is None else as_dtype(dtype)
+    if not kind.is_floating_point:
+        raise DTypeError(f"{asked}: it draws fractions, which {kind.name} does not hold; see randint.")
+    out = _drawn(op, prod(shape), generator, shape=shape, dtype=kind)
+    return out.requires_grad_() if requires_grad else out
+
+
+def _whole(name: str, shape: Shape, low: Any, high: Any, generator: Generator | None, dtype: DType) -> Tensor:
+    if not isinstance(low, int) or not isinstance(high, int):
+        raise DTypeError(f"{name}: from {low!r} up to {high!r}: both are ints.")
+    if low >= high:
+        raise ShapeError(f"{name}: no whole number is from {low} up to, and without, {high}.")
+    least, end = _ends(dtype)
+    if low < least or high > end:
+        raise DTypeError(f"{name}: numbers from {low} up to {high} do not all fit into {dtype.name}.")
+    return _drawn("random_int", prod(shape), generator, shape=shape, low=low, high=high, dtype=dtype)
+
+
+def _ends(dtype: DType) -> tuple[int, int]:
+    """The least whole number of a type, and the one after the largest; of floats, where they are without gaps."""
+    if dtype.is_floating_point:
+        digits = 24 if dtype is float32 else 53
+        return -(2**digits), 2**digits + 1
+    if dtype.kind == 0:
+        return 0, 2
+    limits = np.iinfo(dtype.name)
+    return int(limits.min), int(limits.max) + 1
+
+
+def _coins(name: str, like: Tensor, p: Tensor | float, generator: Generator | None) -> Tensor:
+    chances = p._array if isinstance(p, Tensor) else np.asarray(p)
+    if not ((chances >= 0) & (chances <= 1)).all():
+        raise ShapeError(f"{name}: a probability is from 0 to 1, and p is {p!r}.")
+    kind = p.dtype if isinstance(p, Tensor) else like.dtype
+    drawn = rand(like.shape, generator=generator, dtype=kind if kind.is_floating_point else None)
+    return cast(Tensor, drawn < p)
+
+
+def _plain(x: Tensor | float) -> Tensor | float:
+    return x.detach() if isinstance(x, Tensor) else x
+
+
+def _check_target(name: str, x: Tensor, fractions: bool = False) -> None:
+    if fractions and not x.dtype.is_floating_point:
+        raise DTypeError(f"{name}: it draws fractions, which {x.dtype.name} does not hold; see random_.")
+    views.check_writable(x, x.shape, x.dtype.kind, name)
+
+
+METHODS: dict[str, Any] = {
+    "bernoulli": bernoulli,
+    "bernoulli_": _bernoulli_,
+    "exponential_": _exponential_,
+    "multinomial": multinomial,
+    "normal_": _normal_,
+    "random_": _random_,
+    "uniform_": _uniform_,
+}

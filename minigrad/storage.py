@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from minigrad.errors import caller, source_line
+from typing import Any
 
-__all__ = ["Storage"]
+from minigrad.errors import DeviceError, caller, source_line
+
+__all__ = ["DEVICES", "Storage", "check_device"]
+
+DEVICES = ("numpy",)
+"""The devices that tensors can be on; the first is where they are made."""
 
 
 class Storage:
@@ -33,3 +38,15 @@ class Storage:
     def last_write(self) -> str:
         """What wrote here last, and the source line."""
         return self.writer if self.place is None else f"{self.writer}, at {source_line(*self.place)}"
+
+
+def check_device(device: Any, asked: str) -> str:
+    """The name of the device to make a tensor on, the default for None. Raises DeviceError if there is none such."""
+    if device is None:
+        return DEVICES[0]
+    if device in DEVICES:
+        return str(device)
+    raise DeviceError(
+        f"{asked}: there is no device {device!r}: tensors live on {' or '.join(map(repr, DEVICES))}.\n"
+        f"  Leave device= out, or write device={DEVICES[0]!r}."
+    )

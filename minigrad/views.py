@@ -43,9 +43,9 @@ def refresh(view: Any) -> None:
 def check_writable(target: Any, shape: tuple[int, ...], kind: int, name: str) -> None:
     """Raise unless a result of `shape` and `kind` of number may be written into `target` now.
 
-    GraphError for a leaf that needs a gradient, or a view of one, while operations are recorded; ShapeError where the
-    result has another shape, or one number of the target stands in several places; DTypeError where it would lose its
-    fractions, or its being more than True and False.
+    GraphError for a leaf that needs a gradient, or a view of one, while operations are recorded, and for memory that
+    can only be read; ShapeError where the result has another shape, or one number of the target stands in several
+    places; DTypeError where it would lose its fractions, or its being more than True and False.
     """
     base = target if target._base is None else target._base
     if modes.grad and base._requires_grad and base._step is None:
@@ -62,6 +62,8 @@ def check_writable(target: Any, shape: tuple[int, ...], kind: int, name: str) ->
             f"{name}: in this expanded tensor one number stands in several places, so it cannot be written.\n"
             "  clone() it first."
         )
+    if not target._array.flags.writeable:
+        raise GraphError(f"{name}: its memory is shared with an array that may only be read.\n  clone() it first.")
     if kind > target.dtype.kind:
         raise DTypeError(
             f"{name}: the result does not fit into numbers of type {target.dtype.name}.\n"

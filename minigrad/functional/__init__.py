@@ -1,15 +1,18 @@
 """PyTorch's functions of tensors, a module a family. Importing this package makes them methods of Tensor too."""
 
+from minigrad import creation, random
 from minigrad._tensor import Tensor
 from minigrad.functional import (
     attention,
     conv,
     elementwise,
     indexing,
+    interop,
     linalg,
     loss,
     normalization,
     pool,
+    printing,
     reduce,
     sampling,
     shape,
@@ -19,10 +22,12 @@ from minigrad.functional.attention import *  # noqa: F403 -- the families list t
 from minigrad.functional.conv import *  # noqa: F403
 from minigrad.functional.elementwise import *  # noqa: F403
 from minigrad.functional.indexing import *  # noqa: F403
+from minigrad.functional.interop import *  # noqa: F403
 from minigrad.functional.linalg import *  # noqa: F403
 from minigrad.functional.loss import *  # noqa: F403
 from minigrad.functional.normalization import *  # noqa: F403
 from minigrad.functional.pool import *  # noqa: F403
+from minigrad.functional.printing import *  # noqa: F403
 from minigrad.functional.reduce import *  # noqa: F403
 from minigrad.functional.sampling import *  # noqa: F403
 from minigrad.functional.shape import *  # noqa: F403
@@ -33,10 +38,12 @@ _FAMILIES = (
     conv,
     elementwise,
     indexing,
+    interop,
     linalg,
     loss,
     normalization,
     pool,
+    printing,
     reduce,
     sampling,
     shape,
@@ -45,6 +52,6 @@ _FAMILIES = (
 
 __all__ = [name for family in _FAMILIES for name in family.__all__ if name != "METHODS"]
 
-for _family in _FAMILIES:
+for _family in (creation, random, *_FAMILIES):
     for _name, _function in _family.METHODS.items():
         setattr(Tensor, _name, _function)

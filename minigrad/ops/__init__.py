@@ -11,6 +11,7 @@ from minigrad.ops import (
     loss,
     normalization,
     pool,
+    random,
     reduce,
     sampling,
     shape,
@@ -25,6 +26,7 @@ from minigrad.ops.linalg import *  # noqa: F403
 from minigrad.ops.loss import *  # noqa: F403
 from minigrad.ops.normalization import *  # noqa: F403
 from minigrad.ops.pool import *  # noqa: F403
+from minigrad.ops.random import *  # noqa: F403
 from minigrad.ops.reduce import *  # noqa: F403
 from minigrad.ops.sampling import *  # noqa: F403
 from minigrad.ops.shape import *  # noqa: F403
@@ -40,6 +42,7 @@ _FAMILIES = (
     loss,
     normalization,
     pool,
+    random,
     reduce,
     sampling,
     shape,

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from minigrad.backends.numpy.random import uniform
 from minigrad.kernels import kernel
 
 __all__: list[str] = []
@@ -114,4 +115,4 @@ def dropout(a: Array, *, p: float, key: int) -> Array:
 
 def kept(shape: Dims, p: float, key: int) -> Array:
     """Which numbers stay: each with probability 1 - p, the same for the same key."""
-    return np.random.Generator(np.random.Philox(key=key)).random(shape, dtype=np.float32) >= p
+    return uniform(key, 0, product(shape)).reshape(shape) >= p

@@ -1,0 +1,121 @@
+"""Random numbers from a counter: Philox4x32-10, whose numbers are the same on every device.
+
+Word j of stream s of a key is word j % 4 of ``philox((j // 4, s), key)``. No number depends on one before it, so that
+any part of a stream can be computed alone, anywhere. Each kind of number has a stream of its own, so that number k of
+one kind shares no words with number k of another.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from minigrad.kernels import kernel
+
+__all__: list[str] = []
+
+DEVICE = "numpy"
+Array = Any
+Shape = tuple[int, ...]
+
+UNIFORM, UNIFORM64, NORMAL, NORMAL64, BITS, KEYS = range(6)  # the streams
+LOW = 0xFFFFFFFF
+MULTIPLIERS = 0xD2511F53, 0xCD9E8D57
+STEPS = 0x9E3779B9, 0xBB67AE85  # of the key, from round to round
+CHUNK = 1 << 13  # blocks that are computed together: few enough to stay in the cache
+
+
+def philox(counter: Any, key: int) -> tuple[Any, Any, Any, Any]:
+    """The four 32-bit words that a 64-bit `key` makes of a counter of four: ints, or arrays of uint64 for many blocks.
+
+    Salmon, Moraes, Dror, Shaw 2011, "Parallel random numbers: as easy as 1, 2, 3", section 3.3: Philox4x32, 10 rounds.
+    """
+    a, b, c, d = counter
+    low, high = key & LOW, key >> 32
+    for _ in range(10):
+        p, q = a * MULTIPLIERS[0], c * MULTIPLIERS[1]
+        a, b, c, d = (q >> 32) ^ b ^ low, q & LOW, (p >> 32) ^ d ^ high, p & LOW
+        low, high = (low + STEPS[0]) & LOW, (high + STEPS[1]) & LOW
+    return a, b, c, d
+
+
+def words(key: int, stream: int, offset: int, count: int) -> Array:
+    """Words `offset` to ``offset + count`` of a stream, of uint32."""
+    first, last = offset // 4, -(-(offset + count) // 4)
+    out = np.empty((last - first, 4), np.uint32)
+    for start in range(first, last, CHUNK):
+        block = np.arange(start, min(start + CHUNK, last), dtype=np.uint64)
+        counter = block & LOW, block >> 32, np.full_like(block, stream), np.zeros_like(block)
+        out[start - first : start - first + len(block)] = np.stack(philox(counter, key), axis=1)
+    return out.reshape(-1)[offset - 4 * first :][:count]
+
+
+def bits(key: int, stream: int, offset: int, count: int) -> Array:
+    """Numbers of 64 random bits: two words each, the lower first."""
+    pairs = words(key, stream, 2 * offset, 2 * count).astype(np.uint64)
+    return pairs[0::2] | pairs[1::2] << 32
+
+
+def uniform(key: int, offset: int, count: int, dtype: Any = "float32", streams: Any = (UNIFORM, UNIFORM64)) -> Array:
+    """Numbers `offset` to ``offset + count``, evenly from [0, 1): multiples of 2**-24 as float32, of 2**-53 as float64.
+
+    `key` is an int of 64 bits; the same key and place give the same number.
+    """
+    if np.dtype(dtype) == np.float32:
+        return (words(key, streams[0], offset, count) >> 8).astype(np.float32) * np.float32(2**-24)
+    return (bits(key, streams[1], offset, count) >> 11).astype(np.float64) * 2.0**-53
+
+
+def normal(key: int, offset: int, count: int, dtype: Any = "float32") -> Array:
+    """Numbers `offset` to ``offset + count``, from the normal distribution of mean 0 and variance 1.
+
+    Numbers 2k and 2k + 1 are made from two even ones: Box, Muller 1958, "A note on the generation of random normal
+    deviates".
+    """
+    skipped = offset % 2
+    even = uniform(key, offset - skipped, count + skipped + (count + skipped) % 2, dtype, (NORMAL, NORMAL64))
+    radius = np.sqrt(-2 * np.log(1 - even[0::2]))  # of (0, 1], so that the logarithm is finite
+    angle = even[1::2] * (2 * np.pi)
+    return np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1).reshape(-1)[skipped:][:count]
+
+
+@kernel("random_uniform", DEVICE)
+def random_uniform(*, key: int, offset: int, shape: Shape, dtype: Any) -> Array:
+    return uniform(key, offset, int(np.prod(shape)), dtype.name).reshape(shape)
+
+
+@kernel("random_normal", DEVICE)
+def random_normal(*, key: int, offset: int, shape: Shape, dtype: Any) -> Array:
+    return normal(key, offset, int(np.prod(shape)), dtype.name).reshape(shape)
+
+
+@kernel("random_int", DEVICE)
+def random_int(*, key: int, offset: int, shape: Shape, low: int, high: int, dtype: Any) -> Array:
+    spread = bits(key, BITS, offset, int(np.prod(shape)))
+    if high - low < 2**64:
+        spread %= np.uint64(high - low)
+    return (spread.astype(np.int64) + low).astype(dtype.name).reshape(shape)  # wraps to where it belongs
+
+
+@kernel("random_permutation", DEVICE)
+def random_permutation(*, key: int, offset: int, count: int) -> Array:
+    return np.argsort(bits(key, BITS, offset, count), kind="stable")
+
+
+@kernel("random_choice", DEVICE)
+def random_choice(a: Array, *, key: int, offset: int, count: int, replacement: bool) -> Array:
+    """Indices into the last dimension, with probabilities in proportion to `a`.
+
+    Without replacement the `count` smallest of as many exponential times, of rates `a`: Efraimidis, Spirakis 2006,
+    "Weighted random sampling with a reservoir".
+    """
+    weights = a.astype(np.float64).reshape(-1, a.shape[-1])
+    if replacement:
+        drawn = uniform(key, offset, len(weights) * count, "float64").reshape(-1, count)
+        shares = np.cumsum(weights, axis=1)
+        shares /= shares[:, -1:]  # the last is 1 exactly, so that every draw is below it
+        rows = [np.searchsorted(share, row, side="right") for share, row in zip(shares, drawn, strict=True)]
+        return np.array(rows, dtype=np.int64).reshape(*a.shape[:-1], count)
+    times = -np.log1p(-uniform(key, offset, weights.size, "float64")).reshape(weights.shape) / weights
+    return np.argsort(times, axis=1, kind="stable")[:, :count].reshape(*a.shape[:-1], count)

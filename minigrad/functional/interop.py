@@ -1,0 +1,276 @@
+"""How tensors leave, and what Python and NumPy may do with them: PyTorch's methods.
+
+Numbers that are shared (by `numpy`, DLPack, `from_numpy`) are written by either side without the graph being told:
+write through the tensor where a gradient is to come.
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable, Iterator
+from typing import Any, cast
+
+import numpy as np
+
+from minigrad import ops
+from minigrad._tensor import Tensor, wrap
+from minigrad.creation import from_numpy
+from minigrad.dtypes import DType, bool, float32, float64, int32, int64, uint8
+from minigrad.errors import DTypeError, GraphError, ShapeError
+from minigrad.graph import no_grad
+from minigrad.layout import dim_of
+
+__all__ = ["from_dlpack", "is_floating_point", "is_tensor", "numel"]
+
+
+def is_tensor(obj: Any) -> builtins.bool:
+    """Whether `obj` is a tensor."""
+    return isinstance(obj, Tensor)
+
+
+def numel(input: Tensor) -> int:
+    """How many numbers there are."""
+    return int(input._array.size)
+
+
+def is_floating_point(input: Tensor) -> builtins.bool:
+    """Whether its numbers are floats."""
+    return input.dtype.is_floating_point
+
+
+def _size(self: Tensor, dim: int | None = None) -> Any:
+    """The shape, or the size of dimension `dim`. Raises ShapeError if there is no such dimension."""
+    if dim is None:
+        return self.shape
+    if not self.ndim:
+        raise ShapeError(f"size: there is no dimension {dim}: this tensor is one number, without dimensions.")
+    return self.shape[dim_of(dim, self.ndim, "size")]
+
+
+def _dim(self: Tensor) -> int:
+    """The number of dimensions."""
+    return self.ndim
+
+
+def _element_size(self: Tensor) -> int:
+    """The bytes of one number."""
+    return self.dtype.itemsize
+
+
+def _nbytes(self: Tensor) -> int:
+    """The bytes of its numbers, those that other dimensions share counted each time."""
+    return numel(self) * self.dtype.itemsize
+
+
+# --- to Python ---
+
+
+def _item(self: Tensor) -> float | int:
+    """The one number as Python's. Raises ShapeError if there is not exactly one."""
+    if self._array.size != 1:
+        raise ShapeError(f"item: there are {numel(self)} numbers in shape {self.shape}, not one; see tolist().")
+    return cast(float, self._array.item())
+
+
+def _tolist(self: Tensor) -> Any:
+    """The numbers as nested lists of Python's; one number where there are no dimensions."""
+    return self._array.tolist()
+
+
+def _truth(self: Tensor) -> builtins.bool:
+    if self._array.size != 1:
+        raise ShapeError(
+            f"bool: the {numel(self)} numbers in shape {self.shape} are not true or false as one.\n"
+            "  Write x.any() or x.all()."
+        )
+    return builtins.bool(self._array.item())
+
+
+def _index(self: Tensor) -> int:
+    if self._array.size != 1 or is_floating_point(self):
+        raise DTypeError(f"index: {numel(self)} numbers of type {self.dtype.name} are no index: that is one int.")
+    return int(self._array.item())
+
+
+def _len(self: Tensor) -> int:
+    return _row(self, "len")
+
+
+def _iter(self: Tensor) -> Iterator[Tensor]:
+    return (self[k] for k in range(_row(self, "iter")))
+
+
+def _row(x: Tensor, name: str) -> int:
+    if not x.ndim:
+        raise DTypeError(f"{name}: a tensor without dimensions is one number, not a row of some; item() gives it.")
+    return x.shape[0]
+
+
+def _contains(self: Tensor, element: Any) -> builtins.bool:
+    return builtins.bool(ops.eq(self.detach(), element)._array.any())
+
+
+# --- to NumPy, and whoever else knows arrays ---
+
+
+def _numpy(self: Tensor, *, force: builtins.bool = False) -> Any:
+    """The numbers as a NumPy array that shares their memory.
+
+    Raises GraphError if this needs a gradient, unless `force`, which is short for ``detach().numpy()``.
+    """
+    if not force:
+        _check_free(self, "numpy", "NumPy", "x.detach().numpy()")
+    return self._array
+
+
+def _array(self: Tensor, dtype: Any = None, copy: builtins.bool | None = None) -> Any:
+    _check_free(self, "numpy", "NumPy", "x.detach().numpy()")
+    if copy is False and dtype is not None and np.dtype(dtype) != self._array.dtype:
+        raise ValueError(f"A tensor of {self.dtype.name} is no array of {np.dtype(dtype)} without a copy.")
+    return np.array(self._array, dtype) if copy else np.asarray(self._array, dtype)
+
+
+def _dlpack(self: Tensor, **options: Any) -> Any:
+    _check_free(self, "__dlpack__", "the other library", "x.detach()")
+    return self._array.__dlpack__(**options)
+
+
+def _dlpack_device(self: Tensor) -> tuple[int, int]:
+    return cast(tuple[int, int], self._array.__dlpack_device__())
+
+
+def from_dlpack(ext_tensor: Any) -> Tensor:
+    """A tensor that shares the memory of another library's, which need only know DLPack: CuPy's, JAX's, PyTorch's, ….
+
+    It cannot be written in place where the other says that its numbers are only to be read. Raises DTypeError for what
+    does not know DLPack, or has numbers of a type, or in a memory, that is not here.
+    """
+    try:
+        array = np.from_dlpack(ext_tensor)
+    except (AttributeError, BufferError, RuntimeError, TypeError) as error:
+        if isinstance(error, GraphError):
+            raise
+        raise DTypeError(f"from_dlpack: {type(ext_tensor).__name__} cannot be shared: {error}") from None
+    return from_numpy(array)
+
+
+def _check_free(x: Tensor, name: str, who: str, instead: str) -> None:
+    if x.requires_grad:
+        raise GraphError(f"{name}: this tensor requires a gradient, which {who} would lose.\n  Write {instead}.")
+
+
+# --- copies ---
+
+
+def _copied(self: Tensor) -> Tensor:
+    """A leaf that shares these numbers, for ``copy.copy``."""
+    _check_leaf(self, "copy")
+    out = self.detach()
+    out._requires_grad = self.requires_grad
+    return out
+
+
+def _deepcopied(self: Tensor, memo: dict[int, Any]) -> Tensor:
+    """A leaf with numbers, and a gradient, of its own, for ``copy.deepcopy``; views are no views of each other then."""
+    _check_leaf(self, "deepcopy")
+    if id(self) not in memo:
+        memo[id(self)] = out = _rebuilt(self._array.copy(), self.requires_grad)
+        out.grad = None if self.grad is None else wrap(self.grad._array.copy())
+    return cast(Tensor, memo[id(self)])
+
+
+def _reduced(self: Tensor, protocol: int) -> tuple[Callable[..., Tensor], tuple[Any, ...]]:
+    """For ``pickle``: the numbers, and whether they need a gradient. What has views is stored once for each."""
+    _check_leaf(self, "pickle")
+    return _rebuilt, (np.ascontiguousarray(self._array).reshape(self.shape), self.requires_grad)
+
+
+def _rebuilt(array: Any, requires_grad: builtins.bool) -> Tensor:
+    out = wrap(array)
+    out._requires_grad = requires_grad
+    return out
+
+
+def _check_leaf(x: Tensor, name: str) -> None:
+    if not x.is_leaf:
+        raise GraphError(
+            f"{name}: this tensor was computed ({x.grad_fn!r}), and its graph stays here.\n"
+            f"  Write x.detach() for its numbers alone."
+        )
+
+
+# --- as another type ---
+
+
+def _type_as(self: Tensor, other: Tensor) -> Tensor:
+    """These numbers in the type of `other`."""
+    return self.to(other.dtype)
+
+
+def _cpu(self: Tensor) -> Tensor:
+    """These numbers in the memory of the processor, where those of the device "numpy" are: itself."""
+    return self
+
+
+def _conversion(name: str, dtype: DType) -> Callable[[Tensor], Tensor]:
+    def convert(self: Tensor) -> Tensor:
+        return self.to(dtype)
+
+    convert.__name__, convert.__doc__ = name, f"These numbers as {dtype.name}; itself if they are."
+    return convert
+
+
+# --- .data ---
+
+
+def _data(self: Tensor) -> Tensor:
+    """The same numbers without a place in the graph, as `detach`. Assigning to it overwrites them, and tells no rule.
+
+    Unlike in PyTorch, ``x.data = y`` copies the numbers of y, of the same shape and type, and counts as a write: a
+    backward pass that needs the old ones refuses.
+    """
+    return self.detach()
+
+
+def _set_data(self: Tensor, new: Any) -> None:
+    if not isinstance(new, Tensor) or (new.shape, new.dtype) != (self.shape, self.dtype):
+        asked = f"{new.dtype.name} {new.shape}" if isinstance(new, Tensor) else type(new).__name__
+        raise ShapeError(
+            f"data: {self.dtype.name} {self.shape} is overwritten by numbers of the same type and shape, not {asked}."
+        )
+    with no_grad():
+        self.copy_(new)
+
+
+METHODS: dict[str, Any] = {
+    "__array__": _array,
+    "__array_ufunc__": None,  # so that NumPy leaves array + tensor to the tensor, which says what is wrong
+    "__bool__": _truth,
+    "__contains__": _contains,
+    "__copy__": _copied,
+    "__deepcopy__": _deepcopied,
+    "__dlpack__": _dlpack,
+    "__dlpack_device__": _dlpack_device,
+    "__float__": lambda self: float(_item(self)),
+    "__index__": _index,
+    "__int__": lambda self: int(_item(self)),
+    "__iter__": _iter,
+    "__len__": _len,
+    "__reduce_ex__": _reduced,
+    "cpu": _cpu,
+    "data": property(_data, _set_data),
+    "dim": _dim,
+    "element_size": _element_size,
+    "is_floating_point": is_floating_point,
+    "item": _item,
+    "itemsize": property(_element_size),
+    "nbytes": property(_nbytes),
+    "nelement": numel,
+    "numel": numel,
+    "numpy": _numpy,
+    "size": _size,
+    "tolist": _tolist,
+    "type_as": _type_as,
+}
+_TYPES = {"bool": bool, "byte": uint8, "double": float64, "float": float32, "int": int32, "long": int64}
+METHODS |= {name: _conversion(name, dtype) for name, dtype in _TYPES.items()}

@@ -1,0 +1,17 @@
+"""Operations that make random numbers: numbers `offset` and on of the stream of a 64-bit `key`.
+
+They are functions of their attributes like any others: who calls twice with one key and offset gets the same twice. A
+`Generator` keeps count of what was used. Nothing is differentiated here.
+"""
+
+from __future__ import annotations
+
+from minigrad.op import Op
+
+__all__ = ["random_choice", "random_int", "random_normal", "random_permutation", "random_uniform"]
+
+random_uniform = Op("random_uniform", r"U[0, 1)", vjp=(), attrs=("key", "offset", "shape", "dtype"))
+random_normal = Op("random_normal", r"N(0, 1)", vjp=(), attrs=("key", "offset", "shape", "dtype"))
+random_int = Op("random_int", r"U", vjp=(), attrs=("key", "offset", "shape", "low", "high", "dtype"))
+random_permutation = Op("random_permutation", r"\pi", vjp=(), attrs=("key", "offset", "count"))
+random_choice = Op("random_choice", r"\sim {a}", vjp=(None,), attrs=("key", "offset", "count", "replacement"))

@@ -1,0 +1,190 @@
+"""Tensors from numbers: shapes, types and numbers are PyTorch's, sharing is what was asked for, refusals teach."""
+
+import pytest
+
+import minigrad as mg
+from minigrad.errors import DeviceError, DTypeError, MinigradError, ShapeError
+
+np = pytest.importorskip("numpy")
+
+# Each is called with a library and the dtypes of that library by name.
+CALLS = {
+    "zeros": lambda L: L.zeros(2, 3),
+    "zeros of a tuple": lambda L: L.zeros((2, 3)),
+    "zeros of a list": lambda L: L.zeros([2, 0]),
+    "zeros of a size by name": lambda L: L.zeros(size=(2, 3)),
+    "ones of a size by name": lambda L: L.ones(size=[3]),
+    "zeros of a size given twice": lambda L: L.zeros(2, size=(2, 3)),
+    "zeros without dimensions": lambda L: L.zeros(()),
+    "zeros of ints": lambda L: L.zeros(2, dtype=L.int32),
+    "ones": lambda L: L.ones(3),
+    "ones of bools": lambda L: L.ones(2, 2, dtype=L.bool),
+    "full of a float": lambda L: L.full((2,), 2.5),
+    "full of an int": lambda L: L.full((2, 1), 7),
+    "full of a bool": lambda L: L.full((), True),
+    "full as float64": lambda L: L.full((1,), 7, dtype=L.float64),
+    "full of a tensor": lambda L: L.full((2,), L.tensor(3.5)),
+    "eye": lambda L: L.eye(3),
+    "eye, wide": lambda L: L.eye(2, 4, dtype=L.int64),
+    "eye, empty": lambda L: L.eye(0),
+    "arange": lambda L: L.arange(5),
+    "arange of a float": lambda L: L.arange(5.0),
+    "arange from": lambda L: L.arange(2, 9, 3),
+    "arange down": lambda L: L.arange(5, -1, -2),
+    "arange by a float": lambda L: L.arange(0, 1, 0.1),
+    "arange, rounded up": lambda L: L.arange(0.0, 1.05, 0.25),
+    "arange, empty": lambda L: L.arange(3, 3),
+    "arange as float64": lambda L: L.arange(3, dtype=L.float64),
+    "arange as uint8": lambda L: L.arange(0.0, 4.0, dtype=L.uint8),
+    "arange the wrong way": lambda L: L.arange(3, 1),
+    "arange in no steps": lambda L: L.arange(0, 1, 0),
+    "arange without end": lambda L: L.arange(0, float("inf")),
+    "linspace": lambda L: L.linspace(0, 1, 7),
+    "linspace down": lambda L: L.linspace(3.0, -2.0, 4, dtype=L.float64),
+    "linspace of one": lambda L: L.linspace(2, 5, 1),
+    "linspace of none": lambda L: L.linspace(2, 5, 0),
+    "linspace of ints": lambda L: L.linspace(0, 10, 4, dtype=L.int64),
+    "linspace of fewer than none": lambda L: L.linspace(0, 1, -1),
+    "logspace": lambda L: L.logspace(-1, 2, 4),
+    "logspace of base 2": lambda L: L.logspace(0, 3, 4, 2.0, dtype=L.float64),
+    "tril_indices": lambda L: L.tril_indices(3, 4),
+    "tril_indices, below": lambda L: L.tril_indices(4, 3, -1),
+    "triu_indices": lambda L: L.triu_indices(3, 3, 1),
+    "triu_indices, empty": lambda L: L.triu_indices(0, 3, dtype=L.int32),
+    "scalar_tensor": lambda L: L.scalar_tensor(3),
+    "zeros_like": lambda L: L.zeros_like(L.ones(2, 3, dtype=L.int32)),
+    "ones_like of another type": lambda L: L.ones_like(L.zeros(2, 3), dtype=L.float64),
+    "full_like": lambda L: L.full_like(L.ones(3, dtype=L.int64), 7),
+    "full_like of a fraction": lambda L: L.full_like(L.ones(3, dtype=L.int64), 2.5),
+    "new_zeros": lambda L: L.ones(2, dtype=L.int32).new_zeros(2, 3),
+    "new_ones": lambda L: L.ones(2, dtype=L.float64).new_ones((3,)),
+    "new_full": lambda L: L.ones(2, dtype=L.float64).new_full((2,), 3),
+    "new_tensor": lambda L: L.ones(2, dtype=L.float64).new_tensor([1, 2]),
+    "as_tensor": lambda L: L.as_tensor([1, 2], dtype=L.float64),
+    "asarray": lambda L: L.asarray([1.5, 2.0]),
+    "tensor of nothing": lambda L: L.tensor([]),
+    "tensor of rows": lambda L: L.tensor([[1, 2], [3, 4]]),
+    "tensor of ints and floats": lambda L: L.tensor([1, 2.5]),
+    "tensor of tensors": lambda L: L.tensor([L.tensor(1.0), L.tensor(2.0)]),
+    "negative size": lambda L: L.zeros(2, -1),
+    "size that is no int": lambda L: L.zeros(2.0),
+}
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("call", CALLS)
+def test_tensors_are_made_as_in_pytorch(call):
+    torch = pytest.importorskip("torch", reason="needs the extra 'parity'")
+    try:
+        expected = CALLS[call](torch)
+    except (RuntimeError, TypeError, ValueError):
+        with pytest.raises(MinigradError):
+            CALLS[call](mg)
+        return
+    made = CALLS[call](mg)
+    assert (made.dtype.name, made.shape) == (str(expected.dtype)[6:], tuple(expected.shape))
+    np.testing.assert_allclose(made.numpy(), expected.numpy(), rtol=2e-7)
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("default", ["float32", "float64"])
+def test_the_default_float_is_asked_for_at_each_call(default):
+    torch = pytest.importorskip("torch", reason="needs the extra 'parity'")
+    before = mg.get_default_dtype(), torch.get_default_dtype()
+    try:
+        for library in (mg, torch):
+            library.set_default_dtype(getattr(library, default))
+        for make in ("zeros", "ones", "empty", "rand", "randn", "eye"):
+            assert getattr(mg, make)(2).dtype.name == str(getattr(torch, make)(2).dtype)[6:] == default
+        assert mg.full((1,), 0.5).dtype.name == mg.linspace(0, 1, 3).dtype.name == default
+    finally:
+        mg.set_default_dtype(before[0])
+        torch.set_default_dtype(before[1])
+
+
+def test_as_tensor_shares_what_it_can_and_tensor_copies():
+    array, given = np.zeros(2), mg.zeros(2)
+    shared, copied = mg.as_tensor(array), mg.as_tensor(array, dtype=mg.float32)
+    array[0] = 1.0
+    assert (shared.tolist(), copied.tolist(), mg.as_tensor(given) is given) == ([1.0, 0.0], [0.0, 0.0], True)
+
+
+def test_as_tensor_of_another_type_stays_in_the_graph():
+    x = mg.ones(2, requires_grad=True)
+    mg.as_tensor(x, dtype=mg.float64).backward(mg.ones(2, dtype=mg.float64))
+    assert x.grad.tolist() == [1.0, 1.0]
+
+
+def test_asarray_copies_where_it_is_told_to():
+    array, given = np.zeros(2), mg.zeros(2, requires_grad=True)
+    assert np.shares_memory(mg.asarray(array).numpy(), array)
+    assert not np.shares_memory(mg.asarray(array, copy=True).numpy(), array)
+    assert not mg.asarray(given).requires_grad
+    assert mg.asarray(array, requires_grad=True).requires_grad
+    with pytest.raises(DTypeError, match=r"asarray: copy=False, but a tensor of float32 cannot share the memory of"):
+        mg.asarray(array, dtype=mg.float32, copy=False)
+    with pytest.raises(DTypeError, match=r"copy=False, but a tensor cannot share the memory of list"):
+        mg.asarray([1.0], copy=False)
+
+
+def test_requires_grad_makes_a_leaf_that_receives_one():
+    for made in (mg.zeros(2, requires_grad=True), mg.eye(2, requires_grad=True), mg.arange(2.0, requires_grad=True)):
+        assert (made.requires_grad, made.is_leaf) == (True, True)
+        (made * made).sum().backward()
+        assert made.grad.shape == made.shape
+
+
+def test_numbers_of_another_machine_s_byte_order_are_copied_or_refused():
+    swapped = np.array([1.0, 2.0]).astype(">f8")
+    assert mg.tensor(swapped).tolist() == mg.as_tensor(swapped).tolist() == [1.0, 2.0]
+    with pytest.raises(DTypeError, match="from_numpy: its bytes are in the order of another machine"):
+        mg.from_numpy(swapped)
+
+
+ON_A_DEVICE = {
+    "tensor": lambda device: mg.tensor([1.0], device=device),
+    "zeros": lambda device: mg.zeros(2, device=device),
+    "as_tensor": lambda device: mg.as_tensor([1.0], device=device),
+    "arange": lambda device: mg.arange(3, device=device),
+    "ones_like": lambda device: mg.ones_like(mg.zeros(2), device=device),
+    "new_ones": lambda device: mg.zeros(2).new_ones(2, device=device),
+    "rand": lambda device: mg.rand(2, device=device),
+    "randint": lambda device: mg.randint(3, (2,), device=device),
+    "to": lambda device: mg.zeros(2).to(device),
+    "to, by name": lambda device: mg.zeros(2).to(device=device),
+}
+
+
+@pytest.mark.parametrize("make", ON_A_DEVICE)
+def test_tensors_are_made_on_devices_that_are_there(make):
+    assert ON_A_DEVICE[make]("numpy").device == ON_A_DEVICE[make](None).device == "numpy"
+    with pytest.raises(DeviceError, match="there is no device 'cuda': tensors live on 'numpy'"):
+        ON_A_DEVICE[make]("cuda")
+
+
+def test_an_unknown_device_is_refused_in_words():
+    with pytest.raises(DeviceError) as error:
+        mg.zeros(2, device="cpu")
+    assert str(error.value) == (
+        "zeros: there is no device 'cpu': tensors live on 'numpy'.\n  Leave device= out, or write device='numpy'."
+    )
+
+
+@pytest.mark.parametrize(
+    ("wrong", "kind", "message"),
+    [
+        (lambda: mg.zeros(2, -1), ShapeError, r"zeros: \(2, -1\) is not a shape: sizes are 0 or more"),
+        (lambda: mg.zeros("2"), DTypeError, "zeros: '2' is not a shape: sizes are ints"),
+        (lambda: mg.zeros((2, 1.5)), DTypeError, "is not a shape: sizes are ints.\n  Write zeros"),
+        (lambda: mg.arange(3, 1), ShapeError, "arange: no number of steps of 1 leads from 3 to 1"),
+        (lambda: mg.arange("3"), DTypeError, "arange: '3' is a str, not a number"),
+        (lambda: mg.full((2,), "x"), DTypeError, "full: 'x' is a str, not a number"),
+        (lambda: mg.full((2,), [1]), DTypeError, "is a list, not a number"),
+        (lambda: mg.as_tensor([[1], [1, 2]]), ShapeError, "as_tensor: rows of different lengths"),
+        (lambda: mg.zeros(2, dtype="float16"), DTypeError, "'float16' is not one of"),
+        (lambda: mg.ones(2, dtype=mg.int64, requires_grad=True), DTypeError, "only fractions have gradients"),
+    ],
+)
+def test_a_wrong_call_is_refused_in_words(wrong, kind, message):
+    with pytest.raises(kind, match=message):
+        wrong()

@@ -1,0 +1,377 @@
+"""How tensors leave and look: Python's protocols, NumPy, DLPack, copies, types, repr."""
+
+import copy
+import operator
+import pickle
+import re
+
+import pytest
+
+import minigrad as mg
+from minigrad.errors import DTypeError, GraphError, MinigradError, ShapeError
+
+np = pytest.importorskip("numpy")
+
+
+@pytest.fixture
+def torch():
+    return pytest.importorskip("torch", reason="needs the extra 'parity'")
+
+
+# --- Python ---
+
+ASKED = {
+    "item": lambda x: x.item(),
+    "tolist": lambda x: x.tolist(),
+    "float": float,
+    "int": int,
+    "bool": bool,
+    "index": operator.index,
+    "len": len,
+    "iter": lambda x: [one.tolist() for one in x],
+    "contains": lambda x: 2 in x,
+    "format": lambda x: f"{x}" if not x.ndim else None,
+    "format a number": lambda x: f"{x:.2f}",
+    "numel": lambda x: x.numel(),
+    "nelement": lambda x: x.nelement(),
+    "dim": lambda x: x.dim(),
+    "size": lambda x: tuple(x.size()),
+    "size of the last": lambda x: x.size(-1),
+    "size of a third": lambda x: x.size(2),
+    "element_size": lambda x: x.element_size(),
+    "itemsize": lambda x: x.itemsize,
+    "nbytes": lambda x: x.nbytes,
+    "is_floating_point": lambda x: x.is_floating_point(),
+}
+HELD = {
+    "0-d float": 2.5,
+    "0-d int": 2,
+    "0-d bool": True,
+    "one": [3.0],
+    "one int": [[2]],
+    "vector": [1.0, 2.0, 3.0],
+    "matrix": [[1, 2], [3, 4], [5, 6]],
+    "empty": [],
+}
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("held", HELD)
+@pytest.mark.parametrize("question", ASKED)
+def test_python_asks_as_it_asks_pytorch(torch, question, held):
+    try:
+        expected = ASKED[question](torch.tensor(HELD[held]))
+    except (RuntimeError, TypeError, IndexError, ValueError):
+        with pytest.raises(MinigradError):
+            ASKED[question](mg.tensor(HELD[held]))
+        return
+    answer = ASKED[question](mg.tensor(HELD[held]))
+    assert answer == expected
+    assert type(answer) is type(expected)
+
+
+def test_iterating_gives_views_that_keep_the_graph():
+    x = mg.zeros(3, 2, requires_grad=True)
+    sum(row.sum() * k for k, row in enumerate(x)).backward()
+    assert x.grad.tolist() == [[0.0, 0.0], [1.0, 1.0], [2.0, 2.0]]
+    base = mg.zeros(2, 2)
+    for row in base:
+        row.add_(1.0)
+    assert (base.tolist(), base._version) == ([[1.0, 1.0], [1.0, 1.0]], 2)
+
+
+def test_functions_that_ask_of_any_object():
+    assert [mg.is_tensor(x) for x in (mg.zeros(2), np.zeros(2), 1.0)] == [True, False, False]
+    assert (mg.numel(mg.zeros(2, 3)), mg.is_floating_point(mg.zeros(2))) == (6, True)
+    assert list(range(mg.tensor(3))) == [0, 1, 2]
+
+
+# --- types and devices ---
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("name", ["float", "double", "int", "long", "bool", "byte"])
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "int32", "uint8", "bool"])
+def test_types_are_converted_as_in_pytorch(torch, dtype, name):
+    array = np.array([0, 1, 2.75, 3]).astype(dtype)
+    mine, its = getattr(mg.tensor(array), name)(), getattr(torch.tensor(array), name)()
+    assert mine.dtype.name == str(its.dtype)[6:]
+    assert mine.tolist() == its.tolist()
+
+
+def test_to_takes_a_type_a_device_or_a_tensor_and_copies_only_where_it_must():
+    x = mg.ones(2)
+    double = mg.zeros(1, dtype=mg.float64)
+    assert x.to(mg.float32) is x.to("numpy") is x.to(x) is x.to(None) is x.float() is x.cpu() is x.type_as(x) is x
+    for y in (x.to(mg.float64), x.to(float).double(), x.to(double), x.to("numpy", mg.float64), x.to(dtype=mg.float64)):
+        assert y.dtype is mg.float64
+    copied = x.to(mg.float32, copy=True)
+    x.add_(1.0)
+    assert copied.tolist() == [1.0, 1.0]
+
+
+def test_a_gradient_passes_through_a_conversion_and_comes_back_in_the_first_type():
+    x = mg.tensor([1.0, 2.0], requires_grad=True)
+    (x.double() * 3.0).sum().backward()
+    assert (x.grad.dtype, x.grad.tolist()) == (mg.float32, [3.0, 3.0])
+    assert not x.long().requires_grad
+
+
+# --- .data ---
+
+
+def test_data_is_the_numbers_and_assigning_to_it_writes_them_past_the_graph():
+    p = mg.tensor([1.0, 2.0], requires_grad=True)
+    view = p.detach()
+    (p * p).sum().backward()
+    p.data = p.data - 0.5 * p.grad
+    assert (p.tolist(), view.tolist(), p.is_leaf, p.requires_grad) == ([0.0, 0.0], [0.0, 0.0], True, True)
+    p.data -= 1.0
+    assert p.tolist() == [-1.0, -1.0]
+
+
+def test_a_rule_that_needs_the_numbers_before_data_was_assigned_refuses():
+    p = mg.tensor([1.0, 2.0], requires_grad=True)
+    y = (p * p).sum()
+    p.data = mg.zeros(2)
+    with pytest.raises(GraphError, match="mul needs its operand a, of shape"):
+        y.backward()
+    for wrong in (mg.zeros(3), mg.zeros(2, dtype=mg.float64), 1.0):
+        with pytest.raises(ShapeError, match=r"data: float32 \(2,\) is overwritten by numbers of the same type and"):
+            p.data = wrong
+
+
+# --- NumPy ---
+
+
+def test_numpy_shares_and_force_detaches():
+    x = mg.zeros(2, requires_grad=True)
+    assert np.shares_memory(x.numpy(force=True), x.detach().numpy())
+    with pytest.raises(GraphError) as error:
+        x.numpy()
+    assert str(error.value) == (
+        "numpy: this tensor requires a gradient, which NumPy would lose.\n  Write x.detach().numpy()."
+    )
+
+
+def test_asarray_of_a_tensor_shares_or_copies_as_it_is_told():
+    x = mg.tensor([1.0, 2.0])
+    assert np.shares_memory(np.asarray(x), x.numpy())
+    assert not np.shares_memory(np.array(x), x.numpy())
+    assert np.asarray(x, dtype=np.float64).dtype == np.float64
+    assert not np.shares_memory(np.asarray(x, copy=True), x.numpy())
+    with pytest.raises(ValueError, match="no array of float64 without a copy"):
+        np.asarray(x, dtype=np.float64, copy=False)
+    with pytest.raises(GraphError, match=r"Write x\.detach\(\)\.numpy\(\)"):
+        np.asarray(mg.zeros(2, requires_grad=True))
+    assert np.stack([x, x]).shape == (2, 2)
+
+
+@pytest.mark.parametrize("name", ["add", "sub", "mul", "truediv", "pow", "lt", "ge", "eq", "ne"])
+def test_numpy_leaves_its_operators_to_tensors(name):
+    x, function = mg.tensor([1.0, 2.0]), getattr(operator, name)
+    for array in (np.ones(2), np.ones(2, np.int64)):
+        with pytest.raises(DTypeError, match="ndarray is neither a tensor nor a number"):
+            function(array, x)
+    for number in (np.float64(2.0), np.float32(2.0), np.int64(2)):
+        assert function(number, x).tolist() == function(2.0, x).tolist()
+        assert function(number, x).dtype is function(2.0, x).dtype
+
+
+def test_numpy_s_functions_refuse_tensors():
+    with pytest.raises(TypeError, match="does not support ufuncs"):
+        np.exp(mg.zeros(2))
+
+
+# --- DLPack ---
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "int32", "uint8", "bool"])
+def test_numpy_and_minigrad_share_memory_through_dlpack(dtype):
+    x = mg.zeros(2, 3, dtype=getattr(mg, dtype))
+    array = np.from_dlpack(x.permute(1, 0))
+    x[0, 1] = 1
+    assert (array.shape, array[1, 0], array.dtype.name) == ((3, 2), 1, dtype)
+    back = mg.from_dlpack(array)
+    assert np.shares_memory(back.numpy(), x.numpy())
+    assert x.__dlpack_device__() == (1, 0)
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "int32", "uint8", "bool"])
+def test_pytorch_and_minigrad_share_memory_through_dlpack(torch, dtype):
+    theirs = torch.zeros(3, 2, dtype=getattr(torch, dtype))
+    mine = mg.from_dlpack(theirs.T)
+    theirs[2, 1] = 1
+    assert (mine.shape, mine[1, 2].item(), mine.dtype.name) == ((2, 3), 1, dtype)
+    mine[0, 0] = 1
+    assert (theirs[0, 0].item(), mine._version) == (1, 1)
+    back = torch.from_dlpack(mine)
+    mine[0, 1] = 1
+    assert back[0, 1].item() == 1
+    assert back.data_ptr() == theirs.data_ptr()
+
+
+def test_what_may_only_be_read_is_shared_and_not_written():
+    array = np.arange(3.0)
+    array.flags.writeable = False
+    for shared in (mg.from_numpy(array), mg.from_dlpack(array), mg.from_numpy(array)[1:]):
+        assert (shared + 1.0).tolist()[-1] == 3.0
+        with pytest.raises(GraphError) as error:
+            shared.add_(1.0)
+        assert str(error.value) == (
+            "add_: its memory is shared with an array that may only be read.\n  clone() it first."
+        )
+        assert shared._version == 0
+        assert shared.clone().add_(1.0).tolist()[-1] == 3.0
+
+
+def test_dlpack_refuses_in_words():
+    with pytest.raises(GraphError, match=r"__dlpack__: this tensor requires a gradient, .*\n  Write x.detach\(\)\."):
+        np.from_dlpack(mg.zeros(2, requires_grad=True))
+    with pytest.raises(GraphError, match="__dlpack__: this tensor requires a gradient"):
+        mg.from_dlpack(mg.zeros(2, requires_grad=True))
+    with pytest.raises(DTypeError, match="from_dlpack: list cannot be shared"):
+        mg.from_dlpack([1.0])
+    with pytest.raises(DTypeError, match="is not one of float64"):
+        mg.from_dlpack(np.zeros(2, np.int8))
+
+
+# --- copies ---
+
+
+def test_a_copy_shares_and_a_deep_copy_does_not():
+    x = mg.tensor([1.0, 2.0], requires_grad=True)
+    (x * x).sum().backward()
+    shallow, deep = copy.copy(x), copy.deepcopy(x)
+    assert (shallow.requires_grad, deep.requires_grad, shallow.is_leaf, deep.is_leaf) == (True,) * 4
+    assert (shallow.grad, deep.grad.tolist()) == (None, [2.0, 4.0])
+    with mg.no_grad():
+        x.mul_(0.0)
+        x.grad.mul_(0.0)
+    assert (shallow.tolist(), shallow._version) == ([0.0, 0.0], 1)
+    assert (deep.tolist(), deep.grad.tolist()) == ([1.0, 2.0], [2.0, 4.0])
+
+
+def test_a_deep_copy_keeps_what_is_one_tensor_one():
+    x = mg.zeros(2)
+    one, two, view = copy.deepcopy([x, x, x[:1]])
+    assert one is two
+    one.add_(1.0)
+    assert view.tolist() == [0.0]
+
+
+@pytest.mark.parametrize("protocol", range(2, pickle.HIGHEST_PROTOCOL + 1))
+def test_leaves_are_pickled(protocol):
+    x = mg.tensor([[1.0, float("nan")], [3.0, 4.0]], requires_grad=True)
+    for given in (x, mg.tensor(3), mg.zeros(0, 2), mg.tensor([True]), x.detach().permute(1, 0)):
+        back = pickle.loads(pickle.dumps(given, protocol))
+        assert (back.shape, back.dtype, back.requires_grad) == (given.shape, given.dtype, given.requires_grad)
+        np.testing.assert_array_equal(back.detach().numpy(), given.detach().numpy())
+        back.detach().copy_(1)
+
+
+@pytest.mark.parametrize("how", [copy.copy, copy.deepcopy, pickle.dumps], ids=["copy", "deepcopy", "pickle"])
+def test_what_was_computed_is_not_copied_with_its_graph(how):
+    y = mg.ones(2, requires_grad=True) * 2.0
+    with pytest.raises(GraphError) as error:
+        how(y)
+    name = "pickle" if how is pickle.dumps else how.__name__
+    assert str(error.value) == (
+        f"{name}: this tensor was computed (<MulBackward>), and its graph stays here.\n"
+        "  Write x.detach() for its numbers alone."
+    )
+    how(y.detach())
+
+
+# --- repr ---
+
+
+def as_ours(text):
+    """PyTorch's repr in our words, without line breaks before details."""
+    text = re.sub(r"grad_fn=<(\w+?)Backward\d*>", r"grad_fn=<\1Backward>", text.replace("torch.", "minigrad."))
+    return re.sub(r",\n {7}(\w)", r", \1", text)
+
+
+def only_theirs(text):
+    """Our repr without what PyTorch does not say."""
+    return re.sub(r", (nan|inf)=\d+", "", re.sub(r",\n {7}(\w)", r", \1", text))
+
+
+SHAPES = [(), (1,), (3,), (2, 3), (40,), (2, 2, 5), (0,), (0, 3), (7, 9), (999,), (1, 1, 1), (2, 0)]
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "int32", "uint8", "bool"])
+def test_repr_is_pytorch_s(torch, dtype, shape):
+    generator = np.random.default_rng(0)
+    for scale in (1e-6, 1e-3, 1.0, 10.0, 1e4, 1e9):
+        for round in (lambda x: x, np.round, np.abs):
+            array = np.asarray(round(generator.normal(size=shape) * scale)) + 0.0
+            if not dtype.startswith("float"):
+                array = np.clip(array, *((0, 255) if dtype == "uint8" else (-2e9, 2e9)))
+            array = array.astype(dtype)
+            if array.any() or array.size < 20:  # PyTorch makes lines of zeros too long
+                assert only_theirs(repr(mg.tensor(array))) == as_ours(repr(torch.tensor(array)))
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize(
+    "numbers",
+    [
+        [float("nan")],
+        [float("nan"), 1.0],
+        [float("nan"), 1.5, float("-inf")],
+        [float("inf"), 1e-9],
+        [1e5, 1.5],
+        [1e8, 1e8],
+        [2e8, 2e8],
+        [0.00009],
+        [0.0001],
+        [1.0, 1000.0],
+        [1.0, 1001.0],
+        [0.0, -1.5],
+    ],
+    ids=str,
+)
+def test_repr_of_numbers_at_the_edges_is_pytorch_s(torch, numbers):
+    for given in (numbers, numbers[0], [numbers, numbers]):
+        mine, its = only_theirs(repr(mg.tensor(given))), as_ours(repr(torch.tensor(given)))
+        assert re.sub(" +", " ", mine) == re.sub(" +", " ", its)  # we align nan and whole numbers too
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("shape", [(2000,), (2, 1000), (20, 20, 20), (1000, 2), (5, 5, 100), (1, 1001), (7, 7, 7, 7)])
+def test_repr_of_many_numbers_is_pytorch_s_and_says_the_size(torch, shape):
+    array = np.random.default_rng(0).normal(size=shape)
+    shown = only_theirs(repr(mg.tensor(array)))
+    size = f", size={shape}"
+    assert size in shown
+    assert shown.replace(size, "") == as_ours(repr(torch.tensor(array)))
+
+
+@pytest.mark.parity
+def test_repr_of_places_in_the_graph_is_pytorch_s(torch):
+    for library in (mg, torch):
+        x = library.ones(2, requires_grad=True)
+        found = [repr(x), repr(x * 2.0), repr((x * 2.0).detach()), repr(library.ones(40, requires_grad=True) * 1.5)]
+        if library is mg:
+            mine = found
+    assert mine == [as_ours(text) if k < 3 else text.replace("Backward0", "Backward") for k, text in enumerate(found)]
+
+
+def test_repr_counts_what_is_not_finite_also_where_it_is_not_shown():
+    x = mg.zeros(3000)
+    x[1500], x[1501], x[1502] = float("nan"), float("inf"), float("-inf")
+    assert repr(x) == "tensor([0., 0., 0.,  ..., 0., 0., 0.], size=(3000,), nan=1, inf=2)"
+    assert repr(mg.tensor([float("nan"), 1.5])) == "tensor([   nan, 1.5000], nan=1)"
+    assert repr(mg.zeros(0, 3)) == "tensor([], size=(0, 3))"
+    assert repr(mg.tensor([-0.0, 0.0])) == "tensor([-0.,  0.])"
+    assert max(map(len, repr(mg.zeros(100)).splitlines())) <= 80
+
+
+def test_format_of_several_numbers_says_how():
+    assert f"{mg.ones(2)}" == repr(mg.ones(2))
+    with pytest.raises(DTypeError, match=r"format: '.2f' is for one number, and this tensor has shape \(2,\)"):
+        f"{mg.ones(2):.2f}"
