@@ -1,10 +1,411 @@
-"""Pooling and resizing: PyTorch's functions."""
+"""Pooling and resizing, with PyTorch's signatures: of windows over the last dimensions of (…, channels, length) or
+(…, channels, height, width), where one batch dimension may stand in front.
+
+Sizes in pixels are ints, or one for each dimension. With ``data_format="NHWC"``, which PyTorch does not have, the
+channels stand last. DTypeError and ShapeError for what does not fit.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from math import inf
+from typing import Any, cast
 
-__all__ = ["METHODS"]
+from minigrad import ops
+from minigrad._tensor import Tensor
+from minigrad.errors import DTypeError, ShapeError
+from minigrad.layout import Shape
+from minigrad.op import Op
 
-METHODS: dict[str, Callable[..., Any]] = {}
+__all__ = [
+    "METHODS",
+    "adaptive_avg_pool1d",
+    "adaptive_avg_pool2d",
+    "adaptive_max_pool1d",
+    "adaptive_max_pool2d",
+    "avg_pool1d",
+    "avg_pool2d",
+    "interpolate",
+    "max_pool1d",
+    "max_pool2d",
+    "min_pool2d",
+]
+
+Sizes = int | Sequence[int]
+Windows = tuple[range, ...]
+Rows = tuple[tuple[range, tuple[float, ...]], ...]
+
+
+def max_pool1d(
+    input: Tensor,
+    kernel_size: Sizes,
+    stride: Sizes | None = None,
+    padding: Sizes = 0,
+    dilation: Sizes = 1,
+    ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Any:
+    """The largest number of each window of a (…, channels, length) tensor; see `max_pool2d`."""
+    sizes = (kernel_size, stride, padding, dilation)
+    return _extreme("max_pool1d", ops.max_pool, 1, input, sizes, ceil_mode, return_indices, "NCHW")
+
+
+def max_pool2d(
+    input: Tensor,
+    kernel_size: Sizes,
+    stride: Sizes | None = None,
+    padding: Sizes = 0,
+    dilation: Sizes = 1,
+    ceil_mode: bool = False,
+    return_indices: bool = False,
+    *,
+    data_format: str = "NCHW",
+) -> Any:
+    """The largest number of each window, `stride` apart (by default `kernel_size`), `padding` reaching over the edge.
+
+    A size n becomes (n + 2 padding - dilation (kernel_size - 1) - 1) / stride + 1, rounded down, or up with `ceil_mode`
+    if the last window still begins inside. Padding never wins; nan always does. Of equal numbers the first gets the
+    gradient. With `return_indices` also the places, int64, counted row by row in each channel.
+
+    Raises ShapeError where a window would hold no number at all; PyTorch gives -inf there.
+
+    >>> import minigrad as mg
+    >>> x = mg.tensor([[[1.0, 5.0, 2.0, 0.0], [3.0, 4.0, 8.0, 6.0]]])
+    >>> mg.functional.max_pool2d(x, 2).tolist()
+    [[[5.0, 8.0]]]
+    """
+    sizes = (kernel_size, stride, padding, dilation)
+    return _extreme("max_pool2d", ops.max_pool, 2, input, sizes, ceil_mode, return_indices, data_format)
+
+
+def min_pool2d(
+    input: Tensor,
+    kernel_size: Sizes,
+    stride: Sizes | None = None,
+    padding: Sizes = 0,
+    dilation: Sizes = 1,
+    ceil_mode: bool = False,
+    return_indices: bool = False,
+    *,
+    data_format: str = "NCHW",
+) -> Any:
+    """The smallest number of each window: ``-max_pool2d(-input, …)``, which PyTorch writes; see `max_pool2d`."""
+    sizes = (kernel_size, stride, padding, dilation)
+    return _extreme("min_pool2d", ops.min_pool, 2, input, sizes, ceil_mode, return_indices, data_format)
+
+
+def avg_pool1d(
+    input: Tensor,
+    kernel_size: Sizes,
+    stride: Sizes | None = None,
+    padding: Sizes = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+) -> Tensor:
+    """The mean of each window of a (…, channels, length) tensor; see `avg_pool2d`."""
+    sizes = (kernel_size, stride, padding, 1)
+    return _average("avg_pool1d", 1, input, sizes, ceil_mode, count_include_pad, None, "NCHW")
+
+
+def avg_pool2d(
+    input: Tensor,
+    kernel_size: Sizes,
+    stride: Sizes | None = None,
+    padding: Sizes = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    divisor_override: int | None = None,
+    *,
+    data_format: str = "NCHW",
+) -> Tensor:
+    """The mean of each window, placed as in `max_pool2d`.
+
+    Padding counts as zeros; without `count_include_pad` it does not count. `divisor_override` divides the sums instead.
+    Raises DTypeError for ints, of which PyTorch rounds the means down.
+    """
+    sizes = (kernel_size, stride, padding, 1)
+    return _average("avg_pool2d", 2, input, sizes, ceil_mode, count_include_pad, divisor_override, data_format)
+
+
+def adaptive_avg_pool1d(input: Tensor, output_size: Sizes) -> Tensor:
+    """The means of `output_size` windows that together cover the length of (…, channels, length)."""
+    return _adaptive_average("adaptive_avg_pool1d", 1, input, output_size, "NCHW")
+
+
+def adaptive_avg_pool2d(input: Tensor, output_size: int | Sequence[int | None], *, data_format: str = "NCHW") -> Tensor:
+    """The means of windows that cover the image evenly, `output_size` = (height, width) of them; None keeps a size.
+
+    Window j of m over n pixels goes from j n / m, rounded down, to (j + 1) n / m, rounded up: they may overlap.
+    """
+    return _adaptive_average("adaptive_avg_pool2d", 2, input, output_size, data_format)
+
+
+def adaptive_max_pool1d(input: Tensor, output_size: Sizes, return_indices: bool = False) -> Any:
+    """The largest numbers of the windows of `adaptive_avg_pool1d`; with `return_indices` also their places."""
+    _check_shape("adaptive_max_pool1d", 1, input)
+    found = ops.max_pool(input, windows=_adaptive("adaptive_max_pool1d", 1, input, output_size))
+    return found if return_indices else found[0]
+
+
+def adaptive_max_pool2d(input: Tensor, output_size: int | Sequence[int | None], return_indices: bool = False) -> Any:
+    """The largest numbers of the windows of `adaptive_avg_pool2d`; with `return_indices` also their places."""
+    _check_shape("adaptive_max_pool2d", 2, input)
+    found = ops.max_pool(input, windows=_adaptive("adaptive_max_pool2d", 2, input, output_size))
+    return found if return_indices else found[0]
+
+
+# In which numbers of dimensions there is each mode.
+_MODES = {
+    "nearest": (3, 4, 5),
+    "nearest-exact": (3, 4, 5),
+    "area": (3, 4),
+    "linear": (3,),
+    "bilinear": (4,),
+    "trilinear": (5,),
+}
+
+
+def interpolate(
+    input: Tensor,
+    size: Sizes | None = None,
+    scale_factor: float | Sequence[float] | None = None,
+    mode: str = "nearest",
+    align_corners: bool | None = None,
+    recompute_scale_factor: bool | None = None,
+    antialias: bool = False,
+) -> Tensor:
+    """Resize (batch, channels, …) to `size`, or by `scale_factor`, one for each dimension after the second.
+
+    mode "nearest" takes one pixel, "nearest-exact" that nearest to the new pixel's centre; "linear", "bilinear" and
+    "trilinear" (of 3, 4 and 5 dimensions) mix two in each; "area" is adaptive_avg_pool. With `align_corners` the
+    centres of the corner pixels stay in place, else the edges of the image do. `scale_factor` gives sizes rounded down,
+    and distances between new pixels of 1 / scale_factor; with `recompute_scale_factor` of old size / new size instead.
+
+    "nearest" is exact, where PyTorch in float32 may round to the neighbour (39 pixels to 33, for example).
+
+    >>> import minigrad as mg
+    >>> mg.functional.interpolate(mg.tensor([[[0.0, 4.0]]]), scale_factor=2, mode="linear").tolist()
+    [[[0.0, 1.0, 3.0, 4.0]]]
+    """
+    _check_tensor("interpolate", input)
+    if antialias or input.ndim not in _MODES.get(mode, ()):
+        what = "antialias=True" if antialias else f"mode={mode!r} of {input.ndim} dimensions"
+        raise DTypeError(
+            f"interpolate: there is no {what}.\n  There are nearest, nearest-exact (3 to 5 dimensions), area (3 or 4), "
+            "linear (3), bilinear (4) and trilinear (5), with batch and channels counted."
+        )
+    if align_corners is not None and "linear" not in mode:
+        raise DTypeError(f"interpolate: align_corners goes with the linear modes, not with {mode!r}: leave it out.")
+    if (size is None) == (scale_factor is None) or (recompute_scale_factor and scale_factor is None):
+        raise DTypeError("interpolate: give either size or scale_factor; recompute_scale_factor goes with the latter.")
+    if mode not in ("nearest", "nearest-exact"):
+        _check_float("interpolate", input)
+    old = input.shape[2:]
+    if scale_factor is None:
+        new = _sizes("interpolate", "size", size, len(old))
+        factors: tuple[float, ...] = new
+    else:
+        factors = _factors(scale_factor, len(old))
+        new = tuple(int(n * factor) for n, factor in zip(old, factors, strict=True))
+    if mode == "area":
+        return _adaptive_average("interpolate", len(old), input, new, "NCHW")
+    if min(old) < 1 or min(new) < 1 or not input.shape[1]:
+        raise ShapeError(f"interpolate: from {input.shape} to {new}: sizes and channels must be 1 or more.")
+    for k in reversed(range(len(old))):  # along rows first, while there are fewest numbers: they mostly become more
+        n, m = old[k], new[k]
+        rounded = (n,) if "linear" in mode else (n, 2 * n) if (mode, input.ndim) == ("nearest", 4) else ()
+        by_size = scale_factor is None or recompute_scale_factor or m in rounded  # the latter as in PyTorch
+        pitch = (n, m) if by_size else (1, factors[k])
+        input = _resampled(input, k + 2, _pixel_rows(n, m, *pitch, mode, bool(align_corners)))
+    return input
+
+
+# --- where the windows are ---
+
+
+@lru_cache(maxsize=256)
+def _placed(n: int, m: int, kernel: int, stride: int, padding: int, dilation: int) -> Windows:
+    """`m` windows over `n` places, of those places that are there."""
+    windows = []
+    for start in range(-padding, m * stride - padding, stride):
+        first = start + dilation * max(0, -(start // dilation))
+        windows.append(range(first, min(start + dilation * (kernel - 1) + 1, n), dilation))
+    return tuple(windows)
+
+
+@lru_cache(maxsize=256)
+def _shares(n: int, m: int) -> Windows:
+    """`m` windows that share `n` places evenly."""
+    return tuple(range(j * n // m, -(-(j + 1) * n // m)) for j in range(m))
+
+
+@lru_cache(maxsize=256)
+def _mean_rows(windows: Windows, counts: tuple[int, ...]) -> Rows:
+    """The matrix of the windows' sums, each divided by its count."""
+    return tuple((window, (1 / count,) * len(window)) for window, count in zip(windows, counts, strict=True))
+
+
+@lru_cache(maxsize=256)
+def _pixel_rows(n: int, m: int, over: float, under: float, mode: str, align_corners: bool) -> Rows:
+    """The matrix that resizes `n` pixels to `m`, which are over / under apart."""
+    if "linear" not in mode:
+        shift = 0.5 if mode == "nearest-exact" else 0.0
+        nearest = [min(int((j + shift) * over / under), n - 1) for j in range(m)]
+        return tuple((range(k, k + 1), (1.0,)) for k in nearest)
+    if align_corners:
+        centres = [j * (n - 1) / max(m - 1, 1) for j in range(m)]
+    else:
+        centres = [max((j + 0.5) * over / under - 0.5, 0.0) for j in range(m)]
+    lefts = [min(int(centre), n - 1) for centre in centres]
+    return tuple(
+        (range(k, k + 2), (1 - (centre - k), centre - k)) if k < min(centre, n - 1) else (range(k, k + 1), (1.0,))
+        for k, centre in zip(lefts, centres, strict=True)
+    )
+
+
+# --- what they share ---
+
+
+def _extreme(
+    name: str, op: Op, dims: int, input: Any, sizes: Any, ceil_mode: bool, return_indices: bool, data_format: str
+) -> Any:
+    x = _channels_first(name, dims, input, data_format)
+    windows, _ = _windows(name, dims, x, sizes, ceil_mode)
+    if any(not window for line in windows for window in line):
+        raise ShapeError(
+            f"{name}: with padding={sizes[2]} and dilation={sizes[3]} a window over shape {x.shape} holds nothing but "
+            "padding.\n  Pad less, or dilate less."
+        )
+    values, indices = [_as_given(y, data_format) for y in op(x, windows=windows)]
+    return (values, indices) if return_indices else values
+
+
+def _average(
+    name: str,
+    dims: int,
+    input: Any,
+    sizes: Any,
+    ceil_mode: bool,
+    count_include_pad: bool,
+    divisor: int | None,
+    data_format: str,
+) -> Tensor:
+    x = _channels_first(name, dims, input, data_format)
+    windows, padded = _windows(name, dims, x, sizes, ceil_mode)
+    _check_float(name, x)
+    if divisor == 0:
+        raise ShapeError(f"{name}: divisor_override=0: nothing can be divided by 0.")
+    for k, (line, lengths) in enumerate(zip(windows, padded, strict=True)):
+        counts = lengths if count_include_pad else tuple(map(len, line))
+        if divisor is not None:
+            counts = (divisor if k == 0 else 1,) * len(line)
+        x = _resampled(x, x.ndim - dims + k, _mean_rows(line, counts))
+    return _as_given(x, data_format)
+
+
+def _adaptive_average(name: str, dims: int, input: Any, output_size: Any, data_format: str) -> Tensor:
+    x = _channels_first(name, dims, input, data_format)
+    windows = _adaptive(name, dims, x, output_size)
+    _check_float(name, x)
+    for k, line in enumerate(windows):
+        x = _resampled(x, x.ndim - dims + k, _mean_rows(line, tuple(map(len, line))))
+    return _as_given(x, data_format)
+
+
+def _resampled(x: Tensor, dim: int, rows: Rows) -> Tensor:
+    return cast(Tensor, ops.resample(x, rows=rows, dim=dim, size=x.shape[dim]))
+
+
+def _windows(
+    name: str, dims: int, x: Tensor, sizes: Any, ceil_mode: bool
+) -> tuple[tuple[Windows, ...], tuple[tuple[int, ...], ...]]:
+    """For each of the last `dims` dimensions of `x` the windows, and their lengths with the padding."""
+    kernel, stride, padding, dilation = sizes
+    if 0 in x.shape[-dims - 1 :]:
+        raise ShapeError(f"{name}: shape {x.shape} has no numbers to choose from: only the batch may be empty.")
+    kernels = _sizes(name, "kernel_size", kernel, dims, least=1)
+    strides = kernels if stride is None or stride == () else _sizes(name, "stride", stride, dims, least=1)
+    paddings = _sizes(name, "padding", padding, dims)
+    dilations = _sizes(name, "dilation", dilation, dims, least=1)
+    windows, lengths = [], []
+    for n, k, s, p, d in zip(x.shape[-dims:], kernels, strides, paddings, dilations, strict=True):
+        if p > k // 2:
+            raise ShapeError(f"{name}: padding={p} is more than half of kernel_size={k}: some windows would be empty.")
+        m = (n + 2 * p - d * (k - 1) - 1 + (s - 1 if ceil_mode else 0)) // s + 1
+        if ceil_mode and (m - 1) * s >= n + p:
+            m -= 1  # the last window begins in the padding
+        if m < 1:
+            raise ShapeError(
+                f"{name}: a window of {d * (k - 1) + 1} is larger than the size {n} in shape {x.shape}"
+                f"{f', with {p} of padding at either end' if p else ''}."
+            )
+        windows.append(_placed(n, m, k, s, p, d))
+        lengths.append(tuple(min(k, n + 2 * p - j * s) for j in range(m)))
+    return tuple(windows), tuple(lengths)
+
+
+def _adaptive(name: str, dims: int, x: Tensor, output_size: Any) -> tuple[Windows, ...]:
+    if 0 in x.shape[-dims:]:
+        raise ShapeError(f"{name}: shape {x.shape} has no numbers to pool.")
+    asked = output_size
+    if dims > 1 and isinstance(asked, Sequence):
+        if len(asked) != dims:
+            raise ShapeError(f"{name}: output_size={output_size!r} is not one size for each of {dims} dimensions.")
+        asked = [n if size is None else size for n, size in zip(x.shape[-dims:], asked, strict=True)]
+    sizes = _sizes(name, "output_size", asked, dims)
+    return tuple(_shares(n, m) for n, m in zip(x.shape[-dims:], sizes, strict=True))
+
+
+def _sizes(name: str, what: str, given: Any, dims: int, least: int = 0) -> Shape:
+    """`given`, an int or one for each dimension, as a tuple."""
+    sizes = tuple(given) if isinstance(given, Sequence) else (given,)
+    if any(isinstance(size, bool) or not isinstance(size, int) for size in sizes):
+        raise DTypeError(f"{name}: {what}={given!r} is neither an int nor a tuple of ints.")
+    if len(sizes) not in (1, dims):
+        raise ShapeError(f"{name}: {what}={given!r} has {len(sizes)} sizes, for {dims} dimensions.")
+    if min(sizes) < least:
+        raise ShapeError(f"{name}: {what}={given!r} must be {least} or more.")
+    return sizes * dims if len(sizes) == 1 else sizes
+
+
+def _factors(given: Any, dims: int) -> tuple[float, ...]:
+    factors = tuple(given) if isinstance(given, Sequence) else (given,) * dims
+    if len(factors) != dims or not all(isinstance(f, int | float) and 0 < f < inf for f in factors):
+        raise ShapeError(f"interpolate: scale_factor={given!r} is not a positive number, nor one for each of {dims}.")
+    return factors
+
+
+def _check_tensor(name: str, x: Any) -> None:
+    if not isinstance(x, Tensor):
+        raise DTypeError(f"{name}: {type(x).__name__} is not a tensor.\n  Make it one first: mg.tensor(x).")
+
+
+def _check_shape(name: str, dims: int, x: Any) -> None:
+    _check_tensor(name, x)
+    if x.ndim not in (dims + 1, dims + 2):
+        space = "height, width" if dims == 2 else "length"
+        raise ShapeError(
+            f"{name}: the input has shape {x.shape}, where (batch, channels, {space}) or (channels, {space}) is asked."
+        )
+
+
+def _check_float(name: str, x: Tensor) -> None:
+    if not x.dtype.is_floating_point:
+        raise DTypeError(
+            f"{name}: means have fractions, and this tensor holds {x.dtype.name}.\n  Write x.to(mg.float32)."
+        )
+
+
+def _channels_first(name: str, dims: int, x: Any, data_format: str) -> Tensor:
+    _check_shape(name, dims, x)
+    if data_format not in ("NCHW", "NHWC"):
+        raise DTypeError(f'{name}: data_format={data_format!r} is neither "NCHW" nor "NHWC".')
+    return cast(Tensor, x) if data_format == "NCHW" else x.permute(*range(x.ndim - 3), -1, -3, -2)
+
+
+def _as_given(x: Tensor, data_format: str) -> Tensor:
+    return x if data_format == "NCHW" else x.permute(*range(x.ndim - 3), -2, -1, -3)
+
+
+METHODS: dict[str, Callable[..., Any]] = {}  # as in PyTorch, tensors have none

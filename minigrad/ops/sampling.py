@@ -1,3 +1,63 @@
-"""Sampling images at points: operations."""
+"""Sampling images between their pixels, after Jaderberg et al., "Spatial Transformer Networks", 2015, section 3.3.
 
-__all__: list[str] = []
+Images are (batch, channels, height, width), points (batch, rows, columns): x counts pixels from the left, y from the
+top, 0 in the middle of the first. Off the image there are zeros. How a grid's coordinates become pixels, and what
+becomes of those outside, are other operations on each number.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from minigrad.op import Op
+from minigrad.ops.elementwise import floor, where
+from minigrad.ops.reduce import sum
+
+__all__ = ["grid_put", "grid_sample"]
+
+grid_put: Op
+grid_sample: Op
+
+
+def _slope(g: Any, image: Any, x: Any, y: Any, nearest: bool, to_right: bool) -> Any:
+    """How much ``sum(g * grid_sample(image, x, y))`` over the channels rises to the right, or downwards.
+
+    That is the rise along two sides of the cell of pixels that the point is in, mixed by its distances from them
+    (eq. 6 and 7).
+    """
+    if nearest:
+        return where(False, x, 0.0)
+    left, top = floor(x), floor(y)
+
+    def rise(side: float) -> Any:
+        ends = [(end, side) if to_right else (side, end) for end in (0.0, 1.0)]
+        low, high = [grid_sample(image, left + dx, top + dy, nearest=True) for dx, dy in ends]
+        return sum(g * (high - low), dim=(1,), keepdim=False)
+
+    far = y - top if to_right else x - left
+    return (1.0 - far) * rise(0.0) + far * rise(1.0)
+
+
+# The image a at the points (b, c): the pixels at the four corners around each, weighted by how near they are (eq. 5),
+# or with `nearest` the nearest pixel.
+grid_sample = Op(
+    "grid_sample",
+    r"{a}\left({b}, {c}\right)",
+    vjp=(
+        lambda g, a_shape, b, c, nearest: grid_put(g, b, c, shape=a_shape, nearest=nearest),
+        lambda g, a, b, c, nearest: _slope(g, a, b, c, nearest, True),
+        lambda g, a, b, c, nearest: _slope(g, a, b, c, nearest, False),
+    ),
+    attrs=("nearest",),
+)
+# Its adjoint: an image of `shape` on which the numbers a are spread around the points (b, c), with the same weights.
+grid_put = Op(
+    "grid_put",
+    r"{a}\left({b}, {c}\right)",
+    vjp=(
+        lambda g, b, c, nearest: grid_sample(g, b, c, nearest=nearest),
+        lambda g, a, b, c, nearest: _slope(a, g, b, c, nearest, True),
+        lambda g, a, b, c, nearest: _slope(a, g, b, c, nearest, False),
+    ),
+    attrs=("shape", "nearest"),
+)

@@ -1,0 +1,136 @@
+"""Pooling and resizing."""
+
+from samples import ints, numbers, sample
+
+IMAGE, LINE = numbers(2, 2, 3, 4), numbers(2, 2, 6)
+WHOLE = "PyTorch rounds means of int64 down; here ints have no means"
+ROUNDED = "PyTorch resizes uint8 in integers; here ints have no fractions"
+
+
+def nhwc(function, *arguments):
+    """`function` of images whose channels stand last: PyTorch's by hand, ours by its keyword."""
+
+    def call(F, x):
+        if hasattr(F, "min_pool2d"):
+            return function(F)(x, *arguments, data_format="NHWC")
+        lead = range(x.ndim - 3)
+        return function(F)(x.permute(*lead, -1, -3, -2), *arguments).permute(*lead, -2, -1, -3)
+
+    return call
+
+
+def least(F):
+    """min_pool2d, by hand in PyTorch."""
+    return getattr(F, "min_pool2d", None) or (lambda x, *rest, **more: -F.max_pool2d(-x, *rest, **more))
+
+
+SAMPLES = [
+    sample("max_pool1d", lambda F, x: F.max_pool1d(x, 2), LINE),
+    sample("max_pool1d, unbatched", lambda F, x: F.max_pool1d(x, (3,), 2, padding=1), numbers(3, 7)),
+    sample("max_pool1d, indices", lambda F, x: F.max_pool1d(x, 3, 1, 1, 2, return_indices=True), LINE),
+    sample("max_pool2d", lambda F, x: F.max_pool2d(x, 2), IMAGE),
+    sample("max_pool2d, unbatched", lambda F, x: F.max_pool2d(x, (2, 3), (1, 2)), numbers(2, 4, 5)),
+    sample("max_pool2d, padded", lambda F, x: F.max_pool2d(x, 3, 2, 1), IMAGE),
+    sample("max_pool2d, padded on one side", lambda F, x: F.max_pool2d(x, (3, 2), 1, (1, 0)), IMAGE),
+    sample("max_pool2d, dilated", lambda F, x: F.max_pool2d(x, 2, 1, 0, 2), numbers(1, 2, 4, 5)),
+    sample("max_pool2d, dilated and padded", lambda F, x: F.max_pool2d(x, 2, 2, 1, dilation=(2, 3)), IMAGE),
+    sample("max_pool2d, ceil_mode", lambda F, x: F.max_pool2d(x, 2, ceil_mode=True), numbers(1, 2, 5, 5)),
+    sample("max_pool2d, ceil_mode, padded", lambda F, x: F.max_pool2d(x, 2, 3, 1, ceil_mode=True), numbers(1, 1, 5, 6)),
+    sample("max_pool2d, indices", lambda F, x: F.max_pool2d(x, 3, 2, 1, return_indices=True), IMAGE),
+    sample("max_pool2d, an empty stride", lambda F, x: F.max_pool2d(x, (2,), ()), IMAGE),
+    sample("max_pool2d, used twice", lambda F, x: F.max_pool2d(x, 2) * F.max_pool2d(x * x, 2, 1)[..., :1, :2], IMAGE),
+    sample("max_pool2d of ints", lambda F, x: F.max_pool2d(x, 2, 1, 1), ints(2, 3, 4, below=50)),
+    sample("max_pool2d, channels last", nhwc(lambda F: F.max_pool2d, 2, 1), numbers(2, 3, 4, 2)),
+    sample(
+        "min_pool2d",
+        lambda F, x: least(F)(x, 2, 1, 1),
+        IMAGE,
+        differs={"uint8": "the hand-written one takes -x, which wraps around in uint8"},
+    ),
+    sample(
+        "min_pool2d, channels last, unbatched",
+        nhwc(least, (2, 2)),
+        numbers(3, 4, 2),
+        differs={"uint8": "the hand-written one takes -x, which wraps around in uint8"},
+    ),
+    sample("avg_pool1d", lambda F, x: F.avg_pool1d(x, 2), LINE, differs={"int64": WHOLE}),
+    sample(
+        "avg_pool1d, padded, unbatched",
+        lambda F, x: F.avg_pool1d(x, 3, 2, 1, count_include_pad=False),
+        numbers(3, 7),
+        differs={"int64": WHOLE},
+    ),
+    sample(
+        "avg_pool1d, ceil_mode", lambda F, x: F.avg_pool1d(x, 4, 3, 2, True), numbers(2, 1, 9), differs={"int64": WHOLE}
+    ),
+    sample("avg_pool2d", lambda F, x: F.avg_pool2d(x, 2), IMAGE, differs={"int64": WHOLE}),
+    sample("avg_pool2d, padded", lambda F, x: F.avg_pool2d(x, (3, 2), 2, (1, 0)), IMAGE, differs={"int64": WHOLE}),
+    sample(
+        "avg_pool2d, padding not counted, ceil_mode",
+        lambda F, x: F.avg_pool2d(x, 3, (2, 1), 1, True, False),
+        IMAGE,
+        differs={"int64": WHOLE},
+    ),
+    sample(
+        "avg_pool2d, divisor, ceil_mode",
+        lambda F, x: F.avg_pool2d(x, 2, ceil_mode=True, divisor_override=-3),
+        numbers(2, 3, 5),
+        differs={"int64": WHOLE},
+    ),
+    sample(
+        "avg_pool2d, channels last",
+        nhwc(lambda F: F.avg_pool2d, 3, 1, 1),
+        numbers(2, 3, 4, 2),
+        differs={"int64": WHOLE},
+    ),
+    sample("adaptive_avg_pool1d", lambda F, x: F.adaptive_avg_pool1d(x, 4), LINE),
+    sample("adaptive_avg_pool1d, unbatched, larger", lambda F, x: F.adaptive_avg_pool1d(x, (5,)), numbers(3, 3)),
+    sample("adaptive_avg_pool2d", lambda F, x: F.adaptive_avg_pool2d(x, 3), numbers(1, 2, 5, 4)),
+    sample("adaptive_avg_pool2d to one", lambda F, x: F.adaptive_avg_pool2d(x, (1, 1)), IMAGE),
+    sample("adaptive_avg_pool2d, a size kept", lambda F, x: F.adaptive_avg_pool2d(x, (None, 3)), numbers(2, 3, 4)),
+    sample("adaptive_avg_pool2d, channels last", nhwc(lambda F: F.adaptive_avg_pool2d, (2, 3)), numbers(2, 3, 4, 2)),
+    sample("adaptive_max_pool1d", lambda F, x: F.adaptive_max_pool1d(x, 4), LINE),
+    sample("adaptive_max_pool2d", lambda F, x: F.adaptive_max_pool2d(x, (2, None)), numbers(1, 2, 5, 3)),
+    sample("adaptive_max_pool2d, indices", lambda F, x: F.adaptive_max_pool2d(x, 2, True), numbers(2, 3, 5)),
+    sample("interpolate, nearest", lambda F, x: F.interpolate(x, 7), LINE),
+    sample("interpolate, nearest, by two", lambda F, x: F.interpolate(x, scale_factor=2), numbers(1, 2, 2, 3)),
+    sample("interpolate, nearest, smaller", lambda F, x: F.interpolate(x, (2, 3)), IMAGE),
+    sample(
+        "interpolate, nearest, by factors that are rounded",
+        lambda F, x: F.interpolate(x, scale_factor=(1.2, 2.1)),
+        numbers(1, 2, 4, 5),
+    ),
+    sample("interpolate, nearest, of 5 dimensions", lambda F, x: F.interpolate(x, (1, 3, 2)), numbers(1, 2, 2, 2, 3)),
+    sample(
+        "interpolate, trilinear", lambda F, x: F.interpolate(x, (3, 1, 4), mode="trilinear"), numbers(1, 1, 2, 2, 3)
+    ),
+    sample("interpolate, nearest-exact", lambda F, x: F.interpolate(x, (5, 3), mode="nearest-exact"), IMAGE),
+    sample("interpolate, area", lambda F, x: F.interpolate(x, scale_factor=0.7, mode="area"), numbers(1, 2, 4, 5)),
+    sample("interpolate, linear", lambda F, x: F.interpolate(x, 9, mode="linear"), LINE),
+    sample("interpolate, linear, corners", lambda F, x: F.interpolate(x, 4, None, "linear", True), LINE),
+    sample("interpolate, linear, to one", lambda F, x: F.interpolate(x, 1, mode="linear", align_corners=True), LINE),
+    sample(
+        "interpolate, bilinear",
+        lambda F, x: F.interpolate(x, (4, 3), mode="bilinear"),
+        IMAGE,
+        differs={"uint8": ROUNDED},
+    ),
+    sample(
+        "interpolate, bilinear, corners",
+        lambda F, x: F.interpolate(x, scale_factor=(1.7, 2.0), mode="bilinear", align_corners=True),
+        numbers(1, 2, 3, 4),
+        differs={"uint8": ROUNDED},
+    ),
+    sample(
+        "interpolate, bilinear, by a factor",
+        lambda F, x: F.interpolate(x, scale_factor=1.7, mode="bilinear"),
+        numbers(1, 2, 3, 4),
+        differs={"uint8": ROUNDED},
+    ),
+    sample(
+        "interpolate, bilinear, by a recomputed factor",
+        lambda F, x: F.interpolate(x, scale_factor=1.7, mode="bilinear", recompute_scale_factor=True),
+        numbers(1, 2, 3, 4),
+        differs={"uint8": ROUNDED},
+    ),
+]

@@ -1,0 +1,47 @@
+"""Sampling images at points: affine grids, and grids in general."""
+
+from samples import numbers, sample
+
+IMAGE = numbers(2, 2, 3, 4)
+# Points on the image and off it. None is so near to a pixel's centre or to an edge that a finite difference meets it.
+POINTS = numbers(2, 2, 3, 2, low=-1.9, high=1.9)
+INSIDE = numbers(2, 2, 2, 2, low=-0.6, high=0.6)
+THETA = numbers(2, 2, 3)
+
+
+def transformed(F, x, theta, mode="bilinear", align_corners=False):
+    """A spatial transformer, end to end."""
+    return F.grid_sample(x, F.affine_grid(theta, (2, 2, 2, 3), align_corners), mode, "zeros", align_corners)
+
+
+def sampled(mode, padding_mode, align_corners):
+    return sample(
+        f"grid_sample, {mode}, {padding_mode}{', corners' if align_corners else ''}",
+        lambda F, x, grid: F.grid_sample(x, grid, mode, padding_mode, align_corners),
+        IMAGE,
+        POINTS,
+    )
+
+
+SAMPLES = [
+    sample("affine_grid", lambda F, theta: F.affine_grid(theta, (2, 1, 3, 2), False), THETA),
+    sample("affine_grid, corners", lambda F, theta: F.affine_grid(theta, [2, 5, 2, 3], align_corners=True), THETA),
+    sample("affine_grid of one pixel", lambda F, theta: F.affine_grid(theta, (2, 1, 1, 1), True), THETA),
+    sample("affine_grid, by default", lambda F, theta: F.affine_grid(theta, (2, 1, 3, 2)), THETA),
+    *[
+        sampled(mode, padding_mode, align_corners)
+        for mode in ("bilinear", "nearest")
+        for padding_mode in ("zeros", "border", "reflection")
+        for align_corners in (False, True)
+    ],
+    sample("grid_sample, by default", lambda F, x, grid: F.grid_sample(x, grid), IMAGE, INSIDE),
+    sample("grid_sample of one pixel", lambda F, x, grid: F.grid_sample(x, grid), numbers(2, 3, 1, 1), INSIDE),
+    sample(
+        "grid_sample of one pixel, corners, reflection",
+        lambda F, x, grid: F.grid_sample(x, grid, "bilinear", "reflection", True),
+        numbers(2, 3, 1, 1),
+        INSIDE,
+    ),
+    sample("a spatial transformer", transformed, IMAGE, THETA),
+    sample("a spatial transformer, corners", lambda F, x, t: transformed(F, x, t, align_corners=True), IMAGE, THETA),
+]

@@ -1,0 +1,305 @@
+"""Pooling and resizing: corners against PyTorch, where we differ, and what a wrong call is told."""
+
+import re
+
+import pytest
+
+import minigrad as mg
+from minigrad.errors import DTypeError, GraphError, ShapeError
+
+np = pytest.importorskip("numpy")
+
+F = mg.functional
+NAN, INF = float("nan"), float("inf")
+
+
+@pytest.fixture
+def torch():
+    return pytest.importorskip("torch", reason="needs the extra 'parity': make test EXTRAS=dev,parity")
+
+
+def image(rows, **more):
+    return mg.tensor([rows], dtype=mg.float64, **more)
+
+
+# --- extremes ---
+
+CORNERS = {
+    "a nan": [[1.0, NAN, 3.0, 4.0], [5.0, 6.0, 7.0, 8.0], [0.0, 1.0, 2.0, 3.0]],
+    "many nans": [[NAN, 1.0, NAN, 0.0], [2.0, NAN, 3.0, NAN], [NAN, NAN, NAN, NAN]],
+    "-inf": [[-INF] * 4] * 3,
+    "inf": [[INF, 1.0, INF, -INF], [INF, INF, 0.0, -INF], [-INF, 2.0, 3.0, INF]],
+    "ties": [[1.0, 2.0, 2.0, 1.0], [2.0, 1.0, 1.0, 2.0], [2.0, 2.0, 2.0, 2.0]],
+    "zeros": [[0.0] * 4] * 3,
+}
+CALLS = {
+    "2": lambda F, x: F.max_pool2d(x, 2, return_indices=True),
+    "2, stride 1, padded": lambda F, x: F.max_pool2d(x, 2, 1, 1, return_indices=True),
+    "3, padded, dilated": lambda F, x: F.max_pool2d(x, (2, 3), 1, (1, 0), (2, 1), return_indices=True),
+    "rounded up": lambda F, x: F.max_pool2d(x, (2, 3), ceil_mode=True, return_indices=True),
+    "adaptive": lambda F, x: F.adaptive_max_pool2d(x, (2, 3), return_indices=True),
+    "of lines": lambda F, x: F.max_pool1d(x[0], 3, 2, 1, return_indices=True),
+}
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("corner", CORNERS)
+def test_corners_of_max_pooling_are_pytorch_s(torch, corner, call):
+    x, t = image(CORNERS[corner], requires_grad=True), torch.tensor([CORNERS[corner]], dtype=torch.float64)
+    t.requires_grad_()
+    (values, indices), (its, places) = CALLS[call](F, x), CALLS[call](torch.nn.functional, t)
+    np.testing.assert_array_equal(values.detach().numpy(), its.numpy(force=True))
+    np.testing.assert_array_equal(indices.numpy(), places.numpy())
+    weight = np.arange(1.0, 1.0 + np.prod(values.shape))
+    values.backward(mg.tensor(weight.reshape(values.shape)))
+    its.backward(torch.tensor(weight.reshape(values.shape)))
+    np.testing.assert_array_equal(x.grad.numpy(), t.grad.numpy())
+
+
+def test_the_least_of_each_window_is_minus_the_largest_of_minus_and_nan_is_both():
+    x = image([[3.0, NAN, 0.0, -0.5], [1.0, 4.0, 2.0, -0.5]])
+    least, at = F.min_pool2d(x, (2, 1), return_indices=True)
+    assert least.tolist()[0][0][::2] == [1.0, 0.0]
+    assert np.isnan(least.numpy()[0, 0, 1])
+    assert at.tolist() == [[[4, 1, 2, 3]]]
+    assert F.min_pool2d(image([[0.0, 7.0]]).to(mg.uint8), (1, 2)).tolist() == [[[0]]]
+
+
+def test_pooling_an_empty_batch_gives_an_empty_batch():
+    for function in (F.max_pool2d, F.min_pool2d, F.avg_pool2d):
+        assert function(mg.zeros(0, 2, 4, 5), 2).shape == (0, 2, 2, 2)
+    assert F.adaptive_avg_pool2d(mg.zeros(0, 2, 4, 5), (3, None)).shape == (0, 2, 3, 5)
+    assert F.interpolate(mg.zeros(0, 2, 4), scale_factor=1.5).shape == (0, 2, 6)
+    assert F.adaptive_avg_pool2d(mg.ones(2, 0, 4, 5), 0).shape == (2, 0, 0, 0)
+    assert F.interpolate(mg.ones(1, 2, 4), scale_factor=0.2, mode="area").shape == (1, 2, 0)
+    assert F.adaptive_max_pool2d(mg.ones(2, 4, 5), (0, 2)).shape == (2, 0, 2)
+
+
+def test_picking_and_putting_at_places_are_each_other_s_derivative():
+    x, at = mg.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True), mg.tensor([[3, 0, 3]])
+    picked = mg.OPS["pick_at"](x, at[0], dims=2)
+    picked.backward(mg.tensor([5.0, 7.0, 11.0]))
+    assert (picked.tolist(), x.grad.tolist()) == ([4.0, 1.0, 4.0], [[7.0, 0.0], [0.0, 16.0]])
+
+
+def test_overwritten_indices_that_the_gradient_needs_are_refused():
+    x = image([[1.0, 5.0], [7.0, 2.0]], requires_grad=True)
+    values, indices = F.max_pool2d(x, 2, return_indices=True)
+    indices.mul_(0)
+    with pytest.raises(GraphError, match="max_pool needs its result"):
+        values.sum().backward()
+
+
+def test_third_derivatives_of_a_pooled_cube_are_those_of_the_numbers_it_keeps():
+    x = image([[1.0, 5.0], [7.0, 2.0]], requires_grad=True)
+    y = F.max_pool2d(x * x * x, 2).sum()
+    for expected in (3 * 49.0, 6 * 7.0, 6.0):
+        (slope,) = mg.grad(y, x, create_graph=True)
+        assert slope.tolist() == [[[0.0, 0.0], [expected, 0.0]]]
+        y = slope.sum()
+
+
+# --- means and sizes ---
+
+
+def test_what_a_window_does_not_see_cannot_spoil_its_mean():
+    x = image([[1.0, 3.0, INF, 5.0, NAN, 2.0]])
+    assert str(F.avg_pool2d(x, (1, 2)).tolist()) == "[[[2.0, inf, nan]]]"
+    x = image([[1.0, 3.0, INF]], requires_grad=True)
+    F.avg_pool2d(x, (1, 2), 1).backward(mg.tensor([[[INF, 2.0]]], dtype=mg.float64))
+    assert x.grad.tolist() == [[[INF, INF, 1.0]]]
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("mode", ["nearest", "nearest-exact", "linear", "area"])
+def test_every_size_resizes_as_in_pytorch(torch, mode):
+    for n in (1, 2, 3, 5, 8, 13, 28):
+        x = np.linspace(-1.0, 1.0, n) ** 3
+        sizes = [{"size": m} for m in (1, 2, 3, 4, 7, 9, 14, 28, 33, 56)]
+        factors = [{"scale_factor": f} for f in (0.5, 0.7, 1.3, 1.5, 2.0, 2.3, 3)]
+        corners = [{}, {"align_corners": True}] if mode == "linear" else [{}]
+        for keywords in [s | c for s in sizes + factors for c in corners]:
+            if int(n * keywords.get("scale_factor", 1)) < 1:
+                continue
+            ours = F.interpolate(mg.tensor(x[None, None]), mode=mode, **keywords).numpy()
+            its = torch.nn.functional.interpolate(torch.tensor(x[None, None]), mode=mode, **keywords).numpy()
+            np.testing.assert_allclose(ours, its, rtol=0, atol=1e-14, err_msg=f"{n} to {keywords}")
+
+
+@pytest.mark.parity
+def test_the_nearest_pixel_is_exact_in_float32_where_pytorch_takes_its_neighbour(torch):
+    x = np.arange(39, dtype=np.float32)[None, None]
+    ours = F.interpolate(mg.tensor(x), 33).tolist()
+    assert ours == [[[float(k * 39 // 33) for k in range(33)]]]
+    assert torch.nn.functional.interpolate(torch.tensor(x), 33).tolist() != ours
+
+
+def test_resizing_by_two_and_back_by_mean_changes_nothing():
+    x = mg.tensor(np.random.default_rng(0).normal(size=(2, 3, 4, 5)))
+    assert np.array_equal(F.avg_pool2d(F.interpolate(x, scale_factor=2), 2).numpy(), x.numpy())
+
+
+@pytest.mark.parity
+def test_layers_of_realistic_size_are_pytorch_s(torch):
+    x = np.random.default_rng(0).normal(size=(2, 3, 28, 31)).astype(np.float32)
+    for call in (
+        lambda F, x: F.max_pool2d(x, 3, 2, 1),
+        lambda F, x: F.max_pool2d(x, 5, 1, 2),
+        lambda F, x: F.avg_pool2d(x, 3, 2, 1, ceil_mode=True),
+        lambda F, x: F.adaptive_avg_pool2d(x, 7),
+        lambda F, x: F.adaptive_max_pool2d(x, (9, 11)),
+        lambda F, x: F.interpolate(x, (45, 17), mode="bilinear"),
+    ):
+        ours, t = mg.tensor(x, requires_grad=True), torch.tensor(x, requires_grad=True)
+        y, its = call(F, ours), call(torch.nn.functional, t)
+        np.testing.assert_allclose(y.detach().numpy(), its.numpy(force=True), atol=1e-5)
+        (y * y).sum().backward()
+        (its * its).sum().backward()
+        np.testing.assert_allclose(ours.grad.numpy(), t.grad.numpy(), atol=2e-5)
+
+
+# --- what a wrong call is told ---
+
+ONES = mg.ones(2, 3, 4, 5)
+WRONG = [
+    (
+        lambda: F.max_pool2d(ONES, 5),
+        ShapeError,
+        "max_pool2d: a window of 5 is larger than the size 4 in shape (2, 3, 4, 5).",
+    ),
+    (
+        lambda: F.max_pool2d(ONES, 2, padding=1, dilation=6),
+        ShapeError,
+        "max_pool2d: a window of 7 is larger than the size 4 in shape (2, 3, 4, 5), with 1 of padding at either end.",
+    ),
+    (
+        lambda: F.avg_pool2d(ONES, 3, padding=(1, 2)),
+        ShapeError,
+        "avg_pool2d: padding=2 is more than half of kernel_size=3: some windows would be empty.",
+    ),
+    (
+        lambda: F.max_pool2d(ONES[..., :1, :1], 2, 1, 1, 2),
+        ShapeError,
+        "max_pool2d: with padding=1 and dilation=2 a window over shape (2, 3, 1, 1) holds nothing but padding.\n  Pad",
+    ),
+    (lambda: F.max_pool2d(ONES, 2, 0), ShapeError, "max_pool2d: stride=0 must be 1 or more."),
+    (lambda: F.max_pool2d(ONES, 0), ShapeError, "max_pool2d: kernel_size=0 must be 1 or more."),
+    (lambda: F.max_pool2d(ONES, 2, padding=-1), ShapeError, "max_pool2d: padding=-1 must be 0 or more."),
+    (lambda: F.max_pool2d(ONES, 2, dilation=0), ShapeError, "max_pool2d: dilation=0 must be 1 or more."),
+    (
+        lambda: F.max_pool2d(ONES, (1, 2, 3)),
+        ShapeError,
+        "max_pool2d: kernel_size=(1, 2, 3) has 3 sizes, for 2 dimensions.",
+    ),
+    (lambda: F.avg_pool2d(ONES, 2.0), DTypeError, "avg_pool2d: kernel_size=2.0 is neither an int nor a tuple of ints."),
+    (
+        lambda: F.max_pool2d(ONES[0, 0], 2),
+        ShapeError,
+        "max_pool2d: the input has shape (4, 5), where (batch, channels, height, width) or (channels, height, width)",
+    ),
+    (
+        lambda: F.max_pool1d(ONES, 2),
+        ShapeError,
+        "max_pool1d: the input has shape (2, 3, 4, 5), where (batch, channels, length) or (channels, length) is asked.",
+    ),
+    (
+        lambda: F.max_pool2d(ONES[:, :0], 2),
+        ShapeError,
+        "max_pool2d: shape (2, 0, 4, 5) has no numbers to choose from: only the batch may be empty.",
+    ),
+    (
+        lambda: F.avg_pool2d(ONES.to(mg.int64), 2),
+        DTypeError,
+        "avg_pool2d: means have fractions, and this tensor holds int64.\n  Write x.to(mg.float32).",
+    ),
+    (
+        lambda: F.avg_pool2d(ONES, 2, divisor_override=0),
+        ShapeError,
+        "avg_pool2d: divisor_override=0: nothing can be divided by 0.",
+    ),
+    (
+        lambda: F.max_pool2d(ONES, 2, data_format="NCWH"),
+        DTypeError,
+        'max_pool2d: data_format=\'NCWH\' is neither "NCHW" nor "NHWC".',
+    ),
+    (
+        lambda: F.max_pool2d([1.0], 2),
+        DTypeError,
+        "max_pool2d: list is not a tensor.\n  Make it one first: mg.tensor(x).",
+    ),
+    (
+        lambda: F.adaptive_avg_pool2d(ONES, (1, 2, 3)),
+        ShapeError,
+        "adaptive_avg_pool2d: output_size=(1, 2, 3) is not one size for each of 2 dimensions.",
+    ),
+    (
+        lambda: F.adaptive_avg_pool1d(ONES[0], None),
+        DTypeError,
+        "adaptive_avg_pool1d: output_size=None is neither an int nor a tuple of ints.",
+    ),
+    (
+        lambda: F.adaptive_avg_pool2d(ONES, (-1, 2)),
+        ShapeError,
+        "adaptive_avg_pool2d: output_size=[-1, 2] must be 0 or more.",
+    ),
+    (
+        lambda: F.adaptive_avg_pool2d(ONES[:, :, :0], 2),
+        ShapeError,
+        "adaptive_avg_pool2d: shape (2, 3, 0, 5) has no numbers to pool.",
+    ),
+    (
+        lambda: F.interpolate(ONES, 3, mode="bicubic"),
+        DTypeError,
+        "interpolate: there is no mode='bicubic' of 4 dimensions.\n  There are nearest, nearest-exact (3 to 5",
+    ),
+    (
+        lambda: F.interpolate(ONES, 3, mode="linear"),
+        DTypeError,
+        "interpolate: there is no mode='linear' of 4 dimensions",
+    ),
+    (lambda: F.interpolate(ONES[0, 0], 3), DTypeError, "interpolate: there is no mode='nearest' of 2 dimensions"),
+    (
+        lambda: F.interpolate(ONES, 3, mode="bilinear", antialias=True),
+        DTypeError,
+        "interpolate: there is no antialias=True.",
+    ),
+    (
+        lambda: F.interpolate(ONES, 3, align_corners=False),
+        DTypeError,
+        "interpolate: align_corners goes with the linear modes, not with 'nearest': leave it out.",
+    ),
+    (
+        lambda: F.interpolate(ONES),
+        DTypeError,
+        "interpolate: give either size or scale_factor; recompute_scale_factor goes with the latter.",
+    ),
+    (lambda: F.interpolate(ONES, 3, 2.0), DTypeError, "interpolate: give either size or scale_factor"),
+    (lambda: F.interpolate(ONES, 3, recompute_scale_factor=True), DTypeError, "interpolate: give either size or"),
+    (
+        lambda: F.interpolate(ONES, scale_factor=0.1),
+        ShapeError,
+        "interpolate: from (2, 3, 4, 5) to (0, 0): sizes and channels must be 1 or more.",
+    ),
+    (
+        lambda: F.interpolate(ONES, scale_factor=(2.0, -1.0)),
+        ShapeError,
+        "interpolate: scale_factor=(2.0, -1.0) is not a positive number, nor one for each of 2.",
+    ),
+    (
+        lambda: F.interpolate(ONES, scale_factor=INF),
+        ShapeError,
+        "interpolate: scale_factor=inf is not a positive number, nor one for each of 2.",
+    ),
+    (
+        lambda: F.interpolate(ONES.to(mg.uint8), 3, mode="bilinear"),
+        DTypeError,
+        "interpolate: means have fractions, and this tensor holds uint8.",
+    ),
+]
+
+
+@pytest.mark.parametrize(("wrong", "kind", "message"), WRONG, ids=[m.split("\n")[0] for *_, m in WRONG])
+def test_a_wrong_call_is_told_why(wrong, kind, message):
+    with pytest.raises(kind, match="^" + re.escape(message)):
+        wrong()

@@ -1,0 +1,228 @@
+"""Sampling images at points: PyTorch's values and gradients at the kinks, nan and infinity, and what is refused."""
+
+import math
+import re
+
+import pytest
+
+import minigrad as mg
+from minigrad.errors import DTypeError, ShapeError
+
+np = pytest.importorskip("numpy")
+
+F = mg.functional
+NAN, INF = float("nan"), float("inf")
+IMAGE = np.arange(1.0, 13.0).reshape(1, 1, 3, 4) ** 1.5
+
+# On pixels' centres, halfway between them, on the edges, where mirrors meet, and far away.
+KINKS = [
+    -77.0,
+    -5.0,
+    -3.0,
+    -2.0,
+    -1.75,
+    -1.5,
+    -1.25,
+    -1.0,
+    -0.75,
+    -0.5,
+    -0.25,
+    0.0,
+    0.25,
+    0.75,
+    1.0,
+    1.25,
+    1.75,
+    3.0,
+    5.0,
+]
+
+
+@pytest.fixture
+def torch():
+    return pytest.importorskip("torch", reason="needs the extra 'parity': make test EXTRAS=dev,parity")
+
+
+def sampled(points, mode="bilinear", padding_mode="zeros", align_corners=False, image=IMAGE):
+    """The values at points (x, y), and the gradients of their weighted sum."""
+    x = mg.tensor(image, requires_grad=True)
+    grid = mg.tensor(np.array(points).reshape(1, 1, -1, 2), requires_grad=True)
+    y = F.grid_sample(x, grid, mode, padding_mode, align_corners)
+    y.backward(mg.tensor(np.linspace(1.0, 2.0, y.shape[3]).reshape(y.shape)))
+    return y.detach().numpy()[0, 0, 0], x.grad.numpy(), grid.grad.numpy()[0, 0]
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("align_corners", [False, True])
+@pytest.mark.parametrize("padding_mode", ["zeros", "border", "reflection"])
+@pytest.mark.parametrize("mode", ["bilinear", "nearest"])
+def test_values_and_gradients_are_pytorch_s_at_every_kink(torch, mode, padding_mode, align_corners):
+    points = np.array([(x, y) for x in KINKS for y in KINKS])
+    ours = sampled(points, mode, padding_mode, align_corners)
+    t = torch.tensor(IMAGE, requires_grad=True)
+    grid = torch.tensor(points.reshape(1, 1, -1, 2), requires_grad=True)
+    y = torch.nn.functional.grid_sample(t, grid, mode, padding_mode, align_corners)
+    y.backward(torch.linspace(1.0, 2.0, len(points), dtype=torch.float64).reshape(y.shape))
+    np.testing.assert_allclose(ours[0], y.numpy(force=True)[0, 0, 0], rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(ours[1], t.grad.numpy(), rtol=1e-11, atol=1e-11)
+    np.testing.assert_allclose(ours[2], grid.grad.numpy()[0, 0], rtol=1e-12, atol=1e-12)
+
+
+def test_a_point_at_nan_is_nan_among_zeros_and_the_first_pixel_elsewhere():
+    """PyTorch's values. Of its gradients at nan, those of border and reflection read memory that is not the image's."""
+    points = [[NAN, -2 / 3], [-0.75, NAN], [0.25, 0.0]]
+    values, to_image, to_grid = sampled(points)
+    assert [math.isnan(v) for v in values] == [True, True, False]
+    assert np.isfinite(to_image).all()
+    assert str(to_grid[:2].tolist()) == "[[0.0, nan], [nan, 0.0]]"
+    for padding_mode in ("border", "reflection"):
+        values, to_image, to_grid = sampled(points, padding_mode=padding_mode)
+        assert values[:2] == pytest.approx([1.0, 1.0])
+        assert to_image.sum() == pytest.approx(4.5)
+        assert (to_grid[0, 0], to_grid[1, 1]) == (0.0, 0.0)
+        assert np.isfinite(to_grid).all()
+    assert sampled(points, "nearest")[0].tolist()[:2] == [0.0, 0.0]
+
+
+def test_points_at_infinity_are_off_the_image():
+    values, _, to_grid = sampled([[INF, 0.0], [-INF, 0.0], [1e300, 0.0]], padding_mode="border")
+    assert values.tolist() == [8.0**1.5, 5.0**1.5, 8.0**1.5]
+    assert not to_grid[:, 0].any()
+    values, _, _ = sampled([[1e300, 0.0], [0.0, -1e300]])
+    assert values.tolist() == [0.0, 0.0]
+    values, _, to_grid = sampled([[INF, 0.0]], padding_mode="reflection")
+    assert np.isfinite(values).all()
+    assert to_grid[0, 0] == 0.0
+
+
+def test_a_pixel_that_is_not_touched_cannot_spoil_a_sample_or_a_slope():
+    image = np.array([[[[1.0, 3.0, INF, NAN]]]])
+    values, to_image, to_grid = sampled([[-0.5, 0.0]], image=image)
+    assert (values.tolist(), to_grid.tolist()[0][0]) == ([2.0], 4.0)
+    assert to_image.tolist() == [[[[0.5, 0.5, 0.0, 0.0]]]]
+
+
+def test_the_identity_grid_gives_the_image_back():
+    theta = mg.tensor([[[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]], dtype=mg.float64)
+    for align_corners in (False, True):
+        grid = F.affine_grid(theta, IMAGE.shape, align_corners)
+        for mode in ("bilinear", "nearest"):
+            found = F.grid_sample(mg.tensor(IMAGE), grid, mode, align_corners=align_corners).numpy()
+            np.testing.assert_allclose(found, IMAGE, rtol=1e-14)
+
+
+def test_empty_batches_channels_and_grids_give_empty_images():
+    for image, grid, shape in (
+        ((0, 2, 3, 4), (0, 5, 6, 2), (0, 2, 5, 6)),
+        ((1, 0, 3, 4), (1, 5, 6, 2), (1, 0, 5, 6)),
+        ((1, 2, 3, 4), (1, 0, 6, 2), (1, 2, 0, 6)),
+    ):
+        x, points = mg.tensor(np.zeros(image), requires_grad=True), mg.tensor(np.zeros(grid), requires_grad=True)
+        y = F.grid_sample(x, points)
+        assert y.shape == shape
+        y.sum().backward()
+        assert (x.grad.shape, points.grad.shape) == (image, grid)
+
+
+def test_grid_sample_has_third_derivatives():
+    """Bilinear within a cell: the mixed third derivative by x, y and a pixel is that pixel's sign in the cross term."""
+    x = mg.tensor([[[[1.0, 2.0], [4.0, 9.0]]]], dtype=mg.float64, requires_grad=True)
+    column = mg.tensor([[[0.25]]], dtype=mg.float64, requires_grad=True)
+    row = mg.tensor([[[0.5]]], dtype=mg.float64, requires_grad=True)
+    y = mg.OPS["grid_sample"](x, column, row, nearest=False).sum()
+    (by_column,) = mg.grad(y, column, create_graph=True)
+    (by_both,) = mg.grad(by_column.sum(), row, create_graph=True)
+    assert (y.item(), by_column.item(), by_both.item()) == (3.25, 3.0, 4.0)
+    assert mg.grad(by_both.sum(), x)[0].tolist() == [[[[1.0, -1.0], [-1.0, 1.0]]]]
+
+
+@pytest.mark.parity
+def test_images_of_realistic_size_are_pytorch_s(torch):
+    generator = np.random.default_rng(0)
+    image = generator.normal(size=(3, 4, 28, 31)).astype(np.float32)
+    points = generator.uniform(-1.3, 1.3, size=(3, 20, 17, 2)).astype(np.float32)
+    pairs = []
+    for library, functional in ((mg, F), (torch, torch.nn.functional)):
+        x, grid = library.tensor(image), library.tensor(points)
+        x.requires_grad_(), grid.requires_grad_()
+        y = functional.grid_sample(x, grid, align_corners=False)
+        (y * y).sum().backward()
+        pairs.append([np.asarray(found) for found in (y.detach().numpy(), x.grad.numpy(), grid.grad.numpy())])
+    for ours, its in zip(*pairs, strict=True):
+        np.testing.assert_allclose(ours, its, rtol=1e-3, atol=1e-3 * abs(its).max())
+
+
+X, GRID, THETA = mg.ones(2, 1, 3, 4), mg.zeros(2, 5, 6, 2), mg.ones(2, 2, 3)
+WRONG = [
+    (
+        lambda: F.grid_sample(X, GRID, "bicubic"),
+        DTypeError,
+        "grid_sample: there is no mode='bicubic'.\n  There are 'bilinear' and 'nearest'.",
+    ),
+    (
+        lambda: F.grid_sample(X, GRID, padding_mode="reflect"),
+        DTypeError,
+        "grid_sample: there is no padding_mode='reflect'.\n  There are 'zeros', 'border' and 'reflection'.",
+    ),
+    (
+        lambda: F.grid_sample(X[0], GRID),
+        ShapeError,
+        "grid_sample: input has shape (1, 3, 4), where images (N, C, H, W), not empty, are asked.",
+    ),
+    (
+        lambda: F.grid_sample(X[:, :, :0], GRID),
+        ShapeError,
+        "grid_sample: input has shape (2, 1, 0, 4), where images (N, C, H, W), not empty, are asked.",
+    ),
+    (
+        lambda: F.grid_sample(X[:1], GRID),
+        ShapeError,
+        "grid_sample: grid has shape (2, 5, 6, 2), where (1, rows, columns, 2) is asked, for input (1, 1, 3, 4).",
+    ),
+    (
+        lambda: F.grid_sample(X, GRID[..., :1]),
+        ShapeError,
+        "grid_sample: grid has shape (2, 5, 6, 1), where (2, rows, columns, 2) is asked",
+    ),
+    (
+        lambda: F.grid_sample(X, GRID.to(mg.float64)),
+        DTypeError,
+        "grid_sample: input is float32, grid float64.\n  Convert one: input.to(mg.float64).",
+    ),
+    (
+        lambda: F.grid_sample(X.to(mg.int64), GRID),
+        DTypeError,
+        "grid_sample: input holds int64, not fractions.\n  Write input.to(mg.float32).",
+    ),
+    (
+        lambda: F.grid_sample(X, [0.0]),
+        DTypeError,
+        "grid_sample: grid is a list, not a tensor.\n  Make it one: mg.tensor(x).",
+    ),
+    (
+        lambda: F.affine_grid(THETA, (2, 1, 2, 3, 4)),
+        ShapeError,
+        "affine_grid: size=(2, 1, 2, 3, 4) is not the size (N, C, H, W) of images, each 1 or more; grids over",
+    ),
+    (
+        lambda: F.affine_grid(THETA, (2, 1, 0, 3)),
+        ShapeError,
+        "affine_grid: size=(2, 1, 0, 3) is not the size (N, C, H, W) of images, each 1 or more",
+    ),
+    (
+        lambda: F.affine_grid(THETA, (1, 1, 2, 3)),
+        ShapeError,
+        "affine_grid: theta has shape (2, 2, 3), but size=(1, 1, 2, 3) asks for (1, 2, 3).",
+    ),
+    (
+        lambda: F.affine_grid(THETA.to(mg.int32), (2, 1, 2, 3)),
+        DTypeError,
+        "affine_grid: theta holds int32, not fractions.",
+    ),
+]
+
+
+@pytest.mark.parametrize(("wrong", "kind", "message"), WRONG, ids=[m.split("\n")[0] for *_, m in WRONG])
+def test_a_wrong_call_is_told_why(wrong, kind, message):
+    with pytest.raises(kind, match="^" + re.escape(message)):
+        wrong()
