@@ -31,6 +31,7 @@ REFUSED = {
     "maximum": lambda a, b: mg.maximum(a, b),
     "where": lambda a, b: mg.where(a > 0, a, b),
     "comparison": lambda a, b: a == b,
+    "batches": lambda a, b: mg.zeros(1, 2, 3) @ mg.zeros(4, 3, 2),
     "other types": lambda a, b: a * b.to(mg.int64),
 }
 

@@ -10,7 +10,8 @@ from typing import Any, cast
 from minigrad import ops
 from minigrad._tensor import Tensor
 from minigrad.errors import DTypeError, ShapeError
-from minigrad.layout import Shape, broadcast_shapes, dim_of
+from minigrad.graph import modes
+from minigrad.layout import Shape, broadcast_shapes, check_equal_shapes, dim_of
 
 __all__ = [
     "METHODS",
@@ -49,6 +50,8 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
     if input.shape[-1] != inner:
         raise ShapeError(_unequal("matmul", input.shape, other.shape, input.shape[-1], inner))
     broadcast_shapes(input.shape[:-2], other.shape[:-2], op="matmul")
+    if modes.strict and input.ndim > 2 and other.ndim > 2:
+        check_equal_shapes({"batches of input": input.shape[:-2], "batches of other": other.shape[:-2]}, "matmul")
     _check_types("matmul", input, other)
     a = input if input.ndim > 1 else input[None]
     b = other if other.ndim > 1 else other[:, None]

@@ -11,7 +11,8 @@ from minigrad._tensor import Tensor
 from minigrad.dtypes import DTYPES, DType
 from minigrad.errors import DTypeError, ShapeError
 from minigrad.functional.reduce import _shaped, amax, amin
-from minigrad.layout import Shape, broadcast_shapes, numel
+from minigrad.graph import modes
+from minigrad.layout import Shape, broadcast_shapes, check_equal_shapes, numel
 from minigrad.op import OPS
 
 __all__ = ["get", "in_range", "number", "put", "same_type"]
@@ -170,6 +171,8 @@ def _filling(value: Any, shape: Shape, dtype: DType) -> Any:
         raise ShapeError(
             f"index: a value of shape {value.shape} does not broadcast to {shape}, the shape of what it is written to."
         )
+    if modes.strict and value.ndim:
+        check_equal_shapes({"value": value.shape, "x[key]": shape}, "index")
     return value.to(dtype) if value.shape == shape else value.to(dtype).expand(*shape)
 
 
