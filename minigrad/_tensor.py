@@ -73,7 +73,7 @@ class Tensor(Node):
     def storage(self) -> Storage:
         """The bytes that it shares with its views."""
         if self._storage is None:
-            self._storage = Storage(DEVICE) if self._base is None else self._base.storage
+            self._storage = Storage(DEVICE, self._array) if self._base is None else self._base.storage
         return self._storage
 
     @property
