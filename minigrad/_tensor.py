@@ -136,7 +136,7 @@ class Tensor(Node):
             if modes.strict:
                 check_equal_shapes({"self": self.shape, "source": source.shape}, "copy_")
             source = source.to(self.dtype).expand(*self.shape)
-        return self._write(OPS["copy"], (self.detach(), source))
+        return self._write(OPS["copy"], (self, source))
 
     def detach(self) -> Tensor:
         """A view of the same numbers through which no gradient flows."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from minigrad.op import Op
+from minigrad.ops.elementwise import where
 
 __all__ = [
     "as_strided",
@@ -181,7 +182,8 @@ repeat_interleave_backward = Op(
 )
 
 to = Op("to", "{a}", vjp=(lambda g: g,), attrs=("dtype",))
-copy = Op("copy", "{b}", vjp=(None, lambda g: g))
+# b in place of the numbers of a, which still has its place in the graph, with a gradient of 0, as in PyTorch.
+copy = Op("copy", "{b}", vjp=(lambda g: where(False, g, 0.0), lambda g: g))
 
 # One of several outputs of an op, by number: its gradient goes to that place of a tuple.
 pick = Op(
