@@ -15,7 +15,7 @@ from minigrad.dtypes import DTYPES, DType, as_dtype, get_default_dtype, of_numbe
 from minigrad.errors import DTypeError, GraphError, ShapeError
 from minigrad.graph import Node, modes, number, propagate
 from minigrad.kernels import dispatch
-from minigrad.layout import Shape, broadcast_shapes, check_equal_shapes, dim_of
+from minigrad.layout import Shape, broadcast_shapes, check_equal_shapes
 from minigrad.op import OPS, Op
 from minigrad.step import Step, fitted
 from minigrad.storage import Storage, check_device
@@ -45,6 +45,10 @@ class Tensor(Node):
     _chain: tuple[tuple[Op, Mapping[str, Any]], ...]
     _rebased: int
 
+    if TYPE_CHECKING:  # the families in `functional` bring their methods along
+
+        def __getattr__(self, name: str) -> Any: ...
+
     # --- what it is ---
 
     @property
@@ -73,7 +77,7 @@ class Tensor(Node):
     def storage(self) -> Storage:
         """The bytes that it shares with its views."""
         if self._storage is None:
-            self._storage = Storage(DEVICE) if self._base is None else self._base.storage
+            self._storage = Storage(DEVICE, self._array) if self._base is None else self._base.storage
         return self._storage
 
     @property
@@ -120,28 +124,6 @@ class Tensor(Node):
         def __getitem__(self, key: Any) -> Tensor: ...
         def __setitem__(self, key: Any, value: Tensor | float) -> None: ...
 
-    def expand(self, *sizes: Any) -> Tensor:
-        """A view in which dimensions of size 1 are repeated to `sizes`; -1 keeps a size. No memory is used."""
-        asked = sizes[0] if len(sizes) == 1 and isinstance(sizes[0], tuple) else sizes
-        kept = (1,) * (len(asked) - self.ndim) + self.shape
-        shape = tuple(k if size == -1 else size for size, k in zip(asked, kept, strict=True))
-        if broadcast_shapes(self.shape, shape, op="expand") != shape:
-            raise ShapeError(f"expand: {self.shape} does not expand to {shape}.")
-        return cast(Tensor, OPS["expand"](self, shape=shape))
-
-    def permute(self, *dims: Any) -> Tensor:
-        """A view with the dimensions in the order of `dims`."""
-        asked = dims[0] if len(dims) == 1 and isinstance(dims[0], tuple) else dims
-        order = tuple(dim_of(dim, self.ndim, "permute") for dim in asked)
-        if sorted(order) != list(range(self.ndim)):
-            raise ShapeError(f"permute: {asked} does not name each of the {self.ndim} dimensions once.")
-        return cast(Tensor, OPS["permute"](self, dims=order))
-
-    @property
-    def T(self) -> Tensor:
-        """A view with the dimensions in reverse."""
-        return self.permute(*range(self.ndim)[::-1])
-
     def clone(self) -> Tensor:
         """A copy with memory of its own, through which the gradient flows."""
         return cast(Tensor, OPS["copy"](wrap(np.empty_like(self._array)), self))
@@ -154,7 +136,7 @@ class Tensor(Node):
             if modes.strict:
                 check_equal_shapes({"self": self.shape, "source": source.shape}, "copy_")
             source = source.to(self.dtype).expand(*self.shape)
-        return self._write(OPS["copy"], (self.detach(), source))
+        return self._write(OPS["copy"], (self, source))
 
     def detach(self) -> Tensor:
         """A view of the same numbers through which no gradient flows."""

@@ -17,6 +17,7 @@ __all__ = [
     "dim_of",
     "dims_of",
     "numel",
+    "overlapping",
     "reduced_shape",
     "shape_of",
     "size_of",
@@ -87,6 +88,20 @@ def dims_of(dim: int | Sequence[int] | None, ndim: int, op: str) -> tuple[int, .
     if len(set(dims)) != len(dims):
         raise ShapeError(f"{op}: dim={dim!r} names a dimension twice.")
     return tuple(sorted(dims)) if ndim else ()
+
+
+def overlapping(shape: Shape, strides: Sequence[int]) -> bool:
+    """Whether two numbers of an array of `shape` may stand in one place: whether `strides` fold back on themselves.
+
+    >>> overlapping((3, 2), (2, 1)), overlapping((3, 2), (1, 1)), overlapping((3, 2), (0, 1))
+    (False, True, True)
+    """
+    reach = 0  # from the first number to the last one, over the dimensions so far
+    for stride, size in sorted((abs(stride), size) for stride, size in zip(strides, shape, strict=True) if size > 1):
+        if stride <= reach or not stride:
+            return 0 not in shape
+        reach += stride * (size - 1)
+    return False
 
 
 def reduced_shape(shape: Shape, dims: Sequence[int], keepdim: bool) -> Shape:

@@ -15,14 +15,17 @@ DEVICES = ("numpy",)
 class Storage:
     """The identity of some bytes: on which device, how often they were written, and by what.
 
+    `array` holds them all: that of the tensor which they were made for. Its first number is number 0 of the storage.
+
     `version` counts the writes: a value kept for the backward pass knows the version it was kept at. `rebased` counts
     how often a write changed where the gradient of these bytes comes from, so that views know theirs is out of date.
     """
 
-    __slots__ = ("device", "place", "rebased", "version", "writer")
+    __slots__ = ("array", "device", "place", "rebased", "version", "writer")
 
-    def __init__(self, device: str) -> None:
+    def __init__(self, device: str, array: Any) -> None:
         self.device = device
+        self.array = array
         self.version = 0
         self.rebased = 0
         self.writer = ""

@@ -13,15 +13,18 @@ from typing import Any
 
 from minigrad.errors import DTypeError, GraphError, ShapeError
 from minigrad.graph import enable_grad, modes
+from minigrad.layout import overlapping
 from minigrad.op import Op
 from minigrad.ops.shape import overwrite, replay
 from minigrad.step import Step
 
-__all__ = ["check_writable", "link", "rebase", "refresh"]
+__all__ = ["check_writable", "link", "rebase", "refresh", "stride_of"]
 
 
 def link(view: Any, source: Any, op: Op, attrs: Mapping[str, Any]) -> None:
-    """Note that `view` was made from `source` by a view operation, and shares its memory."""
+    """Note that `view` was made from `source` by a view operation, and shares its memory, unless it has its own."""
+    if view._array.base is None:  # a reshape that had to copy
+        return
     if source._base is None:
         view._base, view._chain = source, ((op, attrs),)
     else:
@@ -56,10 +59,10 @@ def check_writable(target: Any, shape: tuple[int, ...], kind: int, name: str) ->
         )
     if shape != target.shape:
         raise ShapeError(f"{name}: the result has shape {shape}, which does not fit into {target.shape}.")
-    repeats = [stride == 0 and size > 1 for stride, size in zip(target._array.strides, target.shape, strict=True)]
-    if any(repeats) and 0 not in shape:  # what is empty may have any strides
+    if not target._array.flags.c_contiguous and overlapping(target.shape, target._array.strides):
         raise ShapeError(
-            f"{name}: in this expanded tensor one number stands in several places, so it cannot be written.\n"
+            f"{name}: in this view, expanded or of windows, one number stands in several places, so it cannot be "
+            "written.\n"
             "  clone() it first."
         )
     if not target._array.flags.writeable:
@@ -71,6 +74,11 @@ def check_writable(target: Any, shape: tuple[int, ...], kind: int, name: str) ->
         )
 
 
+def stride_of(x: Any) -> tuple[int, ...]:
+    """How many numbers apart neighbours along each dimension stand in memory."""
+    return tuple([by // x._array.itemsize for by in x._array.strides])
+
+
 def rebase(target: Any, step: Step | None) -> None:
     """Make the graph as if `target`, just written to, had been computed by `step`; None if that needs no gradient."""
     base, storage = target._base, target.storage
@@ -80,7 +88,8 @@ def rebase(target: Any, step: Step | None) -> None:
         edge = base._edge()
         if edge is None and step is None:
             return
-        written = Step(overwrite, (edge, step), {"chain": target._chain}, base.shape, base._array.dtype)
+        how = {"chain": target._chain, "stride": stride_of(base)}
+        written = Step(overwrite, (edge, step), how, base.shape, base._array.dtype)
         written.keep((None, None, None))
         base._step, base._requires_grad = written, True
     storage.rebased += 1

@@ -17,6 +17,7 @@ from minigrad.functional import (
     sampling,
     shape,
     sorting,
+    views,
 )
 from minigrad.functional.attention import *  # noqa: F403 -- the families list their names
 from minigrad.functional.conv import *  # noqa: F403
@@ -32,6 +33,7 @@ from minigrad.functional.reduce import *  # noqa: F403
 from minigrad.functional.sampling import *  # noqa: F403
 from minigrad.functional.shape import *  # noqa: F403
 from minigrad.functional.sorting import *  # noqa: F403
+from minigrad.functional.views import *  # noqa: F403
 
 _FAMILIES = (
     attention,
@@ -48,6 +50,7 @@ _FAMILIES = (
     sampling,
     shape,
     sorting,
+    views,
 )
 
 __all__ = [name for family in _FAMILIES for name in family.__all__ if name != "METHODS"]

@@ -115,7 +115,7 @@ def where(condition: Any, input: Any = None, other: Any = None) -> Any:
         if condition.dtype.kind:
             raise DTypeError(f"where: the condition holds {condition.dtype.name}, not bools; write x != 0.")
         if input is None and other is None:
-            return condition.nonzero(as_tuple=True)  # type: ignore[attr-defined]
+            return condition.nonzero(as_tuple=True)
     return ops.where(condition, input, other)
 
 

@@ -216,7 +216,7 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     shape = broadcast_shapes(
         _tensor(input, "masked_select").shape, _mask("masked_select", mask).shape, op="masked_select"
     )
-    return input.expand(*shape)[mask.expand(*shape)]
+    return cast(Tensor, input.expand(*shape)[mask.expand(*shape)])
 
 
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:

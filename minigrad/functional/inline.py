@@ -50,7 +50,7 @@ def _unary(op: Op) -> Apply:
             y = None
             if reads_y:
                 y = wrap(out._array)
-                y._storage = out._storage = Storage(DEVICE)
+                y._storage = out._storage = Storage(DEVICE, out._array)
             step.keep((y, x if reads_a else None))
             out._step, out._requires_grad = step, True
         return out
@@ -91,7 +91,7 @@ def _binary(op: Op) -> Apply:
             saved = None
             if reads_y:
                 saved = wrap(out._array)
-                saved._storage = out._storage = Storage(DEVICE)
+                saved._storage = out._storage = Storage(DEVICE, out._array)
             step.keep((saved, a if reads_a else None, b if reads_b else None))
             out._step, out._requires_grad = step, True
         return out

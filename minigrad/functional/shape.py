@@ -1,10 +1,279 @@
-"""Arranging numbers anew: PyTorch's functions."""
+"""Numbers put together, spread, turned and cut out: copies, with PyTorch's signatures. For views, see `views`.
+
+`dim` counts from either end. ShapeError for a dimension that is not there, and for sizes that do not fit.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, cast
 
-__all__ = ["METHODS"]
+from minigrad._tensor import Tensor
+from minigrad.dtypes import result_type
+from minigrad.errors import ShapeError
+from minigrad.functional.views import (
+    _dim_of_some,
+    _expand,
+    _listed,
+    _shaped,
+    _tensor,
+    _two_dims,
+    flatten,
+    narrow,
+    unsqueeze,
+)
+from minigrad.layout import dim_of, dims_of, numel
+from minigrad.op import OPS
 
-METHODS: dict[str, Callable[..., Any]] = {}
+__all__ = [
+    "METHODS",
+    "cat",
+    "concat",
+    "diag",
+    "diag_embed",
+    "flip",
+    "fliplr",
+    "flipud",
+    "hstack",
+    "pad",
+    "repeat_interleave",
+    "roll",
+    "stack",
+    "tile",
+    "tril",
+    "triu",
+    "vstack",
+]
+
+# --- put together ---
+
+
+def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
+    """The tensors one after another along `dim`, in the type that holds all; their other sizes must be equal.
+
+    A tensor of shape (0,) is passed over. Raises ShapeError where sizes differ, for single numbers, and for none.
+
+    >>> import minigrad as mg
+    >>> mg.cat([mg.tensor([1, 2]), mg.tensor([3.0])]).tolist()
+    [1.0, 2.0, 3.0]
+    """
+    given = [_tensor(x, "cat") for x in tensors]
+    if not given:
+        raise ShapeError("cat: there is nothing to put together.")
+    if any(x.ndim == 0 for x in given):
+        raise ShapeError("cat: single numbers have no dimension to stand along.\n  Write stack([a, b]).")
+    target = result_type([x.dtype for x in given])
+    kept = [x.to(target) for x in given if x.shape != (0,)] or [given[0].to(target)]
+    k = dim_of(dim, kept[0].ndim, "cat")
+    rests = [(*x.shape[:k], *x.shape[k + 1 :]) for x in kept]
+    if any(x.ndim != kept[0].ndim or rest != rests[0] for x, rest in zip(kept, rests, strict=True)):
+        shapes = ", ".join(str(x.shape) for x in given)
+        raise ShapeError(f"cat: shapes {shapes} must be equal in all dimensions but {k}.")
+    return cast(Tensor, OPS["cat"](*kept, dim=k, sizes=tuple([x.shape[k] for x in kept])))
+
+
+def concat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
+    """`cat`."""
+    return cat(tensors, dim)
+
+
+def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
+    """The tensors, of one shape, one after another along a new dimension `dim`; types as in `cat`."""
+    shapes = sorted({_tensor(x, "stack").shape for x in tensors})
+    if len(shapes) != 1:
+        raise ShapeError(f"stack: it takes tensors of one shape, not {' and '.join(map(str, shapes)) or 'none'}.")
+    return cat([unsqueeze(x, dim) for x in tensors], dim_of(dim, len(shapes[0]) + 1, "stack"))
+
+
+def hstack(tensors: Sequence[Tensor]) -> Tensor:
+    """`cat` along dimension 1, of lines and single numbers along 0."""
+    given = [x if _tensor(x, "hstack").ndim else _shaped(x, (1,)) for x in tensors]
+    return cat(given, 0 if given and given[0].ndim == 1 else 1)
+
+
+def vstack(tensors: Sequence[Tensor]) -> Tensor:
+    """`cat` along dimension 0, of lines and single numbers as rows."""
+    return cat([x if _tensor(x, "vstack").ndim > 1 else _shaped(x, (1, numel(x.shape))) for x in tensors])
+
+
+# --- spread ---
+
+
+def _repeat(input: Tensor, *repeats: Any) -> Tensor:
+    """A copy of the whole, `repeats` times along each dimension; new dimensions come at the left."""
+    times = _listed("repeat", repeats)
+    new = len(times) - input.ndim
+    if new < 0 or min(times, default=0) < 0:
+        raise ShapeError(f"repeat: {times} must give a count, 0 or more, for each dimension of shape {input.shape}.")
+    shape = (1,) * new + input.shape
+    between = _shaped(input, tuple([n for size in shape for n in (1, size)]))
+    spread = _expand(between, [n for pair in zip(times, shape, strict=True) for n in pair])
+    return _shaped(OPS["contiguous"](spread), tuple([n * size for n, size in zip(times, shape, strict=True)]))
+
+
+def tile(input: Tensor, *given: Any, dims: Sequence[int] | None = None) -> Tensor:
+    """`repeat`, where `dims` that are left out, at the left, are 1."""
+    x, times = _tensor(input, "tile"), _listed("tile", given, dims)
+    return _repeat(x, (1,) * (x.ndim - len(times)) + times)
+
+
+def repeat_interleave(
+    input: Tensor, repeats: int | Tensor, dim: int | None = None, *, output_size: int | None = None
+) -> Tensor:
+    """Each number along `dim`, by default of the flattened tensor, `repeats` times: one count, or one for each.
+
+    `output_size`, which saves PyTorch a look at the counts, must be right where it is given.
+    """
+    x = _tensor(input, "repeat_interleave")
+    x, k = (flatten(x), 0) if dim is None else (x, _dim_of_some(x, dim, "repeat_interleave"))
+    counts = repeats.tolist() if isinstance(repeats, Tensor) else repeats
+    times = (counts,) if isinstance(counts, int) else _listed("repeat_interleave", (counts,))
+    if min(times, default=0) < 0 or len(times) not in (1, x.shape[k]):
+        raise ShapeError(
+            f"repeat_interleave: repeats={counts} must be one count, 0 or more, or one for each of {x.shape[k]} places."
+        )
+    out = OPS["repeat_interleave"](x, repeats=times[0] if len(times) == 1 else times, dim=k)
+    if output_size not in (None, out.shape[k]):
+        raise ShapeError(f"repeat_interleave: output_size={output_size}, but the repeats make {out.shape[k]}.")
+    return cast(Tensor, out)
+
+
+# --- turned and moved ---
+
+
+def flip(input: Tensor, *given: Any, dims: int | Sequence[int] | None = None) -> Tensor:
+    """A copy in reverse along `dims`."""
+    x = _tensor(input, "flip")
+    return cast(Tensor, OPS["flip"](x, dims=dims_of(_listed("flip", given, dims), x.ndim, "flip")))
+
+
+def fliplr(input: Tensor) -> Tensor:
+    """`flip` along dimension 1. Raises ShapeError where there is none."""
+    if _tensor(input, "fliplr").ndim < 2:
+        raise ShapeError(f"fliplr: shape {input.shape} has no dimension 1.\n  Write x.flip(0).")
+    return flip(input, 1)
+
+
+def flipud(input: Tensor) -> Tensor:
+    """`flip` along dimension 0. Raises ShapeError where there is none."""
+    return flip(input, _dim_of_some(input, 0, "flipud"))
+
+
+def roll(input: Tensor, shifts: int | Sequence[int], dims: int | Sequence[int] | None = None) -> Tensor:
+    """A copy moved on by `shifts` along `dims`; what leaves at one end comes in at the other.
+
+    Without `dims` the flattened numbers move by one shift. Raises ShapeError unless each of `dims` has a shift.
+    """
+    x, by = _tensor(input, "roll"), _listed("roll", (shifts,))
+    along = () if dims is None else tuple([_dim_of_some(x, k, "roll") for k in _listed("roll", (dims,))])
+    if not along and len(by) == 1:
+        return _shaped(OPS["roll"](flatten(x), shifts=by, dims=(0,)), x.shape)
+    if not along or len(by) != len(along):
+        raise ShapeError(f"roll: shifts={shifts} and dims={dims} must be as many.")
+    return cast(Tensor, OPS["roll"](x, shifts=by, dims=along))
+
+
+# --- cut out ---
+
+
+def tril(input: Tensor, diagonal: int = 0) -> Tensor:
+    """A copy of the last two dimensions' matrices with 0 above the diagonal that is `diagonal` above the main one."""
+    return _triangle("tril", input, diagonal)
+
+
+def triu(input: Tensor, diagonal: int = 0) -> Tensor:
+    """A copy of the last two dimensions' matrices with 0 below the diagonal that is `diagonal` above the main one."""
+    return _triangle("triu", input, diagonal)
+
+
+def _triangle(name: str, x: Tensor, diagonal: int) -> Tensor:
+    if _tensor(x, name).ndim < 2:
+        raise ShapeError(f"{name}: shape {x.shape} has no matrices: it takes two dimensions or more.")
+    return cast(Tensor, OPS[name](x, diagonal=diagonal))
+
+
+def diag(input: Tensor, diagonal: int = 0) -> Tensor:
+    """Of a line, the matrix with it on the diagonal, `diagonal` above the main one; of a matrix, that diagonal, copied.
+
+    Raises ShapeError for other dimensions.
+    """
+    x = _tensor(input, "diag")
+    if x.ndim == 1:
+        return diag_embed(x, diagonal)
+    if x.ndim != 2:
+        raise ShapeError(f"diag: it takes a line or a matrix, not shape {x.shape}.\n  Write diagonal, or diag_embed.")
+    return cast(Tensor, OPS["contiguous"](OPS["diagonal"](x, offset=diagonal, dim1=0, dim2=1)))
+
+
+def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
+    """Square matrices, in dimensions `dim1` and `dim2` of the result, with the last dimension on their diagonal.
+
+    `offset` is how far above the main one that is; all else is 0.
+    """
+    x, size = _tensor(input, "diag_embed"), input.shape[_dim_of_some(input, -1, "diag_embed")] + abs(offset)
+    first, second = _two_dims(dim1, dim2, x.ndim + 1, "diag_embed")
+    rest = iter(x.shape)
+    shape = tuple([size if k in (first, second) else next(rest) for k in range(x.ndim + 1)])
+    return cast(Tensor, OPS["diagonal_backward"](x, shape=shape, offset=offset, dim1=first, dim2=second))
+
+
+# --- edges ---
+
+
+def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
+    """`input` with more places at its edges: `pad` is (before, after) for the last dimension, then the one before it, …
+
+    ``mode="constant"`` fills them with `value`, by default 0, and a negative pad cuts off. "reflect" mirrors at the
+    edge number, "replicate" repeats it, "circular" goes on at the other edge; these three pad the last one to three
+    dimensions, of which there must be one or two more. Raises ShapeError for pads that are not pairs, that cut off more
+    than there is, and that mirror or wrap around more than once.
+
+    >>> import minigrad as mg
+    >>> mg.pad(mg.tensor([[1, 2, 3]]), (2, 1), mode="reflect").tolist()
+    [[3, 2, 1, 2, 3, 2]]
+    """
+    x, given = _tensor(input, "pad"), _listed("pad", (pad,))
+    count = len(given) // 2
+    if len(given) % 2 or count > x.ndim:
+        raise ShapeError(f"pad: {given} must be pairs, the last dimension's first, and fit shape {x.shape}.")
+    pairs = ((0, 0),) * (x.ndim - count) + tuple(zip(given[::2], given[1::2], strict=True))[::-1]
+    if mode == "constant":
+        if any(max(-before, 0) + max(-after, 0) > n for n, (before, after) in zip(x.shape, pairs, strict=True)):
+            raise ShapeError(f"pad: {given} cuts off more than there is in shape {x.shape}.")
+        return cast(Tensor, OPS["pad"](x, pads=pairs, value=0.0 if value is None else value))
+    if mode not in ("reflect", "replicate", "circular"):
+        raise ShapeError(f'pad: mode={mode!r} is none of "constant", "reflect", "replicate" and "circular".')
+    if value is not None or count not in (1, 2, 3) or x.ndim - count not in (1, 2):
+        raise ShapeError(
+            f"pad: mode={mode!r} takes no value, and pads the last 1 to 3 dimensions of a tensor that has one or two "
+            f"more, not {count} of shape {x.shape}.\n  unsqueeze(0) adds a dimension."
+        )
+    if mode != "circular" and 0 in x.shape[-count - 1 :]:
+        raise ShapeError(f"pad: mode={mode!r} needs numbers at the edges, and shape {x.shape} has none.")
+    for k, (before, after) in enumerate(pairs):
+        x = _edged(x, k, before, after, mode) if before or after else x
+    return x
+
+
+def _edged(x: Tensor, k: int, before: int, after: int, mode: str) -> Tensor:
+    """`x` with the places that `mode` puts before and after it along dimension `k`."""
+    size = x.shape[k]
+    most = {"reflect": size - 1, "circular": size, "replicate": max(before, after) if size else 0}[mode]
+    if not 0 <= min(before, after) <= max(before, after) <= most:
+        raise ShapeError(
+            f"pad: mode={mode!r} puts 0 to {most} places at either end of the {size} of dimension {k}, not "
+            f"{before} and {after}."
+        )
+    if mode == "replicate":
+        counts = [1] * size
+        counts[0] += before
+        counts[-1] += after
+        return cast(Tensor, OPS["repeat_interleave"](x, repeats=tuple(counts), dim=k))
+    if mode == "circular":
+        return cat([narrow(x, k, size - before, before), x, narrow(x, k, 0, after)], k)
+    return cat([flip(narrow(x, k, 1, before), k), x, flip(narrow(x, k, size - 1 - after, after), k)], k)
+
+
+_FUNCTIONS = ("METHODS", "cat", "concat", "hstack", "pad", "stack", "vstack")
+METHODS: dict[str, Any] = {name: globals()[name] for name in __all__ if name not in _FUNCTIONS}
+METHODS["repeat"] = _repeat

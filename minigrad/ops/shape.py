@@ -6,37 +6,66 @@ from collections.abc import Mapping
 from typing import Any
 
 from minigrad.op import Op
+from minigrad.ops.elementwise import where
 
 __all__ = [
+    "as_strided",
+    "as_strided_backward",
+    "cat",
+    "contiguous",
     "copy",
+    "diagonal",
+    "diagonal_backward",
     "expand",
+    "flip",
     "index",
     "index_backward",
     "overwrite",
+    "pad",
     "permute",
     "pick",
+    "repeat_interleave",
+    "repeat_interleave_backward",
     "replay",
     "reshape",
+    "roll",
     "sum_to",
     "to",
+    "tril",
+    "triu",
+    "unfold",
+    "unfold_backward",
 ]
 
 Chain = tuple[tuple[Op, Mapping[str, Any]], ...]
 
+as_strided: Op
+as_strided_backward: Op
+diagonal: Op
+diagonal_backward: Op
 expand: Op
+flip: Op
 index: Op
 index_backward: Op
 overwrite: Op
+pad: Op
 permute: Op
+repeat_interleave: Op
+repeat_interleave_backward: Op
 reshape: Op
+roll: Op
 sum_to: Op
-to: Op
+tril: Op
+triu: Op
+unfold: Op
+unfold_backward: Op
 
 # Broadcasting and its undoing are each other's derivative.
 sum_to = Op("sum_to", r"\sum {a}", vjp=(lambda g, a_shape: expand(g, shape=a_shape),), attrs=("shape",))
 expand = Op("expand", "{a}", vjp=(lambda g, a_shape: sum_to(g, shape=a_shape),), attrs=("shape",), view=True)
 
-reshape = Op("reshape", "{a}", vjp=(lambda g, a_shape: reshape(g, shape=a_shape),), attrs=("shape",))
+# A view where the strides allow it, else a copy.
+reshape = Op("reshape", "{a}", vjp=(lambda g, a_shape: reshape(g, shape=a_shape),), attrs=("shape",), view=True)
 permute = Op(
     "permute",
     "{a}",
@@ -55,8 +84,106 @@ index = Op(
 )
 index_backward = Op("index_backward", "{a}", vjp=(lambda g, key: index(g, key=key),), attrs=("shape", "key"))
 
+_DIAGONAL = ("offset", "dim1", "dim2")
+diagonal = Op(
+    "diagonal",
+    r"\operatorname{diag} {a}",
+    vjp=(lambda g, a_shape, offset, dim1, dim2: diagonal_backward(g, a_shape, offset, dim1, dim2),),
+    attrs=_DIAGONAL,
+    view=True,
+)
+diagonal_backward = Op(
+    "diagonal_backward",
+    r"\operatorname{diag} {a}",
+    vjp=(lambda g, offset, dim1, dim2: diagonal(g, offset, dim1, dim2),),
+    attrs=("shape", *_DIAGONAL),
+)
+
+# Windows of `size` along `dim`, one every `step`, in a new last dimension; and their sum, each where it was taken.
+_WINDOWS = ("dim", "size", "step")
+unfold = Op(
+    "unfold",
+    "{a}",
+    vjp=(lambda g, a_shape, dim, size, step: unfold_backward(g, a_shape, dim, size, step),),
+    attrs=_WINDOWS,
+    view=True,
+)
+unfold_backward = Op(
+    "unfold_backward",
+    "{a}",
+    vjp=(lambda g, dim, size, step: unfold(g, dim, size, step),),
+    attrs=("shape", *_WINDOWS),
+)
+
+# Any arrangement of the memory behind a, which has the strides `own`; `offset` counts from its first number.
+_ARRANGED = ("own", "size", "stride", "offset")
+as_strided = Op(
+    "as_strided",
+    "{a}",
+    vjp=(lambda g, a_shape, own, size, stride, offset: as_strided_backward(g, a_shape, own, size, stride, offset),),
+    attrs=_ARRANGED,
+    view=True,
+)
+as_strided_backward = Op(
+    "as_strided_backward",
+    "{a}",
+    vjp=(lambda g, own, size, stride, offset: as_strided(g, own, size, stride, offset),),
+    attrs=("shape", *_ARRANGED),
+)
+
+# --- copies ---
+
+contiguous = Op("contiguous", "{a}", vjp=(lambda g: g,))
+flip = Op("flip", "{a}", vjp=(lambda g, dims: flip(g, dims=dims),), attrs=("dims",))
+roll = Op(
+    "roll",
+    "{a}",
+    vjp=(lambda g, shifts, dims: roll(g, shifts=tuple(-by for by in shifts), dims=dims),),
+    attrs=("shifts", "dims"),
+)
+tril = Op("tril", "{a}", vjp=(lambda g, diagonal: tril(g, diagonal=diagonal),), attrs=("diagonal",))
+triu = Op("triu", "{a}", vjp=(lambda g, diagonal: triu(g, diagonal=diagonal),), attrs=("diagonal",))
+
+
+def _part(g: Any, slot: int, dim: int, sizes: tuple[int, ...]) -> Any:
+    start = sum(sizes[:slot])
+    return index(g, key=(slice(None),) * dim + (slice(start, start + sizes[slot]),))
+
+
+# The operands one after another along `dim`, where they have `sizes`.
+cat = Op(
+    "cat",
+    "{a}",
+    vjp=(lambda g, slot, dim, sizes: _part(g, slot, dim, sizes),),
+    attrs=("dim", "sizes"),
+    variadic=True,
+)
+
+# `pads` are (before, after) for each dimension; what is negative is cut off. So the derivative pads by the opposite.
+pad = Op(
+    "pad",
+    "{a}",
+    vjp=(lambda g, pads: pad(g, pads=tuple((-before, -after) for before, after in pads), value=0.0),),
+    attrs=("pads", "value"),
+)
+
+# Each number along `dim` as often as `repeats`, an int or one for each, says; and the sums of those.
+repeat_interleave = Op(
+    "repeat_interleave",
+    "{a}",
+    vjp=(lambda g, a_shape, repeats, dim: repeat_interleave_backward(g, a_shape[dim], repeats, dim),),
+    attrs=("repeats", "dim"),
+)
+repeat_interleave_backward = Op(
+    "repeat_interleave_backward",
+    "{a}",
+    vjp=(lambda g, repeats, dim: repeat_interleave(g, repeats, dim),),
+    attrs=("count", "repeats", "dim"),
+)
+
 to = Op("to", "{a}", vjp=(lambda g: g,), attrs=("dtype",))
-copy = Op("copy", "{b}", vjp=(None, lambda g: g))
+# b in place of the numbers of a, which still has its place in the graph, with a gradient of 0, as in PyTorch.
+copy = Op("copy", "{b}", vjp=(lambda g: where(False, g, 0.0), lambda g: g))
 
 # One of several outputs of an op, by number: its gradient goes to that place of a tuple.
 pick = Op(
@@ -75,9 +202,13 @@ def replay(x: Any, chain: Chain) -> Any:
 
 
 # A copy of a, with b in place of the view of it that `chain` leads to: what a write through a view is, in the graph.
+# The copy has the strides of the base, `stride`, in which each step of the chain is a view.
 overwrite = Op(
     "overwrite",
     "{a}",
-    vjp=(lambda g, chain: overwrite(g, 0.0, chain=chain), lambda g, chain: replay(g, chain)),
-    attrs=("chain",),
+    vjp=(
+        lambda g, chain, stride: overwrite(g, 0.0, chain=chain, stride=stride),
+        lambda g, chain: replay(g, chain),
+    ),
+    attrs=("chain", "stride"),
 )

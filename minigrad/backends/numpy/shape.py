@@ -22,14 +22,41 @@ def sum_to(a: Array, *, shape: Shape) -> Array:
     return np.add.reduce(a, axis=stretched, keepdims=True).reshape(shape)
 
 
+class Memory:
+    """The memory behind an array, arranged otherwise: what NumPy needs to make a view. Strides and offset in bytes."""
+
+    def __init__(self, a: Array, shape: Shape, strides: Shape, offset: int) -> None:
+        self.owner = a
+        interface = a.__array_interface__
+        address, readonly = interface["data"]
+        self.__array_interface__ = {
+            **interface,
+            "data": (address + offset, readonly),
+            "shape": shape,
+            "strides": strides,
+        }
+
+
+def arranged(a: Array, shape: Shape, strides: Shape, offset: int = 0) -> Array:
+    """A view of the memory behind `a`, which nobody checks to be large enough."""
+    return np.asarray(Memory(a, shape, strides, offset))
+
+
 @kernel("expand", DEVICE)
 def expand(a: Array, *, shape: Shape) -> Array:
-    return np.lib.stride_tricks.as_strided(np.broadcast_to(a, shape), writeable=True)
+    new = len(shape) - a.ndim
+    kept = [stride if size == n else 0 for stride, size, n in zip(a.strides, a.shape, shape[new:], strict=True)]
+    return arranged(a, shape, (0,) * new + tuple(kept))
 
 
 @kernel("reshape", DEVICE)
 def reshape(a: Array, *, shape: Shape) -> Array:
-    return a.reshape(shape)
+    try:
+        return a.reshape(shape, copy=False)
+    except ValueError:  # the strides do not allow a view
+        out = np.empty(shape, a.dtype)
+        out.reshape(a.shape)[...] = a
+        return out
 
 
 @kernel("permute", DEVICE)
@@ -49,6 +76,128 @@ def index_backward(a: Array, *, shape: Shape, key: Any) -> Array:
     return out
 
 
+@kernel("diagonal", DEVICE)
+def diagonal(a: Array, *, offset: int, dim1: int, dim2: int) -> Array:
+    rest = [k for k in range(a.ndim) if k not in (dim1, dim2)]
+    down, right = (max(-offset, 0), max(offset, 0))
+    size = max(min(a.shape[dim1] - down, a.shape[dim2] - right), 0)
+    start = down * a.strides[dim1] + right * a.strides[dim2] if size else 0
+    strides = (*[a.strides[k] for k in rest], a.strides[dim1] + a.strides[dim2])
+    return arranged(a, (*[a.shape[k] for k in rest], size), strides, start)
+
+
+@kernel("diagonal_backward", DEVICE)
+def diagonal_backward(a: Array, *, shape: Shape, offset: int, dim1: int, dim2: int) -> Array:
+    out = np.zeros(shape, a.dtype)
+    diagonal(out, offset=offset, dim1=dim1, dim2=dim2)[...] = a
+    return out
+
+
+@kernel("unfold", DEVICE)
+def unfold(a: Array, *, dim: int, size: int, step: int) -> Array:
+    shape, strides = list(a.shape), list(a.strides)
+    shape[dim] = (shape[dim] - size) // step + 1
+    strides[dim] *= step
+    return arranged(a, (*shape, size), (*strides, a.strides[dim]))
+
+
+@kernel("unfold_backward", DEVICE)
+def unfold_backward(a: Array, *, shape: Shape, dim: int, size: int, step: int) -> Array:
+    out = np.zeros(shape, a.dtype)
+    along, windows = np.moveaxis(out, dim, 0), np.moveaxis(a, dim, 0)
+    for k in range(size):
+        along[k::step][: len(windows)] += windows[..., k]
+    return out
+
+
+def span(shape: Shape, strides: Shape) -> tuple[int, int]:
+    """Where the first number stands in the memory that an array takes, and how large that is."""
+    steps = [stride * (size - 1) for stride, size in zip(strides, shape, strict=True)] if 0 not in shape else []
+    start = -sum(step for step in steps if step < 0)
+    return start, start + sum(step for step in steps if step > 0) + 1
+
+
+def laid_out(a: Array, stride: Shape) -> Array:
+    """A copy of `a` with these strides, in numbers."""
+    strides = tuple(by * a.itemsize for by in stride)
+    out = a.copy(order="K")
+    if out.strides != strides:
+        start, size = span(a.shape, stride)
+        out = arranged(np.empty(size, a.dtype), a.shape, strides, start * a.itemsize)
+        out[...] = a
+    return out
+
+
+@kernel("as_strided", DEVICE)
+def as_strided(a: Array, *, own: Shape, size: Shape, stride: Shape, offset: int) -> Array:
+    bytes_ = tuple(by * a.itemsize for by in stride)
+    if a.strides == tuple(by * a.itemsize for by in own):
+        return arranged(a, size, bytes_, offset * a.itemsize)
+    return arranged(laid_out(a, own), size, bytes_, offset * a.itemsize).copy()
+
+
+@kernel("as_strided_backward", DEVICE)
+def as_strided_backward(a: Array, *, shape: Shape, own: Shape, size: Shape, stride: Shape, offset: int) -> Array:
+    start, count = span(shape, own)
+    memory = np.zeros(count, a.dtype)
+    places = arranged(np.arange(count), size, tuple(by * 8 for by in stride), (start + offset) * 8)
+    np.add.at(memory, places, a)
+    return arranged(memory, shape, tuple(by * a.itemsize for by in own), start * a.itemsize).copy()
+
+
+@kernel("contiguous", DEVICE)
+def contiguous(a: Array) -> Array:
+    return a.copy()
+
+
+@kernel("flip", DEVICE)
+def flip(a: Array, *, dims: Shape) -> Array:
+    return np.flip(a, dims).copy()
+
+
+@kernel("roll", DEVICE)
+def roll(a: Array, *, shifts: Shape, dims: Shape) -> Array:
+    return np.roll(a, shifts, dims)
+
+
+@kernel("tril", DEVICE)
+def tril(a: Array, *, diagonal: int) -> Array:
+    return np.tril(a, diagonal)
+
+
+@kernel("triu", DEVICE)
+def triu(a: Array, *, diagonal: int) -> Array:
+    return np.triu(a, diagonal)
+
+
+@kernel("cat", DEVICE)
+def cat(*arrays: Array, dim: int, sizes: Shape) -> Array:
+    return np.concatenate(arrays, dim)
+
+
+@kernel("pad", DEVICE)
+def pad(a: Array, *, pads: tuple[tuple[int, int], ...], value: float) -> Array:
+    sizes = list(zip(a.shape, pads, strict=True))
+    kept = a[tuple([slice(max(-before, 0), n + min(after, 0)) for n, (before, after) in sizes])]
+    out = np.full([n + before + after for n, (before, after) in sizes], value, a.dtype)
+    out[tuple([slice(max(before, 0), max(before, 0) + n) for n, (before, _) in zip(kept.shape, pads, strict=True)])] = (
+        kept
+    )
+    return out
+
+
+@kernel("repeat_interleave", DEVICE)
+def repeat_interleave(a: Array, *, repeats: Any, dim: int) -> Array:
+    return np.repeat(a, repeats, dim)
+
+
+@kernel("repeat_interleave_backward", DEVICE)
+def repeat_interleave_backward(a: Array, *, count: int, repeats: Any, dim: int) -> Array:
+    out = np.zeros((*a.shape[:dim], count, *a.shape[dim + 1 :]), a.dtype)
+    np.add.at(np.moveaxis(out, dim, 0), np.repeat(np.arange(count), repeats), np.moveaxis(a, dim, 0))
+    return out
+
+
 @kernel("to", DEVICE)
 def to(a: Array, *, dtype: Any) -> Array:
     return a.astype(dtype.name)
@@ -62,8 +211,8 @@ def copy(a: Array, b: Array) -> Array:
 
 
 @kernel("overwrite", DEVICE)
-def overwrite(a: Array, b: Array, *, chain: Any) -> Array:
-    out = view = a.copy()
+def overwrite(a: Array, b: Array, *, chain: Any, stride: Shape) -> Array:
+    out = view = laid_out(a, stride)
     for op, attrs in chain:
         view = kernels_of(op.name)[DEVICE](view, **attrs)
     view[...] = b

@@ -1,0 +1,464 @@
+"""Views: a tensor's numbers arranged otherwise without being copied, with PyTorch's signatures.
+
+A write into a view is one into what it was made from, and its gradient goes there. `dim` counts from either end.
+ShapeError for a dimension or an index that is not there, and for sizes that do not fit.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from itertools import accumulate, pairwise
+from typing import Any, cast
+
+from minigrad._tensor import Tensor
+from minigrad.errors import DTypeError, ShapeError
+from minigrad.layout import Shape, broadcast_shapes, dim_of, dims_of, numel, overlapping, shape_of
+from minigrad.op import OPS
+from minigrad.views import stride_of
+
+__all__ = [
+    "METHODS",
+    "as_strided",
+    "broadcast_tensors",
+    "broadcast_to",
+    "chunk",
+    "diagonal",
+    "flatten",
+    "meshgrid",
+    "moveaxis",
+    "movedim",
+    "narrow",
+    "permute",
+    "ravel",
+    "reshape",
+    "select",
+    "split",
+    "squeeze",
+    "swapaxes",
+    "swapdims",
+    "t",
+    "tensor_split",
+    "transpose",
+    "unbind",
+    "unflatten",
+    "unsqueeze",
+]
+
+Dims = int | Sequence[int] | None
+_ALL = (slice(None),)
+
+# --- the same numbers in another shape ---
+
+
+def reshape(input: Tensor, *given: Any, shape: Sequence[int] | None = None) -> Tensor:
+    """The numbers, in order, in `shape`, where one -1 is worked out: a view where the strides allow it, else a copy.
+
+    >>> import minigrad as mg
+    >>> mg.reshape(mg.tensor([[1, 2], [3, 4], [5, 6]]), (2, -1)).tolist()
+    [[1, 2, 3], [4, 5, 6]]
+    """
+    x = _tensor(input, "reshape")
+    return _shaped(x, shape_of(_listed("reshape", given, shape), numel(x.shape), "reshape"))
+
+
+def _view(input: Tensor, *shape: Any) -> Tensor:
+    """The numbers, in order, in `shape`, where one -1 is worked out; they share the memory.
+
+    Raises ShapeError where the strides do not allow that: `reshape` copies there.
+    """
+    wanted = shape_of(_listed("view", shape), numel(input.shape), "view")
+    out = _shaped(input, wanted)
+    if out._base is None:
+        raise ShapeError(
+            f"view: shape {input.shape} with strides {stride_of(input)} cannot be seen as {wanted}: numbers that would "
+            "be neighbours are not evenly spaced in memory.\n  Write reshape(…), which copies where it must."
+        )
+    return out
+
+
+def _view_as(input: Tensor, other: Tensor) -> Tensor:
+    """`view` in the shape of `other`."""
+    return _view(input, other.shape)
+
+
+def _reshape_as(input: Tensor, other: Tensor) -> Tensor:
+    """`reshape` to the shape of `other`."""
+    return reshape(input, other.shape)
+
+
+def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
+    """`reshape` with the dimensions from `start_dim` to `end_dim` in one."""
+    x = _tensor(input, "flatten")
+    first, last = dim_of(start_dim, x.ndim, "flatten"), dim_of(end_dim, x.ndim, "flatten")
+    if first > last:
+        raise ShapeError(f"flatten: start_dim={start_dim} comes after end_dim={end_dim}.")
+    if x.ndim and first == last:
+        return x
+    return _shaped(x, (*x.shape[:first], numel(x.shape[first : last + 1]), *x.shape[last + 1 :]))
+
+
+def ravel(input: Tensor) -> Tensor:
+    """`reshape` to one dimension."""
+    return flatten(input)
+
+
+def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
+    """A view in which dimension `dim` is several, of `sizes`, where one -1 is worked out."""
+    k = _dim_of_some(input, dim, "unflatten")
+    inner = shape_of(_listed("unflatten", (sizes,)), input.shape[k], "unflatten")
+    return _shaped(input, (*input.shape[:k], *inner, *input.shape[k + 1 :]))
+
+
+def squeeze(input: Tensor, dim: Dims = None) -> Tensor:
+    """A view without the dimensions of size 1, all or those in `dim`."""
+    x = _tensor(input, "squeeze")
+    gone = [k for k in dims_of(dim, x.ndim, "squeeze") if x.ndim and x.shape[k] == 1]
+    return _shaped(x, tuple(n for k, n in enumerate(x.shape) if k not in gone))
+
+
+def unsqueeze(input: Tensor, dim: int) -> Tensor:
+    """A view with a new dimension of size 1, number `dim` of the result."""
+    x = _tensor(input, "unsqueeze")
+    k = dim_of(dim, x.ndim + 1, "unsqueeze")
+    return _shaped(x, (*x.shape[:k], 1, *x.shape[k:]))
+
+
+# --- dimensions in another order ---
+
+
+def permute(input: Tensor, *given: Any, dims: Sequence[int] | None = None) -> Tensor:
+    """A view with the dimensions in the order of `dims`."""
+    x, asked = _tensor(input, "permute"), _listed("permute", given, dims)
+    order = tuple(dim_of(dim, x.ndim, "permute") for dim in asked)
+    if sorted(order) != list(range(x.ndim)):
+        raise ShapeError(f"permute: {asked} does not name each of the {x.ndim} dimensions once.")
+    return cast(Tensor, OPS["permute"](x, dims=order))
+
+
+def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
+    """A view with dimensions `dim0` and `dim1` exchanged."""
+    x = _tensor(input, "transpose")
+    first, second = dim_of(dim0, x.ndim, "transpose"), dim_of(dim1, x.ndim, "transpose")
+    order = list(range(x.ndim))
+    if order:
+        order[first], order[second] = second, first
+    return permute(x, order)
+
+
+def swapaxes(input: Tensor, axis0: int, axis1: int) -> Tensor:
+    """`transpose`."""
+    return transpose(input, axis0, axis1)
+
+
+def swapdims(input: Tensor, dim0: int, dim1: int) -> Tensor:
+    """`transpose`."""
+    return transpose(input, dim0, dim1)
+
+
+def t(input: Tensor) -> Tensor:
+    """A view of a matrix with rows as columns; of fewer dimensions, as it is. Raises ShapeError for more."""
+    if _tensor(input, "t").ndim > 2:
+        raise ShapeError(f"t: it takes a matrix, not shape {input.shape}.\n  Write x.mT, or x.transpose(dim0, dim1).")
+    return _reversed(input)
+
+
+def _reversed(input: Tensor) -> Tensor:
+    """A view with the dimensions in reverse."""
+    return permute(input, range(input.ndim)[::-1])
+
+
+def _matrix_transposed(input: Tensor) -> Tensor:
+    """A view with the last two dimensions exchanged: each matrix transposed. Raises ShapeError for a vector."""
+    if input.ndim == 1:
+        raise ShapeError(f"mT: shape {input.shape} has no matrices: it takes two dimensions or more.")
+    return transpose(input, -2, -1) if input.ndim else input
+
+
+def movedim(input: Tensor, source: int | Sequence[int], destination: int | Sequence[int]) -> Tensor:
+    """A view in which the dimensions `source` are those numbered `destination`; the others keep their order."""
+    x = _tensor(input, "movedim")
+    from_, to = ([dim_of(d, x.ndim, "movedim") for d in _listed("movedim", (dims,))] for dims in (source, destination))
+    if len(from_) != len(to) or len(set(from_)) < len(from_) or len(set(to)) < len(to):
+        raise ShapeError(
+            f"movedim: source={source!r} and destination={destination!r} must name as many dimensions, each once."
+        )
+    placed = dict(zip(to, from_, strict=True))
+    others = iter([k for k in range(x.ndim) if k not in from_])
+    return permute(x, [placed[k] if k in placed else next(others) for k in range(x.ndim)])
+
+
+def moveaxis(input: Tensor, source: int | Sequence[int], destination: int | Sequence[int]) -> Tensor:
+    """`movedim`."""
+    return movedim(input, source, destination)
+
+
+# --- numbers repeated without memory ---
+
+
+def _expand(input: Tensor, *size: Any) -> Tensor:
+    """A view in which dimensions of size 1 are repeated to `size`; -1 keeps one, and new ones come at the left."""
+    asked = _listed("expand", size)
+    new = len(asked) - input.ndim
+    kept = asked[: max(new, 0)] + input.shape
+    shape = tuple(
+        [n if size == -1 and k >= new else size for k, (size, n) in enumerate(zip(asked, kept, strict=False))]
+    )
+    if new < 0 or min(shape, default=0) < 0 or broadcast_shapes(input.shape, shape, op="expand") != shape:
+        raise ShapeError(
+            f"expand: {input.shape} does not expand to {asked}: only sizes of 1 can grow, and -1 keeps one."
+        )
+    return cast(Tensor, OPS["expand"](input, shape=shape))
+
+
+def _expand_as(input: Tensor, other: Tensor) -> Tensor:
+    """`expand` to the shape of `other`."""
+    return _expand(input, other.shape)
+
+
+def broadcast_to(input: Tensor, size: Sequence[int]) -> Tensor:
+    """A view in which dimensions of size 1 are repeated to `size`; -1 keeps one, and new ones come at the left."""
+    return _expand(_tensor(input, "broadcast_to"), size)
+
+
+def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
+    """Views of all in the shape that they broadcast to together."""
+    shape = broadcast_shapes(*[_tensor(x, "broadcast_tensors").shape for x in tensors], op="broadcast_tensors")
+    return tuple([_expand(x, shape) for x in tensors])
+
+
+def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
+    """Of n lines of numbers, n views of all their lengths: each varies along the dimension of its place.
+
+    With ``indexing="xy"`` the first varies along dimension 1 and the second along 0. Raises ShapeError for other than
+    lines, or single numbers, and DTypeError where types differ.
+    """
+    given = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], Sequence) else tensors
+    if not given or any(_tensor(x, "meshgrid").ndim > 1 for x in given):
+        raise ShapeError("meshgrid: it takes one line of numbers or more, each of one dimension.")
+    if len({x.dtype for x in given}) > 1:
+        raise DTypeError("meshgrid: all must be of one type; convert some: x.to(dtype).")
+    if indexing not in ("ij", "xy"):
+        raise ShapeError(f'meshgrid: indexing={indexing!r} is neither "ij" nor "xy".')
+    along = list(range(len(given)))
+    if indexing == "xy":
+        along[:2] = along[1::-1]
+    shape = tuple([numel(given[k].shape) for k in along])
+    lines = [reshape(x, [-1 if i == k else 1 for i in range(len(along))]) for x, k in zip(given, along, strict=True)]
+    return tuple([_expand(x, shape) for x in lines])
+
+
+# --- some of the numbers ---
+
+
+def select(input: Tensor, dim: int, index: int) -> Tensor:
+    """A view of what stands at `index`, from either end, along `dim`, which is gone."""
+    k = _dim_of_some(input, dim, "select")
+    if not -input.shape[k] <= index < input.shape[k]:
+        raise ShapeError(f"select: there is no index {index} along dimension {k} of shape {input.shape}.")
+    return cast(Tensor, OPS["index"](input, key=(*_ALL * k, int(index))))
+
+
+def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
+    """A view of `length` places along `dim`, from `start` on, which may count from the end."""
+    k = _dim_of_some(input, dim, "narrow")
+    size = input.shape[k]
+    first = start + size if start < 0 else start
+    if not 0 <= first <= first + length <= size:
+        raise ShapeError(
+            f"narrow: {length} places from {start} on are not there along dimension {k} of shape {input.shape}."
+        )
+    return _between(input, k, first, first + length)
+
+
+def split(tensor: Tensor, split_size_or_sections: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
+    """Views of parts along `dim`: each of that size, the last perhaps smaller, or of the sizes in a list.
+
+    Unlike in PyTorch they can be written to. Raises ShapeError unless the sizes in a list make up the whole.
+    """
+    k = _dim_of_some(tensor, dim, "split")
+    total = tensor.shape[k]
+    if isinstance(split_size_or_sections, int):
+        size = split_size_or_sections
+        if size < 0 or (size == 0 and total):
+            raise ShapeError(f"split: parts of size {size} do not make up the {total} places of dimension {k}.")
+        sizes = [min(size, total - start) for start in range(0, total, size)] if total else [0]
+    else:
+        sizes = list(_listed("split", (split_size_or_sections,)))
+        if sum(sizes) != total or min(sizes, default=0) < 0:
+            raise ShapeError(f"split: parts of sizes {sizes} do not make up the {total} places of dimension {k}.")
+    return _parts(tensor, k, list(accumulate(sizes, initial=0)))
+
+
+def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
+    """At most `chunks` views of parts along `dim`, of one size, the last perhaps smaller; see `split`."""
+    k = _dim_of_some(input, dim, "chunk")
+    if chunks < 1:
+        raise ShapeError(f"chunk: {chunks} chunks cannot be made; ask for 1 or more.")
+    size = -(-input.shape[k] // chunks)
+    return split(input, size, k) if size else split(input, [0] * chunks, k)
+
+
+def tensor_split(input: Tensor, indices_or_sections: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
+    """Views of parts along `dim`: that many, the first perhaps larger by one; or cut before each of the indices."""
+    k = _dim_of_some(input, dim, "tensor_split")
+    total = input.shape[k]
+    if isinstance(indices_or_sections, int):
+        count = indices_or_sections
+        if count < 1:
+            raise ShapeError(f"tensor_split: {count} parts cannot be made; ask for 1 or more.")
+        return _parts(input, k, [part * (total // count) + min(part, total % count) for part in range(count + 1)])
+    cuts = [slice(cut).indices(total)[1] for cut in _listed("tensor_split", (indices_or_sections,))]
+    return _parts(input, k, [0, *cuts, total])
+
+
+def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
+    """A view of each place along `dim`, which is gone. Unlike in PyTorch they can be written to."""
+    k = _dim_of_some(input, dim, "unbind")
+    return tuple([select(input, k, index) for index in range(input.shape[k])])
+
+
+def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
+    """A view of the diagonals of dimensions `dim1` and `dim2`, as a last dimension: `offset` above the main one."""
+    x = _tensor(input, "diagonal")
+    first, second = _two_dims(dim1, dim2, x.ndim, "diagonal")
+    return cast(Tensor, OPS["diagonal"](x, offset=offset, dim1=first, dim2=second))
+
+
+def _unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
+    """A view of all windows of `size` along `dimension`, one every `step`: they are in a new last dimension.
+
+    Windows that overlap cannot be written to.
+    """
+    k, shape = dim_of(dimension, input.ndim, "unfold"), input.shape or (1,)
+    if not 0 <= size <= shape[k] or step < 1:
+        raise ShapeError(
+            f"unfold: windows of size {size} every {step} do not fit along dimension {k} of shape {input.shape}: they "
+            "need a size of at most that and a step of 1 or more."
+        )
+    if not input.ndim:  # its one window is the line of one number
+        return _between(_shaped(input, shape), 0, 0, size)
+    return cast(Tensor, OPS["unfold"](input, dim=k, size=size, step=step))
+
+
+def as_strided(input: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Tensor:
+    """A view of shape `size` into the memory of `input`, in which neighbours along a dimension stand `stride` apart.
+
+    It begins at number `storage_offset` of the storage, by default where `input` does, and takes its gradient from the
+    tensor that `input` is a view of; unlike in PyTorch, also for numbers that are not in `input`. Raises ShapeError for
+    strides below 0, and for what lies outside that tensor.
+
+    >>> import minigrad as mg
+    >>> mg.as_strided(mg.tensor([1, 2, 3, 4]), (3, 2), (1, 1)).tolist()
+    [[1, 2], [2, 3], [3, 4]]
+    """
+    x = _tensor(input, "as_strided")
+    shape, strides = _listed("as_strided", (size,)), _listed("as_strided", (stride,))
+    if len(shape) != len(strides) or min((*shape, *strides), default=0) < 0:
+        raise ShapeError(f"as_strided: size={shape} and stride={strides} must be as many, and none below 0.")
+    root = x if x._base is None else x._base
+    own = stride_of(root)
+    if overlapping(root.shape, own):
+        raise ShapeError("as_strided: in this tensor one number stands in several places.\n  clone() it first.")
+    offset = (_storage_offset(x) if storage_offset is None else storage_offset) - _storage_offset(root)
+    steps = [by * (n - 1) for by, n in zip(own, root.shape, strict=True)]
+    low, high = sum(min(step, 0) for step in steps), sum(max(step, 0) for step in steps)
+    last = offset + sum(by * (n - 1) for by, n in zip(strides, shape, strict=True))
+    if 0 not in shape and (0 in root.shape or not low <= offset <= last <= high):
+        raise ShapeError(
+            f"as_strided: size={shape}, stride={strides} from number {offset} on reach number {last}, but the memory "
+            f"of shape {root.shape} goes from {low} to {high}."
+        )
+    return cast(Tensor, OPS["as_strided"](root, own=own, size=shape, stride=strides, offset=offset))
+
+
+# --- memory ---
+
+
+def _contiguous(input: Tensor) -> Tensor:
+    """The tensor itself if its numbers stand in memory in order, else a copy of which that is true."""
+    return input if _is_contiguous(input) else cast(Tensor, OPS["contiguous"](input))
+
+
+def _is_contiguous(input: Tensor) -> bool:
+    """Whether the numbers stand in memory in order, the last dimension's side by side."""
+    found: bool = input._array.flags.c_contiguous
+    return found
+
+
+def _stride(input: Tensor, dim: int | None = None) -> Any:
+    """How many numbers apart neighbours stand in memory, along each dimension or `dim`. Of size 1 it means nothing."""
+    return stride_of(input) if dim is None else stride_of(input)[_dim_of_some(input, dim, "stride")]
+
+
+def _storage_offset(input: Tensor) -> int:
+    """Which number of its storage is the first of this tensor."""
+    first = input.storage.array.__array_interface__["data"][0]
+    offset: int = (input._array.__array_interface__["data"][0] - first) // input._array.itemsize
+    return offset
+
+
+# --- what they share ---
+
+
+def _tensor(x: Any, name: str) -> Tensor:
+    if isinstance(x, Tensor):
+        return x
+    raise DTypeError(f"{name}: {type(x).__name__} is not a tensor.\n  Make it one first: mg.tensor(x).")
+
+
+def _listed(name: str, given: Any, keyword: Any = None) -> tuple[int, ...]:
+    """Ints that were given one by one, as one sequence, or by keyword."""
+    items = (
+        (given[0] if len(given) == 1 and not hasattr(given[0], "__index__") else given) if keyword is None else keyword
+    )
+    try:
+        return tuple([operator.index(item) for item in items])
+    except TypeError:
+        raise DTypeError(f"{name}: it takes ints, or one sequence of them, not {items!r}.") from None
+
+
+def _shaped(x: Tensor, shape: Shape) -> Tensor:
+    return cast(Tensor, OPS["reshape"](x, shape=shape))
+
+
+def _dim_of_some(x: Tensor, dim: int, name: str) -> int:
+    if not _tensor(x, name).ndim:
+        raise ShapeError(f"{name}: a single number has no dimensions.\n  reshape(1) makes it a line of one.")
+    return dim_of(dim, x.ndim, name)
+
+
+def _two_dims(dim1: int, dim2: int, ndim: int, name: str) -> tuple[int, int]:
+    if ndim < 2:
+        raise ShapeError(f"{name}: it takes two dimensions or more, and here are {ndim}.")
+    first, second = dim_of(dim1, ndim, name), dim_of(dim2, ndim, name)
+    if first == second:
+        raise ShapeError(f"{name}: dim1={dim1} and dim2={dim2} are the same dimension.")
+    return first, second
+
+
+def _between(x: Tensor, k: int, start: int, stop: int) -> Tensor:
+    return cast(Tensor, OPS["index"](x, key=(*_ALL * k, slice(start, stop))))
+
+
+def _parts(x: Tensor, k: int, cuts: Sequence[int]) -> tuple[Tensor, ...]:
+    return tuple([_between(x, k, start, stop) for start, stop in pairwise(cuts)])
+
+
+METHODS: dict[str, Any] = {
+    name: globals()[name] for name in __all__ if name not in ("METHODS", "broadcast_tensors", "meshgrid")
+}
+METHODS |= {
+    "T": property(_reversed),
+    "contiguous": _contiguous,
+    "expand": _expand,
+    "expand_as": _expand_as,
+    "is_contiguous": _is_contiguous,
+    "mT": property(_matrix_transposed),
+    "reshape_as": _reshape_as,
+    "storage_offset": _storage_offset,
+    "stride": _stride,
+    "unfold": _unfold,
+    "view": _view,
+    "view_as": _view_as,
+}
