@@ -164,12 +164,12 @@ def numeric(sample: Sample) -> tuple[Any, list[Any], bool]:
 
 def check_first(sample: Sample) -> None:
     function, inputs, many = numeric(sample)
-    assert mg.gradcheck(function, inputs, fast_mode=many)
+    assert mg.gradcheck(function, inputs, fast_mode=many, eps=sample.eps)
 
 
 def check_second(sample: Sample) -> None:
     function, inputs, many = numeric(sample)
-    assert mg.gradgradcheck(function, inputs, fast_mode=many, **SECOND)
+    assert mg.gradgradcheck(function, inputs, fast_mode=many, eps=sample.eps, **SECOND)
 
 
 def differentiable(sample: Sample) -> bool:

@@ -18,6 +18,7 @@ sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parent.parent)]
 import minigrad as mg  # noqa: E402 -- found by the path above
 import parity  # noqa: E402
 from minigrad.graph import Node, topological  # noqa: E402
+from minigrad.kernels import kernels_of  # noqa: E402
 from samples import Sample, all_samples  # noqa: E402
 
 COLUMNS = ("forward", "gradient", "second order")
@@ -84,8 +85,9 @@ def table(compare: bool) -> tuple[list[str], bool]:
     lines = [f"{'operation':24}" + "".join(f"{column:>14}" for column in COLUMNS)]
     complete = not wrong
     for name, row in counts.items():
-        asked = 3 if mg.OPS[name].differentiable else 1
-        cells = [f"{n} ok" if n else "MISSING" for n in row[:asked]] + ["–"] * (3 - asked)
+        computes, differentiable = bool(kernels_of(name)), mg.OPS[name].differentiable  # `pick` only marks an output
+        asked = (computes, differentiable, differentiable)
+        cells = [f"{n} ok" if n else "MISSING" if a else "–" for n, a in zip(row, asked, strict=True)]
         complete &= "MISSING" not in cells
         lines.append(f"{name:24}" + "".join(f"{cell:>14}" for cell in cells) + ("  WRONG" if name in wrong else ""))
     lines += [f"{name}: {line}" for name, found in wrong.items() for line in found]

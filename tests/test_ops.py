@@ -5,6 +5,9 @@ import pytest
 pytest.importorskip("numpy")
 
 import parity
+import table
+from minigrad.kernels import kernels_of
+from minigrad.op import OPS
 from samples import all_samples
 
 SAMPLES = all_samples()
@@ -56,3 +59,10 @@ def test_gradients_match_central_differences(key):
 @pytest.mark.parametrize("key", DIFFERENTIABLE)
 def test_second_gradients_match_central_differences(key):
     parity.check_second(SAMPLES[key])
+
+
+def test_every_operation_of_the_table_is_reached_and_each_rule_twice():
+    computed, once, twice = map(set.union, *[table.reached(sample) for sample in SAMPLES.values()])
+    differentiable = {name for name, op in OPS.items() if op.differentiable}
+    with_kernels = {name for name in OPS if kernels_of(name)}
+    assert (with_kernels - computed, differentiable - once, differentiable - twice) == (set(), set(), set())

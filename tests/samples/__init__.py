@@ -27,6 +27,7 @@ class Sample(NamedTuple):
     differs: Mapping[str, str]  # where we differ from PyTorch on purpose: layout or type -> why; tested elsewhere
     kinked: bool  # not differentiable everywhere near these numbers, so that finite differences say nothing
     parity: bool  # whether PyTorch can make this call; else finite differences alone judge
+    eps: float  # the step of the finite differences
 
 
 def sample(
@@ -36,8 +37,9 @@ def sample(
     differs: Mapping[str, str] = MappingProxyType({}),
     kinked: bool = False,
     parity: bool = True,
+    eps: float = 1e-6,
 ) -> Sample:
-    return Sample(name, call, inputs, differs, kinked, parity)
+    return Sample(name, call, inputs, differs, kinked, parity, eps)
 
 
 def numbers(*shape: int, low: float = -3.0, high: float = 3.0, seed: int = 0) -> Any:

@@ -1,0 +1,53 @@
+"""Gradients as samples: the operations that rules are made of, with derivatives of their own to second order.
+
+The call of such a sample is the gradient of another call, so that its second gradients are third ones of that call.
+What has no function to be the gradient of is called by its operation.
+"""
+
+import numpy as np
+
+from minigrad.op import OPS
+from samples import ints, numbers, sample
+
+
+def slope(name, call, u, *inputs, **options):
+    """The gradient of a call by its first input, where u is that of its result."""
+
+    def gradient(F, u, *x):
+        return F.autograd.grad(call(F, *x), x[0], u, create_graph=True)[0]
+
+    return sample(f"slope of {name}", gradient, u, *inputs, **options)
+
+
+def direct(name, *inputs, **attrs):
+    """An operation called as it is, which PyTorch has no function for."""
+    return sample(name, lambda F, *x: OPS[name](*x, **attrs), *inputs, parity=False)
+
+
+x = numbers(2, 3)
+SIZED = dict.fromkeys(("sliced", "transposed", "broadcast", "empty", "0-d"), "u has another shape than the result")
+
+SAMPLES = [
+    slope("expand", lambda F, x: x.expand(4, 2, 3), numbers(4, 2, 3), x, differs=SIZED),
+    slope("index", lambda F, x: x[1:, ::2], numbers(1, 2), x, differs=SIZED),
+    slope("unfold", lambda F, x: x.unfold(1, 2, 1), numbers(2, 2, 2), x, differs=SIZED),
+    slope("as_strided", lambda F, x: x.as_strided((2, 2, 2), (1, 2, 1)), numbers(2, 2, 2), x, differs=SIZED),
+    slope("repeat_interleave", lambda F, x: x.repeat_interleave(2, dim=1), numbers(2, 6), x, differs=SIZED),
+    slope("max", lambda F, x: x.max(dim=1).values, numbers(2), x, differs=SIZED),
+    slope("layer_norm", lambda F, x, w: F.layer_norm(x, (3,), w), numbers(2, 3, seed=1), x, numbers(3), differs=SIZED),
+    slope("layer_norm by the weight", lambda F, w, x: F.layer_norm(x, (3,), w), numbers(2, 3, seed=1), numbers(3), x,
+          differs=SIZED),
+    slope("softmax", lambda F, x: F.softmax(x, 1), numbers(2, 3, seed=1), x, differs=SIZED),
+    slope("log_softmax", lambda F, x: F.log_softmax(x, 0), numbers(2, 3, seed=1), x, differs=SIZED),
+    slope("cross_entropy", lambda F, x, t: F.cross_entropy(x, t), numbers(), x, ints(2, below=3), differs=SIZED),
+    slope("max_pool2d", lambda F, x: F.max_pool2d(x, 2), numbers(1, 2, 2), numbers(1, 4, 4), differs=SIZED),
+    slope("cumprod", lambda F, x: x.cumprod(1), numbers(2, 3, seed=1), x, differs=SIZED),
+    slope("grid_sample", lambda F, x, points: F.grid_sample(x, points, align_corners=False), numbers(1, 2, 2, 2),
+          numbers(1, 2, 3, 3), numbers(1, 2, 2, 2, low=-0.6, high=0.6), parity=False),
+    direct("pick_along", x, ints(2, below=3), dim=1, keepdim=False),
+    direct("pick_at", numbers(1, 3, 3), ints(1, 2, 2, below=9), dims=2),
+    direct("put_along", numbers(2), ints(2, below=3), shape=(2, 3), dim=1, keepdim=False),
+    direct("recur", x, numbers(2, 3, seed=1), dim=1, reverse=False),
+    direct("shift", x, dim=1, by=1, fill=0.0),
+    sample("to, there and back", lambda F, x: x.to(F.float32).to(F.float64), np.array([0.5, -2.0]), eps=0.5),
+]  # fmt: skip
