@@ -186,8 +186,9 @@ def _spread(
 ) -> Tensor:
     stride, padding, output_padding, dilation = settings
     x, w = _images(name, input, weight, bias, groups, data_format, transposed=True)
-    window = _window(name, weight.shape[2:], stride, padding, dilation)
-    more = _each(name, "output_padding", output_padding, weight.ndim - 2, 0)
+    n = weight.ndim - 2
+    window = _window(name, weight.shape[2:], stride, _ints(name, "padding", padding, n, 0), dilation)
+    more = _each(name, "output_padding", output_padding, n, 0)
     if any(m >= max(s, d) for m, s, d in zip(more, window.stride, window.dilation, strict=True)):
         raise ShapeError(
             f"{name}: output_padding={output_padding} is neither below stride={stride} nor below dilation={dilation}: "

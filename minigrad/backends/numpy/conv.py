@@ -118,7 +118,7 @@ def conv2d_input(g: Array, w: Array, *, shape: Shape, window: Window, groups: in
         reach = [d * (k - 1) for d, k in zip(dilation, size, strict=True)]
         around = tuple([(r - before, r - after) for r, (before, after) in zip(reach, padding, strict=True)])
         return conv2d(g, turned, None, window=window._replace(padding=around), groups=groups)
-    lines = g.reshape(len(g), groups, out, -1)
+    lines = g.reshape(len(g), groups, out, product(g.shape[2:]))
     weights = weights.reshape(groups, out, -1).swapaxes(1, 2)
     x = np.empty(shape, g.dtype)
     for images in slices(len(g), max(1, BLOCK // max(1, weights.size // out * lines.shape[-1]))):
