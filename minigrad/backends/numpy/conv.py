@@ -114,7 +114,7 @@ def conv2d_input(g: Array, w: Array, *, shape: Shape, window: Window, groups: in
     size, stride, padding, dilation = window
     weights = w.reshape(groups, out, channels, *size)
     if stride == (1, 1):  # the same as a convolution with the window turned round: no adding up; 0.8 times as long
-        turned = weights[..., ::-1, ::-1].swapaxes(1, 2).reshape(groups * channels, out, *size)
+        turned = np.ascontiguousarray(weights[..., ::-1, ::-1].swapaxes(1, 2)).reshape(groups * channels, out, *size)
         reach = [d * (k - 1) for d, k in zip(dilation, size, strict=True)]
         around = tuple([(r - before, r - after) for r, (before, after) in zip(reach, padding, strict=True)])
         return conv2d(g, turned, None, window=window._replace(padding=around), groups=groups)
