@@ -34,7 +34,7 @@ unfold: Op
 _HOW = ("window", "groups")
 conv2d = Op(
     "conv2d",
-    r"{b} \star {a}",
+    r"\operatorname{conv}\left({a}, {b}\right)",
     inputs=("a", "b", "bias"),
     vjp=(
         lambda g, b, a_shape, window, groups: conv2d_input(g, b, shape=a_shape, window=window, groups=groups),
@@ -42,32 +42,29 @@ conv2d = Op(
         lambda g: sum(g, dim=(0, 2, 3), keepdim=False),
     ),
     attrs=_HOW,
-    precedence=Op.PRODUCT,
 )
 
 # The gradient of the images, of `shape`, from that of the result, a, and the weights, b. It spreads each number over
 # the window that it came from: the transposed convolution.
 conv2d_input = Op(
     "conv2d_input",
-    r"{b} \star^\top {a}",
+    r"\operatorname{spread}\left({a}, {b}\right)",
     vjp=(
         lambda g, b, window, groups: conv2d(g, b, None, window=window, groups=groups),
         lambda g, a, window, groups: conv2d_weight(a, g, window=window, groups=groups),
     ),
     attrs=("shape", *_HOW),
-    precedence=Op.PRODUCT,
 )
 
 # The gradient of the weights, from that of the result, a, and the images, b.
 conv2d_weight = Op(
     "conv2d_weight",
-    r"{a} \star {b}",
+    r"\operatorname{correlate}\left({a}, {b}\right)",
     vjp=(
         lambda g, b, window, groups: conv2d(b, g, None, window=window, groups=groups),
         lambda g, a, b_shape, window, groups: conv2d_input(a, g, shape=b_shape, window=window, groups=groups),
     ),
     attrs=_HOW,
-    precedence=Op.PRODUCT,
 )
 
 # The windows as columns (N, C kH kW, places), and columns added up where their windows lie in images of `shape`.
