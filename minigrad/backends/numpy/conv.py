@@ -47,6 +47,13 @@ def padded(shape: Shape, window: Window, dtype: Any) -> tuple[Array, Array, Any]
     return room, room[(..., *inside)], (..., *part)
 
 
+def cut(shape: Shape, inside: Array, part: Any) -> Array:
+    """Images of `shape`, of which `padded` left `part` lie `inside`; where padding below 0 cut, zeros."""
+    x = np.zeros(shape, inside.dtype)
+    x[part] = inside
+    return x
+
+
 def slices(count: int, step: int) -> list[slice]:
     return [slice(start, min(start + step, count)) for start in range(0, count, step)]
 
@@ -63,7 +70,8 @@ def columns_of(x: Array, window: Window, groups: int) -> Iterator[tuple[tuple[sl
     most, rows = max(1, min(count, BLOCK // (line * oh))), max(1, min(oh, BLOCK // line))
     if window[:3] == ((1, 1), (1, 1), ((0, 0), (0, 0))):  # an image is its own columns
         for images in slices(count, most):
-            yield (images,), x[images].swapaxes(0, 1).reshape(groups, channels // groups, -1, oh * ow)
+            columns = x[images].swapaxes(0, 1).reshape(groups, channels // groups, -1, oh * ow)
+            yield (images, slice(None), slice(0, oh)), columns
         return
     # First the shifts within rows, and of these the shifts by rows, in runs of whole images where the stride is 1: two
     # copies that together take 0.7 times as long as one whose runs are single rows.
@@ -111,12 +119,20 @@ def conv2d_input(g: Array, w: Array, *, shape: Shape, window: Window, groups: in
     out, channels = len(w) // groups, w.shape[1]
     size, stride, padding, dilation = window
     weights = w.reshape(groups, out, channels, *size)
-    if stride == (1, 1):  # the same as a convolution with the window turned round: no adding up; 0.8 times as long
-        # A copy, because NumPy gives BLAS nothing that runs backwards.
-        turned = np.ascontiguousarray(weights[..., ::-1, ::-1].swapaxes(1, 2)).reshape(groups * channels, out, *size)
-        reach = [d * (k - 1) for d, k in zip(dilation, size, strict=True)]
-        around = tuple([(r - before, r - after) for r, (before, after) in zip(reach, padding, strict=True)])
-        return conv2d(g, turned, None, window=window._replace(padding=around), groups=groups)
+    if stride == (1, 1):
+        # Within rows it is the convolution with the window turned round, and only what its rows give is added up: runs
+        # of whole images. It takes 0.65 times as long as adding up all, 0.75 times as long as a convolution in both.
+        (kh, kw), (dh, dw) = size, dilation
+        reach = dw * (kw - 1)
+        around = ((0, 0), (reach - padding[1][0], reach - padding[1][1]))
+        turned = np.ascontiguousarray(weights[..., ::-1].transpose(0, 2, 3, 1, 4)).reshape(groups, channels * kh, -1)
+        room, inside, part = padded(shape, window._replace(padding=(padding[0], (0, 0))), g.dtype)
+        for (images, _, band), columns in columns_of(g, window._replace(size=(1, kw), padding=around), groups):
+            sums = np.matmul(turned, columns.reshape(groups, out * kw, -1))
+            sums = sums.reshape(groups * channels, kh, columns.shape[2], -1, shape[3]).transpose(1, 2, 0, 3, 4)
+            for i in range(kh):
+                room[images, :, band.start + dh * i : band.stop + dh * i] += sums[i]
+        return cut(shape, inside, part)
     lines = g.reshape(len(g), groups, out, product(g.shape[2:]))
     weights = weights.reshape(groups, out, -1).swapaxes(1, 2)
     x = np.empty(shape, g.dtype)
@@ -141,6 +157,4 @@ def fold(a: Array, *, shape: Shape, window: Window) -> Array:
     for i in range(window.size[0]):
         for j in range(window.size[1]):
             spots[:, :, i, j] += columns[:, :, i, j]  # windows overlap, but not one spot of them with itself
-    out = np.zeros(shape, a.dtype)  # what padding below 0 cuts off gets nothing
-    out[part] = inside
-    return out
+    return cut(shape, inside, part)
