@@ -1,10 +1,312 @@
-"""Convolution and its kin: PyTorch's functions."""
+"""Convolution and its kin: PyTorch's functions, which check shapes and bring operands to images (N, C, H, W).
+
+A setting is an int, or one for each dimension that the window moves along. Raises ShapeError where shapes and settings
+do not fit together, DTypeError where types differ.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from math import prod
 from typing import Any
 
-__all__ = ["METHODS"]
+from minigrad import ops
+from minigrad._tensor import Tensor
+from minigrad.errors import DTypeError, ShapeError
+from minigrad.layout import Shape
+from minigrad.ops.conv import Window
+
+__all__ = ["METHODS", "conv1d", "conv2d", "conv_transpose1d", "conv_transpose2d", "fold", "unfold"]
+
+Ints = int | Sequence[int]
+
+
+def conv1d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: Ints = 1,
+    padding: Ints | str = 0,
+    dilation: Ints = 1,
+    groups: int = 1,
+    *,
+    data_format: str = "NCL",
+) -> Tensor:
+    """`conv2d` along one dimension: `input` (N, C, L) or (C, L), `weight` (out, C / groups, k), `bias` (out,).
+
+    With ``data_format="NLC"`` the channels of input and result stand last.
+
+    >>> from minigrad.creation import tensor
+    >>> conv1d(tensor([[1.0, 2.0, 4.0, 8.0]]), tensor([[[-1.0, 1.0]]])).tolist()
+    [[1.0, 2.0, 4.0]]
+    """
+    return _correlate("conv1d", input, weight, bias, stride, padding, dilation, groups, data_format)
+
+
+def conv2d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: Ints = 1,
+    padding: Ints | str = 0,
+    dilation: Ints = 1,
+    groups: int = 1,
+    *,
+    data_format: str = "NCHW",
+) -> Tensor:
+    """Slide windows of weights over images: each place of the result is the sum of ``weight * window``, plus bias.
+
+    `input` (N, C, H, W), or (C, H, W) for one image; `weight` (out, C / groups, kH, kW), `bias` (out,). The result is
+    (N, out, oH, oW) with oH = (H + 2 padding - dilation (kH - 1) - 1) // stride + 1. `stride` is how far the window
+    moves, `dilation` how far apart the numbers are that it sees, `padding` how many zeros are put around: "valid" is
+    none, "same" as many as keep the size, the odd one after. Channels and outputs are cut into `groups`, of which each
+    sees its own. With ``data_format="NHWC"`` the channels of input and result stand last; weights are as they were.
+
+    Raises ShapeError for channels or groups that do not fit, a window larger than the padded image, "same" with a
+    stride; DTypeError for operands of different types.
+
+    >>> from minigrad.creation import ones
+    >>> conv2d(ones(1, 3, 8, 8), ones(4, 3, 3, 3), stride=2, padding=1).shape
+    (1, 4, 4, 4)
+    """
+    return _correlate("conv2d", input, weight, bias, stride, padding, dilation, groups, data_format)
+
+
+def conv_transpose1d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: Ints = 1,
+    padding: Ints = 0,
+    output_padding: Ints = 0,
+    groups: int = 1,
+    dilation: Ints = 1,
+    *,
+    data_format: str = "NCL",
+) -> Tensor:
+    """`conv_transpose2d` along one dimension: `input` (N, C, L) or (C, L), `weight` (C, out / groups, k)."""
+    settings = (stride, padding, output_padding, dilation)
+    return _spread("conv_transpose1d", input, weight, bias, settings, groups, data_format)
+
+
+def conv_transpose2d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: Ints = 1,
+    padding: Ints = 0,
+    output_padding: Ints = 0,
+    groups: int = 1,
+    dilation: Ints = 1,
+    *,
+    data_format: str = "NCHW",
+) -> Tensor:
+    """Spread each number over a window, times the weights: what `conv2d` gives its input as a gradient, plus bias.
+
+    `input` (N, C, H, W) or (C, H, W), `weight` (C, out / groups, kH, kW), `bias` (out,). The result has
+    oH = (H - 1) stride - 2 padding + dilation (kH - 1) + output_padding + 1 rows. As a conv2d with a stride gives
+    several sizes the same size, `output_padding` says which of them is meant. Raises as `conv2d` does, and ShapeError
+    where output_padding is neither below stride nor below dilation.
+
+    >>> from minigrad.creation import ones
+    >>> conv_transpose2d(ones(1, 4, 4, 4), ones(4, 3, 3, 3), stride=2, padding=1, output_padding=1).shape
+    (1, 3, 8, 8)
+    """
+    settings = (stride, padding, output_padding, dilation)
+    return _spread("conv_transpose2d", input, weight, bias, settings, groups, data_format)
+
+
+def unfold(input: Tensor, kernel_size: Ints, dilation: Ints = 1, padding: Ints = 0, stride: Ints = 1) -> Tensor:
+    """The windows of an image as columns: (N, C, H, W) gives (N, C kH kW, oH oW), places row by row. Known as im2col.
+
+    Without N for one image. Raises ShapeError where the window is larger than the padded image.
+
+    >>> from minigrad.creation import tensor
+    >>> unfold(tensor([[[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]]), (2, 2)).tolist()
+    [[1.0, 2.0], [2.0, 3.0], [4.0, 5.0], [5.0, 6.0]]
+    """
+    window = _window("unfold", _ints("unfold", "kernel_size", kernel_size, 2, 1), stride, padding, dilation)
+    _check_input("unfold", input, "NCHW")
+    _places("unfold", input.shape, window)
+    columns: Tensor = ops.unfold(input if input.ndim == 4 else input[None], window=window)
+    return columns if input.ndim == 4 else columns[0]
+
+
+def fold(
+    input: Tensor, output_size: Ints, kernel_size: Ints, dilation: Ints = 1, padding: Ints = 0, stride: Ints = 1
+) -> Tensor:
+    """Images of `output_size` (H, W) in which columns, as `unfold` makes them, are added up where their windows lie.
+
+    (N, C kH kW, oH oW) gives (N, C, H, W), without N for one. Raises ShapeError where the number of columns, or their
+    length, does not fit.
+    """
+    window = _window("fold", _ints("fold", "kernel_size", kernel_size, 2, 1), stride, padding, dilation)
+    size, count = _ints("fold", "output_size", output_size, 2, 1), prod(window.size)
+    _check_input("fold", input, ("N", "C kH kW", "places"))
+    rows, columns = _places("fold", size, window)
+    if input.shape[-2] % count or input.shape[-1] != rows * columns:
+        raise ShapeError(
+            f"fold: a window of {window.size} has {rows} x {columns} places in an image of {size}, so that the input "
+            f"is (…, C x {count}, {rows * columns}), not {input.shape}.\n"
+            "  Give the settings that unfold was called with."
+        )
+    batch = input if input.ndim == 3 else input[None]
+    images: Tensor = ops.fold(batch, shape=(len(batch), input.shape[-2] // count, *size), window=window)
+    return images if input.ndim == 3 else images[0]
+
+
+# --- what they share ---
+
+
+def _correlate(
+    name: str,
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    stride: Ints,
+    padding: Ints | str,
+    dilation: Ints,
+    groups: int,
+    data_format: str,
+) -> Tensor:
+    x, w = _images(name, input, weight, bias, groups, data_format)
+    window = _window(name, weight.shape[2:], stride, padding, dilation)
+    _places(name, x.shape, window)
+    return _as_given(ops.conv2d(x, w, bias, window=window, groups=groups), weight.ndim, input, data_format)
+
+
+def _spread(
+    name: str,
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    settings: tuple[Ints, Ints, Ints, Ints],
+    groups: int,
+    data_format: str,
+) -> Tensor:
+    stride, padding, output_padding, dilation = settings
+    x, w = _images(name, input, weight, bias, groups, data_format, transposed=True)
+    n = weight.ndim - 2
+    window = _window(name, weight.shape[2:], stride, _ints(name, "padding", padding, n, 0), dilation)
+    more = _each(name, "output_padding", output_padding, n, 0)
+    if any(m >= max(s, d) for m, s, d in zip(more, window.stride, window.dilation, strict=True)):
+        raise ShapeError(
+            f"{name}: output_padding={output_padding} is neither below stride={stride} nor below dilation={dilation}: "
+            "it only says which of the sizes is meant that a stride makes one."
+        )
+    # What is added at the end is what the window going over the result would not reach: padding that is taken away.
+    around = tuple((before, after - m) for (before, after), m in zip(window.padding, more, strict=True))
+    lines = zip(x.shape[2:], window.size, window.stride, around, window.dilation, strict=True)
+    size = tuple((n - 1) * s - sum(pad) + d * (k - 1) + 1 for n, k, s, pad, d in lines)
+    if min(size) < 0:
+        raise ShapeError(f"{name}: padding={padding} takes more away than there is: the result would be {size}.")
+    shape, window = (len(x), w.shape[1] * groups, *size), window._replace(padding=around)
+    y = ops.conv2d_input(x, w, shape=shape, window=window, groups=groups)
+    return _as_given(y if bias is None else y + bias[:, None, None], weight.ndim, input, data_format)
+
+
+def _images(
+    name: str,
+    input: Tensor,
+    weight: Any,
+    bias: Any,
+    groups: int,
+    data_format: str,
+    transposed: bool = False,
+) -> tuple[Tensor, Tensor]:
+    """`input` as images (N, C, H, W), which have one row if there is one dimension, and `weight` to go with them."""
+    formats = ("NCL", "NLC") if name.endswith("1d") else ("NCHW", "NHWC")
+    if data_format not in formats:
+        raise ShapeError(f'{name}: data_format={data_format!r} is neither "{formats[0]}" nor "{formats[1]}".')
+    _check_input(name, input, data_format)
+    _ints(name, "groups", groups, 1, 1)
+    n = len(data_format)
+    if not isinstance(weight, Tensor) or weight.ndim != n or not weight.shape[0] or weight.shape[0] % groups:
+        sides = ("in, out" if transposed else "out, in") + " / groups, " + ", ".join(f"k{c}" for c in formats[0][2:])
+        raise ShapeError(
+            f"{name}: weight is ({sides}), its first size a multiple of groups={groups}; given is {_shown(weight)}."
+        )
+    x = input if input.ndim == n else input[None]
+    if data_format == formats[1]:
+        x = x.permute(0, n - 1, *range(1, n - 1))
+    takes, out = (len(weight), weight.shape[1] * groups) if transposed else (weight.shape[1] * groups, len(weight))
+    if x.shape[1] != takes:
+        text = f"{name}: input {input.shape} has {x.shape[1]} channels, but weight {weight.shape} takes {takes}"
+        text += f" with groups={groups}."
+        if data_format == formats[0] and input.shape[-1] == takes:
+            text += f'\n  Do the channels stand last? Write data_format="{formats[1]}".'
+        raise ShapeError(text)
+    if bias is not None and (not isinstance(bias, Tensor) or bias.shape != (out,)):
+        raise ShapeError(f"{name}: bias is ({out},), a number for each channel of the result; given is {_shown(bias)}.")
+    types = [x.dtype for x in (input, weight, bias) if x is not None]
+    if len(set(types)) > 1 or types[0].name == "bool":
+        shown = " and ".join(dtype.name for dtype in types)
+        raise DTypeError(f"{name}: operands of {shown}: all must be of one type of numbers.\n  Write x.to(mg.float32).")
+    return (x[:, :, None], weight[:, :, None]) if n == 3 else (x, weight)
+
+
+def _as_given(y: Tensor, ndim: int, input: Tensor, data_format: str) -> Tensor:
+    """Images `y` in the layout of `input`."""
+    y = y[:, :, 0] if ndim == 3 else y
+    y = y.permute(0, *range(2, ndim), 1) if data_format.endswith("C") else y
+    return y if input.ndim == ndim else y[0]
+
+
+def _window(name: str, size: Shape, stride: Ints, padding: Ints | str, dilation: Ints) -> Window:
+    """The settings of `name` as a Window; along one dimension it has one row."""
+    n = len(size)
+    size = (1,) * (2 - n) + size
+    steps, apart = _each(name, "stride", stride, n, 1), _each(name, "dilation", dilation, n, 1)
+    if padding == "same":
+        if steps != (1, 1):
+            raise ShapeError(f'{name}: padding="same" keeps the size, which stride={stride} does not: give numbers.')
+        reach = [d * (k - 1) for d, k in zip(apart, size, strict=True)]
+        around = tuple((r // 2, r - r // 2) for r in reach)
+    else:
+        around = tuple((p, p) for p in _each(name, "padding", 0 if padding == "valid" else padding, n, 0))
+    return Window(size, steps, around, apart)
+
+
+def _places(name: str, shape: Shape, window: Window) -> Shape:
+    """How many places the window has, in rows and columns of images of `shape`."""
+    padded = tuple(n + sum(pad) for n, pad in zip(shape[-2:], window.padding, strict=True))
+    reach = tuple(d * (k - 1) + 1 for d, k in zip(window.dilation, window.size, strict=True))
+    if not all(0 < r <= n for r, n in zip(reach, padded, strict=True)):
+        wide = f", which reaches over {reach} with dilation {window.dilation}," if reach != window.size else ""
+        raise ShapeError(
+            f"{name}: a window of {window.size}{wide} does not fit an image of {shape[-2:]}, with padding {padded}.\n"
+            "  Take a smaller kernel, or pad more."
+        )
+    return tuple((n - r) // s + 1 for n, r, s in zip(padded, reach, window.stride, strict=True))
+
+
+def _each(name: str, what: str, value: Any, n: int, least: int) -> tuple[int, ...]:
+    """A setting for rows and for columns, of which there are only these where `n` is 1."""
+    return (least,) * (2 - n) + _ints(name, what, value, n, least)
+
+
+def _ints(name: str, what: str, value: Any, n: int, least: int) -> tuple[int, ...]:
+    given = (value,) * n if isinstance(value, int) else value
+    if isinstance(given, Sequence) and len(given) == 1:
+        given = (*given,) * n
+    if not isinstance(given, Sequence) or any(isinstance(v, bool) or not isinstance(v, int) for v in given):
+        raise DTypeError(f"{name}: {what}={value!r} is not an int{' or several' if n > 1 else ''}.")
+    if len(given) != n or min(given) < least:
+        raise ShapeError(f"{name}: {what}={value!r}: it is {least} or more, one int{f' or {n}' if n > 1 else ''}.")
+    return tuple(given)
+
+
+def _check_input(name: str, input: Any, dims: Sequence[str]) -> None:
+    """See that `input` has `dims`, the first of which may be left out, and is not empty but in the first."""
+    if not isinstance(input, Tensor):
+        raise DTypeError(f"{name}: {type(input).__name__} is not a tensor.\n  Make it one first: mg.tensor(x).")
+    if input.ndim not in (len(dims), len(dims) - 1) or 0 in input.shape[input.ndim - len(dims) + 1 :]:
+        batch, one = (f"({', '.join(names)})" for names in (dims, dims[1:]))
+        raise ShapeError(f"{name}: input is {batch}, or {one} for one, and only N may be 0; given is {input.shape}.")
+
+
+def _shown(x: Any) -> str:
+    return str(x.shape) if isinstance(x, Tensor) else f"a {type(x).__name__}"
+
 
 METHODS: dict[str, Callable[..., Any]] = {}

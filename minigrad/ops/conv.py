@@ -1,3 +1,82 @@
-"""Convolution and its kin: operations."""
+"""Convolution and its kin: operations on images (N, C, H, W). In one dimension an image has one row.
 
-__all__: list[str] = []
+What deep learning calls convolution is correlation: a window goes over the image, unflipped, and each place of the
+result is the product of weights and window, summed. See Dumoulin and Visin, "A guide to convolution arithmetic for
+deep learning", 2016, for the sizes.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from minigrad.op import Op
+from minigrad.ops.reduce import sum
+
+__all__ = ["Window", "conv2d", "conv2d_input", "conv2d_weight", "fold", "unfold"]
+
+
+class Window(NamedTuple):
+    """How a window goes over an image, each for rows and for columns."""
+
+    size: tuple[int, ...]
+    stride: tuple[int, ...]
+    padding: tuple[tuple[int, int], ...]  # zeros before and after; what is below 0 is cut off
+    dilation: tuple[int, ...]  # from one place that the window sees to the next
+
+
+conv2d: Op
+conv2d_input: Op
+conv2d_weight: Op
+fold: Op
+unfold: Op
+
+# Each is linear in either operand, and what it gives an operand is one of the others. So every order is closed.
+_HOW = ("window", "groups")
+conv2d = Op(
+    "conv2d",
+    r"\operatorname{conv}\left({a}, {b}\right)",
+    inputs=("a", "b", "bias"),
+    vjp=(
+        lambda g, b, a_shape, window, groups: conv2d_input(g, b, shape=a_shape, window=window, groups=groups),
+        lambda g, a, window, groups: conv2d_weight(g, a, window=window, groups=groups),
+        lambda g: sum(g, dim=(0, 2, 3), keepdim=False),
+    ),
+    attrs=_HOW,
+)
+
+# The gradient of the images, of `shape`, from that of the result, a, and the weights, b. It spreads each number over
+# the window that it came from: the transposed convolution.
+conv2d_input = Op(
+    "conv2d_input",
+    r"\operatorname{spread}\left({a}, {b}\right)",
+    vjp=(
+        lambda g, b, window, groups: conv2d(g, b, None, window=window, groups=groups),
+        lambda g, a, window, groups: conv2d_weight(a, g, window=window, groups=groups),
+    ),
+    attrs=("shape", *_HOW),
+)
+
+# The gradient of the weights, from that of the result, a, and the images, b.
+conv2d_weight = Op(
+    "conv2d_weight",
+    r"\operatorname{correlate}\left({a}, {b}\right)",
+    vjp=(
+        lambda g, b, window, groups: conv2d(b, g, None, window=window, groups=groups),
+        lambda g, a, b_shape, window, groups: conv2d_input(a, g, shape=b_shape, window=window, groups=groups),
+    ),
+    attrs=_HOW,
+)
+
+# The windows as columns (N, C kH kW, places), and columns added up where their windows lie in images of `shape`.
+unfold = Op(
+    "unfold",
+    r"\operatorname{unfold} {a}",
+    vjp=(lambda g, a_shape, window: fold(g, shape=a_shape, window=window),),
+    attrs=("window",),
+)
+fold = Op(
+    "fold",
+    r"\operatorname{fold} {a}",
+    vjp=(lambda g, window: unfold(g, window=window),),
+    attrs=("shape", "window"),
+)

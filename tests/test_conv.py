@@ -1,0 +1,238 @@
+"""Convolution: channels last, errors that teach, corners, and the memory that a large image takes."""
+
+import tracemalloc
+
+import pytest
+
+import minigrad as mg
+from minigrad.errors import DTypeError, ShapeError
+from minigrad.ops.conv import Window
+
+np = pytest.importorskip("numpy")
+
+from minigrad.backends.numpy import conv as kernels  # noqa: E402 -- needs NumPy
+
+F = mg.functional
+
+
+def normal(*shape, seed=0):
+    return np.random.default_rng(seed).normal(size=shape)
+
+
+# --- channels last ---
+
+LAST = {
+    "conv1d": (F.conv1d, (2, 4, 7), (6, 2, 3), 6, "NLC"),
+    "conv2d": (F.conv2d, (2, 4, 6, 5), (6, 2, 3, 2), 6, "NHWC"),
+    "conv_transpose1d": (F.conv_transpose1d, (2, 4, 5), (4, 3, 3), 6, "NLC"),
+    "conv_transpose2d": (F.conv_transpose2d, (2, 4, 3, 5), (4, 3, 3, 2), 6, "NHWC"),
+}
+
+
+@pytest.mark.parametrize("batched", [True, False], ids=["batched", "one"])
+@pytest.mark.parametrize("name", LAST)
+def test_channels_last_changes_where_channels_stand_and_nothing_else(name, batched):
+    function, image, weight, out, form = LAST[name]
+    image = image if batched else image[1:]
+    lead, side = (0,) if batched else (), len(weight) - 2
+    last = (*lead, *range(len(lead) + 1, len(lead) + 1 + side), len(lead))
+    first = tuple(np.argsort(last))
+    settings = {"stride": 2, "padding": 1, "groups": 2}
+    x, w, b = (mg.tensor(normal(*shape), requires_grad=True) for shape in (image, weight, (out,)))
+    z = mg.tensor(np.ascontiguousarray(x.detach().numpy().transpose(last)), requires_grad=True)
+    expected = function(x, w, b, **settings)
+    found = function(z, w, b, **settings, data_format=form)
+    np.testing.assert_array_equal(found.detach().numpy().transpose(first), expected.detach().numpy())
+    g = normal(*expected.shape, seed=1)
+    theirs = mg.grad(expected, [x, w], mg.tensor(g))
+    ours = mg.grad(found, [z, w], mg.tensor(np.ascontiguousarray(g.transpose(last))))
+    np.testing.assert_array_equal(ours[0].numpy().transpose(first), theirs[0].numpy())
+    np.testing.assert_allclose(ours[1].numpy(), theirs[1].numpy(), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", LAST)
+def test_channels_last_has_right_gradients_to_second_order(name):
+    function, image, weight, out, form = LAST[name]
+    image = (image[0], *image[2:], image[1])
+    inputs = [mg.tensor(normal(*shape)) for shape in (image, weight, (out,))]
+    call = lambda x, w, b: function(x, w, b, padding=1, groups=2, data_format=form)  # noqa: E731
+    assert mg.gradcheck(call, inputs, fast_mode=True)
+    assert mg.gradgradcheck(call, inputs, fast_mode=True)
+
+
+# --- what is refused, and what is said ---
+
+
+def test_channels_that_do_not_match_are_counted():
+    with pytest.raises(ShapeError) as error:
+        mg.conv2d(mg.ones(2, 3, 8, 8), mg.ones(4, 2, 3, 3), groups=2)
+    assert str(error.value) == (
+        "conv2d: input (2, 3, 8, 8) has 3 channels, but weight (4, 2, 3, 3) takes 4 with groups=2."
+    )
+
+
+def test_channels_that_stand_last_are_recognised():
+    with pytest.raises(ShapeError) as error:
+        mg.conv2d(mg.ones(2, 8, 8, 3), mg.ones(4, 3, 3, 3))
+    assert str(error.value) == (
+        "conv2d: input (2, 8, 8, 3) has 8 channels, but weight (4, 3, 3, 3) takes 3 with groups=1.\n"
+        '  Do the channels stand last? Write data_format="NHWC".'
+    )
+
+
+def test_a_window_that_does_not_fit_is_measured():
+    with pytest.raises(ShapeError) as error:
+        mg.conv2d(mg.ones(1, 1, 4, 9), mg.ones(1, 1, 3, 3), dilation=3, padding=(1, 0))
+    assert str(error.value) == (
+        "conv2d: a window of (3, 3), which reaches over (7, 7) with dilation (3, 3), does not fit an image of (4, 9), "
+        "with padding (6, 9).\n"
+        "  Take a smaller kernel, or pad more."
+    )
+
+
+def test_columns_that_do_not_fit_are_told_how_many_there_should_be():
+    with pytest.raises(ShapeError) as error:
+        mg.fold(mg.ones(2, 8, 4), 4, 2)
+    assert str(error.value) == (
+        "fold: a window of (2, 2) has 3 x 3 places in an image of (4, 4), so that the input is (…, C x 4, 9), not "
+        "(2, 8, 4).\n"
+        "  Give the settings that unfold was called with."
+    )
+
+
+X, W, WT = mg.ones(2, 4, 6, 6), mg.ones(6, 4, 3, 3), mg.ones(4, 6, 3, 3)
+WRONG = {
+    "a list": (lambda: mg.conv2d([1.0], W), DTypeError, r"conv2d: list is not a tensor\.\n  Make it one first"),
+    "two dimensions": (lambda: mg.conv2d(mg.ones(6, 6), W), ShapeError, r"input is \(N, C, H, W\), or \(C, H, W\)"),
+    "no rows": (lambda: mg.conv2d(mg.ones(2, 4, 0, 6), W, padding=3), ShapeError, "only N may be 0"),
+    "flat weight": (lambda: mg.conv2d(X, mg.ones(6, 4)), ShapeError, r"weight is \(out, in / groups, kH, kW\)"),
+    "weight a list": (lambda: mg.conv2d(X, [1.0]), ShapeError, "given is a list"),
+    "no outputs": (lambda: mg.conv2d(X, mg.ones(0, 4, 3, 3)), ShapeError, r"given is \(0, 4, 3, 3\)"),
+    "groups": (lambda: mg.conv2d(X, mg.ones(5, 2, 3, 3), groups=2), ShapeError, "a multiple of groups=2"),
+    "groups 0": (lambda: mg.conv2d(X, W, groups=0), ShapeError, "groups=0: it is 1 or more, one int"),
+    "bias": (lambda: mg.conv2d(X, W, mg.ones(5)), ShapeError, r"bias is \(6,\), a number for each channel"),
+    "types": (lambda: mg.conv2d(X, W.to(mg.float64)), DTypeError, "operands of float32 and float64"),
+    "bools": (lambda: mg.conv2d(X > 0, W > 0), DTypeError, "operands of bool and bool"),
+    "stride 0": (lambda: mg.conv2d(X, W, stride=0), ShapeError, "conv2d: stride=0: it is 1 or more, one int or 2"),
+    "stride 1.5": (lambda: mg.conv2d(X, W, stride=1.5), DTypeError, "stride=1.5 is not an int or several"),
+    "three strides": (lambda: mg.conv2d(X, W, stride=(1, 2, 3)), ShapeError, r"stride=\(1, 2, 3\): it is"),
+    "dilation 0": (lambda: mg.conv2d(X, W, dilation=(1, 0)), ShapeError, r"dilation=\(1, 0\): it is 1 or more"),
+    "padding -1": (lambda: mg.conv2d(X, W, padding=-1), ShapeError, "padding=-1: it is 0 or more"),
+    "padding full": (lambda: mg.conv2d(X, W, padding="full"), DTypeError, "padding='full' is not an int"),
+    "same, strided": (lambda: mg.conv2d(X, W, 2 * X[0, 0, 0], 2, "same"), ShapeError, 'padding="same" keeps the size'),
+    "too large": (lambda: mg.conv2d(X, mg.ones(1, 4, 7, 1)), ShapeError, r"a window of \(7, 1\) does not fit"),
+    "no window": (lambda: mg.conv2d(X, mg.ones(1, 4, 0, 1)), ShapeError, r"a window of \(0, 1\)"),
+    "format": (lambda: mg.conv2d(X, W, data_format="NCL"), ShapeError, "data_format='NCL' is neither \"NCHW\" nor"),
+    "conv1d": (lambda: mg.conv1d(X, W), ShapeError, r"conv1d: input is \(N, C, L\), or \(C, L\) for one"),
+    "output padding": (
+        lambda: mg.conv_transpose2d(X, WT, stride=2, output_padding=2),
+        ShapeError,
+        "output_padding=2 is neither below stride=2 nor below dilation=1",
+    ),
+    "transposed, same": (lambda: mg.conv_transpose2d(X, WT, padding="same"), DTypeError, "padding='same' is not"),
+    "transposed, cut": (lambda: mg.conv_transpose2d(X, WT, padding=5), ShapeError, r"the result would be \(-2, -2\)"),
+    "transposed, channels": (lambda: mg.conv_transpose2d(X, W), ShapeError, r"has 4 channels, but weight .* takes 6"),
+    "transposed, weight": (lambda: mg.conv_transpose1d(X[0], W), ShapeError, r"weight is \(in, out / groups, kL\)"),
+    "unfold": (lambda: mg.unfold(mg.ones(4, 4), 2), ShapeError, "unfold: input is"),
+    "unfold, too large": (lambda: mg.unfold(X, 7), ShapeError, r"unfold: a window of \(7, 7\) does not fit"),
+    "unfold 0": (lambda: mg.unfold(X, 0), ShapeError, "kernel_size=0: it is 1 or more"),
+    "fold, length": (lambda: mg.fold(mg.ones(2, 7, 9), 4, 2), ShapeError, r"C x 4, 9\), not \(2, 7, 9\)"),
+    "fold, dimensions": (lambda: mg.fold(mg.ones(2, 2, 8, 9), 4, 2), ShapeError, r"\(N, C kH kW, places\)"),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_what_does_not_fit_is_refused(wrong):
+    call, kind, message = WRONG[wrong]
+    with pytest.raises(kind, match=message):
+        call()
+
+
+@pytest.mark.parity
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("wrong", WRONG)
+def test_pytorch_refuses_it_too(wrong, monkeypatch):
+    torch = pytest.importorskip("torch", reason="needs the extra 'parity': make test EXTRAS=dev,parity")
+
+    class Theirs:
+        float64, ones = torch.float64, torch.ones
+
+        def __getattr__(self, name):
+            return getattr(torch.nn.functional, name)
+
+    for name, value in {"mg": Theirs(), "X": torch.ones(2, 4, 6, 6), "W": torch.ones(6, 4, 3, 3)}.items():
+        monkeypatch.setitem(globals(), name, value)
+    monkeypatch.setitem(globals(), "WT", torch.ones(4, 6, 3, 3))
+    with pytest.raises((RuntimeError, TypeError, IndexError, ValueError, AttributeError)):
+        WRONG[wrong][0]()
+
+
+# --- corners ---
+
+
+@pytest.mark.parity
+def test_nan_and_inf_stay_where_the_window_sees_them():
+    torch = pytest.importorskip("torch", reason="needs the extra 'parity'")
+    x, w = normal(1, 1, 6, 7), normal(1, 1, 2, 3)
+    x[0, 0, 1, 2], x[0, 0, 4, 5] = np.nan, np.inf
+    ours = mg.conv2d(mg.tensor(x), mg.tensor(w), padding=1).numpy()
+    theirs = torch.nn.functional.conv2d(torch.tensor(x), torch.tensor(w), padding=1).numpy()
+    np.testing.assert_allclose(ours, theirs, rtol=1e-12)
+    assert np.isnan(ours).sum() == 6
+
+
+def test_a_batch_of_no_images_gives_none_and_zeros_as_gradients():
+    x = mg.ones(0, 4, 6, 6).requires_grad_()
+    w, b = mg.ones(6, 4, 3, 3).requires_grad_(), mg.ones(6).requires_grad_()
+    y = mg.conv2d(x, w, b, stride=2)
+    assert y.shape == (0, 6, 2, 2)
+    gradients = mg.grad(y.sum(), [x, w, b])
+    assert [g.shape for g in gradients] == [(0, 4, 6, 6), (6, 4, 3, 3), (6,)]
+    assert not any(g.numpy().any() for g in gradients)
+
+
+def test_an_odd_zero_of_same_comes_after():
+    x, w = mg.tensor([[1.0, 2.0, 3.0]]), mg.tensor([[[1.0, 10.0]]])
+    assert mg.conv1d(x, w, padding="same").tolist() == [[21.0, 32.0, 3.0]]
+
+
+# --- the kernels work in blocks ---
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("block", [1, 60, 400, 10_000])
+@pytest.mark.parametrize(
+    ("size", "settings"),
+    [
+        ((3, 3), {"padding": 1}),
+        ((3, 2), {"stride": 2, "padding": 1}),
+        ((2, 2), {"stride": (3, 1), "dilation": (2, 3), "groups": 2}),
+        ((1, 1), {"groups": 2}),
+        ((1, 1), {"stride": 2}),
+    ],
+    ids=str,
+)
+def test_results_do_not_depend_on_how_many_rows_or_images_go_together(block, size, settings, monkeypatch):
+    torch = pytest.importorskip("torch", reason="needs the extra 'parity'")
+    monkeypatch.setattr(kernels, "BLOCK", block)
+    given = normal(5, 4, 7, 6), normal(2, 4 // settings.get("groups", 1), *size), normal(2)
+    ours = [mg.tensor(x, requires_grad=True) for x in given]
+    theirs = [torch.tensor(x, requires_grad=True) for x in given]
+    y, z = mg.conv2d(*ours, **settings), torch.nn.functional.conv2d(*theirs, **settings)
+    g = normal(*y.shape, seed=1)
+    y.backward(mg.tensor(g))
+    z.backward(torch.tensor(g))
+    np.testing.assert_allclose(y.detach().numpy(), z.detach().numpy(), rtol=1e-11, atol=1e-12)
+    for a, b in zip(ours, theirs, strict=True):
+        np.testing.assert_allclose(a.grad.numpy(), b.grad.numpy(), rtol=1e-11, atol=1e-12)
+
+
+def test_a_large_image_is_never_unfolded_whole():
+    x, w = np.ones((1, 16, 256, 256), np.float32), np.ones((16, 16, 3, 3), np.float32)
+    tracemalloc.start()
+    try:
+        kernels.conv2d(x, w, None, window=Window((3, 3), (1, 1), ((1, 1), (1, 1)), (1, 1)), groups=1)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 4 * x.nbytes  # its columns alone would be 9 times as large
