@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from minigrad import views
+from minigrad._step import Step, fitted
 from minigrad.backends.numpy import DEVICE
 from minigrad.dtypes import DTYPES, DType, as_dtype, get_default_dtype, of_number, result_type
 from minigrad.errors import DTypeError, GraphError, ShapeError
@@ -17,7 +18,6 @@ from minigrad.graph import Node, modes, number, propagate
 from minigrad.kernels import dispatch
 from minigrad.layout import Shape, broadcast_shapes, check_equal_shapes
 from minigrad.op import OPS, Op
-from minigrad.step import Step, fitted
 from minigrad.storage import Storage, check_device
 
 __all__ = ["RemovableHandle", "Tensor", "accumulated", "linked", "promoted", "record", "wrap"]

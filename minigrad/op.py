@@ -134,6 +134,8 @@ class Op:
     def _check_declaration(self, shown: tuple[Rule | None, ...]) -> None:
         if self.name in _own:
             raise DeclarationError(f"Op {self.name!r} is one of minigrad's own; take another name.")
+        if not _own and self.name in OPS:
+            raise DeclarationError(f"Op {self.name!r} is declared twice.")
         if not len(self.inputs) == len(self.vjp) == len(shown):
             raise DeclarationError(
                 f"Op {self.name!r} names {len(self.inputs)} inputs and has {len(self.vjp)} rules and {len(shown)} to "

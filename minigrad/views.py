@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from minigrad._step import Step
 from minigrad.errors import DTypeError, GraphError, ShapeError
 from minigrad.graph import enable_grad, modes
 from minigrad.layout import overlapping
 from minigrad.op import Op
 from minigrad.ops.shape import overwrite, replay
-from minigrad.step import Step
 
 __all__ = ["check_writable", "link", "rebase", "refresh", "stride_of"]
 

@@ -22,7 +22,7 @@ FLOORS = [
     {"storage", "kernels"},
     {"op"},
     {"graph"},
-    {"step"},
+    {"_step"},
     {"ops"},
     {"views"},
     {"value", "_tensor"},

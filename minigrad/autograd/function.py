@@ -131,8 +131,8 @@ class Function:
     @classmethod
     def apply(cls, *args: Any, **keywords: Any) -> Any:
         """Run `forward` and record it. Raises GraphError, in the backward pass, where `backward` returns too little."""
+        from minigrad._step import Step
         from minigrad._tensor import Tensor, linked
-        from minigrad.step import Step
 
         ctx = Context()
         edges = tuple([x._edge() if isinstance(x, Tensor) else None for x in args])

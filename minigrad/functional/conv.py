@@ -128,7 +128,7 @@ def unfold(input: Tensor, kernel_size: Ints, dilation: Ints = 1, padding: Ints =
     window = _window("unfold", _ints("unfold", "kernel_size", kernel_size, 2, 1), stride, padding, dilation)
     _check_input("unfold", input, "NCHW")
     _places("unfold", input.shape, window)
-    columns: Tensor = ops.unfold(input if input.ndim == 4 else input[None], window=window)
+    columns: Tensor = ops.im2col(input if input.ndim == 4 else input[None], window=window)
     return columns if input.ndim == 4 else columns[0]
 
 
@@ -151,7 +151,7 @@ def fold(
             "  Give the settings that unfold was called with."
         )
     batch = input if input.ndim == 3 else input[None]
-    images: Tensor = ops.fold(batch, shape=(len(batch), input.shape[-2] // count, *size), window=window)
+    images: Tensor = ops.col2im(batch, shape=(len(batch), input.shape[-2] // count, *size), window=window)
     return images if input.ndim == 3 else images[0]
 
 

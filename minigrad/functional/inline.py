@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from minigrad._step import Step
 from minigrad._tensor import Tensor, wrap
 from minigrad.backends.numpy import DEVICE, quiet
 from minigrad.kernels import detour, kernels_of
 from minigrad.op import Op
-from minigrad.step import Step
 from minigrad.storage import Storage
 
 __all__ = ["inlined"]

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from minigrad.op import Op
 from minigrad.ops.reduce import sum
 
-__all__ = ["Window", "conv2d", "conv2d_input", "conv2d_weight", "fold", "unfold"]
+__all__ = ["Window", "col2im", "conv2d", "conv2d_input", "conv2d_weight", "im2col"]
 
 
 class Window(NamedTuple):
@@ -27,8 +27,8 @@ class Window(NamedTuple):
 conv2d: Op
 conv2d_input: Op
 conv2d_weight: Op
-fold: Op
-unfold: Op
+col2im: Op
+im2col: Op
 
 # Each is linear in either operand, and what it gives an operand is one of the others. So every order is closed.
 _HOW = ("window", "groups")
@@ -68,15 +68,15 @@ conv2d_weight = Op(
 )
 
 # The windows as columns (N, C kH kW, places), and columns added up where their windows lie in images of `shape`.
-unfold = Op(
-    "unfold",
-    r"\operatorname{unfold} {a}",
-    vjp=(lambda g, a_shape, window: fold(g, shape=a_shape, window=window),),
+im2col = Op(
+    "im2col",
+    r"\operatorname{im2col} {a}",
+    vjp=(lambda g, a_shape, window: col2im(g, shape=a_shape, window=window),),
     attrs=("window",),
 )
-fold = Op(
-    "fold",
-    r"\operatorname{fold} {a}",
-    vjp=(lambda g, window: unfold(g, window=window),),
+col2im = Op(
+    "col2im",
+    r"\operatorname{col2im} {a}",
+    vjp=(lambda g, window: im2col(g, window=window),),
     attrs=("shape", "window"),
 )

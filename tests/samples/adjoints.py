@@ -41,6 +41,8 @@ SAMPLES = [
     slope("log_softmax", lambda F, x: F.log_softmax(x, 0), numbers(2, 3, seed=1), x, differs=SIZED),
     slope("cross_entropy", lambda F, x, t: F.cross_entropy(x, t), numbers(), x, ints(2, below=3), differs=SIZED),
     slope("max_pool2d", lambda F, x: F.max_pool2d(x, 2), numbers(1, 2, 2), numbers(1, 4, 4), differs=SIZED),
+    slope("conv2d by the weight", lambda F, w, x: F.conv2d(x, w), numbers(1, 2, 2, 2), numbers(2, 1, 2, 2),
+          numbers(1, 1, 3, 3), differs=SIZED),
     slope("cumprod", lambda F, x: x.cumprod(1), numbers(2, 3, seed=1), x, differs=SIZED),
     slope("grid_sample", lambda F, x, points: F.grid_sample(x, points, align_corners=False), numbers(1, 2, 2, 2),
           numbers(1, 2, 3, 3), numbers(1, 2, 2, 2, low=-0.6, high=0.6), parity=False),

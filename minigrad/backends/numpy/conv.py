@@ -137,20 +137,20 @@ def conv2d_input(g: Array, w: Array, *, shape: Shape, window: Window, groups: in
     weights = weights.reshape(groups, out, -1).swapaxes(1, 2)
     x = np.empty(shape, g.dtype)
     for images in slices(len(g), max(1, BLOCK // max(1, weights.size // out * lines.shape[-1]))):
-        x[images] = fold(np.matmul(weights, lines[images]), shape=x[images].shape, window=window)
+        x[images] = col2im(np.matmul(weights, lines[images]), shape=x[images].shape, window=window)
     return x
 
 
-@kernel("unfold", DEVICE)
-def unfold(x: Array, *, window: Window) -> Array:
+@kernel("im2col", DEVICE)
+def im2col(x: Array, *, window: Window) -> Array:
     room, inside, part = padded(x.shape, window, x.dtype)
     inside[...] = x[part]
     spots = windows(room, grid(x.shape, window), window.size, window.stride, window.dilation)
     return spots.reshape(len(x), x.shape[1] * product(window.size), product(spots.shape[-2:]))
 
 
-@kernel("fold", DEVICE)
-def fold(a: Array, *, shape: Shape, window: Window) -> Array:
+@kernel("col2im", DEVICE)
+def col2im(a: Array, *, shape: Shape, window: Window) -> Array:
     room, inside, part = padded(shape, window, a.dtype)
     spots = windows(room, grid(shape, window), window.size, window.stride, window.dilation)
     columns = a.reshape(spots.shape)
