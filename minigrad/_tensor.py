@@ -276,6 +276,10 @@ class Tensor(Node):
 
     @classmethod
     def _apply(cls, op: Op, inputs: tuple[Any, ...], attrs: Mapping[str, Any]) -> Any:
+        return op.inlined(*inputs) if op.inlined is not None else Tensor._computed(op, inputs, attrs)
+
+    @staticmethod
+    def _computed(op: Op, inputs: tuple[Any, ...], attrs: Mapping[str, Any]) -> Any:
         if op.promotes is not None:
             inputs = promoted(op, inputs)
         arrays = tuple([x._array if isinstance(x, Tensor) else x for x in inputs])
@@ -290,9 +294,21 @@ class Tensor(Node):
             record(op, inputs, attrs, outputs, aux)
         return outputs if op.outputs > 1 else outputs[0]
 
+    def _fits(self, op: Op, inputs: tuple[Any, ...]) -> bool:
+        """Whether nothing can be wrong with writing `op` of `inputs` here: an optimiser's update of a parameter."""
+        array = self._array
+        if op.plain is None or not array.flags.carray or array.dtype.kind != "f" or inputs[0] is not self:
+            return False
+        others = [x._array for x in inputs[1:] if isinstance(x, Tensor)]
+        return len(others) == len(inputs) - 1 and all(x.dtype is array.dtype and x.shape == array.shape for x in others)
+
     def _write(self, op: Op, inputs: tuple[Any, ...], attrs: Mapping[str, Any] = _NOTHING) -> Tensor:
         """Compute `op` of `inputs` into this memory. Raises, before anything is changed, where that cannot be."""
         name = f"{op.name}_"
+        if not modes.grad and self._fits(op, inputs):
+            dispatch(op.name, DEVICE, (self._array, *[x._array for x in inputs[1:]]), attrs, out=self._array)
+            self.storage.written(name)
+            return self
         inputs = promoted(op, inputs) if op.promotes is not None else inputs
         tensors = [self]  # what an op does not bring together its caller has fitted
         if op.promotes is not None:

@@ -250,8 +250,7 @@ class Node(Operand):
 
     def _arrived(self, gradient: Any) -> Any:
         """What the reader's hooks make of the whole gradient of this node."""
-        more = getattr(self, "_more", None)
-        for hook in () if more is None else tuple(more.get("hooks", {}).values()):
+        for hook in tuple(self._note("hooks", {}).values()):
             replaced = hook(gradient)
             gradient = gradient if replaced is None else replaced
         return gradient
@@ -301,10 +300,11 @@ def topological(roots: Iterable[Node]) -> list[Node]:
                 else:
                     push(node)
                     push(_READY)
-                    if node._right not in seen:
-                        push(node._right)
-                    if node._left not in seen:
-                        push(node._left)
+                    right, left = node._right, node._left
+                    if right is not None and right not in seen:
+                        push(right)
+                    if left not in seen:
+                        push(left)
         elif node.__class__ is tuple:
             stack.extend(reversed(node))
     return order
@@ -343,7 +343,7 @@ def propagate(
             upstream = totals.get(node)
             if upstream is None:
                 continue
-            if hooks:
+            if hooks and getattr(node, "_more", None):
                 upstream = totals[node] = node._arrived(upstream)
             if node._op is None:
                 continue

@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -131,18 +131,22 @@ def raw_numbers(
     _around.append(around)
 
 
-@contextmanager
-def on_raw_numbers() -> Iterator[None]:
+class on_raw_numbers:
     """A block in which ops apply to raw numbers too: a backward pass whose arithmetic nobody listens to."""
-    before = _here.raw
-    _here.raw = True
-    try:
-        with ExitStack() as stack:
-            for around in _around:
-                stack.enter_context(around())
-            yield
-    finally:
-        _here.raw = before
+
+    __slots__ = ("_around", "_before")
+
+    def __enter__(self) -> None:
+        self._before = _here.raw
+        self._around = [block() for block in _around]
+        for block in self._around:
+            block.__enter__()
+        _here.raw = True
+
+    def __exit__(self, *raised: Any) -> None:
+        _here.raw = self._before
+        for block in reversed(self._around):
+            block.__exit__(*raised)
 
 
 def apply_raw(op: str, inputs: tuple[Any, ...], attrs: Mapping[str, Any]) -> Any:

@@ -110,6 +110,7 @@ class Op:
         self.aux = tuple(aux)
         self.attrs = tuple(attrs)
         self.defaults = {k: v for k, v in attrs.items() if v is not ...} if isinstance(attrs, Mapping) else {}
+        self._arity, self._named = len(self.inputs), frozenset(self.attrs)
         self.outputs = outputs
         self.precedence = precedence
         self.promotes = promotes
@@ -217,7 +218,7 @@ class Op:
         Attributes may follow the operands, as in ``clamp(x, 0.0, 1.0)``. Comparisons give True or False. Raises
         DTypeError for other operands, too many, too few, or unknown attributes.
         """
-        if len(inputs) != len(self.inputs) or attrs or self.attrs:
+        if len(inputs) != self._arity or attrs.keys() != self._named:
             inputs, attrs = self.bind(inputs, attrs)
         for operand in inputs:
             if isinstance(operand, Operand):

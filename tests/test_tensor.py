@@ -277,3 +277,31 @@ def test_a_long_chain_is_differentiated_and_deleted_without_recursion():
     y.backward()
     assert x.grad.item() == 1.0
     del y
+
+
+@pytest.mark.parametrize("op", DIFFERENTIABLE, ids=lambda op: op.name)
+def test_what_runs_inlined_is_what_runs_while_somebody_looks(op):
+    """Inlined, by way of `dispatch`, and with rules on tensors instead of arrays: equal bits, graphs and versions."""
+    given, attrs = arrays(op, "float32"), ATTRS.get(op.name, {})
+
+    def run():
+        leaves = [mg.tensor(x).requires_grad_(x.dtype.kind == "f") for x in given]
+        y = op(*leaves, **attrs)
+        kept = [None if x is None else x.tolist() if isinstance(x, mg.Tensor) else x for x in y.grad_fn._saved]
+        y.backward(mg.ones(*y.shape))
+        return y.tolist(), y.grad_fn.name, kept, [None if x.grad is None else x.grad.tolist() for x in leaves]
+
+    alone = run()
+    with mg.scope("looked at"):
+        scoped = run()
+    with mg.tap(lambda call: None):
+        tapped = run()
+    assert alone == scoped == tapped
+
+
+def test_inside_no_grad_nothing_is_recorded_inlined_or_not():
+    a = mg.tensor([1.0, 2.0], requires_grad=True)
+    with mg.no_grad():
+        assert [y.requires_grad for y in (a * 2.0, a.exp(), a + a, 1.0 / a)] == [False] * 4
+        with mg.enable_grad():
+            assert (a * 2.0).requires_grad

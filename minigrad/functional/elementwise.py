@@ -232,7 +232,9 @@ def _in_place(op: Op) -> Callable[..., Tensor]:
     """The method that writes the result of `op` over its first operand; `alpha` multiplies the second."""
 
     def method(self: Tensor, *args: Any, alpha: float = 1, **attrs: Any) -> Tensor:
-        inputs, attrs = op.bind((self, *args), attrs)
+        inputs = (self, *args)
+        if attrs or op.attrs:
+            inputs, attrs = op.bind(inputs, attrs)
         if alpha != 1:
             inputs = (self, inputs[1] * alpha)
         return self._write(op, inputs, attrs)
@@ -252,6 +254,10 @@ for _op in (*ops.elementwise.ELEMENTWISE, ops.relu, ops.sigmoid):
         METHODS[_op.name] = _FRONTS.get(_op.name) or _method(_op)
         if _op.differentiable or _op is ops.floor_divide:
             METHODS[f"{_op.name}_"] = _in_place(_op)
+for _name in (*ops.elementwise.__all__, *ops.activation.__all__):
+    if _name not in __all__:  # the operation itself is the function
+        globals()[_name] = getattr(ops, _name)
+        __all__ += [_name]  # noqa: PLE0604 -- a name of a function
 for _alias, _name in ALIASES.items():
     globals()[_alias] = globals().get(_name) or getattr(ops, _name)
     METHODS[_alias] = METHODS[_name]

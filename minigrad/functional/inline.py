@@ -1,8 +1,8 @@
 """The elementwise operations of small tensors, inlined: what runs while nobody listens and nothing is to be converted.
 
 On eight numbers NumPy takes a third of a microsecond, and looking up what to do would take ten times that. So, as for
-a `Value`, an operation whose operands are ready calls its kernel and writes its step here; `Tensor._apply`, which does
-the same in general, is for all others. Tests hold the two to equal results.
+a `Value`, an operation whose operands are ready calls its kernel and writes its step here; `Tensor._computed`, which
+does the same in general, is for all others. Tests hold the two to equal results.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ import numpy as np
 from minigrad._step import Step
 from minigrad._tensor import Tensor, wrap
 from minigrad.backends.numpy import DEVICE, quiet
-from minigrad.kernels import detour, kernels_of
+from minigrad.graph import modes
+from minigrad.kernels import detour, kernels_of, tapped
 from minigrad.op import Op
 from minigrad.storage import Storage
 
@@ -33,18 +34,23 @@ def inlined(op: Op) -> Apply | None:
     return _unary(op) if len(op.inputs) == 1 else _binary(op)
 
 
+def _unwatched() -> bool:
+    """Whether nothing is recorded, and nobody listens or asks for more: inside `no_grad`, say."""
+    return not (modes.grad or modes.strict or tapped())
+
+
 def _unary(op: Op) -> Apply:
     kernels, dtypes, ndarray = kernels_of(op.name), READY, np.ndarray
     reads_a, reads_y = "a" in op.reads[0], "y" in op.reads[0]
 
     def apply(x: Tensor) -> Tensor:
-        array = x._array
-        if detour.reasons or array.dtype not in dtypes:
-            applied: Tensor = Tensor._apply(op, (x,), _NOTHING)
+        array, recording = x._array, not detour.reasons
+        if not (recording or _unwatched()) or array.dtype not in dtypes:
+            applied: Tensor = Tensor._computed(op, (x,), _NOTHING)
             return applied
         result = quiet.run(kernels[DEVICE], array)
         out = wrap(result if result.__class__ is ndarray else np.asarray(result))
-        edge = x._edge()
+        edge = x._edge() if recording else None
         if edge is not None:
             step = Step(op, (edge,), _NOTHING, array.shape, array.dtype)
             y = None
@@ -64,7 +70,8 @@ def _binary(op: Op) -> Apply:
     both = tuple(map(any, zip(*reads, strict=True)))
 
     def apply(a: Any, b: Any) -> Any:
-        ready = not detour.reasons
+        recording = not detour.reasons
+        ready = recording or _unwatched()
         if isinstance(a, Tensor):
             x, edge_a = a._array, a._edge()
             dtype = x.dtype
@@ -79,13 +86,13 @@ def _binary(op: Op) -> Apply:
             dtype = y.dtype
             ready = ready and (a.__class__ is float or a.__class__ is int)
         if not ready or dtype not in dtypes:
-            return Tensor._apply(op, (a, b), _NOTHING)
+            return Tensor._computed(op, (a, b), _NOTHING)
         try:
             result = quiet.run(kernels[DEVICE], x, y)
         except ValueError:
-            return Tensor._apply(op, (a, b), _NOTHING)  # which says why the shapes do not broadcast
+            return Tensor._computed(op, (a, b), _NOTHING)  # which says why the shapes do not broadcast
         out = wrap(result if result.__class__ is ndarray else np.asarray(result))
-        if edge_a is not None or edge_b is not None:
+        if recording and (edge_a is not None or edge_b is not None):
             step = Step(op, (edge_a, edge_b), _NOTHING, out._array.shape, dtype)
             reads_y, reads_a, reads_b = both if edge_a is not None and edge_b is not None else reads[edge_a is None]
             saved = None

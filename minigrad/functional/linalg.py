@@ -115,7 +115,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
             f"linear: the input, {input.shape}, is (…, in), but weight, {weight.shape}, is not (out, in).\n"
             "  Each row of weight has a number for each number in the last dimension of the input."
         )
-    _check_types("linear", input, weight, *([] if bias is None else [bias]))
+    _check_types("linear", input, weight, *(() if bias is None else (bias,)))
     if bias is not None and bias.shape not in ((), (1,), weight.shape[:1]):
         raise ShapeError(f"linear: bias has shape {bias.shape}, but there are {weight.shape[0]} outputs.")
     return cast(Tensor, ops.linear(input, weight, bias))

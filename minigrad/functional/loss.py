@@ -123,7 +123,7 @@ def _of_classes(
         if weight.dtype is not input.dtype:
             raise DTypeError(f"{name}: the input is {input.dtype.name}, but weight {weight.dtype.name}.")
     try:
-        return cast(Tensor, getattr(ops, name)(input, target, weight, ignore_index, reduction))
+        return cast(Tensor, getattr(ops, name)(input, target, weight, ignore_index=ignore_index, reduction=reduction))
     except IndexError:
         raise ShapeError(_no_such_class(name, target, shape[1], ignore_index)) from None
 

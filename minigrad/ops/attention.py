@@ -6,7 +6,7 @@ from typing import Any
 
 from minigrad.op import Op
 from minigrad.ops.elementwise import exp, where
-from minigrad.ops.linalg import matmul, mt
+from minigrad.ops.linalg import matmul
 from minigrad.ops.normalization import dropout
 from minigrad.ops.reduce import sum as total
 from minigrad.ops.shape import sum_to
@@ -79,14 +79,14 @@ def _scores(g: Any, y: Any, v: Any, p: float, seed: int) -> Any:
     """What scale q kᵀ + m gets: by way of the weights, which may have a gradient of their own."""
     u = g[1]
     if g[0] is not None:
-        by_result = _dropped(matmul(g[0], mt(v)), p, seed)
+        by_result = _dropped(matmul(g[0], v.mT), p, seed)
         by_result = by_result if by_result.shape == y[1].shape else sum_to(by_result, shape=y[1].shape)
         u = by_result if u is None else u + by_result
     return softmax_backward(u, y[1], dim=y[1].ndim - 1)
 
 
 def _value(g: Any, y: Any, v: Any, p: float, seed: int) -> Any:
-    return where(False, v, 0.0) if g[0] is None else matmul(mt(_dropped(y[1], p, seed)), g[0])
+    return where(False, v, 0.0) if g[0] is None else matmul(_dropped(y[1], p, seed).mT, g[0])
 
 
 scaled_dot_product_attention = Op(
@@ -94,7 +94,7 @@ scaled_dot_product_attention = Op(
     r"\operatorname{softmax}\left(\operatorname{scale} \cdot {q} {k}^T + {m}\right) {v}",
     vjp=(
         lambda g, y, k, v, scale, p, seed: matmul(_scores(g, y, v, p, seed), k) * scale,
-        lambda g, y, q, v, scale, p, seed: matmul(mt(_scores(g, y, v, p, seed)), q) * scale,
+        lambda g, y, q, v, scale, p, seed: matmul(_scores(g, y, v, p, seed).mT, q) * scale,
         lambda g, y, v, p, seed: _value(g, y, v, p, seed),
         lambda g, y, v, p, seed: _scores(g, y, v, p, seed),
     ),

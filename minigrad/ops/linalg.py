@@ -6,17 +6,12 @@ from typing import Any
 
 from minigrad.layout import Shape, numel
 from minigrad.op import Op
-from minigrad.ops.shape import permute, reshape
+from minigrad.ops.shape import reshape
 
-__all__ = ["contract", "linear", "matmul", "mt"]
+__all__ = ["contract", "linear", "matmul"]
 
 contract: Op
 matmul: Op
-
-
-def mt(x: Any) -> Any:
-    """`x` with its last two dimensions exchanged: the transpose of each of its matrices."""
-    return permute(x, dims=(*range(x.ndim - 2), x.ndim - 1, x.ndim - 2))
 
 
 # Of matrices, batched and broadcast in all dimensions but the last two. d(AB) = dA B + A dB, so that A receives G Bᵀ
@@ -24,7 +19,7 @@ def mt(x: Any) -> Any:
 matmul = Op(
     "matmul",
     "{a} {b}",
-    vjp=(lambda g, b: matmul(g, mt(b)), lambda g, a: matmul(mt(a), g)),
+    vjp=(lambda g, b: g @ b.mT, lambda g, a: a.mT @ g),
     precedence=Op.PRODUCT,
 )
 
@@ -43,8 +38,8 @@ linear = Op(
     "linear",
     r"{a} {b}^\top + {c}",
     vjp=(
-        lambda g, a_shape, b: _back(matmul(_rows(g), b), a_shape),
-        lambda g, a: matmul(mt(_rows(g)), _rows(a)),
+        lambda g, a_shape, b: _back(_rows(g) @ b, a_shape),
+        lambda g, a: _rows(g).mT @ _rows(a),
         lambda g: g,  # broadcasting is undone where every gradient arrives
     ),
     precedence=Op.SUM,

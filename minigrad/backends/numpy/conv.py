@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from minigrad.backends.numpy.threads import shared
 from minigrad.kernels import kernel
 
 __all__: list[str] = []
@@ -22,7 +23,7 @@ Pair = tuple[int, int]
 Shape = tuple[int, ...]
 Window = Any  # size, stride, padding, dilation: minigrad.ops.conv.Window
 
-BLOCK = 2**19  # numbers in the columns made at a time: 2 MiB of float32, about what the caches of two cores hold
+BLOCK = 2**18  # numbers in the columns that a thread makes at a time: a MiB of float32, about what its cache holds
 
 
 def grid(shape: Shape, window: Window) -> Shape:
@@ -96,21 +97,32 @@ def conv2d(x: Array, w: Array, bias: Array | None, *, window: Window, groups: in
     out = np.empty((len(x), len(w), *grid(x.shape, window)), x.dtype)
     weights = w.reshape(groups, len(w) // groups, -1)
     added = 0 if bias is None else bias[:, None, None, None]
-    for where, columns in columns_of(x, window, groups):
-        target = out[where].swapaxes(0, 1)
-        sums = np.matmul(weights, columns.reshape(*columns.shape[:2], -1))
-        np.add(sums.reshape(target.shape), added, out=target)
+
+    def convolve(images: slice) -> None:
+        for where, columns in columns_of(x[images], window, groups):
+            target = out[images][where].swapaxes(0, 1)
+            sums = np.matmul(weights, columns.reshape(*columns.shape[:2], -1))
+            np.add(sums.reshape(target.shape), added, out=target)
+
+    shared(convolve, len(x), out.size)
     return out
 
 
 @kernel("conv2d_weight", DEVICE)
 def conv2d_weight(g: Array, x: Array, *, window: Window, groups: int) -> Array:
     out, channels = g.shape[1] // groups, x.shape[1] // groups
-    total = np.zeros((groups, channels * product(window.size), out), x.dtype)
-    for where, columns in columns_of(x, window, groups):
-        lines = g[where].reshape(columns.shape[2], groups, out, -1)
-        # This way round: for the transpose of it BLAS takes 1.5 times as long.
-        total += np.matmul(columns.transpose(2, 0, 1, 3), lines.swapaxes(2, 3)).sum(0)
+    totals: dict[int, Array] = {}
+
+    def correlate(images: slice) -> None:
+        total = np.zeros((groups, channels * product(window.size), out), x.dtype)
+        for where, columns in columns_of(x[images], window, groups):
+            lines = g[images][where].reshape(columns.shape[2], groups, out, -1)
+            # This way round: for the transpose of it BLAS takes 1.5 times as long.
+            total += np.matmul(columns.transpose(2, 0, 1, 3), lines.swapaxes(2, 3)).sum(0)
+        totals[images.start] = total
+
+    shared(correlate, len(x), g.size)
+    total = sum(totals[start] for start in sorted(totals))
     return total.swapaxes(1, 2).reshape(groups * out, channels, *window.size)
 
 
@@ -127,11 +139,16 @@ def conv2d_input(g: Array, w: Array, *, shape: Shape, window: Window, groups: in
         around = ((0, 0), (reach - padding[1][0], reach - padding[1][1]))
         turned = np.ascontiguousarray(weights[..., ::-1].transpose(0, 2, 3, 1, 4)).reshape(groups, channels * kh, -1)
         room, inside, part = padded(shape, window._replace(padding=(padding[0], (0, 0))), g.dtype)
-        for (images, _, band), columns in columns_of(g, window._replace(size=(1, kw), padding=around), groups):
-            sums = np.matmul(turned, columns.reshape(groups, out * kw, -1))
-            sums = sums.reshape(groups * channels, kh, columns.shape[2], -1, shape[3]).transpose(1, 2, 0, 3, 4)
-            for i in range(kh):
-                room[images, :, band.start + dh * i : band.stop + dh * i] += sums[i]
+
+        def spread(images: slice) -> None:
+            across = window._replace(size=(1, kw), padding=around)
+            for (here, _, band), columns in columns_of(g[images], across, groups):
+                sums = np.matmul(turned, columns.reshape(groups, out * kw, -1))
+                sums = sums.reshape(groups * channels, kh, columns.shape[2], -1, shape[3]).transpose(1, 2, 0, 3, 4)
+                for i in range(kh):
+                    room[images][here, :, band.start + dh * i : band.stop + dh * i] += sums[i]
+
+        shared(spread, len(g), g.size)
         return cut(shape, inside, part)
     lines = g.reshape(len(g), groups, out, product(g.shape[2:]))
     weights = weights.reshape(groups, out, -1).swapaxes(1, 2)

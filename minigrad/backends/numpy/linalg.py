@@ -20,9 +20,12 @@ kernel("matmul", DEVICE)(np.matmul)
 @kernel("linear", DEVICE)
 def linear(a: Array, b: Array, c: Array | None) -> Array:
     rows = a if a.ndim < 3 else a.reshape(prod(a.shape[:-1]), a.shape[-1])  # one product is quicker than many
-    out = rows @ b.T
-    if c is not None:
-        out += c
+    if 4 * len(rows) <= len(b):  # for many more outputs than rows BLAS is a quarter quicker this way round
+        out = np.add((b @ rows.T).T, 0 if c is None else c, order="C")
+    else:
+        out = rows @ b.T
+        if c is not None:
+            out += c
     return out if a.ndim < 3 else out.reshape(*a.shape[:-1], len(b))
 
 

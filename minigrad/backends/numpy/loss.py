@@ -23,7 +23,7 @@ def shares(b: Array, c: Array | None, ignore_index: int, dtype: Any) -> tuple[An
     Raises IndexError for a class below 0; one that is too large has none to read.
     """
     if c is None and ignore_index < 0 and np.minimum.reduce(b, axis=None, initial=0) == 0:  # the usual case, quickly
-        return True, b, np.ones(b.shape, dtype)
+        return True, b, np.ones((1,) * b.ndim, dtype)
     counted = b != ignore_index
     at = b * counted
     if np.minimum.reduce(at, axis=None, initial=0) < 0:
@@ -33,7 +33,7 @@ def shares(b: Array, c: Array | None, ignore_index: int, dtype: Any) -> tuple[An
 
 def place(at: Array) -> tuple[Array, ...]:
     """The index at which the scores of the classes `at` are found."""
-    first, *rest = np.indices(at.shape, sparse=True)
+    first, *rest = [np.arange(n).reshape(n, *[1] * (at.ndim - 1 - k)) for k, n in enumerate(at.shape)]
     return (first, at, *rest)
 
 
@@ -45,6 +45,8 @@ def reduced(losses: Array, counted: Any, share: Array, reduction: str) -> tuple[
     summed = np.add.reduce(weighted, axis=None)
     if reduction == "sum":
         return np.asarray(summed), share
+    if counted is True:
+        return np.asarray(summed / losses.size), share / share.dtype.type(losses.size)
     whole = np.add.reduce(share, axis=None)  # if it is 0, the mean is nan, and slopes only where a position counts
     return np.asarray(summed / whole), np.divide(share, whole, out=share, where=counted)
 
