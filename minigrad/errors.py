@@ -4,19 +4,25 @@
     ├── GraphError        RuntimeError            a graph asked for what it cannot give: an overwritten value, say
     ├── ShapeError        ValueError, IndexError  shapes, sizes or indices that do not fit together
     ├── DTypeError        TypeError               a thing of a type that cannot take part
+    ├── ArgumentError     ValueError              an option that is not there, out of range, or at odds with another
     ├── DivisionError     ZeroDivisionError       whole numbers divided by 0; fractions give inf or nan
     ├── DeviceError       RuntimeError            no kernel for this operation on this device
-    ├── DeclarationError  ValueError              an operation or a layer declared in contradiction with itself
+    ├── DeclarationError  ValueError              an operation declared in contradiction with itself
     └── GradcheckError    AssertionError          a derivative that disagrees with its finite difference
 
 A message says what was asked, what was given, why that cannot be, and what to write instead; and, where it helps, the
 line of the reader's code that it is about.
+
+Which class: what something *is* (a list, a tensor of ints, 1.5 for a size) is a DTypeError; what would fit another
+shape (dimensions, sizes, counts, indices) a ShapeError; every other value of an argument (reduction="avg", p=2, eps=-1,
+one of two that go together, both of two that exclude each other) an ArgumentError.
 """
 
 import linecache
 import sys
 
 __all__ = [
+    "ArgumentError",
     "DTypeError",
     "DeclarationError",
     "DeviceError",
@@ -45,6 +51,10 @@ class ShapeError(MinigradError, ValueError, IndexError):
 
 class DTypeError(MinigradError, TypeError):
     """Something of a type that cannot take part in a computation."""
+
+
+class ArgumentError(MinigradError, ValueError):
+    """An argument with a value that the function does not know, or that does not go with the others."""
 
 
 class DivisionError(MinigradError, ZeroDivisionError):

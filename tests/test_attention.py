@@ -3,7 +3,7 @@
 import pytest
 
 import minigrad as mg
-from minigrad.errors import DeclarationError, DTypeError, MinigradError, ShapeError
+from minigrad.errors import ArgumentError, DTypeError, MinigradError, ShapeError
 from strategies import PARITY
 
 np = pytest.importorskip("numpy")
@@ -166,7 +166,7 @@ def test_what_pytorch_refuses_is_refused(torch, wrong):
 
 REFUSALS = {
     "F.softmax(x)": (
-        DTypeError,
+        ArgumentError,
         (
             "softmax: along which dimension are the numbers to be compared?\n"
             "  Write softmax(x, dim=-1) for the last one."
@@ -174,7 +174,7 @@ REFUSALS = {
     ),
     "F.softmin(x.to(mg.int64), 1)": (
         DTypeError,
-        "softmin: it has fractions, and this tensor holds int64.\n  Write x.to(mg.float32).",
+        "softmin: input holds int64, not fractions.\n  Write input.to(mg.float32).",
     ),
     "attention(x[0, 0], x, x)": (
         ShapeError,
@@ -190,23 +190,24 @@ REFUSALS = {
             "(…, L, E) and key (…, S, E) must share E, key and value (…, S, V) must share S."
         ),
     ),
-    "attention(x, x, x, [True])": (
+    "attention(x, x, x, mg.ones(4, 4, dtype=mg.int64))": (
         DTypeError,
         (
-            "scaled_dot_product_attention: attn_mask holds list; it must be a tensor of bools, where True takes part, "
+            "scaled_dot_product_attention: attn_mask holds int64; it must be a tensor of bools, where True takes part, "
             "or of float32, which is added to the scores."
         ),
     ),
+    "attention(x, x, x, [True])": (
+        DTypeError,
+        "scaled_dot_product_attention: attn_mask is a list, not a tensor.\n  Make it one first: mg.tensor(x).",
+    ),
     "attention(x, x, x, mg.zeros(3, 1, 4, 4))": (
         ShapeError,
-        (
-            "scaled_dot_product_attention: attn_mask has shape (3, 1, 4, 4), which does not expand to the scores' "
-            "(2, 4, 4)."
-        ),
+        ("scaled_dot_product_attention: attn_mask has shape (3, 1, 4, 4), which does not stretch to (2, 4, 4)."),
     ),
     "attention(x, x, x, dropout_p=2)": (
-        DeclarationError,
-        "scaled_dot_product_attention: dropout_p=2 is not a probability; it must be between 0 and 1.",
+        ArgumentError,
+        "scaled_dot_product_attention: dropout_p=2 is not from 0 to 1.",
     ),
 }
 

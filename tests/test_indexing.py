@@ -6,7 +6,7 @@ import pytest
 
 import minigrad as mg
 from minigrad.backends.formula import expression
-from minigrad.errors import DTypeError, GraphError, ShapeError
+from minigrad.errors import ArgumentError, DTypeError, GraphError, ShapeError
 
 np = pytest.importorskip("numpy")
 
@@ -390,8 +390,8 @@ MESSAGES = {
     "type": (
         lambda x: x.__setitem__([0], mg.tensor([[1, 2, 3, 4]])),
         DTypeError,
-        """index: what is written is of int64, and the tensor of float32.
-  Convert it first: source.to(mg.float32).""",
+        """index: value holds int64, but tensor float32: all must be of one type.
+  Write value.to(mg.float32).""",
     ),
     "shape": (
         lambda x: x.__setitem__([0, 1], mg.ones(2)),
@@ -400,13 +400,13 @@ MESSAGES = {
     ),
     "option": (
         lambda x: F.embedding(mg.tensor([0]), x, max_norm=1.0),
-        DTypeError,
+        ArgumentError,
         """embedding: max_norm, scale_grad_by_freq and sparse are not here.
   Scale the rows that you look up, or their gradients, yourself.""",
     ),
     "reduce": (
         lambda x: x.scatter(0, mg.tensor([[0]]), 1.0, reduce="add"),
-        DTypeError,
+        ArgumentError,
         """scatter: it takes either src or value, and no reduce.
   Use scatter_add to add up.""",
     ),

@@ -79,7 +79,11 @@ def test_inner_sizes_that_differ_are_named_with_the_likely_mend():
     [
         (lambda: mg.matmul(mg.tensor(1.0), mg.ones(2)), ShapeError, "matmul: a number has no rows"),
         (lambda: mg.matmul(mg.ones(2, 1, 3), mg.ones(5, 3, 1)), ShapeError, r"matmul: shapes \(2,\) and \(5,\)"),
-        (lambda: mg.matmul(mg.ones(2), mg.ones(2, dtype=mg.float64)), DTypeError, "float32 @ float64"),
+        (
+            lambda: mg.matmul(mg.ones(2), mg.ones(2, dtype=mg.float64)),
+            DTypeError,
+            "other holds float64, but input float32",
+        ),
         (lambda: mg.mm(mg.ones(2), mg.ones(2)), ShapeError, "mm: it takes operands of 2 dimensions"),
         (lambda: mg.bmm(mg.ones(2, 1, 1), mg.ones(3, 1, 1)), ShapeError, "bmm: batches of 2 and 3 matrices"),
         (lambda: mg.dot(mg.ones(2), mg.ones(3)), ShapeError, "inner sizes 2 and 3 differ"),
@@ -200,9 +204,17 @@ def test_features_that_differ_are_named():
     [
         (lambda: mg.linear(mg.ones(2, 3), mg.ones(4, 3), mg.ones(2)), ShapeError, r"bias has shape \(2,\), but .* 4"),
         (lambda: mg.linear(mg.ones(2, 3), mg.ones(3), mg.ones(2)), ShapeError, r"weight, \(3,\), is not \(out, in\)"),
-        (lambda: mg.linear(mg.ones(2, 3), mg.ones(4, 3, dtype=mg.float64)), DTypeError, "float32 and float64"),
-        (lambda: mg.einsum("i,i", mg.ones(2), mg.ones(2, dtype=mg.float64)), DTypeError, "einsum: float32 and float64"),
-        (lambda: mg.einsum("i,i", [1.0, 2.0]), DTypeError, "einsum: float is not a tensor"),
+        (
+            lambda: mg.linear(mg.ones(2, 3), mg.ones(4, 3, dtype=mg.float64)),
+            DTypeError,
+            "weight holds float64, but input float32",
+        ),
+        (
+            lambda: mg.einsum("i,i", mg.ones(2), mg.ones(2, dtype=mg.float64)),
+            DTypeError,
+            "einsum: operand 1 holds float64, but operand 0 float32",
+        ),
+        (lambda: mg.einsum("i,i", [1.0, 2.0]), DTypeError, "einsum: operand 0 is a float, not a tensor"),
         (lambda: mg.einsum(mg.ones(2), [52]), ShapeError, r"einsum: \[52\]: dimensions are numbered from 0 to 51"),
         (lambda: mg.tensordot(mg.ones(2, 3), mg.ones(3, 2), 3), ShapeError, "tensordot: dims=3, but there are 2"),
         (lambda: mg.tensordot(mg.ones(2, 3), mg.ones(3, 2), -1), ShapeError, "tensordot: dims=-1"),
@@ -211,7 +223,7 @@ def test_features_that_differ_are_named():
         (lambda: mg.tensordot(mg.ones(2, 3), mg.ones(3, 2), ([1], [0, 1])), ShapeError, "does not pair dimensions"),
         (lambda: mg.inner(mg.ones(2, 3), mg.ones(1)), ShapeError, r"inner: \(2, 3\) and \(1,\): the last sizes differ"),
         (lambda: mg.addmm(mg.ones(3), mg.ones(2, 3), mg.ones(3, 2)), ShapeError, "addmm: shapes"),
-        (lambda: mg.addmv(mg.ones(2, 2), mg.ones(2, 3), mg.ones(3)), ShapeError, "does not stretch to the product"),
+        (lambda: mg.addmv(mg.ones(2, 2), mg.ones(2, 3), mg.ones(3)), ShapeError, "which does not stretch to"),
         (lambda: mg.tensor([1]).addmv(mg.tensor([[1]]), mg.tensor([2]), beta=0.5), DTypeError, "of int64, beta=0.5"),
         (lambda: mg.mv(mg.ones(2, 3), mg.ones(3, 1)), ShapeError, "mv: it takes operands of 1 dimensions"),
         (lambda: mg.trace(mg.ones(2)), ShapeError, "trace: it takes operands of 2 dimensions"),

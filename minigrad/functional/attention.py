@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
+from minigrad import random
 from minigrad._tensor import Tensor
 from minigrad.dtypes import DType, as_dtype, float32
-from minigrad.errors import DTypeError, ShapeError
-from minigrad.functional.normalization import _floats, _next_key, _probability
-from minigrad.functional.reduce import _as, _fractions, _line, _one, _shaped
+from minigrad.errors import ArgumentError, DTypeError, ShapeError
+from minigrad.functional.checks import (
+    check_same_type,
+    check_share,
+    check_stretches,
+    floats_of,
+    line,
+    one_dim_of,
+    shaped,
+    tensor_as,
+    tensor_of,
+)
 from minigrad.layout import broadcast_shapes
 from minigrad.op import OPS
 
@@ -19,24 +29,24 @@ __all__ = ["METHODS", "log_softmax", "scaled_dot_product_attention", "softmax", 
 def softmax(input: Tensor, dim: int | None = None, dtype: DType | None = None) -> Tensor:
     """``exp(input) / sum(exp(input))`` along `dim`: positive numbers whose sum along it is 1. Computed as `dtype`.
 
-    A line that is -inf everywhere gives nan. Raises DTypeError for ints and bools without a float `dtype`, and without
-    a `dim`, which PyTorch would guess.
+    A line that is -inf everywhere gives nan. Raises DTypeError for ints and bools without a float `dtype`, and
+    ArgumentError without a `dim`, which PyTorch would guess.
 
     >>> import minigrad as mg
     >>> mg.tensor([[0.0, 0.0], [1.0, 1.0]]).softmax(dim=1).tolist()
     [[0.5, 0.5], [0.5, 0.5]]
     """
-    return _softmax("softmax", _as(input, dtype, "softmax"), dim)
+    return _softmax("softmax", tensor_as(input, dtype, "softmax"), dim)
 
 
 def log_softmax(input: Tensor, dim: int | None = None, dtype: DType | None = None) -> Tensor:
     """``log(softmax(input))`` along `dim`, also where the softmax is too small for a float. Raises as `softmax`."""
-    return _softmax("log_softmax", _as(input, dtype, "log_softmax"), dim)
+    return _softmax("log_softmax", tensor_as(input, dtype, "log_softmax"), dim)
 
 
 def softmin(input: Tensor, dim: int | None = None, dtype: DType | None = None) -> Tensor:
     """``softmax(-input)`` along `dim`. Raises as `softmax`."""
-    return _softmax("softmax", -_fractions(_as(input, dtype, "softmin"), "softmin"), dim, "softmin")
+    return _softmax("softmax", -floats_of(tensor_as(input, dtype, "softmin"), "softmin"), dim, "softmin")
 
 
 def scaled_dot_product_attention(
@@ -57,12 +67,12 @@ def scaled_dot_product_attention(
     gets zeros. Each weight is dropped with probability `dropout_p`, whether or not a model is in training. With
     `enable_gqa` dimension -3 counts heads, and each of key and value serves several heads of the query in a row.
 
-    Raises ShapeError where sizes do not fit, and DTypeError for types that differ or are not floats, for a mask beside
-    `is_causal`, and for a probability that is none.
+    Raises ShapeError where sizes do not fit, DTypeError for types that differ or are not floats, and ArgumentError for
+    a mask beside `is_causal`, and for a probability that is none.
     """
     name = "scaled_dot_product_attention"
-    _floats(name, query, key=key, value=value)
-    _probability(name, "dropout_p", dropout_p)
+    check_same_type(name, query=floats_of(query, name, "query"), key=key, value=value)
+    check_share(dropout_p, name, "dropout_p")
     if min(query.ndim, key.ndim, value.ndim) < 2:
         raise ShapeError(
             f"{name}: query, key and value have shapes {query.shape}, {key.shape} and {value.shape}, but each must be "
@@ -80,7 +90,7 @@ def scaled_dot_product_attention(
     mask = _mask(name, attn_mask, is_causal, query, (*batch, query.shape[-2], key.shape[-2]))
     if scale is None:
         scale = max(query.shape[-1], 1) ** -0.5
-    seed = _next_key() if dropout_p else 0
+    seed = random.default_generator.next_key() if dropout_p else 0
     result: Tensor = OPS[name](
         query, key, value, mask, is_causal=bool(is_causal), scale=float(scale), p=float(dropout_p), seed=seed
     )[0]
@@ -90,30 +100,28 @@ def scaled_dot_product_attention(
 def _softmax(name: str, x: Tensor, dim: int | None, asked: str = "") -> Tensor:
     asked = asked or name
     if dim is None:
-        raise DTypeError(
+        raise ArgumentError(
             f"{asked}: along which dimension are the numbers to be compared?\n"
             f"  Write {asked}(x, dim=-1) for the last one."
         )
-    k = _one(dim, _fractions(x, asked), asked)
-    return _shaped(OPS[name](_line(x), dim=k), x.shape)
+    k = one_dim_of(dim, floats_of(x, asked), asked)
+    return shaped(OPS[name](line(x), dim=k), x.shape)
 
 
 def _mask(name: str, mask: Any, is_causal: bool, query: Tensor, shape: tuple[int, ...]) -> Tensor | None:
     if mask is None:
         return None
     if is_causal:
-        raise DTypeError(
+        raise ArgumentError(
             f"{name}: attn_mask and is_causal=True exclude each other.\n  Make one mask: attn_mask & causal, of bools."
         )
-    if not isinstance(mask, Tensor) or mask.dtype not in (as_dtype(bool), float32, query.dtype):
-        kind = mask.dtype.name if isinstance(mask, Tensor) else type(mask).__name__
+    if tensor_of(mask, name, "attn_mask").dtype not in (as_dtype(bool), float32, query.dtype):
         raise DTypeError(
-            f"{name}: attn_mask holds {kind}; it must be a tensor of bools, where True takes part, or of "
+            f"{name}: attn_mask holds {mask.dtype.name}; it must be a tensor of bools, where True takes part, or of "
             f"{query.dtype.name}, which is added to the scores."
         )
-    if broadcast_shapes(mask.shape, shape, op=name) != shape:
-        raise ShapeError(f"{name}: attn_mask has shape {mask.shape}, which does not expand to the scores' {shape}.")
-    return mask if mask.dtype is as_dtype(bool) else mask.to(query.dtype)
+    check_stretches(mask, shape, name, "attn_mask")
+    return cast(Tensor, mask if mask.dtype is as_dtype(bool) else mask.to(query.dtype))
 
 
 def _repeated(name: str, label: str, x: Tensor, query: Tensor) -> Tensor:
@@ -125,7 +133,7 @@ def _repeated(name: str, label: str, x: Tensor, query: Tensor) -> Tensor:
         )
     *batch, heads, tokens, size = x.shape
     times = query.shape[-3] // heads
-    return _shaped(x[..., None, :, :].expand(*batch, heads, times, tokens, size), (*batch, heads * times, tokens, size))
+    return shaped(x[..., None, :, :].expand(*batch, heads, times, tokens, size), (*batch, heads * times, tokens, size))
 
 
 METHODS: dict[str, Callable[..., Any]] = {"log_softmax": log_softmax, "softmax": softmax}

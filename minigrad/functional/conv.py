@@ -1,24 +1,31 @@
 """Convolution and its kin: PyTorch's functions, which check shapes and bring operands to images (N, C, H, W).
 
 A setting is an int, or one for each dimension that the window moves along. Raises ShapeError where shapes and settings
-do not fit together, DTypeError where types differ.
+do not fit together, DTypeError where types differ, ArgumentError for a format that is not there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from math import prod
 from typing import Any
 
 from minigrad import ops
 from minigrad._tensor import Tensor
 from minigrad.errors import DTypeError, ShapeError
+from minigrad.functional.checks import (
+    FORMATS,
+    Ints,
+    channels_first,
+    channels_given,
+    check_images,
+    check_same_type,
+    ints_of,
+)
 from minigrad.layout import Shape
 from minigrad.ops.conv import Window
 
 __all__ = ["METHODS", "conv1d", "conv2d", "conv_transpose1d", "conv_transpose2d", "fold", "unfold"]
-
-Ints = int | Sequence[int]
 
 
 def conv1d(
@@ -125,8 +132,8 @@ def unfold(input: Tensor, kernel_size: Ints, dilation: Ints = 1, padding: Ints =
     >>> unfold(tensor([[[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]]), (2, 2)).tolist()
     [[1.0, 2.0], [2.0, 3.0], [4.0, 5.0], [5.0, 6.0]]
     """
-    window = _window("unfold", _ints("unfold", "kernel_size", kernel_size, 2, 1), stride, padding, dilation)
-    _check_input("unfold", input, "NCHW")
+    window = _window("unfold", ints_of(kernel_size, 2, "unfold", "kernel_size", 1), stride, padding, dilation)
+    check_images(input, "NCHW", "unfold")
     _places("unfold", input.shape, window)
     columns: Tensor = ops.im2col(input if input.ndim == 4 else input[None], window=window)
     return columns if input.ndim == 4 else columns[0]
@@ -140,9 +147,9 @@ def fold(
     (N, C kH kW, oH oW) gives (N, C, H, W), without N for one. Raises ShapeError where the number of columns, or their
     length, does not fit.
     """
-    window = _window("fold", _ints("fold", "kernel_size", kernel_size, 2, 1), stride, padding, dilation)
-    size, count = _ints("fold", "output_size", output_size, 2, 1), prod(window.size)
-    _check_input("fold", input, ("N", "C kH kW", "places"))
+    window = _window("fold", ints_of(kernel_size, 2, "fold", "kernel_size", 1), stride, padding, dilation)
+    size, count = ints_of(output_size, 2, "fold", "output_size", 1), prod(window.size)
+    check_images(input, ("N", "C kH kW", "places"), "fold")
     rows, columns = _places("fold", size, window)
     if input.shape[-2] % count or input.shape[-1] != rows * columns:
         raise ShapeError(
@@ -187,7 +194,7 @@ def _spread(
     stride, padding, output_padding, dilation = settings
     x, w = _images(name, input, weight, bias, groups, data_format, transposed=True)
     n = weight.ndim - 2
-    window = _window(name, weight.shape[2:], stride, _ints(name, "padding", padding, n, 0), dilation)
+    window = _window(name, weight.shape[2:], stride, ints_of(padding, n, name, "padding", 0), dilation)
     more = _each(name, "output_padding", output_padding, n, 0)
     if any(m >= max(s, d) for m, s, d in zip(more, window.stride, window.dilation, strict=True)):
         raise ShapeError(
@@ -215,40 +222,35 @@ def _images(
     transposed: bool = False,
 ) -> tuple[Tensor, Tensor]:
     """`input` as images (N, C, H, W), which have one row if there is one dimension, and `weight` to go with them."""
-    formats = ("NCL", "NLC") if name.endswith("1d") else ("NCHW", "NHWC")
-    if data_format not in formats:
-        raise ShapeError(f'{name}: data_format={data_format!r} is neither "{formats[0]}" nor "{formats[1]}".')
-    _check_input(name, input, data_format)
-    _ints(name, "groups", groups, 1, 1)
-    n = len(data_format)
-    if not isinstance(weight, Tensor) or weight.ndim != n or not weight.shape[0] or weight.shape[0] % groups:
-        sides = ("in, out" if transposed else "out, in") + " / groups, " + ", ".join(f"k{c}" for c in formats[0][2:])
+    space = 1 if name.endswith("1d") else 2
+    first, last = FORMATS[space]
+    x = channels_first(input, space, data_format, name)
+    check_same_type(name, input=input, weight=weight, bias=bias)
+    if not input.dtype.kind:
+        raise DTypeError(f"{name}: operands of bool: they must be numbers.\n  Write x.to(mg.float32).")
+    ints_of(groups, 1, name, "groups", 1)
+    n = space + 2
+    if weight.ndim != n or not weight.shape[0] or weight.shape[0] % groups:
+        sides = ("in, out" if transposed else "out, in") + " / groups, " + ", ".join(f"k{c}" for c in first[2:])
         raise ShapeError(
-            f"{name}: weight is ({sides}), its first size a multiple of groups={groups}; given is {_shown(weight)}."
+            f"{name}: weight is ({sides}), its first size a multiple of groups={groups}; given is {weight.shape}."
         )
-    x = input if input.ndim == n else input[None]
-    if data_format == formats[1]:
-        x = x.permute(0, n - 1, *range(1, n - 1))
+    x = x if x.ndim == n else x[None]
     takes, out = (len(weight), weight.shape[1] * groups) if transposed else (weight.shape[1] * groups, len(weight))
     if x.shape[1] != takes:
         text = f"{name}: input {input.shape} has {x.shape[1]} channels, but weight {weight.shape} takes {takes}"
         text += f" with groups={groups}."
-        if data_format == formats[0] and input.shape[-1] == takes:
-            text += f'\n  Do the channels stand last? Write data_format="{formats[1]}".'
+        if data_format == first and input.shape[-1] == takes:
+            text += f'\n  Do the channels stand last? Write data_format="{last}".'
         raise ShapeError(text)
-    if bias is not None and (not isinstance(bias, Tensor) or bias.shape != (out,)):
-        raise ShapeError(f"{name}: bias is ({out},), a number for each channel of the result; given is {_shown(bias)}.")
-    types = [x.dtype for x in (input, weight, bias) if x is not None]
-    if len(set(types)) > 1 or types[0].name == "bool":
-        shown = " and ".join(dtype.name for dtype in types)
-        raise DTypeError(f"{name}: operands of {shown}: all must be of one type of numbers.\n  Write x.to(mg.float32).")
+    if bias is not None and bias.shape != (out,):
+        raise ShapeError(f"{name}: bias is ({out},), a number for each channel of the result; given is {bias.shape}.")
     return (x[:, :, None], weight[:, :, None]) if n == 3 else (x, weight)
 
 
 def _as_given(y: Tensor, ndim: int, input: Tensor, data_format: str) -> Tensor:
     """Images `y` in the layout of `input`."""
-    y = y[:, :, 0] if ndim == 3 else y
-    y = y.permute(0, *range(2, ndim), 1) if data_format.endswith("C") else y
+    y = channels_given(y[:, :, 0] if ndim == 3 else y, data_format)
     return y if input.ndim == ndim else y[0]
 
 
@@ -282,31 +284,7 @@ def _places(name: str, shape: Shape, window: Window) -> Shape:
 
 def _each(name: str, what: str, value: Any, n: int, least: int) -> tuple[int, ...]:
     """A setting for rows and for columns, of which there are only these where `n` is 1."""
-    return (least,) * (2 - n) + _ints(name, what, value, n, least)
-
-
-def _ints(name: str, what: str, value: Any, n: int, least: int) -> tuple[int, ...]:
-    given = (value,) * n if isinstance(value, int) else value
-    if isinstance(given, Sequence) and len(given) == 1:
-        given = (*given,) * n
-    if not isinstance(given, Sequence) or any(isinstance(v, bool) or not isinstance(v, int) for v in given):
-        raise DTypeError(f"{name}: {what}={value!r} is not an int{' or several' if n > 1 else ''}.")
-    if len(given) != n or min(given) < least:
-        raise ShapeError(f"{name}: {what}={value!r}: it is {least} or more, one int{f' or {n}' if n > 1 else ''}.")
-    return tuple(given)
-
-
-def _check_input(name: str, input: Any, dims: Sequence[str]) -> None:
-    """See that `input` has `dims`, the first of which may be left out, and is not empty but in the first."""
-    if not isinstance(input, Tensor):
-        raise DTypeError(f"{name}: {type(input).__name__} is not a tensor.\n  Make it one first: mg.tensor(x).")
-    if input.ndim not in (len(dims), len(dims) - 1) or 0 in input.shape[input.ndim - len(dims) + 1 :]:
-        batch, one = (f"({', '.join(names)})" for names in (dims, dims[1:]))
-        raise ShapeError(f"{name}: input is {batch}, or {one} for one, and only N may be 0; given is {input.shape}.")
-
-
-def _shown(x: Any) -> str:
-    return str(x.shape) if isinstance(x, Tensor) else f"a {type(x).__name__}"
+    return (least,) * (2 - n) + ints_of(value, n, name, what, least)
 
 
 METHODS: dict[str, Callable[..., Any]] = {}

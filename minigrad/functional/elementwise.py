@@ -12,9 +12,10 @@ from typing import Any, cast
 from minigrad import ops
 from minigrad._tensor import Tensor
 from minigrad.dtypes import get_default_dtype, of_number, result_type
-from minigrad.errors import DivisionError, DTypeError, ShapeError
+from minigrad.errors import ArgumentError, DivisionError, DTypeError, ShapeError
+from minigrad.functional.checks import check_option
 from minigrad.functional.inline import inlined
-from minigrad.op import OPS, Op
+from minigrad.op import Op
 
 __all__ = [
     "METHODS",
@@ -59,14 +60,13 @@ def _whole(x: Any) -> bool:
 def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Any:
     """``input / other``, and its `rounding_mode`: None, "trunc" towards 0 or "floor" down.
 
-    Raises DTypeError for another mode, and DivisionError where whole numbers are divided by 0 and rounded.
+    Raises ArgumentError for another mode, and DivisionError where whole numbers are divided by 0 and rounded.
     """
+    check_option(rounding_mode, (None, "trunc", "floor"), "div", "rounding_mode")
     if rounding_mode is None:
         return ops.div(input, other)
     if rounding_mode == "floor":
         return floor_divide(input, other)
-    if rounding_mode != "trunc":
-        raise DTypeError(f'div: rounding_mode={rounding_mode!r} is none of None, "trunc" and "floor".')
     _check_divisor(input, other, "div")
     quotient = ops.trunc(ops.div(input, other))
     return quotient.to(ops.add(input, other).dtype) if isinstance(quotient, Tensor) else quotient  # ints stay ints
@@ -87,7 +87,7 @@ def remainder(input: Any, other: Any) -> Any:
 def _check_divisor(input: Any, other: Any, name: str) -> None:
     if not (_whole(input) and _whole(other)):
         return
-    if bool(OPS["any"](other == 0, dim=None, keepdim=False)) if isinstance(other, Tensor) else other == 0:
+    if bool(ops.any(other == 0, dim=None, keepdim=False)) if isinstance(other, Tensor) else other == 0:
         raise DivisionError(f"{name}: a whole number divided by 0; convert to float for inf and nan.")
 
 
@@ -123,10 +123,10 @@ def clamp(input: Any, min: Any = None, max: Any = None) -> Any:
     """`input` brought into `min` … `max`, numbers or tensors; None leaves that end open, and nan stays nan.
 
     Its slope is 1 inside and at the ends, 0 outside; where ends are tensors, ties share it, as in `maximum`. Raises
-    DTypeError where both ends are open.
+    ArgumentError where both ends are open.
     """
     if min is None and max is None:
-        raise DTypeError("clamp: both ends are open; give min, max or both.")
+        raise ArgumentError("clamp: both ends are open; give min, max or both.")
     if isinstance(min, Tensor) or isinstance(max, Tensor):
         above = input if min is None else ops.maximum(input, min)
         return above if max is None else ops.minimum(above, max)
@@ -137,8 +137,7 @@ def clamp(input: Any, min: Any = None, max: Any = None) -> Any:
 
 def gelu(input: Any, approximate: str = "none") -> Any:
     """x Φ(x), with Φ the normal distribution; `approximate` "tanh" takes a formula for Φ (Hendrycks, Gimpel 2016)."""
-    if approximate not in ("none", "tanh"):
-        raise DTypeError(f'gelu: approximate={approximate!r} is neither "none" nor "tanh".')
+    check_option(approximate, ("none", "tanh"), "gelu", "approximate")
     return ops.gelu(input) if approximate == "none" else ops.gelu_tanh(input)
 
 
@@ -169,9 +168,9 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
             f"prelu: weight has shape {weight.shape}, not (1,) or ({channels},): one slope, or one a channel."
         )
     if input.ndim > 1 and weight._array.size > 1:
-        weight = cast(Tensor, OPS["reshape"](weight, shape=(channels, *[1] * (input.ndim - 2))))
+        weight = cast(Tensor, ops.reshape(weight, shape=(channels, *[1] * (input.ndim - 2))))
     elif not input.ndim:
-        weight = cast(Tensor, OPS["reshape"](weight, shape=()))
+        weight = cast(Tensor, ops.reshape(weight, shape=()))
     return cast(Tensor, ops.prelu(input, weight))
 
 
@@ -188,12 +187,12 @@ def isclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8
 
 def allclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:
     """Whether `isclose` holds everywhere."""
-    return bool(OPS["all"](isclose(input, other, rtol, atol, equal_nan), dim=None, keepdim=False))
+    return bool(ops.all(isclose(input, other, rtol, atol, equal_nan), dim=None, keepdim=False))
 
 
 def equal(input: Tensor, other: Tensor) -> bool:
     """Whether two tensors have the same shape and the same numbers."""
-    return input.shape == other.shape and bool(OPS["all"](input == other, dim=None, keepdim=False))
+    return input.shape == other.shape and bool(ops.all(input == other, dim=None, keepdim=False))
 
 
 # --- methods and operators ---

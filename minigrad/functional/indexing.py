@@ -12,15 +12,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, cast
 
-from minigrad import creation
+from minigrad import creation, ops
 from minigrad._tensor import Tensor
 from minigrad.dtypes import DTYPES, DType
-from minigrad.errors import DTypeError, ShapeError
-from minigrad.functional.reduce import _line, _one, _shaped, _tensor, amax
-from minigrad.functional.reduce import sum as total
-from minigrad.functional.subscript import get, in_range, number, put, same_type
+from minigrad.errors import ArgumentError, DTypeError, ShapeError
+from minigrad.functional.checks import check_same_type, flat, line, one_dim_of, shaped, tensor_of
+from minigrad.functional.subscript import get, in_range, number, put
 from minigrad.layout import broadcast_shapes, numel
-from minigrad.op import OPS
 
 __all__ = [
     "METHODS",
@@ -60,7 +58,7 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False)
     [[2.0], [3.0]]
     """
     x, at, k = _along("gather", input, dim, index)
-    return _shaped(OPS["gather"](x, at, dim=k), index.shape)
+    return shaped(ops.gather(x, at, dim=k), index.shape)
 
 
 def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
@@ -69,16 +67,16 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
     Raises ShapeError where they do not broadcast.
     """
     name = "take_along_dim"
-    x, at = _tensor(input, name), _ints(name, indices)
+    x, at = tensor_of(input, name), _ints(name, indices)
     if dim is None:
-        return take(x, _flat(at))
-    k = _one(dim, x, name)
-    x, at = _line(x), _line(at)
+        return take(x, flat(at))
+    k = one_dim_of(dim, x, name)
+    x, at = line(x), line(at)
     _same_ndim(name, x, at)
     others = broadcast_shapes(*[(*t.shape[:k], 1, *t.shape[k + 1 :]) for t in (x, at)], op=name)
     x, at = (t.expand(*others[:k], t.shape[k], *others[k + 1 :]) for t in (x, at))
-    found = OPS["gather"](x, in_range(name, at, x.shape[k], k, from_end=True), dim=k)
-    return _shaped(found, found.shape if input.ndim or indices.ndim else ())
+    found = ops.gather(x, in_range(name, at, x.shape[k], k, from_end=True), dim=k)
+    return shaped(found, found.shape if input.ndim or indices.ndim else ())
 
 
 def scatter(
@@ -87,16 +85,16 @@ def scatter(
     """A copy with numbers of `src`, or one number, at `index` along `dim`: ``out[index[i][j]][j] = src[i][j]``.
 
     `index` has as many dimensions as `input` and `src`, and is not larger than either, but along `dim` than `input`;
-    what `src` has beyond that is left out. Raises ShapeError otherwise, and DTypeError for a `src` of another type, and
-    for `reduce`: for sums there is `scatter_add`.
+    what `src` has beyond that is left out. Raises ShapeError otherwise, DTypeError for a `src` of another type, and
+    ArgumentError for `reduce`: for sums there is `scatter_add`.
     """
     if (src is None) is (value is None) or reduce is not None:
-        raise DTypeError("scatter: it takes either src or value, and no reduce.\n  Use scatter_add to add up.")
+        raise ArgumentError("scatter: it takes either src or value, and no reduce.\n  Use scatter_add to add up.")
     x, at, k = _along("scatter", input, dim, index)
     single = value if src is None else src
     c = _cut("scatter", x, at, src) if isinstance(src, Tensor) else _single("scatter", single, x.dtype)
     c = c.expand(*at.shape) if isinstance(c, Tensor) else c
-    return _shaped(OPS["scatter"](x, at, c, dim=k), input.shape)
+    return shaped(ops.scatter(x, at, c, dim=k), input.shape)
 
 
 def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
@@ -105,7 +103,7 @@ def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     Shapes and errors are those of `scatter`. It adds up in the order of `src`, so that the result is always the same.
     """
     x, at, k = _along("scatter_add", input, dim, index)
-    return _shaped(OPS["scatter_add"](x, at, _cut("scatter_add", x, at, src), dim=k), input.shape)
+    return shaped(ops.scatter_add(x, at, _cut("scatter_add", x, at, src), dim=k), input.shape)
 
 
 # --- slices ---
@@ -116,8 +114,8 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     x, at, k = _slices("index_select", input, dim, index)
     if not input.ndim and at.shape != (1,):
         raise ShapeError(f"index_select: a tensor without dimensions has 1 number, and the index has {at.shape[0]}.")
-    found = OPS["index_select"](x, at, dim=k)
-    return _shaped(found, found.shape if input.ndim else ())
+    found = ops.index_select(x, at, dim=k)
+    return shaped(found, found.shape if input.ndim else ())
 
 
 def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: float = 1) -> Tensor:
@@ -127,15 +125,15 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
     DTypeError for a `source` of another type.
     """
     x, at, k = _slices("index_add", input, dim, index, source)
-    c = _line(source)
+    c = line(source)
     c = c if alpha == 1 else c * number("index_add", alpha, c.dtype)
-    return _shaped(OPS["index_add"](x, at, c, dim=k), input.shape)
+    return shaped(ops.index_add(x, at, c, dim=k), input.shape)
 
 
 def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
     """A copy with the slices of `source` in place of those of `input` at `index`; takes and raises as `index_add`."""
     x, at, k = _slices("index_copy", input, dim, index, source)
-    return _shaped(OPS["index_copy"](x, at, _line(source), dim=k), input.shape)
+    return shaped(ops.index_copy(x, at, line(source), dim=k), input.shape)
 
 
 def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
@@ -144,14 +142,14 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     c = _single("index_fill", value, x.dtype)
     if isinstance(c, Tensor):
         c = c.expand(*x.shape[:k], *at.shape, *x.shape[k + 1 :])
-    return _shaped(OPS["index_copy"](x, at, c, dim=k), input.shape)
+    return shaped(ops.index_copy(x, at, c, dim=k), input.shape)
 
 
 def take(input: Tensor, index: Tensor) -> Tensor:
     """The numbers of `input`, all in one line, at `index`; in the shape of `index`."""
-    x, at = _flat(_tensor(input, "take")), _ints("take", index)
+    x, at = flat(tensor_of(input, "take")), _ints("take", index)
     at = in_range("take", at, x.shape[0], 0, from_end=True)
-    return cast(Tensor, OPS["index_select"](x, at, dim=0))
+    return cast(Tensor, ops.index_select(x, at, dim=0))
 
 
 def embedding(
@@ -166,15 +164,15 @@ def embedding(
     """The rows of `weight`, (n, m), at the ints of `input`, (…): gives (…, m).
 
     The row at `padding_idx` gets no gradient. Raises ShapeError if `weight` is no matrix or `padding_idx` no row of it,
-    DTypeError for `max_norm`, `scale_grad_by_freq` and `sparse`, which are not here.
+    ArgumentError for `max_norm`, `scale_grad_by_freq` and `sparse`, which are not here.
     """
     if max_norm is not None or scale_grad_by_freq or sparse:
-        raise DTypeError(
+        raise ArgumentError(
             "embedding: max_norm, scale_grad_by_freq and sparse are not here.\n"
             "  Scale the rows that you look up, or their gradients, yourself."
         )
     at = _ints("embedding", input)
-    if _tensor(weight, "embedding").ndim != 2:
+    if tensor_of(weight, "embedding", "weight").ndim != 2:
         raise ShapeError(f"embedding: weight is a matrix, a row for each int; it has shape {weight.shape}.")
     rows = weight.shape[0]
     if padding_idx is not None:
@@ -182,7 +180,7 @@ def embedding(
             raise ShapeError(f"embedding: padding_idx={padding_idx} is not one of the {rows} rows of weight.")
         padding_idx %= rows
     at = in_range("embedding", at, rows, 0)
-    return cast(Tensor, OPS["embedding"](weight, at, padding_idx=padding_idx))
+    return cast(Tensor, ops.embedding(weight, at, padding_idx=padding_idx))
 
 
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
@@ -194,10 +192,10 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     if num_classes == -1:
         if not numel(at.shape):
             raise ShapeError("one_hot: no ints, so that the number of classes cannot be seen.\n  Give num_classes.")
-        num_classes = max(int(amax(at)), 0) + 1
+        num_classes = max(int(at.amax()), 0) + 1
     at = in_range("one_hot", at[..., None], num_classes, at.ndim)
     classes = creation.zeros(*tensor.shape, num_classes, dtype=_INT64)
-    return cast(Tensor, OPS["scatter"](classes, at, 1, dim=tensor.ndim))
+    return cast(Tensor, ops.scatter(classes, at, 1, dim=tensor.ndim))
 
 
 # --- masks ---
@@ -205,16 +203,16 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
 
 def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     """A copy with `value`, a number or a tensor without dimensions, where `mask`, of bools, is True. They broadcast."""
-    x = _tensor(input, "masked_fill")
+    x = tensor_of(input, "masked_fill")
     c = _single("masked_fill", value, x.dtype)
     broadcast_shapes(x.shape, _mask("masked_fill", mask).shape, op="masked_fill")
-    return cast(Tensor, OPS["where"](mask, c, x))
+    return cast(Tensor, ops.where(mask, c, x))
 
 
 def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     """The numbers of `input` where `mask`, of bools, is True, in a line. They broadcast."""
     shape = broadcast_shapes(
-        _tensor(input, "masked_select").shape, _mask("masked_select", mask).shape, op="masked_select"
+        tensor_of(input, "masked_select").shape, _mask("masked_select", mask).shape, op="masked_select"
     )
     return cast(Tensor, input.expand(*shape)[mask.expand(*shape)])
 
@@ -225,14 +223,14 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     Raises ShapeError where `source` has too few numbers, DTypeError where it is of another type.
     """
     name = "masked_scatter"
-    same_type(name, _tensor(input, name), _tensor(source, name))
+    check_same_type(name, input=input, source=source)
     shape = broadcast_shapes(input.shape, _mask(name, mask).shape, op=name)
-    at = OPS["nonzero"](_flat(mask.expand(*shape)))[:, 0]
-    given = _flat(source)
+    at = ops.nonzero(flat(mask.expand(*shape)))[:, 0]
+    given = flat(source)
     if given.shape[0] < at.shape[0]:
         raise ShapeError(f"{name}: the mask has {at.shape[0]} places, but source {given.shape[0]} numbers.")
-    written = OPS["index_copy"](_flat(input.expand(*shape)), at, given[: at.shape[0]], dim=0)
-    return _shaped(written, shape)
+    written = ops.index_copy(flat(input.expand(*shape)), at, given[: at.shape[0]], dim=0)
+    return shaped(written, shape)
 
 
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
@@ -242,10 +240,10 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     >>> mg.nonzero(mg.tensor([[0, 5], [7, 0]])).tolist()
     [[0, 1], [1, 0]]
     """
-    x = _tensor(input, "nonzero")
+    x = tensor_of(input, "nonzero")
     if not as_tuple:
-        return OPS["nonzero"](x)
-    found = OPS["nonzero"](_line(x))
+        return ops.nonzero(x)
+    found = ops.nonzero(line(x))
     return tuple([found[:, k] for k in range(found.shape[1])])
 
 
@@ -256,24 +254,20 @@ def argwhere(input: Tensor) -> Tensor:
 
 def count_nonzero(input: Tensor, dim: int | tuple[int, ...] | None = None) -> Tensor:
     """How many numbers over `dim`, None for all, are not 0."""
-    return total(OPS["ne"](_tensor(input, "count_nonzero"), 0), dim)
+    return cast(Tensor, ops.ne(tensor_of(input, "count_nonzero"), 0).sum(dim))
 
 
 # --- what they share ---
 
 
-def _flat(x: Tensor) -> Tensor:
-    return _shaped(x, (numel(x.shape),))
-
-
 def _ints(name: str, index: Any) -> Tensor:
-    if _tensor(index, name).dtype in (_INT32, _INT64):
+    if tensor_of(index, name, "index").dtype in (_INT32, _INT64):
         return cast(Tensor, index).to(_INT64)
     raise DTypeError(f"{name}: an index is of int64, and this is of {index.dtype.name}.\n  Write index.to(mg.int64).")
 
 
 def _mask(name: str, mask: Any) -> Tensor:
-    if _tensor(mask, name).dtype is _BOOL:
+    if tensor_of(mask, name, "mask").dtype is _BOOL:
         return cast(Tensor, mask)
     raise DTypeError(
         f"{name}: a mask is of bools, and this is of {mask.dtype.name}.\n  Write mask.to(mg.bool), or x != 0."
@@ -287,8 +281,8 @@ def _same_ndim(name: str, x: Tensor, other: Tensor) -> None:
 
 def _along(name: str, input: Any, dim: int, index: Any) -> tuple[Tensor, Tensor, int]:
     """The operands of an op along lines, and `dim` from 0."""
-    x, at = _line(_tensor(input, name)), _line(_ints(name, index))
-    k = _one(dim, input, name)
+    x, at = line(tensor_of(input, name)), line(_ints(name, index))
+    k = one_dim_of(dim, input, name)
     _same_ndim(name, x, at)
     if any(n > m for j, (n, m) in enumerate(zip(at.shape, x.shape, strict=True)) if j != k):
         raise ShapeError(f"{name}: the index, {at.shape}, is larger than {x.shape} in other dimensions than {k}.")
@@ -297,8 +291,8 @@ def _along(name: str, input: Any, dim: int, index: Any) -> tuple[Tensor, Tensor,
 
 def _cut(name: str, x: Tensor, at: Tensor, src: Any) -> Tensor:
     """As much of `src` as is written to `x` at `at`."""
-    source = _line(_tensor(src, name))
-    same_type(name, x, source)
+    check_same_type(name, input=x, src=src)
+    source = line(src)
     _same_ndim(name, source, at)
     if any(n > m for n, m in zip(at.shape, source.shape, strict=True)):
         raise ShapeError(f"{name}: the index, {at.shape}, is larger than src, {source.shape}.")
@@ -307,14 +301,14 @@ def _cut(name: str, x: Tensor, at: Tensor, src: Any) -> Tensor:
 
 def _slices(name: str, input: Any, dim: int, index: Any, source: Any = None) -> tuple[Tensor, Tensor, int]:
     """The operands of an op on slices, and `dim` from 0."""
-    x, at = _line(_tensor(input, name)), _line(_ints(name, index))
-    k = _one(dim, input, name)
+    x, at = line(tensor_of(input, name)), line(_ints(name, index))
+    k = one_dim_of(dim, input, name)
     if at.ndim > 1:
         raise ShapeError(f"{name}: the index is a vector, and this has shape {at.shape}; x[index] takes any.")
     if source is not None:
-        same_type(name, x, _tensor(source, name))
+        check_same_type(name, input=x, source=source)
         shape = (*x.shape[:k], *at.shape, *x.shape[k + 1 :])
-        if source.ndim != input.ndim or _line(source).shape != shape:
+        if source.ndim != input.ndim or line(source).shape != shape:
             raise ShapeError(
                 f"{name}: {at.shape[0]} slices of {x.shape} have shape {shape}; source has {source.shape}."
             )

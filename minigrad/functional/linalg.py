@@ -10,6 +10,7 @@ from typing import Any, cast
 from minigrad import ops
 from minigrad._tensor import Tensor
 from minigrad.errors import DTypeError, ShapeError
+from minigrad.functional.checks import check_same_type, check_stretches
 from minigrad.graph import modes
 from minigrad.layout import Shape, broadcast_shapes, check_equal_shapes, dim_of
 
@@ -52,7 +53,7 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
     broadcast_shapes(input.shape[:-2], other.shape[:-2], op="matmul")
     if modes.strict and input.ndim > 2 and other.ndim > 2:
         check_equal_shapes({"batches of input": input.shape[:-2], "batches of other": other.shape[:-2]}, "matmul")
-    _check_types("matmul", input, other)
+    check_same_type("matmul", input=input, other=other)
     a = input if input.ndim > 1 else input[None]
     b = other if other.ndim > 1 else other[:, None]
     product: Tensor = ops.matmul(a, b)
@@ -115,7 +116,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
             f"linear: the input, {input.shape}, is (…, in), but weight, {weight.shape}, is not (out, in).\n"
             "  Each row of weight has a number for each number in the last dimension of the input."
         )
-    _check_types("linear", input, weight, *(() if bias is None else (bias,)))
+    check_same_type("linear", input=input, weight=weight, bias=bias)
     if bias is not None and bias.shape not in ((), (1,), weight.shape[:1]):
         raise ShapeError(f"linear: bias has shape {bias.shape}, but there are {weight.shape[0]} outputs.")
     return cast(Tensor, ops.linear(input, weight, bias))
@@ -140,11 +141,10 @@ def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, a
 
 
 def _added(name: str, input: Tensor, product: Tensor, beta: float, alpha: float) -> Tensor:
-    _check_types(name, input, product)
+    check_same_type(name, input=input, product=product)
     if not input.dtype.is_floating_point and not (isinstance(beta, int) and isinstance(alpha, int)):
         raise DTypeError(f"{name}: of {input.dtype.name}, beta={beta} and alpha={alpha} must be ints too.")
-    if broadcast_shapes(input.shape, product.shape, op=name) != product.shape:
-        raise ShapeError(f"{name}: the input, {input.shape}, does not stretch to the product, {product.shape}.")
+    check_stretches(input, product.shape, name, "input")
     product = product if alpha == 1 else product * alpha
     return product if beta == 0 else cast(Tensor, (input if beta == 1 else input * beta) + product)
 
@@ -180,7 +180,7 @@ def einsum(*args: Any) -> Tensor:
     names = left.split(",")
     if len(names) != len(operands):
         raise ShapeError(f"einsum: {equation!r} names {len(names)} operands, but {len(operands)} were given.")
-    _check_types("einsum", *operands)
+    check_same_type("einsum", **{f"operand {k}": x for k, x in enumerate(operands)})
     rest = [_dots(name, x, equation) for name, x in zip(names, operands, strict=True)]
     dots = max(rest, key=len)
     names = [name.replace("...", own) for name, own in zip(names, rest, strict=True)]
@@ -286,7 +286,7 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
     Or, of two lists, those in the first, of `a`, with those in the second, of `b`. The result has the other dimensions
     of `a`, then those of `b`. Raises ShapeError where sizes differ, unless one is 1, and DTypeError where types do.
     """
-    _check_types("tensordot", a, b)
+    check_same_type("tensordot", a=a, b=b)
     if isinstance(dims, int):
         if not 0 <= dims <= min(a.ndim, b.ndim):
             raise ShapeError(f"tensordot: dims={dims}, but there are {a.ndim} dimensions and {b.ndim}.")
@@ -319,17 +319,6 @@ def _check_dims(name: str, ndim: int, *operands: Tensor) -> None:
     if any(x.ndim != ndim for x in operands):
         shapes = " and ".join(str(x.shape) for x in operands)
         raise ShapeError(f"{name}: it takes operands of {ndim} dimensions, not {shapes}; matmul takes any.")
-
-
-def _check_types(name: str, *operands: Any) -> None:
-    kinds = [x.dtype if isinstance(x, Tensor) else None for x in operands]
-    if None in kinds:
-        kind = type(operands[kinds.index(None)]).__name__
-        raise DTypeError(f"{name}: {kind} is not a tensor.\n  Make it one first: mg.tensor(x).")
-    if kinds.count(kinds[0]) < len(kinds):
-        shown = (" @ " if name == "matmul" else " and ").join(x.dtype.name for x in operands)
-        wanted = operands[-1].dtype.name
-        raise DTypeError(f"{name}: {shown}: all must be of one type; convert one: x.to(mg.{wanted}).")
 
 
 def _unequal(name: str, a: Shape, b: Shape, left: int, right: int) -> str:

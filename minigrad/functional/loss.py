@@ -2,7 +2,7 @@
 "mean", the default, their mean, which is nan where there are none.
 
 `size_average` and `reduce` stand for what `reduction` says; they are there so that places count as in PyTorch, and are
-refused. ShapeError for shapes that do not fit and numbers out of range, DTypeError for types.
+refused. ShapeError for shapes that do not fit, DTypeError for types, and ArgumentError for options.
 """
 
 from __future__ import annotations
@@ -15,8 +15,17 @@ from minigrad import ops
 from minigrad._tensor import Tensor
 from minigrad.creation import ones
 from minigrad.dtypes import int64, uint8
-from minigrad.errors import DTypeError, GraphError, ShapeError
+from minigrad.errors import ArgumentError, DTypeError, GraphError, ShapeError
 from minigrad.functional import reduce as reductions
+from minigrad.functional.checks import (
+    check_option,
+    check_same_type,
+    check_share,
+    check_stretches,
+    floats_of,
+    shaped,
+    tensor_of,
+)
 from minigrad.graph import modes
 from minigrad.layout import broadcast_shapes
 
@@ -65,15 +74,13 @@ def cross_entropy(
     """
     _check_reduction("cross_entropy", reduction, size_average, reduce)
     _check_scores("cross_entropy", input, target)
-    if not 0.0 <= label_smoothing <= 1.0:
-        raise ShapeError(f"cross_entropy: label_smoothing={label_smoothing} is not a share from 0 to 1.")
+    check_share(label_smoothing, "cross_entropy", "label_smoothing")
     if input.ndim == 1:
-        rows = _as_row(input, target)
-        loss = cross_entropy(*rows, weight, None, ignore_index, None, reduction, label_smoothing)
-        return cast(Tensor, ops.reshape(loss, shape=()))
+        loss = cross_entropy(input[None], target[None], weight, None, ignore_index, None, reduction, label_smoothing)
+        return shaped(loss, ())
     if target.dtype.is_floating_point:
         if ignore_index >= 0:
-            raise DTypeError("cross_entropy: ignore_index names a class, but the target holds probabilities.")
+            raise ArgumentError("cross_entropy: ignore_index names a class, but the target holds probabilities.")
         return _soft_cross_entropy(input, target, weight, reduction, label_smoothing)
     loss = _of_classes("cross_entropy", input, target, weight, ignore_index, reduction)
     if not label_smoothing:
@@ -98,14 +105,9 @@ def nll_loss(
     _check_reduction("nll_loss", reduction, size_average, reduce)
     _check_scores("nll_loss", input, target)
     if input.ndim == 1:
-        loss = _of_classes("nll_loss", *_as_row(input, target), weight, ignore_index, reduction)
-        return cast(Tensor, ops.reshape(loss, shape=()))
+        loss = _of_classes("nll_loss", input[None], target[None], weight, ignore_index, reduction)
+        return shaped(loss, ())
     return _of_classes("nll_loss", input, target, weight, ignore_index, reduction)
-
-
-def _as_row(input: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
-    """A single position as a batch of one."""
-    return input[None], target[None]
 
 
 def _of_classes(
@@ -120,8 +122,7 @@ def _of_classes(
     if weight is not None:
         _check_weight(name, input, weight)
         _check_constant(name, weight=weight)
-        if weight.dtype is not input.dtype:
-            raise DTypeError(f"{name}: the input is {input.dtype.name}, but weight {weight.dtype.name}.")
+        check_same_type(name, input=input, weight=weight)
     try:
         return cast(Tensor, getattr(ops, name)(input, target, weight, ignore_index=ignore_index, reduction=reduction))
     except IndexError:
@@ -178,7 +179,7 @@ def kl_div(
     `target` is 0 its slope is -inf, the limit; in PyTorch it is nan.
     """
     _check_reduction("kl_div", reduction, size_average, reduce, "batchmean")
-    _check_floats("kl_div", input=input, target=target)
+    _two_floats("kl_div", input, target)
     losses = ops.kl_div(input, target, log_target=bool(log_target))
     if reduction == "batchmean":
         return cast(Tensor, reductions.sum(losses) / (input.shape[0] if input.ndim else 1))
@@ -199,18 +200,17 @@ def binary_cross_entropy(
     """-target ln input - (1 - target) ln(1 - input), by number, for probabilities in `input`, of the shape of `target`.
 
     The logarithms are at least -100, so that a certain answer that is wrong costs 100 and not inf. `weight`, which
-    broadcasts to that shape, multiplies the losses. Raises ShapeError for an input below 0, above 1 or nan.
+    broadcasts to that shape, multiplies the losses. Raises ArgumentError for an input below 0, above 1 or nan.
     """
     name = "binary_cross_entropy"
     _check_reduction(name, reduction, size_average, reduce)
-    _check_floats(name, input=input, target=target)
+    _two_floats(name, input, target)
     _check_same_shape(name, input, target)
-    if input.dtype is not target.dtype:
-        raise DTypeError(f"{name}: the input is {input.dtype.name}, but the target {target.dtype.name}.")
+    check_same_type(name, input=input, target=target)
     try:
         losses = ops.binary_cross_entropy(input, target)
     except ValueError:
-        raise ShapeError(
+        raise ArgumentError(
             f"{name}: the input holds numbers that are no probabilities, from 0 to 1.\n"
             "  If they are scores: binary_cross_entropy_with_logits(input, target)."
         ) from None
@@ -232,13 +232,13 @@ def binary_cross_entropy_with_logits(
     """
     name = "binary_cross_entropy_with_logits"
     _check_reduction(name, reduction, size_average, reduce)
-    _check_floats(name, input=input, target=target)
+    _two_floats(name, input, target)
     _check_same_shape(name, input, target)
     if pos_weight is None:
         losses = ops.bce_with_logits(input, target, 1.0)
     else:
         _check_constant(name, pos_weight=pos_weight)
-        _check_fits(name, input, "pos_weight", pos_weight)
+        check_stretches(pos_weight, input.shape, name, "pos_weight")
         losses = ops.bce_with_logits(input, target, pos_weight)
     return _reduced(_weighted(name, losses, weight), reduction)
 
@@ -249,7 +249,7 @@ def hinge_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor
     It is the loss of a support vector machine, as in scikit-learn (Cortes and Vapnik 1995).
     """
     _check_reduction("hinge_loss", reduction)
-    _check_floats("hinge_loss", input=input)
+    floats_of(input, "hinge_loss")
     return _reduced(ops.hinge_loss(input, target), reduction)
 
 
@@ -266,7 +266,7 @@ def hinge_embedding_loss(
     Where `target` is neither, both count, as in PyTorch.
     """
     _check_reduction("hinge_embedding_loss", reduction, size_average, reduce)
-    _check_floats("hinge_embedding_loss", input=input)
+    floats_of(input, "hinge_embedding_loss")
     near = ops.where(target == -1, 0.0, input)
     far = ops.where(target == 1, 0.0, ops.clamp(margin - input, min=0.0, max=None))
     return _reduced(near + far, reduction)
@@ -332,10 +332,10 @@ def smooth_l1_loss(
 ) -> Tensor:
     """|input - target| - beta/2, but (input - target)² / (2 beta) below beta: `huber_loss` over beta; l1 for beta = 0.
 
-    Girshick 2015, "Fast R-CNN", eq. 3. Raises ShapeError for a negative `beta`.
+    Girshick 2015, "Fast R-CNN", eq. 3. Raises ArgumentError for a negative `beta`.
     """
     if beta < 0:
-        raise ShapeError(f"smooth_l1_loss: beta={beta} is negative; it is a distance.")
+        raise ArgumentError(f"smooth_l1_loss: beta={beta} is negative; it is a distance.")
     if beta == 0:
         return l1_loss(input, target, size_average, reduce, reduction)
     _check_reduction("smooth_l1_loss", reduction, size_average, reduce)
@@ -348,11 +348,11 @@ def huber_loss(
 ) -> Tensor:
     """(input - target)² / 2 up to a distance of `delta`, delta (|input - target| - delta/2) from there on: Huber 1964.
 
-    `weight`, of the shape of `input`, multiplies the losses. Raises ShapeError unless `delta` is above 0.
+    `weight`, of the shape of `input`, multiplies the losses. Raises ArgumentError unless `delta` is above 0.
     """
     _check_reduction("huber_loss", reduction)
     if not delta > 0:
-        raise ShapeError(f"huber_loss: delta={delta} is not above 0; it is a distance.")
+        raise ArgumentError(f"huber_loss: delta={delta} is not above 0; it is a distance.")
     losses = ops.huber_loss(*_pair("huber_loss", input, target, weight), delta=float(delta))
     return _reduced(losses if weight is None else losses * weight, reduction)
 
@@ -364,7 +364,8 @@ def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6,
 
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
     """The cosine of the angle between `x1` and `x2` over `dim` of their common shape; lengths are `eps` at least."""
-    _check_floats("cosine_similarity", x1=x1, x2=x2)
+    floats_of(x1, "cosine_similarity", "x1")
+    floats_of(x2, "cosine_similarity", "x2")
     shape = broadcast_shapes(x1.shape, x2.shape, op="cosine_similarity")
     x1, x2 = x1.expand(*shape), x2.expand(*shape)
     lengths = [ops.clamp(reductions.norm(x, 2.0, dim), min=eps, max=None) for x in (x1, x2)]
@@ -393,13 +394,14 @@ def _weighted(name: str, losses: Tensor, weight: Tensor | None) -> Tensor:
     if weight is None:
         return losses
     _check_constant(name, weight=weight)
-    _check_fits(name, losses, "weight", weight)
+    check_stretches(weight, losses.shape, name, "weight")
     return cast(Tensor, losses * weight)
 
 
 def _pair(name: str, input: Tensor, target: Tensor, weight: Tensor | None = None) -> tuple[Tensor, Tensor]:
     """`input` and `target`, with a warning where their shapes differ."""
-    _check_tensors(name, input=input, target=target)
+    tensor_of(input, name)
+    tensor_of(target, name, "target")
     if input.shape != target.shape:
         shape = broadcast_shapes(input.shape, target.shape, op=name)
         warnings.warn(
@@ -415,35 +417,23 @@ def _pair(name: str, input: Tensor, target: Tensor, weight: Tensor | None = None
 def _check_reduction(name: str, reduction: str, size_average: Any = None, reduce: Any = None, *more: str) -> None:
     if size_average is not None or reduce is not None:
         modern = "none" if reduce is False else "sum" if size_average is False else "mean"
-        raise DTypeError(
+        raise ArgumentError(
             f"{name}: size_average and reduce are gone; reduction says it all.\n"
             f'  Write {name}(…, reduction="{modern}").'
         )
-    if reduction not in ("mean", "sum", "none", *more):
-        known = ", ".join(f'"{one}"' for one in ("mean", "sum", "none", *more))
-        raise ShapeError(f"{name}: reduction={reduction!r} is none of {known}.")
+    check_option(reduction, ("mean", "sum", "none", *more), name, "reduction")
 
 
 def _check_scores(name: str, input: Tensor, target: Tensor) -> None:
-    _check_tensors(name, target=target)
-    _check_floats(name, input=input)
+    tensor_of(target, name, "target")
+    floats_of(input, name)
     if not input.ndim:
         raise ShapeError(f"{name}: the input has no dimensions, so no classes; it is (N, C), (C,) or (N, C, d1, …).")
 
 
-def _check_tensors(name: str, **tensors: Any) -> None:
-    for argument, x in tensors.items():
-        if not isinstance(x, Tensor):
-            raise DTypeError(f"{name}: {argument} is a {type(x).__name__}.\n  Make it a tensor first: mg.tensor(x).")
-
-
-def _check_floats(name: str, **tensors: Tensor) -> None:
-    _check_tensors(name, **tensors)
-    for argument, x in tensors.items():
-        if not x.dtype.is_floating_point:
-            raise DTypeError(
-                f"{name}: {argument} holds {x.dtype.name}, not fractions.\n  Write {argument}.to(mg.float32)."
-            )
+def _two_floats(name: str, input: Tensor, target: Tensor) -> None:
+    floats_of(input, name)
+    floats_of(target, name, "target")
 
 
 def _check_constant(name: str, **tensors: Tensor) -> None:
@@ -458,11 +448,6 @@ def _check_same_shape(name: str, input: Tensor, target: Tensor) -> None:
             f"{name}: the input has shape {input.shape}, but the target {target.shape}.\n"
             "  Give them one shape: target.reshape(input.shape), say."
         )
-
-
-def _check_fits(name: str, input: Tensor, argument: str, x: Tensor) -> None:
-    if broadcast_shapes(input.shape, x.shape, op=name) != input.shape:
-        raise ShapeError(f"{name}: {argument} of shape {x.shape} does not stretch to {input.shape}.")
 
 
 def _check_weight(name: str, input: Tensor, weight: Tensor) -> None:

@@ -14,9 +14,9 @@ import numpy as np
 
 from minigrad import ops, random
 from minigrad._tensor import Tensor
-from minigrad.errors import DeclarationError, DTypeError, GraphError, ShapeError
+from minigrad.errors import ArgumentError, DTypeError, GraphError, ShapeError
 from minigrad.functional import reduce
-from minigrad.functional.reduce import _fractions, _shaped, _tensor
+from minigrad.functional.checks import check_same_type, check_share, floats_of, shaped, tensor_of
 from minigrad.layout import Shape
 from minigrad.op import OPS
 from minigrad.ops.normalization import Norm
@@ -50,7 +50,7 @@ def batch_norm(
     ones, the variance divided by one less. Otherwise the running statistics are used, and are constants. Ioffe and
     Szegedy 2015, algorithms 1 and 2.
 
-    Raises ShapeError in training with one value a channel, whose variance says nothing; DeclarationError if statistics
+    Raises ShapeError in training with one value a channel, whose variance says nothing; ArgumentError if statistics
     that are needed are missing; and GraphError if the running ones require a gradient.
 
     >>> import minigrad as mg
@@ -130,7 +130,7 @@ def rms_norm(
     PyTorch the weight must be of the type of `input`.
     """
     if eps is None:
-        eps = float(np.finfo(_fractions(input, "rms_norm").dtype.name).eps)
+        eps = float(np.finfo(floats_of(input, "rms_norm").dtype.name).eps)
     norm = _last("rms_norm", input, normalized_shape, eps, weight=weight)
     result: Tensor = ops.rms_norm(input, weight, norm=norm._replace(centred=False))
     return result
@@ -165,7 +165,7 @@ def group_norm(
 def normalize(input: Tensor, p: float = 2.0, dim: int | Sequence[int] | None = 1, eps: float = 1e-12) -> Tensor:
     """``input`` divided by its `norm` over `dim`, so that this is 1; by `eps` where the norm is smaller."""
     length = reduce.norm(input, p, dim, keepdim=True)
-    result: Tensor = input / OPS["clamp"](length, eps, None)
+    result: Tensor = input / ops.clamp(length, eps, None)
     return result
 
 
@@ -174,47 +174,25 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
 
     Otherwise, and for p = 0, the result is `input` itself. Which numbers become 0 follows from `minigrad.random`'s
     default generator; its seed makes them repeat. Srivastava et al. 2014. Unlike in PyTorch an infinite number that is
-    dropped becomes 0, not nan. Raises DeclarationError for a `p` that is no probability, DTypeError for ints and bools.
+    dropped becomes 0, not nan. Raises ArgumentError for a `p` that is no probability, DTypeError for ints and bools.
     """
-    _probability("dropout", "p", p)
+    check_share(p, "dropout", "p")
     if not training or p == 0:
-        return _tensor(input, "dropout")
-    attrs = {"p": float(p), "key": _next_key()}
+        return tensor_of(input, "dropout")
+    x, attrs = floats_of(input, "dropout"), {"p": float(p), "key": random.default_generator.next_key()}
     if inplace:
-        return _fractions(input, "dropout")._write(OPS["dropout"], (input,), attrs)
-    result: Tensor = OPS["dropout"](_fractions(input, "dropout"), **attrs)
+        return x._write(ops.dropout, (x,), attrs)
+    result: Tensor = ops.dropout(x, **attrs)
     return result
 
 
 # --- what they share ---
 
 
-def _next_key() -> int:
-    """What the next draw of random numbers is to follow from."""
-    return random.default_generator.next_key()
-
-
-def _probability(name: str, label: str, p: float) -> None:
-    if not 0 <= p <= 1:
-        raise DeclarationError(f"{name}: {label}={p} is not a probability; it must be between 0 and 1.")
-
-
 def _eps(name: str, eps: float) -> float:
     if eps < 0:
-        raise DeclarationError(f"{name}: eps={eps} is negative, and what it is added to, a variance, may be 0.")
+        raise ArgumentError(f"{name}: eps={eps} is negative, and what it is added to, a variance, may be 0.")
     return float(eps)
-
-
-def _floats(name: str, input: Any, **others: Any) -> None:
-    """Refuse what is not a tensor of floats, and others that are not None and not of its type."""
-    _fractions(input, name)
-    for label, x in others.items():
-        if x is not None and _tensor(x, name).dtype is not input.dtype:
-            mine, its = input.dtype.name, x.dtype.name
-            raise DTypeError(
-                f"{name}: {label} holds {its}, but the first operand {mine}: all must be of one type.\n"
-                f"  Write {label}.to(mg.{mine})."
-            )
 
 
 def _fits(name: str, shape: Shape, input: Tensor, **others: Tensor | None) -> None:
@@ -226,7 +204,7 @@ def _fits(name: str, shape: Shape, input: Tensor, **others: Tensor | None) -> No
 
 def _last(name: str, input: Tensor, sizes: Sequence[int], eps: float, **others: Tensor | None) -> Norm:
     """The norm over the last dimensions, which are to have these sizes, as are weight and bias."""
-    _floats(name, input, **others)
+    check_same_type(name, input=floats_of(input, name), **others)
     if not isinstance(sizes, Sequence):
         raise DTypeError(f"{name}: normalized_shape={sizes!r} is not a shape.\n  Write ({sizes!r},) for one dimension.")
     shape = tuple(sizes)
@@ -242,7 +220,7 @@ def _last(name: str, input: Tensor, sizes: Sequence[int], eps: float, **others: 
 def _channels(name: str, input: Tensor, mean: Any, var: Any, weight: Any, bias: Any) -> tuple[int, int, int]:
     """Of (N, C, …) the sizes N and C, and how many values of space. Refuses operands without one value a channel."""
     others = {"running_mean": mean, "running_var": var, "weight": weight, "bias": bias}
-    _floats(name, input, **others)
+    check_same_type(name, input=floats_of(input, name), **others)
     if input.ndim < 2:
         raise ShapeError(f"{name}: shape {input.shape} has no channels: it must be (N, C, …).")
     n, channels, *space = input.shape
@@ -258,12 +236,12 @@ def _by_running(
 ) -> Tensor:
     """The norm by statistics that are constants."""
     if mean is None or var is None:
-        raise DeclarationError(
+        raise ArgumentError(
             f"{name}: without the statistics of the input it needs running_mean and running_var, and one is None."
         )
-    scale = OPS["rsqrt"](var + _eps(name, eps))
+    scale = ops.rsqrt(var + _eps(name, eps))
     mean, scale, bias = (
-        None if x is None else _shaped(x, (x.shape[0],) + (1,) * (input.ndim - 2))
+        None if x is None else shaped(x, (x.shape[0],) + (1,) * (input.ndim - 2))
         for x in (mean, scale if weight is None else scale * weight, bias)
     )
     result: Tensor = (input - mean) * scale
@@ -275,7 +253,7 @@ def _following(
 ) -> Tensor:
     """The norm by the statistics of the input, which the running ones follow if there are any."""
     if (mean is None) != (var is None):
-        raise DeclarationError(f"{name}: running_mean and running_var go together, and one of them is None.")
+        raise ArgumentError(f"{name}: running_mean and running_var go together, and one of them is None.")
     result: Tensor
     result, found_mean, found_var = OPS[name](input, weight, bias, norm=norm)
     count = prod(norm.shape[k] for k in norm.dim)

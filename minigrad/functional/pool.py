@@ -1,8 +1,8 @@
 """Pooling and resizing, with PyTorch's signatures: of windows over the last dimensions of (…, channels, length) or
 (…, channels, height, width), where one batch dimension may stand in front.
 
-Sizes in pixels are ints, or one for each dimension. With ``data_format="NHWC"``, which PyTorch does not have, the
-channels stand last. DTypeError and ShapeError for what does not fit.
+Ints in pixels are ints, or one for each dimension. With ``data_format="NHWC"``, which PyTorch does not have, the
+channels stand last. ShapeError, DTypeError and ArgumentError for what does not fit.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Any, cast
 
 from minigrad import ops
 from minigrad._tensor import Tensor
-from minigrad.errors import DTypeError, ShapeError
-from minigrad.layout import Shape
+from minigrad.errors import ArgumentError, ShapeError
+from minigrad.functional.checks import FORMATS, Ints, channels_first, channels_given, floats_of, ints_of, tensor_of
 from minigrad.op import Op
 
 __all__ = [
@@ -32,31 +32,30 @@ __all__ = [
     "min_pool2d",
 ]
 
-Sizes = int | Sequence[int]
 Windows = tuple[range, ...]
 Rows = tuple[tuple[range, tuple[float, ...]], ...]
 
 
 def max_pool1d(
     input: Tensor,
-    kernel_size: Sizes,
-    stride: Sizes | None = None,
-    padding: Sizes = 0,
-    dilation: Sizes = 1,
+    kernel_size: Ints,
+    stride: Ints | None = None,
+    padding: Ints = 0,
+    dilation: Ints = 1,
     ceil_mode: bool = False,
     return_indices: bool = False,
 ) -> Any:
     """The largest number of each window of a (…, channels, length) tensor; see `max_pool2d`."""
     sizes = (kernel_size, stride, padding, dilation)
-    return _extreme("max_pool1d", ops.max_pool, 1, input, sizes, ceil_mode, return_indices, "NCHW")
+    return _extreme("max_pool1d", ops.max_pool, 1, input, sizes, ceil_mode, return_indices, "NCL")
 
 
 def max_pool2d(
     input: Tensor,
-    kernel_size: Sizes,
-    stride: Sizes | None = None,
-    padding: Sizes = 0,
-    dilation: Sizes = 1,
+    kernel_size: Ints,
+    stride: Ints | None = None,
+    padding: Ints = 0,
+    dilation: Ints = 1,
     ceil_mode: bool = False,
     return_indices: bool = False,
     *,
@@ -81,10 +80,10 @@ def max_pool2d(
 
 def min_pool2d(
     input: Tensor,
-    kernel_size: Sizes,
-    stride: Sizes | None = None,
-    padding: Sizes = 0,
-    dilation: Sizes = 1,
+    kernel_size: Ints,
+    stride: Ints | None = None,
+    padding: Ints = 0,
+    dilation: Ints = 1,
     ceil_mode: bool = False,
     return_indices: bool = False,
     *,
@@ -97,22 +96,22 @@ def min_pool2d(
 
 def avg_pool1d(
     input: Tensor,
-    kernel_size: Sizes,
-    stride: Sizes | None = None,
-    padding: Sizes = 0,
+    kernel_size: Ints,
+    stride: Ints | None = None,
+    padding: Ints = 0,
     ceil_mode: bool = False,
     count_include_pad: bool = True,
 ) -> Tensor:
     """The mean of each window of a (…, channels, length) tensor; see `avg_pool2d`."""
     sizes = (kernel_size, stride, padding, 1)
-    return _average("avg_pool1d", 1, input, sizes, ceil_mode, count_include_pad, None, "NCHW")
+    return _average("avg_pool1d", 1, input, sizes, ceil_mode, count_include_pad, None, "NCL")
 
 
 def avg_pool2d(
     input: Tensor,
-    kernel_size: Sizes,
-    stride: Sizes | None = None,
-    padding: Sizes = 0,
+    kernel_size: Ints,
+    stride: Ints | None = None,
+    padding: Ints = 0,
     ceil_mode: bool = False,
     count_include_pad: bool = True,
     divisor_override: int | None = None,
@@ -128,9 +127,9 @@ def avg_pool2d(
     return _average("avg_pool2d", 2, input, sizes, ceil_mode, count_include_pad, divisor_override, data_format)
 
 
-def adaptive_avg_pool1d(input: Tensor, output_size: Sizes) -> Tensor:
+def adaptive_avg_pool1d(input: Tensor, output_size: Ints) -> Tensor:
     """The means of `output_size` windows that together cover the length of (…, channels, length)."""
-    return _adaptive_average("adaptive_avg_pool1d", 1, input, output_size, "NCHW")
+    return _adaptive_average("adaptive_avg_pool1d", 1, input, output_size, "NCL")
 
 
 def adaptive_avg_pool2d(input: Tensor, output_size: int | Sequence[int | None], *, data_format: str = "NCHW") -> Tensor:
@@ -141,18 +140,14 @@ def adaptive_avg_pool2d(input: Tensor, output_size: int | Sequence[int | None], 
     return _adaptive_average("adaptive_avg_pool2d", 2, input, output_size, data_format)
 
 
-def adaptive_max_pool1d(input: Tensor, output_size: Sizes, return_indices: bool = False) -> Any:
+def adaptive_max_pool1d(input: Tensor, output_size: Ints, return_indices: bool = False) -> Any:
     """The largest numbers of the windows of `adaptive_avg_pool1d`; with `return_indices` also their places."""
-    _check_shape("adaptive_max_pool1d", 1, input)
-    found = ops.max_pool(input, windows=_adaptive("adaptive_max_pool1d", 1, input, output_size))
-    return found if return_indices else found[0]
+    return _adaptive_maximum("adaptive_max_pool1d", 1, input, output_size, return_indices)
 
 
 def adaptive_max_pool2d(input: Tensor, output_size: int | Sequence[int | None], return_indices: bool = False) -> Any:
     """The largest numbers of the windows of `adaptive_avg_pool2d`; with `return_indices` also their places."""
-    _check_shape("adaptive_max_pool2d", 2, input)
-    found = ops.max_pool(input, windows=_adaptive("adaptive_max_pool2d", 2, input, output_size))
-    return found if return_indices else found[0]
+    return _adaptive_maximum("adaptive_max_pool2d", 2, input, output_size, return_indices)
 
 
 # In which numbers of dimensions there is each mode.
@@ -168,7 +163,7 @@ _MODES = {
 
 def interpolate(
     input: Tensor,
-    size: Sizes | None = None,
+    size: Ints | None = None,
     scale_factor: float | Sequence[float] | None = None,
     mode: str = "nearest",
     align_corners: bool | None = None,
@@ -188,28 +183,30 @@ def interpolate(
     >>> mg.functional.interpolate(mg.tensor([[[0.0, 4.0]]]), scale_factor=2, mode="linear").tolist()
     [[[0.0, 1.0, 3.0, 4.0]]]
     """
-    _check_tensor("interpolate", input)
+    tensor_of(input, "interpolate")
     if antialias or input.ndim not in _MODES.get(mode, ()):
         what = "antialias=True" if antialias else f"mode={mode!r} of {input.ndim} dimensions"
-        raise DTypeError(
+        raise ArgumentError(
             f"interpolate: there is no {what}.\n  There are nearest, nearest-exact (3 to 5 dimensions), area (3 or 4), "
             "linear (3), bilinear (4) and trilinear (5), with batch and channels counted."
         )
     if align_corners is not None and "linear" not in mode:
-        raise DTypeError(f"interpolate: align_corners goes with the linear modes, not with {mode!r}: leave it out.")
+        raise ArgumentError(f"interpolate: align_corners goes with the linear modes, not with {mode!r}: leave it out.")
     if (size is None) == (scale_factor is None) or (recompute_scale_factor and scale_factor is None):
-        raise DTypeError("interpolate: give either size or scale_factor; recompute_scale_factor goes with the latter.")
+        raise ArgumentError(
+            "interpolate: give either size or scale_factor; recompute_scale_factor goes with the latter."
+        )
     if mode not in ("nearest", "nearest-exact"):
-        _check_float("interpolate", input)
+        floats_of(input, "interpolate")
     old = input.shape[2:]
     if scale_factor is None:
-        new = _sizes("interpolate", "size", size, len(old))
+        new = ints_of(size, len(old), "interpolate", "size")
         factors: tuple[float, ...] = new
     else:
         factors = _factors(scale_factor, len(old))
         new = tuple(int(n * factor) for n, factor in zip(old, factors, strict=True))
     if mode == "area":
-        return _adaptive_average("interpolate", len(old), input, new, "NCHW")
+        return _adaptive_average("interpolate", len(old), input, new, FORMATS[len(old)][0])
     if min(old) < 1 or min(new) < 1 or not input.shape[1]:
         raise ShapeError(f"interpolate: from {input.shape} to {new}: sizes and channels must be 1 or more.")
     for k in reversed(range(len(old))):  # along rows first, while there are fewest numbers: they mostly become more
@@ -270,14 +267,14 @@ def _pixel_rows(n: int, m: int, over: float, under: float, mode: str, align_corn
 def _extreme(
     name: str, op: Op, dims: int, input: Any, sizes: Any, ceil_mode: bool, return_indices: bool, data_format: str
 ) -> Any:
-    x = _channels_first(name, dims, input, data_format)
+    x = channels_first(input, dims, data_format, name)
     windows, _ = _windows(name, dims, x, sizes, ceil_mode)
     if any(not window for line in windows for window in line):
         raise ShapeError(
             f"{name}: with padding={sizes[2]} and dilation={sizes[3]} a window over shape {x.shape} holds nothing but "
             "padding.\n  Pad less, or dilate less."
         )
-    values, indices = [_as_given(y, data_format) for y in op(x, windows=windows)]
+    values, indices = [channels_given(y, data_format) for y in op(x, windows=windows)]
     return (values, indices) if return_indices else values
 
 
@@ -291,26 +288,32 @@ def _average(
     divisor: int | None,
     data_format: str,
 ) -> Tensor:
-    x = _channels_first(name, dims, input, data_format)
+    x = channels_first(input, dims, data_format, name)
     windows, padded = _windows(name, dims, x, sizes, ceil_mode)
-    _check_float(name, x)
+    floats_of(x, name)
     if divisor == 0:
-        raise ShapeError(f"{name}: divisor_override=0: nothing can be divided by 0.")
+        raise ArgumentError(f"{name}: divisor_override=0: nothing can be divided by 0.")
     for k, (line, lengths) in enumerate(zip(windows, padded, strict=True)):
         counts = lengths if count_include_pad else tuple(map(len, line))
         if divisor is not None:
             counts = (divisor if k == 0 else 1,) * len(line)
         x = _resampled(x, x.ndim - dims + k, _mean_rows(line, counts))
-    return _as_given(x, data_format)
+    return channels_given(x, data_format)
 
 
 def _adaptive_average(name: str, dims: int, input: Any, output_size: Any, data_format: str) -> Tensor:
-    x = _channels_first(name, dims, input, data_format)
+    x = channels_first(input, dims, data_format, name, empty="NC")
     windows = _adaptive(name, dims, x, output_size)
-    _check_float(name, x)
+    floats_of(x, name)
     for k, line in enumerate(windows):
         x = _resampled(x, x.ndim - dims + k, _mean_rows(line, tuple(map(len, line))))
-    return _as_given(x, data_format)
+    return channels_given(x, data_format)
+
+
+def _adaptive_maximum(name: str, dims: int, input: Any, output_size: Any, return_indices: bool) -> Any:
+    x = channels_first(input, dims, FORMATS[dims][0], name, empty="NC")
+    found = ops.max_pool(x, windows=_adaptive(name, dims, x, output_size))
+    return found if return_indices else found[0]
 
 
 def _resampled(x: Tensor, dim: int, rows: Rows) -> Tensor:
@@ -322,12 +325,10 @@ def _windows(
 ) -> tuple[tuple[Windows, ...], tuple[tuple[int, ...], ...]]:
     """For each of the last `dims` dimensions of `x` the windows, and their lengths with the padding."""
     kernel, stride, padding, dilation = sizes
-    if 0 in x.shape[-dims - 1 :]:
-        raise ShapeError(f"{name}: shape {x.shape} has no numbers to choose from: only the batch may be empty.")
-    kernels = _sizes(name, "kernel_size", kernel, dims, least=1)
-    strides = kernels if stride is None or stride == () else _sizes(name, "stride", stride, dims, least=1)
-    paddings = _sizes(name, "padding", padding, dims)
-    dilations = _sizes(name, "dilation", dilation, dims, least=1)
+    kernels = ints_of(kernel, dims, name, "kernel_size", 1)
+    strides = kernels if stride is None or stride == () else ints_of(stride, dims, name, "stride", 1)
+    paddings = ints_of(padding, dims, name, "padding")
+    dilations = ints_of(dilation, dims, name, "dilation", 1)
     windows, lengths = [], []
     for n, k, s, p, d in zip(x.shape[-dims:], kernels, strides, paddings, dilations, strict=True):
         if p > k // 2:
@@ -346,66 +347,22 @@ def _windows(
 
 
 def _adaptive(name: str, dims: int, x: Tensor, output_size: Any) -> tuple[Windows, ...]:
-    if 0 in x.shape[-dims:]:
-        raise ShapeError(f"{name}: shape {x.shape} has no numbers to pool.")
     asked = output_size
     if dims > 1 and isinstance(asked, Sequence):
         if len(asked) != dims:
             raise ShapeError(f"{name}: output_size={output_size!r} is not one size for each of {dims} dimensions.")
         asked = [n if size is None else size for n, size in zip(x.shape[-dims:], asked, strict=True)]
-    sizes = _sizes(name, "output_size", asked, dims)
+    sizes = ints_of(asked, dims, name, "output_size")
     return tuple(_shares(n, m) for n, m in zip(x.shape[-dims:], sizes, strict=True))
-
-
-def _sizes(name: str, what: str, given: Any, dims: int, least: int = 0) -> Shape:
-    """`given`, an int or one for each dimension, as a tuple."""
-    sizes = tuple(given) if isinstance(given, Sequence) else (given,)
-    if any(isinstance(size, bool) or not isinstance(size, int) for size in sizes):
-        raise DTypeError(f"{name}: {what}={given!r} is neither an int nor a tuple of ints.")
-    if len(sizes) not in (1, dims):
-        raise ShapeError(f"{name}: {what}={given!r} has {len(sizes)} sizes, for {dims} dimensions.")
-    if min(sizes) < least:
-        raise ShapeError(f"{name}: {what}={given!r} must be {least} or more.")
-    return sizes * dims if len(sizes) == 1 else sizes
 
 
 def _factors(given: Any, dims: int) -> tuple[float, ...]:
     factors = tuple(given) if isinstance(given, Sequence) else (given,) * dims
     if len(factors) != dims or not all(isinstance(f, int | float) and 0 < f < inf for f in factors):
-        raise ShapeError(f"interpolate: scale_factor={given!r} is not a positive number, nor one for each of {dims}.")
+        raise ArgumentError(
+            f"interpolate: scale_factor={given!r} is not a positive number, nor one for each of {dims}."
+        )
     return factors
-
-
-def _check_tensor(name: str, x: Any) -> None:
-    if not isinstance(x, Tensor):
-        raise DTypeError(f"{name}: {type(x).__name__} is not a tensor.\n  Make it one first: mg.tensor(x).")
-
-
-def _check_shape(name: str, dims: int, x: Any) -> None:
-    _check_tensor(name, x)
-    if x.ndim not in (dims + 1, dims + 2):
-        space = "height, width" if dims == 2 else "length"
-        raise ShapeError(
-            f"{name}: the input has shape {x.shape}, where (batch, channels, {space}) or (channels, {space}) is asked."
-        )
-
-
-def _check_float(name: str, x: Tensor) -> None:
-    if not x.dtype.is_floating_point:
-        raise DTypeError(
-            f"{name}: means have fractions, and this tensor holds {x.dtype.name}.\n  Write x.to(mg.float32)."
-        )
-
-
-def _channels_first(name: str, dims: int, x: Any, data_format: str) -> Tensor:
-    _check_shape(name, dims, x)
-    if data_format not in ("NCHW", "NHWC"):
-        raise DTypeError(f'{name}: data_format={data_format!r} is neither "NCHW" nor "NHWC".')
-    return cast(Tensor, x) if data_format == "NCHW" else x.permute(*range(x.ndim - 3), -1, -3, -2)
-
-
-def _as_given(x: Tensor, data_format: str) -> Tensor:
-    return x if data_format == "NCHW" else x.permute(*range(x.ndim - 3), -2, -1, -3)
 
 
 METHODS: dict[str, Callable[..., Any]] = {}  # as in PyTorch, tensors have none

@@ -6,15 +6,25 @@ result; with `keepdim` they have size 1. ShapeError for a dimension that is not 
 
 from __future__ import annotations
 
-import builtins
 from collections.abc import Callable, Sequence
 from math import inf
 from typing import Any, NamedTuple, cast
 
+from minigrad import ops
 from minigrad._tensor import Tensor
-from minigrad.dtypes import DType, as_dtype
-from minigrad.errors import DTypeError, ShapeError
-from minigrad.layout import dim_of, dims_of
+from minigrad.dtypes import DType
+from minigrad.errors import ArgumentError, ShapeError
+from minigrad.functional.checks import (
+    Dims,
+    flat,
+    floats_of,
+    line,
+    one_dim_of,
+    shaped,
+    some_dims_of,
+    tensor_as,
+    tensor_of,
+)
 from minigrad.op import OPS
 
 __all__ = [
@@ -39,8 +49,6 @@ __all__ = [
     "var",
 ]
 
-Dims = int | Sequence[int] | None
-
 
 class Extremes(NamedTuple):
     """What `max` and `min` over a dimension return: the numbers, and where along the dimension they stand (int64)."""
@@ -56,12 +64,12 @@ def sum(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: DType 
     >>> mg.tensor([[1.0, 2.0], [3.0, 4.0]]).sum(dim=-1).tolist()
     [3.0, 7.0]
     """
-    return _reduced("sum", _as(input, dtype, "sum"), dim, keepdim)
+    return _reduced("sum", tensor_as(input, dtype, "sum"), dim, keepdim)
 
 
 def mean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
     """The mean over `dim`; nan where there is nothing. Raises DTypeError for ints and bools without a float `dtype`."""
-    return _reduced("mean", _fractions(_as(input, dtype, "mean"), "mean"), dim, keepdim)
+    return _reduced("mean", floats_of(tensor_as(input, dtype, "mean"), "mean"), dim, keepdim)
 
 
 def var(input: Tensor, dim: Dims = None, *, correction: float = 1, keepdim: bool = False) -> Tensor:
@@ -69,17 +77,17 @@ def var(input: Tensor, dim: Dims = None, *, correction: float = 1, keepdim: bool
 
     Raises DTypeError for ints and bools.
     """
-    return _reduced("var", _fractions(input, "var"), dim, keepdim, correction=correction)
+    return _reduced("var", floats_of(input, "var"), dim, keepdim, correction=correction)
 
 
 def std(input: Tensor, dim: Dims = None, *, correction: float = 1, keepdim: bool = False) -> Tensor:
     """The standard deviation over `dim`, the root of `var`. Its gradient is 0 where all numbers are equal."""
-    return _reduced("std", _fractions(input, "std"), dim, keepdim, correction=correction)
+    return _reduced("std", floats_of(input, "std"), dim, keepdim, correction=correction)
 
 
 def logsumexp(input: Tensor, dim: Dims, keepdim: bool = False) -> Tensor:
     """``log(sum(exp(input)))`` over `dim`, without overflow; ints become the default float."""
-    return _reduced("logsumexp", _tensor(input, "logsumexp"), dim, keepdim)
+    return _reduced("logsumexp", tensor_of(input, "logsumexp"), dim, keepdim)
 
 
 def norm(
@@ -87,18 +95,18 @@ def norm(
 ) -> Tensor:
     """The vector norm over `dim`: ``sum(abs(input) ** p) ** (1 / p)``; "fro" is p = 2, inf and -inf the extremes.
 
-    p = 0 counts what is not 0. Raises DTypeError for ints and bools, and for another string than "fro".
+    p = 0 counts what is not 0. Raises DTypeError for ints and bools, and ArgumentError for another string than "fro".
     """
-    x = _fractions(_as(input, dtype, "norm"), "norm")
+    x = floats_of(tensor_as(input, dtype, "norm"), "norm")
     if isinstance(p, str) and p != "fro":
-        raise DTypeError(f'norm: p={p!r} is not a vector norm; give a number, inf, or "fro" for 2.')
+        raise ArgumentError(f'norm: p={p!r} is not a vector norm; give a number, inf, or "fro" for 2.')
     power = 2.0 if isinstance(p, str) else float(p)
     if power == inf:
-        return amax(OPS["abs"](x), dim if dim is not None else (), keepdim)
+        return amax(ops.abs(x), dim if dim is not None else (), keepdim)
     if power == -inf:
-        return amin(OPS["abs"](x), dim if dim is not None else (), keepdim)
+        return amin(ops.abs(x), dim if dim is not None else (), keepdim)
     if power == 1:
-        return sum(OPS["abs"](x), dim, keepdim)
+        return sum(ops.abs(x), dim, keepdim)
     return _reduced("norm", x, dim, keepdim, p=power)
 
 
@@ -155,23 +163,23 @@ def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tens
 
 def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
     """The product over one `dim`, or of all numbers, in types as `sum`. Its gradient is right at zeros too."""
-    x = _as(input, dtype, "prod")
+    x = tensor_as(input, dtype, "prod")
     if dim is None:
-        found = OPS["prod"](_shaped(x, (x._array.size,)), dim=0, keepdim=False)
-        return _shaped(found, (1,) * x.ndim) if keepdim else cast(Tensor, found)
-    k = _one(dim, x, "prod")
-    found = OPS["prod"](_line(x), dim=k, keepdim=keepdim and x.ndim > 0)
+        found = ops.prod(flat(x), dim=0, keepdim=False)
+        return shaped(found, (1,) * x.ndim) if keepdim else cast(Tensor, found)
+    k = one_dim_of(dim, x, "prod")
+    found = ops.prod(line(x), dim=k, keepdim=keepdim and x.ndim > 0)
     return cast(Tensor, found)
 
 
 def cumsum(input: Tensor, dim: int, *, dtype: DType | None = None) -> Tensor:
     """The running sums along `dim`, of the shape of `input`, in types as `sum`."""
-    return _running("cumsum", _as(input, dtype, "cumsum"), dim)
+    return _running("cumsum", tensor_as(input, dtype, "cumsum"), dim)
 
 
 def cumprod(input: Tensor, dim: int, *, dtype: DType | None = None) -> Tensor:
     """The running products along `dim`, of the shape of `input`, in types as `sum`."""
-    return _running("cumprod", _as(input, dtype, "cumprod"), dim)
+    return _running("cumprod", tensor_as(input, dtype, "cumprod"), dim)
 
 
 def any(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
@@ -187,56 +195,18 @@ def all(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
 # --- what they share ---
 
 
-def _tensor(x: Any, name: str) -> Tensor:
-    if isinstance(x, Tensor):
-        return x
-    raise DTypeError(f"{name}: {type(x).__name__} is not a tensor.\n  Make it one first: mg.tensor(x).")
-
-
-def _as(x: Any, dtype: DType | None, name: str) -> Tensor:
-    return _tensor(x, name) if dtype is None else _tensor(x, name).to(as_dtype(dtype))
-
-
-def _fractions(x: Any, name: str) -> Tensor:
-    if _tensor(x, name).dtype.is_floating_point:
-        return cast(Tensor, x)
-    raise DTypeError(f"{name}: it has fractions, and this tensor holds {x.dtype.name}.\n  Write x.to(mg.float32).")
-
-
-def _shaped(x: Tensor, shape: tuple[int, ...]) -> Tensor:
-    return x if x.shape == shape else cast(Tensor, OPS["reshape"](x, shape=shape))
-
-
-def _line(x: Tensor) -> Tensor:
-    """`x`, as a line of one number where it has no dimensions."""
-    return x if x.ndim else _shaped(x, (1,))
-
-
-def _one(dim: Any, x: Tensor, name: str) -> int:
-    if isinstance(dim, int) and not isinstance(dim, bool):
-        return dim_of(dim, x.ndim, name)
-    raise DTypeError(f"{name}: dim={dim!r} is not an int: it works along one dimension.")
-
-
-def _dims(dim: Dims, x: Tensor, name: str) -> tuple[int, ...]:
-    given: Any = () if dim is None else (dim,) if isinstance(dim, int) else dim
-    if not isinstance(given, Sequence) or builtins.any(isinstance(d, bool) or not isinstance(d, int) for d in given):
-        raise DTypeError(f"{name}: dim={dim!r} is neither an int nor a tuple of ints.")
-    return dims_of(dim, x.ndim, name)
-
-
 def _reduced(name: str, x: Tensor, dim: Dims, keepdim: bool, **attrs: Any) -> Tensor:
-    dims = _dims(None if dim == () or dim == [] else dim, x, name)  # no dimensions are all, as in PyTorch
+    dims = some_dims_of(None if dim == () or dim == [] else dim, x, name)  # no dimensions are all, as in PyTorch
     return cast(Tensor, OPS[name](x, dim=dims, keepdim=bool(keepdim), **attrs))
 
 
 def _truth(name: str, x: Any, dim: Dims, keepdim: bool) -> Tensor:
-    dims = _dims(dim, _tensor(x, name), name)
+    dims = some_dims_of(dim, tensor_of(x, name), name)
     return cast(Tensor, OPS[name](x, dim=dims, keepdim=bool(keepdim)))
 
 
 def _chosen(name: str, x: Any, dim: Dims, keepdim: bool) -> Tensor:
-    for k in _dims(None if dim == () or dim == [] else dim, _tensor(x, name), name):
+    for k in some_dims_of(None if dim == () or dim == [] else dim, tensor_of(x, name), name):
         _check_choice(name, x, k)
     return _reduced(name, x, dim, keepdim)
 
@@ -249,28 +219,28 @@ def _check_choice(name: str, x: Tensor, k: int) -> None:
 def _extremes(name: str, whole: str, pairwise: str, x: Any, dim: Any, keepdim: bool) -> Any:
     if dim is None:
         if keepdim:
-            raise DTypeError(f"{name}: keepdim goes with a dim; {whole}(x, keepdim=True) keeps all of them.")
+            raise ArgumentError(f"{name}: keepdim goes with a dim; {whole}(x, keepdim=True) keeps all of them.")
         return _chosen(whole, x, None, False)
     if isinstance(dim, Tensor):
         return OPS[pairwise](x, dim)
-    k = _one(dim, _tensor(x, name), name)
+    k = one_dim_of(dim, tensor_of(x, name), name)
     _check_choice(name, x, k)
-    return Extremes(*OPS[name](_line(x), dim=k, keepdim=bool(keepdim) and x.ndim > 0))
+    return Extremes(*OPS[name](line(x), dim=k, keepdim=bool(keepdim) and x.ndim > 0))
 
 
 def _placed(name: str, x: Any, dim: int | None, keepdim: bool) -> Tensor:
     if dim is None:
-        flat = _shaped(_tensor(x, name).detach(), (x._array.size,))
-        _check_choice(name, flat, 0)
-        return _shaped(OPS[name](flat, dim=0, keepdim=False), (1,) * x.ndim if keepdim else ())
-    k = _one(dim, _tensor(x, name), name)
+        numbers = flat(tensor_of(x, name).detach())
+        _check_choice(name, numbers, 0)
+        return shaped(OPS[name](numbers, dim=0, keepdim=False), (1,) * x.ndim if keepdim else ())
+    k = one_dim_of(dim, tensor_of(x, name), name)
     _check_choice(name, x, k)
-    return cast(Tensor, OPS[name](_line(x), dim=k, keepdim=bool(keepdim) and x.ndim > 0))
+    return cast(Tensor, OPS[name](line(x), dim=k, keepdim=bool(keepdim) and x.ndim > 0))
 
 
 def _running(name: str, x: Tensor, dim: int) -> Tensor:
-    k = _one(dim, x, name)
-    return _shaped(OPS[name](_line(x), dim=k, reverse=False), x.shape)
+    k = one_dim_of(dim, x, name)
+    return shaped(OPS[name](line(x), dim=k, reverse=False), x.shape)
 
 
 METHODS: dict[str, Callable[..., Any]] = {

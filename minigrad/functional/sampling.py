@@ -12,7 +12,8 @@ from typing import Any, cast
 from minigrad import ops
 from minigrad._tensor import Tensor
 from minigrad.creation import tensor
-from minigrad.errors import DTypeError, ShapeError
+from minigrad.errors import ShapeError
+from minigrad.functional.checks import check_option, check_same_type, floats_of
 
 __all__ = ["METHODS", "affine_grid", "grid_sample"]
 
@@ -28,7 +29,7 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None =
     >>> mg.functional.affine_grid(mirror, (1, 1, 1, 2)).tolist()
     [[[[0.5, 0.0], [-0.5, 0.0]]]]
     """
-    _check_float("affine_grid", theta=theta)
+    floats_of(theta, "affine_grid", "theta")
     if len(size) != 4 or min(size) < 1:
         raise ShapeError(
             f"affine_grid: size={tuple(size)} is not the size (N, C, H, W) of images, each 1 or more; grids over "
@@ -59,20 +60,16 @@ def grid_sample(
     images and, but for "nearest", to the points (eq. 6 and 7); they are PyTorch's, and can be differentiated again.
 
     A point at nan gives nan with "zeros" and bilinear, else the first pixel's row or column, as in PyTorch, and no
-    gradient. Raises DTypeError for other modes, and ShapeError.
+    gradient. Raises ArgumentError for other modes, DTypeError, and ShapeError.
 
     >>> import minigrad as mg
     >>> image = mg.tensor([[[[1.0, 2.0], [3.0, 4.0]]]])
     >>> mg.functional.grid_sample(image, mg.tensor([[[[0.0, 0.0], [0.5, -0.5]]]])).tolist()
     [[[[2.5, 2.0]]]]
     """
-    if mode not in ("bilinear", "nearest"):
-        raise DTypeError(f"grid_sample: there is no mode={mode!r}.\n  There are 'bilinear' and 'nearest'.")
-    if padding_mode not in ("zeros", "border", "reflection"):
-        raise DTypeError(
-            f"grid_sample: there is no padding_mode={padding_mode!r}.\n  There are 'zeros', 'border' and 'reflection'."
-        )
-    _check_float("grid_sample", input=input, grid=grid)
+    check_option(mode, ("bilinear", "nearest"), "grid_sample", "mode")
+    check_option(padding_mode, ("zeros", "border", "reflection"), "grid_sample", "padding_mode")
+    check_same_type("grid_sample", input=floats_of(input, "grid_sample"), grid=grid)
     if input.ndim != 4 or 0 in input.shape[2:]:
         raise ShapeError(
             f"grid_sample: input has shape {input.shape}, where images (N, C, H, W), not empty, are asked."
@@ -81,11 +78,6 @@ def grid_sample(
         raise ShapeError(
             f"grid_sample: grid has shape {grid.shape}, where ({input.shape[0]}, rows, columns, 2) is asked, for input "
             f"{input.shape}."
-        )
-    if input.dtype is not grid.dtype:
-        given = grid.dtype.name
-        raise DTypeError(
-            f"grid_sample: input is {input.dtype.name}, grid {given}.\n  Convert one: input.to(mg.{given})."
         )
     height, width = input.shape[2:]
     x, y = [_pixels(grid[..., k], n, padding_mode, bool(align_corners)) for k, n in enumerate((width, height))]
@@ -109,14 +101,6 @@ def _pixels(at: Tensor, n: int, padding_mode: str, align_corners: bool) -> Tenso
         at = low + ops.where(way < span, way, 2.0 * span - way)
     # The slope at the border is 0, as in PyTorch; nan is brought to the first pixel.
     return cast(Tensor, ops.where(at > 0.0, ops.where(at < n - 1.0, at, n - 1.0), 0.0))
-
-
-def _check_float(name: str, **operands: Any) -> None:
-    for which, x in operands.items():
-        if not isinstance(x, Tensor):
-            raise DTypeError(f"{name}: {which} is a {type(x).__name__}, not a tensor.\n  Make it one: mg.tensor(x).")
-        if not x.dtype.is_floating_point:
-            raise DTypeError(f"{name}: {which} holds {x.dtype.name}, not fractions.\n  Write {which}.to(mg.float32).")
 
 
 METHODS: dict[str, Callable[..., Any]] = {}  # as in PyTorch, tensors have none

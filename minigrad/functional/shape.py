@@ -8,21 +8,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, cast
 
+from minigrad import ops
 from minigrad._tensor import Tensor
 from minigrad.dtypes import result_type
 from minigrad.errors import ShapeError
-from minigrad.functional.views import (
-    _dim_of_some,
-    _expand,
-    _listed,
-    _shaped,
-    _tensor,
-    _two_dims,
-    flatten,
-    narrow,
-    unsqueeze,
+from minigrad.functional.checks import (
+    check_option,
+    dim_of_some,
+    flat,
+    line,
+    listed_ints,
+    shaped,
+    tensor_of,
+    two_dims_of,
 )
-from minigrad.layout import dim_of, dims_of, numel
+from minigrad.functional.views import flatten, narrow, unsqueeze
+from minigrad.layout import dim_of, dims_of
 from minigrad.op import OPS
 
 __all__ = [
@@ -57,7 +58,7 @@ def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     >>> mg.cat([mg.tensor([1, 2]), mg.tensor([3.0])]).tolist()
     [1.0, 2.0, 3.0]
     """
-    given = [_tensor(x, "cat") for x in tensors]
+    given = [tensor_of(x, "cat", "one of tensors") for x in tensors]
     if not given:
         raise ShapeError("cat: there is nothing to put together.")
     if any(x.ndim == 0 for x in given):
@@ -69,7 +70,7 @@ def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     if any(x.ndim != kept[0].ndim or rest != rests[0] for x, rest in zip(kept, rests, strict=True)):
         shapes = ", ".join(str(x.shape) for x in given)
         raise ShapeError(f"cat: shapes {shapes} must be equal in all dimensions but {k}.")
-    return cast(Tensor, OPS["cat"](*kept, dim=k, sizes=tuple([x.shape[k] for x in kept])))
+    return cast(Tensor, ops.cat(*kept, dim=k, sizes=tuple([x.shape[k] for x in kept])))
 
 
 def concat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
@@ -79,7 +80,7 @@ def concat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
 
 def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     """The tensors, of one shape, one after another along a new dimension `dim`; types as in `cat`."""
-    shapes = sorted({_tensor(x, "stack").shape for x in tensors})
+    shapes = sorted({tensor_of(x, "stack", "one of tensors").shape for x in tensors})
     if len(shapes) != 1:
         raise ShapeError(f"stack: it takes tensors of one shape, not {' and '.join(map(str, shapes)) or 'none'}.")
     return cat([unsqueeze(x, dim) for x in tensors], dim_of(dim, len(shapes[0]) + 1, "stack"))
@@ -87,13 +88,14 @@ def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
 
 def hstack(tensors: Sequence[Tensor]) -> Tensor:
     """`cat` along dimension 1, of lines and single numbers along 0."""
-    given = [x if _tensor(x, "hstack").ndim else _shaped(x, (1,)) for x in tensors]
+    given = [line(tensor_of(x, "hstack", "one of tensors")) for x in tensors]
     return cat(given, 0 if given and given[0].ndim == 1 else 1)
 
 
 def vstack(tensors: Sequence[Tensor]) -> Tensor:
     """`cat` along dimension 0, of lines and single numbers as rows."""
-    return cat([x if _tensor(x, "vstack").ndim > 1 else _shaped(x, (1, numel(x.shape))) for x in tensors])
+    given = [tensor_of(x, "vstack", "one of tensors") for x in tensors]
+    return cat([x if x.ndim > 1 else flat(x)[None] for x in given])
 
 
 # --- spread ---
@@ -101,19 +103,19 @@ def vstack(tensors: Sequence[Tensor]) -> Tensor:
 
 def _repeat(input: Tensor, *repeats: Any) -> Tensor:
     """A copy of the whole, `repeats` times along each dimension; new dimensions come at the left."""
-    times = _listed("repeat", repeats)
+    times = listed_ints("repeat", repeats)
     new = len(times) - input.ndim
     if new < 0 or min(times, default=0) < 0:
         raise ShapeError(f"repeat: {times} must give a count, 0 or more, for each dimension of shape {input.shape}.")
     shape = (1,) * new + input.shape
-    between = _shaped(input, tuple([n for size in shape for n in (1, size)]))
-    spread = _expand(between, [n for pair in zip(times, shape, strict=True) for n in pair])
-    return _shaped(OPS["contiguous"](spread), tuple([n * size for n, size in zip(times, shape, strict=True)]))
+    between = shaped(input, tuple([n for size in shape for n in (1, size)]))
+    spread = between.expand(*[n for pair in zip(times, shape, strict=True) for n in pair])
+    return shaped(ops.contiguous(spread), tuple([n * size for n, size in zip(times, shape, strict=True)]))
 
 
 def tile(input: Tensor, *given: Any, dims: Sequence[int] | None = None) -> Tensor:
     """`repeat`, where `dims` that are left out, at the left, are 1."""
-    x, times = _tensor(input, "tile"), _listed("tile", given, dims)
+    x, times = tensor_of(input, "tile"), listed_ints("tile", given, dims)
     return _repeat(x, (1,) * (x.ndim - len(times)) + times)
 
 
@@ -124,15 +126,15 @@ def repeat_interleave(
 
     `output_size`, which saves PyTorch a look at the counts, must be right where it is given.
     """
-    x = _tensor(input, "repeat_interleave")
-    x, k = (flatten(x), 0) if dim is None else (x, _dim_of_some(x, dim, "repeat_interleave"))
+    x = tensor_of(input, "repeat_interleave")
+    x, k = (flatten(x), 0) if dim is None else (x, dim_of_some(x, dim, "repeat_interleave"))
     counts = repeats.tolist() if isinstance(repeats, Tensor) else repeats
-    times = (counts,) if isinstance(counts, int) else _listed("repeat_interleave", (counts,))
+    times = (counts,) if isinstance(counts, int) else listed_ints("repeat_interleave", (counts,))
     if min(times, default=0) < 0 or len(times) not in (1, x.shape[k]):
         raise ShapeError(
             f"repeat_interleave: repeats={counts} must be one count, 0 or more, or one for each of {x.shape[k]} places."
         )
-    out = OPS["repeat_interleave"](x, repeats=times[0] if len(times) == 1 else times, dim=k)
+    out = ops.repeat_interleave(x, repeats=times[0] if len(times) == 1 else times, dim=k)
     if output_size not in (None, out.shape[k]):
         raise ShapeError(f"repeat_interleave: output_size={output_size}, but the repeats make {out.shape[k]}.")
     return cast(Tensor, out)
@@ -143,20 +145,20 @@ def repeat_interleave(
 
 def flip(input: Tensor, *given: Any, dims: int | Sequence[int] | None = None) -> Tensor:
     """A copy in reverse along `dims`."""
-    x = _tensor(input, "flip")
-    return cast(Tensor, OPS["flip"](x, dims=dims_of(_listed("flip", given, dims), x.ndim, "flip")))
+    x = tensor_of(input, "flip")
+    return cast(Tensor, ops.flip(x, dims=dims_of(listed_ints("flip", given, dims), x.ndim, "flip")))
 
 
 def fliplr(input: Tensor) -> Tensor:
     """`flip` along dimension 1. Raises ShapeError where there is none."""
-    if _tensor(input, "fliplr").ndim < 2:
+    if tensor_of(input, "fliplr").ndim < 2:
         raise ShapeError(f"fliplr: shape {input.shape} has no dimension 1.\n  Write x.flip(0).")
     return flip(input, 1)
 
 
 def flipud(input: Tensor) -> Tensor:
     """`flip` along dimension 0. Raises ShapeError where there is none."""
-    return flip(input, _dim_of_some(input, 0, "flipud"))
+    return flip(input, dim_of_some(input, 0, "flipud"))
 
 
 def roll(input: Tensor, shifts: int | Sequence[int], dims: int | Sequence[int] | None = None) -> Tensor:
@@ -164,13 +166,13 @@ def roll(input: Tensor, shifts: int | Sequence[int], dims: int | Sequence[int] |
 
     Without `dims` the flattened numbers move by one shift. Raises ShapeError unless each of `dims` has a shift.
     """
-    x, by = _tensor(input, "roll"), _listed("roll", (shifts,))
-    along = () if dims is None else tuple([_dim_of_some(x, k, "roll") for k in _listed("roll", (dims,))])
+    x, by = tensor_of(input, "roll"), listed_ints("roll", (shifts,))
+    along = () if dims is None else tuple([dim_of_some(x, k, "roll") for k in listed_ints("roll", (dims,))])
     if not along and len(by) == 1:
-        return _shaped(OPS["roll"](flatten(x), shifts=by, dims=(0,)), x.shape)
+        return shaped(ops.roll(flatten(x), shifts=by, dims=(0,)), x.shape)
     if not along or len(by) != len(along):
         raise ShapeError(f"roll: shifts={shifts} and dims={dims} must be as many.")
-    return cast(Tensor, OPS["roll"](x, shifts=by, dims=along))
+    return cast(Tensor, ops.roll(x, shifts=by, dims=along))
 
 
 # --- cut out ---
@@ -187,7 +189,7 @@ def triu(input: Tensor, diagonal: int = 0) -> Tensor:
 
 
 def _triangle(name: str, x: Tensor, diagonal: int) -> Tensor:
-    if _tensor(x, name).ndim < 2:
+    if tensor_of(x, name).ndim < 2:
         raise ShapeError(f"{name}: shape {x.shape} has no matrices: it takes two dimensions or more.")
     return cast(Tensor, OPS[name](x, diagonal=diagonal))
 
@@ -197,12 +199,12 @@ def diag(input: Tensor, diagonal: int = 0) -> Tensor:
 
     Raises ShapeError for other dimensions.
     """
-    x = _tensor(input, "diag")
+    x = tensor_of(input, "diag")
     if x.ndim == 1:
         return diag_embed(x, diagonal)
     if x.ndim != 2:
         raise ShapeError(f"diag: it takes a line or a matrix, not shape {x.shape}.\n  Write diagonal, or diag_embed.")
-    return cast(Tensor, OPS["contiguous"](OPS["diagonal"](x, offset=diagonal, dim1=0, dim2=1)))
+    return cast(Tensor, ops.contiguous(ops.diagonal(x, offset=diagonal, dim1=0, dim2=1)))
 
 
 def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
@@ -210,11 +212,11 @@ def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -
 
     `offset` is how far above the main one that is; all else is 0.
     """
-    x, size = _tensor(input, "diag_embed"), input.shape[_dim_of_some(input, -1, "diag_embed")] + abs(offset)
-    first, second = _two_dims(dim1, dim2, x.ndim + 1, "diag_embed")
+    x, size = tensor_of(input, "diag_embed"), input.shape[dim_of_some(input, -1, "diag_embed")] + abs(offset)
+    first, second = two_dims_of(dim1, dim2, x.ndim + 1, "diag_embed")
     rest = iter(x.shape)
     shape = tuple([size if k in (first, second) else next(rest) for k in range(x.ndim + 1)])
-    return cast(Tensor, OPS["diagonal_backward"](x, shape=shape, offset=offset, dim1=first, dim2=second))
+    return cast(Tensor, ops.diagonal_backward(x, shape=shape, offset=offset, dim1=first, dim2=second))
 
 
 # --- edges ---
@@ -232,7 +234,8 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
     >>> mg.pad(mg.tensor([[1, 2, 3]]), (2, 1), mode="reflect").tolist()
     [[3, 2, 1, 2, 3, 2]]
     """
-    x, given = _tensor(input, "pad"), _listed("pad", (pad,))
+    x, given = tensor_of(input, "pad"), listed_ints("pad", (pad,))
+    check_option(mode, ("constant", "reflect", "replicate", "circular"), "pad", "mode")
     count = len(given) // 2
     if len(given) % 2 or count > x.ndim:
         raise ShapeError(f"pad: {given} must be pairs, the last dimension's first, and fit shape {x.shape}.")
@@ -240,9 +243,7 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
     if mode == "constant":
         if any(max(-before, 0) + max(-after, 0) > n for n, (before, after) in zip(x.shape, pairs, strict=True)):
             raise ShapeError(f"pad: {given} cuts off more than there is in shape {x.shape}.")
-        return cast(Tensor, OPS["pad"](x, pads=pairs, value=0.0 if value is None else value))
-    if mode not in ("reflect", "replicate", "circular"):
-        raise ShapeError(f'pad: mode={mode!r} is none of "constant", "reflect", "replicate" and "circular".')
+        return cast(Tensor, ops.pad(x, pads=pairs, value=0.0 if value is None else value))
     if value is not None or count not in (1, 2, 3) or x.ndim - count not in (1, 2):
         raise ShapeError(
             f"pad: mode={mode!r} takes no value, and pads the last 1 to 3 dimensions of a tensor that has one or two "
@@ -268,7 +269,7 @@ def _edged(x: Tensor, k: int, before: int, after: int, mode: str) -> Tensor:
         counts = [1] * size
         counts[0] += before
         counts[-1] += after
-        return cast(Tensor, OPS["repeat_interleave"](x, repeats=tuple(counts), dim=k))
+        return cast(Tensor, ops.repeat_interleave(x, repeats=tuple(counts), dim=k))
     if mode == "circular":
         return cat([narrow(x, k, size - before, before), x, narrow(x, k, 0, after)], k)
     return cat([flip(narrow(x, k, 1, before), k), x, flip(narrow(x, k, size - 1 - after, after), k)], k)

@@ -9,12 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from minigrad import ops
 from minigrad._tensor import Tensor
-from minigrad.errors import DTypeError, ShapeError
-from minigrad.functional.reduce import _line, _one, _shaped, _tensor
-from minigrad.functional.reduce import sum as total
-from minigrad.layout import numel
-from minigrad.op import OPS
+from minigrad.errors import ArgumentError, ShapeError
+from minigrad.functional.checks import flat, line, one_dim_of, shaped, tensor_of
 
 __all__ = ["METHODS", "Sorted", "argsort", "kthvalue", "median", "msort", "sort", "topk"]
 
@@ -34,13 +32,13 @@ def sort(input: Tensor, dim: int = -1, descending: bool = False, *, stable: bool
     >>> values.tolist(), indices.tolist()
     ([1.0, 2.0, 3.0], [1, 2, 0])
     """
-    k = _one(dim, _tensor(input, "sort"), "sort")
-    return _shaped_as(input, OPS["sort"](_line(input), dim=k, descending=bool(descending)))
+    k = one_dim_of(dim, tensor_of(input, "sort"), "sort")
+    return _shaped_as(input, ops.sort(line(input), dim=k, descending=bool(descending)))
 
 
 def argsort(input: Tensor, dim: int = -1, descending: bool = False, *, stable: bool = False) -> Tensor:
     """The indices of `sort`: where the numbers stood that come first, second, … in order along `dim`."""
-    return sort(_tensor(input, "argsort").detach(), dim, descending, stable=stable).indices
+    return sort(tensor_of(input, "argsort").detach(), dim, descending, stable=stable).indices
 
 
 def msort(input: Tensor) -> Tensor:
@@ -53,23 +51,23 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
 
     Raises ShapeError where there are fewer than `k`.
     """
-    along = _one(dim, _tensor(input, "topk"), "topk")
-    x = _line(input)
+    along = one_dim_of(dim, tensor_of(input, "topk"), "topk")
+    x = line(input)
     if not (0 if input.ndim else 1) <= k <= x.shape[along]:
         raise ShapeError(f"topk: k={k}, but dimension {along} of shape {input.shape} has {x.shape[along]} numbers.")
-    return _shaped_as(input, OPS["topk"](x, k=int(k), dim=along, largest=bool(largest)))
+    return _shaped_as(input, ops.topk(x, k=int(k), dim=along, largest=bool(largest)))
 
 
 def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Sorted:
     """The `k`-th smallest number along `dim`, from 1 on, and where it stood. Raises ShapeError if there is none."""
-    along = _one(dim, _tensor(input, "kthvalue"), "kthvalue")
-    x = _line(input)
+    along = one_dim_of(dim, tensor_of(input, "kthvalue"), "kthvalue")
+    x = line(input)
     if not 1 <= k <= x.shape[along]:
         raise ShapeError(
             f"kthvalue: k={k} is not from 1 to {x.shape[along]}, the size of dimension {along} of {input.shape}."
         )
     at = slice(k - 1, k) if keepdim and input.ndim else k - 1
-    values, indices = OPS["sort"](x, dim=along)
+    values, indices = ops.sort(x, dim=along)
     return Sorted(*[y[(*(slice(None),) * along, at)] for y in (values, indices)])
 
 
@@ -79,23 +77,23 @@ def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
     Its gradient goes to the number that was chosen, the first of equal ones, also without `dim`, where PyTorch shares
     it among them. Raises ShapeError where there is nothing to choose from, for which PyTorch has nan.
     """
-    x = _tensor(input, "median")
+    x = tensor_of(input, "median")
     if dim is None and keepdim:
-        raise DTypeError("median: keepdim goes with a dim.")
-    x, along = (_line(x), _one(dim, x, "median")) if dim is not None else (_shaped(x, (numel(x.shape),)), 0)
+        raise ArgumentError("median: keepdim goes with a dim.")
+    x, along = (line(x), one_dim_of(dim, x, "median")) if dim is not None else (flat(x), 0)
     size = x.shape[along]
     if not size:
         raise ShapeError(f"median: dimension {along} of shape {x.shape} is empty: there is nothing to choose from.")
-    lost = total(OPS["ne"](x, x), along, keepdim=True)  # nans are not equal to themselves; they are sorted last
-    place = OPS["where"](lost > 0, size - lost, (size - 1) // 2)
-    found = [OPS["gather"](y, place, dim=along) for y in OPS["sort"](x, dim=along)]
+    lost = ops.ne(x, x).sum(along, keepdim=True)  # nans are not equal to themselves; they are sorted last
+    place = ops.where(lost > 0, size - lost, (size - 1) // 2)
+    found = [ops.gather(y, place, dim=along) for y in ops.sort(x, dim=along)]
     if not (keepdim and input.ndim):
         found = [y[(*(slice(None),) * along, 0)] for y in found]
     return found[0] if dim is None else Sorted(*found)
 
 
 def _shaped_as(input: Tensor, found: Any) -> Sorted:
-    return Sorted(*found) if input.ndim else Sorted(*[_shaped(y, ()) for y in found])
+    return Sorted(*found) if input.ndim else Sorted(*[shaped(y, ()) for y in found])
 
 
 METHODS: dict[str, Callable[..., Any]] = {

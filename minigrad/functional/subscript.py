@@ -6,16 +6,15 @@ from math import prod
 from numbers import Real
 from typing import Any, cast
 
-from minigrad import creation
+from minigrad import creation, ops
 from minigrad._tensor import Tensor
 from minigrad.dtypes import DTYPES, DType
 from minigrad.errors import DTypeError, ShapeError
-from minigrad.functional.reduce import _shaped, amax, amin
+from minigrad.functional.checks import check_same_type, shaped
 from minigrad.graph import modes
 from minigrad.layout import Shape, broadcast_shapes, check_equal_shapes, numel
-from minigrad.op import OPS
 
-__all__ = ["get", "in_range", "number", "put", "same_type"]
+__all__ = ["get", "in_range", "number", "put"]
 
 _BOOL, _INT32, _INT64 = DTYPES["bool"], DTYPES["int32"], DTYPES["int64"]
 _ALL = slice(None)
@@ -38,7 +37,7 @@ def get(self: Tensor, key: Any) -> Tensor:
     if not at:
         return view
     view, dim, index = _located(view, at)
-    return cast(Tensor, OPS["index_select"](_merged(view, dim, len(at)), index, dim=dim))
+    return cast(Tensor, ops.index_select(_merged(view, dim, len(at)), index, dim=dim))
 
 
 def put(self: Tensor, key: Any, value: Tensor | float) -> None:
@@ -49,21 +48,21 @@ def put(self: Tensor, key: Any, value: Tensor | float) -> None:
     """
     single = not isinstance(value, Tensor) or not value.ndim
     if single and isinstance(key, Tensor) and key.dtype is _BOOL and key.shape == self.shape:
-        self.copy_(OPS["where"](key, _filling(value, (), self.dtype), self))
+        self.copy_(ops.where(key, _filling(value, (), self.dtype), self))
         return
     view, at = _split(self, key)
     if not at:
         view.copy_(_filling(value, view.shape, self.dtype))
         return
     if not single:
-        same_type("index", self, cast(Tensor, value))
+        check_same_type("index", tensor=self, value=value)
     view, dim, index = _located(view, at)
     merged = _merged(view, dim, len(at))
     value = _filling(value, (*merged.shape[:dim], *index.shape, *merged.shape[dim + 1 :]), self.dtype)
     if merged is view:
-        view._write(OPS["index_copy"], (view, index, value), {"dim": dim})
+        view._write(ops.index_copy, (view, index, value), {"dim": dim})
     else:
-        view.copy_(_shaped(OPS["index_copy"](merged, index, value, dim=dim), view.shape))
+        view.copy_(shaped(ops.index_copy(merged, index, value, dim=dim), view.shape))
 
 
 def _split(x: Tensor, key: Any) -> tuple[Tensor, dict[int, Tensor]]:
@@ -96,7 +95,7 @@ def _is_range(part: Any) -> bool:
 
 def _basic(x: Tensor, place: tuple[Any, ...]) -> Tensor:
     try:
-        return cast(Tensor, OPS["index"](x, key=place))
+        return cast(Tensor, ops.index(x, key=place))
     except (IndexError, ValueError) as error:
         shown = place[0] if len(place) == 1 else place
         raise ShapeError(f"index: [{shown!r}] does not fit shape {x.shape}: {error}.") from None
@@ -140,7 +139,7 @@ def _columns(mask: Tensor, shape: Shape, dim: int) -> list[Tensor]:
         )
     if not mask.ndim:
         return [creation.tensor([0] * int(mask), dtype=_INT64)]
-    found = OPS["nonzero"](mask)
+    found = ops.nonzero(mask)
     return [found[:, k] for k in range(mask.ndim)]
 
 
@@ -158,7 +157,7 @@ def _located(view: Tensor, at: dict[int, Tensor]) -> tuple[Tensor, int, Tensor]:
 
 
 def _merged(x: Tensor, dim: int, count: int) -> Tensor:
-    return _shaped(x, (*x.shape[:dim], prod(x.shape[dim : dim + count]), *x.shape[dim + count :]))
+    return shaped(x, (*x.shape[:dim], prod(x.shape[dim : dim + count]), *x.shape[dim + count :]))
 
 
 def _filling(value: Any, shape: Shape, dtype: DType) -> Any:
@@ -187,22 +186,14 @@ def in_range(name: str, index: Tensor, size: int, dim: int, from_end: bool = Fal
     """`index`, with what counts from the end, where that is meant, counted from 0."""
     if not numel(index.shape):
         return index
-    low, high = int(amin(index)), int(amax(index))
+    low, high = int(index.amin()), int(index.amax())
     if high >= size or low < (-size if from_end else 0):
         wrong, last = high if high >= size else low, f", or from -1 to {-size}" if from_end else ""
         advice = f"Indices go from 0 to {size - 1}{last}." if size else "There is nothing to index."
         raise ShapeError(
             f"{name}: index {wrong} is out of range for dimension {dim}, which has size {size}.\n  {advice}"
         )
-    return cast(Tensor, OPS["where"](index < 0, index + size, index)) if low < 0 else index
-
-
-def same_type(name: str, x: Tensor, source: Tensor) -> None:
-    if x.dtype is not source.dtype:
-        raise DTypeError(
-            f"{name}: what is written is of {source.dtype.name}, and the tensor of {x.dtype.name}.\n"
-            f"  Convert it first: source.to(mg.{x.dtype.name})."
-        )
+    return cast(Tensor, ops.where(index < 0, index + size, index)) if low < 0 else index
 
 
 def number(name: str, x: Any, dtype: DType) -> float:

@@ -6,15 +6,23 @@ ShapeError for a dimension or an index that is not there, and for sizes that do 
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from itertools import accumulate, pairwise
 from typing import Any, cast
 
+from minigrad import ops
 from minigrad._tensor import Tensor
-from minigrad.errors import DTypeError, ShapeError
+from minigrad.errors import ShapeError
+from minigrad.functional.checks import (
+    Dims,
+    check_option,
+    check_same_type,
+    dim_of_some,
+    listed_ints,
+    tensor_of,
+    two_dims_of,
+)
 from minigrad.layout import Shape, broadcast_shapes, dim_of, dims_of, numel, overlapping, shape_of
-from minigrad.op import OPS
 from minigrad.views import stride_of
 
 __all__ = [
@@ -45,7 +53,6 @@ __all__ = [
     "unsqueeze",
 ]
 
-Dims = int | Sequence[int] | None
 _ALL = (slice(None),)
 
 # --- the same numbers in another shape ---
@@ -58,8 +65,8 @@ def reshape(input: Tensor, *given: Any, shape: Sequence[int] | None = None) -> T
     >>> mg.reshape(mg.tensor([[1, 2], [3, 4], [5, 6]]), (2, -1)).tolist()
     [[1, 2, 3], [4, 5, 6]]
     """
-    x = _tensor(input, "reshape")
-    return _shaped(x, shape_of(_listed("reshape", given, shape), numel(x.shape), "reshape"))
+    x = tensor_of(input, "reshape")
+    return _arranged(x, shape_of(listed_ints("reshape", given, shape), numel(x.shape), "reshape"))
 
 
 def _view(input: Tensor, *shape: Any) -> Tensor:
@@ -67,8 +74,8 @@ def _view(input: Tensor, *shape: Any) -> Tensor:
 
     Raises ShapeError where the strides do not allow that: `reshape` copies there.
     """
-    wanted = shape_of(_listed("view", shape), numel(input.shape), "view")
-    out = _shaped(input, wanted)
+    wanted = shape_of(listed_ints("view", shape), numel(input.shape), "view")
+    out = _arranged(input, wanted)
     if out._base is None:
         raise ShapeError(
             f"view: shape {input.shape} with strides {stride_of(input)} cannot be seen as {wanted}: numbers that would "
@@ -89,13 +96,13 @@ def _reshape_as(input: Tensor, other: Tensor) -> Tensor:
 
 def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     """`reshape` with the dimensions from `start_dim` to `end_dim` in one."""
-    x = _tensor(input, "flatten")
+    x = tensor_of(input, "flatten")
     first, last = dim_of(start_dim, x.ndim, "flatten"), dim_of(end_dim, x.ndim, "flatten")
     if first > last:
         raise ShapeError(f"flatten: start_dim={start_dim} comes after end_dim={end_dim}.")
     if x.ndim and first == last:
         return x
-    return _shaped(x, (*x.shape[:first], numel(x.shape[first : last + 1]), *x.shape[last + 1 :]))
+    return _arranged(x, (*x.shape[:first], numel(x.shape[first : last + 1]), *x.shape[last + 1 :]))
 
 
 def ravel(input: Tensor) -> Tensor:
@@ -105,23 +112,23 @@ def ravel(input: Tensor) -> Tensor:
 
 def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
     """A view in which dimension `dim` is several, of `sizes`, where one -1 is worked out."""
-    k = _dim_of_some(input, dim, "unflatten")
-    inner = shape_of(_listed("unflatten", (sizes,)), input.shape[k], "unflatten")
-    return _shaped(input, (*input.shape[:k], *inner, *input.shape[k + 1 :]))
+    k = dim_of_some(input, dim, "unflatten")
+    inner = shape_of(listed_ints("unflatten", (sizes,)), input.shape[k], "unflatten")
+    return _arranged(input, (*input.shape[:k], *inner, *input.shape[k + 1 :]))
 
 
 def squeeze(input: Tensor, dim: Dims = None) -> Tensor:
     """A view without the dimensions of size 1, all or those in `dim`."""
-    x = _tensor(input, "squeeze")
+    x = tensor_of(input, "squeeze")
     gone = [k for k in dims_of(dim, x.ndim, "squeeze") if x.ndim and x.shape[k] == 1]
-    return _shaped(x, tuple(n for k, n in enumerate(x.shape) if k not in gone))
+    return _arranged(x, tuple(n for k, n in enumerate(x.shape) if k not in gone))
 
 
 def unsqueeze(input: Tensor, dim: int) -> Tensor:
     """A view with a new dimension of size 1, number `dim` of the result."""
-    x = _tensor(input, "unsqueeze")
+    x = tensor_of(input, "unsqueeze")
     k = dim_of(dim, x.ndim + 1, "unsqueeze")
-    return _shaped(x, (*x.shape[:k], 1, *x.shape[k:]))
+    return _arranged(x, (*x.shape[:k], 1, *x.shape[k:]))
 
 
 # --- dimensions in another order ---
@@ -129,16 +136,16 @@ def unsqueeze(input: Tensor, dim: int) -> Tensor:
 
 def permute(input: Tensor, *given: Any, dims: Sequence[int] | None = None) -> Tensor:
     """A view with the dimensions in the order of `dims`."""
-    x, asked = _tensor(input, "permute"), _listed("permute", given, dims)
+    x, asked = tensor_of(input, "permute"), listed_ints("permute", given, dims)
     order = tuple(dim_of(dim, x.ndim, "permute") for dim in asked)
     if sorted(order) != list(range(x.ndim)):
         raise ShapeError(f"permute: {asked} does not name each of the {x.ndim} dimensions once.")
-    return cast(Tensor, OPS["permute"](x, dims=order))
+    return cast(Tensor, ops.permute(x, dims=order))
 
 
 def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
     """A view with dimensions `dim0` and `dim1` exchanged."""
-    x = _tensor(input, "transpose")
+    x = tensor_of(input, "transpose")
     first, second = dim_of(dim0, x.ndim, "transpose"), dim_of(dim1, x.ndim, "transpose")
     order = list(range(x.ndim))
     if order:
@@ -158,7 +165,7 @@ def swapdims(input: Tensor, dim0: int, dim1: int) -> Tensor:
 
 def t(input: Tensor) -> Tensor:
     """A view of a matrix with rows as columns; of fewer dimensions, as it is. Raises ShapeError for more."""
-    if _tensor(input, "t").ndim > 2:
+    if tensor_of(input, "t").ndim > 2:
         raise ShapeError(f"t: it takes a matrix, not shape {input.shape}.\n  Write x.mT, or x.transpose(dim0, dim1).")
     return _reversed(input)
 
@@ -177,8 +184,9 @@ def _matrix_transposed(input: Tensor) -> Tensor:
 
 def movedim(input: Tensor, source: int | Sequence[int], destination: int | Sequence[int]) -> Tensor:
     """A view in which the dimensions `source` are those numbered `destination`; the others keep their order."""
-    x = _tensor(input, "movedim")
-    from_, to = ([dim_of(d, x.ndim, "movedim") for d in _listed("movedim", (dims,))] for dims in (source, destination))
+    x = tensor_of(input, "movedim")
+    asked = [listed_ints("movedim", (dims,)) for dims in (source, destination)]
+    from_, to = ([dim_of(dim, x.ndim, "movedim") for dim in dims] for dims in asked)
     if len(from_) != len(to) or len(set(from_)) < len(from_) or len(set(to)) < len(to):
         raise ShapeError(
             f"movedim: source={source!r} and destination={destination!r} must name as many dimensions, each once."
@@ -198,7 +206,7 @@ def moveaxis(input: Tensor, source: int | Sequence[int], destination: int | Sequ
 
 def _expand(input: Tensor, *size: Any) -> Tensor:
     """A view in which dimensions of size 1 are repeated to `size`; -1 keeps one, and new ones come at the left."""
-    asked = _listed("expand", size)
+    asked = listed_ints("expand", size)
     new = len(asked) - input.ndim
     kept = asked[: max(new, 0)] + input.shape
     shape = tuple(
@@ -208,7 +216,7 @@ def _expand(input: Tensor, *size: Any) -> Tensor:
         raise ShapeError(
             f"expand: {input.shape} does not expand to {asked}: only sizes of 1 can grow, and -1 keeps one."
         )
-    return cast(Tensor, OPS["expand"](input, shape=shape))
+    return cast(Tensor, ops.expand(input, shape=shape))
 
 
 def _expand_as(input: Tensor, other: Tensor) -> Tensor:
@@ -218,12 +226,13 @@ def _expand_as(input: Tensor, other: Tensor) -> Tensor:
 
 def broadcast_to(input: Tensor, size: Sequence[int]) -> Tensor:
     """A view in which dimensions of size 1 are repeated to `size`; -1 keeps one, and new ones come at the left."""
-    return _expand(_tensor(input, "broadcast_to"), size)
+    return _expand(tensor_of(input, "broadcast_to"), size)
 
 
 def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
     """Views of all in the shape that they broadcast to together."""
-    shape = broadcast_shapes(*[_tensor(x, "broadcast_tensors").shape for x in tensors], op="broadcast_tensors")
+    name = "broadcast_tensors"
+    shape = broadcast_shapes(*[tensor_of(x, name, "one of tensors").shape for x in tensors], op=name)
     return tuple([_expand(x, shape) for x in tensors])
 
 
@@ -234,12 +243,10 @@ def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
     lines, or single numbers, and DTypeError where types differ.
     """
     given = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], Sequence) else tensors
-    if not given or any(_tensor(x, "meshgrid").ndim > 1 for x in given):
+    if not given or any(tensor_of(x, "meshgrid", "one of tensors").ndim > 1 for x in given):
         raise ShapeError("meshgrid: it takes one line of numbers or more, each of one dimension.")
-    if len({x.dtype for x in given}) > 1:
-        raise DTypeError("meshgrid: all must be of one type; convert some: x.to(dtype).")
-    if indexing not in ("ij", "xy"):
-        raise ShapeError(f'meshgrid: indexing={indexing!r} is neither "ij" nor "xy".')
+    check_same_type("meshgrid", **{f"tensor {k}": x for k, x in enumerate(given)})
+    check_option(indexing, ("ij", "xy"), "meshgrid", "indexing")
     along = list(range(len(given)))
     if indexing == "xy":
         along[:2] = along[1::-1]
@@ -253,15 +260,15 @@ def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
 
 def select(input: Tensor, dim: int, index: int) -> Tensor:
     """A view of what stands at `index`, from either end, along `dim`, which is gone."""
-    k = _dim_of_some(input, dim, "select")
+    k = dim_of_some(input, dim, "select")
     if not -input.shape[k] <= index < input.shape[k]:
         raise ShapeError(f"select: there is no index {index} along dimension {k} of shape {input.shape}.")
-    return cast(Tensor, OPS["index"](input, key=(*_ALL * k, int(index))))
+    return cast(Tensor, ops.index(input, key=(*_ALL * k, int(index))))
 
 
 def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
     """A view of `length` places along `dim`, from `start` on, which may count from the end."""
-    k = _dim_of_some(input, dim, "narrow")
+    k = dim_of_some(input, dim, "narrow")
     size = input.shape[k]
     first = start + size if start < 0 else start
     if not 0 <= first <= first + length <= size:
@@ -276,7 +283,7 @@ def split(tensor: Tensor, split_size_or_sections: int | Sequence[int], dim: int 
 
     Unlike in PyTorch they can be written to. Raises ShapeError unless the sizes in a list make up the whole.
     """
-    k = _dim_of_some(tensor, dim, "split")
+    k = dim_of_some(tensor, dim, "split")
     total = tensor.shape[k]
     if isinstance(split_size_or_sections, int):
         size = split_size_or_sections
@@ -284,7 +291,7 @@ def split(tensor: Tensor, split_size_or_sections: int | Sequence[int], dim: int 
             raise ShapeError(f"split: parts of size {size} do not make up the {total} places of dimension {k}.")
         sizes = [min(size, total - start) for start in range(0, total, size)] if total else [0]
     else:
-        sizes = list(_listed("split", (split_size_or_sections,)))
+        sizes = list(listed_ints("split", (split_size_or_sections,)))
         if sum(sizes) != total or min(sizes, default=0) < 0:
             raise ShapeError(f"split: parts of sizes {sizes} do not make up the {total} places of dimension {k}.")
     return _parts(tensor, k, list(accumulate(sizes, initial=0)))
@@ -292,7 +299,7 @@ def split(tensor: Tensor, split_size_or_sections: int | Sequence[int], dim: int 
 
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """At most `chunks` views of parts along `dim`, of one size, the last perhaps smaller; see `split`."""
-    k = _dim_of_some(input, dim, "chunk")
+    k = dim_of_some(input, dim, "chunk")
     if chunks < 1:
         raise ShapeError(f"chunk: {chunks} chunks cannot be made; ask for 1 or more.")
     size = -(-input.shape[k] // chunks)
@@ -301,28 +308,28 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
 
 def tensor_split(input: Tensor, indices_or_sections: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
     """Views of parts along `dim`: that many, the first perhaps larger by one; or cut before each of the indices."""
-    k = _dim_of_some(input, dim, "tensor_split")
+    k = dim_of_some(input, dim, "tensor_split")
     total = input.shape[k]
     if isinstance(indices_or_sections, int):
         count = indices_or_sections
         if count < 1:
             raise ShapeError(f"tensor_split: {count} parts cannot be made; ask for 1 or more.")
         return _parts(input, k, [part * (total // count) + min(part, total % count) for part in range(count + 1)])
-    cuts = [slice(cut).indices(total)[1] for cut in _listed("tensor_split", (indices_or_sections,))]
+    cuts = [slice(cut).indices(total)[1] for cut in listed_ints("tensor_split", (indices_or_sections,))]
     return _parts(input, k, [0, *cuts, total])
 
 
 def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     """A view of each place along `dim`, which is gone. Unlike in PyTorch they can be written to."""
-    k = _dim_of_some(input, dim, "unbind")
+    k = dim_of_some(input, dim, "unbind")
     return tuple([select(input, k, index) for index in range(input.shape[k])])
 
 
 def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
     """A view of the diagonals of dimensions `dim1` and `dim2`, as a last dimension: `offset` above the main one."""
-    x = _tensor(input, "diagonal")
-    first, second = _two_dims(dim1, dim2, x.ndim, "diagonal")
-    return cast(Tensor, OPS["diagonal"](x, offset=offset, dim1=first, dim2=second))
+    x = tensor_of(input, "diagonal")
+    first, second = two_dims_of(dim1, dim2, x.ndim, "diagonal")
+    return cast(Tensor, ops.diagonal(x, offset=offset, dim1=first, dim2=second))
 
 
 def _unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
@@ -337,8 +344,8 @@ def _unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
             "need a size of at most that and a step of 1 or more."
         )
     if not input.ndim:  # its one window is the line of one number
-        return _between(_shaped(input, shape), 0, 0, size)
-    return cast(Tensor, OPS["unfold"](input, dim=k, size=size, step=step))
+        return _between(_arranged(input, shape), 0, 0, size)
+    return cast(Tensor, ops.unfold(input, dim=k, size=size, step=step))
 
 
 def as_strided(input: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Tensor:
@@ -352,8 +359,8 @@ def as_strided(input: Tensor, size: Sequence[int], stride: Sequence[int], storag
     >>> mg.as_strided(mg.tensor([1, 2, 3, 4]), (3, 2), (1, 1)).tolist()
     [[1, 2], [2, 3], [3, 4]]
     """
-    x = _tensor(input, "as_strided")
-    shape, strides = _listed("as_strided", (size,)), _listed("as_strided", (stride,))
+    x = tensor_of(input, "as_strided")
+    shape, strides = listed_ints("as_strided", (size,)), listed_ints("as_strided", (stride,))
     if len(shape) != len(strides) or min((*shape, *strides), default=0) < 0:
         raise ShapeError(f"as_strided: size={shape} and stride={strides} must be as many, and none below 0.")
     root = x if x._base is None else x._base
@@ -369,7 +376,7 @@ def as_strided(input: Tensor, size: Sequence[int], stride: Sequence[int], storag
             f"as_strided: size={shape}, stride={strides} from number {offset} on reach number {last}, but the memory "
             f"of shape {root.shape} goes from {low} to {high}."
         )
-    return cast(Tensor, OPS["as_strided"](root, own=own, size=shape, stride=strides, offset=offset))
+    return cast(Tensor, ops.as_strided(root, own=own, size=shape, stride=strides, offset=offset))
 
 
 # --- memory ---
@@ -377,7 +384,7 @@ def as_strided(input: Tensor, size: Sequence[int], stride: Sequence[int], storag
 
 def _contiguous(input: Tensor) -> Tensor:
     """The tensor itself if its numbers stand in memory in order, else a copy of which that is true."""
-    return input if _is_contiguous(input) else cast(Tensor, OPS["contiguous"](input))
+    return input if _is_contiguous(input) else cast(Tensor, ops.contiguous(input))
 
 
 def _is_contiguous(input: Tensor) -> bool:
@@ -388,7 +395,7 @@ def _is_contiguous(input: Tensor) -> bool:
 
 def _stride(input: Tensor, dim: int | None = None) -> Any:
     """How many numbers apart neighbours stand in memory, along each dimension or `dim`. Of size 1 it means nothing."""
-    return stride_of(input) if dim is None else stride_of(input)[_dim_of_some(input, dim, "stride")]
+    return stride_of(input) if dim is None else stride_of(input)[dim_of_some(input, dim, "stride")]
 
 
 def _storage_offset(input: Tensor) -> int:
@@ -401,44 +408,13 @@ def _storage_offset(input: Tensor) -> int:
 # --- what they share ---
 
 
-def _tensor(x: Any, name: str) -> Tensor:
-    if isinstance(x, Tensor):
-        return x
-    raise DTypeError(f"{name}: {type(x).__name__} is not a tensor.\n  Make it one first: mg.tensor(x).")
-
-
-def _listed(name: str, given: Any, keyword: Any = None) -> tuple[int, ...]:
-    """Ints that were given one by one, as one sequence, or by keyword."""
-    items = (
-        (given[0] if len(given) == 1 and not hasattr(given[0], "__index__") else given) if keyword is None else keyword
-    )
-    try:
-        return tuple([operator.index(item) for item in items])
-    except TypeError:
-        raise DTypeError(f"{name}: it takes ints, or one sequence of them, not {items!r}.") from None
-
-
-def _shaped(x: Tensor, shape: Shape) -> Tensor:
-    return cast(Tensor, OPS["reshape"](x, shape=shape))
-
-
-def _dim_of_some(x: Tensor, dim: int, name: str) -> int:
-    if not _tensor(x, name).ndim:
-        raise ShapeError(f"{name}: a single number has no dimensions.\n  reshape(1) makes it a line of one.")
-    return dim_of(dim, x.ndim, name)
-
-
-def _two_dims(dim1: int, dim2: int, ndim: int, name: str) -> tuple[int, int]:
-    if ndim < 2:
-        raise ShapeError(f"{name}: it takes two dimensions or more, and here are {ndim}.")
-    first, second = dim_of(dim1, ndim, name), dim_of(dim2, ndim, name)
-    if first == second:
-        raise ShapeError(f"{name}: dim1={dim1} and dim2={dim2} are the same dimension.")
-    return first, second
+def _arranged(x: Tensor, shape: Shape) -> Tensor:
+    """`x` in `shape`, as a tensor of its own also where it has that shape."""
+    return cast(Tensor, ops.reshape(x, shape=shape))
 
 
 def _between(x: Tensor, k: int, start: int, stop: int) -> Tensor:
-    return cast(Tensor, OPS["index"](x, key=(*_ALL * k, slice(start, stop))))
+    return cast(Tensor, ops.index(x, key=(*_ALL * k, slice(start, stop))))
 
 
 def _parts(x: Tensor, k: int, cuts: Sequence[int]) -> tuple[Tensor, ...]:

@@ -1,0 +1,205 @@
+"""What the functions ask of their arguments before they compute: each question in one place, a message a mistake.
+
+`op` is the function that asks, `argument` the name in its signature. ``…_of`` returns what it was given in one form.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any, cast
+
+from minigrad import ops
+from minigrad._tensor import Tensor
+from minigrad.dtypes import DType, as_dtype
+from minigrad.errors import ArgumentError, DTypeError, ShapeError
+from minigrad.layout import Shape, broadcast_shapes, dim_of, dims_of, numel
+
+__all__ = [
+    "FORMATS",
+    "Dims",
+    "Ints",
+    "channels_first",
+    "channels_given",
+    "check_images",
+    "check_option",
+    "check_same_type",
+    "check_share",
+    "check_stretches",
+    "dim_of_some",
+    "flat",
+    "floats_of",
+    "ints_of",
+    "line",
+    "listed_ints",
+    "one_dim_of",
+    "shaped",
+    "some_dims_of",
+    "tensor_as",
+    "tensor_of",
+    "two_dims_of",
+]
+
+Dims = int | Sequence[int] | None
+Ints = int | Sequence[int]
+
+# --- tensors, and their types ---
+
+
+def tensor_of(x: Any, op: str, argument: str = "input") -> Tensor:
+    """`x`, which is to be a tensor."""
+    if isinstance(x, Tensor):
+        return x
+    raise DTypeError(f"{op}: {argument} is a {type(x).__name__}, not a tensor.\n  Make it one first: mg.tensor(x).")
+
+
+def tensor_as(x: Any, dtype: DType | None, op: str) -> Tensor:
+    """The tensor `x`, converted where a `dtype` is given."""
+    return tensor_of(x, op) if dtype is None else tensor_of(x, op).to(as_dtype(dtype))
+
+
+def floats_of(x: Any, op: str, argument: str = "input") -> Tensor:
+    """`x`, which is to be a tensor of floats."""
+    if tensor_of(x, op, argument).dtype.is_floating_point:
+        return cast(Tensor, x)
+    raise DTypeError(f"{op}: {argument} holds {x.dtype.name}, not fractions.\n  Write {argument}.to(mg.float32).")
+
+
+def check_same_type(op: str, **operands: Any) -> None:
+    """Raise DTypeError unless all operands but those that are None are tensors of one type."""
+    given = {name: tensor_of(x, op, name).dtype for name, x in operands.items() if x is not None}
+    (first, wanted), *others = given.items()
+    for name, dtype in others:
+        if dtype is not wanted:
+            raise DTypeError(
+                f"{op}: {name} holds {dtype.name}, but {first} {wanted.name}: all must be of one type.\n"
+                f"  Write {name}.to(mg.{wanted.name})."
+            )
+
+
+# --- shapes ---
+
+
+def check_stretches(x: Tensor, shape: Shape, op: str, argument: str) -> None:
+    """Raise ShapeError unless `x` broadcasts to `shape`."""
+    if broadcast_shapes(x.shape, shape, op=op) != shape:
+        raise ShapeError(f"{op}: {argument} has shape {x.shape}, which does not stretch to {shape}.")
+
+
+def shaped(x: Tensor, shape: Shape) -> Tensor:
+    """`x` in `shape`, itself if it is so."""
+    return x if x.shape == shape else cast(Tensor, ops.reshape(x, shape=shape))
+
+
+def line(x: Tensor) -> Tensor:
+    """`x`, as a line of one number where it has no dimensions."""
+    return x if x.ndim else shaped(x, (1,))
+
+
+def flat(x: Tensor) -> Tensor:
+    """All numbers of `x` in one line."""
+    return shaped(x, (numel(x.shape),))
+
+
+# --- dimensions ---
+
+
+def one_dim_of(dim: Any, x: Tensor, op: str) -> int:
+    """The one dimension that `dim` names, from 0."""
+    if isinstance(dim, int) and not isinstance(dim, bool):
+        return dim_of(dim, x.ndim, op)
+    raise DTypeError(f"{op}: dim={dim!r} is not an int: it works along one dimension.")
+
+
+def some_dims_of(dim: Dims, x: Tensor, op: str) -> tuple[int, ...]:
+    """The dimensions that `dim` names, ascending from 0; None are all."""
+    given: Any = () if dim is None else (dim,) if isinstance(dim, int) else dim
+    if not _are_ints(given):
+        raise DTypeError(f"{op}: dim={dim!r} is neither an int nor a tuple of ints.")
+    return dims_of(dim, x.ndim, op)
+
+
+def dim_of_some(x: Tensor, dim: int, op: str) -> int:
+    """The one dimension that `dim` names, where a single number has none."""
+    if not tensor_of(x, op).ndim:
+        raise ShapeError(f"{op}: a single number has no dimensions.\n  reshape(1) makes it a line of one.")
+    return dim_of(dim, x.ndim, op)
+
+
+def two_dims_of(dim1: int, dim2: int, ndim: int, op: str) -> tuple[int, int]:
+    """Two dimensions, of `ndim`, which are not the same."""
+    if ndim < 2:
+        raise ShapeError(f"{op}: it takes two dimensions or more, and here are {ndim}.")
+    first, second = dim_of(dim1, ndim, op), dim_of(dim2, ndim, op)
+    if first == second:
+        raise ShapeError(f"{op}: dim1={dim1} and dim2={dim2} are the same dimension.")
+    return first, second
+
+
+# --- numbers and options ---
+
+
+def _are_ints(given: Any) -> bool:
+    return isinstance(given, Sequence) and all(isinstance(n, int) and not isinstance(n, bool) for n in given)
+
+
+def ints_of(given: Any, count: int, op: str, argument: str, least: int = 0) -> Shape:
+    """`given`, one int or one for each of `count` dimensions, as a tuple of `count`."""
+    sizes = given if isinstance(given, Sequence) else (given,)
+    if not _are_ints(sizes):
+        raise DTypeError(f"{op}: {argument}={given!r} is neither an int nor a tuple of ints.")
+    if len(sizes) not in (1, count) or min(sizes) < least:
+        raise ShapeError(
+            f"{op}: {argument}={given!r}: it is {least} or more, one int{f' or {count}' if count > 1 else ''}."
+        )
+    return tuple(sizes) * (count // len(sizes))
+
+
+def listed_ints(op: str, given: Any, keyword: Any = None) -> Shape:
+    """Ints that were given one by one, as one sequence, or by keyword."""
+    alone = len(given) == 1 and not hasattr(given[0], "__index__")
+    items = keyword if keyword is not None else given[0] if alone else given
+    try:
+        return tuple([operator.index(item) for item in items])
+    except TypeError:
+        raise DTypeError(f"{op}: it takes ints, or one sequence of them, not {items!r}.") from None
+
+
+def check_option(value: Any, known: Sequence[Any], op: str, argument: str) -> None:
+    """Raise ArgumentError unless `value` is one of those known."""
+    if value not in known:
+        raise ArgumentError(f"{op}: {argument}={value!r} is none of {', '.join(map(repr, known))}.")
+
+
+def check_share(value: float, op: str, argument: str) -> None:
+    """Raise ArgumentError for what is no probability and no share of a whole."""
+    if not 0 <= value <= 1:
+        raise ArgumentError(f"{op}: {argument}={value} is not from 0 to 1.")
+
+
+# --- images ---
+
+
+def check_images(x: Any, dims: Sequence[str], op: str, empty: str = "N") -> None:
+    """Raise ShapeError unless `x` has `dims`, the first of which may be left out; only those in `empty` may be 0."""
+    sizes = zip(tensor_of(x, op).shape[::-1], dims[::-1], strict=False)
+    if x.ndim not in (len(dims), len(dims) - 1) or any(not size and dim not in empty for size, dim in sizes):
+        batch, one = (f"({', '.join(names)})" for names in (dims, dims[1:]))
+        raise ShapeError(
+            f"{op}: input is {batch}, or {one} for one, and only {' and '.join(empty)} may be 0; given is {x.shape}."
+        )
+
+
+FORMATS = {1: ("NCL", "NLC"), 2: ("NCHW", "NHWC")}  # by the dimensions of space
+
+
+def channels_first(x: Any, space: int, data_format: str, op: str, empty: str = "N") -> Tensor:
+    """Images `x`, with or without N, whose channels stand where `data_format` says, with channels before space."""
+    check_option(data_format, FORMATS[space], op, "data_format")
+    check_images(x, data_format, op, empty)
+    return cast(Tensor, x.movedim(-1, -1 - space) if data_format.endswith("C") else x)
+
+
+def channels_given(y: Tensor, data_format: str) -> Tensor:
+    """Images `y`, channels first, as `data_format` has them."""
+    return cast(Tensor, y.movedim(1 - len(data_format), -1)) if data_format.endswith("C") else y
