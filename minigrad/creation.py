@@ -16,7 +16,7 @@ import numpy as np
 
 from minigrad._tensor import Tensor, wrap
 from minigrad.dtypes import DType, as_dtype, get_default_dtype, int64, of_number
-from minigrad.errors import DTypeError, ShapeError
+from minigrad.errors import ArgumentError, DTypeError, ShapeError
 from minigrad.layout import size_of
 from minigrad.storage import check_device
 
@@ -192,15 +192,15 @@ def arange(
 ) -> Tensor:
     """The numbers from `start` up to, and without, `end`, by `step`: ``ceil((end - start) / step)`` of them.
 
-    ``arange(end)`` starts at 0. They are int64 where all three are ints. Raises ShapeError where no number of steps
-    leads from start to end.
+    ``arange(end)`` starts at 0. They are int64 where all three are ints. Raises ArgumentError where no number of
+    steps leads from start to end.
 
     >>> arange(5).tolist(), arange(1, 2, 0.5).tolist()
     ([0, 1, 2, 3, 4], [1.0, 1.5])
     """
     first, last, by = (_number(x, "arange") for x in ((0, start, step) if end is None else (start, end, step)))
     if by == 0 or not isfinite((last - first) / by) or (last - first) / by < 0:
-        raise ShapeError(f"arange: no number of steps of {by} leads from {first} to {last}.")
+        raise ArgumentError(f"arange: no number of steps of {by} leads from {first} to {last}.")
     whole = all(isinstance(x, int) for x in (first, last, by))
     count = -((first - last) // by) if whole else ceil((last - first) / by)
     kind = (int64 if whole else get_default_dtype()) if dtype is None else as_dtype(dtype)

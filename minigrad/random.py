@@ -23,7 +23,7 @@ from minigrad import views
 from minigrad._tensor import Tensor, wrap
 from minigrad.backends.numpy.random import KEYS, philox
 from minigrad.dtypes import DType, as_dtype, float32, get_default_dtype, int64
-from minigrad.errors import DTypeError, ShapeError
+from minigrad.errors import ArgumentError, DTypeError, ShapeError
 from minigrad.layout import Shape, broadcast_shapes, size_of
 from minigrad.op import OPS
 from minigrad.storage import check_device
@@ -199,7 +199,7 @@ def randint(
 ) -> Tensor:
     """Whole numbers drawn evenly from `low` up to, and without, `high`, as int64: also ``randint(high, size)``.
 
-    Raises ShapeError if there are none, DTypeError where `dtype` cannot hold them.
+    Raises ArgumentError if there are none, DTypeError where `dtype` cannot hold them.
     """
     if size is None or high is None:
         low, high, size = 0, low, high if size is None else size
@@ -236,14 +236,14 @@ def normal(
 ) -> Tensor:
     """Numbers drawn from normal distributions of `mean` and standard deviation `std`.
 
-    Both numbers, and a `size`; or one or both tensors, which broadcast, and without one. Raises ShapeError for a `std`
-    below 0.
+    Both numbers, and a `size`; or one or both tensors, which broadcast, and without one. Raises ArgumentError for a
+    `std` below 0.
     """
     given = [x.detach() for x in (mean, std) if isinstance(x, Tensor)]
     if bool(given) == (size is not None):
-        raise DTypeError("normal: of two numbers it takes a size, of tensors it does not: normal(0.0, 1.0, (2, 3)).")
+        raise ArgumentError("normal: of two numbers it takes a size, of tensors it does not: normal(0.0, 1.0, (2, 3)).")
     if np.any((std._array if isinstance(std, Tensor) else std) < 0):
-        raise ShapeError(f"normal: a standard deviation is 0 or more, and std is {std!r}.")
+        raise ArgumentError(f"normal: a standard deviation is 0 or more, and std is {std!r}.")
     shape = broadcast_shapes(*[x.shape for x in given], op="normal") if given else size_of((size,), "normal")
     kind = given[0].dtype if given and dtype is None else dtype
     drawn = _made("random_normal", "normal", shape, generator, kind, device, False)
@@ -254,7 +254,7 @@ def normal(
 def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | None = None) -> Tensor:
     """1 with the probability in `input`, else 0, of its shape and type; with `p` in place of all its numbers.
 
-    Raises ShapeError for probabilities outside 0 to 1, DTypeError for ints without `p`.
+    Raises ArgumentError for probabilities outside 0 to 1, DTypeError for ints without `p`.
     """
     chances = input.detach() if p is None else p
     if p is None and not input.dtype.is_floating_point:
@@ -267,8 +267,8 @@ def multinomial(
 ) -> Tensor:
     """Indices drawn with probabilities in proportion to `input`, (n,) or rows (m, n): (num_samples,) or (m, ditto).
 
-    Without `replacement` no index is drawn twice. Raises ShapeError for weights that are below 0, not finite or all 0,
-    or for more samples than there are weights above 0; DTypeError for ints.
+    Without `replacement` no index is drawn twice. Raises ArgumentError for weights below 0, not finite or all 0,
+    ShapeError for more samples than there are weights above 0, DTypeError for ints.
 
     >>> import minigrad as mg
     >>> mg.multinomial(mg.tensor([0.0, 1.0, 0.0]), 4, replacement=True).tolist()
@@ -282,7 +282,7 @@ def multinomial(
         raise ShapeError(f"multinomial: num_samples={num_samples!r} is not an int of 1 or more.")
     weights = input._array
     if not np.isfinite(weights).all() or (weights < 0).any() or not (weights > 0).any(-1).all():
-        raise ShapeError("multinomial: weights are finite, 0 or more, and at least one of a row is above 0.")
+        raise ArgumentError("multinomial: weights are finite, 0 or more, and at least one of a row is above 0.")
     available = int((weights > 0).sum(-1).min())
     if not replacement and num_samples > available:
         raise ShapeError(
@@ -314,10 +314,10 @@ def randint_like(input: Tensor, low: int = 0, high: int | None = None, **options
 
 
 def _uniform_(self: Tensor, from_: float = 0.0, to: float = 1.0, *, generator: Generator | None = None) -> Tensor:
-    """Overwrite these numbers by ones drawn evenly from `from_` up to `to`. Raises ShapeError if there are none."""
+    """Overwrite these numbers by ones drawn evenly from `from_` up to `to`. Raises ArgumentError if there are none."""
     _check_target("uniform_", self, fractions=True)
     if not from_ <= to:
-        raise ShapeError(f"uniform_: no number is from {from_} up to {to}.")
+        raise ArgumentError(f"uniform_: no number is from {from_} up to {to}.")
     return self.copy_(rand_like(self, generator=generator) * (to - from_) + from_)
 
 
@@ -331,7 +331,7 @@ def _exponential_(self: Tensor, lambd: float = 1.0, *, generator: Generator | No
     """Overwrite these numbers by ones drawn from the exponential distribution of rate `lambd`, of mean 1 / `lambd`."""
     _check_target("exponential_", self, fractions=True)
     if not lambd > 0:
-        raise ShapeError(f"exponential_: a rate is above 0, and lambd is {lambd}.")
+        raise ArgumentError(f"exponential_: a rate is above 0, and lambd is {lambd}.")
     return self.copy_(OPS["log1p"](-rand_like(self, generator=generator)) / -lambd)
 
 
@@ -383,7 +383,7 @@ def _whole(name: str, shape: Shape, low: Any, high: Any, generator: Generator | 
     if not isinstance(low, int) or not isinstance(high, int):
         raise DTypeError(f"{name}: from {low!r} up to {high!r}: both are ints.")
     if low >= high:
-        raise ShapeError(f"{name}: no whole number is from {low} up to, and without, {high}.")
+        raise ArgumentError(f"{name}: no whole number is from {low} up to, and without, {high}.")
     least, end = _ends(dtype)
     if low < least or high > end:
         raise DTypeError(f"{name}: numbers from {low} up to {high} do not all fit into {dtype.name}.")
@@ -404,7 +404,7 @@ def _ends(dtype: DType) -> tuple[int, int]:
 def _coins(name: str, like: Tensor, p: Tensor | float, generator: Generator | None) -> Tensor:
     chances = p._array if isinstance(p, Tensor) else np.asarray(p)
     if not ((chances >= 0) & (chances <= 1)).all():
-        raise ShapeError(f"{name}: a probability is from 0 to 1, and p is {p!r}.")
+        raise ArgumentError(f"{name}: a probability is from 0 to 1, and p is {p!r}.")
     kind = p.dtype if isinstance(p, Tensor) else like.dtype
     drawn = rand(like.shape, generator=generator, dtype=kind if kind.is_floating_point else None)
     return cast(Tensor, drawn < p)

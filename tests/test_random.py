@@ -6,7 +6,7 @@ import threading
 import pytest
 
 import minigrad as mg
-from minigrad.errors import DTypeError, GraphError, ShapeError
+from minigrad.errors import ArgumentError, DTypeError, GraphError, ShapeError
 from minigrad.kernels import tap
 
 np = pytest.importorskip("numpy")
@@ -324,26 +324,26 @@ def test_a_write_in_place_counts_and_a_leaf_refuses_it_before_a_number_is_drawn(
     [
         (lambda: mg.rand(2, dtype=mg.int64), DTypeError, "rand: it draws fractions, which int64 does not hold"),
         (lambda: mg.zeros(2, dtype=mg.int64).uniform_(), DTypeError, "uniform_: it draws fractions, which int64 does"),
-        (lambda: mg.randint(3, 3, (2,)), ShapeError, "randint: no whole number is from 3 up to, and without, 3"),
+        (lambda: mg.randint(3, 3, (2,)), ArgumentError, "randint: no whole number is from 3 up to, and without, 3"),
         (lambda: mg.randint(0, 300, (2,), dtype=mg.uint8), DTypeError, "from 0 up to 300 do not all fit into uint8"),
         (lambda: mg.randint(0, 2.5, (2,)), DTypeError, "randint: from 0 up to 2.5: both are ints"),
-        (lambda: mg.normal(0.0, 1.0), DTypeError, "normal: of two numbers it takes a size"),
-        (lambda: mg.normal(mg.zeros(2), 1.0, (2,)), DTypeError, "of tensors it does not"),
-        (lambda: mg.normal(0.0, -1.0, (2,)), ShapeError, "a standard deviation is 0 or more, and std is -1.0"),
-        (lambda: mg.bernoulli(mg.tensor([0.5, 1.5])), ShapeError, "bernoulli: a probability is from 0 to 1"),
+        (lambda: mg.normal(0.0, 1.0), ArgumentError, "normal: of two numbers it takes a size"),
+        (lambda: mg.normal(mg.zeros(2), 1.0, (2,)), ArgumentError, "of tensors it does not"),
+        (lambda: mg.normal(0.0, -1.0, (2,)), ArgumentError, "a standard deviation is 0 or more, and std is -1.0"),
+        (lambda: mg.bernoulli(mg.tensor([0.5, 1.5])), ArgumentError, "bernoulli: a probability is from 0 to 1"),
         (lambda: mg.bernoulli(mg.tensor([1])), DTypeError, "probabilities are fractions, and this tensor holds int64"),
         (lambda: mg.multinomial(mg.tensor([1, 2]), 1), DTypeError, "weights are fractions"),
         (lambda: mg.multinomial(mg.ones(2, 2, 2), 1), ShapeError, r"weights are \(n,\) or \(m, n\)"),
         (lambda: mg.multinomial(mg.ones(2), 0), ShapeError, "num_samples=0 is not an int of 1 or more"),
-        (lambda: mg.multinomial(mg.tensor([0.5, -0.5]), 1), ShapeError, "weights are finite, 0 or more"),
-        (lambda: mg.multinomial(mg.zeros(2), 1), ShapeError, "at least one of a row is above 0"),
+        (lambda: mg.multinomial(mg.tensor([0.5, -0.5]), 1), ArgumentError, "weights are finite, 0 or more"),
+        (lambda: mg.multinomial(mg.zeros(2), 1), ArgumentError, "at least one of a row is above 0"),
         (
             lambda: mg.multinomial(mg.tensor([1.0, 0.0]), 2),
             ShapeError,
             "2 samples cannot be drawn from 1 weights above 0 without replacement.\n  Write replacement=True",
         ),
-        (lambda: mg.zeros(2).uniform_(1.0, 0.0), ShapeError, "uniform_: no number is from 1.0 up to 0.0"),
-        (lambda: mg.zeros(2).exponential_(0.0), ShapeError, "exponential_: a rate is above 0, and lambd is 0.0"),
+        (lambda: mg.zeros(2).uniform_(1.0, 0.0), ArgumentError, "uniform_: no number is from 1.0 up to 0.0"),
+        (lambda: mg.zeros(2).exponential_(0.0), ArgumentError, "exponential_: a rate is above 0, and lambd is 0.0"),
         (lambda: mg.manual_seed(0.5), DTypeError, "manual_seed: 0.5 is not an int"),
         (lambda: mg.manual_seed(2**64), DTypeError, r"is not an int from -2\*\*63 up to 2\*\*64"),
         (lambda: mg.set_rng_state(mg.zeros(16)), DTypeError, "set_state: this is not a state"),

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Literal, get_args
 
-from minigrad.errors import DeclarationError, ShapeError
+from minigrad.errors import ArgumentError, ShapeError
 from minigrad.value import Value
 
 __all__ = ["MLP", "Activation", "Layer", "Module", "Neuron", "cross_entropy"]
@@ -34,7 +34,7 @@ class Neuron(Module):
 
     Weights and bias start in U(-k, k), k = 1 / sqrt(inputs), as PyTorch's ``Linear``, drawn from `generator` (Python's
     own when None). `label` names the parameters in pictures: ``label.w0``, …, ``label.b``.
-    Raises DeclarationError for an unknown activation, ShapeError for a number of inputs that does not fit.
+    Raises ArgumentError for an unknown activation, ShapeError for a number of inputs that does not fit.
     """
 
     def __init__(
@@ -46,9 +46,7 @@ class Neuron(Module):
         generator: random.Random | None = None,
     ) -> None:
         if activation not in get_args(Activation):
-            raise DeclarationError(
-                f"Neuron: no activation {activation!r}; there are {', '.join(get_args(Activation))}."
-            )
+            raise ArgumentError(f"Neuron: no activation {activation!r}; there are {', '.join(get_args(Activation))}.")
         if inputs < 1:
             raise ShapeError(f"Neuron: it needs at least one input, not {inputs}.")
         k = 1.0 / math.sqrt(inputs)

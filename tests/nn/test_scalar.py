@@ -5,7 +5,7 @@ import math
 import pytest
 
 from minigrad import Value
-from minigrad.errors import DeclarationError, ShapeError
+from minigrad.errors import ArgumentError, ShapeError
 from minigrad.nn.scalar import MLP, Layer, Neuron, cross_entropy
 
 
@@ -61,7 +61,7 @@ def test_reprs_show_sizes():
 
 
 def test_an_unknown_activation_is_refused_when_the_neuron_is_made():
-    with pytest.raises(DeclarationError, match="Neuron: no activation 'step'; there are linear, relu, sigmoid, tanh"):
+    with pytest.raises(ArgumentError, match="Neuron: no activation 'step'; there are linear, relu, sigmoid, tanh"):
         Neuron(2, "step")
 
 
