@@ -1,4 +1,8 @@
-"""Every differentiable operation, declared once, grouped by family. The ops are the functions: ``exp(x)``."""
+"""Every differentiable operation, declared once, grouped by family. The ops are the functions: ``exp(x)``.
+
+A rule too long for a line is a function ``_…_rule`` before the op, whose parameters, as those of a lambda, say what it
+reads.
+"""
 
 from minigrad.op import close_table
 from minigrad.ops import (

@@ -8,7 +8,7 @@ from minigrad.op import Op
 from minigrad.ops.elementwise import exp, where
 from minigrad.ops.linalg import matmul
 from minigrad.ops.normalization import dropout
-from minigrad.ops.reduce import sum as total
+from minigrad.ops.reduce import sum
 from minigrad.ops.shape import sum_to
 
 __all__ = [
@@ -39,7 +39,7 @@ log_softmax = Op(
 
 
 def _total(x: Any, dim: int) -> Any:
-    return total(x, dim=(dim,), keepdim=True)
+    return sum(x, dim=(dim,), keepdim=True)
 
 
 # From u, the gradient of a softmax, and s, its result: s (u - sum(u s)). As a map of u it is its own transpose.
@@ -75,7 +75,7 @@ def _dropped(x: Any, p: float, seed: int) -> Any:
     return dropout(x, p=p, key=seed) if p else x
 
 
-def _scores(g: Any, y: Any, v: Any, p: float, seed: int) -> Any:
+def _scores_rule(g: Any, y: Any, v: Any, p: float, seed: int) -> Any:
     """What scale q kᵀ + m gets: by way of the weights, which may have a gradient of their own."""
     u = g[1]
     if g[0] is not None:
@@ -85,7 +85,7 @@ def _scores(g: Any, y: Any, v: Any, p: float, seed: int) -> Any:
     return softmax_backward(u, y[1], dim=y[1].ndim - 1)
 
 
-def _value(g: Any, y: Any, v: Any, p: float, seed: int) -> Any:
+def _value_rule(g: Any, y: Any, v: Any, p: float, seed: int) -> Any:
     return where(False, v, 0.0) if g[0] is None else matmul(_dropped(y[1], p, seed).mT, g[0])
 
 
@@ -93,10 +93,10 @@ scaled_dot_product_attention = Op(
     "scaled_dot_product_attention",
     r"\operatorname{softmax}\left(\operatorname{scale} \cdot {q} {k}^T + {m}\right) {v}",
     vjp=(
-        lambda g, y, k, v, scale, p, seed: matmul(_scores(g, y, v, p, seed), k) * scale,
-        lambda g, y, q, v, scale, p, seed: matmul(_scores(g, y, v, p, seed).mT, q) * scale,
-        lambda g, y, v, p, seed: _value(g, y, v, p, seed),
-        lambda g, y, v, p, seed: _scores(g, y, v, p, seed),
+        lambda g, y, k, v, scale, p, seed: matmul(_scores_rule(g, y, v, p, seed), k) * scale,
+        lambda g, y, q, v, scale, p, seed: matmul(_scores_rule(g, y, v, p, seed).mT, q) * scale,
+        _value_rule,
+        _scores_rule,
     ),
     inputs=("q", "k", "v", "m"),
     attrs=("is_causal", "scale", "p", "seed"),

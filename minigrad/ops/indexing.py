@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from minigrad.layout import Shape
 from minigrad.op import Op
 from minigrad.ops.elementwise import eq, where
 from minigrad.ops.shape import reshape
@@ -88,24 +89,19 @@ index_copy = Op(
     vjp=(
         lambda g, b, dim: index_copy(g, b, 0.0, dim=dim),
         None,
-        lambda g, b, dim: _index_copy_rule(g, b, dim),
+        _index_copy_rule,
     ),
     attrs=("dim",),
 )
 
 
-def _embedding_rule(g: Any, shape: tuple[int, ...], b: Any, padding_idx: int | None) -> Any:
+def _embedding_rule(g: Any, a_shape: Shape, b: Any, padding_idx: int | None) -> Any:
     if padding_idx is not None:
         g = where(reshape(eq(b, padding_idx), shape=(*b.shape, 1)), 0.0, g)
-    return index_add(None, b, g, dim=0, shape=shape)
+    return index_add(None, b, g, dim=0, shape=a_shape)
 
 
 # Rows of a, of which the one at padding_idx gets no gradient.
-embedding = Op(
-    "embedding",
-    "{a}_{b}",
-    vjp=(lambda g, a_shape, b, padding_idx: _embedding_rule(g, a_shape, b, padding_idx), None),
-    attrs={"padding_idx": None},
-)
+embedding = Op("embedding", "{a}_{b}", vjp=(_embedding_rule, None), attrs={"padding_idx": None})
 
 nonzero = Op("nonzero", r"\operatorname{nonzero} {a}", vjp=(None,))

@@ -16,12 +16,7 @@ matmul: Op
 
 # Of matrices, batched and broadcast in all dimensions but the last two. d(AB) = dA B + A dB, so that A receives G Bᵀ
 # and B receives Aᵀ G (Giles, "Collected matrix derivative results for forward and reverse mode AD", 2008, 2.2.1).
-matmul = Op(
-    "matmul",
-    "{a} {b}",
-    vjp=(lambda g, b: g @ b.mT, lambda g, a: a.mT @ g),
-    precedence=Op.PRODUCT,
-)
+matmul = Op("matmul", "{a} {b}", vjp=(lambda g, b: g @ b.mT, lambda g, a: a.mT @ g), precedence=Op.PRODUCT)
 
 
 def _rows(x: Any) -> Any:

@@ -16,7 +16,7 @@ from minigrad.layout import Shape
 from minigrad.op import Op
 from minigrad.ops.elementwise import neg, rsqrt
 from minigrad.ops.reduce import mean as average
-from minigrad.ops.reduce import sum as total
+from minigrad.ops.reduce import sum
 from minigrad.ops.shape import reshape
 
 __all__ = [
@@ -69,7 +69,7 @@ def _weighted(x: Any, weight: Any, norm: Norm) -> Any:
 def _gathered(x: Any, to: Shape, norm: Norm) -> Any:
     """x, summed to what runs along norm.along, in the shape of the weight: `_weighted` undone."""
     rest = tuple(k for k in range(len(norm.shape)) if k not in norm.along)
-    return reshape(total(reshape(x, shape=norm.shape), dim=rest, keepdim=False), shape=to)
+    return reshape(sum(reshape(x, shape=norm.shape), dim=rest, keepdim=False), shape=to)
 
 
 def _norm(name: str, formula: str, inputs: tuple[str, ...] = ("a", "w", "b"), outputs: int = 1) -> Op:
@@ -103,7 +103,7 @@ instance_norm = _norm("instance_norm", _STANDARD, outputs=3)
 rms_norm = _norm("rms_norm", r"\frac{a}{\sqrt{\operatorname{E} {a}^2 + \epsilon}} \cdot {w}", ("a", "w"))
 
 
-def _curvature(u: Any, a: Any, w: Any, mean: Any, rstd: Any, norm: Norm, g: Any) -> Any:
+def _curvature_rule(g: Any, u: Any, a: Any, w: Any, mean: Any, rstd: Any, norm: Norm) -> Any:
     """What a gets from `norm_backward`: by way of x, whose rule is a norm's again, and by way of rstd."""
     x, scale = _standardised(a, norm)
     v, h = reshape(g, shape=norm.shape), _weighted(u, w, norm)
@@ -127,7 +127,7 @@ norm_backward = Op(
         lambda g, a, w, mean, rstd, norm: reshape(
             _weighted(norm_backward(g, a, None, mean, rstd, norm=norm), w, norm), shape=a.shape
         ),
-        lambda g, u, a, w, mean, rstd, norm: _curvature(u, a, w, mean, rstd, norm, g),
+        _curvature_rule,
         lambda g, u, a, mean, rstd, w_shape, norm: _gathered(
             u * norm_backward(g, a, None, mean, rstd, norm=norm), w_shape, norm
         ),

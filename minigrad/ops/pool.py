@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from minigrad.layout import Shape
 from minigrad.op import Op
 
 __all__ = ["max_pool", "min_pool", "pick_at", "put_at", "resample"]
@@ -17,7 +18,7 @@ put_at: Op
 resample: Op
 
 
-def _pool_rule(g: Any, y: Any, a_shape: tuple[int, ...], windows: tuple[Any, ...]) -> Any:
+def _pool_rule(g: Any, y: Any, a_shape: Shape, windows: tuple[Any, ...]) -> Any:
     return put_at(g[0], y[1], shape=a_shape, dims=len(windows))
 
 
@@ -33,12 +34,7 @@ pick_at = Op(
     vjp=(lambda g, a_shape, b, dims: put_at(g, b, shape=a_shape, dims=dims), None),
     attrs=("dims",),
 )
-put_at = Op(
-    "put_at",
-    "{a}_{b}",
-    vjp=(lambda g, b, dims: pick_at(g, b, dims=dims), None),
-    attrs=("shape", "dims"),
-)
+put_at = Op("put_at", "{a}_{b}", vjp=(lambda g, b, dims: pick_at(g, b, dims=dims), None), attrs=("shape", "dims"))
 
 # A matrix times each line along `dim`, or with `back` its transpose. A row of the matrix is (places, weights), and
 # `size` its length; what is not at one of the places has weight 0 and is not looked at, be it inf or nan.

@@ -10,8 +10,7 @@ from typing import Any
 
 from minigrad.layout import Shape, reduced_shape
 from minigrad.op import Op
-from minigrad.ops.elementwise import abs as absolute
-from minigrad.ops.elementwise import div, eq, exp, pow, sign, where
+from minigrad.ops.elementwise import abs, div, eq, exp, pow, sign, where
 from minigrad.ops.shape import expand, reshape
 
 __all__ = [
@@ -72,35 +71,19 @@ mean = Op(
 )
 
 
-def _var_rule(g: Any, a: Any, shape: Shape, dim: tuple[int, ...], correction: float) -> Any:
-    """What a gets when `g`, spread to its shape, is the gradient of the variance."""
-    freedom = _count(shape, dim) - correction
-    return div(2.0 * g * (a - mean(a, dim=dim, keepdim=True)), float(freedom if freedom > 0 else 0))
+def _var_rule(g: Any, a: Any, a_shape: Shape, dim: tuple[int, ...], correction: float, keepdim: bool) -> Any:
+    freedom = _count(a_shape, dim) - correction
+    distance = a - mean(a, dim=dim, keepdim=True)
+    return div(2.0 * spread(g, a_shape, dim, keepdim) * distance, float(freedom if freedom > 0 else 0))
 
 
-def _std_rule(g: Any, y: Any, a: Any, shape: Shape, dim: tuple[int, ...], correction: float, keepdim: bool) -> Any:
+def _std_rule(g: Any, y: Any, a: Any, a_shape: Shape, dim: tuple[int, ...], correction: float, keepdim: bool) -> Any:
     slope = where(y == 0, 0.0, div(g, where(y == 0, 1.0, 2.0 * y)))  # 0 where all numbers are equal, as in PyTorch
-    return _var_rule(spread(slope, shape, dim, keepdim), a, shape, dim, correction)
+    return _var_rule(slope, a, a_shape, dim, correction, keepdim)
 
 
-var = Op(
-    "var",
-    r"\operatorname{var} {a}",
-    vjp=(
-        lambda g, a, a_shape, dim, correction, keepdim: _var_rule(
-            spread(g, a_shape, dim, keepdim), a, a_shape, dim, correction
-        ),
-    ),
-    attrs=("dim", "correction", "keepdim"),
-    promotes="float",
-)
-std = Op(
-    "std",
-    r"\operatorname{std} {a}",
-    vjp=(lambda g, y, a, a_shape, dim, correction, keepdim: _std_rule(g, y, a, a_shape, dim, correction, keepdim),),
-    attrs=("dim", "correction", "keepdim"),
-    promotes="float",
-)
+var = Op("var", r"\operatorname{var} {a}", vjp=(_var_rule,), attrs=("dim", "correction", "keepdim"), promotes="float")
+std = Op("std", r"\operatorname{std} {a}", vjp=(_std_rule,), attrs=("dim", "correction", "keepdim"), promotes="float")
 
 
 logsumexp = Op(
@@ -116,65 +99,42 @@ logsumexp = Op(
 )
 
 
-def _norm_rule(g: Any, y: Any, a: Any, shape: Shape, p: float, dim: tuple[int, ...], keepdim: bool) -> Any:
+def _norm_rule(g: Any, y: Any, a: Any, a_shape: Shape, p: float, dim: tuple[int, ...], keepdim: bool) -> Any:
     """g a |a|^(p - 2) / y^(p - 1), and 0 where y or a is 0; 0 for p = 0, which counts."""
     if p == 0:
-        return where(False, spread(g, shape, dim, keepdim), 0.0)
+        return where(False, spread(g, a_shape, dim, keepdim), 0.0)
     slope = where(y == 0, 0.0, div(g, where(y == 0, 1.0, y if p == 2 else pow(y, p - 1.0))))
-    slope = spread(slope, shape, dim, keepdim)
+    slope = spread(slope, a_shape, dim, keepdim)
     if p == 2:
         return slope * a
     if p > 2:
-        return slope * (a * pow(absolute(a), p - 2.0))
-    return slope * where(a == 0, 0.0, sign(a) * pow(absolute(where(a == 0, 1.0, a)), p - 1.0))
+        return slope * (a * pow(abs(a), p - 2.0))
+    return slope * where(a == 0, 0.0, sign(a) * pow(abs(where(a == 0, 1.0, a)), p - 1.0))
 
 
-norm = Op(
-    "norm",
-    r"\left\|{a}\right\|",
-    vjp=(lambda g, y, a, a_shape, p, dim, keepdim: _norm_rule(g, y, a, a_shape, p, dim, keepdim),),
-    attrs=("p", "dim", "keepdim"),
-    promotes="float",
-)
+norm = Op("norm", r"\left\|{a}\right\|", vjp=(_norm_rule,), attrs=("p", "dim", "keepdim"), promotes="float")
 
 # --- the largest and the smallest ---
 
 
-def _tied_rule(g: Any, y: Any, a: Any, shape: Shape, dim: tuple[int, ...], keepdim: bool) -> Any:
+def _tied_rule(g: Any, y: Any, a: Any, a_shape: Shape, dim: tuple[int, ...], keepdim: bool) -> Any:
     """`g` shared evenly among the numbers that equal the result."""
-    chosen = eq(a, spread(y, shape, dim, keepdim))
-    share = where(chosen, spread(g, shape, dim, keepdim), 0.0)
+    chosen = eq(a, spread(y, a_shape, dim, keepdim))
+    share = where(chosen, spread(g, a_shape, dim, keepdim), 0.0)
     return div(share, sum(chosen, dim=dim, keepdim=True))
 
 
-amax = Op(
-    "amax",
-    r"\max {a}",
-    vjp=(lambda g, y, a, a_shape, dim, keepdim: _tied_rule(g, y, a, a_shape, dim, keepdim),),
-    attrs=_OVER,
-)
-amin = Op(
-    "amin",
-    r"\min {a}",
-    vjp=(lambda g, y, a, a_shape, dim, keepdim: _tied_rule(g, y, a, a_shape, dim, keepdim),),
-    attrs=_OVER,
-)
+amax = Op("amax", r"\max {a}", vjp=(_tied_rule,), attrs=_OVER)
+amin = Op("amin", r"\min {a}", vjp=(_tied_rule,), attrs=_OVER)
+
 
 # From here on `dim` is one int. Values and indices along it; the gradient goes to the number at the index.
-max = Op(
-    "max",
-    r"\max {a}",
-    vjp=(lambda g, y, a_shape, dim, keepdim: put_along(g[0], y[1], shape=a_shape, dim=dim, keepdim=keepdim),),
-    attrs=_OVER,
-    outputs=2,
-)
-min = Op(
-    "min",
-    r"\min {a}",
-    vjp=(lambda g, y, a_shape, dim, keepdim: put_along(g[0], y[1], shape=a_shape, dim=dim, keepdim=keepdim),),
-    attrs=_OVER,
-    outputs=2,
-)
+def _placed_rule(g: Any, y: Any, a_shape: Shape, dim: int, keepdim: bool) -> Any:
+    return put_along(g[0], y[1], shape=a_shape, dim=dim, keepdim=keepdim)
+
+
+max = Op("max", r"\max {a}", vjp=(_placed_rule,), attrs=_OVER, outputs=2)
+min = Op("min", r"\min {a}", vjp=(_placed_rule,), attrs=_OVER, outputs=2)
 argmax = Op("argmax", r"\operatorname{argmax} {a}", vjp=(None,), attrs=_OVER)
 argmin = Op("argmin", r"\operatorname{argmin} {a}", vjp=(None,), attrs=_OVER)
 
@@ -208,34 +168,28 @@ def _before(reverse: bool) -> int:
 
 def _cumprod_rule(g: Any, y: Any, a: Any, dim: int, reverse: bool) -> Any:
     """The product before a number, times the total of what it is multiplied into later: no division, so 0 is fine."""
-    by = _before(reverse)
-    later = recur(shift(a, dim=dim, by=-by, fill=0.0), g, dim=dim, reverse=not reverse)
-    return shift(y, dim=dim, by=by, fill=1.0) * later
+    return shift(y, dim=dim, by=_before(reverse), fill=1.0) * _recur_rule(g, a, dim, reverse)
 
 
-cumprod = Op(
-    "cumprod",
-    r"\operatorname{cumprod} {a}",
-    vjp=(lambda g, y, a, dim, reverse: _cumprod_rule(g, y, a, dim, reverse),),
-    attrs=("dim", "reverse"),
-)
+cumprod = Op("cumprod", r"\operatorname{cumprod} {a}", vjp=(_cumprod_rule,), attrs=("dim", "reverse"))
 
 
-def _prod_rule(g: Any, a: Any, shape: Shape, dim: int, keepdim: bool) -> Any:
+def _prod_rule(g: Any, a: Any, a_shape: Shape, dim: int, keepdim: bool) -> Any:
     """`g` times the product of all others: of those before, and of those after."""
     before = shift(cumprod(a, dim=dim, reverse=False), dim=dim, by=1, fill=1.0)
     after = shift(cumprod(a, dim=dim, reverse=True), dim=dim, by=-1, fill=1.0)
-    return spread(g, shape, (dim,), keepdim) * (before * after)
+    return spread(g, a_shape, (dim,), keepdim) * (before * after)
 
 
-prod = Op(
-    "prod",
-    r"\prod {a}",
-    vjp=(lambda g, a, a_shape, dim, keepdim: _prod_rule(g, a, a_shape, dim, keepdim),),
-    attrs=_OVER,
-)
+prod = Op("prod", r"\prod {a}", vjp=(_prod_rule,), attrs=_OVER)
+
 
 # The recurrence y[k] = b[k] + a[k] y[k-1], with y = 0 before the first.
+def _recur_rule(g: Any, a: Any, dim: int, reverse: bool) -> Any:
+    """What b gets."""
+    return recur(shift(a, dim=dim, by=-_before(reverse), fill=0.0), g, dim=dim, reverse=not reverse)
+
+
 recur = Op(
     "recur",
     r"\operatorname{recur}\left({a}, {b}\right)",
@@ -243,24 +197,14 @@ recur = Op(
         lambda g, y, a, dim, reverse: (
             shift(y, dim=dim, by=_before(reverse), fill=0.0) * _recur_rule(g, a, dim, reverse)
         ),
-        lambda g, a, dim, reverse: _recur_rule(g, a, dim, reverse),
+        _recur_rule,
     ),
     attrs=("dim", "reverse"),
     promotes="same",
 )
 
-
-def _recur_rule(g: Any, a: Any, dim: int, reverse: bool) -> Any:
-    return recur(shift(a, dim=dim, by=-_before(reverse), fill=0.0), g, dim=dim, reverse=not reverse)
-
-
 # Moved by `by` places along `dim`; what is moved out is lost, and `fill` comes in.
-shift = Op(
-    "shift",
-    "{a}",
-    vjp=(lambda g, dim, by: shift(g, dim=dim, by=-by, fill=0.0),),
-    attrs=("dim", "by", "fill"),
-)
+shift = Op("shift", "{a}", vjp=(lambda g, dim, by: shift(g, dim=dim, by=-by, fill=0.0),), attrs=("dim", "by", "fill"))
 
 # --- truth ---
 

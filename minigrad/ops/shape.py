@@ -145,19 +145,13 @@ tril = Op("tril", "{a}", vjp=(lambda g, diagonal: tril(g, diagonal=diagonal),), 
 triu = Op("triu", "{a}", vjp=(lambda g, diagonal: triu(g, diagonal=diagonal),), attrs=("diagonal",))
 
 
-def _part(g: Any, slot: int, dim: int, sizes: tuple[int, ...]) -> Any:
+def _cat_rule(g: Any, slot: int, dim: int, sizes: tuple[int, ...]) -> Any:
     start = sum(sizes[:slot])
     return index(g, key=(slice(None),) * dim + (slice(start, start + sizes[slot]),))
 
 
 # The operands one after another along `dim`, where they have `sizes`.
-cat = Op(
-    "cat",
-    "{a}",
-    vjp=(lambda g, slot, dim, sizes: _part(g, slot, dim, sizes),),
-    attrs=("dim", "sizes"),
-    variadic=True,
-)
+cat = Op("cat", "{a}", vjp=(_cat_rule,), attrs=("dim", "sizes"), variadic=True)
 
 # `pads` are (before, after) for each dimension; what is negative is cut off. So the derivative pads by the opposite.
 pad = Op(
