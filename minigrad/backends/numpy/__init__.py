@@ -14,11 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from minigrad.backends.numpy.arrays import DEVICE
 from minigrad.kernels import Kernel, raw_numbers, runner
 
 __all__ = ["DEVICE", "quiet"]
-
-DEVICE = "numpy"
 
 
 class _Quiet(threading.local):

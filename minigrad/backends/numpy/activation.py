@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
+from minigrad.backends.numpy.arrays import DEVICE, Array
 from minigrad.backends.numpy.elementwise import erf
 from minigrad.kernels import kernel
 
 __all__: list[str] = []
-
-Array = Any
-
-DEVICE = "numpy"
 
 
 @kernel("sigmoid", DEVICE)

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from minigrad.backends.numpy.arrays import DEVICE, Array
 from minigrad.backends.numpy.normalization import dot, kept
 from minigrad.backends.numpy.reduce import over
 from minigrad.kernels import kernel
 
 __all__: list[str] = []
-
-DEVICE = "numpy"
-Array = Any
 
 
 def below_top(a: Array, dim: int) -> Array:

@@ -7,20 +7,18 @@ at a time, in memory that is used again.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import prod as product
+from math import prod
 from typing import Any
 
 import numpy as np
 
+from minigrad.backends.numpy.arrays import DEVICE, Array, Shape
 from minigrad.backends.numpy.threads import shared
 from minigrad.kernels import kernel
 
 __all__: list[str] = []
 
-DEVICE = "numpy"
-Array = Any
 Pair = tuple[int, int]
-Shape = tuple[int, ...]
 Window = Any  # size, stride, padding, dilation: minigrad.ops.conv.Window
 
 BLOCK = 2**18  # numbers in the columns that a thread makes at a time: a MiB of float32, about what its cache holds
@@ -114,7 +112,7 @@ def conv2d_weight(g: Array, x: Array, *, window: Window, groups: int) -> Array:
     totals: dict[int, Array] = {}
 
     def correlate(images: slice) -> None:
-        total = np.zeros((groups, channels * product(window.size), out), x.dtype)
+        total = np.zeros((groups, channels * prod(window.size), out), x.dtype)
         for where, columns in columns_of(x[images], window, groups):
             lines = g[images][where].reshape(columns.shape[2], groups, out, -1)
             # This way round: for the transpose of it BLAS takes 1.5 times as long.
@@ -150,7 +148,7 @@ def conv2d_input(g: Array, w: Array, *, shape: Shape, window: Window, groups: in
 
         shared(spread, len(g), g.size)
         return cut(shape, inside, part)
-    lines = g.reshape(len(g), groups, out, product(g.shape[2:]))
+    lines = g.reshape(len(g), groups, out, prod(g.shape[2:]))
     weights = weights.reshape(groups, out, -1).swapaxes(1, 2)
     x = np.empty(shape, g.dtype)
     for images in slices(len(g), max(1, BLOCK // max(1, weights.size // out * lines.shape[-1]))):
@@ -163,7 +161,7 @@ def im2col(x: Array, *, window: Window) -> Array:
     room, inside, part = padded(x.shape, window, x.dtype)
     inside[...] = x[part]
     spots = windows(room, grid(x.shape, window), window.size, window.stride, window.dilation)
-    return spots.reshape(len(x), x.shape[1] * product(window.size), product(spots.shape[-2:]))
+    return spots.reshape(len(x), x.shape[1] * prod(window.size), prod(spots.shape[-2:]))
 
 
 @kernel("col2im", DEVICE)

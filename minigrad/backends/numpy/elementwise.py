@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
+from minigrad.backends.numpy.arrays import DEVICE, Array
 from minigrad.kernels import Kernel, kernel
 
 __all__: list[str] = []
 
-Array = Any
-
-DEVICE = "numpy"
 
 _FUNCTIONS: dict[str, Kernel] = {
     "add": np.add,

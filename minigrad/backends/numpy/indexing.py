@@ -11,13 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from minigrad.backends.numpy.arrays import DEVICE, Array, Shape
 from minigrad.kernels import kernel
 
 __all__: list[str] = []
-
-DEVICE = "numpy"
-Array = Any
-Shape = tuple[int, ...]
 
 
 def of_lines(b: Array, dim: int, shape: Shape) -> Array:

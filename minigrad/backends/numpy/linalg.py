@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from math import prod
-from typing import Any
 
 import numpy as np
 
+from minigrad.backends.numpy.arrays import DEVICE, Array
 from minigrad.kernels import kernel
 
 __all__: list[str] = []
 
-DEVICE = "numpy"
-Array = Any
 
 kernel("matmul", DEVICE)(np.matmul)
 

@@ -7,12 +7,11 @@ from typing import Any
 import numpy as np
 
 from minigrad.backends.numpy.activation import softplus
+from minigrad.backends.numpy.arrays import DEVICE, Array
 from minigrad.kernels import kernel
 
 __all__: list[str] = []
 
-DEVICE = "numpy"
-Array = Any
 
 # --- of classes ---
 

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from math import prod as product
+from math import prod
 from typing import Any
 
 import numpy as np
 
+from minigrad.backends.numpy.arrays import DEVICE, Array, Dims
 from minigrad.backends.numpy.random import uniform
 from minigrad.kernels import kernel
 
 __all__: list[str] = []
 
-DEVICE = "numpy"
-Array = Any
-Dims = tuple[int, ...]
 
 ROWS = 1024  # that are added up at once
 
@@ -35,7 +33,7 @@ def dot(over: Dims, *arrays: Array) -> Array:
 
 def count(norm: Any) -> int:
     """How many numbers have a mean in common."""
-    return product([norm.shape[k] for k in norm.dim])
+    return prod([norm.shape[k] for k in norm.dim])
 
 
 def average(a: Array, norm: Any) -> Array:
@@ -115,4 +113,4 @@ def dropout(a: Array, *, p: float, key: int) -> Array:
 
 def kept(shape: Dims, p: float, key: int) -> Array:
     """Which numbers stay: each with probability 1 - p, the same for the same key."""
-    return uniform(key, 0, product(shape)).reshape(shape) >= p
+    return uniform(key, 0, prod(shape)).reshape(shape) >= p

@@ -9,13 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from minigrad.backends.numpy.arrays import DEVICE, Array, Shape
 from minigrad.kernels import Kernel, kernel
 
 __all__: list[str] = []
-
-DEVICE = "numpy"
-Array = Any
-Shape = tuple[int, ...]
 
 
 @lru_cache(maxsize=256)

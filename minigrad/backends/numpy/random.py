@@ -11,13 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from minigrad.backends.numpy.arrays import DEVICE, Array, Shape
 from minigrad.kernels import kernel
 
 __all__: list[str] = []
 
-DEVICE = "numpy"
-Array = Any
-Shape = tuple[int, ...]
 
 UNIFORM, UNIFORM64, NORMAL, NORMAL64, BITS, KEYS = range(6)  # the streams
 LOW = 0xFFFFFFFF

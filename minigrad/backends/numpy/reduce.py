@@ -7,13 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from minigrad.backends.numpy.arrays import DEVICE, Array, Dims
 from minigrad.kernels import Kernel, kernel
 
 __all__: list[str] = []
-
-DEVICE = "numpy"
-Array = Any
-Dims = tuple[int, ...]
 
 
 def total(a: Array) -> Any:

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import product
-from typing import Any
 
 import numpy as np
 
+from minigrad.backends.numpy.arrays import DEVICE, Array, Shape
 from minigrad.kernels import kernel
 
 __all__: list[str] = []
-
-DEVICE = "numpy"
-Array = Any
-Shape = tuple[int, ...]
 
 
 def corners(x: Array, y: Array, shape: Shape, nearest: bool) -> Iterator[tuple[Array, Array]]:

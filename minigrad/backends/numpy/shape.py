@@ -6,13 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from minigrad.backends.numpy.arrays import DEVICE, Array, Shape
 from minigrad.kernels import kernel, kernels_of
 
 __all__: list[str] = []
-
-DEVICE = "numpy"
-Array = Any
-Shape = tuple[int, ...]
 
 
 @kernel("sum_to", DEVICE)

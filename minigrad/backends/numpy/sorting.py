@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from minigrad.backends.numpy.arrays import DEVICE, Array
 from minigrad.kernels import kernel
 
 __all__: list[str] = []
-
-DEVICE = "numpy"
-Array = Any
 
 
 def order(a: Array, dim: int, descending: bool) -> Array:
