@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -117,8 +117,7 @@ def layer_norm(
     [[-1.0, 1.0], [-1.0, 1.0]]
     """
     norm = _last("layer_norm", input, normalized_shape, eps, weight=weight, bias=bias)
-    result: Tensor = ops.layer_norm(input, weight, bias, norm=norm)
-    return result
+    return cast(Tensor, ops.layer_norm(input, weight, bias, norm=norm))
 
 
 def rms_norm(
@@ -132,8 +131,7 @@ def rms_norm(
     if eps is None:
         eps = float(np.finfo(floats_of(input, "rms_norm").dtype.name).eps)
     norm = _last("rms_norm", input, normalized_shape, eps, weight=weight)
-    result: Tensor = ops.rms_norm(input, weight, norm=norm._replace(centred=False))
-    return result
+    return cast(Tensor, ops.rms_norm(input, weight, norm=norm._replace(centred=False)))
 
 
 def group_norm(
@@ -158,15 +156,13 @@ def group_norm(
             "always 0.\n  Take fewer groups."
         )
     norm = Norm((n, num_groups, size, space), (2, 3), (1, 2), _eps(name, eps))
-    result: Tensor = ops.group_norm(input, weight, bias, norm=norm)
-    return result
+    return cast(Tensor, ops.group_norm(input, weight, bias, norm=norm))
 
 
 def normalize(input: Tensor, p: float = 2.0, dim: int | Sequence[int] | None = 1, eps: float = 1e-12) -> Tensor:
     """``input`` divided by its `norm` over `dim`, so that this is 1; by `eps` where the norm is smaller."""
     length = reduce.norm(input, p, dim, keepdim=True)
-    result: Tensor = input / ops.clamp(length, eps, None)
-    return result
+    return cast(Tensor, input / ops.clamp(length, eps, None))
 
 
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
@@ -182,8 +178,7 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
     x, attrs = floats_of(input, "dropout"), {"p": float(p), "key": random.default_generator.next_key()}
     if inplace:
         return x._write(ops.dropout, (x,), attrs)
-    result: Tensor = ops.dropout(x, **attrs)
-    return result
+    return cast(Tensor, ops.dropout(x, **attrs))
 
 
 # --- what they share ---
