@@ -8,12 +8,9 @@ from strategies import PARITY
 
 np = pytest.importorskip("numpy")
 
+import parity  # noqa: E402 -- it needs NumPy
+
 F = mg.functional
-
-
-@pytest.fixture
-def torch():
-    return pytest.importorskip("torch", reason="needs the extra 'parity': make test EXTRAS=dev,parity")
 
 
 def random(*shape, seed=0):
@@ -21,9 +18,7 @@ def random(*shape, seed=0):
 
 
 def near(ours, theirs, tolerance=PARITY["float64"]):
-    array = theirs.numpy(force=True)
-    largest = np.abs(array[np.isfinite(array)]).max(initial=0.0)
-    np.testing.assert_allclose(ours.detach().numpy(), array, rtol=tolerance, atol=tolerance * largest)
+    parity.close(ours.detach().numpy(), theirs.numpy(force=True), tolerance)
 
 
 CORNERS = {
@@ -154,7 +149,6 @@ def test_dropped_weights_have_derivatives_to_second_order():
     ],
 )
 def test_what_pytorch_refuses_is_refused(torch, wrong):
-    import parity
 
     for functions, zeros, refusals in (
         (parity.theirs(), torch.zeros, (RuntimeError, ValueError, TypeError, IndexError)),

@@ -159,8 +159,7 @@ def test_what_does_not_fit_is_refused(wrong):
 @pytest.mark.parity
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("wrong", WRONG)
-def test_pytorch_refuses_it_too(wrong, monkeypatch):
-    torch = pytest.importorskip("torch", reason="needs the extra 'parity': make test EXTRAS=dev,parity")
+def test_pytorch_refuses_it_too(torch, wrong, monkeypatch):
 
     class Theirs:
         float64, ones = torch.float64, torch.ones
@@ -179,8 +178,7 @@ def test_pytorch_refuses_it_too(wrong, monkeypatch):
 
 
 @pytest.mark.parity
-def test_nan_and_inf_stay_where_the_window_sees_them():
-    torch = pytest.importorskip("torch", reason="needs the extra 'parity'")
+def test_nan_and_inf_stay_where_the_window_sees_them(torch):
     x, w = normal(1, 1, 6, 7), normal(1, 1, 2, 3)
     x[0, 0, 1, 2], x[0, 0, 4, 5] = np.nan, np.inf
     ours = mg.conv2d(mg.tensor(x), mg.tensor(w), padding=1).numpy()
@@ -220,8 +218,7 @@ def test_an_odd_zero_of_same_comes_after():
     ],
     ids=str,
 )
-def test_results_do_not_depend_on_how_many_rows_or_images_go_together(block, size, settings, monkeypatch):
-    torch = pytest.importorskip("torch", reason="needs the extra 'parity'")
+def test_results_do_not_depend_on_how_many_rows_or_images_go_together(torch, block, size, settings, monkeypatch):
     monkeypatch.setattr(kernels, "BLOCK", block)
     given = normal(5, 4, 7, 6), normal(2, 4 // settings.get("groups", 1), *size), normal(2)
     ours = [mg.tensor(x, requires_grad=True) for x in given]

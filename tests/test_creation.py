@@ -73,8 +73,7 @@ CALLS = {
 
 @pytest.mark.parity
 @pytest.mark.parametrize("call", CALLS)
-def test_tensors_are_made_as_in_pytorch(call):
-    torch = pytest.importorskip("torch", reason="needs the extra 'parity'")
+def test_tensors_are_made_as_in_pytorch(torch, call):
     try:
         expected = CALLS[call](torch)
     except (RuntimeError, TypeError, ValueError):
@@ -88,8 +87,7 @@ def test_tensors_are_made_as_in_pytorch(call):
 
 @pytest.mark.parity
 @pytest.mark.parametrize("default", ["float32", "float64"])
-def test_the_default_float_is_asked_for_at_each_call(default):
-    torch = pytest.importorskip("torch", reason="needs the extra 'parity'")
+def test_the_default_float_is_asked_for_at_each_call(torch, default):
     before = mg.get_default_dtype(), torch.get_default_dtype()
     try:
         for library in (mg, torch):

@@ -19,11 +19,6 @@ def several(a, b):
     return (a @ b).tanh(), a.exp() * 2.0
 
 
-@pytest.fixture
-def torch():
-    return pytest.importorskip("torch", reason="needs the extra 'parity'")
-
-
 def pair(torch):
     return (mg.tensor(A), mg.tensor(B)), (torch.tensor(A), torch.tensor(B))
 

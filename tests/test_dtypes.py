@@ -10,15 +10,13 @@ from minigrad.errors import DTypeError
 
 
 @pytest.mark.parity
-def test_every_pair_promotes_as_in_pytorch():
-    torch = pytest.importorskip("torch", reason="needs the extra 'parity'")
+def test_every_pair_promotes_as_in_pytorch(torch):
     for a, b in itertools.product(DTYPES.values(), repeat=2):
         assert promote_types(a, b).name == str(torch.promote_types(getattr(torch, a.name), getattr(torch, b.name)))[6:]
 
 
 @pytest.mark.parity
-def test_every_triple_of_ranks_promotes_as_in_pytorch():
-    torch = pytest.importorskip("torch", reason="needs the extra 'parity'")
+def test_every_triple_of_ranks_promotes_as_in_pytorch(torch):
     for a, b, number in itertools.product(DTYPES.values(), DTYPES.values(), (True, 2, 2.0)):
         with_dims = torch.ones(2, dtype=getattr(torch, a.name))
         scalar = torch.ones((), dtype=getattr(torch, b.name))

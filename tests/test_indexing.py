@@ -13,11 +13,6 @@ np = pytest.importorskip("numpy")
 F = mg.functional
 
 
-@pytest.fixture
-def torch():
-    return pytest.importorskip("torch", reason="needs the extra 'parity': make test EXTRAS=dev,parity")
-
-
 def numbers(*shape):
     return np.arange(1.0, 1.0 + np.prod(shape)).reshape(shape)
 

@@ -13,11 +13,6 @@ from minigrad.errors import DTypeError, GraphError, MinigradError, ShapeError
 np = pytest.importorskip("numpy")
 
 
-@pytest.fixture
-def torch():
-    return pytest.importorskip("torch", reason="needs the extra 'parity'")
-
-
 # --- Python ---
 
 ASKED = {

@@ -25,8 +25,7 @@ SHAPES = [
 
 @pytest.mark.parity
 @pytest.mark.parametrize("shapes", SHAPES, ids=str)
-def test_matmul_has_pytorch_s_value_gradients_and_second_gradients(shapes):
-    torch = pytest.importorskip("torch", reason="needs the extra 'parity': make test EXTRAS=dev,parity")
+def test_matmul_has_pytorch_s_value_gradients_and_second_gradients(torch, shapes):
     generator = np.random.default_rng(0)
     given = [generator.normal(size=shape) for shape in shapes]
     a, b = (mg.tensor(x, requires_grad=True) for x in given)
@@ -47,8 +46,7 @@ def test_matmul_has_pytorch_s_value_gradients_and_second_gradients(shapes):
 
 
 @pytest.mark.parity
-def test_linear_with_its_bias_is_pytorch_s():
-    torch = pytest.importorskip("torch", reason="needs the extra 'parity'")
+def test_linear_with_its_bias_is_pytorch_s(torch):
     x, w, b = np.arange(12.0).reshape(2, 2, 3), np.arange(6.0).reshape(2, 3), np.array([1.0, -1.0])
     ours = mg.linear(mg.tensor(x), mg.tensor(w), mg.tensor(b))
     theirs = torch.nn.functional.linear(torch.tensor(x), torch.tensor(w), torch.tensor(b))
@@ -115,8 +113,7 @@ EINSUM_REFUSED = {
 
 @pytest.mark.parity
 @pytest.mark.parametrize("case", EINSUM_REFUSED)
-def test_equations_that_pytorch_refuses_are_refused(case):
-    torch = pytest.importorskip("torch", reason="needs the extra 'parity'")
+def test_equations_that_pytorch_refuses_are_refused(torch, case):
     equation, *shapes = EINSUM_REFUSED[case]
     with pytest.raises(RuntimeError):
         torch.einsum(equation, *[torch.ones(shape) for shape in shapes])
@@ -147,8 +144,7 @@ def test_a_letter_of_two_sizes_is_named_with_both():
         ("ij->i...", [(2, 3)]),
     ],
 )
-def test_nothing_and_numbers_are_summed_as_in_pytorch(equation, shapes):
-    torch = pytest.importorskip("torch", reason="needs the extra 'parity'")
+def test_nothing_and_numbers_are_summed_as_in_pytorch(torch, equation, shapes):
     ours = mg.einsum(equation, *[mg.ones(*shape) for shape in shapes])
     theirs = torch.einsum(equation, *[torch.ones(shape) for shape in shapes])
     assert ours.shape == tuple(theirs.shape)
@@ -164,8 +160,7 @@ def test_a_contraction_is_one_product_of_matrices_forward_and_two_backward():
 
 
 @pytest.mark.parity
-def test_linear_of_nothing_is_pytorch_s():
-    torch = pytest.importorskip("torch", reason="needs the extra 'parity'")
+def test_linear_of_nothing_is_pytorch_s(torch):
     for shape in ((0, 3), (2, 0, 3), (0,), (4, 0)):
         given = [np.ones(shape), np.ones((2, shape[-1])), np.arange(2.0)]
         ours, theirs = [mg.tensor(x, requires_grad=True) for x in given], [torch.tensor(x) for x in given]

@@ -14,11 +14,6 @@ from strategies import SECOND  # noqa: E402
 INF, NAN = math.inf, math.nan
 
 
-@pytest.fixture
-def torch():
-    return pytest.importorskip("torch", reason="needs the extra 'parity': make test EXTRAS=dev,parity")
-
-
 def both(torch, name, *arrays, **options):
     """A loss and its gradients by the float inputs, ours and PyTorch's, as arrays."""
     found = []

@@ -8,6 +8,8 @@ from strategies import PARITY
 
 np = pytest.importorskip("numpy")
 
+import parity  # noqa: E402 -- it needs NumPy
+
 F = mg.functional
 NORMS = {
     "layer_norm": lambda F, x, w=None: F.layer_norm(x, x.shape[-1:], w),
@@ -18,20 +20,13 @@ NORMS = {
 }
 
 
-@pytest.fixture
-def torch():
-    return pytest.importorskip("torch", reason="needs the extra 'parity': make test EXTRAS=dev,parity")
-
-
 def random(*shape, dtype="float64", seed=0, offset=0.0):
     return (np.random.default_rng(seed).normal(size=shape) + offset).astype(dtype)
 
 
 def near(ours, theirs, tolerance=PARITY["float64"]):
-    array = theirs.numpy(force=True)
     assert (ours.dtype.name, ours.shape) == (str(theirs.dtype)[6:], tuple(theirs.shape))
-    largest = np.abs(array[np.isfinite(array)]).max(initial=0.0)
-    np.testing.assert_allclose(ours.detach().numpy(), array, rtol=tolerance, atol=tolerance * largest)
+    parity.close(ours.detach().numpy(), theirs.numpy(force=True), tolerance)
 
 
 # --- values ---

@@ -15,11 +15,6 @@ COMPARED = [key for key, sample in SAMPLES.items() if sample.parity]
 DIFFERENTIABLE = [key for key, sample in SAMPLES.items() if not sample.kinked and parity.differentiable(sample)]
 
 
-@pytest.fixture
-def torch():
-    return pytest.importorskip("torch", reason="needs the extra 'parity': make test EXTRAS=dev,parity")
-
-
 @pytest.mark.parity
 @pytest.mark.filterwarnings("ignore")  # PyTorch warns of too few numbers for a variance, and the like
 @pytest.mark.parametrize("key", COMPARED)

@@ -13,11 +13,6 @@ F = mg.functional
 NAN, INF = float("nan"), float("inf")
 
 
-@pytest.fixture
-def torch():
-    return pytest.importorskip("torch", reason="needs the extra 'parity': make test EXTRAS=dev,parity")
-
-
 def image(rows, **more):
     return mg.tensor([rows], dtype=mg.float64, **more)
 

@@ -262,8 +262,7 @@ def test_threads_draw_different_numbers_of_one_generator():
 
 
 @pytest.mark.parity
-def test_shapes_and_types_are_pytorch_s():
-    torch = pytest.importorskip("torch", reason="needs the extra 'parity'")
+def test_shapes_and_types_are_pytorch_s(torch):
     calls = [
         lambda L: L.rand(2, 3),
         lambda L: L.rand((2,), dtype=L.float64),

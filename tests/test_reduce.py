@@ -85,11 +85,6 @@ def close(a, b, tolerance):
     np.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance * (1.0 + finite.max(initial=0.0)))
 
 
-@pytest.fixture
-def torch():
-    return pytest.importorskip("torch", reason="needs the extra 'parity': make test EXTRAS=dev,parity")
-
-
 @pytest.mark.parity
 @pytest.mark.filterwarnings("ignore")  # PyTorch warns of too few numbers for a variance
 @pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "int32", "uint8", "bool"])

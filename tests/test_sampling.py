@@ -38,11 +38,6 @@ KINKS = [
 ]
 
 
-@pytest.fixture
-def torch():
-    return pytest.importorskip("torch", reason="needs the extra 'parity': make test EXTRAS=dev,parity")
-
-
 def sampled(points, mode="bilinear", padding_mode="zeros", align_corners=False, image=IMAGE):
     """The values at points (x, y), and the gradients of their weighted sum."""
     x = mg.tensor(image, requires_grad=True)

@@ -80,8 +80,7 @@ REFUSED = {
 @pytest.mark.parity
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("case", REFUSED)
-def test_what_pytorch_refuses_is_refused(case):
-    torch = pytest.importorskip("torch", reason="needs the extra 'parity': make test EXTRAS=dev,parity")
+def test_what_pytorch_refuses_is_refused(torch, case):
     call, array = REFUSED[case]
     with pytest.raises((RuntimeError, IndexError, ValueError, TypeError, NotImplementedError)):
         call(parity.theirs(), torch.tensor(array))
@@ -107,8 +106,7 @@ EMPTY = {
 
 @pytest.mark.parity
 @pytest.mark.parametrize("case", EMPTY)
-def test_results_without_numbers_are_pytorch_s(case):
-    pytest.importorskip("torch", reason="needs the extra 'parity'")
+def test_results_without_numbers_are_pytorch_s(torch, case):
     call, array = EMPTY[case]
     for dtype in parity.FLOATS:
         parity.check_forward(sample(case, call, array), dtype, "contiguous")
@@ -117,8 +115,7 @@ def test_results_without_numbers_are_pytorch_s(case):
 
 @pytest.mark.parity
 @pytest.mark.parametrize("others", [("float32", "int64"), ("bool", "uint8"), ("int32", "uint8", "bool")], ids=str)
-def test_cat_and_stack_have_pytorch_s_types(others):
-    torch = pytest.importorskip("torch", reason="needs the extra 'parity'")
+def test_cat_and_stack_have_pytorch_s_types(torch, others):
     arrays = [np.ones(3, dtype) for dtype in others]
     for name in ("cat", "stack", "hstack"):
         parity.same(

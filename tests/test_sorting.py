@@ -10,11 +10,6 @@ np = pytest.importorskip("numpy")
 NAN, INF = float("nan"), float("inf")
 
 
-@pytest.fixture
-def torch():
-    return pytest.importorskip("torch", reason="needs the extra 'parity': make test EXTRAS=dev,parity")
-
-
 @pytest.mark.parity
 @pytest.mark.parametrize("descending", [False, True])
 @pytest.mark.parametrize(

@@ -36,8 +36,7 @@ LAYOUTS = {
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("op", ELEMENTWISE, ids=lambda op: op.name)
-def test_values_and_gradients_are_pytorch_s_in_every_layout(op, dtype, layout):
-    torch = pytest.importorskip("torch", reason="needs the extra 'parity': make test EXTRAS=dev,parity")
+def test_values_and_gradients_are_pytorch_s_in_every_layout(torch, op, dtype, layout):
     theirs, attrs = pytorch(op), ATTRS.get(op.name, {})
     given = arrays(op, dtype)
     leaves = [mg.tensor(x) for x in given]
@@ -86,8 +85,7 @@ def test_a_tensor_of_one_number_and_a_value_have_the_same_gradients_to_second_or
 
 @pytest.mark.parity
 @pytest.mark.parametrize("shapes", list(itertools.permutations([(3, 4), (4,), (3, 1), (1, 1), ()], 2)), ids=str)
-def test_broadcasting_is_undone_in_the_gradient(shapes):
-    torch = pytest.importorskip("torch", reason="needs the extra 'parity'")
+def test_broadcasting_is_undone_in_the_gradient(torch, shapes):
     given = [np.arange(1.0, 1.0 + np.prod(shape)).reshape(shape) for shape in shapes]
     a, b = (mg.tensor(x, requires_grad=True) for x in given)
     ta, tb = (torch.tensor(x, requires_grad=True) for x in given)
@@ -103,8 +101,7 @@ def test_broadcasting_is_undone_in_the_gradient(shapes):
 @pytest.mark.parametrize("number", [True, 2, 2.5])
 @pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "int32", "uint8", "bool"])
 @pytest.mark.parametrize("name", ["add", "mul", "div", "maximum", "lt", "exp"])
-def test_types_come_out_as_in_pytorch(name, dtype, number):
-    torch = pytest.importorskip("torch", reason="needs the extra 'parity'")
+def test_types_come_out_as_in_pytorch(torch, name, dtype, number):
     op, theirs = mg.OPS[name], getattr(torch, name)
     ours, twin = mg.tensor(np.ones(3, dtype)), torch.ones(3, dtype=getattr(torch, dtype))
     if len(op.inputs) == 1:
@@ -134,8 +131,7 @@ WRITES = {
 
 @pytest.mark.parity
 @pytest.mark.parametrize("write", WRITES)
-def test_writes_in_place_have_pytorch_s_values_and_gradients(write):
-    torch = pytest.importorskip("torch", reason="needs the extra 'parity'")
+def test_writes_in_place_have_pytorch_s_values_and_gradients(torch, write):
     x, w = np.array([[0.5, -1.0, 2.0], [1.5, 0.25, -0.5]]), np.array([1.5, -2.0, 0.5])
     found = []
     for tensor, tanh in ((mg.tensor, mg.tanh), (torch.tensor, torch.tanh)):

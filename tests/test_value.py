@@ -408,8 +408,7 @@ def test_random_graphs_agree_with_central_differences_to_second_order():
 
 
 @pytest.mark.parity
-def test_random_graphs_agree_with_pytorch():
-    torch = pytest.importorskip("torch", reason="needs the extra 'parity'")
+def test_random_graphs_agree_with_pytorch(torch):
 
     for seed in range(50):
         generator = random.Random(seed)

@@ -53,8 +53,7 @@ def test_floats_and_values_give_the_same_number(op):
 
 @pytest.mark.parity
 @pytest.mark.parametrize("op", ELEMENTWISE, ids=lambda op: op.name)
-def test_values_and_gradients_are_pytorch_s(op):
-    torch = pytest.importorskip("torch", reason="needs the extra 'parity'")
+def test_values_and_gradients_are_pytorch_s(torch, op):
     theirs, attrs = pytorch(op), ATTRS.get(op.name, {})
     corners = (0.0, 1.0, -1.0, 0.5, math.inf, -math.inf, math.nan)
     samples = points(op) + _pairs(corners, len(op.inputs))
