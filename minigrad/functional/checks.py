@@ -25,6 +25,7 @@ __all__ = [
     "check_option",
     "check_same_type",
     "check_share",
+    "check_some",
     "check_stretches",
     "dim_of_some",
     "flat",
@@ -84,6 +85,12 @@ def check_stretches(x: Tensor, shape: Shape, op: str, argument: str) -> None:
     """Raise ShapeError unless `x` broadcasts to `shape`."""
     if broadcast_shapes(x.shape, shape, op=op) != shape:
         raise ShapeError(f"{op}: {argument} has shape {x.shape}, which does not stretch to {shape}.")
+
+
+def check_some(x: Tensor, k: int, op: str) -> None:
+    """Raise ShapeError where there are no numbers along dimension `k`."""
+    if x.ndim and not x.shape[k]:
+        raise ShapeError(f"{op}: dimension {k} of shape {x.shape} is empty: there is nothing to choose from.")
 
 
 def shaped(x: Tensor, shape: Shape) -> Tensor:

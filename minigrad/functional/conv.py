@@ -1,7 +1,7 @@
 """Convolution and its kin: PyTorch's functions, which check shapes and bring operands to images (N, C, H, W).
 
 A setting is an int, or one for each dimension that the window moves along. Raises ShapeError where shapes and settings
-do not fit together, DTypeError where types differ, ArgumentError for a format that is not there.
+do not fit together, DTypeError where types differ, ArgumentError for options.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 from minigrad import ops
 from minigrad._tensor import Tensor
-from minigrad.errors import DTypeError, ShapeError
+from minigrad.errors import ArgumentError, DTypeError, ShapeError
 from minigrad.functional.checks import (
     FORMATS,
     Ints,
@@ -69,8 +69,8 @@ def conv2d(
     none, "same" as many as keep the size, the odd one after. Channels and outputs are cut into `groups`, of which each
     sees its own. With ``data_format="NHWC"`` the channels of input and result stand last; weights are as they were.
 
-    Raises ShapeError for channels or groups that do not fit, a window larger than the padded image, "same" with a
-    stride; DTypeError for operands of different types.
+    Raises ShapeError for channels or groups that do not fit, and a window larger than the padded image; DTypeError for
+    operands of different types; ArgumentError for "same" with a stride.
 
     >>> from minigrad.creation import ones
     >>> conv2d(ones(1, 3, 8, 8), ones(4, 3, 3, 3), stride=2, padding=1).shape
@@ -261,7 +261,7 @@ def _window(name: str, size: Shape, stride: Ints, padding: Ints | str, dilation:
     steps, apart = _each(name, "stride", stride, n, 1), _each(name, "dilation", dilation, n, 1)
     if padding == "same":
         if steps != (1, 1):
-            raise ShapeError(f'{name}: padding="same" keeps the size, which stride={stride} does not: give numbers.')
+            raise ArgumentError(f'{name}: padding="same" keeps the size, which stride={stride} does not: give numbers.')
         reach = [d * (k - 1) for d, k in zip(apart, size, strict=True)]
         around = tuple((r // 2, r - r // 2) for r in reach)
     else:

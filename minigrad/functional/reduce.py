@@ -13,9 +13,10 @@ from typing import Any, NamedTuple, cast
 from minigrad import ops
 from minigrad._tensor import Tensor
 from minigrad.dtypes import DType
-from minigrad.errors import ArgumentError, ShapeError
+from minigrad.errors import ArgumentError
 from minigrad.functional.checks import (
     Dims,
+    check_some,
     flat,
     floats_of,
     line,
@@ -207,13 +208,8 @@ def _truth(name: str, x: Any, dim: Dims, keepdim: bool) -> Tensor:
 
 def _chosen(name: str, x: Any, dim: Dims, keepdim: bool) -> Tensor:
     for k in some_dims_of(None if dim == () or dim == [] else dim, tensor_of(x, name), name):
-        _check_choice(name, x, k)
+        check_some(x, k, name)
     return _reduced(name, x, dim, keepdim)
-
-
-def _check_choice(name: str, x: Tensor, k: int) -> None:
-    if x.ndim and x.shape[k] == 0:
-        raise ShapeError(f"{name}: dimension {k} of shape {x.shape} is empty: there is nothing to choose from.")
 
 
 def _extremes(name: str, whole: str, pairwise: str, x: Any, dim: Any, keepdim: bool) -> Any:
@@ -224,17 +220,17 @@ def _extremes(name: str, whole: str, pairwise: str, x: Any, dim: Any, keepdim: b
     if isinstance(dim, Tensor):
         return OPS[pairwise](x, dim)
     k = one_dim_of(dim, tensor_of(x, name), name)
-    _check_choice(name, x, k)
+    check_some(x, k, name)
     return Extremes(*OPS[name](line(x), dim=k, keepdim=bool(keepdim) and x.ndim > 0))
 
 
 def _placed(name: str, x: Any, dim: int | None, keepdim: bool) -> Tensor:
     if dim is None:
         numbers = flat(tensor_of(x, name).detach())
-        _check_choice(name, numbers, 0)
+        check_some(numbers, 0, name)
         return shaped(OPS[name](numbers, dim=0, keepdim=False), (1,) * x.ndim if keepdim else ())
     k = one_dim_of(dim, tensor_of(x, name), name)
-    _check_choice(name, x, k)
+    check_some(x, k, name)
     return cast(Tensor, OPS[name](line(x), dim=k, keepdim=bool(keepdim) and x.ndim > 0))
 
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from minigrad import ops
 from minigrad._tensor import Tensor
 from minigrad.errors import ArgumentError, ShapeError
-from minigrad.functional.checks import flat, line, one_dim_of, shaped, tensor_of
+from minigrad.functional.checks import check_some, flat, line, one_dim_of, shaped, tensor_of
 
 __all__ = ["METHODS", "Sorted", "argsort", "kthvalue", "median", "msort", "sort", "topk"]
 
@@ -82,8 +82,7 @@ def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
         raise ArgumentError("median: keepdim goes with a dim.")
     x, along = (line(x), one_dim_of(dim, x, "median")) if dim is not None else (flat(x), 0)
     size = x.shape[along]
-    if not size:
-        raise ShapeError(f"median: dimension {along} of shape {x.shape} is empty: there is nothing to choose from.")
+    check_some(x, along, "median")
     lost = ops.ne(x, x).sum(along, keepdim=True)  # nans are not equal to themselves; they are sorted last
     place = ops.where(lost > 0, size - lost, (size - 1) // 2)
     found = [ops.gather(y, place, dim=along) for y in ops.sort(x, dim=along)]
