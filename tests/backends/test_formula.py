@@ -33,7 +33,7 @@ FORMULAS = {
     "gelu_tanh": "a / 2 · (1 + tanh(√(2 / π) · (a + 0.044715 · a³)))",
 }  # fmt: skip
 DERIVATIVES = {
-    "add": ["1", "1"], "sub": ["1", "−1"], "mul": ["b", "a"], "div": ["1 / b", "−y / b"], "neg": ["−1"],
+    "add": ["1", "1"], "sub": ["1", "−1"], "mul": ["b", "a"], "div": ["1 / b", "−a / b²"], "neg": ["−1"],
     "pow": ["b · a^(b − 1)", "y · ln(a)"], "exp": ["y"], "log": ["1 / a"], "sqrt": ["1 / (2 · y)"], "sin": ["cos(a)"],
     "cos": ["−sin(a)"], "tanh": ["1 − y · y"], "sigmoid": ["y · (1 − y)"], "relu": ["(0 if y ≤ 0 else 1)"],
     "abs": ["sign(a)"], "sign": ["0"], "maximum": ["(1 if a > b else 0)", "(1 if b > a else 0)"],
@@ -98,7 +98,7 @@ def test_numbers_are_plugged_in_and_choices_decided():
     assert local_derivative(ops["maximum"], 1, 3.0, [2.0, 3.0]).text() == "1"
     assert local_derivative(ops["pow"], 0, 8.0, [2.0, 3.0]).text() == "3 · 2²"
     assert local_derivative(ops["pow"], 0, "y", ["a", 2.0]).text() == "2 · a"
-    assert local_derivative(ops["div"], 1, 0.5, [1.0, 2.0]).text() == "−0.5 / 2"
+    assert local_derivative(ops["div"], 1, 0.5, [1.0, 2.0]).text() == "−1 / 2²"
 
 
 def test_attributes_print_under_their_names_or_as_their_numbers():
