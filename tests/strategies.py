@@ -35,6 +35,8 @@ def pytorch(op: Op) -> Callable[..., Any]:
     import torch
 
     others: dict[str, Callable[..., Any]] = {
+        "gelu_backward": torch.ops.aten.gelu_backward,
+        "gelu_tanh_backward": lambda a, b: torch.ops.aten.gelu_backward(a, b, approximate="tanh"),
         "gelu_tanh": lambda a: torch.nn.functional.gelu(a, approximate="tanh"),
         "prelu": torch._prelu_kernel,  # the public one takes a slope a channel
         "step": lambda a, alpha: torch.where(a > 0, 1.0, alpha * torch.ones_like(a)) + 0.0 * a.floor().clamp(-1, 1),

@@ -31,6 +31,7 @@ FORMULAS = {
     "clamp": "clamp(a)", "lerp": "a + c · (b − a)", "elu": "elu(a)", "leaky_relu": "leakyrelu(a)",
     "prelu": "prelu(a, b)", "step": "step(a)", "gelu": "a / 2 · (1 + erf(a / √2))",
     "gelu_tanh": "a / 2 · (1 + tanh(√(2 / π) · (a + 0.044715 · a³)))",
+    "gelu_backward": "dgelu(a, b)", "gelu_tanh_backward": "dgelutanh(a, b)",
 }  # fmt: skip
 DERIVATIVES = {
     "add": ["1", "1"], "sub": ["1", "−1"], "mul": ["b", "a"], "div": ["1 / b", "−a / b²"], "neg": ["−1"],
@@ -57,6 +58,15 @@ DERIVATIVES = {
             "0.5 · (1 + tanh(0.797885 · (a + 0.044715 · (a · (a · a))))) + 0.5 · a · "
             "((1 − tanh(0.797885 · (a + 0.044715 · (a · (a · a))))²) · (0.797885 · (1 + 0.134145 · (a · a))))"
         )
+    ],
+    "gelu_backward": ["dgelu(1, b)", "a · (0.398942 · e^(−0.5 · (b · b)) · (2 − b · b))"],
+    "gelu_tanh_backward": [
+        "dgelutanh(1, b)",
+        (
+            "a · ((1 − tanh(0.797885 · (b + 0.044715 · (b · (b · b))))²) · (0.797885 · (1 + 0.134145 · (b · b)) + b · "
+            "(0.107032 · b − tanh(0.797885 · (b + 0.044715 · (b · (b · b)))) · "
+            "(0.797885 · (1 + 0.134145 · (b · b)))²)))"
+        ),
     ],
 }  # fmt: skip
 
@@ -281,7 +291,7 @@ COMPARISONS = {"<": "lt", "≤": "le", ">": "gt", "≥": "ge", "=": "eq", "≠":
 
 SPOKEN = {"ln": "log", "σ": "sigmoid", "max": "maximum", "min": "minimum"}
 SPOKEN |= {"arcsin": "asin", "arccos": "acos", "arctan": "atan", "arsinh": "asinh", "arcosh": "acosh"}
-SPOKEN |= {"artanh": "atanh"}
+SPOKEN |= {"artanh": "atanh", "dgelu": "gelu_backward", "dgelutanh": "gelu_tanh_backward"}
 # True or False, which is no number to go on with; or a jump or an edge, where a rounding would become a 1 or a nan.
 NO_NUMBERS = {*COMPARISONS.values(), "isnan", "isinf", "isfinite", "floor_divide", "remainder"}
 NO_NUMBERS |= {"floor", "ceil", "round", "trunc", "logical_and", "logical_or", "logical_xor", "logical_not"}
