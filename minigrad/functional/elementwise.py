@@ -229,11 +229,13 @@ def _reflected(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _in_place(op: Op) -> Callable[..., Tensor]:
-    """The method that writes the result of `op` over its first operand; `alpha` multiplies the second."""
+    """The method that writes the result of `op` over its first operand; `alpha` multiplies the second of a sum."""
+    arity, scales = len(op.inputs), op is ops.add or op is ops.sub
 
-    def method(self: Tensor, *args: Any, alpha: float = 1, **attrs: Any) -> Tensor:
+    def method(self: Tensor, *args: Any, **attrs: Any) -> Tensor:
         inputs = (self, *args)
-        if attrs or op.attrs:
+        alpha = attrs.pop("alpha", 1) if attrs and scales else 1
+        if attrs or op.attrs or len(inputs) != arity:
             inputs, attrs = op.bind(inputs, attrs)
         if alpha != 1:
             inputs = (self, inputs[1] * alpha)
