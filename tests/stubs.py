@@ -230,13 +230,14 @@ def stub_of_methods() -> str:
     named = [getattr(functional, name) for name in functional.__all__]
     for name, op in sorted({class_of(op): op for op in named if isinstance(op, Op)}.items()):
         text.lines.append(f"class {name}({text.named('minigrad.op', 'Op')}):")
-        own = parameter("self")
-        calls = [form.replace(parameters=[own, *form.parameters.values()]) for form in faces(of_op(op))]
-        tensors = [form for form in calls if form.return_annotation is mg.Tensor]
-        others = [form for form in calls if form.return_annotation is not mg.Tensor]
-        if returned(op) is bool:
-            others = [form.replace(return_annotation=bool) for form in others]
-        text.define("__call__", [*tensors, *others], None, "    ")
+        calls = []
+        for form in faces(of_op(op)):
+            result = (
+                bool if returned(op) is bool and form.return_annotation is not mg.Tensor else form.return_annotation
+            )
+            parameters = [parameter("self"), *form.parameters.values()]
+            calls.append(form.replace(parameters=parameters, return_annotation=result))
+        text.define("__call__", calls, None, "    ")
     return text.finished(HOUSE / "_stubs.pyi")
 
 
