@@ -7,7 +7,7 @@
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help tour test check lint table notebooks pictures lab bench book clean
+.PHONY: help tour test check lint stubs table notebooks pictures lab bench book clean
 
 VENV   := .venv
 PY     := $(VENV)/bin/python
@@ -47,6 +47,9 @@ lint: $(DEV)  ## formatting, ruff, mypy
 	@$(PY) -m ruff format --check .
 	@$(PY) -m ruff check .
 	@$(PY) -m mypy
+
+stubs: $(DEV)  ## write the type information (.pyi) again, from the declarations
+	@$(PY) tests/stubs.py
 
 table: $(DEV)  ## every operation, and what is checked of it
 	@$(PY) tests/table.py

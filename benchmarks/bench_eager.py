@@ -96,11 +96,28 @@ def step():
     return y, x.grad, w.grad, b.grad
 """
 
+MEMORY = """
+import resource
+x, w, b = leaf(1000, 1000), leaf(1000), leaf(1000)
+def step():
+    x.grad = w.grad = b.grad = None
+    y = x
+    for _ in range(100):
+        y = (y * w + b).tanh()
+    y.sum().backward()
+    return x.grad, w.grad, b.grad
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+results = step()
+peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+print(json.dumps({"seconds": peak, "sums": [float((x * x).sum()) for x in results]}))
+"""
+
 
 def child(library: str, code: str, steps: int) -> dict:
     """Run the part `code` with `library` in a fresh interpreter, and return the JSON that it prints."""
     threads = {"OPENBLAS_NUM_THREADS": "2", "OMP_NUM_THREADS": "2", "MKL_NUM_THREADS": "2"}
-    command = [sys.executable, "-c", HEAD + code + TAIL, library, str(steps)]
+    tail = "" if code is MEMORY else TAIL
+    command = [sys.executable, "-c", HEAD + code + tail, library, str(steps)]
     finished = subprocess.run(command, capture_output=True, text=True, check=True, env={**os.environ, **threads})
     return json.loads(finished.stdout)
 
@@ -120,7 +137,7 @@ def measured(code: str, libraries: tuple[str, ...], rounds: int, steps: int) -> 
 
 def report(what: str, ratio: float, bar: float, worst: float) -> bool:
     """Print a ratio; whether it misses its bar, or results differ."""
-    print(f"{what}: minigrad takes {ratio:.2f} x its time (bar {bar:.2f}); results differ by {worst:.0e}")
+    print(f"{what}: minigrad takes {ratio:.2f} x as much (bar {bar:.2f}); results differ by {worst:.0e}")
     return ratio > bar or worst > 1e-4
 
 
@@ -144,6 +161,13 @@ def conv(rounds: int, steps: int) -> bool:
     return report(f"conv2d 32x16x28x28 to 32 channels, {PEER}", seconds["minigrad"] / seconds["torch"], 2.0, worst)
 
 
+def memory(rounds: int, steps: int) -> bool:
+    """(d) What a chain of 100 layers on a million numbers adds to the most memory the process ever had."""
+    peaks, worst = measured(MEMORY, ("minigrad", "torch"), 1, steps)
+    what = f"memory of 100 layers, {peaks['minigrad'] / 1024:.0f} MiB, {PEER}"
+    return report(what, peaks["minigrad"] / peaks["torch"], 1.2, worst)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=7)
@@ -151,7 +175,7 @@ def main() -> int:
     options = parser.parse_args()
     load = os.getloadavg()[0]
     print(f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}, load {load:.1f}")
-    missed = [part(options.rounds, options.steps) for part in (small_ops, mlp, conv)]
+    missed = [part(options.rounds, options.steps) for part in (small_ops, mlp, conv, memory)]
     return 1 if any(missed) else 0
 
 

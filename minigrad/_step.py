@@ -6,7 +6,7 @@ op, the nodes its operands came from, and, of their numbers, those that the rule
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 from minigrad.dtypes import as_dtype
@@ -111,25 +111,6 @@ class Step(Node):
         if isinstance(output, tuple):
             return (self.relinked(output), *saved[1:])
         return (output._linked(self), *saved[1:])
-
-    def _contributions(
-        self, upstream: Any, as_nodes: bool, leads: Collection[Node] | None = None
-    ) -> list[tuple[int, Node, Any]]:
-        op, targets = cast(Op, self._op), self._left
-        rules: tuple[Any, ...] = op.rules_for(len(targets)) if op.variadic else op.rules
-        slots = [
-            slot
-            for slot, target in enumerate(targets)
-            if target is not None
-            and rules[slot] is not None
-            and target._requires_grad
-            and (leads is None or target in leads)
-        ]
-        if not slots:
-            return []
-        operands, static = self._operands(as_nodes, slots), self._static(as_nodes)
-        products = [(slot, targets[slot], rules[slot](upstream, *operands, **static)) for slot in slots]
-        return [(slot, target, target._fitted(g)) for slot, target, g in products if g is not None]
 
     def relinked(self, outputs: tuple[Any, ...]) -> tuple[Any, ...]:
         """The `outputs` of this step as tensors whose gradients come here."""

@@ -27,7 +27,13 @@ _NOTHING: Mapping[str, Any] = {}
 _NUMBERS = frozenset({float, int, bool})
 
 
-class Tensor(Node):
+if TYPE_CHECKING:  # the methods that the families in `functional` bring along, written out by `make stubs`
+    from minigrad._stubs import Methods
+else:
+    Methods = Node
+
+
+class Tensor(Methods):
     """Numbers of one type in a shape, on a device. Made by `mg.tensor`, `mg.zeros`, … and by operations.
 
     A leaf with ``requires_grad=True`` receives its gradient in `grad`; a computed tensor knows its `grad_fn`. Basic
@@ -44,10 +50,7 @@ class Tensor(Node):
     _base: Tensor | None
     _chain: tuple[tuple[Op, Mapping[str, Any]], ...]
     _rebased: int
-
-    if TYPE_CHECKING:  # the families in `functional` bring their methods along
-
-        def __getattr__(self, name: str) -> Any: ...
+    grad: Tensor | None
 
     # --- what it is ---
 
@@ -118,11 +121,6 @@ class Tensor(Node):
         return self.grad_fn is None
 
     # --- arranged otherwise ---
-
-    if TYPE_CHECKING:  # written in functional/subscript.py
-
-        def __getitem__(self, key: Any) -> Tensor: ...
-        def __setitem__(self, key: Any, value: Tensor | float) -> None: ...
 
     def clone(self) -> Tensor:
         """A copy with memory of its own, through which the gradient flows."""

@@ -212,25 +212,25 @@ class Node(Operand):
 
     def _contributions(
         self, upstream: Any, as_nodes: bool, leads: Collection[Node] | None = None
-    ) -> Iterable[tuple[int, Node, Any]]:
+    ) -> list[tuple[int, Node, Any]]:
         """What this node, whose gradient is `upstream`, passes on to operands that need one: slot, operand, product."""
-        op = self._op
+        op, targets = self._op, self._inputs
         assert op is not None  # a leaf passes nothing on
-        rules = op.rules_for(len(self._inputs)) if op.variadic else op.rules
+        rules = op.rules_for(len(targets)) if op.variadic else op.rules
         slots = [
-            (slot, target, rule)
-            for slot, (target, rule) in enumerate(zip(self._inputs, rules, strict=True))
-            if rule is not None
-            and isinstance(target, Node)
+            slot
+            for slot, target in enumerate(targets)
+            if isinstance(target, Node)
+            and rules[slot] is not None
             and target._requires_grad
             and (leads is None or target in leads)
         ]
-        if slots:
-            operands, static = self._operands(as_nodes, [slot for slot, _, _ in slots]), self._static(as_nodes)
-            for slot, target, rule in slots:
-                product = rule(upstream, *operands, **static)
-                if product is not None:
-                    yield slot, target, target._fitted(product)
+        if not slots:
+            return []
+        operands, static = self._operands(as_nodes, slots), self._static(as_nodes)
+        products = op.products(slots, rules, upstream, *operands, **static)
+        pairs = [(slot, targets[slot], product) for slot, product in zip(slots, products, strict=True)]
+        return [(slot, target, target._fitted(product)) for slot, target, product in pairs if product is not None]
 
     def _fitted(self, gradient: Any) -> Any:
         """`gradient` in the shape of this node: the place where broadcasting is undone."""

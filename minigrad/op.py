@@ -63,9 +63,11 @@ class Op:
     become int64; "float", that, or the default float if it is none; "rest", that which holds all but the first, a
     condition; None leaves them as they are. `view` marks an operation whose result shares the memory of its first
     operand. A mapping in place of the names in `attrs` gives their defaults, ``...`` where there is none.
-    A `variadic` op takes any number of operands, and its one rule may ask, beside ``g`` and attributes, for the
-    operand's number, ``slot``. An operand of a tensor op may be None: a bias that is left out, say. An op that is not
-    `listed` does not enter the table: that of an `autograd.Function`.
+
+    One function in place of the rules is a joint rule, for what is computed together: it returns what all `inputs`
+    receive, None for nothing. A `variadic` op takes any number of operands, and its one rule may ask, beside ``g`` and
+    attributes, for the operand's number, ``slot``. An operand of a tensor op may be None: a bias that is left out, say.
+    An op that is not `listed` does not enter the table: that of an `autograd.Function`.
 
     Declaring a name again replaces it, as running a notebook cell twice does; minigrad's own ops cannot be replaced.
     Raises DeclarationError for that, and where the parts of a declaration contradict each other.
@@ -89,7 +91,7 @@ class Op:
         name: str,
         formula: str,
         *,
-        vjp: Sequence[Rule | None],
+        vjp: Sequence[Rule | None] | Rule,
         domain: Sequence[Domain] = (),
         inputs: Sequence[str] = (),
         aux: Sequence[str] = (),
@@ -104,7 +106,8 @@ class Op:
     ) -> None:
         self.name = name
         self.formula = formula
-        self.vjp = tuple(vjp)
+        self.joint = callable(vjp)
+        self.vjp = (vjp,) * max(len(inputs), 1) if callable(vjp) else tuple(vjp)
         self.domain = tuple(domain)
         self.inputs = tuple(inputs) or tuple(_LETTERS[: len(self.vjp)])
         self.aux = tuple(aux)
@@ -128,7 +131,7 @@ class Op:
         self.shown = tuple(self._adapt(rule) for rule in shown)
         self.differentiable = any(rule is not None for rule in self.vjp)
         static = self.aux or self.attrs or self.shapes or self.outputs > 1 or variadic
-        self.plain = None if static or None in self.vjp or len(self.vjp) > 2 else self.rules
+        self.plain = None if static or self.joint or None in self.vjp or len(self.vjp) > 2 else self.rules
         if listed:
             OPS[name] = self
 
@@ -171,7 +174,9 @@ class Op:
         if rule is None:
             return None
         static = (*self.aux, *self.attrs, *self.shapes)
-        operands = ("*_", "slot") if self.variadic else (*self.inputs, "*") if static else self.inputs
+        operands = (*self.inputs, "*") if static else self.inputs
+        if self.variadic:
+            operands = ("*_",) if self.joint else ("*_", "slot")
         parameters = ", ".join(["g", "y", *operands, *static])
         read = inspect.signature(rule).parameters.values()
         arguments = ", ".join(f"{p.name}={p.name}" if p.kind is p.KEYWORD_ONLY else p.name for p in read)
@@ -179,7 +184,7 @@ class Op:
         return adapted
 
     def plan(self, edges: tuple[Any, ...]) -> Plan | None:
-        """What to keep when the operands whose edge is not None want a gradient; None where none of them has a rule."""
+        """What to keep if operands whose edge is not None want a gradient; None where none of them has a rule."""
         if self.variadic:
             return Plan(False, (False,) * len(edges), frozenset()) if any(edge is not None for edge in edges) else None
         wants = tuple([edge is not None for edge in edges])
@@ -192,10 +197,19 @@ class Op:
 
     def rules_for(self, count: int) -> tuple[Rule | None, ...]:
         """A rule for each of `count` operands."""
-        rule = self.rules[0]
+        rule = self.rules[0] if self.rules else None
         if not self.variadic or rule is None:
             return self.rules
-        return tuple([partial(rule, slot=slot) for slot in range(count)])
+        return (rule,) * count if self.joint else tuple([partial(rule, slot=slot) for slot in range(count)])
+
+    def products(
+        self, slots: Sequence[int], rules: tuple[Any, ...], g: Any, *operands: Any, **static: Any
+    ) -> list[Any]:
+        """What the operands at `slots` receive by `rules`, which are those for all operands; None for nothing."""
+        if self.joint:
+            found = rules[0](g, *operands, **static)
+            return [found[slot] for slot in slots]
+        return [rules[slot](g, *operands, **static) for slot in slots]
 
     def bind(self, given: tuple[Any, ...], attrs: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The operands in `given`, and all attributes: what follows the operands there, what is named, the defaults.

@@ -15,7 +15,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from math import prod
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -407,7 +407,7 @@ def _coins(name: str, like: Tensor, p: Tensor | float, generator: Generator | No
         raise ArgumentError(f"{name}: a probability is from 0 to 1, and p is {p!r}.")
     kind = p.dtype if isinstance(p, Tensor) else like.dtype
     drawn = rand(like.shape, generator=generator, dtype=kind if kind.is_floating_point else None)
-    return cast(Tensor, drawn < p)
+    return drawn < p
 
 
 def _plain(x: Tensor | float) -> Tensor | float:

@@ -14,6 +14,7 @@ EXACT = 0.0  # the same arithmetic in the same order
 ROUNDING = 1e-12  # float64: the same formula by another order of operations
 FIRST = {"atol": 1e-7, "rtol": 1e-6}  # a central difference of step 1e-6
 SECOND = {"atol": 1e-6, "rtol": 1e-5}  # the same of a gradient, whose numbers are larger and rounded more often
+THIRD = {"atol": 1e-4, "rtol": 1e-4}  # of a second gradient: its numbers reach hundreds, and are sums of many products
 PARITY = {"float64": 1e-12, "float32": 1e-5}  # of the largest number of a result, as sums are added up in other orders
 PYTORCH = 1e-12  # float64: libm and PyTorch's vectorised functions differ in the last digits
 
@@ -34,6 +35,8 @@ def pytorch(op: Op) -> Callable[..., Any]:
     import torch
 
     others: dict[str, Callable[..., Any]] = {
+        "gelu_backward": torch.ops.aten.gelu_backward,
+        "gelu_tanh_backward": lambda a, b: torch.ops.aten.gelu_backward(a, b, approximate="tanh"),
         "gelu_tanh": lambda a: torch.nn.functional.gelu(a, approximate="tanh"),
         "prelu": torch._prelu_kernel,  # the public one takes a slope a channel
         "step": lambda a, alpha: torch.where(a > 0, 1.0, alpha * torch.ones_like(a)) + 0.0 * a.floor().clamp(-1, 1),

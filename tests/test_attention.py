@@ -4,7 +4,7 @@ import pytest
 
 import minigrad as mg
 from minigrad.errors import ArgumentError, DTypeError, MinigradError, ShapeError
-from strategies import PARITY
+from strategies import PARITY, SECOND, THIRD
 
 np = pytest.importorskip("numpy")
 
@@ -60,7 +60,7 @@ def test_third_gradients_match_central_differences(name):
         (first,) = mg.grad(getattr(F, name)(x, 1), [x], outer, create_graph=True)
         return mg.grad(mg.exp(first).sum(), [x], create_graph=True)
 
-    assert mg.gradgradcheck(second, [mg.tensor(random(2, 3))], atol=1e-4, rtol=1e-4)
+    assert mg.gradgradcheck(second, [mg.tensor(random(2, 3))], **THIRD)
 
 
 def test_attention_has_third_gradients():
@@ -70,7 +70,7 @@ def test_attention_has_third_gradients():
         first = mg.grad(mg.exp(F.scaled_dot_product_attention(*inputs)).sum(), inputs, create_graph=True)
         return mg.grad(sum(mg.exp(g).sum() for g in first), inputs, create_graph=True)
 
-    assert mg.gradgradcheck(second, inputs, fast_mode=True, atol=1e-3, rtol=1e-4)
+    assert mg.gradgradcheck(second, inputs, fast_mode=True, **THIRD)
 
 
 @pytest.mark.parity
@@ -121,7 +121,7 @@ def test_dropped_weights_have_derivatives_to_second_order():
 
     inputs = [mg.tensor(random(*shape, seed=k)) for k, shape in enumerate([(2, 2), (3, 2), (3, 2)])]
     assert mg.gradcheck(seeded, inputs)
-    assert mg.gradgradcheck(seeded, inputs, atol=1e-6, rtol=1e-5)
+    assert mg.gradgradcheck(seeded, inputs, **SECOND)
 
 
 @pytest.mark.parity

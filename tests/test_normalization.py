@@ -4,7 +4,7 @@ import pytest
 
 import minigrad as mg
 from minigrad.errors import ArgumentError, DTypeError, GraphError, MinigradError, ShapeError
-from strategies import PARITY
+from strategies import PARITY, THIRD
 
 np = pytest.importorskip("numpy")
 
@@ -87,7 +87,7 @@ def test_third_gradients_match_central_differences(norm):
         first = mg.grad(NORMS[norm](F, x, w), [x, w], outer[0], create_graph=True)
         return mg.grad((first[0] * outer[1]).sum() + mg.exp(first[1]).sum(), [x, w], create_graph=True)
 
-    assert mg.gradgradcheck(second, [mg.tensor(random(2, 4, 3)), w], fast_mode=True, atol=1e-4, rtol=1e-4)
+    assert mg.gradgradcheck(second, [mg.tensor(random(2, 4, 3)), w], fast_mode=True, **THIRD)
 
 
 @pytest.mark.parity

@@ -6,6 +6,8 @@ import pytest
 
 import minigrad as mg
 from minigrad.errors import ArgumentError, DTypeError, GraphError, ShapeError
+from parity import close
+from strategies import PARITY
 
 np = pytest.importorskip("numpy")
 
@@ -148,10 +150,10 @@ def test_layers_of_realistic_size_are_pytorch_s(torch):
     ):
         ours, t = mg.tensor(x, requires_grad=True), torch.tensor(x, requires_grad=True)
         y, its = call(F, ours), call(torch.nn.functional, t)
-        np.testing.assert_allclose(y.detach().numpy(), its.numpy(force=True), atol=1e-5)
+        close(y.detach().numpy(), its.numpy(force=True), PARITY["float32"])
         (y * y).sum().backward()
         (its * its).sum().backward()
-        np.testing.assert_allclose(ours.grad.numpy(), t.grad.numpy(), atol=2e-5)
+        close(ours.grad.numpy(), t.grad.numpy(), PARITY["float32"])
 
 
 # --- what a wrong call is told ---

@@ -20,7 +20,9 @@ def test_the_code_prints_what_its_comment_says(pictures, capsys):
     printed = capsys.readouterr().out.splitlines()
     assert printed[0] == "79.0 [9.0, 9.0, 5.0, 5.0, 7.0, 6.0, -1.0]"
     assert f"# {printed[0]}" in README
-    assert printed[1:] == ["1.0 x 1.0 = 1.0", "1.0 x -1.0 = -1.0", "1.0 x 1.0 = 1.0"]
+    assert printed[1:4] == ["1.0 x 1.0 = 1.0", "1.0 x -1.0 = -1.0", "1.0 x 1.0 = 1.0"]
+    assert printed[4:] == ["[[0.0, 0.0], [1.0, 3.0]]", "[[6.0, 0.0], [0.0, 18.0]]"]
+    assert all(f"# {line}" in README for line in printed[4:])
 
 
 def test_the_picture_is_the_one_that_the_code_draws(pictures):

@@ -190,6 +190,9 @@ def test_an_overwritten_number_that_a_rule_needs_is_refused_before_any_gradient_
     [
         (lambda a: a.add_(1.0), GraphError, "add_: a leaf that requires a gradient cannot be written in place"),
         (lambda a: a[0].add_(1.0), GraphError, "add_: a view of a leaf that requires a gradient"),
+        (lambda a: mg.ones(2).sin_(1.0), DTypeError, r"sin\(…, …\): it takes sin\(a\)"),
+        (lambda a: mg.ones(2).add_(), DTypeError, r"add\(…\): it takes add\(a, b\)"),
+        (lambda a: mg.ones(2).mul_(2.0, alpha=3.0), DTypeError, r"mul\(…, …, alpha=…\): it takes mul\(a, b\)"),
         (
             lambda a: mg.ones(2).add_(mg.ones(3, 2)),
             ShapeError,

@@ -26,7 +26,6 @@ class Context:
         self._versions: tuple[int, ...] = ()
         self._constant: set[int] = set()
         self._materialize = True
-        self._last: tuple[Any, Any] = (None, None)
 
     def _bind(self, function: type[Function], step: Any, results: tuple[Any, ...], shapes: tuple[Any, ...]) -> None:
         self._function, self._name = function, function.__name__
@@ -62,22 +61,18 @@ class Context:
         self._materialize = value
 
     def _passed_back(self, gradient: Any) -> tuple[Any, ...]:
-        """What `backward`, which takes and returns tensors, makes of `gradient`, called once for all operands."""
-        if self._last[0] is not gradient:
-            gradients = gradient if isinstance(gradient, tuple) else (gradient,)
-            raw = not any(isinstance(g, Node) for g in gradients)
-            gradients = tuple(
-                [g if g is None else x._handed(g, not raw) for g, x in zip(gradients, self._results, strict=True)]
-            )
-            if self._materialize:
-                pairs = zip(gradients, self._results, strict=True)
-                gradients = tuple([x.detach().clone().zero_() if g is None else g for g, x in pairs])
-            found = self._function.backward(self, *gradients)
-            found = found if isinstance(found, tuple) else (found,)
-            self._check(found)
-            self._last = (gradient, tuple(map(number, found)) if raw else found)
-        returned: tuple[Any, ...] = self._last[1]
-        return returned
+        """What `backward`, which takes and returns tensors, makes of `gradient`."""
+        gradients = gradient if isinstance(gradient, tuple) else (gradient,)
+        raw = not any(isinstance(g, Node) for g in gradients)
+        pairs = list(zip(gradients, self._results, strict=True))
+        gradients = tuple([g if g is None else x._handed(g, not raw) for g, x in pairs])
+        if self._materialize:
+            pairs = list(zip(gradients, self._results, strict=True))
+            gradients = tuple([x.detach().clone().zero_() if g is None else g for g, x in pairs])
+        found = self._function.backward(self, *gradients)
+        found = found if isinstance(found, tuple) else (found,)
+        self._check(found)
+        return tuple(map(number, found)) if raw else found
 
     def _check(self, found: tuple[Any, ...]) -> None:
         if len(found) < len(self._shapes) or any(x is not None for x in found[len(self._shapes) :]):
@@ -161,7 +156,7 @@ class Function:
         return Op(
             cls.__name__,
             rf"\operatorname{{{cls.__name__}}}\left({{a}}\right)",
-            vjp=(lambda g, slot, ctx: ctx._passed_back(g)[slot],),
+            vjp=lambda g, ctx: ctx._passed_back(g),
             aux=("ctx",),  # given up with what the graph saved
             outputs=outputs,
             variadic=True,

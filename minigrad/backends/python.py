@@ -296,3 +296,16 @@ def gelu(a: float) -> float:
 @kernel("gelu_tanh", DEVICE)
 def gelu_tanh(a: float) -> float:
     return a * (0.5 * (1.0 + math.tanh(math.sqrt(2.0 / math.pi) * (a + 0.044715 * (a * a * a)))))
+
+
+@kernel("gelu_backward", DEVICE)
+def gelu_backward(a: float, b: float) -> float:
+    density = math.exp(-0.5 * b * b) / math.sqrt(2.0 * math.pi)
+    return a * (0.5 * (1.0 + math.erf(b * math.sqrt(0.5))) + b * density)
+
+
+@kernel("gelu_tanh_backward", DEVICE)
+def gelu_tanh_backward(a: float, b: float) -> float:
+    root, cubic = math.sqrt(2.0 / math.pi), 0.044715
+    t = math.tanh(root * (b + cubic * (b * b * b)))
+    return a * (0.5 * (1.0 + t) + 0.5 * b * ((1.0 - t * t) * (root * (1.0 + 3.0 * cubic * (b * b)))))

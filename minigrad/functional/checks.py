@@ -209,4 +209,4 @@ def channels_first(x: Any, space: int, data_format: str, op: str, empty: str = "
 
 def channels_given(y: Tensor, data_format: str) -> Tensor:
     """Images `y`, channels first, as `data_format` has them."""
-    return cast(Tensor, y.movedim(1 - len(data_format), -1)) if data_format.endswith("C") else y
+    return y.movedim(1 - len(data_format), -1) if data_format.endswith("C") else y

@@ -7,7 +7,7 @@ compute numbers also write in place, as in ``x.sin_()``.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any, cast, overload
 
 from minigrad import ops
 from minigrad._tensor import Tensor
@@ -101,6 +101,12 @@ def pow(input: Any, exponent: Any) -> Any:
     return ops.pow(input, exponent)
 
 
+@overload
+def where(condition: Tensor) -> tuple[Tensor, ...]: ...
+@overload
+def where(condition: Tensor, input: Tensor | float, other: Tensor | float) -> Tensor: ...
+@overload
+def where(condition: Any, input: Any, other: Any) -> Any: ...
 def where(condition: Any, input: Any = None, other: Any = None) -> Any:
     """`input` where `condition` holds, else `other`, all broadcast together; alone, ``nonzero(as_tuple=True)``.
 
@@ -215,6 +221,11 @@ def _zero(input: Tensor) -> Tensor:
     return input.copy_(0.0 if input.dtype.is_floating_point else False)
 
 
+def _where(input: Tensor, condition: Tensor, other: Tensor | float) -> Tensor:
+    """These numbers where `condition` holds, else `other`, all broadcast together."""
+    return where(condition, input, other)
+
+
 def _method(function: Callable[..., Any]) -> Callable[..., Any]:
     if isinstance(function, Op) and function.inlined is not None:
         return function.inlined
@@ -228,11 +239,13 @@ def _reflected(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _in_place(op: Op) -> Callable[..., Tensor]:
-    """The method that writes the result of `op` over its first operand; `alpha` multiplies the second."""
+    """The method that writes the result of `op` over its first operand; `alpha` multiplies the second of a sum."""
+    arity, scales = len(op.inputs), op is ops.add or op is ops.sub
 
-    def method(self: Tensor, *args: Any, alpha: float = 1, **attrs: Any) -> Tensor:
+    def method(self: Tensor, *args: Any, **attrs: Any) -> Tensor:
         inputs = (self, *args)
-        if attrs or op.attrs:
+        alpha = attrs.pop("alpha", 1) if attrs and scales else 1
+        if attrs or op.attrs or len(inputs) != arity:
             inputs, attrs = op.bind(inputs, attrs)
         if alpha != 1:
             inputs = (self, inputs[1] * alpha)
@@ -245,7 +258,7 @@ for _op in ops.elementwise.ELEMENTWISE + ops.activation.ACTIVATIONS:
     _op.inlined = inlined(_op)
 
 METHODS: dict[str, Any] = {"equal": equal, "allclose": allclose, "isclose": isclose, "prelu": prelu}
-METHODS |= {"fill_": _fill, "zero_": _zero, "where": lambda self, condition, other: where(condition, self, other)}
+METHODS |= {"fill_": _fill, "zero_": _zero, "where": _where}
 _FRONTS: dict[str, Any] = {"add": add, "sub": sub, "div": div, "floor_divide": floor_divide, "remainder": remainder}
 _FRONTS |= {"clamp": clamp, "pow": pow}
 for _op in (*ops.elementwise.ELEMENTWISE, ops.relu, ops.sigmoid):

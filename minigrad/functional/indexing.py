@@ -10,7 +10,7 @@ DTypeError for an index of another type, ShapeError, which is an IndexError too,
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any, Literal, cast, overload
 
 from minigrad import creation, ops
 from minigrad._tensor import Tensor
@@ -214,7 +214,7 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     shape = broadcast_shapes(
         tensor_of(input, "masked_select").shape, _mask("masked_select", mask).shape, op="masked_select"
     )
-    return cast(Tensor, input.expand(*shape)[mask.expand(*shape)])
+    return input.expand(*shape)[mask.expand(*shape)]
 
 
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
@@ -233,6 +233,10 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     return shaped(written, shape)
 
 
+@overload
+def nonzero(input: Tensor, *, as_tuple: Literal[False] = False) -> Tensor: ...
+@overload
+def nonzero(input: Tensor, *, as_tuple: Literal[True]) -> tuple[Tensor, ...]: ...
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     """The places of the n numbers that are not 0: (n, dimensions), int64; `as_tuple`, a vector for each dimension.
 
@@ -249,7 +253,7 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
 
 def argwhere(input: Tensor) -> Tensor:
     """`nonzero`: a row for each number that is not 0."""
-    return cast(Tensor, nonzero(input))
+    return nonzero(input)
 
 
 def count_nonzero(input: Tensor, dim: int | tuple[int, ...] | None = None) -> Tensor:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable, Iterator
-from typing import Any, cast
+from typing import Any, cast, overload
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from minigrad.creation import from_numpy
 from minigrad.dtypes import DType, bool, float32, float64, int32, int64, uint8
 from minigrad.errors import DTypeError, GraphError, ShapeError
 from minigrad.graph import no_grad
-from minigrad.layout import dim_of
+from minigrad.layout import Shape, dim_of
 
 __all__ = ["from_dlpack", "is_floating_point", "is_tensor", "numel"]
 
@@ -38,6 +38,10 @@ def is_floating_point(input: Tensor) -> builtins.bool:
     return input.dtype.is_floating_point
 
 
+@overload
+def _size(self: Tensor, dim: None = None) -> Shape: ...
+@overload
+def _size(self: Tensor, dim: int) -> int: ...
 def _size(self: Tensor, dim: int | None = None) -> Any:
     """The shape, or the size of dimension `dim`. Raises ShapeError if there is no such dimension."""
     if dim is None:
@@ -84,6 +88,14 @@ def _truth(self: Tensor) -> builtins.bool:
             "  Write x.any() or x.all()."
         )
     return builtins.bool(self._array.item())
+
+
+def _float(self: Tensor) -> float:
+    return float(_item(self))
+
+
+def _int(self: Tensor) -> int:
+    return int(_item(self))
 
 
 def _index(self: Tensor) -> int:
@@ -251,9 +263,9 @@ METHODS: dict[str, Any] = {
     "__deepcopy__": _deepcopied,
     "__dlpack__": _dlpack,
     "__dlpack_device__": _dlpack_device,
-    "__float__": lambda self: float(_item(self)),
+    "__float__": _float,
     "__index__": _index,
-    "__int__": lambda self: int(_item(self)),
+    "__int__": _int,
     "__iter__": _iter,
     "__len__": _len,
     "__reduce_ex__": _reduced,

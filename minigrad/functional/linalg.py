@@ -87,8 +87,7 @@ def dot(input: Tensor, tensor: Tensor) -> Tensor:
 def outer(input: Tensor, vec2: Tensor) -> Tensor:
     """The products of each number of one vector with each of another: (n,) and (m,) give (n, m)."""
     _check_dims("outer", 1, input, vec2)
-    product: Tensor = input[:, None] * vec2
-    return product
+    return input[:, None] * vec2
 
 
 def mv(input: Tensor, vec: Tensor) -> Tensor:
@@ -146,7 +145,7 @@ def _added(name: str, input: Tensor, product: Tensor, beta: float, alpha: float)
         raise DTypeError(f"{name}: of {input.dtype.name}, beta={beta} and alpha={alpha} must be ints too.")
     check_stretches(input, product.shape, name, "input")
     product = product if alpha == 1 else product * alpha
-    return product if beta == 0 else cast(Tensor, (input if beta == 1 else input * beta) + product)
+    return product if beta == 0 else (input if beta == 1 else input * beta) + product
 
 
 def trace(input: Tensor) -> Tensor:
@@ -306,7 +305,7 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
 def inner(input: Tensor, other: Tensor) -> Tensor:
     """The sum over products along the last dimensions, of one size; of numbers, their product."""
     if not input.ndim or not other.ndim:
-        return cast(Tensor, input * other)
+        return input * other
     if input.shape[-1] != other.shape[-1]:
         raise ShapeError(f"inner: {input.shape} and {other.shape}: the last sizes differ.")
     return tensordot(input, other, ([-1], [-1]))

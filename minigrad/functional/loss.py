@@ -86,7 +86,7 @@ def cross_entropy(
     if not label_smoothing:
         return loss
     even = _even_cross_entropy(input, target, weight, ignore_index, reduction)
-    return cast(Tensor, (1.0 - label_smoothing) * loss + label_smoothing * even)
+    return (1.0 - label_smoothing) * loss + label_smoothing * even
 
 
 def nll_loss(
@@ -156,7 +156,7 @@ def _even_cross_entropy(
     at = ops.where(counted, target, 0)
     of_right = ops.pick_along(weight.expand(*input.shape), at, dim=1, keepdim=False)
     whole = reductions.sum(ops.where(counted, of_right, 0.0))
-    return cast(Tensor, reductions.sum(losses) / whole)
+    return reductions.sum(losses) / whole
 
 
 def _by_class(weight: Tensor, input: Tensor) -> Tensor:
@@ -182,7 +182,7 @@ def kl_div(
     _two_floats("kl_div", input, target)
     losses = ops.kl_div(input, target, log_target=bool(log_target))
     if reduction == "batchmean":
-        return cast(Tensor, reductions.sum(losses) / (input.shape[0] if input.ndim else 1))
+        return reductions.sum(losses) / (input.shape[0] if input.ndim else 1)
     return _reduced(losses, reduction)
 
 
@@ -387,7 +387,7 @@ def _averaged(losses: Tensor, weight: Tensor | None, reduction: str) -> Tensor:
         return _reduced(losses, reduction)
     if reduction != "mean":
         return _reduced(losses * weight, reduction)
-    return cast(Tensor, reductions.sum(losses * weight) / reductions.sum(weight))
+    return reductions.sum(losses * weight) / reductions.sum(weight)
 
 
 def _weighted(name: str, losses: Tensor, weight: Tensor | None) -> Tensor:
@@ -395,7 +395,7 @@ def _weighted(name: str, losses: Tensor, weight: Tensor | None) -> Tensor:
         return losses
     _check_constant(name, weight=weight)
     check_stretches(weight, losses.shape, name, "weight")
-    return cast(Tensor, losses * weight)
+    return losses * weight
 
 
 def _pair(name: str, input: Tensor, target: Tensor, weight: Tensor | None = None) -> tuple[Tensor, Tensor]:

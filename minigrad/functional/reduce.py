@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import inf
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, cast, overload
 
 from minigrad import ops
 from minigrad._tensor import Tensor
@@ -127,6 +127,10 @@ def amin(input: Tensor, dim: int | Sequence[int] = (), keepdim: bool = False) ->
     return _chosen("amin", input, dim, keepdim)
 
 
+@overload
+def max(input: Tensor, dim: Tensor | None = None, keepdim: bool = False) -> Tensor: ...
+@overload
+def max(input: Tensor, dim: int, keepdim: bool = False) -> Extremes: ...
 def max(input: Tensor, dim: int | Tensor | None = None, keepdim: bool = False) -> Any:
     """The largest number of all, as `amax`; over one `dim`, an `Extremes`, whose index gets the gradient: the first.
 
@@ -141,6 +145,10 @@ def max(input: Tensor, dim: int | Tensor | None = None, keepdim: bool = False) -
     return _extremes("max", "amax", "maximum", input, dim, keepdim)
 
 
+@overload
+def min(input: Tensor, dim: Tensor | None = None, keepdim: bool = False) -> Tensor: ...
+@overload
+def min(input: Tensor, dim: int, keepdim: bool = False) -> Extremes: ...
 def min(input: Tensor, dim: int | Tensor | None = None, keepdim: bool = False) -> Any:
     """The smallest number of all, as `amin`; over one `dim`, an `Extremes` with its first index. See `max`."""
     return _extremes("min", "amin", "minimum", input, dim, keepdim)

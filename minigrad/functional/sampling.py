@@ -42,7 +42,7 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None =
         )
     columns, rows = [tensor(_spaced(n, bool(align_corners)), dtype=theta.dtype) for n in (width, height)]
     matrix = theta[:, None, None]
-    return cast(Tensor, columns[:, None] * matrix[..., 0] + rows[:, None, None] * matrix[..., 1] + matrix[..., 2])
+    return columns[:, None] * matrix[..., 0] + rows[:, None, None] * matrix[..., 1] + matrix[..., 2]
 
 
 def grid_sample(

@@ -7,7 +7,7 @@ stands first comes first, so that indices are always the same.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
 
 from minigrad import ops
 from minigrad._tensor import Tensor
@@ -71,6 +71,10 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Sor
     return Sorted(*[y[(*(slice(None),) * along, at)] for y in (values, indices)])
 
 
+@overload
+def median(input: Tensor, dim: None = None) -> Tensor: ...
+@overload
+def median(input: Tensor, dim: int, keepdim: bool = False) -> Sorted: ...
 def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
     """The middle number of all, of two the smaller; along `dim`, a `Sorted`, with where it stood. Nan if there is one.
 

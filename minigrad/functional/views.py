@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import accumulate, pairwise
-from typing import Any, cast
+from typing import Any, cast, overload
 
 from minigrad import ops
 from minigrad._tensor import Tensor
@@ -393,6 +393,10 @@ def _is_contiguous(input: Tensor) -> bool:
     return found
 
 
+@overload
+def _stride(input: Tensor, dim: None = None) -> Shape: ...
+@overload
+def _stride(input: Tensor, dim: int) -> int: ...
 def _stride(input: Tensor, dim: int | None = None) -> Any:
     """How many numbers apart neighbours stand in memory, along each dimension or `dim`. Of size 1 it means nothing."""
     return stride_of(input) if dim is None else stride_of(input)[dim_of_some(input, dim, "stride")]

@@ -1,6 +1,7 @@
 """Activations: functions of each number alone that networks put between their layers. Rules as in `elementwise`."""
 
 import math
+from typing import Any
 
 from minigrad.op import ANY, Domain, Op
 from minigrad.ops.elementwise import KINKED, abs, erf, exp, neg, square, tanh, where
@@ -8,7 +9,9 @@ from minigrad.ops.elementwise import KINKED, abs, erf, exp, neg, square, tanh, w
 __all__ = [
     "elu",
     "gelu",
+    "gelu_backward",
     "gelu_tanh",
+    "gelu_tanh_backward",
     "hardtanh",
     "leaky_relu",
     "mish",
@@ -22,6 +25,9 @@ __all__ = [
     "softsign",
     "step",
 ]
+
+gelu_backward: Op  # rules may name operations that are declared further down
+gelu_tanh_backward: Op
 
 sigmoid = Op("sigmoid", r"\sigma {a}", vjp=(lambda g, y: g * (y * (1.0 - y)),), domain=(ANY,), promotes="float")
 softplus = Op(
@@ -43,36 +49,60 @@ mish = Op(
     precedence=Op.PRODUCT,
     promotes="float",
 )
+ROOT, CUBIC = math.sqrt(2.0 / math.pi), 0.044715  # Hendrycks and Gimpel 2016
+
+
+def _density(a: Any) -> Any:
+    return 1.0 / math.sqrt(2.0 * math.pi) * exp(neg(0.5 * (a * a)))
+
+
+def _tanh(a: Any) -> Any:
+    return tanh(ROOT * (a + CUBIC * (a * (a * a))))
+
+
+def _slope(a: Any) -> Any:
+    """The derivative of what `_tanh` takes the tanh of."""
+    return ROOT * (1.0 + 3.0 * CUBIC * (a * a))
+
+
 gelu = Op(  # a times the chance that a normal number is below a; the slope adds a times its density
     "gelu",
     r"\frac{a}{2} \cdot \left(1 + \operatorname{erf} \frac{a}{\sqrt{2}}\right)",
-    vjp=(
-        lambda g, a: (
-            g * (0.5 * (1.0 + erf(a * math.sqrt(0.5))) + a * (1.0 / math.sqrt(2.0 * math.pi) * exp(neg(0.5 * (a * a)))))
-        ),
-    ),
+    vjp=(lambda g, a: gelu_backward(g, a),),
+    shown=(lambda g, a: g * (0.5 * (1.0 + erf(a * math.sqrt(0.5))) + a * _density(a)),),
     domain=(Domain(-1.0, 3.0),),  # further down 1 + erf cancels, as in PyTorch
     precedence=Op.PRODUCT,
     promotes="float",
 )
-ROOT, CUBIC = math.sqrt(2.0 / math.pi), 0.044715  # Hendrycks and Gimpel 2016
 gelu_tanh = Op(  # gelu(approximate="tanh") of PyTorch
     "gelu_tanh",
     r"\frac{a}{2} \cdot \left(1 + "
     r"\tanh\left(\sqrt{\frac{2}{\pi}} \cdot \left({a} + 0.044715 \cdot {a}^3\right)\right)\right)",
-    vjp=(
-        lambda g, a: (
-            g
-            * (
-                0.5 * (1.0 + tanh(ROOT * (a + CUBIC * (a * (a * a)))))
-                + 0.5
-                * a
-                * ((1.0 - square(tanh(ROOT * (a + CUBIC * (a * (a * a)))))) * (ROOT * (1.0 + 3.0 * CUBIC * (a * a))))
-            )
-        ),
-    ),
+    vjp=(lambda g, a: gelu_tanh_backward(g, a),),
+    shown=(lambda g, a: g * (0.5 * (1.0 + _tanh(a)) + 0.5 * a * ((1.0 - square(_tanh(a))) * _slope(a))),),
     domain=(Domain(-1.0, 3.0),),
     precedence=Op.PRODUCT,
+    promotes="float",
+)
+gelu_backward = Op(  # what b, the operand of a gelu, gets from a, the gradient of that
+    "gelu_backward",
+    r"\operatorname{dgelu}\left({a}, {b}\right)",
+    vjp=(lambda g, b: gelu_backward(g, b), lambda g, a, b: g * (a * (_density(b) * (2.0 - b * b)))),
+    domain=(ANY, Domain(-1.0, 3.0)),
+    promotes="float",
+)
+gelu_tanh_backward = Op(
+    "gelu_tanh_backward",
+    r"\operatorname{dgelutanh}\left({a}, {b}\right)",
+    vjp=(
+        lambda g, b: gelu_tanh_backward(g, b),
+        lambda g, a, b: (
+            g
+            * a
+            * ((1.0 - square(_tanh(b))) * (_slope(b) + b * (3.0 * CUBIC * ROOT * b - _tanh(b) * square(_slope(b)))))
+        ),
+    ),
+    domain=(ANY, Domain(-1.0, 3.0)),
     promotes="float",
 )
 softsign = Op(

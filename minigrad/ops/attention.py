@@ -6,12 +6,12 @@ from typing import Any
 
 from minigrad.op import Op
 from minigrad.ops.elementwise import exp, where
-from minigrad.ops.linalg import matmul
 from minigrad.ops.normalization import dropout
 from minigrad.ops.reduce import sum
 from minigrad.ops.shape import sum_to
 
 __all__ = [
+    "attention_backward",
     "log_softmax",
     "log_softmax_backward",
     "scaled_dot_product_attention",
@@ -75,29 +75,59 @@ def _dropped(x: Any, p: float, seed: int) -> Any:
     return dropout(x, p=p, key=seed) if p else x
 
 
-def _scores_rule(g: Any, y: Any, v: Any, p: float, seed: int) -> Any:
-    """What scale q kᵀ + m gets: by way of the weights, which may have a gradient of their own."""
-    u = g[1]
-    if g[0] is not None:
-        by_result = _dropped(matmul(g[0], v.mT), p, seed)
-        by_result = by_result if by_result.shape == y[1].shape else sum_to(by_result, shape=y[1].shape)
-        u = by_result if u is None else u + by_result
-    return softmax_backward(u, y[1], dim=y[1].ndim - 1)
+def _like(x: Any, weights: Any) -> Any:
+    """`x` without the batches that `weights` do not have."""
+    return x if x.shape == weights.shape else sum_to(x, shape=weights.shape)
 
 
-def _value_rule(g: Any, y: Any, v: Any, p: float, seed: int) -> Any:
-    return where(False, v, 0.0) if g[0] is None else matmul(_dropped(y[1], p, seed).mT, g[0])
+def _attention_rule(
+    g: Any, y: Any, q: Any, k: Any, v: Any, m_shape: Any, scale: float, p: float, seed: int
+) -> tuple[Any, ...]:
+    by_result, by_weights = g
+    found: list[Any] = [None] * 4
+    if by_result is not None:
+        found = list(attention_backward(by_result, q, k, v, y[1], scale=scale, p=p, seed=seed))
+    if by_weights is not None:
+        s = softmax_backward(by_weights, y[1], dim=by_weights.ndim - 1)
+        more = (s @ k * scale, s.mT @ q * scale, None, s)
+        found = [b if a is None else a if b is None else a + b for a, b in zip(found, more, strict=True)]
+    return (*found[:3], None if m_shape is None else found[3])
 
 
+def _attention_backward_rule(
+    g: Any, u: Any, q: Any, k: Any, v: Any, w: Any, scale: float, p: float, seed: int
+) -> tuple[Any, ...]:
+    """With P the gradient that the weights w get and S that of the scores, S = softmax_backward(P, w), as below."""
+    by_q, by_k, by_v, by_s = [where(False, x, 0.0) if a is None else a for a, x in zip(g, (q, k, v, w), strict=True)]
+    last = w.ndim - 1
+    at_p = _like(_dropped(u @ v.mT, p, seed), w)
+    s = softmax_backward(at_p, w, dim=last)
+    at_s = _like(by_q @ k.mT * scale + q @ by_k.mT * scale, w) + by_s
+    back = softmax_backward(at_s, w, dim=last)
+    back_dropped, dropped = _dropped(back, p, seed), _dropped(w, p, seed)
+    by_w = at_s * (at_p - _total(at_p * w, last)) - at_p * _total(at_s * w, last)
+    return (
+        back_dropped @ v + dropped @ by_v,
+        s @ by_k * scale,
+        s.mT @ by_q * scale,
+        back_dropped.mT @ u,
+        by_w + _like(_dropped(u @ by_v.mT, p, seed), w),
+    )
+
+
+# What q, k, v and m get from u, the gradient of the result, where w are the weights.
+attention_backward = Op(
+    "attention_backward",
+    r"\operatorname{attentionBackward}\left({u}, {q}, {k}, {v}, {w}\right)",
+    vjp=_attention_backward_rule,
+    inputs=("u", "q", "k", "v", "w"),
+    attrs=("scale", "p", "seed"),
+    outputs=4,
+)
 scaled_dot_product_attention = Op(
     "scaled_dot_product_attention",
     r"\operatorname{softmax}\left(\operatorname{scale} \cdot {q} {k}^T + {m}\right) {v}",
-    vjp=(
-        lambda g, y, k, v, scale, p, seed: matmul(_scores_rule(g, y, v, p, seed), k) * scale,
-        lambda g, y, q, v, scale, p, seed: matmul(_scores_rule(g, y, v, p, seed).mT, q) * scale,
-        _value_rule,
-        _scores_rule,
-    ),
+    vjp=_attention_rule,
     inputs=("q", "k", "v", "m"),
     attrs=("is_causal", "scale", "p", "seed"),
     outputs=2,

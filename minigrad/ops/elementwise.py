@@ -77,6 +77,7 @@ log: Op
 neg: Op
 pow: Op
 sign: Op
+square: Op
 where: Op
 
 
@@ -114,7 +115,8 @@ mul = Op(
 div = Op(
     "div",
     r"\frac{a}{b}",
-    vjp=(lambda g, b: div(g, b), lambda g, y, b: neg(g * div(y, b))),
+    vjp=(lambda g, b: div(g, b), lambda g, a, b: neg(g * div(div(a, b), b))),
+    shown=(lambda g, b: div(g, b), lambda g, a, b: neg(g * div(a, square(b)))),
     domain=(ANY, POSITIVE),
     precedence=Op.PRODUCT,
     promotes="float",

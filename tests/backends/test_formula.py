@@ -31,9 +31,10 @@ FORMULAS = {
     "clamp": "clamp(a)", "lerp": "a + c · (b − a)", "elu": "elu(a)", "leaky_relu": "leakyrelu(a)",
     "prelu": "prelu(a, b)", "step": "step(a)", "gelu": "a / 2 · (1 + erf(a / √2))",
     "gelu_tanh": "a / 2 · (1 + tanh(√(2 / π) · (a + 0.044715 · a³)))",
+    "gelu_backward": "dgelu(a, b)", "gelu_tanh_backward": "dgelutanh(a, b)",
 }  # fmt: skip
 DERIVATIVES = {
-    "add": ["1", "1"], "sub": ["1", "−1"], "mul": ["b", "a"], "div": ["1 / b", "−y / b"], "neg": ["−1"],
+    "add": ["1", "1"], "sub": ["1", "−1"], "mul": ["b", "a"], "div": ["1 / b", "−a / b²"], "neg": ["−1"],
     "pow": ["b · a^(b − 1)", "y · ln(a)"], "exp": ["y"], "log": ["1 / a"], "sqrt": ["1 / (2 · y)"], "sin": ["cos(a)"],
     "cos": ["−sin(a)"], "tanh": ["1 − y · y"], "sigmoid": ["y · (1 − y)"], "relu": ["(0 if y ≤ 0 else 1)"],
     "abs": ["sign(a)"], "sign": ["0"], "maximum": ["(1 if a > b else 0)", "(1 if b > a else 0)"],
@@ -57,6 +58,15 @@ DERIVATIVES = {
             "0.5 · (1 + tanh(0.797885 · (a + 0.044715 · (a · (a · a))))) + 0.5 · a · "
             "((1 − tanh(0.797885 · (a + 0.044715 · (a · (a · a))))²) · (0.797885 · (1 + 0.134145 · (a · a))))"
         )
+    ],
+    "gelu_backward": ["dgelu(1, b)", "a · (0.398942 · e^(−0.5 · (b · b)) · (2 − b · b))"],
+    "gelu_tanh_backward": [
+        "dgelutanh(1, b)",
+        (
+            "a · ((1 − tanh(0.797885 · (b + 0.044715 · (b · (b · b))))²) · (0.797885 · (1 + 0.134145 · (b · b)) + b · "
+            "(0.107032 · b − tanh(0.797885 · (b + 0.044715 · (b · (b · b)))) · "
+            "(0.797885 · (1 + 0.134145 · (b · b)))²)))"
+        ),
     ],
 }  # fmt: skip
 
@@ -98,7 +108,7 @@ def test_numbers_are_plugged_in_and_choices_decided():
     assert local_derivative(ops["maximum"], 1, 3.0, [2.0, 3.0]).text() == "1"
     assert local_derivative(ops["pow"], 0, 8.0, [2.0, 3.0]).text() == "3 · 2²"
     assert local_derivative(ops["pow"], 0, "y", ["a", 2.0]).text() == "2 · a"
-    assert local_derivative(ops["div"], 1, 0.5, [1.0, 2.0]).text() == "−0.5 / 2"
+    assert local_derivative(ops["div"], 1, 0.5, [1.0, 2.0]).text() == "−1 / 2²"
 
 
 def test_attributes_print_under_their_names_or_as_their_numbers():
@@ -281,7 +291,7 @@ COMPARISONS = {"<": "lt", "≤": "le", ">": "gt", "≥": "ge", "=": "eq", "≠":
 
 SPOKEN = {"ln": "log", "σ": "sigmoid", "max": "maximum", "min": "minimum"}
 SPOKEN |= {"arcsin": "asin", "arccos": "acos", "arctan": "atan", "arsinh": "asinh", "arcosh": "acosh"}
-SPOKEN |= {"artanh": "atanh"}
+SPOKEN |= {"artanh": "atanh", "dgelu": "gelu_backward", "dgelutanh": "gelu_tanh_backward"}
 # True or False, which is no number to go on with; or a jump or an edge, where a rounding would become a 1 or a nan.
 NO_NUMBERS = {*COMPARISONS.values(), "isnan", "isinf", "isfinite", "floor_divide", "remainder"}
 NO_NUMBERS |= {"floor", "ceil", "round", "trunc", "logical_and", "logical_or", "logical_xor", "logical_not"}

@@ -31,6 +31,13 @@ CORNERS = (
     -math.inf,
     math.nan,
 )
+ROOT = np.sqrt(2.0 / np.pi)
+
+
+def _gelu_tanh_slope(y, t):
+    return 0.5 * (1.0 + t) + 0.5 * y * ((1.0 - t * t) * (ROOT * (1.0 + 0.134145 * (y * y))))
+
+
 UNARY = {
     "neg": np.negative, "abs": np.abs, "exp": np.exp, "log": np.log, "sqrt": np.sqrt, "sin": np.sin, "cos": np.cos,
     "tanh": np.tanh, "sigmoid": lambda x: 1 / (1 + np.exp(-x)), "relu": lambda x: np.maximum(x, 0.0),
@@ -55,6 +62,10 @@ BINARY = {
     "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge, "eq": operator.eq, "ne": operator.ne,
     "floor_divide": np.floor_divide, "remainder": np.remainder, "prelu": lambda x, y: np.where(x > 0, x, x * y),
     "atan2": np.arctan2,
+    "gelu_backward": lambda x, y: x * (
+        0.5 * (1.0 + math.erf(y * np.sqrt(0.5))) + y * (np.exp(-0.5 * y * y) / np.sqrt(2.0 * np.pi))
+    ),
+    "gelu_tanh_backward": lambda x, y: x * _gelu_tanh_slope(y, np.tanh(ROOT * (y + 0.044715 * y**3))),
     "logical_and": np.logical_and, "logical_or": np.logical_or, "logical_xor": np.logical_xor,
 }  # fmt: skip
 

@@ -39,6 +39,8 @@ SAMPLES = [
           differs=SIZED),
     slope("softmax", lambda F, x: F.softmax(x, 1), numbers(2, 3, seed=1), x, differs=SIZED),
     slope("log_softmax", lambda F, x: F.log_softmax(x, 0), numbers(2, 3, seed=1), x, differs=SIZED),
+    slope("attention", lambda F, q, k, v: F.scaled_dot_product_attention(q, k, v), numbers(2, 2, seed=1), numbers(2, 3),
+          numbers(2, 3, seed=2), numbers(2, 2, seed=3), differs=SIZED),
     slope("cross_entropy", lambda F, x, t: F.cross_entropy(x, t), numbers(), x, ints(2, below=3), differs=SIZED),
     slope("max_pool2d", lambda F, x: F.max_pool2d(x, 2), numbers(1, 2, 2), numbers(1, 4, 4), differs=SIZED),
     slope("conv2d by the weight", lambda F, w, x: F.conv2d(x, w), numbers(1, 2, 2, 2), numbers(2, 1, 2, 2),

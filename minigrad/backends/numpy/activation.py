@@ -91,3 +91,16 @@ def gelu(a: Array) -> Array:
 @kernel("gelu_tanh", DEVICE)
 def gelu_tanh(a: Array) -> Array:
     return a * (0.5 * (1 + np.tanh(math.sqrt(2 / math.pi) * (a + 0.044715 * (a * a * a)))))
+
+
+@kernel("gelu_backward", DEVICE)
+def gelu_backward(a: Array, b: Array) -> Array:
+    density = np.exp(-0.5 * (b * b)) * (1 / math.sqrt(2 * math.pi))
+    return a * (0.5 * (1 + erf(b * math.sqrt(0.5))) + b * density)
+
+
+@kernel("gelu_tanh_backward", DEVICE)
+def gelu_tanh_backward(a: Array, b: Array) -> Array:
+    root, cubic = math.sqrt(2 / math.pi), 0.044715
+    t = np.tanh(root * (b + cubic * (b * b * b)))
+    return a * (0.5 * (1 + t) + 0.5 * b * ((1 - t * t) * (root * (1 + 3 * cubic * (b * b)))))

@@ -7,6 +7,7 @@ import numpy as np
 from minigrad.backends.numpy.arrays import DEVICE, Array
 from minigrad.backends.numpy.normalization import dot, kept
 from minigrad.backends.numpy.reduce import over
+from minigrad.backends.numpy.shape import sum_to
 from minigrad.kernels import kernel
 
 __all__: list[str] = []
@@ -61,3 +62,21 @@ def attention(
     weights /= np.where(summed == 0, 1, summed)
     dropped = np.where(kept(weights.shape, p, seed), weights / (1 - p), 0) if p else weights
     return np.matmul(dropped, value), weights
+
+
+@kernel("attention_backward", DEVICE)
+def attention_backward(
+    u: Array, query: Array, key: Array, value: Array, weights: Array, *, scale: float, p: float, seed: int
+) -> tuple[Array, ...]:
+    keep = kept(weights.shape, p, seed) if p else None
+    by_weights = np.matmul(u, value.swapaxes(-1, -2))
+    dropped = weights
+    if keep is not None:
+        by_weights, dropped = (np.where(keep, x / (1 - p), 0) for x in (by_weights, weights))
+    if by_weights.shape != weights.shape:  # value has batches that query and key have not
+        by_weights = sum_to(by_weights, shape=weights.shape)
+    scores = softmax_backward(by_weights, weights, dim=weights.ndim - 1)
+    by_query, by_key = np.matmul(scores, key), np.matmul(scores.swapaxes(-1, -2), query)
+    by_query *= scale
+    by_key *= scale
+    return by_query, by_key, np.matmul(dropped.swapaxes(-1, -2), u), scores

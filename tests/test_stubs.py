@@ -1,0 +1,195 @@
+"""What type checkers are told: it is what is there, it is all that is there, and readers' code checks by it."""
+
+import ast
+import inspect
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import minigrad as mg
+import stubs
+from minigrad import functional
+from minigrad.functional import elementwise
+from minigrad.graph import Node
+
+ROOT = stubs.HOUSE.parent
+
+
+@pytest.mark.parametrize("path", stubs.stubs(), ids=lambda path: str(path.relative_to(ROOT)))
+def test_stubs_are_what_the_declarations_say(path):
+    same = path.read_text(encoding="utf-8") == stubs.stubs()[path]
+    assert same, f"{path.relative_to(ROOT)} is not what the declarations say; run: make stubs"
+
+
+def names_in(body: list[ast.stmt]) -> set[str]:
+    """The names that statements bind."""
+    found = set()
+    for node in body:
+        if isinstance(node, ast.ImportFrom):
+            found |= {alias.asname or alias.name for alias in node.names}
+        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
+            found.add(node.name)
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            found.add(node.target.id)
+    return found
+
+
+def test_every_method_and_property_of_a_tensor_is_known_to_type_checkers():
+    (methods,) = [
+        node
+        for node in ast.parse((stubs.HOUSE / "_stubs.pyi").read_text(encoding="utf-8")).body
+        if isinstance(node, ast.ClassDef) and node.name == "Methods"
+    ]
+    known = names_in(methods.body) | set(vars(object)) | set(vars(Node)) | {"__module__", "__weakref__"}
+    written = names_in(ast.parse(inspect.getsource(mg.Tensor)).body[0].body)
+    assert set(vars(mg.Tensor)) - known - written <= {"label", *mg.Tensor.__slots__}
+    assert len(names_in(methods.body)) > 250
+
+
+@pytest.mark.parametrize(("module", "names"), [(mg, stubs.public_names()), (functional, functional.__all__)])
+def test_every_public_name_is_known_to_type_checkers(module, names):
+    tree = ast.parse(Path(module.__file__).with_suffix(".pyi").read_text(encoding="utf-8"))
+    assert set(names) <= names_in(tree.body)
+    (listed,) = [node.value for node in tree.body if isinstance(node, ast.Assign)]
+    assert set(ast.literal_eval(listed)) == set(names)
+
+
+def test_the_package_says_that_it_is_typed():
+    assert (stubs.HOUSE / "py.typed").read_text(encoding="utf-8") == ""
+
+
+def test_the_class_for_type_checkers_is_not_there_at_run_time():
+    assert mg.Tensor.__mro__[1] is Node
+
+
+MADE = sorted(name for name, method in elementwise.METHODS.items() if stubs.made(method))
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_methods_made_of_operations_take_what_the_stubs_say(name):
+    (form,) = stubs.method_forms(name, elementwise.METHODS[name])
+    _, *rest = form.parameters.values()
+    x = mg.tensor([0.25, 0.5])
+    operands = [mg.tensor([0.5, 0.25]) for p in rest if p.kind is p.POSITIONAL_ONLY]
+    named = {p.name: 2.0 for p in rest if p.kind is not p.POSITIONAL_ONLY}
+    assert isinstance(getattr(x, name)(*operands, **named), mg.Tensor)
+    with pytest.raises(TypeError):
+        getattr(x, name)(*operands, *named.values(), 1.0)
+
+
+SETTING = """
+import minigrad as mg
+from minigrad import functional as F
+
+x = mg.zeros(2, 3, requires_grad=True)
+w = mg.tensor([[1.0], [2.0], [3.0]])
+v = mg.Value(2.0)
+y = x.clone()
+y += 1
+y /= x
+y[0] = 2.0
+y.data = x
+
+
+def loss(prediction: mg.Tensor, target: mg.Tensor) -> mg.Tensor:
+    return ((prediction - target) ** 2).mean()
+
+
+for row in x:
+    loss(row, row).backward()
+"""
+REVEALED = {
+    "x": "Tensor",
+    "y": "Tensor",
+    "x.sum(0)": "Tensor",
+    "x @ w": "Tensor",
+    "x[1:, None]": "Tensor",
+    "x.T": "Tensor",
+    "x.shape": "tuple[int, ...]",
+    "x.size(0)": "int",
+    "x.size()": "tuple[int, ...]",
+    "x.grad": "Tensor | None",
+    "x.data": "Tensor",
+    "len(x)": "int",
+    "float(x.sum())": "float",
+    "int(x.sum())": "int",
+    "2 * x - 1.0": "Tensor",
+    "-abs(x) ** 2": "Tensor",
+    "2 ** x": "Tensor",
+    "x == 1": "Tensor",
+    "1.0 < x": "Tensor",
+    "x.max()": "Tensor",
+    "x.max(dim=1).indices": "Tensor",
+    "x.sort()[0]": "Tensor",
+    "x.median(0).values": "Tensor",
+    "x.stride()": "tuple[int, ...]",
+    "x.nonzero()": "Tensor",
+    "x.nonzero(as_tuple=True)": "tuple[Tensor, ...]",
+    "x.add_(1.0, alpha=2)": "Tensor",
+    "x.clip(min=0.0)": "Tensor",
+    "x.index_add_(0, w, x)": "Tensor",
+    "x.float().bool().dtype": "DType",
+    "x.tolist()": "Any",
+    "mg.float32": "DType",
+    "mg.bool": "DType",
+    "mg.tensor(1.0)": "Tensor",
+    "mg.zeros_like(x)": "Tensor",
+    "mg.randn(3)": "Tensor",
+    "mg.random.rand(3)": "Tensor",
+    "mg.conv2d(x, w, padding='same')": "Tensor",
+    "mg.where(x > 0, x, 0.0)": "Tensor",
+    "F.where(x)": "tuple[Tensor, ...]",
+    "mg.relu(x)": "Tensor",
+    "mg.relu(v)": "Value",
+    "mg.relu(1.0)": "float",
+    "mg.relu.formula": "str",
+    "mg.gt(v, 1.0)": "bool",
+    "mg.maximum(0.0, x)": "Tensor",
+    "F.add(1.0, v, alpha=2.0)": "Value",
+    "F.elu(x, alpha=0.5)": "Tensor",
+    "F.gelu(x, approximate='tanh')": "Tensor",
+    "F.mse_loss(x, y)": "Tensor",
+}
+WRONG = {
+    "x.sum(dims=0)": 'Unexpected keyword argument "dims" for "sum" of "Methods"; did you mean "dim"?',
+    "x.reluu()": '"Tensor" has no attribute "reluu"',
+    "x.sin(1.0)": 'Too many arguments for "sin" of "Methods"',
+    "x.sin_(alpha=2.0)": 'Unexpected keyword argument "alpha" for "sin_" of "Methods"',
+    "x + 'a'": 'Unsupported operand types for + ("Tensor" and "str")',
+    "mg.zeross(2)": 'Module has no attribute "zeross"; maybe "zeros"?',
+    "mg.zeros(2, dtype='float')": 'Argument "dtype" to "zeros" has incompatible type "str"; expected "DType | None"',
+    "mg.relu('a')": 'No overload variant of "__call__" of "Unary" matches argument type "str"',
+    "mg.conv2d('image', w)": 'Argument 1 to "conv2d" has incompatible type "str"; expected "Tensor"',
+    "F.nothing": 'Module has no attribute "nothing"',
+}
+
+
+@pytest.mark.slow
+def test_readers_code_is_checked_strictly(tmp_path):
+    first = SETTING.count("\n") + 1
+    reader = tmp_path / "reader.py"
+    lines = [f"reveal_type({line})" for line in REVEALED] + list(WRONG)
+    reader.write_text(SETTING + "\n".join(lines) + "\n", encoding="utf-8")
+    command = [
+        sys.executable,
+        "-m",
+        "mypy",
+        "--strict",
+        "--follow-imports=silent",
+        "--cache-dir",
+        str(tmp_path / "kept"),
+    ]
+    child = subprocess.run(
+        [*command, reader.name],
+        cwd=tmp_path, env={**os.environ, "MYPYPATH": str(ROOT)}, capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    said = re.findall(r"^reader.py:(\d+): (error|note): (.*?)(?:  \[[a-z-]+\])?$", child.stdout, re.MULTILINE)
+    kinds = [re.sub(r"minigrad\.[\w.]+\.", "", text[18:-1]) for _, _, text in said if text.startswith("Revealed")]
+    kinds = [re.sub(r"tuple\[.*fallback=(\w+)\]", r"\1", kind) for kind in kinds]  # a named tuple
+    assert dict(zip(REVEALED, kinds, strict=True)) == REVEALED
+    errors = {lines[int(line) - first]: text for line, kind, text in said if kind == "error"}
+    assert errors == WRONG
