@@ -6,7 +6,7 @@ import itertools
 import pytest
 
 import minigrad as mg
-from minigrad.errors import DTypeError, GraphError, ShapeError
+from minigrad.errors import DivisionError, DTypeError, GraphError, ShapeError
 from strategies import ATTRS, DIFFERENTIABLE, ELEMENTWISE, points, pytorch
 
 np = pytest.importorskip("numpy")
@@ -305,3 +305,31 @@ def test_inside_no_grad_nothing_is_recorded_inlined_or_not():
         assert [y.requires_grad for y in (a * 2.0, a.exp(), a + a, 1.0 / a)] == [False] * 4
         with mg.enable_grad():
             assert (a * 2.0).requires_grad
+
+
+def test_writes_in_place_are_checked_like_the_functions():
+    x = mg.tensor([7, 9])
+    with pytest.raises(DivisionError, match="floor_divide: a whole number divided by 0"):
+        x //= 0
+    with pytest.raises(DivisionError, match="remainder: a whole number divided by 0"):
+        x %= mg.tensor([2, 0])
+    with pytest.raises(DTypeError, match="pow: a whole number to the power -1 is not whole"):
+        x **= -1
+    with pytest.raises(DTypeError, match=r"mul_: alpha=2 goes with add_ and sub_ alone\."):
+        x.mul_(3, alpha=2)
+    with pytest.raises(DTypeError, match=r"add\(…\): it takes add\(a, b\)"):
+        x.add_()
+    assert x.tolist() == [7, 9]
+    same = x
+    x //= 2
+    x %= 3
+    assert x is same
+    assert x.tolist() == [0, 1]
+
+
+def test_where_and_pow_are_the_functions_with_pytorch_s_checks():
+    rows, columns = mg.where(mg.tensor([[True, False], [False, True]]))
+    assert (rows.tolist(), columns.tolist()) == ([0, 1], [0, 1])
+    assert mg.where(mg.Value(2.0) > 1, mg.Value(3.0), 0.0).data == 3.0
+    with pytest.raises(DTypeError, match="a whole number to the power -1"):
+        mg.pow(mg.tensor([2]), -1)

@@ -6,7 +6,7 @@ compute numbers also write in place, as in ``x.sin_()``.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 from typing import Any, cast
 
 from minigrad import ops
@@ -14,7 +14,8 @@ from minigrad._tensor import Tensor
 from minigrad.dtypes import get_default_dtype, of_number, result_type
 from minigrad.errors import DivisionError, DTypeError, ShapeError
 from minigrad.functional.inline import inlined
-from minigrad.op import OPS, Op
+from minigrad.functional.methods import in_place, method, reflected
+from minigrad.op import OPS
 
 __all__ = [
     "METHODS",
@@ -67,24 +68,24 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Any:
         return floor_divide(input, other)
     if rounding_mode != "trunc":
         raise DTypeError(f'div: rounding_mode={rounding_mode!r} is none of None, "trunc" and "floor".')
-    _check_divisor(input, other, "div")
+    _check_divisor("div", input, other)
     quotient = ops.trunc(ops.div(input, other))
     return quotient.to(ops.add(input, other).dtype) if isinstance(quotient, Tensor) else quotient  # ints stay ints
 
 
 def floor_divide(input: Any, other: Any) -> Any:
     """``input // other``, rounded down. Raises DivisionError where whole numbers are divided by 0."""
-    _check_divisor(input, other, "floor_divide")
+    _check_divisor("floor_divide", input, other)
     return ops.floor_divide(input, other)
 
 
 def remainder(input: Any, other: Any) -> Any:
     """``input % other``, with the sign of `other`. Raises DivisionError where whole numbers are divided by 0."""
-    _check_divisor(input, other, "remainder")
+    _check_divisor("remainder", input, other)
     return ops.remainder(input, other)
 
 
-def _check_divisor(input: Any, other: Any, name: str) -> None:
+def _check_divisor(name: str, input: Any, other: Any) -> None:
     if not (_whole(input) and _whole(other)):
         return
     if bool(OPS["any"](other == 0, dim=None, keepdim=False)) if isinstance(other, Tensor) else other == 0:
@@ -96,9 +97,13 @@ def pow(input: Any, exponent: Any) -> Any:
 
     The slope in `input` is 0 where `exponent` is 0, also at 0 ** 0, and that in `exponent` 0 where `input` is 0.
     """
+    _check_power(input, exponent)
+    return ops.pow(input, exponent)
+
+
+def _check_power(input: Any, exponent: Any) -> None:
     if isinstance(input, Tensor) and isinstance(exponent, int) and exponent < 0 and not input.dtype.is_floating_point:
         raise DTypeError(f"pow: a whole number to the power {exponent} is not whole; write x.float() ** {exponent}.")
-    return ops.pow(input, exponent)
 
 
 def where(condition: Any, input: Any = None, other: Any = None) -> Any:
@@ -198,6 +203,12 @@ def equal(input: Tensor, other: Tensor) -> bool:
 
 # --- methods and operators ---
 
+
+def _chosen(self: Tensor, condition: Tensor, other: Any) -> Tensor:
+    """These numbers where `condition` holds, else `other`: see `mg.where`."""
+    return cast(Tensor, where(condition, self, other))
+
+
 ALIASES = {
     "absolute": "abs", "arccos": "acos", "arccosh": "acosh", "arcsin": "asin", "arcsinh": "asinh", "arctan": "atan",
     "arctan2": "atan2", "arctanh": "atanh", "clip": "clamp", "divide": "div", "greater": "gt", "greater_equal": "ge",
@@ -216,44 +227,20 @@ def _zero(input: Tensor) -> Tensor:
     return input.copy_(0.0 if input.dtype.is_floating_point else False)
 
 
-def _method(function: Callable[..., Any]) -> Callable[..., Any]:
-    if isinstance(function, Op) and function.inlined is not None:
-        return function.inlined
-    return lambda self, *args, **keywords: function(self, *args, **keywords)
-
-
-def _reflected(function: Callable[..., Any]) -> Callable[..., Any]:
-    if isinstance(function, Op) and function.inlined is not None:
-        function = function.inlined
-    return lambda self, other: function(other, self)
-
-
-def _in_place(op: Op) -> Callable[..., Tensor]:
-    """The method that writes the result of `op` over its first operand; `alpha` multiplies the second."""
-
-    def method(self: Tensor, *args: Any, alpha: float = 1, **attrs: Any) -> Tensor:
-        inputs = (self, *args)
-        if attrs or op.attrs:
-            inputs, attrs = op.bind(inputs, attrs)
-        if alpha != 1:
-            inputs = (self, inputs[1] * alpha)
-        return self._write(op, inputs, attrs)
-
-    return method
-
-
 for _op in ops.elementwise.ELEMENTWISE + ops.activation.ACTIVATIONS:
     _op.inlined = inlined(_op)
 
 METHODS: dict[str, Any] = {"equal": equal, "allclose": allclose, "isclose": isclose, "prelu": prelu}
-METHODS |= {"fill_": _fill, "zero_": _zero, "where": lambda self, condition, other: where(condition, self, other)}
+METHODS |= {"fill_": _fill, "zero_": _zero, "where": _chosen}
 _FRONTS: dict[str, Any] = {"add": add, "sub": sub, "div": div, "floor_divide": floor_divide, "remainder": remainder}
 _FRONTS |= {"clamp": clamp, "pow": pow}
+_CHECKS: dict[str, Any] = {name: partial(_check_divisor, name) for name in ("floor_divide", "remainder")}
+_CHECKS["pow"] = _check_power
 for _op in (*ops.elementwise.ELEMENTWISE, ops.relu, ops.sigmoid):
     if _op is not ops.where:
-        METHODS[_op.name] = _FRONTS.get(_op.name) or _method(_op)
+        METHODS[_op.name] = _FRONTS.get(_op.name) or method(_op)
         if _op.differentiable or _op is ops.floor_divide:
-            METHODS[f"{_op.name}_"] = _in_place(_op)
+            METHODS[f"{_op.name}_"] = in_place(_op, _CHECKS.get(_op.name))
 for _name in (*ops.elementwise.__all__, *ops.activation.__all__):
     if _name not in __all__:  # the operation itself is the function
         globals()[_name] = getattr(ops, _name)
@@ -264,11 +251,13 @@ for _alias, _name in ALIASES.items():
     if f"{_name}_" in METHODS:
         METHODS[f"{_alias}_"] = METHODS[f"{_name}_"]
 __all__ += ALIASES  # noqa: PLE0605 -- a dict gives its keys
-for _sign, _name in (("iadd", "add"), ("isub", "sub"), ("imul", "mul"), ("itruediv", "div"), ("ipow", "pow")):
+_IN_PLACE = {"iadd": "add", "isub": "sub", "imul": "mul", "itruediv": "div", "ipow": "pow"}
+_IN_PLACE |= {"ifloordiv": "floor_divide", "imod": "remainder"}
+for _sign, _name in _IN_PLACE.items():
     METHODS[f"__{_sign}__"] = METHODS[f"{_name}_"]
 for _sign, _front in (("mod", remainder), ("floordiv", floor_divide), ("pow", pow)):
-    METHODS |= {f"__{_sign}__": _front, f"__r{_sign}__": _reflected(_front)}
+    METHODS |= {f"__{_sign}__": _front, f"__r{_sign}__": reflected(_front)}
 for _sign, _op in (("add", ops.add), ("sub", ops.sub), ("mul", ops.mul), ("truediv", ops.div)):
-    METHODS |= {f"__{_sign}__": _method(_op), f"__r{_sign}__": _reflected(_op)}
+    METHODS |= {f"__{_sign}__": method(_op), f"__r{_sign}__": reflected(_op)}
 for _sign, _op in (("neg", ops.neg), ("abs", ops.abs)):
-    METHODS[f"__{_sign}__"] = _method(_op)
+    METHODS[f"__{_sign}__"] = method(_op)

@@ -1,0 +1,62 @@
+"""How an operation becomes a method of Tensor, which `help` shows by its own name and with what it takes."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from minigrad._tensor import Tensor
+from minigrad.errors import DTypeError
+from minigrad.op import Op
+
+__all__ = ["in_place", "method", "reflected"]
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+_ALPHA = inspect.Parameter("alpha", inspect.Parameter.KEYWORD_ONLY, default=1)
+
+
+def method(op: Op) -> Callable[..., Any]:
+    """The method that applies `op` to the tensor, and to what it is given."""
+
+    def apply(self: Tensor, *args: Any, **attrs: Any) -> Any:
+        return op(self, *args, **attrs)
+
+    return _named(op.inlined or apply, op.name, op.__doc__, op)
+
+
+def reflected(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The method for a tensor that stands on the right of an operator."""
+    if isinstance(function, Op) and function.inlined is not None:
+        function = function.inlined
+    return lambda self, other: function(other, self)
+
+
+def in_place(op: Op, check: Callable[..., None] | None = None) -> Callable[..., Tensor]:
+    """The method that writes the result of `op` over its first operand, if `check` raises nothing for the operands.
+
+    Of a sum or a difference ``alpha`` multiplies the second operand.
+    """
+
+    def write(self: Tensor, *args: Any, alpha: float = 1, **attrs: Any) -> Tensor:
+        inputs = (self, *args)
+        if attrs or op.attrs or len(inputs) != len(op.inputs):
+            inputs, attrs = op.bind(inputs, attrs)
+        if check is not None:
+            check(*inputs)
+        if alpha != 1:
+            if op.name not in ("add", "sub"):
+                raise DTypeError(f"{op.name}_: alpha={alpha} goes with add_ and sub_ alone.")
+            inputs = (self, inputs[1] * alpha)
+        return self._write(op, inputs, attrs)
+
+    doc = f"Write {op.name}({', '.join(('self', *op.inputs[1:], *op.attrs))}) over these numbers, and return them."
+    return _named(write, f"{op.name}_", doc, op, *[_ALPHA] * (op.name in ("add", "sub")))
+
+
+def _named(function: Function, name: str, doc: str | None, op: Op, *more: inspect.Parameter) -> Function:
+    own, *others = inspect.signature(op).parameters.values()
+    shown: Any = function
+    shown.__name__, shown.__qualname__, shown.__doc__ = name, f"Tensor.{name}", doc
+    shown.__signature__ = inspect.Signature([own.replace(name="self"), *others, *more])
+    return function
