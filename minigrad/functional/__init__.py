@@ -4,6 +4,7 @@ from minigrad import creation, random
 from minigrad._tensor import Tensor
 from minigrad.functional import (
     attention,
+    bits,
     conv,
     elementwise,
     indexing,
@@ -20,6 +21,7 @@ from minigrad.functional import (
     views,
 )
 from minigrad.functional.attention import *  # noqa: F403 -- the families list their names
+from minigrad.functional.bits import *  # noqa: F403
 from minigrad.functional.conv import *  # noqa: F403
 from minigrad.functional.elementwise import *  # noqa: F403
 from minigrad.functional.indexing import *  # noqa: F403
@@ -37,6 +39,7 @@ from minigrad.functional.views import *  # noqa: F403
 
 _FAMILIES = (
     attention,
+    bits,
     conv,
     elementwise,
     indexing,
