@@ -12,10 +12,11 @@ import sys
 from collections.abc import Iterator
 from importlib import import_module
 from importlib.util import find_spec
+from math import e, inf, nan, pi
 from types import ModuleType
 from typing import Any
 
-from minigrad import autograd, data, errors, lessons, nn, ops
+from minigrad import autograd, cuda, data, errors, lessons, nn, ops
 from minigrad.autograd import detect_anomaly, events, grad
 from minigrad.check import gradcheck, gradgradcheck
 from minigrad.dtypes import (
@@ -31,10 +32,12 @@ from minigrad.graph import (
     Event,
     Recording,
     enable_grad,
+    inference_mode,
     is_grad_enabled,
     no_grad,
     record,
     scope,
+    set_grad_enabled,
     strict_shapes,
     topological,
 )
@@ -54,9 +57,13 @@ from minigrad.ops import (
     sqrt,
     tanh,
 )
+from minigrad.storage import device
 from minigrad.value import Value
 
 __version__ = "0.1.0"
+newaxis = None
+Size: type[tuple[int, ...]] = tuple
+"""PyTorch's name for what ``x.shape`` is, which is a plain tuple here."""
 
 
 def __getattr__(name: str) -> Any:
@@ -94,13 +101,17 @@ __all__ = [
     "Event",
     "Op",
     "Recording",
+    "Size",
     "Value",
     "abs",
     "autograd",
     "cos",
+    "cuda",
     "data",
     "detect_anomaly",
+    "device",
     "dispatch",
+    "e",
     "enable_grad",
     "errors",
     "events",
@@ -111,6 +122,8 @@ __all__ = [
     "grad",
     "gradcheck",
     "gradgradcheck",
+    "inf",
+    "inference_mode",
     "int32",
     "int64",
     "is_grad_enabled",
@@ -119,14 +132,18 @@ __all__ = [
     "log",
     "maximum",
     "minimum",
+    "nan",
+    "newaxis",
     "nn",
     "no_grad",
     "ops",
+    "pi",
     "pow",
     "record",
     "relu",
     "scope",
     "set_default_dtype",
+    "set_grad_enabled",
     "sigmoid",
     "sign",
     "sin",

@@ -18,11 +18,12 @@ from minigrad.graph import Node, modes, number, propagate
 from minigrad.kernels import dispatch
 from minigrad.layout import Shape, broadcast_shapes, check_equal_shapes
 from minigrad.op import OPS, Op
-from minigrad.storage import Storage, check_device
+from minigrad.storage import Storage, check_device, device
 
 __all__ = ["RemovableHandle", "Tensor", "accumulated", "linked", "promoted", "record", "wrap"]
 
 _DTYPE = {np.dtype(name): dtype for name, dtype in DTYPES.items()}
+_DEVICE = device(DEVICE)
 _NOTHING: Mapping[str, Any] = {}
 _NUMBERS = frozenset({float, int, bool})
 
@@ -63,9 +64,9 @@ class Tensor(Node):
         return _DTYPE[self._array.dtype]
 
     @property
-    def device(self) -> str:
+    def device(self) -> device:
         """Where its numbers are."""
-        return DEVICE
+        return _DEVICE
 
     @property
     def ndim(self) -> int:

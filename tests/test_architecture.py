@@ -19,7 +19,7 @@ ROOT = HOUSE.parent
 FLOORS = [
     {"errors"},
     {"dtypes", "layout"},
-    {"storage", "kernels"},
+    {"storage", "cuda", "kernels"},
     {"op"},
     {"graph"},
     {"_step"},

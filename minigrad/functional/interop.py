@@ -15,7 +15,7 @@ import numpy as np
 from minigrad import ops
 from minigrad._tensor import Tensor, wrap
 from minigrad.creation import from_numpy
-from minigrad.dtypes import DType, bool, float32, float64, int32, int64, uint8
+from minigrad.dtypes import ALIASES, DType, bool, uint8
 from minigrad.errors import DTypeError, GraphError, ShapeError
 from minigrad.graph import no_grad
 from minigrad.layout import dim_of
@@ -207,9 +207,19 @@ def _type_as(self: Tensor, other: Tensor) -> Tensor:
     return self.to(other.dtype)
 
 
+def _type(self: Tensor, dtype: Any = None) -> Any:
+    """These numbers as `dtype`; without one the name of their type, "minigrad.float32" for example."""
+    return repr(self.dtype) if dtype is None else self.to(dtype)
+
+
 def _cpu(self: Tensor) -> Tensor:
     """These numbers in the memory of the processor, where those of the device "numpy" are: itself."""
     return self
+
+
+def _is_cuda(self: Tensor) -> builtins.bool:
+    """Whether these numbers are in the memory of a CUDA device."""
+    return self.device.type == "cuda"
 
 
 def _conversion(name: str, dtype: DType) -> Callable[[Tensor], Tensor]:
@@ -261,16 +271,18 @@ METHODS: dict[str, Any] = {
     "data": property(_data, _set_data),
     "dim": _dim,
     "element_size": _element_size,
+    "is_cuda": property(_is_cuda),
     "is_floating_point": is_floating_point,
     "item": _item,
     "itemsize": property(_element_size),
     "nbytes": property(_nbytes),
+    "ndimension": _dim,
     "nelement": numel,
     "numel": numel,
     "numpy": _numpy,
     "size": _size,
     "tolist": _tolist,
+    "type": _type,
     "type_as": _type_as,
 }
-_TYPES = {"bool": bool, "byte": uint8, "double": float64, "float": float32, "int": int32, "long": int64}
-METHODS |= {name: _conversion(name, dtype) for name, dtype in _TYPES.items()}
+METHODS |= {name: _conversion(name, dtype) for name, dtype in {"bool": bool, "byte": uint8, **ALIASES}.items()}

@@ -1,0 +1,133 @@
+"""PyTorch's names, which code that was written for it asks for: each means here what it means there."""
+
+import math
+
+import pytest
+
+import minigrad as mg
+from minigrad.errors import DTypeError
+from minigrad.graph import modes
+from minigrad.kernels import detour
+
+np = pytest.importorskip("numpy")
+
+
+@pytest.fixture
+def torch():
+    return pytest.importorskip("torch", reason="needs the extra 'parity': make test EXTRAS=dev,parity")
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("name", ["float", "double", "int", "long"])
+def test_types_have_pytorch_s_other_names(torch, name):
+    theirs = getattr(torch, name)
+    assert repr(getattr(mg, name)) == str(theirs).replace("torch", "minigrad")
+    assert repr(mg.zeros(2, dtype=getattr(mg, name)).dtype) == str(torch.zeros(2, dtype=theirs).dtype).replace(
+        "torch", "minigrad"
+    )
+    assert isinstance(getattr(mg, name), mg.dtype)
+
+
+def test_python_s_types_keep_their_meaning_as_types_of_tensors():
+    assert [mg.zeros(1, dtype=t).dtype for t in (float, int, bool)] == [mg.float32, mg.int64, mg.bool]
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("name", ["float32", "float64"])
+def test_limits_of_floats_are_pytorch_s(torch, name):
+    ours, theirs = mg.finfo(getattr(mg, name)), torch.finfo(getattr(torch, name))
+    for limit in ours._fields:
+        assert getattr(ours, limit) == getattr(theirs, limit), limit
+    assert mg.finfo() == mg.finfo(mg.float32)
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("name", ["uint8", "int32", "int64"])
+def test_limits_of_whole_numbers_are_pytorch_s(torch, name):
+    ours, theirs = mg.iinfo(getattr(mg, name)), torch.iinfo(getattr(torch, name))
+    for limit in ours._fields:
+        assert getattr(ours, limit) == getattr(theirs, limit), limit
+
+
+def test_limits_of_the_other_kind_are_refused():
+    with pytest.raises(DTypeError, match=r"finfo: int64 holds no fractions\.\n  Write mg\.iinfo\(minigrad\.int64\)\."):
+        mg.finfo(mg.int64)
+    for kind in (mg.float32, mg.bool):
+        with pytest.raises(DTypeError, match=f"iinfo: {kind.name} is not a type of whole numbers"):
+            mg.iinfo(kind)
+
+
+@pytest.mark.parity
+def test_constants_are_pytorch_s(torch):
+    for name in ("inf", "pi", "e", "newaxis"):
+        assert getattr(mg, name) == getattr(torch, name)
+    assert math.isnan(mg.nan)
+    assert mg.zeros(3)[:, mg.newaxis].shape == mg.Size([3, 1])
+
+
+def test_a_program_chooses_its_device_as_in_pytorch():
+    device = mg.device("cuda" if mg.cuda.is_available() else "cpu")
+    x = mg.zeros(2, device=device).to(device).to("cpu").to("cpu", mg.float64)
+    assert x.device == device == "numpy"
+    assert (x.device.type, mg.device("cuda", 1).type) == ("numpy", "cuda")
+    assert (x.is_cuda, mg.cuda.device_count()) == (False, 0)
+    assert mg.ones(2, device=x.device).type(mg.long).type() == "minigrad.int64"
+
+
+@pytest.mark.parity
+def test_recording_is_switched_as_in_pytorch(torch):
+    def record(lib):
+        seen = []
+
+        def look():
+            seen.append((lib.is_grad_enabled(), (lib.ones(1, requires_grad=True) * 2).requires_grad))
+
+        with lib.set_grad_enabled(False):
+            look()
+            with lib.set_grad_enabled(True):
+                look()
+            look()
+        look()
+        lib.set_grad_enabled(False)
+        look()
+        with lib.enable_grad():
+            look()
+        look()
+        lib.set_grad_enabled(True)
+        look()
+        with lib.no_grad():
+            lib.set_grad_enabled(True)
+            look()
+        look()
+        lib.set_grad_enabled(False)(look)()
+        look()
+        for mode in (lib.inference_mode, lib.inference_mode(), lib.no_grad(), lib.autograd.no_grad()):
+            mode(look)()
+        with lib.inference_mode(False):
+            look()
+        return seen
+
+    assert record(mg) == record(torch)
+
+
+def test_switching_recording_leaves_the_short_way_open():
+    before = detour.reasons
+    with mg.set_grad_enabled(False), mg.set_grad_enabled(True):
+        assert detour.reasons == before
+    with mg.no_grad():
+        with mg.set_grad_enabled(True):
+            assert modes.grad
+        assert not modes.grad
+    mg.set_grad_enabled(True)
+    mg.set_grad_enabled(False)
+    mg.set_grad_enabled(False)
+    assert detour.reasons == before + 1
+    mg.set_grad_enabled(True)
+    assert (detour.reasons, modes.grad) == (before, True)
+
+
+def test_grad_takes_only_inputs_and_no_other():
+    x = mg.tensor(3.0, requires_grad=True)
+    assert mg.grad(x * x, x, only_inputs=True)[0].item() == 6.0
+    with pytest.raises(DTypeError, match=r"only_inputs=False would write \.grad, which grad never does"):
+        mg.grad(x * x, x, only_inputs=False)
