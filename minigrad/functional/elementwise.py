@@ -20,6 +20,8 @@ from minigrad.op import OPS
 __all__ = [
     "METHODS",
     "add",
+    "addcdiv",
+    "addcmul",
     "allclose",
     "clamp",
     "div",
@@ -55,6 +57,26 @@ def _times(alpha: float, other: Any, input: Any, name: str) -> Any:
 
 def _whole(x: Any) -> bool:
     return not x.dtype.is_floating_point if isinstance(x, Tensor) else isinstance(x, int)
+
+
+def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1) -> Tensor:
+    """``input + value * tensor1 * tensor2``, as in the second moment of Adam."""
+    return cast(Tensor, add(input, ops.mul(tensor1, tensor2), alpha=value))
+
+
+def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1) -> Tensor:
+    """``input + value * tensor1 / tensor2``, as in the step of Adam."""
+    return cast(Tensor, add(input, ops.div(tensor1, tensor2), alpha=value))
+
+
+def _add_product(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1) -> Tensor:
+    """Add ``value * tensor1 * tensor2`` to these numbers."""
+    return cast(Tensor, input.add_(ops.mul(tensor1, tensor2), alpha=value))
+
+
+def _add_quotient(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1) -> Tensor:
+    """Add ``value * tensor1 / tensor2`` to these numbers."""
+    return cast(Tensor, input.add_(ops.div(tensor1, tensor2), alpha=value))
 
 
 def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Any:
@@ -217,6 +239,13 @@ ALIASES = {
 }  # fmt: skip
 
 
+def _positive(input: Tensor) -> Tensor:
+    """``+input``: itself. Raises DTypeError for bools, which have no sign."""
+    if not input.dtype.kind:
+        raise DTypeError("positive: bools have no sign; convert them first: x.to(mg.int64).")
+    return input
+
+
 def _fill(input: Tensor, value: Tensor | float) -> Tensor:
     """Overwrite each number with `value`."""
     return input.copy_(value)
@@ -231,6 +260,7 @@ for _op in ops.elementwise.ELEMENTWISE + ops.activation.ACTIVATIONS:
     _op.inlined = inlined(_op)
 
 METHODS: dict[str, Any] = {"equal": equal, "allclose": allclose, "isclose": isclose, "prelu": prelu}
+METHODS |= {"addcdiv": addcdiv, "addcdiv_": _add_quotient, "addcmul": addcmul, "addcmul_": _add_product}
 METHODS |= {"fill_": _fill, "zero_": _zero, "where": _chosen}
 _FRONTS: dict[str, Any] = {"add": add, "sub": sub, "div": div, "floor_divide": floor_divide, "remainder": remainder}
 _FRONTS |= {"clamp": clamp, "pow": pow}
@@ -259,5 +289,6 @@ for _sign, _front in (("mod", remainder), ("floordiv", floor_divide), ("pow", po
     METHODS |= {f"__{_sign}__": _front, f"__r{_sign}__": reflected(_front)}
 for _sign, _op in (("add", ops.add), ("sub", ops.sub), ("mul", ops.mul), ("truediv", ops.div)):
     METHODS |= {f"__{_sign}__": method(_op), f"__r{_sign}__": reflected(_op)}
+METHODS["__pos__"] = METHODS["positive"] = _positive
 for _sign, _op in (("neg", ops.neg), ("abs", ops.abs)):
     METHODS[f"__{_sign}__"] = method(_op)

@@ -35,8 +35,10 @@ __all__ = [
     "norm",
     "prod",
     "std",
+    "std_mean",
     "sum",
     "var",
+    "var_mean",
 ]
 
 Dims = int | Sequence[int] | None
@@ -64,17 +66,73 @@ def mean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: DType
     return _reduced("mean", _fractions(_as(input, dtype, "mean"), "mean"), dim, keepdim)
 
 
-def var(input: Tensor, dim: Dims = None, *, correction: float = 1, keepdim: bool = False) -> Tensor:
-    """The variance over `dim`: squared distances from the mean, over their number less `correction`.
+def var(
+    input: Tensor,
+    dim: Any = None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    *,
+    correction: float | None = None,
+) -> Tensor:
+    """The variance over `dim`: squared distances from the mean, over their number less `correction`, by default 1.
 
-    Raises DTypeError for ints and bools.
+    `unbiased` True or False is a `correction` of 1 or 0. Raises DTypeError for both, and for ints and bools.
+
+    >>> import minigrad as mg
+    >>> x = mg.tensor([1.0, 3.0])
+    >>> x.var().item(), x.var(unbiased=False).item()
+    (2.0, 1.0)
     """
-    return _reduced("var", _fractions(input, "var"), dim, keepdim, correction=correction)
+    return _spread("var", input, dim, unbiased, keepdim, correction)
 
 
-def std(input: Tensor, dim: Dims = None, *, correction: float = 1, keepdim: bool = False) -> Tensor:
+def std(
+    input: Tensor,
+    dim: Any = None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    *,
+    correction: float | None = None,
+) -> Tensor:
     """The standard deviation over `dim`, the root of `var`. Its gradient is 0 where all numbers are equal."""
-    return _reduced("std", _fractions(input, "std"), dim, keepdim, correction=correction)
+    return _spread("std", input, dim, unbiased, keepdim, correction)
+
+
+def var_mean(
+    input: Tensor,
+    dim: Any = None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    *,
+    correction: float | None = None,
+) -> tuple[Tensor, Tensor]:
+    """`var` and `mean` over `dim`."""
+    found = _spread("var", input, dim, unbiased, keepdim, correction)
+    return found, mean(input, None if isinstance(dim, bool) else dim, keepdim)
+
+
+def std_mean(
+    input: Tensor,
+    dim: Any = None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    *,
+    correction: float | None = None,
+) -> tuple[Tensor, Tensor]:
+    """`std` and `mean` over `dim`."""
+    found = _spread("std", input, dim, unbiased, keepdim, correction)
+    return found, mean(input, None if isinstance(dim, bool) else dim, keepdim)
+
+
+def _spread(
+    name: str, input: Tensor, dim: Any, unbiased: bool | None, keepdim: bool, correction: float | None
+) -> Tensor:
+    if isinstance(dim, bool) and unbiased is None:
+        dim, unbiased = None, dim  # the first may be either in PyTorch
+    if unbiased is not None and correction is not None:
+        raise DTypeError(f"{name}: unbiased={unbiased} and correction={correction} are the same choice; give one.")
+    less = correction if correction is not None else int(unbiased is not False)
+    return _reduced(name, _fractions(input, name), dim, keepdim, correction=less)
 
 
 def logsumexp(input: Tensor, dim: Dims, keepdim: bool = False) -> Tensor:
@@ -274,5 +332,5 @@ def _running(name: str, x: Tensor, dim: int) -> Tensor:
 
 
 METHODS: dict[str, Callable[..., Any]] = {
-    name: globals()[name] for name in __all__ if name not in ("Extremes", "METHODS")
+    name: globals()[name] for name in __all__ if name not in ("Extremes", "METHODS", "std_mean", "var_mean")
 }

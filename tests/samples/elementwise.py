@@ -11,6 +11,7 @@ FRONTS = {
     "step": lambda F, x: F.step(x, 0.1),
 }
 
+WHOLE = dict.fromkeys(("int64", "int32", "uint8", "bool"), "PyTorch refuses to divide whole numbers here alone")
 DIFFERS = {"hardtanh": {"uint8": "PyTorch refuses a bound below 0 that no number is below"}}
 
 
@@ -37,6 +38,12 @@ SAMPLES += [
     sample("broadcast div by a number", lambda F, x, y: x / y, a, numbers(low=1.0, high=2.0)),
     sample("add, alpha", lambda F, x, y: F.add(x, y, alpha=2.5), a, b),
     sample("sub, alpha", lambda F, x, y: x.sub(y, alpha=2), a, b),
+    sample("addcmul", lambda F, x, y, z: F.addcmul(x, y, z, value=2), a, b, numbers(3, 4, seed=2)),
+    sample(
+        "addcdiv", lambda F, x, y, z: x.addcdiv(y, z, value=-0.5), a, b, numbers(3, 4, low=1.1, high=2.9), differs=WHOLE
+    ),
+    sample("addcmul_ and addcdiv_", lambda F, x, y: (x * 1).addcmul_(y, y).addcdiv_(y, y * y + 1, value=2), a, b),
+    sample("+", lambda F, x: +x, a),
     sample("div, floor", lambda F, x, y: F.div(x, y, rounding_mode="floor"), a, numbers(3, 4, low=1.1, high=2.9)),
     sample("div, trunc", lambda F, x, y: F.div(x, y, rounding_mode="trunc"), a, numbers(3, 4, low=1.1, high=2.9)),
     sample("numbers on the left", lambda F, x: 2.5 / (1.5 - x) + 2.0 * x, numbers(5, low=2.0)),
