@@ -50,6 +50,12 @@ class Tensor(Node):
 
         def __getattr__(self, name: str) -> Any: ...
 
+    def __init__(self, *data: Any, **options: Any) -> None:
+        raise DTypeError(
+            "Tensor: this is the class; functions make tensors.\n"
+            "  Write mg.tensor(data) for numbers, mg.empty(2, 3) for a shape, dtype= for a type."
+        )
+
     # --- what it is ---
 
     @property
@@ -144,6 +150,13 @@ class Tensor(Node):
         out = wrap(self._array)
         out._storage = self.storage
         return out
+
+    def detach_(self) -> Tensor:
+        """Make this a leaf, through which no gradient flows any more. Raises GraphError for a view: detach its base."""
+        if self._base is not None:
+            raise GraphError("detach_: a view gets its gradient by way of its base.\n  Write x = x.detach().")
+        self._step, self._requires_grad = None, False
+        return self
 
     def _edge(self) -> Any:
         """The node that receives this tensor's gradient; None where none is needed."""

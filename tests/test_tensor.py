@@ -315,7 +315,7 @@ def test_writes_in_place_are_checked_like_the_functions():
         x %= mg.tensor([2, 0])
     with pytest.raises(DTypeError, match="pow: a whole number to the power -1 is not whole"):
         x **= -1
-    with pytest.raises(DTypeError, match=r"mul_: alpha=2 goes with add_ and sub_ alone\."):
+    with pytest.raises(DTypeError, match=r"mul\(…, …, alpha=…\): it takes mul\(a, b\)"):
         x.mul_(3, alpha=2)
     with pytest.raises(DTypeError, match=r"add\(…\): it takes add\(a, b\)"):
         x.add_()
@@ -333,3 +333,25 @@ def test_where_and_pow_are_the_functions_with_pytorch_s_checks():
     assert mg.where(mg.Value(2.0) > 1, mg.Value(3.0), 0.0).data == 3.0
     with pytest.raises(DTypeError, match="a whole number to the power -1"):
         mg.pow(mg.tensor([2]), -1)
+
+
+def test_the_class_says_which_functions_make_tensors():
+    with pytest.raises(DTypeError) as error:
+        mg.Tensor([1.0, 2.0])
+    assert str(error.value) == (
+        "Tensor: this is the class; functions make tensors.\n"
+        "  Write mg.tensor(data) for numbers, mg.empty(2, 3) for a shape, dtype= for a type."
+    )
+
+
+def test_detach_in_place_ends_the_graph_there_and_nowhere_else():
+    x = mg.tensor([1.0, 2.0], requires_grad=True)
+    h = x * 2
+    z = h * 3
+    assert h.detach_() is h
+    assert (h.is_leaf, h.requires_grad) == (True, False)
+    assert not (h * x.detach()).requires_grad
+    z.sum().backward()
+    assert x.grad.tolist() == [6.0, 6.0]
+    with pytest.raises(GraphError, match=r"detach_: a view gets its gradient by way of its base"):
+        (x * 2)[0].detach_()

@@ -6,6 +6,7 @@ from minigrad.functional import (
     attention,
     bits,
     conv,
+    counting,
     elementwise,
     indexing,
     interop,
@@ -23,6 +24,7 @@ from minigrad.functional import (
 from minigrad.functional.attention import *  # noqa: F403 -- the families list their names
 from minigrad.functional.bits import *  # noqa: F403
 from minigrad.functional.conv import *  # noqa: F403
+from minigrad.functional.counting import *  # noqa: F403
 from minigrad.functional.elementwise import *  # noqa: F403
 from minigrad.functional.indexing import *  # noqa: F403
 from minigrad.functional.interop import *  # noqa: F403
@@ -41,6 +43,7 @@ _FAMILIES = (
     attention,
     bits,
     conv,
+    counting,
     elementwise,
     indexing,
     interop,

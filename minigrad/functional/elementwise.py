@@ -14,7 +14,7 @@ from minigrad._tensor import Tensor
 from minigrad.dtypes import get_default_dtype, of_number, result_type
 from minigrad.errors import DivisionError, DTypeError, ShapeError
 from minigrad.functional.inline import inlined
-from minigrad.functional.methods import in_place, method, reflected
+from minigrad.functional.methods import in_place, method, or_in_place, reflected
 from minigrad.op import OPS
 
 __all__ = [
@@ -271,9 +271,10 @@ for _op in (*ops.elementwise.ELEMENTWISE, ops.relu, ops.sigmoid):
         METHODS[_op.name] = _FRONTS.get(_op.name) or method(_op)
         if _op.differentiable or _op is ops.floor_divide:
             METHODS[f"{_op.name}_"] = in_place(_op, _CHECKS.get(_op.name))
+_MAY_BE_IN_PLACE = {"elu", "hardtanh", "leaky_relu", "mish", "relu", "relu6", "selu", "silu"}
 for _name in (*ops.elementwise.__all__, *ops.activation.__all__):
     if _name not in __all__:  # the operation itself is the function
-        globals()[_name] = getattr(ops, _name)
+        globals()[_name] = or_in_place(OPS[_name]) if _name in _MAY_BE_IN_PLACE else OPS[_name]
         __all__ += [_name]  # noqa: PLE0604 -- a name of a function
 for _alias, _name in ALIASES.items():
     globals()[_alias] = globals().get(_name) or getattr(ops, _name)

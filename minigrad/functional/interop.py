@@ -20,12 +20,22 @@ from minigrad.errors import DTypeError, GraphError, ShapeError
 from minigrad.graph import no_grad
 from minigrad.layout import dim_of
 
-__all__ = ["from_dlpack", "is_floating_point", "is_tensor", "numel"]
+__all__ = ["clone", "detach", "from_dlpack", "is_floating_point", "is_tensor", "numel"]
 
 
 def is_tensor(obj: Any) -> builtins.bool:
     """Whether `obj` is a tensor."""
     return isinstance(obj, Tensor)
+
+
+def clone(input: Tensor) -> Tensor:
+    """A copy with memory of its own, through which the gradient flows."""
+    return input.clone()
+
+
+def detach(input: Tensor) -> Tensor:
+    """A view of the same numbers through which no gradient flows."""
+    return input.detach()
 
 
 def numel(input: Tensor) -> int:

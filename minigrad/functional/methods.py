@@ -7,12 +7,12 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from minigrad._tensor import Tensor
-from minigrad.errors import DTypeError
 from minigrad.op import Op
 
-__all__ = ["in_place", "method", "reflected"]
+__all__ = ["in_place", "method", "or_in_place", "reflected"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+_INPLACE = inspect.Parameter("inplace", inspect.Parameter.POSITIONAL_OR_KEYWORD, default=False)
 _ALPHA = inspect.Parameter("alpha", inspect.Parameter.KEYWORD_ONLY, default=1)
 
 
@@ -38,20 +38,38 @@ def in_place(op: Op, check: Callable[..., None] | None = None) -> Callable[..., 
     Of a sum or a difference ``alpha`` multiplies the second operand.
     """
 
-    def write(self: Tensor, *args: Any, alpha: float = 1, **attrs: Any) -> Tensor:
-        inputs = (self, *args)
+    scaled = op.name in ("add", "sub")
+
+    def write(self: Tensor, *args: Any, **attrs: Any) -> Tensor:
+        inputs, alpha = (self, *args), attrs.pop("alpha", 1) if scaled and attrs else 1
         if attrs or op.attrs or len(inputs) != len(op.inputs):
             inputs, attrs = op.bind(inputs, attrs)
         if check is not None:
             check(*inputs)
         if alpha != 1:
-            if op.name not in ("add", "sub"):
-                raise DTypeError(f"{op.name}_: alpha={alpha} goes with add_ and sub_ alone.")
             inputs = (self, inputs[1] * alpha)
         return self._write(op, inputs, attrs)
 
     doc = f"Write {op.name}({', '.join(('self', *op.inputs[1:], *op.attrs))}) over these numbers, and return them."
-    return _named(write, f"{op.name}_", doc, op, *[_ALPHA] * (op.name in ("add", "sub")))
+    return _named(write, f"{op.name}_", doc, op, *[_ALPHA] * scaled)
+
+
+def or_in_place(op: Op) -> Callable[..., Any]:
+    """`op` as a function that takes, after its attributes, PyTorch's ``inplace``: write the result over the input."""
+    write = in_place(op)
+
+    def apply(input: Any, *args: Any, inplace: Any = False, **attrs: Any) -> Any:
+        given = len(op.attrs)
+        if args[given:]:
+            args, inplace = args[:given], args[given]
+        return write(input, *args, **attrs) if inplace else op(input, *args, **attrs)
+
+    shown: Any = apply
+    shown.__name__, shown.__doc__ = op.name, f"{op.__doc__} With `inplace` it is written over `input`."
+    own, *others = inspect.signature(op).parameters.values()
+    either = [p.replace(kind=_INPLACE.kind) for p in others]
+    shown.__signature__ = inspect.Signature([own.replace(name="input"), *either, _INPLACE])
+    return apply
 
 
 def _named(function: Function, name: str, doc: str | None, op: Op, *more: inspect.Parameter) -> Function:

@@ -43,6 +43,9 @@ SAMPLES += [
         "addcdiv", lambda F, x, y, z: x.addcdiv(y, z, value=-0.5), a, b, numbers(3, 4, low=1.1, high=2.9), differs=WHOLE
     ),
     sample("addcmul_ and addcdiv_", lambda F, x, y: (x * 1).addcmul_(y, y).addcdiv_(y, y * y + 1, value=2), a, b),
+    sample("relu, in place", lambda F, x: F.relu(x * 1, inplace=True), a),
+    sample("leaky_relu, in place", lambda F, x: F.leaky_relu(x * 1, 0.2, True), a),
+    sample("elu, in place", lambda F, x: F.selu(F.elu(x * 1, 0.5, True)), a),
     sample("+", lambda F, x: +x, a),
     sample("div, floor", lambda F, x, y: F.div(x, y, rounding_mode="floor"), a, numbers(3, 4, low=1.1, high=2.9)),
     sample("div, trunc", lambda F, x, y: F.div(x, y, rounding_mode="trunc"), a, numbers(3, 4, low=1.1, high=2.9)),
