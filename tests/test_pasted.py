@@ -131,3 +131,17 @@ def test_grad_takes_only_inputs_and_no_other():
     assert mg.grad(x * x, x, only_inputs=True)[0].item() == 6.0
     with pytest.raises(DTypeError, match=r"only_inputs=False would write \.grad, which grad never does"):
         mg.grad(x * x, x, only_inputs=False)
+
+
+@pytest.mark.parity
+def test_dimensions_go_by_numpy_s_names_too(torch):
+    def compute(lib):
+        x = lib.tensor([[1.0, 5.0], [4.0, 2.0]])
+        calls = [x.sum(axis=0), x.mean(axis=-1, keepdims=True), lib.cat([x, x], axis=1), lib.stack([x, x], axis=2)]
+        calls += [x.max(axis=1).values, lib.argmax(x, axis=0), x.var(axis=0, keepdims=True), lib.softmax(x, axis=1)]
+        return [y.tolist() for y in calls]
+
+    for ours, theirs in zip(compute(mg), compute(torch), strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-6)
+    with pytest.raises(TypeError, match="axis"):
+        mg.zeros(2, 2).sum(dim=0, axis=1)

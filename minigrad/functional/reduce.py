@@ -28,6 +28,7 @@ __all__ = [
     "argmin",
     "cumprod",
     "cumsum",
+    "diff",
     "logsumexp",
     "max",
     "mean",
@@ -230,6 +231,19 @@ def cumsum(input: Tensor, dim: int, *, dtype: DType | None = None) -> Tensor:
 def cumprod(input: Tensor, dim: int, *, dtype: DType | None = None) -> Tensor:
     """The running products along `dim`, of the shape of `input`, in types as `sum`."""
     return _running("cumprod", _as(input, dtype, "cumprod"), dim)
+
+
+def diff(input: Tensor, n: int = 1, dim: int = -1) -> Tensor:
+    """Each number less the one before it along `dim`, `n` times over; of bools, whether the two differ."""
+    k = _one(dim, _tensor(input, "diff"), "diff")
+    if not input.ndim or n < 0:
+        raise ShapeError(f"diff: there is nothing before a number in shape {input.shape}, n={n} times over.")
+    for _ in range(n):
+        size = input.shape[k]
+        less = builtins.max(size - 1, 0)
+        after, before = input.narrow(k, size - less, less), input.narrow(k, 0, less)
+        input = after - before if input.dtype.kind else after != before
+    return input
 
 
 def any(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:

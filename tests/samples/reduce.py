@@ -34,6 +34,8 @@ SAMPLES = [
     sample("prod of a dimension", lambda F, x: x.prod(dim=1, keepdim=True), few),
     sample("cumsum", lambda F, x: x.cumsum(1), x),
     sample("cumprod", lambda F, x: x.cumprod(-1), few),
+    sample("diff", lambda F, x: x.diff(dim=1), x),
+    sample("diff, twice", lambda F, x: F.diff(x, 2), x),
     sample("any", lambda F, x: (x > 2).any(dim=1), x),
     sample("all", lambda F, x: (x > -2.5).all(), x),
 ]
