@@ -255,7 +255,10 @@ class Op:
             return result
         for operand in inputs:
             if not isinstance(operand, Real):
-                raise DTypeError(f"{self.name}: {operand!r} is a {type(operand).__name__}, not a number or a Value.")
+                raise DTypeError(
+                    f"{self.name}: {operand!r} is a {type(operand).__name__}, not a number, a Value or a tensor.\n"
+                    "  Make numbers in rows a tensor first: mg.tensor(…)."
+                )
         return dispatch(self.name, "python", tuple([x if isinstance(x, bool) else float(x) for x in inputs]), attrs)
 
     def __repr__(self) -> str:

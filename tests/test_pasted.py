@@ -5,7 +5,7 @@ import math
 import pytest
 
 import minigrad as mg
-from minigrad.errors import DTypeError
+from minigrad.errors import DTypeError, MinigradError
 from minigrad.graph import modes
 from minigrad.kernels import detour
 
@@ -145,3 +145,42 @@ def test_dimensions_go_by_numpy_s_names_too(torch):
         np.testing.assert_allclose(ours, theirs, rtol=1e-6)
     with pytest.raises(TypeError, match="axis"):
         mg.zeros(2, 2).sum(dim=0, axis=1)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda x: mg.sin([1, 2]),
+            (
+                "sin: [1, 2] is a list, not a number, a Value or a tensor.\n  Make numbers in rows a "
+                "tensor first: mg.tensor(…)."
+            ),
+        ),
+        (
+            lambda x: mg.functional.cross_entropy(x, mg.zeros(2)),
+            (
+                "cross_entropy: target (2,) has a number for each "
+                "position, as for classes by number, but it holds float32.\n  Write target.long() for those; "
+                "for a probability each, it is (2, 3)."
+            ),
+        ),
+        (lambda x: mg.randint(5), "randint: how many numbers below 5?\n  Give a shape: randint(5, (2, 3))."),
+        (
+            lambda x: x.cuda(),
+            "to: there is no device 'cuda': tensors live on 'numpy'.\n  Leave device= out, or write device='numpy'.",
+        ),
+        (
+            lambda x: x.type("torch.FloatTensor"),
+            (
+                "dtype: 'torch.FloatTensor' is not one of float64, float32, int64, "
+                "int32, uint8, bool.\n  Write mg.float32, for example."
+            ),
+        ),
+    ],
+    ids=["list", "classes of floats", "no shape", "cuda", "type of a string"],
+)
+def test_common_slips_are_explained(call, message):
+    with pytest.raises(MinigradError) as error:
+        call(mg.zeros(2, 3))
+    assert str(error.value) == message

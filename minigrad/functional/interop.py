@@ -219,12 +219,17 @@ def _type_as(self: Tensor, other: Tensor) -> Tensor:
 
 def _type(self: Tensor, dtype: Any = None) -> Any:
     """These numbers as `dtype`; without one the name of their type, "minigrad.float32" for example."""
-    return repr(self.dtype) if dtype is None else self.to(dtype)
+    return repr(self.dtype) if dtype is None else self.to(dtype=dtype)
 
 
 def _cpu(self: Tensor) -> Tensor:
     """These numbers in the memory of the processor, where those of the device "numpy" are: itself."""
     return self
+
+
+def _cuda(self: Tensor, device: Any = None) -> Tensor:
+    """These numbers on the device "cuda". Raises DeviceError if there is none."""
+    return self.to("cuda" if device is None else device)
 
 
 def _is_cuda(self: Tensor) -> builtins.bool:
@@ -278,6 +283,7 @@ METHODS: dict[str, Any] = {
     "__len__": _len,
     "__reduce_ex__": _reduced,
     "cpu": _cpu,
+    "cuda": _cuda,
     "data": property(_data, _set_data),
     "dim": _dim,
     "element_size": _element_size,
