@@ -7,11 +7,12 @@ compute numbers also write in place, as in ``x.sin_()``.
 from __future__ import annotations
 
 from functools import partial
+from math import inf
 from typing import Any, cast
 
 from minigrad import ops
 from minigrad._tensor import Tensor
-from minigrad.dtypes import get_default_dtype, of_number, result_type
+from minigrad.dtypes import finfo, get_default_dtype, of_number, result_type
 from minigrad.errors import DivisionError, DTypeError, ShapeError
 from minigrad.functional.inline import inlined
 from minigrad.functional.methods import in_place, method, or_in_place, reflected
@@ -24,12 +25,15 @@ __all__ = [
     "addcmul",
     "allclose",
     "clamp",
+    "clamp_max",
+    "clamp_min",
     "div",
     "equal",
     "floor_divide",
     "gelu",
     "isclose",
     "logsigmoid",
+    "nan_to_num",
     "pow",
     "prelu",
     "remainder",
@@ -162,6 +166,26 @@ def clamp(input: Any, min: Any = None, max: Any = None) -> Any:
     return ops.clamp(input, min, max)
 
 
+def nan_to_num(input: Tensor, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None) -> Tensor:
+    """`input` with `nan` for nans, `posinf` and `neginf` for infinities, by default the extremes of its type."""
+    if not input.dtype.is_floating_point:
+        return input.clone()
+    limits = finfo(input.dtype)
+    high, low = limits.max if posinf is None else posinf, limits.min if neginf is None else neginf
+    finite = ops.where(input == inf, high, ops.where(input == -inf, low, input))
+    return cast(Tensor, ops.where(ops.isnan(input), nan, finite))
+
+
+def clamp_min(input: Any, min: Any) -> Any:
+    """`clamp` from below alone."""
+    return clamp(input, min)
+
+
+def clamp_max(input: Any, max: Any) -> Any:
+    """`clamp` from above alone."""
+    return clamp(input, None, max)
+
+
 def gelu(input: Any, approximate: str = "none") -> Any:
     """x Φ(x), with Φ the normal distribution; `approximate` "tanh" takes a formula for Φ (Hendrycks, Gimpel 2016)."""
     if approximate not in ("none", "tanh"):
@@ -261,6 +285,7 @@ for _op in ops.elementwise.ELEMENTWISE + ops.activation.ACTIVATIONS:
 
 METHODS: dict[str, Any] = {"equal": equal, "allclose": allclose, "isclose": isclose, "prelu": prelu}
 METHODS |= {"addcdiv": addcdiv, "addcdiv_": _add_quotient, "addcmul": addcmul, "addcmul_": _add_product}
+METHODS |= {"clamp_max": clamp_max, "clamp_min": clamp_min, "nan_to_num": nan_to_num}
 METHODS |= {"fill_": _fill, "zero_": _zero, "where": _chosen}
 _FRONTS: dict[str, Any] = {"add": add, "sub": sub, "div": div, "floor_divide": floor_divide, "remainder": remainder}
 _FRONTS |= {"clamp": clamp, "pow": pow}

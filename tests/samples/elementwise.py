@@ -1,5 +1,7 @@
 """Functions of each number alone: each operation at the points of its domain, and what the functions add to that."""
 
+import math
+
 import numpy as np
 
 from samples import numbers, sample
@@ -46,6 +48,9 @@ SAMPLES += [
     sample("relu, in place", lambda F, x: F.relu(x * 1, inplace=True), a),
     sample("leaky_relu, in place", lambda F, x: F.leaky_relu(x * 1, 0.2, True), a),
     sample("elu, in place", lambda F, x: F.selu(F.elu(x * 1, 0.5, True)), a),
+    sample("clamp_min and clamp_max", lambda F, x: (F.clamp_min(x, -1.25), x.clamp_max(1.25)), a),
+    sample("nan_to_num", lambda F, x: F.nan_to_num(F.where(abs(x) > 1, x / 0.0, x)), a, kinked=True),
+    sample("nan_to_num, to what", lambda F, x: (x * math.inf * 0).nan_to_num(1.5, 2, -2), a, kinked=True),
     sample("+", lambda F, x: +x, a),
     sample("div, floor", lambda F, x, y: F.div(x, y, rounding_mode="floor"), a, numbers(3, 4, low=1.1, high=2.9)),
     sample("div, trunc", lambda F, x, y: F.div(x, y, rounding_mode="trunc"), a, numbers(3, 4, low=1.1, high=2.9)),
