@@ -165,6 +165,7 @@ def test_dimensions_go_by_numpy_s_names_too(torch):
                 "for a probability each, it is (2, 3)."
             ),
         ),
+        (lambda x: x @ 3, "matmul: int is not a tensor.\n  Make it one first: mg.tensor(x)."),
         (lambda x: mg.randint(5), "randint: how many numbers below 5?\n  Give a shape: randint(5, (2, 3))."),
         (
             lambda x: x.cuda(),
@@ -178,7 +179,7 @@ def test_dimensions_go_by_numpy_s_names_too(torch):
             ),
         ),
     ],
-    ids=["list", "classes of floats", "no shape", "cuda", "type of a string"],
+    ids=["list", "classes of floats", "a number's rows", "no shape", "cuda", "type of a string"],
 )
 def test_common_slips_are_explained(call, message):
     with pytest.raises(MinigradError) as error:
