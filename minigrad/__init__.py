@@ -8,11 +8,15 @@
 (-3.0, 2.0)
 """
 
+import sys
+from collections.abc import Iterator
 from importlib import import_module
 from importlib.util import find_spec
+from math import e, inf, nan, pi
+from types import ModuleType
 from typing import Any
 
-from minigrad import autograd, data, errors, lessons, nn, ops
+from minigrad import autograd, cuda, data, errors, lessons, nn, ops
 from minigrad.autograd import detect_anomaly, events, grad
 from minigrad.check import gradcheck, gradgradcheck
 from minigrad.dtypes import (
@@ -28,10 +32,12 @@ from minigrad.graph import (
     Event,
     Recording,
     enable_grad,
+    inference_mode,
     is_grad_enabled,
     no_grad,
     record,
     scope,
+    set_grad_enabled,
     strict_shapes,
     topological,
 )
@@ -44,18 +50,20 @@ from minigrad.ops import (
     log,
     maximum,
     minimum,
-    pow,
     relu,
     sigmoid,
     sign,
     sin,
     sqrt,
     tanh,
-    where,
 )
+from minigrad.storage import device
 from minigrad.value import Value
 
 __version__ = "0.1.0"
+newaxis = None
+Size: type[tuple[int, ...]] = tuple
+"""PyTorch's name for what ``x.shape`` is, which is a plain tuple here."""
 
 
 def __getattr__(name: str) -> Any:
@@ -63,12 +71,28 @@ def __getattr__(name: str) -> Any:
     if not name.startswith("_"):
         if find_spec(f"minigrad.{name}") is not None:
             return import_module(f"minigrad.{name}")
-        for room in ("functional", "_tensor", "creation", "random", "dtypes", "ops"):
-            module = import_module(f"minigrad.{room}")
-            if name in module.__all__:
-                globals()[name] = found = getattr(module, name)
+        for room in _rooms():
+            if name in room.__all__:
+                globals()[name] = found = getattr(room, name)
                 return found
-    raise AttributeError(f"module 'minigrad' has no attribute {name!r}")
+    where = "" if find_spec("numpy") else "; its tensors need NumPy, which is not installed"
+    raise AttributeError(f"module 'minigrad' has no attribute {name!r}{where}", name=name, obj=sys.modules[__name__])
+
+
+def __dir__() -> list[str]:
+    """What there is to ask for: the names listed here, and those that come with the tensors."""
+    listed = [name for room in _rooms() if room.__name__ not in _INNER for name in room.__all__ if name != "METHODS"]
+    return sorted({*__all__, *listed, *(("Tensor", "functional") if find_spec("numpy") else ()), "__version__"})
+
+
+def _rooms() -> Iterator[ModuleType]:
+    """Where the public names are that are not here. The first that has one gives it."""
+    tensors = ("functional", "_tensor", "creation", "random") if find_spec("numpy") else ()
+    for room in (*tensors, "dtypes", "ops"):
+        yield import_module(f"minigrad.{room}")
+
+
+_INNER = ("minigrad._tensor", "minigrad.ops")  # whose names are for those who look inside, but for a few
 
 
 __all__ = [
@@ -77,13 +101,17 @@ __all__ = [
     "Event",
     "Op",
     "Recording",
+    "Size",
     "Value",
     "abs",
     "autograd",
     "cos",
+    "cuda",
     "data",
     "detect_anomaly",
+    "device",
     "dispatch",
+    "e",
     "enable_grad",
     "errors",
     "events",
@@ -94,6 +122,8 @@ __all__ = [
     "grad",
     "gradcheck",
     "gradgradcheck",
+    "inf",
+    "inference_mode",
     "int32",
     "int64",
     "is_grad_enabled",
@@ -102,14 +132,18 @@ __all__ = [
     "log",
     "maximum",
     "minimum",
+    "nan",
+    "newaxis",
     "nn",
     "no_grad",
     "ops",
+    "pi",
     "pow",
     "record",
     "relu",
     "scope",
     "set_default_dtype",
+    "set_grad_enabled",
     "sigmoid",
     "sign",
     "sin",

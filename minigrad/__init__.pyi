@@ -7,6 +7,7 @@ from minigrad import (
     check,
     cli,
     creation,
+    cuda,
     data,
     dtypes,
     errors,
@@ -23,9 +24,9 @@ from minigrad import (
     value,
     views,
 )
-from minigrad._stubs import Binary, Ternary
+from minigrad._stubs import Unary
 from minigrad._tensor import RemovableHandle, Tensor, accumulated, linked, promoted, wrap
-from minigrad.autograd import detect_anomaly, events, grad
+from minigrad.autograd import detect_anomaly, enable_grad, events, grad, inference_mode, no_grad, set_grad_enabled
 from minigrad.check import gradcheck, gradgradcheck
 from minigrad.creation import (
     arange,
@@ -46,13 +47,19 @@ from minigrad.creation import (
     zeros,
 )
 from minigrad.dtypes import (
+    ALIASES,
     DTYPES,
     DType,
+    FloatInfo,
+    IntInfo,
     as_dtype,
     bool,
+    dtype,
+    finfo,
     float32,
     float64,
     get_default_dtype,
+    iinfo,
     int32,
     int64,
     of_number,
@@ -73,6 +80,8 @@ from minigrad.functional import (
     adaptive_max_pool1d,
     adaptive_max_pool2d,
     add,
+    addcdiv,
+    addcmul,
     addmm,
     addmv,
     affine_grid,
@@ -104,6 +113,11 @@ from minigrad.functional import (
     batch_norm,
     binary_cross_entropy,
     binary_cross_entropy_with_logits,
+    bincount,
+    bitwise_and,
+    bitwise_not,
+    bitwise_or,
+    bitwise_xor,
     bmm,
     broadcast_tensors,
     broadcast_to,
@@ -111,7 +125,10 @@ from minigrad.functional import (
     ceil,
     chunk,
     clamp,
+    clamp_max,
+    clamp_min,
     clip,
+    clone,
     concat,
     conv1d,
     conv2d,
@@ -124,9 +141,11 @@ from minigrad.functional import (
     cross_entropy,
     cumprod,
     cumsum,
+    detach,
     diag,
     diag_embed,
     diagonal,
+    diff,
     div,
     divide,
     dot,
@@ -174,6 +193,7 @@ from minigrad.functional import (
     is_tensor,
     isclose,
     isfinite,
+    isin,
     isinf,
     isnan,
     kl_div,
@@ -221,6 +241,7 @@ from minigrad.functional import (
     mul,
     multiply,
     mv,
+    nan_to_num,
     narrow,
     ne,
     neg,
@@ -236,11 +257,11 @@ from minigrad.functional import (
     pad,
     pairwise_distance,
     permute,
+    pow,
     prelu,
     prod,
     ravel,
     reciprocal,
-    relu,
     relu6,
     remainder,
     repeat_interleave,
@@ -271,6 +292,7 @@ from minigrad.functional import (
     squeeze,
     stack,
     std,
+    std_mean,
     step,
     sub,
     subtract,
@@ -295,22 +317,15 @@ from minigrad.functional import (
     unbind,
     unflatten,
     unfold,
+    unique,
     unsqueeze,
     var,
+    var_mean,
     vdot,
     vstack,
+    where,
 )
-from minigrad.graph import (
-    Event,
-    Recording,
-    enable_grad,
-    is_grad_enabled,
-    no_grad,
-    record,
-    scope,
-    strict_shapes,
-    topological,
-)
+from minigrad.graph import Event, Recording, is_grad_enabled, record, scope, strict_shapes, topological
 from minigrad.kernels import dispatch, kernel, tap
 from minigrad.op import OPS, Domain, Op
 from minigrad.ops import (
@@ -381,20 +396,25 @@ from minigrad.random import (
     seed,
     set_rng_state,
 )
+from minigrad.storage import device
 from minigrad.value import Value
 
 __all__ = [
+    "ALIASES",
     "DTYPES",
     "OPS",
     "DType",
     "Domain",
     "Event",
     "Extremes",
+    "FloatInfo",
     "Generator",
+    "IntInfo",
     "Norm",
     "Op",
     "Recording",
     "RemovableHandle",
+    "Size",
     "Sorted",
     "Tensor",
     "Value",
@@ -409,6 +429,8 @@ __all__ = [
     "adaptive_max_pool1d",
     "adaptive_max_pool2d",
     "add",
+    "addcdiv",
+    "addcmul",
     "addmm",
     "addmv",
     "affine_grid",
@@ -450,6 +472,11 @@ __all__ = [
     "bernoulli",
     "binary_cross_entropy",
     "binary_cross_entropy_with_logits",
+    "bincount",
+    "bitwise_and",
+    "bitwise_not",
+    "bitwise_or",
+    "bitwise_xor",
     "bmm",
     "bool",
     "broadcast_tensors",
@@ -459,8 +486,11 @@ __all__ = [
     "check",
     "chunk",
     "clamp",
+    "clamp_max",
+    "clamp_min",
     "cli",
     "clip",
+    "clone",
     "col2im",
     "concat",
     "contiguous",
@@ -479,21 +509,28 @@ __all__ = [
     "creation",
     "cross_entropy",
     "cross_entropy_backward",
+    "cuda",
     "cumprod",
     "cumsum",
     "data",
     "default_generator",
+    "detach",
     "detect_anomaly",
+    "device",
     "diag",
     "diag_embed",
     "diagonal",
     "diagonal_backward",
+    "diff",
     "dispatch",
     "div",
     "divide",
     "dot",
+    "double",
     "dropout",
+    "dtype",
     "dtypes",
+    "e",
     "einsum",
     "elu",
     "embedding",
@@ -509,10 +546,12 @@ __all__ = [
     "expand",
     "expm1",
     "eye",
+    "finfo",
     "flatten",
     "flip",
     "fliplr",
     "flipud",
+    "float",
     "float32",
     "float64",
     "floor",
@@ -547,6 +586,7 @@ __all__ = [
     "hinge_loss",
     "hstack",
     "huber_loss",
+    "iinfo",
     "im2col",
     "index",
     "index_add",
@@ -554,9 +594,12 @@ __all__ = [
     "index_copy",
     "index_fill",
     "index_select",
+    "inf",
+    "inference_mode",
     "initial_seed",
     "inner",
     "instance_norm",
+    "int",
     "int32",
     "int64",
     "interpolate",
@@ -565,6 +608,7 @@ __all__ = [
     "is_tensor",
     "isclose",
     "isfinite",
+    "isin",
     "isinf",
     "isnan",
     "kernel",
@@ -596,6 +640,7 @@ __all__ = [
     "logsigmoid",
     "logspace",
     "logsumexp",
+    "long",
     "lt",
     "manual_seed",
     "margin_ranking_loss",
@@ -625,10 +670,13 @@ __all__ = [
     "multinomial",
     "multiply",
     "mv",
+    "nan",
+    "nan_to_num",
     "narrow",
     "ne",
     "neg",
     "negative",
+    "newaxis",
     "nll_loss",
     "nn",
     "no_grad",
@@ -651,6 +699,7 @@ __all__ = [
     "pad",
     "pairwise_distance",
     "permute",
+    "pi",
     "pick",
     "pick_along",
     "pick_at",
@@ -700,6 +749,7 @@ __all__ = [
     "select",
     "selu",
     "set_default_dtype",
+    "set_grad_enabled",
     "set_rng_state",
     "shift",
     "sigmoid",
@@ -722,6 +772,7 @@ __all__ = [
     "squeeze",
     "stack",
     "std",
+    "std_mean",
     "step",
     "storage",
     "strict_shapes",
@@ -757,9 +808,11 @@ __all__ = [
     "unflatten",
     "unfold",
     "unfold_backward",
+    "unique",
     "unsqueeze",
     "value",
     "var",
+    "var_mean",
     "vdot",
     "views",
     "vstack",
@@ -768,19 +821,29 @@ __all__ = [
     "zeros",
     "zeros_like",
 ]
+Size = tuple[int, ...]
+double: DType
+e: builtins.float
 
 def empty_like(
     input: Tensor, *, dtype: DType | None = None, device: str | None = None, requires_grad: builtins.bool = False
 ) -> Tensor:
     """A tensor of whatever was in its memory, with the shape and type of `input`."""
 
+float: DType
+inf: builtins.float
+int: DType
+long: DType
+nan: builtins.float
+newaxis: None
+
 def ones_like(
     input: Tensor, *, dtype: DType | None = None, device: str | None = None, requires_grad: builtins.bool = False
 ) -> Tensor:
     """A tensor of ones with the shape and type of `input`."""
 
-pow: Binary
-where: Ternary
+pi: builtins.float
+relu: Unary
 
 def zeros_like(
     input: Tensor, *, dtype: DType | None = None, device: str | None = None, requires_grad: builtins.bool = False

@@ -18,6 +18,8 @@ class Methods(Node):
         """A view with the dimensions in reverse."""
     def __abs__(self) -> Tensor: ...
     def __add__(self, other: Tensor | builtins.float, /) -> Tensor: ...
+    def __and__(self, other: Tensor | builtins.float, /) -> Tensor:
+        """``input & other``, bit by bit, as for bools "and"."""
     def __array__(self, dtype: Any = None, copy: builtins.bool | None = None) -> Any: ...
     __array_ufunc__: None
     def __bool__(self) -> builtins.bool: ...
@@ -39,13 +41,20 @@ class Methods(Node):
         part."""
     def __gt__(self, other: Tensor | builtins.float, /) -> Tensor: ...
     def __iadd__(self, other: Tensor | builtins.float, /) -> Tensor: ...
+    def __iand__(self, other: Tensor | builtins.float, /) -> Tensor: ...
+    def __ifloordiv__(self, other: Tensor | builtins.float, /) -> Tensor: ...
+    def __imod__(self, other: Tensor | builtins.float, /) -> Tensor: ...
     def __imul__(self, other: Tensor | builtins.float, /) -> Tensor: ...
     def __index__(self) -> builtins.int: ...
     def __int__(self) -> builtins.int: ...
+    def __invert__(self) -> Tensor:
+        """``~input``, bit by bit: for bools "not", for signed ints ``-input - 1``."""
+    def __ior__(self, other: Tensor | builtins.float, /) -> Tensor: ...
     def __ipow__(self, other: Tensor | builtins.float, /) -> Tensor: ...
     def __isub__(self, other: Tensor | builtins.float, /) -> Tensor: ...
     def __iter__(self) -> Iterator[Tensor]: ...
     def __itruediv__(self, other: Tensor | builtins.float, /) -> Tensor: ...
+    def __ixor__(self, other: Tensor | builtins.float, /) -> Tensor: ...
     def __le__(self, other: Tensor | builtins.float, /) -> Tensor: ...
     def __len__(self) -> builtins.int: ...
     def __lt__(self, other: Tensor | builtins.float, /) -> Tensor: ...
@@ -56,19 +65,31 @@ class Methods(Node):
     def __mul__(self, other: Tensor | builtins.float, /) -> Tensor: ...
     def __ne__(self, other: Tensor | builtins.float, /) -> Tensor: ...  # type: ignore[override]
     def __neg__(self) -> Tensor: ...
+    def __or__(self, other: Tensor | builtins.float, /) -> Tensor:
+        """``input | other``, bit by bit, as for bools "or"."""
+    def __pos__(self) -> Tensor:
+        """``+input``: itself."""
     def __pow__(self, other: Tensor | builtins.float, /) -> Tensor:
         """``input ** exponent``."""
     def __radd__(self, other: Tensor | builtins.float, /) -> Tensor: ...
+    def __rand__(self, other: Tensor | builtins.float, /) -> Tensor:
+        """``input & other``, bit by bit, as for bools "and"."""
     def __rfloordiv__(self, other: Tensor | builtins.float, /) -> Tensor: ...
     def __rmod__(self, other: Tensor | builtins.float, /) -> Tensor: ...
     def __rmul__(self, other: Tensor | builtins.float, /) -> Tensor: ...
+    def __ror__(self, other: Tensor | builtins.float, /) -> Tensor:
+        """``input | other``, bit by bit, as for bools "or"."""
     def __rpow__(self, other: Tensor | builtins.float, /) -> Tensor: ...
     def __rsub__(self, other: Tensor | builtins.float, /) -> Tensor: ...
     def __rtruediv__(self, other: Tensor | builtins.float, /) -> Tensor: ...
+    def __rxor__(self, other: Tensor | builtins.float, /) -> Tensor:
+        """``input ^ other``, bit by bit: for bools, whether they differ."""
     def __setitem__(self, key: Any, value: Tensor | builtins.float) -> None:
         """Write `value`, a number or a tensor that broadcasts to ``self[key]``, to the places of `key`."""
     def __sub__(self, other: Tensor | builtins.float, /) -> Tensor: ...
     def __truediv__(self, other: Tensor | builtins.float, /) -> Tensor: ...
+    def __xor__(self, other: Tensor | builtins.float, /) -> Tensor:
+        """``input ^ other``, bit by bit: for bools, whether they differ."""
     def abs(self) -> Tensor: ...
     def abs_(self) -> Tensor: ...
     def absolute(self) -> Tensor: ...
@@ -80,6 +101,14 @@ class Methods(Node):
     def add(self, other: Tensor | builtins.float, *, alpha: builtins.float = 1) -> Tensor:
         """``input + alpha * other``."""
     def add_(self, b: Tensor | builtins.float, /, *, alpha: builtins.float = 1) -> Tensor: ...
+    def addcdiv(self, tensor1: Tensor, tensor2: Tensor, *, value: builtins.float = 1) -> Tensor:
+        """``input + value * tensor1 / tensor2``, as in the step of Adam."""
+    def addcdiv_(self, tensor1: Tensor, tensor2: Tensor, *, value: builtins.float = 1) -> Tensor:
+        """Add ``value * tensor1 / tensor2`` to these numbers."""
+    def addcmul(self, tensor1: Tensor, tensor2: Tensor, *, value: builtins.float = 1) -> Tensor:
+        """``input + value * tensor1 * tensor2``, as in the second moment of Adam."""
+    def addcmul_(self, tensor1: Tensor, tensor2: Tensor, *, value: builtins.float = 1) -> Tensor:
+        """Add ``value * tensor1 * tensor2`` to these numbers."""
     def addmm(self, mat1: Tensor, mat2: Tensor, *, beta: builtins.float = 1, alpha: builtins.float = 1) -> Tensor:
         """beta input + alpha (mat1 @ mat2); `input` broadcasts to the product, and is not read where `beta` is 0."""
     def addmv(self, mat: Tensor, vec: Tensor, *, beta: builtins.float = 1, alpha: builtins.float = 1) -> Tensor:
@@ -145,6 +174,20 @@ class Methods(Node):
         """1 with the probability in `input`, else 0, of its shape and type; with `p` in place of all its numbers."""
     def bernoulli_(self, p: Tensor | builtins.float = 0.5, *, generator: Generator | None = None) -> Tensor:
         """Overwrite these numbers by 1 with probability `p`, else 0; a tensor `p` broadcasts."""
+    def bincount(self, weights: Tensor | None = None, minlength: builtins.int = 0) -> Tensor:
+        """How often each int from 0 to the largest stands in `input`, (n,): int64, of at least `minlength` numbers."""
+    def bitwise_and(self, other: Any) -> Any:
+        """``input & other``, bit by bit, as for bools "and"."""
+    def bitwise_and_(self, other: Any) -> Any: ...
+    def bitwise_not(self) -> Any:
+        """``~input``, bit by bit: for bools "not", for signed ints ``-input - 1``."""
+    def bitwise_not_(self) -> Any: ...
+    def bitwise_or(self, other: Any) -> Any:
+        """``input | other``, bit by bit, as for bools "or"."""
+    def bitwise_or_(self, other: Any) -> Any: ...
+    def bitwise_xor(self, other: Any) -> Any:
+        """``input ^ other``, bit by bit: for bools, whether they differ."""
+    def bitwise_xor_(self, other: Any) -> Any: ...
     def bmm(self, mat2: Tensor) -> Tensor:
         """The products of two batches of matrices, (b, n, k) @ (b, k, m), without broadcasting."""
     def bool(self) -> Tensor: ...
@@ -158,6 +201,10 @@ class Methods(Node):
     def clamp(self, min: Tensor | builtins.float | None = None, max: Tensor | builtins.float | None = None) -> Tensor:
         """`input` brought into `min` … `max`, numbers or tensors; None leaves that end open, and nan stays nan."""
     def clamp_(self, min: builtins.float | None = None, max: builtins.float | None = None) -> Tensor: ...
+    def clamp_max(self, max: Tensor | builtins.float) -> Tensor:
+        """`clamp` from above alone."""
+    def clamp_min(self, min: Tensor | builtins.float) -> Tensor:
+        """`clamp` from below alone."""
     def clip(self, min: Tensor | builtins.float | None = None, max: Tensor | builtins.float | None = None) -> Tensor:
         """`input` brought into `min` … `max`, numbers or tensors; None leaves that end open, and nan stays nan."""
     def clip_(self, min: builtins.float | None = None, max: builtins.float | None = None) -> Tensor: ...
@@ -171,6 +218,8 @@ class Methods(Node):
         """How many numbers over `dim`, None for all, are not 0."""
     def cpu(self) -> Tensor:
         """These numbers in the memory of the processor, where those of the device "numpy" are: itself."""
+    def cuda(self, device: Any = None) -> Tensor:
+        """These numbers on the device "cuda"."""
     def cumprod(self, dim: builtins.int, *, dtype: DType | None = None) -> Tensor:
         """The running products along `dim`, of the shape of `input`, in types as `sum`."""
     def cumsum(self, dim: builtins.int, *, dtype: DType | None = None) -> Tensor:
@@ -187,6 +236,8 @@ class Methods(Node):
         """Square matrices, in dimensions `dim1` and `dim2` of the result, with the last dimension on their diagonal."""
     def diagonal(self, offset: builtins.int = 0, dim1: builtins.int = 0, dim2: builtins.int = 1) -> Tensor:
         """A view of the diagonals of dimensions `dim1` and `dim2`, as a last dimension: `offset` above the main one."""
+    def diff(self, n: builtins.int = 1, dim: builtins.int = -1) -> Tensor:
+        """Each number less the one before it along `dim`, `n` times over; of bools, whether the two differ."""
     def dim(self) -> builtins.int:
         """The number of dimensions."""
     def div(self, other: Tensor | builtins.float, *, rounding_mode: str | None = None) -> Tensor:
@@ -258,6 +309,9 @@ class Methods(Node):
     def int(self) -> Tensor: ...
     def is_contiguous(self) -> builtins.bool:
         """Whether the numbers stand in memory in order, the last dimension's side by side."""
+    @property
+    def is_cuda(self) -> builtins.bool:
+        """Whether these numbers are in the memory of a CUDA device."""
     def is_floating_point(self) -> builtins.bool:
         """Whether its numbers are floats."""
     def isclose(
@@ -364,11 +418,17 @@ class Methods(Node):
     def multiply_(self, b: Tensor | builtins.float, /) -> Tensor: ...
     def mv(self, vec: Tensor) -> Tensor:
         """The product of a matrix and a vector, (n, k) @ (k,)."""
+    def nan_to_num(
+        self, nan: builtins.float = 0.0, posinf: builtins.float | None = None, neginf: builtins.float | None = None
+    ) -> Tensor:
+        """`input` with `nan` for nans, `posinf` and `neginf` for infinities, by default the extremes of its type."""
     def narrow(self, dim: builtins.int, start: builtins.int, length: builtins.int) -> Tensor:
         """A view of `length` places along `dim`, from `start` on, which may count from the end."""
     @property
     def nbytes(self) -> builtins.int:
         """The bytes of its numbers, those that other dimensions share counted each time."""
+    def ndimension(self) -> builtins.int:
+        """The number of dimensions."""
     def ne(self, b: Tensor | builtins.float, /) -> Tensor: ...
     def neg(self) -> Tensor: ...
     def neg_(self) -> Tensor: ...
@@ -420,6 +480,8 @@ class Methods(Node):
         """The products of each number of one vector with each of another: (n,) and (m,) give (n, m)."""
     def permute(self, *given: Any, dims: Sequence[builtins.int] | None = None) -> Tensor:
         """A view with the dimensions in the order of `dims`."""
+    def positive(self) -> Tensor:
+        """``+input``: itself."""
     def pow(self, exponent: Tensor | builtins.float) -> Tensor:
         """``input ** exponent``."""
     def pow_(self, b: Tensor | builtins.float, /) -> Tensor: ...
@@ -508,10 +570,11 @@ class Methods(Node):
         """A view without the dimensions of size 1, all or those in `dim`."""
     def std(
         self,
-        dim: builtins.int | Sequence[builtins.int] | None = None,
-        *,
-        correction: builtins.float = 1,
+        dim: Any = None,
+        unbiased: builtins.bool | None = None,
         keepdim: builtins.bool = False,
+        *,
+        correction: builtins.float | None = None,
     ) -> Tensor:
         """The standard deviation over `dim`, the root of `var`."""
     def storage_offset(self) -> builtins.int:
@@ -578,6 +641,8 @@ class Methods(Node):
     def true_divide_(self, b: Tensor | builtins.float, /) -> Tensor: ...
     def trunc(self) -> Tensor: ...
     def trunc_(self) -> Tensor: ...
+    def type(self, dtype: Any = None) -> Any:
+        """These numbers as `dtype`; without one the name of their type, "minigrad.float32" for example."""
     def type_as(self, other: Tensor) -> Tensor:
         """These numbers in the type of `other`."""
     def unbind(self, dim: builtins.int = 0) -> tuple[Tensor, ...]:
@@ -590,24 +655,35 @@ class Methods(Node):
         self, from_: builtins.float = 0.0, to: builtins.float = 1.0, *, generator: Generator | None = None
     ) -> Tensor:
         """Overwrite these numbers by ones drawn evenly from `from_` up to `to`."""
+    def unique(
+        self,
+        sorted: builtins.bool = True,
+        return_inverse: builtins.bool = False,
+        return_counts: builtins.bool = False,
+        dim: builtins.int | None = None,
+    ) -> Any:
+        """The numbers of `input`, each once and in order, asked or not; nans are not equal, so each is one of its
+        own."""
     def unsqueeze(self, dim: builtins.int) -> Tensor:
         """A view with a new dimension of size 1, number `dim` of the result."""
     def var(
         self,
-        dim: builtins.int | Sequence[builtins.int] | None = None,
-        *,
-        correction: builtins.float = 1,
+        dim: Any = None,
+        unbiased: builtins.bool | None = None,
         keepdim: builtins.bool = False,
+        *,
+        correction: builtins.float | None = None,
     ) -> Tensor:
-        """The variance over `dim`: squared distances from the mean, over their number less `correction`."""
+        """The variance over `dim`: squared distances from the mean, over their number less `correction`, by default
+        1."""
     def vdot(self, other: Tensor) -> Tensor:
         """`dot`: numbers here are real, so that there is nothing to conjugate."""
     def view(self, *shape: Any) -> Tensor:
         """The numbers, in order, in `shape`, where one -1 is worked out; they share the memory."""
     def view_as(self, other: Tensor) -> Tensor:
         """`view` in the shape of `other`."""
-    def where(self, condition: Tensor, other: Tensor | builtins.float) -> Tensor:
-        """These numbers where `condition` holds, else `other`, all broadcast together."""
+    def where(self, condition: Tensor, other: Any) -> Tensor:
+        """These numbers where `condition` holds, else `other`: see `mg.where`."""
     def zero_(self) -> Tensor:
         """Overwrite each number with 0."""
     def __hash__(self) -> builtins.int: ...
@@ -635,30 +711,6 @@ class BinaryTest(Op):
     def __call__(self, a: float, b: Value, /) -> bool: ...
     @overload
     def __call__(self, a: float, b: float, /) -> bool: ...
-
-class Elu(Op):
-    @overload
-    def __call__(self, a: Tensor, /, alpha: float = 1.0) -> Tensor: ...
-    @overload
-    def __call__(self, a: Value, /, alpha: float = 1.0) -> Value: ...
-    @overload
-    def __call__(self, a: float, /, alpha: float = 1.0) -> float: ...
-
-class Hardtanh(Op):
-    @overload
-    def __call__(self, a: Tensor, /, min_val: float = -1.0, max_val: float = 1.0) -> Tensor: ...
-    @overload
-    def __call__(self, a: Value, /, min_val: float = -1.0, max_val: float = 1.0) -> Value: ...
-    @overload
-    def __call__(self, a: float, /, min_val: float = -1.0, max_val: float = 1.0) -> float: ...
-
-class LeakyRelu(Op):
-    @overload
-    def __call__(self, a: Tensor, /, negative_slope: float = 0.01) -> Tensor: ...
-    @overload
-    def __call__(self, a: Value, /, negative_slope: float = 0.01) -> Value: ...
-    @overload
-    def __call__(self, a: float, /, negative_slope: float = 0.01) -> float: ...
 
 class Step(Op):
     @overload

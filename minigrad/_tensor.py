@@ -18,11 +18,12 @@ from minigrad.graph import Node, modes, number, propagate
 from minigrad.kernels import dispatch
 from minigrad.layout import Shape, broadcast_shapes, check_equal_shapes
 from minigrad.op import OPS, Op
-from minigrad.storage import Storage, check_device
+from minigrad.storage import Storage, check_device, device
 
 __all__ = ["RemovableHandle", "Tensor", "accumulated", "linked", "promoted", "record", "wrap"]
 
 _DTYPE = {np.dtype(name): dtype for name, dtype in DTYPES.items()}
+_DEVICE = device(DEVICE)
 _NOTHING: Mapping[str, Any] = {}
 _NUMBERS = frozenset({float, int, bool})
 
@@ -52,6 +53,12 @@ class Tensor(Methods):
     _rebased: int
     grad: Tensor | None
 
+    def __init__(self, *data: Any, **options: Any) -> None:
+        raise DTypeError(
+            "Tensor: this is the class; functions make tensors.\n"
+            "  Write mg.tensor(data) for numbers, mg.empty(2, 3) for a shape, dtype= for a type."
+        )
+
     # --- what it is ---
 
     @property
@@ -66,9 +73,9 @@ class Tensor(Methods):
         return _DTYPE[self._array.dtype]
 
     @property
-    def device(self) -> str:
+    def device(self) -> device:
         """Where its numbers are."""
-        return DEVICE
+        return _DEVICE
 
     @property
     def ndim(self) -> int:
@@ -141,6 +148,13 @@ class Tensor(Methods):
         out = wrap(self._array)
         out._storage = self.storage
         return out
+
+    def detach_(self) -> Tensor:
+        """Make this a leaf, through which no gradient flows any more. Raises GraphError for a view: detach its base."""
+        if self._base is not None:
+            raise GraphError("detach_: a view gets its gradient by way of its base.\n  Write x = x.detach().")
+        self._step, self._requires_grad = None, False
+        return self
 
     def _edge(self) -> Any:
         """The node that receives this tensor's gradient; None where none is needed."""

@@ -8,18 +8,24 @@ tensor times the number 2.0 stays float32, and an int64 tensor times 2.0 becomes
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from minigrad.errors import DTypeError
 
 __all__ = [
+    "ALIASES",
     "DTYPES",
     "DType",
+    "FloatInfo",
+    "IntInfo",
     "as_dtype",
     "bool",
+    "dtype",
+    "finfo",
     "float32",
     "float64",
     "get_default_dtype",
+    "iinfo",
     "int32",
     "int64",
     "of_number",
@@ -59,7 +65,65 @@ bool = DType("bool", 1, _BOOL)
 
 DTYPES: dict[str, DType] = {t.name: t for t in (float64, float32, int64, int32, uint8, bool)}
 
+ALIASES = {"double": float64, "float": float32, "int": int32, "long": int64}
+"""PyTorch's other names, as in ``mg.float``; here they would hide Python's own, so `__getattr__` gives them."""
+
+__all__ += ALIASES  # noqa: PLE0605 -- a dict gives its keys
+
+dtype = DType
+"""PyTorch's name of the class, as in ``isinstance(x.dtype, mg.dtype)``."""
+
 _default = float32
+
+
+class FloatInfo(NamedTuple):
+    """The limits of a float type: `eps` is from 1 to the next number, `tiny` the least that has all its digits."""
+
+    dtype: str
+    bits: int
+    eps: float
+    max: float
+    min: float
+    tiny: float
+    smallest_normal: float
+    resolution: float
+
+
+class IntInfo(NamedTuple):
+    """The limits of a type of whole numbers."""
+
+    dtype: str
+    bits: int
+    max: int
+    min: int
+
+
+def finfo(type: DType | None = None) -> FloatInfo:
+    """The limits of float32 or float64 (IEEE 754), by default of the default type. Raises DTypeError for others.
+
+    >>> finfo(float32).eps == 2.0**-23, finfo(float64).max
+    (True, 1.7976931348623157e+308)
+    """
+    kind = _default if type is None else as_dtype(type)
+    if not kind.is_floating_point:
+        raise DTypeError(f"finfo: {kind.name} holds no fractions.\n  Write mg.iinfo({kind!r}).")
+    digits, exponent, resolution = (53, 1023, 1e-15) if kind is float64 else (24, 127, 1e-6)
+    eps, tiny = 2.0 ** (1 - digits), 2.0 ** (1 - exponent)
+    largest = (2 - eps) * 2.0**exponent
+    return FloatInfo(kind.name, 8 * kind.itemsize, eps, largest, -largest, tiny, tiny, resolution)
+
+
+def iinfo(type: DType) -> IntInfo:
+    """The limits of a type of whole numbers. Raises DTypeError for others.
+
+    >>> iinfo(uint8).max, iinfo(int32).min
+    (255, -2147483648)
+    """
+    kind = as_dtype(type)
+    if kind.kind != _INT:
+        raise DTypeError(f"iinfo: {kind.name} is not a type of whole numbers.\n  Write mg.finfo for one of floats.")
+    bits = 8 * kind.itemsize
+    return IntInfo(kind.name, bits, *((255, 0) if kind is uint8 else (2 ** (bits - 1) - 1, -(2 ** (bits - 1)))))
 
 
 def get_default_dtype() -> DType:
@@ -130,3 +194,11 @@ def result_type(tensors: Iterable[DType], scalars: Iterable[DType] = (), numbers
     if result is None:
         raise DTypeError("result_type: there is nothing to take a type from.")
     return result
+
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> DType:
+        if name in ALIASES:
+            return ALIASES[name]
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

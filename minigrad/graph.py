@@ -21,6 +21,7 @@ __all__ = [
     "Node",
     "Recording",
     "enable_grad",
+    "inference_mode",
     "is_grad_enabled",
     "modes",
     "no_grad",
@@ -28,6 +29,7 @@ __all__ = [
     "propagate",
     "record",
     "scope",
+    "set_grad_enabled",
     "strict_shapes",
     "topological",
 ]
@@ -37,6 +39,7 @@ __all__ = [
 
 class _Modes(threading.local):
     grad: bool = True
+    off: bool = False  # whether `set_grad_enabled` said so last, outside any block
     scope: str = ""
     lines: bool = False
     strict: bool = False
@@ -85,6 +88,35 @@ def enable_grad(function: Callable[..., Any] | None = None) -> Any:
     """Record again, inside a `no_grad` block."""
     block = _Block(lambda: {"grad": True})
     return block if function is None else block(function)
+
+
+class set_grad_enabled:
+    """Record from now on, or do not; as a block, inside it alone; as a decorator, in calls of the function."""
+
+    def __init__(self, mode: bool) -> None:
+        self._mode, self._before = mode, (modes.grad, modes.off)
+        _switch(mode, not mode)
+
+    def __enter__(self) -> None:
+        pass  # it is so already
+
+    def __exit__(self, *_: object) -> None:
+        _switch(*self._before)
+
+    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        _switch(*self._before)
+        return _Block(lambda: {"grad": self._mode})(function)
+
+
+def _switch(grad: bool, off: bool) -> None:
+    if off is not modes.off:
+        (detour.__enter__ if off else detour.__exit__)()
+    modes.grad, modes.off = grad, off
+
+
+def inference_mode(mode: Any = True) -> Any:
+    """`no_grad`; `enable_grad` with `mode` False. PyTorch also saves the counting of writes here, which goes on."""
+    return no_grad(mode) if callable(mode) else _Block(lambda: {"grad": not mode})
 
 
 def is_grad_enabled() -> bool:

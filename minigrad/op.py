@@ -39,6 +39,20 @@ class Plan(NamedTuple):
     aux: frozenset[str]
 
 
+class _Signature:
+    """What `inspect.signature`, and so `help`, says of an op: its operands, then its attributes and their defaults."""
+
+    def __get__(self, op: Op | None, owner: type) -> inspect.Signature:
+        if op is None:
+            raise AttributeError("Op itself has its constructor's signature.")
+        kind = inspect.Parameter.VAR_POSITIONAL if op.variadic else inspect.Parameter.POSITIONAL_ONLY
+        found = [inspect.Parameter(name, kind) for name in op.inputs]
+        for name in op.attrs:
+            default = op.defaults.get(name, inspect.Parameter.empty)
+            found.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default))
+        return inspect.Signature(found)
+
+
 class Op:
     """One operation, declared once.
 
@@ -83,6 +97,8 @@ class Op:
     (12.0, ['a'])
     >>> _ = OPS.pop("cube")  # an example leaves nothing behind
     """
+
+    __signature__ = _Signature()
 
     COMPARISON, SUM, PREFIX, PRODUCT, POWER, ATOM = range(6)  # precedences, loosest first
 
@@ -132,8 +148,19 @@ class Op:
         self.differentiable = any(rule is not None for rule in self.vjp)
         static = self.aux or self.attrs or self.shapes or self.outputs > 1 or variadic
         self.plain = None if static or self.joint or None in self.vjp or len(self.vjp) > 2 else self.rules
+        self.__doc__ = self._described()
         if listed:
             OPS[name] = self
+
+    def _described(self) -> str:
+        """What `help` says of it: what it computes, of what, and what a gradient passes through."""
+        formula, free = self.formula, [x for x, rule in zip(self.inputs, self.vjp, strict=True) if rule is not None]
+        for name in self.inputs:
+            formula = formula.replace(f"{{{name}}}", name)
+        of = "floats, Values, and tensors number by number" if self.domain else "tensors"
+        slopes = f"It can be differentiated by {' and '.join(free)}." if free else "It has no derivative."
+        whole = " Ints and bools become the default float." if self.promotes == "float" else ""
+        return f"The operation ${formula}$, of {of}.\n\n{slopes}{whole}"
 
     def _check_declaration(self, shown: tuple[Rule | None, ...]) -> None:
         if self.name in _own:
@@ -242,7 +269,10 @@ class Op:
             return result
         for operand in inputs:
             if not isinstance(operand, Real):
-                raise DTypeError(f"{self.name}: {operand!r} is a {type(operand).__name__}, not a number or a Value.")
+                raise DTypeError(
+                    f"{self.name}: {operand!r} is a {type(operand).__name__}, not a number, a Value or a tensor.\n"
+                    "  Make numbers in rows a tensor first: mg.tensor(…)."
+                )
         return dispatch(self.name, "python", tuple([x if isinstance(x, bool) else float(x) for x in inputs]), attrs)
 
     def __repr__(self) -> str:

@@ -203,6 +203,8 @@ def randint(
     """
     if size is None or high is None:
         low, high, size = 0, low, high if size is None else size
+    if size is None:
+        raise DTypeError(f"randint: how many numbers below {high}?\n  Give a shape: randint({high}, (2, 3)).")
     check_device(device, "randint")
     shape = size_of((size,), "randint")
     out = _whole("randint", shape, low, high, generator, int64 if dtype is None else as_dtype(dtype))

@@ -6,10 +6,31 @@ from typing import Any
 
 from minigrad.errors import DeviceError, caller, source_line
 
-__all__ = ["DEVICES", "Storage", "check_device"]
+__all__ = ["DEVICES", "Storage", "check_device", "device"]
 
 DEVICES = ("numpy",)
 """The devices that tensors can be on; the first is where they are made."""
+
+
+class device(str):
+    """The name of a device, with its `type`, as in ``mg.device("cuda:0")``. It need not be there.
+
+    "cpu", the memory of the processor, is the device "numpy".
+
+    >>> device("cuda", 1), device("cuda:1").type, device("cpu")
+    ('cuda:1', 'cuda', 'numpy')
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, type: str, index: int | None = None) -> device:
+        name = type if index is None else f"{type}:{index}"
+        return super().__new__(cls, "numpy" if name in ("cpu", "cpu:0") else name)
+
+    @property
+    def type(self) -> str:
+        """Its kind, as "cuda"."""
+        return self.partition(":")[0]
 
 
 class Storage:
@@ -43,13 +64,13 @@ class Storage:
         return self.writer if self.place is None else f"{self.writer}, at {source_line(*self.place)}"
 
 
-def check_device(device: Any, asked: str) -> str:
+def check_device(name: Any, asked: str) -> device:
     """The name of the device to make a tensor on, the default for None. Raises DeviceError if there is none such."""
-    if device is None:
-        return DEVICES[0]
-    if device in DEVICES:
-        return str(device)
+    if name is None:
+        return device(DEVICES[0])
+    if isinstance(name, str) and device(name) in DEVICES:
+        return device(name)
     raise DeviceError(
-        f"{asked}: there is no device {device!r}: tensors live on {' or '.join(map(repr, DEVICES))}.\n"
+        f"{asked}: there is no device {str(name)!r}: tensors live on {' or '.join(map(repr, DEVICES))}.\n"
         f"  Leave device= out, or write device={DEVICES[0]!r}."
     )

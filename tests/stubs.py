@@ -24,7 +24,8 @@ sys.path[:0] = [str(Path(__file__).parent.parent)]
 
 import minigrad as mg  # noqa: E402 -- found by the path above
 from minigrad import _tensor, creation, dtypes, functional, ops, random  # noqa: E402
-from minigrad.functional import elementwise  # noqa: E402
+from minigrad.functional import bits, elementwise  # noqa: E402
+from minigrad.functional.methods import with_axis  # noqa: E402
 from minigrad.op import OPS, Op, Operand  # noqa: E402
 
 HOUSE = Path(mg.__file__).parent
@@ -93,7 +94,8 @@ class Text:
             head = f"{indent}def {name}({self.parameters(form)}) -> {self.type(form.return_annotation)}:"
             if doc and form is forms[0]:
                 first = " ".join(doc.partition("\n\n")[0].split()).partition(". ")[0].rstrip(".")
-                lines = textwrap.wrap(f'"""{first}."""', 116 - len(indent))
+                quotes = 'r"""' if "\\" in first else '"""'
+                lines = textwrap.wrap(f'{quotes}{first}."""', 116 - len(indent))
                 self.lines += [head, *(f"{indent}    {line}" for line in lines)]
             else:  # object says that == gives a bool
                 self.lines.append(f"{head} ...{'  # type: ignore[override]' if name in ('__eq__', '__ne__') else ''}")
@@ -126,9 +128,17 @@ def forms(function: Callable[..., Any]) -> list[inspect.Signature]:
     return [inspect.signature(form, eval_str=True) for form in typing.get_overloads(function) or [function]]
 
 
+AXIS = with_axis(lambda dim: dim).__code__
+
+
+def source(thing: Any) -> Any:
+    """The function itself, where it also takes ``axis`` for ``dim``: checkers learn PyTorch's names."""
+    return thing.__wrapped__ if getattr(thing, "__code__", None) is AXIS else thing
+
+
 def made(function: Any) -> bool:
     """Whether a function was made by another, or is a lambda."""
-    return "<" in function.__qualname__
+    return "<" in function.__qualname__ or "__signature__" in vars(function)
 
 
 def of_any_face(thing: Any) -> bool:
@@ -187,8 +197,8 @@ def methods() -> dict[str, Any]:
 def method_forms(name: str, function: Any) -> list[inspect.Signature]:
     """The signatures of a method, whether it was written or made, of an operation or of a function."""
     stem = elementwise.ALIASES.get(name.removesuffix("_"), name.removesuffix("_"))
-    if name.startswith("__") and (name in vars(Operand) or name in elementwise.METHODS):
-        operands = ("self",) if name in ("__abs__", "__neg__") else ("self", "other")
+    if name.startswith("__") and (name in vars(Operand) or name in elementwise.METHODS or name in bits.METHODS):
+        operands = ("self",) if name in ("__abs__", "__invert__", "__neg__", "__pos__") else ("self", "other")
         return [bound(faced(inspect.Signature([parameter(x, Any) for x in operands]), mg.Tensor))]
     if made(function) and name in elementwise.METHODS:
         scale = inspect.signature(elementwise.METHODS[stem], eval_str=True).parameters.get("alpha")
@@ -246,14 +256,28 @@ def stub_of_methods() -> str:
 
 def stub_of(module: types.ModuleType, names: Iterable[str], homes: Sequence[types.ModuleType]) -> str:
     """The stub of a package whose `names` come from `homes`."""
-    found = {name: getattr(module, name) for name in sorted(names)}
+    found: dict[str, Any] = {name: source(getattr(module, name)) for name in sorted(names)}
     text = Text(shadowed=found)
     for name, thing in found.items():
-        home = next((home for home in homes if getattr(home, name, None) is thing and name in home.__all__), None)
-        if home is None:  # a module
+        listing = [home for home in homes if name in home.__all__]
+        home = next((home for home in listing if source(getattr(home, name)) is thing), None)
+        if home is None and thing is tuple:
+            text.lines.append(f"{name} = tuple[int, ...]")
+        elif home is None and isinstance(thing, type):
+            text.named(thing.__module__, name)
+        elif home is None and not isinstance(thing, types.ModuleType):  # a constant
+            text.lines.append(f"{name}: {text.type(type(thing))}")
+        elif home is None:
             text.named(module.__name__, name)
         elif home is functional:  # which has a stub of its own
             text.named(home.__name__, name)
+        elif home is dtypes and name in dtypes.ALIASES:
+            text.lines.append(f"{name}: {text.named(dtypes.__name__, 'DType')}")
+        elif inspect.isfunction(thing) and name in elementwise._MAY_BE_IN_PLACE:
+            asked = parameter("inplace", bool, False)
+            calls = faces(of_op(OPS[name]))
+            calls = [call.replace(parameters=[*call.parameters.values(), asked]) for call in calls]
+            text.define(name, calls, thing.__doc__)
         elif isinstance(thing, Op) and of_any_face(thing):
             text.lines.append(f"{name}: {text.named('minigrad._stubs', class_of(thing))}")
         elif of_any_face(thing):

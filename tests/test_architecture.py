@@ -21,7 +21,7 @@ ROOT = HOUSE.parent
 FLOORS = [
     {"errors"},
     {"dtypes", "layout"},
-    {"storage", "kernels"},
+    {"storage", "cuda", "kernels"},
     {"op"},
     {"graph"},
     {"_step"},

@@ -162,9 +162,9 @@ def test_tensors_are_made_on_devices_that_are_there(make):
 
 def test_an_unknown_device_is_refused_in_words():
     with pytest.raises(DeviceError) as error:
-        mg.zeros(2, device="cpu")
+        mg.zeros(2, device="cuda:0")
     assert str(error.value) == (
-        "zeros: there is no device 'cpu': tensors live on 'numpy'.\n  Leave device= out, or write device='numpy'."
+        "zeros: there is no device 'cuda:0': tensors live on 'numpy'.\n  Leave device= out, or write device='numpy'."
     )
 
 

@@ -84,7 +84,7 @@ def test_a_call_with_other_operands_or_attributes_than_declared_is_refused(scrat
         (lambda: scaled(1.0, q=2.0), r"scaled\(…, q=…\): it takes scaled\(a, p=…\)"),
         (lambda: mg.tanh(1.0, 2.0), r"tanh\(…, …\): it takes tanh\(a\)"),
         (lambda: mg.exp(), r"exp\(\): it takes exp\(a\)"),
-        (lambda: mg.ops.add("a", "b"), "add: 'a' is a str, not a number or a Value"),
+        (lambda: mg.ops.add("a", "b"), "add: 'a' is a str, not a number, a Value or a tensor"),
     ):
         with pytest.raises(DTypeError, match=message):
             wrong()

@@ -251,9 +251,9 @@ def test_a_class_that_is_not_there_is_named():
 
 def test_a_target_that_does_not_fit_is_told_both_its_shapes():
     with pytest.raises(ShapeError) as error:
-        mg.cross_entropy(mg.zeros(32, 10), mg.ones(32))
+        mg.cross_entropy(mg.zeros(32, 10), mg.ones(32, 1))
     assert str(error.value) == (
-        "cross_entropy: input (32, 10) has 10 classes, along dimension 1, but target has shape (32,).\n"
+        "cross_entropy: input (32, 10) has 10 classes, along dimension 1, but target has shape (32, 1).\n"
         "  For classes by number it is (32,); for a probability each, (32, 10)."
     )
 

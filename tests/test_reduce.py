@@ -314,3 +314,8 @@ def test_a_rule_may_differentiate_through_one_of_several_outputs():
         assert x.grad.item() == pytest.approx(0.0, abs=1e-15)
     finally:
         del mg.OPS["test_twice"]
+
+
+def test_unbiased_and_correction_are_one_choice():
+    with pytest.raises(DTypeError, match=r"std: unbiased=True and correction=0 are the same choice; give one\."):
+        mg.ones(3).std(unbiased=True, correction=0)

@@ -6,7 +6,7 @@ import itertools
 import pytest
 
 import minigrad as mg
-from minigrad.errors import DTypeError, GraphError, ShapeError
+from minigrad.errors import DivisionError, DTypeError, GraphError, ShapeError
 from strategies import ATTRS, DIFFERENTIABLE, ELEMENTWISE, points, pytorch
 
 np = pytest.importorskip("numpy")
@@ -304,3 +304,53 @@ def test_inside_no_grad_nothing_is_recorded_inlined_or_not():
         assert [y.requires_grad for y in (a * 2.0, a.exp(), a + a, 1.0 / a)] == [False] * 4
         with mg.enable_grad():
             assert (a * 2.0).requires_grad
+
+
+def test_writes_in_place_are_checked_like_the_functions():
+    x = mg.tensor([7, 9])
+    with pytest.raises(DivisionError, match="floor_divide: a whole number divided by 0"):
+        x //= 0
+    with pytest.raises(DivisionError, match="remainder: a whole number divided by 0"):
+        x %= mg.tensor([2, 0])
+    with pytest.raises(DTypeError, match="pow: a whole number to the power -1 is not whole"):
+        x **= -1
+    with pytest.raises(DTypeError, match=r"mul\(…, …, alpha=…\): it takes mul\(a, b\)"):
+        x.mul_(3, alpha=2)
+    with pytest.raises(DTypeError, match=r"add\(…\): it takes add\(a, b\)"):
+        x.add_()
+    assert x.tolist() == [7, 9]
+    same = x
+    x //= 2
+    x %= 3
+    assert x is same
+    assert x.tolist() == [0, 1]
+
+
+def test_where_and_pow_are_the_functions_with_pytorch_s_checks():
+    rows, columns = mg.where(mg.tensor([[True, False], [False, True]]))
+    assert (rows.tolist(), columns.tolist()) == ([0, 1], [0, 1])
+    assert mg.where(mg.Value(2.0) > 1, mg.Value(3.0), 0.0).data == 3.0
+    with pytest.raises(DTypeError, match="a whole number to the power -1"):
+        mg.pow(mg.tensor([2]), -1)
+
+
+def test_the_class_says_which_functions_make_tensors():
+    with pytest.raises(DTypeError) as error:
+        mg.Tensor([1.0, 2.0])
+    assert str(error.value) == (
+        "Tensor: this is the class; functions make tensors.\n"
+        "  Write mg.tensor(data) for numbers, mg.empty(2, 3) for a shape, dtype= for a type."
+    )
+
+
+def test_detach_in_place_ends_the_graph_there_and_nowhere_else():
+    x = mg.tensor([1.0, 2.0], requires_grad=True)
+    h = x * 2
+    z = h * 3
+    assert h.detach_() is h
+    assert (h.is_leaf, h.requires_grad) == (True, False)
+    assert not (h * x.detach()).requires_grad
+    z.sum().backward()
+    assert x.grad.tolist() == [6.0, 6.0]
+    with pytest.raises(GraphError, match=r"detach_: a view gets its gradient by way of its base"):
+        (x * 2)[0].detach_()

@@ -6,10 +6,33 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from minigrad.errors import DTypeError, GraphError
-from minigrad.graph import Event, Node, modes, propagate
+from minigrad.graph import (
+    Event,
+    Node,
+    enable_grad,
+    inference_mode,
+    modes,
+    no_grad,
+    propagate,
+    set_grad_enabled,
+)
 from minigrad.kernels import untapped
 
-__all__ = ["Function", "detect_anomaly", "events", "grad", "hessian", "hvp", "jacobian", "jvp", "vjp"]
+__all__ = [
+    "Function",
+    "detect_anomaly",
+    "enable_grad",
+    "events",
+    "grad",
+    "hessian",
+    "hvp",
+    "inference_mode",
+    "jacobian",
+    "jvp",
+    "no_grad",
+    "set_grad_enabled",
+    "vjp",
+]
 
 
 def grad(
@@ -18,6 +41,7 @@ def grad(
     grad_outputs: Any = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
+    only_inputs: bool = True,
     allow_unused: bool = False,
 ) -> tuple[Any, ...]:
     """The derivatives of the sum of ``grad_outputs * outputs`` by each of `inputs`, in their order. PyTorch's function.
@@ -29,7 +53,7 @@ def grad(
     always keep theirs.
 
     Raises GraphError if an output or an input needs no gradient, or if no output was computed from one of `inputs`;
-    with `allow_unused` that one's derivative is None instead.
+    with `allow_unused` that one's derivative is None instead. `only_inputs` is PyTorch's, and can only be True.
 
     >>> from minigrad import Value
     >>> x = Value(3.0)
@@ -38,6 +62,8 @@ def grad(
     >>> slope.data, curvature
     (27.0, 18.0)
     """
+    if not only_inputs:
+        raise DTypeError("grad: only_inputs=False would write .grad, which grad never does.\n  Write backward().")
     roots, wanted = _nodes(outputs), _nodes(inputs)
     weights = grad_outputs if isinstance(grad_outputs, Sequence) else [grad_outputs] * len(roots)
     if len(weights) != len(roots):

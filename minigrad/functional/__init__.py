@@ -4,7 +4,9 @@ from minigrad import creation, random
 from minigrad._tensor import Tensor
 from minigrad.functional import (
     attention,
+    bits,
     conv,
+    counting,
     elementwise,
     indexing,
     interop,
@@ -20,12 +22,15 @@ from minigrad.functional import (
     views,
 )
 from minigrad.functional.attention import *  # noqa: F403 -- the families list their names
+from minigrad.functional.bits import *  # noqa: F403
 from minigrad.functional.conv import *  # noqa: F403
+from minigrad.functional.counting import *  # noqa: F403
 from minigrad.functional.elementwise import *  # noqa: F403
 from minigrad.functional.indexing import *  # noqa: F403
 from minigrad.functional.interop import *  # noqa: F403
 from minigrad.functional.linalg import *  # noqa: F403
 from minigrad.functional.loss import *  # noqa: F403
+from minigrad.functional.methods import with_axis
 from minigrad.functional.normalization import *  # noqa: F403
 from minigrad.functional.pool import *  # noqa: F403
 from minigrad.functional.printing import *  # noqa: F403
@@ -37,7 +42,9 @@ from minigrad.functional.views import *  # noqa: F403
 
 _FAMILIES = (
     attention,
+    bits,
     conv,
+    counting,
     elementwise,
     indexing,
     interop,
@@ -55,6 +62,8 @@ _FAMILIES = (
 
 __all__ = [name for family in _FAMILIES for name in family.__all__ if name != "METHODS"]
 
+for _name in __all__:
+    globals()[_name] = with_axis(globals()[_name])
 for _family in (creation, random, *_FAMILIES):
     for _name, _function in _family.METHODS.items():
-        setattr(Tensor, _name, _function)
+        setattr(Tensor, _name, with_axis(_function))

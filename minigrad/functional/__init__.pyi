@@ -1,11 +1,13 @@
 # Written by `make stubs` from the declarations: change those.
 from typing import overload
 
-from minigrad._stubs import Binary, BinaryTest, Elu, Hardtanh, LeakyRelu, Step, Ternary, Unary, UnaryTest
+from minigrad._stubs import Binary, BinaryTest, Step, Ternary, Unary, UnaryTest
 from minigrad._tensor import Tensor
 from minigrad.functional.attention import log_softmax, scaled_dot_product_attention, softmax, softmin
+from minigrad.functional.bits import bitwise_and, bitwise_not, bitwise_or, bitwise_xor
 from minigrad.functional.conv import conv1d, conv2d, conv_transpose1d, conv_transpose2d, fold, unfold
-from minigrad.functional.elementwise import allclose, equal, isclose, prelu, where
+from minigrad.functional.counting import bincount, isin, unique
+from minigrad.functional.elementwise import addcdiv, addcmul, allclose, equal, isclose, nan_to_num, prelu, where
 from minigrad.functional.indexing import (
     argwhere,
     count_nonzero,
@@ -25,7 +27,7 @@ from minigrad.functional.indexing import (
     take,
     take_along_dim,
 )
-from minigrad.functional.interop import from_dlpack, is_floating_point, is_tensor, numel
+from minigrad.functional.interop import clone, detach, from_dlpack, is_floating_point, is_tensor, numel
 from minigrad.functional.linalg import (
     addmm,
     addmv,
@@ -90,6 +92,7 @@ from minigrad.functional.reduce import (
     argmin,
     cumprod,
     cumsum,
+    diff,
     logsumexp,
     max,
     mean,
@@ -97,8 +100,10 @@ from minigrad.functional.reduce import (
     norm,
     prod,
     std,
+    std_mean,
     sum,
     var,
+    var_mean,
 )
 from minigrad.functional.sampling import affine_grid, grid_sample
 from minigrad.functional.shape import (
@@ -160,6 +165,8 @@ __all__ = [
     "adaptive_max_pool1d",
     "adaptive_max_pool2d",
     "add",
+    "addcdiv",
+    "addcmul",
     "addmm",
     "addmv",
     "affine_grid",
@@ -191,6 +198,11 @@ __all__ = [
     "batch_norm",
     "binary_cross_entropy",
     "binary_cross_entropy_with_logits",
+    "bincount",
+    "bitwise_and",
+    "bitwise_not",
+    "bitwise_or",
+    "bitwise_xor",
     "bmm",
     "broadcast_tensors",
     "broadcast_to",
@@ -198,7 +210,10 @@ __all__ = [
     "ceil",
     "chunk",
     "clamp",
+    "clamp_max",
+    "clamp_min",
     "clip",
+    "clone",
     "concat",
     "conv1d",
     "conv2d",
@@ -211,9 +226,11 @@ __all__ = [
     "cross_entropy",
     "cumprod",
     "cumsum",
+    "detach",
     "diag",
     "diag_embed",
     "diagonal",
+    "diff",
     "div",
     "divide",
     "dot",
@@ -261,6 +278,7 @@ __all__ = [
     "is_tensor",
     "isclose",
     "isfinite",
+    "isin",
     "isinf",
     "isnan",
     "kl_div",
@@ -308,6 +326,7 @@ __all__ = [
     "mul",
     "multiply",
     "mv",
+    "nan_to_num",
     "narrow",
     "ne",
     "neg",
@@ -359,6 +378,7 @@ __all__ = [
     "squeeze",
     "stack",
     "std",
+    "std_mean",
     "step",
     "sub",
     "subtract",
@@ -383,8 +403,10 @@ __all__ = [
     "unbind",
     "unflatten",
     "unfold",
+    "unique",
     "unsqueeze",
     "var",
+    "var_mean",
     "vdot",
     "vstack",
     "where",
@@ -430,6 +452,30 @@ def clamp(input: Value, min: Value | float | None = None, max: Value | float | N
 @overload
 def clamp(input: float, min: float | None = None, max: float | None = None) -> float: ...
 @overload
+def clamp_max(input: Tensor, max: Tensor | float) -> Tensor:
+    """`clamp` from above alone."""
+
+@overload
+def clamp_max(input: float, max: Tensor) -> Tensor: ...
+@overload
+def clamp_max(input: Value, max: Value | float) -> Value: ...
+@overload
+def clamp_max(input: float, max: Value) -> Value: ...
+@overload
+def clamp_max(input: float, max: float) -> float: ...
+@overload
+def clamp_min(input: Tensor, min: Tensor | float) -> Tensor:
+    """`clamp` from below alone."""
+
+@overload
+def clamp_min(input: float, min: Tensor) -> Tensor: ...
+@overload
+def clamp_min(input: Value, min: Value | float) -> Value: ...
+@overload
+def clamp_min(input: float, min: Value) -> Value: ...
+@overload
+def clamp_min(input: float, min: float) -> float: ...
+@overload
 def clip(input: Tensor, min: Tensor | float | None = None, max: Tensor | float | None = None) -> Tensor:
     """`input` brought into `min` … `max`, numbers or tensors; None leaves that end open, and nan stays nan."""
 
@@ -465,8 +511,15 @@ def divide(input: Value, other: Value | float, *, rounding_mode: str | None = No
 def divide(input: float, other: Value, *, rounding_mode: str | None = None) -> Value: ...
 @overload
 def divide(input: float, other: float, *, rounding_mode: str | None = None) -> float: ...
+@overload
+def elu(a: Tensor, /, alpha: float = 1.0, inplace: bool = False) -> Tensor:
+    r"""The operation $\operatorname{elu} a$, of floats, Values, and tensors number by number."""
 
-elu: Elu
+@overload
+def elu(a: Value, /, alpha: float = 1.0, inplace: bool = False) -> Value: ...
+@overload
+def elu(a: float, /, alpha: float = 1.0, inplace: bool = False) -> float: ...
+
 eq: BinaryTest
 erf: Unary
 exp: Unary
@@ -503,12 +556,30 @@ gelu_tanh_backward: Binary
 greater: BinaryTest
 greater_equal: BinaryTest
 gt: BinaryTest
-hardtanh: Hardtanh
+
+@overload
+def hardtanh(a: Tensor, /, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
+    r"""The operation $\operatorname{hardtanh} a$, of floats, Values, and tensors number by number."""
+
+@overload
+def hardtanh(a: Value, /, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Value: ...
+@overload
+def hardtanh(a: float, /, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> float: ...
+
 isfinite: UnaryTest
 isinf: UnaryTest
 isnan: UnaryTest
 le: BinaryTest
-leaky_relu: LeakyRelu
+
+@overload
+def leaky_relu(a: Tensor, /, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
+    r"""The operation $\operatorname{leakyrelu} a$, of floats, Values, and tensors number by number."""
+
+@overload
+def leaky_relu(a: Value, /, negative_slope: float = 0.01, inplace: bool = False) -> Value: ...
+@overload
+def leaky_relu(a: float, /, negative_slope: float = 0.01, inplace: bool = False) -> float: ...
+
 lerp: Ternary
 less: BinaryTest
 less_equal: BinaryTest
@@ -532,7 +603,16 @@ def logsigmoid(input: float) -> float: ...
 lt: BinaryTest
 maximum: Binary
 minimum: Binary
-mish: Unary
+
+@overload
+def mish(a: Tensor, /, inplace: bool = False) -> Tensor:
+    r"""The operation $a \cdot \tanh \ln\left(1 + e^a\right)$, of floats, Values, and tensors number by number."""
+
+@overload
+def mish(a: Value, /, inplace: bool = False) -> Value: ...
+@overload
+def mish(a: float, /, inplace: bool = False) -> float: ...
+
 mul: Binary
 multiply: Binary
 ne: BinaryTest
@@ -554,9 +634,23 @@ def pow(input: float, exponent: Value) -> Value: ...
 def pow(input: float, exponent: float) -> float: ...
 
 reciprocal: Unary
-relu: Unary
-relu6: Unary
 
+@overload
+def relu(a: Tensor, /, inplace: bool = False) -> Tensor:
+    r"""The operation $\operatorname{relu} a$, of floats, Values, and tensors number by number."""
+
+@overload
+def relu(a: Value, /, inplace: bool = False) -> Value: ...
+@overload
+def relu(a: float, /, inplace: bool = False) -> float: ...
+@overload
+def relu6(a: Tensor, /, inplace: bool = False) -> Tensor:
+    r"""The operation $\operatorname{relu6} a$, of floats, Values, and tensors number by number."""
+
+@overload
+def relu6(a: Value, /, inplace: bool = False) -> Value: ...
+@overload
+def relu6(a: float, /, inplace: bool = False) -> float: ...
 @overload
 def remainder(input: Tensor, other: Tensor | float) -> Tensor:
     """``input % other``, with the sign of `other`."""
@@ -572,10 +666,28 @@ def remainder(input: float, other: float) -> float: ...
 
 round: Unary
 rsqrt: Unary
-selu: Unary
+
+@overload
+def selu(a: Tensor, /, inplace: bool = False) -> Tensor:
+    r"""The operation $\operatorname{selu} a$, of floats, Values, and tensors number by number."""
+
+@overload
+def selu(a: Value, /, inplace: bool = False) -> Value: ...
+@overload
+def selu(a: float, /, inplace: bool = False) -> float: ...
+
 sigmoid: Unary
 sign: Unary
-silu: Unary
+
+@overload
+def silu(a: Tensor, /, inplace: bool = False) -> Tensor:
+    r"""The operation $a \cdot \sigma a$, of floats, Values, and tensors number by number."""
+
+@overload
+def silu(a: Value, /, inplace: bool = False) -> Value: ...
+@overload
+def silu(a: float, /, inplace: bool = False) -> float: ...
+
 sin: Unary
 sinh: Unary
 

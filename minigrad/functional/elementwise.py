@@ -6,28 +6,35 @@ compute numbers also write in place, as in ``x.sin_()``.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
+from math import inf
 from typing import Any, cast, overload
 
 from minigrad import ops
 from minigrad._tensor import Tensor
-from minigrad.dtypes import get_default_dtype, of_number, result_type
+from minigrad.dtypes import finfo, get_default_dtype, of_number, result_type
 from minigrad.errors import ArgumentError, DivisionError, DTypeError, ShapeError
 from minigrad.functional.checks import check_option
 from minigrad.functional.inline import inlined
-from minigrad.op import Op
+from minigrad.functional.methods import in_place, method, or_in_place, reflected
+from minigrad.op import OPS
 
 __all__ = [
     "METHODS",
     "add",
+    "addcdiv",
+    "addcmul",
     "allclose",
     "clamp",
+    "clamp_max",
+    "clamp_min",
     "div",
     "equal",
     "floor_divide",
     "gelu",
     "isclose",
     "logsigmoid",
+    "nan_to_num",
     "pow",
     "prelu",
     "remainder",
@@ -57,6 +64,26 @@ def _whole(x: Any) -> bool:
     return not x.dtype.is_floating_point if isinstance(x, Tensor) else isinstance(x, int)
 
 
+def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1) -> Tensor:
+    """``input + value * tensor1 * tensor2``, as in the second moment of Adam."""
+    return cast(Tensor, add(input, ops.mul(tensor1, tensor2), alpha=value))
+
+
+def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1) -> Tensor:
+    """``input + value * tensor1 / tensor2``, as in the step of Adam."""
+    return cast(Tensor, add(input, ops.div(tensor1, tensor2), alpha=value))
+
+
+def _add_product(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1) -> Tensor:
+    """Add ``value * tensor1 * tensor2`` to these numbers."""
+    return input.add_(ops.mul(tensor1, tensor2), alpha=value)
+
+
+def _add_quotient(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1) -> Tensor:
+    """Add ``value * tensor1 / tensor2`` to these numbers."""
+    return input.add_(ops.div(tensor1, tensor2), alpha=value)
+
+
 def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Any:
     """``input / other``, and its `rounding_mode`: None, "trunc" towards 0 or "floor" down.
 
@@ -67,24 +94,24 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Any:
         return ops.div(input, other)
     if rounding_mode == "floor":
         return floor_divide(input, other)
-    _check_divisor(input, other, "div")
+    _check_divisor("div", input, other)
     quotient = ops.trunc(ops.div(input, other))
     return quotient.to(ops.add(input, other).dtype) if isinstance(quotient, Tensor) else quotient  # ints stay ints
 
 
 def floor_divide(input: Any, other: Any) -> Any:
     """``input // other``, rounded down. Raises DivisionError where whole numbers are divided by 0."""
-    _check_divisor(input, other, "floor_divide")
+    _check_divisor("floor_divide", input, other)
     return ops.floor_divide(input, other)
 
 
 def remainder(input: Any, other: Any) -> Any:
     """``input % other``, with the sign of `other`. Raises DivisionError where whole numbers are divided by 0."""
-    _check_divisor(input, other, "remainder")
+    _check_divisor("remainder", input, other)
     return ops.remainder(input, other)
 
 
-def _check_divisor(input: Any, other: Any, name: str) -> None:
+def _check_divisor(name: str, input: Any, other: Any) -> None:
     if not (_whole(input) and _whole(other)):
         return
     if bool(ops.any(other == 0, dim=None, keepdim=False)) if isinstance(other, Tensor) else other == 0:
@@ -96,9 +123,13 @@ def pow(input: Any, exponent: Any) -> Any:
 
     The slope in `input` is 0 where `exponent` is 0, also at 0 ** 0, and that in `exponent` 0 where `input` is 0.
     """
+    _check_power(input, exponent)
+    return ops.pow(input, exponent)
+
+
+def _check_power(input: Any, exponent: Any) -> None:
     if isinstance(input, Tensor) and isinstance(exponent, int) and exponent < 0 and not input.dtype.is_floating_point:
         raise DTypeError(f"pow: a whole number to the power {exponent} is not whole; write x.float() ** {exponent}.")
-    return ops.pow(input, exponent)
 
 
 @overload
@@ -139,6 +170,26 @@ def clamp(input: Any, min: Any = None, max: Any = None) -> Any:
     if isinstance(input, Tensor) and not input.dtype.is_floating_point:
         input = input.to(result_type([input.dtype], numbers=[of_number(x) for x in (min, max) if x is not None]))
     return ops.clamp(input, min, max)
+
+
+def nan_to_num(input: Tensor, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None) -> Tensor:
+    """`input` with `nan` for nans, `posinf` and `neginf` for infinities, by default the extremes of its type."""
+    if not input.dtype.is_floating_point:
+        return input.clone()
+    limits = finfo(input.dtype)
+    high, low = limits.max if posinf is None else posinf, limits.min if neginf is None else neginf
+    finite = ops.where(input == inf, high, ops.where(input == -inf, low, input))
+    return cast(Tensor, ops.where(ops.isnan(input), nan, finite))
+
+
+def clamp_min(input: Any, min: Any) -> Any:
+    """`clamp` from below alone."""
+    return clamp(input, min)
+
+
+def clamp_max(input: Any, max: Any) -> Any:
+    """`clamp` from above alone."""
+    return clamp(input, None, max)
 
 
 def gelu(input: Any, approximate: str = "none") -> Any:
@@ -203,12 +254,25 @@ def equal(input: Tensor, other: Tensor) -> bool:
 
 # --- methods and operators ---
 
+
+def _chosen(self: Tensor, condition: Tensor, other: Any) -> Tensor:
+    """These numbers where `condition` holds, else `other`: see `mg.where`."""
+    return cast(Tensor, where(condition, self, other))
+
+
 ALIASES = {
     "absolute": "abs", "arccos": "acos", "arccosh": "acosh", "arcsin": "asin", "arcsinh": "asinh", "arctan": "atan",
     "arctan2": "atan2", "arctanh": "atanh", "clip": "clamp", "divide": "div", "greater": "gt", "greater_equal": "ge",
     "less": "lt", "less_equal": "le", "multiply": "mul", "negative": "neg", "not_equal": "ne", "subtract": "sub",
     "true_divide": "div",
 }  # fmt: skip
+
+
+def _positive(input: Tensor) -> Tensor:
+    """``+input``: itself. Raises DTypeError for bools, which have no sign."""
+    if not input.dtype.kind:
+        raise DTypeError("positive: bools have no sign; convert them first: x.to(mg.int64).")
+    return input
 
 
 def _fill(input: Tensor, value: Tensor | float) -> Tensor:
@@ -221,54 +285,26 @@ def _zero(input: Tensor) -> Tensor:
     return input.copy_(0.0 if input.dtype.is_floating_point else False)
 
 
-def _where(input: Tensor, condition: Tensor, other: Tensor | float) -> Tensor:
-    """These numbers where `condition` holds, else `other`, all broadcast together."""
-    return where(condition, input, other)
-
-
-def _method(function: Callable[..., Any]) -> Callable[..., Any]:
-    if isinstance(function, Op) and function.inlined is not None:
-        return function.inlined
-    return lambda self, *args, **keywords: function(self, *args, **keywords)
-
-
-def _reflected(function: Callable[..., Any]) -> Callable[..., Any]:
-    if isinstance(function, Op) and function.inlined is not None:
-        function = function.inlined
-    return lambda self, other: function(other, self)
-
-
-def _in_place(op: Op) -> Callable[..., Tensor]:
-    """The method that writes the result of `op` over its first operand; `alpha` multiplies the second of a sum."""
-    arity, scales = len(op.inputs), op is ops.add or op is ops.sub
-
-    def method(self: Tensor, *args: Any, **attrs: Any) -> Tensor:
-        inputs = (self, *args)
-        alpha = attrs.pop("alpha", 1) if attrs and scales else 1
-        if attrs or op.attrs or len(inputs) != arity:
-            inputs, attrs = op.bind(inputs, attrs)
-        if alpha != 1:
-            inputs = (self, inputs[1] * alpha)
-        return self._write(op, inputs, attrs)
-
-    return method
-
-
 for _op in ops.elementwise.ELEMENTWISE + ops.activation.ACTIVATIONS:
     _op.inlined = inlined(_op)
 
 METHODS: dict[str, Any] = {"equal": equal, "allclose": allclose, "isclose": isclose, "prelu": prelu}
-METHODS |= {"fill_": _fill, "zero_": _zero, "where": _where}
+METHODS |= {"addcdiv": addcdiv, "addcdiv_": _add_quotient, "addcmul": addcmul, "addcmul_": _add_product}
+METHODS |= {"clamp_max": clamp_max, "clamp_min": clamp_min, "nan_to_num": nan_to_num}
+METHODS |= {"fill_": _fill, "zero_": _zero, "where": _chosen}
 _FRONTS: dict[str, Any] = {"add": add, "sub": sub, "div": div, "floor_divide": floor_divide, "remainder": remainder}
 _FRONTS |= {"clamp": clamp, "pow": pow}
+_CHECKS: dict[str, Any] = {name: partial(_check_divisor, name) for name in ("floor_divide", "remainder")}
+_CHECKS["pow"] = _check_power
 for _op in (*ops.elementwise.ELEMENTWISE, ops.relu, ops.sigmoid):
     if _op is not ops.where:
-        METHODS[_op.name] = _FRONTS.get(_op.name) or _method(_op)
+        METHODS[_op.name] = _FRONTS.get(_op.name) or method(_op)
         if _op.differentiable or _op is ops.floor_divide:
-            METHODS[f"{_op.name}_"] = _in_place(_op)
+            METHODS[f"{_op.name}_"] = in_place(_op, _CHECKS.get(_op.name))
+_MAY_BE_IN_PLACE = {"elu", "hardtanh", "leaky_relu", "mish", "relu", "relu6", "selu", "silu"}
 for _name in (*ops.elementwise.__all__, *ops.activation.__all__):
     if _name not in __all__:  # the operation itself is the function
-        globals()[_name] = getattr(ops, _name)
+        globals()[_name] = or_in_place(OPS[_name]) if _name in _MAY_BE_IN_PLACE else OPS[_name]
         __all__ += [_name]  # noqa: PLE0604 -- a name of a function
 for _alias, _name in ALIASES.items():
     globals()[_alias] = globals().get(_name) or getattr(ops, _name)
@@ -276,11 +312,14 @@ for _alias, _name in ALIASES.items():
     if f"{_name}_" in METHODS:
         METHODS[f"{_alias}_"] = METHODS[f"{_name}_"]
 __all__ += ALIASES  # noqa: PLE0605 -- a dict gives its keys
-for _sign, _name in (("iadd", "add"), ("isub", "sub"), ("imul", "mul"), ("itruediv", "div"), ("ipow", "pow")):
+_IN_PLACE = {"iadd": "add", "isub": "sub", "imul": "mul", "itruediv": "div", "ipow": "pow"}
+_IN_PLACE |= {"ifloordiv": "floor_divide", "imod": "remainder"}
+for _sign, _name in _IN_PLACE.items():
     METHODS[f"__{_sign}__"] = METHODS[f"{_name}_"]
 for _sign, _front in (("mod", remainder), ("floordiv", floor_divide), ("pow", pow)):
-    METHODS |= {f"__{_sign}__": _front, f"__r{_sign}__": _reflected(_front)}
+    METHODS |= {f"__{_sign}__": _front, f"__r{_sign}__": reflected(_front)}
 for _sign, _op in (("add", ops.add), ("sub", ops.sub), ("mul", ops.mul), ("truediv", ops.div)):
-    METHODS |= {f"__{_sign}__": _method(_op), f"__r{_sign}__": _reflected(_op)}
+    METHODS |= {f"__{_sign}__": method(_op), f"__r{_sign}__": reflected(_op)}
+METHODS["__pos__"] = METHODS["positive"] = _positive
 for _sign, _op in (("neg", ops.neg), ("abs", ops.abs)):
-    METHODS[f"__{_sign}__"] = _method(_op)
+    METHODS[f"__{_sign}__"] = method(_op)

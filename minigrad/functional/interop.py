@@ -15,17 +15,27 @@ import numpy as np
 from minigrad import ops
 from minigrad._tensor import Tensor, wrap
 from minigrad.creation import from_numpy
-from minigrad.dtypes import DType, bool, float32, float64, int32, int64, uint8
+from minigrad.dtypes import ALIASES, DType, bool, uint8
 from minigrad.errors import DTypeError, GraphError, ShapeError
 from minigrad.graph import no_grad
 from minigrad.layout import Shape, dim_of
 
-__all__ = ["from_dlpack", "is_floating_point", "is_tensor", "numel"]
+__all__ = ["clone", "detach", "from_dlpack", "is_floating_point", "is_tensor", "numel"]
 
 
 def is_tensor(obj: Any) -> builtins.bool:
     """Whether `obj` is a tensor."""
     return isinstance(obj, Tensor)
+
+
+def clone(input: Tensor) -> Tensor:
+    """A copy with memory of its own, through which the gradient flows."""
+    return input.clone()
+
+
+def detach(input: Tensor) -> Tensor:
+    """A view of the same numbers through which no gradient flows."""
+    return input.detach()
 
 
 def numel(input: Tensor) -> int:
@@ -219,9 +229,24 @@ def _type_as(self: Tensor, other: Tensor) -> Tensor:
     return self.to(other.dtype)
 
 
+def _type(self: Tensor, dtype: Any = None) -> Any:
+    """These numbers as `dtype`; without one the name of their type, "minigrad.float32" for example."""
+    return repr(self.dtype) if dtype is None else self.to(dtype=dtype)
+
+
 def _cpu(self: Tensor) -> Tensor:
     """These numbers in the memory of the processor, where those of the device "numpy" are: itself."""
     return self
+
+
+def _cuda(self: Tensor, device: Any = None) -> Tensor:
+    """These numbers on the device "cuda". Raises DeviceError if there is none."""
+    return self.to("cuda" if device is None else device)
+
+
+def _is_cuda(self: Tensor) -> builtins.bool:
+    """Whether these numbers are in the memory of a CUDA device."""
+    return self.device.type == "cuda"
 
 
 def _conversion(name: str, dtype: DType) -> Callable[[Tensor], Tensor]:
@@ -270,19 +295,22 @@ METHODS: dict[str, Any] = {
     "__len__": _len,
     "__reduce_ex__": _reduced,
     "cpu": _cpu,
+    "cuda": _cuda,
     "data": property(_data, _set_data),
     "dim": _dim,
     "element_size": _element_size,
+    "is_cuda": property(_is_cuda),
     "is_floating_point": is_floating_point,
     "item": _item,
     "itemsize": property(_element_size),
     "nbytes": property(_nbytes),
+    "ndimension": _dim,
     "nelement": numel,
     "numel": numel,
     "numpy": _numpy,
     "size": _size,
     "tolist": _tolist,
+    "type": _type,
     "type_as": _type_as,
 }
-_TYPES = {"bool": bool, "byte": uint8, "double": float64, "float": float32, "int": int32, "long": int64}
-METHODS |= {name: _conversion(name, dtype) for name, dtype in _TYPES.items()}
+METHODS |= {name: _conversion(name, dtype) for name, dtype in {"bool": bool, "byte": uint8, **ALIASES}.items()}

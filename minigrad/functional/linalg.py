@@ -45,6 +45,7 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
     >>> matmul(tensor([[1.0, 2.0]]), tensor([3.0, 4.0]))
     tensor([11.])
     """
+    check_same_type("matmul", input=input, other=other)
     if not input.ndim or not other.ndim:
         raise ShapeError("matmul: a number has no rows; multiply with * instead.")
     inner = other.shape[-2] if other.ndim > 1 else other.shape[0]
@@ -53,7 +54,6 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
     broadcast_shapes(input.shape[:-2], other.shape[:-2], op="matmul")
     if modes.strict and input.ndim > 2 and other.ndim > 2:
         check_equal_shapes({"batches of input": input.shape[:-2], "batches of other": other.shape[:-2]}, "matmul")
-    check_same_type("matmul", input=input, other=other)
     a = input if input.ndim > 1 else input[None]
     b = other if other.ndim > 1 else other[:, None]
     product: Tensor = ops.matmul(a, b)

@@ -460,6 +460,11 @@ def _check_weight(name: str, input: Tensor, weight: Tensor) -> None:
 
 def _misfit(name: str, input: Tensor, target: Tensor) -> str:
     positions = (input.shape[0], *input.shape[2:])
+    if target.shape == positions:  # of fractions, or it would fit
+        return (
+            f"{name}: target {target.shape} has a number for each position, as for classes by number, but it holds "
+            f"{target.dtype.name}.\n  Write target.long() for those; for a probability each, it is {input.shape}."
+        )
     text = (
         f"{name}: input {input.shape} has {input.shape[1]} classes, along dimension 1, but target has shape "
         f"{target.shape}.\n  For classes by number it is {positions}"

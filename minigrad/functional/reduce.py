@@ -6,6 +6,7 @@ result; with `keepdim` they have size 1. ShapeError for a dimension that is not 
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Callable, Sequence
 from math import inf
 from typing import Any, NamedTuple, cast, overload
@@ -13,7 +14,7 @@ from typing import Any, NamedTuple, cast, overload
 from minigrad import ops
 from minigrad._tensor import Tensor
 from minigrad.dtypes import DType
-from minigrad.errors import ArgumentError
+from minigrad.errors import ArgumentError, ShapeError
 from minigrad.functional.checks import (
     Dims,
     check_some,
@@ -39,6 +40,7 @@ __all__ = [
     "argmin",
     "cumprod",
     "cumsum",
+    "diff",
     "logsumexp",
     "max",
     "mean",
@@ -46,8 +48,10 @@ __all__ = [
     "norm",
     "prod",
     "std",
+    "std_mean",
     "sum",
     "var",
+    "var_mean",
 ]
 
 
@@ -73,17 +77,73 @@ def mean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: DType
     return _reduced("mean", floats_of(tensor_as(input, dtype, "mean"), "mean"), dim, keepdim)
 
 
-def var(input: Tensor, dim: Dims = None, *, correction: float = 1, keepdim: bool = False) -> Tensor:
-    """The variance over `dim`: squared distances from the mean, over their number less `correction`.
+def var(
+    input: Tensor,
+    dim: Any = None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    *,
+    correction: float | None = None,
+) -> Tensor:
+    """The variance over `dim`: squared distances from the mean, over their number less `correction`, by default 1.
 
-    Raises DTypeError for ints and bools.
+    `unbiased` True or False is a `correction` of 1 or 0. Raises ArgumentError for both, DTypeError for ints and bools.
+
+    >>> import minigrad as mg
+    >>> x = mg.tensor([1.0, 3.0])
+    >>> x.var().item(), x.var(unbiased=False).item()
+    (2.0, 1.0)
     """
-    return _reduced("var", floats_of(input, "var"), dim, keepdim, correction=correction)
+    return _spread("var", input, dim, unbiased, keepdim, correction)
 
 
-def std(input: Tensor, dim: Dims = None, *, correction: float = 1, keepdim: bool = False) -> Tensor:
+def std(
+    input: Tensor,
+    dim: Any = None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    *,
+    correction: float | None = None,
+) -> Tensor:
     """The standard deviation over `dim`, the root of `var`. Its gradient is 0 where all numbers are equal."""
-    return _reduced("std", floats_of(input, "std"), dim, keepdim, correction=correction)
+    return _spread("std", input, dim, unbiased, keepdim, correction)
+
+
+def var_mean(
+    input: Tensor,
+    dim: Any = None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    *,
+    correction: float | None = None,
+) -> tuple[Tensor, Tensor]:
+    """`var` and `mean` over `dim`."""
+    found = _spread("var", input, dim, unbiased, keepdim, correction)
+    return found, mean(input, None if isinstance(dim, bool) else dim, keepdim)
+
+
+def std_mean(
+    input: Tensor,
+    dim: Any = None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    *,
+    correction: float | None = None,
+) -> tuple[Tensor, Tensor]:
+    """`std` and `mean` over `dim`."""
+    found = _spread("std", input, dim, unbiased, keepdim, correction)
+    return found, mean(input, None if isinstance(dim, bool) else dim, keepdim)
+
+
+def _spread(
+    name: str, input: Tensor, dim: Any, unbiased: bool | None, keepdim: bool, correction: float | None
+) -> Tensor:
+    if isinstance(dim, bool) and unbiased is None:
+        dim, unbiased = None, dim  # the first may be either in PyTorch
+    if unbiased is not None and correction is not None:
+        raise ArgumentError(f"{name}: unbiased={unbiased} and correction={correction} are the same choice; give one.")
+    less = correction if correction is not None else int(unbiased is not False)
+    return _reduced(name, floats_of(input, name), dim, keepdim, correction=less)
 
 
 def logsumexp(input: Tensor, dim: Dims, keepdim: bool = False) -> Tensor:
@@ -191,6 +251,19 @@ def cumprod(input: Tensor, dim: int, *, dtype: DType | None = None) -> Tensor:
     return _running("cumprod", tensor_as(input, dtype, "cumprod"), dim)
 
 
+def diff(input: Tensor, n: int = 1, dim: int = -1) -> Tensor:
+    """Each number less the one before it along `dim`, `n` times over; of bools, whether the two differ."""
+    k = one_dim_of(dim, tensor_of(input, "diff"), "diff")
+    if not input.ndim or n < 0:
+        raise ShapeError(f"diff: there is nothing before a number in shape {input.shape}, n={n} times over.")
+    for _ in range(n):
+        size = input.shape[k]
+        less = builtins.max(size - 1, 0)
+        after, before = input.narrow(k, size - less, less), input.narrow(k, 0, less)
+        input = after - before if input.dtype.kind else after != before
+    return input
+
+
 def any(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
     """Whether any number over `dim`, () for none, is not 0: bools, or uint8 of uint8. Nan is not 0."""
     return _truth("any", input, dim, keepdim)
@@ -248,5 +321,5 @@ def _running(name: str, x: Tensor, dim: int) -> Tensor:
 
 
 METHODS: dict[str, Callable[..., Any]] = {
-    name: globals()[name] for name in __all__ if name not in ("Extremes", "METHODS")
+    name: globals()[name] for name in __all__ if name not in ("Extremes", "METHODS", "std_mean", "var_mean")
 }

@@ -8,6 +8,7 @@ from minigrad.op import close_table
 from minigrad.ops import (
     activation,
     attention,
+    bits,
     conv,
     elementwise,
     indexing,
@@ -23,6 +24,7 @@ from minigrad.ops import (
 )
 from minigrad.ops.activation import *  # noqa: F403 -- the families list their names
 from minigrad.ops.attention import *  # noqa: F403
+from minigrad.ops.bits import *  # noqa: F403
 from minigrad.ops.conv import *  # noqa: F403
 from minigrad.ops.elementwise import *  # noqa: F403
 from minigrad.ops.indexing import *  # noqa: F403
@@ -39,6 +41,7 @@ from minigrad.ops.sorting import *  # noqa: F403
 _FAMILIES = (
     activation,
     attention,
+    bits,
     conv,
     elementwise,
     indexing,

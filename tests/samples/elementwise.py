@@ -1,5 +1,7 @@
 """Functions of each number alone: each operation at the points of its domain, and what the functions add to that."""
 
+import math
+
 import numpy as np
 
 from samples import numbers, sample
@@ -12,6 +14,7 @@ FRONTS = {
 }
 
 OURS = {"step", "gelu_backward", "gelu_tanh_backward"}  # PyTorch has no function of this name
+WHOLE = dict.fromkeys(("int64", "int32", "uint8", "bool"), "PyTorch refuses to divide whole numbers here alone")
 DIFFERS = {"hardtanh": {"uint8": "PyTorch refuses a bound below 0 that no number is below"}}
 
 
@@ -44,6 +47,18 @@ SAMPLES += [
     sample("broadcast div by a number", lambda F, x, y: x / y, a, numbers(low=1.0, high=2.0)),
     sample("add, alpha", lambda F, x, y: F.add(x, y, alpha=2.5), a, b),
     sample("sub, alpha", lambda F, x, y: x.sub(y, alpha=2), a, b),
+    sample("addcmul", lambda F, x, y, z: F.addcmul(x, y, z, value=2), a, b, numbers(3, 4, seed=2)),
+    sample(
+        "addcdiv", lambda F, x, y, z: x.addcdiv(y, z, value=-0.5), a, b, numbers(3, 4, low=1.1, high=2.9), differs=WHOLE
+    ),
+    sample("addcmul_ and addcdiv_", lambda F, x, y: (x * 1).addcmul_(y, y).addcdiv_(y, y * y + 1, value=2), a, b),
+    sample("relu, in place", lambda F, x: F.relu(x * 1, inplace=True), a),
+    sample("leaky_relu, in place", lambda F, x: F.leaky_relu(x * 1, 0.2, True), a),
+    sample("elu, in place", lambda F, x: F.selu(F.elu(x * 1, 0.5, True)), a),
+    sample("clamp_min and clamp_max", lambda F, x: (F.clamp_min(x, -1.25), x.clamp_max(1.25)), a),
+    sample("nan_to_num", lambda F, x: F.nan_to_num(F.where(abs(x) > 1, x / 0.0, x)), a, kinked=True),
+    sample("nan_to_num, to what", lambda F, x: (x * math.inf * 0).nan_to_num(1.5, 2, -2), a, kinked=True),
+    sample("+", lambda F, x: +x, a),
     sample("div, floor", lambda F, x, y: F.div(x, y, rounding_mode="floor"), a, numbers(3, 4, low=1.1, high=2.9)),
     sample("div, trunc", lambda F, x, y: F.div(x, y, rounding_mode="trunc"), a, numbers(3, 4, low=1.1, high=2.9)),
     sample("numbers on the left", lambda F, x: 2.5 / (1.5 - x) + 2.0 * x, numbers(5, low=2.0)),

@@ -64,6 +64,7 @@ raw_numbers(
 from minigrad.backends.numpy import (  # noqa: E402 -- each registers its kernels
     activation,  # noqa: F401
     attention,  # noqa: F401
+    bits,  # noqa: F401
     conv,  # noqa: F401
     elementwise,  # noqa: F401
     indexing,  # noqa: F401

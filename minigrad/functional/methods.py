@@ -1,0 +1,98 @@
+"""How an operation becomes a method of Tensor, which `help` shows by its own name and with what it takes."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+from minigrad._tensor import Tensor
+from minigrad.op import Op
+
+__all__ = ["in_place", "method", "or_in_place", "reflected", "with_axis"]
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+_INPLACE = inspect.Parameter("inplace", inspect.Parameter.POSITIONAL_OR_KEYWORD, default=False)
+_ALPHA = inspect.Parameter("alpha", inspect.Parameter.KEYWORD_ONLY, default=1)
+
+
+def method(op: Op) -> Callable[..., Any]:
+    """The method that applies `op` to the tensor, and to what it is given."""
+
+    def apply(self: Tensor, *args: Any, **attrs: Any) -> Any:
+        return op(self, *args, **attrs)
+
+    return _named(op.inlined or apply, op.name, op.__doc__, op)
+
+
+def reflected(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The method for a tensor that stands on the right of an operator."""
+    if isinstance(function, Op) and function.inlined is not None:
+        function = function.inlined
+    return lambda self, other: function(other, self)
+
+
+def in_place(op: Op, check: Callable[..., None] | None = None) -> Callable[..., Tensor]:
+    """The method that writes the result of `op` over its first operand, if `check` raises nothing for the operands.
+
+    Of a sum or a difference ``alpha`` multiplies the second operand.
+    """
+
+    scaled = op.name in ("add", "sub")
+
+    def write(self: Tensor, *args: Any, **attrs: Any) -> Tensor:
+        inputs, alpha = (self, *args), attrs.pop("alpha", 1) if scaled and attrs else 1
+        if attrs or op.attrs or len(inputs) != len(op.inputs):
+            inputs, attrs = op.bind(inputs, attrs)
+        if check is not None:
+            check(*inputs)
+        if alpha != 1:
+            inputs = (self, inputs[1] * alpha)
+        return self._write(op, inputs, attrs)
+
+    doc = f"Write {op.name}({', '.join(('self', *op.inputs[1:], *op.attrs))}) over these numbers, and return them."
+    return _named(write, f"{op.name}_", doc, op, *[_ALPHA] * scaled)
+
+
+def or_in_place(op: Op) -> Callable[..., Any]:
+    """`op` as a function that takes, after its attributes, PyTorch's ``inplace``: write the result over the input."""
+    write = in_place(op)
+
+    def apply(input: Any, *args: Any, inplace: Any = False, **attrs: Any) -> Any:
+        given = len(op.attrs)
+        if args[given:]:
+            args, inplace = args[:given], args[given]
+        return write(input, *args, **attrs) if inplace else op(input, *args, **attrs)
+
+    shown: Any = apply
+    shown.__name__, shown.__doc__ = op.name, f"{op.__doc__} With `inplace` it is written over `input`."
+    own, *others = inspect.signature(op).parameters.values()
+    either = [p.replace(kind=_INPLACE.kind) for p in others]
+    shown.__signature__ = inspect.Signature([own.replace(name="input"), *either, _INPLACE])
+    return apply
+
+
+def with_axis(function: Function) -> Function:
+    """`function`; if it has a parameter ``dim``, by NumPy's names ``axis`` and ``keepdims`` too, as in PyTorch."""
+    code = getattr(function, "__code__", None)
+    if code is None or "dim" not in code.co_varnames[: code.co_argcount]:
+        return function
+
+    @functools.wraps(function)
+    def call(*args: Any, **given: Any) -> Any:
+        if given:
+            for name, numpys in (("dim", "axis"), ("keepdim", "keepdims")):
+                if numpys in given and name not in given:
+                    given[name] = given.pop(numpys)
+        return function(*args, **given)
+
+    return cast(Function, call)
+
+
+def _named(function: Function, name: str, doc: str | None, op: Op, *more: inspect.Parameter) -> Function:
+    own, *others = inspect.signature(op).parameters.values()
+    shown: Any = function
+    shown.__name__, shown.__qualname__, shown.__doc__ = name, f"Tensor.{name}", doc
+    shown.__signature__ = inspect.Signature([own.replace(name="self"), *others, *more])
+    return function

@@ -1,0 +1,22 @@
+"""Which numbers there are, and how often."""
+
+import numpy as np
+
+from samples import ints, numbers, sample
+
+n, few = ints(12, below=5), ints(3, 4, below=4)
+kinds = np.array([[1.5, 0.5, 1.5], [2.5, 0.5, 0.5]])
+
+OF_NOTHING = {"empty": "PyTorch's sums of nothing are ints, whatever the weights"}
+
+SAMPLES = [
+    sample("bincount", lambda F, n: F.bincount(n), n),
+    sample("bincount, minlength", lambda F, n: n.bincount(minlength=8), n),
+    sample("bincount of nothing", lambda F, n: F.bincount(n[:0]), n),
+    sample("bincount, weights", lambda F, n, w: F.bincount(n, w.double()), n, numbers(12), differs=OF_NOTHING),
+    sample("unique", lambda F, x: F.unique(x), kinds),
+    sample("unique, inverse", lambda F, x: x.unique(return_inverse=True), kinds),
+    sample("unique, inverse and counts", lambda F, n: F.unique(n, True, True, True), few),
+    sample("isin", lambda F, n, m: F.isin(n, m), few, np.array([0, 3])),
+    sample("isin, invert", lambda F, x, y: F.isin(x, y, invert=True), kinds, np.array([0.5, 7.0])),
+]

@@ -1,0 +1,45 @@
+"""Logic on bits beyond its samples: in place, in masks, and what is refused."""
+
+import pytest
+
+import minigrad as mg
+from minigrad.errors import DTypeError, ShapeError
+
+np = pytest.importorskip("numpy")
+
+
+def test_operators_write_in_place():
+    x = mg.tensor([12, 10])
+    same, mask = x, mg.tensor([True, False, True])
+    x &= 14
+    x |= mg.tensor([1, 0])
+    x ^= 3
+    mask &= mg.tensor([True, True, False])
+    assert x is same
+    assert (x.tolist(), mask.tolist()) == ([14, 9], [True, False, False])
+    assert mask.bitwise_not_().tolist() == [False, True, True]
+
+
+def test_fractions_have_no_bits():
+    x = mg.tensor([1, 2])
+    for write in (lambda: x.bitwise_and_(1.5), lambda: x.__ior__(mg.ones(2)), lambda: x & 0.5):
+        with pytest.raises(DTypeError, match="has no bits to take"):
+            write()
+    assert x.tolist() == [1, 2]
+
+
+def test_forgotten_brackets_are_explained():
+    x = mg.tensor([1.0, 2.0])
+    with pytest.raises(DTypeError) as error:
+        bool(x > 0 & x < 2)  # which Python reads as x > (0 & x) < 2
+    assert str(error.value) == (
+        "bitwise_and: float32 has no bits to take: & is for bools and whole numbers.\n"
+        "  It binds tighter than a comparison: write (x > 0) & (x < 1)."
+    )
+    with pytest.raises(DTypeError, match=r"write ~\(x < 1\)"):
+        mg.bitwise_not(x)
+
+
+def test_shapes_must_broadcast():
+    with pytest.raises(ShapeError):
+        mg.tensor([True, False]) & mg.tensor([True, False, True])

@@ -1,0 +1,29 @@
+"""Counting beyond its samples: nans, nothing at all, and what is refused."""
+
+import pytest
+
+import minigrad as mg
+from minigrad.errors import DTypeError, ShapeError
+
+pytest.importorskip("numpy")
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("numbers", [[], [float("nan"), 1.0, float("nan"), -0.0, 0.0], [float("inf"), -float("inf")]])
+def test_unique_treats_odd_numbers_as_pytorch_does(numbers):
+    torch = pytest.importorskip("torch", reason="needs the extra 'parity'")
+    ours = mg.unique(mg.tensor(numbers), return_inverse=True, return_counts=True)
+    theirs = torch.unique(torch.tensor(numbers), return_inverse=True, return_counts=True)
+    for a, b in zip(ours, theirs, strict=True):
+        assert str(a.tolist()) == str(b.tolist())
+
+
+def test_what_cannot_be_counted_is_refused():
+    with pytest.raises(DTypeError, match="bincount: float32 is not a type of whole numbers"):
+        mg.bincount(mg.ones(2))
+    with pytest.raises(ShapeError, match=r"bincount: input has shape \(2, 2\): both are rows of one length"):
+        mg.bincount(mg.tensor([[1, 2], [3, 4]]))
+    with pytest.raises(ShapeError, match=r"bincount: -3 is below 0, and counts are listed from 0 on"):
+        mg.bincount(mg.tensor([1, -3]))
+    with pytest.raises(DTypeError, match=r"unique: dim=0, but only single numbers are compared here"):
+        mg.unique(mg.ones(2, 2), dim=0)

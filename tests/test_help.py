@@ -1,0 +1,50 @@
+"""What `help`, `dir` and the completion of names show: every method and operation by its name, with what it takes."""
+
+import inspect
+import pydoc
+
+import pytest
+
+import minigrad as mg
+
+pytest.importorskip("numpy")
+
+
+@pytest.mark.parametrize("name", sorted(n for n in dir(mg.Tensor) if not n.startswith("_")))
+def test_every_method_has_a_name_and_help(name):
+    method = getattr(mg.Tensor, name)
+    assert inspect.getdoc(method) or inspect.ismemberdescriptor(method)
+    if inspect.isfunction(method):
+        assert method.__name__.lstrip("_") not in ("lambda", "method", "apply", "write", "<lambda>")
+        first = next(iter(inspect.signature(method).parameters.values()))
+        assert first.kind in (first.POSITIONAL_ONLY, first.POSITIONAL_OR_KEYWORD)
+
+
+def test_generated_methods_are_shown_by_their_own_names():
+    assert str(inspect.signature(mg.Tensor.add_)) == "(self, b, /, *, alpha=1)"
+    assert mg.Tensor.add_.__name__ == "add_"
+    assert mg.Tensor.add_.__doc__ == "Write add(self, b) over these numbers, and return them."
+    assert str(inspect.signature(mg.Tensor.sin)) == "(self, /)"
+
+
+@pytest.mark.parametrize("op", mg.OPS.values(), ids=lambda op: op.name)
+def test_every_operation_has_help_and_a_signature(op):
+    assert f"{op.name}(" in pydoc.plain(pydoc.render_doc(op))
+    assert op.__doc__.startswith("The operation $")
+    assert list(inspect.signature(op).parameters) == [*op.inputs, *op.attrs]
+
+
+def test_help_of_an_operation_says_what_it_computes():
+    assert mg.sin.__doc__ == (
+        "The operation $\\sin a$, of floats, Values, and tensors number by number.\n\n"
+        "It can be differentiated by a. Ints and bools become the default float."
+    )
+    assert mg.OPS["eq"].__doc__.endswith("It has no derivative.")
+    assert mg.Op.__doc__.startswith("One operation, declared once.")
+
+
+def test_completion_finds_what_is_loaded_late_and_nothing_inner():
+    names = dir(mg)
+    assert {"tensor", "Tensor", "conv2d", "randn", "functional", "sin", "Value", "float64"} <= set(names)
+    assert not {"wrap", "put_at", "find_spec", "METHODS", "Any"} & set(names)
+    assert all(hasattr(mg, name) for name in names)

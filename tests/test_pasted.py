@@ -1,0 +1,187 @@
+"""PyTorch's names, which code that was written for it asks for: each means here what it means there."""
+
+import math
+
+import pytest
+
+import minigrad as mg
+from minigrad.errors import DTypeError, MinigradError
+from minigrad.graph import modes
+from minigrad.kernels import detour
+
+np = pytest.importorskip("numpy")
+
+
+@pytest.fixture
+def torch():
+    return pytest.importorskip("torch", reason="needs the extra 'parity': make test EXTRAS=dev,parity")
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("name", ["float", "double", "int", "long"])
+def test_types_have_pytorch_s_other_names(torch, name):
+    theirs = getattr(torch, name)
+    assert repr(getattr(mg, name)) == str(theirs).replace("torch", "minigrad")
+    assert repr(mg.zeros(2, dtype=getattr(mg, name)).dtype) == str(torch.zeros(2, dtype=theirs).dtype).replace(
+        "torch", "minigrad"
+    )
+    assert isinstance(getattr(mg, name), mg.dtype)
+
+
+def test_python_s_types_keep_their_meaning_as_types_of_tensors():
+    assert [mg.zeros(1, dtype=t).dtype for t in (float, int, bool)] == [mg.float32, mg.int64, mg.bool]
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("name", ["float32", "float64"])
+def test_limits_of_floats_are_pytorch_s(torch, name):
+    ours, theirs = mg.finfo(getattr(mg, name)), torch.finfo(getattr(torch, name))
+    for limit in ours._fields:
+        assert getattr(ours, limit) == getattr(theirs, limit), limit
+    assert mg.finfo() == mg.finfo(mg.float32)
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("name", ["uint8", "int32", "int64"])
+def test_limits_of_whole_numbers_are_pytorch_s(torch, name):
+    ours, theirs = mg.iinfo(getattr(mg, name)), torch.iinfo(getattr(torch, name))
+    for limit in ours._fields:
+        assert getattr(ours, limit) == getattr(theirs, limit), limit
+
+
+def test_limits_of_the_other_kind_are_refused():
+    with pytest.raises(DTypeError, match=r"finfo: int64 holds no fractions\.\n  Write mg\.iinfo\(minigrad\.int64\)\."):
+        mg.finfo(mg.int64)
+    for kind in (mg.float32, mg.bool):
+        with pytest.raises(DTypeError, match=f"iinfo: {kind.name} is not a type of whole numbers"):
+            mg.iinfo(kind)
+
+
+@pytest.mark.parity
+def test_constants_are_pytorch_s(torch):
+    for name in ("inf", "pi", "e", "newaxis"):
+        assert getattr(mg, name) == getattr(torch, name)
+    assert math.isnan(mg.nan)
+    assert mg.zeros(3)[:, mg.newaxis].shape == mg.Size([3, 1])
+
+
+def test_a_program_chooses_its_device_as_in_pytorch():
+    device = mg.device("cuda" if mg.cuda.is_available() else "cpu")
+    x = mg.zeros(2, device=device).to(device).to("cpu").to("cpu", mg.float64)
+    assert x.device == device == "numpy"
+    assert (x.device.type, mg.device("cuda", 1).type) == ("numpy", "cuda")
+    assert (x.is_cuda, mg.cuda.device_count()) == (False, 0)
+    assert mg.ones(2, device=x.device).type(mg.long).type() == "minigrad.int64"
+
+
+@pytest.mark.parity
+def test_recording_is_switched_as_in_pytorch(torch):
+    def record(lib):
+        seen = []
+
+        def look():
+            seen.append((lib.is_grad_enabled(), (lib.ones(1, requires_grad=True) * 2).requires_grad))
+
+        with lib.set_grad_enabled(False):
+            look()
+            with lib.set_grad_enabled(True):
+                look()
+            look()
+        look()
+        lib.set_grad_enabled(False)
+        look()
+        with lib.enable_grad():
+            look()
+        look()
+        lib.set_grad_enabled(True)
+        look()
+        with lib.no_grad():
+            lib.set_grad_enabled(True)
+            look()
+        look()
+        lib.set_grad_enabled(False)(look)()
+        look()
+        for mode in (lib.inference_mode, lib.inference_mode(), lib.no_grad(), lib.autograd.no_grad()):
+            mode(look)()
+        with lib.inference_mode(False):
+            look()
+        return seen
+
+    assert record(mg) == record(torch)
+
+
+def test_switching_recording_leaves_the_short_way_open():
+    before = detour.reasons
+    with mg.set_grad_enabled(False), mg.set_grad_enabled(True):
+        assert detour.reasons == before
+    with mg.no_grad():
+        with mg.set_grad_enabled(True):
+            assert modes.grad
+        assert not modes.grad
+    mg.set_grad_enabled(True)
+    mg.set_grad_enabled(False)
+    mg.set_grad_enabled(False)
+    assert detour.reasons == before + 1
+    mg.set_grad_enabled(True)
+    assert (detour.reasons, modes.grad) == (before, True)
+
+
+def test_grad_takes_only_inputs_and_no_other():
+    x = mg.tensor(3.0, requires_grad=True)
+    assert mg.grad(x * x, x, only_inputs=True)[0].item() == 6.0
+    with pytest.raises(DTypeError, match=r"only_inputs=False would write \.grad, which grad never does"):
+        mg.grad(x * x, x, only_inputs=False)
+
+
+@pytest.mark.parity
+def test_dimensions_go_by_numpy_s_names_too(torch):
+    def compute(lib):
+        x = lib.tensor([[1.0, 5.0], [4.0, 2.0]])
+        calls = [x.sum(axis=0), x.mean(axis=-1, keepdims=True), lib.cat([x, x], axis=1), lib.stack([x, x], axis=2)]
+        calls += [x.max(axis=1).values, lib.argmax(x, axis=0), x.var(axis=0, keepdims=True), lib.softmax(x, axis=1)]
+        return [y.tolist() for y in calls]
+
+    for ours, theirs in zip(compute(mg), compute(torch), strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-6)
+    with pytest.raises(TypeError, match="axis"):
+        mg.zeros(2, 2).sum(dim=0, axis=1)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda x: mg.sin([1, 2]),
+            (
+                "sin: [1, 2] is a list, not a number, a Value or a tensor.\n  Make numbers in rows a "
+                "tensor first: mg.tensor(…)."
+            ),
+        ),
+        (
+            lambda x: mg.functional.cross_entropy(x, mg.zeros(2)),
+            (
+                "cross_entropy: target (2,) has a number for each "
+                "position, as for classes by number, but it holds float32.\n  Write target.long() for those; "
+                "for a probability each, it is (2, 3)."
+            ),
+        ),
+        (lambda x: x @ 3, "matmul: int is not a tensor.\n  Make it one first: mg.tensor(x)."),
+        (lambda x: mg.randint(5), "randint: how many numbers below 5?\n  Give a shape: randint(5, (2, 3))."),
+        (
+            lambda x: x.cuda(),
+            "to: there is no device 'cuda': tensors live on 'numpy'.\n  Leave device= out, or write device='numpy'.",
+        ),
+        (
+            lambda x: x.type("torch.FloatTensor"),
+            (
+                "dtype: 'torch.FloatTensor' is not one of float64, float32, int64, "
+                "int32, uint8, bool.\n  Write mg.float32, for example."
+            ),
+        ),
+    ],
+    ids=["list", "classes of floats", "a number's rows", "no shape", "cuda", "type of a string"],
+)
+def test_common_slips_are_explained(call, message):
+    with pytest.raises(MinigradError) as error:
+        call(mg.zeros(2, 3))
+    assert str(error.value) == message
