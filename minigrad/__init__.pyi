@@ -821,7 +821,7 @@ __all__ = [
     "zeros",
     "zeros_like",
 ]
-Size = tuple[int, ...]
+Size: type[tuple[builtins.int, ...]]
 double: DType
 e: builtins.float
 

@@ -262,7 +262,7 @@ def stub_of(module: types.ModuleType, names: Iterable[str], homes: Sequence[type
         listing = [home for home in homes if name in home.__all__]
         home = next((home for home in listing if source(getattr(home, name)) is thing), None)
         if home is None and thing is tuple:
-            text.lines.append(f"{name} = tuple[int, ...]")
+            text.lines.append(f"{name}: type[tuple[{text.type(int)}, ...]]")
         elif home is None and isinstance(thing, type):
             text.named(thing.__module__, name)
         elif home is None and not isinstance(thing, types.ModuleType):  # a constant

@@ -317,5 +317,5 @@ def test_a_rule_may_differentiate_through_one_of_several_outputs():
 
 
 def test_unbiased_and_correction_are_one_choice():
-    with pytest.raises(DTypeError, match=r"std: unbiased=True and correction=0 are the same choice; give one\."):
+    with pytest.raises(ArgumentError, match=r"std: unbiased=True and correction=0 are the same choice; give one\."):
         mg.ones(3).std(unbiased=True, correction=0)

@@ -51,7 +51,9 @@ def tensor_of(x: Any, op: str, argument: str = "input") -> Tensor:
     """`x`, which is to be a tensor."""
     if isinstance(x, Tensor):
         return x
-    raise DTypeError(f"{op}: {argument} is a {type(x).__name__}, not a tensor.\n  Make it one first: mg.tensor(x).")
+    kind = type(x).__name__
+    article = "an" if kind[0] in "aeiou" else "a"
+    raise DTypeError(f"{op}: {argument} is {article} {kind}, not a tensor.\n  Make it one first: mg.tensor(x).")
 
 
 def tensor_as(x: Any, dtype: DType | None, op: str) -> Tensor:
