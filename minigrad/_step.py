@@ -10,13 +10,13 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, cast
 
 from minigrad.dtypes import as_dtype
-from minigrad.errors import GraphError, caller_line
+from minigrad.errors import DTypeError, GraphError, ShapeError, caller_line
 from minigrad.graph import Node, modes, number
 from minigrad.kernels import detour
 from minigrad.layout import Shape
 from minigrad.op import OPS, Op
 
-__all__ = ["Step", "fitted"]
+__all__ = ["Step", "check_gradient", "fitted"]
 
 
 class Step(Node):
@@ -214,3 +214,17 @@ def fitted(gradient: Any, shape: Shape, dtype: Any) -> Any:
     if array.shape != shape:
         gradient = OPS["sum_to"](gradient, shape=shape)
     return gradient if array.dtype is dtype else OPS["to"](gradient, dtype=as_dtype(dtype))
+
+
+def check_gradient(x: Any, like: Any, what: str, whose: str, of_type: bool = True) -> None:
+    """Raise unless `x` is a tensor of the shape, and with `of_type` of the type, of the array `like`."""
+    if not hasattr(x, "_array"):
+        raise DTypeError(f"{what} is a {type(x).__name__}, not a tensor.\n  Make it one: mg.tensor(x).")
+    if x._array.shape != like.shape:
+        raise ShapeError(
+            f"{what} has shape {x.shape}, but {whose} has {like.shape}.\n  Both must be equal: reshape it, or expand."
+        )
+    if of_type and x._array.dtype is not like.dtype:
+        raise DTypeError(
+            f"{what} is of {x.dtype.name}, but {whose} of {like.dtype}.\n  Convert it: x.to(mg.{like.dtype})."
+        )

@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from minigrad import views
-from minigrad._step import Step, fitted
+from minigrad._step import Step, check_gradient, fitted
 from minigrad.backends.numpy import DEVICE
 from minigrad.dtypes import DTYPES, DType, as_dtype, get_default_dtype, of_number, result_type
 from minigrad.errors import DTypeError, GraphError, ShapeError
-from minigrad.graph import Node, modes, number, propagate
+from minigrad.graph import Node, RemovableHandle, enable_grad, modes, number, propagate
 from minigrad.kernels import dispatch
 from minigrad.layout import Shape, broadcast_shapes, check_equal_shapes
 from minigrad.op import OPS, Op
 from minigrad.storage import Storage, check_device
 
-__all__ = ["RemovableHandle", "Tensor", "accumulated", "linked", "promoted", "record", "wrap"]
+__all__ = ["Tensor", "linked", "promoted", "record", "wrap"]
 
 _DTYPE = {np.dtype(name): dtype for name, dtype in DTYPES.items()}
 _NOTHING: Mapping[str, Any] = {}
@@ -105,6 +105,22 @@ class Tensor(Node):
         if self._step is None:
             self._requires_grad = bool(flag)
         return self
+
+    _grad: Any = vars(Node)["grad"]  # the slot itself; what a reader assigns to `grad` is checked first
+
+    @property
+    def grad(self) -> Tensor | None:
+        """Its gradient, once a backward pass has brought one. What is assigned must have its shape and type."""
+        found: Tensor | None = self._grad
+        return found
+
+    @grad.setter
+    def grad(self, new: Tensor | None) -> None:
+        if new is not None:
+            check_gradient(new, self._array, "grad", "the tensor that it is assigned to")
+            if new is self:
+                raise GraphError("grad: a tensor is not its own gradient.\n  Assign x.detach().clone().")
+        self._grad = new
 
     @property
     def grad_fn(self) -> Step | None:
@@ -223,11 +239,14 @@ class Tensor(Node):
             listeners=recorders,
             retain_graph=create_graph if retain_graph is None else retain_graph,
         )
+        found = [(node.retainer if isinstance(node, Step) else node, total) for node, total in totals.items()]
+        places: list[tuple[Any, Any]] = [(place, total) for place, total in found if place is not None]
+        for place, _ in places:  # before any gradient is changed
+            if place._grad is not None and not (create_graph or place._grad._array.flags.carray):
+                views.check_memory(place._grad, "backward: adding to grad")
         taken = {id(seed._array)}
-        for node, total in totals.items():
-            place = node.retainer if isinstance(node, Step) else node
-            if place is not None:
-                place.grad = total if create_graph else accumulated(place.grad, number(total), taken)
+        for place, total in places:
+            place._grad = _summed(place._grad, total) if create_graph else _added(place._grad, number(total), taken)
 
     def retain_grad(self) -> None:
         """Keep the gradient of this computed tensor in `grad` too. Raises GraphError if it needs none."""
@@ -268,9 +287,8 @@ class Tensor(Node):
                     "  Sum it first, or give backward(gradient) of the same shape."
                 )
             return wrap(np.ones_like(self._array))
-        if gradient.shape != self.shape:
-            raise ShapeError(f"backward: gradient has shape {gradient.shape}, but the tensor has {self.shape}.")
-        return gradient
+        check_gradient(gradient, self._array, "backward: the given gradient", "the tensor", of_type=False)
+        return gradient if gradient.dtype is self.dtype else cast(Tensor, OPS["to"](gradient, dtype=self.dtype))
 
     # --- how operations are applied ---
 
@@ -306,8 +324,8 @@ class Tensor(Node):
         """Compute `op` of `inputs` into this memory. Raises, before anything is changed, where that cannot be."""
         name = f"{op.name}_"
         if not modes.grad and self._fits(op, inputs):
-            dispatch(op.name, DEVICE, (self._array, *[x._array for x in inputs[1:]]), attrs, out=self._array)
             self.storage.written(name)
+            dispatch(op.name, DEVICE, (self._array, *[x._array for x in inputs[1:]]), attrs, out=self._array)
             return self
         inputs = promoted(op, inputs) if op.promotes is not None else inputs
         tensors = [self]  # what an op does not bring together its caller has fitted
@@ -321,8 +339,8 @@ class Tensor(Node):
         if step is not None:
             step.replace_saved(self, self._before_write())
         arrays = tuple([x._array if isinstance(x, Tensor) else x for x in inputs])
+        self.storage.written(name)  # before the write: a tap that raises leaves the new numbers behind
         dispatch(op.name, DEVICE, arrays, attrs, out=self._array)
-        self.storage.written(name)
         if step is not None:
             step.output_written()
         if modes.grad:
@@ -330,24 +348,6 @@ class Tensor(Node):
             if self._note("retained"):
                 self._retain_again()
         return self
-
-
-class RemovableHandle:
-    """A hook that was registered, and how to remove it; as a context manager, at the end of the block."""
-
-    def __init__(self, hooks: dict[Any, Any], hook: Callable[..., Any]) -> None:
-        self._hooks = hooks
-        hooks[self] = hook
-
-    def remove(self) -> None:
-        """Never call the hook again."""
-        self._hooks.pop(self, None)
-
-    def __enter__(self) -> RemovableHandle:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.remove()
 
 
 _new = Tensor.__new__
@@ -360,7 +360,7 @@ def wrap(array: Any) -> Tensor:
     out._storage = None
     out._step = None
     out._base = None
-    out.grad = None
+    out._grad = None
     out._op = None
     out._requires_grad = False
     return out
@@ -368,13 +368,25 @@ def wrap(array: Any) -> Tensor:
 
 def _through(hook: Callable[[Tensor], Tensor | None], gradient: Any) -> Any:
     """What `hook`, which takes and returns tensors, makes of a gradient that may be a bare array; None: no change."""
-    if isinstance(gradient, Tensor):
-        return hook(gradient)
-    replaced = hook(wrap(np.asarray(gradient)))
-    return None if replaced is None else replaced._array
+    given = gradient if isinstance(gradient, Tensor) else wrap(np.asarray(gradient))
+    found = hook(given)
+    if found is None:
+        found = given
+    else:
+        check_gradient(found, given._array, "register_hook: what the hook returned", "the gradient")
+    if modes.grad:  # it will be differentiated in turn
+        return found
+    fresh = found._array.copy()  # the hook may keep what it saw, and gradients are added to in place
+    return wrap(fresh) if given is gradient else fresh
 
 
-def accumulated(grad: Tensor | None, total: Any, taken: set[int]) -> Tensor:
+@enable_grad
+def _summed(grad: Tensor | None, total: Tensor) -> Tensor:
+    """The two as one tensor, which has a graph, and memory of its own."""
+    return total.clone() if grad is None else cast(Tensor, grad + total)
+
+
+def _added(grad: Tensor | None, total: Any, taken: set[int]) -> Tensor:
     """`grad` with the array `total` added in place, as PyTorch does; a memory of its own where there was none."""
     if grad is not None:
         dispatch("add", DEVICE, (grad._array, total), out=grad._array)

@@ -11,6 +11,7 @@ import functools
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
+from copy import copy
 from typing import Any, ClassVar, NamedTuple
 
 from minigrad.kernels import detour, on_raw_numbers, tapped, untapped
@@ -20,6 +21,7 @@ __all__ = [
     "Event",
     "Node",
     "Recording",
+    "RemovableHandle",
     "enable_grad",
     "is_grad_enabled",
     "modes",
@@ -276,6 +278,24 @@ class Node(Operand):
         raise NotImplementedError
 
 
+class RemovableHandle:
+    """A hook that was registered, and how to remove it; as a context manager, at the end of the block."""
+
+    def __init__(self, hooks: dict[Any, Any], hook: Callable[..., Any]) -> None:
+        self._hooks = hooks
+        hooks[self] = hook
+
+    def remove(self) -> None:
+        """Never call the hook again."""
+        self._hooks.pop(self, None)
+
+    def __enter__(self) -> RemovableHandle:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.remove()
+
+
 _READY = object()
 
 
@@ -349,13 +369,15 @@ def propagate(
                 continue
             if as_nodes:
                 modes.passing = node
+            passed = leads is None  # else a node that is only asked for, and passes nothing on, keeps what it saved
             for slot, target, contribution in node._contributions(upstream, as_nodes, leads):
+                passed = True
                 totals[target] = target._sum(totals[target], contribution) if target in totals else contribution
                 if listeners:
                     _tell(listeners, node, target, slot, upstream, contribution, totals[target])
             if not node._keeps and (wanted is None or node not in wanted):
                 del totals[node]
-            if not retain_graph and (leads is None or node in leads):
+            if passed and not retain_graph:
                 node.free()
     return totals
 
@@ -370,11 +392,16 @@ def _leading_to(wanted: Collection[Node], order: Sequence[Node]) -> set[Node]:
 
 
 def _tell(listeners: Sequence[Callable[[Event], None]], node: Node, target: Node, slot: int, *products: Any) -> None:
-    upstream, contribution, total = map(number, products)
+    upstream, contribution, total = map(_noted, products)
     with untapped():
         event = Event(node, target, slot, upstream, node._local(slot), contribution, total)
         for listener in listeners:
             listener(event)
+
+
+def _noted(gradient: Any) -> Any:
+    """A copy of the numbers in a gradient: an event stays as it was when gradients are written in place."""
+    return tuple(map(_noted, gradient)) if isinstance(gradient, tuple) else copy(number(gradient))
 
 
 def number(gradient: Any) -> Any:
