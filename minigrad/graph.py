@@ -282,12 +282,12 @@ class RemovableHandle:
     """A hook that was registered, and how to remove it; as a context manager, at the end of the block."""
 
     def __init__(self, hooks: dict[Any, Any], hook: Callable[..., Any]) -> None:
-        self._hooks = hooks
-        hooks[self] = hook
+        self._hooks, self._key = hooks, object()  # not itself: that would be a cycle, which keeps what a hook holds
+        hooks[self._key] = hook
 
     def remove(self) -> None:
         """Never call the hook again."""
-        self._hooks.pop(self, None)
+        self._hooks.pop(self._key, None)
 
     def __enter__(self) -> RemovableHandle:
         return self

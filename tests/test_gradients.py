@@ -1,5 +1,8 @@
 """Gradients of tensors as things of their own: whose memory they have, what may be assigned, what hooks may return."""
 
+import gc
+import weakref
+
 import pytest
 
 import minigrad as mg
@@ -196,3 +199,15 @@ def test_a_write_whose_tap_raises_counts_as_one(grad):
         mg.Tensor.neg_(y)
     with pytest.raises(GraphError, match="overwritten by neg_"):
         z.sum().backward()
+
+
+def test_what_a_hook_holds_is_given_up_without_the_cycle_collector():
+    (x,) = leaves([2.0, 3.0])
+    y, held = x * 2.0, mg.ones(2)
+    alive = weakref.ref(held)
+    y.register_hook(lambda g, held=held: g * held)
+    gc.disable()
+    del y, held
+    gone = alive() is None
+    gc.enable()
+    assert gone
