@@ -132,10 +132,10 @@ class Step(Node):
         return [(slot, target, target._fitted(g)) for slot, target, g in products if g is not None]
 
     def relinked(self, outputs: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The `outputs` of this step as tensors whose gradients come here."""
+        """The `outputs` of this step, None for one that was not saved, as tensors whose gradients come here."""
         if len(outputs) == 1:
             return (outputs[0]._linked(self),)
-        picks = [self.pick(x, k, len(outputs)) for k, x in enumerate(outputs)]
+        picks = [None if x is None else self.pick(x, k, len(outputs)) for k, x in enumerate(outputs)]
         return tuple([x if p is None else x._linked(p) for x, p in zip(outputs, picks, strict=True)])
 
     def pick(self, output: Any, index: int, count: int) -> Step | None:
@@ -150,7 +150,8 @@ class Step(Node):
         saved = cast(tuple[Any, ...], self._saved)
         versions = self._versions or (0,) * len(saved)
         for name, tensor, version in zip(("y", *op.inputs), saved, versions, strict=True):
-            if _version(tensor) != version and any(name in op.reads[slot] for slot in slots):
+            asked = (name, *op.parts) if name == "y" else (name,)
+            if _version(tensor) != version and any(not op.reads[slot].isdisjoint(asked) for slot in slots):
                 what = "its result" if name == "y" else f"its operand {name}"
                 if isinstance(tensor, tuple):
                     tensor = max(tensor, key=_version)

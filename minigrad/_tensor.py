@@ -414,8 +414,9 @@ def record(
         static = {**attrs, **kept, **shapes}
     first = outputs[0]
     y = None
-    if plan.output:
-        y = first.detach() if len(outputs) == 1 else tuple([x.detach() for x in outputs])
+    if True in plan.outputs:
+        kept_of = [x.detach() if keep else None for x, keep in zip(outputs, plan.outputs, strict=True)]
+        y = kept_of[0] if len(outputs) == 1 else tuple(kept_of)
     step = Step(op, edges, static, first._array.shape, first._array.dtype)
     step.keep((y, *[x if keep else None for x, keep in zip(inputs, plan.operands, strict=True)]))
     return linked(step, outputs)

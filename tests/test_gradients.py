@@ -7,6 +7,7 @@ import pytest
 
 import minigrad as mg
 from minigrad.errors import DTypeError, GraphError, ShapeError
+from parity import ours, theirs
 
 np = pytest.importorskip("numpy")
 
@@ -211,3 +212,37 @@ def test_what_a_hook_holds_is_given_up_without_the_cycle_collector():
     gone = alive() is None
     gc.enable()
     assert gone
+
+
+WRITTEN = {
+    "max": lambda F, x: F.max(x, 1)[0],
+    "min": lambda F, x: F.min(x, 1)[0],
+    "sort": lambda F, x: F.sort(x, 1)[0],
+    "topk": lambda F, x: F.topk(x, 2)[0],
+    "max_pool": lambda F, x: F.max_pool1d(x[None], 2)[0],
+    "batch_norm": lambda F, x: F.batch_norm(x, None, None, training=True),
+    "attention": lambda F, x: F.scaled_dot_product_attention(x, x, x),
+}
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("name", WRITTEN)
+def test_the_first_of_several_results_can_be_written_in_place(name):
+    pytest.importorskip("torch", reason="needs the extra 'parity': make test EXTRAS=dev,parity")
+    array = np.random.default_rng(0).normal(size=(3, 4))
+    found = []
+    for F, new in ((ours(), mg.tensor), (theirs(), theirs().tensor)):
+        x = new(array, requires_grad=True)
+        y = WRITTEN[name](F, x)
+        y.mul_(2.0)
+        (y * y).sum().backward()
+        found.append(x.grad.numpy())
+    np.testing.assert_allclose(*found, rtol=1e-10)
+
+
+def test_an_index_that_was_overwritten_is_refused():
+    (x,) = leaves([2.0, 3.0])
+    values, index = x.sort()
+    index.add_(1)
+    with pytest.raises(GraphError, match=r"sort needs its result, of shape \(2,\), as it was at version 0"):
+        values.sum().backward()

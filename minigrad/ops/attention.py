@@ -75,28 +75,28 @@ def _dropped(x: Any, p: float, seed: int) -> Any:
     return dropout(x, p=p, key=seed) if p else x
 
 
-def _scores(g: Any, y: Any, v: Any, p: float, seed: int) -> Any:
+def _scores(g: Any, weights: Any, v: Any, p: float, seed: int) -> Any:
     """What scale q kᵀ + m gets: by way of the weights, which may have a gradient of their own."""
     u = g[1]
     if g[0] is not None:
         by_result = _dropped(matmul(g[0], v.mT), p, seed)
-        by_result = by_result if by_result.shape == y[1].shape else sum_to(by_result, shape=y[1].shape)
+        by_result = by_result if by_result.shape == weights.shape else sum_to(by_result, shape=weights.shape)
         u = by_result if u is None else u + by_result
-    return softmax_backward(u, y[1], dim=y[1].ndim - 1)
+    return softmax_backward(u, weights, dim=weights.ndim - 1)
 
 
-def _value(g: Any, y: Any, v: Any, p: float, seed: int) -> Any:
-    return where(False, v, 0.0) if g[0] is None else matmul(_dropped(y[1], p, seed).mT, g[0])
+def _value(g: Any, weights: Any, v: Any, p: float, seed: int) -> Any:
+    return where(False, v, 0.0) if g[0] is None else matmul(_dropped(weights, p, seed).mT, g[0])
 
 
 scaled_dot_product_attention = Op(
     "scaled_dot_product_attention",
     r"\operatorname{softmax}\left(\operatorname{scale} \cdot {q} {k}^T + {m}\right) {v}",
     vjp=(
-        lambda g, y, k, v, scale, p, seed: matmul(_scores(g, y, v, p, seed), k) * scale,
-        lambda g, y, q, v, scale, p, seed: matmul(_scores(g, y, v, p, seed).mT, q) * scale,
-        lambda g, y, v, p, seed: _value(g, y, v, p, seed),
-        lambda g, y, v, p, seed: _scores(g, y, v, p, seed),
+        lambda g, y1, k, v, scale, p, seed: matmul(_scores(g, y1, v, p, seed), k) * scale,
+        lambda g, y1, q, v, scale, p, seed: matmul(_scores(g, y1, v, p, seed).mT, q) * scale,
+        lambda g, y1, v, p, seed: _value(g, y1, v, p, seed),
+        lambda g, y1, v, p, seed: _scores(g, y1, v, p, seed),
     ),
     inputs=("q", "k", "v", "m"),
     attrs=("is_causal", "scale", "p", "seed"),

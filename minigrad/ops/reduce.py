@@ -164,14 +164,14 @@ amin = Op(
 max = Op(
     "max",
     r"\max {a}",
-    vjp=(lambda g, y, a_shape, dim, keepdim: put_along(g[0], y[1], shape=a_shape, dim=dim, keepdim=keepdim),),
+    vjp=(lambda g, y1, a_shape, dim, keepdim: put_along(g[0], y1, shape=a_shape, dim=dim, keepdim=keepdim),),
     attrs=_OVER,
     outputs=2,
 )
 min = Op(
     "min",
     r"\min {a}",
-    vjp=(lambda g, y, a_shape, dim, keepdim: put_along(g[0], y[1], shape=a_shape, dim=dim, keepdim=keepdim),),
+    vjp=(lambda g, y1, a_shape, dim, keepdim: put_along(g[0], y1, shape=a_shape, dim=dim, keepdim=keepdim),),
     attrs=_OVER,
     outputs=2,
 )
