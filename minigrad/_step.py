@@ -13,7 +13,7 @@ from minigrad.dtypes import as_dtype
 from minigrad.errors import DTypeError, GraphError, ShapeError, caller_line
 from minigrad.graph import Node, modes, number
 from minigrad.kernels import detour
-from minigrad.layout import Shape
+from minigrad.layout import Shape, broadcast_shapes
 from minigrad.op import OPS, Op
 
 __all__ = ["Step", "check_gradient", "fitted"]
@@ -213,6 +213,11 @@ def fitted(gradient: Any, shape: Shape, dtype: Any) -> Any:
     if array.shape == shape and array.dtype is dtype:
         return gradient
     if array.shape != shape:
+        if broadcast_shapes(shape, array.shape, op="backward") != array.shape:
+            raise ShapeError(
+                f"backward: a rule gave an operand of shape {shape} a gradient of shape {array.shape}.\n"
+                "  It must have the operand's shape, or one that the operand was broadcast to."
+            )
         gradient = OPS["sum_to"](gradient, shape=shape)
     return gradient if array.dtype is dtype else OPS["to"](gradient, dtype=as_dtype(dtype))
 

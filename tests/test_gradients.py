@@ -7,6 +7,7 @@ import pytest
 
 import minigrad as mg
 from minigrad.errors import DTypeError, GraphError, ShapeError
+from minigrad.op import OPS, Op
 from parity import ours, theirs
 
 np = pytest.importorskip("numpy")
@@ -246,3 +247,15 @@ def test_an_index_that_was_overwritten_is_refused():
     index.add_(1)
     with pytest.raises(GraphError, match=r"sort needs its result, of shape \(2,\), as it was at version 0"):
         values.sum().backward()
+
+
+def test_a_rule_whose_gradient_does_not_fit_is_refused():
+    op = Op("shrinks", "{a}", vjp=(lambda g: OPS["sum_to"](g, shape=()),), listed=False)
+    mg.kernel("shrinks", "numpy")(lambda a: a * 1)
+    (x,) = leaves([2.0, 3.0])
+    with pytest.raises(ShapeError) as error:
+        op(x).sum().backward()
+    assert str(error.value) == (
+        "backward: a rule gave an operand of shape (2,) a gradient of shape ().\n"
+        "  It must have the operand's shape, or one that the operand was broadcast to."
+    )

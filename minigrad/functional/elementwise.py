@@ -228,6 +228,13 @@ def _reflected(function: Callable[..., Any]) -> Callable[..., Any]:
     return lambda self, other: function(other, self)
 
 
+def _compared(op: Op) -> Callable[..., Any]:
+    def compare(self: Tensor, other: Any) -> Any:  # x == None is False, as for all Python things
+        return NotImplemented if other is None or isinstance(other, str) else op(self, other)
+
+    return compare
+
+
 def _in_place(op: Op) -> Callable[..., Tensor]:
     """The method that writes the result of `op` over its first operand; `alpha` multiplies the second."""
 
@@ -270,5 +277,6 @@ for _sign, _front in (("mod", remainder), ("floordiv", floor_divide), ("pow", po
     METHODS |= {f"__{_sign}__": _front, f"__r{_sign}__": _reflected(_front)}
 for _sign, _op in (("add", ops.add), ("sub", ops.sub), ("mul", ops.mul), ("truediv", ops.div)):
     METHODS |= {f"__{_sign}__": _method(_op), f"__r{_sign}__": _reflected(_op)}
+METHODS |= {"__eq__": _compared(ops.eq), "__ne__": _compared(ops.ne)}
 for _sign, _op in (("neg", ops.neg), ("abs", ops.abs)):
     METHODS[f"__{_sign}__"] = _method(_op)

@@ -89,8 +89,8 @@ def _binary(op: Op) -> Apply:
             return Tensor._computed(op, (a, b), _NOTHING)
         try:
             result = quiet.run(kernels[DEVICE], x, y)
-        except ValueError:
-            return Tensor._computed(op, (a, b), _NOTHING)  # which says why the shapes do not broadcast
+        except (ValueError, OverflowError):
+            return Tensor._computed(op, (a, b), _NOTHING)  # which says why: shapes, or a number that is too large
         out = wrap(result if result.__class__ is ndarray else np.asarray(result))
         if recording and (edge_a is not None or edge_b is not None):
             step = Step(op, (edge_a, edge_b), _NOTHING, out._array.shape, dtype)
