@@ -1,5 +1,6 @@
 """Gradients of tensors as things of their own: whose memory they have, what may be assigned, what hooks may return."""
 
+import copy
 import gc
 import weakref
 
@@ -259,3 +260,14 @@ def test_a_rule_whose_gradient_does_not_fit_is_refused():
         "backward: a rule gave an operand of shape (2,) a gradient of shape ().\n"
         "  It must have the operand's shape, or one that the operand was broadcast to."
     )
+
+
+def test_a_gradient_with_a_graph_is_not_copied_without_it():
+    (x,) = leaves([2.0, 3.0])
+    (x * x).sum().backward()
+    copied = copy.deepcopy(x)
+    copied.grad.zero_()
+    assert x.grad.tolist() == [4.0, 6.0]
+    (x * x).sum().backward(create_graph=True)
+    with pytest.raises(GraphError, match=r"^deepcopy: this tensor was computed \(<AddBackward>\), and its graph stays"):
+        copy.deepcopy(x)

@@ -175,7 +175,7 @@ def _deepcopied(self: Tensor, memo: dict[int, Any]) -> Tensor:
     _check_leaf(self, "deepcopy")
     if id(self) not in memo:
         memo[id(self)] = out = _rebuilt(self._array.copy(), self.requires_grad)
-        out.grad = None if self.grad is None else wrap(self.grad._array.copy())
+        out.grad = None if self.grad is None else _deepcopied(self.grad, memo)
     return cast(Tensor, memo[id(self)])
 
 
