@@ -8,9 +8,10 @@ an `Event` that can be listened to.
 from __future__ import annotations
 
 import functools
+import inspect
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import closing, contextmanager, nullcontext
 from copy import copy
 from typing import Any, ClassVar, NamedTuple
 
@@ -53,7 +54,7 @@ modes = _Modes()
 
 
 class _Block:
-    """A block in which this thread's modes are changed; as a decorator, the calls of a function."""
+    """A block in which this thread's modes are changed; as a decorator, the calls of a function, generators too."""
 
     def __init__(self, changes: Callable[[], dict[str, Any]]) -> None:
         self._changes = changes  # asked on entry, since a scope depends on the one around it
@@ -74,7 +75,19 @@ class _Block:
             with self:
                 return function(*args, **keywords)
 
-        return inside
+        @functools.wraps(function)
+        def between_yields(*args: Any, **keywords: Any) -> Any:  # what runs while it waits is not its own
+            sent, generator = None, function(*args, **keywords)
+            with closing(generator):
+                while True:
+                    try:
+                        with self:
+                            item = generator.send(sent)
+                    except StopIteration as end:
+                        return end.value
+                    sent = yield item
+
+        return between_yields if inspect.isgeneratorfunction(function) else inside
 
 
 def no_grad(function: Callable[..., Any] | None = None) -> Any:
