@@ -25,7 +25,7 @@ from minigrad import (
     views,
 )
 from minigrad._stubs import Unary
-from minigrad._tensor import RemovableHandle, Tensor, accumulated, linked, promoted, wrap
+from minigrad._tensor import Tensor, linked, promoted, wrap
 from minigrad.autograd import detect_anomaly, enable_grad, events, grad, inference_mode, no_grad, set_grad_enabled
 from minigrad.check import gradcheck, gradgradcheck
 from minigrad.creation import (
@@ -413,7 +413,6 @@ __all__ = [
     "Norm",
     "Op",
     "Recording",
-    "RemovableHandle",
     "Size",
     "Sorted",
     "Tensor",
@@ -421,7 +420,6 @@ __all__ = [
     "Window",
     "abs",
     "absolute",
-    "accumulated",
     "acos",
     "acosh",
     "adaptive_avg_pool1d",

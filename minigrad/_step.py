@@ -10,13 +10,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 from minigrad.dtypes import as_dtype
-from minigrad.errors import GraphError, caller_line
+from minigrad.errors import DTypeError, GraphError, ShapeError, caller_line
 from minigrad.graph import Node, modes, number
 from minigrad.kernels import detour
-from minigrad.layout import Shape
+from minigrad.layout import Shape, broadcast_shapes
 from minigrad.op import OPS, Op
 
-__all__ = ["Step", "fitted"]
+__all__ = ["Step", "check_gradient", "fitted"]
 
 
 class Step(Node):
@@ -113,10 +113,10 @@ class Step(Node):
         return (output._linked(self), *saved[1:])
 
     def relinked(self, outputs: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The `outputs` of this step as tensors whose gradients come here."""
+        """The `outputs` of this step, None for one that was not saved, as tensors whose gradients come here."""
         if len(outputs) == 1:
             return (outputs[0]._linked(self),)
-        picks = [self.pick(x, k, len(outputs)) for k, x in enumerate(outputs)]
+        picks = [None if x is None else self.pick(x, k, len(outputs)) for k, x in enumerate(outputs)]
         return tuple([x if p is None else x._linked(p) for x, p in zip(outputs, picks, strict=True)])
 
     def pick(self, output: Any, index: int, count: int) -> Step | None:
@@ -131,7 +131,8 @@ class Step(Node):
         saved = cast(tuple[Any, ...], self._saved)
         versions = self._versions or (0,) * len(saved)
         for name, tensor, version in zip(("y", *op.inputs), saved, versions, strict=True):
-            if _version(tensor) != version and any(name in op.reads[slot] for slot in slots):
+            asked = (name, *op.parts) if name == "y" else (name,)
+            if _version(tensor) != version and any(not op.reads[slot].isdisjoint(asked) for slot in slots):
                 what = "its result" if name == "y" else f"its operand {name}"
                 if isinstance(tensor, tuple):
                     tensor = max(tensor, key=_version)
@@ -193,5 +194,24 @@ def fitted(gradient: Any, shape: Shape, dtype: Any) -> Any:
     if array.shape == shape and array.dtype is dtype:
         return gradient
     if array.shape != shape:
+        if broadcast_shapes(shape, array.shape, op="backward") != array.shape:
+            raise ShapeError(
+                f"backward: a rule gave an operand of shape {shape} a gradient of shape {array.shape}.\n"
+                "  It must have the operand's shape, or one that the operand was broadcast to."
+            )
         gradient = OPS["sum_to"](gradient, shape=shape)
     return gradient if array.dtype is dtype else OPS["to"](gradient, dtype=as_dtype(dtype))
+
+
+def check_gradient(x: Any, like: Any, what: str, whose: str, of_type: bool = True) -> None:
+    """Raise unless `x` is a tensor of the shape, and with `of_type` of the type, of the array `like`."""
+    if not hasattr(x, "_array"):
+        raise DTypeError(f"{what} is a {type(x).__name__}, not a tensor.\n  Make it one: mg.tensor(x).")
+    if x._array.shape != like.shape:
+        raise ShapeError(
+            f"{what} has shape {x.shape}, but {whose} has {like.shape}.\n  Both must be equal: reshape it, or expand."
+        )
+    if of_type and x._array.dtype is not like.dtype:
+        raise DTypeError(
+            f"{what} is of {x.dtype.name}, but {whose} of {like.dtype}.\n  Convert it: x.to(mg.{like.dtype})."
+        )

@@ -619,6 +619,15 @@ class Methods(Node):
         """Views of parts along `dim`: that many, the first perhaps larger by one; or cut before each of the indices."""
     def tile(self, *given: Any, dims: Sequence[builtins.int] | None = None) -> Tensor:
         """`repeat`, where `dims` that are left out, at the left, are 1."""
+    def to(
+        self,
+        *what: Any,
+        dtype: DType | None = None,
+        device: str | None = None,
+        copy: builtins.bool = False,
+        non_blocking: builtins.bool = False,
+    ) -> Tensor:
+        """These numbers as a type, on a device, or as another tensor's are; itself if so already, unless `copy`."""
     def tolist(self) -> Any:
         """The numbers as nested lists of Python's; one number where there are no dimensions."""
     def topk(

@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from minigrad import views
-from minigrad._step import Step, fitted
+from minigrad._step import Step, check_gradient, fitted
 from minigrad.backends.numpy import DEVICE
-from minigrad.dtypes import DTYPES, DType, as_dtype, get_default_dtype, of_number, result_type
+from minigrad.dtypes import DTYPES, DType, get_default_dtype, of_number, result_type
 from minigrad.errors import DTypeError, GraphError, ShapeError
-from minigrad.graph import Node, modes, number, propagate
+from minigrad.graph import Node, RemovableHandle, enable_grad, modes, number, propagate
 from minigrad.kernels import dispatch
 from minigrad.layout import Shape, broadcast_shapes, check_equal_shapes
 from minigrad.op import OPS, Op
-from minigrad.storage import Storage, check_device, device
+from minigrad.storage import Storage, device
 
-__all__ = ["RemovableHandle", "Tensor", "accumulated", "linked", "promoted", "record", "wrap"]
+__all__ = ["Tensor", "linked", "promoted", "record", "wrap"]
 
 _DTYPE = {np.dtype(name): dtype for name, dtype in DTYPES.items()}
 _DEVICE = device(DEVICE)
@@ -51,7 +51,6 @@ class Tensor(Methods):
     _base: Tensor | None
     _chain: tuple[tuple[Op, Mapping[str, Any]], ...]
     _rebased: int
-    grad: Tensor | None
 
     def __init__(self, *data: Any, **options: Any) -> None:
         raise DTypeError(
@@ -115,6 +114,22 @@ class Tensor(Methods):
         if self._step is None:
             self._requires_grad = bool(flag)
         return self
+
+    _grad: Any = vars(Node)["grad"]  # the slot itself; what a reader assigns to `grad` is checked first
+
+    @property
+    def grad(self) -> Tensor | None:
+        """Its gradient, once a backward pass has brought one. What is assigned must have its shape and type."""
+        found: Tensor | None = self._grad
+        return found
+
+    @grad.setter
+    def grad(self, new: Tensor | None) -> None:
+        if new is not None:
+            check_gradient(new, self._array, "grad", "the tensor that it is assigned to")
+            if new is self:
+                raise GraphError("grad: a tensor is not its own gradient.\n  Assign x.detach().clone().")
+        self._grad = new
 
     @property
     def grad_fn(self) -> Step | None:
@@ -193,31 +208,6 @@ class Tensor(Methods):
     def _local(self, slot: int) -> float | None:
         return None
 
-    def to(
-        self,
-        *what: Any,
-        dtype: DType | None = None,
-        device: str | None = None,
-        copy: bool = False,
-        non_blocking: bool = False,
-    ) -> Tensor:
-        """These numbers as a type, on a device, or as another tensor's are; itself if so already, unless `copy`.
-
-        `non_blocking` is PyTorch's, and has nothing to wait for here. Raises DeviceError if there is no such device.
-        """
-        for one in what:
-            if isinstance(one, Tensor):
-                dtype, device = one.dtype, one.device
-            elif isinstance(one, str):
-                device = one
-            elif one is not None:
-                dtype = one
-        check_device(device, "to")
-        if dtype is None or as_dtype(dtype) is self.dtype:
-            return self.clone() if copy else self
-        kind = as_dtype(dtype)
-        return cast(Tensor, OPS["to"](self if kind.is_floating_point else self.detach(), dtype=kind))
-
     def backward(
         self, gradient: Tensor | None = None, retain_graph: bool | None = None, create_graph: bool = False
     ) -> None:
@@ -235,11 +225,14 @@ class Tensor(Methods):
             listeners=recorders,
             retain_graph=create_graph if retain_graph is None else retain_graph,
         )
+        found = [(node.retainer if isinstance(node, Step) else node, total) for node, total in totals.items()]
+        places: list[tuple[Any, Any]] = [(place, total) for place, total in found if place is not None]
+        for place, _ in places:  # before any gradient is changed
+            if place._grad is not None and not (create_graph or place._grad._array.flags.carray):
+                views.check_memory(place._grad, "backward: adding to grad")
         taken = {id(seed._array)}
-        for node, total in totals.items():
-            place = node.retainer if isinstance(node, Step) else node
-            if place is not None:
-                place.grad = total if create_graph else accumulated(place.grad, number(total), taken)
+        for place, total in places:
+            place._grad = _summed(place._grad, total) if create_graph else _added(place._grad, number(total), taken)
 
     def retain_grad(self) -> None:
         """Keep the gradient of this computed tensor in `grad` too. Raises GraphError if it needs none."""
@@ -280,9 +273,8 @@ class Tensor(Methods):
                     "  Sum it first, or give backward(gradient) of the same shape."
                 )
             return wrap(np.ones_like(self._array))
-        if gradient.shape != self.shape:
-            raise ShapeError(f"backward: gradient has shape {gradient.shape}, but the tensor has {self.shape}.")
-        return gradient
+        check_gradient(gradient, self._array, "backward: the given gradient", "the tensor", of_type=False)
+        return gradient if gradient.dtype is self.dtype else cast(Tensor, OPS["to"](gradient, dtype=self.dtype))
 
     # --- how operations are applied ---
 
@@ -318,8 +310,8 @@ class Tensor(Methods):
         """Compute `op` of `inputs` into this memory. Raises, before anything is changed, where that cannot be."""
         name = f"{op.name}_"
         if not modes.grad and self._fits(op, inputs):
-            dispatch(op.name, DEVICE, (self._array, *[x._array for x in inputs[1:]]), attrs, out=self._array)
             self.storage.written(name)
+            dispatch(op.name, DEVICE, (self._array, *[x._array for x in inputs[1:]]), attrs, out=self._array)
             return self
         inputs = promoted(op, inputs) if op.promotes is not None else inputs
         tensors = [self]  # what an op does not bring together its caller has fitted
@@ -333,8 +325,8 @@ class Tensor(Methods):
         if step is not None:
             step.replace_saved(self, self._before_write())
         arrays = tuple([x._array if isinstance(x, Tensor) else x for x in inputs])
+        self.storage.written(name)  # before the write: a tap that raises leaves the new numbers behind
         dispatch(op.name, DEVICE, arrays, attrs, out=self._array)
-        self.storage.written(name)
         if step is not None:
             step.output_written()
         if modes.grad:
@@ -342,24 +334,6 @@ class Tensor(Methods):
             if self._note("retained"):
                 self._retain_again()
         return self
-
-
-class RemovableHandle:
-    """A hook that was registered, and how to remove it; as a context manager, at the end of the block."""
-
-    def __init__(self, hooks: dict[Any, Any], hook: Callable[..., Any]) -> None:
-        self._hooks = hooks
-        hooks[self] = hook
-
-    def remove(self) -> None:
-        """Never call the hook again."""
-        self._hooks.pop(self, None)
-
-    def __enter__(self) -> RemovableHandle:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.remove()
 
 
 _new = Tensor.__new__
@@ -372,7 +346,7 @@ def wrap(array: Any) -> Tensor:
     out._storage = None
     out._step = None
     out._base = None
-    out.grad = None
+    out._grad = None
     out._op = None
     out._requires_grad = False
     return out
@@ -380,13 +354,25 @@ def wrap(array: Any) -> Tensor:
 
 def _through(hook: Callable[[Tensor], Tensor | None], gradient: Any) -> Any:
     """What `hook`, which takes and returns tensors, makes of a gradient that may be a bare array; None: no change."""
-    if isinstance(gradient, Tensor):
-        return hook(gradient)
-    replaced = hook(wrap(np.asarray(gradient)))
-    return None if replaced is None else replaced._array
+    given = gradient if isinstance(gradient, Tensor) else wrap(np.asarray(gradient))
+    found = hook(given)
+    if found is None:
+        found = given
+    else:
+        check_gradient(found, given._array, "register_hook: what the hook returned", "the gradient")
+    if modes.grad:  # it will be differentiated in turn
+        return found
+    fresh = found._array.copy()  # the hook may keep what it saw, and gradients are added to in place
+    return wrap(fresh) if given is gradient else fresh
 
 
-def accumulated(grad: Tensor | None, total: Any, taken: set[int]) -> Tensor:
+@enable_grad
+def _summed(grad: Tensor | None, total: Tensor) -> Tensor:
+    """The two as one tensor, which has a graph, and memory of its own."""
+    return total.clone() if grad is None else grad + total
+
+
+def _added(grad: Tensor | None, total: Any, taken: set[int]) -> Tensor:
     """`grad` with the array `total` added in place, as PyTorch does; a memory of its own where there was none."""
     if grad is not None:
         dispatch("add", DEVICE, (grad._array, total), out=grad._array)
@@ -414,8 +400,9 @@ def record(
         static = {**attrs, **kept, **shapes}
     first = outputs[0]
     y = None
-    if plan.output:
-        y = first.detach() if len(outputs) == 1 else tuple([x.detach() for x in outputs])
+    if True in plan.outputs:
+        kept_of = [x.detach() if keep else None for x, keep in zip(outputs, plan.outputs, strict=True)]
+        y = kept_of[0] if len(outputs) == 1 else tuple(kept_of)
     step = Step(op, edges, static, first._array.shape, first._array.dtype)
     step.keep((y, *[x if keep else None for x, keep in zip(inputs, plan.operands, strict=True)]))
     return linked(step, outputs)

@@ -8,9 +8,11 @@ an `Event` that can be listened to.
 from __future__ import annotations
 
 import functools
+import inspect
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import closing, contextmanager, nullcontext
+from copy import copy
 from typing import Any, ClassVar, NamedTuple
 
 from minigrad.kernels import detour, on_raw_numbers, tapped, untapped
@@ -20,6 +22,7 @@ __all__ = [
     "Event",
     "Node",
     "Recording",
+    "RemovableHandle",
     "enable_grad",
     "inference_mode",
     "is_grad_enabled",
@@ -54,7 +57,7 @@ modes = _Modes()
 
 
 class _Block:
-    """A block in which this thread's modes are changed; as a decorator, the calls of a function."""
+    """A block in which this thread's modes are changed; as a decorator, the calls of a function, generators too."""
 
     def __init__(self, changes: Callable[[], dict[str, Any]]) -> None:
         self._changes = changes  # asked on entry, since a scope depends on the one around it
@@ -75,7 +78,19 @@ class _Block:
             with self:
                 return function(*args, **keywords)
 
-        return inside
+        @functools.wraps(function)
+        def between_yields(*args: Any, **keywords: Any) -> Any:  # what runs while it waits is not its own
+            sent, generator = None, function(*args, **keywords)
+            with closing(generator):
+                while True:
+                    try:
+                        with self:
+                            item = generator.send(sent)
+                    except StopIteration as end:
+                        return end.value
+                    sent = yield item
+
+        return between_yields if inspect.isgeneratorfunction(function) else inside
 
 
 def no_grad(function: Callable[..., Any] | None = None) -> Any:
@@ -308,6 +323,24 @@ class Node(Operand):
         raise NotImplementedError
 
 
+class RemovableHandle:
+    """A hook that was registered, and how to remove it; as a context manager, at the end of the block."""
+
+    def __init__(self, hooks: dict[Any, Any], hook: Callable[..., Any]) -> None:
+        self._hooks, self._key = hooks, object()  # not itself: that would be a cycle, which keeps what a hook holds
+        hooks[self._key] = hook
+
+    def remove(self) -> None:
+        """Never call the hook again."""
+        self._hooks.pop(self._key, None)
+
+    def __enter__(self) -> RemovableHandle:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.remove()
+
+
 _READY = object()
 
 
@@ -381,13 +414,15 @@ def propagate(
                 continue
             if as_nodes:
                 modes.passing = node
+            passed = leads is None  # else a node that is only asked for, and passes nothing on, keeps what it saved
             for slot, target, contribution in node._contributions(upstream, as_nodes, leads):
+                passed = True
                 totals[target] = target._sum(totals[target], contribution) if target in totals else contribution
                 if listeners:
                     _tell(listeners, node, target, slot, upstream, contribution, totals[target])
             if not node._keeps and (wanted is None or node not in wanted):
                 del totals[node]
-            if not retain_graph and (leads is None or node in leads):
+            if passed and not retain_graph:
                 node.free()
     return totals
 
@@ -402,11 +437,16 @@ def _leading_to(wanted: Collection[Node], order: Sequence[Node]) -> set[Node]:
 
 
 def _tell(listeners: Sequence[Callable[[Event], None]], node: Node, target: Node, slot: int, *products: Any) -> None:
-    upstream, contribution, total = map(number, products)
+    upstream, contribution, total = map(_noted, products)
     with untapped():
         event = Event(node, target, slot, upstream, node._local(slot), contribution, total)
         for listener in listeners:
             listener(event)
+
+
+def _noted(gradient: Any) -> Any:
+    """A copy of the numbers in a gradient: an event stays as it was when gradients are written in place."""
+    return tuple(map(_noted, gradient)) if isinstance(gradient, tuple) else copy(number(gradient))
 
 
 def number(gradient: Any) -> Any:

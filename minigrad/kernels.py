@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from minigrad.errors import DeviceError
+from minigrad.errors import DeviceError, DTypeError
 
 __all__ = [
     "Call",
@@ -170,7 +170,8 @@ def dispatch(
     """Run the kernel of `op` on `device` over raw `inputs`, and return its raw result.
 
     `attrs` are the static attributes. `out` makes a mutation explicit: the kernel writes there, and `out` comes back.
-    Raises DeviceError if there is no such kernel, or if `out` is given on ``python``, whose floats cannot be written.
+    Raises DeviceError if there is no such kernel, or if `out` is given on ``python``, whose floats cannot be written;
+    DTypeError for an int among `inputs` that is too large for the type of the arrays.
     """
     try:
         function = _registry[op][device]
@@ -182,7 +183,10 @@ def dispatch(
     listeners = _here.taps
     start = time.perf_counter() if listeners else 0.0
     if run is not None:
-        result = run(function, inputs, attrs or {}, out)
+        try:
+            result = run(function, inputs, attrs or {}, out)
+        except OverflowError as error:
+            raise DTypeError(_too_large(op, inputs, error)) from None
     else:
         result = function(*inputs, **attrs) if attrs else function(*inputs)
     if not listeners:
@@ -192,6 +196,14 @@ def dispatch(
         for listener in listeners:
             listener(call)
     return result
+
+
+def _too_large(op: str, inputs: tuple[Any, ...], error: OverflowError) -> str:
+    types = " and ".join(sorted({str(x.dtype) for x in inputs if hasattr(x, "dtype")}))
+    return (
+        f"{op}: one of the numbers does not fit into the others' type, {types}: {error}.\n"
+        "  Convert the tensor to a wider type first, x.to(mg.int64) or x.to(mg.float64)."
+    )
 
 
 def _missing(op: str, device: str) -> str:

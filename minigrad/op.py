@@ -32,9 +32,9 @@ POSITIVE = Domain(0.25, 3.0)
 
 
 class Plan(NamedTuple):
-    """Which numbers of an operation are kept for its rules: the output, each operand, and which auxiliary results."""
+    """Which numbers of an operation are kept for its rules: each output, each operand, and which auxiliary results."""
 
-    output: bool
+    outputs: tuple[bool, ...]
     operands: tuple[bool, ...]
     aux: frozenset[str]
 
@@ -62,7 +62,8 @@ class Op:
 
     A rule's parameter names are its declaration. It may name, in any order,
 
-    - ``g``, the gradient of the output, and ``y``, the output (tuples where ``outputs`` > 1),
+    - ``g``, the gradient of the output, and ``y``, the output (tuples where ``outputs`` > 1; one of them is ``y0``, …,
+      and what no rule names may be overwritten),
     - its operands, called a, b, c, … unless `inputs` names them,
     - the results in `aux`, which the kernel returns beside the output and the graph keeps,
     - the static attributes in `attrs`,
@@ -138,11 +139,12 @@ class Op:
         self.inlined: Rule | None = None  # a faster way to apply it to tensors, where there is one
         self._plans: dict[tuple[bool, ...], Plan | None] = {}
         shown = self.vjp if shown is None else tuple(shown)
+        self.parts = tuple([f"y{k}" for k in range(outputs)]) if outputs > 1 else ()
         self._check_declaration(shown)
         self.reads = tuple(self._names_read(rule) for rule in self.vjp)
         read = frozenset().union(*self.reads)
         self.shapes = tuple(sorted(read & {f"{name}_shape" for name in self.inputs}))
-        self.saves = read & {"y", *self.inputs, *self.aux}
+        self.saves = read & {"y", *self.parts, *self.inputs, *self.aux}
         self.rules = tuple(self._adapt(rule) for rule in self.vjp)
         self.shown = tuple(self._adapt(rule) for rule in shown)
         self.differentiable = any(rule is not None for rule in self.vjp)
@@ -172,7 +174,7 @@ class Op:
                 f"Op {self.name!r} names {len(self.inputs)} inputs and has {len(self.vjp)} rules and {len(shown)} to "
                 "show: write one rule per input."
             )
-        names = ["g", "y", *self.inputs, *self.aux, *self.attrs]
+        names = ["g", "y", *self.parts, *self.inputs, *self.aux, *self.attrs]
         twice = sorted({name for name in names if names.count(name) > 1 or not name.isidentifier()})
         if twice:
             raise DeclarationError(
@@ -187,7 +189,7 @@ class Op:
             return frozenset()
         names = frozenset(inspect.signature(rule).parameters)
         known = {"g", "y", *self.inputs} if not self.variadic else {"g", "slot"}
-        known |= {*self.aux, *self.attrs}
+        known |= {*self.parts, *self.aux, *self.attrs}
         unknown = sorted(names - known - {f"{name}_shape" for name in self.inputs if not self.variadic})
         if unknown:
             raise DeclarationError(
@@ -206,19 +208,28 @@ class Op:
             operands = ("*_",) if self.joint else ("*_", "slot")
         parameters = ", ".join(["g", "y", *operands, *static])
         read = inspect.signature(rule).parameters.values()
-        arguments = ", ".join(f"{p.name}={p.name}" if p.kind is p.KEYWORD_ONLY else p.name for p in read)
+        given = {name: f"y[{k}]" for k, name in enumerate(self.parts)}
+        arguments = ", ".join(
+            f"{p.name}={given.get(p.name, p.name)}" if p.kind is p.KEYWORD_ONLY else given.get(p.name, p.name)
+            for p in read
+        )
         adapted: Rule = eval(f"lambda {parameters}: rule({arguments})", {"rule": rule})  # of checked identifiers
         return adapted
 
     def plan(self, edges: tuple[Any, ...]) -> Plan | None:
         """What to keep if operands whose edge is not None want a gradient; None where none of them has a rule."""
         if self.variadic:
-            return Plan(False, (False,) * len(edges), frozenset()) if any(edge is not None for edge in edges) else None
+            return (
+                Plan((False,) * self.outputs, (False,) * len(edges), frozenset())
+                if any(edge is not None for edge in edges)
+                else None
+            )
         wants = tuple([edge is not None for edge in edges])
         if wants not in self._plans:
             read = [r for r, rule, w in zip(self.reads, self.rules, wants, strict=True) if rule is not None and w]
             names = frozenset().union(*read)
-            kept = Plan("y" in names, tuple(name in names for name in self.inputs), names & set(self.aux))
+            outputs = tuple("y" in names or name in names for name in self.parts or ("y",))
+            kept = Plan(outputs, tuple(name in names for name in self.inputs), names & set(self.aux))
             self._plans[wants] = kept if read else None
         return self._plans[wants]
 

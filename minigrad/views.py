@@ -18,7 +18,7 @@ from minigrad.layout import overlapping
 from minigrad.op import Op
 from minigrad.ops.shape import overwrite, replay
 
-__all__ = ["check_writable", "link", "rebase", "refresh", "stride_of"]
+__all__ = ["check_memory", "check_writable", "link", "rebase", "refresh", "stride_of"]
 
 
 def link(view: Any, source: Any, op: Op, attrs: Mapping[str, Any]) -> None:
@@ -59,6 +59,16 @@ def check_writable(target: Any, shape: tuple[int, ...], kind: int, name: str) ->
         )
     if shape != target.shape:
         raise ShapeError(f"{name}: the result has shape {shape}, which does not fit into {target.shape}.")
+    check_memory(target, name)
+    if kind > target.dtype.kind:
+        raise DTypeError(
+            f"{name}: the result does not fit into numbers of type {target.dtype.name}.\n"
+            "  Write out of place, or convert it."
+        )
+
+
+def check_memory(target: Any, name: str) -> None:
+    """Raise ShapeError where one number stands in several places, GraphError for memory that is only to be read."""
     if not target._array.flags.c_contiguous and overlapping(target.shape, target._array.strides):
         raise ShapeError(
             f"{name}: in this view, expanded or of windows, one number stands in several places, so it cannot be "
@@ -67,11 +77,6 @@ def check_writable(target: Any, shape: tuple[int, ...], kind: int, name: str) ->
         )
     if not target._array.flags.writeable:
         raise GraphError(f"{name}: its memory is shared with an array that may only be read.\n  clone() it first.")
-    if kind > target.dtype.kind:
-        raise DTypeError(
-            f"{name}: the result does not fit into numbers of type {target.dtype.name}.\n"
-            "  Write out of place, or convert it."
-        )
 
 
 def stride_of(x: Any) -> tuple[int, ...]:
@@ -92,5 +97,7 @@ def rebase(target: Any, step: Step | None) -> None:
         written = Step(overwrite, (edge, step), how, base.shape, base._array.dtype)
         written.keep((None, None, None))
         base._step, base._requires_grad = written, True
+        if base._note("retained"):
+            base._retain_again()
     storage.rebased += 1
     refresh(target)

@@ -83,3 +83,13 @@ def test_a_v_that_does_not_fit_is_refused():
         hvp(lambda x: x.sum(), x, (x, x))
     with pytest.raises(ShapeError, match="hessian: the function must return one number"):
         hessian(lambda x: x * x, x)
+
+
+@pytest.mark.parametrize("derivative", [vjp, jvp, hvp, jacobian, hessian])
+def test_a_function_that_returns_no_tensor_is_refused(derivative):
+    with pytest.raises(DTypeError) as error:
+        derivative(lambda x: 3.0, mg.tensor([1.0, 2.0]))
+    assert str(error.value) == (
+        "autograd: the function returned 3.0, a float, neither a tensor nor a Value.\n"
+        "  Return what was computed from its arguments, or several of these in a tuple."
+    )

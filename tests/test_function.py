@@ -1,11 +1,13 @@
 """autograd.Function: forward and backward passes written by hand."""
 
+import gc
 import inspect
+import weakref
 
 import pytest
 
 import minigrad as mg
-from minigrad.errors import GraphError, ShapeError
+from minigrad.errors import DTypeError, GraphError, ShapeError
 
 np = pytest.importorskip("numpy")
 
@@ -138,3 +140,103 @@ def test_wrong_gradients_are_refused():
 def test_functions_do_not_enter_the_op_table():
     Exp.apply(numbers(1.0))
     assert "Exp" not in mg.OPS
+
+
+class Same(mg.autograd.Function):
+    """Returns its operand as it is, and three times the gradient."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return 3.0 * g + 0.0 * x
+
+
+class Kept(mg.autograd.Function):
+    """Computes its gradient in forward, as fused losses do, and counts its calls."""
+
+    calls = 0
+    gradient = None
+
+    @staticmethod
+    def forward(ctx, x):
+        Kept.gradient = mg.full(x.shape, 5.0)
+        return x.detach() * 5.0
+
+    @staticmethod
+    def backward(ctx, g):
+        Kept.calls += 1
+        return Kept.gradient if bool((g == 1.0).all()) else Kept.gradient * g
+
+
+def test_an_operand_returned_as_it_is_cannot_be_written_through_the_result():
+    x = mg.tensor([1.0, 2.0], requires_grad=True)
+    y = Same.apply(x)
+    y.mul_(2.0)
+    y.sum().backward()
+    assert (x.tolist(), y.tolist(), x.grad.tolist()) == ([1.0, 2.0], [2.0, 4.0], [6.0, 6.0])
+
+
+def test_an_operand_that_is_result_too_is_saved_as_operand():
+    x = mg.tensor([1.0, 2.0], requires_grad=True)
+    (first,) = mg.grad(Same.apply(x).sum(), x, create_graph=True)
+    assert mg.grad(first.sum(), x)[0].tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize("tapped", [False, True])
+def test_what_backward_returns_is_not_written_when_gradients_add_up(tapped):
+    x = mg.tensor([1.0, 2.0], requires_grad=True)
+    y = Kept.apply(x)
+    with mg.tap(lambda call: None) if tapped else mg.enable_grad():
+        y.backward(mg.ones(2), retain_graph=True)
+        y.backward(mg.ones(2))
+    assert Kept.gradient.tolist() == [5.0, 5.0]
+    assert x.grad.tolist() == [10.0, 10.0]
+
+
+def test_each_pass_calls_backward_once_though_the_given_gradient_is_the_same_tensor():
+    x = mg.tensor([1.0, 2.0], requires_grad=True)
+    y, seed = Kept.apply(x), mg.ones(2)
+    before = Kept.calls
+    y.backward(seed, retain_graph=True)
+    seed.mul_(10.0)
+    y.backward(seed)
+    assert Kept.calls == before + 2
+    assert x.grad.tolist() == [55.0, 55.0]
+
+
+def test_a_graph_through_a_saved_result_is_given_up_without_the_cycle_collector():
+    x = mg.tensor([1.0, 2.0], requires_grad=True)
+    y = Exp.apply(x)
+    step = weakref.ref(y.grad_fn)
+    (first,) = mg.grad(y.sum(), x, create_graph=True)
+    gc.collect()
+    gc.disable()
+    del y, first
+    gone = step() is None
+    gc.enable()
+    assert gone
+
+
+@pytest.mark.parametrize(("returned", "name"), [(3.0, "float"), ([None], "list")])
+def test_a_gradient_that_is_no_tensor_is_refused(returned, name):
+    class Wrong(mg.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2.0
+
+        @staticmethod
+        def backward(ctx, g):
+            return returned
+
+    x = mg.tensor([1.0, 2.0], requires_grad=True)
+    with pytest.raises(DTypeError) as error:
+        Wrong.apply(x).sum().backward()
+    assert str(error.value) == (
+        f"backward: Wrong.backward returned a {name} for operand 0.\n"
+        "  Return a tensor, or None for what has no gradient; a tuple of these for several operands."
+    )

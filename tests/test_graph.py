@@ -394,3 +394,19 @@ def test_a_number_replaced_is_no_matter_to_a_rule_that_does_not_read_it():
 
 def test_domains_are_where_tests_sample():
     assert (POSITIVE.low, POSITIVE.high, POSITIVE.kinks) == (0.25, 3.0, ())
+
+
+def test_a_generator_is_inside_the_block_between_its_yields_only():
+    @mg.no_grad
+    def steps():
+        got = yield mg.is_grad_enabled()
+        yield got, mg.is_grad_enabled()
+        return "end"
+
+    generator = steps()
+    assert next(generator) is False
+    assert mg.is_grad_enabled()
+    assert generator.send(3) == (3, False)
+    with pytest.raises(StopIteration, match="end"):
+        next(generator)
+    assert mg.is_grad_enabled()

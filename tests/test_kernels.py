@@ -5,6 +5,7 @@ import pytest
 import minigrad as mg
 from minigrad.errors import DeviceError
 from minigrad.kernels import Call, detour, dispatch, tapped
+from minigrad.op import Op
 
 
 def test_a_tap_gets_op_device_operands_attributes_destination_result_and_time():
@@ -61,3 +62,15 @@ def test_values_compute_inline_only_while_nobody_listens():
     with mg.tap(lambda call: None), mg.scope("s"):
         assert detour.reasons == reasons + 2
     assert detour.reasons == reasons
+
+
+def test_a_kernel_may_compute_with_tensors_and_numpy_does_not_warn_there():
+    np = pytest.importorskip("numpy")
+    op = Op("by_tensors", "{a}", vjp=(None,), listed=False)
+
+    def by_tensors(a):
+        x = mg.from_numpy(a)
+        return (1.0 / x + x.exp() + x.sum()).numpy()
+
+    mg.kernel("by_tensors", "numpy")(by_tensors)
+    assert op(mg.tensor([0.0, 1.0])).tolist() == pytest.approx([np.inf, 2.0 + np.e])

@@ -354,3 +354,23 @@ def test_detach_in_place_ends_the_graph_there_and_nowhere_else():
     assert x.grad.tolist() == [6.0, 6.0]
     with pytest.raises(GraphError, match=r"detach_: a view gets its gradient by way of its base"):
         (x * 2)[0].detach_()
+
+
+@pytest.mark.parametrize(
+    ("dtype", "number"), [("uint8", 300), ("uint8", -2), ("int32", 2**40), ("int64", 2**70), ("float32", 10**400)]
+)
+@pytest.mark.parametrize("in_place", [False, True])
+def test_an_int_too_large_for_the_type_is_refused(dtype, number, in_place):
+    x = mg.tensor([1, 2], dtype=getattr(mg, dtype))
+    with pytest.raises(DTypeError, match=rf"^add: one of the numbers does not fit into the others' type, {dtype}: "):
+        x.add_(number) if in_place else x + number
+    assert x.tolist() == [1, 2]
+
+
+def test_a_tensor_equals_neither_none_nor_text():
+    x = mg.tensor([1.0])
+    assert (x == None) is False  # noqa: E711 -- the comparison is the subject
+    assert (x != None) is True  # noqa: E711
+    assert (x == "mean") is False
+    with pytest.raises(DTypeError, match=r"^eq: list is neither a tensor nor a number"):
+        x == [1.0]  # noqa: B015

@@ -7,9 +7,11 @@ runs on every device. A Function is for code that needs more: state between the 
 from __future__ import annotations
 
 import weakref
+from copy import copy
+from functools import cache
 from typing import Any
 
-from minigrad.errors import GraphError, ShapeError
+from minigrad.errors import DTypeError, GraphError, ShapeError
 from minigrad.graph import Node, modes, no_grad, number
 from minigrad.op import Op
 
@@ -61,20 +63,32 @@ class Context:
         self._materialize = value
 
     def _passed_back(self, gradient: Any) -> tuple[Any, ...]:
-        """What `backward`, which takes and returns tensors, makes of `gradient`."""
+        """What `backward`, which takes and returns tensors, makes of `gradient`.
+
+        It may keep what it is given and return what it kept, so that it gets, and passes on, copies: gradients are
+        written in place. Those that will be differentiated in turn are not.
+        """
         gradients = gradient if isinstance(gradient, tuple) else (gradient,)
         raw = not any(isinstance(g, Node) for g in gradients)
         pairs = list(zip(gradients, self._results, strict=True))
-        gradients = tuple([g if g is None else x._handed(g, not raw) for g, x in pairs])
+        gradients = tuple([None if g is None else x._handed(copy(g) if raw else g, not raw) for g, x in pairs])
         if self._materialize:
             pairs = list(zip(gradients, self._results, strict=True))
             gradients = tuple([x.detach().clone().zero_() if g is None else g for g, x in pairs])
         found = self._function.backward(self, *gradients)
         found = found if isinstance(found, tuple) else (found,)
         self._check(found)
-        return tuple(map(number, found)) if raw else found
+        if not modes.grad:
+            found = tuple([None if x is None else copy(number(x)) if raw else x.clone() for x in found])
+        return found
 
     def _check(self, found: tuple[Any, ...]) -> None:
+        for place, x in enumerate(found):
+            if x is not None and not hasattr(x, "_array"):
+                raise DTypeError(
+                    f"backward: {self._name}.backward returned a {type(x).__name__} for operand {place}.\n"
+                    "  Return a tensor, or None for what has no gradient; a tuple of these for several operands."
+                )
         if len(found) < len(self._shapes) or any(x is not None for x in found[len(self._shapes) :]):
             raise GraphError(
                 f"backward: {self._name}.backward returned {len(found)} gradients for {len(self._shapes)} operands of "
@@ -92,9 +106,10 @@ class Function:
     """A differentiable operation in two static methods, ``forward(ctx, …)`` and ``backward(ctx, …)``; see `apply`.
 
     `forward` gets the operands (tensors, and anything else) and returns a tensor or a tuple of them; nothing that it
-    computes is recorded. `backward` gets the gradient of each result and returns one for each operand, or None.
-    It is differentiated in turn where it is written in operations on tensors. `forward` may also be written without
-    `ctx`, with a ``setup_context(ctx, inputs, output)`` beside it.
+    computes is recorded. A result that shares the memory of an operand is copied, so that a write into it stays there.
+    `backward` gets the gradient of each result and returns one for each operand, or None. It is differentiated in turn
+    where it is written in operations on tensors. `forward` may also be written without `ctx`, with a
+    ``setup_context(ctx, inputs, output)`` beside it.
 
     >>> import minigrad as mg
     >>> class Cube(mg.autograd.Function):
@@ -140,10 +155,14 @@ class Function:
         results = returned if isinstance(returned, tuple) else (returned,)
         if any(not isinstance(x, Tensor) for x in results):
             raise GraphError(f"{cls.__name__}.forward returned {returned!r:.200}, not a tensor or a tuple of tensors.")
+        operands = [x for x in args if isinstance(x, Tensor)]
+        results = tuple([x.detach() if any(x is operand for operand in operands) else x for x in results])
         outputs = tuple([x.detach() for x in results])
         if modes.grad and any(edge is not None for edge in edges):
-            step = Step(cls._op(len(results)), edges, {"ctx": ctx}, results[0].shape, results[0]._array.dtype)
+            step = Step(_op(cls.__name__, len(results)), edges, {"ctx": ctx}, results[0].shape, results[0]._array.dtype)
             step.keep((None,))
+            shared = [x.storage for x in operands]  # a write would reach the operand, and no gradient would follow
+            outputs = tuple([x.clone() if x.storage in shared else x for x in outputs])
             ctx._bind(cls, step, results, tuple([x.shape if isinstance(x, Tensor) else None for x in args]))
             linked(step, outputs)
             for x, output in zip(results, outputs, strict=True):
@@ -151,14 +170,15 @@ class Function:
                     output._step, output._requires_grad = None, False
         return outputs if isinstance(returned, tuple) else outputs[0]
 
-    @classmethod
-    def _op(cls, outputs: int) -> Op:
-        return Op(
-            cls.__name__,
-            rf"\operatorname{{{cls.__name__}}}\left({{a}}\right)",
-            vjp=lambda g, ctx: ctx._passed_back(g),
-            aux=("ctx",),  # given up with what the graph saved
-            outputs=outputs,
-            variadic=True,
-            listed=False,
-        )
+
+@cache
+def _op(name: str, outputs: int) -> Op:
+    return Op(
+        name,
+        rf"\operatorname{{{name}}}\left({{a}}\right)",
+        vjp=lambda g, ctx: ctx._passed_back(g),
+        aux=("ctx",),  # given up with what the graph saved
+        outputs=outputs,
+        variadic=True,
+        listed=False,
+    )

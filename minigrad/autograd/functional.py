@@ -31,7 +31,7 @@ def vjp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False) 
     (tensor([1., 4.]), tensor([ 2., 40.]))
     """
     leaves = _leaves(inputs, create_graph)
-    outputs = _tuple(func(*leaves))
+    outputs = _outputs(func(*leaves))
     products = _gradients(outputs, leaves, _weights(v, outputs, "vjp"), create_graph)
     return _alike(_cut(outputs, create_graph)), _alike(products, inputs)
 
@@ -49,7 +49,7 @@ def jvp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False) 
     (tensor(5.), tensor(42.))
     """
     leaves = _leaves(inputs, create_graph)
-    outputs = _tuple(func(*leaves))
+    outputs = _outputs(func(*leaves))
     dummies = [_fresh(_zero(output)) for output in outputs]
     back = _gradients(outputs, leaves, dummies, True)
     slopes = _gradients(back, dummies, _weights(v, leaves, "jvp"), create_graph)
@@ -66,7 +66,7 @@ def hvp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False) 
     (tensor(9.), tensor([ 6., 12.]))
     """
     leaves = _leaves(inputs, create_graph)
-    outputs = _tuple(func(*leaves))
+    outputs = _outputs(func(*leaves))
     first = _gradients(outputs, leaves, [None] * len(outputs), True)
     products = _gradients(first, leaves, _weights(v, leaves, "hvp"), create_graph)
     return _alike(_cut(outputs, create_graph)), _alike(products, inputs)
@@ -87,7 +87,7 @@ def jacobian(func: Function, inputs: Any, create_graph: bool = False) -> Any:
     leaves = _leaves(inputs, create_graph)
     returned = func(*leaves)
     rows = []
-    for output in _tuple(returned):
+    for output in _outputs(returned):
         units = [_unit(output, k) for k in range(_size(output))]
         found = [_gradients([output], leaves, [unit], create_graph) for unit in units]
         rows.append(_alike(tuple([_stacked(output, x, column) for x, column in _columns(leaves, found)]), inputs))
@@ -104,7 +104,7 @@ def hessian(func: Function, inputs: Any, create_graph: bool = False) -> Any:
     """
 
     def gradient(*leaves: Any) -> Any:
-        outputs = _tuple(func(*leaves))
+        outputs = _outputs(func(*leaves))
         if len(outputs) != 1 or _size(outputs[0]) != 1:
             raise ShapeError("hessian: the function must return one number; see jacobian for more.")
         return _alike(_gradients(outputs, leaves, [None], True), inputs)
@@ -117,6 +117,17 @@ def hessian(func: Function, inputs: Any, create_graph: bool = False) -> Any:
 
 def _tuple(given: Any) -> tuple[Any, ...]:
     return tuple(given) if isinstance(given, tuple | list) else (given,)
+
+
+def _outputs(returned: Any) -> tuple[Any, ...]:
+    outputs = _tuple(returned)
+    for x in outputs:
+        if not isinstance(x, Node):
+            raise DTypeError(
+                f"autograd: the function returned {x!r:.100}, a {type(x).__name__}, neither a tensor nor a Value.\n"
+                "  Return what was computed from its arguments, or several of these in a tuple."
+            )
+    return outputs
 
 
 def _alike(found: tuple[Any, ...], given: Any = None) -> Any:

@@ -6,6 +6,7 @@ compute numbers also write in place, as in ``x.sin_()``.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from math import inf
 from typing import Any, cast, overload
@@ -17,7 +18,7 @@ from minigrad.errors import ArgumentError, DivisionError, DTypeError, ShapeError
 from minigrad.functional.checks import check_option
 from minigrad.functional.inline import inlined
 from minigrad.functional.methods import in_place, method, or_in_place, reflected
-from minigrad.op import OPS
+from minigrad.op import OPS, Op
 
 __all__ = [
     "METHODS",
@@ -285,6 +286,13 @@ def _zero(input: Tensor) -> Tensor:
     return input.copy_(0.0 if input.dtype.is_floating_point else False)
 
 
+def _compared(op: Op) -> Callable[..., Any]:
+    def compare(self: Tensor, other: Any) -> Any:  # x == None is False, as for all Python things
+        return NotImplemented if other is None or isinstance(other, str) else op(self, other)
+
+    return compare
+
+
 for _op in ops.elementwise.ELEMENTWISE + ops.activation.ACTIVATIONS:
     _op.inlined = inlined(_op)
 
@@ -321,5 +329,6 @@ for _sign, _front in (("mod", remainder), ("floordiv", floor_divide), ("pow", po
 for _sign, _op in (("add", ops.add), ("sub", ops.sub), ("mul", ops.mul), ("truediv", ops.div)):
     METHODS |= {f"__{_sign}__": method(_op), f"__r{_sign}__": reflected(_op)}
 METHODS["__pos__"] = METHODS["positive"] = _positive
+METHODS |= {"__eq__": _compared(ops.eq), "__ne__": _compared(ops.ne)}
 for _sign, _op in (("neg", ops.neg), ("abs", ops.abs)):
     METHODS[f"__{_sign}__"] = method(_op)

@@ -43,12 +43,14 @@ def _unary(op: Op) -> Apply:
     kernels, dtypes, ndarray = kernels_of(op.name), READY, np.ndarray
     reads_a, reads_y = "a" in op.reads[0], "y" in op.reads[0]
 
-    def apply(x: Tensor) -> Tensor:
+    def apply(x: Tensor) -> Any:
         array, recording = x._array, not detour.reasons
         if not (recording or _unwatched()) or array.dtype not in dtypes:
-            applied: Tensor = Tensor._computed(op, (x,), _NOTHING)
-            return applied
-        result = quiet.run(kernels[DEVICE], array)
+            return Tensor._computed(op, (x,), _NOTHING)
+        try:
+            result = quiet.run(kernels[DEVICE], array)
+        except RuntimeError:  # inside another kernel
+            return Tensor._computed(op, (x,), _NOTHING)
         out = wrap(result if result.__class__ is ndarray else np.asarray(result))
         edge = x._edge() if recording else None
         if edge is not None:
@@ -89,8 +91,8 @@ def _binary(op: Op) -> Apply:
             return Tensor._computed(op, (a, b), _NOTHING)
         try:
             result = quiet.run(kernels[DEVICE], x, y)
-        except ValueError:
-            return Tensor._computed(op, (a, b), _NOTHING)  # which says why the shapes do not broadcast
+        except (ValueError, OverflowError, RuntimeError):  # shapes, a number that is too large, inside another kernel
+            return Tensor._computed(op, (a, b), _NOTHING)  # which says why, or finds its way
         out = wrap(result if result.__class__ is ndarray else np.asarray(result))
         if recording and (edge_a is not None or edge_b is not None):
             step = Step(op, (edge_a, edge_b), _NOTHING, out._array.shape, dtype)

@@ -15,10 +15,11 @@ import numpy as np
 from minigrad import ops
 from minigrad._tensor import Tensor, wrap
 from minigrad.creation import from_numpy
-from minigrad.dtypes import ALIASES, DType, bool, uint8
+from minigrad.dtypes import ALIASES, DType, as_dtype, bool, uint8
 from minigrad.errors import DTypeError, GraphError, ShapeError
 from minigrad.graph import no_grad
 from minigrad.layout import Shape, dim_of
+from minigrad.storage import check_device
 
 __all__ = ["clone", "detach", "from_dlpack", "is_floating_point", "is_tensor", "numel"]
 
@@ -197,7 +198,7 @@ def _deepcopied(self: Tensor, memo: dict[int, Any]) -> Tensor:
     _check_leaf(self, "deepcopy")
     if id(self) not in memo:
         memo[id(self)] = out = _rebuilt(self._array.copy(), self.requires_grad)
-        out.grad = None if self.grad is None else wrap(self.grad._array.copy())
+        out.grad = None if self.grad is None else _deepcopied(self.grad, memo)
     return cast(Tensor, memo[id(self)])
 
 
@@ -279,7 +280,34 @@ def _set_data(self: Tensor, new: Any) -> None:
         self.copy_(new)
 
 
+def _to(
+    self: Tensor,
+    *what: Any,
+    dtype: DType | None = None,
+    device: str | None = None,
+    copy: builtins.bool = False,
+    non_blocking: builtins.bool = False,
+) -> Tensor:
+    """These numbers as a type, on a device, or as another tensor's are; itself if so already, unless `copy`.
+
+    `non_blocking` is PyTorch's, and has nothing to wait for here. Raises DeviceError if there is no such device.
+    """
+    for one in what:
+        if isinstance(one, Tensor):
+            dtype, device = one.dtype, one.device
+        elif isinstance(one, str):
+            device = one
+        elif one is not None:
+            dtype = one
+    check_device(device, "to")
+    if dtype is None or as_dtype(dtype) is self.dtype:
+        return self.clone() if copy else self
+    kind = as_dtype(dtype)
+    return cast(Tensor, ops.to(self if kind.is_floating_point else self.detach(), dtype=kind))
+
+
 METHODS: dict[str, Any] = {
+    "to": _to,
     "__array__": _array,
     "__array_ufunc__": None,  # so that NumPy leaves array + tensor to the tensor, which says what is wrong
     "__bool__": _truth,

@@ -81,14 +81,14 @@ def _like(x: Any, weights: Any) -> Any:
 
 
 def _attention_rule(
-    g: Any, y: Any, q: Any, k: Any, v: Any, m_shape: Any, scale: float, p: float, seed: int
+    g: Any, y1: Any, q: Any, k: Any, v: Any, m_shape: Any, scale: float, p: float, seed: int
 ) -> tuple[Any, ...]:
     by_result, by_weights = g
     found: list[Any] = [None] * 4
     if by_result is not None:
-        found = list(attention_backward(by_result, q, k, v, y[1], scale=scale, p=p, seed=seed))
+        found = list(attention_backward(by_result, q, k, v, y1, scale=scale, p=p, seed=seed))
     if by_weights is not None:
-        s = softmax_backward(by_weights, y[1], dim=by_weights.ndim - 1)
+        s = softmax_backward(by_weights, y1, dim=by_weights.ndim - 1)
         more = (s @ k * scale, s.mT @ q * scale, None, s)
         found = [b if a is None else a if b is None else a + b for a, b in zip(found, more, strict=True)]
     return (*found[:3], None if m_shape is None else found[3])

@@ -18,8 +18,8 @@ put_at: Op
 resample: Op
 
 
-def _pool_rule(g: Any, y: Any, a_shape: Shape, windows: tuple[Any, ...]) -> Any:
-    return put_at(g[0], y[1], shape=a_shape, dims=len(windows))
+def _pool_rule(g: Any, y1: Any, a_shape: Shape, windows: tuple[Any, ...]) -> Any:
+    return put_at(g[0], y1, shape=a_shape, dims=len(windows))
 
 
 # The extremes over windows, one line of them for each of the last dimensions; and their places, counted in these

@@ -129,8 +129,8 @@ amin = Op("amin", r"\min {a}", vjp=(_tied_rule,), attrs=_OVER)
 
 
 # From here on `dim` is one int. Values and indices along it; the gradient goes to the number at the index.
-def _placed_rule(g: Any, y: Any, a_shape: Shape, dim: int, keepdim: bool) -> Any:
-    return put_along(g[0], y[1], shape=a_shape, dim=dim, keepdim=keepdim)
+def _placed_rule(g: Any, y1: Any, a_shape: Shape, dim: int, keepdim: bool) -> Any:
+    return put_along(g[0], y1, shape=a_shape, dim=dim, keepdim=keepdim)
 
 
 max = Op("max", r"\max {a}", vjp=(_placed_rule,), attrs=_OVER, outputs=2)

@@ -11,8 +11,8 @@ from minigrad.ops.indexing import scatter_add
 __all__ = ["sort", "topk"]
 
 
-def _sorted_rule(g: Any, y: Any, a_shape: Shape, dim: int) -> Any:
-    return scatter_add(None, y[1], g[0], dim=dim, shape=a_shape)
+def _sorted_rule(g: Any, y1: Any, a_shape: Shape, dim: int) -> Any:
+    return scatter_add(None, y1, g[0], dim=dim, shape=a_shape)
 
 
 sort = Op("sort", r"\operatorname{sort} {a}", vjp=(_sorted_rule,), attrs={"dim": ..., "descending": False}, outputs=2)

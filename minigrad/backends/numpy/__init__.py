@@ -20,16 +20,25 @@ from minigrad.kernels import Kernel, raw_numbers, runner
 __all__ = ["DEVICE", "quiet"]
 
 
+_entered = contextvars.ContextVar("entered", default=False)
+
+
 class _Quiet(threading.local):
     """For each thread a context in which NumPy does not warn."""
 
     def __init__(self) -> None:
         context = contextvars.copy_context()
         context.run(np.seterr, all="ignore")
+        context.run(_entered.set, True)
         self.run = context.run
 
 
 quiet = _Quiet()
+
+
+def _quietly(kernel: Kernel, *inputs: Any, **attrs: Any) -> Any:
+    """Call `kernel` in that context, which can be entered once: a kernel may itself compute with tensors."""
+    return kernel(*inputs, **attrs) if _entered.get() else quiet.run(kernel, *inputs, **attrs)
 
 
 @runner(DEVICE)
@@ -37,12 +46,12 @@ def run(kernel: Kernel, inputs: tuple[Any, ...], attrs: Mapping[str, Any], out: 
     """Call `kernel`; see to it that 0-d results are arrays too, and write into `out` where that is given."""
     if out is not None:
         if isinstance(kernel, np.ufunc):
-            return quiet.run(kernel, *inputs, out=out, casting="unsafe")
+            return _quietly(kernel, *inputs, out=out, casting="unsafe")
         if "out" in (getattr(kernel, "__kwdefaults__", None) or ()):  # it need not go through all the numbers
-            return quiet.run(kernel, *inputs, **attrs, out=out)
-        np.copyto(out, quiet.run(kernel, *inputs, **attrs), casting="unsafe")
+            return _quietly(kernel, *inputs, **attrs, out=out)
+        np.copyto(out, _quietly(kernel, *inputs, **attrs), casting="unsafe")
         return out
-    result = quiet.run(kernel, *inputs, **attrs)
+    result = _quietly(kernel, *inputs, **attrs)
     if type(result) is np.ndarray or type(result) is tuple:
         return result
     return np.asarray(result)

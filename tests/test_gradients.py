@@ -1,0 +1,273 @@
+"""Gradients of tensors as things of their own: whose memory they have, what may be assigned, what hooks may return."""
+
+import copy
+import gc
+import weakref
+
+import pytest
+
+import minigrad as mg
+from minigrad.errors import DTypeError, GraphError, ShapeError
+from minigrad.op import OPS, Op
+from parity import ours, theirs
+
+np = pytest.importorskip("numpy")
+
+
+def leaves(*given):
+    return [mg.tensor(numbers, requires_grad=True) for numbers in given]
+
+
+# --- accumulation ---
+
+
+@pytest.mark.parametrize("first", [False, True])
+@pytest.mark.parametrize("second", [False, True])
+def test_gradients_add_up_with_and_without_a_graph(first, second):
+    (x,) = leaves([2.0, 3.0])
+    (x * x).sum().backward(create_graph=first)
+    (x * x * x).sum().backward(create_graph=second)
+    assert x.grad.tolist() == [16.0, 33.0]
+
+
+def test_a_gradient_with_a_graph_that_was_added_to_is_differentiated():
+    (x,) = leaves([2.0, 3.0])
+    (x * x).sum().backward()
+    (x * x * x).sum().backward(create_graph=True)
+    assert mg.grad(x.grad.sum(), x)[0].tolist() == [12.0, 18.0]
+    y = (x * x).sum()
+    with mg.no_grad():
+        y.backward(create_graph=True)
+    assert x.grad.tolist() == [20.0, 39.0]
+    assert x.grad.requires_grad
+
+
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_gradients_share_memory_neither_with_each_other_nor_with_the_given_one(create_graph):
+    a, b = leaves([2.0, 3.0], [4.0, 5.0])
+    seed = mg.ones(2)
+    (a + b.reshape(2, 1).reshape(2)).backward(seed, create_graph=create_graph)
+    with mg.no_grad():
+        a.grad.mul_(5.0)
+    assert (a.grad.tolist(), b.grad.tolist(), seed.tolist()) == ([5.0, 5.0], [1.0, 1.0], [1.0, 1.0])
+
+
+def test_what_a_hook_saw_or_gave_is_not_added_to():
+    (x,) = leaves([2.0, 3.0])
+    seen, given = [], mg.ones(2)
+    y = x + 1.0
+    y.register_hook(lambda g: seen.append(g))
+    x.register_hook(lambda g: (seen.append(g), given)[1])
+    for _ in range(2):
+        y.backward(mg.full((2,), 7.0), retain_graph=True)
+    assert [g.tolist() for g in seen] == [[7.0, 7.0]] * 4
+    assert given.tolist() == [1.0, 1.0]
+    assert x.grad.tolist() == [2.0, 2.0]
+
+
+def test_events_stay_as_they_were_when_gradients_are_written():
+    (x,) = leaves([2.0, 3.0])
+    with mg.record() as seen:
+        (x * x).sum().backward()
+    x.grad.zero_()
+    assert [event.total.tolist() for event in seen.events if event.target is x] == [[2.0, 3.0], [4.0, 6.0]]
+
+
+# --- what is refused ---
+
+
+def assigned(gradient):
+    (x,) = leaves([2.0, 3.0])
+    x.grad = x if gradient is None else gradient
+
+
+def seeded(gradient):
+    (x,) = leaves([2.0, 3.0])
+    (x * x).backward(gradient)
+
+
+def hooked(gradient):
+    (x,) = leaves([2.0, 3.0])
+    x.register_hook(lambda g: gradient)
+    (x * x).sum().backward()
+
+
+@pytest.mark.parametrize(
+    ("use", "gradient", "kind", "message"),
+    [
+        (assigned, 1.0, DTypeError, "grad is a float, not a tensor.\n  Make it one: mg.tensor(x)."),
+        (
+            assigned,
+            mg.zeros(3),
+            ShapeError,
+            (
+                "grad has shape (3,), but the tensor that it is assigned to has (2,).\n"
+                "  Both must be equal: reshape it, or expand."
+            ),
+        ),
+        (
+            assigned,
+            mg.zeros(2, dtype=mg.float64),
+            DTypeError,
+            "grad is of float64, but the tensor that it is assigned to of float32.\n  Convert it: x.to(mg.float32).",
+        ),
+        (assigned, None, GraphError, "grad: a tensor is not its own gradient.\n  Assign x.detach().clone()."),
+        (
+            seeded,
+            [1.0, 1.0],
+            DTypeError,
+            "backward: the given gradient is a list, not a tensor.\n  Make it one: mg.tensor(x).",
+        ),
+        (
+            hooked,
+            2.0,
+            DTypeError,
+            "register_hook: what the hook returned is a float, not a tensor.\n  Make it one: mg.tensor(x).",
+        ),
+        (
+            hooked,
+            mg.ones(()),
+            ShapeError,
+            (
+                "register_hook: what the hook returned has shape (), but the gradient has (2,).\n"
+                "  Both must be equal: reshape it, or expand."
+            ),
+        ),
+        (
+            hooked,
+            mg.ones(2, dtype=mg.float64),
+            DTypeError,
+            (
+                "register_hook: what the hook returned is of float64, but the gradient of float32.\n"
+                "  Convert it: x.to(mg.float32)."
+            ),
+        ),
+    ],
+)
+def test_a_gradient_that_does_not_fit_is_refused(use, gradient, kind, message):
+    with pytest.raises(kind) as error:
+        use(gradient)
+    assert str(error.value) == message
+
+
+def test_a_gradient_that_cannot_be_added_to_is_refused_before_any_is():
+    a, b = leaves([2.0, 3.0], [2.0, 3.0])
+    a.grad, b.grad = mg.zeros(2), mg.zeros(1).expand(2)
+    with pytest.raises(ShapeError, match=r"^backward: adding to grad: in this view, expanded"):
+        (a * b).sum().backward()
+    assert a.grad.tolist() == [0.0, 0.0]
+
+
+def test_a_given_gradient_takes_the_type_of_the_tensor():
+    (x,) = leaves([2.0, 3.0])
+    y = x * 2.0
+    y.retain_grad()
+    y.backward(mg.ones(2, dtype=mg.float64))
+    x.backward(mg.tensor([1, 1]))
+    assert (x.grad.dtype, y.grad.dtype) == (mg.float32, mg.float32)
+    assert x.grad.tolist() == [3.0, 3.0]
+
+
+# --- what is kept, and of what ---
+
+
+def test_a_tensor_that_is_only_asked_for_keeps_what_it_saved():
+    (x,) = leaves([0.0])
+    y = x.exp()
+    mg.grad(y.sin().sum(), y)
+    y.sum().backward()
+    assert x.grad.tolist() == [1.0]
+
+
+def test_a_base_written_through_a_view_retains_the_gradient_of_what_it_is_then():
+    (x,) = leaves([2.0, 3.0])
+    base = x * 1.0
+    base.retain_grad()
+    base[0].mul_(2.0)
+    base.sum().backward()
+    assert (x.grad.tolist(), base.grad.tolist()) == ([2.0, 1.0], [1.0, 1.0])
+
+
+@pytest.mark.parametrize("grad", [False, True])
+def test_a_write_whose_tap_raises_counts_as_one(grad):
+    (x,) = leaves([2.0, 3.0])
+    y = x * 1.0
+    z = y * y
+
+    def raises(call):
+        if call.op == "neg":
+            raise KeyError
+
+    with pytest.raises(KeyError), mg.tap(raises), mg.enable_grad() if grad else mg.no_grad():
+        mg.Tensor.neg_(y)
+    with pytest.raises(GraphError, match="overwritten by neg_"):
+        z.sum().backward()
+
+
+def test_what_a_hook_holds_is_given_up_without_the_cycle_collector():
+    (x,) = leaves([2.0, 3.0])
+    y, held = x * 2.0, mg.ones(2)
+    alive = weakref.ref(held)
+    y.register_hook(lambda g, held=held: g * held)
+    gc.disable()
+    del y, held
+    gone = alive() is None
+    gc.enable()
+    assert gone
+
+
+WRITTEN = {
+    "max": lambda F, x: F.max(x, 1)[0],
+    "min": lambda F, x: F.min(x, 1)[0],
+    "sort": lambda F, x: F.sort(x, 1)[0],
+    "topk": lambda F, x: F.topk(x, 2)[0],
+    "max_pool": lambda F, x: F.max_pool1d(x[None], 2)[0],
+    "batch_norm": lambda F, x: F.batch_norm(x, None, None, training=True),
+    "attention": lambda F, x: F.scaled_dot_product_attention(x, x, x),
+}
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("name", WRITTEN)
+def test_the_first_of_several_results_can_be_written_in_place(name):
+    pytest.importorskip("torch", reason="needs the extra 'parity': make test EXTRAS=dev,parity")
+    array = np.random.default_rng(0).normal(size=(3, 4))
+    found = []
+    for F, new in ((ours(), mg.tensor), (theirs(), theirs().tensor)):
+        x = new(array, requires_grad=True)
+        y = WRITTEN[name](F, x)
+        y.mul_(2.0)
+        (y * y).sum().backward()
+        found.append(x.grad.numpy())
+    np.testing.assert_allclose(*found, rtol=1e-10)
+
+
+def test_an_index_that_was_overwritten_is_refused():
+    (x,) = leaves([2.0, 3.0])
+    values, index = x.sort()
+    index.add_(1)
+    with pytest.raises(GraphError, match=r"sort needs its result, of shape \(2,\), as it was at version 0"):
+        values.sum().backward()
+
+
+def test_a_rule_whose_gradient_does_not_fit_is_refused():
+    op = Op("shrinks", "{a}", vjp=(lambda g: OPS["sum_to"](g, shape=()),), listed=False)
+    mg.kernel("shrinks", "numpy")(lambda a: a * 1)
+    (x,) = leaves([2.0, 3.0])
+    with pytest.raises(ShapeError) as error:
+        op(x).sum().backward()
+    assert str(error.value) == (
+        "backward: a rule gave an operand of shape (2,) a gradient of shape ().\n"
+        "  It must have the operand's shape, or one that the operand was broadcast to."
+    )
+
+
+def test_a_gradient_with_a_graph_is_not_copied_without_it():
+    (x,) = leaves([2.0, 3.0])
+    (x * x).sum().backward()
+    copied = copy.deepcopy(x)
+    copied.grad.zero_()
+    assert x.grad.tolist() == [4.0, 6.0]
+    (x * x).sum().backward(create_graph=True)
+    with pytest.raises(GraphError, match=r"^deepcopy: this tensor was computed \(<AddBackward>\), and its graph stays"):
+        copy.deepcopy(x)
