@@ -303,8 +303,10 @@ class Tensor(Methods):
         array = self._array
         if op.plain is None or not array.flags.carray or array.dtype.kind != "f" or inputs[0] is not self:
             return False
-        others = [x._array for x in inputs[1:] if isinstance(x, Tensor)]
-        return len(others) == len(inputs) - 1 and all(x.dtype is array.dtype and x.shape == array.shape for x in others)
+        for x in inputs[1:]:
+            if not isinstance(x, Tensor) or x._array.dtype is not array.dtype or x._array.shape != array.shape:
+                return False
+        return True
 
     def _write(self, op: Op, inputs: tuple[Any, ...], attrs: Mapping[str, Any] = _NOTHING) -> Tensor:
         """Compute `op` of `inputs` into this memory. Raises, before anything is changed, where that cannot be."""

@@ -59,7 +59,11 @@ def run(kernel: Kernel, inputs: tuple[Any, ...], attrs: Mapping[str, Any], out: 
 
 def run_raw(kernel: Kernel, inputs: tuple[Any, ...], attrs: Mapping[str, Any]) -> Any:
     """Call `kernel` on arrays, and on what NumPy's operators make of 0-d arrays."""
-    result = kernel(*[np.asarray(x) if isinstance(x, np.generic) else x for x in inputs], **attrs)
+    for x in inputs:
+        if isinstance(x, np.generic):
+            inputs = tuple([np.asarray(x) if isinstance(x, np.generic) else x for x in inputs])
+            break
+    result = kernel(*inputs, **attrs)
     return result if type(result) is np.ndarray or type(result) is tuple else np.asarray(result)
 
 

@@ -32,6 +32,8 @@ def shares(b: Array, c: Array | None, ignore_index: int, dtype: Any) -> tuple[An
 
 def place(at: Array) -> tuple[Array, ...]:
     """The index at which the scores of the classes `at` are found."""
+    if at.ndim == 1:
+        return np.arange(len(at)), at
     first, *rest = [np.arange(n).reshape(n, *[1] * (at.ndim - 1 - k)) for k, n in enumerate(at.shape)]
     return (first, at, *rest)
 
