@@ -20,7 +20,8 @@ def detect_anomaly() -> Iterator[None]:
 
     The error names the operation, the pass, and the source line, in the backward pass that of the operation whose
     derivative it was. Numbers that were NaN before, or infinite, and stay so are not reported: only who made them is.
-    It looks at every result, so that everything runs several times slower.
+    It looks at every result, so that everything runs several times slower. A write in place it cannot judge: its
+    operand is overwritten by then.
 
     >>> import minigrad as mg
     >>> with detect_anomaly():
