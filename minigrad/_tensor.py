@@ -308,12 +308,18 @@ class Tensor(Methods):
                 return False
         return True
 
+    def _operands_of_write(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+        arrays = [x._array if isinstance(x, Tensor) else x for x in inputs]
+        if modes.keeps_operands:
+            arrays = [x.copy() if x is self._array else x for x in arrays]
+        return tuple(arrays)
+
     def _write(self, op: Op, inputs: tuple[Any, ...], attrs: Mapping[str, Any] = _NOTHING) -> Tensor:
         """Compute `op` of `inputs` into this memory. Raises, before anything is changed, where that cannot be."""
         name = f"{op.name}_"
         if not modes.grad and self._fits(op, inputs):
             self.storage.written(name)
-            dispatch(op.name, DEVICE, (self._array, *[x._array for x in inputs[1:]]), attrs, out=self._array)
+            dispatch(op.name, DEVICE, self._operands_of_write(inputs), attrs, out=self._array)
             return self
         inputs = promoted(op, inputs) if op.promotes is not None else inputs
         tensors = [self]  # what an op does not bring together its caller has fitted
@@ -326,9 +332,8 @@ class Tensor(Methods):
         step = record(op, inputs, attrs, (result,), ()) if modes.grad else None
         if step is not None:
             step.replace_saved(self, self._before_write())
-        arrays = tuple([x._array if isinstance(x, Tensor) else x for x in inputs])
         self.storage.written(name)  # before the write: a tap that raises leaves the new numbers behind
-        dispatch(op.name, DEVICE, arrays, attrs, out=self._array)
+        dispatch(op.name, DEVICE, self._operands_of_write(inputs), attrs, out=self._array)
         if step is not None:
             step.output_written()
         if modes.grad:

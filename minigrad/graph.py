@@ -26,6 +26,7 @@ __all__ = [
     "enable_grad",
     "inference_mode",
     "is_grad_enabled",
+    "keep_operands",
     "modes",
     "no_grad",
     "number",
@@ -46,6 +47,7 @@ class _Modes(threading.local):
     scope: str = ""
     lines: bool = False
     strict: bool = False
+    keeps_operands: bool = False  # whether who listens to a write in place is shown what was there before
     recordings: tuple[Recording, ...] = ()
     passing: Node | None = None  # whose rules a backward pass is running, known while somebody listens
 
@@ -142,6 +144,11 @@ def is_grad_enabled() -> bool:
 def scope(name: str) -> Any:
     """Name what is built inside the block, as in ``with mg.scope("layer1")``; scopes nest, joined by slashes."""
     return _Block(lambda: {"scope": f"{modes.scope}/{name}" if modes.scope else name})
+
+
+def keep_operands() -> Any:
+    """Inside this block a write in place shows those who listen a copy of what it overwrites, at that cost."""
+    return _Block(lambda: {"keeps_operands": True})
 
 
 def strict_shapes(mode: bool = True) -> Any:

@@ -71,3 +71,13 @@ def test_outside_the_block_nobody_watches():
     with mg.detect_anomaly():
         mg.tensor(1.0) * 2.0
     assert mg.tensor(0.0).log().item() == -math.inf
+
+
+def test_a_write_in_place_is_judged_by_what_was_there_before():
+    x = mg.tensor([4.0, -1.0])
+    with mg.detect_anomaly(), pytest.raises(GraphError, match="anomaly: sqrt made 1 NaN in 2 numbers, in the forward"):
+        x.sqrt_()
+    with mg.detect_anomaly():
+        mg.tensor([math.nan, 1.0]).mul_(2.0)
+        with mg.no_grad(), pytest.raises(GraphError, match="div made 1 infinity"):
+            mg.tensor([1.0]).div_(mg.tensor([0.0]))

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from minigrad.errors import GraphError, caller_line
-from minigrad.graph import modes, record
+from minigrad.graph import keep_operands, modes, record
 from minigrad.kernels import Call, tap
 
 __all__ = ["detect_anomaly"]
@@ -20,8 +20,7 @@ def detect_anomaly() -> Iterator[None]:
 
     The error names the operation, the pass, and the source line, in the backward pass that of the operation whose
     derivative it was. Numbers that were NaN before, or infinite, and stay so are not reported: only who made them is.
-    It looks at every result, so that everything runs several times slower. A write in place it cannot judge: its
-    operand is overwritten by then.
+    It looks at every result, so that everything runs several times slower.
 
     >>> import minigrad as mg
     >>> with detect_anomaly():
@@ -31,7 +30,7 @@ def detect_anomaly() -> Iterator[None]:
     minigrad.errors.GraphError: anomaly: log made 1 infinity in 2 numbers, in the forward pass
       at ...
     """
-    with record(lines=True), tap(_look):
+    with record(lines=True), keep_operands(), tap(_look):
         yield
 
 
