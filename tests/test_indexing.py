@@ -423,3 +423,10 @@ def test_a_leaf_that_requires_a_gradient_is_not_written_by_index():
     with mg.no_grad():
         x[[0]] = 5.0
     assert x.tolist() == [5.0, 2.0]
+
+
+def test_indices_of_int32_and_steps_backwards_are_taken():
+    x = mg.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    y = x[mg.tensor([2, 0], dtype=mg.int32)]
+    y.backward(mg.tensor([10.0, 1.0]))
+    assert (y.tolist(), x.grad.tolist(), x[::-1].tolist()) == ([3.0, 1.0], [1.0, 0.0, 10.0], [3.0, 2.0, 1.0])

@@ -28,6 +28,8 @@ def get(self: Tensor, key: Any) -> Tensor:
     k int tensors of its `nonzero`. A tensor of one int counts as an int. Raises ShapeError, an IndexError, for what is
     out of range or does not fit, and DTypeError for other keys.
 
+    Beyond PyTorch, slices may step backwards, and indices may be of int32; a nested list is one index, as in NumPy.
+
     >>> import minigrad as mg
     >>> x = mg.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
     >>> x[1, ::2].tolist(), x[:, [2, 0]].tolist(), x[x > 3.0].tolist()
