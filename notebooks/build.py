@@ -58,11 +58,15 @@ def normalise(notebook: Any) -> Any:
         if cell.cell_type == "code":
             count += 1
             cell.execution_count = count
-            # A saved widget is blank without its kernel, and a progress bar has nothing to say once it is full.
-            cell.outputs = [output for output in cell.outputs if WIDGET not in output.get("data", ())]
+            cell.outputs = [output for output in cell.outputs if not only_widget(output)]
             for output in cell.outputs:
                 normalise_output(output, count)
     return notebook
+
+
+def only_widget(output: Any) -> bool:
+    """Whether an output says nothing without its kernel, as a slider or a progress bar; a player brings its picture."""
+    return WIDGET in output.get("data", ()) and "<figure" not in output.data.get("text/html", "")
 
 
 def normalise_output(output: Any, count: int) -> None:
@@ -72,6 +76,7 @@ def normalise_output(output: Any, count: int) -> None:
         output.metadata = nbformat.from_dict({})
     if "text" in output:
         output.text = sanitised(output.text)
+    output.get("data", {}).pop(WIDGET, None)  # saved, it shows "Error displaying widget" in place of the picture
     for kind, content in output.get("data", {}).items():
         if isinstance(content, str) and not kind.startswith("image/"):
             output.data[kind] = sanitised(content)
