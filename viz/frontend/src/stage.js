@@ -5,7 +5,7 @@ import { canvasView } from "./canvas.js";
 import { h } from "./dom.js";
 import { toggleBlock } from "./inspector.js";
 import { scene } from "./scene.js";
-import { select } from "./session.js";
+import { activeNode, select } from "./session.js";
 import { svgView } from "./svg.js";
 
 const SVG_UP_TO = 1500;
@@ -18,13 +18,16 @@ export function stage(s) {
     toggle: (/** @type {number} */ block) => toggleBlock(s, block),
   };
   let view = /** @type {any} */ (null);
+  let drawing = /** @type {any} */ (null);
   let large = false;
+  let now = s.playback;
   const build = () => {
     const seen = visible(s.graph, s.expanded);
-    const drawing = scene(s.graph, seen);
+    drawing = scene(s.graph, seen);
     const wide = seen.items.length > SVG_UP_TO;
-    if (view && wide === large) return view.setScene(drawing);
+    if (view && wide === large && now === s.playback) return view.setScene(drawing);
     view?.destroy();
+    now = s.playback;
     large = wide;
     view = (wide ? canvasView : svgView)(place, s.graph, s.playback, drawing, listeners);
   };
@@ -45,9 +48,13 @@ export function stage(s) {
     },
     /** @param {string} what @param {any} changed */
     update(what, changed) {
-      if (!view || what === "expanded") build();
-      if (what === "moved") view.update(changed);
-      else if (what === "numbers") view.update(null);
+      if (!view || what === "expanded" || what === "pass") build();
+      if (what === "moved") {
+        view.update(changed);
+        const node = activeNode(s);
+        if (node >= 0) view.reveal(drawing.items[drawing.itemOf(node)].id);
+      }
+      if (what === "numbers") view.update(null);
       if (what === "selected" || what === "expanded") {
         view.select(s.selected);
         if (s.selected) view.reveal(s.selected);
