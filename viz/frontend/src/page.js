@@ -1,0 +1,41 @@
+/**
+ * Starts players in a page: each figure that carries a trace gets one above its picture, which stays for print and for
+ * readers without scripts.
+ */
+
+import { mount } from "./player.js";
+
+/**
+ * Puts a player into every `figure.minigrad` with a trace that has none yet, and returns the new ones. Where a trace
+ * cannot be played the picture stays, and the reason is written under it.
+ * @param {ParentNode} root
+ * @returns {import("./types.js").Player[]}
+ */
+export function startAll(root) {
+  const players = [];
+  for (const figure of root.querySelectorAll("figure.minigrad")) {
+    const script = figure.querySelector("script.minigrad-trace");
+    if (!script || figure.querySelector(".minigrad-player")) continue;
+    const host = document.createElement("div");
+    host.className = "minigrad-player";
+    figure.prepend(host);
+    try {
+      players.push(mount(host, JSON.parse(script.textContent ?? ""), optionsOf(figure)));
+      figure.classList.add("minigrad-started");
+    } catch (error) {
+      host.textContent = `This graph cannot be played: ${error instanceof Error ? error.message : error}`;
+      host.setAttribute("role", "alert");
+      console.error(error);
+    }
+  }
+  return players;
+}
+
+/**
+ * How a figure wants its player: `data-minigrad` holds options as JSON.
+ * @param {Element} figure
+ * @returns {Record<string, unknown>}
+ */
+function optionsOf(figure) {
+  return JSON.parse(figure.getAttribute("data-minigrad") ?? "{}");
+}
