@@ -1,4 +1,4 @@
-"""What the build of the wheel does beside copying: it makes the player's module, so that an installation needs no node."""
+"""What the build of the wheel does beside copying: it makes the player's module, so that nobody needs node."""
 
 from __future__ import annotations
 

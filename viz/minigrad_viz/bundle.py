@@ -1,8 +1,8 @@
 """One file of JavaScript from the player's modules, so that a page can carry it and nobody needs node to install.
 
 The modules are written in a narrow form, which is checked: named imports from files beside them, no side effects, a
-name at the top of one file only. Then putting them one after another, without their imports and exports, is all there is
-to do. This file imports nothing of minigrad: the build of the wheel runs it by itself.
+name at the top of one file only. Then all there is to do is to put them one after another, without their imports and
+exports. This file imports nothing of minigrad: the build of the wheel runs it by itself.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def tokens(text: str, name: str = "script") -> list[Token]:
             match = _TOKEN.match(text, place)
             kind, end = (match.lastgroup or "", match.end()) if match else ("", place)
         if end == place:
-            raise BundleError(f"{name}:{line}: this is not JavaScript that can be read: {text[place : place + 20]!r}")
+            raise BundleError(f"{name}:{line}: this is not JavaScript that can be read: {text[place : place + 9]!r}")
         piece = text[place:end]
         if kind == "newline" or (kind == "comment" and "\n" in piece):
             gap = "\n"

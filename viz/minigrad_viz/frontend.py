@@ -1,4 +1,4 @@
-"""The player's JavaScript, as one text: the file that the wheel carries, or else made of the sources beside this package.
+"""The player's JavaScript, as one text: the file that the wheel carries, or else made of the sources in a clone.
 
 `module` is for a notebook and a page of its own; `script` for pages whose scripts may be no modules, as a book opened
 from disk.
@@ -23,7 +23,7 @@ def build(folder: Path = SOURCES) -> str:
 
 
 def module() -> str:
-    """An ES module: ``mount`` puts a player into an element, ``startAll`` one in the place of each figure with a trace."""
+    """An ES module: ``mount`` puts a player into an element, ``startAll`` one into each figure with a trace."""
     if BUILT.is_file():
         return _read(BUILT)
     files = sorted(SOURCES.glob("*.js"))
