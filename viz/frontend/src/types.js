@@ -5,8 +5,9 @@
  */
 
 /**
- * An array of numbers as the trace keeps it: a picture of `rows` × `cols` cells, row by row, leading dimensions stacked
- * below each other. Where `step` is [r, c], every r-th row and c-th column was kept. The rest is of the whole array.
+ * An array of numbers as the trace keeps it: a picture of `rows` × `cols` cells, row by row, leading dimensions
+ * stacked below each other. Where `step` is [r, c], only every r-th row and c-th column was kept. The rest is of the
+ * whole array.
  * @typedef {object} Cells
  * @property {number[]} shape
  * @property {string} dtype
@@ -41,7 +42,12 @@
 /**
  * An operation. `js` computes it from operands a, b, …, `rules` its local derivatives from g, y and operands;
  * where `js` is null, `why` says why it cannot be computed again here.
- * @typedef {{name: string, formula: string | null, js: string | null, rules: (string | null)[], why: string | null}} OpInfo
+ * @typedef {object} OpInfo
+ * @property {string} name
+ * @property {string | null} formula LaTeX
+ * @property {string | null} js
+ * @property {(string | null)[]} rules
+ * @property {string | null} why
  */
 
 /** A formula with placeholders for names or numbers. @typedef {{text: string, mathml: string}} Template */
@@ -134,18 +140,23 @@
  * @property {(node: number) => number} finalAt where its gradient becomes final; -1: never in this run
  * @property {(edge: number) => number} passedAt where the gradient goes back over the edge; -1: never in this run
  * @property {(node: number) => number} contributions how many its gradient gets in this run
+ * @property {(node: number) => Int32Array} arrivals the events, by their places in the run, that bring them; ascending
  */
 
 /**
  * The gradient of a node at a position: `met` of `of` contributions of this run have arrived, `value` is their sum
- * (1 for the root; null before the first).
- * @typedef {{state: "none" | "partial" | "final" | "blocked", met: number, of: number, value: Quantity | null}} Gradient
+ * (1 for the root, which needs none; null before the first).
+ * @typedef {object} Gradient
+ * @property {"none" | "partial" | "final" | "blocked"} state
+ * @property {number} met
+ * @property {number} of
+ * @property {Quantity | null} value
  */
 
 /**
- * What happens at a position. For "forward" `node` is computed; for "seed" it is the root, and `total` its gradient; for "edge"
- * it receives upstream · local = contribution over `edge`, and before + contribution = total (before: null the first
- * time). A tensor's local derivative is no number: null.
+ * What happens at a position. For "forward" `node` is computed; for "seed" it is the root, and `total` its gradient;
+ * for "edge" it receives upstream · local = contribution over `edge`, and before + contribution = total (before: null
+ * the first time). A tensor's local derivative is no number: null.
  * @typedef {object} Moment
  * @property {MomentKind} kind
  * @property {number} node -1 at the start
@@ -171,7 +182,8 @@
  * @property {(node: number) => boolean} known whether the node's value is computed at this position
  * @property {(node: number) => Quantity | null} value null while not known
  * @property {(node: number) => Gradient} gradient
- * @property {(edge: number) => "idle" | "active" | "done"} edgeState
+ * @property {(edge: number) => "idle" | "active" | "done"} edgeState "active": into the node that is computed now, or
+ *   the gradient goes over it now; "done": the gradient has gone over it
  * @property {(position?: number) => Moment} moment at a position; the present one if none is given
  * @property {(title?: (node: number) => string, show?: (x: number) => string) => string} sentence for aria-live
  */
