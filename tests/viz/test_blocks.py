@@ -1,8 +1,12 @@
 """Blocks: whichever are collapsed no cycle appears, few things lie side by side, and folds are what they say."""
 
+import json
 import random
+import shutil
+import subprocess
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from pathlib import Path
 from time import perf_counter
 
 import pytest
@@ -235,3 +239,26 @@ def test_hundred_thousand_nodes_are_divided_fast_and_few_lie_side_by_side():
     assert perf_counter() - start < 3.0  # a tenth of that on a quiet machine
     assert max(widths(blocks, where).values()) <= MOST
     assert where == sorted(where), "runs follow the tape"
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
+def test_player_opens_the_same_blocks_at_the_start():
+    cases = []
+    for seed in range(30):
+        scopes, where, ops, edges = random_program(seed, 1500)
+        blocks, where = divide(scopes, where, ops, edges)
+        for budget in (1, 20, 150, 400):
+            kinds = [{"kind": block.kind, "outer": block.outer} for block in blocks]
+            graph = {"blocks": kinds, "block": where}
+            cases.append({"graph": graph, "budget": budget, "open": sorted(start_expanded(blocks, where, budget))})
+    player = (Path(__file__).parents[2] / "viz" / "frontend" / "src" / "blocks.js").as_uri()
+    code = f"""
+import {{ readFileSync }} from "node:fs";
+import {{ startExpanded }} from "{player}";
+const cases = JSON.parse(readFileSync(0, "utf8"));
+const opened = (item) => [...startExpanded(item.graph, item.budget)].sort((a, b) => a - b);
+console.log(cases.filter((item) => String(opened(item)) !== String(item.open)).length);
+"""
+    command = ["node", "--input-type=module", "--eval", code]
+    done = subprocess.run(command, input=json.dumps(cases), capture_output=True, text=True, timeout=60, check=False)
+    assert (done.stdout, done.returncode) == ("0\n", 0), done.stderr
