@@ -17,9 +17,9 @@ BUILT = Path(__file__).parent / "static" / "player.js"
 SOURCES = Path(__file__).parents[1] / "frontend" / "src"  # in a clone, and so in an editable installation
 
 
-def build(folder: Path = SOURCES) -> str:
-    """The module made of the sources in `folder`. Raises BundleError where they cannot be put together."""
-    return bundle(folder, *PLAYER)
+def build() -> str:
+    """The module made of the sources in a clone. Raises BundleError where they cannot be put together."""
+    return bundle(SOURCES, *PLAYER)
 
 
 def module() -> str:

@@ -9,9 +9,10 @@ import { mount } from "./player.js";
  * Puts a player into every `figure.minigrad` with a trace that has none yet, and returns the new ones. Where a trace
  * cannot be played the picture stays, and the reason is written under it.
  * @param {ParentNode} root
- * @returns {import("./types.js").Player[]}
+ * @returns {import("./player.js").Player[]}
  */
 export function startAll(root) {
+  /** @type {import("./player.js").Player[]} */
   const players = [];
   for (const figure of root.querySelectorAll("figure.minigrad")) {
     const script = figure.querySelector("script.minigrad-trace");
@@ -21,7 +22,7 @@ export function startAll(root) {
     figure.prepend(host);
     try {
       players.push(mount(host, JSON.parse(script.textContent ?? ""), optionsOf(figure)));
-      figure.classList.add("minigrad-started");
+      figure.append(printed());
     } catch (error) {
       host.textContent = `This graph cannot be played: ${error instanceof Error ? error.message : error}`;
       host.setAttribute("role", "alert");
@@ -29,6 +30,15 @@ export function startAll(root) {
     }
   }
   return players;
+}
+
+/** On a screen the player is seen, on paper what was there before. */
+function printed() {
+  const style = document.createElement("style");
+  style.textContent = `
+    @media screen { .minigrad-player ~ * { display: none !important; } }
+    @media print { .minigrad-player { display: none; } }`;
+  return style;
 }
 
 /**

@@ -7,7 +7,8 @@ import { mount } from "./player.js";
 
 /** @typedef {{get(key: string): any, set(key: string, value: any): void, save_changes(): void, on(event: string, f: () => void): void, off(event: string, f: () => void): void}} Model */
 
-const SYNCED = ["position", "playing", "speed", "granularity", "expanded", "selected"];
+/** What the traits and the state of the player call by the same names. */
+const SYNCED = ["speed", "granularity", "expanded", "selected", "position", "playing"];
 
 /**
  * What anywidget calls for each view; it returns what to do when the view goes.
@@ -17,17 +18,13 @@ export async function render({ model, el }) {
   const data = await readTrace(model);
   const host = document.createElement("div");
   el.append(host);
-  const player = mount(host, data, { ...stateOf(model), height: model.get("height") });
+  const state = Object.fromEntries(SYNCED.map((key) => [key, model.get(key)]));
+  const player = mount(host, data, { ...state, values: valuesOf(model), height: model.get("height") });
   const stop = follow(model, player);
   return () => {
     stop();
     player.destroy();
   };
-}
-
-/** @param {Model} model */
-function stateOf(model) {
-  return { ...Object.fromEntries(SYNCED.map((key) => [key, model.get(key)])), values: valuesOf(model) };
 }
 
 /**
@@ -45,22 +42,22 @@ function valuesOf(model) {
 
 /**
  * Keeps a model and a player in step, until the function that it returns is called.
- * @param {Model} model @param {any} player
+ * @param {Model} model @param {import("./player.js").Player} player
  */
 function follow(model, player) {
   const leaves = Object.entries(/** @type {Record<string, [string, number]>} */ (model.get("leaves")));
-  /** @type {[string, () => void][]} */
-  const heard = [];
+  /** @type {(() => void)[]} */
+  const ends = [];
   let busy = false; // while one side is being told what the other one did
   const push = () => {
-    const { values, ...state } = player.state();
     let changed = false;
     const give = (/** @type {string} */ key, /** @type {any} */ value) => {
       if (JSON.stringify(model.get(key)) === JSON.stringify(value)) return;
       model.set(key, value);
       changed = true;
     };
-    for (const key of SYNCED) give(key, state[key]);
+    const { values, ...state } = player.state();
+    for (const [key, value] of Object.entries(state)) give(key, value);
     give("values", values);
     for (const [trait, [name, original]] of leaves) give(trait, values[name] ?? original);
     if (changed) model.save_changes();
@@ -78,14 +75,14 @@ function follow(model, player) {
   const hear = (/** @type {string} */ key, /** @type {() => void} */ act) => {
     const listener = guarded(act);
     model.on(`change:${key}`, listener);
-    heard.push([`change:${key}`, listener]);
+    ends.push(() => model.off(`change:${key}`, listener));
   };
   for (const key of SYNCED) hear(key, () => player.restore({ [key]: model.get(key) }));
   hear("values", () => player.restore({ values: model.get("values") }));
   for (const [trait, [name]] of leaves) hear(trait, () => player.set(name, model.get(trait)));
-  player.on("change", guarded(() => {}));
+  ends.push(player.on("change", guarded(() => {})));
   guarded(() => {})();
-  return () => heard.forEach(([event, listener]) => model.off(event, listener));
+  return () => ends.forEach((end) => end());
 }
 
 /**
