@@ -65,7 +65,8 @@ export function refill(element, ...children) {
   const key = inside ? focused.dataset.key : undefined;
   element.replaceChildren(.../** @type {Node[]} */ (children.filter((child) => child != null && child !== false)));
   if (!inside) return;
-  const same = key === undefined ? null : element.querySelector(`[data-key="${CSS.escape(key)}"]`);
+  const again = element.contains(focused) ? focused : null;
+  const same = again ?? (key === undefined ? null : element.querySelector(`[data-key="${CSS.escape(key)}"]`));
   if (same === null) element.tabIndex = -1;
   /** @type {HTMLElement} */ (same ?? element).focus({ preventScroll: true });
 }

@@ -3,7 +3,7 @@
  * the player goes no further than what was answered.
  */
 
-import { diagnose } from "./predict.js";
+import { diagnose, parseNumber } from "./predict.js";
 import { h, setText, show } from "./dom.js";
 import { moveTo, setPlaying, tell } from "./session.js";
 import { chainRule } from "./wording.js";
@@ -32,13 +32,13 @@ export function answerStep(s, answer) {
   s.score.tries += 1;
   if (found.verdict === "right") {
     s.score.right += s.score.tries === 1 ? 1 : 0;
-    reveal1(s);
+    showNext(s);
   }
   return found;
 }
 
 /** Shows the next number. @param {any} s */
-function reveal1(s) {
+function showNext(s) {
   s.score.asked += 1;
   s.score.tries = 0;
   s.limit = s.playback.position + 1;
@@ -64,7 +64,7 @@ export function predicting(s) {
   /** @param {Event} event */
   function check(event) {
     event.preventDefault();
-    const answer = readNumber(input.value);
+    const answer = parseNumber(input.value);
     if (answer === null) return setText(verdict, "Type a number, such as −3 or 1/2.");
     const found = answerStep(s, answer);
     verdict.dataset.verdict = found.verdict;
@@ -74,7 +74,7 @@ export function predicting(s) {
   }
   function giveIn() {
     const rule = chainRule(s, s.playback.moment(asked(s)));
-    reveal1(s);
+    showNext(s);
     verdict.dataset.verdict = "shown";
     setText(verdict, `${rule.symbols} = ${rule.numbers}${rule.sum ? `; ${rule.sum}` : ""}`);
     input.value = "";
@@ -108,13 +108,4 @@ function questionText(s, position) {
   const name = `∂${root}/∂${operand}`;
   if (!many) return `Going back from ${result} to ${operand}: what is ${name}?`;
   return `Going back from ${result} to ${operand}, contribution ${moment.met} of ${moment.of}: what does ${operand}.grad become?`;
-}
-
-/** A number as people write it: −3, 1/2, 2e-3, ∞; null if it is none. @param {string} text */
-export function readNumber(text) {
-  const plain = text.trim().replaceAll("−", "-").replace("∞", "Infinity").replace(/^([+-]?)inf$/i, "$1Infinity").replace(",", ".");
-  const [above, below, ...more] = plain.split("/");
-  if (plain === "" || more.length || below === "") return null;
-  const x = Number(above) / (below === undefined ? 1 : Number(below));
-  return Number.isNaN(x) && !/^nan$/i.test(plain) ? null : x;
 }
