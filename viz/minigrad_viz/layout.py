@@ -22,7 +22,7 @@ from minigrad_viz.layout_graph import Edges, Layered, Ports, cut_into_links, ran
 from minigrad_viz.layout_heights import place_ports, settle_heights, straighten
 from minigrad_viz.layout_order import order_columns
 
-__all__ = ["Layout", "Ports", "arrange", "layout", "tidy_route"]
+__all__ = ["Layout", "Ports", "arrange", "check_sizes", "layout", "tidy_route"]
 
 Point = tuple[float, float]
 
@@ -57,9 +57,7 @@ def layout(
     >>> layout([(40, 30), (40, 30)], [(0, 1)]).routes
     [[(40.0, 15.0), (88.0, 15.0)]]
     """
-    for node, (width, height) in enumerate(sizes):
-        if not (0 <= width < float("inf") and 0 <= height < float("inf")):
-            raise ValueError(f"node {node} has size ({width}, {height}): need finite numbers, at least 0")
+    check_sizes(sizes)
     for source, target in edges:
         if not (0 <= source < len(sizes) and 0 <= target < len(sizes)):
             raise ValueError(f"edge ({source}, {target}) names a node that is not there: {len(sizes)} nodes")
@@ -69,6 +67,13 @@ def layout(
     centers = [(round(x, 2), round(y, 2)) for x, y in drawn.centers]
     routes = [tidy_route(route) for route in drawn.routes]
     return Layout(round(drawn.width, 2), round(drawn.height, 2), centers, routes, drawn.ranks)
+
+
+def check_sizes(sizes: Sequence[Point]) -> None:
+    """Raise ValueError for a size that is negative or not finite."""
+    for node, (width, height) in enumerate(sizes):
+        if not (0 <= width < float("inf") and 0 <= height < float("inf")):
+            raise ValueError(f"node {node} has size ({width}, {height}): need finite numbers, at least 0")
 
 
 def arrange(sizes: Sequence[Point], edges: Edges, gap_x: float, gap_y: float, ports: Ports) -> Layout:
