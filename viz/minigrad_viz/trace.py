@@ -22,6 +22,7 @@ from minigrad.errors import DTypeError, GraphError
 from minigrad.graph import Scope, propagate
 from minigrad.kernels import untapped
 from minigrad_viz import wire
+from minigrad_viz.blocks import Block, divide
 from minigrad_viz.names import Namespaces, callers, names_of, told_apart
 from minigrad_viz.notation import (
     clean,
@@ -56,17 +57,9 @@ class Node(NamedTuple):
     stale: bool = False
     """Whether an operand was given another number after this was computed."""
     block: int = 0
-    """Its place in `Trace.blocks`: the innermost scope it was made in, as entered."""
+    """Its place in `Trace.blocks`: the innermost one that it lies in."""
     attrs: dict[str, str] | None = None
     """The op's attributes, in text."""
-
-
-class Block(NamedTuple):
-    """A part of the graph to be collapsed: block 0 is all of it, then each `mg.scope` entered, after its outer one."""
-
-    name: str
-    outer: int
-    kind: Literal["graph", "scope"]
 
 
 class Edge(NamedTuple):
@@ -244,7 +237,11 @@ def placed(x: Any, *more: mg.Value, namespaces: Namespaces | None = None) -> tup
         _add(trace, places, scopes, value, names.get(value))
     handles = {handle(at) for at, node in enumerate(trace.nodes) if node.name is None and node.kind != "constant"}
     apart = told_apart([node.name for node in trace.nodes], handles)
-    trace.nodes = [node._replace(name=name) for node, name in zip(trace.nodes, apart, strict=True)]
+    ops = [None if node.op is None else node.op.name for node in trace.nodes]
+    edges = [(edge.operand, edge.result) for edge in trace.edges]
+    trace.blocks, where = divide(trace.blocks, [node.block for node in trace.nodes], ops, edges)
+    parts = zip(trace.nodes, apart, where, strict=True)
+    trace.nodes = [node._replace(name=name, block=block) for node, name, block in parts]
     trace.outputs = list(dict.fromkeys(places[root] for root in roots))
     _run_backward(trace, places, list(dict.fromkeys(roots)))
     _raise_alarms(trace)
