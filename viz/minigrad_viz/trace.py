@@ -22,6 +22,7 @@ from minigrad.errors import DTypeError, GraphError
 from minigrad.graph import Scope, propagate
 from minigrad.kernels import untapped
 from minigrad_viz import wire
+from minigrad_viz.blocks import Block, divide
 from minigrad_viz.names import Namespaces, callers, names_of, told_apart
 from minigrad_viz.notation import (
     clean,
@@ -34,7 +35,7 @@ from minigrad_viz.notation import (
     shorten_name,
 )
 
-__all__ = ["FULL", "Block", "Edge", "Node", "Note", "Pass", "Step", "Trace", "to_trace"]
+__all__ = ["FULL", "Block", "Edge", "Node", "Note", "Pass", "Step", "Stop", "Trace", "placed", "to_trace"]
 
 FULL = 400  # up to here a picture shows every node with its text; larger graphs are drawn small, and say so
 _FOLDER = re.compile(r"^.*?[/\\](?=[^/\\]*:\d+: )")  # of a source line: the same file lies elsewhere on each machine
@@ -56,17 +57,9 @@ class Node(NamedTuple):
     stale: bool = False
     """Whether an operand was given another number after this was computed."""
     block: int = 0
-    """Its place in `Trace.blocks`: the innermost scope it was made in, as entered."""
+    """Its place in `Trace.blocks`: the innermost one that it lies in."""
     attrs: dict[str, str] | None = None
     """The op's attributes, in text."""
-
-
-class Block(NamedTuple):
-    """A part of the graph to be collapsed: block 0 is all of it, then each `mg.scope` entered, after its outer one."""
-
-    name: str
-    outer: int
-    kind: Literal["graph", "scope"]
 
 
 class Edge(NamedTuple):
@@ -107,6 +100,13 @@ class Note(NamedTuple):
     text: str
 
 
+class Stop(NamedTuple):
+    """A stop of a tour: a position of the player, and what is said there."""
+
+    at: int
+    text: str
+
+
 @dataclass(slots=True)
 class Trace:
     """The data of a picture: see the top of this module.
@@ -123,6 +123,7 @@ class Trace:
     passes: list[Pass] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
     blocks: list[Block] = field(default_factory=lambda: [Block("graph", -1, "graph")])
+    tours: list[Stop] = field(default_factory=list)
     into: list[range] = field(default_factory=list)
     """For each node, the numbers of the edges that lead to it, in slot order."""
 
@@ -218,10 +219,14 @@ def to_trace(x: Any, *more: mg.Value, namespaces: Namespaces | None = None) -> T
     Names come from labels, or else from `namespaces`, the variables of the caller if None. Nothing in the graph is
     changed. Raises DTypeError for what is not a Value.
     """
-    if isinstance(x, Trace) and not more:
-        return x
-    if (made := getattr(x, "trace", None)) is not None and isinstance(made, Trace) and not more:
-        return made
+    return placed(x, *more, namespaces=namespaces)[0]
+
+
+def placed(x: Any, *more: mg.Value, namespaces: Namespaces | None = None) -> tuple[Trace, dict[Any, int]]:
+    """`to_trace`, and for each node of the graph its place in the trace; no places where `x` was a trace before."""
+    made = x if isinstance(x, Trace) else getattr(x, "trace", None)
+    if isinstance(made, Trace) and not more:
+        return made, {}
     roots = _roots([*x, *more] if isinstance(x, list | tuple) else [x, *more])
     order = [value for value in mg.topological(roots) if isinstance(value, mg.Value)]
     names = names_of(order, callers() if namespaces is None else namespaces)
@@ -232,11 +237,15 @@ def to_trace(x: Any, *more: mg.Value, namespaces: Namespaces | None = None) -> T
         _add(trace, places, scopes, value, names.get(value))
     handles = {handle(at) for at, node in enumerate(trace.nodes) if node.name is None and node.kind != "constant"}
     apart = told_apart([node.name for node in trace.nodes], handles)
-    trace.nodes = [node._replace(name=name) for node, name in zip(trace.nodes, apart, strict=True)]
+    ops = [None if node.op is None else node.op.name for node in trace.nodes]
+    edges = [(edge.operand, edge.result) for edge in trace.edges]
+    trace.blocks, where = divide(trace.blocks, [node.block for node in trace.nodes], ops, edges)
+    parts = zip(trace.nodes, apart, where, strict=True)
+    trace.nodes = [node._replace(name=name, block=block) for node, name, block in parts]
     trace.outputs = list(dict.fromkeys(places[root] for root in roots))
     _run_backward(trace, places, list(dict.fromkeys(roots)))
     _raise_alarms(trace)
-    return trace
+    return trace, places
 
 
 def _roots(values: Iterable[Any]) -> list[mg.Value]:
