@@ -50,6 +50,7 @@ form{display:flex;flex-wrap:wrap;gap:6px 8px;align-items:center}
 .stage{display:grid;grid-template-columns:minmax(0,1fr) 300px;border-top:1px solid var(--mg-rim)}
 .stage.alone{grid-template-columns:minmax(0,1fr)}
 .canvas{min-width:0;position:relative}
+[data-unable]{opacity:.35}
 .zoom{position:absolute;right:8px;bottom:8px;display:flex;gap:2px}
 .zoom button{width:30px;padding:0}
 .inspector{border-left:1px solid var(--mg-rim);background:var(--mg-card);padding:12px 14px;overflow:auto;max-height:var(--mg-view-height,70vh)}
