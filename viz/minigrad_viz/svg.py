@@ -190,7 +190,9 @@ def _marks(trace: Trace) -> tuple[str, float, float]:
     centers = [(round(x * across), round(y * down)) for x, y in placed.centers]
     dots: dict[str, dict[str, None]] = {kind: {} for kind, _, _ in _MARKS}
     for node, (x, y) in zip(trace.nodes, centers, strict=True):
-        dots["bad" if node.stale or not math.isfinite(node.value) else node.kind][f"M{x} {y}h0"] = None
+        dots["bad" if node.kind == "broken" or node.stale or not math.isfinite(node.value) else node.kind][
+            f"M{x} {y}h0"
+        ] = None
     edges = dict.fromkeys(_small_curve(route, across, down) for route in placed.routes)
     thin = "stroke-width:.75" if len(trace.nodes) < 3000 else "stroke-width:.5;opacity:.5"
     parts = [f'<path class="edge" style="{thin}" d="{"".join(edges)}"/>']

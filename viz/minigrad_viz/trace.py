@@ -46,7 +46,7 @@ _STATES = {"none": "—", "blocked": "blocked"}
 class Node(NamedTuple):
     """A number in the graph. What `grad` is, `state` says: "none" (not computed yet), "final" or "blocked" (never)."""
 
-    kind: Literal["leaf", "op", "constant"]
+    kind: Literal["leaf", "op", "constant", "broken"]
     op: mg.Op | None
     name: str | None
     value: float
@@ -95,7 +95,7 @@ class Pass(NamedTuple):
 class Note(NamedTuple):
     """Something to be told about the graph; `node` is where, or None."""
 
-    kind: Literal["overwritten", "nan", "gradient", "partial"]
+    kind: Literal["overwritten", "nan", "gradient", "partial", "error"]
     node: int | None
     text: str
 
@@ -147,6 +147,8 @@ class Trace:
     def alarming(self, index: int) -> bool:
         """Whether a node is to be marked: it is not finite, or does not agree with its operands any more."""
         value, grad = self.nodes[index].value, self.nodes[index].grad
+        if self.nodes[index].kind == "broken":
+            return True
         return self.nodes[index].stale or not math.isfinite(value) or (grad is not None and not math.isfinite(grad))
 
     def symbols(self, index: int, limit: int = 24) -> list[str | float]:
@@ -200,7 +202,11 @@ class Trace:
         kinds: list[str] = [node.kind for node in self.nodes]
         parts = [("leaf", "leaves"), ("op", "operations"), ("constant", "constants")]
         counts = [_count(kinds.count(one), "operation" if one == "op" else one, many) for one, many in parts]
-        names = [f"{self.title(i)} = {show(self.nodes[i].value)}" for i in self.outputs[:3]]
+        names = [
+            f"{self.title(i)}, which raised an error" if x.kind == "broken" else f"{self.title(i)} = {show(x.value)}"
+            for i in self.outputs[:3]
+            for x in [self.nodes[i]]
+        ]
         more = ", …" if len(self.outputs) > 3 else ""
         return f"Graph of {', '.join(names)}{more}: {', '.join(count for count in counts if count)}."
 
