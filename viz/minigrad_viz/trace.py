@@ -35,7 +35,7 @@ from minigrad_viz.notation import (
     shorten_name,
 )
 
-__all__ = ["FULL", "Edge", "Node", "Note", "Pass", "Step", "Trace", "to_trace"]
+__all__ = ["FULL", "Block", "Edge", "Node", "Note", "Pass", "Step", "Trace", "to_trace"]
 
 FULL = 400  # up to here a picture shows every node with its text; larger graphs are drawn small, and say so
 _FOLDER = re.compile(r"^.*?[/\\](?=[^/\\]*:\d+: )")  # of a source line: the same file lies elsewhere on each machine
