@@ -35,12 +35,21 @@ from minigrad_viz.notation import (
     shorten_name,
 )
 
-__all__ = ["FULL", "Block", "Edge", "Node", "Note", "Pass", "Step", "Stop", "Trace", "placed", "to_trace"]
+__all__ = ["FULL", "Block", "Edge", "Held", "Node", "Note", "Pass", "Step", "Stop", "Trace", "placed", "to_trace"]
 
 FULL = 400  # up to here a picture shows every node with its text; larger graphs are drawn small, and say so
 _FOLDER = re.compile(r"^.*?[/\\](?=[^/\\]*:\d+: )")  # of a source line: the same file lies elsewhere on each machine
 _MOST_STEPS = 50_000  # of all backward passes together: thousands of outputs would take thousands of passes
 _STATES = {"none": "—", "blocked": "blocked"}
+
+
+class Held(NamedTuple):
+    """What a node holds that is a tensor; `value` and `grad` are places in `Trace.arrays`, None for what is not kept."""
+
+    shape: tuple[int, ...]
+    dtype: str
+    value: int | None = None
+    grad: int | None = None
 
 
 class Node(NamedTuple):
@@ -60,6 +69,8 @@ class Node(NamedTuple):
     """Its place in `Trace.blocks`: the innermost one that it lies in."""
     attrs: dict[str, str] | None = None
     """The op's attributes, in text."""
+    tensor: Held | None = None
+    """What it holds, if that is a tensor; its `value` and `grad` here are no numbers then."""
 
 
 class Edge(NamedTuple):
@@ -124,6 +135,8 @@ class Trace:
     notes: list[Note] = field(default_factory=list)
     blocks: list[Block] = field(default_factory=lambda: [Block("graph", -1, "graph")])
     tours: list[Stop] = field(default_factory=list)
+    arrays: list[dict[str, Any]] = field(default_factory=list)
+    """Summaries of the tensors' values and gradients: see arrays.py."""
     into: list[range] = field(default_factory=list)
     """For each node, the numbers of the edges that lead to it, in slot order."""
 
