@@ -45,7 +45,8 @@ def failing_call(error: BaseException) -> Call | None:
     for (outer, line), (inner, _) in zip(reversed(frames[:-1]), reversed(frames[1:]), strict=True):
         if _is_ours(inner) and not _is_ours(outer):
             arguments = inspect.getargvalues(inner)
-            given = [arguments.locals[name] for name in arguments.args]
+            half_made = inner.f_code.co_name == "__init__"
+            given = [arguments.locals[name] for name in arguments.args[half_made:]]
             if arguments.varargs:
                 given += arguments.locals[arguments.varargs]
             name = str(error).partition(":")[0] if isinstance(error, MinigradError) else ""
@@ -69,8 +70,7 @@ def to_broken_trace(error: BaseException, namespaces: Namespaces, built: list[An
         trace = placed(built, namespaces=namespaces)[0]
         trace.notes.append(Note("error", None, text))
         return trace
-    names = namespaces if call.frame.f_locals is call.frame.f_globals else (call.frame.f_locals, *namespaces)
-    trace, places = placed(list(dict.fromkeys(operands)), namespaces=names)
+    trace, places = placed(list(dict.fromkeys(operands)), namespaces=(*namespaces, call.frame.f_locals))
     ends = []
     for x in call.operands:
         if isinstance(x, GraphNode):

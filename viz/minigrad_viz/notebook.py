@@ -60,7 +60,7 @@ def _trace(shell: Any, line: str, cell: str) -> Any:
 
     words = line.split()
     options = [word for word in words if word.startswith("-")]
-    if set(options) > {"--static"}:
+    if set(options) - {"--static"}:
         raise UsageError(f"%%trace: {' '.join(options)} is not known. It takes names to show, and --static.")
     asked = " ".join(word for word in words if word not in options)
     space = shell.user_ns
@@ -87,7 +87,7 @@ def _trace(shell: Any, line: str, cell: str) -> Any:
 
 def _run(shell: Any, cell: str) -> Any:
     """Run a cell as IPython does, so that errors show its lines, and return the value of its last expression."""
-    code = shell.transform_cell(cell)
+    code = "\n" + shell.transform_cell(cell)  # the line of the magic counts, as the cell shows it
     name = shell.compile.cache(code, shell.execution_count, raw_code=cell)
     tree = ast.parse(code, name)
     quiet = cell.rstrip().endswith(";")
@@ -98,14 +98,15 @@ def _run(shell: Any, cell: str) -> Any:
 
 
 def _show(trace: Trace, static: bool) -> None:
-    from IPython.display import display
+    from IPython import display
 
+    shown: Any = display.display
     if static:
-        display(Drawing(trace))
+        shown(Drawing(trace))
     else:
         from minigrad_viz.widget import Player
 
-        display(Player(trace))
+        shown(Player(trace))
 
 
 def _has_graph(x: Any) -> bool:

@@ -44,7 +44,7 @@ _STATES = {"none": "—", "blocked": "blocked"}
 
 
 class Held(NamedTuple):
-    """What a node holds that is a tensor; `value` and `grad` are places in `Trace.arrays`, None for what is not kept."""
+    """What a node holds that is a tensor; `value` and `grad` are places in `Trace.arrays`, None if not kept."""
 
     shape: tuple[int, ...]
     dtype: str

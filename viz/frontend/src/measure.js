@@ -3,9 +3,8 @@
  * Widths are those of DejaVu Sans in hundredths of the font size, the widest of the likely fonts, as in notation.py.
  */
 
-/** @type {Map<string, number>} */
-const WIDTHS = new Map();
-for (const [group, width] of /** @type {[string, number][]} */ ([
+/** @type {[string, number][]} */
+const GROUPS = [
   ["'ijlIJ", 29],
   [" !,./:;\\|-·′", 36],
   ['"()[]frt', 41],
@@ -18,9 +17,9 @@ for (const [group, width] of /** @type {[string, number][]} */ ([
   ["mMOQ", 86],
   ["%@W…—\ufffd", 104],
   ["₀₁₂₃₄₅₆₇₈₉⁰¹⁴⁵⁶⁷⁸⁹", 40],
-])) {
-  for (const character of group) WIDTHS.set(character, width);
-}
+];
+/** @type {Map<string, number>} */
+const WIDTHS = new Map(GROUPS.flatMap(([group, width]) => [...group].map((character) => [character, width])));
 
 /** @param {string} character */
 function unlisted(character) {
