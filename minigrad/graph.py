@@ -23,6 +23,7 @@ __all__ = [
     "Node",
     "Recording",
     "RemovableHandle",
+    "Scope",
     "enable_grad",
     "inference_mode",
     "is_grad_enabled",
@@ -44,7 +45,7 @@ __all__ = [
 class _Modes(threading.local):
     grad: bool = True
     off: bool = False  # whether `set_grad_enabled` said so last, outside any block
-    scope: str = ""
+    scope: Any = ""  # a Scope, or "" outside of any
     lines: bool = False
     strict: bool = False
     keeps_operands: bool = False  # whether who listens to a write in place is shown what was there before
@@ -141,9 +142,38 @@ def is_grad_enabled() -> bool:
     return modes.grad
 
 
+class Scope(str):
+    """The path of a scope that was entered, as "layer1/neuron0", with its own `name` and the scope `outer` to it.
+
+    Each entry is another Scope, even where the text is the same: what a loop builds in each turn can be told apart by
+    identity. Nodes of one entry were made one after the other, and only from what was there before.
+    """
+
+    __slots__ = ("name", "outer")
+
+    name: str
+    outer: Scope | None
+
+    def __new__(cls, name: str, outer: Scope | None = None) -> Scope:
+        entered = super().__new__(cls, f"{outer}/{name}" if outer else name)
+        entered.name, entered.outer = name, outer or None
+        return entered
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return str, (str(self),)  # elsewhere it is a text: the entry was here
+
+
 def scope(name: str) -> Any:
-    """Name what is built inside the block, as in ``with mg.scope("layer1")``; scopes nest, joined by slashes."""
-    return _Block(lambda: {"scope": f"{modes.scope}/{name}" if modes.scope else name})
+    """Name what is built inside the block, as in ``with mg.scope("layer1")``; scopes nest, joined by slashes.
+
+    >>> import minigrad as mg
+    >>> with mg.scope("layer1"), mg.scope("neuron0"):
+    ...     a = mg.Value(2.0)
+    >>> a.scope, a.scope.name, a.scope.outer
+    ('layer1/neuron0', 'neuron0', 'layer1')
+    """
+    name = str(name)
+    return _Block(lambda: {"scope": Scope(name, modes.scope or None)})
 
 
 def keep_operands() -> Any:
