@@ -44,7 +44,7 @@ _STATES = {"none": "—", "blocked": "blocked"}
 
 
 class Held(NamedTuple):
-    """What a node holds that is a tensor; `value` and `grad` are places in `Trace.arrays`, None for what is not kept."""
+    """A tensor that a node holds; `value` and `grad` are places in `Trace.arrays`, None for what is not kept."""
 
     shape: tuple[int, ...]
     dtype: str
@@ -55,11 +55,11 @@ class Held(NamedTuple):
 class Node(NamedTuple):
     """A number in the graph. What `grad` is, `state` says: "none" (not computed yet), "final" or "blocked" (never)."""
 
-    kind: Literal["leaf", "op", "constant"]
+    kind: Literal["leaf", "op", "constant", "broken"]
     op: mg.Op | None
     name: str | None
     value: float
-    state: Literal["none", "final", "blocked"]
+    state: Literal["none", "final", "blocked", "freed"]
     grad: float | None
     scope: str
     line: str | None
@@ -106,7 +106,7 @@ class Pass(NamedTuple):
 class Note(NamedTuple):
     """Something to be told about the graph; `node` is where, or None."""
 
-    kind: Literal["overwritten", "nan", "gradient", "partial"]
+    kind: Literal["overwritten", "nan", "gradient", "partial", "error"]
     node: int | None
     text: str
 
