@@ -44,7 +44,7 @@ _STATES = {"none": "—", "blocked": "blocked"}
 
 
 class Held(NamedTuple):
-    """What a node holds that is a tensor; `value` and `grad` are places in `Trace.arrays`, None if not kept."""
+    """A tensor that a node holds; `value` and `grad` are places in `Trace.arrays`, None for what is not kept."""
 
     shape: tuple[int, ...]
     dtype: str
@@ -59,7 +59,7 @@ class Node(NamedTuple):
     op: mg.Op | None
     name: str | None
     value: float
-    state: Literal["none", "final", "blocked"]
+    state: Literal["none", "final", "blocked", "freed"]
     grad: float | None
     scope: str
     line: str | None
