@@ -17,8 +17,9 @@ TRICKY = {
 export const half = (x) => x / 2; /* a block
    of two lines */
 export const quote = /["'`/]|[/"]/g;
+const [one, two] = [1, 2], { length } = "abc";
 const table = { "a//b": "/* no comment */", 'it\\'s': 1 };
-export function count(text) { return (text.match(quote) ?? []).length + Object.keys(table).length; }
+export function count(text) { return (text.match(quote) ?? []).length + Object.keys(table).length + one + two + length; }
 export async function* later() { yield /x/.test("x"); }
 """,
     "b.js": """
@@ -75,7 +76,7 @@ def test_bundle_computes_what_its_modules_compute(tmp_path):
     (folder / "package.json").write_text('{"type": "module"}')
     together = printed(folder / "all.mjs")
     assert together == printed(folder / "one.mjs")
-    assert together.startswith("[1.5,5,")
+    assert together.startswith("[1.5,11,")
 
 
 def test_classic_is_a_script_that_leaves_one_name_behind(tmp_path):
@@ -117,13 +118,14 @@ WRONG = {
     "twice": ("const a = 1;\nfunction a() {}", "main.js:2: a is declared twice"),
     "two-files": (
         'import { half } from "./a.js";\nconst table = 1;',
-        "main.js:2: table stands at the top of a.js:6 too",
+        "main.js:2: table stands at the top of a.js:7 too",
     ),
     "circle": ('import { c } from "./c.js";', "c.js:1: a circle of imports: main.js → c.js → main.js."),
     "itself": ('import { a } from "./main.js";', "main.js:1: a circle of imports: main.js → main.js."),
     "effect": ("const a = 1;\n\nalert(a);", "main.js:3: 'alert' runs when the file is imported"),
     "re-export": ("export { a };", "main.js:1: '{' runs when"),
-    "unpacked": ("const { a } = b;", "main.js:1: declare one name at a time"),
+    "pattern": ("const { a: b } = c;", "main.js:1: a pattern at the top of a file is written [a, b] or { a, b }."),
+    "pattern-twice": ("const [a, b] = c;\nconst { b, d } = e;", "main.js:2: b is declared twice"),
     "semicolon": ("const a = 1\nconst b = 2;", "main.js:1: this declaration has no semicolon"),
     "brace": ("const a = {} / 2;", "main.js:1: a slash after a brace"),
     "string": ('const a = "no end;\n', "main.js:1: this is not JavaScript that can be read: '\"no end;"),

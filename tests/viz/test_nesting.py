@@ -1,13 +1,12 @@
 """Frames around the parts of open blocks: what a reader can count on, whatever the graph."""
 
 import random
-import re
 from itertools import combinations, pairwise
 from typing import NamedTuple
 
 import pytest
 
-from minigrad_viz.layout import Ports, layout
+from minigrad_viz.layout import layout
 from minigrad_viz.nesting import Nested, nest
 
 Point = tuple[float, float]

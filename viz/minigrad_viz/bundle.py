@@ -209,10 +209,10 @@ def _names_of_variables(module: _Module, all_tokens: list[Token], at: int) -> tu
     depth, expected = 0, True
     for end in range(at + 1, len(all_tokens)):
         token = all_tokens[end]
-        if expected and token.kind != "word":
-            raise module.wrong(token, "declare one name at a time at the top of a file.")
-        if expected:
+        if expected and token.kind == "word":
             names.append(token)
+        elif expected:
+            names += _pattern(module, all_tokens, end)
         if depth == 0 and token.text == ";":
             return names, end + 1
         if depth == 0 and token.gap == "\n" and token.text in _DECLARATIONS:
@@ -220,6 +220,19 @@ def _names_of_variables(module: _Module, all_tokens: list[Token], at: int) -> tu
         expected = depth == 0 and token.text == ","
         depth += _nesting(token)
     raise module.wrong(all_tokens[at], "this declaration has no semicolon.")
+
+
+def _pattern(module: _Module, all_tokens: list[Token], at: int) -> list[Token]:
+    """The names in ``[a, b]`` or ``{ a, b }``, which is all that is taken of patterns."""
+    names: list[Token] = []
+    for token in all_tokens[at + 1 :]:
+        if token.kind == "word":
+            names.append(token)
+        elif token.text in "]}" and all_tokens[at].text in "[{":
+            return names
+        elif token.text != ",":
+            break
+    raise module.wrong(all_tokens[at], "a pattern at the top of a file is written [a, b] or { a, b }.")
 
 
 def _nesting(token: Token) -> int:

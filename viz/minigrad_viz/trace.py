@@ -35,7 +35,7 @@ from minigrad_viz.notation import (
     shorten_name,
 )
 
-__all__ = ["FULL", "Block", "Edge", "Node", "Note", "Pass", "Step", "Stop", "Trace", "placed", "to_trace"]
+__all__ = ["FULL", "Block", "Edge", "Held", "Node", "Note", "Pass", "Step", "Stop", "Trace", "placed", "to_trace"]
 
 FULL = 400  # up to here a picture shows every node with its text; larger graphs are drawn small, and say so
 _FOLDER = re.compile(r"^.*?[/\\](?=[^/\\]*:\d+: )")  # of a source line: the same file lies elsewhere on each machine
@@ -43,14 +43,23 @@ _MOST_STEPS = 50_000  # of all backward passes together: thousands of outputs wo
 _STATES = {"none": "—", "blocked": "blocked"}
 
 
+class Held(NamedTuple):
+    """A tensor that a node holds; `value` and `grad` are places in `Trace.arrays`, None for what is not kept."""
+
+    shape: tuple[int, ...]
+    dtype: str
+    value: int | None = None
+    grad: int | None = None
+
+
 class Node(NamedTuple):
     """A number in the graph. What `grad` is, `state` says: "none" (not computed yet), "final" or "blocked" (never)."""
 
-    kind: Literal["leaf", "op", "constant"]
+    kind: Literal["leaf", "op", "constant", "broken"]
     op: mg.Op | None
     name: str | None
     value: float
-    state: Literal["none", "final", "blocked"]
+    state: Literal["none", "final", "blocked", "freed"]
     grad: float | None
     scope: str
     line: str | None
@@ -60,6 +69,8 @@ class Node(NamedTuple):
     """Its place in `Trace.blocks`: the innermost one that it lies in."""
     attrs: dict[str, str] | None = None
     """The op's attributes, in text."""
+    tensor: Held | None = None
+    """What it holds, if that is a tensor; its `value` and `grad` here are no numbers then."""
 
 
 class Edge(NamedTuple):
@@ -95,7 +106,7 @@ class Pass(NamedTuple):
 class Note(NamedTuple):
     """Something to be told about the graph; `node` is where, or None."""
 
-    kind: Literal["overwritten", "nan", "gradient", "partial"]
+    kind: Literal["overwritten", "nan", "gradient", "partial", "error"]
     node: int | None
     text: str
 
@@ -124,6 +135,8 @@ class Trace:
     notes: list[Note] = field(default_factory=list)
     blocks: list[Block] = field(default_factory=lambda: [Block("graph", -1, "graph")])
     tours: list[Stop] = field(default_factory=list)
+    arrays: list[dict[str, Any]] = field(default_factory=list)
+    """Summaries of the tensors' values and gradients: see arrays.py."""
     into: list[range] = field(default_factory=list)
     """For each node, the numbers of the edges that lead to it, in slot order."""
 
@@ -147,6 +160,8 @@ class Trace:
     def alarming(self, index: int) -> bool:
         """Whether a node is to be marked: it is not finite, or does not agree with its operands any more."""
         value, grad = self.nodes[index].value, self.nodes[index].grad
+        if self.nodes[index].kind == "broken":
+            return True
         return self.nodes[index].stale or not math.isfinite(value) or (grad is not None and not math.isfinite(grad))
 
     def symbols(self, index: int, limit: int = 24) -> list[str | float]:
@@ -200,7 +215,11 @@ class Trace:
         kinds: list[str] = [node.kind for node in self.nodes]
         parts = [("leaf", "leaves"), ("op", "operations"), ("constant", "constants")]
         counts = [_count(kinds.count(one), "operation" if one == "op" else one, many) for one, many in parts]
-        names = [f"{self.title(i)} = {show(self.nodes[i].value)}" for i in self.outputs[:3]]
+        names = [
+            f"{self.title(i)}, which raised an error" if x.kind == "broken" else f"{self.title(i)} = {show(x.value)}"
+            for i in self.outputs[:3]
+            for x in [self.nodes[i]]
+        ]
         more = ", …" if len(self.outputs) > 3 else ""
         return f"Graph of {', '.join(names)}{more}: {', '.join(count for count in counts if count)}."
 
