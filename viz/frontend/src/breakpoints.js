@@ -19,9 +19,9 @@ const NAMED_KINDS = ["op", "name", "scope"];
  */
 export function breakpoint({ kind, value }) {
   const make = TESTS[kind];
-  if (make === undefined) throw new Error(`There are no breakpoints of the kind "${kind}".`);
+  if (make === undefined) throw new Error(`There are no breakpoints of the kind “${kind}”.`);
   if (NAMED_KINDS.includes(kind) && (typeof value !== "string" || value.trim() === "")) {
-    throw new Error(`Which ${kind}? Write, for example, "${kind} ${EXAMPLES[kind]}".`);
+    throw new Error(`Which ${kind}? Write, for example, “${kind} ${EXAMPLES[kind]}”.`);
   }
   if (kind === "gradient-above" && !(typeof value === "number" && value >= 0)) {
     throw new Error("A gradient can be larger than a number that is not negative, as in “|grad| > 10”.");

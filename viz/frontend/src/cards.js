@@ -33,8 +33,10 @@ export const HEAD = 25;
 export const ROW = 20;
 export const RIM = 3.5;
 export const STACK = 6;
+/** Of a row, the width of "data" or "grad" with the least gap after it. */
+export const CAPTION = 34;
 const WIDEST = 210;
-const LEAST_NUMBER = 44;
+const LEAST_NUMBER = 36;
 const REMARKS = new Set(["partial", "freed"]);
 
 /** For each node whether an alarm concerns it (1) or begins there (2). @param {Graph} graph */
@@ -49,11 +51,17 @@ export function alarmsOf(graph) {
   return alarms;
 }
 
-/** The operands of a node as formulas take them, after what the node itself is called. @param {Graph} graph @param {number} node @param {number} [limit] */
+/**
+ * What formulas take: what the node itself is called, then its operands, constants as numbers.
+ * @param {Graph} graph @param {number} node @param {number} [limit] @returns {(string | number)[]}
+ */
 export function partsOf(graph, node, limit = 24) {
+  /** @type {(string | number)[]} */
   const parts = [graph.title(node, limit)];
   for (let edge = graph.start[node]; edge < graph.start[node + 1]; edge += 1) {
-    parts.push(graph.title(graph.operand[edge], limit));
+    const operand = graph.operand[edge];
+    const plain = graph.kind[operand] === CONSTANT && graph.numbers.known[operand] && !graph.tensors.has(operand);
+    parts.push(plain ? graph.numbers.value[operand] : graph.title(operand, limit));
   }
   return parts;
 }
@@ -62,7 +70,9 @@ export function partsOf(graph, node, limit = 24) {
 export function ruleOf(graph, node, limit = 24) {
   const at = graph.nodeFormula[node];
   if (at >= 0) return formulaText(graph.formulas[at], partsOf(graph, node, limit));
-  return graph.op[node] < 0 ? "" : `${graph.ops[graph.op[node]].name}(${partsOf(graph, node, limit).slice(1).join(", ")})`;
+  if (graph.op[node] < 0) return "";
+  const operands = partsOf(graph, node, limit).slice(1).map((part) => (typeof part === "number" ? pretty(part) : part));
+  return `${graph.ops[graph.op[node]].name}(${operands.join(", ")})`;
 }
 
 /** Whether a node is shown with a heatmap: a single number is shown as a number. @param {Graph} graph @param {number} node */
@@ -153,7 +163,7 @@ export function nodeCard(graph, node, room, alarms) {
     widths.push(2 * half + 14, textWidth(card.note, 10.5));
     card.h = HEAD + 18 + card.picture.h + 22;
   } else {
-    widths.push(textWidth("data", 10.5) + 12 + room.value, textWidth("grad", 10.5) + 12 + room.grad + sum);
+    widths.push(CAPTION + 2 + room.value, CAPTION + 2 + room.grad + sum);
     card.h = HEAD + 2 * ROW;
   }
   card.w = Math.ceil(Math.max(...widths) + 2 * PAD) + 2 * rim;

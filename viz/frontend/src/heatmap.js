@@ -15,11 +15,11 @@ import { coloursAt } from "./style.js";
  * @typedef {object} Heatmap
  * @property {HTMLElement} element
  * @property {(box: Box | null) => void} mark shows which cells something else comes from
- * @property {() => void} redraw after the theme, or the size of the page, changed
+ * @property {() => void} redraw after the theme changed
  */
 
 /**
- * A heatmap of `cells`. Put its element into the player, then call `redraw`: only there colours are known.
+ * A heatmap of `cells`. It draws itself once its element is in the player, where colours are known.
  * @param {Cells} cells
  * @param {{scale?: number, size?: number, label?: string, hover?: (place: number[] | null) => void}} [options] `scale` is
  *   the number of the full colour, `size` the longest side in pixels, `label` a name; `hover` hears the cell pointed at
@@ -63,6 +63,7 @@ export function heatmap(cells, { scale = scaleOf(cells), size = 280, label = "",
     state.box = box;
     redraw();
   };
+  new ResizeObserver(redraw).observe(canvas);
   return { element: h("figure", { class: "mg-heat" }, canvas, says), mark, redraw };
 }
 
@@ -106,7 +107,7 @@ function paintHeat(canvas, cells, { scale, w, h: height, at, box }) {
   const ramp = rampOf(colours);
   context.imageSmoothingEnabled = false;
   context.scale(ratio, ratio);
-  context.drawImage(bitmap(canvas.ownerDocument, cells, scale, ramp), 0, 0, w, height);
+  context.drawImage(heatBitmap(canvas.ownerDocument, cells, scale, ramp), 0, 0, w, height);
   const [cw, ch] = [w / cells.cols, height / cells.rows];
   paintCells(context, cells, { scale, cw, ch, ramp, colours });
   const frame = (/** @type {[number, number, number, number]} */ [r, c, rows, cols]) => {
@@ -121,7 +122,7 @@ function paintHeat(canvas, cells, { scale, w, h: height, at, box }) {
 }
 
 /** A canvas with a pixel a cell. @param {Document} page @param {Cells} cells @param {number} scale @param {Uint8Array} ramp */
-function bitmap(page, cells, scale, ramp) {
+export function heatBitmap(page, cells, scale, ramp) {
   const small = page.createElement("canvas");
   [small.width, small.height] = [cells.cols, cells.rows];
   const context = /** @type {CanvasRenderingContext2D} */ (small.getContext("2d"));

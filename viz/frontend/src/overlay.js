@@ -15,10 +15,13 @@ import { calm } from "./viewport.js";
 /** @typedef {import("./scene.js").Scene} Scene */
 /** @typedef {import("./scene.js").SceneItem} SceneItem */
 
+/** Where words may go, from the middle of their wire; nearer is better. */
+const BESIDE = [0, -14, 14, -26, 26, -44, 44, -64, 64].flatMap((dy) => [0, -36, 36].map((dx) => [dx, dy]));
 const TRAVEL = 600; // milliseconds from one end of an edge to the other
 
 /**
- * The place of the words about the edge that is active: in the middle of its wire, or below the block that hides it.
+ * The place of the words about the edge that is active: on its wire, or beside it where they hide no box; below the
+ * block that hides the edge.
  * @param {Scene} scene @param {Graph} graph @param {number} edge @param {number} wide @returns {[number, number]}
  */
 export function wordsAt(scene, graph, edge, wide) {
@@ -26,7 +29,20 @@ export function wordsAt(scene, graph, edge, wide) {
   const box = scene.items[scene.itemOf(graph.operand[edge])];
   const [x, y] = wire >= 0 ? middleOf(scene.wires[wire].points) : [box.x + box.w / 2, box.y + box.h + 8];
   const half = wide / 2 + 4;
-  return [Math.max(half, Math.min(scene.width - half, x)), Math.max(14, Math.min(scene.height - 14, y))];
+  const within = (/** @type {number} */ a, /** @type {number} */ most, /** @type {number} */ room) => Math.max(room, Math.min(most - room, a));
+  let best = /** @type {[number, number]} */ ([x, y]);
+  let least = Infinity;
+  for (const [dx, dy] of BESIDE) {
+    const [cx, cy] = [within(x + dx, scene.width, half), within(y + dy, scene.height, 14)];
+    let hidden = Math.hypot(dx, dy) * 4;
+    for (const item of scene.items) {
+      const across = Math.min(cx + half, item.x + item.w + 4) - Math.max(cx - half, item.x - 4);
+      const down = Math.min(cy + 12, item.y + item.h + 4) - Math.max(cy - 12, item.y - 4);
+      if (across > 0 && down > 0) hidden += across * down;
+    }
+    if (hidden < least) [least, best] = [hidden, [cx, cy]];
+  }
+  return best;
 }
 
 /** The wires into a node that can be seen. @param {Scene} scene @param {Graph} graph @param {number} node */
@@ -47,7 +63,8 @@ export function overlay(graph) {
   const core = drawn("rect", { class: "core" });
   const traveller = drawn("g", {}, drawn("rect", { class: "pill", rx: 9 }), drawn("text", { y: 4 }));
   const words = drawn("g", {}, drawn("rect", { class: "pill", rx: 10 }), drawn("text", { y: 4.3 }));
-  const active = drawn("g", {}, flow, point, glow, core, words, traveller);
+  const under = drawn("g", { class: "overlay", "aria-hidden": "true" }, flow);
+  const active = drawn("g", {}, point, glow, core, traveller, words);
   const marks = drawn("g", {});
   const rings = { hover: drawn("rect", { class: "hover" }), select: drawn("rect", { class: "select" }), focus: drawn("rect", { class: "focus" }) };
   const layer = drawn("g", { class: "overlay", "aria-hidden": "true" }, marks, active, ...Object.values(rings));
@@ -63,6 +80,7 @@ export function overlay(graph) {
   for (const ring of Object.values(rings)) surround(ring, null, 0);
   return {
     layer,
+    under,
     /** @param {"hover" | "select" | "focus"} kind @param {SceneItem | null} item */
     ring: (kind, item) => surround(rings[kind], item, kind === "hover" ? 3 : kind === "select" ? 6 : 9),
     /** @param {SceneItem[]} items */
@@ -80,7 +98,7 @@ export function overlay(graph) {
       motion.run?.cancel();
       motion.run = null;
       const backward = moment.kind === "edge" || moment.kind === "seed";
-      active.setAttribute("class", backward ? "backward" : "forward");
+      for (const part of [active, flow]) part.setAttribute("class", `${part === flow ? "flow " : ""}${backward ? "backward" : "forward"}`);
       active.setAttribute("visibility", moment.node < 0 ? "hidden" : "visible");
       for (const part of [words, traveller]) part.setAttribute("visibility", "hidden");
       flow.setAttribute("d", "");

@@ -148,6 +148,7 @@ function tabsOf(s, names, panels, parts) {
     open = open === name ? "" : name;
     for (const [key, panel] of Object.entries(panels)) show(panel.element, key === open);
     if (open) panels[open].update("numbers", null);
+    panels[open]?.input?.focus();
     draw();
   }
   function draw() {
@@ -163,7 +164,7 @@ function tabsOf(s, names, panels, parts) {
     /** @param {string} name */
     open(name) {
       if (open !== name) toggle(name);
-      panels[name].input?.focus();
+      else panels[name].input.focus();
     },
     /** @param {string} what @param {any} changed */
     update(what, changed) {

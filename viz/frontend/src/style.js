@@ -82,17 +82,17 @@ stroke-linecap:round}
 .mg-drawing .tip{fill:var(--mg-line)}
 .mg-drawing .tip.done{fill:var(--mg-heat)}
 .mg-drawing .tip.future{fill:var(--mg-rim)}
-.mg-drawing .label{font-size:11px;text-anchor:end;fill:var(--mg-backward)}
-.mg-drawing .ground{fill:var(--mg-page)}
+.mg-drawing .label{font-size:11px;text-anchor:end;fill:var(--mg-backward);paint-order:stroke;stroke:var(--mg-page);
+stroke-width:5;stroke-linejoin:round}
 .mg-drawing .select,.mg-drawing .focus,.mg-drawing .hover{fill:none;pointer-events:none}
 .mg-drawing .hover{stroke:var(--mg-muted);stroke-width:1.5}
 .mg-drawing .select{stroke:var(--mg-ink);stroke-width:2;stroke-dasharray:5 3}
 .mg-drawing .focus{stroke:var(--mg-forward);stroke-width:3}
 .mg-drawing .halo{fill:none;stroke-width:9;stroke-opacity:.5;stroke-linejoin:round}
 .mg-drawing .core{fill:none;stroke-width:2.5}
-.mg-drawing .forward .halo,.mg-drawing .forward .flow{stroke:var(--mg-halo)}
+.mg-drawing .forward .halo,.mg-drawing .flow.forward{stroke:var(--mg-halo)}
 .mg-drawing .forward .core{stroke:var(--mg-forward)}
-.mg-drawing .backward .halo,.mg-drawing .backward .flow,.mg-drawing .backward .core{stroke:var(--mg-hot)}
+.mg-drawing .backward .halo,.mg-drawing .flow.backward,.mg-drawing .backward .core{stroke:var(--mg-hot)}
 .mg-drawing .flow{fill:none;stroke-width:4.5;stroke-linecap:butt}
 .mg-drawing .point{stroke:none}
 .mg-drawing .forward .point{fill:var(--mg-forward)}
@@ -105,6 +105,7 @@ stroke-linecap:round}
 cursor:crosshair}
 .mg-heat canvas:focus-visible{outline:3px solid var(--mg-forward);outline-offset:2px}
 .mg-heat figcaption{font-size:.8rem;color:var(--mg-muted);min-height:1.4em;font-variant-numeric:tabular-nums}
+.mg-said{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%);white-space:nowrap}
 .mg-overview{position:relative;background:var(--mg-page);border:1px solid var(--mg-rim);border-radius:6px;overflow:hidden}
 .mg-overview canvas{display:block;cursor:pointer}
 .mg-overview canvas:focus-visible{outline:3px solid var(--mg-forward);outline-offset:-3px}

@@ -109,7 +109,6 @@ function build(graph, now, svg) {
   now.items = scene.items.map((/** @type {any} */ item) => makeItem(graph, item));
   now.wires = scene.wires.map(makeWire);
   now.places = new Map(scene.items.map((/** @type {any} */ item, /** @type {number} */ at) => [item.id, at]));
-  now.labels = scene.wires.map(() => null);
   if (!now.places.has(now.focus)) now.focus = scene.items[0]?.id ?? "";
   now.items[now.places.get(now.focus) ?? -1]?.group.setAttribute("tabindex", "0");
   const frames = scene.hulls.map(makeFrame);
@@ -118,6 +117,7 @@ function build(graph, now, svg) {
   svg.replaceChildren(
     drawn("g", { "aria-hidden": "true" }, ...frames),
     drawn("g", { "aria-hidden": "true" }, ...now.wires.flatMap((/** @type {any} */ wire) => [wire.line, wire.tip])),
+    now.above.under,
     drawn("g", { "aria-hidden": "true" }, ...now.wires.flatMap((/** @type {any} */ wire) => wire.label ?? [])),
     drawn("g", {}, ...now.items.map((/** @type {any} */ item) => item.group)),
     now.above.layer,
@@ -180,7 +180,8 @@ function paintWire(graph, now, at) {
   parts.line.setAttribute("class", `wire${state}`);
   parts.tip.setAttribute("class", `tip${state}`);
   if (!parts.label) return;
-  const words = future ? "" : localText(graph, playback.numbers, wire.edges[0], now.scene.wordy);
+  const told = playback.moment().edge === wire.edges[0]; // the words about the active edge say it
+  const words = future || told ? "" : localText(graph, playback.numbers, wire.edges[0], now.scene.wordy);
   if (parts.label.textContent !== words) parts.label.textContent = words;
 }
 

@@ -2,10 +2,10 @@
  * The elements of the SVG drawing, made once, and how each is painted at a moment. What a card says that never changes is
  * written when it is made; the rest only when it differs from what stands there.
  */
-import { HEAD, PAD, RIM, ROW, STACK, partsOf, ruleOf } from "./cards.js";
+import { CAPTION, HEAD, PAD, RIM, ROW, STACK, ruleOf } from "./cards.js";
 import { curvePath, tipPath } from "./curves.js";
 import { drawn } from "./dom.js";
-import { fitNumber } from "./measure.js";
+import { fitNumber, textWidth } from "./measure.js";
 import { pretty } from "./notation.js";
 import { spokenNode } from "./looks.js";
 import { scaleOf, thumbnail } from "./heatcolour.js";
@@ -193,17 +193,17 @@ export function paintNode(graph, item, parts, look, picture) {
   if (parts.group.getAttribute("class") !== name) parts.group.setAttribute("class", name);
   parts.group.setAttribute("aria-label", spokenNode(graph, look, item.node, parts.rule));
   if (card.kind === "broken") return write(parts.grad, "");
-  const room = item.w - 2 * card.rim - 2 * PAD;
-  if (typeof look.value === "number") write(parts.value, fitNumber(look.value, room - 38, 12.5, pretty));
+  const room = item.w - 2 * card.rim - 2 * PAD - CAPTION;
+  if (typeof look.value === "number") write(parts.value, fitNumber(look.value, room, 12.5, pretty));
   else if (!card.picture) write(parts.value, "");
   write(parts.sum, look.sum);
-  const sum = look.sum ? look.sum.length * 7 + 5 : 0;
-  write(parts.grad, look.pale ? "" : typeof look.grad === "number" ? fitNumber(look.grad, room - 38 - sum, 12.5, pretty) : card.picture && look.state !== "blocked" ? "" : look.sign);
+  const sum = look.sum ? textWidth(look.sum, 10.5, true) + 5 : 0;
+  const grad = typeof look.grad === "number" ? fitNumber(look.grad, room - sum, 12.5, pretty) : look.sign;
+  write(parts.grad, look.pale ? "" : grad);
   if (!card.picture) return;
   const { w, h: hgt } = card.picture;
   paintPicture(parts.valuePicture, typeof look.value === "number" ? null : look.value, w, hgt, picture);
   paintPicture(parts.gradPicture, typeof look.grad === "number" ? null : look.grad, w, hgt, picture);
-  if (look.grad === null && look.state !== "blocked") write(parts.grad, look.pale ? "" : "—");
 }
 
 /** @param {SVGElement | null} place @param {Cells | null} cells @param {number} w @param {number} hgt @param {Parameters<typeof paintNode>[4]} picture */
@@ -246,10 +246,4 @@ export function makeWire(wire) {
   const tip = drawn("path", { class: "tip", d: tipPath(wire.points[wire.points.length - 1]) });
   const label = wire.label ? text("label", wire.labelAt[0], wire.labelAt[1] + 3.9) : null;
   return { line, tip, label };
-}
-
-/** The names of an edge's ends as a derivative. @param {Graph} graph @param {number} edge */
-export function derivativeName(graph, edge) {
-  const result = graph.result[edge];
-  return `∂${partsOf(graph, result)[0]}/∂${graph.title(graph.operand[edge])}`;
 }

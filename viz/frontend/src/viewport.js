@@ -19,8 +19,8 @@ import { h } from "./dom.js";
  * @property {() => void} destroy
  */
 
-const READABLE = 0.78; // of the natural size: text of 12.5 pixels is then almost 10
-const [LEAST, MOST] = [0.02, 4];
+const READABLE = 0.85; // of the natural size
+const [LEAST, MOST] = [0.004, 4];
 const ROOM = 28; // around what is revealed
 
 /** Whether the reader asked for little movement. @param {Element} element */
@@ -38,14 +38,21 @@ export function viewport(host, zoomed, moved = () => {}) {
   const stage = h("div", { class: "mg-stage" });
   const view = h("div", { class: "mg-view" }, stage);
   host.append(view);
-  const at = { width: 1, height: 1, scale: 1, placed: false };
+  // Sizes and scrolling are remembered: to ask for them in a step would make the browser lay out in the middle of it.
+  const at = { width: 1, height: 1, scale: 1, placed: false, left: 0, top: 0, w: 0, h: 0, margin: 0 };
+  const remember = () => Object.assign(at, { left: view.scrollLeft, top: view.scrollTop });
+  const lookAround = () => {
+    Object.assign(at, { w: view.clientWidth, h: view.clientHeight, margin: stage.offsetLeft });
+    remember();
+    moved();
+  };
 
   const apply = (/** @type {number} */ scale) => {
     at.scale = Math.max(LEAST, Math.min(MOST, scale));
     stage.style.width = `${Math.ceil(at.width * at.scale)}px`;
     stage.style.height = `${Math.ceil(at.height * at.scale)}px`;
     zoomed(at.scale);
-    moved();
+    lookAround();
   };
   const fitting = () => Math.min(view.clientWidth / at.width, roomBelow(view) / at.height, 1);
   const start = () => {
@@ -60,12 +67,17 @@ export function viewport(host, zoomed, moved = () => {}) {
     apply(before * factor);
     view.scrollLeft = left * at.scale - x + stage.offsetLeft;
     view.scrollTop = top * at.scale - y;
+    remember();
     moved();
   };
-  const end = listenTo(view, zoom, moved);
+  const scrolled = () => {
+    remember();
+    moved();
+  };
+  const end = listenTo(view, zoom, scrolled);
   const observer = new ResizeObserver(() => {
     start();
-    moved();
+    lookAround();
   });
   observer.observe(view);
   return {
@@ -80,13 +92,8 @@ export function viewport(host, zoomed, moved = () => {}) {
     },
     zoom,
     fit: () => apply(fitting()),
-    reveal: (rect) => scrollTo(view, stage, rect, at.scale),
-    shown: () => ({
-      x: (view.scrollLeft - stage.offsetLeft) / at.scale,
-      y: view.scrollTop / at.scale,
-      w: view.clientWidth / at.scale,
-      h: view.clientHeight / at.scale,
-    }),
+    reveal: (rect) => scrollTo(view, at, rect),
+    shown: () => ({ x: (at.left - at.margin) / at.scale, y: at.top / at.scale, w: at.w / at.scale, h: at.h / at.scale }),
     destroy() {
       observer.disconnect();
       end();
@@ -101,16 +108,20 @@ function roomBelow(view) {
   return Number.isFinite(most) && most > 0 ? most : Math.max(view.clientHeight, 200);
 }
 
-/** @param {HTMLElement} view @param {HTMLElement} stage @param {Rect} rect @param {number} scale */
-function scrollTo(view, stage, rect, scale) {
+/**
+ * @param {HTMLElement} view
+ * @param {{left: number, top: number, w: number, h: number, margin: number, scale: number}} at
+ * @param {Rect} rect
+ */
+function scrollTo(view, at, rect) {
   const along = (/** @type {number} */ now, /** @type {number} */ room, /** @type {number} */ from, /** @type {number} */ size) => {
     if (size + 2 * ROOM > room) return from >= now && from + size <= now + room ? now : from - ROOM;
     if (from - ROOM < now) return from - ROOM - (room - size) / 4;
     return from + size + ROOM > now + room ? from + size + ROOM - room + (room - size) / 4 : now;
   };
-  const left = along(view.scrollLeft, view.clientWidth, rect.x * scale + stage.offsetLeft, rect.w * scale);
-  const top = along(view.scrollTop, view.clientHeight, rect.y * scale, rect.h * scale);
-  if (left === view.scrollLeft && top === view.scrollTop) return;
+  const left = along(at.left, at.w, rect.x * at.scale + at.margin, rect.w * at.scale);
+  const top = along(at.top, at.h, rect.y * at.scale, rect.h * at.scale);
+  if (left === at.left && top === at.top) return;
   view.scrollTo({ left, top, behavior: calm(view) ? "auto" : "smooth" });
 }
 
