@@ -30,14 +30,14 @@ def counted(page):
 def test_page_steps_by_click(page, tmp_path):
     export(small(), tmp_path / "y.html")
     opened(page, tmp_path / "y.html")
-    assert counted(page) == "2 / 6"  # the forward pass is done; then the seed, and three contributions
+    assert counted(page) == "2 / 7"  # the forward pass is done; then the seed, and four contributions
     page.get_by_role("button", name="Step forward").click()
-    assert counted(page) == "3 / 6"
+    assert counted(page) == "3 / 7"
     page.get_by_role("button", name="Step back").click()
     page.get_by_role("button", name="Step back").click()
-    assert counted(page) == "1 / 6"
+    assert counted(page) == "1 / 7"
     page.get_by_role("button", name="Last").click()
-    assert counted(page) == "6 / 6"
+    assert counted(page) == "7 / 7"
 
 
 def test_page_steps_by_keyboard_alone(page, tmp_path):
@@ -48,14 +48,14 @@ def test_page_steps_by_keyboard_alone(page, tmp_path):
         if page.evaluate("document.activeElement.shadowRoot?.activeElement?.matches('button, input')"):
             break
     page.keyboard.press("Home")
-    assert counted(page) == "0 / 6"
+    assert counted(page) == "0 / 7"
     for _ in range(4):
         page.keyboard.press(".")
-    assert counted(page) == "4 / 6"
+    assert counted(page) == "4 / 7"
     page.keyboard.press(",")
-    assert counted(page) == "3 / 6"
+    assert counted(page) == "3 / 7"
     page.keyboard.press("End")
-    assert counted(page) == "6 / 6"
+    assert counted(page) == "7 / 7"
 
 
 def test_player_says_each_step_aloud(page, tmp_path):
