@@ -365,26 +365,32 @@ def _numbered(tree: _Tree) -> tuple[list[Block], list[int]]:
 def start_expanded(blocks: Sequence[Block], where: Sequence[int], budget: int = MOST) -> set[int]:
     """The blocks to show opened at first: from the outside in, while at most `budget` items are visible.
 
-    Runs side by side are opened together or not at all: none of them means more than the others.
+    Blocks that are called alike, but for digits, and lie in blocks that are so, are opened together or not at all.
 
-    >>> blocks = [Block("graph", -1, "graph"), Block("a", 0, "scope"), Block("b", 0, "scope")]
-    >>> start_expanded(blocks, [1, 1, 1, 2, 2], 4)
+    >>> blocks = [Block("graph", -1, "graph"), *[Block(name, 0, "scope") for name in ("a", "b₁", "b₂")]]
+    >>> start_expanded(blocks, [1, 1, 1, 2, 2, 3], 5)
     {0, 1}
+    >>> start_expanded(blocks, [1, 1, 1, 2, 2, 3], 6)
+    {0, 1, 2, 3}
     """
     inside = Counter(where)
     inside.update(block.outer for block in blocks)
-    runs = Counter[int]()
+    numbers: dict[tuple[int, str], int] = {}
+    group = [0] * len(blocks)
+    more = Counter[int]()
     for k, block in enumerate(blocks):
-        if block.kind == "run":
-            runs[block.outer] += inside[k] - 1
-    opened, visible = {0}, inside[0]
+        if k:
+            alike = group[block.outer], _DIGITS.sub("#", block.name)
+            group[k] = numbers.setdefault(alike, len(numbers) + 1)
+            more[group[k]] += inside[k] - 1
+    opened, closed, visible = {0}, set[int](), inside[0]
     for k, block in enumerate(blocks):
-        if k and block.outer in opened:
-            more = runs[block.outer] if block.kind == "run" else inside[k] - 1
-            if visible + more <= budget:
+        if k and block.outer in opened and group[k] not in closed:
+            if visible + more[group[k]] > budget:
+                closed.add(group[k])
+            else:
                 opened.add(k)
-                visible += more
-                runs[block.outer] = 0  # all of them are counted
+                visible += more.pop(group[k], 0)  # of all of them
     return opened
 
 

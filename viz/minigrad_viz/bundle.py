@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 __all__ = ["PLAYER", "BundleError", "Token", "bundle", "classic", "tokens"]
 
-PLAYER = ("widget.js", ("mount", "render", "startAll"), "render")  # what `bundle` is asked for
+PLAYER = (("widget.js", "page.js"), ("mount", "render", "startAll"), "render")  # what `bundle` is asked for
 _BEFORE_REGEX = "return typeof case in of delete void throw new instanceof yield await else do default extends"
 _DECLARATIONS = frozenset(["const", "let", "function", "async", "class", "export", "import"])
 _CONDITIONS = frozenset(["if", "while", "for", "with"])
@@ -253,13 +253,13 @@ def _body_end(module: _Module, all_tokens: list[Token], at: int) -> int:
 # --- all of them -----------------------------------------------------------------------------------------------------
 
 
-def bundle(folder: Path, entry: str, exports: Iterable[str], default: str) -> str:
-    """The modules in `folder` that `entry` needs, as one module that exports `exports`, and by default ``{default}``.
+def bundle(folder: Path, entries: Iterable[str], exports: Iterable[str], default: str) -> str:
+    """The modules in `folder` that `entries` need, as one module that exports `exports`, and by default ``{default}``.
 
     Raises BundleError, with file and line, for an unknown import, a circle of imports, a name at the top of two files,
     or a form of JavaScript that is not taken.
     """
-    modules = _in_order(folder, entry)
+    modules = _in_order(folder, entries)
     owner: dict[str, _Module] = {}
     for module in modules:
         for name, line in module.declared.items():
@@ -270,10 +270,10 @@ def bundle(folder: Path, entry: str, exports: Iterable[str], default: str) -> st
             owner[name] = module
     for name in (*exports, default):
         if name not in owner:
-            raise BundleError(f"{entry}:1: no file that this one needs declares {name}.")
+            raise BundleError(f"bundle: none of the files declares {name}.")
     text = "\n".join(_written(module.rest) for module in modules)
     if ending := re.search(r"</script|<!--", text, re.IGNORECASE):
-        raise BundleError(f"{entry}:1: {ending[0]!r} would end the script of a page: write it in two pieces.")
+        raise BundleError(f"bundle: {ending[0]!r} would end the script of a page: write it in two pieces.")
     return f"{text}\nexport {{ {', '.join(exports)} }};\nexport default {{ {default} }};\n"
 
 
@@ -286,8 +286,8 @@ def classic(module: str, start: str) -> str:
     return f'(() => {{\n"use strict";\n{text}\nglobalThis.minigrad = {{ {names} }};\n{start}\n}})();\n'
 
 
-def _in_order(folder: Path, entry: str) -> list[_Module]:
-    """The modules from `entry` on, each after those that it imports."""
+def _in_order(folder: Path, entries: Iterable[str]) -> list[_Module]:
+    """The modules that `entries` need, each after those that it imports."""
     modules: dict[str, _Module] = {}
     order: list[_Module] = []
     open_files: list[str] = []
@@ -309,7 +309,8 @@ def _in_order(folder: Path, entry: str) -> list[_Module]:
             open_files.pop()
             order.append(module)
 
-    visit(entry, "bundle")
+    for entry in entries:
+        visit(entry, "bundle")
     return order
 
 

@@ -29,6 +29,7 @@ Point = tuple[float, float]
 
 _MARGIN = 18.0
 _TIP = 8.0  # length of an arrowhead
+_ITEMS = 60  # at first in a graph with blocks: a picture, unlike the player, cannot be opened further or moved about
 _LABELLED = 60  # up to so many nodes an arrow also carries the rule of its local derivative, where that is short
 _NEAR = 15.0  # a label is at most so far above or below the end of its arrow, which may be steep
 _PITCH = 11.5  # from one label to the next below
@@ -87,7 +88,7 @@ class _Seen:
 def _seen(trace: Trace) -> _Seen:
     small = trace.full and not any(block.kind == "scope" for block in trace.blocks)
     where = [0 if small else node.block for node in trace.nodes]
-    opened = start_expanded(trace.blocks, where)
+    opened = start_expanded(trace.blocks, where, _ITEMS)
     items, wires = visible(trace.blocks, where, [(edge.operand, edge.result) for edge in trace.edges], opened)
     counts = trace.contributions()
     blocks = stacks(trace, items, wires)
@@ -175,7 +176,8 @@ def _label(trace: Trace, seen: _Seen, wire: Wire) -> str:
     if local is None or seen.items[wire.end].node < 0:
         return ""
     text = trace.local_text(edge, 10)
-    short = len(seen.items) <= _LABELLED and text_width(text, 11) <= 100
+    plain = len(seen.items) <= _LABELLED and not any(item.framed for item in seen.items)
+    short = plain and text_width(text, 11) <= 100
     return text if short else text.rpartition(" = ")[2]
 
 
