@@ -1,12 +1,12 @@
 /** The side panel: all that is known of one node at this moment. It follows the steps, unless a node is selected. */
 
-import { partsOf } from "./cards.js";
-import { h, math, refill, setText, show } from "./dom.js";
+import { ruleOf } from "./cards.js";
+import { h, refill, setText, show } from "./dom.js";
 import { activeNode, moveTo, select, selectedNode, setExpanded, setPlaying, setStops } from "./session.js";
 import { heatmap, linkTo } from "./heatmap.js";
 import { toggle } from "./blocks.js";
 import { runTo } from "./breakpoints.js";
-import { chainRule, filledMath, filledText, gradientText, numbersFor, operandsOf, quantityText } from "./wording.js";
+import { chainRule, formulaElement, gradientText, numbersFor, operandsOf, quantityText } from "./wording.js";
 
 const KINDS = ["leaf", "operation", "constant", "raised an error"];
 
@@ -138,14 +138,13 @@ function pictures(s, node, value, grad) {
 
 /** A formula in symbols, and below with its numbers. @param {any} s @param {number} index @param {number} node */
 function formula(s, index, node) {
-  if (index < 0) return h("span", {}, "—");
+  if (index < 0) return h("span", {}, ruleOf(s.graph, node));
   const numbers = numbersFor(s, node);
-  const names = partsOf(s.graph, node);
   return h(
     "div",
     { class: "formula" },
-    h("div", {}, `${names[0]} = `, math(filledMath(s, index, names), filledText(s, index, names))),
-    numbers && h("div", { class: "fw" }, "= ", math(filledMath(s, index, numbers), filledText(s, index, numbers)), ` = ${quantityText(numbers[0])}`),
+    h("div", {}, `${s.graph.title(node)} = `, formulaElement(s, index, node)),
+    numbers && h("div", { class: "fw" }, "= ", formulaElement(s, index, node, numbers), ` = ${quantityText(numbers[0])}`),
   );
 }
 
@@ -156,15 +155,14 @@ function stepFacts(s, node) {
   const rule = chainRule(s, moment);
   const result = s.graph.result[moment.edge];
   const index = s.graph.edgeFormula[moment.edge];
-  const names = partsOf(s.graph, result);
-  const inSymbols = index >= 0 ? math(filledMath(s, index, names), filledText(s, index, names)) : "";
-  const scalar = typeof moment.local === "number";
+  const local = () => [`∂${rule.result}/∂${rule.operand} = `, formulaElement(s, index, result), ` = ${quantityText(moment.local)}`];
   return h(
     "div",
     { class: "step" },
-    h("div", {}, rule.symbols),
+    h("div", {}, ...(rule.rule < 0 ? [rule.symbols] : [rule.left, formulaElement(s, rule.rule, result)])),
     h("div", { class: "bw" }, `= ${rule.numbers}`),
-    index >= 0 && h("div", { class: "dim" }, scalar ? `∂${rule.result}/∂${rule.operand} = ` : "", inSymbols, scalar ? ` = ${quantityText(moment.local)}` : ""),
+    rule.rule < 0 && index >= 0 && h("div", { class: "dim" }, ...local()),
+    rule.rule >= 0 && h("div", { class: "dim" }, `g = ∂${rule.root}/∂${rule.result}`),
     rule.sum && h("div", {}, rule.sum),
   );
 }

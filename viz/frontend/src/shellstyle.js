@@ -37,6 +37,7 @@ p{margin:0}
 .switch button:last-child{border-radius:0 6px 6px 0}
 .say{padding:8px 14px;border-top:1px solid var(--mg-rim);min-height:64px;display:grid;align-content:center;gap:1px;background:var(--mg-card)}
 .say .words{display:flex;gap:2px 12px;flex-wrap:wrap;align-items:baseline}
+.sum{margin-left:1.2em;color:var(--mg-muted)}
 .say .formula{font-size:16px;overflow-wrap:anywhere}
 .chip{font-size:12px;font-weight:600;border-radius:9px;padding:1px 8px;background:var(--mg-op);color:var(--mg-on-op);white-space:nowrap}
 .chip.forward{background:var(--mg-leaf);color:var(--mg-on-leaf)}
@@ -52,8 +53,8 @@ form{display:flex;flex-wrap:wrap;gap:6px 8px;align-items:center}
 .stage.alone{grid-template-columns:minmax(0,1fr)}
 .canvas{min-width:0;position:relative;align-self:center}
 [data-unable]{opacity:.35}
-.zoom{position:absolute;right:8px;bottom:8px;display:flex;gap:2px}
-.zoom button{min-width:30px;padding:0 4px;background:var(--mg-page)}
+.zoom{margin-left:auto;display:flex;gap:2px}
+.tabs .zoom button{min-width:30px;padding:0 4px}
 .inspector{border-left:1px solid var(--mg-rim);background:var(--mg-card);padding:12px 14px;overflow:auto;height:0;min-height:100%;scrollbar-width:thin}
 .inspector header{display:flex;justify-content:space-between;align-items:baseline;gap:8px}
 h3{margin:0;font-size:16px;overflow-wrap:anywhere}
