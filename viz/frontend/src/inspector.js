@@ -60,7 +60,7 @@ export function toggleNodeStop(s) {
   else setStops(s, [...s.stops, { kind: "name", value }]);
 }
 
-/** One line: what it is, and it. @param {string} term @param {...(Node | string | null)} facts */
+/** One line: what it is, and it. @param {string} term @param {...import("./dom.js").Child} facts */
 const row = (term, ...facts) => h("div", { class: "row" }, h("dt", {}, term), h("dd", {}, ...facts));
 
 /** A link to a node. @param {any} s @param {number} node */
@@ -87,14 +87,12 @@ function nodeFacts(s, node) {
     h(
       "dl",
       {},
-      row("value", h("span", { class: "fw" }, playback.known(node) ? quantityText(value) : "not computed yet")),
-      seen.value && h("div", { class: "picture" }, seen.value.element),
-      row("gradient", h("span", { class: "bw" }, gradientText(gradient)), h("small", {}, ` ${stateText(gradient)}`)),
-      seen.grad && h("div", { class: "picture" }, seen.grad.element),
+      row("value", h("span", { class: "fw" }, playback.known(node) ? quantityText(value) : "not computed yet"), seen.value?.element),
+      row("gradient", h("span", { class: "bw" }, gradientText(gradient)), h("small", {}, ` ${stateText(gradient)}`), seen.grad?.element),
       op && row("formula", formula(s, graph.nodeFormula[node], node)),
       attrs.length > 0 && row("with", attrs.join(", ")),
-      operandRow(s, node),
-      ...seen.operands.map((one, i) => one && h("div", { class: "picture" }, h("span", { class: "dim" }, graph.title(operandsOf(graph, node)[i])), one.element)),
+      ...linkRows(s, node),
+      ...seen.operands.map((one, i) => one && row(graph.title(operandsOf(graph, node)[i]), one.element)),
       graph.lines.has(node) && row("line", h("code", {}, graph.lines.get(node))),
       graph.block[node] > 0 && row("scope", ...crumbs(s, graph.block[node])),
       why !== null && row("what if", why),
@@ -168,15 +166,13 @@ function stepFacts(s, node) {
 }
 
 /** What it was made of, and what it is used in. @param {any} s @param {number} node */
-function operandRow(s, node) {
-  const from = operandsOf(s.graph, node);
-  const to = [...new Set([...s.graph.outs(node)].map((edge) => s.graph.result[edge]))];
+function linkRows(s, node) {
+  const uses = [...s.graph.outs(node)].map((edge) => s.graph.result[edge]);
   const links = (/** @type {number[]} */ nodes) => nodes.slice(0, 8).flatMap((one) => [nodeLink(s, one), " "]);
-  const more = (/** @type {number[]} */ nodes) => (nodes.length > 8 ? `and ${nodes.length - 8} more` : "");
-  const made = from.length ? row("made of", ...links(from), more(from)) : null;
-  if (!to.length) return made;
-  const used = row("used in", ...links(to), more(to));
-  return made ? h("div", {}, made, used) : used;
+  return [["made of", operandsOf(s.graph, node)], ["used in", uses]].map(([term, all]) => {
+    const nodes = [...new Set(/** @type {number[]} */ (all))];
+    return nodes.length > 0 && row(String(term), ...links(nodes), nodes.length > 8 && `and ${nodes.length - 8} more`);
+  });
 }
 
 /** The scopes around, outermost first: each opens and closes. @param {any} s @param {number} block */

@@ -69,9 +69,6 @@ math{font-size:1.05em}
 .inspector .formula{overflow-x:auto}
 .alarm{color:var(--mg-alarm)}
 button.alarm{border-color:transparent;background:none;text-align:left;padding:3px 0}
-.picture{display:grid;grid-template-columns:68px minmax(0,1fr);gap:8px;padding:3px 0}
-.picture figure{grid-column:2}
-.picture>span,.picture>button{grid-area:1/1;justify-self:start;align-self:start}
 .acts{display:flex;flex-wrap:wrap;gap:8px;align-items:center;margin-top:8px}
 .inspector .acts{position:sticky;bottom:-12px;margin:8px -14px -12px;padding:8px 14px;background:var(--mg-card)}
 .tabs{display:flex;flex-wrap:wrap;gap:4px;padding:6px 10px;border-top:1px solid var(--mg-rim)}
