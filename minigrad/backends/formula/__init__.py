@@ -30,6 +30,7 @@ class Phrase(NamedTuple):
 
     formula: str
     inputs: tuple[str, ...]
+    attrs: tuple[str, ...] = ()
     name: str = ""
     precedence: int | None = None
 
@@ -84,14 +85,14 @@ class Formula(Operand):
 _ONE = Formula(1.0)  # the g of a local derivative, known by identity: a user's own 1.0 stays on the page
 
 
-def expression(op: Op, operands: Sequence[str | float]) -> Formula:
-    """`op` applied to `operands`, each a name or a number.
+def expression(op: Op, operands: Sequence[str | float], static: Mapping[str, Any] | None = None) -> Formula:
+    """`op` applied to `operands`, each a name or a number; `static` may give its attributes.
 
     >>> from minigrad import OPS
     >>> expression(OPS["div"], ["a", 2.0]).latex()
     '\\\\frac{a}{2}'
     """
-    return Formula(op=op, args=tuple([Formula(x) for x in operands]))
+    return Formula(op=op, args=tuple([Formula(x) for x in operands]), attrs=static or {})
 
 
 def local_derivative(
@@ -102,9 +103,9 @@ def local_derivative(
     `output` and `operands` are names, to get the formula, or numbers, to get it with the numbers plugged in. The op's
     attributes and auxiliary results appear under their names, unless `static` gives their numbers.
     """
-    if isinstance(op.shown[slot], str):
+    if isinstance(op.shown[0 if op.variadic else slot], str):
         return None  # what it shows is the whole product
-    return _run(op, op.shown[slot], _ONE, output, operands, static or {})
+    return _run(op, slot, _ONE, output, operands, static or {})
 
 
 def product(
@@ -118,29 +119,29 @@ def product(
     >>> product(OPS["matmul"], 0, "c", ["a", "b"]).text()
     'g bᵀ'
     """
-    return _run(op, op.shown[slot], Formula("g"), output, operands, static or {})
+    return _run(op, slot, Formula("g"), output, operands, static or {})
 
 
 def _run(
-    op: Op, rule: Any, g: Formula, output: str | float, operands: Sequence[str | float], static: Mapping[str, Any]
+    op: Op, slot: int, g: Formula, output: str | float, operands: Sequence[str | float], static: Mapping[str, Any]
 ) -> Formula | None:
+    rule: Any = op.shown[0 if op.variadic else slot]
     if rule is None:
         return None
     names: dict[str, Any] = {name: name for name in (*op.aux, *op.attrs)} | dict.fromkeys(op.shapes, ()) | dict(static)
     kept = {name: Formula(x) if isinstance(x, str | float) else x for name, x in names.items()}
-    y = tuple([Formula(f"{output}[{k}]") for k in range(op.outputs)]) if op.outputs > 1 else Formula(output)
+    y = (Formula(output),) * op.outputs if op.outputs > 1 else Formula(output)
     given = [Formula(x) for x in operands]
     if isinstance(rule, str):
         parts = zip(op.parts, y, strict=True) if isinstance(y, tuple) else [("y", y)]
-        kept |= dict(zip(op.inputs, given, strict=True)) | {"g": g} | dict(parts)
-        return Formula(op=Phrase(rule, tuple(kept)), args=tuple([_shown(x) for x in kept.values()]))
+        own = given[slot : slot + 1] if op.variadic else given
+        kept |= dict(zip(op.inputs, own, strict=True)) | {"g": g, "slot": float(slot)} | dict(parts)
+        return Formula(
+            op=Phrase(rule, tuple(kept)),
+            args=tuple([x if isinstance(x, Formula) else Formula(str(x)) for x in kept.values()]),
+        )
     derivative = rule(g, y, *given, **kept)
     return derivative if isinstance(derivative, Formula) else Formula(derivative)
-
-
-def _shown(x: Any) -> Formula:
-    """An operand or an attribute, whatever it is, as what a reader reads."""
-    return x if isinstance(x, Formula) else Formula(float(x) if isinstance(x, int) and x is not True else str(x))
 
 
 def _simpler(op: Op, args: tuple[Formula, ...]) -> Any:

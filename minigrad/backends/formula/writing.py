@@ -12,15 +12,12 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from html import escape
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Any, NamedTuple
 
 from minigrad.backends.formula.reading import DOT, NEXT_TO, SYMBOLS, Part, binding, infix, parse
-from minigrad.op import Op
+from minigrad.op import Op, Operand
 
 __all__ = ["APART", "END", "HOLES", "LATEX", "MATHML", "RAISED", "TEXT", "Writer", "template", "write"]
-
-if TYPE_CHECKING:
-    from minigrad.backends.formula import Formula
 
 _FENCED = Op.ATOM + 1  # what the argument of a function must be
 _OPEN = 99  # how tightly a hole binds: that is not known yet
@@ -50,22 +47,33 @@ _APART = re.compile(r"(?:<[^>]*>)*[\d|‖]")
 _HOLE_FIRST = re.compile(f"(?:<[^>]*>)*{_HOLE.pattern}")
 
 
-def write(formula: Formula, writer: Writer) -> tuple[str, int]:
+def write(formula: Any, writer: Writer) -> tuple[str, int]:
     """The text of `formula`, and how tightly it binds."""
     op, value = formula.op, formula.value
     if op is not None:
-        text, binds = _assemble(parse(op.formula, op.inputs), dict(zip(op.inputs, formula.args, strict=True)), writer)
+        operands = {name: formula.attrs.get(name, name) for name in op.attrs} | dict(
+            zip(op.inputs, formula.args, strict=True)
+        )
+        text, binds = _assemble(parse(op.formula, (*op.inputs, *op.attrs)), operands, writer)
         return text, binds if binds == _OPEN else min(binds, Op.ATOM if op.precedence is None else op.precedence)
+    return _leaf(value, writer)
+
+
+def _leaf(value: Any, writer: Writer) -> tuple[str, int]:
+    """A name, a number, or what else an attribute may be."""
     if isinstance(value, str):
         if writer.holes and _HOLE.fullmatch(value):
             return value, _OPEN
         return writer.name(value), Op.ATOM if _ATOMIC.fullmatch(value) else Op.COMPARISON
-    return _assemble(_number(float(value or 0.0), writer.flat), {}, writer)
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return _assemble(_number(float(value), writer.flat), {}, writer)
+    return writer.name(str(value)), Op.ATOM
 
 
-def _assemble(part: Part, operands: Mapping[str, Formula], writer: Writer) -> tuple[str, int]:
+def _assemble(part: Part, operands: Mapping[str, Any], writer: Writer) -> tuple[str, int]:
     if part.kind == "operand":
-        return write(operands[part.text], writer)
+        given = operands[part.text]
+        return write(given, writer) if isinstance(given, Operand) else _leaf(given, writer)
     row = part.parts if part.kind == "row" else ()
     needs = [_needs(row, k) for k in range(len(row))] or writer.needs.get(part.kind, (0,) * len(part.parts))
     texts = []
@@ -226,7 +234,7 @@ TEXT = Writer(
 )
 
 
-def template(formula: Formula) -> dict[str, str]:
+def template(formula: Any) -> dict[str, str]:
     """`formula`, in which one-letter names from HOLES on are holes, as text and as the inside of a MathML element."""
     notations = {"text": TEXT, "mathml": MATHML}
     return {name: write(formula, writer._replace(holes=True))[0] for name, writer in notations.items()}
