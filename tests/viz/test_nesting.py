@@ -1,51 +1,17 @@
 """Frames around the parts of open blocks: what a reader can count on, whatever the graph."""
 
-import random
 from itertools import combinations, pairwise
-from typing import NamedTuple
 
 import pytest
 
 from minigrad_viz.layout import layout
 from minigrad_viz.nesting import Nested, nest
+from nested_graphs import Graph, nested_graph
 
 Point = tuple[float, float]
 Box = tuple[float, float, float, float]
 BOX = (40.0, 30.0)
 SLACK = 0.03  # of rounding
-
-
-class Graph(NamedTuple):
-    """The arguments of `nest`."""
-
-    sizes: list[Point]
-    outer: list[int]
-    edges: list[tuple[int, int]]
-
-
-def nested_graph(seed: int, most: int = 30) -> Graph:
-    """A graph whose blocks are contiguous in tape order, up to five deep; some edges repeat, some boxes are large."""
-    generator = random.Random(seed)
-    sizes: list[Point] = []
-    outer: list[int] = []
-    tape: list[int] = []
-    path = [-1]
-    for _ in range(generator.randint(1, most)):
-        while len(path) < 6 and generator.random() < 0.25:  # open a block, and put something in it
-            outer.append(path[-1])
-            path.append(len(sizes))
-            sizes.append((round(generator.uniform(0, 200), 1), 18.0))
-        outer.append(path[-1])
-        tape.append(len(sizes))
-        sizes.append((round(generator.uniform(0, 90), 1), round(generator.uniform(1, 70), 2)))
-        while len(path) > 1 and generator.random() < 0.3:
-            path.pop()
-    near = generator.choice([2, 5, 30])
-    edges = []
-    for at in range(1, len(tape)):
-        for _ in range(generator.choice([0, 1, 1, 2, 2, 3])):
-            edges.append((tape[max(0, at - generator.randint(1, near))], tape[at]))
-    return Graph(sizes, outer, edges)
 
 
 def around(graph: Graph, item: int) -> list[int]:
@@ -134,5 +100,6 @@ def test_without_blocks_the_drawing_is_that_of_layout() -> None:
         sizes, _, edges = nested_graph(seed)
         flat, drawn = layout(sizes, edges), nest(sizes, [-1] * len(sizes), edges)
         assert drawn.routes == flat.routes
-        assert [(x + w / 2, y + h / 2) for x, y, w, h in drawn.boxes] == pytest.approx(flat.centers, abs=0.02)
+        for (left, top, width, height), center in zip(drawn.boxes, flat.centers, strict=True):
+            assert (left + width / 2, top + height / 2) == pytest.approx(center, abs=0.02)
         assert (drawn.width, drawn.height) == (flat.width, flat.height)

@@ -127,8 +127,10 @@ def _split_edges(
     far = _value_depths(len(outer), edges, frames)
     paths = []
     for edge, (source, target) in enumerate(edges):
-        leave = ports.leave[edge] if ports.leave is not None else 0.0
-        wire = wires.setdefault((source, leave, ports.wires[edge] if ports.wires is not None else source), len(wires))
+        leave = ports.leave[edge] if ports.leave is not None else None
+        wire = wires.setdefault(
+            (source, leave or 0.0, ports.wires[edge] if ports.wires is not None else source), len(wires)
+        )
         one, two = source, target
         way_out: list[tuple[int, _Hop]] = []
         way_in: list[tuple[int, _Hop]] = []
@@ -237,13 +239,13 @@ def _arrange_frame(
 
 def _inner_ports(frames: Mapping[int, _Frame], frame: _Frame, ports: Ports) -> Ports:
     """Where the hops of a frame leave and arrive: at the ports of the frames in it, or as `ports` says."""
-    leave: list[float] = []
+    leave: list[float | None] = []
     arrive: list[float | None] = []
     for hop in frame.hops:
         if hop.begin in frames:
             leave.append(frames[hop.begin].exit[hop.wire])
         else:
-            leave.append(0.0 if hop.begin == _PORT or ports.leave is None else ports.leave[hop.edge])
+            leave.append(None if hop.begin == _PORT or ports.leave is None else ports.leave[hop.edge])
         if hop.end in frames:
             arrive.append(frames[hop.end].entry[hop.wire])
         else:

@@ -36,6 +36,7 @@ export const STACK = 6;
 /** Of a row, the width of "data" or "grad" with the least gap after it. */
 export const CAPTION = 34;
 const WIDEST = 210;
+export const RAISED = "raised an error";
 const LEAST_NUMBER = 36;
 const REMARKS = new Set(["partial", "freed"]);
 
@@ -78,7 +79,7 @@ export function ruleOf(graph, node, limit = 24) {
 /** Whether a node is shown with a heatmap: a single number is shown as a number. @param {Graph} graph @param {number} node */
 export function pictured(graph, node) {
   const tensor = graph.tensors.get(node);
-  return tensor !== undefined && tensor.shape.reduce((size, side) => size * side, 1) !== 1;
+  return graph.kind[node] !== BROKEN && tensor !== undefined && tensor.shape.reduce((size, side) => size * side, 1) !== 1;
 }
 
 /** How shapes are written. @param {number[]} shape */
@@ -89,7 +90,7 @@ function pictureSize(cells, shape) {
   const cols = cells?.cols ?? shape[shape.length - 1] ?? 1;
   const rows = cells?.rows ?? shape.slice(0, -1).reduce((product, side) => product * side, 1);
   if (!rows || !cols) return { w: 40, h: 14 };
-  const side = Math.min(64 / cols, 44 / rows, 14);
+  const side = Math.min(64 / cols, 54 / rows, 14);
   return { w: Math.round(Math.max(cols * side, 14)), h: Math.round(Math.max(rows * side, 12)) };
 }
 
@@ -139,11 +140,15 @@ export function nodeCard(graph, node, room, alarms) {
   const output = graph.outputs.includes(node);
   const kind = /** @type {const} */ (["leaf", "op", "constant", "broken"])[graph.kind[node]];
   const value = graph.numbers.value[node];
-  const alarm = /** @type {0 | 1 | 2} */ (alarms[node] || Number(graph.numbers.known[node] && !graph.tensors.has(node) && !Number.isFinite(value)));
+  const wild = graph.numbers.known[node] && !graph.tensors.has(node) && !Number.isFinite(value);
+  const alarm = /** @type {0 | 1 | 2} */ (alarms[node] || Number(wild));
   const rim = output ? RIM : 0;
   const tensor = graph.tensors.get(node);
   /** @type {Card} */
-  const card = { kind, output, alarm, rim, still: graph.state[node] === BLOCKED, named: graph.names[node] !== null, name: "", rule: "", note: "", badge: "", picture: null, w: 0, h: 0 };
+  const card = {
+    kind, output, alarm, rim, still: kind !== "broken" && graph.state[node] === BLOCKED, named: graph.names[node] !== null,
+    name: "", rule: "", note: "", badge: "", picture: null, w: 0, h: 0,
+  };
   if (graph.kind[node] === CONSTANT && !pictured(graph, node)) {
     card.name = tensor ? graph.title(node) : pretty(value);
     card.w = Math.ceil(Math.max(52, textWidth(card.name, 12.5) + textWidth("const", 10.5) + 2 * PAD + 10)) + 2 * rim;
@@ -162,6 +167,9 @@ export function nodeCard(graph, node, room, alarms) {
     const half = Math.max(card.picture.w, textWidth("grad", 10.5) + sum + (card.still ? textWidth("blocked", 10.5) : 0));
     widths.push(2 * half + 14, textWidth(card.note, 10.5));
     card.h = HEAD + 18 + card.picture.h + 22;
+  } else if (kind === "broken") {
+    widths.push(textWidth(RAISED, 12.5));
+    card.h = HEAD + ROW + 4;
   } else {
     widths.push(CAPTION + 2 + room.value, CAPTION + 2 + room.grad + sum);
     card.h = HEAD + 2 * ROW;
@@ -182,7 +190,8 @@ export function blockCard(graph, block, inside) {
   const { name, kind, count } = graph.blocks[block];
   const badge = kind === "fold" && count ? `×${count}` : "";
   const shown = fitText(name, WIDEST, 13, true);
-  const many = (/** @type {number} */ n, /** @type {string} */ one, /** @type {string} */ more) => `${n.toLocaleString("en")} ${n === 1 ? one : more}`;
+  const many = (/** @type {number} */ n, /** @type {string} */ one, /** @type {string} */ more) =>
+    `${n.toLocaleString("en")} ${n === 1 ? one : more}`;
   const note = inside.ops || !inside.leaves ? many(inside.ops, "operation", "operations") : many(inside.leaves, "leaf", "leaves");
   const head = textWidth(shown, 13, true) + 20 + (badge ? textWidth(badge, 12, true) + 10 : 0) + (inside.alarm ? 20 : 0);
   const w = Math.ceil(Math.max(110, head, textWidth(note, 11)) + 2 * PAD) + STACK;

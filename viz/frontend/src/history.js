@@ -202,13 +202,13 @@ function seedOf(self) {
 }
 
 /**
- * A number or array of event k; null where it is not known.
+ * A number or array of event k of the pass that is played; null where it is not known.
  * @param {import("./types.js").Playback} self
  * @param {"upstream" | "contribution" | "total"} which
  * @param {number} k
  * @returns {Quantity | null}
  */
-function quantityAt({ graph, numbers, timeline: { run } }, which, k) {
+export function quantityAt({ graph, numbers, timeline: { run } }, which, k) {
   const { arrays, known, [which]: values } = numbers.runs[run];
   const place = arrays === null ? -1 : arrays[which][k];
   if (place >= 0) return graph.arrays[place];

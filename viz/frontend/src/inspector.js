@@ -13,7 +13,7 @@ const KINDS = ["leaf", "operation", "constant", "raised an error"];
 /** @param {any} s */
 export function inspector(s) {
   const title = h("h3");
-  const free = h("button", { class: "quiet", title: "Follow the steps again (Esc)", onclick: () => select(s, null) }, "follow");
+  const free = h("button", { class: "quiet", title: "Follow the steps again (Esc)", onclick: () => select(s, null) }, "Follow steps");
   let last = -2;
   const body = h("div", { class: "facts" });
   const run = h("button", { onclick: () => runToNode(s) }, "Run to here");
@@ -88,13 +88,13 @@ function nodeFacts(s, node) {
       "dl",
       {},
       row("value", h("span", { class: "fw" }, playback.known(node) ? quantityText(value) : "not computed yet")),
-      seen.value?.element,
+      seen.value && h("div", { class: "picture" }, seen.value.element),
       row("gradient", h("span", { class: "bw" }, gradientText(gradient)), h("small", {}, ` ${stateText(gradient)}`)),
-      seen.grad?.element,
+      seen.grad && h("div", { class: "picture" }, seen.grad.element),
       op && row("formula", formula(s, graph.nodeFormula[node], node)),
       attrs.length > 0 && row("with", attrs.join(", ")),
       operandRow(s, node),
-      ...seen.operands.map((one) => one?.element),
+      ...seen.operands.map((one, i) => one && h("div", { class: "picture" }, h("span", { class: "dim" }, graph.title(operandsOf(graph, node)[i])), one.element)),
       graph.lines.has(node) && row("line", h("code", {}, graph.lines.get(node))),
       graph.block[node] > 0 && row("scope", ...crumbs(s, graph.block[node])),
       why !== null && row("what if", why),

@@ -15,7 +15,8 @@
  * has no inputs, stands alone with its like in the first column; one in `last`, without consumers, in the last.
  * @typedef {object} Ports
  * @property {ArrayLike<number>} [wires] by edge, any number that tells the wires of a node apart; else by source
- * @property {ArrayLike<number>} [leave] by edge, how far below the centre of its source it leaves
+ * @property {ArrayLike<number | null>} [leave] by edge, how far below the centre of its source it leaves; else the
+ *   wires of a box leave about its middle
  * @property {ArrayLike<number | null>} [arrive] by edge, how far below the centre of its target it arrives; either
  *   for all inputs of a node or for none
  * @property {Map<number, number>} [first] these nodes, with the depth of what they stand for
@@ -35,6 +36,7 @@
  * @property {number[][]} lane by wire: the outlets from which it goes on, from left to right
  * @property {number[][]} outlets by vertex: its outlets, from top to bottom
  * @property {number[]} owner by outlet: its vertex
+ * @property {Set<number>} loose the nodes of which it is not given how far below their centre wires leave
  * @property {number[]} leave by outlet: how far below the centre of its vertex it is
  * @property {number[]} feeder by edge: its last outlet before the target, or -1
  * @property {number[][]} before by vertex: the outlets whose links arrive, in order
@@ -147,9 +149,10 @@ export function cutIntoLinks(edges, rank, depth, ports, dummies) {
   const arrive = ports.arrive ? Array.from(ports.arrive) : new Array(edges.length).fill(null);
   /** @type {number[][]} */
   const inputs = Array.from({ length: nodes }, () => []);
+  const loose = new Set(Array.from(edges, ([node], edge) => (ports.leave?.[edge] == null ? node : -1)));
   /** @type {Layered} */
   const graph = {
-    nodes, edges, rank, depth, inputs, arrive, wire, lane, outlets, owner, leave,
+    nodes, edges, rank, depth, inputs, arrive, wire, lane, outlets, owner, loose, leave,
     feeder: [], before: [], after: [], half: [], columns: [], mate: [], port: [],
   };
   linkVertices(graph);
@@ -164,7 +167,7 @@ export function cutIntoLinks(edges, rank, depth, ports, dummies) {
  */
 function numberWires(edges, ports) {
   const keys = Array.from(edges, ([node], edge) => ({
-    edge, node, below: ports.leave ? ports.leave[edge] : 0, name: ports.wires ? ports.wires[edge] : node,
+    edge, node, below: ports.leave?.[edge] ?? 0, name: ports.wires ? ports.wires[edge] : node,
   }));
   /** @type {number[]} */
   const wire = new Array(edges.length);

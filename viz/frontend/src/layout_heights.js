@@ -78,10 +78,11 @@ function hasOneConsumer(graph, outlet) {
 
 /**
  * Put the ports of each node in slot order, a level input's at the centre, else all about the centre.
- * Where the heights of a node's ports are given, they stay.
+ * Several outlets come in the order in which their links end, about the centre. Given heights stay.
  * @param {Layered} graph
  */
 export function placePorts(graph) {
+  placeOutlets(graph);
   graph.port = new Array(graph.edges.length).fill(0);
   graph.inputs.forEach((inputs, node) => {
     const mate = graph.mate[node];
@@ -97,6 +98,31 @@ export function placePorts(graph) {
     const step = reach ? Math.min(12, (0.8 * graph.half[node]) / reach) : 0;
     inputs.forEach((edge, slot) => (graph.port[edge] = graph.arrive[edge] ?? (slot - centre) * step));
   });
+}
+
+/** @param {Layered} graph */
+function placeOutlets(graph) {
+  if (graph.owner.length === graph.rank.length) return;
+  const sum = new Float64Array(graph.owner.length); // by outlet: of the places where its links end
+  const count = new Int32Array(graph.owner.length);
+  let at = 0;
+  for (const column of graph.columns) {
+    for (const vertex of column) {
+      for (const outlet of graph.before[vertex]) {
+        sum[outlet] += at++;
+        count[outlet] += 1;
+      }
+    }
+  }
+  const mean = Array.from(sum, (total, outlet) => (count[outlet] ? total / count[outlet] : -1));
+  for (let node = 0; node < graph.nodes; node++) {
+    const outlets = graph.outlets[node];
+    if (outlets.length === 1 || !graph.loose.has(node)) continue;
+    const middle = (outlets.length - 1) / 2;
+    const step = Math.min(12, (0.8 * graph.half[node]) / middle);
+    const sorted = [...outlets].sort((one, two) => mean[one] - mean[two]);
+    sorted.forEach((outlet, place) => (graph.leave[outlet] = (place - middle) * step));
+  }
 }
 
 /**

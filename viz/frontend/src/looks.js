@@ -3,7 +3,7 @@
  */
 import { sumText } from "./cards.js";
 import { pretty } from "./notation.js";
-import { BLOCKED, BROKEN, CONSTANT, LEAF } from "./trace.js";
+import { BLOCKED, BROKEN, CONSTANT, OP } from "./trace.js";
 
 /** @typedef {import("./types.js").Graph} Graph */
 /** @typedef {import("./types.js").Playback} Playback */
@@ -20,7 +20,7 @@ export const scalarOf = (x) => (x !== null && typeof x !== "number" && x.size ==
 
 /** @param {Graph} graph @param {Playback} playback @param {number} node @returns {Look} */
 export function lookOf(graph, playback, node) {
-  const pale = !playback.known(node) && graph.kind[node] !== LEAF && graph.kind[node] !== CONSTANT;
+  const pale = graph.kind[node] === OP && !playback.known(node);
   const gradient = playback.gradient(node);
   const state = gradient.state === "none" ? "wait" : gradient.state;
   const sign = state === "wait" ? "—" : state === "blocked" ? "blocked" : "";
@@ -73,7 +73,7 @@ export function progressOf(graph, playback) {
   const done = graph.blocks.map(() => ({ forward: 0, backward: 0, of: 0, gradients: 0 }));
   const seen = new Uint8Array(graph.count);
   for (let node = 0; node < graph.count; node += 1) {
-    const [ops, gradients] = [Number(graph.kind[node] === 1), Number(hasGradient(graph, node) && graph.kind[node] !== BROKEN)];
+    const [ops, gradients] = [Number(graph.kind[node] === OP), Number(hasGradient(graph, node) && graph.kind[node] !== BROKEN)];
     for (let block = graph.block[node]; block >= 0; block = graph.blocks[block].outer) {
       done[block].of += ops;
       done[block].gradients += gradients;
@@ -84,7 +84,7 @@ export function progressOf(graph, playback) {
     /** @type {Set<number>} */
     const changed = new Set();
     for (const node of nodes) {
-      const forward = Number(graph.kind[node] === 1 && playback.known(node));
+      const forward = Number(graph.kind[node] === OP && playback.known(node));
       const backward = Number(hasGradient(graph, node) && playback.gradient(node).state === "final");
       const now = forward + 2 * backward;
       if (now === seen[node]) continue;

@@ -315,7 +315,7 @@ function innerPorts(frames, frame, ports) {
   const leave = frame.hops.map(({ begin, wire, edge }) => {
     const inside = frames.get(begin);
     if (inside) return inside.exit.get(wire) ?? 0;
-    return begin === PORT ? 0 : ports.leave?.[edge] ?? 0;
+    return begin === PORT ? null : ports.leave?.[edge] ?? null;
   });
   const arrive = frame.hops.map(({ end, wire, edge }) => {
     const inside = frames.get(end);

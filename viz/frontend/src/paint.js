@@ -1,7 +1,7 @@
 /**
  * Cards on a canvas, with the looks of those in SVG (svgparts.js, style.js), as far as they can be seen from there.
  */
-import { CAPTION, HEAD, PAD, RIM, ROW, STACK } from "./cards.js";
+import { CAPTION, HEAD, PAD, RAISED, RIM, ROW, STACK } from "./cards.js";
 import { curvePath, tipPath } from "./curves.js";
 import { scaleOf } from "./heatcolour.js";
 import { heatBitmap } from "./heatmap.js";
@@ -49,14 +49,14 @@ export function paintNodeBox(context, item, brush, look, pale) {
   const r = cornerOf(item);
   const pill = card.kind === "constant" && !card.picture;
   const head = pale ? "page" : card.output ? "output" : card.kind === "leaf" ? "leaf" : "op";
-  const edge = pale ? "rim" : card.alarm || card.kind === "broken" ? "alarm" : card.output ? "output" : card.kind === "leaf" ? "leaf" : "line";
+  const edge = card.alarm || card.kind === "broken" ? "alarm" : pale ? "rim" : card.output ? "output" : card.kind === "leaf" ? "leaf" : "line";
   context.save();
   context.translate(item.x + card.rim, item.y + card.rim);
   context.fillStyle = colours[pale ? "page" : "card"];
   context.beginPath();
   context.roundRect(0, 0, w, hgt, r);
   context.fill();
-  if (!pill && !pale) {
+  if (!pill && !pale && card.kind !== "broken") {
     context.fillStyle = colours.wash;
     context.fill(new Path2D(card.picture ? `M${w / 2} ${HEAD}H${w}V${HEAD + 24 + card.picture.h}H${w / 2}z` : stripPath(w, HEAD + ROW, hgt, r, false)));
   }
@@ -100,12 +100,13 @@ function paintWords(context, item, brush, look, onHead) {
     context.fill();
     put(context, "!", w - 13, HEAD / 2 + 4.5, `700 12.5px ${font}`, colours["on-alarm"], "center");
   }
+  if (card.kind === "broken") return put(context, RAISED, PAD, HEAD + 15.5, `600 12.5px ${font}`, colours.alarm);
   if (card.picture) return paintTensor(context, item, brush, look, small);
   const [first, second] = [HEAD + 14.5, HEAD + ROW + 14.5];
   const room = w - 2 * PAD - CAPTION;
   const show = (/** @type {unknown} */ x) => (typeof x === "number" ? fitNumber(x, room, 12.5, pretty) : "");
   put(context, "data", PAD, first, small, colours[look.pale ? "muted" : "forward"]);
-  put(context, card.kind === "broken" ? "raised" : show(look.value), w - PAD, first, `12.5px ${font}`, colours.ink, "right");
+  put(context, show(look.value), w - PAD, first, `12.5px ${font}`, colours.ink, "right");
   put(context, "grad", PAD, second, small, colours[look.pale ? "muted" : "backward"]);
   if (look.sum) put(context, look.sum, PAD + textWidth("grad", 10.5) + 4, second, `700 10.5px ${font}`, colours.backward);
   const grad = look.pale ? "" : show(look.grad) || look.sign;

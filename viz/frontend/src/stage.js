@@ -1,14 +1,15 @@
 /** The place of the drawing: chooses SVG or canvas by how much there is to see, and gives what changed to it. */
 
-import { visible } from "./blocks.js";
+import { collapseAll, expandAll, visible } from "./blocks.js";
 import { canvasView } from "./canvas.js";
 import { h } from "./dom.js";
 import { toggleBlock } from "./inspector.js";
 import { scene } from "./scene.js";
-import { select } from "./session.js";
+import { select, setExpanded } from "./session.js";
 import { svgView } from "./svg.js";
 
 const SVG_UP_TO = 1500; // items: panning more of them takes longer than a frame
+const MOST_OPEN = 5000; // nodes that are worth seeing all at once
 
 /** @param {any} s */
 export function stage(s) {
@@ -28,7 +29,7 @@ export function stage(s) {
     view = (wide ? canvasView : svgView)(place, s.graph, s.playback, drawing, listeners);
   };
   return {
-    element: h("div", { class: "canvas" }, place, zoomButtons(() => view)),
+    element: h("div", { class: "canvas" }, place, zoomButtons(s, () => view)),
     place,
     get view() {
       return view;
@@ -47,13 +48,16 @@ export function stage(s) {
   };
 }
 
-/** @param {() => any} view */
-function zoomButtons(view) {
+/** @param {any} s @param {() => any} view */
+function zoomButtons(s, view) {
   const button = (/** @type {string} */ sign, /** @type {string} */ label, /** @type {() => void} */ act) =>
     h("button", { class: "quiet", "aria-label": label, title: label, onclick: act }, sign);
+  const blocks = s.graph.blocks.length > 1;
   return h(
     "div",
     { class: "zoom" },
+    blocks && button("⊟", "Close all blocks", () => setExpanded(s, collapseAll())),
+    blocks && s.graph.count <= MOST_OPEN && button("⊞", "Open all blocks", () => setExpanded(s, expandAll(s.graph))),
     button("−", "Smaller", () => view().zoom(0.8)),
     button("⤢", "Fit", () => view().fit()),
     button("+", "Larger", () => view().zoom(1.25)),

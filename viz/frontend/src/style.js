@@ -51,16 +51,17 @@ scrollbar-width:thin;scrollbar-color:var(--mg-line) transparent}
 .mg-drawing .output .line,.mg-drawing .ring{stroke:var(--mg-output)}
 .mg-drawing .ring{fill:none;stroke-width:1.25}
 .mg-drawing .still .line{stroke-dasharray:4 3}
-.mg-drawing .broken .line{stroke:var(--mg-alarm);stroke-width:2.5;stroke-dasharray:7 4}
-.mg-drawing .bad .line{stroke:var(--mg-alarm);stroke-width:2.5}
-.mg-drawing .badge{fill:var(--mg-alarm)}
-.mg-drawing .badge+text{fill:var(--mg-on-alarm);font-weight:700;text-anchor:middle}
 .mg-drawing .pale .box{fill:var(--mg-page)}
 .mg-drawing .pale .head{fill:var(--mg-page)}
 .mg-drawing .pale .wash{fill:none}
 .mg-drawing .pale .line,.mg-drawing .pale .ring{stroke:var(--mg-rim)}
 .mg-drawing .pale text,.mg-drawing .pale tspan{fill:var(--mg-muted)}
 .mg-drawing .pale .thumb{display:none}
+.mg-drawing .broken .line{stroke:var(--mg-alarm);stroke-width:2.5;stroke-dasharray:7 4}
+.mg-drawing .bad .line{stroke:var(--mg-alarm);stroke-width:2.5}
+.mg-drawing .badge{fill:var(--mg-alarm)}
+.mg-drawing .badge+text{fill:var(--mg-on-alarm);font-weight:700;text-anchor:middle}
+.mg-drawing .raised{fill:var(--mg-alarm);font-weight:600}
 .mg-drawing .stack{fill:var(--mg-card);stroke:var(--mg-line);stroke-width:1}
 .mg-drawing .block .head{fill:var(--mg-rim)}
 .mg-drawing .block .box{fill:var(--mg-card)}

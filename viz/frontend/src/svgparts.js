@@ -2,7 +2,7 @@
  * The elements of the SVG drawing, made once, and how each is painted at a moment. What a card says that never changes is
  * written when it is made; the rest only when it differs from what stands there.
  */
-import { CAPTION, HEAD, PAD, RIM, ROW, STACK, ruleOf } from "./cards.js";
+import { CAPTION, HEAD, PAD, RAISED, RIM, ROW, STACK, ruleOf } from "./cards.js";
 import { curvePath, tipPath } from "./curves.js";
 import { drawn } from "./dom.js";
 import { fitNumber, textWidth } from "./measure.js";
@@ -70,7 +70,6 @@ export function makeItem(graph, item) {
     const x = card.kind === "constant" ? right : right - 13;
     group.append(drawn("circle", { class: "badge", cx: x, cy: mark, r: 7.5 }), text("", x, mark + 4.5, "!"));
   }
-  if (card.kind === "broken") parts.value?.append("raised");
   return parts;
 }
 
@@ -108,10 +107,11 @@ function makeCard(item, parts) {
   const { group } = parts;
   const washed = card.picture ? HEAD : HEAD + ROW;
   group.append(drawn("rect", { class: "box", width: w, height: hgt, rx: r }));
-  if (!card.picture) group.append(drawn("path", { class: "wash", d: stripPath(w, washed, hgt, r, false) }));
+  if (!card.picture && card.kind !== "broken") group.append(drawn("path", { class: "wash", d: stripPath(w, washed, hgt, r, false) }));
   group.append(drawn("path", { class: "head", d: stripPath(w, 0, HEAD, r, true) }));
   makeHeader(group, card);
-  if (card.picture) makePictures(item, parts, w, card.picture);
+  if (card.kind === "broken") group.append(text("raised", PAD, HEAD + 15.5, RAISED));
+  else if (card.picture) makePictures(item, parts, w, card.picture);
   else {
     const [first, second] = [HEAD + 14.5, HEAD + ROW + 14.5];
     parts.value = text("num", w - PAD, first);
@@ -192,7 +192,7 @@ export function paintNode(graph, item, parts, look, picture) {
   const name = `${parts.base} ${look.state}${look.pale ? " pale" : ""}${typeof look.value === "number" && !Number.isFinite(look.value) ? " bad" : ""}`;
   if (parts.group.getAttribute("class") !== name) parts.group.setAttribute("class", name);
   parts.group.setAttribute("aria-label", spokenNode(graph, look, item.node, parts.rule));
-  if (card.kind === "broken") return write(parts.grad, "");
+  if (card.kind === "broken") return;
   const room = item.w - 2 * card.rim - 2 * PAD - CAPTION;
   if (typeof look.value === "number") write(parts.value, fitNumber(look.value, room, 12.5, pretty));
   else if (!card.picture) write(parts.value, "");

@@ -110,9 +110,9 @@ test("100,000 nodes are searched while a reader types", () => {
     numbers: { ...graph.numbers, value, known: new Uint8Array(many).fill(1) },
   });
   for (const text of ["weight[5", "12.", "zzz", "weight[99 tanh"]) {
-    const before = performance.now();
+    const before = process.cpuUsage();
     search(graph, text);
-    const took = performance.now() - before;
-    assert.ok(took < 200, `${text}: ${took} ms`);
+    const took = process.cpuUsage(before).user / 1000;
+    assert.ok(took < 250, `${text}: ${took} ms`);
   }
 });

@@ -126,3 +126,13 @@ test("only leaves that hold one number can be moved", () => {
   const data = scalarTrace((t) => t.mul(t.leaf("a", 2), t.constant(3), "y"));
   assert.deepEqual(scalarLeaves(act.createSession(decode(data))), [0]);
 });
+
+test("reader may look back while predicting, and answers the same question", () => {
+  const { s } = product({ position: 0 });
+  setPredicting(s, true);
+  const question = asked(s);
+  act.moveTo(s, 0);
+  assert.equal(asked(s), question);
+  assert.equal(answerStep(s, s.playback.moment(question).total).verdict, "right");
+  assert.equal(s.playback.position, question);
+});

@@ -174,9 +174,9 @@ test("a node may not receive after it has handed on", () => {
 test("100,000 nodes are decoded in less than 250 ms", () => {
   const data = longTrace(100_000);
   const times = [0, 1, 2].map(() => {
-    const before = performance.now();
+    const before = process.cpuUsage(); // of this process: other tests run beside it
     decode(data);
-    return performance.now() - before;
+    return process.cpuUsage(before).user / 1000;
   });
   assert.ok(Math.min(...times) < 250, `${Math.min(...times)} ms`);
 });
