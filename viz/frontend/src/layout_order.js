@@ -5,7 +5,11 @@
 import { consumersOf } from "./layout_graph.js";
 
 /** @typedef {import("./layout_graph.js").Layered} Layered */
-/** @typedef {Map<number, number[]>} Ends by vertex: the places where its links end in another column, in order */
+/**
+ * The places where the links of a column's vertices end in another column, in order: those of vertex v are
+ * `places[start[v]]` to `places[stop[v] - 1]`.
+ * @typedef {{start: Int32Array, stop: Int32Array, places: Int32Array}} Ends
+ */
 
 /**
  * Permute the columns so that few links cross: sweep left and right by turns, keep the best order met.
@@ -20,6 +24,7 @@ import { consumersOf } from "./layout_graph.js";
  */
 export function orderColumns(graph, sweeps, swaps) {
   const walk = walkBack(graph);
+  const room = { left: emptyEnds(graph), right: emptyEnds(graph), key: new Float64Array(graph.rank.length) };
   const starts = [walk, walk.map((column) => [...column].sort((one, two) => one - two))].slice(0, swaps.length);
   let fewest = Infinity;
   let order = walk;
@@ -27,7 +32,7 @@ export function orderColumns(graph, sweeps, swaps) {
     graph.columns = starts[turn];
     let best = { crossings: countCrossings(graph), sweep: 0, columns: copyColumns(graph) };
     for (let sweep = 1; sweep <= sweeps && best.crossings > 0 && sweep <= best.sweep + 6; sweep++) {
-      sweepColumns(graph, (sweep + turn) % 2 === 1, turn === 0 && sweep % 4 > 1, swaps[turn]);
+      sweepColumns(graph, (sweep + turn) % 2 === 1, turn === 0 && sweep % 4 > 1, swaps[turn], room);
       const crossings = countCrossings(graph);
       if (crossings < best.crossings) best = { crossings, sweep, columns: copyColumns(graph) };
     }
@@ -37,6 +42,17 @@ export function orderColumns(graph, sweeps, swaps) {
     }
   }
   graph.columns = order;
+}
+
+/**
+ * Ends with room for any column.
+ * @param {Layered} graph
+ * @returns {Ends}
+ */
+function emptyEnds(graph) {
+  const links = graph.before.reduce((sum, before) => sum + before.length, 0);
+  const vertices = graph.rank.length;
+  return { start: new Int32Array(vertices), stop: new Int32Array(vertices), places: new Int32Array(links) };
 }
 
 /**
@@ -82,85 +98,81 @@ function walkBack(graph) {
 export function countCrossings(graph) {
   let total = 0;
   const place = new Int32Array(graph.owner.length); // by outlet
+  const tree = new Int32Array(graph.owner.length + 1);
+  const origins = new Int32Array(graph.wire.length + graph.rank.length); // at least as many as links
   for (let right = 1; right < graph.columns.length; right++) {
     let count = 0;
     for (const vertex of graph.columns[right - 1]) for (const outlet of graph.outlets[vertex]) place[outlet] = ++count;
     if (count < 2) continue;
-    const origins = [];
     let ordered = true;
+    let met = 0;
     for (const vertex of graph.columns[right]) {
       for (const outlet of graph.before[vertex]) {
-        if (origins.length && origins[origins.length - 1] > place[outlet]) ordered = false;
-        origins.push(place[outlet]);
+        if (met && origins[met - 1] > place[outlet]) ordered = false;
+        origins[met++] = place[outlet];
       }
     }
-    if (!ordered) total += countInversions(origins, count);
+    if (!ordered) total += countInversions(origins.subarray(0, met), tree.subarray(0, count + 1).fill(0));
   }
   return total;
 }
 
 /**
- * The pairs of numbers from 1 to `most` of which the larger comes first.
- * @param {number[]} origins
- * @param {number} most
+ * The pairs of numbers of which the larger comes first.
+ * @param {Int32Array} origins
+ * @param {Int32Array} tree a Fenwick tree: counts of the origins met so far
  * @returns {number}
  */
-function countInversions(origins, most) {
+function countInversions(origins, tree) {
   let total = 0;
-  const tree = new Int32Array(most + 1); // a Fenwick tree: counts of the origins met so far
   for (let met = 0; met < origins.length; met++) {
     total += met;
     for (let below = origins[met]; below > 0; below &= below - 1) total -= tree[below];
-    for (let at = origins[met]; at <= most; at += at & -at) tree[at] += 1;
+    for (let at = origins[met]; at < tree.length; at += at & -at) tree[at] += 1;
   }
   return total;
 }
 
 /**
- * For each vertex linked to the column `fixed` before it: the places of the outlets there, in order.
+ * For each vertex of `column`: the places of the outlets in the column before it, `fixed`, where its links end.
  * @param {Layered} graph
- * @param {number[]} fixed
- * @returns {Ends}
+ * @param {number[]} column
+ * @param {number[] | null} fixed null: as if there were no links
+ * @param {Ends} ends to be filled in
  */
-function endsBefore(graph, fixed) {
-  /** @type {Ends} */
-  const ends = new Map();
+function endsBefore(graph, column, fixed, { start, stop, places }) {
+  let links = 0;
+  for (const vertex of column) {
+    start[vertex] = stop[vertex] = links;
+    links += graph.before[vertex].length;
+  }
   let at = 0;
-  for (const vertex of fixed) {
+  for (const vertex of fixed ?? []) {
     for (const outlet of graph.outlets[vertex]) {
-      for (const other of graph.after[outlet]) addEnd(ends, other, at);
+      for (const other of graph.after[outlet]) places[stop[other]++] = at;
       at++;
     }
   }
-  return ends;
 }
 
 /**
- * For each vertex linked to the column `fixed` after it: the places of the ports there, in order.
+ * For each vertex of `column`: the places of the ports in the column after it, `fixed`, where its links end.
  * @param {Layered} graph
- * @param {number[]} fixed
- * @returns {Ends}
+ * @param {number[]} column
+ * @param {number[] | null} fixed null: as if there were no links
+ * @param {Ends} ends to be filled in
  */
-function endsAfter(graph, fixed) {
-  /** @type {Ends} */
-  const ends = new Map();
+function endsAfter(graph, column, fixed, { start, stop, places }) {
+  let links = 0;
+  for (const vertex of column) {
+    start[vertex] = stop[vertex] = links;
+    links += consumersOf(graph, vertex).length;
+  }
   let at = 0;
-  for (const vertex of fixed) {
-    for (const outlet of graph.before[vertex]) addEnd(ends, graph.owner[outlet], ++at);
+  for (const vertex of fixed ?? []) {
+    for (const outlet of graph.before[vertex]) places[stop[graph.owner[outlet]]++] = ++at;
     at++;
   }
-  return ends;
-}
-
-/**
- * @param {Ends} ends
- * @param {number} vertex
- * @param {number} at
- */
-function addEnd(ends, vertex, at) {
-  const list = ends.get(vertex);
-  if (list) list.push(at);
-  else ends.set(vertex, [at]);
 }
 
 /**
@@ -169,26 +181,27 @@ function addEnd(ends, vertex, at) {
  * @param {boolean} leftward
  * @param {boolean} flip
  * @param {number} steps
+ * @param {{left: Ends, right: Ends, key: Float64Array}} room to work in
  */
-function sweepColumns(graph, leftward, flip, steps) {
+function sweepColumns(graph, leftward, flip, steps, { left, right, key }) {
   const { columns } = graph;
-  const none = new Map();
   for (let turn = 1; turn < columns.length; turn++) {
     const at = leftward ? columns.length - 1 - turn : turn;
     const column = columns[at];
     if (column.length === 1) continue;
-    const left = at > 0 && (steps || !leftward) ? endsBefore(graph, columns[at - 1]) : none;
-    const right = at + 1 < columns.length && (steps || leftward) ? endsAfter(graph, columns[at + 1]) : none;
-    const ends = leftward ? right : left;
-    /** @type {Map<number, number>} */
-    const key = new Map();
+    endsBefore(graph, column, at > 0 && (steps || !leftward) ? columns[at - 1] : null, left);
+    endsAfter(graph, column, at + 1 < columns.length && (steps || leftward) ? columns[at + 1] : null, right);
+    const { start, stop, places } = leftward ? right : left;
     for (const vertex of column) {
-      const list = ends.get(vertex);
-      if (list) key.set(vertex, meanOf(list));
+      let sum = 0;
+      for (let end = start[vertex]; end < stop[vertex]; end++) sum += places[end];
+      key[vertex] = sum / (stop[vertex] - start[vertex]); // NaN: there are none
     }
     followFellows(graph, column, key);
     if (flip) column.reverse();
-    column.sort((one, two) => /** @type {number} */ (key.get(one)) - /** @type {number} */ (key.get(two)));
+    if (column.some((vertex, place) => place && key[vertex] < key[column[place - 1]])) {
+      column.sort((one, two) => key[one] - key[two]);
+    }
     swapNeighbours(column, left, right, steps * column.length);
   }
 }
@@ -197,31 +210,34 @@ function sweepColumns(graph, leftward, flip, steps) {
  * Let a vertex without a key, such as a leaf, go with its fellow inputs, or with the one above it.
  * @param {Layered} graph
  * @param {number[]} column
- * @param {Map<number, number>} key
+ * @param {Float64Array} key by vertex, NaN for none
  */
 function followFellows(graph, column, key) {
-  if (key.size === column.length) return;
-  /** @type {Ends} */
+  if (!column.some((vertex) => Number.isNaN(key[vertex]))) return;
+  /** @type {Map<number, number[]>} */
   const fellows = new Map();
   let above = Infinity;
-  for (const [vertex, at] of key) {
-    above = Math.min(above, at);
-    for (const consumer of consumersOf(graph, vertex)) addEnd(fellows, consumer, at);
-  }
-  if (!key.size) above = 0;
   for (const vertex of column) {
-    const own = key.get(vertex);
-    if (own !== undefined) {
-      above = own;
-      continue;
-    }
-    const means = [];
+    const at = key[vertex];
+    if (Number.isNaN(at)) continue;
+    above = Math.min(above, at);
     for (const consumer of consumersOf(graph, vertex)) {
       const ats = fellows.get(consumer);
-      if (ats) means.push(meanOf(ats));
+      if (ats) ats.push(at);
+      else fellows.set(consumer, [at]);
     }
-    if (means.length) above = meanOf(means);
-    key.set(vertex, above);
+  }
+  if (above === Infinity) above = 0;
+  for (const vertex of column) {
+    if (Number.isNaN(key[vertex])) {
+      const means = [];
+      for (const consumer of consumersOf(graph, vertex)) {
+        const ats = fellows.get(consumer);
+        if (ats) means.push(meanOf(ats));
+      }
+      key[vertex] = means.length ? meanOf(means) : above;
+    }
+    above = key[vertex];
   }
 }
 
@@ -248,7 +264,9 @@ function swapNeighbours(column, left, right, steps) {
   for (; at < column.length - 1 && steps > 0; steps--) {
     const upper = column[at];
     const lower = column[at + 1];
-    const gain = swapGain(left.get(upper), left.get(lower)) + swapGain(right.get(upper), right.get(lower));
+    const gain =
+      pairsBelow(left, upper, lower) - pairsBelow(left, lower, upper) +
+      pairsBelow(right, upper, lower) - pairsBelow(right, lower, upper);
     if (gain > 0) {
       column[at] = lower;
       column[at + 1] = upper;
@@ -258,28 +276,19 @@ function swapNeighbours(column, left, right, steps) {
 }
 
 /**
- * How many crossings on one side go away if two vertices with these ends change places.
- * @param {number[] | undefined} upper
- * @param {number[] | undefined} lower
+ * The number of pairs with the end from vertex `one` below the end from vertex `two`.
+ * @param {Ends} ends
+ * @param {number} one
+ * @param {number} two
  * @returns {number}
  */
-function swapGain(upper, lower) {
-  return upper && lower ? pairsBelow(upper, lower) - pairsBelow(lower, upper) : 0;
-}
-
-/**
- * The number of pairs with the end from `some` below the end from `others`; both are sorted.
- * @param {number[]} some
- * @param {number[]} others
- * @returns {number}
- */
-function pairsBelow(some, others) {
-  if (some[some.length - 1] <= others[0]) return 0;
+function pairsBelow({ start, stop, places }, one, two) {
+  if (start[one] === stop[one] || start[two] === stop[two] || places[stop[one] - 1] <= places[start[two]]) return 0;
   let total = 0;
-  let above = 0;
-  for (const end of some) {
-    while (above < others.length && others[above] < end) above++;
-    total += above;
+  let above = start[two];
+  for (let end = start[one]; end < stop[one]; end++) {
+    while (above < stop[two] && places[above] < places[end]) above++;
+    total += above - start[two];
   }
   return total;
 }
