@@ -19,7 +19,8 @@ export const half = (x) => x / 2; /* a block
 export const quote = /["'`/]|[/"]/g;
 const [one, two] = [1, 2], { length } = "abc";
 const table = { "a//b": "/* no comment */", 'it\\'s': 1 };
-export function count(text) { return (text.match(quote) ?? []).length + Object.keys(table).length + one + two + length; }
+const all = (text) => text.match(quote) ?? [];
+export function count(text) { return all(text).length + Object.keys(table).length + one + two + length; }
 export async function* later() { yield /x/.test("x"); }
 """,
     "b.js": """

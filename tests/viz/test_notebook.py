@@ -72,7 +72,7 @@ def test_trace_shows_what_it_is_asked_for(shell):
 
 
 def test_a_last_expression_without_a_graph_is_displayed_as_usual(shell):
-    seen, result = shell.seen("%%trace\na = mg.Value(3.0)\nb = a * a\nb.backward()\na.grad")
+    seen, _ = shell.seen("%%trace\na = mg.Value(3.0)\nb = a * a\nb.backward()\na.grad")
     assert "6.0" in seen.stdout
     assert traced(seen)[0]["nodes"]["grad"] == {"0": 6.0, "1": 1.0}
 
@@ -123,7 +123,7 @@ def test_an_error_of_the_readers_own_shows_what_was_built(shell):
 
 
 def raised(f):
-    with pytest.raises(Exception) as caught:  # noqa: PT011, B017
+    with pytest.raises(Exception) as caught:  # noqa: PT011
         f()
     return caught.value
 

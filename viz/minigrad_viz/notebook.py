@@ -106,7 +106,8 @@ def _show(trace: Trace, static: bool) -> None:
     else:
         from minigrad_viz.widget import Player
 
-        shown(Player(trace))
+        computed = sum(node.op is not None for node in trace.nodes)  # the end of the forward pass
+        shown(Player(trace, position=computed))
 
 
 def _has_graph(x: Any) -> bool:

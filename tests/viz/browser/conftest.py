@@ -6,6 +6,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+
 from tools import chromium, need
 
 FLAGS = [
@@ -63,12 +64,17 @@ class Watch:
 def watched(chrome: Any) -> Iterator[Any]:
     """Makes pages: ``watched(width=…)``. At the end none of them may have asked for anything or complained.
 
-    `servers` on this machine may be asked; a page that `complains` is meant to.
+    `servers` on this machine may be asked; a page that `complains` is meant to, and None stands for one that
+    may: JupyterLab logs errors of its own.
     """
     contexts, watches = [], []
 
     def make(
-        width: int = 1200, height: int = 900, servers: tuple[str, ...] = (), complains: bool = False, **options: Any
+        width: int = 1200,
+        height: int = 900,
+        servers: tuple[str, ...] = (),
+        complains: bool | None = False,
+        **options: Any,
     ) -> Any:
         context = chrome.new_context(viewport={"width": width, "height": height}, offline=not servers, **options)
         contexts.append(context)
@@ -82,7 +88,7 @@ def watched(chrome: Any) -> Iterator[Any]:
         context.close()
     assert [request for watch, _ in watches for request in watch.requests] == []
     for watch, complains in watches:
-        assert bool(watch.complaints) == complains, watch.complaints
+        assert complains is None or bool(watch.complaints) == complains, watch.complaints
 
 
 @pytest.fixture
