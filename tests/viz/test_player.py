@@ -138,6 +138,23 @@ def test_number_of_a_leaf_recomputes_the_graph_and_the_slope_is_measured(play):
     assert state(page)["values"] == {}
 
 
+def test_what_cannot_be_computed_again_is_grey_and_says_why(play):
+    build = """({ scalarTrace }) => {
+      const data = scalarTrace((t) => { const c = t.tanh(t.leaf("a", 2), "c"); return t.mul(c, t.leaf("b", 3), "y"); });
+      Object.assign(data.ops.find((op) => op.name === "tanh"), { js: null, why: "The player has no tanh." });
+      return data;
+    }"""
+    page = play(build)
+    button(page, "What if").click()
+    page.get_by_role("spinbutton", name="b, exactly").fill("5")
+    assert page.locator("[data-unable]").evaluate_all("(all) => all.map((one) => one.dataset.id)") == ["n1", "n3"]
+    assert "The player has no tanh." in page.locator(".plot").inner_text()
+    page.locator('[data-id="n1"]').click()
+    assert "The player has no tanh." in page.locator(".inspector").inner_text()
+    button(page, "Reset all").click()
+    assert page.locator("[data-unable]").count() == 0
+
+
 def test_prediction_comes_before_the_number(play):
     page = play()
     button(page, "Predict").click()

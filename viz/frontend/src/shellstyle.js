@@ -37,7 +37,7 @@ p{margin:0}
 .switch button:last-child{border-radius:0 6px 6px 0}
 .say{padding:8px 14px;border-top:1px solid var(--mg-rim);min-height:64px;display:grid;align-content:center;gap:1px;background:var(--mg-card)}
 .say .words{display:flex;gap:2px 12px;flex-wrap:wrap;align-items:baseline}
-.sum{margin-left:1.2em;color:var(--mg-muted)}
+.sum{display:inline-block;margin-left:1.2em;color:var(--mg-muted)}
 .say .formula{font-size:16px;overflow-wrap:anywhere}
 .chip{font-size:12px;font-weight:600;border-radius:9px;padding:1px 8px;background:var(--mg-op);color:var(--mg-on-op);white-space:nowrap}
 .chip.forward{background:var(--mg-leaf);color:var(--mg-on-leaf)}
@@ -61,6 +61,7 @@ h3{margin:0;font-size:16px;overflow-wrap:anywhere}
 .kind{margin-bottom:6px}
 dl{margin:0}
 .row{display:grid;align-items:baseline;grid-template-columns:68px minmax(0,1fr);gap:8px;padding:3px 0}
+.row:has(figure){align-items:start}
 dt{color:var(--mg-muted);font-size:12.5px}
 dd{margin:0;overflow-wrap:anywhere}
 code{font:12px/1.4 ui-monospace,monospace;overflow-wrap:anywhere}

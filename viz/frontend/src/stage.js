@@ -3,7 +3,7 @@
 import { collapseAll, expandAll, visible } from "./blocks.js";
 import { canvasView } from "./canvas.js";
 import { h } from "./dom.js";
-import { toggleBlock } from "./inspector.js";
+import { shownNode, toggleBlock } from "./inspector.js";
 import { overview } from "./overview.js";
 import { scene } from "./scene.js";
 import { select, setExpanded } from "./session.js";
@@ -51,13 +51,23 @@ export function stage(s) {
       if (what === "numbers" || what === "expanded") grey(s, place);
       if (what !== "selected" && what !== "expanded") return;
       view.select(s.selected);
-      if (s.selected) view.reveal(s.selected);
+      const id = s.selected || what === "expanded" ? shownItem(s, drawing) : null;
+      if (id !== null) view.reveal(id);
     },
     destroy() {
       view?.destroy();
       map?.destroy();
     },
   };
+}
+
+/** The item to look at: of what is selected (an open block: of the first node inside), or else of the present moment. @param {any} s @param {any} drawing */
+function shownItem(s, drawing) {
+  const { selected, graph } = s;
+  const block = selected?.[0] === "b" ? Number(selected.slice(1)) : -1;
+  const inside = (/** @type {number} */ at) => at === block || (at > block && inside(graph.blocks[at].outer));
+  const node = block < 0 ? shownNode(s) : graph.block.findIndex(inside);
+  return node < 0 ? null : drawing.items[drawing.itemOf(node)].id;
 }
 
 /** The nodes whose cards are seen. @param {any} drawing @param {{x: number, y: number, w: number, h: number}} seen @returns {number[]} */
