@@ -94,7 +94,7 @@ def test_bundle_is_a_figure_with_the_picture_as_image_and_the_trace_as_data():
     assert kind == "data:image/svg+xml;base64"
     assert ET.fromstring(base64.b64decode(encoded)).get("class") == "mg"
     assert figure.found[2][1]["type"] == "application/json"
-    assert json.loads(figure.texts[0])["nodes"][0]["name"] == "a<b>'\""
+    assert json.loads(figure.texts[0])["nodes"]["name"]["0"] == "a<b>'\""
 
 
 def test_picture_too_wide_to_read_is_an_overview_that_says_how_to_zoom():

@@ -10,18 +10,19 @@ A node is known by its place in `nodes`, never by its address, so the same graph
 
 from __future__ import annotations
 
-import json
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 import minigrad as mg
 from minigrad.backends.formula import Formula
 from minigrad.errors import DTypeError, GraphError
-from minigrad.graph import propagate
+from minigrad.graph import Scope, propagate
 from minigrad.kernels import untapped
+from minigrad_viz import wire
+from minigrad_viz.blocks import Block, divide
 from minigrad_viz.names import Namespaces, callers, names_of, told_apart
 from minigrad_viz.notation import (
     clean,
@@ -30,33 +31,46 @@ from minigrad_viz.notation import (
     local_formula,
     plain,
     pretty,
-    rounded,
     shorten,
     shorten_name,
 )
 
-__all__ = ["FULL", "Edge", "Node", "Note", "Pass", "Step", "Trace", "to_trace"]
+__all__ = ["FULL", "Block", "Edge", "Held", "Node", "Note", "Pass", "Step", "Stop", "Trace", "placed", "to_trace"]
 
-VERSION = 1
 FULL = 400  # up to here a picture shows every node with its text; larger graphs are drawn small, and say so
 _FOLDER = re.compile(r"^.*?[/\\](?=[^/\\]*:\d+: )")  # of a source line: the same file lies elsewhere on each machine
 _MOST_STEPS = 50_000  # of all backward passes together: thousands of outputs would take thousands of passes
 _STATES = {"none": "—", "blocked": "blocked"}
 
 
+class Held(NamedTuple):
+    """A tensor that a node holds; `value` and `grad` are places in `Trace.arrays`, None for what is not kept."""
+
+    shape: tuple[int, ...]
+    dtype: str
+    value: int | None = None
+    grad: int | None = None
+
+
 class Node(NamedTuple):
     """A number in the graph. What `grad` is, `state` says: "none" (not computed yet), "final" or "blocked" (never)."""
 
-    kind: Literal["leaf", "op", "constant"]
+    kind: Literal["leaf", "op", "constant", "broken"]
     op: mg.Op | None
     name: str | None
     value: float
-    state: Literal["none", "final", "blocked"]
+    state: Literal["none", "final", "blocked", "freed"]
     grad: float | None
     scope: str
     line: str | None
     stale: bool = False
     """Whether an operand was given another number after this was computed."""
+    block: int = 0
+    """Its place in `Trace.blocks`: the innermost one that it lies in."""
+    attrs: dict[str, str] | None = None
+    """The op's attributes, in text."""
+    tensor: Held | None = None
+    """What it holds, if that is a tensor; its `value` and `grad` here are no numbers then."""
 
 
 class Edge(NamedTuple):
@@ -92,8 +106,15 @@ class Pass(NamedTuple):
 class Note(NamedTuple):
     """Something to be told about the graph; `node` is where, or None."""
 
-    kind: Literal["overwritten", "nan", "gradient", "partial"]
+    kind: Literal["overwritten", "nan", "gradient", "partial", "error"]
     node: int | None
+    text: str
+
+
+class Stop(NamedTuple):
+    """A stop of a tour: a position of the player, and what is said there."""
+
+    at: int
     text: str
 
 
@@ -112,6 +133,10 @@ class Trace:
     outputs: list[int] = field(default_factory=list)
     passes: list[Pass] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
+    blocks: list[Block] = field(default_factory=lambda: [Block("graph", -1, "graph")])
+    tours: list[Stop] = field(default_factory=list)
+    arrays: list[dict[str, Any]] = field(default_factory=list)
+    """Summaries of the tensors' values and gradients: see arrays.py."""
     into: list[range] = field(default_factory=list)
     """For each node, the numbers of the edges that lead to it, in slot order."""
 
@@ -135,6 +160,8 @@ class Trace:
     def alarming(self, index: int) -> bool:
         """Whether a node is to be marked: it is not finite, or does not agree with its operands any more."""
         value, grad = self.nodes[index].value, self.nodes[index].grad
+        if self.nodes[index].kind == "broken":
+            return True
         return self.nodes[index].stale or not math.isfinite(value) or (grad is not None and not math.isfinite(grad))
 
     def symbols(self, index: int, limit: int = 24) -> list[str | float]:
@@ -188,49 +215,21 @@ class Trace:
         kinds: list[str] = [node.kind for node in self.nodes]
         parts = [("leaf", "leaves"), ("op", "operations"), ("constant", "constants")]
         counts = [_count(kinds.count(one), "operation" if one == "op" else one, many) for one, many in parts]
-        names = [f"{self.title(i)} = {show(self.nodes[i].value)}" for i in self.outputs[:3]]
+        names = [
+            f"{self.title(i)}, which raised an error" if x.kind == "broken" else f"{self.title(i)} = {show(x.value)}"
+            for i in self.outputs[:3]
+            for x in [self.nodes[i]]
+        ]
         more = ", …" if len(self.outputs) > 3 else ""
         return f"Graph of {', '.join(names)}{more}: {', '.join(count for count in counts if count)}."
 
-    def data(self) -> dict[str, Any]:
-        """The trace as JSON has it: numbers rounded, NaN and infinities as strings, rows instead of repeated keys."""
-        ops = {node.op.name: node.op for node in self.nodes if node.op is not None}
-        return {
-            "version": VERSION,
-            "outputs": self.outputs,
-            "nodes": [self._node_data(index) for index in range(len(self.nodes))],
-            "edge": ["operand", "result", "slot", "local", *(["text"] if self.full else [])],
-            "edges": [list(self._edge_row(index)) for index in range(len(self.edges))],
-            "step": ["edge", "upstream", "contribution", "total"],
-            "passes": [{"root": root, "steps": [_step_row(step) for step in steps]} for root, steps in self.passes],
-            "ops": {name: _op_data(ops[name]) for name in sorted(ops)},
-            "notes": [note._asdict() for note in self.notes],
-        }
+    def data(self, full: bool = False) -> dict[str, Any]:
+        """The trace as JSON has it, numbers rounded unless `full`: see `minigrad_viz.wire`."""
+        return wire.data(self, full)
 
-    def _node_data(self, index: int) -> dict[str, Any]:
-        node = self.nodes[index]
-        data: dict[str, Any] = {"kind": node.kind, "value": rounded(node.value), "state": node.state}
-        if node.op is not None:
-            data["op"] = node.op.name
-        if node.stale:
-            data["stale"] = True
-        if node.state == "final":
-            data["grad"] = rounded(node.grad)
-        data |= {key: text for key in ("name", "scope", "line") if (text := getattr(node, key))}
-        if self.full and (formula := self.formula(index)) is not None:
-            data["text"] = plain(formula)
-        return data
-
-    def _edge_row(self, index: int) -> Iterator[Any]:
-        edge = self.edges[index]
-        yield from (edge.operand, edge.result, edge.slot, rounded(edge.local))
-        if self.full:
-            formula = self.local_formula(index)
-            yield None if formula is None else plain(formula)
-
-    def json(self) -> str:
+    def json(self, full: bool = False) -> str:
         """`data` as one line of JSON."""
-        return json.dumps(self.data(), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        return wire.text(self, full)
 
 
 def to_trace(x: Any, *more: mg.Value, namespaces: Namespaces | None = None) -> Trace:
@@ -239,24 +238,33 @@ def to_trace(x: Any, *more: mg.Value, namespaces: Namespaces | None = None) -> T
     Names come from labels, or else from `namespaces`, the variables of the caller if None. Nothing in the graph is
     changed. Raises DTypeError for what is not a Value.
     """
-    if isinstance(x, Trace) and not more:
-        return x
-    if (made := getattr(x, "trace", None)) is not None and isinstance(made, Trace) and not more:
-        return made
+    return placed(x, *more, namespaces=namespaces)[0]
+
+
+def placed(x: Any, *more: mg.Value, namespaces: Namespaces | None = None) -> tuple[Trace, dict[Any, int]]:
+    """`to_trace`, and for each node of the graph its place in the trace; no places where `x` was a trace before."""
+    made = x if isinstance(x, Trace) else getattr(x, "trace", None)
+    if isinstance(made, Trace) and not more:
+        return made, {}
     roots = _roots([*x, *more] if isinstance(x, list | tuple) else [x, *more])
     order = [value for value in mg.topological(roots) if isinstance(value, mg.Value)]
     names = names_of(order, callers() if namespaces is None else namespaces)
     trace = Trace()
     places: dict[Any, int] = {}
+    scopes: dict[Any, int] = {}
     for value in order:
-        _add(trace, places, value, names.get(value))
+        _add(trace, places, scopes, value, names.get(value))
     handles = {handle(at) for at, node in enumerate(trace.nodes) if node.name is None and node.kind != "constant"}
     apart = told_apart([node.name for node in trace.nodes], handles)
-    trace.nodes = [node._replace(name=name) for node, name in zip(trace.nodes, apart, strict=True)]
+    ops = [None if node.op is None else node.op.name for node in trace.nodes]
+    edges = [(edge.operand, edge.result) for edge in trace.edges]
+    trace.blocks, where = divide(trace.blocks, [node.block for node in trace.nodes], ops, edges)
+    parts = zip(trace.nodes, apart, where, strict=True)
+    trace.nodes = [node._replace(name=name, block=block) for node, name, block in parts]
     trace.outputs = list(dict.fromkeys(places[root] for root in roots))
     _run_backward(trace, places, list(dict.fromkeys(roots)))
     _raise_alarms(trace)
-    return trace
+    return trace, places
 
 
 def _roots(values: Iterable[Any]) -> list[mg.Value]:
@@ -272,15 +280,16 @@ def _roots(values: Iterable[Any]) -> list[mg.Value]:
     return roots
 
 
-def _add(trace: Trace, places: dict[Any, int], value: mg.Value, name: str | None) -> None:
+def _add(trace: Trace, places: dict[Any, int], scopes: dict[Any, int], value: mg.Value, name: str | None) -> None:
     """Append `value`, after the constants it was computed from, and its edges."""
     operands = []
+    block = _block(trace, scopes, value.scope)
     for x in value.inputs:
         if isinstance(x, mg.Value):
             operands.append(places[x])
         else:
             operands.append(len(trace.nodes))
-            trace.nodes.append(Node("constant", None, None, x, "blocked", None, value.scope, None))
+            trace.nodes.append(Node("constant", None, None, x, "blocked", None, clean(value.scope), None, block=block))
             trace.into.append(range(0))
     place = places[value] = len(trace.nodes)
     grad = None if value.grad is None else float(value.grad)
@@ -288,12 +297,33 @@ def _add(trace: Trace, places: dict[Any, int], value: mg.Value, name: str | None
     kind: Any = "leaf" if value.op is None else "op"
     line = None if value.line is None else clean(_FOLDER.sub("", value.line))
     stale = bool(value.stale)
-    trace.nodes.append(Node(kind, value.op, name, value.data, state, grad, clean(value.scope), line, stale))
+    static = value._note("static", {})
+    attrs = {name: clean(static[name]) for name in value.op.attrs if name in static} if value.op and static else None
+    scope = clean(value.scope)
+    trace.nodes.append(Node(kind, value.op, name, value.data, state, grad, scope, line, stale, block, attrs))
     start = len(trace.edges)
     for slot, operand in enumerate(operands):
         flows = value.op is not None and value.op.vjp[slot] is not None and trace.nodes[operand].state != "blocked"
         trace.edges.append(Edge(operand, place, slot, flows, None))
     trace.into.append(range(start, len(trace.edges)))
+
+
+def _block(trace: Trace, scopes: dict[Any, int], scope: Any) -> int:
+    """The number of the block of `scope`, which is new if no node of it was seen yet."""
+    way = []
+    while scope and scopes.get(_key(scope)) is None:
+        way.append(scope)
+        scope = scope.outer if isinstance(scope, Scope) else None
+    at = scopes[_key(scope)] if scope else 0
+    for inner in reversed(way):
+        trace.blocks.append(Block(clean(inner.name if isinstance(inner, Scope) else inner), at, "scope"))
+        at = scopes[_key(inner)] = len(trace.blocks) - 1
+    return at
+
+
+def _key(scope: Any) -> Any:
+    """What tells blocks apart: the entry of the scope, or, of a leaf from another process, its text."""
+    return id(scope) if isinstance(scope, Scope) else scope
 
 
 def _run_backward(trace: Trace, places: dict[Any, int], roots: list[mg.Value]) -> None:
@@ -395,19 +425,3 @@ def _what(x: float) -> str:
 
 def _count(n: int, one: str, many: str) -> str:
     return "" if not n else f"{n} {one if n == 1 else many}"
-
-
-def _step_row(step: Step) -> list[Any]:
-    return [step.edge, rounded(step.upstream), rounded(step.contribution), rounded(step.total)]
-
-
-def _op_data(op: mg.Op) -> dict[str, Any]:
-    """An op's formula and its rules, in the names of its own operands and y."""
-    rules = [local_formula(op, slot, "y", op.inputs) for slot in range(len(op.inputs))]
-    formula = formula_of(op, op.inputs)
-    return {
-        "inputs": list(op.inputs),
-        "text": plain(formula),
-        "latex": None if isinstance(formula, str) else formula.latex(),
-        "local": [None if rule is None else {"text": rule.text(), "latex": rule.latex()} for rule in rules],
-    }
