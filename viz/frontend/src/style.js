@@ -140,8 +140,8 @@ export function themeOf({ html, body }) {
   const lab = body?.getAttribute("data-jp-theme-light");
   if (lab !== null && lab !== undefined) return lab === "false" ? "dark" : "light";
   const classes = body?.classList;
-  if (classes?.contains("vscode-dark") || classes?.contains("vscode-high-contrast")) return "dark";
   if (classes?.contains("vscode-light") || classes?.contains("vscode-high-contrast-light")) return "light";
+  if (classes?.contains("vscode-dark") || classes?.contains("vscode-high-contrast")) return "dark";
   for (const said of [html.getAttribute("data-theme"), html.getAttribute("theme")]) {
     if (said === "dark" || said === "light") return said;
   }
