@@ -27,6 +27,7 @@ __all__ = [
     "enable_grad",
     "inference_mode",
     "is_grad_enabled",
+    "keep_lines",
     "keep_operands",
     "modes",
     "no_grad",
@@ -143,14 +144,11 @@ def is_grad_enabled() -> bool:
 
 
 class Scope(str):
-    """The path of a scope that was entered, as "layer1/neuron0", with its own `name` and the scope `outer` to it.
-
-    Each entry is another Scope, even where the text is the same: what a loop builds in each turn can be told apart by
-    identity. Nodes of one entry were made one after the other, and only from what was there before.
+    """The path of a scope, as "layer1/neuron0", with its own `name` and the scope `outer` to it. Each entry is another
+    Scope, though the text be the same: so what a loop builds in each turn can be told apart.
     """
 
     __slots__ = ("name", "outer")
-
     name: str
     outer: Scope | None
 
@@ -164,16 +162,13 @@ class Scope(str):
 
 
 def scope(name: str) -> Any:
-    """Name what is built inside the block, as in ``with mg.scope("layer1")``; scopes nest, joined by slashes.
+    """Name what is built inside the block, as in ``with mg.scope("layer1")``; scopes nest, joined by slashes."""
+    return _Block(lambda: {"scope": Scope(str(name), modes.scope or None)})
 
-    >>> import minigrad as mg
-    >>> with mg.scope("layer1"), mg.scope("neuron0"):
-    ...     a = mg.Value(2.0)
-    >>> a.scope, a.scope.name, a.scope.outer
-    ('layer1/neuron0', 'neuron0', 'layer1')
-    """
-    name = str(name)
-    return _Block(lambda: {"scope": Scope(name, modes.scope or None)})
+
+def keep_lines() -> Any:
+    """Inside this block each node remembers the source line that made it."""
+    return _Block(lambda: {"lines": True})
 
 
 def keep_operands() -> Any:
@@ -201,7 +196,9 @@ def strict_shapes(mode: bool = True) -> Any:
 def record(*, lines: bool = False) -> Iterator[Recording]:
     """Keep, in the `Recording` it gives, each `Event` of every backward pass inside the block.
 
-    With `lines` each node also remembers the source line that made it.
+    A graph of tensors built in it keeps what one of Values always does: ``grad_fn.output`` is a copy of each result, a
+    pass frees nothing unless asked to, and ``grad_fn.grad`` has the gradient of a result. With `lines` each node also
+    remembers the source line that made it.
 
     >>> import minigrad as mg
     >>> a = mg.Value(3.0, "a")
@@ -209,6 +206,12 @@ def record(*, lines: bool = False) -> Iterator[Recording]:
     ...     (a * a).backward()
     >>> [(event.slot, event.contribution, event.total) for event in seen.events]
     [(0, 3.0, 3.0), (1, 3.0, 6.0)]
+    >>> x = mg.tensor([1.0, 2.0], requires_grad=True)
+    >>> with mg.record():
+    ...     y = x * x
+    ...     y.sum().backward()
+    >>> y.grad_fn.output, y.grad_fn.grad
+    (array([1., 4.], dtype=float32), array([1., 1.], dtype=float32))
     """
     recording = Recording()
     with _Block(lambda: {"recordings": (*modes.recordings, recording), "lines": lines or modes.lines}):
@@ -473,9 +476,12 @@ def _leading_to(wanted: Collection[Node], order: Sequence[Node]) -> set[Node]:
     return leads
 
 
+_AS_IT_IS: nullcontext[None] = nullcontext()
+
+
 def _tell(listeners: Sequence[Callable[[Event], None]], node: Node, target: Node, slot: int, *products: Any) -> None:
     upstream, contribution, total = map(_noted, products)
-    with untapped():
+    with untapped() if tapped() else _AS_IT_IS:
         event = Event(node, target, slot, upstream, node._local(slot), contribution, total)
         for listener in listeners:
             listener(event)
@@ -483,6 +489,8 @@ def _tell(listeners: Sequence[Callable[[Event], None]], node: Node, target: Node
 
 def _noted(gradient: Any) -> Any:
     """A copy of the numbers in a gradient: an event stays as it was when gradients are written in place."""
+    if gradient.__class__ is float:
+        return gradient
     return tuple(map(_noted, gradient)) if isinstance(gradient, tuple) else copy(number(gradient))
 
 

@@ -218,6 +218,8 @@ def test_start_opens_from_the_outside_in_while_there_is_room():
     sizes = widths(blocks, where)
     assert start_expanded(blocks, where, sizes[0]) == {0}
     assert start_expanded(blocks, where, sizes[0] + 3) == {0, 1}
+    most = sum(sizes[k] - 1 for k in sizes) + 1
+    assert start_expanded(blocks, where, most - 1) == {0, 1}, "all four layers, or none"
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -247,9 +249,9 @@ def test_player_opens_the_same_blocks_at_the_start():
     for seed in range(30):
         scopes, where, ops, edges = random_program(seed, 1500)
         blocks, where = divide(scopes, where, ops, edges)
-        for budget in (1, 20, 150, 400):
-            kinds = [{"kind": block.kind, "outer": block.outer} for block in blocks]
-            graph = {"blocks": kinds, "block": where}
+        for budget in (1, 20, 60, 150, 400):
+            named = [{"name": block.name, "outer": block.outer} for block in blocks]
+            graph = {"blocks": named, "block": where}
             cases.append({"graph": graph, "budget": budget, "open": sorted(start_expanded(blocks, where, budget))})
     player = (Path(__file__).parents[2] / "viz" / "frontend" / "src" / "blocks.js").as_uri()
     code = f"""

@@ -17,8 +17,10 @@ TRICKY = {
 export const half = (x) => x / 2; /* a block
    of two lines */
 export const quote = /["'`/]|[/"]/g;
+const [one, two] = [1, 2], { length } = "abc";
 const table = { "a//b": "/* no comment */", 'it\\'s': 1 };
-export function count(text) { return (text.match(quote) ?? []).length + Object.keys(table).length; }
+const all = (text) => text.match(quote) ?? [];
+export function count(text) { return all(text).length + Object.keys(table).length + one + two + length; }
 export async function* later() { yield /x/.test("x"); }
 """,
     "b.js": """
@@ -68,26 +70,26 @@ def printed(script: Path) -> str:
 
 def test_bundle_computes_what_its_modules_compute(tmp_path):
     folder = folder_of(tmp_path, TRICKY)
-    (folder / "bundle.mjs").write_text(bundle(folder, "main.js", ["half"], "render"), encoding="utf-8")
+    (folder / "bundle.mjs").write_text(bundle(folder, ["main.js"], ["half"], "render"), encoding="utf-8")
     for name, source in (("one", '{ render } from "./main.js"'), ("all", 'made from "./bundle.mjs"')):
         call = "render" if name == "one" else "made.render"
         (folder / f"{name}.mjs").write_text(f"import {source};\nconsole.log(await {call}());\n")
     (folder / "package.json").write_text('{"type": "module"}')
     together = printed(folder / "all.mjs")
     assert together == printed(folder / "one.mjs")
-    assert together.startswith("[1.5,5,")
+    assert together.startswith("[1.5,11,")
 
 
 def test_classic_is_a_script_that_leaves_one_name_behind(tmp_path):
     folder = folder_of(tmp_path, TRICKY)
-    text = classic(bundle(folder, "main.js", ["half", "render"], "render"), "globalThis.started = half(5);")
+    text = classic(bundle(folder, ["main.js"], ["half", "render"], "render"), "globalThis.started = half(5);")
     start = "\nconsole.log(started, Object.keys(minigrad).join(), typeof half);\n"
     (folder / "classic.cjs").write_text(text + start, encoding="utf-8")
     assert printed(folder / "classic.cjs") == "2.5 half,render undefined\n"
 
 
 def test_comments_and_indentation_are_gone_and_texts_are_whole(tmp_path):
-    text = bundle(folder_of(tmp_path, TRICKY), "main.js", ["half"], "render")
+    text = bundle(folder_of(tmp_path, TRICKY), ["main.js"], ["half"], "render")
     assert "a comment" not in text
     assert "of two lines" not in text
     assert "/* no comment */" in text
@@ -101,7 +103,7 @@ def test_modules_of_the_player_keep_their_tokens(path, tmp_path):
     source = path.read_text(encoding="utf-8")
     kept = re.sub(r"^import[^;]*;", "", source, flags=re.MULTILINE)
     alone = folder_of(tmp_path, {"it.js": f"{kept}\nconst lastOfAll = 1;\n"})
-    text = bundle(alone, "it.js", [], "lastOfAll").partition("\nexport {")[0]
+    text = bundle(alone, ["it.js"], [], "lastOfAll").partition("\nexport {")[0]
     expected = [token.text for token in tokens(kept) if token.text != "export"]
     assert [token.text for token in tokens(text)][:-5] == expected
 
@@ -117,13 +119,14 @@ WRONG = {
     "twice": ("const a = 1;\nfunction a() {}", "main.js:2: a is declared twice"),
     "two-files": (
         'import { half } from "./a.js";\nconst table = 1;',
-        "main.js:2: table stands at the top of a.js:6 too",
+        "main.js:2: table stands at the top of a.js:7 too",
     ),
     "circle": ('import { c } from "./c.js";', "c.js:1: a circle of imports: main.js → c.js → main.js."),
     "itself": ('import { a } from "./main.js";', "main.js:1: a circle of imports: main.js → main.js."),
     "effect": ("const a = 1;\n\nalert(a);", "main.js:3: 'alert' runs when the file is imported"),
     "re-export": ("export { a };", "main.js:1: '{' runs when"),
-    "unpacked": ("const { a } = b;", "main.js:1: declare one name at a time"),
+    "pattern": ("const { a: b } = c;", "main.js:1: a pattern at the top of a file is written [a, b] or { a, b }."),
+    "pattern-twice": ("const [a, b] = c;\nconst { b, d } = e;", "main.js:2: b is declared twice"),
     "semicolon": ("const a = 1\nconst b = 2;", "main.js:1: this declaration has no semicolon"),
     "brace": ("const a = {} / 2;", "main.js:1: a slash after a brace"),
     "string": ('const a = "no end;\n', "main.js:1: this is not JavaScript that can be read: '\"no end;"),
@@ -140,13 +143,13 @@ def test_what_is_not_taken_is_refused_with_its_place(name, tmp_path):
     files = {**TRICKY, "main.js": f"{source}\nexport const render = 1;\n"}
     files["c.js"] = 'import { render } from "./main.js"; export const c = 1;'
     with pytest.raises(BundleError) as error:
-        bundle(folder_of(tmp_path, files), "main.js", [], "render")
+        bundle(folder_of(tmp_path, files), ["main.js"], [], "render")
     assert message in str(error.value)
 
 
 def test_missing_export_is_refused(tmp_path):
     folder = folder_of(tmp_path, TRICKY)
-    with pytest.raises(BundleError, match=r"main.js:1: no file that this one needs declares mount."):
-        bundle(folder, "main.js", ["mount"], "render")
+    with pytest.raises(BundleError, match=r"bundle: none of the files declares mount."):
+        bundle(folder, ["main.js"], ["mount"], "render")
     with pytest.raises(BundleError, match=r"this text does not end as a bundle does"):
         classic("const a = 1;\n", "")

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, groupby
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from minigrad_viz.names import told_apart
 
-__all__ = ["MOST", "Block", "divide", "start_expanded"]
+__all__ = ["MOST", "Block", "Item", "Wire", "divide", "start_expanded", "visible"]
 
 MOST = 150  # items inside one block, and items visible at the start
 _RUN, _SHORTEST, _LONGEST = 100, 60, 140  # items in a run: in between it is cut where the fewest values cross
@@ -365,24 +365,108 @@ def _numbered(tree: _Tree) -> tuple[list[Block], list[int]]:
 def start_expanded(blocks: Sequence[Block], where: Sequence[int], budget: int = MOST) -> set[int]:
     """The blocks to show opened at first: from the outside in, while at most `budget` items are visible.
 
-    Runs side by side are opened together or not at all: none of them means more than the others.
+    Blocks that are called alike, but for digits, and lie in blocks that are so, are opened together or not at all.
 
-    >>> blocks = [Block("graph", -1, "graph"), Block("a", 0, "scope"), Block("b", 0, "scope")]
-    >>> start_expanded(blocks, [1, 1, 1, 2, 2], 4)
+    >>> blocks = [Block("graph", -1, "graph"), *[Block(name, 0, "scope") for name in ("a", "b₁", "b₂")]]
+    >>> start_expanded(blocks, [1, 1, 1, 2, 2, 3], 5)
     {0, 1}
+    >>> start_expanded(blocks, [1, 1, 1, 2, 2, 3], 6)
+    {0, 1, 2, 3}
     """
     inside = Counter(where)
     inside.update(block.outer for block in blocks)
-    runs = Counter[int]()
+    numbers: dict[tuple[int, str], int] = {}
+    group = [0] * len(blocks)
+    more = Counter[int]()
     for k, block in enumerate(blocks):
-        if block.kind == "run":
-            runs[block.outer] += inside[k] - 1
-    opened, visible = {0}, inside[0]
+        if k:
+            alike = group[block.outer], _DIGITS.sub("#", block.name)
+            group[k] = numbers.setdefault(alike, len(numbers) + 1)
+            more[group[k]] += inside[k] - 1
+    opened, closed, visible = {0}, set[int](), inside[0]
     for k, block in enumerate(blocks):
-        if k and block.outer in opened:
-            more = runs[block.outer] if block.kind == "run" else inside[k] - 1
-            if visible + more <= budget:
+        if k and block.outer in opened and group[k] not in closed:
+            if visible + more[group[k]] > budget:
+                closed.add(group[k])
+            else:
                 opened.add(k)
-                visible += more
-                runs[block.outer] = 0  # all of them are counted
+                visible += more.pop(group[k], 0)  # of all of them
     return opened
+
+
+# --- what is visible -------------------------------------------------------------------------------------------------
+
+
+class Item(NamedTuple):
+    """A node, or a closed block, or the frame of an open one; of `node` and `block` one is -1. `outer` is the number of
+    the frame around it among the items, or -1.
+    """
+
+    node: int
+    block: int
+    framed: bool
+    outer: int
+
+
+@dataclass(slots=True)
+class Wire:
+    """An arrow between two items, for one value, the number of its node, and for all of `edges`."""
+
+    start: int
+    end: int
+    value: int
+    edges: list[int]
+
+
+def visible(
+    blocks: Sequence[Block], where: Sequence[int], edges: Sequence[Edge], opened: Collection[int]
+) -> tuple[list[Item], list[Wire]]:
+    """What is seen while the blocks `opened` are open: items in tape order, but frames before what lies in them; wires.
+
+    Into a closed block each value goes once; into a node each edge has a wire, so that of a*a both are seen.
+
+    >>> blocks = [Block("graph", -1, "graph"), Block("a", 0, "scope")]
+    >>> items, wires = visible(blocks, [0, 1, 1], [(0, 1), (0, 2), (1, 2)], {0})
+    >>> items, [(wire.start, wire.end, wire.edges) for wire in wires]
+    ([Item(node=0, block=-1, framed=False, outer=-1), Item(node=-1, block=1, framed=False, outer=-1)], [(0, 1, [0, 1])])
+    """
+    cover = [-1] * len(blocks)  # the outermost closed block around each
+    for k, block in enumerate(blocks):
+        if k:
+            around = cover[block.outer]
+            cover[k] = around if around >= 0 else -1 if k in opened else k
+    items: list[Item] = []
+    places = {0: -1}
+
+    def place_of(k: int) -> int:
+        missing = []
+        while k not in places:
+            missing.append(k)
+            k = blocks[k].outer
+        for k in reversed(missing):
+            items.append(Item(-1, k, cover[k] < 0, places[blocks[k].outer]))
+            places[k] = len(items) - 1
+        return places[k]
+
+    at = []
+    for node, k in enumerate(where):
+        outer = place_of(k if cover[k] < 0 else cover[k])
+        if cover[k] < 0:
+            items.append(Item(node, -1, False, outer))
+        at.append(len(items) - 1 if cover[k] < 0 else outer)
+    return items, _wires(edges, at, items)
+
+
+def _wires(edges: Sequence[Edge], at: Sequence[int], items: Sequence[Item]) -> list[Wire]:
+    wires: list[Wire] = []
+    merged: dict[Edge, Wire] = {}
+    for number, (operand, result) in enumerate(edges):
+        start, end = at[operand], at[result]
+        if start == end:
+            continue
+        wire = merged.get((operand, end)) if items[end].node < 0 else None
+        if wire is None:
+            wire = merged[operand, end] = Wire(start, end, operand, [])
+            wires.append(wire)
+        wire.edges.append(number)
+    return wires

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 __all__ = ["PLAYER", "BundleError", "Token", "bundle", "classic", "tokens"]
 
-PLAYER = ("widget.js", ("mount", "render", "startAll"), "render")  # what `bundle` is asked for
+PLAYER = (("widget.js", "page.js"), ("mount", "render", "startAll"), "render")  # what `bundle` is asked for
 _BEFORE_REGEX = "return typeof case in of delete void throw new instanceof yield await else do default extends"
 _DECLARATIONS = frozenset(["const", "let", "function", "async", "class", "export", "import"])
 _CONDITIONS = frozenset(["if", "while", "for", "with"])
@@ -209,10 +209,10 @@ def _names_of_variables(module: _Module, all_tokens: list[Token], at: int) -> tu
     depth, expected = 0, True
     for end in range(at + 1, len(all_tokens)):
         token = all_tokens[end]
-        if expected and token.kind != "word":
-            raise module.wrong(token, "declare one name at a time at the top of a file.")
-        if expected:
+        if expected and token.kind == "word":
             names.append(token)
+        elif expected:
+            names += _pattern(module, all_tokens, end)
         if depth == 0 and token.text == ";":
             return names, end + 1
         if depth == 0 and token.gap == "\n" and token.text in _DECLARATIONS:
@@ -220,6 +220,19 @@ def _names_of_variables(module: _Module, all_tokens: list[Token], at: int) -> tu
         expected = depth == 0 and token.text == ","
         depth += _nesting(token)
     raise module.wrong(all_tokens[at], "this declaration has no semicolon.")
+
+
+def _pattern(module: _Module, all_tokens: list[Token], at: int) -> list[Token]:
+    """The names in ``[a, b]`` or ``{ a, b }``, which is all that is taken of patterns."""
+    names: list[Token] = []
+    for token in all_tokens[at + 1 :]:
+        if token.kind == "word":
+            names.append(token)
+        elif token.text in "]}" and all_tokens[at].text in "[{":
+            return names
+        elif token.text != ",":
+            break
+    raise module.wrong(all_tokens[at], "a pattern at the top of a file is written [a, b] or { a, b }.")
 
 
 def _nesting(token: Token) -> int:
@@ -240,13 +253,13 @@ def _body_end(module: _Module, all_tokens: list[Token], at: int) -> int:
 # --- all of them -----------------------------------------------------------------------------------------------------
 
 
-def bundle(folder: Path, entry: str, exports: Iterable[str], default: str) -> str:
-    """The modules in `folder` that `entry` needs, as one module that exports `exports`, and by default ``{default}``.
+def bundle(folder: Path, entries: Iterable[str], exports: Iterable[str], default: str) -> str:
+    """The modules in `folder` that `entries` need, as one module that exports `exports`, and by default ``{default}``.
 
     Raises BundleError, with file and line, for an unknown import, a circle of imports, a name at the top of two files,
     or a form of JavaScript that is not taken.
     """
-    modules = _in_order(folder, entry)
+    modules = _in_order(folder, entries)
     owner: dict[str, _Module] = {}
     for module in modules:
         for name, line in module.declared.items():
@@ -257,10 +270,10 @@ def bundle(folder: Path, entry: str, exports: Iterable[str], default: str) -> st
             owner[name] = module
     for name in (*exports, default):
         if name not in owner:
-            raise BundleError(f"{entry}:1: no file that this one needs declares {name}.")
+            raise BundleError(f"bundle: none of the files declares {name}.")
     text = "\n".join(_written(module.rest) for module in modules)
     if ending := re.search(r"</script|<!--", text, re.IGNORECASE):
-        raise BundleError(f"{entry}:1: {ending[0]!r} would end the script of a page: write it in two pieces.")
+        raise BundleError(f"bundle: {ending[0]!r} would end the script of a page: write it in two pieces.")
     return f"{text}\nexport {{ {', '.join(exports)} }};\nexport default {{ {default} }};\n"
 
 
@@ -273,8 +286,8 @@ def classic(module: str, start: str) -> str:
     return f'(() => {{\n"use strict";\n{text}\nglobalThis.minigrad = {{ {names} }};\n{start}\n}})();\n'
 
 
-def _in_order(folder: Path, entry: str) -> list[_Module]:
-    """The modules from `entry` on, each after those that it imports."""
+def _in_order(folder: Path, entries: Iterable[str]) -> list[_Module]:
+    """The modules that `entries` need, each after those that it imports."""
     modules: dict[str, _Module] = {}
     order: list[_Module] = []
     open_files: list[str] = []
@@ -296,7 +309,8 @@ def _in_order(folder: Path, entry: str) -> list[_Module]:
             open_files.pop()
             order.append(module)
 
-    visit(entry, "bundle")
+    for entry in entries:
+        visit(entry, "bundle")
     return order
 
 

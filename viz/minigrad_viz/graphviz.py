@@ -18,6 +18,7 @@ _LOOKS = {
     "leaf": {"style": "rounded,filled", "fillcolor": "#e4eefa", "color": LIGHT["leaf"]},
     "op": {"style": "filled", "fillcolor": LIGHT["op"], "color": LIGHT["line"]},
     "constant": {"style": "rounded,dashed", "color": LIGHT["line"]},
+    "broken": {"style": "dashed", "color": LIGHT["line"]},
 }
 
 

@@ -136,10 +136,15 @@ def _rules(template: str, colours: Mapping[str, str]) -> str:
     return template.format_map({"FONT": FONT, **colours}).replace("\n", "")
 
 
-def stylesheet() -> str:
-    """The CSS of a picture. Media queries hold inside an image too, so a picture follows the reader's light or dark."""
-    dark = _rules(_COLOURS, DARK)
-    return f"{_rules(_SHAPES, {})}{_rules(_COLOURS, LIGHT)}@media (prefers-color-scheme:dark){{{dark}}}"
+def stylesheet(shapes: str = "", colours: str = "") -> str:
+    """The CSS of a picture. Media queries hold inside an image too, so a picture follows the reader's light or dark.
+
+    `shapes` and `colours` are more rules, for what not every picture has, with doubled braces and names of colours.
+    """
+    dark = _rules(_COLOURS + colours, DARK)
+    return (
+        f"{_rules(_SHAPES + shapes, {})}{_rules(_COLOURS + colours, LIGHT)}@media (prefers-color-scheme:dark){{{dark}}}"
+    )
 
 
 def javascript() -> str:

@@ -22,6 +22,7 @@ from minigrad.errors import DTypeError, GraphError
 from minigrad.graph import Scope, propagate
 from minigrad.kernels import untapped
 from minigrad_viz import wire
+from minigrad_viz.blocks import Block, divide
 from minigrad_viz.names import Namespaces, callers, names_of, told_apart
 from minigrad_viz.notation import (
     clean,
@@ -34,7 +35,7 @@ from minigrad_viz.notation import (
     shorten_name,
 )
 
-__all__ = ["FULL", "Edge", "Node", "Note", "Pass", "Step", "Stop", "Trace", "placed", "to_trace"]
+__all__ = ["FULL", "Block", "Edge", "Held", "Node", "Note", "Pass", "Step", "Stop", "Trace", "placed", "to_trace"]
 
 FULL = 400  # up to here a picture shows every node with its text; larger graphs are drawn small, and say so
 _FOLDER = re.compile(r"^.*?[/\\](?=[^/\\]*:\d+: )")  # of a source line: the same file lies elsewhere on each machine
@@ -42,31 +43,34 @@ _MOST_STEPS = 50_000  # of all backward passes together: thousands of outputs wo
 _STATES = {"none": "—", "blocked": "blocked"}
 
 
+class Held(NamedTuple):
+    """A tensor that a node holds; `value` and `grad` are places in `Trace.arrays`, None for what is not kept."""
+
+    shape: tuple[int, ...]
+    dtype: str
+    value: int | None = None
+    grad: int | None = None
+
+
 class Node(NamedTuple):
     """A number in the graph. What `grad` is, `state` says: "none" (not computed yet), "final" or "blocked" (never)."""
 
-    kind: Literal["leaf", "op", "constant"]
+    kind: Literal["leaf", "op", "constant", "broken"]
     op: mg.Op | None
     name: str | None
     value: float
-    state: Literal["none", "final", "blocked"]
+    state: Literal["none", "final", "blocked", "freed"]
     grad: float | None
     scope: str
     line: str | None
     stale: bool = False
     """Whether an operand was given another number after this was computed."""
     block: int = 0
-    """Its place in `Trace.blocks`: the innermost scope it was made in, as entered."""
+    """Its place in `Trace.blocks`: the innermost one that it lies in."""
     attrs: dict[str, str] | None = None
     """The op's attributes, in text."""
-
-
-class Block(NamedTuple):
-    """A part of the graph to be collapsed: block 0 is all of it, then each `mg.scope` entered, after its outer one."""
-
-    name: str
-    outer: int
-    kind: Literal["graph", "scope"]
+    tensor: Held | None = None
+    """What it holds, if that is a tensor; its `value` and `grad` here are no numbers then."""
 
 
 class Edge(NamedTuple):
@@ -102,7 +106,7 @@ class Pass(NamedTuple):
 class Note(NamedTuple):
     """Something to be told about the graph; `node` is where, or None."""
 
-    kind: Literal["overwritten", "nan", "gradient", "partial"]
+    kind: Literal["overwritten", "nan", "gradient", "partial", "error"]
     node: int | None
     text: str
 
@@ -131,6 +135,8 @@ class Trace:
     notes: list[Note] = field(default_factory=list)
     blocks: list[Block] = field(default_factory=lambda: [Block("graph", -1, "graph")])
     tours: list[Stop] = field(default_factory=list)
+    arrays: list[dict[str, Any]] = field(default_factory=list)
+    """Summaries of the tensors' values and gradients: see arrays.py."""
     into: list[range] = field(default_factory=list)
     """For each node, the numbers of the edges that lead to it, in slot order."""
 
@@ -154,6 +160,8 @@ class Trace:
     def alarming(self, index: int) -> bool:
         """Whether a node is to be marked: it is not finite, or does not agree with its operands any more."""
         value, grad = self.nodes[index].value, self.nodes[index].grad
+        if self.nodes[index].kind == "broken":
+            return True
         return self.nodes[index].stale or not math.isfinite(value) or (grad is not None and not math.isfinite(grad))
 
     def symbols(self, index: int, limit: int = 24) -> list[str | float]:
@@ -207,7 +215,11 @@ class Trace:
         kinds: list[str] = [node.kind for node in self.nodes]
         parts = [("leaf", "leaves"), ("op", "operations"), ("constant", "constants")]
         counts = [_count(kinds.count(one), "operation" if one == "op" else one, many) for one, many in parts]
-        names = [f"{self.title(i)} = {show(self.nodes[i].value)}" for i in self.outputs[:3]]
+        names = [
+            f"{self.title(i)}, which raised an error" if x.kind == "broken" else f"{self.title(i)} = {show(x.value)}"
+            for i in self.outputs[:3]
+            for x in [self.nodes[i]]
+        ]
         more = ", …" if len(self.outputs) > 3 else ""
         return f"Graph of {', '.join(names)}{more}: {', '.join(count for count in counts if count)}."
 
@@ -244,7 +256,11 @@ def placed(x: Any, *more: mg.Value, namespaces: Namespaces | None = None) -> tup
         _add(trace, places, scopes, value, names.get(value))
     handles = {handle(at) for at, node in enumerate(trace.nodes) if node.name is None and node.kind != "constant"}
     apart = told_apart([node.name for node in trace.nodes], handles)
-    trace.nodes = [node._replace(name=name) for node, name in zip(trace.nodes, apart, strict=True)]
+    ops = [None if node.op is None else node.op.name for node in trace.nodes]
+    edges = [(edge.operand, edge.result) for edge in trace.edges]
+    trace.blocks, where = divide(trace.blocks, [node.block for node in trace.nodes], ops, edges)
+    parts = zip(trace.nodes, apart, where, strict=True)
+    trace.nodes = [node._replace(name=name, block=block) for node, name, block in parts]
     trace.outputs = list(dict.fromkeys(places[root] for root in roots))
     _run_backward(trace, places, list(dict.fromkeys(roots)))
     _raise_alarms(trace)

@@ -97,7 +97,7 @@ def _scalar_leaves(trace: Trace) -> dict[str, float]:
     """The numbers of the leaves that hold a finite one, by name, up to as many as get a trait."""
     found: dict[str, float] = {}
     for index, node in enumerate(trace.nodes):
-        if node.kind == "leaf" and isinstance(node.value, float) and math.isfinite(node.value):
+        if node.kind == "leaf" and math.isfinite(node.value):
             found[node.name or handle(index)] = node.value
             if len(found) == _MOST_LEAVES:
                 break

@@ -13,7 +13,7 @@ Columns instead of rows, because JSON of 100,000 rows is slow on both sides. Whe
     edges     operand, result, slot; flows: "1" where a gradient goes back; local: its scalar derivative
               all edges into a node are neighbours, in slot order
     passes    for each output the events of its backward pass, by column
-    blocks    the tree of scopes: name, outer, kind; block 0 is the whole graph, and each comes after its outer one
+    blocks    a tree: name, outer, kind, count of a fold; block 0 is the whole graph, each comes after its outer one
     ops       name, formula; js, rules: how to compute it again in the browser, or why that cannot be
     arrays    summaries of tensors
     notes     what a reader should be told
@@ -31,6 +31,7 @@ import minigrad as mg
 from minigrad_viz.notation import formula_of, rounded
 
 if TYPE_CHECKING:
+    from minigrad_viz.blocks import Block
     from minigrad_viz.trace import Trace
 
 __all__ = ["VERSION", "data", "text"]
@@ -54,7 +55,7 @@ def data(trace: Trace, full: bool) -> dict[str, Any]:
         "nodes": _nodes(trace, places, show),
         "edges": _edges(trace, show),
         "passes": [_pass(run, show) for run in trace.passes],
-        "blocks": [{"name": block.name, "outer": block.outer, "kind": block.kind} for block in trace.blocks],
+        "blocks": [_block(block) for block in trace.blocks],
         "ops": [_op(op) for op in ops],
         "formulas": [],
         "arrays": [],
@@ -105,6 +106,12 @@ def _pass(run: Any, show: Show) -> dict[str, Any]:
         "contribution": [show(step.contribution) for step in run.steps],
         "total": [show(step.total) for step in run.steps],
     }
+
+
+def _block(block: Block) -> dict[str, Any]:
+    details = {"count": block.count, "line": block.line}
+    has = {"name": block.name, "outer": block.outer, "kind": block.kind}
+    return has | {key: detail for key, detail in details.items() if detail is not None}
 
 
 def _op(op: mg.Op) -> dict[str, Any]:

@@ -82,8 +82,9 @@ function wiresBetween(graph, items, itemOf) {
 }
 
 /**
- * The blocks to show opened at first: from the outside in, while at most `budget` items are visible. Runs side by side
- * are opened together or not at all. The same as start_expanded of blocks.py.
+ * The blocks to show opened at first: from the outside in, while at most `budget` items are visible. Blocks that are
+ * called alike, but for digits, and lie in blocks that are so, are opened together or not at all. The same as
+ * start_expanded of blocks.py.
  * @param {Graph} graph @param {number} [budget] @returns {Set<number>}
  */
 export function startExpanded(graph, budget = 150) {
@@ -91,21 +92,36 @@ export function startExpanded(graph, budget = 150) {
   const inside = new Int32Array(blocks.length);
   for (const block of graph.block) inside[block] += 1;
   for (let block = 1; block < blocks.length; block += 1) inside[blocks[block].outer] += 1;
-  const runs = new Int32Array(blocks.length);
-  for (let block = 1; block < blocks.length; block += 1) {
-    if (blocks[block].kind === "run") runs[blocks[block].outer] += inside[block] - 1;
-  }
+  const group = groupsOf(blocks);
+  const more = new Int32Array(blocks.length);
+  for (let block = 1; block < blocks.length; block += 1) more[group[block]] += inside[block] - 1;
   const opened = new Set([0]);
+  const closed = new Set();
   let shown = inside[0];
   for (let block = 1; block < blocks.length; block += 1) {
-    const { outer, kind } = blocks[block];
-    const more = kind === "run" ? runs[outer] : inside[block] - 1;
-    if (!opened.has(outer) || shown + more > budget) continue;
+    if (!opened.has(blocks[block].outer) || closed.has(group[block])) continue;
+    if (shown + more[group[block]] > budget) {
+      closed.add(group[block]);
+      continue;
+    }
     opened.add(block);
-    shown += more;
-    if (kind === "run") runs[outer] = 0; // all of them are counted
+    shown += more[group[block]];
+    more[group[block]] = 0; // all of them are counted
   }
   return opened;
+}
+
+/** For each block a number, the same for those that are opened together. @param {import("./types.js").Block[]} blocks */
+function groupsOf(blocks) {
+  /** @type {Map<string, number>} */
+  const numbers = new Map();
+  const group = new Int32Array(blocks.length);
+  for (let block = 1; block < blocks.length; block += 1) {
+    const key = `${group[blocks[block].outer]} ${blocks[block].name.replace(/[0-9₀-₉]+/g, "#")}`;
+    group[block] = numbers.get(key) ?? numbers.size + 1;
+    numbers.set(key, group[block]);
+  }
+  return group;
 }
 
 /** With all blocks around a node opened too. @param {Graph} graph @param {ReadonlySet<number>} expanded @param {number} node */

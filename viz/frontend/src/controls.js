@@ -1,7 +1,7 @@
 /** The one row of transport: first, back, play, forward, last, the scrubber with its phases and stops, the step, the speed. */
 
 import { h, icon, setText, show } from "./dom.js";
-import { lastPosition, moveTo, setPlaying, stepBy, tell } from "./session.js";
+import { lastPosition, moveTo, setPlaying, stepBy, stopPositions, tell } from "./session.js";
 
 const ICONS = {
   first: "M2 3h2v10H2zM14 3v10L5 8z",
@@ -36,8 +36,7 @@ export function controls(s, help) {
     "div",
     { class: "transport", role: "toolbar", "aria-label": "Steps" },
     h("div", { class: "keys" }, ...row),
-    h("div", { class: "track" }, scrub, marks),
-    count,
+    h("div", { class: "track" }, scrub, marks, count),
     units.element,
     speed,
     h("button", { class: "quiet", "aria-label": "Help: keys (?)", title: "Keys (?)", onclick: help }, "?"),
@@ -50,7 +49,7 @@ export function controls(s, help) {
     update(what) {
       const { position } = s.playback;
       const end = lastPosition(s);
-      if (what !== "moved") drawTrack(s, scrub, marks, end);
+      if (["stops", "numbers", "pass"].includes(what)) drawTrack(s, scrub, marks, end);
       scrub.value = String(position);
       scrub.setAttribute("aria-valuetext", `${position} of ${end}`);
       setText(count, `${position} / ${end}`);
@@ -83,7 +82,7 @@ function drawTrack(s, scrub, marks, end) {
   scrub.style.setProperty("--split", `${share(s.line.forward)}%`);
   const phase = (/** @type {string} */ text, /** @type {number} */ from, /** @type {number} */ to) =>
     to > from && h("span", { class: `phase ${text}`, style: `left:${share(from)}%;width:${share(to) - share(from)}%` }, text);
-  const stops = (s.stopPositions ?? []).map((/** @type {number} */ at) =>
+  const stops = stopPositions(s).map((/** @type {number} */ at) =>
     h("i", { class: "tick", style: `left:${share(at)}%` }),
   );
   marks.replaceChildren(

@@ -6,7 +6,7 @@
 /** @typedef {string | Node | null | undefined | false} Child */
 
 const SVG = "http://www.w3.org/2000/svg";
-const MATH = "http://www.w3.org/1998/Math/MathML";
+const MATHML = "http://www.w3.org/1998/Math/MathML";
 const PLAIN_MATH = /^(math|m(i|n|o|row|frac|sup|sub|subsup|text|sqrt|root|over|under|underover|space|table|tr|td|style))$/;
 
 /** @param {Element} element @param {Record<string, any>} attributes */
@@ -65,7 +65,8 @@ export function refill(element, ...children) {
   const key = inside ? focused.dataset.key : undefined;
   element.replaceChildren(.../** @type {Node[]} */ (children.filter((child) => child != null && child !== false)));
   if (!inside) return;
-  const same = key === undefined ? null : element.querySelector(`[data-key="${CSS.escape(key)}"]`);
+  const again = element.contains(focused) ? focused : null;
+  const same = again ?? (key === undefined ? null : element.querySelector(`[data-key="${CSS.escape(key)}"]`));
   if (same === null) element.tabIndex = -1;
   /** @type {HTMLElement} */ (same ?? element).focus({ preventScroll: true });
 }
@@ -73,7 +74,7 @@ export function refill(element, ...children) {
 /** A copy of MathML without anything that is not MathML, so that no trace can smuggle a script in. @param {Element} from */
 function cleanMath(from) {
   if (!PLAIN_MATH.test(from.localName)) return document.createTextNode(from.textContent ?? "");
-  const made = document.createElementNS(MATH, from.localName);
+  const made = document.createElementNS(MATHML, from.localName);
   for (const name of ["mathvariant", "stretchy", "display", "fence", "form", "columnalign"]) {
     const value = from.getAttribute(name);
     if (value !== null) made.setAttribute(name, value);
@@ -93,7 +94,7 @@ export function math(markup, text) {
 
 /** An element of MathML. @param {string} tag @param {(string | Node)[]} children */
 export function mathElement(tag, ...children) {
-  const element = document.createElementNS(MATH, tag);
+  const element = document.createElementNS(MATHML, tag);
   element.append(...children);
   return element;
 }

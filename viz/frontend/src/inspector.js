@@ -1,9 +1,9 @@
 /** The side panel: all that is known of one node at this moment. It follows the steps, unless a node is selected. */
 
-import { drawHeatmap } from "./heatmap.js";
 import { partsOf } from "./cards.js";
 import { h, math, refill, setText, show } from "./dom.js";
 import { activeNode, moveTo, select, selectedNode, setExpanded, setPlaying, setStops } from "./session.js";
+import { heatmap, linkTo } from "./heatmap.js";
 import { toggle } from "./blocks.js";
 import { runTo } from "./breakpoints.js";
 import { chainRule, filledMath, filledText, gradientText, numbersFor, operandsOf, quantityText } from "./wording.js";
@@ -13,7 +13,8 @@ const KINDS = ["leaf", "operation", "constant", "raised an error"];
 /** @param {any} s */
 export function inspector(s) {
   const title = h("h3");
-  const free = h("button", { class: "quiet", title: "Follow the steps again (Esc)", onclick: () => select(s, null) }, "follow");
+  const free = h("button", { class: "quiet", title: "Follow the steps again (Esc)", onclick: () => select(s, null) }, "Follow steps");
+  let last = -2;
   const body = h("div", { class: "facts" });
   const run = h("button", { onclick: () => runToNode(s) }, "Run to here");
   const stop = h("button", { onclick: () => toggleNodeStop(s) }, "Stop here");
@@ -28,9 +29,12 @@ export function inspector(s) {
       show(acts, node >= 0 && block < 0);
       setText(title, block >= 0 ? s.graph.blocks[block].name : node >= 0 ? s.graph.title(node) : "Nothing selected");
       stop.setAttribute("aria-pressed", String(hasStop(s, node)));
+      if (node !== last) s.pictures = new Map();
+      last = node;
       if (block >= 0) refill(body, ...blockFacts(s, block));
       else if (node >= 0) refill(body, ...nodeFacts(s, node));
       else refill(body, h("p", { class: "dim" }, "Step with → or choose a node: here is all that is known of it."));
+      for (const one of s.pictures.values()) one.redraw();
     },
   };
 }
@@ -74,6 +78,7 @@ function nodeFacts(s, node) {
   const value = playback.known(node) ? playback.value(node) : null;
   const why = s.overrides.size ? s.engine.why(node) : null;
   const attrs = Object.entries(graph.attrs.get(node) ?? {}).map(([key, text]) => `${key} = ${text}`);
+  const seen = pictures(s, node, value, gradient.value);
   const notes = graph.notes.filter((/** @type {any} */ note) => note.node === node);
   return [
     h("p", { class: "dim kind" }, op ? op.name : KINDS[graph.kind[node]], tensor ? ` · ${tensor.dtype} (${tensor.shape.join(", ")})` : ""),
@@ -83,12 +88,13 @@ function nodeFacts(s, node) {
       "dl",
       {},
       row("value", h("span", { class: "fw" }, playback.known(node) ? quantityText(value) : "not computed yet")),
-      picture(value, `value of ${graph.title(node)}`),
+      seen.value && h("div", { class: "picture" }, seen.value.element),
       row("gradient", h("span", { class: "bw" }, gradientText(gradient)), h("small", {}, ` ${stateText(gradient)}`)),
-      picture(gradient.value, `gradient of ${graph.title(node)}`),
+      seen.grad && h("div", { class: "picture" }, seen.grad.element),
       op && row("formula", formula(s, graph.nodeFormula[node], node)),
       attrs.length > 0 && row("with", attrs.join(", ")),
       operandRow(s, node),
+      ...seen.operands.map((one, i) => one && h("div", { class: "picture" }, h("span", { class: "dim" }, graph.title(operandsOf(graph, node)[i])), one.element)),
       graph.lines.has(node) && row("line", h("code", {}, graph.lines.get(node))),
       graph.block[node] > 0 && row("scope", ...crumbs(s, graph.block[node])),
       why !== null && row("what if", why),
@@ -103,10 +109,31 @@ function stateText(gradient) {
   return gradient.state === "final" && gradient.of > 1 ? `final, Σ of ${gradient.of}` : gradient.state;
 }
 
-/** @param {any} q @param {string} label */
-function picture(q, label) {
+/**
+ * The heatmap of an array, kept from step to step. @param {any} s @param {any} q @param {string} label
+ * @param {{size?: number, hover?: (place: number[] | null) => void}} [how]
+ */
+function picture(s, q, label, how) {
   if (q === null || typeof q === "number" || q.size < 2) return null;
-  return h("div", { class: "picture" }, drawHeatmap(q, label));
+  let made = s.pictures.get(label);
+  if (made?.cells !== q) s.pictures.set(label, (made = { cells: q, ...heatmap(q, { label, ...how }) }));
+  return made;
+}
+
+/** Value and gradient of a tensor, and its operands: a cell pointed at shows where it came from. @param {any} s @param {number} node @param {any} value @param {any} grad */
+function pictures(s, node, value, grad) {
+  const { graph } = s;
+  const name = graph.title(node);
+  const from = operandsOf(graph, node);
+  const operands = from.map((one, i) => picture(s, s.playback.value(one), `operand ${i + 1}, ${graph.title(one)}`, { size: 120 }));
+  const shapes = { operands: from.map((one) => graph.tensors.get(one)?.shape ?? []), result: graph.tensors.get(node)?.shape ?? [] };
+  const op = graph.ops[graph.op[node]];
+  const hover = op && linkTo(op.name, graph.attrs.get(node) ?? {}, shapes, operands);
+  return {
+    value: picture(s, value, `value of ${name}`, { size: 240, hover }),
+    grad: picture(s, grad, `gradient of ${name}`, { size: 240 }),
+    operands,
+  };
 }
 
 /** A formula in symbols, and below with its numbers. @param {any} s @param {number} index @param {number} node */

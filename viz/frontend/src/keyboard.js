@@ -9,7 +9,7 @@ import { lastPosition, moveTo, select, setPlaying, stepBy } from "./session.js";
 
 const KEYS = [
   ["← →", "step back, step forward"],
-  ["← → ↑ ↓ in the drawing", "follow the edges: to an operand, to a use, to a neighbour"],
+  ["← → ↑ ↓ in the drawing", "follow the edges; Enter chooses the node"],
   [", .", "step from anywhere, also in the drawing"],
   ["Shift ← →", "step a whole operation"],
   ["Home End", "first, last"],
@@ -79,6 +79,8 @@ export function pressKey(s, parts, event) {
   if (!act) return;
   event.preventDefault();
   event.stopPropagation();
+  const item = "be".includes(event.key.toLowerCase()) ? target.closest("[data-id]") : null;
+  if (item) select(s, item.getAttribute("data-id"));
   act();
 }
 

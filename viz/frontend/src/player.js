@@ -19,6 +19,7 @@ import { drawingStyle, followTheme } from "./style.js";
 import { table } from "./table.js";
 import { tour } from "./tourbar.js";
 import { decode } from "./trace.js";
+import { calm } from "./viewport.js";
 import { scalarLeaves, whatIf } from "./whatif.js";
 
 /**
@@ -36,7 +37,7 @@ import { scalarLeaves, whatIf } from "./whatif.js";
 /**
  * A state to begin with (the end of the forward pass if there is no position), and how the player looks.
  * @typedef {object} Looks
- * @property {boolean} [autoplay]
+ * @property {boolean} [autoplay] unless the reader asked for little movement
  * @property {"light" | "dark" | "auto"} [theme]
  * @property {number | null} [height] of the drawing at most, in pixels
  * @property {string[] | null} [show] of PANELS, "inspector" and "transport" those that there are; all if not given
@@ -68,7 +69,7 @@ export function mount(host, traceData, options = {}) {
   for (const what of ["numbers", "options", "selected"]) parts.update(what, null);
   parts.tour.start();
   const { position, expanded, playing, ...rest } = options;
-  restore(s, { .../** @type {Partial<State>} */ (rest), playing: playing || options.autoplay || false });
+  restore(s, { .../** @type {Partial<State>} */ (rest), playing: playing || (options.autoplay && !calm(host)) || false });
   return playerOf(s, host, () => {
     setPlaying(s, false);
     unfollow();
@@ -148,6 +149,7 @@ function tabsOf(s, names, panels, parts) {
     open = open === name ? "" : name;
     for (const [key, panel] of Object.entries(panels)) show(panel.element, key === open);
     if (open) panels[open].update("numbers", null);
+    panels[open]?.input?.focus();
     draw();
   }
   function draw() {
@@ -163,7 +165,7 @@ function tabsOf(s, names, panels, parts) {
     /** @param {string} name */
     open(name) {
       if (open !== name) toggle(name);
-      panels[name].input?.focus();
+      else panels[name].input.focus();
     },
     /** @param {string} what @param {any} changed */
     update(what, changed) {

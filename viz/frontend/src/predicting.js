@@ -3,46 +3,58 @@
  * the player goes no further than what was answered.
  */
 
-import { diagnose } from "./predict.js";
+import { diagnose, parseNumber } from "./predict.js";
 import { h, setText, show } from "./dom.js";
+import { scalarOf } from "./looks.js";
 import { moveTo, setPlaying, tell } from "./session.js";
 import { chainRule } from "./wording.js";
 
-/** What is answered next: the position of the next backward event, or -1. @param {any} s */
-export function asked(s) {
-  const next = s.playback.position + 1;
-  return s.limit < Infinity && next <= s.line.last && s.line.kindAt(next) === "edge" ? next : -1;
+/** Whether the moment at a position can be predicted: an event that brings one number. @param {any} s @param {number} position */
+const askable = (s, position) => s.line.kindAt(position) === "edge" && typeof scalarOf(s.playback.moment(position).total) === "number";
+
+/** How far one may go from a position without a prediction. @param {any} s @param {number} from */
+function freeTo(s, from) {
+  let to = from;
+  while (to < s.line.last && !askable(s, to + 1)) to += 1;
+  return to;
 }
+
+/** The position that is predicted next; -1: none. @param {any} s */
+export const asked = (s) => (s.limit < s.line.last ? s.limit + 1 : -1);
 
 /** Turns the mode on or off. @param {any} s @param {boolean} on */
 export function setPredicting(s, on) {
   setPlaying(s, false);
-  s.limit = on ? Math.max(s.playback.position, Math.min(s.line.forward + 1, s.line.last)) : Infinity;
+  s.limit = Infinity;
   if (on) {
+    const to = freeTo(s, s.playback.position);
     s.unit = "edge";
     s.score = { right: 0, asked: 0, tries: 0 };
-    moveTo(s, s.limit);
+    s.limit = to;
+    if (to < s.line.last) moveTo(s, to);
   }
   tell(s, "predicting");
 }
 
 /** Checks an answer; the step is taken when it is right. @param {any} s @param {number} answer */
 export function answerStep(s, answer) {
+  moveTo(s, s.limit);
   const found = diagnose(answer, s.playback);
   s.score.tries += 1;
   if (found.verdict === "right") {
     s.score.right += s.score.tries === 1 ? 1 : 0;
-    reveal1(s);
+    showNext(s);
   }
   return found;
 }
 
 /** Shows the next number. @param {any} s */
-function reveal1(s) {
+function showNext(s) {
   s.score.asked += 1;
   s.score.tries = 0;
-  s.limit = s.playback.position + 1;
-  moveTo(s, s.limit);
+  const next = s.limit + 1;
+  s.limit = freeTo(s, next);
+  moveTo(s, next);
 }
 
 /** @param {any} s */
@@ -64,7 +76,7 @@ export function predicting(s) {
   /** @param {Event} event */
   function check(event) {
     event.preventDefault();
-    const answer = readNumber(input.value);
+    const answer = parseNumber(input.value);
     if (answer === null) return setText(verdict, "Type a number, such as −3 or 1/2.");
     const found = answerStep(s, answer);
     verdict.dataset.verdict = found.verdict;
@@ -74,7 +86,7 @@ export function predicting(s) {
   }
   function giveIn() {
     const rule = chainRule(s, s.playback.moment(asked(s)));
-    reveal1(s);
+    showNext(s);
     verdict.dataset.verdict = "shown";
     setText(verdict, `${rule.symbols} = ${rule.numbers}${rule.sum ? `; ${rule.sum}` : ""}`);
     input.value = "";
@@ -108,13 +120,4 @@ function questionText(s, position) {
   const name = `∂${root}/∂${operand}`;
   if (!many) return `Going back from ${result} to ${operand}: what is ${name}?`;
   return `Going back from ${result} to ${operand}, contribution ${moment.met} of ${moment.of}: what does ${operand}.grad become?`;
-}
-
-/** A number as people write it: −3, 1/2, 2e-3, ∞; null if it is none. @param {string} text */
-export function readNumber(text) {
-  const plain = text.trim().replaceAll("−", "-").replace("∞", "Infinity").replace(/^([+-]?)inf$/i, "$1Infinity").replace(",", ".");
-  const [above, below, ...more] = plain.split("/");
-  if (plain === "" || more.length || below === "") return null;
-  const x = Number(above) / (below === undefined ? 1 : Number(below));
-  return Number.isNaN(x) && !/^nan$/i.test(plain) ? null : x;
 }

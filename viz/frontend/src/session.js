@@ -4,11 +4,11 @@
  */
 
 import { startExpanded, reveal } from "./blocks.js";
-import { nextStop } from "./breakpoints.js";
+import { breakpoint, firing, nextStop } from "./breakpoints.js";
 import { engine } from "./engine.js";
 import { playback, timeline } from "./history.js";
 
-/** @typedef {"moved"|"numbers"|"selected"|"expanded"|"playing"|"stops"|"predicting"|"options"} What */
+/** @typedef {"moved"|"numbers"|"pass"|"selected"|"expanded"|"playing"|"stops"|"predicting"|"options"} What */
 /** @typedef {{nodes: number[], edges: number[]} | null} Changed  null is everything */
 /** @typedef {(what: What, changed: Changed) => void} Listener */
 /** @typedef {{kind: string, value?: string | number}} Spec */
@@ -41,6 +41,8 @@ export function createSession(graph, options = {}) {
     /** In predict mode, how far the reader may go: what lies behind has to be predicted first. */
     limit: Infinity,
     engine: /** @type {any} */ (null),
+    /** the heatmaps of the inspector, by their labels */
+    pictures: new Map(),
     /** @type {Set<Listener>} */
     listeners: new Set(),
   };
@@ -60,12 +62,12 @@ export const lastPosition = (s) => s.line.last;
 /** Plays another backward pass, of another output. @param {any} s @param {number} pass */
 export function choosePass(s, pass) {
   s.pass = pass;
-  s.line = timeline(s.graph, pass < s.base.runs.length ? pass : -1);
+  s.line = timeline(s.graph, s.base.runs[pass] ?? null);
   s.playback = playback(s.graph, s.line, s.base);
   s.root = s.line.root < 0 ? s.graph.outputs[0] : s.line.root;
   if (s.overrides.size) s.playback.numbers = s.engine.run(s.overrides);
   s.playback.seek(s.line.forward);
-  tell(s, "numbers");
+  tell(s, "pass");
 }
 
 /** Goes to a place in the timeline, or as near to it as predict mode lets. @param {any} s @param {number} position */
@@ -97,13 +99,25 @@ export function setPlaying(s, playing) {
 
 /** @param {any} s */
 function tick(s) {
-  const stop = s.stops.length ? nextStop(s.playback, s.stops, 1) : -1;
-  const next = s.line.next(s.playback.position, s.unit);
-  const reached = stop > s.playback.position && stop <= next;
-  const moved = moveTo(s, reached ? stop : next);
-  if (reached && moved) s.stopped = "Stopped at a breakpoint. ";
-  if (reached || !moved || s.playback.position >= lastPosition(s)) return setPlaying(s, false);
-  s.timer = setTimeout(() => tick(s), 900 / s.speed);
+  const stop = s.stops.length ? nextStop(s.playback, s.stops, 1) : Infinity;
+  const moved = moveTo(s, Math.min(stop, s.line.next(s.playback.position, s.unit)));
+  const reached = firing(s.playback, s.stops);
+  if (moved && reached.length) {
+    s.stopped = `Stopped at ${breakpoint(reached[0]).text}. `;
+    tell(s, "moved", { nodes: [], edges: [] });
+  }
+  if (!moved || reached.length || s.playback.position >= lastPosition(s)) setPlaying(s, false);
+  else s.timer = setTimeout(() => tick(s), 900 / s.speed);
+}
+
+/** The first positions where playing stops, for the scrubber. @param {any} s @param {number} [most] */
+export function stopPositions(s, most = 200) {
+  const fires = s.stops.map((/** @type {any} */ stop) => breakpoint(stop).on(s.playback));
+  const found = [];
+  for (let at = 1; fires.length && at <= s.line.last && found.length < most; at++) {
+    if (fires.some((/** @type {any} */ fire) => fire(at))) found.push(at);
+  }
+  return found;
 }
 
 /** Selects "n12", a node, or "b3", a block; null selects nothing. @param {any} s @param {string | null} id */

@@ -29,12 +29,12 @@ p{margin:0}
 .phase{position:absolute;top:23px;overflow:hidden;text-overflow:ellipsis;white-space:nowrap;text-align:center}
 .phase.forward{color:var(--mg-forward)}.phase.backward{color:var(--mg-backward)}
 .tick{position:absolute;top:0;width:2px;height:8px;margin-left:-1px;background:var(--mg-alarm)}
-.count{min-width:5ch;text-align:right;color:var(--mg-muted);white-space:nowrap}
+.count{position:absolute;right:0;top:21px;font-size:12px;line-height:14px;color:var(--mg-muted);background:var(--mg-page);padding-left:6px}
+.speed{padding:2px 0;width:60px;border-color:var(--mg-rim)}
 .switch{display:flex}
 .switch button{border-radius:0;padding:2px 9px}
 .switch button:first-child{border-radius:6px 0 0 6px;border-right:0}
 .switch button:last-child{border-radius:0 6px 6px 0}
-[aria-pressed=true],.tabs [aria-expanded=true]{background:var(--mg-op);color:var(--mg-on-op);font-weight:600}
 .say{padding:8px 14px;border-top:1px solid var(--mg-rim);min-height:64px;display:grid;align-content:center;gap:1px;background:var(--mg-card)}
 .say .words{display:flex;gap:2px 12px;flex-wrap:wrap;align-items:baseline}
 .say .formula{font-size:16px;overflow-wrap:anywhere}
@@ -48,16 +48,18 @@ form{display:flex;flex-wrap:wrap;gap:6px 8px;align-items:center}
 .verdict[data-verdict=right]::before{content:"✓ ";font-weight:700}
 .caption{font-size:15px;margin-bottom:6px}
 .stage{display:grid;grid-template-columns:minmax(0,1fr) 300px;border-top:1px solid var(--mg-rim)}
+.canvas{min-height:360px}
 .stage.alone{grid-template-columns:minmax(0,1fr)}
-.canvas{min-width:0;position:relative}
+.canvas{min-width:0;position:relative;align-self:center}
+[data-unable]{opacity:.35}
 .zoom{position:absolute;right:8px;bottom:8px;display:flex;gap:2px}
-.zoom button{width:30px;padding:0}
-.inspector{border-left:1px solid var(--mg-rim);background:var(--mg-card);padding:12px 14px;overflow:auto;max-height:var(--mg-view-height,70vh)}
+.zoom button{min-width:30px;padding:0 4px;background:var(--mg-page)}
+.inspector{border-left:1px solid var(--mg-rim);background:var(--mg-card);padding:12px 14px;overflow:auto;height:0;min-height:100%;scrollbar-width:thin}
 .inspector header{display:flex;justify-content:space-between;align-items:baseline;gap:8px}
 h3{margin:0;font-size:16px;overflow-wrap:anywhere}
 .kind{margin-bottom:6px}
 dl{margin:0}
-.row{display:grid;grid-template-columns:68px minmax(0,1fr);gap:8px;padding:3px 0}
+.row{display:grid;align-items:baseline;grid-template-columns:68px minmax(0,1fr);gap:8px;padding:3px 0}
 dt{color:var(--mg-muted);font-size:12.5px}
 dd{margin:0;overflow-wrap:anywhere}
 code{font:12px/1.4 ui-monospace,monospace;overflow-wrap:anywhere}
@@ -65,17 +67,22 @@ math{font-size:1.05em}
 .step{border-left:3px solid var(--mg-heat);background:var(--mg-wash);padding:6px 10px;margin:4px 0 8px;overflow-wrap:anywhere}
 .inspector .formula{overflow-x:auto}
 .alarm{color:var(--mg-alarm)}
-button.alarm{border-color:transparent;background:none;text-align:left}
+button.alarm{border-color:transparent;background:none;text-align:left;padding:3px 0}
+.picture{display:grid;grid-template-columns:68px minmax(0,1fr);gap:8px;padding:3px 0}
+.picture figure{grid-column:2}
+.picture>span,.picture>button{grid-area:1/1;justify-self:start;align-self:start}
 .acts{display:flex;flex-wrap:wrap;gap:8px;align-items:center;margin-top:8px}
+.inspector .acts{position:sticky;bottom:-12px;margin:8px -14px -12px;padding:8px 14px;background:var(--mg-card)}
 .tabs{display:flex;flex-wrap:wrap;gap:4px;padding:6px 10px;border-top:1px solid var(--mg-rim)}
 .tabs button{border-color:transparent;background:none}
 .tabs button:hover{border-color:var(--mg-line)}
+button[aria-pressed=true],.tabs button[aria-expanded=true],.tabs button[aria-pressed=true]{background:var(--mg-op);color:var(--mg-on-op);font-weight:600}
 .tabs .warn{color:var(--mg-alarm);font-weight:600}
 .panel{padding:10px 14px 14px;border-top:1px solid var(--mg-rim)}
 .list{list-style:none;margin:6px 0 0;padding:0}
 .results{margin-top:6px;line-height:1.9}
 .whatif{display:grid;grid-template-columns:minmax(0,1fr) 320px;gap:8px 24px}
-.slider{display:grid;grid-template-columns:minmax(40px,90px) minmax(60px,1fr) 92px 30px;gap:8px;align-items:center;padding:2px 0}
+.slider{display:grid;grid-template-columns:minmax(40px,90px) minmax(60px,360px) 92px 30px;gap:8px;align-items:center;padding:2px 0}
 .slider b{overflow:hidden;text-overflow:ellipsis;font-weight:500}
 .slider.current b{font-weight:700}
 .slider input[type=range]{padding:0;border:0;background:none;accent-color:var(--mg-leaf)}
@@ -99,13 +106,18 @@ tr.chosen{outline:2px dashed var(--mg-ink);outline-offset:-2px}
 .help::backdrop{background:rgb(0 0 0/.35)}
 .help .row{grid-template-columns:minmax(90px,150px) 1fr}
 .help button{margin-top:12px}
-kbd{font:12px ui-monospace,monospace}
+kbd{font:600 13px var(--mg-font);color:var(--mg-ink)}
 .aria{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%);white-space:nowrap}
 @container (max-width:640px){
 .stage,.whatif{grid-template-columns:minmax(0,1fr)}
-.inspector{border-left:0;border-top:1px solid var(--mg-rim);max-height:none}
+.inspector{border-left:0;border-top:1px solid var(--mg-rim);height:auto;min-height:240px}
 .transport{justify-content:space-between}
 .track{flex-basis:100%;order:-1}
+.transport{gap:6px 4px}
+.key{width:30px}
+.canvas{min-height:0}
+.tabs{padding:6px 4px;gap:0}
+.switch button{padding:2px 6px}
 }
 @media (prefers-reduced-motion:reduce){*{transition:none!important;animation:none!important}}
 @media (forced-colors:active){.scrub::-webkit-slider-runnable-track{background:GrayText}.tick{background:Highlight}}

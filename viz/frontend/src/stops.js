@@ -1,10 +1,11 @@
 /** Breakpoints: where playing stops. A list, a form for one more, and the way to the next stop in either direction. */
 
-import { nextStop } from "./breakpoints.js";
+import { breakpoint, firing, nextStop } from "./breakpoints.js";
 import { h, refill, setText, show } from "./dom.js";
+import { parseNumber } from "./predict.js";
 import { moveTo, setPlaying, setStops } from "./session.js";
 
-/** @type {[string, string, string][]} kind, what to call it, what to ask for */
+/** @type {[string, string, string][]} kind, what to call it, an example of what to ask for */
 const KINDS_OF_STOP = [
   ["op", "an operation", "mul"],
   ["name", "a name", "w1"],
@@ -22,9 +23,15 @@ export function stops(s) {
   const list = h("ul", { class: "list" });
   const add = (/** @type {Event} */ event) => {
     event.preventDefault();
-    const spec = stopSpec(kind.value, value.value.trim());
-    setText(said, spec ? "" : "Say which one.");
-    if (spec) setStops(s, [...s.stops, spec]);
+    const text = value.value.trim();
+    const spec = { kind: kind.value, value: value.hidden ? null : kind.value === "gradient-above" ? parseNumber(text) : text };
+    try {
+      breakpoint(spec);
+    } catch (error) {
+      return setText(said, /** @type {Error} */ (error).message);
+    }
+    setText(said, "");
+    setStops(s, [...s.stops, spec]);
     value.value = "";
   };
   const ask = () => {
@@ -37,7 +44,8 @@ export function stops(s) {
   const go = (/** @type {number} */ way) => {
     setPlaying(s, false);
     const at = nextStop(s.playback, s.stops, way);
-    setText(said, at < 0 || !moveTo(s, at) ? `No stop ${way > 0 ? "ahead" : "behind"}.` : "");
+    const there = firing(s.playback, s.stops, at).length > 0 && moveTo(s, at);
+    setText(said, there ? "" : `No stop ${way > 0 ? "ahead" : "behind"}.`);
   };
   const element = h(
     "section",
@@ -55,24 +63,9 @@ export function stops(s) {
   };
 }
 
-/** What the form says as a breakpoint; null if something is missing. @param {string} kind @param {string} text */
-export function stopSpec(kind, text) {
-  if (kind === "not-finite" || kind === "second-contribution") return { kind, value: null };
-  if (text === "") return null;
-  if (kind !== "gradient-above") return { kind, value: text };
-  const number = Number(text);
-  return Number.isNaN(number) ? null : { kind, value: number };
-}
-
-/** @param {{kind: string, value: string | number | null}} spec */
-export function stopText(spec) {
-  const name = KINDS_OF_STOP.find((one) => one[0] === spec.kind)?.[1] ?? spec.kind;
-  return spec.value === null ? name : `${name}: ${spec.value}`;
-}
-
 /** @param {any} s @param {any} spec @param {number} i */
 function stopItem(s, spec, i) {
   const remove = () => setStops(s, s.stops.filter((/** @type {any} */ one) => one !== spec));
-  const text = stopText(spec);
+  const text = breakpoint(spec).text;
   return h("li", {}, text, " ", h("button", { class: "quiet", "data-key": `x${i}`, "aria-label": `Remove: ${text}`, onclick: remove }, "✕"));
 }

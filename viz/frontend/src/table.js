@@ -33,7 +33,7 @@ export function table(s) {
         if (row) fillRow(s, node, row);
       }
       const node = selectedNode(s) >= 0 && what === "selected" ? selectedNode(s) : activeNode(s);
-      if (node !== current) scrollTo(s, element, node);
+      if (node !== current) scrollToRow(s, element, node);
       current = node;
       place();
       mark(s, rows, activeNode(s), selectedNode(s));
@@ -42,7 +42,7 @@ export function table(s) {
 }
 
 /** Scrolls the table, never the page. @param {any} s @param {HTMLElement} element @param {number} node */
-function scrollTo(s, element, node) {
+function scrollToRow(s, element, node) {
   if (node < 0) return;
   const top = node * ROW_HEIGHT;
   const room = element.clientHeight - 2 * ROW_HEIGHT;

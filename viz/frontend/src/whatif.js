@@ -89,16 +89,6 @@ function slider(s, leaf, change) {
   };
 }
 
-/** The output, the gradient by the chain rule and the slope by finite differences, at a number of the leaf. @param {any} s @param {number} leaf */
-export function tangentOf(s, leaf) {
-  const at = s.playback.numbers.value[leaf];
-  const f = outputOver(s, leaf);
-  const h1 = 1e-4 * Math.max(1, Math.abs(at));
-  const final = s.line.finalAt(leaf);
-  const gradient = final < 0 ? 0 : s.playback.moment(final).total;
-  return { at, y: f(at), gradient, measured: (f(at + h1) - f(at - h1)) / (2 * h1), f };
-}
-
 /** @param {any} s @param {number} leaf @returns {(x: number) => number} */
 function outputOver(s, leaf) {
   const run = engineOf(s).run;
@@ -112,20 +102,21 @@ function plotOf(s, leaf) {
   const output = s.graph.title(s.root);
   const why = engineOf(s).why(s.root);
   if (why) return [h("p", { class: "dim" }, `${output} cannot be computed again here: ${why}`)];
-  const { at, y, gradient, measured, f } = tangentOf(s, leaf);
+  const { x: at, y, slope, measured } = engineOf(s).tangent(leaf, s.root, s.overrides);
+  const f = outputOver(s, leaf);
   let [least, most] = sliderRange(s.base.value[leaf]);
   least = Math.min(least, at);
   most = Math.max(most, at);
-  const samples = s.graph.count > 20000 ? 16 : 60;
+  const samples = s.graph.count > 2000 ? 24 : 60;
   const points = Array.from({ length: samples + 1 }, (_, i) => least + ((most - least) * i) / samples).map((x) => [x, f(x)]);
   const finite = points.map((p) => p[1]).filter(Number.isFinite);
   const says = [
-    h("div", {}, "chain rule ", h("b", { class: "bw" }, `∂${output}/∂${name} = ${pretty(gradient)}`)),
+    h("div", {}, "chain rule ", h("b", { class: "bw" }, `∂${output}/∂${name} = ${pretty(slope)}`)),
     h("div", {}, "measured ", h("b", {}, `≈ ${pretty(measured)}`), h("small", { class: "dim" }, " (finite difference)")),
   ];
   if (!finite.length || !Number.isFinite(y)) return says;
   const label = `${output} over ${name}, with its tangent at ${pretty(at)}`;
-  return [drawPlot(points, [at, y, gradient], [Math.min(...finite), Math.max(...finite)], [name, output], label), h("figcaption", {}, ...says)];
+  return [drawPlot(points, [at, y, slope], [Math.min(...finite), Math.max(...finite)], [name, output], label), h("figcaption", {}, ...says)];
 }
 
 /**

@@ -50,12 +50,12 @@ export function chainRule(s, moment) {
     numbers: numeric
       ? `${pretty(upstream)} × ${bracketed(local)} = ${quantityText(contribution)}`
       : quantityText(contribution),
-    sum: of > 1 ? sumText(operand, before, contribution, total) : "",
+    sum: of > 1 ? sumSentence(operand, before, contribution, total) : "",
   };
 }
 
 /** @param {string} name @param {any} before @param {any} contribution @param {any} total */
-function sumText(name, before, contribution, total) {
+function sumSentence(name, before, contribution, total) {
   if (typeof contribution !== "number") return `${name}.grad → ${quantityText(total)}`;
   if (before === null || before === undefined) return `${name}.grad: 0 + ${bracketed(contribution)} → ${pretty(total)}`;
   return `${name}.grad: ${pretty(before)} + ${bracketed(contribution)} → ${pretty(total)}`;

@@ -3,7 +3,7 @@ import test from "node:test";
 
 import { collapseAll, expandAll, reveal, startExpanded, toggle, visible } from "../src/blocks.js";
 
-/** A graph of what blocks.js reads. Edges are [operand, result]; blocks are [outer, kind], where each node lies `block`. */
+/** A graph of what blocks.js reads. Edges are [operand, result]; blocks are [outer, kind, name], where each node lies `block`. */
 function graphOf(block, edges, blocks = []) {
   return /** @type {any} */ ({
     count: block.length,
@@ -11,7 +11,7 @@ function graphOf(block, edges, blocks = []) {
     block: Int32Array.from(block),
     operand: Int32Array.from(edges, (edge) => edge[0]),
     result: Int32Array.from(edges, (edge) => edge[1]),
-    blocks: [[-1, "graph"], ...blocks].map(([outer, kind]) => ({ name: "", outer, kind, count: null, line: null })),
+    blocks: [[-1, "graph"], ...blocks].map(([outer, kind, name = ""]) => ({ name, outer, kind, count: null, line: null })),
   });
 }
 
@@ -62,12 +62,13 @@ test("toggle opens and closes, leaves the set alone that it was given, and never
   assert.deepEqual([...before], [0]);
 });
 
-test("blocks are opened from the outside in while there is room, runs side by side together or not at all", () => {
-  const two = graphOf([1, 1, 1, 2, 2], [], [SCOPE, SCOPE]);
+test("blocks are opened from the outside in while there is room, those called alike together or not at all", () => {
+  const two = graphOf([1, 1, 1, 2, 2], [], [SCOPE, [0, "scope", "b"]]);
   assert.deepEqual([...startExpanded(two, 2)], [0]);
+  assert.deepEqual([...startExpanded(two, 3)], [0, 2]);
   assert.deepEqual([...startExpanded(two, 4)], [0, 1]);
   assert.deepEqual([...startExpanded(two, 5)], [0, 1, 2]);
-  const runs = graphOf([1, 1, 1, 2, 2], [], [[0, "run"], [0, "run"]]);
+  const runs = graphOf([1, 1, 1, 2, 2], [], [[0, "run", "nodes 0–2"], [0, "run", "nodes 3–4"]]);
   assert.deepEqual([...startExpanded(runs, 4)], [0]);
   assert.deepEqual([...startExpanded(runs, 5)], [0, 1, 2]);
 });
