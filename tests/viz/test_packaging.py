@@ -27,6 +27,7 @@ def test_module_is_read_from_the_wheel_where_it_is_built(tmp_path, monkeypatch):
 def test_module_is_made_again_when_a_source_changes(tmp_path, monkeypatch):
     text = "export const {0} = 1; export const mount = {0}, startAll = 2; export const render = 3;\n"
     source = tmp_path / "widget.js"
+    (tmp_path / "page.js").touch()
     monkeypatch.setattr(frontend, "SOURCES", tmp_path)
     for name in ("first", "second"):
         source.write_text(text.format(name), encoding="utf-8")
