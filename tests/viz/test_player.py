@@ -79,8 +79,8 @@ def state(page):
     return page.evaluate("player.state()")
 
 
-def button(page, name):
-    return page.get_by_role("button", name=name)
+def button(page, name, **how):
+    return page.get_by_role("button", name=name, **how)
 
 
 def test_buttons_step_and_the_sentence_says_the_chain_rule(play):
@@ -134,8 +134,25 @@ def test_number_of_a_leaf_recomputes_the_graph_and_the_slope_is_measured(play):
     said = page.locator(".plot").inner_text()
     assert "∂y/∂a = −2.0" in said
     assert "≈ −2.0" in said
-    page.get_by_role("button", name="Reset a", exact=True).click()
+    button(page, "Reset a", exact=True).click()
     assert state(page)["values"] == {}
+
+
+def test_what_cannot_be_computed_again_is_grey_and_says_why(play):
+    build = """({ scalarTrace }) => {
+      const data = scalarTrace((t) => { const c = t.tanh(t.leaf("a", 2), "c"); return t.mul(c, t.leaf("b", 3), "y"); });
+      Object.assign(data.ops.find((op) => op.name === "tanh"), { js: null, why: "The player has no tanh." });
+      return data;
+    }"""
+    page = play(build)
+    button(page, "What if").click()
+    page.get_by_role("spinbutton", name="b, exactly").fill("5")
+    assert page.locator("[data-unable]").evaluate_all("(all) => all.map((one) => one.dataset.id)") == ["n1", "n3"]
+    assert "The player has no tanh." in page.locator(".plot").inner_text()
+    page.locator('[data-id="n1"]').click()
+    assert "The player has no tanh." in page.locator(".inspector").inner_text()
+    button(page, "Reset all").click()
+    assert page.locator("[data-unable]").count() == 0
 
 
 def test_prediction_comes_before_the_number(play):
@@ -193,7 +210,7 @@ def test_playing_stops_at_a_breakpoint(play):
     page = play(options={"position": 0, "speed": 4})
     button(page, "Stops").click()
     page.get_by_role("combobox", name="Stop at").select_option("second-contribution")
-    page.get_by_role("button", name="Add", exact=True).click()
+    button(page, "Add", exact=True).click()
     button(page, "Play").click()
     page.wait_for_function("!player.state().playing")
     assert state(page)["position"] == 6
@@ -224,12 +241,40 @@ def test_state_is_told_and_taken_back(play):
     assert page.evaluate("document.querySelector('#host').shadowRoot.childElementCount") == 0
 
 
+def test_space_goes_on_in_a_tour(play):
+    build = """({ scalarTrace }) => ({ ...scalarTrace((t) => t.mul(t.leaf("a", 2), t.leaf("b", -3), "y")), tours: [
+      { at: "start", text: "Two leaves." }, { at: { edge: ["a", "y"] }, text: "The way back to a.", select: "b" }] })"""
+    page = play(build)
+    assert page.locator(".caption").inner_text() == "Two leaves."
+    assert state(page)["position"] == 0
+    page.locator('[data-id="n0"]').focus()
+    page.keyboard.press("Space")
+    assert page.locator(".caption").inner_text() == "The way back to a."
+    assert (state(page)["position"], state(page)["selected"]) == (3, "n1")
+    button(page, "Back", exact=True).click()
+    assert state(page)["position"] == 0
+
+
 @pytest.mark.parametrize("width", [400, 550, 1100])
 def test_nothing_is_wider_than_the_page(play, width):
     page = play(width=width)
     for panel in ["What if", "Stops", "Table", "Alarms", "Search"]:
         button(page, panel).click()
         assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_blocks_open_and_close_by_key_and_by_breadcrumb(play):
+    build = """({ scalarTrace }) => scalarTrace((t) =>
+      t.add(t.scope("layer", () => t.mul(t.leaf("a", 2), t.leaf("b", -3), "c")), t.leaf("d", 1), "y"))"""
+    page = play(build, {"expanded": []})
+    assert state(page)["expanded"] in ([], [0])
+    page.locator('[data-id="b1"]').focus()
+    page.keyboard.press("e")
+    assert 1 in state(page)["expanded"]
+    page.locator('[data-id="n2"]').click()
+    button(page, "layer −").click()
+    assert 1 not in state(page)["expanded"]
+    assert state(page)["selected"] == "b1"
 
 
 def test_every_control_has_a_name(play):

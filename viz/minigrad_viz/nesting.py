@@ -101,7 +101,6 @@ class _Frame:
     inner: Point = (0.0, 0.0)  # where the layout begins, from the frame's corner; then from the drawing's
     width: float = 0.0
     height: float = 0.0
-    right: float = 0.0  # the x of the right side
 
 
 def _open_frames(outer: Sequence[int]) -> tuple[dict[int, _Frame], list[int]]:
@@ -226,7 +225,7 @@ def _arrange_frame(
         _inner_ports(frames, frame, ports),
     )
     if item == _ROOT:
-        frame.width, frame.height, frame.right = drawn.width, drawn.height, drawn.width
+        frame.width, frame.height = drawn.width, drawn.height
         return
     header = sizes[item]
     frame.inner = (0.0 if entry else padding, header[1] + padding)
@@ -271,21 +270,21 @@ def _place_items(sizes: Sequence[Point], outer: Sequence[int], frames: Mapping[i
         left, top = around.inner[0] + x - width / 2, around.inner[1] + y - height / 2
         if item in frames:
             frame = frames[item]
-            frame.right = left + width
             frame.inner = (left + frame.inner[0], top + frame.inner[1])
         boxes.append((left, top, width, height))
     return boxes
 
 
 def _join_hops(path: list[tuple[int, int]], frames: Mapping[int, _Frame]) -> list[Point]:
-    """One route along all hops of an edge. Heights that differ by less than an error of rounding are made equal."""
+    """One route along all hops of an edge. Heights that differ by less than an error of rounding are made equal.
+
+    Where a title makes a frame wider than what is in it, the edge runs on level to the border: hops begin level.
+    """
     points: list[Point] = []
     for item, number in path:
         frame = frames[item]
         assert frame.drawn is not None
         route = [(frame.inner[0] + x, frame.inner[1] + y) for x, y in frame.drawn.routes[number]]
-        if frame.hops[number].end == _PORT:
-            route.append((frame.right, route[-1][1]))
         for x, y in route[1:] if points else route:
             points.append((x, points[-1][1] if points and abs(y - points[-1][1]) < 1e-6 else y))
     return tidy_route(points)

@@ -7,6 +7,7 @@ import { h } from "./dom.js";
 import { rampOf } from "./heatcolour.js";
 import { lookOf, nodesOf, progressOf, spokenNode } from "./looks.js";
 import { paintBlockBox, paintMoment, paintNodeBox, ringAround } from "./paint.js";
+import { PALETTE } from "./palette.js";
 import { neighbour, wayOf } from "./roving.js";
 import { localText } from "./scene.js";
 import { coloursAt } from "./style.js";
@@ -31,57 +32,62 @@ const [IDLE, FUTURE, DONE] = [0, 1, 2];
  * @returns {import("./svg.js").View}
  */
 export function canvasView(host, graph, playback, scene, listeners = {}) {
-  const canvas = /** @type {HTMLCanvasElement} */ (h("canvas", { tabindex: 0, role: "application", "aria-label": `${graph.sentence} Arrow keys follow the edges. The table lists all nodes.` }));
+  const canvas = /** @type {HTMLCanvasElement} */ (h("canvas", { tabindex: 0, role: "application" }));
+  canvas.setAttribute("aria-label", `${graph.sentence} Arrow keys follow the edges. The table lists all nodes.`);
   const said = h("span", { class: "mg-said", "aria-live": "polite" });
   const now = newState(graph, playback, scene);
   let asked = 0;
   const ask = () => (asked ||= requestAnimationFrame(draw));
-  const port = viewport(host, ask, () => ask());
+  const port = viewport(host, () => ask());
   const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d", { alpha: false }));
   function draw() {
     asked = 0;
     sizeCanvas(canvas, port.view, port.stage);
     paintScene(context, graph, now, port.shown(), port.scale());
   }
-  port.stage.append(canvas, said);
-  const restart = () => {
-    now.colours = coloursAt(port.view);
-    now.ramp = rampOf(now.colours);
-    now.font = getComputedStyle(port.view).fontFamily;
-    now.pictures = new WeakMap();
-    now.progress.count(nodesOf(graph));
-    now.scene.items.forEach((_, at) => note(graph, now, at));
-    now.scene.wires.forEach((_, at) => noteWire(graph, now, at));
-    ask();
-  };
   const setScene = (/** @type {Scene} */ next, /** @type {Playback} */ played = now.playback) => {
     Object.assign(now, newState(graph, played, next), { selected: now.selected });
     port.resize(next.width, next.height, true);
-    restart();
+    restart(graph, now, port.view);
+    ask();
   };
   const focusItem = (/** @type {string} */ id) => {
     const at = now.places.get(id);
     if (at === undefined) return;
-    now.focus = at;
+    now.focus = id;
     canvas.focus({ preventScroll: true });
     said.textContent = nameOf(graph, now, at);
     port.reveal(now.scene.items[at]);
     ask();
   };
+  port.stage.append(canvas, said);
   listenOn(canvas, port, now, listeners, focusItem, ask);
   setScene(scene);
+  const stop = () => cancelAnimationFrame(asked);
+  return viewOf(graph, now, port, { setScene, focusItem, ask, stop });
+}
+
+/**
+ * The View, as others see it.
+ * @param {Graph} graph
+ * @param {State} now
+ * @param {import("./viewport.js").Viewport} port
+ * @param {{setScene: (next: Scene) => void, focusItem: (id: string) => void, ask: () => void, stop: () => void}} does
+ * @returns {import("./svg.js").View}
+ */
+function viewOf(graph, now, port, { setScene, focusItem, ask, stop }) {
   return {
     element: port.view,
     update(changed) {
-      if (changed === null) return restart();
-      apply(graph, now, changed);
+      if (changed === null) restart(graph, now, port.view);
+      else apply(graph, now, changed);
       const { node } = now.playback.moment();
-      if (node >= 0) port.reveal(now.scene.items[now.scene.itemOf(node)]);
+      if (changed && node >= 0) port.reveal(now.scene.items[now.scene.itemOf(node)]);
       ask();
     },
     setScene,
     select(id) {
-      now.selected = now.places.get(id ?? "") ?? -1;
+      now.selected = id;
       ask();
     },
     mark(nodes) {
@@ -97,26 +103,44 @@ export function canvasView(host, graph, playback, scene, listeners = {}) {
     fit: port.fit,
     shown: port.shown,
     destroy() {
-      cancelAnimationFrame(asked);
+      stop();
       port.destroy();
     },
   };
 }
 
+/**
+ * Everything anew: other numbers, another scene, or another theme.
+ * @param {Graph} graph @param {State} now @param {Element} view
+ */
+function restart(graph, now, view) {
+  now.colours = coloursAt(view);
+  now.ramp = rampOf(now.colours);
+  now.font = getComputedStyle(view).fontFamily;
+  now.pictures = new WeakMap();
+  now.progress.count(nodesOf(graph));
+  now.scene.items.forEach((_, at) => note(graph, now, at));
+  now.scene.wires.forEach((_, at) => noteWire(graph, now, at));
+}
+
 /** @param {Graph} graph @param {Playback} playback @param {Scene} scene */
 function newState(graph, playback, scene) {
   return {
-    scene, playback,
+    scene,
+    playback,
     places: new Map(scene.items.map((item, at) => [item.id, at])),
     progress: progressOf(graph, playback),
     pale: new Uint8Array(scene.items.length),
     wireState: new Uint8Array(scene.wires.length),
     bounds: boundsOf(scene),
     /** @type {(Path2D | undefined)[]} */ curves: [],
-    selected: -1, focus: -1, hover: -1,
+    /** @type {string | null} */ selected: null,
+    focus: "",
+    hover: "",
     /** @type {number[]} */ marks: [],
     /** @type {Record<string, string>} */ colours: {},
-    ramp: new Uint8Array(), font: "sans-serif",
+    ramp: rampOf(PALETTE.light),
+    font: "sans-serif",
     /** @type {WeakMap<import("./types.js").Cells, HTMLCanvasElement>} */ pictures: new WeakMap(),
   };
 }
@@ -134,7 +158,10 @@ function boundsOf({ wires }) {
   return bounds;
 }
 
-/** As large as what is seen, in the pixels of the screen. @param {HTMLCanvasElement} canvas @param {HTMLElement} view @param {HTMLElement} stage */
+/**
+ * As large as what is seen, in the pixels of the screen.
+ * @param {HTMLCanvasElement} canvas @param {HTMLElement} view @param {HTMLElement} stage
+ */
 function sizeCanvas(canvas, view, stage) {
   const ratio = canvas.ownerDocument.defaultView?.devicePixelRatio ?? 1;
   const wide = Math.min(view.clientWidth, stage.clientWidth);
@@ -172,7 +199,10 @@ function apply(graph, now, changed) {
   for (const edge of changed.edges) if (now.scene.wireOf[edge] >= 0) noteWire(graph, now, now.scene.wireOf[edge]);
 }
 
-/** @param {CanvasRenderingContext2D} context @param {Graph} graph @param {State} now @param {Rect} seen @param {number} scale */
+/**
+ * @param {CanvasRenderingContext2D} context @param {Graph} graph @param {State} now @param {Rect} seen
+ * @param {number} scale
+ */
 function paintScene(context, graph, now, seen, scale) {
   const ratio = (context.canvas.width / Math.max(parseFloat(context.canvas.style.width), 1)) * scale;
   context.setTransform(1, 0, 0, 1, 0, 0);
@@ -184,12 +214,27 @@ function paintScene(context, graph, now, seen, scale) {
   if (scale < BOXES) paintFar(context, now, seen);
   else paintItems(context, graph, now, seen, scale);
   if (scale >= TEXT) paintLabels(context, graph, now, seen);
-  for (const at of now.marks) ringAround(context, now.scene.items[at], 4, now.colours.ink, 2 / Math.min(scale, 1), [5, 3]);
+  for (const at of now.marks)
+    ringAround(context, now.scene.items[at], 4, now.colours.ink, 2 / Math.min(scale, 1), [5, 3]);
   paintMoment(context, graph, now, scale);
-  const rings = /** @type {[number, number, string, number[]][]} */ ([[now.hover, 3, "muted", []], [now.selected, 6, "ink", [5, 3]], [now.focus, 9, "forward", []]]);
-  for (const [at, out, colour, dash] of rings) {
-    if (at >= 0) ringAround(context, now.scene.items[at], out, now.colours[colour], 2 / Math.min(scale, 1), dash);
-  }
+  ring(context, now, now.hover, 3, "muted", scale);
+  ring(context, now, now.selected ?? "", 6, "ink", scale, [5, 3]);
+  ring(context, now, now.focus, 9, "forward", scale);
+}
+
+/**
+ * @param {CanvasRenderingContext2D} context @param {State} now @param {string} id
+ * @param {number} out @param {string} colour @param {number} scale @param {number[]} [dash]
+ */
+function ring(context, now, id, out, colour, scale, dash = []) {
+  const at = now.places.get(id);
+  if (at === undefined) return;
+  ringAround(context, now.scene.items[at], out, now.colours[colour], 2 / Math.min(scale, 1), dash);
+}
+
+/** Whether a box is in sight. @param {Rect} box @param {Rect} seen */
+function sighted({ x, y, w, h: high }, seen) {
+  return x <= seen.x + seen.w && x + w >= seen.x && y <= seen.y + seen.h && y + high >= seen.y;
 }
 
 /** @param {CanvasRenderingContext2D} context @param {State} now @param {number} scale */
@@ -252,21 +297,34 @@ function paintLabels(context, graph, now, seen) {
   const told = now.playback.moment().edge;
   now.scene.wires.forEach((wire, at) => {
     const [x, y] = wire.labelAt;
-    if (!wire.label || wire.edges[0] === told || now.wireState[at] === FUTURE || x < seen.x || y < seen.y || x > seen.x + seen.w + 100 || y > seen.y + seen.h + 20) return;
+    if (!wire.label || wire.edges[0] === told || now.wireState[at] === FUTURE) return;
+    if (!sighted({ x: x - 100, y: y - 10, w: 100, h: 20 }, seen)) return;
     const words = localText(graph, now.playback.numbers, wire.edges[0], now.scene.wordy);
     context.strokeText(words, x, y + 3.9);
     context.fillText(words, x, y + 3.9);
   });
 }
 
-/** A rectangle an item, those of one colour together. @param {CanvasRenderingContext2D} context @param {State} now @param {Rect} seen */
+/**
+ * A rectangle an item, those of one colour together.
+ * @param {CanvasRenderingContext2D} context @param {State} now @param {Rect} seen
+ */
 function paintFar(context, now, seen) {
   const { colours } = now;
-  const fills = { leaf: colours.leaf, op: colours.muted, constant: colours.line, broken: colours.alarm, block: colours.line, pale: colours.rim, bad: colours.alarm, output: colours.output };
+  const fills = {
+    leaf: colours.leaf,
+    op: colours.muted,
+    constant: colours.line,
+    broken: colours.alarm,
+    block: colours.line,
+    pale: colours.rim,
+    bad: colours.alarm,
+    output: colours.output,
+  };
   /** @type {Map<string, Path2D>} */
   const paths = new Map();
   now.scene.items.forEach((item, at) => {
-    if (item.x > seen.x + seen.w || item.x + item.w < seen.x || item.y > seen.y + seen.h || item.y + item.h < seen.y) return;
+    if (!sighted(item, seen)) return;
     const { kind, alarm, output } = item.card;
     const colour = fills[alarm ? "bad" : now.pale[at] ? "pale" : output ? "output" : kind];
     const path = paths.get(colour) ?? new Path2D();
@@ -279,12 +337,17 @@ function paintFar(context, now, seen) {
   }
 }
 
-/** @param {CanvasRenderingContext2D} context @param {Graph} graph @param {State} now @param {Rect} seen @param {number} scale */
+/**
+ * @param {CanvasRenderingContext2D} context @param {Graph} graph @param {State} now @param {Rect} seen
+ * @param {number} scale
+ */
 function paintItems(context, graph, now, seen, scale) {
   now.scene.items.forEach((item, at) => {
-    if (item.x > seen.x + seen.w || item.x + item.w < seen.x || item.y > seen.y + seen.h || item.y + item.h < seen.y) return;
-    if (item.node < 0) paintBlockBox(context, item, now, now.progress.done[item.block], scale >= TEXT, now.pale[at] > 0);
-    else paintNodeBox(context, item, now, scale >= TEXT ? lookOf(graph, now.playback, item.node) : null, now.pale[at] > 0);
+    if (!sighted(item, seen)) return;
+    if (item.node < 0)
+      paintBlockBox(context, item, now, now.progress.done[item.block], scale >= TEXT, now.pale[at] > 0);
+    else
+      paintNodeBox(context, item, now, scale >= TEXT ? lookOf(graph, now.playback, item.node) : null, now.pale[at] > 0);
   });
 }
 
@@ -295,54 +358,60 @@ function nameOf(graph, now, at) {
   return spokenNode(graph, lookOf(graph, now.playback, node), node, card.rule);
 }
 
-/** @param {HTMLCanvasElement} canvas @param {import("./viewport.js").Viewport} port @param {State} now @param {import("./svg.js").Listeners} listeners @param {(id: string) => void} focusItem @param {() => void} ask */
+/**
+ * @param {HTMLCanvasElement} canvas @param {import("./viewport.js").Viewport} port @param {State} now
+ * @param {import("./svg.js").Listeners} listeners @param {(id: string) => void} focusItem @param {() => void} ask
+ */
 function listenOn(canvas, port, now, listeners, focusItem, ask) {
-  const placeIn = (/** @type {MouseEvent} */ event) => {
-    const box = canvas.getBoundingClientRect();
-    const seen = port.shown();
-    return { x: Math.max(seen.x, 0) + (event.clientX - box.left) / port.scale(), y: seen.y + (event.clientY - box.top) / port.scale() };
-  };
-  const itemAt = (/** @type {MouseEvent} */ event) => {
-    const { x, y } = placeIn(event);
-    return now.scene.items.findIndex((item) => x >= item.x && x <= item.x + item.w && y >= item.y && y <= item.y + item.h);
-  };
-  const choose = (/** @type {number} */ at) => {
-    const item = now.scene.items[at];
+  const choose = (/** @type {import("./scene.js").SceneItem | undefined} */ item) => {
     listeners.select?.(item?.id ?? null);
     if (item && item.block >= 0) listeners.toggle?.(item.block);
   };
+  const point = (/** @type {string} */ id) => {
+    if (id === now.hover) return;
+    now.hover = id;
+    canvas.style.cursor = id ? "pointer" : "";
+    listeners.hover?.(id || null);
+    ask();
+  };
   canvas.addEventListener("click", (event) => {
-    const at = itemAt(event);
-    const { x, y } = placeIn(event);
-    const bar = at >= 0 ? undefined : now.scene.hulls.findLast((hull) => x >= hull.x && x <= hull.x + hull.w && y >= hull.y && y <= hull.y + 22);
-    if (bar) listeners.toggle?.(bar.block);
-    else choose(at);
+    const place = placeIn(canvas, port, event);
+    const item = itemAt(now.scene, place);
+    const bars = now.scene.hulls.filter((hull) => sighted({ ...hull, h: 22 }, { ...place, w: 0, h: 0 }));
+    const bar = bars[bars.length - 1]; // the innermost
+    if (bar && !item) listeners.toggle?.(bar.block);
+    else choose(item);
   });
-  canvas.addEventListener("pointermove", (event) => {
-    const at = itemAt(event);
-    if (at === now.hover) return;
-    now.hover = at;
-    canvas.style.cursor = at >= 0 ? "pointer" : "";
-    listeners.hover?.(now.scene.items[at]?.id ?? null);
-    ask();
-  });
-  canvas.addEventListener("pointerleave", () => {
-    now.hover = -1;
-    listeners.hover?.(null);
-    ask();
-  });
+  canvas.addEventListener("pointermove", (event) => point(itemAt(now.scene, placeIn(canvas, port, event))?.id ?? ""));
+  canvas.addEventListener("pointerleave", () => point(""));
   canvas.addEventListener("blur", () => {
-    now.focus = -1;
+    now.focus = "";
     ask();
   });
   canvas.addEventListener("keydown", (event) => {
     if (event.shiftKey || event.ctrlKey || event.metaKey || event.altKey) return;
     const way = wayOf(event.key);
+    const at = now.places.get(now.focus) ?? now.places.get(now.selected ?? "") ?? -1;
     if (!way && event.key !== "Enter") return;
     event.preventDefault();
-    if (event.key === "Enter") return void (now.focus >= 0 && choose(now.focus));
-    const from = now.focus >= 0 ? now.focus : now.selected;
-    const to = from < 0 ? 0 : neighbour(now.scene, from, /** @type {import("./roving.js").Way} */ (way));
+    if (!way) return choose(now.scene.items[at]);
+    const to = at < 0 ? 0 : neighbour(now.scene, at, way);
     if (to >= 0) focusItem(now.scene.items[to].id);
   });
+}
+
+/**
+ * The place in the scene that the mouse is at.
+ * @param {HTMLCanvasElement} canvas @param {import("./viewport.js").Viewport} port @param {MouseEvent} event
+ */
+function placeIn(canvas, port, event) {
+  const box = canvas.getBoundingClientRect();
+  const seen = port.shown();
+  const x = Math.max(seen.x, 0) + (event.clientX - box.left) / port.scale();
+  return { x, y: seen.y + (event.clientY - box.top) / port.scale() };
+}
+
+/** @param {Scene} scene @param {{x: number, y: number}} place */
+function itemAt({ items }, place) {
+  return items.find((item) => sighted(item, { ...place, w: 0, h: 0 }));
 }

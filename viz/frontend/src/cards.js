@@ -67,25 +67,38 @@ export function partsOf(graph, node, limit = 24) {
   return parts;
 }
 
-/** How a node was computed, in names; "" for a leaf. @param {Graph} graph @param {number} node @param {number} [limit] */
+/**
+ * How a node was computed, in names; "" for a leaf.
+ * @param {Graph} graph @param {number} node @param {number} [limit]
+ */
 export function ruleOf(graph, node, limit = 24) {
   const at = graph.nodeFormula[node];
   if (at >= 0) return formulaText(graph.formulas[at], partsOf(graph, node, limit));
   if (graph.op[node] < 0) return "";
-  const operands = partsOf(graph, node, limit).slice(1).map((part) => (typeof part === "number" ? pretty(part) : part));
+  const operands = partsOf(graph, node, limit)
+    .slice(1)
+    .map((part) => (typeof part === "number" ? pretty(part) : part));
   return `${graph.ops[graph.op[node]].name}(${operands.join(", ")})`;
 }
 
-/** Whether a node is shown with a heatmap: a single number is shown as a number. @param {Graph} graph @param {number} node */
+/**
+ * Whether a node is shown with a heatmap: a single number is shown as a number.
+ * @param {Graph} graph @param {number} node
+ */
 export function pictured(graph, node) {
   const tensor = graph.tensors.get(node);
-  return graph.kind[node] !== BROKEN && tensor !== undefined && tensor.shape.reduce((size, side) => size * side, 1) !== 1;
+  return (
+    graph.kind[node] !== BROKEN && tensor !== undefined && tensor.shape.reduce((size, side) => size * side, 1) !== 1
+  );
 }
 
 /** How shapes are written. @param {number[]} shape */
 export const shapeText = (shape) => (shape.length ? shape.join("×") : "scalar");
 
-/** The size of a heatmap in a card: the picture's own proportions, as far as they can be seen. @param {Cells | null} cells @param {number[]} shape */
+/**
+ * The size of a heatmap in a card: the picture's own proportions, as far as they can be seen.
+ * @param {Cells | null} cells @param {number[]} shape
+ */
 function pictureSize(cells, shape) {
   const cols = cells?.cols ?? shape[shape.length - 1] ?? 1;
   const rows = cells?.rows ?? shape.slice(0, -1).reduce((product, side) => product * side, 1);
@@ -146,8 +159,19 @@ export function nodeCard(graph, node, room, alarms) {
   const tensor = graph.tensors.get(node);
   /** @type {Card} */
   const card = {
-    kind, output, alarm, rim, still: kind !== "broken" && graph.state[node] === BLOCKED, named: graph.names[node] !== null,
-    name: "", rule: "", note: "", badge: "", picture: null, w: 0, h: 0,
+    kind,
+    output,
+    alarm,
+    rim,
+    still: kind !== "broken" && graph.state[node] === BLOCKED,
+    named: graph.names[node] !== null,
+    name: "",
+    rule: "",
+    note: "",
+    badge: "",
+    picture: null,
+    w: 0,
+    h: 0,
   };
   if (graph.kind[node] === CONSTANT && !pictured(graph, node)) {
     card.name = tensor ? graph.title(node) : pretty(value);
@@ -164,7 +188,10 @@ export function nodeCard(graph, node, room, alarms) {
   if (tensor && pictured(graph, node)) {
     card.picture = pictureSize(tensor.value >= 0 ? graph.arrays[tensor.value] : null, tensor.shape);
     card.note = fitText(`${shapeText(tensor.shape)} ${tensor.dtype}`, WIDEST, 10.5);
-    const half = Math.max(card.picture.w, textWidth("grad", 10.5) + sum + (card.still ? textWidth("blocked", 10.5) : 0));
+    const half = Math.max(
+      card.picture.w,
+      textWidth("grad", 10.5) + sum + (card.still ? textWidth("blocked", 10.5) : 0),
+    );
     widths.push(2 * half + 14, textWidth(card.note, 10.5));
     card.h = HEAD + 18 + card.picture.h + 22;
   } else if (kind === "broken") {
@@ -192,18 +219,40 @@ export function blockCard(graph, block, inside) {
   const shown = fitText(name, WIDEST, 13, true);
   const many = (/** @type {number} */ n, /** @type {string} */ one, /** @type {string} */ more) =>
     `${n.toLocaleString("en")} ${n === 1 ? one : more}`;
-  const note = inside.ops || !inside.leaves ? many(inside.ops, "operation", "operations") : many(inside.leaves, "leaf", "leaves");
-  const head = textWidth(shown, 13, true) + 20 + (badge ? textWidth(badge, 12, true) + 10 : 0) + (inside.alarm ? 20 : 0);
+  const note =
+    inside.ops || !inside.leaves ? many(inside.ops, "operation", "operations") : many(inside.leaves, "leaf", "leaves");
+  const head =
+    textWidth(shown, 13, true) + 20 + (badge ? textWidth(badge, 12, true) + 10 : 0) + (inside.alarm ? 20 : 0);
   const w = Math.ceil(Math.max(110, head, textWidth(note, 11)) + 2 * PAD) + STACK;
   return {
-    kind: "block", output: inside.output, still: false, alarm: inside.alarm, name: shown, named: true, rule: "", note, badge,
-    picture: null, w, h: HEAD + 38 + STACK, rim: 0,
+    kind: "block",
+    output: inside.output,
+    still: false,
+    alarm: inside.alarm,
+    name: shown,
+    named: true,
+    rule: "",
+    note,
+    badge,
+    picture: null,
+    w,
+    h: HEAD + 38 + STACK,
+    rim: 0,
   };
 }
 
-/** What lies in each block, its inner blocks included; O(nodes + blocks). @param {Graph} graph @param {Uint8Array} alarms */
+/**
+ * What lies in each block, its inner blocks included; O(nodes + blocks).
+ * @param {Graph} graph @param {Uint8Array} alarms
+ */
 export function contentsOf(graph, alarms) {
-  const inside = graph.blocks.map(() => ({ ops: 0, leaves: 0, alarm: /** @type {0 | 1 | 2} */ (0), output: false, nodes: 0 }));
+  const inside = graph.blocks.map(() => ({
+    ops: 0,
+    leaves: 0,
+    alarm: /** @type {0 | 1 | 2} */ (0),
+    output: false,
+    nodes: 0,
+  }));
   for (let node = 0; node < graph.count; node += 1) {
     const box = inside[graph.block[node]];
     const kind = graph.kind[node];

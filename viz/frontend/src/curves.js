@@ -26,7 +26,10 @@ export function curvePath(route) {
   return path;
 }
 
-/** The arrowhead at a point; `way` is 1 for one that points right, -1 for left. @param {Point} end @param {number} [way] @param {number} [size] */
+/**
+ * The arrowhead at a point; `way` is 1 for one that points right, -1 for left.
+ * @param {Point} end @param {number} [way] @param {number} [size]
+ */
 export function tipPath([x, y], way = 1, size = 1) {
   const long = -way * TIP * size;
   return `M${shortNumber(x)} ${shortNumber(y)}l${long} ${-3.5 * size}v${7 * size}z`;
@@ -37,12 +40,16 @@ function pieceAt([x0, y0], [x1, y1], t) {
   return [x0 + (x1 - x0) * (1.5 * t * (1 - t) + t * t * t), y0 + (y1 - y0) * t * t * (3 - 2 * t)];
 }
 
-/** Points along a route, for what travels on it: first to last. @param {Point[]} route @param {number} [each] a piece */
+/**
+ * Points along a route, for what travels on it: first to last.
+ * @param {Point[]} route @param {number} [each] a piece
+ */
 export function samplesOf(route, each = 8) {
   const points = [route[0]];
   for (let k = 1; k < route.length; k += 1) {
     const level = route[k][1] === route[k - 1][1];
-    for (let at = 1; at <= (level ? 1 : each); at += 1) points.push(pieceAt(route[k - 1], route[k], level ? 1 : at / each));
+    for (let at = 1; at <= (level ? 1 : each); at += 1)
+      points.push(pieceAt(route[k - 1], route[k], level ? 1 : at / each));
   }
   return points;
 }
@@ -67,12 +74,17 @@ export function heightAt(route, x) {
 /** The point in the middle of a route, by length. @param {Point[]} route @returns {Point} */
 export function middleOf(route) {
   const points = samplesOf(route);
-  const lengths = points.map((point, k) => (k ? Math.hypot(point[0] - points[k - 1][0], point[1] - points[k - 1][1]) : 0));
+  const lengths = points.map((point, k) =>
+    k ? Math.hypot(point[0] - points[k - 1][0], point[1] - points[k - 1][1]) : 0,
+  );
   let left = lengths.reduce((sum, length) => sum + length, 0) / 2;
   for (let k = 1; k < points.length; k += 1) {
     if (left <= lengths[k]) {
       const share = lengths[k] ? left / lengths[k] : 0;
-      return [points[k - 1][0] + share * (points[k][0] - points[k - 1][0]), points[k - 1][1] + share * (points[k][1] - points[k - 1][1])];
+      return [
+        points[k - 1][0] + share * (points[k][0] - points[k - 1][0]),
+        points[k - 1][1] + share * (points[k][1] - points[k - 1][1]),
+      ];
     }
     left -= lengths[k];
   }

@@ -6,9 +6,15 @@
 /** @typedef {import("./types.js").Cells} Cells */
 
 /** Red, green, blue of "#rrggbb". @param {string} colour @returns {[number, number, number]} */
-export const rgbOf = (colour) => [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16)) /** @type {any} */;
+export const rgbOf = (colour) => {
+  const channel = (/** @type {number} */ at) => parseInt(colour.slice(at, at + 2), 16);
+  return [channel(1), channel(3), channel(5)];
+};
 
-/** The largest finite magnitude in some arrays, 1 where all is zero: the number that has the full colour. @param {(Cells | number | null)[]} all */
+/**
+ * The largest finite magnitude in some arrays, 1 where all is zero: the number that has the full colour.
+ * @param {(Cells | number | null)[]} all
+ */
 export function scaleOf(...all) {
   let most = 0;
   for (const one of all) {
@@ -18,14 +24,19 @@ export function scaleOf(...all) {
   return most || 1;
 }
 
-/** 512 colours from −scale to +scale. @param {Record<string, string>} colours @returns {Uint8Array} three bytes each */
+/**
+ * 512 colours from −scale to +scale.
+ * @param {Record<string, string>} colours
+ * @returns {Uint8Array} three bytes each
+ */
 export function rampOf(colours) {
   const [zero, plus, minus] = [colours.zero, colours.plus, colours.minus].map(rgbOf);
   const ramp = new Uint8Array(512 * 3);
   for (let k = 0; k < 512; k += 1) {
     const t = (k - 256) / 255;
     const end = t < 0 ? minus : plus;
-    for (let c = 0; c < 3; c += 1) ramp[3 * k + c] = Math.round(zero[c] + (end[c] - zero[c]) * Math.min(Math.abs(t), 1));
+    for (let c = 0; c < 3; c += 1)
+      ramp[3 * k + c] = Math.round(zero[c] + (end[c] - zero[c]) * Math.min(Math.abs(t), 1));
   }
   return ramp;
 }
@@ -91,7 +102,11 @@ export function thumbnail(cells, scale, ramp, cols, rows) {
   return { url: `data:image/bmp;base64,${btoa(binary)}`, crosses, w: small.w, h: small.h };
 }
 
-/** The full place of a shown cell: an index in each dimension. @param {Cells} cells @param {number} row @param {number} col @returns {number[]} */
+/**
+ * The full place of a shown cell: an index in each dimension.
+ * @param {Cells} cells @param {number} row @param {number} col
+ * @returns {number[]}
+ */
 export function placeOf({ shape, step }, row, col) {
   const place = shape.map(() => 0);
   if (!shape.length) return place;
@@ -125,7 +140,10 @@ export function rectanglesIn(cells, box) {
       for (let at = box[axis][0]; at < box[axis][1]; at += 1) visit(axis + 1, matrix * shape[axis] + at);
       return;
     }
-    const [r0, r1] = [Math.ceil((matrix * height + top) / rowStep), Math.min(rows, Math.ceil((matrix * height + bottom) / rowStep))];
+    const [r0, r1] = [
+      Math.ceil((matrix * height + top) / rowStep),
+      Math.min(rows, Math.ceil((matrix * height + bottom) / rowStep)),
+    ];
     if (r1 > r0 && c1 > c0) found.push([r0, c0, r1 - r0, c1 - c0]);
   };
   visit(0, 0);

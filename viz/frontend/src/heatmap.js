@@ -21,15 +21,20 @@ import { coloursAt } from "./style.js";
 /**
  * A heatmap of `cells`. It draws itself once its element is in the player, where colours are known.
  * @param {Cells} cells
- * @param {{scale?: number, size?: number, label?: string, hover?: (place: number[] | null) => void}} [options] `scale` is
- *   the number of the full colour, `size` the longest side in pixels, `label` a name; `hover` hears the cell pointed at
+ * @param {{scale?: number, size?: number, label?: string, hover?: (place: number[] | null) => void}} [options]
+ *   `scale` is the number of the full colour, `size` the longest side in pixels; `hover` hears the cell pointed at
  * @returns {Heatmap}
  */
 export function heatmap(cells, { scale = scaleOf(cells), size = 280, label = "", hover = () => {} } = {}) {
   const side = Math.max(0.02, Math.min(size / Math.max(cells.cols, 1), size / Math.max(cells.rows, 1), 46));
   const [w, hgt] = [Math.max(1, Math.round(cells.cols * side)), Math.max(1, Math.round(cells.rows * side))];
   const canvas = /** @type {HTMLCanvasElement} */ (
-    h("canvas", { role: "img", tabindex: 0, style: `width:${w}px;height:${hgt}px`, "aria-label": `${label}: ${summary(cells, scale)}` })
+    h("canvas", {
+      role: "img",
+      tabindex: 0,
+      style: `width:${w}px;height:${hgt}px`,
+      "aria-label": `${label}: ${summary(cells, scale)}`,
+    })
   );
   const says = h("figcaption", { "aria-live": "polite" }, summary(cells, scale));
   const state = { at: /** @type {[number, number] | null} */ (null), box: /** @type {Box | null} */ (null) };
@@ -38,7 +43,10 @@ export function heatmap(cells, { scale = scaleOf(cells), size = 280, label = "",
     if (at?.[0] === state.at?.[0] && at?.[1] === state.at?.[1]) return;
     state.at = at;
     const place = at && placeOf(cells, ...at);
-    says.textContent = at && place ? `[${place.join(", ")}] = ${pretty(cells.cells[at[0] * cells.cols + at[1]])}` : summary(cells, scale);
+    says.textContent =
+      at && place
+        ? `[${place.join(", ")}] = ${pretty(cells.cells[at[0] * cells.cols + at[1]])}`
+        : summary(cells, scale);
     redraw();
     hover(place);
   };
@@ -111,7 +119,10 @@ function paintHeat(canvas, cells, { scale, w, h: height, at, box }) {
   const [cw, ch] = [w / cells.cols, height / cells.rows];
   paintCells(context, cells, { scale, cw, ch, ramp, colours });
   const frame = (/** @type {[number, number, number, number]} */ [r, c, rows, cols]) => {
-    for (const [colour, wide] of /** @type {[string, number][]} */ ([[colours.card, 4], [colours.ink, 2]])) {
+    for (const [colour, wide] of /** @type {[string, number][]} */ ([
+      [colours.card, 4],
+      [colours.ink, 2],
+    ])) {
       context.strokeStyle = colour;
       context.lineWidth = wide;
       context.strokeRect(c * cw + 1, r * ch + 1, Math.max(cols * cw - 2, 2), Math.max(rows * ch - 2, 2));
@@ -121,7 +132,10 @@ function paintHeat(canvas, cells, { scale, w, h: height, at, box }) {
   if (at) frame([at[0], at[1], 1, 1]);
 }
 
-/** A canvas with a pixel a cell. @param {Document} page @param {Cells} cells @param {number} scale @param {Uint8Array} ramp */
+/**
+ * A canvas with a pixel a cell.
+ * @param {Document} page @param {Cells} cells @param {number} scale @param {Uint8Array} ramp
+ */
 export function heatBitmap(page, cells, scale, ramp) {
   const small = page.createElement("canvas");
   [small.width, small.height] = [cells.cols, cells.rows];
@@ -135,7 +149,11 @@ export function heatBitmap(page, cells, scale, ramp) {
   return small;
 }
 
-/** Crosses where there is no finite number, and the numbers themselves where cells are large enough. @param {CanvasRenderingContext2D} context @param {Cells} cells @param {{scale: number, cw: number, ch: number, ramp: Uint8Array, colours: Record<string, string>}} how */
+/**
+ * Crosses where there is no finite number, and the numbers themselves where cells are large enough.
+ * @param {CanvasRenderingContext2D} context @param {Cells} cells
+ * @param {{scale: number, cw: number, ch: number, ramp: Uint8Array, colours: Record<string, string>}} how
+ */
 function paintCells(context, cells, { scale, cw, ch, ramp, colours }) {
   const written = cw >= 36 && ch >= 18;
   context.font = `11px ${coloursFont(context)}`;

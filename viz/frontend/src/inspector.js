@@ -1,12 +1,12 @@
 /** The side panel: all that is known of one node at this moment. It follows the steps, unless a node is selected. */
 
-import { partsOf } from "./cards.js";
-import { h, math, refill, setText, show } from "./dom.js";
+import { ruleOf } from "./cards.js";
+import { h, refill, setText, show } from "./dom.js";
 import { activeNode, moveTo, select, selectedNode, setExpanded, setPlaying, setStops } from "./session.js";
 import { heatmap, linkTo } from "./heatmap.js";
 import { toggle } from "./blocks.js";
 import { runTo } from "./breakpoints.js";
-import { chainRule, filledMath, filledText, gradientText, numbersFor, operandsOf, quantityText } from "./wording.js";
+import { chainRule, formulaElement, gradientText, numbersFor, operandsOf, quantityText } from "./wording.js";
 
 const KINDS = ["leaf", "operation", "constant", "raised an error"];
 
@@ -60,7 +60,7 @@ export function toggleNodeStop(s) {
   else setStops(s, [...s.stops, { kind: "name", value }]);
 }
 
-/** One line: what it is, and it. @param {string} term @param {...(Node | string | null)} facts */
+/** One line: what it is, and it. @param {string} term @param {...import("./dom.js").Child} facts */
 const row = (term, ...facts) => h("div", { class: "row" }, h("dt", {}, term), h("dd", {}, ...facts));
 
 /** A link to a node. @param {any} s @param {number} node */
@@ -87,14 +87,12 @@ function nodeFacts(s, node) {
     h(
       "dl",
       {},
-      row("value", h("span", { class: "fw" }, playback.known(node) ? quantityText(value) : "not computed yet")),
-      seen.value && h("div", { class: "picture" }, seen.value.element),
-      row("gradient", h("span", { class: "bw" }, gradientText(gradient)), h("small", {}, ` ${stateText(gradient)}`)),
-      seen.grad && h("div", { class: "picture" }, seen.grad.element),
+      row("value", h("span", { class: "fw" }, playback.known(node) ? quantityText(value) : "not computed yet"), seen.value?.element),
+      row("gradient", h("span", { class: "bw" }, gradientText(gradient)), h("small", {}, ` ${stateText(gradient)}`), seen.grad?.element),
       op && row("formula", formula(s, graph.nodeFormula[node], node)),
       attrs.length > 0 && row("with", attrs.join(", ")),
-      operandRow(s, node),
-      ...seen.operands.map((one, i) => one && h("div", { class: "picture" }, h("span", { class: "dim" }, graph.title(operandsOf(graph, node)[i])), one.element)),
+      ...linkRows(s, node),
+      ...seen.operands.map((one, i) => one && row(graph.title(operandsOf(graph, node)[i]), one.element)),
       graph.lines.has(node) && row("line", h("code", {}, graph.lines.get(node))),
       graph.block[node] > 0 && row("scope", ...crumbs(s, graph.block[node])),
       why !== null && row("what if", why),
@@ -138,14 +136,13 @@ function pictures(s, node, value, grad) {
 
 /** A formula in symbols, and below with its numbers. @param {any} s @param {number} index @param {number} node */
 function formula(s, index, node) {
-  if (index < 0) return h("span", {}, "—");
+  if (index < 0) return h("span", {}, ruleOf(s.graph, node));
   const numbers = numbersFor(s, node);
-  const names = partsOf(s.graph, node);
   return h(
     "div",
     { class: "formula" },
-    h("div", {}, `${names[0]} = `, math(filledMath(s, index, names), filledText(s, index, names))),
-    numbers && h("div", { class: "fw" }, "= ", math(filledMath(s, index, numbers), filledText(s, index, numbers)), ` = ${quantityText(numbers[0])}`),
+    h("div", {}, `${s.graph.title(node)} = `, formulaElement(s, index, node)),
+    numbers && h("div", { class: "fw" }, "= ", formulaElement(s, index, node, numbers), ` = ${quantityText(numbers[0])}`),
   );
 }
 
@@ -156,29 +153,26 @@ function stepFacts(s, node) {
   const rule = chainRule(s, moment);
   const result = s.graph.result[moment.edge];
   const index = s.graph.edgeFormula[moment.edge];
-  const names = partsOf(s.graph, result);
-  const inSymbols = index >= 0 ? math(filledMath(s, index, names), filledText(s, index, names)) : "";
-  const scalar = typeof moment.local === "number";
+  const local = () => [`∂${rule.result}/∂${rule.operand} = `, formulaElement(s, index, result), ` = ${quantityText(moment.local)}`];
   return h(
     "div",
     { class: "step" },
-    h("div", {}, rule.symbols),
+    h("div", {}, ...(rule.rule < 0 ? [rule.symbols] : [rule.left, formulaElement(s, rule.rule, result)])),
     h("div", { class: "bw" }, `= ${rule.numbers}`),
-    index >= 0 && h("div", { class: "dim" }, scalar ? `∂${rule.result}/∂${rule.operand} = ` : "", inSymbols, scalar ? ` = ${quantityText(moment.local)}` : ""),
+    rule.rule < 0 && index >= 0 && h("div", { class: "dim" }, ...local()),
+    rule.rule >= 0 && h("div", { class: "dim" }, `g = ∂${rule.root}/∂${rule.result}`),
     rule.sum && h("div", {}, rule.sum),
   );
 }
 
 /** What it was made of, and what it is used in. @param {any} s @param {number} node */
-function operandRow(s, node) {
-  const from = operandsOf(s.graph, node);
-  const to = [...new Set([...s.graph.outs(node)].map((edge) => s.graph.result[edge]))];
+function linkRows(s, node) {
+  const uses = [...s.graph.outs(node)].map((edge) => s.graph.result[edge]);
   const links = (/** @type {number[]} */ nodes) => nodes.slice(0, 8).flatMap((one) => [nodeLink(s, one), " "]);
-  const more = (/** @type {number[]} */ nodes) => (nodes.length > 8 ? `and ${nodes.length - 8} more` : "");
-  const made = from.length ? row("made of", ...links(from), more(from)) : null;
-  if (!to.length) return made;
-  const used = row("used in", ...links(to), more(to));
-  return made ? h("div", {}, made, used) : used;
+  return [["made of", operandsOf(s.graph, node)], ["used in", uses]].map(([term, all]) => {
+    const nodes = [...new Set(/** @type {number[]} */ (all))];
+    return nodes.length > 0 && row(String(term), ...links(nodes), nodes.length > 8 && `and ${nodes.length - 8} more`);
+  });
 }
 
 /** The scopes around, outermost first: each opens and closes. @param {any} s @param {number} block */

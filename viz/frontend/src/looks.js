@@ -12,7 +12,8 @@ import { BLOCKED, BROKEN, CONSTANT, OP } from "./trace.js";
 
 /**
  * A node at a moment. A quantity is a number to be written, cells to be pictured, or null.
- * @typedef {{pale: boolean, value: number | Cells | null, grad: number | Cells | null, sign: string, sum: string, state: "wait" | "partial" | "final" | "blocked"}} Look
+ * @typedef {{pale: boolean, value: Quantity | null, grad: Quantity | null, sign: string, sum: string,
+ *   state: "wait" | "partial" | "final" | "blocked"}} Look
  */
 
 /** A number where there is only one. @param {Quantity | null} x @returns {Quantity | null} */
@@ -35,7 +36,10 @@ function spoken(x) {
   return typeof x === "number" ? pretty(x) : `a tensor of shape ${x.shape.join(" by ")}`;
 }
 
-/** What a screen reader says of a node. @param {Graph} graph @param {Look} look @param {number} node @param {string} rule */
+/**
+ * What a screen reader says of a node.
+ * @param {Graph} graph @param {Look} look @param {number} node @param {string} rule
+ */
 export function spokenNode(graph, look, node, rule) {
   const kind = ["leaf", "operation", "constant", "operation that raised an error"][graph.kind[node]];
   const name = `${graph.title(node, 60)}${rule}, ${kind}`;
@@ -65,7 +69,7 @@ export function productText(moment) {
 export const hasGradient = (graph, node) => graph.kind[node] !== CONSTANT && graph.state[node] !== BLOCKED;
 
 /**
- * How far each visible block is, counted as nodes change: how many of its nodes are computed, and have a final gradient.
+ * How far each block is, counted as nodes change: how many of its nodes are computed, and have a final gradient.
  * @param {Graph} graph
  * @param {Playback} playback
  */
@@ -73,7 +77,10 @@ export function progressOf(graph, playback) {
   const done = graph.blocks.map(() => ({ forward: 0, backward: 0, of: 0, gradients: 0 }));
   const seen = new Uint8Array(graph.count);
   for (let node = 0; node < graph.count; node += 1) {
-    const [ops, gradients] = [Number(graph.kind[node] === OP), Number(hasGradient(graph, node) && graph.kind[node] !== BROKEN)];
+    const [ops, gradients] = [
+      Number(graph.kind[node] === OP),
+      Number(hasGradient(graph, node) && graph.kind[node] !== BROKEN),
+    ];
     for (let block = graph.block[node]; block >= 0; block = graph.blocks[block].outer) {
       done[block].of += ops;
       done[block].gradients += gradients;

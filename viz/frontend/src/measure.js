@@ -4,7 +4,7 @@
  */
 
 /** @type {[string, number][]} */
-const GROUPS = [
+const LETTER_WIDTHS = [
   ["'ijlIJ", 29],
   [" !,./:;\\|-·′", 36],
   ['"()[]frt', 41],
@@ -18,15 +18,18 @@ const GROUPS = [
   ["%@W…—\ufffd", 104],
   ["₀₁₂₃₄₅₆₇₈₉⁰¹⁴⁵⁶⁷⁸⁹", 40],
 ];
-/** @type {Map<string, number>} */
-const WIDTHS = new Map(GROUPS.flatMap(([group, width]) => [...group].map((character) => [character, width])));
+const WIDTHS = new Map(
+  LETTER_WIDTHS.flatMap(([group, width]) => [...group].map((letter) => /** @type {const} */ ([letter, width]))),
+);
 
 /** @param {string} character */
 function unlisted(character) {
   const code = character.codePointAt(0) ?? 0;
-  const mark = (code >= 0x300 && code < 0x370) || (code >= 0x200b && code < 0x2010) || (code >= 0xfe00 && code < 0xfe10);
+  const mark =
+    (code >= 0x300 && code < 0x370) || (code >= 0x200b && code < 0x2010) || (code >= 0xfe00 && code < 0xfe10);
   if (mark) return 0;
-  const wide = (code >= 0x1100 && code < 0x1160) || (code >= 0x2e80 && code < 0xd7b0) || (code >= 0xf900 && code < 0xfb00);
+  const wide =
+    (code >= 0x1100 && code < 0x1160) || (code >= 0x2e80 && code < 0xd7b0) || (code >= 0xf900 && code < 0xfb00);
   return wide || code > 0x1f000 ? 135 : 85;
 }
 
@@ -74,6 +77,7 @@ export function fitText(text, room, size, bold = false) {
  */
 export function fitNumber(x, room, size, show) {
   let text = show(x);
-  for (let digits = 5; digits > 0 && textWidth(text, size) > room; digits -= 1) text = show(Number(x.toPrecision(digits)));
+  for (let digits = 5; digits > 0 && textWidth(text, size) > room; digits -= 1)
+    text = show(Number(x.toPrecision(digits)));
   return text;
 }

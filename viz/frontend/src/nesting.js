@@ -40,7 +40,6 @@ import { arrange, checkSizes, roundCoordinate, tidyRoute } from "./layout.js";
  * @property {Point} inner where the layout begins, from the frame's corner; then from the drawing's
  * @property {number} width
  * @property {number} height
- * @property {number} right the x of the right side
  */
 
 /**
@@ -121,7 +120,7 @@ function openFrames(outer) {
 function emptyFrame() {
   return {
     parts: [], node: new Map(), hops: [], shared: new Map(), entries: new Map(), entry: new Map(), exit: new Map(),
-    drawn: { width: 0, height: 0, centers: [], routes: [], ranks: [] }, inner: [0, 0], width: 0, height: 0, right: 0,
+    drawn: { width: 0, height: 0, centers: [], routes: [], ranks: [] }, inner: [0, 0], width: 0, height: 0,
   };
 }
 
@@ -291,7 +290,7 @@ function arrangeFrame(frames, item, sizes, ports, { gapX, gapY, padding }) {
   );
   frame.drawn = drawn;
   if (item === FRAME_OF_ALL) {
-    frame.width = frame.right = drawn.width;
+    frame.width = drawn.width;
     frame.height = drawn.height;
     return;
   }
@@ -346,7 +345,6 @@ function placeItems(sizes, outer, frames) {
     const left = around.inner[0] + x - width / 2;
     const top = around.inner[1] + y - height / 2;
     if (frame) {
-      frame.right = left + width;
       frame.inner = [left + frame.inner[0], top + frame.inner[1]];
     }
     return [left, top, width, height];
@@ -355,6 +353,7 @@ function placeItems(sizes, outer, frames) {
 
 /**
  * One route along all hops of an edge. Heights that differ by less than an error of rounding are made equal.
+ * Where a title makes a frame wider than what is in it, the edge runs on level to the border: hops begin level.
  * @param {[number, number][]} path
  * @param {Map<number, Frame>} frames
  * @returns {Point[]}
@@ -367,7 +366,6 @@ function joinHops(path, frames) {
     const begin = points.length ? 1 : 0;
     /** @type {Point[]} */
     const route = frame.drawn.routes[number].map(([x, y]) => [frame.inner[0] + x, frame.inner[1] + y]);
-    if (frame.hops[number].end === PORT) route.push([frame.right, route[route.length - 1][1]]);
     for (const [x, y] of route.slice(begin)) {
       const last = points.length ? points[points.length - 1][1] : y;
       points.push([x, Math.abs(y - last) < 1e-6 ? last : y]);

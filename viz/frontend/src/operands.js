@@ -11,10 +11,10 @@ const ELEMENTWISE = new Set(
   (
     "abs acos acosh add asin asinh atan atan2 atanh bce_with_logits binary_cross_entropy bitwise_and bitwise_not " +
     "bitwise_or bitwise_xor ceil clamp contiguous copy cos cosh div dropout elu eq erf exp expand expm1 floor " +
-    "floor_divide ge gelu gelu_tanh gt hardtanh hinge_loss huber_loss isfinite isinf isnan kl_div l1_loss le leaky_relu " +
-    "lerp log log1p log2 logical_and logical_not logical_or logical_xor lt maximum minimum mish mse_loss mul ne neg pow " +
-    "reciprocal relu relu6 remainder round rsqrt selu sigmoid sign silu sin sinh softplus softsign sqrt square step " +
-    "sub tan tanh to tril triu trunc where"
+    "floor_divide ge gelu gelu_tanh gt hardtanh hinge_loss huber_loss isfinite isinf isnan kl_div l1_loss le " +
+    "leaky_relu lerp log log1p log2 logical_and logical_not logical_or logical_xor lt maximum minimum mish " +
+    "mse_loss mul ne neg pow reciprocal relu relu6 remainder round rsqrt selu sigmoid sign silu sin sinh softplus " +
+    "softsign sqrt square step sub tan tanh to tril triu trunc where"
   ).split(" "),
 );
 const REDUCTIONS = new Set("all amax amin any argmax argmin logsumexp max mean min norm prod std sum var".split(" "));
@@ -26,7 +26,11 @@ const one = (at) => [at, at + 1];
 /** @param {number[]} shape @returns {Box} */
 const whole = (shape) => shape.map((size) => [0, size]);
 
-/** The cell of an operand that broadcasting gives to `cell`. @param {number[]} shape @param {number[]} cell @returns {Box} */
+/**
+ * The cell of an operand that broadcasting gives to `cell`.
+ * @param {number[]} shape @param {number[]} cell
+ * @returns {Box}
+ */
 function broadcast(shape, cell) {
   const skip = cell.length - shape.length;
   return shape.map((size, axis) => one(size === 1 ? 0 : cell[axis + skip]));
@@ -64,7 +68,9 @@ function product({ operands: [a, b] }, cell) {
   /** @type {Box} */
   const left = rows ? [...broadcast(a.slice(0, -2), batch), one(at[0]), [0, a[a.length - 1]]] : whole(a);
   /** @type {Box} */
-  const right = columns ? [...broadcast(b.slice(0, -2), batch), [0, b[b.length - 2]], one(at[at.length - 1])] : whole(b);
+  const right = columns
+    ? [...broadcast(b.slice(0, -2), batch), [0, b[b.length - 2]], one(at[at.length - 1])]
+    : whole(b);
   return [left, right];
 }
 

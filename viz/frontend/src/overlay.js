@@ -29,7 +29,8 @@ export function wordsAt(scene, graph, edge, wide) {
   const box = scene.items[scene.itemOf(graph.operand[edge])];
   const [x, y] = wire >= 0 ? middleOf(scene.wires[wire].points) : [box.x + box.w / 2, box.y + box.h + 8];
   const half = wide / 2 + 4;
-  const within = (/** @type {number} */ a, /** @type {number} */ most, /** @type {number} */ room) => Math.max(room, Math.min(most - room, a));
+  const within = (/** @type {number} */ a, /** @type {number} */ most, /** @type {number} */ room) =>
+    Math.max(room, Math.min(most - room, a));
   let best = /** @type {[number, number]} */ ([x, y]);
   let least = Infinity;
   for (const [dx, dy] of BESIDE) {
@@ -55,88 +56,117 @@ export function wiresInto(scene, graph, node) {
   return [...found].map((wire) => scene.wires[wire]);
 }
 
-/** Makes the layer. @param {Graph} graph */
-export function overlay(graph) {
-  const flow = drawn("path", { class: "flow" });
-  const point = drawn("path", { class: "point" });
-  const glow = drawn("rect", { class: "halo" });
-  const core = drawn("rect", { class: "core" });
-  const traveller = drawn("g", {}, drawn("rect", { class: "pill", rx: 9 }), drawn("text", { y: 4 }));
-  const words = drawn("g", {}, drawn("rect", { class: "pill", rx: 10 }), drawn("text", { y: 4.3 }));
-  const under = drawn("g", { class: "overlay", "aria-hidden": "true" }, flow);
-  const active = drawn("g", {}, point, glow, core, traveller, words);
-  const marks = drawn("g", {});
-  const rings = { hover: drawn("rect", { class: "hover" }), select: drawn("rect", { class: "select" }), focus: drawn("rect", { class: "focus" }) };
-  const layer = drawn("g", { class: "overlay", "aria-hidden": "true" }, marks, active, ...Object.values(rings));
-  const motion = { run: /** @type {Animation | null} */ (null) };
+/**
+ * Puts a rectangle around an item, or hides it.
+ * @param {Element} ring @param {SceneItem | null} item @param {number} out
+ */
+function surround(ring, item, out) {
+  ring.setAttribute("visibility", item ? "visible" : "hidden");
+  if (!item) return;
+  const [w, high] = [item.w + 2 * out, item.h + 2 * out];
+  const box = { x: item.x - out, y: item.y - out, width: w, height: high, rx: cornerOf(item) + out };
+  for (const [key, value] of Object.entries(box)) ring.setAttribute(key, String(value));
+}
 
-  /** @param {Element} ring @param {SceneItem | null} item @param {number} out */
-  const surround = (ring, item, out) => {
-    ring.setAttribute("visibility", item ? "visible" : "hidden");
-    if (!item) return;
-    const box = { x: item.x - out, y: item.y - out, width: item.w + 2 * out, height: item.h + 2 * out, rx: cornerOf(item) + out };
-    for (const [key, value] of Object.entries(box)) ring.setAttribute(key, String(value));
+/** The elements of what is active. */
+function activeParts() {
+  const pill = (/** @type {number} */ y) =>
+    drawn("g", {}, drawn("rect", { class: "pill", rx: 10 }), drawn("text", { y }));
+  const parts = {
+    flow: drawn("path", { class: "flow" }),
+    point: drawn("path", { class: "point" }),
+    glow: drawn("rect", { class: "halo" }),
+    core: drawn("rect", { class: "core" }),
+    traveller: pill(4.3),
+    words: pill(4.3),
+  };
+  const { flow, ...above } = parts;
+  const run = /** @type {Animation | null} */ (null);
+  return { ...parts, group: drawn("g", {}, ...Object.values(above)), run };
+}
+
+/** Makes the layer: `under` belongs below the labels and items, `layer` on top of all. @param {Graph} graph */
+export function overlay(graph) {
+  const active = activeParts();
+  const marks = drawn("g", {});
+  const rings = {
+    hover: drawn("rect", { class: "hover" }),
+    select: drawn("rect", { class: "select" }),
+    focus: drawn("rect", { class: "focus" }),
   };
   for (const ring of Object.values(rings)) surround(ring, null, 0);
+  const hidden = { class: "overlay", "aria-hidden": "true" };
   return {
-    layer,
-    under,
+    layer: drawn("g", hidden, marks, active.group, ...Object.values(rings)),
+    under: drawn("g", hidden, active.flow),
     /** @param {"hover" | "select" | "focus"} kind @param {SceneItem | null} item */
-    ring: (kind, item) => surround(rings[kind], item, kind === "hover" ? 3 : kind === "select" ? 6 : 9),
+    ring: (kind, item) => surround(rings[kind], item, { hover: 3, select: 6, focus: 9 }[kind]),
     /** @param {SceneItem[]} items */
     mark(items) {
-      marks.replaceChildren(
-        ...items.map((item) => {
-          const ring = drawn("rect", { class: "select" });
-          surround(ring, item, 4);
-          return ring;
-        }),
-      );
+      const made = items.map(() => drawn("rect", { class: "select" }));
+      made.forEach((ring, k) => surround(ring, items[k], 4));
+      marks.replaceChildren(...made);
     },
     /** @param {Scene} scene @param {Moment} moment @param {boolean} moving whether something may travel */
-    show(scene, moment, moving) {
-      motion.run?.cancel();
-      motion.run = null;
-      const backward = moment.kind === "edge" || moment.kind === "seed";
-      for (const part of [active, flow]) part.setAttribute("class", `${part === flow ? "flow " : ""}${backward ? "backward" : "forward"}`);
-      active.setAttribute("visibility", moment.node < 0 ? "hidden" : "visible");
-      for (const part of [words, traveller]) part.setAttribute("visibility", "hidden");
-      flow.setAttribute("d", "");
-      point.setAttribute("d", "");
-      if (moment.node < 0) return;
-      const item = scene.items[scene.itemOf(moment.node)];
-      surround(glow, item, 5);
-      surround(core, item, 2);
-      if (moment.kind === "forward") flow.setAttribute("d", wiresInto(scene, graph, moment.node).map((wire) => curvePath(wire.points)).join(""));
-      if (moment.kind !== "edge") return;
-      const wire = scene.wires[scene.wireOf[moment.edge]] ?? null;
-      if (wire) {
-        const [x, y] = wire.points[0];
-        flow.setAttribute("d", curvePath(wire.points));
-        point.setAttribute("d", tipPath([x + 1, y], -1, 1.6));
-      }
-      say(words, productText(moment), (wide) => wordsAt(scene, graph, moment.edge, wide));
-      const product = scalarOf(moment.contribution);
-      if (!wire || !moving || calm(layer)) return;
-      say(traveller, typeof product === "number" ? pretty(product) : "", () => wire.points[0]);
-      motion.run = travel(traveller, samplesOf(wire.points).reverse());
-    },
+    show: (scene, moment, moving) => showMoment(active, graph, scene, moment, moving),
   };
 }
 
-/** Writes words on a pill. @param {Element} pill @param {string} words @param {(wide: number) => [number, number]} place */
+/**
+ * @param {ReturnType<typeof activeParts>} active
+ * @param {Graph} graph @param {Scene} scene @param {Moment} moment @param {boolean} moving
+ */
+function showMoment(active, graph, scene, moment, moving) {
+  active.run?.cancel();
+  active.run = null;
+  const way = moment.kind === "edge" || moment.kind === "seed" ? "backward" : "forward";
+  active.group.setAttribute("class", way);
+  active.flow.setAttribute("class", `flow ${way}`);
+  active.group.setAttribute("visibility", moment.node < 0 ? "hidden" : "visible");
+  for (const part of [active.words, active.traveller]) part.setAttribute("visibility", "hidden");
+  for (const part of [active.flow, active.point]) part.setAttribute("d", "");
+  if (moment.node < 0) return;
+  const item = scene.items[scene.itemOf(moment.node)];
+  surround(active.glow, item, 5);
+  surround(active.core, item, 2);
+  if (moment.kind === "forward") {
+    const curves = wiresInto(scene, graph, moment.node).map((wire) => curvePath(wire.points));
+    active.flow.setAttribute("d", curves.join(""));
+  }
+  if (moment.kind !== "edge") return;
+  const wire = scene.wires[scene.wireOf[moment.edge]] ?? null;
+  if (wire) {
+    const [x, y] = wire.points[0];
+    active.flow.setAttribute("d", curvePath(wire.points));
+    active.point.setAttribute("d", tipPath([x + 1, y], -1, 1.6));
+  }
+  say(active.words, productText(moment), (wide) => wordsAt(scene, graph, moment.edge, wide));
+  const product = scalarOf(moment.contribution);
+  if (!wire || !moving || typeof product !== "number" || calm(active.group)) return;
+  say(active.traveller, pretty(product), () => wire.points[0]);
+  active.run = travel(active.traveller, samplesOf(wire.points).reverse());
+}
+
+/**
+ * Writes words on a pill.
+ * @param {Element} pill @param {string} words @param {(wide: number) => [number, number]} place
+ */
 function say(pill, words, place) {
   if (!words) return;
   const wide = textWidth(words, 12, true) * 0.93 + 14;
   const [ground, text] = pill.children;
   text.textContent = words;
-  for (const [key, value] of Object.entries({ x: -wide / 2, y: -10, width: wide, height: 20 })) ground.setAttribute(key, String(value));
+  for (const [key, value] of Object.entries({ x: -wide / 2, y: -10, width: wide, height: 20 }))
+    ground.setAttribute(key, String(value));
   const [x, y] = place(wide);
   pill.setAttribute("transform", `translate(${x} ${y})`);
   pill.setAttribute("visibility", "visible");
 }
 
-/** Moves an element along points, and hides it where they end. @param {Element} element @param {[number, number][]} points */
+/**
+ * Moves an element along points, and hides it where they end.
+ * @param {Element} element @param {[number, number][]} points
+ */
 function travel(element, points) {
   const frames = points.map(([x, y]) => ({ transform: `translate(${x}px,${y}px)` }));
   const run = element.animate(frames, { duration: TRAVEL, easing: "ease-in-out" });

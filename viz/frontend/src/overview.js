@@ -1,6 +1,6 @@
 /**
- * A small map of a large graph: every node is a point, x by its depth, y by its place among those of the same depth. Its
- * pixels are written one by one, so 100,000 nodes take a few milliseconds. A frame shows where the reader is.
+ * A small map of a large graph: every node is a point, x by its depth, y by its place among those of the same depth.
+ * Its pixels are written one by one, so 100,000 nodes take a few milliseconds. A frame shows where the reader is.
  */
 import { alarmsOf } from "./cards.js";
 import { h } from "./dom.js";
@@ -24,7 +24,8 @@ export function depthsOf(graph) {
   const depth = new Int32Array(count);
   const first = new Int32Array(count).fill(-1);
   for (let node = 0; node < count; node += 1) {
-    for (let edge = start[node]; edge < start[node + 1]; edge += 1) depth[node] = Math.max(depth[node], depth[operand[edge]] + 1);
+    for (let edge = start[node]; edge < start[node + 1]; edge += 1)
+      depth[node] = Math.max(depth[node], depth[operand[edge]] + 1);
   }
   for (let edge = 0; edge < graph.edgeCount; edge += 1) {
     const from = operand[edge];
@@ -69,38 +70,20 @@ export function pointsIn({ depth, place, sizes }, w, hgt) {
  * @param {HTMLElement} host
  * @param {Graph} graph
  * @param {Playback} playback
- * @param {{reveal?: (node: number) => void, height?: number}} [options] `reveal` hears of a click, with the nearest node
+ * @param {{reveal?: (node: number) => void, height?: number}} [options] `reveal` hears of the node that was clicked
  */
 export function overview(host, graph, playback, { reveal = () => {}, height = 90 } = {}) {
-  const canvas = /** @type {HTMLCanvasElement} */ (h("canvas", { role: "img", "aria-label": `Map of all ${graph.count.toLocaleString("en")} nodes, leaves to the left` }));
+  const canvas = /** @type {HTMLCanvasElement} */ (
+    h("canvas", {
+      role: "img",
+      "aria-label": `Map of all ${graph.count.toLocaleString("en")} nodes, leaves to the left`,
+    })
+  );
   const box = h("div", { class: "mg-overview" }, canvas);
   host.append(box);
   const where = depthsOf(graph);
-  const alarms = alarmsOf(graph);
-  const now = { playback, framed: /** @type {ArrayLike<number>} */ ([]), points: pointsIn(where, 1, 1), image: new ImageData(1, 1), ramp: new Uint32Array(8), asked: 0 };
+  const now = newMap(graph, playback, where);
   const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
-
-  const levelOf = (/** @type {number} */ node) => {
-    if (alarms[node] || graph.kind[node] === BROKEN) return ALARM;
-    const { timeline, position } = now.playback;
-    const final = timeline.finalAt(node);
-    if (final >= 0 && final <= position) return GRADIENT;
-    if (graph.kind[node] === LEAF) return LEAF_DOT;
-    return graph.kind[node] === CONSTANT ? CONSTANT_DOT : timeline.computedAt(node) <= position ? OP_DOT : PALE;
-  };
-  /** @param {Iterable<number>} nodes */
-  const dots = (nodes) => {
-    const pixels = new Uint32Array(now.image.data.buffer);
-    const { x, y, wide, highAt } = now.points;
-    const { width } = now.image;
-    for (const node of nodes) {
-      const colour = now.ramp[levelOf(node)];
-      const end = (y[node] + highAt(node)) * width + x[node];
-      for (let at = y[node] * width + x[node]; at < end; at += width) {
-        for (let k = 0; k < wide; k += 1) pixels[at + k] = colour;
-      }
-    }
-  };
   const show = () => {
     now.asked = 0;
     context.putImageData(now.image, 0, 0);
@@ -115,7 +98,7 @@ export function overview(host, graph, playback, { reveal = () => {}, height = 90
     now.points = pointsIn(where, w, hgt);
     now.image = new ImageData(w, hgt);
     now.ramp = rampFor(coloursAt(canvas));
-    dots(graph.kind.keys());
+    paintDots(graph, now, graph.kind.keys());
     show();
   };
   const observer = new ResizeObserver(restart);
@@ -129,7 +112,7 @@ export function overview(host, graph, playback, { reveal = () => {}, height = 90
     /** What a step changed; null is everything. @param {import("./types.js").Changed | null} changed */
     update(changed) {
       if (changed === null) return restart();
-      dots(changed.nodes);
+      paintDots(graph, now, changed.nodes);
       ask();
     },
     /** Puts a frame around these nodes: those that are seen, say. @param {ArrayLike<number>} nodes */
@@ -150,6 +133,46 @@ export function overview(host, graph, playback, { reveal = () => {}, height = 90
   };
 }
 
+/** @param {Graph} graph @param {Playback} playback @param {ReturnType<typeof depthsOf>} where */
+function newMap(graph, playback, where) {
+  return {
+    playback,
+    alarms: alarmsOf(graph),
+    framed: /** @type {ArrayLike<number>} */ ([]),
+    points: pointsIn(where, 1, 1),
+    image: new ImageData(1, 1),
+    ramp: new Uint32Array(8),
+    asked: 0,
+  };
+}
+
+/** How a node is coloured now. @param {Graph} graph @param {ReturnType<typeof newMap>} now @param {number} node */
+function levelOf(graph, now, node) {
+  const { timeline, position } = now.playback;
+  if (now.alarms[node] || graph.kind[node] === BROKEN) return ALARM;
+  const final = timeline.finalAt(node);
+  if (final >= 0 && final <= position) return GRADIENT;
+  if (graph.kind[node] === LEAF) return LEAF_DOT;
+  return graph.kind[node] === CONSTANT ? CONSTANT_DOT : timeline.computedAt(node) <= position ? OP_DOT : PALE;
+}
+
+/**
+ * Writes the pixels of nodes.
+ * @param {Graph} graph @param {ReturnType<typeof newMap>} now @param {Iterable<number>} nodes
+ */
+function paintDots(graph, now, nodes) {
+  const pixels = new Uint32Array(now.image.data.buffer);
+  const { x, y, wide, highAt } = now.points;
+  const { width } = now.image;
+  for (const node of nodes) {
+    const colour = now.ramp[levelOf(graph, now, node)];
+    const end = (y[node] + highAt(node)) * width + x[node];
+    for (let at = y[node] * width + x[node]; at < end; at += width) {
+      for (let k = 0; k < wide; k += 1) pixels[at + k] = colour;
+    }
+  }
+}
+
 /** The colours of the levels as pixels. @param {Record<string, string>} colours */
 function rampFor(colours) {
   const names = ["page", "rim", "line", "muted", "forward", "hot", "alarm"];
@@ -160,7 +183,12 @@ function rampFor(colours) {
   return Uint32Array.from(names.map(pixel));
 }
 
-/** The frame of what is seen, and the place of the present moment. @param {CanvasRenderingContext2D} context @param {{framed: ArrayLike<number>, points: ReturnType<typeof pointsIn>, playback: Playback}} now @param {Record<string, string>} colours */
+/**
+ * The frame of what is seen, and the place of the present moment.
+ * @param {CanvasRenderingContext2D} context
+ * @param {{framed: ArrayLike<number>, points: ReturnType<typeof pointsIn>, playback: Playback}} now
+ * @param {Record<string, string>} colours
+ */
 function paintFrame(context, { framed, points, playback }, colours) {
   const { x, y, wide, highAt } = points;
   context.strokeStyle = colours.ink;
@@ -172,7 +200,12 @@ function paintFrame(context, { framed, points, playback }, colours) {
       [left, right] = [Math.min(left, x[node]), Math.max(right, x[node])];
       [top, bottom] = [Math.min(top, y[node]), Math.max(bottom, y[node])];
     }
-    context.strokeRect(Math.max(left - 3, 1), Math.max(top - 3, 1), right - left + wide + 6, bottom - top + highAt(framed[0]) + 6);
+    context.strokeRect(
+      Math.max(left - 3, 1),
+      Math.max(top - 3, 1),
+      right - left + wide + 6,
+      bottom - top + highAt(framed[0]) + 6,
+    );
   }
   const { node, kind } = playback.moment();
   if (node < 0) return;
@@ -182,7 +215,10 @@ function paintFrame(context, { framed, points, playback }, colours) {
   context.stroke();
 }
 
-/** The node nearest to a click; -1 where there is none. @param {ReturnType<typeof pointsIn>} points @param {HTMLCanvasElement} canvas @param {MouseEvent} event */
+/**
+ * The node nearest to a click; -1 where there is none.
+ * @param {ReturnType<typeof pointsIn>} points @param {HTMLCanvasElement} canvas @param {MouseEvent} event
+ */
 function nearest({ x, y, wide }, canvas, event) {
   const box = canvas.getBoundingClientRect();
   const px = ((event.clientX - box.left) / box.width) * canvas.width - wide / 2;

@@ -15,11 +15,15 @@ import { cornerOf, stripPath } from "./svgparts.js";
 /** @typedef {import("./types.js").Cells} Cells */
 /** @typedef {import("./looks.js").Look} Look */
 /**
- * @typedef {{colours: Record<string, string>, font: string, ramp: Uint8Array, pictures: WeakMap<Cells, HTMLCanvasElement>,
- *   scene: import("./scene.js").Scene, playback: import("./types.js").Playback}} Brush
+ * @typedef {{colours: Record<string, string>, font: string, ramp: Uint8Array,
+ *   pictures: WeakMap<Cells, HTMLCanvasElement>, scene: import("./scene.js").Scene,
+ *   playback: import("./types.js").Playback}} Brush
  */
 
-/** @param {CanvasRenderingContext2D} context @param {string} words @param {number} x @param {number} y @param {string} font @param {string} colour @param {CanvasTextAlign} [align] */
+/**
+ * @param {CanvasRenderingContext2D} context @param {string} words @param {number} x @param {number} y
+ * @param {string} font @param {string} colour @param {CanvasTextAlign} [align]
+ */
 function put(context, words, x, y, font, colour, align = "left") {
   context.font = font;
   context.fillStyle = colour;
@@ -27,7 +31,11 @@ function put(context, words, x, y, font, colour, align = "left") {
   context.fillText(words, x, y);
 }
 
-/** A ring around an item. @param {CanvasRenderingContext2D} context @param {SceneItem} item @param {number} out @param {string} colour @param {number} wide @param {number[]} [dash] */
+/**
+ * A ring around an item.
+ * @param {CanvasRenderingContext2D} context @param {SceneItem} item @param {number} out @param {string} colour
+ * @param {number} wide @param {number[]} [dash]
+ */
 export function ringAround(context, item, out, colour, wide, dash = []) {
   context.strokeStyle = colour;
   context.lineWidth = wide;
@@ -40,7 +48,8 @@ export function ringAround(context, item, out, colour, wide, dash = []) {
 
 /**
  * A node. Without a look there is no text, for it could not be read.
- * @param {CanvasRenderingContext2D} context @param {SceneItem} item @param {Brush} brush @param {Look | null} look @param {boolean} pale
+ * @param {CanvasRenderingContext2D} context @param {SceneItem} item @param {Brush} brush
+ * @param {Look | null} look @param {boolean} pale
  */
 export function paintNodeBox(context, item, brush, look, pale) {
   const { card } = item;
@@ -49,7 +58,16 @@ export function paintNodeBox(context, item, brush, look, pale) {
   const r = cornerOf(item);
   const pill = card.kind === "constant" && !card.picture;
   const head = pale ? "page" : card.output ? "output" : card.kind === "leaf" ? "leaf" : "op";
-  const edge = card.alarm || card.kind === "broken" ? "alarm" : pale ? "rim" : card.output ? "output" : card.kind === "leaf" ? "leaf" : "line";
+  const edge =
+    card.alarm || card.kind === "broken"
+      ? "alarm"
+      : pale
+        ? "rim"
+        : card.output
+          ? "output"
+          : card.kind === "leaf"
+            ? "leaf"
+            : "line";
   context.save();
   context.translate(item.x + card.rim, item.y + card.rim);
   context.fillStyle = colours[pale ? "page" : "card"];
@@ -58,7 +76,13 @@ export function paintNodeBox(context, item, brush, look, pale) {
   context.fill();
   if (!pill && !pale && card.kind !== "broken") {
     context.fillStyle = colours.wash;
-    context.fill(new Path2D(card.picture ? `M${w / 2} ${HEAD}H${w}V${HEAD + 24 + card.picture.h}H${w / 2}z` : stripPath(w, HEAD + ROW, hgt, r, false)));
+    context.fill(
+      new Path2D(
+        card.picture
+          ? `M${w / 2} ${HEAD}H${w}V${HEAD + 24 + card.picture.h}H${w / 2}z`
+          : stripPath(w, HEAD + ROW, hgt, r, false),
+      ),
+    );
   }
   if (!pill) {
     context.fillStyle = colours[head];
@@ -80,7 +104,10 @@ export function paintNodeBox(context, item, brush, look, pale) {
   context.restore();
 }
 
-/** @param {CanvasRenderingContext2D} context @param {SceneItem} item @param {Brush} brush @param {Look} look @param {string} onHead */
+/**
+ * @param {CanvasRenderingContext2D} context @param {SceneItem} item @param {Brush} brush @param {Look} look
+ * @param {string} onHead
+ */
 function paintWords(context, item, brush, look, onHead) {
   const { card } = item;
   const { colours, font } = brush;
@@ -92,7 +119,8 @@ function paintWords(context, item, brush, look, onHead) {
   }
   const title = `${card.named ? "700" : "italic 400"} 13px ${font}`;
   put(context, card.name, PAD, 17, title, colours[onHead]);
-  if (card.rule) put(context, card.rule, PAD + context.measureText(card.name).width, 17, `13px ${font}`, colours[onHead]);
+  if (card.rule)
+    put(context, card.rule, PAD + context.measureText(card.name).width, 17, `13px ${font}`, colours[onHead]);
   if (card.alarm) {
     context.fillStyle = colours.alarm;
     context.beginPath();
@@ -108,12 +136,24 @@ function paintWords(context, item, brush, look, onHead) {
   put(context, "data", PAD, first, small, colours[look.pale ? "muted" : "forward"]);
   put(context, show(look.value), w - PAD, first, `12.5px ${font}`, colours.ink, "right");
   put(context, "grad", PAD, second, small, colours[look.pale ? "muted" : "backward"]);
-  if (look.sum) put(context, look.sum, PAD + textWidth("grad", 10.5) + 4, second, `700 10.5px ${font}`, colours.backward);
+  if (look.sum)
+    put(context, look.sum, PAD + textWidth("grad", 10.5) + 4, second, `700 10.5px ${font}`, colours.backward);
   const grad = look.pale ? "" : show(look.grad) || look.sign;
-  put(context, grad, w - PAD, second, `${look.state === "final" ? "700 " : ""}12.5px ${font}`, colours[look.sign ? "muted" : "ink"], "right");
+  put(
+    context,
+    grad,
+    w - PAD,
+    second,
+    `${look.state === "final" ? "700 " : ""}12.5px ${font}`,
+    colours[look.sign ? "muted" : "ink"],
+    "right",
+  );
 }
 
-/** @param {CanvasRenderingContext2D} context @param {SceneItem} item @param {Brush} brush @param {Look} look @param {string} small */
+/**
+ * @param {CanvasRenderingContext2D} context @param {SceneItem} item @param {Brush} brush @param {Look} look
+ * @param {string} small
+ */
 function paintTensor(context, item, brush, look, small) {
   const { card } = item;
   const { colours } = brush;
@@ -126,16 +166,25 @@ function paintTensor(context, item, brush, look, small) {
   context.lineWidth = 1;
   context.strokeStyle = colours.rim;
   context.imageSmoothingEnabled = false;
-  for (const [x, cells] of /** @type {[number, Look["value"]][]} */ ([[PAD, look.value], [right, look.grad]])) {
+  for (const [x, cells] of /** @type {[number, Look["value"]][]} */ ([
+    [PAD, look.value],
+    [right, look.grad],
+  ])) {
     context.strokeRect(x - 0.5, top - 0.5, w + 1, hgt + 1);
     if (cells === null || typeof cells === "number" || !cells.cells.length) continue;
-    const made = brush.pictures.get(cells) ?? heatBitmap(context.canvas.ownerDocument, cells, scaleOf(cells), brush.ramp);
+    const made =
+      brush.pictures.get(cells) ?? heatBitmap(context.canvas.ownerDocument, cells, scaleOf(cells), brush.ramp);
     brush.pictures.set(cells, made);
     context.drawImage(made, x, top, w, hgt);
   }
 }
 
-/** A closed block. @param {CanvasRenderingContext2D} context @param {SceneItem} item @param {Brush} brush @param {{forward: number, backward: number, of: number, gradients: number}} done @param {boolean} worded @param {boolean} pale */
+/**
+ * A closed block.
+ * @param {CanvasRenderingContext2D} context @param {SceneItem} item @param {Brush} brush
+ * @param {{forward: number, backward: number, of: number, gradients: number}} done @param {boolean} worded
+ * @param {boolean} pale
+ */
 export function paintBlockBox(context, item, brush, done, worded, pale) {
   const { card } = item;
   const { colours, font } = brush;
@@ -168,7 +217,11 @@ export function paintBlockBox(context, item, brush, done, worded, pale) {
   context.restore();
 }
 
-/** What is active: its glow, its edge, its product. @param {CanvasRenderingContext2D} context @param {import("./types.js").Graph} graph @param {Brush} brush @param {number} scale */
+/**
+ * What is active: its glow, its edge, its product.
+ * @param {CanvasRenderingContext2D} context @param {import("./types.js").Graph} graph @param {Brush} brush
+ * @param {number} scale
+ */
 export function paintMoment(context, graph, brush, scale) {
   const moment = brush.playback.moment();
   if (moment.node < 0) return;
@@ -176,7 +229,12 @@ export function paintMoment(context, graph, brush, scale) {
   const large = 1 / Math.min(scale, 1);
   const backward = moment.kind !== "forward";
   const item = scene.items[scene.itemOf(moment.node)];
-  const wires = moment.kind === "edge" ? [scene.wires[scene.wireOf[moment.edge]]].filter(Boolean) : backward ? [] : wiresInto(scene, graph, moment.node);
+  const wires =
+    moment.kind === "edge"
+      ? [scene.wires[scene.wireOf[moment.edge]]].filter(Boolean)
+      : backward
+        ? []
+        : wiresInto(scene, graph, moment.node);
   context.strokeStyle = colours[backward ? "hot" : "halo"];
   context.lineWidth = 4.5 * Math.sqrt(large);
   for (const wire of wires) context.stroke(new Path2D(curvePath(wire.points)));
@@ -186,7 +244,8 @@ export function paintMoment(context, graph, brush, scale) {
   ringAround(context, item, 2, colours[backward ? "hot" : "forward"], 2.5 * Math.sqrt(large));
   if (moment.kind !== "edge") return;
   context.fillStyle = colours.hot;
-  for (const { points } of wires) context.fill(new Path2D(tipPath([points[0][0] + 1, points[0][1]], -1, 1.6 * Math.sqrt(large))));
+  for (const { points } of wires)
+    context.fill(new Path2D(tipPath([points[0][0] + 1, points[0][1]], -1, 1.6 * Math.sqrt(large))));
   const words = productText(moment);
   if (!words) return;
   const wide = (textWidth(words, 12, true) * 0.93 + 14) * large;

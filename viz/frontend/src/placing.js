@@ -1,5 +1,5 @@
 /**
- * Where the boxes and wires of a scene go: nesting.js, asked about the items that are visible and the frames around them.
+ * Where the boxes and wires of a scene go: nesting.js, asked about the visible items and the frames around them.
  */
 import { textWidth } from "./measure.js";
 import { nest } from "./nesting.js";

@@ -160,7 +160,7 @@ function tabsOf(s, names, panels, parts) {
   }
   draw();
   return {
-    element: h("div", { class: "tabs", role: "group", "aria-label": "Panels" }, ...buttons),
+    element: h("div", { class: "tabs", role: "group", "aria-label": "Panels" }, ...buttons, parts.stage.zoom),
     toggle,
     /** @param {string} name */
     open(name) {

@@ -110,7 +110,7 @@ export function predicting(s) {
 /** @param {any} s */
 function endText(s) {
   const { right, asked: all } = s.score;
-  return all ? `That was the last one: ${right} of ${all} at the first try.` : "There is no backward step to predict here.";
+  return all ? `That was the last one: ${right} of ${all} at the first try.` : "No backward step from here moves a single number.";
 }
 
 /** @param {any} s @param {number} position */

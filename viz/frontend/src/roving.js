@@ -8,11 +8,19 @@
 
 /** @param {string} key @returns {Way | null} */
 export function wayOf(key) {
-  const ways = /** @type {Record<string, Way>} */ ({ ArrowLeft: "left", ArrowRight: "right", ArrowUp: "up", ArrowDown: "down" });
+  const ways = /** @type {Record<string, Way>} */ ({
+    ArrowLeft: "left",
+    ArrowRight: "right",
+    ArrowUp: "up",
+    ArrowDown: "down",
+  });
   return Object.hasOwn(ways, key) ? ways[key] : null;
 }
 
-/** The item to go to from item number `at`; -1 where there is none. @param {Scene} scene @param {number} at @param {Way} way */
+/**
+ * The item to go to from item number `at`; -1 where there is none.
+ * @param {Scene} scene @param {number} at @param {Way} way
+ */
 export function neighbour(scene, at, way) {
   if (way === "left" || way === "right") {
     const wires = scene.wires.filter((wire) => (way === "left" ? wire.to : wire.from) === at);

@@ -1,8 +1,7 @@
 /** The sentence of the present moment, in words and numbers with the formula; read aloud by screen readers. */
 
-import { partsOf } from "./cards.js";
-import { h, math, refill, setText } from "./dom.js";
-import { chainRule, filledMath, filledText, numbersFor, quantityText } from "./wording.js";
+import { h, refill, setText } from "./dom.js";
+import { chainRule, formulaElement, numbersFor, quantityText } from "./wording.js";
 
 /** @param {any} s */
 export function saying(s) {
@@ -47,8 +46,9 @@ function momentText(s, moment) {
   }
   const rule = chainRule(s, moment);
   const words = `From ${rule.result} back to ${rule.operand}: upstream × local${rule.many ? `, contribution ${moment.met} of ${moment.of}` : ""}.`;
-  const sum = rule.sum ? h("span", { class: "dim" }, `   ${rule.sum}`) : "";
-  return [words, `${rule.symbols} = `, bw(rule.numbers), sum];
+  const sum = rule.sum ? h("span", { class: "sum" }, rule.sum) : "";
+  if (rule.rule < 0) return [words, `${rule.symbols} = `, bw(rule.numbers), sum];
+  return [`From ${rule.result} back to ${rule.operand}${rule.where}.`, rule.left, formulaElement(s, rule.rule, graph.result[moment.edge]), " = ", bw(rule.numbers), sum];
 }
 
 /** @param {any} s @param {any} moment */
@@ -61,10 +61,10 @@ function forwardWords(s, { node }) {
 /** @param {any} s @param {any} moment @returns {(Node | string)[]} */
 function forwardFormula(s, { node, value }) {
   const index = s.graph.nodeFormula[node];
-  const names = partsOf(s.graph, node);
-  const fill = (/** @type {(string | number)[]} */ parts) => math(filledMath(s, index, parts), filledText(s, index, parts));
+  const name = `${s.graph.title(node)} = `;
   const numbers = numbersFor(s, node);
   const result = h("span", { class: "fw" }, quantityText(value));
-  if (index < 0) return [`${names[0]} = `, result];
-  return numbers ? [`${names[0]} = `, fill(names), " = ", fill(numbers), " = ", result] : [`${names[0]} = `, fill(names), ": ", result];
+  if (index < 0) return [name, result];
+  const rule = formulaElement(s, index, node);
+  return numbers ? [name, rule, " = ", formulaElement(s, index, node, numbers), " = ", result] : [name, rule, " = ", result];
 }

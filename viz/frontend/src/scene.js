@@ -16,19 +16,20 @@ import { formulaText, pretty } from "./notation.js";
 /**
  * What blocks.js says is visible. A wire joins two items and stands for all edges between them.
  * @typedef {{id: string, node: number, block: number, parent: number}} SeenItem
- * @typedef {{items: SeenItem[], wires: {from: number, to: number, edges: number[]}[], itemOf: (node: number) => number}} Visible
+ * @typedef {{from: number, to: number, edges: number[]}} SeenWire
+ * @typedef {{items: SeenItem[], wires: SeenWire[], itemOf: (node: number) => number}} Visible
  */
 
 /**
  * An item with its place: (x, y) is the top left corner of a box of w × h, the second border of an output included.
- * @typedef {{id: string, node: number, block: number, x: number, y: number, w: number, h: number, card: Card}} SceneItem
+ * @typedef {import("./viewport.js").Rect & {id: string, node: number, block: number, card: Card}} SceneItem
  * @typedef {{block: number, x: number, y: number, w: number, h: number, name: string}} Hull
  */
 
 /**
  * A wire with its route from left to right. `label` is whether its local derivative stands on it, ending at `labelAt`;
  * `flows` is false where no gradient goes back.
- * @typedef {{from: number, to: number, edges: number[], points: Point[], flows: boolean, label: boolean, labelAt: Point}} SceneWire
+ * @typedef {SeenWire & {points: Point[], flows: boolean, label: boolean, labelAt: Point}} SceneWire
  */
 
 /**
@@ -49,7 +50,10 @@ const NEAR = 15; // a label is at most so far above or below the end of its arro
 const PITCH = 11.5; // from one label to the next below
 const MARGIN = 20;
 
-/** What stands on an edge: the local derivative, with its rule where there is room. @param {Graph} graph @param {Numbers} numbers @param {number} edge @param {boolean} wordy */
+/**
+ * What stands on an edge: the local derivative, with its rule where there is room.
+ * @param {Graph} graph @param {Numbers} numbers @param {number} edge @param {boolean} wordy
+ */
 export function localText(graph, numbers, edge, wordy) {
   if (!numbers.localKnown[edge]) return "";
   const number = pretty(numbers.local[edge]);
@@ -81,7 +85,10 @@ function wiresOf(seen) {
 export function scene(graph, seen, place = nested) {
   const alarms = alarmsOf(graph);
   const contents = contentsOf(graph, alarms);
-  const rooms = numberRooms(graph, seen.items.filter((item) => item.node >= 0).map((item) => item.node));
+  const rooms = numberRooms(
+    graph,
+    seen.items.filter((item) => item.node >= 0).map((item) => item.node),
+  );
   const cards = seen.items.map(({ node, block }) => {
     const room = rooms.get(node);
     return room === undefined ? blockCard(graph, block, contents[block]) : nodeCard(graph, node, room, alarms);
@@ -95,7 +102,16 @@ export function scene(graph, seen, place = nested) {
   const items = seen.items.map((item, k) => {
     const [x, y] = placed.centers[k];
     const { w, h } = cards[k];
-    return { id: item.id, node: item.node, block: item.block, x: x - w / 2 + MARGIN, y: y - h / 2 + MARGIN, w, h, card: cards[k] };
+    return {
+      id: item.id,
+      node: item.node,
+      block: item.block,
+      x: x - w / 2 + MARGIN,
+      y: y - h / 2 + MARGIN,
+      w,
+      h,
+      card: cards[k],
+    };
   });
   const wireOf = new Int32Array(graph.edgeCount).fill(-1);
   const wires = ends.map(({ from, to, edges }, k) => {
@@ -105,14 +121,29 @@ export function scene(graph, seen, place = nested) {
     return { from, to, edges, points, flows, label: labels[k] !== "", labelAt: /** @type {Point} */ ([0, 0]) };
   });
   placeLabels(wires, labels, items.length);
-  const hulls = placed.hulls.map((hull) => ({ ...hull, x: hull.x + MARGIN, y: hull.y + MARGIN, name: graph.blocks[hull.block].name }));
+  const hulls = placed.hulls.map((hull) => ({
+    ...hull,
+    x: hull.x + MARGIN,
+    y: hull.y + MARGIN,
+    name: graph.blocks[hull.block].name,
+  }));
   return {
-    width: Math.ceil(placed.width + 2 * MARGIN), height: Math.ceil(placed.height + 2 * MARGIN),
-    items, hulls, wires, itemOf: seen.itemOf, wireOf, contents, wordy,
+    width: Math.ceil(placed.width + 2 * MARGIN),
+    height: Math.ceil(placed.height + 2 * MARGIN),
+    items,
+    hulls,
+    wires,
+    itemOf: seen.itemOf,
+    wireOf,
+    contents,
+    wordy,
   };
 }
 
-/** Labels lie on their arrows, but near the ends of them, and clear of the other labels there. @param {SceneWire[]} wires @param {string[]} labels @param {number} count */
+/**
+ * Labels lie on their arrows, but near the ends of them, and clear of the other labels there.
+ * @param {SceneWire[]} wires @param {string[]} labels @param {number} count
+ */
 function placeLabels(wires, labels, count) {
   /** @type {number[][]} */
   const into = Array.from({ length: count }, () => []);

@@ -37,6 +37,7 @@ p{margin:0}
 .switch button:last-child{border-radius:0 6px 6px 0}
 .say{padding:8px 14px;border-top:1px solid var(--mg-rim);min-height:64px;display:grid;align-content:center;gap:1px;background:var(--mg-card)}
 .say .words{display:flex;gap:2px 12px;flex-wrap:wrap;align-items:baseline}
+.sum{display:inline-block;margin-left:1.2em;color:var(--mg-muted)}
 .say .formula{font-size:16px;overflow-wrap:anywhere}
 .chip{font-size:12px;font-weight:600;border-radius:9px;padding:1px 8px;background:var(--mg-op);color:var(--mg-on-op);white-space:nowrap}
 .chip.forward{background:var(--mg-leaf);color:var(--mg-on-leaf)}
@@ -52,14 +53,15 @@ form{display:flex;flex-wrap:wrap;gap:6px 8px;align-items:center}
 .stage.alone{grid-template-columns:minmax(0,1fr)}
 .canvas{min-width:0;position:relative;align-self:center}
 [data-unable]{opacity:.35}
-.zoom{position:absolute;right:8px;bottom:8px;display:flex;gap:2px}
-.zoom button{min-width:30px;padding:0 4px;background:var(--mg-page)}
+.zoom{margin-left:auto;display:flex;gap:2px}
+.tabs .zoom button{min-width:30px;padding:0 4px}
 .inspector{border-left:1px solid var(--mg-rim);background:var(--mg-card);padding:12px 14px;overflow:auto;height:0;min-height:100%;scrollbar-width:thin}
 .inspector header{display:flex;justify-content:space-between;align-items:baseline;gap:8px}
 h3{margin:0;font-size:16px;overflow-wrap:anywhere}
 .kind{margin-bottom:6px}
 dl{margin:0}
 .row{display:grid;align-items:baseline;grid-template-columns:68px minmax(0,1fr);gap:8px;padding:3px 0}
+.row:has(figure){align-items:start}
 dt{color:var(--mg-muted);font-size:12.5px}
 dd{margin:0;overflow-wrap:anywhere}
 code{font:12px/1.4 ui-monospace,monospace;overflow-wrap:anywhere}
@@ -68,9 +70,6 @@ math{font-size:1.05em}
 .inspector .formula{overflow-x:auto}
 .alarm{color:var(--mg-alarm)}
 button.alarm{border-color:transparent;background:none;text-align:left;padding:3px 0}
-.picture{display:grid;grid-template-columns:68px minmax(0,1fr);gap:8px;padding:3px 0}
-.picture figure{grid-column:2}
-.picture>span,.picture>button{grid-area:1/1;justify-self:start;align-self:start}
 .acts{display:flex;flex-wrap:wrap;gap:8px;align-items:center;margin-top:8px}
 .inspector .acts{position:sticky;bottom:-12px;margin:8px -14px -12px;padding:8px 14px;background:var(--mg-card)}
 .tabs{display:flex;flex-wrap:wrap;gap:4px;padding:6px 10px;border-top:1px solid var(--mg-rim)}

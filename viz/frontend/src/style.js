@@ -107,14 +107,18 @@ cursor:crosshair}
 .mg-heat canvas:focus-visible{outline:3px solid var(--mg-forward);outline-offset:2px}
 .mg-heat figcaption{font-size:.8rem;color:var(--mg-muted);min-height:1.4em;font-variant-numeric:tabular-nums}
 .mg-said{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%);white-space:nowrap}
-.mg-overview{position:relative;background:var(--mg-page);border:1px solid var(--mg-rim);border-radius:6px;overflow:hidden}
+.mg-overview{position:relative;background:var(--mg-page);border:1px solid var(--mg-rim);border-radius:6px;
+overflow:hidden}
 .mg-overview canvas{display:block;cursor:pointer}
 .mg-overview canvas:focus-visible{outline:3px solid var(--mg-forward);outline-offset:-3px}
 @media (forced-colors:active){.mg-drawing .select,.mg-drawing .focus{stroke:Highlight}}
 @media print{.mg-view{overflow:visible;max-height:none}}
 `;
 
-/** The CSS of the drawing, to be put into the shadow root; `selector` names the player's root there. @param {string} [selector] */
+/**
+ * The CSS of the drawing, to be put into the shadow root; `selector` names the player's root there.
+ * @param {string} [selector]
+ */
 export function drawingStyle(selector = ":host") {
   const dark = selector === ":host" ? ':host([data-mg-theme="dark"])' : `${selector}[data-mg-theme="dark"]`;
   const unsaid = selector === ":host" ? ":host(:not([data-mg-theme]))" : `${selector}:not([data-mg-theme])`;
@@ -160,7 +164,8 @@ export function followTheme(root, changed = () => {}) {
   };
   const observer = new MutationObserver(apply);
   const attributeFilter = ["data-jp-theme-light", "class", "data-theme", "theme"];
-  for (const element of [page.documentElement, page.body]) observer.observe(element, { attributes: true, attributeFilter });
+  for (const element of [page.documentElement, page.body])
+    observer.observe(element, { attributes: true, attributeFilter });
   system.addEventListener("change", apply);
   apply();
   return () => {
@@ -177,5 +182,7 @@ export function followTheme(root, changed = () => {}) {
 export function coloursAt(element) {
   const style = getComputedStyle(element);
   const names = Object.keys(PALETTE.light);
-  return Object.fromEntries(names.map((name) => [name, style.getPropertyValue(`--mg-${name}`).trim() || PALETTE.light[name]]));
+  return Object.fromEntries(
+    names.map((name) => [name, style.getPropertyValue(`--mg-${name}`).trim() || PALETTE.light[name]]),
+  );
 }

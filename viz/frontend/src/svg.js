@@ -5,6 +5,7 @@ import { drawn } from "./dom.js";
 import { rampOf } from "./heatcolour.js";
 import { lookOf, nodesOf, progressOf } from "./looks.js";
 import { overlay } from "./overlay.js";
+import { PALETTE } from "./palette.js";
 import { localText } from "./scene.js";
 import { coloursAt } from "./style.js";
 import { makeItem, makeWire, paintBlock, paintNode, pictureMaker } from "./svgparts.js";
@@ -17,9 +18,10 @@ import { viewport } from "./viewport.js";
 /** @typedef {import("./scene.js").Scene} Scene */
 
 /**
- * What a view tells: an item was chosen ("n12", "b3", null for the ground), a block is to be opened or closed, the mouse
- * is over an item or not.
- * @typedef {{select?: (id: string | null) => void, toggle?: (block: number) => void, hover?: (id: string | null) => void}} Listeners
+ * @typedef {object} Listeners
+ * @property {(id: string | null) => void} [select] an item was chosen: "n12", "b3", null for the ground
+ * @property {(block: number) => void} [toggle] a block is to be opened or closed
+ * @property {(id: string | null) => void} [hover] the mouse is over an item, or over none
  */
 
 /**
@@ -46,18 +48,13 @@ import { viewport } from "./viewport.js";
  * @returns {View}
  */
 export function svgView(host, graph, playback, scene, listeners = {}) {
-  const svg = /** @type {SVGSVGElement} */ (drawn("svg", { class: "mg-drawing", role: "group", "aria-label": graph.sentence }));
-  const port = viewport(host, () => {});
+  const svg = /** @type {SVGSVGElement} */ (
+    drawn("svg", { class: "mg-drawing", role: "group", "aria-label": graph.sentence })
+  );
+  const port = viewport(host);
   port.stage.append(svg);
   const above = overlay(graph);
-  const now = {
-    scene, playback, above, selected: /** @type {string | null} */ (null), focus: "",
-    /** @type {ReturnType<typeof makeItem>[]} */ items: [],
-    /** @type {ReturnType<typeof makeWire>[]} */ wires: [],
-    /** @type {Map<string, number>} */ places: new Map(),
-    progress: progressOf(graph, playback),
-    picture: pictureMaker(() => new Uint8Array()),
-  };
+  const now = stateOf(graph, playback, scene, above);
   const redraw = () => repaint(graph, now, port.view);
   const setScene = (/** @type {Scene} */ next, /** @type {Playback} */ played = now.playback) => {
     if (played !== now.playback) now.progress = progressOf(graph, played);
@@ -103,12 +100,30 @@ export function svgView(host, graph, playback, scene, listeners = {}) {
   };
 }
 
-/** Makes all elements of a scene. @param {Graph} graph @param {any} now @param {SVGSVGElement} svg */
+/** @param {Graph} graph @param {Playback} playback @param {Scene} scene @param {ReturnType<typeof overlay>} above */
+function stateOf(graph, playback, scene, above) {
+  return {
+    scene,
+    playback,
+    above,
+    selected: /** @type {string | null} */ (null),
+    focus: "",
+    /** @type {ReturnType<typeof makeItem>[]} */ items: [],
+    /** @type {ReturnType<typeof makeWire>[]} */ wires: [],
+    /** @type {Map<string, number>} */ places: new Map(),
+    progress: progressOf(graph, playback),
+    picture: pictureMaker(() => rampOf(PALETTE.light)),
+  };
+}
+
+/** @typedef {ReturnType<typeof stateOf>} Drawing */
+
+/** Makes all elements of a scene. @param {Graph} graph @param {Drawing} now @param {SVGSVGElement} svg */
 function build(graph, now, svg) {
   const { scene } = now;
-  now.items = scene.items.map((/** @type {any} */ item) => makeItem(graph, item));
+  now.items = scene.items.map((item) => makeItem(graph, item));
   now.wires = scene.wires.map(makeWire);
-  now.places = new Map(scene.items.map((/** @type {any} */ item, /** @type {number} */ at) => [item.id, at]));
+  now.places = new Map(scene.items.map((item, at) => [item.id, at]));
   if (!now.places.has(now.focus)) now.focus = scene.items[0]?.id ?? "";
   now.items[now.places.get(now.focus) ?? -1]?.group.setAttribute("tabindex", "0");
   const frames = scene.hulls.map(makeFrame);
@@ -116,10 +131,10 @@ function build(graph, now, svg) {
   for (const side of ["width", "height"]) svg.setAttribute(side, "100%");
   svg.replaceChildren(
     drawn("g", { "aria-hidden": "true" }, ...frames),
-    drawn("g", { "aria-hidden": "true" }, ...now.wires.flatMap((/** @type {any} */ wire) => [wire.line, wire.tip])),
+    drawn("g", { "aria-hidden": "true" }, ...now.wires.flatMap((wire) => [wire.line, wire.tip])),
     now.above.under,
-    drawn("g", { "aria-hidden": "true" }, ...now.wires.flatMap((/** @type {any} */ wire) => wire.label ?? [])),
-    drawn("g", {}, ...now.items.map((/** @type {any} */ item) => item.group)),
+    drawn("g", { "aria-hidden": "true" }, ...now.wires.flatMap((wire) => wire.label ?? [])),
+    drawn("g", {}, ...now.items.map((item) => item.group)),
     now.above.layer,
   );
 }
@@ -137,46 +152,57 @@ function makeFrame(hull) {
   return drawn("g", {}, drawn("rect", { class: "hull", x, y, width: w, height: high, rx: 6 }), frame);
 }
 
-/** Paints everything: after a jump of the numbers, or where the theme may be another. @param {Graph} graph @param {any} now @param {Element} view */
+/**
+ * Paints everything: after a jump of the numbers, or where the theme may be another.
+ * @param {Graph} graph @param {Drawing} now @param {Element} view
+ */
 function repaint(graph, now, view) {
   const ramp = rampOf(coloursAt(view));
   now.picture = pictureMaker(() => ramp);
   now.progress.count(nodesOf(graph));
-  now.scene.items.forEach((/** @type {any} */ item, /** @type {number} */ at) => {
+  now.scene.items.forEach((item, at) => {
     if (item.node >= 0) paintNode(graph, item, now.items[at], lookOf(graph, now.playback, item.node), now.picture);
     else paintBlock(item, now.items[at], now.progress.done[item.block], graph.blocks[item.block].name);
   });
-  now.wires.forEach((/** @type {any} */ _, /** @type {number} */ at) => paintWire(graph, now, at));
+  now.wires.forEach((_, at) => paintWire(graph, now, at));
   now.above.show(now.scene, now.playback.moment(), false);
   now.above.ring("select", now.scene.items[now.places.get(now.selected ?? "") ?? -1] ?? null);
   now.above.ring("focus", null);
   now.above.ring("hover", null);
 }
 
-/** Paints what a step changed. @param {Graph} graph @param {any} now @param {Changed} changed */
+/** Paints what a step changed. @param {Graph} graph @param {Drawing} now @param {Changed} changed */
 function step(graph, now, changed) {
   const { scene, playback } = now;
   for (const block of now.progress.count(changed.nodes)) {
     const at = now.places.get(`b${block}`);
-    if (at !== undefined) paintBlock(scene.items[at], now.items[at], now.progress.done[block], graph.blocks[block].name);
+    if (at !== undefined)
+      paintBlock(scene.items[at], now.items[at], now.progress.done[block], graph.blocks[block].name);
   }
   for (const node of changed.nodes) {
     const at = scene.itemOf(node);
-    if (scene.items[at].node === node) paintNode(graph, scene.items[at], now.items[at], lookOf(graph, playback, node), now.picture);
+    if (scene.items[at].node === node)
+      paintNode(graph, scene.items[at], now.items[at], lookOf(graph, playback, node), now.picture);
   }
   const wires = new Set(changed.edges.map((edge) => scene.wireOf[edge]));
   for (const at of wires) if (at >= 0) paintWire(graph, now, at);
   now.above.show(scene, playback.moment(), true);
 }
 
-/** Paints a wire: tinted where a gradient went back, faint where its result is not computed yet. @param {Graph} graph @param {any} now @param {number} at */
+/**
+ * Paints a wire: tinted where a gradient went back, faint where its result is not computed yet.
+ * @param {Graph} graph @param {Drawing} now @param {number} at
+ */
 function paintWire(graph, now, at) {
   const wire = now.scene.wires[at];
   const parts = now.wires[at];
   const { playback } = now;
-  const done = wire.edges.some((/** @type {number} */ edge) => playback.edgeState(edge) === "done");
-  const future = !wire.edges.some((/** @type {number} */ edge) => playback.known(graph.result[edge]) || playback.edgeState(edge) === "active");
-  const state = `${wire.flows ? "" : " none"}${wire.edges.length > 1 ? " many" : ""}${done ? " done" : future ? " future" : ""}`;
+  const done = wire.edges.some((edge) => playback.edgeState(edge) === "done");
+  const future = !wire.edges.some(
+    (edge) => playback.known(graph.result[edge]) || playback.edgeState(edge) === "active",
+  );
+  const time = done ? " done" : future ? " future" : "";
+  const state = `${wire.flows ? "" : " none"}${wire.edges.length > 1 ? " many" : ""}${time}`;
   parts.line.setAttribute("class", `wire${state}`);
   parts.tip.setAttribute("class", `tip${state}`);
   if (!parts.label) return;
@@ -185,7 +211,10 @@ function paintWire(graph, now, at) {
   if (parts.label.textContent !== words) parts.label.textContent = words;
 }
 
-/** Clicks, hovering, focus and arrow keys, for all items at once. @param {SVGSVGElement} svg @param {any} now @param {Listeners} listeners @param {(id: string) => void} focusItem */
+/**
+ * Clicks, hovering, focus and arrow keys, for all items at once.
+ * @param {SVGSVGElement} svg @param {Drawing} now @param {Listeners} listeners @param {(id: string) => void} focusItem
+ */
 function listen(svg, now, listeners, focusItem) {
   const itemAt = (/** @type {Event} */ event) => {
     const found = /** @type {Element} */ (event.target).closest("[data-id]");
@@ -218,7 +247,7 @@ function listen(svg, now, listeners, focusItem) {
     const item = itemAt(event);
     if (!item || event.shiftKey || event.ctrlKey || event.metaKey || event.altKey) return;
     const way = wayOf(event.key);
-    const to = way ? neighbour(now.scene, now.places.get(item.id), way) : -1;
+    const to = way ? neighbour(now.scene, now.places.get(item.id) ?? -1, way) : -1;
     if (event.key !== "Enter" && !way) return;
     event.preventDefault();
     if (to >= 0) focusItem(now.scene.items[to].id);

@@ -1,6 +1,6 @@
 /**
- * The elements of the SVG drawing, made once, and how each is painted at a moment. What a card says that never changes is
- * written when it is made; the rest only when it differs from what stands there.
+ * The elements of the SVG drawing, made once, and how each is painted at a moment. What a card says that never changes
+ * is written when it is made; the rest only when it differs from what stands there.
  */
 import { CAPTION, HEAD, PAD, RAISED, RIM, ROW, STACK, ruleOf } from "./cards.js";
 import { curvePath, tipPath } from "./curves.js";
@@ -40,7 +40,10 @@ function text(name, x, y, words = "") {
 /** The radius of a card's corners: round leaves, angular operations. @param {SceneItem} item */
 export const cornerOf = ({ card }) => (card.kind === "constant" ? 13 : card.kind === "leaf" ? 12 : 4);
 
-/** The upper strip, or (from below) the lower one, of a card with round corners. @param {number} w @param {number} y0 @param {number} y1 @param {number} r @param {boolean} top */
+/**
+ * The upper strip, or (from below) the lower one, of a card with round corners.
+ * @param {number} w @param {number} y0 @param {number} y1 @param {number} r @param {boolean} top
+ */
 export function stripPath(w, y0, y1, r, top) {
   return top
     ? `M0 ${y1}V${y0 + r}a${r} ${r} 0 0 1 ${r} -${r}H${w - r}a${r} ${r} 0 0 1 ${r} ${r}V${y1}z`
@@ -50,19 +53,35 @@ export function stripPath(w, y0, y1, r, top) {
 /** Makes an item. @param {Graph} graph @param {SceneItem} item @returns {Drawn} */
 export function makeItem(graph, item) {
   const { card } = item;
-  const base = ["item", card.kind, card.output && "output", card.still && "still", card.alarm && "bad"].filter(Boolean).join(" ");
+  const base = ["item", card.kind, card.output && "output", card.still && "still", card.alarm && "bad"]
+    .filter(Boolean)
+    .join(" ");
   const at = `translate(${item.x + card.rim} ${item.y + card.rim})`;
-  const group = /** @type {SVGElement} */ (drawn("g", { class: base, transform: at, "data-id": item.id, tabindex: -1, role: "button" }));
+  const group = /** @type {SVGElement} */ (
+    drawn("g", { class: base, transform: at, "data-id": item.id, tabindex: -1, role: "button" })
+  );
   const rule = item.node >= 0 ? ruleOf(graph, item.node, 60) : "";
   /** @type {Drawn} */
-  const parts = { group, base, rule: rule && ` = ${rule}`, value: null, grad: null, sum: null, valuePicture: null, gradPicture: null, ways: [] };
+  const parts = {
+    group,
+    base,
+    rule: rule && ` = ${rule}`,
+    value: null,
+    grad: null,
+    sum: null,
+    valuePicture: null,
+    gradPicture: null,
+    ways: [],
+  };
   group.append(tooltip(graph, item, parts.rule));
   if (card.kind === "block") makeBlock(item, parts);
   else if (card.kind === "constant" && !card.picture) makeConstant(item, parts);
   else makeCard(item, parts);
   const w = item.w - 2 * card.rim;
   if (card.output && card.kind !== "block") {
-    group.append(drawn("rect", { class: "ring", x: -RIM, y: -RIM, width: item.w, height: item.h, rx: cornerOf(item) + RIM }));
+    group.append(
+      drawn("rect", { class: "ring", x: -RIM, y: -RIM, width: item.w, height: item.h, rx: cornerOf(item) + RIM }),
+    );
   }
   if (card.alarm) {
     const right = card.kind === "block" ? w - STACK : w;
@@ -73,10 +92,16 @@ export function makeItem(graph, item) {
   return parts;
 }
 
-/** The whole name, however long, and what the card has no room for. @param {Graph} graph @param {SceneItem} item @param {string} rule */
+/**
+ * The whole name, however long, and what the card has no room for.
+ * @param {Graph} graph @param {SceneItem} item @param {string} rule
+ */
 function tooltip(graph, { node, block, card }, rule) {
   const title = drawn("title");
-  const lines = node >= 0 ? [`${graph.names[node] ?? graph.title(node)}${rule}`, graph.lines.get(node)] : [graph.blocks[block].name, card.note, "Click to open"];
+  const lines =
+    node >= 0
+      ? [`${graph.names[node] ?? graph.title(node)}${rule}`, graph.lines.get(node)]
+      : [graph.blocks[block].name, card.note, "Click to open"];
   title.textContent = lines.filter(Boolean).join("\n");
   return title;
 }
@@ -85,7 +110,11 @@ function tooltip(graph, { node, block, card }, rule) {
 function makeConstant({ w, card }, parts) {
   const inner = w - 2 * card.rim;
   const number = text("num", inner - PAD - 1, 17.5, card.name);
-  parts.group.append(drawn("rect", { class: "box line", width: inner, height: 26, rx: 13 }), text("cap dim", PAD + 1, 17, "const"), number);
+  parts.group.append(
+    drawn("rect", { class: "box line", width: inner, height: 26, rx: 13 }),
+    text("cap dim", PAD + 1, 17, "const"),
+    number,
+  );
 }
 
 /** @param {SVGElement} group @param {import("./cards.js").Card} card */
@@ -107,7 +136,8 @@ function makeCard(item, parts) {
   const { group } = parts;
   const washed = card.picture ? HEAD : HEAD + ROW;
   group.append(drawn("rect", { class: "box", width: w, height: hgt, rx: r }));
-  if (!card.picture && card.kind !== "broken") group.append(drawn("path", { class: "wash", d: stripPath(w, washed, hgt, r, false) }));
+  if (!card.picture && card.kind !== "broken")
+    group.append(drawn("path", { class: "wash", d: stripPath(w, washed, hgt, r, false) }));
   group.append(drawn("path", { class: "head", d: stripPath(w, 0, HEAD, r, true) }));
   makeHeader(group, card);
   if (card.kind === "broken") group.append(text("raised", PAD, HEAD + 15.5, RAISED));
@@ -129,7 +159,8 @@ function makePictures({ card }, parts, w, picture) {
   const { group } = parts;
   const half = w / 2;
   const top = HEAD + 18;
-  const box = (/** @type {number} */ x) => drawn("rect", { class: "rim", x: x - 0.5, y: top - 0.5, width: picture.w + 1, height: picture.h + 1 });
+  const box = (/** @type {number} */ x) =>
+    drawn("rect", { class: "rim", x: x - 0.5, y: top - 0.5, width: picture.w + 1, height: picture.h + 1 });
   const right = half + 4;
   parts.valuePicture = /** @type {SVGElement} */ (drawn("g", { transform: `translate(${PAD} ${top})` }));
   parts.gradPicture = /** @type {SVGElement} */ (drawn("g", { transform: `translate(${right} ${top})` }));
@@ -154,7 +185,8 @@ function makeBlock(item, parts) {
   const { card } = item;
   const [w, hgt] = [item.w - STACK, item.h - STACK];
   const { group } = parts;
-  for (const off of [STACK, STACK / 2]) group.append(drawn("rect", { class: "stack", x: off, y: off, width: w, height: hgt, rx: 5 }));
+  for (const off of [STACK, STACK / 2])
+    group.append(drawn("rect", { class: "stack", x: off, y: off, width: w, height: hgt, rx: 5 }));
   group.append(
     drawn("rect", { class: "box", width: w, height: hgt, rx: 5 }),
     drawn("path", { class: "head", d: stripPath(w, 0, HEAD, 5, true) }),
@@ -170,7 +202,9 @@ function makeBlock(item, parts) {
   const long = w - 2 * PAD;
   for (const [k, y] of [HEAD + 22, HEAD + 28].entries()) {
     group.append(drawn("rect", { class: "way", x: PAD, y, width: long, height: 4, rx: 2 }));
-    const bar = /** @type {SVGElement} */ (drawn("rect", { class: k ? "done-bw" : "done-fw", x: PAD, y, width: 0, height: 4, rx: 2 }));
+    const bar = /** @type {SVGElement} */ (
+      drawn("rect", { class: k ? "done-bw" : "done-fw", x: PAD, y, width: 0, height: 4, rx: 2 })
+    );
     parts.ways.push(bar);
     group.append(bar);
   }
@@ -185,11 +219,12 @@ function write(element, words) {
 /**
  * Paints a node as it looks now.
  * @param {Graph} graph @param {SceneItem} item @param {Drawn} parts @param {Look} look
- * @param {(cells: Cells, w: number, h: number) => {url: string, crosses: [number, number][], w: number, h: number}} picture
+ * @param {ReturnType<typeof pictureMaker>} picture
  */
 export function paintNode(graph, item, parts, look, picture) {
   const { card } = item;
-  const name = `${parts.base} ${look.state}${look.pale ? " pale" : ""}${typeof look.value === "number" && !Number.isFinite(look.value) ? " bad" : ""}`;
+  const wild = typeof look.value === "number" && !Number.isFinite(look.value);
+  const name = `${parts.base} ${look.state}${look.pale ? " pale" : ""}${wild ? " bad" : ""}`;
   if (parts.group.getAttribute("class") !== name) parts.group.setAttribute("class", name);
   parts.group.setAttribute("aria-label", spokenNode(graph, look, item.node, parts.rule));
   if (card.kind === "broken") return;
@@ -206,13 +241,18 @@ export function paintNode(graph, item, parts, look, picture) {
   paintPicture(parts.gradPicture, typeof look.grad === "number" ? null : look.grad, w, hgt, picture);
 }
 
-/** @param {SVGElement | null} place @param {Cells | null} cells @param {number} w @param {number} hgt @param {Parameters<typeof paintNode>[4]} picture */
+/**
+ * @param {SVGElement | null} place @param {Cells | null} cells @param {number} w @param {number} hgt
+ * @param {Parameters<typeof paintNode>[4]} picture
+ */
 function paintPicture(place, cells, w, hgt, picture) {
   if (!place) return;
   if (!cells) return place.replaceChildren();
   const { url, crosses, w: cols, h: rows } = picture(cells, w, hgt);
   if (place.firstElementChild?.getAttribute("href") === url) return;
-  place.replaceChildren(drawn("image", { class: "thumb", href: url, width: w, height: hgt, preserveAspectRatio: "none" }));
+  place.replaceChildren(
+    drawn("image", { class: "thumb", href: url, width: w, height: hgt, preserveAspectRatio: "none" }),
+  );
   if (!crosses.length) return;
   const [cw, ch] = [w / cols, hgt / rows];
   const d = crosses.slice(0, 400).map(([c, r]) => `M${c * cw} ${r * ch}l${cw} ${ch}m0 ${-ch}l${-cw} ${ch}`);
@@ -230,14 +270,18 @@ export function pictureMaker(ramp) {
   };
 }
 
-/** @param {SceneItem} item @param {Drawn} parts @param {{forward: number, backward: number, of: number, gradients: number}} done @param {string} name */
+/**
+ * @param {SceneItem} item @param {Drawn} parts
+ * @param {{forward: number, backward: number, of: number, gradients: number}} done @param {string} name
+ */
 export function paintBlock(item, parts, done, name) {
   const long = item.w - STACK - 2 * PAD;
   parts.ways[0].setAttribute("width", String(done.of ? (long * done.forward) / done.of : 0));
   parts.ways[1].setAttribute("width", String(done.gradients ? (long * done.backward) / done.gradients : 0));
   parts.group.setAttribute("class", `${parts.base}${done.forward || !done.of ? "" : " pale"}`);
-  const said = `${name}${item.card.badge && ` ${item.card.badge}`}, closed block of ${item.card.note}, ${done.forward} of ${done.of} computed, ${done.backward} gradients final`;
-  parts.group.setAttribute("aria-label", said);
+  const { badge, note } = item.card;
+  const said = `${name} ${badge}, closed block of ${note}, ${done.forward} of ${done.of} computed`;
+  parts.group.setAttribute("aria-label", `${said}, ${done.backward} gradients final`);
 }
 
 /** A wire: its line, its tip, and its label if there is one. @param {SceneWire} wire */

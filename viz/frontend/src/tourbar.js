@@ -2,11 +2,11 @@
 
 import { h, setText, show } from "./dom.js";
 import { moveTo, select, setExpanded, setPlaying } from "./session.js";
+import { stationsOf } from "./tours.js";
 
 /** @param {any} s */
 export function tour(s) {
-  /** @type {{at: number, text: string, expand?: number[], select?: string | number}[]} */
-  const stations = s.graph.tours ?? [];
+  const stations = stationsOf(s.graph, s.line);
   let at = -1;
   const caption = h("p", { class: "caption", role: "status" });
   const count = h("span", { class: "dim" });
@@ -22,9 +22,9 @@ export function tour(s) {
     const station = stations[at];
     if (!station) return;
     setPlaying(s, false);
-    if (station.expand) setExpanded(s, new Set([...s.expanded, ...station.expand]));
-    moveTo(s, station.at);
-    if (station.select !== undefined) select(s, typeof station.select === "number" ? `n${station.select}` : station.select);
+    if (station.expand.some((block) => !s.expanded.has(block))) setExpanded(s, new Set([...s.expanded, ...station.expand]));
+    moveTo(s, station.position);
+    select(s, station.select);
   }
   function draw() {
     const over = at >= stations.length;

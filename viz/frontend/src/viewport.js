@@ -11,7 +11,7 @@ import { h } from "./dom.js";
  * @property {HTMLElement} view what scrolls
  * @property {HTMLElement} stage what is put into it, as large as the zoomed drawing
  * @property {() => number} scale
- * @property {(width: number, height: number, keep: boolean) => void} resize says how large the drawing is; `keep` the zoom
+ * @property {(width: number, height: number, keep: boolean) => void} resize how large the drawing is; `keep` the zoom
  * @property {(factor: number, at?: [number, number]) => void} zoom around a point of the view, in pixels
  * @property {() => void} fit
  * @property {(rect: Rect) => void} reveal scrolls a part of the drawing into view, if it is not there
@@ -29,15 +29,12 @@ export function calm(element) {
 }
 
 /**
- * @param {HTMLElement} host
- * @param {(scale: number) => void} zoomed draws at another scale
- * @param {() => void} [moved] hears of scrolling, zooming and another size of the place
- * @returns {Viewport}
+ * A view of a stage, its zoom, and what is seen through it.
+ * @param {HTMLElement} view
+ * @param {HTMLElement} stage
+ * @param {() => void} moved
  */
-export function viewport(host, zoomed, moved = () => {}) {
-  const stage = h("div", { class: "mg-stage" });
-  const view = h("div", { class: "mg-view" }, stage);
-  host.append(view);
+function lens(view, stage, moved) {
   // Sizes and scrolling are remembered: to ask for them in a step would make the browser lay out in the middle of it.
   const at = { width: 1, height: 1, scale: 1, placed: false, left: 0, top: 0, w: 0, h: 0, margin: 0 };
   const remember = () => Object.assign(at, { left: view.scrollLeft, top: view.scrollTop });
@@ -51,14 +48,12 @@ export function viewport(host, zoomed, moved = () => {}) {
     at.scale = Math.max(LEAST, Math.min(MOST, scale));
     stage.style.width = `${Math.ceil(at.width * at.scale)}px`;
     stage.style.height = `${Math.ceil(at.height * at.scale)}px`;
-    zoomed(at.scale);
     lookAround();
   };
-  const fitting = () => Math.min(view.clientWidth / at.width, roomBelow(view) / at.height, 1);
   const start = () => {
     if (at.placed || !view.clientWidth) return;
     at.placed = true;
-    apply(Math.max(Math.min(1, view.clientWidth / at.width), Math.min(READABLE, 1)));
+    apply(Math.max(Math.min(1, view.clientWidth / at.width), READABLE));
   };
   /** @type {Viewport["zoom"]} */
   const zoom = (factor, [x, y] = [view.clientWidth / 2, view.clientHeight / 2]) => {
@@ -74,6 +69,19 @@ export function viewport(host, zoomed, moved = () => {}) {
     remember();
     moved();
   };
+  return { at, apply, start, zoom, scrolled, lookAround };
+}
+
+/**
+ * @param {HTMLElement} host
+ * @param {() => void} [moved] hears of scrolling, zooming and another size of the place
+ * @returns {Viewport}
+ */
+export function viewport(host, moved = () => {}) {
+  const stage = h("div", { class: "mg-stage" });
+  const view = h("div", { class: "mg-view" }, stage);
+  host.append(view);
+  const { at, apply, start, zoom, scrolled, lookAround } = lens(view, stage, moved);
   const end = listenTo(view, zoom, scrolled);
   const observer = new ResizeObserver(() => {
     start();
@@ -91,9 +99,14 @@ export function viewport(host, zoomed, moved = () => {}) {
       else apply(1);
     },
     zoom,
-    fit: () => apply(fitting()),
+    fit: () => apply(Math.min(view.clientWidth / at.width, roomBelow(view) / at.height, 1)),
     reveal: (rect) => scrollTo(view, at, rect),
-    shown: () => ({ x: (at.left - at.margin) / at.scale, y: at.top / at.scale, w: at.w / at.scale, h: at.h / at.scale }),
+    shown: () => ({
+      x: (at.left - at.margin) / at.scale,
+      y: at.top / at.scale,
+      w: at.w / at.scale,
+      h: at.h / at.scale,
+    }),
     destroy() {
       observer.disconnect();
       end();
@@ -114,7 +127,12 @@ function roomBelow(view) {
  * @param {Rect} rect
  */
 function scrollTo(view, at, rect) {
-  const along = (/** @type {number} */ now, /** @type {number} */ room, /** @type {number} */ from, /** @type {number} */ size) => {
+  const along = (
+    /** @type {number} */ now,
+    /** @type {number} */ room,
+    /** @type {number} */ from,
+    /** @type {number} */ size,
+  ) => {
     if (size + 2 * ROOM > room) return from >= now && from + size <= now + room ? now : from - ROOM;
     if (from - ROOM < now) return from - ROOM - (room - size) / 4;
     return from + size + ROOM > now + room ? from + size + ROOM - room + (room - size) / 4 : now;
@@ -151,16 +169,22 @@ function listenTo(view, zoom, moved) {
   const release = dragging(view);
   view.addEventListener("wheel", wheel, { passive: false });
   view.addEventListener("scroll", moved, { passive: true });
-  for (const name of /** @type {const} */ (["touchstart", "touchmove", "touchend"])) view.addEventListener(name, touch, { passive: false });
+  for (const name of /** @type {const} */ (["touchstart", "touchmove", "touchend"]))
+    view.addEventListener(name, touch, { passive: false });
   return () => {
     release();
     view.removeEventListener("wheel", wheel);
     view.removeEventListener("scroll", moved);
-    for (const name of /** @type {const} */ (["touchstart", "touchmove", "touchend"])) view.removeEventListener(name, touch);
+    for (const name of /** @type {const} */ (["touchstart", "touchmove", "touchend"]))
+      view.removeEventListener(name, touch);
   };
 }
 
-/** Moves the view while the mouse button is held; a drag is no click. @param {HTMLElement} view @returns {() => void} ends it */
+/**
+ * Moves the view while the mouse button is held; a drag is no click.
+ * @param {HTMLElement} view
+ * @returns {() => void} ends it
+ */
 function dragging(view) {
   let from = /** @type {{x: number, y: number, left: number, top: number, id: number} | null} */ (null);
   let moving = false;

@@ -1,6 +1,10 @@
 /** What is said about a moment: the chain rule in symbols and with its numbers, quantities, gradients and their states. */
 
+import { partsOf } from "./cards.js";
+import { math } from "./dom.js";
 import { formulaMathML, formulaText, pretty } from "./notation.js";
+
+const BROADCASTING = new Set("add sub mul div pow maximum minimum atan2 where lerp expand mse_loss l1_loss huber_loss".split(" "));
 
 /** @param {number} x */
 export const bracketed = (x) => (x < 0 || Object.is(x, -0) ? `(${pretty(x)})` : pretty(x));
@@ -29,29 +33,42 @@ export function gradientText(gradient) {
 const slope = (above, below) => `∂${above}/∂${below}`;
 
 /**
- * The chain rule of one backward event: symbols, numbers, and the sum it goes into.
+ * The chain rule of one backward event: symbols, numbers, and the sum it goes into. For tensors `rule` has the formula of
+ * the product, in which g is the upstream gradient.
  * @param {any} s @param {any} moment
  */
 export function chainRule(s, moment) {
   const { graph } = s;
-  const operand = graph.title(graph.operand[moment.edge]);
-  const result = graph.title(graph.result[moment.edge]);
-  const root = graph.title(s.root);
-  const { of } = s.playback.gradient(graph.operand[moment.edge]);
+  const { edge, upstream, local, contribution, before, total, of } = moment;
+  const [operand, result, root] = [graph.operand[edge], graph.result[edge], s.root].map((node) => graph.title(node));
   const left = `${slope(root, operand)} ${of > 1 ? "+=" : "="} `;
-  const { upstream, local, contribution, before, total } = moment;
   const numeric = typeof upstream === "number" && typeof local === "number";
+  const index = graph.edgeFormula[edge];
   return {
     operand,
     result,
     root,
+    left,
     many: of > 1,
     symbols: `${left}${slope(root, result)} · ${slope(result, operand)}`,
     numbers: numeric
       ? `${pretty(upstream)} × ${bracketed(local)} = ${quantityText(contribution)}`
       : quantityText(contribution),
     sum: of > 1 ? sumSentence(operand, before, contribution, total) : "",
+    rule: local === null && index >= 0 ? index : -1,
+    where: `, g = ${slope(root, result)}${summedText(graph, edge)}`,
   };
+}
+
+/** The axes of a result along which broadcasting repeated an operand: its gradient is summed over them. @param {any} graph @param {number} edge */
+function summedText(graph, edge) {
+  const result = graph.tensors.get(graph.result[edge])?.shape;
+  const op = graph.ops[graph.op[graph.result[edge]]].name;
+  if (!result || !BROADCASTING.has(op)) return "";
+  const operand = graph.tensors.get(graph.operand[edge])?.shape ?? [];
+  const skip = result.length - operand.length;
+  const axes = [...result.keys()].filter((axis) => axis < skip || operand[axis - skip] < result[axis]);
+  return axes.length ? `, summed over ${axes.length > 1 ? "axes" : "axis"} ${axes.join(", ")}, where broadcasting repeated ${graph.title(graph.operand[edge])}` : "";
 }
 
 /** @param {string} name @param {any} before @param {any} contribution @param {any} total */
@@ -72,12 +89,8 @@ export function numbersFor(s, node) {
   return all.every((one) => typeof one === "number") ? all : null;
 }
 
-/** A formula of the trace filled in. @param {any} s @param {number} index @param {(string | number)[] | null} parts */
-export function filledText(s, index, parts) {
-  return index < 0 || parts === null ? "" : formulaText(s.graph.formulas[index], parts);
-}
-
-/** The same as MathML text. @param {any} s @param {number} index @param {(string | number)[] | null} parts */
-export function filledMath(s, index, parts) {
-  return index < 0 || parts === null ? "" : formulaMathML(s.graph.formulas[index], parts);
+/** A formula of the trace as an element, with names or (`parts`) numbers. @param {any} s @param {number} index @param {number} node @param {(string | number)[]} [parts] */
+export function formulaElement(s, index, node, parts = partsOf(s.graph, node)) {
+  const template = s.graph.formulas[index];
+  return math(formulaMathML(template, parts), formulaText(template, parts));
 }

@@ -8,7 +8,17 @@ function array(shape, cells, more = {}) {
   const finite = cells.filter(Number.isFinite);
   const cols = shape.at(-1) ?? 1;
   const span = { min: Math.min(...finite), max: Math.max(...finite) };
-  return { shape, dtype: "float32", size: cells.length, cells: Float64Array.from(cells), rows: cells.length / cols, cols, step: null, ...span, ...more };
+  return {
+    shape,
+    dtype: "float32",
+    size: cells.length,
+    cells: Float64Array.from(cells),
+    rows: cells.length / cols,
+    cols,
+    step: null,
+    ...span,
+    ...more,
+  };
 }
 
 test("zero has the colour of the card, and both ends are equally far", () => {
@@ -47,12 +57,34 @@ test("a shown cell knows its place in the whole array", () => {
 
 test("a box is a rectangle in each of the stacked matrices", () => {
   const cells = array([2, 3, 4], new Array(24).fill(0));
-  assert.deepEqual(rectanglesIn(cells, [[0, 2], [1, 2], [0, 4]]), [[1, 0, 1, 4], [4, 0, 1, 4]]);
+  assert.deepEqual(
+    rectanglesIn(cells, [
+      [0, 2],
+      [1, 2],
+      [0, 4],
+    ]),
+    [
+      [1, 0, 1, 4],
+      [4, 0, 1, 4],
+    ],
+  );
   assert.deepEqual(rectanglesIn(array([4], [1, 2, 3, 4]), [[2, 3]]), [[0, 2, 1, 1]]);
 });
 
 test("a box between the kept rows of a downsampled array shows nothing", () => {
   const cells = { ...array([4, 4], new Array(16).fill(0)), step: [2, 2], rows: 2, cols: 2 };
-  assert.deepEqual(rectanglesIn(cells, [[1, 2], [0, 4]]), []);
-  assert.deepEqual(rectanglesIn(cells, [[2, 3], [0, 4]]), [[1, 0, 1, 2]]);
+  assert.deepEqual(
+    rectanglesIn(cells, [
+      [1, 2],
+      [0, 4],
+    ]),
+    [],
+  );
+  assert.deepEqual(
+    rectanglesIn(cells, [
+      [2, 3],
+      [0, 4],
+    ]),
+    [[1, 0, 1, 2]],
+  );
 });
