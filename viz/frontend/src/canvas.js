@@ -21,7 +21,7 @@ import { viewport } from "./viewport.js";
 const BOXES = 0.16; // from this scale on, cards and curves
 const TEXT = 0.42; // from this scale on, text
 /** How a wire is drawn. */
-const [IDLE, FUTURE, DONE] = [0, 1, 2];
+const [IDLE, FUTURE, DONE, NO_FLOW] = [0, 1, 2, 3];
 
 /**
  * @param {HTMLElement} host
@@ -181,9 +181,10 @@ function note(graph, now, at) {
 
 /** @param {Graph} graph @param {State} now @param {number} at */
 function noteWire(graph, now, at) {
-  const { edges } = now.scene.wires[at];
+  const { edges, flows } = now.scene.wires[at];
+  const known = edges.some((edge) => now.playback.known(graph.result[edge]));
   if (edges.some((edge) => now.playback.edgeState(edge) === "done")) now.wireState[at] = DONE;
-  else now.wireState[at] = edges.some((edge) => now.playback.known(graph.result[edge])) ? IDLE : FUTURE;
+  else now.wireState[at] = !known ? FUTURE : flows ? IDLE : NO_FLOW;
 }
 
 /** @param {Graph} graph @param {State} now @param {import("./types.js").Changed} changed */
@@ -252,6 +253,7 @@ function paintFrames(context, now, scale) {
     context.strokeRect(x, y, w, high);
     if (scale < TEXT) continue;
     context.fillStyle = now.colours.ink;
+    context.textAlign = "left";
     context.font = `600 11.5px ${now.font}`;
     context.fillText(`−  ${name}`, x + 9, y + 15);
   }
@@ -262,8 +264,8 @@ function paintWires(context, now, seen, scale) {
   const { bounds, scene, wireState } = now;
   const [right, bottom] = [seen.x + seen.w, seen.y + seen.h];
   const far = scale < TEXT;
-  const batches = [new Path2D(), new Path2D(), new Path2D()];
-  const tips = [new Path2D(), new Path2D(), new Path2D()];
+  const batches = [0, 1, 2, 3].map(() => new Path2D());
+  const tips = [0, 1, 2, 3].map(() => new Path2D());
   for (let at = 0; at < scene.wires.length; at += 1) {
     const b = 4 * at;
     if (bounds[b] > right || bounds[b + 2] < seen.x || bounds[b + 1] > bottom || bounds[b + 3] < seen.y) continue;
@@ -277,13 +279,15 @@ function paintWires(context, now, seen, scale) {
     path.moveTo(...points[0]);
     for (let k = 1; k < points.length; k += 1) path.lineTo(...points[k]);
   }
-  const colours = [now.colours.line, now.colours.rim, now.colours.heat];
-  for (const state of [FUTURE, IDLE, DONE]) {
+  const colours = [now.colours.line, now.colours.rim, now.colours.heat, now.colours.line];
+  for (const state of [FUTURE, NO_FLOW, IDLE, DONE]) {
+    context.setLineDash(state === NO_FLOW && !far ? [2, 4] : []);
     context.strokeStyle = context.fillStyle = colours[state];
     context.lineWidth = far ? (state === DONE ? 1.2 : 0.6) / scale : state === DONE ? 2.5 : 1.5;
     context.stroke(batches[state]);
     if (!far) context.fill(tips[state]);
   }
+  context.setLineDash([]);
 }
 
 /** @param {CanvasRenderingContext2D} context @param {Graph} graph @param {State} now @param {Rect} seen */

@@ -14,6 +14,7 @@ import { calm } from "./viewport.js";
 /** @typedef {import("./types.js").Moment} Moment */
 /** @typedef {import("./scene.js").Scene} Scene */
 /** @typedef {import("./scene.js").SceneItem} SceneItem */
+/** @typedef {import("./curves.js").Point} Point */
 
 /** Where words may go, from the middle of their wire; nearer is better. */
 const BESIDE = [0, -14, 14, -26, 26, -44, 44, -64, 64].flatMap((dy) => [0, -36, 36].map((dx) => [dx, dy]));
@@ -46,6 +47,12 @@ export function wordsAt(scene, graph, edge, wide) {
   return best;
 }
 
+/** The line from a wire to the words beside it; none where they lie on it. @param {Point} from @param {Point} to */
+export function leaderPath([x, y], [toX, toY]) {
+  const end = toY + Math.sign(y - toY) * 10;
+  return Math.abs(y - toY) < 18 ? "" : `M${x} ${y}L${x + (toX - x) * 0.3} ${end}`;
+}
+
 /** The wires into a node that can be seen. @param {Scene} scene @param {Graph} graph @param {number} node */
 export function wiresInto(scene, graph, node) {
   /** @type {Set<number>} */
@@ -75,6 +82,7 @@ function activeParts() {
   const parts = {
     flow: drawn("path", { class: "flow" }),
     point: drawn("path", { class: "point" }),
+    leader: drawn("path", { class: "leader" }),
     glow: drawn("rect", { class: "halo" }),
     core: drawn("rect", { class: "core" }),
     traveller: pill(4.3),
@@ -124,7 +132,7 @@ function showMoment(active, graph, scene, moment, moving) {
   active.flow.setAttribute("class", `flow ${way}`);
   active.group.setAttribute("visibility", moment.node < 0 ? "hidden" : "visible");
   for (const part of [active.words, active.traveller]) part.setAttribute("visibility", "hidden");
-  for (const part of [active.flow, active.point]) part.setAttribute("d", "");
+  for (const part of [active.flow, active.point, active.leader]) part.setAttribute("d", "");
   if (moment.node < 0) return;
   const item = scene.items[scene.itemOf(moment.node)];
   surround(active.glow, item, 5);
@@ -140,7 +148,11 @@ function showMoment(active, graph, scene, moment, moving) {
     active.flow.setAttribute("d", curvePath(wire.points));
     active.point.setAttribute("d", tipPath([x + 1, y], -1, 1.6));
   }
-  say(active.words, productText(moment), (wide) => wordsAt(scene, graph, moment.edge, wide));
+  say(active.words, productText(moment), (wide) => {
+    const [x, y] = wordsAt(scene, graph, moment.edge, wide);
+    if (wire) active.leader.setAttribute("d", leaderPath(middleOf(wire.points), [x, y]));
+    return [x, y];
+  });
   const product = scalarOf(moment.contribution);
   if (!wire || !moving || typeof product !== "number" || calm(active.group)) return;
   say(active.traveller, pretty(product), () => wire.points[0]);

@@ -2,13 +2,13 @@
  * Cards on a canvas, with the looks of those in SVG (svgparts.js, style.js), as far as they can be seen from there.
  */
 import { CAPTION, HEAD, PAD, RAISED, RIM, ROW, STACK } from "./cards.js";
-import { curvePath, tipPath } from "./curves.js";
+import { curvePath, middleOf, tipPath } from "./curves.js";
 import { scaleOf } from "./heatcolour.js";
 import { heatBitmap } from "./heatmap.js";
 import { productText } from "./looks.js";
 import { fitNumber, textWidth } from "./measure.js";
 import { pretty } from "./notation.js";
-import { wiresInto, wordsAt } from "./overlay.js";
+import { leaderPath, wiresInto, wordsAt } from "./overlay.js";
 import { cornerOf, stripPath } from "./svgparts.js";
 
 /** @typedef {import("./scene.js").SceneItem} SceneItem */
@@ -121,13 +121,7 @@ function paintWords(context, item, brush, look, onHead) {
   put(context, card.name, PAD, 17, title, colours[onHead]);
   if (card.rule)
     put(context, card.rule, PAD + context.measureText(card.name).width, 17, `13px ${font}`, colours[onHead]);
-  if (card.alarm) {
-    context.fillStyle = colours.alarm;
-    context.beginPath();
-    context.arc(w - 13, HEAD / 2, 7.5, 0, 7);
-    context.fill();
-    put(context, "!", w - 13, HEAD / 2 + 4.5, `700 12.5px ${font}`, colours["on-alarm"], "center");
-  }
+  if (card.alarm) paintBadge(context, brush, w - 13);
   if (card.kind === "broken") return put(context, RAISED, PAD, HEAD + 15.5, `600 12.5px ${font}`, colours.alarm);
   if (card.picture) return paintTensor(context, item, brush, look, small);
   const [first, second] = [HEAD + 14.5, HEAD + ROW + 14.5];
@@ -176,6 +170,7 @@ function paintTensor(context, item, brush, look, small) {
       brush.pictures.get(cells) ?? heatBitmap(context.canvas.ownerDocument, cells, scaleOf(cells), brush.ramp);
     brush.pictures.set(cells, made);
     context.drawImage(made, x, top, w, hgt);
+    if (cells.nan || cells.inf) paintCrosses(context, cells, x, top, w / cells.cols, hgt / cells.rows, colours.ink);
   }
 }
 
@@ -210,11 +205,41 @@ export function paintBlockBox(context, item, brush, done, worded, pale) {
     context.fillStyle = colours[k ? "backward" : "forward"];
     context.fillRect(PAD, y, long * shares[k], 4);
   }
+  if (card.alarm && worded) paintBadge(context, brush, w - 13);
   if (worded) {
     put(context, `+ ${card.name} ${card.badge}`, PAD, 17, `700 13px ${font}`, colours[pale ? "muted" : "ink"]);
     put(context, card.note, PAD, HEAD + 15, `10.5px ${font}`, colours.muted);
   }
   context.restore();
+}
+
+/** The sign of an alarm. @param {CanvasRenderingContext2D} context @param {Brush} brush @param {number} x */
+function paintBadge(context, { colours, font }, x) {
+  context.fillStyle = colours.alarm;
+  context.beginPath();
+  context.arc(x, HEAD / 2, 7.5, 0, 7);
+  context.fill();
+  put(context, "!", x, HEAD / 2 + 4.5, `700 12.5px ${font}`, colours["on-alarm"], "center");
+}
+
+/**
+ * Crosses where there is no finite number.
+ * @param {CanvasRenderingContext2D} context @param {Cells} cells
+ * @param {number} x @param {number} y @param {number} w @param {number} high of a cell @param {string} colour
+ */
+function paintCrosses(context, cells, x, y, w, high, colour) {
+  context.strokeStyle = colour;
+  context.lineWidth = 1;
+  context.beginPath();
+  cells.cells.forEach((number, k) => {
+    if (Number.isFinite(number)) return;
+    const [left, top] = [x + (k % cells.cols) * w, y + Math.floor(k / cells.cols) * high];
+    context.moveTo(left, top);
+    context.lineTo(left + w, top + high);
+    context.moveTo(left + w, top);
+    context.lineTo(left, top + high);
+  });
+  context.stroke();
 }
 
 /**
@@ -250,7 +275,9 @@ export function paintMoment(context, graph, brush, scale) {
   if (!words) return;
   const wide = (textWidth(words, 12, true) * 0.93 + 14) * large;
   const [x, y] = wordsAt(scene, graph, moment.edge, wide);
-  context.fillStyle = colours.backward;
+  context.fillStyle = context.strokeStyle = colours.backward;
+  context.lineWidth = 1.5 * large;
+  for (const { points } of wires) context.stroke(new Path2D(leaderPath(middleOf(points), [x, y])));
   context.beginPath();
   context.roundRect(x - wide / 2, y - 10 * large, wide, 20 * large, 10 * large);
   context.fill();

@@ -21,7 +21,7 @@ scrollbar-width:thin;scrollbar-color:var(--mg-line) transparent}
 .mg-stage{position:relative;margin:0 auto}
 .mg-stage>svg,.mg-stage>canvas{display:block}
 .mg-stage>canvas{position:sticky;left:0;top:0}
-.mg-drawing{font-size:12.5px;font-variant-numeric:tabular-nums;user-select:none;overflow:hidden}
+.mg-drawing{font-size:12.5px;font-variant-numeric:tabular-nums;user-select:none;overflow:clip}
 .mg-drawing text{white-space:pre;fill:var(--mg-ink)}
 .mg-drawing .name{font-size:13px;font-weight:700}
 .mg-drawing .unnamed{font-weight:400;font-style:italic}
@@ -96,6 +96,7 @@ stroke-width:5;stroke-linejoin:round}
 .mg-drawing .backward .halo,.mg-drawing .flow.backward,.mg-drawing .backward .core{stroke:var(--mg-hot)}
 .mg-drawing .flow{fill:none;stroke-width:4.5;stroke-linecap:butt}
 .mg-drawing .point{stroke:none}
+.mg-drawing .leader{fill:none;stroke:var(--mg-backward);stroke-width:1.5}
 .mg-drawing .forward .point{fill:var(--mg-forward)}
 .mg-drawing .backward .point{fill:var(--mg-hot)}
 .mg-drawing .pill{fill:var(--mg-backward)}
@@ -139,8 +140,8 @@ export function themeOf({ html, body }) {
   const lab = body?.getAttribute("data-jp-theme-light");
   if (lab !== null && lab !== undefined) return lab === "false" ? "dark" : "light";
   const classes = body?.classList;
-  if (classes?.contains("vscode-dark") || classes?.contains("vscode-high-contrast")) return "dark";
   if (classes?.contains("vscode-light") || classes?.contains("vscode-high-contrast-light")) return "light";
+  if (classes?.contains("vscode-dark") || classes?.contains("vscode-high-contrast")) return "dark";
   for (const said of [html.getAttribute("data-theme"), html.getAttribute("theme")]) {
     if (said === "dark" || said === "light") return said;
   }

@@ -220,6 +220,7 @@ function listen(svg, now, listeners, focusItem) {
     const found = /** @type {Element} */ (event.target).closest("[data-id]");
     return now.scene.items[now.places.get(found?.getAttribute("data-id") ?? "") ?? -1] ?? null;
   };
+  const around = /** @type {Element} */ (svg.parentElement); // an <svg> that hears of focus becomes a tab stop itself
   svg.addEventListener("click", (event) => {
     const frame = /** @type {Element} */ (event.target).closest("[data-frame]");
     if (frame) return listeners.toggle?.(Number(frame.getAttribute("data-frame")));
@@ -236,13 +237,13 @@ function listen(svg, now, listeners, focusItem) {
     now.above.ring("hover", null);
     listeners.hover?.(null);
   });
-  svg.addEventListener("focusin", (event) => {
+  around.addEventListener("focusin", (event) => {
     const item = itemAt(event);
     if (item && item.id !== now.focus) focusItem(item.id);
     const seen = /** @type {Element} */ (event.target).matches(":focus-visible");
     now.above.ring("focus", seen ? item : null);
   });
-  svg.addEventListener("focusout", () => now.above.ring("focus", null));
+  around.addEventListener("focusout", () => now.above.ring("focus", null));
   svg.addEventListener("keydown", (event) => {
     const item = itemAt(event);
     if (!item || event.shiftKey || event.ctrlKey || event.metaKey || event.altKey) return;
