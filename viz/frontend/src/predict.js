@@ -96,7 +96,7 @@ function readPart(text) {
  */
 export function sameNumber(answer, number, scale = 0) {
   if (!Number.isFinite(number) || !Number.isFinite(answer)) return Object.is(answer, number);
-  const unit = number === 0 ? 0 : 10 ** (Math.floor(Math.log10(Math.abs(number))) - 2);
+  const unit = 10 ** (Math.floor(Math.log10(Math.abs(number))) - 2); // of the third digit; 0 for 0
   // A little more than half a unit, for 0.0005 is not exactly half of 0.001.
   return Math.abs(answer - number) <= Math.max(0.500001 * unit, 1e-9 * scale);
 }

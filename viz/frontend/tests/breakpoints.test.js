@@ -68,6 +68,7 @@ test("a gradient stops where it becomes larger than a number", () => {
   assert.deepEqual(stops(net(), "|grad| > 2"), [5]);
   assert.deepEqual(stops(net(), "|grad| > 0.5"), [4, 5, 6, 8]);
   assert.deepEqual(stops(net(), "|grad| > 3"), []);
+  assert.deepEqual(stops(net(), "|grad| > 0"), [4, 5, 6, 8]);
   const negative = played((t) => t.mul(t.leaf("a", -7), t.leaf("b", Infinity)));
   assert.deepEqual(stops(negative, "|grad| > 8"), [3]);
   assert.deepEqual(stops(negative, "grad > 6"), [3, 4]);

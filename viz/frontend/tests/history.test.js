@@ -150,6 +150,13 @@ test("without a backward pass there is only forward", () => {
   assert.equal(timeline(decode({ ...scalarTrace((t) => t.leaf("a", 1)), passes: [] })).last, 0);
 });
 
+test("the first node of the tape may be the root", () => {
+  const now = played(decode(scalarTrace((t) => t.leaf("a", 1))));
+  assert.deepEqual([now.timeline.root, now.timeline.seed, now.timeline.last], [0, 1, 1]);
+  now.seek(1);
+  assert.deepEqual(now.gradient(0), { state: "final", met: 0, of: 0, value: 1 });
+});
+
 test("values are known from their step on", () => {
   const now = played();
   now.seek(2);

@@ -148,6 +148,19 @@ test("with a local derivative of 1 the contribution alone is a missing sum, not 
   ]);
 });
 
+test("how many factors are negative is counted by their signs, not their sizes", () => {
+  const half = played((t) => t.mul(t.mul(t.leaf("a", 1), t.leaf("b", 0.5), "c"), t.leaf("d", 0.25), "y"), 5);
+  const factors = "the gradient of c, 0.25, times ∂c/∂a = 0.5";
+  const sign = `The size is right, the sign is not. It is ${factors}, and neither is negative.`;
+  expect(half, [[-0.125, "sign", sign]]);
+});
+
+test("a factor of 0 on the way is not divided by", () => {
+  const none = played((t) => t.mul(t.mul(t.leaf("a", 1), t.leaf("b", 3), "c"), t.leaf("d", 0), "y"), 5);
+  assert.equal(diagnose(0, none).verdict, "right");
+  assert.equal(diagnose(NaN, none).verdict, "wrong");
+});
+
 test("with a local derivative of −1 the upstream gradient alone has the wrong sign", () => {
   const minus = played((t) => t.mul(t.leaf("a", 4), t.leaf("b", -1), "y"), 2);
   assert.equal(diagnose(1, minus).verdict, "sign");
