@@ -100,22 +100,6 @@ def in_python(graph: dict[str, Any]) -> Any:
     return json.loads(json.dumps(answer))
 
 
-def differences(one: Any, two: Any, path: str = "") -> list[str]:
-    """Where two answers differ by more than 0.01."""
-    if isinstance(one, dict):
-        assert one.keys() == two.keys()
-        return [found for name in one for found in differences(one[name], two[name], f"{path}.{name}")]
-    if isinstance(one, list):
-        if len(one) != len(two):
-            return [f"{path}: {len(one)} and {len(two)} items"]
-        return [
-            found
-            for at, (a, b) in enumerate(zip(one, two, strict=True))
-            for found in differences(a, b, f"{path}[{at}]")
-        ]
-    return [] if abs(one - two) <= 0.0101 else [f"{path}: {one} and {two}"]
-
-
 def test_javascript_gives_the_coordinates_of_python() -> None:
     need("node")
     asked = graphs()
@@ -130,8 +114,5 @@ def test_javascript_gives_the_coordinates_of_python() -> None:
     assert node.returncode == 0, node.stderr
     answers = json.loads(node.stdout)
     assert len(answers) == len(asked)
-    found = {
-        at: differences(in_python(graph), answer)[:3]
-        for at, (graph, answer) in enumerate(zip(asked, answers, strict=True))
-    }
-    assert {at: some for at, some in found.items() if some} == {}
+    wrong = [at for at, (graph, answer) in enumerate(zip(asked, answers, strict=True)) if answer != in_python(graph)]
+    assert wrong == []  # to the last bit: both compute in the same order, and round in the same way

@@ -150,9 +150,8 @@ def _link(graph: Layered) -> None:
         graph.feeder.append(lane[step - 1] if step <= len(lane) else -1)
         graph.inputs[target].append(edge)
     for node, inputs in enumerate(graph.inputs):
-        heights = {edge: at for edge in inputs if (at := graph.arrive[edge]) is not None}
-        if heights:
-            inputs.sort(key=heights.__getitem__)
+        if inputs and graph.arrive[inputs[0]] is not None:
+            inputs.sort(key=lambda edge: graph.arrive[edge] or 0.0)
         graph.before[node] += [graph.feeder[edge] for edge in inputs if graph.feeder[edge] >= 0]
     graph.after = [[] for _ in graph.owner]
     for vertex, feeders in enumerate(graph.before):

@@ -199,8 +199,8 @@ function linkVertices(graph) {
     inputs[target].push(edge);
   }
   inputs.forEach((arriving, node) => {
-    if (arriving.some((edge) => graph.arrive[edge] !== null)) {
-      arriving.sort((one, two) => /** @type {number} */ (graph.arrive[one]) - /** @type {number} */ (graph.arrive[two]));
+    if (arriving.length && graph.arrive[arriving[0]] !== null) {
+      arriving.sort((one, two) => (graph.arrive[one] ?? 0) - (graph.arrive[two] ?? 0));
     }
     for (const edge of arriving) if (feeder[edge] >= 0) graph.before[node].push(feeder[edge]);
   });
