@@ -334,7 +334,8 @@ class Trace:
 
     def totals(self, run: Pass) -> dict[int, Any]:
         """The gradients that a pass brings, by node."""
-        return {run.root: 1.0} | {self.operand[e]: total for e, total in zip(run.edge, run.total, strict=True)}
+        last = zip(map(self.operand.__getitem__, run.edge), run.total, strict=True)
+        return {run.root: 1.0, **dict(last)}
 
     def sentence(self, show: Callable[[float], str] = pretty) -> str:
         """What is drawn, in one sentence."""

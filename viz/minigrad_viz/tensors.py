@@ -105,7 +105,7 @@ def _add_leaf(builder: Builder, tensor: Any) -> int:
     if tensor not in builder.places:
         grad = tensor.grad
         state = "b" if not tensor.requires_grad else "n" if grad is None else "f"
-        place = builder.places[tensor] = builder.add("l", None, None, state, tensor._note("scope", ""))
+        place = builder.places[tensor] = builder.add("l", None, None, state, builder.block(tensor._note("scope")))
         builder.trace.tensors[place] = Shaped(tensor.shape, tensor.dtype.name, _copied(tensor))
         if grad is not None:
             builder.trace.grads[place] = _copied(grad)
@@ -128,7 +128,9 @@ def _add_step(builder: Builder, step: Step, held: _Held) -> None:
         elif is_tensor:
             operands[slot] = _add_leaf(builder, kept)
         else:
-            operands[slot] = builder.constant(None if kept is None else float(kept), step.scope)
+            operands[slot] = builder.add(
+                "c", None, None if kept is None else float(kept), "b", builder.block(step.scope)
+            )
         flows.append(source is not None and rules[slot] is not None)
         if is_tensor and kept._version != version:
             late.append(operands[slot])
@@ -152,7 +154,7 @@ def _add_output(builder: Builder, step: Step, held: _Held) -> int:
     if grad is None and step.retainer is not None:
         grad = _copied(step.retainer.grad)
     state = "f" if grad is not None else "p" if step._saved is None else "n"
-    place = builder.add("o", step._op, None, state, step.scope)
+    place = builder.add("o", step._op, None, state, builder.block(step.scope))
     builder.trace.tensors[place] = Shaped(step._shape, str(step._dtype), held.array(step))
     if grad is not None:
         builder.trace.grads[place] = np.asarray(grad)

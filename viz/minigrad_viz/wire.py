@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import minigrad as mg
@@ -82,7 +82,7 @@ class _Arrays:
             short, show = summary(array), self._show
             numbers = {name: show(short[name]) for name in ("min", "max", "mean", "std")}
             self._places[key] = len(self.found)
-            self.found.append({**short, **numbers, "cells": [show(x) for x in short["cells"]]})
+            self.found.append({**short, **numbers, "cells": _column(short["cells"], show)})
         return self._places[key]
 
 
@@ -152,9 +152,19 @@ def _note(note: Note) -> dict[str, Any]:
     return data | {key: places for key, places in more.items() if places}
 
 
-def _column(numbers: Iterable[Any], show: Show) -> list[Any]:
-    """Numbers, most of which are finite and there."""
-    return [show(x) for x in numbers]
+def _column(numbers: Sequence[float | None], show: Show) -> list[Any]:
+    """Numbers as JSON has them. All at once where they are to be rounded, which is several times as quick."""
+    there = [x for x in numbers if x is not None]
+    if show is _whole:
+        shown: Iterable[Any] = there if all(map(math.isfinite, there)) else map(show, there)
+    else:
+        text = ("%.6g " * len(there)) % tuple(there)
+        # NaN and infinities have an n; adding 0.0 takes a zero's sign away
+        shown = map(show, there) if "n" in text else [x + 0.0 for x in map(float, text.split())]
+    if len(there) == len(numbers):
+        return list(shown)
+    each = iter(shown)
+    return [None if x is None else next(each) for x in numbers]
 
 
 def _whole(x: float | None) -> Any:
