@@ -231,7 +231,10 @@ def _name(tree: _Tree) -> None:
 
 
 def _fold(tree: _Tree, ops: Sequence[str | None]) -> None:
-    """Put neighbours that are alike, but for the digits in their names, into a block of their own."""
+    """Put neighbours that are alike, but for the digits in their names, into a block of their own.
+
+    Where there is nothing beside them but leaves, the block around them is that already.
+    """
     shapes = _shapes(tree, ops)
 
     def looks(item: int) -> tuple[str, int]:
@@ -240,7 +243,8 @@ def _fold(tree: _Tree, ops: Sequence[str | None]) -> None:
     for k in range(len(tree.inside)):
         parts = [item for item in tree.inside[k] if item < 0]
         alike = [list(same) for _, same in groupby(parts, looks)]
-        folds = [same for same in alike if len(same) >= _ALIKE and (not k or len(same) < len(tree.inside[k]))]
+        others = sum(item < 0 or ops[item] is not None for item in tree.inside[k])
+        folds = [same for same in alike if len(same) >= _ALIKE and (len(same) < others or others > MOST)]
         if folds:
             _fold_inside(tree, k, folds)
 
@@ -365,7 +369,8 @@ def _numbered(tree: _Tree) -> tuple[list[Block], list[int]]:
 def start_expanded(blocks: Sequence[Block], where: Sequence[int], budget: int = MOST) -> set[int]:
     """The blocks to show opened at first: from the outside in, while at most `budget` items are visible.
 
-    Blocks that are called alike, but for digits, and lie in blocks that are so, are opened together or not at all.
+    Blocks that are called alike, but for digits, and lie in blocks that are so, are opened together or not at all; a
+    fold only with what it holds.
 
     >>> blocks = [Block("graph", -1, "graph"), *[Block(name, 0, "scope") for name in ("a", "b₁", "b₂")]]
     >>> start_expanded(blocks, [1, 1, 1, 2, 2, 3], 5)
@@ -380,8 +385,9 @@ def start_expanded(blocks: Sequence[Block], where: Sequence[int], budget: int = 
     more = Counter[int]()
     for k, block in enumerate(blocks):
         if k:
-            alike = group[block.outer], _DIGITS.sub("#", block.name)
-            group[k] = numbers.setdefault(alike, len(numbers) + 1)
+            group[k] = group[block.outer]
+            if blocks[block.outer].kind != "fold":
+                group[k] = numbers.setdefault((group[k], _DIGITS.sub("#", block.name)), len(numbers) + 1)
             more[group[k]] += inside[k] - 1
     opened, closed, visible = {0}, set[int](), inside[0]
     for k, block in enumerate(blocks):
