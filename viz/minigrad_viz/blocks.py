@@ -10,10 +10,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import accumulate, groupby
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
+from minigrad_viz.columns import Block
 from minigrad_viz.names import told_apart
 
 __all__ = ["MOST", "Block", "Item", "Wire", "divide", "start_expanded", "visible"]
@@ -24,20 +25,6 @@ _ALIKE = 3  # so many neighbours become a fold
 _DIGITS = re.compile(r"[0-9₀-₉]+")
 
 Edge = tuple[int, int]
-
-
-@dataclass(frozen=True, slots=True)
-class Block:
-    """A part of the graph; `outer` is the number of the block around it, -1 for the whole graph.
-
-    "scope" is one entry of an `mg.scope`, "fold" holds `count` alike blocks, "run" is a stretch of a long list.
-    """
-
-    name: str
-    outer: int
-    kind: Literal["graph", "scope", "fold", "run"]
-    count: int | None = None
-    line: str | None = None
 
 
 class _Tree:
@@ -76,7 +63,7 @@ class _Tree:
         self.last.append(max(self.end(item) for item in items))
         for item in items:
             if item < 0:
-                self.blocks[~item] = replace(self.blocks[~item], outer=len(self.blocks) - 1)
+                self.blocks[~item] = self.blocks[~item]._replace(outer=len(self.blocks) - 1)
         return ~(len(self.blocks) - 1)
 
     def beginning(self, item: int) -> int:
@@ -89,12 +76,12 @@ class _Tree:
 
 
 def divide(
-    scopes: Sequence[Block], where: Sequence[int], ops: Sequence[str | None], edges: Sequence[Edge]
+    scopes: Sequence[Block], where: Sequence[int], ops: Sequence[object], edges: Sequence[Edge]
 ) -> tuple[list[Block], list[int]]:
     """The blocks of a graph, and for each node the block that it lies in.
 
     `scopes` are the scopes as entered, after block 0, which is the graph, and each after its outer one; `where` is the
-    scope of each node, `ops` the name of its op, None for leaves and constants; `edges` are pairs (operand, result).
+    scope of each node, `ops` its op, None for leaves and constants; `edges` are pairs (operand, result).
 
     >>> chain = [(i, i + 1) for i in range(199)]
     >>> blocks, where = divide([Block("graph", -1, "graph")], [0] * 200, [None, *["neg"] * 199], chain)
@@ -119,7 +106,7 @@ def divide(
 # --- scopes ----------------------------------------------------------------------------------------------------------
 
 
-def _place_leaves(tree: _Tree, ops: Sequence[str | None]) -> None:
+def _place_leaves(tree: _Tree, ops: Sequence[object]) -> None:
     """Put each leaf into the innermost block around what is computed from it, unless it was made further inside.
 
     All its edges stay in that block and begin at the leaf, so this makes no cycle.
@@ -215,7 +202,7 @@ def _dissolve(tree: _Tree, cyclic: set[int]) -> None:
     number = {k: place for place, k in enumerate(kept)}
     for k in sorted(cyclic):
         number[k] = number[tree.blocks[k].outer]
-    tree.blocks = [replace(block, outer=number.get(block.outer, -1)) for block in map(tree.blocks.__getitem__, kept)]
+    tree.blocks = [block._replace(outer=number.get(block.outer, -1)) for block in map(tree.blocks.__getitem__, kept)]
     tree.where = [number[k] for k in tree.where]
 
 
@@ -224,13 +211,13 @@ def _name(tree: _Tree) -> None:
     for items in tree.inside:
         parts = [~item for item in items if item < 0]
         for k, name in zip(parts, told_apart([tree.blocks[k].name for k in parts], ()), strict=True):
-            tree.blocks[k] = replace(tree.blocks[k], name=name or "")
+            tree.blocks[k] = tree.blocks[k]._replace(name=name or "")
 
 
 # --- folds -----------------------------------------------------------------------------------------------------------
 
 
-def _fold(tree: _Tree, ops: Sequence[str | None]) -> None:
+def _fold(tree: _Tree, ops: Sequence[object]) -> None:
     """Put neighbours that are alike, but for the digits in their names, into a block of their own.
 
     Where there is nothing beside them but leaves, the block around them is that already.
@@ -249,7 +236,7 @@ def _fold(tree: _Tree, ops: Sequence[str | None]) -> None:
             _fold_inside(tree, k, folds)
 
 
-def _shapes(tree: _Tree, ops: Sequence[str | None]) -> list[int]:
+def _shapes(tree: _Tree, ops: Sequence[object]) -> list[int]:
     """A number for each block, the same for two whose ops and edges inside are the same, whatever leaves they use."""
     numbers: dict[object, int] = {}
     shapes = [0] * len(tree.blocks)
@@ -362,7 +349,7 @@ def _numbered(tree: _Tree) -> tuple[list[Block], list[int]]:
                 where[item] = place
             else:
                 found.append(~item)
-                blocks.append(replace(tree.blocks[~item], outer=place))
+                blocks.append(tree.blocks[~item]._replace(outer=place))
     return blocks, where
 
 

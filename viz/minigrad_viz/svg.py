@@ -87,9 +87,9 @@ class _Seen:
 
 def _seen(trace: Trace) -> _Seen:
     small = trace.full and not any(block.kind == "scope" for block in trace.blocks)
-    where = [0 if small else node.block for node in trace.nodes]
+    where = [0] * len(trace.block) if small else trace.block
     opened = start_expanded(trace.blocks, where, _ITEMS)
-    items, wires = visible(trace.blocks, where, [(edge.operand, edge.result) for edge in trace.edges], opened)
+    items, wires = visible(trace.blocks, where, list(zip(trace.operand, trace.result, strict=True)), opened)
     blocks = stacks(trace, items, wires)
     wires = _merged(items, wires)
     counts = trace.contributions()
@@ -97,7 +97,7 @@ def _seen(trace: Trace) -> _Seen:
         blocks[at] if item.node < 0 else card(trace, item.node, counts[item.node]) for at, item in enumerate(items)
     ]
     shown = [item.node for item in items if item.node >= 0]
-    special = bool(blocks) or any(pictured(trace, node) or trace.nodes[node].kind == "broken" for node in shown)
+    special = bool(blocks) or any(pictured(trace, node) or trace.kinds[node] == "x" for node in shown)
     return _Seen(items, wires, parts, special)
 
 
@@ -138,7 +138,7 @@ def _drawn(trace: Trace, seen: _Seen) -> tuple[str, float, float]:
     heights = _label_heights(seen, labels, placed.routes)
     lines, tips, grounds, texts, frames, cards = [], [], [], [], [], []
     for number, (wire, route) in enumerate(zip(seen.wires, placed.routes, strict=True)):
-        flows = any(trace.edges[edge].flows for edge in wire.edges)
+        flows = any(trace.flows[edge] for edge in wire.edges)
         lines.append(f'<path class="edge{"" if flows else " none"}" d="{_curve(route)}"/>')
         tips.append(_tip(route[-1]))
         if labels[number]:
@@ -186,7 +186,7 @@ def _leave(seen: _Seen) -> list[float]:
 def _label(trace: Trace, seen: _Seen, wire: Wire) -> str:
     """What stands on an arrow into a node: the local derivative, with its rule where there is room."""
     edge = wire.edges[0]
-    local = trace.edges[edge].local
+    local = trace.local[edge]
     if local is None or seen.items[wire.end].node < 0:
         return ""
     text = trace.local_text(edge, 10)

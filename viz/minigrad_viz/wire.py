@@ -13,7 +13,7 @@ Columns instead of rows, because JSON of 100,000 rows is slow on both sides. Whe
     edges     operand, result, slot; flows: "1" where a gradient goes back; local: its scalar derivative
               all edges into a node are neighbours, in slot order
     passes    for each output the events of its backward pass, by column
-    blocks    a tree: name, outer, kind, count of a fold; block 0 is the whole graph, each comes after its outer one
+    blocks    the tree of scopes: name, outer, kind; block 0 is the whole graph, and each comes after its outer one
     ops       name, formula; js, rules: how to compute it again in the browser, or why that cannot be
     arrays    summaries of tensors
     notes     what a reader should be told
@@ -23,41 +23,37 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 import minigrad as mg
 from minigrad_viz.notation import formula_of, rounded
 
 if TYPE_CHECKING:
-    from minigrad_viz.blocks import Block
-    from minigrad_viz.trace import Trace
+    from minigrad_viz.columns import Note, Pass, Trace
 
 __all__ = ["VERSION", "data", "text"]
 
 VERSION = 2
-_KINDS = {"leaf": "l", "op": "o", "constant": "c", "broken": "x"}
-_STATES = {"none": "n", "final": "f", "blocked": "b", "freed": "p"}
 
-Show = Callable[[float | None], Any]
+Show = Callable[[Any], Any]
 
 
 def data(trace: Trace, full: bool) -> dict[str, Any]:
     """`trace` as plain lists and dicts."""
     show = _whole if full else rounded
-    ops = list({node.op.name: node.op for node in trace.nodes if node.op is not None}.values())
-    places = {op.name: place for place, op in enumerate(ops)}
+    arrays = _Arrays(show)
     return {
         "version": VERSION,
         "sentence": trace.sentence(),
         "outputs": trace.outputs,
-        "nodes": _nodes(trace, places, show),
+        "nodes": _nodes(trace, show, arrays),
         "edges": _edges(trace, show),
-        "passes": [_pass(run, show) for run in trace.passes],
+        "passes": [_pass(run, show, arrays) for run in trace.passes],
         "blocks": [_block(block) for block in trace.blocks],
-        "ops": [_op(op) for op in ops],
+        "ops": [_op(op) for op in trace.ops],
         "formulas": [],
-        "arrays": [],
+        "arrays": arrays.found,
         "notes": [_note(note) for note in trace.notes],
     }
 
@@ -67,49 +63,76 @@ def text(trace: Trace, full: bool) -> str:
     return json.dumps(data(trace, full), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
-def _nodes(trace: Trace, places: Mapping[str, int], show: Show) -> dict[str, Any]:
-    nodes = trace.nodes
+class _Arrays:
+    """The summaries of arrays, each once: what comes into a node often goes out of it unchanged."""
+
+    def __init__(self, show: Show) -> None:
+        self.found: list[dict[str, Any]] = []
+        self._show = show
+        self._places: dict[Any, int] = {}
+
+    def place(self, array: Any) -> int | None:
+        """Where the summary of `array` is."""
+        if array is None:
+            return None
+        key = (array.shape, array.dtype.str, array.tobytes())
+        if key not in self._places:
+            from minigrad_viz.arrays import summary
+
+            short, show = summary(array), self._show
+            numbers = {name: show(short[name]) for name in ("min", "max", "mean", "std")}
+            self._places[key] = len(self.found)
+            self.found.append({**short, **numbers, "cells": [show(x) for x in short["cells"]]})
+        return self._places[key]
+
+
+def _nodes(trace: Trace, show: Show, arrays: _Arrays) -> dict[str, Any]:
+    tensors = {}
+    for index, (shape, dtype, array) in trace.tensors.items():
+        grad = trace.grads.get(index)
+        places = {"value": arrays.place(array), "grad": arrays.place(grad)}
+        tensors[str(index)] = {"shape": list(shape), "dtype": dtype, **places}
     return {
-        "kind": "".join([_KINDS[node.kind] for node in nodes]),
-        "op": [-1 if node.op is None else places[node.op.name] for node in nodes],
-        "name": _sparse(node.name for node in nodes),
-        "value": [show(node.value) for node in nodes],
-        "state": "".join([_STATES[node.state] for node in nodes]),
-        "grad": {str(index): show(node.grad) for index, node in enumerate(nodes) if node.grad is not None},
-        "block": [node.block for node in nodes],
-        "line": _sparse(node.line for node in nodes),
-        "stale": [index for index, node in enumerate(nodes) if node.stale],
-        "tensor": {},
-        "formula": [-1] * len(nodes),
-        "attrs": _sparse(node.attrs for node in nodes),
+        "kind": "".join(trace.kinds),
+        "op": trace.op,
+        "name": {str(index): name for index, name in enumerate(trace.names) if name is not None},
+        "value": _column(trace.values, show),
+        "state": "".join(trace.states),
+        "grad": {str(index): show(grad) for index, grad in trace.grads.items() if index not in trace.tensors},
+        "block": trace.block,
+        "line": {str(index): line for index, line in trace.lines.items()},
+        "stale": sorted(trace.late),
+        "tensor": tensors,
+        "formula": [-1] * len(trace.kinds),
+        "attrs": {str(index): attrs for index, attrs in trace.attrs.items()},
     }
 
 
 def _edges(trace: Trace, show: Show) -> dict[str, Any]:
     return {
-        "operand": [edge.operand for edge in trace.edges],
-        "result": [edge.result for edge in trace.edges],
-        "slot": [edge.slot for edge in trace.edges],
-        "flows": "".join(["1" if edge.flows else "0" for edge in trace.edges]),
-        "local": [show(edge.local) for edge in trace.edges],
-        "formula": [-1] * len(trace.edges),
+        "operand": trace.operand,
+        "result": trace.result,
+        "slot": trace.slot,
+        "flows": "".join(["1" if flows else "0" for flows in trace.flows]),
+        "local": _column(trace.local, show),
+        "formula": [-1] * len(trace.operand),
     }
 
 
-def _pass(run: Any, show: Show) -> dict[str, Any]:
-    return {
-        "root": run.root,
-        "edge": [step.edge for step in run.steps],
-        "upstream": [show(step.upstream) for step in run.steps],
-        "contribution": [show(step.contribution) for step in run.steps],
-        "total": [show(step.total) for step in run.steps],
-    }
+def _pass(run: Pass, show: Show, arrays: _Arrays) -> dict[str, Any]:
+    def column(items: list[Any]) -> list[Any]:
+        if run.root not in run.trace.tensors:
+            return _column(items, show)
+        return [None if x is None else {"array": arrays.place(x)} for x in items]
+
+    columns = (run.upstream, run.contribution, run.total)
+    upstream, contribution, total = map(column, columns)
+    return {"root": run.root, "edge": run.edge, "upstream": upstream, "contribution": contribution, "total": total}
 
 
-def _block(block: Block) -> dict[str, Any]:
-    details = {"count": block.count, "line": block.line}
-    has = {"name": block.name, "outer": block.outer, "kind": block.kind}
-    return has | {key: detail for key, detail in details.items() if detail is not None}
+def _block(block: Any) -> dict[str, Any]:
+    data = {"name": block.name, "outer": block.outer, "kind": block.kind}
+    return data | ({"count": block.copies} if block.copies else {}) | ({"line": block.line} if block.line else {})
 
 
 def _op(op: mg.Op) -> dict[str, Any]:
@@ -123,12 +146,15 @@ def _op(op: mg.Op) -> dict[str, Any]:
     }
 
 
-def _note(note: Any) -> dict[str, Any]:
-    return {"kind": note.kind, "node": note.node, "text": note.text}
+def _note(note: Note) -> dict[str, Any]:
+    data = {"kind": note.kind, "node": note.node, "text": note.text}
+    more = {"nodes": list(note.nodes), "edges": list(note.edges)}
+    return data | {key: places for key, places in more.items() if places}
 
 
-def _sparse(items: Iterable[Any]) -> dict[str, Any]:
-    return {str(index): item for index, item in enumerate(items) if item}
+def _column(numbers: Iterable[Any], show: Show) -> list[Any]:
+    """Numbers, most of which are finite and there."""
+    return [show(x) for x in numbers]
 
 
 def _whole(x: float | None) -> Any:
