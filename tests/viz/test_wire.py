@@ -62,14 +62,14 @@ def test_each_entry_of_a_scope_is_a_block_after_its_outer_one():
     data = to_trace(x, namespaces=()).data()
     assert [(block["name"], block["outer"], block["kind"]) for block in data["blocks"]] == [
         ("graph", -1, "graph"),
-        ("layer", 0, "scope"),
+        ("layer₁", 0, "scope"),
+        ("layer₂", 0, "scope"),
+        ("layer₃", 0, "scope"),
+        ("layer₄", 0, "scope"),
         ("<b>neuron</b>", 1, "scope"),
-        ("layer", 0, "scope"),
-        ("layer", 0, "scope"),
-        ("<b>neuron</b>", 4, "scope"),
-        ("layer", 0, "scope"),
+        ("<b>neuron</b>", 3, "scope"),
     ]
-    assert data["nodes"]["block"] == [0, 2, 2, 3, 5, 5, 6]
+    assert data["nodes"]["block"] == [5, 5, 5, 2, 6, 6, 4], "x and the constants lie where they are used"
 
 
 def test_attributes_of_an_op_are_told_by_name():

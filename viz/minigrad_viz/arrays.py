@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 from minigrad_viz.notation import number
@@ -76,7 +77,7 @@ def _statistics(finite: Any) -> dict[str, Any]:
     return {"min": low, "max": high, "mean": mean, "std": std, "hist": hist.tolist()}
 
 
-def line(short: dict[str, Any]) -> str:
+def line(short: Mapping[str, Any]) -> str:
     """The text form of a summary, on one line, to 3 digits and with rounding errors taken for 0.
 
     So it is the same on every machine.
@@ -92,7 +93,7 @@ def line(short: dict[str, Any]) -> str:
     return " ".join(filter(None, parts))
 
 
-def _numbers(short: dict[str, Any]) -> str:
+def _numbers(short: Mapping[str, Any]) -> str:
     low, high = short["min"], short["max"]
     if not short["size"]:
         return "empty"

@@ -97,7 +97,7 @@ class Node(NamedTuple):
     stale: bool
     """Whether an operand was given another number after this was computed."""
     block: int
-    """Its place in `Trace.blocks`: the innermost scope it was made in, as entered."""
+    """Its place in `Trace.blocks`: the innermost one that it lies in."""
     attrs: Mapping[str, str]
     """The op's attributes, in text."""
     shape: tuple[int, ...] | None
@@ -106,7 +106,10 @@ class Node(NamedTuple):
 
 
 class Block(NamedTuple):
-    """A part of the graph to be collapsed: block 0 is all of it, then each `mg.scope` entered, after its outer one."""
+    """A part of the graph; `outer` is the number of the block around it, which comes before it, or -1.
+
+    Block 0 is the graph, "scope" one entry of an `mg.scope`, "fold" alike blocks, "run" a stretch of a long list.
+    """
 
     name: str
     outer: int
@@ -213,7 +216,7 @@ class Trace:
     passes: list[Pass] = field(default_factory=list)
     blocks: list[Block] = field(default_factory=lambda: [Block("graph", -1, "graph")])
     scopes: list[str] = field(default_factory=lambda: [""])
-    """The whole path of each block."""
+    """The scopes around each block, and itself if it is one, joined by slashes."""
     notes: list[Note] = field(default_factory=list)
 
     @property

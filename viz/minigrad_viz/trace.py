@@ -12,6 +12,7 @@ from minigrad.errors import DTypeError
 from minigrad.graph import Scope
 from minigrad.kernels import untapped
 from minigrad_viz.alarms import raise_alarms
+from minigrad_viz.blocks import divide
 from minigrad_viz.columns import FULL, Block, Edge, Node, Note, Pass, Shaped, Step, Trace
 from minigrad_viz.names import Namespaces, callers, names_of, told_apart
 from minigrad_viz.notation import clean, handle, shorten
@@ -109,7 +110,6 @@ class Builder:
         for inner in reversed(way):
             name = inner.name if isinstance(inner, Scope) else inner
             self.trace.blocks.append(Block(clean(name), at, "scope"))
-            self.trace.scopes.append(clean(inner))
             at = self._scopes[_key(inner)] = len(self.trace.blocks) - 1
         return at
 
@@ -121,6 +121,13 @@ class Builder:
             handles = {handle(at) for at, name in enumerate(names) if name is None and trace.kinds[at] != "c"}
         trace.names = told_apart(names, handles)
         trace.outputs = list(dict.fromkeys(outputs))
+        ops = [None if at < 0 else at for at in trace.op]
+        edges = list(zip(trace.operand, trace.result, strict=True))
+        trace.blocks, trace.block = divide(trace.blocks, trace.block, ops, edges)
+        trace.scopes = [""]
+        for block in trace.blocks[1:]:
+            parts = (trace.scopes[block.outer], block.name if block.kind == "scope" else "")
+            trace.scopes.append("/".join(filter(None, parts)))
 
 
 def _key(scope: Any) -> Any:
