@@ -90,7 +90,7 @@ def _put_in(trace: Trace, index: int) -> bool:
     """Whether an infinity was meant: given as a number, as to a mask. A NaN never is."""
     if _has_nan(_held(trace, index)):
         return False
-    if trace.op[index] < 0 or "inf" in "".join(trace.attrs.get(index, {}).values()):
+    if trace.op[index] < 0 or "inf" in str(trace.attrs.get(index, {})):
         return True
     operands = trace.operand[trace.start[index] : trace.start[index + 1]]
     return any(not finite(_held(trace, x)) for x in operands)  # then whoever made that is the first

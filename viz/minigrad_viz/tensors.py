@@ -18,12 +18,10 @@ from minigrad.errors import GraphError
 from minigrad_viz.alarms import raise_alarms
 from minigrad_viz.columns import Note, Pass, Shaped, Trace
 from minigrad_viz.names import Namespaces, holders, names_of
-from minigrad_viz.notation import clean, shorten
 from minigrad_viz.trace import Builder
 
 __all__ = ["of_tensors"]
 
-_LONGEST = 80  # letters of an attribute
 _MOST_NUMBERS = 50_000_000  # in the events of all passes together
 _RECORD = "Build it inside `with mg.record():`, and everything is kept."
 
@@ -141,7 +139,7 @@ def _add_step(builder: Builder, step: Step, held: _Held) -> None:
     place = builder.places[step] = _add_output(builder, step, held)
     if step.line is not None:
         builder.line(place, step.line)
-    attrs = {name: shorten(clean(step._kept[name]), _LONGEST) for name in op.attrs if name in step._kept}
+    attrs = {name: step._kept[name] for name in op.attrs if name in step._kept}
     if attrs:
         trace.attrs[place] = attrs
     if late:

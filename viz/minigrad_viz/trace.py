@@ -203,7 +203,7 @@ def _add_more(builder: Builder, place: int, more: Mapping[str, Any], static: dic
         kept = static[place] = more["static"]
         op = builder.trace.ops[builder.trace.op[place]]
         if op.attrs:
-            builder.trace.attrs[place] = {name: clean(kept[name]) for name in op.attrs}
+            builder.trace.attrs[place] = {name: kept[name] for name in op.attrs}
 
 
 def _fill_locals(trace: Trace, static: dict[int, Any]) -> set[int]:
