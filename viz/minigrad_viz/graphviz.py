@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import minigrad as mg
-from minigrad_viz.cards import gradient, pictured, shape_text, value
+from minigrad_viz.cards import gradient, value
 from minigrad_viz.notation import number, plain, shorten
 from minigrad_viz.palette import LIGHT
 from minigrad_viz.trace import Trace, to_trace
@@ -94,5 +94,4 @@ def _said(trace: Trace, index: int) -> tuple[str, ...]:
     title = trace.title(index, 60)
     head = shorten(title if formula is None else f"{title} = {plain(formula)}", 120)
     tooltip = f"{trace.title(index, 200)}: {value(trace, index, number)}"
-    shape = [shape_text(*trace.tensors[index][:2])] if pictured(trace, index) else []
-    return tooltip, head, *shape, f"data {value(trace, index)}", f"grad {gradient(trace, index)}"
+    return tooltip, head, f"data {value(trace, index)}", f"grad {gradient(trace, index)}"
