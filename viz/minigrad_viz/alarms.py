@@ -90,7 +90,7 @@ def _put_in(trace: Trace, index: int) -> bool:
     """Whether an infinity was meant: given as a number, as to a mask. A NaN never is."""
     if _has_nan(_held(trace, index)):
         return False
-    if trace.op[index] < 0 or "inf" in "".join(trace.attrs.get(index, {}).values()):
+    if trace.op[index] < 0 or "inf" in str(trace.attrs.get(index, {})):
         return True
     operands = trace.operand[trace.start[index] : trace.start[index + 1]]
     return any(not finite(_held(trace, x)) for x in operands)  # then whoever made that is the first
@@ -144,10 +144,11 @@ def _gradient_not_finite(trace: Trace) -> Iterable[Note]:
 def _faded(trace: Trace) -> Iterable[Note]:
     """Vanishing and exploding gradients: of leaves far from the output, compared with what is near it."""
     for run in trace.passes[:1]:
-        away = _distances(trace, run)
-        sizes = {node: _size(total) for node, total in trace.totals(run).items()}
-        near = [size for node, size in sizes.items() if away[node] <= NEAR and size and math.isfinite(size)]
-        far = {node: size for node, size in sizes.items() if away[node] >= FAR and trace.kinds[node] == "l" and size}
+        away, totals = _distances(trace, run), trace.totals(run)
+        close = [_size(totals[node]) for node in totals if away[node] <= NEAR]
+        near = [size for size in close if size and math.isfinite(size)]
+        leaves = [node for node in totals if away[node] >= FAR and trace.kinds[node] == "l"]
+        far = {node: size for node in leaves if (size := _size(totals[node]))}
         if not near or not far:
             continue
         least, most = min(near), max(near)
@@ -159,7 +160,7 @@ def _faded(trace: Trace) -> Iterable[Note]:
             yield _far_away(trace, "exploding", large, max(large, key=lambda n: large[n]), away, most)
 
 
-def _far_away(trace: Trace, kind: Any, found: dict[int, float], worst: int, away: dict[int, int], near: float) -> Note:
+def _far_away(trace: Trace, kind: Any, found: dict[int, float], worst: int, away: list[int], near: float) -> Note:
     name = trace.title(worst)
     others = count(len(found) - 1, "other leaf", "other leaves")
     what, why, remedy = {
@@ -182,13 +183,15 @@ def _far_away(trace: Trace, kind: Any, found: dict[int, float], worst: int, away
     return Note(kind, worst, text, tuple(sorted(found)))
 
 
-def _distances(trace: Trace, run: Pass) -> dict[int, int]:
+def _distances(trace: Trace, run: Pass) -> list[int]:
     """How many operations each node of a pass is away from its root, by the shortest way."""
-    away = {run.root: 0}
+    away = [len(trace.kinds)] * len(trace.kinds)
+    away[run.root] = 0
+    operands, results = trace.operand, trace.result
     for edge in run.edge:  # results come before what they were computed from
-        there = away[trace.result[edge]] + 1
-        operand = trace.operand[edge]
-        away[operand] = min(away.get(operand, there), there)
+        there = away[results[edge]] + 1
+        if there < away[operands[edge]]:
+            away[operands[edge]] = there
     return away
 
 

@@ -201,7 +201,7 @@ class Trace:
     block: list[int] = field(default_factory=list)
     lines: dict[int, str] = field(default_factory=dict)
     late: dict[int, list[int]] = field(default_factory=dict)
-    attrs: dict[int, dict[str, str]] = field(default_factory=dict)
+    attrs: dict[int, dict[str, Any]] = field(default_factory=dict)
     tensors: dict[int, Shaped] = field(default_factory=dict)
     # By edge; those into node i are start[i] … start[i + 1] - 1.
     operand: list[int] = field(default_factory=list)
@@ -247,7 +247,7 @@ class Trace:
             self.lines.get(index),
             index in self.late,
             block,
-            self.attrs.get(index, {}),
+            wire.attributes(self.attrs.get(index, {})),
             *self.tensors.get(index, (None, None, None)),
         )
 
@@ -337,7 +337,8 @@ class Trace:
 
     def totals(self, run: Pass) -> dict[int, Any]:
         """The gradients that a pass brings, by node."""
-        return {run.root: 1.0} | {self.operand[e]: total for e, total in zip(run.edge, run.total, strict=True)}
+        last = zip(map(self.operand.__getitem__, run.edge), run.total, strict=True)
+        return {run.root: 1.0, **dict(last)}
 
     def sentence(self, show: Callable[[float], str] = pretty) -> str:
         """What is drawn, in one sentence."""

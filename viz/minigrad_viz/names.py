@@ -46,13 +46,11 @@ def names_of(
     ['a', 'w[0]', 'bias']
     """
     names: dict[Any, str] = {}
-    wanted = set()
     for node in nodes:
-        label = node.label if label_of is None else label_of(node)
+        label = node._note("label") if label_of is None else label_of(node)
         if label is not None and (label := clean(label)).strip():
             names[node] = label
-        else:
-            wanted.add(node)
+    wanted = set(nodes) - names.keys()
     taken = set(names.values())
     hidden: set[str] = set()
     for namespace in namespaces:

@@ -18,12 +18,10 @@ from minigrad.errors import GraphError
 from minigrad_viz.alarms import raise_alarms
 from minigrad_viz.columns import Note, Pass, Shaped, Trace
 from minigrad_viz.names import Namespaces, holders, names_of
-from minigrad_viz.notation import clean, shorten
 from minigrad_viz.trace import Builder
 
 __all__ = ["of_tensors"]
 
-_LONGEST = 80  # letters of an attribute
 _MOST_NUMBERS = 50_000_000  # in the events of all passes together
 _RECORD = "Build it inside `with mg.record():`, and everything is kept."
 
@@ -105,7 +103,7 @@ def _add_leaf(builder: Builder, tensor: Any) -> int:
     if tensor not in builder.places:
         grad = tensor.grad
         state = "b" if not tensor.requires_grad else "n" if grad is None else "f"
-        place = builder.places[tensor] = builder.add("l", None, None, state, tensor._note("scope", ""))
+        place = builder.places[tensor] = builder.add("l", None, None, state, builder.block(tensor._note("scope")))
         builder.trace.tensors[place] = Shaped(tensor.shape, tensor.dtype.name, _copied(tensor))
         if grad is not None:
             builder.trace.grads[place] = _copied(grad)
@@ -128,7 +126,9 @@ def _add_step(builder: Builder, step: Step, held: _Held) -> None:
         elif is_tensor:
             operands[slot] = _add_leaf(builder, kept)
         else:
-            operands[slot] = builder.constant(None if kept is None else float(kept), step.scope)
+            operands[slot] = builder.add(
+                "c", None, None if kept is None else float(kept), "b", builder.block(step.scope)
+            )
         flows.append(source is not None and rules[slot] is not None)
         if is_tensor and kept._version != version:
             late.append(operands[slot])
@@ -139,7 +139,7 @@ def _add_step(builder: Builder, step: Step, held: _Held) -> None:
     place = builder.places[step] = _add_output(builder, step, held)
     if step.line is not None:
         builder.line(place, step.line)
-    attrs = {name: shorten(clean(step._kept[name]), _LONGEST) for name in op.attrs if name in step._kept}
+    attrs = {name: step._kept[name] for name in op.attrs if name in step._kept}
     if attrs:
         trace.attrs[place] = attrs
     if late:
@@ -152,7 +152,7 @@ def _add_output(builder: Builder, step: Step, held: _Held) -> int:
     if grad is None and step.retainer is not None:
         grad = _copied(step.retainer.grad)
     state = "f" if grad is not None else "p" if step._saved is None else "n"
-    place = builder.add("o", step._op, None, state, step.scope)
+    place = builder.add("o", step._op, None, state, builder.block(step.scope))
     builder.trace.tensors[place] = Shaped(step._shape, str(step._dtype), held.array(step))
     if grad is not None:
         builder.trace.grads[place] = np.asarray(grad)

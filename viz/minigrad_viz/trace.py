@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import minigrad as mg
@@ -20,6 +20,7 @@ from minigrad_viz.notation import clean, handle, shorten
 __all__ = ["FULL", "Block", "Builder", "Edge", "Node", "Note", "Pass", "Shaped", "Step", "Trace", "to_trace"]
 
 _FOLDER = re.compile(r"^.*?[/\\](?=[^/\\]*:\d+: )")  # of a source line: the same file lies elsewhere on each machine
+_LIKE_HANDLE = re.compile("v[₀-₉]*")
 _MOST_STEPS = 50_000  # of all backward passes together: thousands of outputs would take thousands of passes
 
 
@@ -63,24 +64,20 @@ class Builder:
     def __init__(self) -> None:
         self.trace = Trace()
         self.places: dict[Any, int] = {}
-        self._ops: dict[mg.Op, int] = {}
+        self.ops: dict[mg.Op, int] = {}
         self._scopes: dict[Any, int] = {}
         self._lines: dict[str, str] = {}
 
-    def add(self, kind: str, op: mg.Op | None, value: float | None, state: str, scope: Any) -> int:
+    def add(self, kind: str, op: mg.Op | None, value: float | None, state: str, block: int) -> int:
         """Append a node whose edges are there; where it is."""
         trace = self.trace
         trace.kinds.append(kind)
-        trace.op.append(-1 if op is None else self._op(op))
+        trace.op.append(-1 if op is None else self.ops[op] if op in self.ops else self.new_op(op))
         trace.values.append(value)
         trace.states.append(state)
-        trace.block.append(self.block(scope) if scope else 0)
+        trace.block.append(block)
         trace.start.append(len(trace.operand))
         return len(trace.kinds) - 1
-
-    def constant(self, value: float | None, scope: Any) -> int:
-        """Append a number that took part without being a node; where it is."""
-        return self.add("c", None, value, "b", scope)
 
     def lead(self, operands: dict[int, int], flows: Sequence[bool]) -> None:
         """Append the edges from `operands`, by slot, to the node that is added next."""
@@ -97,12 +94,11 @@ class Builder:
             self._lines[line] = clean(_FOLDER.sub("", line))
         self.trace.lines[place] = self._lines[line]
 
-    def _op(self, op: mg.Op) -> int:
-        found = self._ops.get(op)
-        if found is None:
-            found = self._ops[op] = len(self.trace.ops)
-            self.trace.ops.append(op)
-        return found
+    def new_op(self, op: mg.Op) -> int:
+        """Append an operation that no node had yet; where it is."""
+        self.trace.ops.append(op)
+        self.ops[op] = len(self.ops)
+        return self.ops[op]
 
     def block(self, scope: Any) -> int:
         """The number of the block of `scope`, which is new if no node of it was seen yet."""
@@ -120,7 +116,9 @@ class Builder:
     def finish(self, names: Sequence[str | None], outputs: Sequence[int]) -> None:
         """Give the nodes their names, and say where the outputs are."""
         trace = self.trace
-        handles = {handle(at) for at, name in enumerate(names) if name is None and trace.kinds[at] != "c"}
+        handles = set()
+        if any(name and _LIKE_HANDLE.fullmatch(name) for name in names):
+            handles = {handle(at) for at, name in enumerate(names) if name is None and trace.kinds[at] != "c"}
         trace.names = told_apart(names, handles)
         trace.outputs = list(dict.fromkeys(outputs))
         ops = [None if at < 0 else at for at in trace.op]
@@ -144,8 +142,7 @@ def _of_values(roots: list[mg.Value], namespaces: Namespaces) -> Trace:
     builder = Builder()
     order: list[Any] = mg.topological(roots)
     static: dict[int, Any] = {}
-    for value in order:
-        _add_value(builder, value, static)
+    _add_values(builder, order, static)
     trace = builder.trace
     names: list[str | None] = [None] * len(trace.kinds)
     for value, name in names_of(order, namespaces).items():
@@ -158,31 +155,55 @@ def _of_values(roots: list[mg.Value], namespaces: Namespaces) -> Trace:
     return trace
 
 
-def _add_value(builder: Builder, value: mg.Value, static: dict[int, Any]) -> None:
-    """Append `value`, after the constants it was computed from, and its edges."""
-    trace, places, op, scope = builder.trace, builder.places, value.op, value.scope
-    needs = value.requires_grad
-    if op is not None:
-        operands, flows, states = {}, [], trace.states
-        inputs = value.inputs
-        for slot, (x, rule) in enumerate(zip(inputs, op.rules_for(len(inputs)), strict=True)):
-            at = operands[slot] = places[x] if isinstance(x, mg.Value) else builder.constant(x, scope)
-            flows.append(needs and rule is not None and states[at] != "b")
-        builder.lead(operands, flows)
-    grad = value.grad
-    state = "b" if not needs else "n" if grad is None else "f"
-    place = places[value] = builder.add("l" if op is None else "o", op, value.data, state, scope)
-    if grad is not None:
-        trace.grads[place] = float(grad)
-    if getattr(value, "_more", None):
-        if value.line is not None:
-            builder.line(place, value.line)
-        if kept := value._note("static"):
-            static[place] = kept
-            if op is not None and op.attrs:
-                trace.attrs[place] = {name: clean(kept[name]) for name in op.attrs}
-    if op is not None and (late := value.stale):
-        trace.late[place] = [places[x] for x in dict.fromkeys(late)]
+def _add_values(builder: Builder, order: Sequence[Any], static: dict[int, Any]) -> None:
+    """Append each Value, after the constants it was computed from, and its edges: `Builder.add` in one loop."""
+    trace, places, ops = builder.trace, builder.places, builder.ops
+    kinds, states, start = trace.kinds, trace.states, trace.start
+    operand, flows, slots, result = trace.operand, trace.flows, trace.slot, trace.result
+    for value in order:
+        op, needs = value._op, value._requires_grad
+        more = getattr(value, "_more", None)
+        block = builder.block(more["scope"]) if more and "scope" in more else 0
+        if op is not None:
+            inputs = value._inputs
+            sources = [builder.add("c", None, x, "b", block) if x.__class__ is float else places[x] for x in inputs]
+            operand += sources
+            slots += range(len(sources))
+            rules = op.rules_for(len(sources))
+            flows += [needs and rule is not None and states[at] != "b" for at, rule in zip(sources, rules, strict=True)]
+            place = len(kinds)
+            result += [place] * len(inputs)
+            at = ops.get(op)
+            trace.op.append(builder.new_op(op) if at is None else at)
+            kinds.append("o")
+        else:
+            place = len(kinds)
+            trace.op.append(-1)
+            kinds.append("l")
+        places[value] = place
+        grad = value.grad
+        states.append("b" if not needs else "n" if grad is None else "f")
+        trace.values.append(value._data)
+        trace.block.append(block)
+        start.append(len(operand))
+        if grad is not None:
+            trace.grads[place] = float(grad)
+        if more:
+            _add_more(builder, place, more, static)
+        if op is not None and (late := value.stale):
+            trace.late[place] = [places[x] for x in dict.fromkeys(late)]
+    trace.local = [None] * len(operand)
+
+
+def _add_more(builder: Builder, place: int, more: Mapping[str, Any], static: dict[int, Any]) -> None:
+    """What few Values have: the line that made it, attributes."""
+    if "line" in more:
+        builder.line(place, more["line"])
+    if "static" in more:
+        kept = static[place] = more["static"]
+        op = builder.trace.ops[builder.trace.op[place]]
+        if op.attrs:
+            builder.trace.attrs[place] = {name: kept[name] for name in op.attrs}
 
 
 def _fill_locals(trace: Trace, static: dict[int, Any]) -> set[int]:
@@ -195,7 +216,11 @@ def _fill_locals(trace: Trace, static: dict[int, Any]) -> set[int]:
         op, first, last = trace.ops[at], start[node], start[node + 1]
         y, given = values[node], [values[x] for x in trace.operand[first:last]]
         rules, kept = op.rules_for(last - first), static.get(node, {})
-        late = [op.inputs[trace.slot[e]] for e in range(first, last) if trace.operand[e] in trace.late.get(node, ())]
+        plain: tuple[Any, ...] = op.plain or ()
+        replaced = trace.late.get(node, ())
+        late = (
+            [op.inputs[trace.slot[e]] for e in range(first, last) if trace.operand[e] in replaced] if replaced else ()
+        )
         for edge in range(first, last):
             if not trace.flows[edge]:
                 continue
@@ -203,7 +228,9 @@ def _fill_locals(trace: Trace, static: dict[int, Any]) -> set[int]:
             if late and not op.reads[slot].isdisjoint(late):
                 refused.add(edge)
             else:
-                local[edge] = op.products([slot], rules, 1.0, y, *given, **kept)[0]
+                local[edge] = (
+                    plain[slot](1.0, y, *given) if plain else op.products([slot], rules, 1.0, y, *given, **kept)[0]
+                )
     return refused
 
 

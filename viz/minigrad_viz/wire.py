@@ -14,6 +14,7 @@ Columns instead of rows, because JSON of 100,000 rows is slow on both sides. Whe
               all edges into a node are neighbours, in slot order
     passes    for each output the events of its backward pass, by column
     blocks    the tree of scopes: name, outer, kind; block 0 is the whole graph, and each comes after its outer one
+    formulas  templates that the player fills with names and numbers: see templates.py; -1 where there is none
     ops       name, formula; js, rules: how to compute it again in the browser, or why that cannot be
     arrays    summaries of tensors
     notes     what a reader should be told
@@ -23,18 +24,21 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import minigrad as mg
-from minigrad_viz.notation import formula_of, rounded
+from minigrad_viz.notation import clean, rounded, shorten
+from minigrad_viz.templates import Template, local_template, op_data, product_template, template
 
 if TYPE_CHECKING:
     from minigrad_viz.columns import Note, Pass, Trace
 
-__all__ = ["VERSION", "data", "text"]
+__all__ = ["VERSION", "attributes", "data", "text"]
 
 VERSION = 2
+_MOST_TEMPLATES = 1000
+_LONGEST = 80  # letters of an attribute
 
 Show = Callable[[Any], Any]
 
@@ -42,17 +46,17 @@ Show = Callable[[Any], Any]
 def data(trace: Trace, full: bool) -> dict[str, Any]:
     """`trace` as plain lists and dicts."""
     show = _whole if full else rounded
-    arrays = _Arrays(show)
+    arrays, formulas = _Arrays(show), _Formulas(trace)
     return {
         "version": VERSION,
         "sentence": trace.sentence(),
         "outputs": trace.outputs,
-        "nodes": _nodes(trace, show, arrays),
-        "edges": _edges(trace, show),
+        "nodes": {**_nodes(trace, show, arrays), "formula": formulas.of_node},
+        "edges": {**_edges(trace, show), "formula": formulas.of_edge},
         "passes": [_pass(run, show, arrays) for run in trace.passes],
         "blocks": [_block(block) for block in trace.blocks],
-        "ops": [_op(op) for op in trace.ops],
-        "formulas": [],
+        "ops": [op_data(op) for op in trace.ops],
+        "formulas": formulas.found,
         "arrays": arrays.found,
         "notes": [_note(note) for note in trace.notes],
     }
@@ -82,7 +86,7 @@ class _Arrays:
             short, show = summary(array), self._show
             numbers = {name: show(short[name]) for name in ("min", "max", "mean", "std")}
             self._places[key] = len(self.found)
-            self.found.append({**short, **numbers, "cells": [show(x) for x in short["cells"]]})
+            self.found.append({**short, **numbers, "cells": _column(short["cells"], show)})
         return self._places[key]
 
 
@@ -103,8 +107,7 @@ def _nodes(trace: Trace, show: Show, arrays: _Arrays) -> dict[str, Any]:
         "line": {str(index): line for index, line in trace.lines.items()},
         "stale": sorted(trace.late),
         "tensor": tensors,
-        "formula": [-1] * len(trace.kinds),
-        "attrs": {str(index): attrs for index, attrs in trace.attrs.items()},
+        "attrs": {str(index): attributes(attrs) for index, attrs in trace.attrs.items()},
     }
 
 
@@ -115,7 +118,6 @@ def _edges(trace: Trace, show: Show) -> dict[str, Any]:
         "slot": trace.slot,
         "flows": "".join(["1" if flows else "0" for flows in trace.flows]),
         "local": _column(trace.local, show),
-        "formula": [-1] * len(trace.operand),
     }
 
 
@@ -135,15 +137,60 @@ def _block(block: Any) -> dict[str, Any]:
     return data | ({"count": block.copies} if block.copies else {}) | ({"line": block.line} if block.line else {})
 
 
-def _op(op: mg.Op) -> dict[str, Any]:
-    formula = formula_of(op, op.inputs)
-    return {
-        "name": op.name,
-        "formula": formula if isinstance(formula, str) else formula.latex(),
-        "js": None,
-        "rules": [None] * len(op.inputs),
-        "why": f"the player has no JavaScript for {op.name}",
-    }
+class _Formulas:
+    """The templates of formulas, each once, and which of them each node and each edge has, or -1.
+
+    A template depends on the op, on which operands are constants, and on the attributes: in most graphs they are few.
+    Constants beyond the first many are left out of it, as names are, so that a data set fed in as plain numbers does
+    not make a template of each.
+    """
+
+    def __init__(self, trace: Trace) -> None:
+        self.found: list[Template] = []
+        self.of_node = [-1] * len(trace.kinds)
+        self.of_edge = [-1] * len(trace.operand)
+        self._trace = trace
+        self._places: dict[int, int] = {}
+        self._known: dict[Any, list[int]] = {}
+        kinds, values, operand, start, tensors = trace.kinds, trace.values, trace.operand, trace.start, trace.tensors
+        for node, at in enumerate(trace.op):
+            if at < 0:
+                continue
+            first, last = start[node], start[node + 1]
+            constants = tuple([values[x] if kinds[x] == "c" else None for x in operand[first:last]])
+            if len(self.found) > _MOST_TEMPLATES:
+                constants = (None,) * len(constants)
+            attrs = trace.attrs.get(node, {})
+            key = (at, constants, node in tensors, tuple([(name, str(x)) for name, x in attrs.items()]))
+            places = self._known.get(key)
+            if places is None:
+                slots = trace.slot[first:last]
+                places = self._known[key] = self._templates(trace.ops[at], slots, constants, attrs, node in tensors)
+            self.of_node[node] = places[0]
+            self.of_edge[first:last] = places[1:]
+
+    def _templates(
+        self, op: mg.Op, slots: list[int], constants: tuple[Any, ...], attrs: Mapping[str, Any], tensors: bool
+    ) -> list[int]:
+        """Where the template of the node is, and that of each edge to it: a derivative, of tensors a whole product."""
+        rule = product_template if tensors else local_template
+        derivatives = [
+            None if op.variadic or len(slots) != len(op.inputs) else rule(op, slot, constants, attrs) for slot in slots
+        ]
+        return [self._place(one) for one in (template(op, constants, attrs), *derivatives)]
+
+    def _place(self, one: Template | None) -> int:
+        if one is None:
+            return -1
+        if id(one) not in self._places:
+            self._places[id(one)] = len(self.found)
+            self.found.append(one)
+        return self._places[id(one)]
+
+
+def attributes(attrs: Mapping[str, Any]) -> dict[str, str]:
+    """The attributes of an operation in text."""
+    return {name: shorten(clean(x), _LONGEST) for name, x in attrs.items()}
 
 
 def _note(note: Note) -> dict[str, Any]:
@@ -152,9 +199,19 @@ def _note(note: Note) -> dict[str, Any]:
     return data | {key: places for key, places in more.items() if places}
 
 
-def _column(numbers: Iterable[Any], show: Show) -> list[Any]:
-    """Numbers, most of which are finite and there."""
-    return [show(x) for x in numbers]
+def _column(numbers: Sequence[float | None], show: Show) -> list[Any]:
+    """Numbers as JSON has them. All at once where they are to be rounded, which is several times as quick."""
+    there = [x for x in numbers if x is not None]
+    if show is _whole:
+        shown: Iterable[Any] = there if all(map(math.isfinite, there)) else map(show, there)
+    else:
+        text = ("%.6g " * len(there)) % tuple(there)
+        # NaN and infinities have an n; adding 0.0 takes a zero's sign away
+        shown = map(show, there) if "n" in text else [x + 0.0 for x in map(float, text.split())]
+    if len(there) == len(numbers):
+        return list(shown)
+    each = iter(shown)
+    return [None if x is None else next(each) for x in numbers]
 
 
 def _whole(x: float | None) -> Any:

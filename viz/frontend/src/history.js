@@ -15,11 +15,11 @@ import { BLOCKED, BROKEN, CONSTANT, LEAF, OP, valueOf } from "./trace.js";
 /**
  * The moments of one backward pass, after those of the forward pass.
  * @param {Graph} graph
- * @param {number} [run] place in `graph.numbers.runs`; the first if there is one, else -1: forward only
+ * @param {import("./types.js").Run | null} [run] of `graph.numbers.runs`, the first if not given; null: forward only
  * @returns {Timeline}
  */
-export function timeline(graph, run = graph.numbers.runs.length ? 0 : -1) {
-  const { root, edge } = graph.numbers.runs[run] ?? { root: -1, edge: new Int32Array(0) };
+export function timeline(graph, run = graph.numbers.runs[0] ?? null) {
+  const { root, edge } = run ?? { root: -1, edge: new Int32Array(0) };
   const { order, computed } = opsInOrder(graph);
   const forward = order.length;
   const seed = root < 0 ? -1 : forward + 1;
@@ -31,7 +31,7 @@ export function timeline(graph, run = graph.numbers.runs.length ? 0 : -1) {
   const resultAt = (/** @type {number} */ p) => (p > forward + 1 ? graph.result[edgeAt(p)] : -1);
   const contributions = (/** @type {number} */ node) => events.from[node + 1] - events.from[node];
   return {
-    run,
+    run: run === null ? -1 : graph.numbers.runs.indexOf(run),
     root,
     length: last + 1,
     last,

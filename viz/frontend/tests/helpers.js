@@ -17,7 +17,7 @@ const OPS = {
 const OP_NAMES = Object.keys(OPS);
 
 /**
- * The trace of what `build` computes: it gets the tape and returns the output, or a list of outputs. A node is a number.
+ * The trace of what `build` computes: it gets the tape and returns the output, or a list of them. A node is a number.
  * @param {(t: ReturnType<typeof tapeOf>["tape"]) => number | number[]} build
  * @returns {any} as JSON.parse gives it
  */
@@ -45,7 +45,7 @@ function tapeOf() {
   const edges = { operand: [], result: [], slot: [], flows: "", local: [], formula: [] };
   const data = { version: 2, sentence: "", outputs: [], nodes, edges, passes: [], formulas: [], arrays: [], notes: [] };
   data.blocks = [{ name: "graph", outer: -1, kind: "graph" }];
-  data.ops = OP_NAMES.map((name) => ({ name, formula: OPS[name].js, js: OPS[name].js, rules: OPS[name].rules, why: null }));
+  data.ops = Object.entries(OPS).map(([name, { js, rules }]) => ({ name, formula: js, js, rules, why: null }));
   let block = 0;
   const append = (kind, op, value, state, name) => {
     const node = nodes.op.push(op) - 1;
