@@ -103,9 +103,15 @@ def _numbers(short: Mapping[str, Any]) -> str:
         return f"{round(short['mean'] * short['size']):,} of {short['size']:,} true"
     scale = max(abs(low), abs(high))
     if high / 2 - low / 2 <= scale / 2 * _RESIDUE:
-        return f"{'all ' if short['size'] > 1 else ''}{_digits(low, scale)}"
-    first, last, mean, std = (_digits(x, scale) for x in (low, high, short["mean"], short["std"]))
+        return f"{'all ' if short['size'] > 1 else ''}{_exact(short, low, scale)}"
+    first, last = (_exact(short, x, scale) for x in (low, high))
+    mean, std = (_digits(x, scale) for x in (short["mean"], short["std"]))
     return f"{first} … {last}, mean {mean}, std {std} {bars(short['hist'])}"
+
+
+def _exact(short: Mapping[str, Any], x: float, scale: float) -> str:
+    """One of the numbers themselves: integers need no rounding."""
+    return str(int(x)) if "int" in short["dtype"] else _digits(x, scale)
 
 
 def _digits(x: float, scale: float) -> str:

@@ -29,7 +29,7 @@ Point = tuple[float, float]
 
 _MARGIN = 18.0
 _TIP = 8.0  # length of an arrowhead
-_ITEMS = 60  # at first in a graph with blocks: a picture, unlike the player, cannot be opened further or moved about
+_ITEMS = 40  # at first in a graph with blocks: a picture, unlike the player, cannot be opened further or moved about
 _LABELLED = 60  # up to so many nodes an arrow also carries the rule of its local derivative, where that is short
 _NEAR = 15.0  # a label is at most so far above or below the end of its arrow, which may be steep
 _PITCH = 11.5  # from one label to the next below
