@@ -285,7 +285,8 @@ def _left_over(trace: Trace) -> Iterable[Note]:
     name, more = trace.title(index), count(len(odd) - 1, "other leaf", "other leaves")
     whole = times is not None and round(times) >= 2 and math.isclose(times, round(times), rel_tol=1e-5)
     if whole and (seed is None or times == factor):  # the gradient of a Value's root counts its passes
-        text = f"The gradient of {name} is {round(times or 0)} times what one pass brings: backward() adds to what is there."
+        many = round(times or 0)
+        text = f"The gradient of {name} is {many} times what one pass brings: backward() adds to what is there."
     elif seed is None and trace.states[root] == "n" and trace.kinds[root] == "o":
         text = f"The gradient of {name} is of an earlier pass: backward() will add to it."
     else:
