@@ -54,7 +54,8 @@ def _overwritten(trace: Trace) -> Iterable[Note]:
     passed = {run.root for run in trace.passes}
     missing = any(root not in passed for root in trace.outputs)
     missing = missing and not any(note.kind in ("partial", "freed") for note in trace.notes)
-    text += f"{more}. Compute again." + (" Until then local derivatives are missing." if missing else "")
+    what = "there is no way back to show" if at in trace.tensors else "local derivatives are missing"
+    text += f"{more}. Compute again." + (f" Until then {what}." if missing else "")
     yield Note("overwritten", at, text, tuple(sorted(trace.late)))
 
 
@@ -80,7 +81,7 @@ def _origin(trace: Trace, index: int, bad: list[int]) -> Note:
     else:
         origin = _with_numbers(trace, index)
         if index in trace.tensors and held is not None:
-            origin += f" has {_bad_cells(held, nan)}"
+            origin += f", in {_bad_cells(held, nan)}"
     reached = _reached(trace, index, set(bad))
     spread = f" It spread to {count(len(reached), 'node', 'nodes')}." if len(reached) > 1 else ""
     return Note("nan" if nan else "inf", index, f"{trace.title(index)} is the first {what}: {origin}.{spread}", reached)
@@ -93,7 +94,8 @@ def _put_in(trace: Trace, index: int) -> bool:
     if trace.op[index] < 0 or "inf" in str(trace.attrs.get(index, {})):
         return True
     operands = trace.operand[trace.start[index] : trace.start[index + 1]]
-    return any(not finite(_held(trace, x)) for x in operands)  # then whoever made that is the first
+    # Then whoever made that is the first; and of a number that was not kept, -inf for a mask is likely.
+    return any(_held(trace, x) is None or not finite(_held(trace, x)) for x in operands)
 
 
 def _harms(trace: Trace, index: int, bad: list[int]) -> bool:
@@ -266,8 +268,11 @@ def _left_over(trace: Trace) -> Iterable[Note]:
     if len(trace.passes) != 1 or len(trace.outputs) != 1:
         return
     totals = trace.totals(trace.passes[0])
-    seed = trace.grads.get(trace.outputs[0])
-    factor = float(seed) if seed.__class__ is float else 1.0
+    root = trace.outputs[0]
+    seed = trace.grads.get(root)
+    if root in trace.tensors and math.prod(trace.tensors[root].shape) != 1:
+        return  # what it was seeded with is not known
+    factor = 1.0 if seed is None else float(seed if seed.__class__ is float else seed.reshape(-1)[0])
     odd = []
     for index, grad in trace.grads.items():
         if trace.kinds[index] == "l" and index in totals and _size(grad) and finite(totals[index]):
@@ -280,7 +285,7 @@ def _left_over(trace: Trace) -> Iterable[Note]:
     name, more = trace.title(index), count(len(odd) - 1, "other leaf", "other leaves")
     if times is not None and round(times) >= 2 and math.isclose(times, round(times), rel_tol=1e-5):
         text = f"The gradient of {name} is {round(times)} times what one pass brings: backward() adds to what is there."
-    elif seed is None and trace.states[trace.outputs[0]] == "n" and trace.kinds[trace.outputs[0]] == "o":
+    elif seed is None and trace.states[root] == "n" and trace.kinds[root] == "o":
         text = f"The gradient of {name} is of an earlier pass: backward() will add to it."
     else:
         text = f"The gradient of {name} holds more than this pass: backward() adds to what is there."

@@ -264,8 +264,8 @@ class Trace:
     def title(self, index: int, limit: int = 24) -> str:
         """What to call a node: its name, its number if it is a constant, or else v and its place on the tape."""
         name, value = self.names[index], self.values[index]
-        if self.kinds[index] == "c" and value is not None:
-            return pretty(value)
+        if self.kinds[index] == "c":
+            return "?" if value is None else pretty(value)
         return handle(index) if name is None else shorten_name(name, limit)
 
     def amount(self, index: int, show: Callable[[float], str] = pretty) -> str:
@@ -344,13 +344,14 @@ class Trace:
         """What is drawn, in one sentence."""
         parts = [("l", "leaf", "leaves"), ("o", "operation", "operations"), ("c", "constant", "constants")]
         counts = [count(self.kinds.count(kind), one, many) for kind, one, many in parts]
-        names = [f"{self.title(i)}{self._equals(i)}{self.amount(i, show)}" for i in self.outputs[:3]]
+        names = [f"{self.title(i)} {self._said(i, show)}" for i in self.outputs[:3]]
         more = ", …" if len(self.outputs) > 3 else ""
         return f"Graph of {', '.join(names)}{more}: {', '.join(count for count in counts if count)}."
 
-    def _equals(self, index: int) -> str:
-        shaped = self.tensors.get(index)
-        return " = " if shaped is None or (shaped.array is not None and shaped.array.size == 1) else ", "
+    def _said(self, index: int, show: Callable[[float], str]) -> str:
+        shaped, amount = self.tensors.get(index), self.amount(index, show)
+        one = shaped is None or (shaped.array is not None and shaped.array.size == 1)
+        return f"= {amount}" if one else f"({amount})"
 
     # --- as JSON ---
 

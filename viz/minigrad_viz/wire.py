@@ -25,6 +25,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 import minigrad as mg
@@ -38,6 +39,7 @@ __all__ = ["VERSION", "attributes", "data", "text"]
 
 VERSION = 2
 _MOST_TEMPLATES = 1000
+_MOST_CELLS, _FEW = 500_000, 400  # of all arrays together; and what each may have in any case
 _LONGEST = 80  # letters of an attribute
 
 Show = Callable[[Any], Any]
@@ -46,8 +48,8 @@ Show = Callable[[Any], Any]
 def data(trace: Trace, full: bool) -> dict[str, Any]:
     """`trace` as plain lists and dicts."""
     show = _whole if full else rounded
-    arrays, formulas = _Arrays(show), _Formulas(trace)
-    return {
+    arrays, formulas = _Arrays(), _Formulas(trace)
+    columns = {
         "version": VERSION,
         "sentence": trace.sentence(),
         "outputs": trace.outputs,
@@ -57,9 +59,9 @@ def data(trace: Trace, full: bool) -> dict[str, Any]:
         "blocks": [_block(block) for block in trace.blocks],
         "ops": [op_data(op) for op in trace.ops],
         "formulas": formulas.found,
-        "arrays": arrays.found,
         "notes": [_note(note) for note in trace.notes],
     }
+    return {**columns, "arrays": arrays.summaries(show) if trace.tensors else []}
 
 
 def text(trace: Trace, full: bool) -> str:
@@ -68,26 +70,37 @@ def text(trace: Trace, full: bool) -> str:
 
 
 class _Arrays:
-    """The summaries of arrays, each once: what comes into a node often goes out of it unchanged."""
+    """The summaries of arrays, each once: what comes into a node often goes out of it unchanged.
 
-    def __init__(self, show: Show) -> None:
-        self.found: list[dict[str, Any]] = []
-        self._show = show
+    Together they have at most `_MOST_CELLS` cells or so: where they are many, each shows less of what it is of.
+    """
+
+    def __init__(self) -> None:
+        self._arrays: list[Any] = []
         self._places: dict[Any, int] = {}
 
     def place(self, array: Any) -> int | None:
-        """Where the summary of `array` is."""
+        """Where the summary of `array` will be."""
         if array is None:
             return None
-        key = (array.shape, array.dtype.str, array.tobytes())
+        key = (array.shape, array.dtype.str, blake2b(array.tobytes()).digest())
         if key not in self._places:
-            from minigrad_viz.arrays import summary
-
-            short, show = summary(array), self._show
-            numbers = {name: show(short[name]) for name in ("min", "max", "mean", "std")}
-            self._places[key] = len(self.found)
-            self.found.append({**short, **numbers, "cells": _column(short["cells"], show)})
+            self._places[key] = len(self._arrays)
+            self._arrays.append(array)
         return self._places[key]
+
+    def summaries(self, show: Show) -> list[dict[str, Any]]:
+        """The summaries, in order."""
+        from minigrad_viz.arrays import MOST, summary  # which needs NumPy
+
+        room = max(MOST, _MOST_CELLS - sum(x.size for x in self._arrays if x.size <= _FEW))
+        large = sum(x.size > _FEW for x in self._arrays)
+        found = []
+        for array in self._arrays:
+            short = summary(array, MOST if array.size <= _FEW else max(_FEW, min(MOST, room // large)))
+            numbers = {name: show(short[name]) for name in ("min", "max", "mean", "std")}
+            found.append({**short, **numbers, "cells": _column(short["cells"], show)})
+        return found
 
 
 def _nodes(trace: Trace, show: Show, arrays: _Arrays) -> dict[str, Any]:
