@@ -240,6 +240,7 @@ def test_hundred_thousand_nodes_are_divided_fast_and_few_lie_side_by_side():
     assert perf_counter() - start < 3.0  # a tenth of that on a quiet machine
     assert max(widths(blocks, where).values()) <= MOST
     assert where == sorted(where), "runs follow the tape"
+    assert max(Counter(block.outer for block in blocks).values()) <= 40, "runs of runs of runs"
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")

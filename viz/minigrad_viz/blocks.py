@@ -20,7 +20,8 @@ from minigrad_viz.names import told_apart
 __all__ = ["MOST", "Block", "Item", "Wire", "divide", "start_expanded", "visible"]
 
 MOST = 150  # items inside one block, and items visible at the start
-_RUN, _SHORTEST, _LONGEST = 100, 60, 140  # items in a run: in between it is cut where the fewest values cross
+_RUN, _RUNS = 100, 20  # items in a run, and runs in a longer one, about: it is cut where the fewest values cross
+_MANY = 40  # runs side by side are too many
 _ALIKE = 3  # so many neighbours become a fold
 _DIGITS = re.compile(r"[0-9₀-₉]+")
 
@@ -293,17 +294,19 @@ def _move(tree: _Tree, k: int, made: dict[int, int]) -> None:
 
 def _cut(tree: _Tree, k: int) -> None:
     """Cut the items of block k into runs, and these into longer runs, until few lie side by side."""
-    while len(items := tree.inside[k]) > MOST:
+    size = _RUN
+    while len(items := tree.inside[k]) > (MOST if size == _RUN else _MANY):
         crossing = _crossing(items, tree.links[k])
         made: dict[int, int] = {}
         start = 0
         while start < len(items):
-            end = _end(crossing, start)
+            end = _end(crossing, start, size)
             part = items[start:end]
             run = tree.add(Block(_called(tree, part), k, "run"), part, [])
             made |= dict.fromkeys(part, run)
             start = end
         _move(tree, k, made)
+        size = _RUNS
 
 
 def _crossing(items: list[int], links: Iterable[Edge]) -> list[int]:
@@ -320,13 +323,14 @@ def _crossing(items: list[int], links: Iterable[Edge]) -> list[int]:
     return list(accumulate(steps[: len(items) + 1]))
 
 
-def _end(crossing: list[int], start: int) -> int:
-    """Where the run that begins at `start` ends."""
+def _end(crossing: list[int], start: int, size: int) -> int:
+    """Where the run of about `size` items that begins at `start` ends: 40% more or less."""
+    shortest, longest = size * 3 // 5, size * 7 // 5
     left = len(crossing) - 1 - start
-    if left <= _LONGEST:
+    if left <= longest:
         return start + left
-    longest = min(_LONGEST, left - _SHORTEST)
-    return min(range(start + _SHORTEST, start + longest + 1), key=lambda at: (crossing[at], abs(at - start - _RUN), at))
+    ends = range(start + shortest, start + min(longest, left - shortest) + 1)
+    return min(ends, key=lambda at: (crossing[at], abs(at - start - size), at))
 
 
 def _called(tree: _Tree, items: list[int]) -> str:

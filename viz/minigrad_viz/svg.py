@@ -291,7 +291,7 @@ def _key(trace: Trace, seen: _Seen) -> str:
     said = []
     if shown:
         said.append(f"grad: ∂{trace.title(trace.outputs[0])}/∂node" if trace.fresh() else "grad: what .grad holds")
-    states = {node.state for node in shown if node.kind != "constant"}
+    states = {node.state for node in shown if node.kind in ("leaf", "op")}
     said += ["— not computed yet"] if "none" in states else []
     said += ["blocked: gets no gradient"] if "blocked" in states else []
     if any(edge.local is not None for edge in edges):
