@@ -112,6 +112,10 @@ class Step(Node):
             kept = copy()
             self._saved = tuple([kept if x is tensor else x for x in self._saved])
             self._versions = None if self._versions is None else tuple([_version(x) for x in self._saved])
+        if any(x.__class__ is tuple and x[0] is tensor for x in self.constants):
+            before = (copy(), 0)
+            kept = [before if x.__class__ is tuple and x[0] is tensor else x for x in self.constants]
+            self._remember("constants", tuple(kept))
 
     def output_written(self) -> None:
         """The output was written in place just now: what was saved of it is right as it is from here on."""

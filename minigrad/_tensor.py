@@ -113,6 +113,8 @@ class Tensor(Methods):
             raise DTypeError(f"requires_grad_: only fractions have gradients, and this tensor holds {self.dtype.name}.")
         if self._step is None:
             self._requires_grad = bool(flag)
+            if flag and detour.reasons and modes.scope:
+                self._remember("scope", modes.scope)
         return self
 
     _grad: Any = vars(Node)["grad"]  # the slot itself; what a reader assigns to `grad` is checked first
@@ -136,6 +138,11 @@ class Tensor(Methods):
         """The record of the operation that made it; None for a leaf."""
         views.refresh(self)
         return self._step
+
+    @property
+    def scope(self) -> str:
+        """The `mg.scope` that the operation was in which made it; of a leaf, where it came to require a gradient."""
+        return cast(str, (self.grad_fn or self)._note("scope", ""))
 
     @property
     def is_leaf(self) -> bool:

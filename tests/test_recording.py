@@ -193,3 +193,11 @@ def test_recording_leaves_no_reason_behind():
     with pytest.raises(ZeroDivisionError), mg.record(), mg.scope("layer"):
         raise ZeroDivisionError
     assert detour.reasons == before
+
+
+def test_a_leaf_tensor_knows_the_scope_it_came_to_require_a_gradient_in():
+    with mg.scope("layer"):
+        w = mg.randn(2, requires_grad=True)
+        y = w * 2.0
+    assert w.scope == y.scope == "layer"
+    assert mg.zeros(1).scope == ""

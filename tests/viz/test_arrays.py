@@ -79,7 +79,7 @@ def test_line_is_the_same_whatever_the_last_digits(noise):
         (np.float32(2.5), "() float32 2.5"),
         (np.zeros((0, 3)), "(0, 3) float64 empty"),
         (np.zeros(3), "(3,) float64 all 0.0"),
-        (np.array([1000, 123456]), "(2,) int64 1000.0 … 123000.0, mean 62200.0, std 61200.0 █▁▁▁▁▁▁▁▁▁▁█"),
+        (np.array([1000, 123456]), "(2,) int64 1000 … 123456, mean 62200.0, std 61200.0 █▁▁▁▁▁▁▁▁▁▁█"),
         (np.array([-0.0]), "(1,) float64 0.0"),
         (np.float64("nan"), "() float64 NaN! 1"),
     ],

@@ -216,10 +216,9 @@ def test_start_opens_from_the_outside_in_while_there_is_room():
     blocks, where = divide(*network(4))
     assert start_expanded(blocks, where, 1000) == set(range(len(blocks)))
     sizes = widths(blocks, where)
-    assert start_expanded(blocks, where, sizes[0]) == {0}
-    assert start_expanded(blocks, where, sizes[0] + 3) == {0, 1}
     most = sum(sizes[k] - 1 for k in sizes) + 1
-    assert start_expanded(blocks, where, most - 1) == {0, 1}, "all four layers, or none"
+    assert start_expanded(blocks, where, most) == {0, 1, 2, 3, 4, 5}
+    assert start_expanded(blocks, where, most - 1) == {0}, "the fold and all its layers, or nothing"
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -241,6 +240,7 @@ def test_hundred_thousand_nodes_are_divided_fast_and_few_lie_side_by_side():
     assert perf_counter() - start < 3.0  # a tenth of that on a quiet machine
     assert max(widths(blocks, where).values()) <= MOST
     assert where == sorted(where), "runs follow the tape"
+    assert max(Counter(block.outer for block in blocks).values()) <= 40, "runs of runs of runs"
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
@@ -250,7 +250,7 @@ def test_player_opens_the_same_blocks_at_the_start():
         scopes, where, ops, edges = random_program(seed, 1500)
         blocks, where = divide(scopes, where, ops, edges)
         for budget in (1, 20, 60, 150, 400):
-            named = [{"name": block.name, "outer": block.outer} for block in blocks]
+            named = [{"name": block.name, "outer": block.outer, "kind": block.kind} for block in blocks]
             graph = {"blocks": named, "block": where}
             cases.append({"graph": graph, "budget": budget, "open": sorted(start_expanded(blocks, where, budget))})
     player = (Path(__file__).parents[2] / "viz" / "frontend" / "src" / "blocks.js").as_uri()

@@ -17,56 +17,8 @@ CLOSE = 1e-12
 
 
 def encoded(*roots):
-    """A trace of version 2 with the least that the engine needs. Labels tell nodes with attributes apart."""
-    trace = to_trace(list(roots))
-    ops = list(dict.fromkeys(node.op for node in trace.nodes if node.op is not None))
-    nodes = {
-        "kind": "".join(node.kind[0] for node in trace.nodes),
-        "op": [-1 if node.op is None else ops.index(node.op) for node in trace.nodes],
-        "name": {str(k): node.name for k, node in enumerate(trace.nodes) if node.name is not None},
-        "value": [coded(node.value) for node in trace.nodes],
-        "state": "".join(node.state[0] for node in trace.nodes),
-        "grad": {str(k): coded(node.grad) for k, node in enumerate(trace.nodes) if node.grad is not None},
-        "block": [0] * len(trace.nodes),
-        "line": {},
-        "stale": [],
-        "tensor": {},
-        "formula": [-1] * len(trace.nodes),
-        "attrs": {},
-    }
-    for value in mg.topological(roots):
-        if static := value._note("static", {}):
-            at = next(k for k, node in enumerate(trace.nodes) if node.name == value.label)
-            nodes["attrs"][str(at)] = {name: repr(x) for name, x in static.items()}
-    edges = {
-        "operand": [edge.operand for edge in trace.edges],
-        "result": [edge.result for edge in trace.edges],
-        "slot": [edge.slot for edge in trace.edges],
-        "flows": "".join(str(int(edge.flows)) for edge in trace.edges),
-        "local": [None if edge.local is None else coded(edge.local) for edge in trace.edges],
-        "formula": [-1] * len(trace.edges),
-    }
-    passes = [
-        {
-            "root": root,
-            "edge": [step.edge for step in steps],
-            **{name: [coded(getattr(step, name)) for step in steps] for name in ("upstream", "contribution", "total")},
-        }
-        for root, steps in trace.passes
-    ]
-    return {
-        "version": 2,
-        "sentence": "",
-        "outputs": trace.outputs,
-        "nodes": nodes,
-        "edges": edges,
-        "passes": passes,
-        "blocks": [{"name": "graph", "outer": -1, "kind": "graph"}],
-        "ops": [op_data(op) for op in ops],
-        "formulas": [],
-        "arrays": [],
-        "notes": [],
-    }
+    """Their trace, with all digits."""
+    return to_trace(list(roots)).data(full=True)
 
 
 # --- random graphs ---------------------------------------------------------------------------------------------------

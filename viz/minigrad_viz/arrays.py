@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 from minigrad_viz.notation import number
@@ -14,17 +15,16 @@ __all__ = ["BINS", "MOST", "bars", "line", "summary"]
 
 MOST = 10_000  # cells of a picture; of a larger array only some rows and columns are kept
 BINS = 12  # of a histogram
-_SIDE = 100  # rows and columns that a picture keeps, where both are many
 _EDGE = 1e-4  # of a bin: what lies so close below an edge is on it, and the rest is rounding, which differs by machine
 _RESIDUE = 1e-6  # of the scale: less than that is a rounding error of what should be 0
 _BARS = "▁▂▃▄▅▆▇█"
 
 
-def summary(array: Any) -> dict[str, Any]:
+def summary(array: Any, most: int = MOST) -> dict[str, Any]:
     """What a trace keeps of a NumPy array: its leading dimensions stacked below each other, as rows x cols cells.
 
     min, max, mean, std and the 12 counts of `hist`, from min to max, are of all its finite numbers, and None where
-    there are none; `nan` and `inf` count the others. Above `MOST` cells only every r-th row and c-th column is kept:
+    there are none; `nan` and `inf` count the others. Above `most` cells only every r-th row and c-th column is kept:
     then `step` is [r, c].
 
     >>> import numpy as np
@@ -37,7 +37,7 @@ def summary(array: Any) -> dict[str, Any]:
     array = np.asarray(array)
     cols = array.shape[-1] if array.ndim else 1
     rows = array.size // cols if cols else math.prod(array.shape[:-1])
-    down, across = _step(rows, cols)
+    down, across = _step(rows, cols, most)
     kept = array.reshape(rows, cols)[::down, ::across]
     flat = array.reshape(-1)
     finite = flat[np.isfinite(flat)]
@@ -48,15 +48,16 @@ def summary(array: Any) -> dict[str, Any]:
     return kind | picture | step | _statistics(finite) | {"nan": nan, "inf": int(flat.size - finite.size) - nan}
 
 
-def _step(rows: int, cols: int) -> tuple[int, int]:
+def _step(rows: int, cols: int, most: int) -> tuple[int, int]:
     """Every how many-th row and column to keep: all of the shorter side, if that leaves a picture of the longer one."""
-    if rows * cols <= MOST:
+    if rows * cols <= most:
         return 1, 1
-    if cols <= _SIDE:
-        return math.ceil(rows / (MOST // cols)), 1
-    if rows <= _SIDE:
-        return 1, math.ceil(cols / (MOST // rows))
-    return math.ceil(rows / _SIDE), math.ceil(cols / _SIDE)
+    side = math.isqrt(most)  # how many rows and columns are kept where both are many
+    if cols <= side:
+        return math.ceil(rows / (most // cols)), 1
+    if rows <= side:
+        return 1, math.ceil(cols / (most // rows))
+    return math.ceil(rows / side), math.ceil(cols / side)
 
 
 def _statistics(finite: Any) -> dict[str, Any]:
@@ -76,7 +77,7 @@ def _statistics(finite: Any) -> dict[str, Any]:
     return {"min": low, "max": high, "mean": mean, "std": std, "hist": hist.tolist()}
 
 
-def line(short: dict[str, Any]) -> str:
+def line(short: Mapping[str, Any]) -> str:
     """The text form of a summary, on one line, to 3 digits and with rounding errors taken for 0.
 
     So it is the same on every machine.
@@ -92,7 +93,7 @@ def line(short: dict[str, Any]) -> str:
     return " ".join(filter(None, parts))
 
 
-def _numbers(short: dict[str, Any]) -> str:
+def _numbers(short: Mapping[str, Any]) -> str:
     low, high = short["min"], short["max"]
     if not short["size"]:
         return "empty"
@@ -102,9 +103,15 @@ def _numbers(short: dict[str, Any]) -> str:
         return f"{round(short['mean'] * short['size']):,} of {short['size']:,} true"
     scale = max(abs(low), abs(high))
     if high / 2 - low / 2 <= scale / 2 * _RESIDUE:
-        return f"{'all ' if short['size'] > 1 else ''}{_digits(low, scale)}"
-    first, last, mean, std = (_digits(x, scale) for x in (low, high, short["mean"], short["std"]))
+        return f"{'all ' if short['size'] > 1 else ''}{_exact(short, low, scale)}"
+    first, last = (_exact(short, x, scale) for x in (low, high))
+    mean, std = (_digits(x, scale) for x in (short["mean"], short["std"]))
     return f"{first} … {last}, mean {mean}, std {std} {bars(short['hist'])}"
+
+
+def _exact(short: Mapping[str, Any], x: float, scale: float) -> str:
+    """One of the numbers themselves: integers need no rounding."""
+    return str(int(x)) if "int" in short["dtype"] else _digits(x, scale)
 
 
 def _digits(x: float, scale: float) -> str:

@@ -10,34 +10,22 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import accumulate, groupby
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
+from minigrad_viz.columns import Block
 from minigrad_viz.names import told_apart
 
 __all__ = ["MOST", "Block", "Item", "Wire", "divide", "start_expanded", "visible"]
 
 MOST = 150  # items inside one block, and items visible at the start
-_RUN, _SHORTEST, _LONGEST = 100, 60, 140  # items in a run: in between it is cut where the fewest values cross
+_RUN, _RUNS = 100, 20  # items in a run, and runs in a longer one, about: it is cut where the fewest values cross
+_MANY = 40  # runs side by side are too many
 _ALIKE = 3  # so many neighbours become a fold
 _DIGITS = re.compile(r"[0-9₀-₉]+")
 
 Edge = tuple[int, int]
-
-
-@dataclass(frozen=True, slots=True)
-class Block:
-    """A part of the graph; `outer` is the number of the block around it, -1 for the whole graph.
-
-    "scope" is one entry of an `mg.scope`, "fold" holds `count` alike blocks, "run" is a stretch of a long list.
-    """
-
-    name: str
-    outer: int
-    kind: Literal["graph", "scope", "fold", "run"]
-    count: int | None = None
-    line: str | None = None
 
 
 class _Tree:
@@ -76,7 +64,7 @@ class _Tree:
         self.last.append(max(self.end(item) for item in items))
         for item in items:
             if item < 0:
-                self.blocks[~item] = replace(self.blocks[~item], outer=len(self.blocks) - 1)
+                self.blocks[~item] = self.blocks[~item]._replace(outer=len(self.blocks) - 1)
         return ~(len(self.blocks) - 1)
 
     def beginning(self, item: int) -> int:
@@ -89,12 +77,12 @@ class _Tree:
 
 
 def divide(
-    scopes: Sequence[Block], where: Sequence[int], ops: Sequence[str | None], edges: Sequence[Edge]
+    scopes: Sequence[Block], where: Sequence[int], ops: Sequence[object], edges: Sequence[Edge]
 ) -> tuple[list[Block], list[int]]:
     """The blocks of a graph, and for each node the block that it lies in.
 
     `scopes` are the scopes as entered, after block 0, which is the graph, and each after its outer one; `where` is the
-    scope of each node, `ops` the name of its op, None for leaves and constants; `edges` are pairs (operand, result).
+    scope of each node, `ops` its op, None for leaves and constants; `edges` are pairs (operand, result).
 
     >>> chain = [(i, i + 1) for i in range(199)]
     >>> blocks, where = divide([Block("graph", -1, "graph")], [0] * 200, [None, *["neg"] * 199], chain)
@@ -119,7 +107,7 @@ def divide(
 # --- scopes ----------------------------------------------------------------------------------------------------------
 
 
-def _place_leaves(tree: _Tree, ops: Sequence[str | None]) -> None:
+def _place_leaves(tree: _Tree, ops: Sequence[object]) -> None:
     """Put each leaf into the innermost block around what is computed from it, unless it was made further inside.
 
     All its edges stay in that block and begin at the leaf, so this makes no cycle.
@@ -215,7 +203,7 @@ def _dissolve(tree: _Tree, cyclic: set[int]) -> None:
     number = {k: place for place, k in enumerate(kept)}
     for k in sorted(cyclic):
         number[k] = number[tree.blocks[k].outer]
-    tree.blocks = [replace(block, outer=number.get(block.outer, -1)) for block in map(tree.blocks.__getitem__, kept)]
+    tree.blocks = [block._replace(outer=number.get(block.outer, -1)) for block in map(tree.blocks.__getitem__, kept)]
     tree.where = [number[k] for k in tree.where]
 
 
@@ -224,14 +212,17 @@ def _name(tree: _Tree) -> None:
     for items in tree.inside:
         parts = [~item for item in items if item < 0]
         for k, name in zip(parts, told_apart([tree.blocks[k].name for k in parts], ()), strict=True):
-            tree.blocks[k] = replace(tree.blocks[k], name=name or "")
+            tree.blocks[k] = tree.blocks[k]._replace(name=name or "")
 
 
 # --- folds -----------------------------------------------------------------------------------------------------------
 
 
-def _fold(tree: _Tree, ops: Sequence[str | None]) -> None:
-    """Put neighbours that are alike, but for the digits in their names, into a block of their own."""
+def _fold(tree: _Tree, ops: Sequence[object]) -> None:
+    """Put neighbours that are alike, but for the digits in their names, into a block of their own.
+
+    Where there is nothing beside them but leaves, the block around them is that already.
+    """
     shapes = _shapes(tree, ops)
 
     def looks(item: int) -> tuple[str, int]:
@@ -240,12 +231,13 @@ def _fold(tree: _Tree, ops: Sequence[str | None]) -> None:
     for k in range(len(tree.inside)):
         parts = [item for item in tree.inside[k] if item < 0]
         alike = [list(same) for _, same in groupby(parts, looks)]
-        folds = [same for same in alike if len(same) >= _ALIKE and (not k or len(same) < len(tree.inside[k]))]
+        others = sum(item < 0 or ops[item] is not None for item in tree.inside[k])
+        folds = [same for same in alike if len(same) >= _ALIKE and (len(same) < others or others > MOST)]
         if folds:
             _fold_inside(tree, k, folds)
 
 
-def _shapes(tree: _Tree, ops: Sequence[str | None]) -> list[int]:
+def _shapes(tree: _Tree, ops: Sequence[object]) -> list[int]:
     """A number for each block, the same for two whose ops and edges inside are the same, whatever leaves they use."""
     numbers: dict[object, int] = {}
     shapes = [0] * len(tree.blocks)
@@ -302,17 +294,19 @@ def _move(tree: _Tree, k: int, made: dict[int, int]) -> None:
 
 def _cut(tree: _Tree, k: int) -> None:
     """Cut the items of block k into runs, and these into longer runs, until few lie side by side."""
-    while len(items := tree.inside[k]) > MOST:
+    size = _RUN
+    while len(items := tree.inside[k]) > (MOST if size == _RUN else _MANY):
         crossing = _crossing(items, tree.links[k])
         made: dict[int, int] = {}
         start = 0
         while start < len(items):
-            end = _end(crossing, start)
+            end = _end(crossing, start, size)
             part = items[start:end]
             run = tree.add(Block(_called(tree, part), k, "run"), part, [])
             made |= dict.fromkeys(part, run)
             start = end
         _move(tree, k, made)
+        size = _RUNS
 
 
 def _crossing(items: list[int], links: Iterable[Edge]) -> list[int]:
@@ -329,13 +323,14 @@ def _crossing(items: list[int], links: Iterable[Edge]) -> list[int]:
     return list(accumulate(steps[: len(items) + 1]))
 
 
-def _end(crossing: list[int], start: int) -> int:
-    """Where the run that begins at `start` ends."""
+def _end(crossing: list[int], start: int, size: int) -> int:
+    """Where the run of about `size` items that begins at `start` ends: 40% more or less."""
+    shortest, longest = size * 3 // 5, size * 7 // 5
     left = len(crossing) - 1 - start
-    if left <= _LONGEST:
+    if left <= longest:
         return start + left
-    longest = min(_LONGEST, left - _SHORTEST)
-    return min(range(start + _SHORTEST, start + longest + 1), key=lambda at: (crossing[at], abs(at - start - _RUN), at))
+    ends = range(start + shortest, start + min(longest, left - shortest) + 1)
+    return min(ends, key=lambda at: (crossing[at], abs(at - start - size), at))
 
 
 def _called(tree: _Tree, items: list[int]) -> str:
@@ -358,14 +353,15 @@ def _numbered(tree: _Tree) -> tuple[list[Block], list[int]]:
                 where[item] = place
             else:
                 found.append(~item)
-                blocks.append(replace(tree.blocks[~item], outer=place))
+                blocks.append(tree.blocks[~item]._replace(outer=place))
     return blocks, where
 
 
 def start_expanded(blocks: Sequence[Block], where: Sequence[int], budget: int = MOST) -> set[int]:
     """The blocks to show opened at first: from the outside in, while at most `budget` items are visible.
 
-    Blocks that are called alike, but for digits, and lie in blocks that are so, are opened together or not at all.
+    Blocks that are called alike, but for digits, and lie in blocks that are so, are opened together or not at all; a
+    fold only with what it holds.
 
     >>> blocks = [Block("graph", -1, "graph"), *[Block(name, 0, "scope") for name in ("a", "b₁", "b₂")]]
     >>> start_expanded(blocks, [1, 1, 1, 2, 2, 3], 5)
@@ -380,8 +376,9 @@ def start_expanded(blocks: Sequence[Block], where: Sequence[int], budget: int = 
     more = Counter[int]()
     for k, block in enumerate(blocks):
         if k:
-            alike = group[block.outer], _DIGITS.sub("#", block.name)
-            group[k] = numbers.setdefault(alike, len(numbers) + 1)
+            group[k] = group[block.outer]
+            if blocks[block.outer].kind != "fold":
+                group[k] = numbers.setdefault((group[k], _DIGITS.sub("#", block.name)), len(numbers) + 1)
             more[group[k]] += inside[k] - 1
     opened, closed, visible = {0}, set[int](), inside[0]
     for k, block in enumerate(blocks):

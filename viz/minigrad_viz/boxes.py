@@ -122,14 +122,14 @@ class _Inside:
 
 def _contents(trace: Trace) -> list[_Inside]:
     inside = [_Inside(Counter(), 0, False, []) for _ in trace.blocks]
-    for index, node in enumerate(trace.nodes):
-        box = inside[node.block]
-        if node.op is not None:
-            box.ops[node.op.name] += 1
-        box.leaves += node.kind == "leaf"
-        box.bad |= trace.alarming(index) or node.kind == "broken"
+    for index, (k, op, kind) in enumerate(zip(trace.block, trace.op, trace.kinds, strict=True)):
+        box = inside[k]
+        if op >= 0:
+            box.ops[trace.ops[op].name] += 1
+        box.leaves += kind == "l"
+        box.bad |= kind == "x" or trace.alarming(index)
     for output in trace.outputs:
-        inside[trace.nodes[output].block].outputs.append(output)
+        inside[trace.block[output]].outputs.append(output)
     for k in range(len(inside) - 1, 0, -1):
         box, outer = inside[k], inside[trace.blocks[k].outer]
         outer.ops += box.ops
@@ -160,8 +160,8 @@ def _tooltip(trace: Trace, k: int, inside: _Inside) -> str:
 
 
 def _badge(trace: Trace, k: int) -> str:
-    count = trace.blocks[k].count
-    return f"×{count:,}" if count else ""
+    copies = trace.blocks[k].copies
+    return f"×{copies:,}" if copies else ""
 
 
 def _frame(trace: Trace, k: int, inside: Sequence[_Inside]) -> Frame:
@@ -183,7 +183,7 @@ def _stack(trace: Trace, k: int, inside: Sequence[_Inside], enter: list[int], le
 
 def _values(trace: Trace, nodes: list[int]) -> str:
     """What goes in or out: a number, shapes, or how many."""
-    tensors = [tensor for node in nodes if (tensor := trace.nodes[node].tensor) is not None]
+    tensors = [trace.tensors[node] for node in nodes if node in trace.tensors]
     if len(tensors) == len(nodes):
         shapes = Counter(shape_text(tensor.shape) for tensor in tensors)
         if len(shapes) <= _LISTED:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from linecache import getline
 from pathlib import Path
 from types import FrameType
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import minigrad as mg
 from minigrad.errors import MinigradError
@@ -16,7 +16,7 @@ from minigrad.graph import Node as GraphNode
 from minigrad_viz.names import Namespaces
 from minigrad_viz.notation import clean
 from minigrad_viz.player import find
-from minigrad_viz.trace import Edge, Node, Note, Trace, placed
+from minigrad_viz.trace import Note, Trace, placed
 
 __all__ = ["Call", "failing_call", "to_broken_trace"]
 
@@ -76,20 +76,30 @@ def to_broken_trace(error: BaseException, namespaces: Namespaces, built: list[An
         if isinstance(x, GraphNode):
             ends.append(find(trace, places, x, "trace"))
         elif isinstance(x, int | float) and not isinstance(x, bool) and abs(x) < 1e308:
-            ends.append(_add(trace, Node("constant", None, None, float(x), "blocked", None, "", None), []))
-    at = _add(trace, Node("broken", None, call.op, cast("float", None), "blocked", None, "", clean(call.line)), ends)
+            ends.append(_add(trace, "c", None, float(x), []))
+    at = _add(trace, "x", call.op, None, ends)
+    trace.lines[at] = clean(call.line)
     trace.outputs, trace.passes = [at], []
     trace.notes.append(Note("error", at, text))
     return trace
 
 
-def _add(trace: Trace, node: Node, operands: list[int]) -> int:
+def _add(trace: Trace, kind: str, name: str | None, value: float | None, operands: list[int]) -> int:
     """Append a node that was made from `operands`, and say where it is."""
-    start = len(trace.edges)
-    trace.nodes.append(node)
-    trace.edges += [Edge(operand, len(trace.nodes) - 1, slot, False, None) for slot, operand in enumerate(operands)]
-    trace.into.append(range(start, len(trace.edges)))
-    return len(trace.nodes) - 1
+    at, many = len(trace.kinds), len(operands)
+    trace.kinds.append(kind)
+    trace.op.append(-1)
+    trace.names.append(name)
+    trace.values.append(value)
+    trace.states.append("b")
+    trace.block.append(0)
+    trace.operand += operands
+    trace.result += [at] * many
+    trace.slot += range(many)
+    trace.flows += [False] * many
+    trace.local += [None] * many
+    trace.start.append(len(trace.operand))
+    return at
 
 
 def _is_ours(frame: FrameType) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from minigrad_viz import heat
-from minigrad_viz.arrays import line
+from minigrad_viz.arrays import line, summary
 from minigrad_viz.notation import escape, fit, number, plain, pretty, text_width
 from minigrad_viz.trace import Trace
 
@@ -69,9 +69,10 @@ def card(trace: Trace, index: int, contributions: int) -> Card:
     node = trace.nodes[index]
     kind = f"{node.kind} output" if index in trace.outputs else node.kind
     bad = trace.alarming(index) or node.kind == "broken"
-    number, grad = value(trace, index), gradient(trace, index)
-    tooltip = _tooltip(trace, index)
-    if node.kind == "constant" and not pictured(trace, index):
+    pictures = _pictures(trace, index) if pictured(trace, index) else None
+    number, grad = ("", "") if pictures else (value(trace, index), gradient(trace, index))
+    tooltip = _tooltip(trace, index, pictures)
+    if node.kind == "constant":
         width = max(52.0, text_width(number, 12.5) + text_width("const", 10.5) + 2 * PAD + 10)
         return Card(kind, tooltip, "", "", number, "", "", width, 26.0, True, bad, False)
     many = f"Σ{contributions}" if contributions > 1 else ""
@@ -82,12 +83,11 @@ def card(trace: Trace, index: int, contributions: int) -> Card:
     rule = fit(rule, _WIDEST - taken, 13)
     header = taken + text_width(rule, 13)
     total = text_width(many, 10.5, True) + 6 if many else 0
-    pictures, height = None, HEAD + 2 * ROW
+    height = HEAD + 2 * ROW
     if node.kind == "broken":
         number, grad = "raised", fit(_error(trace, index), _WIDEST + 90, 12.5)
         widest = max(header, text_width(grad, 12.5), text_width(number, 12.5, True) + 24)
-    elif pictured(trace, index):
-        pictures = _pictures(trace, index)
+    elif pictures:
         captions = (("data", pictures.no_value, 0.0), ("grad", pictures.no_grad, total))
         left, right = (max(pictures.width, text_width(f"{cap} {no}", 10.5) + more) for cap, no, more in captions)
         pictures.middle = math.ceil(PAD + left + 7)
@@ -104,43 +104,38 @@ def card(trace: Trace, index: int, contributions: int) -> Card:
 
 def pictured(trace: Trace, index: int) -> bool:
     """Whether a node is shown as heatmaps: a tensor of one number is shown as that number."""
-    tensor = trace.nodes[index].tensor
+    tensor = trace.tensors.get(index)
     return tensor is not None and math.prod(tensor.shape) != 1
 
 
 def value(trace: Trace, index: int, show: Callable[[float], str] = pretty) -> str:
     """What to write for the value of a node: its number, or one line about its tensor."""
-    node = trace.nodes[index]
-    if node.kind == "broken":
+    if trace.kinds[index] == "x":
         return "raised"
-    if node.tensor is None:
-        return show(node.value)
-    return "not kept" if node.tensor.value is None else _about(trace, index, node.tensor.value, show)
+    tensor = trace.tensors.get(index)
+    if tensor is None:
+        return trace.amount(index, show)
+    if tensor.array is None:
+        return "not kept"
+    return line(summary(tensor.array)) if pictured(trace, index) else trace.amount(index, show)
 
 
 def gradient(trace: Trace, index: int, show: Callable[[float], str] = pretty) -> str:
     """What to write for its gradient, or why there is none."""
-    node = trace.nodes[index]
-    if node.kind == "broken":
+    if trace.kinds[index] == "x":
         return "—"
-    if node.tensor is None or node.tensor.grad is None:
-        return "not kept" if node.tensor and node.state in ("final", "freed") else trace.gradient(index, show)
-    return _about(trace, index, node.tensor.grad, show)
-
-
-def _about(trace: Trace, index: int, place: int, show: Callable[[float], str]) -> str:
-    short = trace.arrays[place]
-    return line(short) if pictured(trace, index) else show(short["cells"][0])
+    if index in trace.grads and pictured(trace, index):
+        return line(summary(trace.grads[index]))
+    return trace.gradient(index, show)
 
 
 def _pictures(trace: Trace, index: int) -> Pictures:
-    tensor = trace.nodes[index].tensor
-    assert tensor is not None
-    first, second = (None if place is None else trace.arrays[place] for place in (tensor.value, tensor.grad))
-    width, height = heat.size_of(tensor.shape, first or second)
+    shape, dtype, array = trace.tensors[index]
+    grad = trace.grads.get(index)
+    first, second = (None if x is None else summary(x) for x in (array, grad))
+    width, height = heat.size_of(shape, first or second)
     no_value, no_grad = "" if first else value(trace, index), "" if second else gradient(trace, index)
-    note = fit(shape_text(tensor.shape, tensor.dtype), _WIDEST, 10.5)
-    return Pictures(width, height, first, second, no_value, no_grad, note)
+    return Pictures(width, height, first, second, no_value, no_grad, fit(shape_text(shape, dtype), _WIDEST, 10.5))
 
 
 def shape_text(shape: tuple[int, ...], dtype: str = "") -> str:
@@ -158,7 +153,7 @@ def _error(trace: Trace, index: int) -> str:
     return (texts or [""])[0].partition("\n")[0]
 
 
-def _tooltip(trace: Trace, index: int) -> str:
+def _tooltip(trace: Trace, index: int, pictures: Pictures | None) -> str:
     """The whole name, however long, and what the card has no room for."""
     node = trace.nodes[index]
     formula = trace.formula(index, 60)
@@ -166,10 +161,14 @@ def _tooltip(trace: Trace, index: int) -> str:
     lines = [head if formula is None else f"{head} = {plain(formula)}"]
     if node.kind == "broken":
         lines.append(_error(trace, index))
+    elif pictures:
+        lines.append(f"data {line(pictures.value) if pictures.value else pictures.no_value}")
+        lines.append(f"grad {line(pictures.grad) if pictures.grad else pictures.no_grad}")
     else:
         lines.append(f"data {value(trace, index, number)}")
         if node.kind != "constant":
             lines.append(f"grad {gradient(trace, index, number)}")
+    lines += [f"{name} = {text}" for name, text in node.attrs.items()]
     lines += [text for text in (node.scope and f"in {node.scope}", node.line) if text]
     return "\n".join(lines)
 

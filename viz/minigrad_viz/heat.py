@@ -6,7 +6,9 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["COLOURS", "MOST", "SHAPES", "drawn", "size_of"]
+from minigrad_viz.notation import escape
+
+__all__ = ["COLOURS", "MOST", "SHAPES", "alone", "drawn", "size_of"]
 
 MOST = 24  # rows or columns of a heatmap; more are shown by the number of largest magnitude among them
 _SHADES = 8  # of each colour
@@ -56,6 +58,15 @@ def drawn(short: Mapping[str, Any], x: float, y: float, width: int, height: int)
     cross = f'<path class="cross" {at}" d="{"".join(crosses)}"/>' if crosses else ""
     rim = f'<rect class="rim" x="{x - 0.5:g}" y="{y - 0.5:g}" width="{width + 1}" height="{height + 1}"/>'
     return f'<g class="heat" {at}{zoom}>{"".join(parts)}</g>{cross}{rim}'
+
+
+def alone(short: Mapping[str, Any], title: str) -> str:
+    """The heatmap as an SVG element of its own, whose colours are those of a page with a picture in it."""
+    width, height = size_of(tuple(short["shape"]), short)
+    return (
+        f'<svg class="mg" role="img" aria-label="{escape(title)}" width="{width + 2}" height="{height + 2}">'
+        f"{drawn(short, 1, 1, width, height)}</svg>"
+    )
 
 
 def _shrunk(short: Mapping[str, Any]) -> list[list[float]]:

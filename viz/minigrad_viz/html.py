@@ -12,11 +12,14 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from minigrad_viz import heat
+from minigrad_viz.arrays import line, summary
+from minigrad_viz.cards import gradient, pictured, value
 from minigrad_viz.frontend import module
 from minigrad_viz.notation import escape, formula_of, local_formula, mathml, number, pretty
 from minigrad_viz.palette import DARK, FONT, LIGHT
 from minigrad_viz.svg import picture
-from minigrad_viz.trace import Pass, Trace, to_trace
+from minigrad_viz.trace import Pass, Step, Trace, to_trace
 
 __all__ = ["figure", "page", "to_html"]
 
@@ -133,11 +136,12 @@ def _nodes(trace: Trace) -> str:
             rows.append(f'<tr><td colspan="6" class="dim">… {len(trace.nodes) - _ROWS:,} nodes left out …</td></tr>')
         else:
             rows.append(_node(trace, index))
+    heads = ("#<", "name", "made by", *([] if trace.tensors else ["with numbers"]), "data<", "grad<")
     by = f": the derivative of {escape(trace.title(trace.outputs[0]))} by the node" if trace.fresh() else ""
     return (
         "<section><h2>Forward: every number</h2><p class='dim'>In the order in which they were computed. "
         f"The gradient is what <code>.grad</code> holds{by}; a dash means that it is not computed yet.</p>"
-        f"{_table('Table of nodes', ('#<', 'name', 'made by', 'with numbers', 'data<', 'grad<'), rows)}</section>"
+        f"{_table('Table of nodes', heads, rows)}</section>"
     )
 
 
@@ -145,19 +149,39 @@ def _node(trace: Trace, index: int) -> str:
     node = trace.nodes[index]
     made_by = with_numbers = ""
     if node.op is not None:
-        operands = [trace.nodes[trace.edges[edge].operand].value for edge in trace.into[index]]
+        operands = [trace.values[trace.operand[edge]] for edge in trace.into[index]]
         made_by = mathml(formula_of(node.op, trace.symbols(index)))
-        with_numbers = mathml(formula_of(node.op, operands))
+        numbers = [x for x in operands if x is not None]
+        with_numbers = mathml(formula_of(node.op, numbers)) if len(numbers) == len(operands) else ""
     else:
         made_by = f'<span class="dim">{node.kind}</span>'
     name = "" if node.kind == "constant" else escape(trace.title(index, 60))
     where = escape(" · ".join(text for text in (node.scope, node.line) if text))
     place = f'<br><small class="dim">{where}</small>' if where else ""
-    value = f"<b>!</b> {pretty(node.value)}" if node.stale else pretty(node.value)
+    held, grad = (_cell(trace, index, which) for which in (0, 1))
+    held = f"<b>!</b> {held}" if node.stale else held
+    plugged = "" if trace.tensors else f"<td>{with_numbers}</td>"
     return (
         f"<tr class='{node.kind}'><td class='r dim'>{index}</td><th scope='row'>{name}{place}</th><td>{made_by}</td>"
-        f"<td>{with_numbers}</td><td class='r fw'>{value}</td><td class='r bw'>{trace.gradient(index)}</td></tr>"
+        f"{plugged}<td class='r fw'>{held}</td><td class='r bw'>{grad}</td></tr>"
     )
+
+
+def _cell(trace: Trace, index: int, which: int) -> str:
+    """The value of a node (0), or its gradient (1)."""
+    array = trace.grads.get(index) if which else trace.tensors[index].array if index in trace.tensors else None
+    if array is not None and pictured(trace, index):
+        return _held(array)
+    return escape((value, gradient)[which](trace, index))
+
+
+def _held(array: Any) -> str:
+    """A tensor in a table: its heatmap, and in words; one of a single number is that number."""
+    if array.size == 1:
+        return pretty(float(array.reshape(-1)[0]))
+    short = summary(array)
+    said = line(short)
+    return f"<div class='held'>{heat.alone(short, said)}<small>{escape(said)}</small></div>"
 
 
 def _backward(trace: Trace, run: Pass) -> str:
@@ -177,34 +201,48 @@ def _backward(trace: Trace, run: Pass) -> str:
             rows.append(f'<tr><td colspan="5" class="dim">… {len(run.steps) - _ROWS:,} steps left out …</td></tr>')
     root = escape(trace.title(run.root))
     heads = ("step<", "from → to", "local derivative", "upstream × local = contribution", "gradient so far<")
+    how = "multiplies what has arrived at a node (upstream) by a local derivative; the product"
+    if run.root in trace.tensors:
+        heads = ("step<", "from → to", "upstream", "contribution", "gradient so far<")
+        how = "takes what has arrived at a node (upstream) back through its operation; this contribution"
     return (
         f"<section><h2>Backward from {root}: the chain rule, step by step</h2><p class='dim'>It starts with "
-        f"∂{root}/∂{root} = 1. Each step multiplies what has arrived at a node (upstream) by a local derivative; the "
-        "product is added to the gradient of the operand.</p>"
+        f"∂{root}/∂{root} = 1. Each step {how} is added to the gradient of the operand.</p>"
         f"{_table('Table of backward steps', heads, rows)}</section>"
     )
 
 
 def _step(trace: Trace, run: Pass, place: int, arrived: tuple[int, int]) -> str:
     step = run.steps[place]
-    operand, result, slot, _, _ = trace.edges[step.edge]
-    ends = escape(trace.title(result)), escape(trace.title(operand))
+    ends = escape(trace.title(trace.result[step.edge])), escape(trace.title(trace.operand[step.edge]))
+    several = f"<span class='sum'>Σ {arrived[0]} of {arrived[1]}</span> " if arrived[1] > 1 else ""
+    head = f"<tr><td class='r dim'>{place + 1}</td><th scope='row'>{ends[0]} → {ends[1]}</th>"
+    if run.root in trace.tensors:
+        shown = [_held(x) for x in (step.upstream, step.contribution, step.total)]
+        way = f"<td class='bw'>{shown[0]}</td><td class='bw'>{shown[1]}</td><td class='r bw'>{several}{shown[2]}</td>"
+        return f"{head}{way}</tr>"
+    product = f"{pretty(step.upstream)} × {_bracketed(step.local)} = <b>{pretty(step.contribution)}</b>"
+    local = _local(trace, step, ends)
+    return (
+        f"{head}<td>{local}</td><td class='bw'>{product}</td><td class='r bw'>{several}{pretty(step.total)}</td></tr>"
+    )
+
+
+def _local(trace: Trace, step: Step, ends: tuple[str, str]) -> str:
+    """The rule of a local derivative, with names and with numbers."""
+    result, slot = trace.result[step.edge], trace.slot[step.edge]
     formula = trace.local_formula(step.edge)
     op = trace.nodes[result].op
     local = f"<span class='d'>∂{ends[0]}/∂{ends[1]}</span>"
-    if formula is not None and op is not None:
-        values = [trace.nodes[trace.edges[edge].operand].value for edge in trace.into[result]]
-        plugged = local_formula(op, slot, trace.nodes[result].value, values)
-        texts = [formula.text()] + ([] if plugged is None else [plugged.text()])
-        parts = [mathml(formula)] + ([mathml(plugged)] if plugged is not None and texts[0] != texts[1] else [])
-        parts += [] if formula.op is None else [pretty(step.local)]
-        local = " = ".join([local, *parts])
-    several = f"<span class='sum'>Σ {arrived[0]} of {arrived[1]}</span> " if arrived[1] > 1 else ""
-    product = f"{pretty(step.upstream)} × {_bracketed(step.local)} = <b>{pretty(step.contribution)}</b>"
-    return (
-        f"<tr><td class='r dim'>{place + 1}</td><th scope='row'>{ends[0]} → {ends[1]}</th><td>{local}</td>"
-        f"<td class='bw'>{product}</td><td class='r bw'>{several}{pretty(step.total)}</td></tr>"
-    )
+    if formula is None or op is None:
+        return local
+    values: list[Any] = [trace.values[trace.operand[edge]] for edge in trace.into[result]]
+    y: Any = trace.values[result]
+    plugged = local_formula(op, slot, y, values)
+    texts = [formula.text()] + ([] if plugged is None else [plugged.text()])
+    parts = [mathml(formula)] + ([mathml(plugged)] if plugged is not None and texts[0] != texts[1] else [])
+    parts += [] if formula.op is None else [pretty(step.local)]
+    return " = ".join([local, *parts])
 
 
 def _bracketed(x: float | None) -> str:
@@ -250,6 +288,9 @@ thead th{border-top:0;color:var(--muted);font-weight:500;font-size:.82rem}
 .r{text-align:right}
 tr.leaf th{box-shadow:inset 4px 0 var(--leaf)}
 .sum{font-size:.8rem;margin-right:.5rem}
+.held{display:flex;gap:.75rem;align-items:center;white-space:normal;text-align:left;width:20rem}
+.held svg{flex:none}
+tr:has(.held)>*{vertical-align:middle}
 math{font-size:1.12em}
 @media print{.zoom label,.zoom>span{display:none}.view{max-height:none}}
 """

@@ -29,7 +29,7 @@ Point = tuple[float, float]
 
 _MARGIN = 18.0
 _TIP = 8.0  # length of an arrowhead
-_ITEMS = 60  # at first in a graph with blocks: a picture, unlike the player, cannot be opened further or moved about
+_ITEMS = 40  # at first in a graph with blocks: a picture, unlike the player, cannot be opened further or moved about
 _LABELLED = 60  # up to so many nodes an arrow also carries the rule of its local derivative, where that is short
 _NEAR = 15.0  # a label is at most so far above or below the end of its arrow, which may be steep
 _PITCH = 11.5  # from one label to the next below
@@ -87,22 +87,36 @@ class _Seen:
 
 def _seen(trace: Trace) -> _Seen:
     small = trace.full and not any(block.kind == "scope" for block in trace.blocks)
-    where = [0 if small else node.block for node in trace.nodes]
+    where = [0] * len(trace.block) if small else trace.block
     opened = start_expanded(trace.blocks, where, _ITEMS)
-    items, wires = visible(trace.blocks, where, [(edge.operand, edge.result) for edge in trace.edges], opened)
-    counts = trace.contributions()
+    items, wires = visible(trace.blocks, where, list(zip(trace.operand, trace.result, strict=True)), opened)
     blocks = stacks(trace, items, wires)
+    wires = _merged(items, wires)
+    counts = trace.contributions()
     parts = [
         blocks[at] if item.node < 0 else card(trace, item.node, counts[item.node]) for at, item in enumerate(items)
     ]
     shown = [item.node for item in items if item.node >= 0]
-    special = bool(blocks) or any(pictured(trace, node) or trace.nodes[node].kind == "broken" for node in shown)
+    special = bool(blocks) or any(pictured(trace, node) or trace.kinds[node] == "x" for node in shown)
     return _Seen(items, wires, parts, special)
 
 
 def _escape_css(css: str) -> str:
     """CSS as XML content; quotes may stay."""
     return css.replace("&", "&amp;").replace("<", "&lt;")
+
+
+def _merged(items: Sequence[Item], wires: Sequence[Wire]) -> list[Wire]:
+    """One wire between two closed blocks, for all that goes between them: the boxes say how much that is."""
+    merged: dict[tuple[int, int, int], Wire] = {}
+    for at, wire in enumerate(wires):
+        closed = items[wire.start].node < 0 and items[wire.end].node < 0
+        key = (wire.start, wire.end, -1) if closed else (wire.start, wire.end, at)
+        if (known := merged.get(key)) is None:
+            merged[key] = Wire(wire.start, wire.end, -1 if closed else wire.value, list(wire.edges))
+        else:
+            known.edges.extend(wire.edges)
+    return list(merged.values())
 
 
 # --- cards and arrows ------------------------------------------------------------------------------------------------
@@ -124,7 +138,7 @@ def _drawn(trace: Trace, seen: _Seen) -> tuple[str, float, float]:
     heights = _label_heights(seen, labels, placed.routes)
     lines, tips, grounds, texts, frames, cards = [], [], [], [], [], []
     for number, (wire, route) in enumerate(zip(seen.wires, placed.routes, strict=True)):
-        flows = any(trace.edges[edge].flows for edge in wire.edges)
+        flows = any(trace.flows[edge] for edge in wire.edges)
         lines.append(f'<path class="edge{"" if flows else " none"}" d="{_curve(route)}"/>')
         tips.append(_tip(route[-1]))
         if labels[number]:
@@ -172,7 +186,7 @@ def _leave(seen: _Seen) -> list[float]:
 def _label(trace: Trace, seen: _Seen, wire: Wire) -> str:
     """What stands on an arrow into a node: the local derivative, with its rule where there is room."""
     edge = wire.edges[0]
-    local = trace.edges[edge].local
+    local = trace.local[edge]
     if local is None or seen.items[wire.end].node < 0:
         return ""
     text = trace.local_text(edge, 10)
@@ -277,7 +291,7 @@ def _key(trace: Trace, seen: _Seen) -> str:
     said = []
     if shown:
         said.append(f"grad: ∂{trace.title(trace.outputs[0])}/∂node" if trace.fresh() else "grad: what .grad holds")
-    states = {node.state for node in shown if node.kind != "constant"}
+    states = {node.state for node in shown if node.kind in ("leaf", "op")}
     said += ["— not computed yet"] if "none" in states else []
     said += ["blocked: gets no gradient"] if "blocked" in states else []
     if any(edge.local is not None for edge in edges):

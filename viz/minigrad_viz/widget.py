@@ -96,9 +96,9 @@ class Player(anywidget.AnyWidget):
 def _scalar_leaves(trace: Trace) -> dict[str, float]:
     """The numbers of the leaves that hold a finite one, by name, up to as many as get a trait."""
     found: dict[str, float] = {}
-    for index, node in enumerate(trace.nodes):
-        if node.kind == "leaf" and math.isfinite(node.value):
-            found[node.name or handle(index)] = node.value
+    for index, (kind, value) in enumerate(zip(trace.kinds, trace.values, strict=True)):
+        if kind == "l" and value is not None and math.isfinite(value):
+            found[trace.names[index] or handle(index)] = value
             if len(found) == _MOST_LEAVES:
                 break
     return found

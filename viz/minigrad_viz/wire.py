@@ -13,7 +13,8 @@ Columns instead of rows, because JSON of 100,000 rows is slow on both sides. Whe
     edges     operand, result, slot; flows: "1" where a gradient goes back; local: its scalar derivative
               all edges into a node are neighbours, in slot order
     passes    for each output the events of its backward pass, by column
-    blocks    a tree: name, outer, kind, count of a fold; block 0 is the whole graph, each comes after its outer one
+    blocks    the tree of scopes: name, outer, kind; block 0 is the whole graph, and each comes after its outer one
+    formulas  templates that the player fills with names and numbers: see templates.py; -1 where there is none
     ops       name, formula; js, rules: how to compute it again in the browser, or why that cannot be
     arrays    summaries of tensors
     notes     what a reader should be told
@@ -24,44 +25,45 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 import minigrad as mg
-from minigrad_viz.notation import formula_of, rounded
+from minigrad_viz.notation import clean, rounded, shorten
+from minigrad_viz.templates import Template, local_template, op_data, product_template, template
 
 if TYPE_CHECKING:
-    from minigrad_viz.blocks import Block
-    from minigrad_viz.trace import Trace
+    from minigrad_viz.columns import Note, Pass, Trace
 
-__all__ = ["VERSION", "data", "text"]
+__all__ = ["VERSION", "attributes", "data", "text"]
 
 VERSION = 2
-_KINDS = {"leaf": "l", "op": "o", "constant": "c", "broken": "x"}
-_STATES = {"none": "n", "final": "f", "blocked": "b", "freed": "p"}
+_MOST_TEMPLATES = 1000
+_MOST_CELLS, _FEW = 500_000, 400  # of all arrays together; and what each may have in any case
+_LONGEST = 80  # letters of an attribute
 
-Show = Callable[[float | None], Any]
+Show = Callable[[Any], Any]
 
 
 def data(trace: Trace, full: bool) -> dict[str, Any]:
     """`trace` as plain lists and dicts."""
     show = _whole if full else rounded
-    ops = list({node.op.name: node.op for node in trace.nodes if node.op is not None}.values())
-    places = {op.name: place for place, op in enumerate(ops)}
-    return {
+    arrays, formulas = _Arrays(), _Formulas(trace)
+    columns = {
         "version": VERSION,
         "sentence": trace.sentence(),
         "outputs": trace.outputs,
-        "nodes": _nodes(trace, places, show),
-        "edges": _edges(trace, show),
-        "passes": [_pass(run, show) for run in trace.passes],
+        "nodes": {**_nodes(trace, show, arrays), "formula": formulas.of_node},
+        "edges": {**_edges(trace, show), "formula": formulas.of_edge},
+        "passes": [_pass(run, show, arrays) for run in trace.passes],
         "blocks": [_block(block) for block in trace.blocks],
-        "ops": [_op(op) for op in ops],
-        "formulas": [],
-        "arrays": [],
+        "ops": [op_data(op) for op in trace.ops],
+        "formulas": formulas.found,
         "notes": [_note(note) for note in trace.notes],
         **({"tours": [stop._asdict() for stop in trace.tours]} if trace.tours else {}),
     }
+    return {**columns, "arrays": arrays.summaries(show) if trace.tensors else []}
 
 
 def text(trace: Trace, full: bool) -> str:
@@ -69,68 +71,162 @@ def text(trace: Trace, full: bool) -> str:
     return json.dumps(data(trace, full), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
-def _nodes(trace: Trace, places: Mapping[str, int], show: Show) -> dict[str, Any]:
-    nodes = trace.nodes
+class _Arrays:
+    """The summaries of arrays, each once: what comes into a node often goes out of it unchanged.
+
+    Together they have at most `_MOST_CELLS` cells or so: where they are many, each shows less of what it is of.
+    """
+
+    def __init__(self) -> None:
+        self._arrays: list[Any] = []
+        self._places: dict[Any, int] = {}
+
+    def place(self, array: Any) -> int | None:
+        """Where the summary of `array` will be."""
+        if array is None:
+            return None
+        key = (array.shape, array.dtype.str, blake2b(array.tobytes()).digest())
+        if key not in self._places:
+            self._places[key] = len(self._arrays)
+            self._arrays.append(array)
+        return self._places[key]
+
+    def summaries(self, show: Show) -> list[dict[str, Any]]:
+        """The summaries, in order."""
+        from minigrad_viz.arrays import MOST, summary  # which needs NumPy
+
+        room = max(MOST, _MOST_CELLS - sum(x.size for x in self._arrays if x.size <= _FEW))
+        large = sum(x.size > _FEW for x in self._arrays)
+        found = []
+        for array in self._arrays:
+            short = summary(array, MOST if array.size <= _FEW else max(_FEW, min(MOST, room // large)))
+            numbers = {name: show(short[name]) for name in ("min", "max", "mean", "std")}
+            found.append({**short, **numbers, "cells": _column(short["cells"], show)})
+        return found
+
+
+def _nodes(trace: Trace, show: Show, arrays: _Arrays) -> dict[str, Any]:
+    tensors = {}
+    for index, (shape, dtype, array) in trace.tensors.items():
+        grad = trace.grads.get(index)
+        places = {"value": arrays.place(array), "grad": arrays.place(grad)}
+        tensors[str(index)] = {"shape": list(shape), "dtype": dtype, **places}
     return {
-        "kind": "".join([_KINDS[node.kind] for node in nodes]),
-        "op": [-1 if node.op is None else places[node.op.name] for node in nodes],
-        "name": _sparse(node.name for node in nodes),
-        "value": [show(node.value) for node in nodes],
-        "state": "".join([_STATES[node.state] for node in nodes]),
-        "grad": {str(index): show(node.grad) for index, node in enumerate(nodes) if node.grad is not None},
-        "block": [node.block for node in nodes],
-        "line": _sparse(node.line for node in nodes),
-        "stale": [index for index, node in enumerate(nodes) if node.stale],
-        "tensor": {},
-        "formula": [-1] * len(nodes),
-        "attrs": _sparse(node.attrs for node in nodes),
+        "kind": "".join(trace.kinds),
+        "op": trace.op,
+        "name": {str(index): name for index, name in enumerate(trace.names) if name is not None},
+        "value": _column(trace.values, show),
+        "state": "".join(trace.states),
+        "grad": {str(index): show(grad) for index, grad in trace.grads.items() if index not in trace.tensors},
+        "block": trace.block,
+        "line": {str(index): line for index, line in trace.lines.items()},
+        "stale": sorted(trace.late),
+        "tensor": tensors,
+        "attrs": {str(index): attributes(attrs) for index, attrs in trace.attrs.items()},
     }
 
 
 def _edges(trace: Trace, show: Show) -> dict[str, Any]:
     return {
-        "operand": [edge.operand for edge in trace.edges],
-        "result": [edge.result for edge in trace.edges],
-        "slot": [edge.slot for edge in trace.edges],
-        "flows": "".join(["1" if edge.flows else "0" for edge in trace.edges]),
-        "local": [show(edge.local) for edge in trace.edges],
-        "formula": [-1] * len(trace.edges),
+        "operand": trace.operand,
+        "result": trace.result,
+        "slot": trace.slot,
+        "flows": "".join(["1" if flows else "0" for flows in trace.flows]),
+        "local": _column(trace.local, show),
     }
 
 
-def _pass(run: Any, show: Show) -> dict[str, Any]:
-    return {
-        "root": run.root,
-        "edge": [step.edge for step in run.steps],
-        "upstream": [show(step.upstream) for step in run.steps],
-        "contribution": [show(step.contribution) for step in run.steps],
-        "total": [show(step.total) for step in run.steps],
-    }
+def _pass(run: Pass, show: Show, arrays: _Arrays) -> dict[str, Any]:
+    def column(items: list[Any]) -> list[Any]:
+        if run.root not in run.trace.tensors:
+            return _column(items, show)
+        return [None if x is None else {"array": arrays.place(x)} for x in items]
+
+    columns = (run.upstream, run.contribution, run.total)
+    upstream, contribution, total = map(column, columns)
+    return {"root": run.root, "edge": run.edge, "upstream": upstream, "contribution": contribution, "total": total}
 
 
-def _block(block: Block) -> dict[str, Any]:
-    details = {"count": block.count, "line": block.line}
-    has = {"name": block.name, "outer": block.outer, "kind": block.kind}
-    return has | {key: detail for key, detail in details.items() if detail is not None}
+def _block(block: Any) -> dict[str, Any]:
+    data = {"name": block.name, "outer": block.outer, "kind": block.kind}
+    return data | ({"count": block.copies} if block.copies else {}) | ({"line": block.line} if block.line else {})
 
 
-def _op(op: mg.Op) -> dict[str, Any]:
-    formula = formula_of(op, op.inputs)
-    return {
-        "name": op.name,
-        "formula": formula if isinstance(formula, str) else formula.latex(),
-        "js": None,
-        "rules": [None] * len(op.inputs),
-        "why": f"the player has no JavaScript for {op.name}",
-    }
+class _Formulas:
+    """The templates of formulas, each once, and which of them each node and each edge has, or -1.
+
+    A template depends on the op, on which operands are constants, and on the attributes: in most graphs they are few.
+    Constants beyond the first many are left out of it, as names are, so that a data set fed in as plain numbers does
+    not make a template of each.
+    """
+
+    def __init__(self, trace: Trace) -> None:
+        self.found: list[Template] = []
+        self.of_node = [-1] * len(trace.kinds)
+        self.of_edge = [-1] * len(trace.operand)
+        self._trace = trace
+        self._places: dict[int, int] = {}
+        self._known: dict[Any, list[int]] = {}
+        kinds, values, operand, start, tensors = trace.kinds, trace.values, trace.operand, trace.start, trace.tensors
+        for node, at in enumerate(trace.op):
+            if at < 0:
+                continue
+            first, last = start[node], start[node + 1]
+            constants = tuple([values[x] if kinds[x] == "c" else None for x in operand[first:last]])
+            if len(self.found) > _MOST_TEMPLATES:
+                constants = (None,) * len(constants)
+            attrs = trace.attrs.get(node, {})
+            key = (at, constants, node in tensors, tuple([(name, str(x)) for name, x in attrs.items()]))
+            places = self._known.get(key)
+            if places is None:
+                slots = trace.slot[first:last]
+                places = self._known[key] = self._templates(trace.ops[at], slots, constants, attrs, node in tensors)
+            self.of_node[node] = places[0]
+            self.of_edge[first:last] = places[1:]
+
+    def _templates(
+        self, op: mg.Op, slots: list[int], constants: tuple[Any, ...], attrs: Mapping[str, Any], tensors: bool
+    ) -> list[int]:
+        """Where the template of the node is, and that of each edge to it: a derivative, of tensors a whole product."""
+        rule = product_template if tensors else local_template
+        derivatives = [
+            None if op.variadic or len(slots) != len(op.inputs) else rule(op, slot, constants, attrs) for slot in slots
+        ]
+        return [self._place(one) for one in (template(op, constants, attrs), *derivatives)]
+
+    def _place(self, one: Template | None) -> int:
+        if one is None:
+            return -1
+        if id(one) not in self._places:
+            self._places[id(one)] = len(self.found)
+            self.found.append(one)
+        return self._places[id(one)]
 
 
-def _note(note: Any) -> dict[str, Any]:
-    return {"kind": note.kind, "node": note.node, "text": note.text}
+def attributes(attrs: Mapping[str, Any]) -> dict[str, str]:
+    """The attributes of an operation in text."""
+    return {name: shorten(clean(x), _LONGEST) for name, x in attrs.items()}
 
 
-def _sparse(items: Iterable[Any]) -> dict[str, Any]:
-    return {str(index): item for index, item in enumerate(items) if item}
+def _note(note: Note) -> dict[str, Any]:
+    data = {"kind": note.kind, "node": note.node, "text": note.text}
+    more = {"nodes": list(note.nodes), "edges": list(note.edges)}
+    return data | {key: places for key, places in more.items() if places}
+
+
+def _column(numbers: Sequence[float | None], show: Show) -> list[Any]:
+    """Numbers as JSON has them. All at once where they are to be rounded, which is several times as quick."""
+    there = [x for x in numbers if x is not None]
+    if show is _whole:
+        shown: Iterable[Any] = there if all(map(math.isfinite, there)) else map(show, there)
+    else:
+        text = ("%.6g " * len(there)) % tuple(there)
+        # NaN and infinities have an n; adding 0.0 takes a zero's sign away
+        shown = map(show, there) if "n" in text else [x + 0.0 for x in map(float, text.split())]
+    if len(there) == len(numbers):
+        return list(shown)
+    each = iter(shown)
+    return [None if x is None else next(each) for x in numbers]
 
 
 def _whole(x: float | None) -> Any:

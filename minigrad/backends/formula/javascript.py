@@ -34,7 +34,7 @@ _LOGIC = {r"\lor": "||", r"\land": "&&", r"\oplus": "!=="}  # loosest first
 _ARITHMETIC = {"+": "+", "-": "-", "/": "/", r"\cdot": "*", r"\times": "*", r"\odot": "*", "": "*"}
 _CONSTANTS = {"e": "Math.E", r"\pi": "Math.PI", r"\infty": "Infinity", r"\mathrm{NaN}": "NaN"}
 _LETTERS = "abcdefhijk"  # what operands are called there, whatever the op calls them
-_FAILURES = (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
+_FAILURES = (ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
 
 
 def javascript(op: Op) -> dict[str, Any]:

@@ -83,8 +83,8 @@ function wiresBetween(graph, items, itemOf) {
 
 /**
  * The blocks to show opened at first: from the outside in, while at most `budget` items are visible. Blocks that are
- * called alike, but for digits, and lie in blocks that are so, are opened together or not at all. The same as
- * start_expanded of blocks.py.
+ * called alike, but for digits, and lie in blocks that are so, are opened together or not at all; a fold only with what
+ * it holds. The same as start_expanded of blocks.py.
  * @param {Graph} graph @param {number} [budget] @returns {Set<number>}
  */
 export function startExpanded(graph, budget = 150) {
@@ -117,7 +117,10 @@ function groupsOf(blocks) {
   const numbers = new Map();
   const group = new Int32Array(blocks.length);
   for (let block = 1; block < blocks.length; block += 1) {
-    const key = `${group[blocks[block].outer]} ${blocks[block].name.replace(/[0-9₀-₉]+/g, "#")}`;
+    const { outer, name } = blocks[block];
+    group[block] = group[outer];
+    if (blocks[outer].kind === "fold") continue;
+    const key = `${group[outer]} ${name.replace(/[0-9₀-₉]+/g, "#")}`;
     group[block] = numbers.get(key) ?? numbers.size + 1;
     numbers.set(key, group[block]);
   }
