@@ -16,7 +16,11 @@ export function alarms(s, highlight) {
       refill(reach, ...reachOf(s, note));
     };
     const name = ALARM_NAMES[note.kind] ?? note.kind[0].toUpperCase() + note.kind.slice(1);
-    return h("li", {}, h("button", { class: "alarm", "data-key": `a${i}`, onclick: act }, h("b", {}, `! ${name} `), note.text));
+    return h(
+      "li",
+      {},
+      h("button", { class: "alarm", "data-key": `a${i}`, onclick: act }, h("b", {}, `! ${name} `), note.text),
+    );
   });
   const element = h("section", { class: "panel", "aria-label": "Alarms" }, h("ul", { class: "list" }, ...items), reach);
   if (!items.length) setText(reach, "No alarms: every number is finite, and every gradient is of this graph.");
@@ -28,5 +32,9 @@ function reachOf(s, note) {
   const others = note.nodes.filter((/** @type {number} */ node) => node !== note.node);
   if (!others.length) return ["It reached no other node."];
   const more = others.length > 12 ? `and ${others.length - 12} more` : "";
-  return [`It reached ${others.length} other ${others.length === 1 ? "node" : "nodes"}: `, ...others.slice(0, 12).flatMap((/** @type {number} */ node) => [nodeLink(s, node), " "]), more];
+  return [
+    `It reached ${others.length} other ${others.length === 1 ? "node" : "nodes"}: `,
+    ...others.slice(0, 12).flatMap((/** @type {number} */ node) => [nodeLink(s, node), " "]),
+    more,
+  ];
 }

@@ -1,4 +1,7 @@
-/** The one row of transport: first, back, play, forward, last, the scrubber with its phases and stops, the step, the speed. */
+/**
+ * The one row of transport: first, back, play, forward, last, the scrubber with its phases and stops, the step, the
+ * speed.
+ */
 
 import { h, icon, setText, show } from "./dom.js";
 import { lastPosition, moveTo, setPlaying, stepBy, stopPositions, tell } from "./session.js";
@@ -62,7 +65,11 @@ export function controls(s, help) {
   };
 }
 
-/** A disabled button would lose the focus, so it only says that it is. @param {HTMLElement} button @param {boolean} off */
+/**
+ * A disabled button would lose the focus, so it only says that it is.
+ * @param {HTMLElement} button
+ * @param {boolean} off
+ */
 function disable(button, off) {
   if ((button.getAttribute("aria-disabled") === "true") !== off) button.setAttribute("aria-disabled", String(off));
 }
@@ -81,7 +88,8 @@ function drawTrack(s, scrub, marks, end) {
   const share = (/** @type {number} */ position) => (end ? (100 * position) / end : 0);
   scrub.style.setProperty("--split", `${share(s.line.forward)}%`);
   const phase = (/** @type {string} */ text, /** @type {number} */ from, /** @type {number} */ to) =>
-    to > from && h("span", { class: `phase ${text}`, style: `left:${share(from)}%;width:${share(to) - share(from)}%` }, text);
+    to > from &&
+    h("span", { class: `phase ${text}`, style: `left:${share(from)}%;width:${share(to) - share(from)}%` }, text);
   const stops = stopPositions(s).map((/** @type {number} */ at) =>
     h("i", { class: "tick", style: `left:${share(at)}%` }),
   );
@@ -123,10 +131,16 @@ function speedChoice(s) {
   return choice;
 }
 
-/** Which output the backward pass starts from; shown where there are several. @param {any} s @param {(pass: number) => void} choose */
+/**
+ * Which output the backward pass starts from; shown where there are several.
+ * @param {any} s
+ * @param {(pass: number) => void} choose
+ */
 export function passChoice(s, choose) {
   const { runs } = s.base;
-  const choices = runs.map((/** @type {any} */ run, /** @type {number} */ i) => h("option", { value: i }, s.graph.title(run.root)));
+  const choices = runs.map((/** @type {any} */ run, /** @type {number} */ i) =>
+    h("option", { value: i }, s.graph.title(run.root)),
+  );
   const choice = h("select", { "aria-label": "Output", onchange: () => choose(Number(choice.value)) }, ...choices);
   const element = h("label", { class: "pass" }, "of ", choice);
   show(element, runs.length > 1);

@@ -7,7 +7,8 @@
 
 const SVG = "http://www.w3.org/2000/svg";
 const MATHML = "http://www.w3.org/1998/Math/MathML";
-const PLAIN_MATH = /^(math|m(i|n|o|row|frac|sup|sub|subsup|text|sqrt|root|over|under|underover|space|table|tr|td|style))$/;
+const PLAIN_MATH =
+  /^(math|m(i|n|o|row|frac|sup|sub|subsup|text|sqrt|root|over|under|underover|space|table|tr|td|style))$/;
 
 /** @param {Element} element @param {Record<string, any>} attributes */
 function dress(element, attributes) {
@@ -55,7 +56,8 @@ export function show(element, shown) {
 }
 
 /**
- * Puts other children in. The focus stays on what has the same `data-key`, or goes to the element itself: it is never lost.
+ * Puts other children in. The focus stays on what has the same `data-key`, or goes to the element itself: it is never
+ * lost.
  * @param {HTMLElement} element @param {Child[]} children
  */
 export function refill(element, ...children) {
@@ -71,7 +73,10 @@ export function refill(element, ...children) {
   /** @type {HTMLElement} */ (same ?? element).focus({ preventScroll: true });
 }
 
-/** A copy of MathML without anything that is not MathML, so that no trace can smuggle a script in. @param {Element} from */
+/**
+ * A copy of MathML without anything that is not MathML, so that no trace can smuggle a script in.
+ * @param {Element} from
+ */
 function cleanMath(from) {
   if (!PLAIN_MATH.test(from.localName)) return document.createTextNode(from.textContent ?? "");
   const made = document.createElementNS(MATHML, from.localName);
@@ -86,7 +91,11 @@ function cleanMath(from) {
   return made;
 }
 
-/** MathML text as an element; where it cannot be read, as the `text` beside it. @param {string} markup @param {string} text */
+/**
+ * MathML text as an element; where it cannot be read, as the `text` beside it.
+ * @param {string} markup
+ * @param {string} text
+ */
 export function math(markup, text) {
   const root = new DOMParser().parseFromString(markup, "text/html").querySelector("math");
   return root === null ? h("span", {}, text) : cleanMath(root);

@@ -28,6 +28,11 @@ export function finder(s, highlight) {
     select(s, `n${found[at]}`);
     setText(count, `${at + 1} of ${found.length}`);
   };
-  const element = h("section", { class: "panel", "aria-label": "Search" }, h("form", { onsubmit: next }, input, h("button", {}, "Next"), count), results);
+  const element = h(
+    "section",
+    { class: "panel", "aria-label": "Search" },
+    h("form", { onsubmit: next }, input, h("button", {}, "Next"), count),
+    results,
+  );
   return { element, input, update() {} };
 }

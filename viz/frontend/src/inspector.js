@@ -13,13 +13,23 @@ const KINDS = ["leaf", "operation", "constant", "raised an error"];
 /** @param {any} s */
 export function inspector(s) {
   const title = h("h3");
-  const free = h("button", { class: "quiet", title: "Follow the steps again (Esc)", onclick: () => select(s, null) }, "Follow steps");
+  const free = h(
+    "button",
+    { class: "quiet", title: "Follow the steps again (Esc)", onclick: () => select(s, null) },
+    "Follow steps",
+  );
   let last = -2;
   const body = h("div", { class: "facts" });
   const run = h("button", { onclick: () => runToNode(s) }, "Run to here");
   const stop = h("button", { onclick: () => toggleNodeStop(s) }, "Stop here");
   const acts = h("div", { class: "acts" }, run, stop);
-  const element = h("aside", { class: "inspector", "aria-label": "Inspector" }, h("header", {}, title, free), body, acts);
+  const element = h(
+    "aside",
+    { class: "inspector", "aria-label": "Inspector" },
+    h("header", {}, title, free),
+    body,
+    acts,
+  );
   return {
     element,
     update() {
@@ -49,14 +59,19 @@ function runToNode(s) {
 }
 
 /** @param {any} s @param {number} node */
-const hasStop = (s, node) => s.stops.some((/** @type {any} */ stop) => stop.kind === "name" && stop.value === s.graph.title(node));
+const hasStop = (s, node) =>
+  s.stops.some((/** @type {any} */ stop) => stop.kind === "name" && stop.value === s.graph.title(node));
 
 /** A breakpoint on the node shown, or none any more. @param {any} s */
 export function toggleNodeStop(s) {
   const node = shownNode(s);
   if (node < 0) return;
   const value = s.graph.title(node);
-  if (hasStop(s, node)) setStops(s, s.stops.filter((/** @type {any} */ x) => !(x.kind === "name" && x.value === value)));
+  if (hasStop(s, node))
+    setStops(
+      s,
+      s.stops.filter((/** @type {any} */ x) => !(x.kind === "name" && x.value === value)),
+    );
   else setStops(s, [...s.stops, { kind: "name", value }]);
 }
 
@@ -81,14 +96,28 @@ function nodeFacts(s, node) {
   const seen = pictures(s, node, value, gradient.value);
   const notes = graph.notes.filter((/** @type {any} */ note) => note.node === node);
   return [
-    h("p", { class: "dim kind" }, op ? op.name : KINDS[graph.kind[node]], tensor ? ` · ${tensor.dtype} (${tensor.shape.join(", ")})` : ""),
+    h(
+      "p",
+      { class: "dim kind" },
+      op ? op.name : KINDS[graph.kind[node]],
+      tensor ? ` · ${tensor.dtype} (${tensor.shape.join(", ")})` : "",
+    ),
     ...notes.map((/** @type {any} */ note) => h("p", { class: "alarm" }, `! ${note.text}`)),
     stepFacts(s, node),
     h(
       "dl",
       {},
-      row("value", h("span", { class: "fw" }, playback.known(node) ? quantityText(value) : "not computed yet"), seen.value?.element),
-      row("gradient", h("span", { class: "bw" }, gradientText(gradient)), h("small", {}, ` ${stateText(gradient)}`), seen.grad?.element),
+      row(
+        "value",
+        h("span", { class: "fw" }, playback.known(node) ? quantityText(value) : "not computed yet"),
+        seen.value?.element,
+      ),
+      row(
+        "gradient",
+        h("span", { class: "bw" }, gradientText(gradient)),
+        h("small", {}, ` ${stateText(gradient)}`),
+        seen.grad?.element,
+      ),
       op && row("formula", formula(s, graph.nodeFormula[node], node)),
       attrs.length > 0 && row("with", attrs.join(", ")),
       ...linkRows(s, node),
@@ -118,13 +147,24 @@ function picture(s, q, label, how) {
   return made;
 }
 
-/** Value and gradient of a tensor, and its operands: a cell pointed at shows where it came from. @param {any} s @param {number} node @param {any} value @param {any} grad */
+/**
+ * Value and gradient of a tensor, and its operands: a cell pointed at shows where it came from.
+ * @param {any} s
+ * @param {number} node
+ * @param {any} value
+ * @param {any} grad
+ */
 function pictures(s, node, value, grad) {
   const { graph } = s;
   const name = graph.title(node);
   const from = operandsOf(graph, node);
-  const operands = from.map((one, i) => picture(s, s.playback.value(one), `operand ${i + 1}, ${graph.title(one)}`, { size: 120 }));
-  const shapes = { operands: from.map((one) => graph.tensors.get(one)?.shape ?? []), result: graph.tensors.get(node)?.shape ?? [] };
+  const operands = from.map((one, i) =>
+    picture(s, s.playback.value(one), `operand ${i + 1}, ${graph.title(one)}`, { size: 120 }),
+  );
+  const shapes = {
+    operands: from.map((one) => graph.tensors.get(one)?.shape ?? []),
+    result: graph.tensors.get(node)?.shape ?? [],
+  };
   const op = graph.ops[graph.op[node]];
   const hover = op && linkTo(op.name, graph.attrs.get(node) ?? {}, shapes, operands);
   return {
@@ -142,7 +182,8 @@ function formula(s, index, node) {
     "div",
     { class: "formula" },
     h("div", {}, `${s.graph.title(node)} = `, formulaElement(s, index, node)),
-    numbers && h("div", { class: "fw" }, "= ", formulaElement(s, index, node, numbers), ` = ${quantityText(numbers[0])}`),
+    numbers &&
+      h("div", { class: "fw" }, "= ", formulaElement(s, index, node, numbers), ` = ${quantityText(numbers[0])}`),
   );
 }
 
@@ -153,7 +194,11 @@ function stepFacts(s, node) {
   const rule = chainRule(s, moment);
   const result = s.graph.result[moment.edge];
   const index = s.graph.edgeFormula[moment.edge];
-  const local = () => [`∂${rule.result}/∂${rule.operand} = `, formulaElement(s, index, result), ` = ${quantityText(moment.local)}`];
+  const local = () => [
+    `∂${rule.result}/∂${rule.operand} = `,
+    formulaElement(s, index, result),
+    ` = ${quantityText(moment.local)}`,
+  ];
   return h(
     "div",
     { class: "step" },
@@ -169,7 +214,10 @@ function stepFacts(s, node) {
 function linkRows(s, node) {
   const uses = [...s.graph.outs(node)].map((edge) => s.graph.result[edge]);
   const links = (/** @type {number[]} */ nodes) => nodes.slice(0, 8).flatMap((one) => [nodeLink(s, one), " "]);
-  return [["made of", operandsOf(s.graph, node)], ["used in", uses]].map(([term, all]) => {
+  return [
+    ["made of", operandsOf(s.graph, node)],
+    ["used in", uses],
+  ].map(([term, all]) => {
     const nodes = [...new Set(/** @type {number[]} */ (all))];
     return nodes.length > 0 && row(String(term), ...links(nodes), nodes.length > 8 && `and ${nodes.length - 8} more`);
   });
@@ -187,12 +235,22 @@ function blockLink(s, block) {
   const open = s.expanded.has(block);
   return h(
     "button",
-    { class: "link", "data-key": `b${block}`, "aria-expanded": String(open), title: open ? "Collapse" : "Expand", onclick: () => toggleBlock(s, block) },
+    {
+      class: "link",
+      "data-key": `b${block}`,
+      "aria-expanded": String(open),
+      title: open ? "Collapse" : "Expand",
+      onclick: () => toggleBlock(s, block),
+    },
     `${s.graph.blocks[block].name}${open ? " −" : " +"}`,
   );
 }
 
-/** Opens a block or closes it; what was inside and selected gives way to the block. @param {any} s @param {number} block */
+/**
+ * Opens a block or closes it; what was inside and selected gives way to the block.
+ * @param {any} s
+ * @param {number} block
+ */
 export function toggleBlock(s, block) {
   setExpanded(s, toggle(s.graph, s.expanded, block));
   if (s.expanded.has(block)) return;
@@ -205,9 +263,16 @@ export function toggleBlock(s, block) {
 /** @param {any} s @param {number} block */
 function blockFacts(s, block) {
   const { name, count, kind, line, outer } = s.graph.blocks[block];
-  const inside = s.graph.block.reduce((/** @type {number} */ sum, /** @type {number} */ at) => sum + Number(at === block), 0);
+  const inside = s.graph.block.reduce(
+    (/** @type {number} */ sum, /** @type {number} */ at) => sum + Number(at === block),
+    0,
+  );
   return [
-    h("p", { class: "dim kind" }, kind === "fold" ? `${count} alike blocks, folded` : kind === "run" ? "a stretch of the graph" : "scope"),
+    h(
+      "p",
+      { class: "dim kind" },
+      kind === "fold" ? `${count} alike blocks, folded` : kind === "run" ? "a stretch of the graph" : "scope",
+    ),
     h(
       "dl",
       {},

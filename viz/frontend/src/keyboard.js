@@ -24,16 +24,25 @@ const KEYS = [
 
 /** The overlay that says which keys there are. */
 export function helpOverlay() {
-  const rows = KEYS.map(([keys, text]) => h("div", { class: "row" }, h("dt", {}, h("kbd", {}, keys)), h("dd", {}, text)));
+  const rows = KEYS.map(([keys, text]) =>
+    h("div", { class: "row" }, h("dt", {}, h("kbd", {}, keys)), h("dd", {}, text)),
+  );
   const close = h("button", { class: "main" }, "Close");
-  const element = h("dialog", { class: "help", "aria-label": "Keys" }, h("h3", {}, "Keys"), h("dl", {}, ...rows), close);
+  const element = h(
+    "dialog",
+    { class: "help", "aria-label": "Keys" },
+    h("h3", {}, "Keys"),
+    h("dl", {}, ...rows),
+    close,
+  );
   close.addEventListener("click", () => element.close());
   return element;
 }
 
 /**
  * What a key does, or undefined.
- * @param {any} s @param {any} parts @param {KeyboardEvent} event @param {boolean} drawing whether the drawing has the focus
+ * @param {any} s @param {any} parts @param {KeyboardEvent} event @param {boolean} drawing whether the drawing has the
+ * focus
  * @returns {(() => unknown) | undefined}
  */
 function meaning(s, parts, event, drawing) {

@@ -1,5 +1,6 @@
 /**
- * The player: everything around the drawing, in a shadow root. `mount` is the whole interface; what happens inside is told
+ * The player: everything around the drawing, in a shadow root. `mount` is the whole interface; what happens inside is
+ * told
  * by one event, "change", whose state the setters of the player take.
  */
 
@@ -11,7 +12,17 @@ import { inspector } from "./inspector.js";
 import { helpOverlay, pressKey } from "./keyboard.js";
 import { predicting, setPredicting } from "./predicting.js";
 import { saying } from "./saying.js";
-import { choosePass, createSession, moveTo, recompute, select, setExpanded, setPlaying, stepBy, tell } from "./session.js";
+import {
+  choosePass,
+  createSession,
+  moveTo,
+  recompute,
+  select,
+  setExpanded,
+  setPlaying,
+  stepBy,
+  tell,
+} from "./session.js";
 import { shellStyle } from "./shellstyle.js";
 import { stage } from "./stage.js";
 import { stops } from "./stops.js";
@@ -46,7 +57,14 @@ import { scalarLeaves, whatIf } from "./whatif.js";
 /** @typedef {{[key in keyof State]?: State[key] | null} & Looks} Options */
 
 const PANELS = ["predict", "what-if", "table", "stops", "alarms", "search"];
-const TITLES = { predict: "Predict", "what-if": "What if", table: "Table", stops: "Stops", alarms: "Alarms", search: "Search" };
+const TITLES = {
+  predict: "Predict",
+  "what-if": "What if",
+  table: "Table",
+  stops: "Stops",
+  alarms: "Alarms",
+  search: "Search",
+};
 
 /**
  * Puts a player into an element.
@@ -69,7 +87,10 @@ export function mount(host, traceData, options = {}) {
   for (const what of ["numbers", "options", "selected"]) parts.update(what, null);
   parts.tour.start();
   const { position, expanded, playing, ...rest } = options;
-  restore(s, { .../** @type {Partial<State>} */ (rest), playing: playing || (options.autoplay && !calm(host)) || false });
+  restore(s, {
+    .../** @type {Partial<State>} */ (rest),
+    playing: playing || (options.autoplay && !calm(host)) || false,
+  });
   return playerOf(s, host, () => {
     setPlaying(s, false);
     unfollow();
@@ -77,6 +98,18 @@ export function mount(host, traceData, options = {}) {
     parts.stage.destroy();
     root.replaceChildren();
   });
+}
+
+/** What lies behind the toggles. @param {any} s @param {ReturnType<typeof stage>} drawing @returns {Record<string, any>} */
+function panelsOf(s, drawing) {
+  const highlight = (/** @type {number[]} */ nodes) => drawing.view.mark(nodes);
+  return {
+    "what-if": whatIf(s),
+    table: table(s),
+    stops: stops(s),
+    alarms: alarms(s, highlight),
+    search: finder(s, highlight),
+  };
 }
 
 /** Makes all parts and puts them in their places. @param {any} s @param {Options} options */
@@ -92,24 +125,38 @@ function assemble(s, options) {
     stage: stage(s),
     inspector: inspector(s),
   };
-  const highlight = (/** @type {number[]} */ nodes) => parts.stage.view.mark?.(nodes);
-  const panels = /** @type {Record<string, any>} */ ({
-    "what-if": whatIf(s),
-    table: table(s),
-    stops: stops(s),
-    alarms: alarms(s, highlight),
-    search: finder(s, highlight),
-  });
+  const panels = panelsOf(s, parts.stage);
   const tabs = tabsOf(s, PANELS.filter(shown), panels, parts);
   parts.controls.element.append(passChoice(s, (pass) => choosePass(s, pass)));
   show(parts.controls.element, shown("transport"));
   show(parts.inspector.element, shown("inspector"));
-  const middle = h("div", { class: shown("inspector") ? "stage" : "stage alone" }, parts.stage.element, parts.inspector.element);
+  const middle = h(
+    "div",
+    { class: shown("inspector") ? "stage" : "stage alone" },
+    parts.stage.element,
+    parts.inspector.element,
+  );
   const { tour: guide, controls: bar, saying: say, predict } = parts;
-  const inside = [guide.element, bar.element, say.element, predict.element, middle, tabs.element, ...Object.values(panels).map((panel) => panel.element)];
+  const inside = [
+    guide.element,
+    bar.element,
+    say.element,
+    predict.element,
+    middle,
+    tabs.element,
+    ...Object.values(panels).map((panel) => panel.element),
+  ];
   const app = h("div", { class: "app", role: "group", "aria-label": `Player: ${s.graph.sentence}` }, ...inside);
   const leaveDrawing = () => (select(s, null), bar.play.focus());
-  const keys = { tour: guide, stage: parts.stage.place, dialog, help, leaveDrawing, toggle: tabs.toggle, open: tabs.open };
+  const keys = {
+    tour: guide,
+    stage: parts.stage.place,
+    dialog,
+    help,
+    leaveDrawing,
+    toggle: tabs.toggle,
+    open: tabs.open,
+  };
   const always = [parts.stage, bar, say, predict, ...(shown("inspector") ? [parts.inspector] : [])];
   return {
     app,
@@ -240,7 +287,11 @@ function restore(s, part) {
   if (part.playing !== undefined && part.playing !== s.playing) setPlaying(s, part.playing);
 }
 
-/** The numbers of leaves, by name; a leaf without one has its own. @param {any} s @param {Record<string, number | null>} values */
+/**
+ * The numbers of leaves, by name; a leaf without one has its own.
+ * @param {any} s
+ * @param {Record<string, number | null>} values
+ */
 function setValues(s, values) {
   const leaves = new Map();
   const named = new Map(scalarLeaves(s).map((leaf) => [leafName(s, leaf), leaf]));
@@ -249,7 +300,8 @@ function setValues(s, values) {
     if (leaf === undefined) throw new Error(`There is no leaf ${JSON.stringify(name)} that holds one number.`);
     if (value !== null && value !== s.base.value[leaf]) leaves.set(leaf, value);
   }
-  const same = leaves.size === s.overrides.size && [...leaves].every(([leaf, value]) => s.overrides.get(leaf) === value);
+  const same =
+    leaves.size === s.overrides.size && [...leaves].every(([leaf, value]) => s.overrides.get(leaf) === value);
   if (same) return;
   s.overrides = leaves;
   recompute(s);

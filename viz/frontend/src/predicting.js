@@ -1,5 +1,6 @@
 /**
- * Predict mode: before each backward step the reader says what the gradient will be. The number is hidden until then, for
+ * Predict mode: before each backward step the reader says what the gradient will be. The number is hidden until then,
+ * for
  * the player goes no further than what was answered.
  */
 
@@ -9,8 +10,13 @@ import { scalarOf } from "./looks.js";
 import { moveTo, setPlaying, tell } from "./session.js";
 import { chainRule } from "./wording.js";
 
-/** Whether the moment at a position can be predicted: an event that brings one number. @param {any} s @param {number} position */
-const askable = (s, position) => s.line.kindAt(position) === "edge" && typeof scalarOf(s.playback.moment(position).total) === "number";
+/**
+ * Whether the moment at a position can be predicted: an event that brings one number.
+ * @param {any} s
+ * @param {number} position
+ */
+const askable = (s, position) =>
+  s.line.kindAt(position) === "edge" && typeof scalarOf(s.playback.moment(position).total) === "number";
 
 /** How far one may go from a position without a prediction. @param {any} s @param {number} from */
 function freeTo(s, from) {
@@ -60,7 +66,13 @@ function showNext(s) {
 /** @param {any} s */
 export function predicting(s) {
   const question = h("label", { for: "mg-answer" });
-  const input = h("input", { id: "mg-answer", inputmode: "decimal", autocomplete: "off", size: 8, placeholder: "a number" });
+  const input = h("input", {
+    id: "mg-answer",
+    inputmode: "decimal",
+    autocomplete: "off",
+    size: 8,
+    placeholder: "a number",
+  });
   const verdict = h("p", { class: "verdict", role: "status" });
   const score = h("span", { class: "dim score" });
   const form = h(
@@ -110,7 +122,9 @@ export function predicting(s) {
 /** @param {any} s */
 function endText(s) {
   const { right, asked: all } = s.score;
-  return all ? `That was the last one: ${right} of ${all} at the first try.` : "No backward step from here moves a single number.";
+  return all
+    ? `That was the last one: ${right} of ${all} at the first try.`
+    : "No backward step from here moves a single number.";
 }
 
 /** @param {any} s @param {number} position */
@@ -119,5 +133,6 @@ function questionText(s, position) {
   const { operand, result, root, many } = chainRule(s, moment);
   const name = `∂${root}/∂${operand}`;
   if (!many) return `Going back from ${result} to ${operand}: what is ${name}?`;
-  return `Going back from ${result} to ${operand}, contribution ${moment.met} of ${moment.of}: what does ${operand}.grad become?`;
+  const which = `contribution ${moment.met} of ${moment.of}`;
+  return `Going back from ${result} to ${operand}, ${which}: what does ${operand}.grad become?`;
 }

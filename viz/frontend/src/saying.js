@@ -9,7 +9,13 @@ export function saying(s) {
   const words = h("span", {});
   const formula = h("div", { class: "formula" });
   const live = h("div", { class: "aria", "aria-live": "polite", "aria-atomic": "true" });
-  const element = h("div", { class: "say" }, h("div", { class: "words", "aria-hidden": "true" }, chip, words), formula, live);
+  const element = h(
+    "div",
+    { class: "say" },
+    h("div", { class: "words", "aria-hidden": "true" }, chip, words),
+    formula,
+    live,
+  );
   return {
     element,
     update(/** @type {string} */ what) {
@@ -34,7 +40,12 @@ function phase(s, kind) {
   return kind === "seed" ? "Backward" : `Backward ${position - s.line.seed} of ${s.line.last - s.line.seed}`;
 }
 
-/** A line of words, and what stands below. @param {any} s @param {any} moment @returns {[string, ...(Node | string)[]]} */
+/**
+ * A line of words, and what stands below.
+ * @param {any} s
+ * @param {any} moment
+ * @returns {[string, ...(Node | string)[]]}
+ */
 function momentText(s, moment) {
   const { graph } = s;
   if (moment.kind === "start") return ["The leaves have their numbers; nothing is computed yet.", graph.sentence];
@@ -42,13 +53,24 @@ function momentText(s, moment) {
   const bw = (/** @type {string} */ text) => h("span", { class: "bw" }, text);
   if (moment.kind === "forward") return [forwardWords(s, moment), ...forwardFormula(s, moment)];
   if (moment.kind === "seed") {
-    return [`The backward pass begins at ${name}: a change of ${name} is a change of ${name}, one to one.`, bw(`∂${name}/∂${name} = ${quantityText(moment.total)}`)];
+    return [
+      `The backward pass begins at ${name}: a change of ${name} is a change of ${name}, one to one.`,
+      bw(`∂${name}/∂${name} = ${quantityText(moment.total)}`),
+    ];
   }
   const rule = chainRule(s, moment);
-  const words = `From ${rule.result} back to ${rule.operand}: upstream × local${rule.many ? `, contribution ${moment.met} of ${moment.of}` : ""}.`;
+  const which = rule.many ? `, contribution ${moment.met} of ${moment.of}` : "";
+  const words = `From ${rule.result} back to ${rule.operand}: upstream × local${which}.`;
   const sum = rule.sum ? h("span", { class: "sum" }, rule.sum) : "";
   if (rule.rule < 0) return [words, `${rule.symbols} = `, bw(rule.numbers), sum];
-  return [`From ${rule.result} back to ${rule.operand}${rule.where}.`, rule.left, formulaElement(s, rule.rule, graph.result[moment.edge]), " = ", bw(rule.numbers), sum];
+  return [
+    `From ${rule.result} back to ${rule.operand}${rule.where}.`,
+    rule.left,
+    formulaElement(s, rule.rule, graph.result[moment.edge]),
+    " = ",
+    bw(rule.numbers),
+    sum,
+  ];
 }
 
 /** @param {any} s @param {any} moment */
@@ -66,5 +88,7 @@ function forwardFormula(s, { node, value }) {
   const result = h("span", { class: "fw" }, quantityText(value));
   if (index < 0) return [name, result];
   const rule = formulaElement(s, index, node);
-  return numbers ? [name, rule, " = ", formulaElement(s, index, node, numbers), " = ", result] : [name, rule, " = ", result];
+  return numbers
+    ? [name, rule, " = ", formulaElement(s, index, node, numbers), " = ", result]
+    : [name, rule, " = ", result];
 }

@@ -81,7 +81,12 @@ export function moveTo(s, position) {
   return true;
 }
 
-/** One step, of an edge or of an operation with all its edges. @param {any} s @param {number} way @param {string} [unit] */
+/**
+ * One step, of an edge or of an operation with all its edges.
+ * @param {any} s
+ * @param {number} way
+ * @param {string} [unit]
+ */
 export function stepBy(s, way, unit = s.unit) {
   const { line, playback: now } = s;
   return moveTo(s, way > 0 ? line.next(now.position, unit) : line.previous(now.position, unit));
@@ -153,7 +158,12 @@ export function engineOf(s) {
   return s.engine;
 }
 
-/** Gives a leaf another number, or (null) its own back; everything is computed anew. @param {any} s @param {number} leaf @param {number | null} value */
+/**
+ * Gives a leaf another number, or (null) its own back; everything is computed anew.
+ * @param {any} s
+ * @param {number} leaf
+ * @param {number | null} value
+ */
 export function override(s, leaf, value) {
   if (value === null || value === s.base.value[leaf]) s.overrides.delete(leaf);
   else s.overrides.set(leaf, value);

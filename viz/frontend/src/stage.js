@@ -24,7 +24,10 @@ export function stage(s) {
   let large = false;
   let drawing = /** @type {any} */ (null);
   const element = h("div", { class: "canvas" }, place);
-  const map = s.graph.count < MAP_FROM ? null : overview(element, s.graph, s.playback, { reveal: (node) => select(s, `n${node}`) });
+  const map =
+    s.graph.count < MAP_FROM
+      ? null
+      : overview(element, s.graph, s.playback, { reveal: (node) => select(s, `n${node}`) });
   const frame = () => map?.frame(seenNodes(drawing, view.shown()));
   const build = () => {
     drawing = scene(s.graph, visible(s.graph, s.expanded));
@@ -61,18 +64,31 @@ export function stage(s) {
   };
 }
 
-/** The item to look at: of what is selected (an open block: of the first node inside), or else of the present moment. @param {any} s @param {any} drawing */
+/**
+ * The item to look at: of what is selected (an open block: of the first node inside), or else of the present moment.
+ * @param {any} s
+ * @param {any} drawing
+ */
 function shownItem(s, drawing) {
   const { selected, graph } = s;
   const block = selected?.[0] === "b" ? Number(selected.slice(1)) : -1;
-  const inside = (/** @type {number} */ at) => at === block || (at > block && inside(graph.blocks[at].outer));
+  /** @type {(at: number) => boolean} */
+  const inside = (at) => at === block || (at > block && inside(graph.blocks[at].outer));
   const node = block < 0 ? shownNode(s) : graph.block.findIndex(inside);
   return node < 0 ? null : drawing.items[drawing.itemOf(node)].id;
 }
 
-/** The nodes whose cards are seen. @param {any} drawing @param {{x: number, y: number, w: number, h: number}} seen @returns {number[]} */
+/**
+ * The nodes whose cards are seen.
+ * @param {any} drawing
+ * @param {{x: number, y: number, w: number, h: number}} seen
+ * @returns {number[]}
+ */
 function seenNodes(drawing, { x, y, w, h: high }) {
-  const inside = drawing.items.filter((/** @type {any} */ item) => item.node >= 0 && item.x < x + w && x < item.x + item.w && item.y < y + high && y < item.y + item.h);
+  const inside = drawing.items.filter(
+    (/** @type {any} */ item) =>
+      item.node >= 0 && item.x < x + w && x < item.x + item.w && item.y < y + high && y < item.y + item.h,
+  );
   return inside.map((/** @type {any} */ item) => item.node);
 }
 
@@ -92,7 +108,11 @@ function zoomButtons(s, view) {
   );
 }
 
-/** While a leaf holds another number, what cannot be computed again is grey. @param {any} s @param {HTMLElement} place */
+/**
+ * While a leaf holds another number, what cannot be computed again is grey.
+ * @param {any} s
+ * @param {HTMLElement} place
+ */
 function grey(s, place) {
   if (s.engine === null) return;
   for (const item of place.querySelectorAll("[data-id^=n]")) {

@@ -17,14 +17,21 @@ const KINDS_OF_STOP = [
 
 /** @param {any} s */
 export function stops(s) {
-  const kind = h("select", { "aria-label": "Stop at" }, ...KINDS_OF_STOP.map(([value, text]) => h("option", { value }, text)));
+  const kind = h(
+    "select",
+    { "aria-label": "Stop at" },
+    ...KINDS_OF_STOP.map(([value, text]) => h("option", { value }, text)),
+  );
   const value = h("input", { "aria-label": "Which", size: 10 });
   const said = h("span", { class: "dim", role: "status" });
   const list = h("ul", { class: "list" });
   const add = (/** @type {Event} */ event) => {
     event.preventDefault();
     const text = value.value.trim();
-    const spec = { kind: kind.value, value: value.hidden ? null : kind.value === "gradient-above" ? parseNumber(text) : text };
+    const spec = {
+      kind: kind.value,
+      value: value.hidden ? null : kind.value === "gradient-above" ? parseNumber(text) : text,
+    };
     try {
       breakpoint(spec);
     } catch (error) {
@@ -52,7 +59,13 @@ export function stops(s) {
     { class: "panel", "aria-label": "Stops" },
     h("form", { onsubmit: add }, "Stop at ", kind, value, h("button", {}, "Add")),
     list,
-    h("div", { class: "acts" }, h("button", { onclick: () => go(-1) }, "◂ To the stop before"), h("button", { onclick: () => go(1) }, "To the next stop ▸"), said),
+    h(
+      "div",
+      { class: "acts" },
+      h("button", { onclick: () => go(-1) }, "◂ To the stop before"),
+      h("button", { onclick: () => go(1) }, "To the next stop ▸"),
+      said,
+    ),
   );
   return {
     element,
@@ -65,7 +78,17 @@ export function stops(s) {
 
 /** @param {any} s @param {any} spec @param {number} i */
 function stopItem(s, spec, i) {
-  const remove = () => setStops(s, s.stops.filter((/** @type {any} */ one) => one !== spec));
+  const remove = () =>
+    setStops(
+      s,
+      s.stops.filter((/** @type {any} */ one) => one !== spec),
+    );
   const text = breakpoint(spec).text;
-  return h("li", {}, text, " ", h("button", { class: "quiet", "data-key": `x${i}`, "aria-label": `Remove: ${text}`, onclick: remove }, "✕"));
+  return h(
+    "li",
+    {},
+    text,
+    " ",
+    h("button", { class: "quiet", "data-key": `x${i}`, "aria-label": `Remove: ${text}`, onclick: remove }, "✕"),
+  );
 }

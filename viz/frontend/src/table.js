@@ -1,5 +1,6 @@
 /**
- * The same moment as a table: one row a node. It is the accessible form of the drawing, so it says all that a card says.
+ * The same moment as a table: one row a node. It is the accessible form of the drawing, so it says all that a card
+ * says.
  * Above a thousand rows only those near the window exist.
  */
 
@@ -49,7 +50,12 @@ function scrollToRow(s, element, node) {
   if (top < element.scrollTop || top > element.scrollTop + room) element.scrollTop = top - room / 2;
 }
 
-/** @param {any} s @param {HTMLElement} element @param {HTMLElement} body @param {Map<number, HTMLTableRowElement>} rows */
+/**
+ * @param {any} s
+ * @param {HTMLElement} element
+ * @param {HTMLElement} body
+ * @param {Map<number, HTMLTableRowElement>} rows
+ */
 function drawWindow(s, element, body, rows) {
   const { count } = s.graph;
   const windowed = count > ALL;
@@ -59,7 +65,8 @@ function drawWindow(s, element, body, rows) {
   for (const [node, row] of rows) if ((node < from || node >= to) && !row.contains(rootFocus(row))) rows.delete(node);
   for (let node = from; node < to; node++) if (!rows.has(node)) rows.set(node, makeRow(s, node));
   const inside = [...rows.keys()].sort((a, b) => a - b).map((node) => /** @type {Node} */ (rows.get(node)));
-  const gap = (/** @type {number} */ n) => h("tr", { class: "gap", "aria-hidden": "true", style: `height:${n * ROW_HEIGHT}px` });
+  const gap = (/** @type {number} */ n) =>
+    h("tr", { class: "gap", "aria-hidden": "true", style: `height:${n * ROW_HEIGHT}px` });
   body.replaceChildren(gap(from), ...inside, gap(count - to));
   mark(s, rows, activeNode(s), selectedNode(s));
 }
@@ -71,7 +78,14 @@ const rootFocus = (element) => /** @type {ShadowRoot} */ (element.getRootNode())
 function makeRow(s, node) {
   const name = h("button", { class: "link", onclick: () => select(s, `n${node}`) }, s.graph.title(node));
   const rule = h("td", { class: "rule" }, ruleOf(s.graph, node) || RULES[s.graph.kind[node]]);
-  const row = h("tr", { "aria-rowindex": node + 2 }, h("th", { scope: "row" }, name), rule, h("td", { class: "fw" }), h("td", { class: "bw" }));
+  const row = h(
+    "tr",
+    { "aria-rowindex": node + 2 },
+    h("th", { scope: "row" }, name),
+    rule,
+    h("td", { class: "fw" }),
+    h("td", { class: "bw" }),
+  );
   fillRow(s, node, row);
   return row;
 }

@@ -12,7 +12,12 @@ export function tour(s) {
   const count = h("span", { class: "dim" });
   const back = h("button", { onclick: () => go(at - 1) }, "Back");
   const on = h("button", { class: "main", onclick: () => go(at + 1) }, "Go on");
-  const element = h("section", { class: "tour", "aria-label": "Tour" }, caption, h("div", { class: "acts" }, back, on, count));
+  const element = h(
+    "section",
+    { class: "tour", "aria-label": "Tour" },
+    caption,
+    h("div", { class: "acts" }, back, on, count),
+  );
   show(element, stations.length > 0);
   /** @param {number} next */
   function go(next) {
@@ -22,7 +27,8 @@ export function tour(s) {
     const station = stations[at];
     if (!station) return;
     setPlaying(s, false);
-    if (station.expand.some((block) => !s.expanded.has(block))) setExpanded(s, new Set([...s.expanded, ...station.expand]));
+    if (station.expand.some((block) => !s.expanded.has(block)))
+      setExpanded(s, new Set([...s.expanded, ...station.expand]));
     moveTo(s, station.position);
     select(s, station.select);
   }

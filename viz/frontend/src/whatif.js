@@ -20,7 +20,11 @@ export function scalarLeaves(s) {
   return all;
 }
 
-/** Round ends around a number, for its slider. @param {number} x @returns {[number, number, number]} least, most, step */
+/**
+ * Round ends around a number, for its slider.
+ * @param {number} x
+ * @returns {[number, number, number]} least, most, step
+ */
 export function sliderRange(x) {
   const reach = Number.isFinite(x) ? Math.max(2, 2 * Math.abs(x)) : 2;
   const unit = 10 ** Math.floor(Math.log10(reach));
@@ -40,7 +44,12 @@ export function whatIf(s) {
   const plot = h("figure", { class: "plot" });
   const reset = h("button", { onclick: () => (s.overrides.clear(), recompute(s)) }, "Reset all");
   const more = h("p", { class: "dim" });
-  const element = h("section", { class: "panel whatif", "aria-label": "What if" }, h("div", {}, list, more, reset), plot);
+  const element = h(
+    "section",
+    { class: "panel whatif", "aria-label": "What if" },
+    h("div", {}, list, more, reset),
+    plot,
+  );
   /** @param {number} leaf @param {number | null} value */
   const change = (leaf, value) => {
     current = leaf;
@@ -57,7 +66,10 @@ export function whatIf(s) {
       for (const leaf of shown) if (!made.has(leaf)) made.set(leaf, slider(s, leaf, change));
       if (list.childElementCount !== shown.length) refill(list, ...shown.map((leaf) => made.get(leaf).element));
       for (const leaf of shown) made.get(leaf).update(leaf === current);
-      setText(more, leaves.length > shown.length ? `${leaves.length - shown.length} more: choose one in the drawing.` : "");
+      setText(
+        more,
+        leaves.length > shown.length ? `${leaves.length - shown.length} more: choose one in the drawing.` : "",
+      );
       show(reset, s.overrides.size > 0);
       refill(plot, ...plotOf(s, current));
     },
@@ -71,7 +83,16 @@ function slider(s, leaf, change) {
   const [least, most, step] = sliderRange(value);
   const range = h("input", { type: "range", min: least, max: most, step, "aria-label": name });
   const exact = h("input", { type: "number", step: "any", "aria-label": `${name}, exactly` });
-  const back = h("button", { class: "quiet", "aria-label": `Reset ${name}`, title: "Reset", onclick: () => (exact.focus(), change(leaf, null)) }, "↺");
+  const back = h(
+    "button",
+    {
+      class: "quiet",
+      "aria-label": `Reset ${name}`,
+      title: "Reset",
+      onclick: () => (exact.focus(), change(leaf, null)),
+    },
+    "↺",
+  );
   range.addEventListener("input", () => change(leaf, range.valueAsNumber));
   exact.addEventListener("input", () => change(leaf, exact.valueAsNumber));
   const element = h("div", { class: "slider" }, h("b", {}, name), range, exact, back);
@@ -108,15 +129,27 @@ function plotOf(s, leaf) {
   least = Math.min(least, at);
   most = Math.max(most, at);
   const samples = s.graph.count > 2000 ? 24 : 60;
-  const points = Array.from({ length: samples + 1 }, (_, i) => least + ((most - least) * i) / samples).map((x) => [x, f(x)]);
+  const points = Array.from({ length: samples + 1 }, (_, i) => least + ((most - least) * i) / samples).map((x) => [
+    x,
+    f(x),
+  ]);
   const finite = points.map((p) => p[1]).filter(Number.isFinite);
   const says = [
     s.line.root >= 0 && h("div", {}, "chain rule ", h("b", { class: "bw" }, `∂${output}/∂${name} = ${pretty(slope)}`)),
-    h("div", {}, "measured ", h("b", {}, `≈ ${pretty(measured)}`), h("small", { class: "dim" }, " (finite difference)")),
+    h(
+      "div",
+      {},
+      "measured ",
+      h("b", {}, `≈ ${pretty(measured)}`),
+      h("small", { class: "dim" }, " (finite difference)"),
+    ),
   ];
   if (!finite.length || !Number.isFinite(y)) return says;
   const label = `${output} over ${name}, with its tangent at ${pretty(at)}`;
-  return [drawPlot(points, [at, y, slope], [Math.min(...finite), Math.max(...finite)], [name, output], label), h("figcaption", {}, ...says)];
+  return [
+    drawPlot(points, [at, y, slope], [Math.min(...finite), Math.max(...finite)], [name, output], label),
+    h("figcaption", {}, ...says),
+  ];
 }
 
 /**
@@ -128,15 +161,28 @@ function drawPlot(points, [at, y, slope], [low, high], [across, up], label) {
   const [least, most] = [points[0][0], points[points.length - 1][0]];
   const room = (high - low || 1) * 0.08;
   const px = (/** @type {number} */ x) => 8 + ((x - least) / (most - least || 1)) * (width - 16);
-  const py = (/** @type {number} */ v) => height - 18 - ((v - low + room) / (high - low + 2 * room || 1)) * (height - 34);
-  const path = points.map(([x, v], i) => (Number.isFinite(v) ? `${i && Number.isFinite(points[i - 1][1]) ? "L" : "M"}${px(x).toFixed(1)} ${py(v).toFixed(1)}` : "")).join("");
+  const py = (/** @type {number} */ v) =>
+    height - 18 - ((v - low + room) / (high - low + 2 * room || 1)) * (height - 34);
+  const path = points
+    .map(([x, v], i) =>
+      Number.isFinite(v)
+        ? `${i && Number.isFinite(points[i - 1][1]) ? "L" : "M"}${px(x).toFixed(1)} ${py(v).toFixed(1)}`
+        : "",
+    )
+    .join("");
   const reach = (most - least) * 0.22;
-  const text = (/** @type {string} */ words, /** @type {number} */ x, /** @type {number} */ top, /** @type {string} */ end) => {
+  const text = (
+    /** @type {string} */ words,
+    /** @type {number} */ x,
+    /** @type {number} */ top,
+    /** @type {string} */ end,
+  ) => {
     const made = drawn("text", { x, y: top, "text-anchor": end });
     made.append(words);
     return made;
   };
-  const line = (/** @type {string} */ kind, /** @type {number[]} */ [x1, y1, x2, y2]) => drawn("line", { class: kind, x1, y1, x2, y2 });
+  const line = (/** @type {string} */ kind, /** @type {number[]} */ [x1, y1, x2, y2]) =>
+    drawn("line", { class: kind, x1, y1, x2, y2 });
   const box = { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label, width, height };
   const zero = low < 0 && high > 0 ? [line("axis", [8, py(0), width - 8, py(0)])] : [];
   return drawn(
@@ -145,7 +191,9 @@ function drawPlot(points, [at, y, slope], [low, high], [across, up], label) {
     ...zero,
     line("axis", [px(at), 14, px(at), height - 16]),
     drawn("path", { class: "curve", d: path }),
-    Number.isFinite(slope) ? line("tangent", [px(at - reach), py(y - reach * slope), px(at + reach), py(y + reach * slope)]) : drawn("g"),
+    Number.isFinite(slope)
+      ? line("tangent", [px(at - reach), py(y - reach * slope), px(at + reach), py(y + reach * slope)])
+      : drawn("g"),
     drawn("circle", { class: "at", cx: px(at), cy: py(y), r: 4.5 }),
     text(up, 8, 11, "start"),
     text(pretty(least), 8, height - 4, "start"),

@@ -1,10 +1,14 @@
-/** What is said about a moment: the chain rule in symbols and with its numbers, quantities, gradients and their states. */
+/**
+ * What is said about a moment: the chain rule in symbols and with its numbers, quantities, gradients and their states.
+ */
 
 import { partsOf } from "./cards.js";
 import { math } from "./dom.js";
 import { formulaMathML, formulaText, pretty } from "./notation.js";
 
-const BROADCASTING = new Set("add sub mul div pow maximum minimum atan2 where lerp expand mse_loss l1_loss huber_loss".split(" "));
+const BROADCASTING = new Set(
+  "add sub mul div pow maximum minimum atan2 where lerp expand mse_loss l1_loss huber_loss".split(" "),
+);
 
 /** @param {number} x */
 export const bracketed = (x) => (x < 0 || Object.is(x, -0) ? `(${pretty(x)})` : pretty(x));
@@ -33,7 +37,8 @@ export function gradientText(gradient) {
 const slope = (above, below) => `∂${above}/∂${below}`;
 
 /**
- * The chain rule of one backward event: symbols, numbers, and the sum it goes into. For tensors `rule` has the formula of
+ * The chain rule of one backward event: symbols, numbers, and the sum it goes into. For tensors `rule` has the formula
+ * of
  * the product, in which g is the upstream gradient.
  * @param {any} s @param {any} moment
  */
@@ -60,7 +65,11 @@ export function chainRule(s, moment) {
   };
 }
 
-/** The axes of a result along which broadcasting repeated an operand: its gradient is summed over them. @param {any} graph @param {number} edge */
+/**
+ * The axes of a result along which broadcasting repeated an operand: its gradient is summed over them.
+ * @param {any} graph
+ * @param {number} edge
+ */
 function summedText(graph, edge) {
   const result = graph.tensors.get(graph.result[edge])?.shape;
   const op = graph.ops[graph.op[graph.result[edge]]].name;
@@ -68,7 +77,9 @@ function summedText(graph, edge) {
   const operand = graph.tensors.get(graph.operand[edge])?.shape ?? [];
   const skip = result.length - operand.length;
   const axes = [...result.keys()].filter((axis) => axis < skip || operand[axis - skip] < result[axis]);
-  return axes.length ? `, summed over ${axes.length > 1 ? "axes" : "axis"} ${axes.join(", ")}, where broadcasting repeated ${graph.title(graph.operand[edge])}` : "";
+  if (!axes.length) return "";
+  const where = `${axes.length > 1 ? "axes" : "axis"} ${axes.join(", ")}`;
+  return `, summed over ${where}, where broadcasting repeated ${graph.title(graph.operand[edge])}`;
 }
 
 /** @param {string} name @param {any} before @param {any} contribution @param {any} total */
@@ -89,7 +100,13 @@ export function numbersFor(s, node) {
   return all.every((one) => typeof one === "number") ? all : null;
 }
 
-/** A formula of the trace as an element, with names or (`parts`) numbers. @param {any} s @param {number} index @param {number} node @param {(string | number)[]} [parts] */
+/**
+ * A formula of the trace as an element, with names or (`parts`) numbers.
+ * @param {any} s
+ * @param {number} index
+ * @param {number} node
+ * @param {(string | number)[]} [parts]
+ */
 export function formulaElement(s, index, node, parts = partsOf(s.graph, node)) {
   const template = s.graph.formulas[index];
   return math(formulaMathML(template, parts), formulaText(template, parts));
