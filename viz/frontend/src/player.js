@@ -100,7 +100,12 @@ export function mount(host, traceData, options = {}) {
   });
 }
 
-/** What lies behind the toggles. @param {any} s @param {ReturnType<typeof stage>} drawing @returns {Record<string, any>} */
+/**
+ * What lies behind the toggles.
+ * @param {any} s
+ * @param {ReturnType<typeof stage>} drawing
+ * @returns {Record<string, any>}
+ */
 function panelsOf(s, drawing) {
   const highlight = (/** @type {number[]} */ nodes) => drawing.view.mark(nodes);
   return {
