@@ -63,6 +63,8 @@ export function canvasView(host, graph, playback, scene, listeners = {}) {
   port.stage.append(canvas, said);
   listenOn(canvas, port, now, listeners, focusItem, ask);
   setScene(scene);
+  const active = playback.moment().node;
+  if (active >= 0) port.reveal(scene.items[scene.itemOf(active)]);
   const stop = () => cancelAnimationFrame(asked);
   return viewOf(graph, now, port, { setScene, focusItem, ask, stop });
 }
