@@ -8,6 +8,7 @@ import { rampOf } from "./heatcolour.js";
 import { lookOf, nodesOf, progressOf, spokenNode } from "./looks.js";
 import { paintBlockBox, paintMoment, paintNodeBox, ringAround } from "./paint.js";
 import { PALETTE } from "./palette.js";
+import { focusOf } from "./overlay.js";
 import { neighbour, wayOf } from "./roving.js";
 import { localText } from "./scene.js";
 import { coloursAt } from "./style.js";
@@ -83,8 +84,8 @@ function viewOf(graph, now, port, { setScene, focusItem, ask, stop }) {
     update(changed) {
       if (changed === null) restart(graph, now, port.view);
       else apply(graph, now, changed);
-      const { node } = now.playback.moment();
-      if (changed && node >= 0) port.reveal(now.scene.items[now.scene.itemOf(node)]);
+      const rect = changed && focusOf(now.scene, graph, now.playback.moment(), port.shown());
+      if (rect) port.reveal(rect);
       ask();
     },
     setScene,

@@ -4,7 +4,7 @@
 import { drawn } from "./dom.js";
 import { rampOf } from "./heatcolour.js";
 import { lookOf, nodesOf, progressOf } from "./looks.js";
-import { overlay } from "./overlay.js";
+import { focusOf, overlay } from "./overlay.js";
 import { PALETTE } from "./palette.js";
 import { localText } from "./scene.js";
 import { coloursAt } from "./style.js";
@@ -81,8 +81,8 @@ export function svgView(host, graph, playback, scene, listeners = {}) {
     update(changed) {
       if (changed === null) return redraw();
       step(graph, now, changed);
-      const { node } = now.playback.moment();
-      if (node >= 0) port.reveal(now.scene.items[now.scene.itemOf(node)]);
+      const rect = focusOf(now.scene, graph, now.playback.moment(), port.shown());
+      if (rect) port.reveal(rect);
     },
     setScene,
     select(id) {
