@@ -8,6 +8,7 @@ import { rampOf } from "./heatcolour.js";
 import { lookOf, nodesOf, progressOf, spokenNode } from "./looks.js";
 import { paintBlockBox, paintMoment, paintNodeBox, ringAround } from "./paint.js";
 import { PALETTE } from "./palette.js";
+import { focusOf } from "./overlay.js";
 import { neighbour, wayOf } from "./roving.js";
 import { localText } from "./scene.js";
 import { coloursAt } from "./style.js";
@@ -63,6 +64,8 @@ export function canvasView(host, graph, playback, scene, listeners = {}) {
   port.stage.append(canvas, said);
   listenOn(canvas, port, now, listeners, focusItem, ask);
   setScene(scene);
+  const active = playback.moment().node;
+  if (active >= 0) port.reveal(scene.items[scene.itemOf(active)]);
   const stop = () => cancelAnimationFrame(asked);
   return viewOf(graph, now, port, { setScene, focusItem, ask, stop });
 }
@@ -81,8 +84,8 @@ function viewOf(graph, now, port, { setScene, focusItem, ask, stop }) {
     update(changed) {
       if (changed === null) restart(graph, now, port.view);
       else apply(graph, now, changed);
-      const { node } = now.playback.moment();
-      if (changed && node >= 0) port.reveal(now.scene.items[now.scene.itemOf(node)]);
+      const rect = changed && focusOf(now.scene, graph, now.playback.moment(), port.shown());
+      if (rect) port.reveal(rect);
       ask();
     },
     setScene,

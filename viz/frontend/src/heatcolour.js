@@ -12,6 +12,15 @@ export const rgbOf = (colour) => {
 };
 
 /**
+ * Black or white, whichever can be read on a colour: one of them has a contrast of 4.5 to 1.
+ * @param {number[]} rgb
+ */
+export function inkOn(rgb) {
+  const [r, g, b] = rgb.map((c) => (c <= 10 ? c / 3295 : ((c / 255 + 0.055) / 1.055) ** 2.4));
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.179 ? "#000000" : "#ffffff";
+}
+
+/**
  * The largest finite magnitude in some arrays, 1 where all is zero: the number that has the full colour.
  * @param {(Cells | number | null)[]} all
  */

@@ -3,7 +3,7 @@
  */
 import { h } from "./dom.js";
 import { operandCells } from "./operands.js";
-import { placeOf, rampAt, rampOf, rectanglesIn, rgbOf, scaleOf } from "./heatcolour.js";
+import { inkOn, placeOf, rampAt, rampOf, rectanglesIn, scaleOf } from "./heatcolour.js";
 import { fitNumber } from "./measure.js";
 import { pretty } from "./notation.js";
 import { coloursAt } from "./style.js";
@@ -96,7 +96,7 @@ function summary(cells, scale) {
   const parts = [`${cells.shape.join("×") || "scalar"} ${cells.dtype}`, `full colour at ±${pretty(scale)}`];
   if (cells.nan) parts.push(`${cells.nan} NaN, crossed`);
   if (cells.inf) parts.push(`${cells.inf} infinite, crossed`);
-  if (cells.step) parts.push(`drawn from every ${cells.step[0]}. row and ${cells.step[1]}. column`);
+  if (cells.step) parts.push(`drawn from 1 of ${cells.step[0]} rows and 1 of ${cells.step[1]} columns`);
   return parts.join(" · ");
 }
 
@@ -117,7 +117,7 @@ function paintHeat(canvas, cells, { scale, w, h: height, at, box }) {
   context.scale(ratio, ratio);
   context.drawImage(heatBitmap(canvas.ownerDocument, cells, scale, ramp), 0, 0, w, height);
   const [cw, ch] = [w / cells.cols, height / cells.rows];
-  paintCells(context, cells, { scale, cw, ch, ramp, colours });
+  paintCells(context, cells, { scale, cw, ch, ramp });
   const frame = (/** @type {[number, number, number, number]} */ [r, c, rows, cols]) => {
     for (const [colour, wide] of /** @type {[string, number][]} */ ([
       [colours.card, 4],
@@ -152,22 +152,20 @@ export function heatBitmap(page, cells, scale, ramp) {
 /**
  * Crosses where there is no finite number, and the numbers themselves where cells are large enough.
  * @param {CanvasRenderingContext2D} context @param {Cells} cells
- * @param {{scale: number, cw: number, ch: number, ramp: Uint8Array, colours: Record<string, string>}} how
+ * @param {{scale: number, cw: number, ch: number, ramp: Uint8Array}} how
  */
-function paintCells(context, cells, { scale, cw, ch, ramp, colours }) {
+function paintCells(context, cells, { scale, cw, ch, ramp }) {
   const written = cw >= 36 && ch >= 18;
   context.font = `11px ${coloursFont(context)}`;
   context.textAlign = "center";
   context.textBaseline = "middle";
-  const dark = rgbOf(colours.zero)[0] < 128;
   for (let k = 0; k < cells.cells.length; k += 1) {
     const x = cells.cells[k];
     const finite = Number.isFinite(x);
     if (finite && !written) continue;
     const [left, top] = [(k % cells.cols) * cw, Math.floor(k / cells.cols) * ch];
     const from = rampAt(finite ? x : 0, scale);
-    const bright = (0.299 * ramp[from] + 0.587 * ramp[from + 1] + 0.114 * ramp[from + 2]) / 255 > (dark ? 0.42 : 0.5);
-    context.fillStyle = context.strokeStyle = bright ? "#11161c" : "#ffffff";
+    context.fillStyle = context.strokeStyle = inkOn([ramp[from], ramp[from + 1], ramp[from + 2]]);
     if (!finite) {
       context.lineWidth = 1;
       context.beginPath();
@@ -177,7 +175,7 @@ function paintCells(context, cells, { scale, cw, ch, ramp, colours }) {
       context.lineTo(left, top + ch);
       context.stroke();
     }
-    if (written && finite) context.fillText(fitNumber(x, cw - 4, 11, pretty), left + cw / 2, top + ch / 2 + 0.5);
+    if (written && finite) context.fillText(fitNumber(x, cw - 8, 11, pretty), left + cw / 2, top + ch / 2 + 0.5);
   }
 }
 

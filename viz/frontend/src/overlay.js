@@ -28,19 +28,25 @@ const TRAVEL = 600; // milliseconds from one end of an edge to the other
 export function wordsAt(scene, graph, edge, wide) {
   const wire = scene.wireOf[edge];
   const box = scene.items[scene.itemOf(graph.operand[edge])];
+  const source = scene.items[scene.itemOf(graph.result[edge])];
   const [x, y] = wire >= 0 ? middleOf(scene.wires[wire].points) : [box.x + box.w / 2, box.y + box.h + 8];
   const half = wide / 2 + 4;
   const within = (/** @type {number} */ a, /** @type {number} */ most, /** @type {number} */ room) =>
     Math.max(room, Math.min(most - room, a));
+  const [left, right, top, bottom] = [x - 2 * half - 40, x + 2 * half + 40, y - 100, y + 100];
+  const near = scene.items.filter(
+    (one) => one.x < right && one.x + one.w > left && one.y < bottom && one.y + one.h > top,
+  );
   let best = /** @type {[number, number]} */ ([x, y]);
   let least = Infinity;
   for (const [dx, dy] of BESIDE) {
     const [cx, cy] = [within(x + dx, scene.width, half), within(y + dy, scene.height, 14)];
     let hidden = Math.hypot(dx, dy) * 4;
-    for (const item of scene.items) {
+    for (const item of near) {
+      const weight = item === box || item === source ? 4 : 1; // their numbers are what the words are about
       const across = Math.min(cx + half, item.x + item.w + 4) - Math.max(cx - half, item.x - 4);
       const down = Math.min(cy + 12, item.y + item.h + 4) - Math.max(cy - 12, item.y - 4);
-      if (across > 0 && down > 0) hidden += across * down;
+      if (across > 0 && down > 0) hidden += weight * across * down;
     }
     if (hidden < least) [least, best] = [hidden, [cx, cy]];
   }
@@ -52,6 +58,31 @@ export function leaderPath([x, y], [toX, toY]) {
   const end = toY + Math.sign(y - toY) * 10;
   return Math.abs(y - toY) < 18 ? "" : `M${x} ${y}L${x + (toX - x) * 0.3} ${end}`;
 }
+
+/**
+ * What of a moment should be in view: the item, the words on the edge and the other end, as far as there is room.
+ * @param {Scene} scene @param {Graph} graph @param {Moment} moment
+ * @param {import("./viewport.js").Rect} seen how much fits
+ * @returns {import("./viewport.js").Rect | null}
+ */
+export function focusOf(scene, graph, moment, seen) {
+  if (moment.node < 0) return null;
+  let rect = /** @type {import("./viewport.js").Rect} */ (scene.items[scene.itemOf(moment.node)]);
+  if (moment.edge < 0) return rect;
+  const wide = wordsWidth(productText(moment));
+  const [x, y] = wordsAt(scene, graph, moment.edge, wide);
+  const more = [{ x: x - wide / 2, y: y - 10, w: wide, h: 20 }, scene.items[scene.itemOf(graph.result[moment.edge])]];
+  for (const one of more) {
+    const [left, top] = [Math.min(rect.x, one.x), Math.min(rect.y, one.y)];
+    const w = Math.max(rect.x + rect.w, one.x + one.w) - left;
+    const h = Math.max(rect.y + rect.h, one.y + one.h) - top;
+    if (w < 0.9 * seen.w && h < 0.85 * seen.h) rect = { x: left, y: top, w, h };
+  }
+  return rect;
+}
+
+/** How wide the words about an edge are, with the ground around them. @param {string} words */
+export const wordsWidth = (words) => textWidth(words, 12, true) * 0.93 + 14;
 
 /** The wires into a node that can be seen. @param {Scene} scene @param {Graph} graph @param {number} node */
 export function wiresInto(scene, graph, node) {
@@ -165,7 +196,7 @@ function showMoment(active, graph, scene, moment, moving) {
  */
 function say(pill, words, place) {
   if (!words) return;
-  const wide = textWidth(words, 12, true) * 0.93 + 14;
+  const wide = wordsWidth(words);
   const [ground, text] = pill.children;
   text.textContent = words;
   for (const [key, value] of Object.entries({ x: -wide / 2, y: -10, width: wide, height: 20 }))

@@ -8,7 +8,7 @@ import { heatBitmap } from "./heatmap.js";
 import { productText } from "./looks.js";
 import { fitNumber, textWidth } from "./measure.js";
 import { pretty } from "./notation.js";
-import { leaderPath, wiresInto, wordsAt } from "./overlay.js";
+import { leaderPath, wiresInto, wordsAt, wordsWidth } from "./overlay.js";
 import { cornerOf, stripPath } from "./svgparts.js";
 
 /** @typedef {import("./scene.js").SceneItem} SceneItem */
@@ -273,7 +273,7 @@ export function paintMoment(context, graph, brush, scale) {
     context.fill(new Path2D(tipPath([points[0][0] + 1, points[0][1]], -1, 1.6 * Math.sqrt(large))));
   const words = productText(moment);
   if (!words) return;
-  const wide = (textWidth(words, 12, true) * 0.93 + 14) * large;
+  const wide = wordsWidth(words) * large;
   const [x, y] = wordsAt(scene, graph, moment.edge, wide);
   context.fillStyle = context.strokeStyle = colours.backward;
   context.lineWidth = 1.5 * large;

@@ -19,7 +19,8 @@ scrollbar-width:thin;scrollbar-color:var(--mg-line) transparent}
 .mg-view.mg-dragged{cursor:grabbing;user-select:none}
 .mg-view:focus-visible{outline:3px solid var(--mg-forward);outline-offset:-3px}
 .mg-stage{position:relative;margin:0 auto}
-.mg-stage>svg,.mg-stage>canvas{display:block}
+.mg-stage>svg{position:absolute;left:0;top:0;width:100%;height:100%;isolation:isolate;pointer-events:none}
+.mg-stage>canvas{display:block}
 .mg-stage>canvas{position:sticky;left:0;top:0}
 .mg-drawing{font-size:12.5px;font-variant-numeric:tabular-nums;user-select:none;overflow:clip}
 .mg-drawing text{white-space:pre;fill:var(--mg-ink)}
@@ -38,6 +39,7 @@ scrollbar-width:thin;scrollbar-color:var(--mg-line) transparent}
 .mg-drawing .thumb{image-rendering:pixelated}
 .mg-drawing .nan{fill:none;stroke:var(--mg-ink);stroke-width:1}
 .mg-drawing .rim{fill:none;stroke:var(--mg-rim)}
+.mg-drawing .item,.mg-drawing .frame{pointer-events:auto}
 .mg-drawing .item{cursor:pointer;outline:none}
 .mg-drawing .box{fill:var(--mg-card);stroke:var(--mg-line);stroke-width:1.25}
 .mg-drawing .line{fill:none;stroke:var(--mg-line);stroke-width:1.25}

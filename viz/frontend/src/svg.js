@@ -4,7 +4,7 @@
 import { drawn } from "./dom.js";
 import { rampOf } from "./heatcolour.js";
 import { lookOf, nodesOf, progressOf } from "./looks.js";
-import { overlay } from "./overlay.js";
+import { focusOf, overlay } from "./overlay.js";
 import { PALETTE } from "./palette.js";
 import { localText } from "./scene.js";
 import { coloursAt } from "./style.js";
@@ -39,6 +39,8 @@ import { viewport } from "./viewport.js";
  * @property {() => void} destroy
  */
 
+const SHEET = 80; // so many items, or wires, lie on a sheet
+
 /**
  * @param {HTMLElement} host
  * @param {Graph} graph
@@ -48,18 +50,16 @@ import { viewport } from "./viewport.js";
  * @returns {View}
  */
 export function svgView(host, graph, playback, scene, listeners = {}) {
-  const svg = /** @type {SVGSVGElement} */ (
-    drawn("svg", { class: "mg-drawing", role: "group", "aria-label": graph.sentence })
-  );
   const port = viewport(host);
-  port.stage.append(svg);
+  port.stage.setAttribute("role", "group");
+  port.stage.setAttribute("aria-label", graph.sentence);
   const above = overlay(graph);
   const now = stateOf(graph, playback, scene, above);
   const redraw = () => repaint(graph, now, port.view);
   const setScene = (/** @type {Scene} */ next, /** @type {Playback} */ played = now.playback) => {
     if (played !== now.playback) now.progress = progressOf(graph, played);
     Object.assign(now, { scene: next, playback: played });
-    build(graph, now, svg);
+    build(graph, now, port.stage);
     port.resize(next.width, next.height, true);
     redraw();
   };
@@ -72,15 +72,17 @@ export function svgView(host, graph, playback, scene, listeners = {}) {
     now.items[at].group.focus({ preventScroll: true });
     port.reveal(now.scene.items[at]);
   };
-  listen(svg, now, listeners, focusItem);
+  listen(port.stage, now, listeners, focusItem);
   setScene(scene);
+  const active = playback.moment().node;
+  if (active >= 0) port.reveal(scene.items[scene.itemOf(active)]);
   return {
     element: port.view,
     update(changed) {
       if (changed === null) return redraw();
       step(graph, now, changed);
-      const { node } = now.playback.moment();
-      if (node >= 0) port.reveal(now.scene.items[now.scene.itemOf(node)]);
+      const rect = focusOf(now.scene, graph, now.playback.moment(), port.shown());
+      if (rect) port.reveal(rect);
     },
     setScene,
     select(id) {
@@ -118,8 +120,12 @@ function stateOf(graph, playback, scene, above) {
 
 /** @typedef {ReturnType<typeof stateOf>} Drawing */
 
-/** Makes all elements of a scene. @param {Graph} graph @param {Drawing} now @param {SVGSVGElement} svg */
-function build(graph, now, svg) {
+/**
+ * Makes all elements of a scene, on sheets that lie on each other: a browser paints a sheet again only if something on
+ * it changed, so what moves, and a box that changes, do not cost the painting of the whole.
+ * @param {Graph} graph @param {Drawing} now @param {HTMLElement} stage
+ */
+function build(graph, now, stage) {
   const { scene } = now;
   now.items = scene.items.map((item) => makeItem(graph, item));
   now.wires = scene.wires.map(makeWire);
@@ -127,16 +133,23 @@ function build(graph, now, svg) {
   if (!now.places.has(now.focus)) now.focus = scene.items[0]?.id ?? "";
   now.items[now.places.get(now.focus) ?? -1]?.group.setAttribute("tabindex", "0");
   const frames = scene.hulls.map(makeFrame);
-  svg.setAttribute("viewBox", `0 0 ${scene.width} ${scene.height}`);
-  for (const side of ["width", "height"]) svg.setAttribute(side, "100%");
-  svg.replaceChildren(
-    drawn("g", { "aria-hidden": "true" }, ...frames),
-    drawn("g", { "aria-hidden": "true" }, ...now.wires.flatMap((wire) => [wire.line, wire.tip])),
-    now.above.under,
-    drawn("g", { "aria-hidden": "true" }, ...now.wires.flatMap((wire) => wire.label ?? [])),
-    drawn("g", {}, ...now.items.map((item) => item.group)),
-    now.above.layer,
-  );
+  const wires = sheetsOf(now.wires, (wire) => [wire.line, wire.tip]);
+  const labels = sheetsOf(now.wires, (wire) => (wire.label ? [wire.label] : []));
+  const items = sheetsOf(now.items, (item) => [item.group]);
+  const sheet = (/** @type {Node[]} */ parts) =>
+    drawn("svg", { class: "mg-drawing", viewBox: `0 0 ${scene.width} ${scene.height}` }, ...parts);
+  const all = [frames, ...wires, [now.above.under], ...labels, ...items, [now.above.layer]].map(sheet);
+  for (const [k, one] of all.entries()) {
+    if (k < 2 + wires.length + labels.length) one.setAttribute("aria-hidden", "true");
+  }
+  stage.replaceChildren(...all);
+}
+
+/** What is drawn, a sheet's worth at a time. @template T @param {T[]} all @param {(one: T) => Node[]} partsOf */
+function sheetsOf(all, partsOf) {
+  const sheets = [];
+  for (let at = 0; at < all.length; at += SHEET) sheets.push(all.slice(at, at + SHEET).flatMap(partsOf));
+  return sheets;
 }
 
 /** The frame around an open block; its title closes it. @param {import("./scene.js").Hull} hull */
@@ -213,38 +226,37 @@ function paintWire(graph, now, at) {
 
 /**
  * Clicks, hovering, focus and arrow keys, for all items at once.
- * @param {SVGSVGElement} svg @param {Drawing} now @param {Listeners} listeners @param {(id: string) => void} focusItem
+ * @param {HTMLElement} stage @param {Drawing} now @param {Listeners} listeners @param {(id: string) => void} focusItem
  */
-function listen(svg, now, listeners, focusItem) {
+function listen(stage, now, listeners, focusItem) {
   const itemAt = (/** @type {Event} */ event) => {
     const found = /** @type {Element} */ (event.target).closest("[data-id]");
     return now.scene.items[now.places.get(found?.getAttribute("data-id") ?? "") ?? -1] ?? null;
   };
-  const around = /** @type {Element} */ (svg.parentElement); // an <svg> that hears of focus becomes a tab stop itself
-  svg.addEventListener("click", (event) => {
+  stage.addEventListener("click", (event) => {
     const frame = /** @type {Element} */ (event.target).closest("[data-frame]");
     if (frame) return listeners.toggle?.(Number(frame.getAttribute("data-frame")));
     const item = itemAt(event);
     listeners.select?.(item?.id ?? null);
     if (item && item.block >= 0) listeners.toggle?.(item.block);
   });
-  svg.addEventListener("pointerover", (event) => {
+  stage.addEventListener("pointerover", (event) => {
     const item = itemAt(event);
     now.above.ring("hover", item);
     listeners.hover?.(item?.id ?? null);
   });
-  svg.addEventListener("pointerleave", () => {
+  stage.addEventListener("pointerleave", () => {
     now.above.ring("hover", null);
     listeners.hover?.(null);
   });
-  around.addEventListener("focusin", (event) => {
+  stage.addEventListener("focusin", (event) => {
     const item = itemAt(event);
     if (item && item.id !== now.focus) focusItem(item.id);
     const seen = /** @type {Element} */ (event.target).matches(":focus-visible");
     now.above.ring("focus", seen ? item : null);
   });
-  around.addEventListener("focusout", () => now.above.ring("focus", null));
-  svg.addEventListener("keydown", (event) => {
+  stage.addEventListener("focusout", () => now.above.ring("focus", null));
+  stage.addEventListener("keydown", (event) => {
     const item = itemAt(event);
     if (!item || event.shiftKey || event.ctrlKey || event.metaKey || event.altKey) return;
     const way = wayOf(event.key);

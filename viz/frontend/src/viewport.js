@@ -37,6 +37,7 @@ export function calm(element) {
 function lens(view, stage, moved) {
   // Sizes and scrolling are remembered: to ask for them in a step would make the browser lay out in the middle of it.
   const at = { width: 1, height: 1, scale: 1, placed: false, left: 0, top: 0, w: 0, h: 0, margin: 0 };
+  let wanted = /** @type {Rect | null} */ (null);
   const remember = () => Object.assign(at, { left: view.scrollLeft, top: view.scrollTop });
   const lookAround = () => {
     Object.assign(at, { w: view.clientWidth, h: view.clientHeight, margin: stage.offsetLeft });
@@ -54,6 +55,8 @@ function lens(view, stage, moved) {
     if (at.placed || !view.clientWidth) return;
     at.placed = true;
     apply(Math.max(Math.min(1, view.clientWidth / at.width), READABLE));
+    if (wanted) scrollTo(view, at, wanted, "instant");
+    lookAround();
   };
   /** @type {Viewport["zoom"]} */
   const zoom = (factor, [x, y] = [view.clientWidth / 2, view.clientHeight / 2]) => {
@@ -69,7 +72,11 @@ function lens(view, stage, moved) {
     remember();
     moved();
   };
-  return { at, apply, start, zoom, scrolled, lookAround };
+  const reveal = (/** @type {Rect} */ rect) => {
+    if (at.placed) scrollTo(view, at, rect, calm(view) ? "instant" : "smooth");
+    else wanted = rect; // the view is not in the page yet
+  };
+  return { at, apply, start, zoom, scrolled, lookAround, reveal };
 }
 
 /**
@@ -81,7 +88,7 @@ export function viewport(host, moved = () => {}) {
   const stage = h("div", { class: "mg-stage" });
   const view = h("div", { class: "mg-view" }, stage);
   host.append(view);
-  const { at, apply, start, zoom, scrolled, lookAround } = lens(view, stage, moved);
+  const { at, apply, start, zoom, scrolled, lookAround, reveal } = lens(view, stage, moved);
   const end = listenTo(view, zoom, scrolled);
   const observer = new ResizeObserver(() => {
     start();
@@ -100,7 +107,7 @@ export function viewport(host, moved = () => {}) {
     },
     zoom,
     fit: () => apply(Math.min(view.clientWidth / at.width, roomBelow(view) / at.height, 1)),
-    reveal: (rect) => scrollTo(view, at, rect),
+    reveal,
     shown: () => ({
       x: (at.left - at.margin) / at.scale,
       y: at.top / at.scale,
@@ -125,8 +132,9 @@ function roomBelow(view) {
  * @param {HTMLElement} view
  * @param {{left: number, top: number, w: number, h: number, margin: number, scale: number}} at
  * @param {Rect} rect
+ * @param {ScrollBehavior} behavior
  */
-function scrollTo(view, at, rect) {
+function scrollTo(view, at, rect, behavior) {
   const along = (
     /** @type {number} */ now,
     /** @type {number} */ room,
@@ -140,7 +148,7 @@ function scrollTo(view, at, rect) {
   const left = along(at.left, at.w, rect.x * at.scale + at.margin, rect.w * at.scale);
   const top = along(at.top, at.h, rect.y * at.scale, rect.h * at.scale);
   if (left === at.left && top === at.top) return;
-  view.scrollTo({ left, top, behavior: calm(view) ? "auto" : "smooth" });
+  view.scrollTo({ left, top, behavior });
 }
 
 /**

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { placeOf, rampAt, rampOf, rectanglesIn, scaleOf, shrunk, thumbnail } from "../src/heatcolour.js";
+import { inkOn, placeOf, rampAt, rampOf, rectanglesIn, scaleOf, shrunk, thumbnail } from "../src/heatcolour.js";
 import { PALETTE } from "../src/palette.js";
 
 /** @param {number[]} shape @param {number[]} cells @param {object} [more] @returns {any} */
@@ -26,6 +26,21 @@ test("zero has the colour of the card, and both ends are equally far", () => {
   assert.deepEqual([...ramp.subarray(rampAt(0, 2), rampAt(0, 2) + 3)], [255, 255, 255]);
   assert.deepEqual([...ramp.subarray(rampAt(2, 2), rampAt(2, 2) + 3)], [0x0a, 0x58, 0xa6]);
   assert.deepEqual([...ramp.subarray(rampAt(-9, 2), rampAt(-9, 2) + 3)], [0xb9, 0x52, 0x0a]);
+});
+
+test("numbers on a cell can be read in both themes, whatever its colour", () => {
+  const luminance = (/** @type {number[]} */ rgb) => {
+    const [r, g, b] = rgb.map((c) => (c / 255 <= 0.03928 ? c / 255 / 12.92 : ((c / 255 + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  for (const theme of /** @type {const} */ (["light", "dark"])) {
+    const ramp = rampOf(PALETTE[theme]);
+    for (let k = 0; k < ramp.length; k += 3) {
+      const ground = luminance([...ramp.subarray(k, k + 3)]);
+      const ink = inkOn([...ramp.subarray(k, k + 3)]) === "#ffffff" ? 1 : 0;
+      assert.ok((Math.max(ground, ink) + 0.05) / (Math.min(ground, ink) + 0.05) >= 4.5);
+    }
+  }
 });
 
 test("one scale for several arrays is the largest finite magnitude", () => {
