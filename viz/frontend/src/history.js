@@ -268,7 +268,9 @@ function sentenceOf(self, title, show) {
   const { edge, upstream, local, contribution, before, total, met, of } = moment;
   const result = graph.result[edge];
   const through = local === null ? `through ${opName(graph, result)} gives` : `times local ${say(local)} is`;
-  const product = `Upstream ${say(upstream)} ${through} ${say(contribution)}`;
+  const cells = cellsIn(upstream);
+  const above = cells ? `, ${sizes(cells)},` : ` ${say(upstream)}`; // its numbers were told when it was summed up
+  const product = `Upstream${above} ${through} ${say(contribution)}`;
   const way = `${step}backward: ${title(result)} to ${name}. ${product}`;
   if (of === 1) return `${way}, the gradient of ${name}.`;
   if (met === 1) return `${way}, the gradient of ${name} so far, 1 of ${of}.`;
@@ -294,11 +296,12 @@ function whatIsGiven({ kind }) {
  * @param {(x: Quantity | null) => string} say
  */
 function computation({ graph, numbers }, { node, value }, title, say) {
-  const operands = Array.from(graph.operand.subarray(graph.start[node], graph.start[node + 1]), (operand) =>
-    graph.kind[operand] === CONSTANT && graph.names[operand] === null
-      ? title(operand)
-      : `${title(operand)} = ${say(valueOf(graph, numbers, operand))}`,
-  );
+  const operands = Array.from(graph.operand.subarray(graph.start[node], graph.start[node + 1]), (operand) => {
+    const x = valueOf(graph, numbers, operand);
+    if (graph.kind[operand] === CONSTANT && graph.names[operand] === null) return title(operand);
+    const cells = cellsIn(x);
+    return cells ? `${title(operand)} (${sizes(cells)})` : `${title(operand)} = ${say(x)}`;
+  });
   const shown = operands.length > 4 ? [...operands.slice(0, 3), `${operands.length - 3} more`] : operands;
   const list = shown.length > 1 ? `${shown.slice(0, -1).join(", ")} and ${shown[shown.length - 1]}` : shown.join("");
   const what = list ? `${opName(graph, node)} of ${list}` : opName(graph, node);
@@ -321,9 +324,20 @@ function opName(graph, node) {
 export function inWords(x, show) {
   if (x === null) return "not known";
   if (typeof x === "number") return show(x);
-  if (x.size === 1 && x.cells.length === 1) return show(x.cells[0]);
-  const shape = x.shape.length ? x.shape.join(" by ") : "1";
-  const range = x.min === null || x.max === null ? "" : ` from ${show(x.min)} to ${show(x.max)}`;
-  const bad = [x.nan ? `${x.nan} NaN` : "", x.inf ? `${x.inf} infinite` : ""].filter(Boolean).join(" and ");
-  return `an array of ${shape}${range}${bad && `, ${bad}`}`;
+  if (cellsIn(x) === null) return show(x.cells[0]);
+  const { min, max, nan, inf } = x;
+  const some = min !== null && max !== null; // a finite number
+  const range = !some ? "" : min === max ? `, all ${show(min)}` : ` from ${show(min)} to ${show(max)}`;
+  const bad = [nan ? `${nan} NaN` : "", inf ? `${inf} infinite` : ""].filter(Boolean).join(" and ");
+  return `an array of ${sizes(x)}${range}${bad && `, ${bad}`}`;
+}
+
+/** The array in `x`, if it is more than a single number. @param {Quantity | null} x */
+function cellsIn(x) {
+  return x === null || typeof x === "number" || x.size === 1 ? null : x;
+}
+
+/** @param {import("./types.js").Cells} x */
+function sizes({ shape }) {
+  return shape.join(" by ");
 }

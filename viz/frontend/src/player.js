@@ -12,7 +12,7 @@ import { helpOverlay, pressKey } from "./keyboard.js";
 import { predicting, setPredicting } from "./predicting.js";
 import { saying } from "./saying.js";
 import { choosePass, createSession, moveTo, recompute, select, setExpanded, setPlaying, stepBy, tell } from "./session.js";
-import { SHELL_STYLE } from "./shellstyle.js";
+import { shellStyle } from "./shellstyle.js";
 import { stage } from "./stage.js";
 import { stops } from "./stops.js";
 import { drawingStyle, followTheme } from "./style.js";
@@ -56,7 +56,7 @@ export function mount(host, traceData, options = {}) {
   const s = createSession(decode(traceData), options);
   const root = host.shadowRoot ?? host.attachShadow({ mode: "open" });
   const parts = assemble(s, options);
-  const style = h("style", {}, drawingStyle() + SHELL_STYLE);
+  const style = h("style", {}, drawingStyle() + shellStyle());
   root.replaceChildren(style, parts.app, parts.dialog);
   host.dataset.lmSuppressShortcuts = "true";
   if (options.height) host.style.setProperty("--mg-view-height", `${options.height}px`);
@@ -170,7 +170,7 @@ function tabsOf(s, names, panels, parts) {
     /** @param {string} what @param {any} changed */
     update(what, changed) {
       if (open) panels[open].update(what, changed);
-      if (what === "predicting") draw();
+      if (what === "predicting" || what === "pass") draw();
     },
   };
 }

@@ -62,6 +62,7 @@ export const lastPosition = (s) => s.line.last;
 /** Plays another backward pass, of another output. @param {any} s @param {number} pass */
 export function choosePass(s, pass) {
   s.pass = pass;
+  s.limit = Infinity;
   s.line = timeline(s.graph, s.base.runs[pass] ?? null);
   s.playback = playback(s.graph, s.line, s.base);
   s.root = s.line.root < 0 ? s.graph.outputs[0] : s.line.root;

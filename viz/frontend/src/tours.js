@@ -104,7 +104,12 @@ function findScopes(graph, scope) {
   return found.filter((at) => at > 0);
 }
 
-/** The blocks of that name and those around them, which must be open too. @param {Graph} graph @param {unknown} scope @param {string} where */
+/**
+ * The blocks of that name and those around them, which must be open too.
+ * @param {Graph} graph
+ * @param {unknown} scope
+ * @param {string} where
+ */
 function scopesAround(graph, scope, where) {
   const found = findScopes(graph, scope);
   if (found.length === 0) {

@@ -111,9 +111,10 @@ function decodeTensors(tensor, count, arrays) {
   const tensors = new Map();
   eachIn(tensor, count, "nodes.tensor", (node, item) => {
     const what = `nodes.tensor ${node}`;
-    const { shape, dtype, value, grad } = recordIn(item, what);
+    const info = recordIn(item, what);
     const place = (/** @type {unknown} */ x) => (x === null ? -1 : indicesIn([x], 1, arrays, 0, what)[0]);
-    tensors.set(node, { shape: shapeIn(shape, what), dtype: textIn(dtype, what), value: place(value), grad: place(grad) });
+    const [shape, dtype] = [shapeIn(info.shape, what), textIn(info.dtype, what)];
+    tensors.set(node, { shape, dtype, value: place(info.value), grad: place(info.grad) });
   });
   return tensors;
 }
@@ -294,10 +295,12 @@ function decodeCells(item, at) {
   const figure = (/** @type {unknown} */ x) => (x === null || x === undefined ? null : numberIn(x, what));
   const [rows, cols] = [size(data.rows), size(data.cols)];
   const step = data.step === undefined || data.step === null ? null : listIn(data.step, `${what}.step`, 2).map(size);
+  const all = size(data.size);
+  if (step === null && rows * cols !== all) refuse(`${what} has ${rows * cols} cells for ${all} numbers, and no step`);
   return {
     shape: shapeIn(data.shape, what),
     dtype: textIn(data.dtype, what),
-    size: size(data.size),
+    size: all,
     cells: numbersIn(data.cells, rows * cols, `the cells of ${what}`).values,
     rows,
     cols,

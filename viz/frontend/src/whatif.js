@@ -111,7 +111,7 @@ function plotOf(s, leaf) {
   const points = Array.from({ length: samples + 1 }, (_, i) => least + ((most - least) * i) / samples).map((x) => [x, f(x)]);
   const finite = points.map((p) => p[1]).filter(Number.isFinite);
   const says = [
-    h("div", {}, "chain rule ", h("b", { class: "bw" }, `∂${output}/∂${name} = ${pretty(slope)}`)),
+    s.line.root >= 0 && h("div", {}, "chain rule ", h("b", { class: "bw" }, `∂${output}/∂${name} = ${pretty(slope)}`)),
     h("div", {}, "measured ", h("b", {}, `≈ ${pretty(measured)}`), h("small", { class: "dim" }, " (finite difference)")),
   ];
   if (!finite.length || !Number.isFinite(y)) return says;

@@ -245,12 +245,12 @@ test("arrays are told in words", () => {
   const x = "an array of 2 by 3 from −1.0 to 2.0, 1 NaN and 2 infinite";
   assert.deepEqual(said, [
     "Step 0 of 5, start: 1 leaf is known.",
-    `Step 1 of 5, forward: tanh of x = ${x} is h = an array of 6.`,
-    "Step 2 of 5, forward: add of h = an array of 6 and h = an array of 6 is s = 7.0.",
-    "Step 3 of 5, backward: it begins at s, with the gradient 1.0.",
-    `Step 4 of 5, backward: s to h. Upstream 1.0 through add gives ${x}, the gradient of h so far, 1 of 2.`,
+    "Step 1 of 5, forward: tanh of x (2 by 3) is h = an array of 6, all 0.5.",
+    "Step 2 of 5, forward: add of h (6) and h (6) is s = 7.0.",
+    `Step 3 of 5, backward: it begins at s, with the gradient ${x}.`,
+    `Step 4 of 5, backward: s to h. Upstream, 2 by 3, through add gives ${x}, the gradient of h so far, 1 of 2.`,
     `Step 5 of 5, backward: s to h. Upstream 1.0 through add gives not known, added to the gradient of h: ` +
-      `${x} plus not known is an array of 6, 2 of 2.`,
+      `${x} plus not known is an array of 6, all 0.5, 2 of 2.`,
   ]);
   assert.equal(now.gradient(1).value, now.graph.arrays[1]);
 });
@@ -263,7 +263,7 @@ function tensorTrace() {
   });
   const none = { dtype: "float32", min: null, max: null, mean: null, std: null, hist: [], nan: 0, inf: 0 };
   const x = { shape: [2, 3], size: 6, cells: [0, 0, 0, 0, 0, 0], rows: 2, cols: 3, ...none };
-  data.arrays = [{ ...x, min: -1, max: 2, nan: 1, inf: 2 }, { ...x, shape: [6], rows: 1, cols: 6 }];
+  data.arrays = [{ ...x, min: -1, max: 2, nan: 1, inf: 2 }, { ...x, shape: [6], rows: 1, cols: 6, min: 0.5, max: 0.5 }];
   data.arrays.push({ ...none, shape: [], size: 1, cells: [7], rows: 1, cols: 1 });
   const tensor = (/** @type {number} */ value) => {
     return { shape: data.arrays[value].shape, dtype: "float32", value, grad: null };
@@ -272,7 +272,7 @@ function tensorTrace() {
   data.nodes.value = [null, null, null];
   data.edges.local = [null, null, null];
   const total = [{ array: 0 }, { array: 1 }];
-  data.passes = [{ root: 2, edge: [1, 2], upstream: [1, 1], contribution: [{ array: 0 }, null], total }];
+  data.passes = [{ root: 2, edge: [1, 2], upstream: [{ array: 0 }, 1], contribution: [{ array: 0 }, null], total }];
   return data;
 }
 

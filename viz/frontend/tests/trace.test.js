@@ -136,6 +136,8 @@ const SPOILED = [
   ["a block outside", (d) => (d.blocks[1].outer = 1), "block 1 is in block 1, which does not come before it"],
   ["two whole graphs", (d) => (d.blocks[1].outer = -1), "block 1 is in block -1, which does not come before it"],
   ["a kind of block", (d) => (d.blocks[1].kind = "box"), 'block 1 is of the kind "box"'],
+  ["cells left out in silence", (d) => (d.arrays = [{ ...withArrays().arrays[0], step: undefined, size: 6 }]),
+    "array 0 has 4 cells for 6 numbers, and no step"],
   ["cells that are missing", (d) => (d.arrays = [{ ...withArrays().arrays[0], rows: 3 }]),
     "the cells of array 0 has 4 items instead of 6"],
   ["a size that is none", (d) => (d.arrays = [{ ...withArrays().arrays[0], nan: -1 }]), "a size of array 0 is -1"],
