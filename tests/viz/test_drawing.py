@@ -35,7 +35,13 @@ y.backward()
 z = mg.Value(2.0, "z")
 for _ in range(300):
     z = (z * y).sin()
-for x in (y, z):
+for n in range(9):
+    with mg.scope("layer"), mg.scope(f"neuron{n}"):
+        z = (z * y).sin()
+with mg.record(), mg.scope("net"):
+    t = (mg.arange(12.0).reshape(3, 4).requires_grad_() * 2.0).tanh().sum()
+t.backward()
+for x in (y, z, t):
     d = v.draw(x)
     print(d.svg(), d.html(), d.text(), d.json(), d.graphviz().source, d._repr_mimebundle_())
 """

@@ -154,3 +154,37 @@ def test_unload_takes_the_magic_away(shell):
     assert "trace" not in shell.magics_manager.magics["cell"]
     assert mg.Value not in shell.display_formatter.mimebundle_formatter.type_printers
     notebook.load(shell)
+
+
+def test_a_tensor_with_a_graph_is_drawn_and_one_without_shows_its_numbers(shell):
+    pytest.importorskip("numpy")
+    shell.seen("x = mg.ones(2, requires_grad=True)")
+    _, result = shell.seen("x * 2")
+    formatted, _ = shell.display_formatter.format(result.result)
+    assert formatted["text/html"].startswith('<figure class="minigrad"')
+    formatted, _ = shell.display_formatter.format(mg.ones(2))
+    assert formatted == {"text/plain": "tensor([1., 1.])"}
+
+
+def test_trace_of_tensors_that_do_not_fit_shows_the_shapes(shell):
+    pytest.importorskip("numpy")
+    cell = "%%trace --static\nw = mg.ones(2, 3, requires_grad=True)\nh = w.exp()\nh @ h"
+    seen, result = shell.seen(cell)
+    assert isinstance(result.error_in_exec, mg.errors.ShapeError)
+    (trace,) = traced(seen)
+    assert trace["nodes"]["kind"] == "lox"
+    assert trace["notes"][0]["text"].startswith("ShapeError: matmul: (2, 3) @ (2, 3): the inner sizes 3 and 2 differ.")
+    assert [trace["edges"][column][-2:] for column in ("operand", "result", "slot")] == [[1, 1], [2, 2], [0, 1]]
+
+
+@pytest.mark.slow
+def test_a_notebook_keeps_the_widget_the_picture_and_the_text():
+    nbformat = pytest.importorskip("nbformat")
+    nbclient = pytest.importorskip("nbclient")
+    cells = ["%load_ext minigrad_viz\nimport minigrad as mg", "%%trace\na = mg.Value(3.0)\na * a", "mg.Value(2.0) * 3"]
+    book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
+    nbclient.NotebookClient(book, timeout=60, kernel_name="python3").execute()
+    (played,), (drawn,) = (cell["outputs"] for cell in book["cells"][1:])
+    assert sorted(played["data"]) == ["application/vnd.jupyter.widget-view+json", "text/html", "text/plain"]
+    assert sorted(drawn["data"]) == ["text/html", "text/plain"]
+    assert played["data"]["text/plain"].startswith("Graph of v₁ = 9.0: 1 leaf, 1 operation.")

@@ -185,6 +185,27 @@ def test_operations_of_any_number_of_operands_and_of_ones_own():
     assert json.loads(trace.json())["edges"]["flows"] == "11011"
 
 
+@pytest.mark.parametrize("recorded", [False, True])
+def test_arguments_of_a_function_that_are_no_numbers_are_no_operands(recorded):
+    class Scale(mg.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, how, by, bias):
+            ctx.by = by
+            return x * by
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * ctx.by, None, None, None
+
+    x = leaf(1.0, 2.0)
+    with mg.record() if recorded else mg.scope("plain"):
+        y = Scale.apply(x, "twice", 2, None).sum()
+    trace = to_trace(y, namespaces=())
+    assert trace.kinds.count("c") == (1 if recorded else 3)
+    assert [step.total.tolist() for step in trace.passes[0].steps] == [[1.0, 1.0], [2.0, 2.0]]
+    assert trace.slot[: 2 if recorded else 4] == ([0, 2] if recorded else [0, 1, 2, 3])
+
+
 def test_leaves_are_one_node_however_often_they_are_used():
     x, mask = leaf(1.0, 2.0), mg.tensor([0.0, 1.0])
     with mg.record():

@@ -149,9 +149,26 @@ def test_explain_of_what_gets_no_gradient():
     d = a.detach()
     d.label = "d"
     z = d * a
-    assert explain(d, of=z).endswith("the gradient of d, is not computed: no gradient arrives here")
+    assert explain(d, of=z).endswith("d gets no gradient: nothing here asks for one, or it was detached")
     with pytest.raises(mg.errors.ArgumentError, match="explain: "):
         explain("q", of=z)
+
+
+def test_explain_of_tensors_has_shapes_rules_and_statistics():
+    np = pytest.importorskip("numpy")
+    w, x = mg.tensor(np.ones((3, 2)), requires_grad=True), mg.tensor(np.ones((4, 3)))
+    with mg.record():
+        h = x @ w
+        loss = (h * h).sum()
+    assert str(explain(w, of=loss)) == (
+        "w = (3, 2) float64 all 1.0, a leaf\n"
+        "∂loss/∂w, the gradient of w, arrives through h = x w: xᵀ g, where g is (4, 2) float64 all 6.0: "
+        "(3, 2) float64 all 24.0"
+    )
+    lines = str(explain(h)).splitlines()
+    assert lines[0] == "h = x w: (4, 2) float64 all 3.0"
+    assert lines[-1] == "  their sum: (4, 2) float64 all 6.0"
+    assert step(loss).leaves == {}
 
 
 @pytest.mark.parametrize("suffix", ["svg", "html", "txt", "json", "dot"])

@@ -23,8 +23,9 @@ SHAPES = (
     ".mg .part{{font-size:11.5px;font-weight:600}}.mg .many{{font-weight:400}}.mg .warn{{font-weight:700}}"
 )
 COLOURS = (
-    ".mg .stack{{fill:{card};stroke:{line}}}.mg .block .head{{fill:{rim}}}.mg .hull{{fill:{ink};fill-opacity:.025;"
-    "stroke:{line}}}.mg .bar{{fill:{rim};fill-opacity:.55}}.mg .warn{{fill:{alarm}}}"
+    ".mg .stack{{fill:{card};stroke:{line}}}.mg .block .head{{fill:{rim}}}.mg .block.output .head{{fill:{output}}}"
+    ".mg .hull{{fill:{ink};fill-opacity:.025;stroke:{line}}}.mg .bar{{fill:{rim};fill-opacity:.55}}"
+    ".mg .warn{{fill:{alarm}}}"
 )
 
 
@@ -77,7 +78,8 @@ class Stack:
         parts = [f'<g class="{classes}" transform="translate({x:g} {y:g})"><title>{escape(self.tooltip)}</title>']
         for off in (_STACK, _STACK / 2):
             parts.append(f'<rect class="stack" x="{off:g}" y="{off:g}" width="{w:g}" height="{h:g}" rx="5"/>')
-        badge = f'<tspan class="bw" dx="8">{self.badge}</tspan>' if self.badge else ""
+        colour = "" if self.output else ' class="bw"'
+        badge = f'<tspan{colour} dx="8">{self.badge}</tspan>' if self.badge else ""
         parts.append(
             f'<rect class="box" width="{w:g}" height="{h:g}" rx="5"/><path class="head" d="{strip(w, 0, HEAD, 5)}"/>'
             f'<text class="name" x="{PAD:g}" y="17">{escape(self.name)}{badge}</text>'

@@ -3,7 +3,7 @@
     nodes    in tape order, each after its operands; a number that took part as a constant is a node for each use
     edges    one for each operand of each operation, so a*a has two, with the local derivative
     passes   for each output the events of a backward pass, in order: the chain rule step by step
-    blocks   the tree of scopes; block 0 is the whole graph
+    blocks   the tree of parts that can be closed, scopes for one; block 0 is the whole graph
     notes    what a reader should be told: the first NaN, a number overwritten since
 
 A node is known by its place in `nodes`, never by its address, so the same graph gives the same trace. It is kept by
@@ -39,7 +39,7 @@ __all__ = [
     "same",
 ]
 
-FULL = 400  # up to here a picture shows every node with its text; larger graphs are drawn small, and say so
+FULL = 400  # up to here a picture shows every node with its text; of a larger one most blocks are closed
 KINDS: dict[str, Any] = {"l": "leaf", "o": "op", "c": "constant", "x": "broken"}
 STATES: dict[str, Any] = {"n": "none", "f": "final", "b": "blocked", "p": "unknown"}
 _SAID = {"n": "—", "b": "blocked", "p": "not kept"}

@@ -18,14 +18,13 @@ from minigrad_viz.cards import gradient, pictured, value
 from minigrad_viz.frontend import module
 from minigrad_viz.notation import escape, formula_of, local_formula, mathml, number, pretty
 from minigrad_viz.palette import DARK, FONT, LIGHT
-from minigrad_viz.svg import picture
+from minigrad_viz.svg import WIDE, picture
 from minigrad_viz.trace import Pass, Step, Trace, to_trace
 
 __all__ = ["figure", "page", "to_html"]
 
 _ROWS = 400  # of a table: more than that nobody reads; half are from its beginning
 _EMBEDDED = 5000  # up to so many nodes a notebook output carries the trace: beyond, it would be megabytes
-_WIDE = 2400  # pixels: a picture wider than this is shown whole in a notebook, however small
 _ZOOMS = (("fit", "Fit"), ("half", "50%"), ("full", "100%"), ("twice", "200%"))
 
 
@@ -54,13 +53,13 @@ def figure(trace: Trace) -> str:
     that is shown whole, as an overview, and says how to read it.
     """
     svg, width, _ = picture(trace)
-    least = round(width * 0.6) if width <= _WIDE else 900
+    least = round(width * 0.6) if width <= WIDE else 900
     encoded = base64.b64encode(svg.encode()).decode()
     style = f"width:clamp({least}px,100%,{width}px);max-width:none;height:auto"
     alt = " ".join([trace.sentence(), *(note.text for note in trace.notes)])
     image = f'<img src="data:image/svg+xml;base64,{encoded}" alt="{escape(alt)}" width="{width}" style="{style}">'
     advice = "An overview: to zoom in, open the page that <code>draw(…).save(&quot;graph.html&quot;)</code> writes."
-    caption = f"<figcaption>{advice}</figcaption>" if width > _WIDE else ""
+    caption = f"<figcaption>{advice}</figcaption>" if width > WIDE else ""
     data = _data(trace) if len(trace.nodes) <= _EMBEDDED else ""
     return f'<figure class="minigrad" style="margin:0;overflow-x:auto">{image}{caption}{data}</figure>'
 

@@ -12,10 +12,12 @@ import minigrad as mg
 from minigrad.graph import Node
 from minigrad_viz.broken import to_broken_trace
 from minigrad_viz.drawing import Drawing
+from minigrad_viz.player import node_of
 from minigrad_viz.trace import Trace, to_trace
 
 __all__ = ["load", "unload"]
 
+_TENSOR = ("minigrad._tensor", "Tensor")
 _before: dict[int, Any] = {}  # by formatter: the printer that was there before ours
 
 
@@ -25,8 +27,10 @@ def load(shell: Any) -> None:
     It also knows the magic ``%%trace``.
     """
 
-    def bundle(value: mg.Value) -> dict[str, str]:
-        return Drawing(to_trace(value, namespaces=(shell.user_ns,)))._repr_mimebundle_()
+    def bundle(x: Any) -> dict[str, str] | None:
+        if isinstance(x, mg.Value) or _has_graph(x):
+            return Drawing(to_trace(x, namespaces=(shell.user_ns,)))._repr_mimebundle_()
+        return None  # a tensor that is only numbers shows these
 
     def trace(line: str, cell: str) -> Any:
         return _trace(shell, line, cell)
@@ -35,6 +39,7 @@ def load(shell: Any) -> None:
     formatter = shell.display_formatter.mimebundle_formatter
     before = formatter.for_type(mg.Value, bundle)
     _before.setdefault(id(formatter), before)
+    formatter.for_type_by_name(*_TENSOR, bundle)  # by name, since tensors need NumPy and Values do not
     shell.register_magic_function(trace, "cell", "trace")
 
 
@@ -44,6 +49,7 @@ def unload(shell: Any) -> None:
     if id(formatter) in _before:
         before = _before.pop(id(formatter))
         formatter.pop(mg.Value, None)
+        formatter.pop(".".join(_TENSOR), None)
         if before is not None:
             formatter.for_type(mg.Value, before)
         shell.magics_manager.magics["cell"].pop("trace", None)
@@ -114,13 +120,7 @@ def _has_graph(x: Any) -> bool:
     """Whether `x`, or each of a list, was computed by operations that are remembered."""
     if isinstance(x, list | tuple):
         return bool(x) and all(map(_has_graph, x))
-    return isinstance(x, Node) and _op(x) is not None
-
-
-def _op(x: Any) -> Any:
-    """What made a node; a computed tensor's node is its step."""
-    edge = x._edge()
-    return x._op if edge is None else edge._op
+    return isinstance(x, Node) and node_of(x)._op is not None
 
 
 def _ends(before: dict[str, Any], space: dict[str, Any]) -> list[Any]:
@@ -128,5 +128,5 @@ def _ends(before: dict[str, Any], space: dict[str, Any]) -> list[Any]:
     new = [x for name, x in list(space.items()) if not name.startswith("_") and x is not before.get(name)]
     found = [x for x in new if not isinstance(x, list | tuple) and _has_graph(x)]
     found = list(dict.fromkeys(found))
-    used = {id(operand) for node in mg.topological([x._edge() or x for x in found]) for operand in node._inputs}
-    return [x for x in found if id(x._edge() or x) not in used]
+    used = {id(operand) for node in mg.topological(map(node_of, found)) for operand in node._inputs}
+    return [x for x in found if id(node_of(x)) not in used]

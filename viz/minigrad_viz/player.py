@@ -7,13 +7,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from minigrad.errors import ArgumentError
+from minigrad.graph import Node
 from minigrad_viz.notation import clean, handle, shorten
 from minigrad_viz.trace import Stop, Trace, placed
 
 if TYPE_CHECKING:
     from minigrad_viz.widget import Player
 
-__all__ = ["find", "play", "step", "stops", "tour"]
+__all__ = ["find", "node_of", "play", "step", "stops", "tour"]
 
 
 def step(x: Any, *more: Any, **state: Any) -> Player:
@@ -97,11 +98,16 @@ def find(trace: Trace, places: Mapping[Any, int], node: Any, who: str) -> int:
             if known.kind != "constant" and node == (known.name or handle(index)):
                 return index
     else:
-        edge = getattr(node, "_edge", None)
-        for key in (node, None if edge is None else edge()):
-            if key is not None and key in places:
+        for key in (node, node_of(node)) if isinstance(node, Node) else ():
+            if key in places:
                 return places[key]
     raise ArgumentError(
         f"{who}: {shorten(clean(repr(node)), 60)} is not in this graph.\n"
         "  Give a node that the result was computed from, or its name as the drawing shows it."
     )
+
+
+def node_of(x: Node) -> Node:
+    """The place of a Value or a tensor in the graph: that of a computed tensor is its step."""
+    edge = x._edge()
+    return x if edge is None else edge

@@ -23,13 +23,15 @@ from minigrad_viz.notation import escape, fit, text_width
 from minigrad_viz.palette import stylesheet
 from minigrad_viz.trace import Trace, to_trace
 
-__all__ = ["Picture", "picture", "to_svg"]
+__all__ = ["WIDE", "Picture", "picture", "to_svg"]
 
 Point = tuple[float, float]
 
+WIDE = 3000  # pixels: a picture wider than this is only an overview
+
 _MARGIN = 18.0
 _TIP = 8.0  # length of an arrowhead
-_ITEMS = 40  # at first in a graph with blocks: a picture, unlike the player, cannot be opened further or moved about
+_BUDGETS = (40, 25, 15, 8)  # items at first in a graph with blocks: as many as make a picture that can be read
 _LABELLED = 60  # up to so many nodes an arrow also carries the rule of its local derivative, where that is short
 _NEAR = 15.0  # a label is at most so far above or below the end of its arrow, which may be steep
 _PITCH = 11.5  # from one label to the next below
@@ -57,8 +59,11 @@ def to_svg(x: Any, *more: mg.Value) -> str:
 
 def picture(trace: Trace) -> Picture:
     """The picture of a trace."""
-    seen = _seen(trace)
-    body, width, height = _drawn(trace, seen)
+    for budget in _BUDGETS:
+        seen = _seen(trace, budget)
+        body, width, height = _drawn(trace, seen)
+        if width <= WIDE or len(seen.opened) == 1:
+            break
     width = max(width, 300.0)
     captions, below = _captions(trace, seen, width, height + 2 * _MARGIN)
     full_width, full_height = math.ceil(width + 2 * _MARGIN), math.ceil(below + 6)
@@ -81,14 +86,15 @@ class _Seen:
 
     items: list[Item]
     wires: list[Wire]
+    opened: set[int]
     parts: list[Card | Stack | Frame]
     special: bool
 
 
-def _seen(trace: Trace) -> _Seen:
+def _seen(trace: Trace, budget: int) -> _Seen:
     small = trace.full and not any(block.kind == "scope" for block in trace.blocks)
     where = [0] * len(trace.block) if small else trace.block
-    opened = start_expanded(trace.blocks, where, _ITEMS)
+    opened = {0} if small else start_expanded(trace.blocks, where, budget)
     items, wires = visible(trace.blocks, where, list(zip(trace.operand, trace.result, strict=True)), opened)
     blocks = stacks(trace, items, wires)
     wires = _merged(items, wires)
@@ -98,7 +104,7 @@ def _seen(trace: Trace) -> _Seen:
     ]
     shown = [item.node for item in items if item.node >= 0]
     special = bool(blocks) or any(pictured(trace, node) or trace.kinds[node] == "x" for node in shown)
-    return _Seen(items, wires, parts, special)
+    return _Seen(items, wires, opened, parts, special)
 
 
 def _escape_css(css: str) -> str:
@@ -134,7 +140,8 @@ class _Placed(NamedTuple):
 def _drawn(trace: Trace, seen: _Seen) -> tuple[str, float, float]:
     labels = [_label(trace, seen, wire) for wire in seen.wires]
     widest = max((text_width(label, 11) for label in labels), default=0.0)
-    placed = _placed(seen, max(56.0, widest + 40.0))
+    framed = any(item.framed for item in seen.items)  # then borders take columns too
+    placed = _placed(seen, max(36.0 if framed else 56.0, widest + 40.0))
     heights = _label_heights(seen, labels, placed.routes)
     lines, tips, grounds, texts, frames, cards = [], [], [], [], [], []
     for number, (wire, route) in enumerate(zip(seen.wires, placed.routes, strict=True)):

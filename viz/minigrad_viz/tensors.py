@@ -8,6 +8,7 @@ saved. Where neither does they are not known, and the drawing says how to keep t
 from __future__ import annotations
 
 from collections.abc import Sequence
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -118,9 +119,9 @@ def _add_step(builder: Builder, step: Step, held: _Held) -> None:
     operands, flows, late = {}, [], []
     for slot, source in enumerate(sources):
         kept, version = _operand(step, slot)
-        if source is None and kept is None and step.constants:
-            continue  # an operand that was left out
         is_tensor = hasattr(kept, "grad_fn")
+        if source is None and step.constants and not (is_tensor or isinstance(kept, Real)):
+            continue  # an operand that was left out, or an argument of a Function that is no number
         if source is not None:
             operands[slot] = builder.places[source]
         elif is_tensor:

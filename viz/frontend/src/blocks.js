@@ -21,7 +21,10 @@
  * @typedef {{items: Item[], wires: Wire[], itemOf: (node: number) => number}} Visible
  */
 
-/** What is visible. Block 0 counts as open. @param {Graph} graph @param {ReadonlySet<number>} expanded @returns {Visible} */
+/**
+ * What is visible. Block 0 counts as open.
+ * @param {Graph} graph @param {ReadonlySet<number>} expanded @returns {Visible}
+ */
 export function visible(graph, expanded) {
   const cover = covers(graph, expanded);
   const itemOf = new Int32Array(graph.count);
@@ -111,7 +114,10 @@ export function startExpanded(graph, budget = 150) {
   return opened;
 }
 
-/** For each block a number, the same for those that are opened together. @param {import("./types.js").Block[]} blocks */
+/**
+ * For each block a number, the same for those that are opened together.
+ * @param {import("./types.js").Block[]} blocks
+ */
 function groupsOf(blocks) {
   /** @type {Map<string, number>} */
   const numbers = new Map();
@@ -127,14 +133,20 @@ function groupsOf(blocks) {
   return group;
 }
 
-/** With all blocks around a node opened too. @param {Graph} graph @param {ReadonlySet<number>} expanded @param {number} node */
+/**
+ * With all blocks around a node opened too.
+ * @param {Graph} graph @param {ReadonlySet<number>} expanded @param {number} node
+ */
 export function reveal(graph, expanded, node) {
   const opened = new Set(expanded);
   for (let block = graph.block[node]; block >= 0; block = graph.blocks[block].outer) opened.add(block);
   return opened;
 }
 
-/** With a block opened if it was closed, closed if it was open. @param {Graph} graph @param {ReadonlySet<number>} expanded @param {number} block */
+/**
+ * With a block opened if it was closed, closed if it was open.
+ * @param {Graph} graph @param {ReadonlySet<number>} expanded @param {number} block
+ */
 export function toggle(graph, expanded, block) {
   const opened = new Set(expanded);
   if (block > 0 && block < graph.blocks.length && !opened.delete(block)) opened.add(block);

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { playback, timeline } from "../src/history.js";
+import { inWords, playback, timeline } from "../src/history.js";
 import { pretty } from "../src/notation.js";
 import { decode } from "../src/trace.js";
 import { randomFrom, randomTrace, scalarTrace } from "./helpers.js";
@@ -150,6 +150,13 @@ test("without a backward pass there is only forward", () => {
   assert.equal(timeline(decode({ ...scalarTrace((t) => t.leaf("a", 1)), passes: [] })).last, 0);
 });
 
+test("a pass from a blocked root has no backward steps", () => {
+  const now = played(decode(scalarTrace((t) => t.detach(t.leaf("a", 1), "y"))));
+  assert.deepEqual([now.timeline.run, now.timeline.root, now.timeline.seed, now.timeline.last], [-1, -1, -1, 1]);
+  now.seek(1);
+  assert.equal(now.gradient(1).state, "blocked");
+});
+
 test("the first node of the tape may be the root", () => {
   const now = played(decode(scalarTrace((t) => t.leaf("a", 1))));
   assert.deepEqual([now.timeline.root, now.timeline.seed, now.timeline.last], [0, 1, 1]);
@@ -249,8 +256,8 @@ test("arrays are told in words", () => {
     "Step 2 of 5, forward: add of h (6) and h (6) is s = 7.0.",
     `Step 3 of 5, backward: it begins at s, with the gradient ${x}.`,
     `Step 4 of 5, backward: s to h. Upstream, 2 by 3, through add gives ${x}, the gradient of h so far, 1 of 2.`,
-    `Step 5 of 5, backward: s to h. Upstream 1.0 through add gives not known, added to the gradient of h: ` +
-      `${x} plus not known is an array of 6, all 0.5, 2 of 2.`,
+    "Step 5 of 5, backward: s to h. Upstream 1.0 through add gives not known, added to the gradient of h, " +
+      "which becomes an array of 6, all 0.5, 2 of 2.",
   ]);
   assert.equal(now.gradient(1).value, now.graph.arrays[1]);
 });
@@ -275,6 +282,23 @@ function tensorTrace() {
   data.passes = [{ root: 2, edge: [1, 2], upstream: [{ array: 0 }, 1], contribution: [{ array: 0 }, null], total }];
   return data;
 }
+
+test("a value that was not kept is told so", () => {
+  const data = scalarTrace((t) => t.tanh(t.tanh(t.leaf("a", 1))));
+  data.nodes.value[1] = null;
+  const now = played(decode(data));
+  now.seek(1);
+  assert.equal(now.sentence(), "Step 1 of 5, forward: tanh of a = 1.0 is v₁, which was not kept.");
+  now.seek(2);
+  assert.equal(now.sentence(), "Step 2 of 5, forward: tanh of v₁ is v₂ = 0.642015.");
+});
+
+test("where an array is the same all over, that is told, but not beside a NaN", () => {
+  const array = { shape: [3], dtype: "float32", size: 3, rows: 1, cols: 3, cells: new Float64Array([4, 4, NaN]) };
+  const figures = { step: null, min: 4, max: 4, mean: 4, std: 0, hist: [], nan: 0, inf: 0 };
+  assert.equal(inWords({ ...array, ...figures }, pretty), "an array of 3, all 4.0");
+  assert.equal(inWords({ ...array, ...figures, nan: 1 }, pretty), "an array of 3 from 4.0 to 4.0, 1 NaN");
+});
 
 test("of many operands three are named and the others counted", () => {
   const data = scalarTrace((t) => {
@@ -364,7 +388,8 @@ function expectedState(graph, run, position) {
     }
   }
   const stateAt = (/** @type {number} */ i) => {
-    if (of[i] === 0 && i !== run.root) return graph.state[i] === 2 ? "blocked" : "none";
+    if (of[i] === 0 && graph.state[i] === 2) return "blocked";
+    if (of[i] === 0 && i !== run.root) return "none";
     return value[i] === null ? "none" : met[i] < of[i] ? "partial" : "final";
   };
   const nodes = known.map((is, i) => {

@@ -219,7 +219,7 @@ test("at random graphs the true number is right, and no slip is called right", (
   for (let seed = 0; seed < 500; seed += 1) {
     const graph = decode(randomTrace(seed));
     const now = playback(graph, timeline(graph));
-    for (let p = now.timeline.seed; p < now.timeline.last; p += 1) {
+    for (let p = now.timeline.seed; p >= 0 && p < now.timeline.last; p += 1) {
       now.seek(p);
       const { contribution, total, before } = now.moment(p + 1);
       assert.equal(diagnose(Number(total), now).verdict, "right");
