@@ -84,6 +84,19 @@ function withArrays() {
   return data;
 }
 
+test("arrays may be in any column of a pass", () => {
+  for (const column of ["upstream", "contribution", "total"]) {
+    const data = withArrays();
+    data.arrays.push(data.arrays[0]);
+    data.passes = small().passes;
+    data.passes[0][column][1] = { array: 1 };
+    const { arrays } = decode(data).numbers.runs[0];
+    const places = ["upstream", "contribution", "total"].map((one) => [.../** @type {any} */ (arrays)[one]]);
+    const expected = (/** @type {string} */ one) => (one === column ? [-1, 1, -1] : [-1, -1, -1]);
+    assert.deepEqual(places, ["upstream", "contribution", "total"].map(expected));
+  }
+});
+
 test("notes say where they begin and what they concern", () => {
   const data = small();
   data.notes = [
