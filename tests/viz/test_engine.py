@@ -235,6 +235,17 @@ def test_reader_s_own_operation_needs_no_javascript(declare):
     assert near(found["runs"][0]["local"][0], swish.rules[0](1.0, swish(1.25, beta=2.0), 1.25, beta=2.0))
 
 
+def test_attributes_are_given_in_the_order_of_the_operation_and_once(declare):
+    band = declare(
+        "test_band",
+        r"\operatorname{leakyrelu}\left({a}, {slope}\right)",
+        lambda a, slope: a if a > 0 else slope * a,
+        vjp=(lambda g, a, slope: g * mg.ops.clamp(a, max=slope, min=-1.0),),
+        attrs=("slope",),
+    )
+    assert javascript(band) == {"js": "leakyrelu(a, slope)", "rules": ["(g * clamp(a, (-1), slope))"], "why": None}
+
+
 def test_what_cannot_be_computed_again_says_why(declare):
     ifs = declare("test_ifs", "{a}", lambda a: a, vjp=(lambda g, a: g if a > 0 else 0.0,))
     unknown = declare("test_unknown", r"\operatorname{Ai} {a}", lambda a: a, vjp=(lambda g: g,))

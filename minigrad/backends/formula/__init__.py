@@ -138,10 +138,17 @@ def _run(
         kept |= dict(zip(op.inputs, own, strict=True)) | {"g": g, "slot": Formula(float(slot))} | dict(parts)
         return Formula(
             op=Phrase(rule, tuple(kept)),
-            args=tuple([x if isinstance(x, Formula) else Formula(str(x)) for x in kept.values()]),
+            args=tuple([_shown(x) for x in kept.values()]),
         )
     derivative = rule(g, y, *given, **kept)
     return derivative if isinstance(derivative, Formula) else Formula(derivative)
+
+
+def _shown(x: Any) -> Formula:
+    """What a reader reads of an attribute, whatever it is."""
+    if isinstance(x, Formula):
+        return x
+    return Formula(float(x) if isinstance(x, int) and not isinstance(x, bool) else str(x))
 
 
 def _simpler(op: Op, args: tuple[Formula, ...]) -> Any:

@@ -8,6 +8,7 @@ player brings along because Math lacks them or has them with other corners (no d
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping
 from functools import reduce
 from itertools import pairwise
@@ -134,17 +135,19 @@ def _literal(x: float) -> str:
 
 
 def _applied(op: Op, operands: Mapping[str, str], attrs: Mapping[str, Any]) -> str:
-    """The op's formula of `operands`; if it is one function by name, the attributes follow the operands there."""
-    whole = {
-        name: x if isinstance(x, str) else "null" if x is None else _literal(float(x)) for name, x in attrs.items()
-    }
+    """The op's formula of `operands`. If it is one function of the player's, it gets the attributes left out, too."""
+    whole: dict[str, str] = {}
+    for name in op.attrs:
+        x = attrs[name]
+        whole[name] = x if isinstance(x, str) else "null" if x is None else _literal(float(x))
     try:
         part = parse(op.formula, (*op.inputs, *op.attrs))
     except (IndexError, ValueError):
         raise _Unwritable(f"The formula of {op.name} cannot be read.") from None
     writer = _Writer(op, {**operands, **whole})
-    if part.kind == "call":
-        return writer.call(part.parts[0], part.parts[1], tuple(whole.values()))
+    if part.kind == "call" and part.parts[0].text.removeprefix("\\") in _OURS.split():
+        left_out = [whole[name] for name in op.attrs if not re.search(rf"\\{name}\b|\{{{name}\}}", op.formula)]
+        return writer.call(part.parts[0], part.parts[1], tuple(left_out))
     return writer.write(part)
 
 
