@@ -5,7 +5,15 @@
 
 import { mount } from "./player.js";
 
-/** @typedef {{get(key: string): any, set(key: string, value: any): void, save_changes(): void, on(event: string, f: () => void): void, off(event: string, f: () => void): void}} Model */
+/**
+ * What anywidget hands over of the Python object.
+ * @typedef {object} Model
+ * @property {(key: string) => any} get
+ * @property {(key: string, value: any) => void} set
+ * @property {() => void} save_changes
+ * @property {(event: string, listener: () => void) => void} on
+ * @property {(event: string, listener: () => void) => void} off
+ */
 
 /** What the traits and the state of the player call by the same names. */
 const SYNCED = ["speed", "granularity", "expanded", "selected", "position", "playing"];
