@@ -48,7 +48,7 @@ function phase(s, kind) {
  */
 function momentText(s, moment) {
   const { graph } = s;
-  if (moment.kind === "start") return ["The leaves have their numbers; nothing is computed yet.", graph.sentence];
+  if (moment.kind === "start") return ["The leaves have their numbers; nothing is computed yet.", "→ computes the first operation."];
   const name = graph.title(moment.node);
   const bw = (/** @type {string} */ text) => h("span", { class: "bw" }, text);
   if (moment.kind === "forward") return [forwardWords(s, moment), ...forwardFormula(s, moment)];

@@ -49,7 +49,7 @@ form{display:flex;flex-wrap:wrap;gap:6px 8px;align-items:center}
 .verdict[data-verdict=right]::before{content:"✓ ";font-weight:700}
 .caption{font-size:15px;margin-bottom:6px}
 .stage{display:grid;grid-template-columns:minmax(0,1fr) 300px;border-top:1px solid $rim}
-.canvas{min-height:360px}
+.stage:not(.alone) .canvas{min-height:min(360px,var(--mg-view-height,360px))}
 .stage.alone{grid-template-columns:minmax(0,1fr)}
 .canvas{min-width:0;position:relative;align-self:center}
 [data-unable]{opacity:.35}
@@ -114,7 +114,7 @@ kbd{font:600 13px $font;color:$ink}
 .track{flex-basis:100%;order:-1}
 .transport{gap:6px 4px}
 .key{width:30px}
-.canvas{min-height:0}
+.stage:not(.alone) .canvas{min-height:0}
 .tabs{padding:6px 4px;gap:0}
 .switch button{padding:2px 6px}
 }
