@@ -38,6 +38,12 @@ function lens(view, stage, moved) {
   // Sizes and scrolling are remembered: to ask for them in a step would make the browser lay out in the middle of it.
   const at = { width: 1, height: 1, scale: 1, placed: false, left: 0, top: 0, w: 0, h: 0, margin: 0 };
   let wanted = /** @type {Rect | null} */ (null);
+  let asked = 0;
+  const follow = () => {
+    asked = 0;
+    if (wanted) scrollTo(view, at, wanted, calm(view) ? "instant" : "smooth");
+    wanted = null;
+  };
   const remember = () => Object.assign(at, { left: view.scrollLeft, top: view.scrollTop });
   const lookAround = () => {
     Object.assign(at, { w: view.clientWidth, h: view.clientHeight, margin: stage.offsetLeft });
@@ -56,6 +62,7 @@ function lens(view, stage, moved) {
     at.placed = true;
     apply(Math.max(Math.min(1, view.clientWidth / at.width), READABLE));
     if (wanted) scrollTo(view, at, wanted, "instant");
+    wanted = null;
     lookAround();
   };
   /** @type {Viewport["zoom"]} */
@@ -73,8 +80,8 @@ function lens(view, stage, moved) {
     moved();
   };
   const reveal = (/** @type {Rect} */ rect) => {
-    if (at.placed) scrollTo(view, at, rect, calm(view) ? "instant" : "smooth");
-    else wanted = rect; // the view is not in the page yet
+    wanted = rect;
+    if (at.placed) asked ||= requestAnimationFrame(follow); // scrolling makes the browser lay out: once a frame
   };
   return { at, apply, start, zoom, scrolled, lookAround, reveal };
 }
