@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 from minigrad.errors import DeclarationError, DTypeError
 from minigrad.kernels import apply_raw, dispatch
 
-__all__ = ["ANY", "OPS", "POSITIVE", "Domain", "Op", "Operand", "Plan", "close_table"]
+__all__ = ["ANY", "OPS", "POSITIVE", "Domain", "Op", "Operand", "Plan", "adjoint", "close_table"]
 
 Rule = Callable[..., Any]
 
@@ -296,6 +296,11 @@ class Op:
 _NAMED = re.compile(r"(?<!begin)(?<!end)(?<!operatorname)(?<!text)\{([^\W\d]\w*)\}")
 _LETTERS = "abcdefhijk"  # g is the gradient's
 _own: frozenset[str] = frozenset()
+
+
+def adjoint(operand: str) -> str:
+    """What `operand` gets, in LaTeX, to show where the rule would be too long: the Jacobian, transposed, times g."""
+    return rf"\left(\frac{{\partial {{y}}}}{{\partial {{{operand}}}}}\right)^\top {{g}}"
 
 
 def close_table() -> None:

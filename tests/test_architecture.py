@@ -115,7 +115,8 @@ def files_in(*parts: str) -> list[Path]:
 # There are two budgets, because there are two kinds of code. The engine is one idea, which a newcomer should be able to
 # read in an afternoon: it has a number of lines. The families are as many as PyTorch has functions, and are looked up
 # one at a time: as long as each operation and function is short, there may be any number of them. A budget is there to
-# make you look for the simpler idea; where there is none, raise it and say why.
+# make you look for the simpler idea; where there is none, raise it and say why. (An operation took 15 lines before it
+# said, for the viewer, what the gradient of each operand is made of.)
 
 
 def test_the_engine_can_be_read_in_an_afternoon():
@@ -129,7 +130,7 @@ def test_an_operation_and_a_function_take_few_lines_on_average():
     functional = importlib.import_module("minigrad.functional")
     functions = {getattr(functional, name) for name in functional.__all__}  # without second names for the same
     declared = {x for name in ops.__all__ if isinstance(x := getattr(ops, name), Op)}
-    assert sum(code_lines(path) for path in files_in("ops") + files_in("backends", "numpy")) / len(declared) <= 15
+    assert sum(code_lines(path) for path in files_in("ops") + files_in("backends", "numpy")) / len(declared) <= 17
     assert sum(code_lines(path) for path in files_in("functional")) / len(functions) <= 14
 
 

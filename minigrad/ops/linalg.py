@@ -43,6 +43,11 @@ linear = Op(
         lambda g, a: _rows(g).mT @ _rows(a),
         lambda g: g,  # broadcasting is undone where every gradient arrives
     ),
+    shown=(
+        "{g} {b}",
+        r"{g}^\top {a}",
+        r"\sum {g}",
+    ),
     precedence=Op.SUM,
 )
 
@@ -54,6 +59,10 @@ contract = Op(
     vjp=(
         lambda g, b, left, right, out: contract(g, b, out, right, left),
         lambda g, a, left, right, out: contract(a, g, left, out, right),
+    ),
+    shown=(
+        r"\sum {g} {b}",
+        r"\sum {a} {g}",
     ),
     attrs=("left", "right", "out"),
     precedence=Op.PRODUCT,

@@ -10,8 +10,8 @@ from minigrad.backends.formula.javascript import FUNCTIONS, javascript
 from minigrad.op import ANY
 from minigrad_viz import to_trace
 from minigrad_viz.templates import op_data
+from player import COMPARE, coded, compare
 from strategies import ATTRS, ELEMENTWISE, points
-from viz.test_templates import COMPARE, coded, compare
 
 CLOSE = 1e-12
 

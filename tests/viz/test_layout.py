@@ -232,3 +232,10 @@ def test_pinned_nodes_stand_alone_in_the_outer_columns() -> None:
     drawn = layout([BOX] * 7, edges, ports=Ports(first={0: 7, 1: 0}, last={5, 6}))
     assert drawn.ranks == [0, 0, 1, 2, 3, 4, 4]
     assert drawn.centers[0][1] == drawn.centers[3][1]  # the entry stands for the deepest value, hence the main line
+
+
+def test_boxes_stand_beside_the_ports_of_a_tall_box_that_they_feed() -> None:
+    ports = Ports(arrive=[-180.0, 0.0, 180.0])
+    drawn = layout([*[BOX] * 3, (60.0, 400.0)], [(0, 3), (1, 3), (2, 3)], ports=ports)
+    assert all(abs(route[0][1] - route[-1][1]) < 1 for route in drawn.routes)
+    assert drawn.height == 400.0

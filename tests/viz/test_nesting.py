@@ -1,51 +1,18 @@
 """Frames around the parts of open blocks: what a reader can count on, whatever the graph."""
 
-import random
+import re
 from itertools import combinations, pairwise
-from typing import NamedTuple
 
 import pytest
 
-from minigrad_viz.layout import layout
+from minigrad_viz.layout import Ports, layout
 from minigrad_viz.nesting import Nested, nest
+from nested_graphs import Graph, nested_graph
 
 Point = tuple[float, float]
 Box = tuple[float, float, float, float]
 BOX = (40.0, 30.0)
 SLACK = 0.03  # of rounding
-
-
-class Graph(NamedTuple):
-    """The arguments of `nest`."""
-
-    sizes: list[Point]
-    outer: list[int]
-    edges: list[tuple[int, int]]
-
-
-def nested_graph(seed: int, most: int = 30) -> Graph:
-    """A graph whose blocks are contiguous in tape order, up to five deep; some edges repeat, some boxes are large."""
-    generator = random.Random(seed)
-    sizes: list[Point] = []
-    outer: list[int] = []
-    tape: list[int] = []
-    path = [-1]
-    for _ in range(generator.randint(1, most)):
-        while len(path) < 6 and generator.random() < 0.25:  # open a block, and put something in it
-            outer.append(path[-1])
-            path.append(len(sizes))
-            sizes.append((round(generator.uniform(0, 200), 1), 18.0))
-        outer.append(path[-1])
-        tape.append(len(sizes))
-        sizes.append((round(generator.uniform(0, 90), 1), round(generator.uniform(1, 70), 2)))
-        while len(path) > 1 and generator.random() < 0.3:
-            path.pop()
-    near = generator.choice([2, 5, 30])
-    edges = []
-    for at in range(1, len(tape)):
-        for _ in range(generator.choice([0, 1, 1, 2, 2, 3])):
-            edges.append((tape[max(0, at - generator.randint(1, near))], tape[at]))
-    return Graph(sizes, outer, edges)
 
 
 def around(graph: Graph, item: int) -> list[int]:
@@ -134,5 +101,82 @@ def test_without_blocks_the_drawing_is_that_of_layout() -> None:
         sizes, _, edges = nested_graph(seed)
         flat, drawn = layout(sizes, edges), nest(sizes, [-1] * len(sizes), edges)
         assert drawn.routes == flat.routes
-        assert [(x + w / 2, y + h / 2) for x, y, w, h in drawn.boxes] == pytest.approx(flat.centers, abs=0.02)
+        for (left, top, width, height), center in zip(drawn.boxes, flat.centers, strict=True):
+            assert (left + width / 2, top + height / 2) == pytest.approx(center, abs=0.02)
         assert (drawn.width, drawn.height) == (flat.width, flat.height)
+
+
+def test_a_value_has_one_port_however_many_uses_it_has() -> None:
+    # 0 -> both parts of block 1, one of them twice; 2 -> two items outside
+    drawn = nest([BOX] * 6, [-1, -1, 1, 1, -1, -1], [(0, 2), (0, 3), (0, 3), (2, 4), (2, 5)])
+    left, _, width, _ = drawn.boxes[1]
+    assert len({height_at(route, left) for route in drawn.routes[:3]}) == 1
+    assert len({height_at(route, left + width) for route in drawn.routes[3:]}) == 1
+    assert drawn.routes[1] != drawn.routes[2]
+
+
+def test_the_main_line_runs_straight_through_frames() -> None:
+    # 0 -> [2 with weight 3 -> [5 with weight 6]] -> 7: the weights are leaves, the line is what is computed
+    outer = [-1, -1, 1, 1, 1, 4, 4, -1, -1]
+    drawn = nest([BOX] * 9, outer, [(8, 0), (0, 2), (3, 2), (2, 5), (6, 5), (5, 7)])
+    heights = {point[1] for edge in (0, 1, 3, 5) for point in drawn.routes[edge]}
+    assert max(heights) - min(heights) <= 12  # the distance of two ports of one box
+
+
+def test_ports_stand_in_the_order_of_what_they_feed() -> None:
+    # Four values enter a block of four chains, in the opposite order: no edge crosses another, in the frame or outside.
+    outer = [-1] * 4 + [-1] + [4] * 4
+    drawn = nest([BOX] * 9, outer, [(0, 8), (1, 7), (2, 6), (3, 5)])
+    sides = [[route[0][1] for route in drawn.routes], [height_at(route, drawn.boxes[4][0]) for route in drawn.routes]]
+    sides.append([route[-1][1] for route in drawn.routes])
+    assert len({tuple(sorted(range(4), key=heights.__getitem__)) for heights in sides}) == 1
+
+
+def test_the_wires_of_a_closed_block_leave_it_in_the_order_in_which_they_arrive() -> None:
+    sizes = [(60.0, 60.0), *[BOX] * 3]
+    drawn = nest(sizes, [-1] * 4, [(0, 1), (0, 2), (0, 3)], ports=Ports(wires=[7, 5, 6]))
+    leave = [route[0][1] for route in drawn.routes]
+    assert sorted(range(3), key=leave.__getitem__) == sorted(range(3), key=lambda at: drawn.boxes[at + 1][1])
+    middle = drawn.boxes[0][1] + 30
+    assert sorted(leave) == [middle - 12, middle, middle + 12]
+
+
+def test_parts_may_be_listed_before_their_inputs() -> None:
+    drawn = nest([BOX] * 4, [-1, 0, 0, -1], [(3, 1), (2, 1), (3, 2)])
+    assert drawn.boxes[2][0] < drawn.boxes[1][0]
+    assert drawn.boxes[3][0] < drawn.boxes[0][0]
+
+
+def test_a_frame_has_room_for_its_title() -> None:
+    drawn = nest([(500.0, 20.0), BOX, BOX], [-1, 0, -1], [(1, 2)])
+    assert drawn.boxes[0] == (0.0, 0.0, 500.0, 74.0)
+    assert drawn.routes == [[(52.0, 47.0), (548.0, 47.0)]]
+
+
+def test_a_hundred_frames_in_each_other_and_5000_items_need_no_recursion() -> None:
+    depth = 100
+    outer = [*range(-1, depth - 1), depth - 1, -1]
+    drawn = nest([(60.0, 18.0)] * depth + [BOX, BOX], outer, [(depth, depth + 1)])
+    assert drawn.depths[depth] == depth
+    assert drawn.routes[0][0][1] == drawn.routes[0][-1][1]
+    chain = nest([BOX] * 5000, [-1, -1, *[1] * 4998], [(at, at + 1) for at in range(2, 4999)])
+    assert len(chain.routes) == 4997
+
+
+@pytest.mark.parametrize(
+    ("outer", "edges", "message"),
+    [
+        ([-1, 2, -1], [], "item 1 lies in item 2: need a block that comes before it, or -1"),
+        ([0, -1, -1], [], "item 0 lies in item 0: need a block that comes before it, or -1"),
+        ([-1, 0, -1], [(0, 2)], "edge (0, 2) must join two of 3 items that are no frames"),
+        ([-1, -1, -1], [(0, 3)], "edge (0, 3) must join two of 3 items that are no frames"),
+        ([-1, -1, -1], [(1, 1)], "the edges make a cycle through item 1: need blocks without cycles"),
+        # 1 -> 2 -> 3, of which 1 and 3 are in block 0
+        ([-1, 0, -1, 0], [(1, 2), (2, 3)], "the edges make a cycle through item 0: need blocks without cycles"),
+    ],
+)
+def test_a_graph_that_has_no_nested_drawing_is_refused(
+    outer: list[int], edges: list[tuple[int, int]], message: str
+) -> None:
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        nest([BOX] * len(outer), outer, edges)

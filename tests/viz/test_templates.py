@@ -1,46 +1,15 @@
 """The player writes numbers and formulas as Python does, character by character."""
 
-import json
 import math
 import random
-import shutil
 import struct
-import subprocess
-from pathlib import Path
-
-import pytest
 
 import minigrad as mg
 from minigrad.backends.formula import Formula, expression, local_derivative, product
 from minigrad.backends.formula.writing import HOLES
 from minigrad_viz import notation
 from minigrad_viz.templates import local_template, op_data, product_template, template
-
-COMPARE = Path(__file__).parents[2] / "viz" / "frontend" / "tests" / "compare.js"
-
-
-def compare(*options, **job):
-    """What the player makes of a job, by node."""
-    node = shutil.which("node")
-    if node is None:
-        pytest.skip("node is not installed")
-    done = subprocess.run(
-        [node, *options, str(COMPARE)],
-        input=json.dumps(job),
-        capture_output=True,
-        text=True,
-        timeout=120,
-        encoding="utf-8",
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
-
-
-def coded(x):
-    """A number as a job has it."""
-    if not math.isfinite(x):
-        return "NaN" if math.isnan(x) else "Infinity" if x > 0 else "-Infinity"
-    return x
+from player import coded, compare
 
 
 def floats(count, seed=0):

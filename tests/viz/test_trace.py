@@ -296,6 +296,17 @@ def test_values_in_lists_and_dicts_are_named_by_their_place():
     assert [trace.title(index) for index in (0, 1, 3)] == ["w[0]", "w[1]", "p['b']"]
 
 
+def test_values_two_levels_deep_are_named_and_no_deeper():
+    layers = [{"w": mg.Value(1.0), "b": [mg.Value(2.0)]}]
+    assert names_of([layers[0]["w"], layers[0]["b"][0]], [{"layers": layers}]) == {layers[0]["w"]: "layers[0]['w']"}
+
+
+def test_list_that_holds_itself_names_no_one_for_ever():
+    loop: list[object] = [mg.Value(1.0)]
+    loop.append(loop)
+    assert names_of([loop[0]], [{"loop": loop}]) == {loop[0]: "loop[0]"}
+
+
 def test_variables_that_no_one_can_write_do_not_name():
     x = mg.Value(1.0)
     assert names_of([x], [{".0": x, "@py_assert1": x, "x": x}]) == {x: "x"}

@@ -283,8 +283,10 @@ def _left_over(trace: Trace) -> Iterable[Note]:
         return
     index, times = odd[0]
     name, more = trace.title(index), count(len(odd) - 1, "other leaf", "other leaves")
-    if times is not None and round(times) >= 2 and math.isclose(times, round(times), rel_tol=1e-5):
-        text = f"The gradient of {name} is {round(times)} times what one pass brings: backward() adds to what is there."
+    whole = times is not None and round(times) >= 2 and math.isclose(times, round(times), rel_tol=1e-5)
+    if whole and (seed is None or times == factor):  # the gradient of a Value's root counts its passes
+        many = round(times or 0)
+        text = f"The gradient of {name} is {many} times what one pass brings: backward() adds to what is there."
     elif seed is None and trace.states[root] == "n" and trace.kinds[root] == "o":
         text = f"The gradient of {name} is of an earlier pass: backward() will add to it."
     else:

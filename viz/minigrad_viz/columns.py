@@ -32,6 +32,7 @@ __all__ = [
     "Rows",
     "Shaped",
     "Step",
+    "Stop",
     "Trace",
     "count",
     "finite",
@@ -180,6 +181,13 @@ class Note(NamedTuple):
     edges: tuple[int, ...] = ()
 
 
+class Stop(NamedTuple):
+    """A stop of a tour: a position of the player, and what is said there."""
+
+    at: int
+    text: str
+
+
 @dataclass(slots=True)
 class Trace:
     """The data of a picture: see the top of this module.
@@ -218,6 +226,7 @@ class Trace:
     scopes: list[str] = field(default_factory=lambda: [""])
     """The scopes around each block, and itself if it is one, joined by slashes."""
     notes: list[Note] = field(default_factory=list)
+    tours: list[Stop] = field(default_factory=list)
 
     @property
     def nodes(self) -> Rows[Node]:
@@ -344,14 +353,16 @@ class Trace:
         """What is drawn, in one sentence."""
         parts = [("l", "leaf", "leaves"), ("o", "operation", "operations"), ("c", "constant", "constants")]
         counts = [count(self.kinds.count(kind), one, many) for kind, one, many in parts]
-        names = [f"{self.title(i)} {self._said(i, show)}" for i in self.outputs[:3]]
+        names = [f"{self.title(i)}{self._said(i, show)}" for i in self.outputs[:3]]
         more = ", …" if len(self.outputs) > 3 else ""
         return f"Graph of {', '.join(names)}{more}: {', '.join(count for count in counts if count)}."
 
     def _said(self, index: int, show: Callable[[float], str]) -> str:
+        if self.kinds[index] == "x":
+            return ", which raised an error"
         shaped, amount = self.tensors.get(index), self.amount(index, show)
         one = shaped is None or (shaped.array is not None and shaped.array.size == 1)
-        return f"= {amount}" if one else f"({amount})"
+        return f" = {amount}" if one else f" ({amount})"
 
     # --- as JSON ---
 

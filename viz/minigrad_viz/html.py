@@ -1,4 +1,6 @@
-"""A page of its own: the picture, every node and every step of the backward pass, in one file that asks for nothing.
+"""A page of its own: the player, every node and every step of the backward pass, in one file that asks for nothing.
+
+Where no scripts run, and on paper, the picture stands in the place of the player.
 
 `figure` is the same picture for a notebook: an image, which also shows where scripts and inline SVG are taken out.
 """
@@ -13,6 +15,7 @@ from typing import Any
 from minigrad_viz import heat
 from minigrad_viz.arrays import line, summary
 from minigrad_viz.cards import gradient, pictured, value
+from minigrad_viz.frontend import module
 from minigrad_viz.notation import escape, formula_of, local_formula, mathml, number, pretty
 from minigrad_viz.palette import DARK, FONT, LIGHT
 from minigrad_viz.svg import WIDE, picture
@@ -61,9 +64,9 @@ def figure(trace: Trace) -> str:
     return f'<figure class="minigrad" style="margin:0;overflow-x:auto">{image}{caption}{data}</figure>'
 
 
-def _data(trace: Trace) -> str:
+def _data(trace: Trace, full: bool = False) -> str:
     """The trace in a script element, where no text of a user's can end it."""
-    safe = trace.json().replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+    safe = trace.json(full).replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
     return f'<script type="application/json" class="minigrad-trace">{safe}</script>'
 
 
@@ -81,12 +84,14 @@ def page(trace: Trace) -> str:
         f'<meta name="color-scheme" content="light dark"><title>{title} · minigrad</title>'
         f"<style>{_css()}</style></head>\n"
         f"<body><header><h1>{title}</h1><p>{escape(trace.sentence())}</p>{notes}</header>\n<main>"
-        f"{_viewport(trace)}\n{_nodes(trace)}\n{passes}</main>\n{_data(trace)}</body></html>\n"
+        f'<figure class="minigrad">{_viewport(trace)}{_data(trace, full=True)}</figure>\n'
+        f"{_nodes(trace)}\n{passes}</main>\n"
+        f'<script type="module">\n{module()}startAll(document);\n</script></body></html>\n'
     )
 
 
 def _viewport(trace: Trace) -> str:
-    """The picture in a region that the keyboard scrolls, with zoom by radio buttons, for there is no script."""
+    """The picture in a region that the keyboard scrolls, with zoom by radio buttons: it is for where no scripts run."""
     svg, width, _ = picture(trace)
     first = "full" if width <= 1150 else "fit"
     zooms = "".join(
@@ -259,6 +264,7 @@ body{margin:0 auto;padding:2rem clamp(1rem,4vw,3rem) 4rem;max-width:90rem;backgr
 font:1rem/1.5 FONT;font-variant-numeric:tabular-nums}
 h1{font-size:1.7rem;line-height:1.2;margin:0;overflow-wrap:anywhere}
 h2{font-size:1.15rem;margin:2.5rem 0 .25rem}
+figure{margin:0}
 p{margin:.25rem 0 .75rem;max-width:46rem}
 .dim{color:var(--muted)}.fw{color:var(--forward)}.bw,.d{color:var(--backward)}
 .note b,.fw b{display:inline-block;width:1.3rem;line-height:1.3rem;border-radius:50%;text-align:center;

@@ -23,8 +23,8 @@ class Ports:
 
     wires: Sequence[int] | None = None
     """By edge, any number that tells the wires of a node apart. None: all edges out of a node are one wire."""
-    leave: Sequence[float] | None = None
-    """By edge, how far below the centre of its source it leaves."""
+    leave: Sequence[float | None] | None = None
+    """By edge, how far below the centre of its source it leaves. None: the wires of a box leave about its middle."""
     arrive: Sequence[float | None] | None = None
     """By edge, how far below the centre of its target it arrives; either for all inputs of a node or for none."""
     first: Mapping[int, int] = field(default_factory=dict)
@@ -46,6 +46,7 @@ class Layered:
     lane: list[list[int]]  # by wire: the outlets from which it goes on, from left to right
     outlets: list[list[int]]  # by vertex: its outlets, from top to bottom
     owner: list[int]  # by outlet: its vertex
+    loose: set[int]  # the nodes of which it is not given how far below their centre wires leave
     leave: list[float]  # by outlet: how far below the centre of its vertex it is
     feeder: list[int] = field(default_factory=list)  # by edge: its last outlet before the target, or -1
     before: list[list[int]] = field(default_factory=list)  # by vertex: the outlets whose links arrive, in order
@@ -121,7 +122,9 @@ def cut_into_links(edges: Edges, rank: list[int], depth: list[int], ports: Ports
         else:
             leave[node] = below
     arrive: list[float | None] = [None] * len(edges) if ports.arrive is None else list(ports.arrive)
-    graph = Layered(nodes, edges, rank, depth, [[] for _ in range(nodes)], arrive, wire, lane, outlets, owner, leave)
+    inputs: list[list[int]] = [[] for _ in range(nodes)]
+    loose = {node for edge, (node, _) in enumerate(edges) if ports.leave is None or ports.leave[edge] is None}
+    graph = Layered(nodes, edges, rank, depth, inputs, arrive, wire, lane, outlets, owner, loose, leave)
     _link(graph)
     return graph
 
@@ -129,8 +132,8 @@ def cut_into_links(edges: Edges, rank: list[int], depth: list[int], ports: Ports
 def _number_wires(edges: Edges, ports: Ports) -> tuple[list[int], list[tuple[int, float]]]:
     """The wire of each edge; and of each wire its node and how far below the centre it leaves, from top to bottom."""
     names = ports.wires if ports.wires is not None else [source for source, _ in edges]
-    leave = ports.leave if ports.leave is not None else [0.0] * len(edges)
-    keys = [(source, leave[edge], names[edge]) for edge, (source, _) in enumerate(edges)]
+    leave = ports.leave if ports.leave is not None else [None] * len(edges)
+    keys = [(source, leave[edge] or 0.0, names[edge]) for edge, (source, _) in enumerate(edges)]
     wires = sorted(set(keys))
     number = {key: at for at, key in enumerate(wires)}
     return [number[key] for key in keys], [(node, below) for node, below, _ in wires]
@@ -147,9 +150,8 @@ def _link(graph: Layered) -> None:
         graph.feeder.append(lane[step - 1] if step <= len(lane) else -1)
         graph.inputs[target].append(edge)
     for node, inputs in enumerate(graph.inputs):
-        heights = {edge: at for edge in inputs if (at := graph.arrive[edge]) is not None}
-        if heights:
-            inputs.sort(key=heights.__getitem__)
+        if inputs and graph.arrive[inputs[0]] is not None:
+            inputs.sort(key=lambda edge: graph.arrive[edge] or 0.0)
         graph.before[node] += [graph.feeder[edge] for edge in inputs if graph.feeder[edge] >= 0]
     graph.after = [[] for _ in graph.owner]
     for vertex, feeders in enumerate(graph.before):

@@ -44,8 +44,9 @@ def _has_one_consumer(graph: Layered, outlet: int) -> bool:
 def place_ports(graph: Layered) -> None:
     """Put the ports of each node in slot order, a level input's at the centre, else all about the centre.
 
-    Where the heights of a node's ports are given, they stay.
+    Several outlets come in the order in which their links end, about the centre. Given heights stay.
     """
+    _place_outlets(graph)
     graph.port = [0.0] * len(graph.edges)
     for node, inputs in enumerate(graph.inputs):
         level = [slot for slot, edge in enumerate(inputs) if graph.feeder[edge] == graph.mate[node] >= 0]
@@ -55,6 +56,22 @@ def place_ports(graph: Layered) -> None:
         for slot, edge in enumerate(inputs):
             given = graph.arrive[edge]
             graph.port[edge] = (slot - centre) * step if given is None else given
+
+
+def _place_outlets(graph: Layered) -> None:
+    goes: dict[int, list[int]] = {}  # by outlet: the places where its links end
+    arrivals = (outlet for column in graph.columns for vertex in column for outlet in graph.before[vertex])
+    if len(graph.owner) > len(graph.rank):
+        for at, outlet in enumerate(arrivals):
+            goes.setdefault(outlet, []).append(at)
+    for node in range(graph.nodes):
+        outlets = graph.outlets[node]
+        if len(outlets) > 1 and node in graph.loose:
+            middle = (len(outlets) - 1) / 2
+            step = min(12.0, 0.8 * graph.half[node] / middle)
+            means = {outlet: sum(goes[outlet]) / len(goes[outlet]) if outlet in goes else -1.0 for outlet in outlets}
+            for at, outlet in enumerate(sorted(outlets, key=means.__getitem__)):
+                graph.leave[outlet] = (at - middle) * step
 
 
 def settle_heights(graph: Layered, gap: float, moves: int) -> list[float]:

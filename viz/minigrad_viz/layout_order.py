@@ -56,7 +56,8 @@ def count_crossings(graph: Layered) -> int:
     """
     total = 0
     for left, right in pairwise(graph.columns):
-        place = {outlet: at for at, outlet in enumerate((o for vertex in left for o in graph.outlets[vertex]), 1)}
+        outlets = [outlet for vertex in left for outlet in graph.outlets[vertex]]
+        place = {outlet: at for at, outlet in enumerate(outlets, 1)}
         origins = [place[outlet] for vertex in right for outlet in graph.before[vertex]] if len(place) > 1 else []
         if origins == sorted(origins):
             continue
@@ -76,9 +77,12 @@ def count_crossings(graph: Layered) -> int:
 def _ends_before(graph: Layered, fixed: list[int]) -> dict[int, list[int]]:
     """For each vertex linked to the column `fixed` before it: the places of the outlets there, in order."""
     ends: dict[int, list[int]] = {}
-    for at, outlet in enumerate(outlet for vertex in fixed for outlet in graph.outlets[vertex]):
-        for other in graph.after[outlet]:
-            ends.setdefault(other, []).append(at)
+    at = 0
+    for vertex in fixed:
+        for outlet in graph.outlets[vertex]:
+            for other in graph.after[outlet]:
+                ends.setdefault(other, []).append(at)
+            at += 1
     return ends
 
 

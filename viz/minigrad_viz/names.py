@@ -19,6 +19,7 @@ Namespaces = Sequence[Mapping[str, Any]]
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
 _NOT_OURS = {"In", "Out"}  # IPython's history
+_DEEPEST = 2  # levels of containers: layers[0]['weight']
 _LONGEST = 10_000  # a longer list is data, not a handful of named weights
 
 
@@ -35,8 +36,8 @@ def callers() -> Namespaces:
 def names_of(
     nodes: Sequence[Any], namespaces: Namespaces, label_of: Callable[[Any], str | None] | None = None
 ) -> dict[Any, str]:
-    """A name for each of `nodes` that has one. A label wins; else the variable defined first, or its place in a list,
-    tuple or dict, as ``w[0]``; the node of a computed tensor is its ``grad_fn``. Variables that begin with an
+    """A name for each of `nodes` that has one. A label wins; else the variable defined first, or its place in lists,
+    tuples and dicts, as ``w[0]``; the node of a computed tensor is its ``grad_fn``. Variables that begin with an
     underscore do not count, nor do those that a local one of the same name hides, nor those that are called like the
     label of another node.
 
@@ -98,20 +99,24 @@ def told_apart(names: Sequence[str | None], handles: Collection[str]) -> list[st
 
 
 def _variables(namespace: Mapping[str, Any], hidden: Collection[str]) -> Iterator[tuple[str, Any]]:
-    """The Values and tensors in a namespace, in the order of definition, with those a level inside its containers."""
+    """The Values and tensors in a namespace, in the order of definition, with those inside its containers."""
     for name, held in list(namespace.items()):
-        if name.startswith("_") or name in _NOT_OURS or name in hidden or not name.isidentifier():
-            continue
-        if _is_number(held):
-            yield name, held
-        elif isinstance(held, list | tuple) and len(held) <= _LONGEST:
-            for place, value in enumerate(held):
-                if _is_number(value):
-                    yield f"{name}[{place}]", value
-        elif isinstance(held, dict) and len(held) <= _LONGEST:
-            for key, value in list(held.items()):
-                if _is_number(value) and isinstance(key, str | int):
-                    yield clean(f"{name}[{key!r}]"), value
+        if not (name.startswith("_") or name in _NOT_OURS or name in hidden) and name.isidentifier():
+            yield from _found(name, held, _DEEPEST)
+
+
+def _found(name: str, held: Any, levels: int) -> Iterator[tuple[str, Any]]:
+    """`held`, if it is a Value or a tensor; if it is a list, tuple or dict, those in it, so many levels deep."""
+    if _is_number(held):
+        yield name, held
+    elif levels and isinstance(held, list | tuple) and len(held) <= _LONGEST:
+        for place, inner in enumerate(held):
+            if isinstance(inner, Node | list | tuple | dict):  # a data set has many numbers, and none to name
+                yield from _found(f"{name}[{place}]", inner, levels - 1)
+    elif levels and isinstance(held, dict) and len(held) <= _LONGEST:
+        for key, inner in list(held.items()):
+            if isinstance(key, str | int):
+                yield from _found(clean(f"{name}[{key!r}]"), inner, levels - 1)
 
 
 def _is_number(held: Any) -> bool:

@@ -101,7 +101,6 @@ class _Frame:
     inner: Point = (0.0, 0.0)  # where the layout begins, from the frame's corner; then from the drawing's
     width: float = 0.0
     height: float = 0.0
-    right: float = 0.0  # the x of the right side
 
 
 def _open_frames(outer: Sequence[int]) -> tuple[dict[int, _Frame], list[int]]:
@@ -127,8 +126,10 @@ def _split_edges(
     far = _value_depths(len(outer), edges, frames)
     paths = []
     for edge, (source, target) in enumerate(edges):
-        leave = ports.leave[edge] if ports.leave is not None else 0.0
-        wire = wires.setdefault((source, leave, ports.wires[edge] if ports.wires is not None else source), len(wires))
+        leave = ports.leave[edge] if ports.leave is not None else None
+        wire = wires.setdefault(
+            (source, leave or 0.0, ports.wires[edge] if ports.wires is not None else source), len(wires)
+        )
         one, two = source, target
         way_out: list[tuple[int, _Hop]] = []
         way_in: list[tuple[int, _Hop]] = []
@@ -224,7 +225,7 @@ def _arrange_frame(
         _inner_ports(frames, frame, ports),
     )
     if item == _ROOT:
-        frame.width, frame.height, frame.right = drawn.width, drawn.height, drawn.width
+        frame.width, frame.height = drawn.width, drawn.height
         return
     header = sizes[item]
     frame.inner = (0.0 if entry else padding, header[1] + padding)
@@ -237,13 +238,13 @@ def _arrange_frame(
 
 def _inner_ports(frames: Mapping[int, _Frame], frame: _Frame, ports: Ports) -> Ports:
     """Where the hops of a frame leave and arrive: at the ports of the frames in it, or as `ports` says."""
-    leave: list[float] = []
+    leave: list[float | None] = []
     arrive: list[float | None] = []
     for hop in frame.hops:
         if hop.begin in frames:
             leave.append(frames[hop.begin].exit[hop.wire])
         else:
-            leave.append(0.0 if hop.begin == _PORT or ports.leave is None else ports.leave[hop.edge])
+            leave.append(None if hop.begin == _PORT or ports.leave is None else ports.leave[hop.edge])
         if hop.end in frames:
             arrive.append(frames[hop.end].entry[hop.wire])
         else:
@@ -269,21 +270,21 @@ def _place_items(sizes: Sequence[Point], outer: Sequence[int], frames: Mapping[i
         left, top = around.inner[0] + x - width / 2, around.inner[1] + y - height / 2
         if item in frames:
             frame = frames[item]
-            frame.right = left + width
             frame.inner = (left + frame.inner[0], top + frame.inner[1])
         boxes.append((left, top, width, height))
     return boxes
 
 
 def _join_hops(path: list[tuple[int, int]], frames: Mapping[int, _Frame]) -> list[Point]:
-    """One route along all hops of an edge. Heights that differ by less than an error of rounding are made equal."""
+    """One route along all hops of an edge. Heights that differ by less than an error of rounding are made equal.
+
+    Where a title makes a frame wider than what is in it, the edge runs on level to the border: hops begin level.
+    """
     points: list[Point] = []
     for item, number in path:
         frame = frames[item]
         assert frame.drawn is not None
         route = [(frame.inner[0] + x, frame.inner[1] + y) for x, y in frame.drawn.routes[number]]
-        if frame.hops[number].end == _PORT:
-            route.append((frame.right, route[-1][1]))
         for x, y in route[1:] if points else route:
             points.append((x, points[-1][1] if points and abs(y - points[-1][1]) < 1e-6 else y))
     return tidy_route(points)

@@ -8,6 +8,7 @@ saved. Where neither does they are not known, and the drawing says how to keep t
 from __future__ import annotations
 
 from collections.abc import Sequence
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -26,8 +27,8 @@ _MOST_NUMBERS = 50_000_000  # in the events of all passes together
 _RECORD = "Build it inside `with mg.record():`, and everything is kept."
 
 
-def of_tensors(roots: Sequence[Any], namespaces: Namespaces) -> Trace:
-    """The trace of the graph that ends in `roots`; see `minigrad_viz.trace.to_trace`."""
+def of_tensors(roots: Sequence[Any], namespaces: Namespaces) -> tuple[Trace, dict[Any, int]]:
+    """The trace of the graph that ends in `roots`; and their places; see `minigrad_viz.trace.placed`."""
     ends = [_node_of(root) for root in roots]
     order: list[Any] = mg.topological(ends)
     builder, held = Builder(), _Held(order, dict(zip(ends, roots, strict=True)), holders(namespaces))
@@ -48,7 +49,7 @@ def of_tensors(roots: Sequence[Any], namespaces: Namespaces) -> Trace:
     else:
         _run_backward(trace, places, dict(zip(ends, roots, strict=True)))
     raise_alarms(trace)
-    return trace
+    return trace, places
 
 
 def _node_of(tensor: Any) -> Any:
@@ -118,9 +119,9 @@ def _add_step(builder: Builder, step: Step, held: _Held) -> None:
     operands, flows, late = {}, [], []
     for slot, source in enumerate(sources):
         kept, version = _operand(step, slot)
-        if source is None and kept is None and step.constants:
-            continue  # an operand that was left out
         is_tensor = hasattr(kept, "grad_fn")
+        if source is None and step.constants and not (is_tensor or isinstance(kept, Real)):
+            continue  # an operand that was left out, or an argument of a Function that is no number
         if source is not None:
             operands[slot] = builder.places[source]
         elif is_tensor:

@@ -13,11 +13,25 @@ from minigrad.graph import Scope
 from minigrad.kernels import untapped
 from minigrad_viz.alarms import raise_alarms
 from minigrad_viz.blocks import divide
-from minigrad_viz.columns import FULL, Block, Edge, Node, Note, Pass, Shaped, Step, Trace
+from minigrad_viz.columns import FULL, Block, Edge, Node, Note, Pass, Shaped, Step, Stop, Trace
 from minigrad_viz.names import Namespaces, callers, names_of, told_apart
 from minigrad_viz.notation import clean, handle, shorten
 
-__all__ = ["FULL", "Block", "Builder", "Edge", "Node", "Note", "Pass", "Shaped", "Step", "Trace", "to_trace"]
+__all__ = [
+    "FULL",
+    "Block",
+    "Builder",
+    "Edge",
+    "Node",
+    "Note",
+    "Pass",
+    "Shaped",
+    "Step",
+    "Stop",
+    "Trace",
+    "placed",
+    "to_trace",
+]
 
 _FOLDER = re.compile(r"^.*?[/\\](?=[^/\\]*:\d+: )")  # of a source line: the same file lies elsewhere on each machine
 _LIKE_HANDLE = re.compile("v[₀-₉]*")
@@ -30,10 +44,14 @@ def to_trace(x: Any, *more: Any, namespaces: Namespaces | None = None) -> Trace:
     Names come from labels, or else from `namespaces`, the variables of the caller if None. Nothing in the graph is
     changed. Raises DTypeError for what is neither a Value nor a tensor.
     """
-    if isinstance(x, Trace) and not more:
-        return x
-    if (made := getattr(x, "trace", None)) is not None and isinstance(made, Trace) and not more:
-        return made
+    return placed(x, *more, namespaces=namespaces)[0]
+
+
+def placed(x: Any, *more: Any, namespaces: Namespaces | None = None) -> tuple[Trace, dict[Any, int]]:
+    """`to_trace`, and for each node of the graph its place in the trace; no places where `x` was a trace before."""
+    made = x if isinstance(x, Trace) else getattr(x, "trace", None)
+    if isinstance(made, Trace) and not more:
+        return made, {}
     roots = _roots([*x, *more] if isinstance(x, list | tuple) else [x, *more])
     spaces = callers() if namespaces is None else namespaces
     if isinstance(roots[0], mg.Value):
@@ -138,7 +156,7 @@ def _key(scope: Any) -> Any:
 # --- Values ----------------------------------------------------------------------------------------------------------
 
 
-def _of_values(roots: list[mg.Value], namespaces: Namespaces) -> Trace:
+def _of_values(roots: list[mg.Value], namespaces: Namespaces) -> tuple[Trace, dict[Any, int]]:
     builder = Builder()
     order: list[Any] = mg.topological(roots)
     static: dict[int, Any] = {}
@@ -152,7 +170,7 @@ def _of_values(roots: list[mg.Value], namespaces: Namespaces) -> Trace:
         refused = _fill_locals(trace, static)
         _run_backward(trace, static, refused)
     raise_alarms(trace)
-    return trace
+    return trace, builder.places
 
 
 def _add_values(builder: Builder, order: Sequence[Any], static: dict[int, Any]) -> None:

@@ -18,6 +18,7 @@ Columns instead of rows, because JSON of 100,000 rows is slow on both sides. Whe
     ops       name, formula; js, rules: how to compute it again in the browser, or why that cannot be
     arrays    summaries of tensors
     notes     what a reader should be told
+    tours     absent, or the stops of a tour: at which position, and what is said there
 """
 
 from __future__ import annotations
@@ -60,6 +61,7 @@ def data(trace: Trace, full: bool) -> dict[str, Any]:
         "ops": [op_data(op) for op in trace.ops],
         "formulas": formulas.found,
         "notes": [_note(note) for note in trace.notes],
+        **({"tours": [stop._asdict() for stop in trace.tours]} if trace.tours else {}),
     }
     return {**columns, "arrays": arrays.summaries(show) if trace.tensors else []}
 

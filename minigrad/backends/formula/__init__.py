@@ -135,7 +135,7 @@ def _run(
     if isinstance(rule, str):
         parts = zip(op.parts, y, strict=True) if isinstance(y, tuple) else [("y", y)]
         own = given[slot : slot + 1] if op.variadic else given
-        kept |= dict(zip(op.inputs, own, strict=True)) | {"g": g, "slot": float(slot)} | dict(parts)
+        kept |= dict(zip(op.inputs, own, strict=True)) | {"g": g, "slot": Formula(float(slot))} | dict(parts)
         return Formula(
             op=Phrase(rule, tuple(kept)),
             args=tuple([x if isinstance(x, Formula) else Formula(str(x)) for x in kept.values()]),

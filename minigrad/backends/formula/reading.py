@@ -32,7 +32,7 @@ _LETTERS = {r"\alpha": "α", r"\beta": "β", r"\gamma": "γ", r"\lambda": "λ", 
 _LETTERS |= {r"\epsilon": "ε", r"\delta": "δ", r"\rho": "ρ"}
 SYMBOLS = {r"\cdot": "·", r"\times": "×", r"\le": "≤", r"\ge": "≥", r"\ne": "≠", r"\sigma": "σ", "-": "−"} | _LETTERS
 SYMBOLS |= {r"\mathrm{NaN}": "NaN", r"\land": "∧", r"\lor": "∨", r"\oplus": "⊕", r"\odot": "⊙", r"\top": "\u22a4"}
-SYMBOLS |= {r"\sum": "Σ", r"\prod": "∏", r"\bigvee": "\u22c1", r"\bigwedge": "⋀"}
+SYMBOLS |= {r"\sum": "Σ", r"\prod": "∏", r"\bigvee": "\u22c1", r"\bigwedge": "⋀", r"\partial": "∂"}
 _FENCES = {"(": r"\left(", ")": r"\right)"}
 
 # How tightly a sign between operands binds. Others, such as =, bind loosest; nothing at all between two is a product.
@@ -127,4 +127,6 @@ def binding(row: tuple[Part, ...], k: int) -> int:
     """How tightly part `k` holds on to its neighbours, if it is a sign."""
     if infix(row, k):
         return SIGNS.get(row[k].text, Op.COMPARISON)
+    if row[k].text == r"\partial":
+        return Op.POWER
     return Op.ATOM if row[k].kind != "sign" else Op.PREFIX if k < len(row) - 1 else Op.POWER

@@ -128,7 +128,7 @@ def _spaced(row: tuple[Part, ...], texts: list[str]) -> str:
     """Spaces around a sign between operands, none after one before an operand."""
     out = ""
     for k, text in enumerate(texts):
-        word = row[k].kind == "sign" and k < len(row) - 1 and row[k].text not in ("-", "+")  # Σ, say
+        word = row[k].kind == "sign" and k < len(row) - 1 and text not in ("-", "−", "+", "∂")  # Σ, say
         out += ", " if row[k].text == "," else f" {text} ".replace("  ", " ") if infix(row, k) else text + " " * word
     return out
 

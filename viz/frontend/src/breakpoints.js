@@ -3,8 +3,10 @@
  * fires at fixed positions of a timeline, whichever way the reader comes.
  */
 
+import { quantityAt } from "./history.js";
 import { parseNumber } from "./predict.js";
 import { outermost, pathOf, plainDigits } from "./search.js";
+import { valueOf } from "./trace.js";
 
 /** @typedef {import("./types.js").Playback} Playback */
 /** @typedef {import("./types.js").BreakpointSpec} BreakpointSpec */
@@ -19,9 +21,9 @@ const NAMED_KINDS = ["op", "name", "scope"];
  */
 export function breakpoint({ kind, value }) {
   const make = TESTS[kind];
-  if (make === undefined) throw new Error(`There are no breakpoints of the kind "${kind}".`);
+  if (make === undefined) throw new Error(`There are no breakpoints of the kind “${kind}”.`);
   if (NAMED_KINDS.includes(kind) && (typeof value !== "string" || value.trim() === "")) {
-    throw new Error(`Which ${kind}? Write, for example, "${kind} ${EXAMPLES[kind]}".`);
+    throw new Error(`Which ${kind}? Write, for example, “${kind} ${EXAMPLES[kind]}”.`);
   }
   if (kind === "gradient-above" && !(typeof value === "number" && value >= 0)) {
     throw new Error("A gradient can be larger than a number that is not negative, as in “|grad| > 10”.");
@@ -172,16 +174,25 @@ function whereScope(playback, value) {
   };
 }
 
-/** @type {(p: Playback, v: any) => Test} */
+/** Where a gradient becomes, or stays, so large. @type {(p: Playback, v: any) => Test} */
 function whereGradient(playback, value) {
-  return (position) => position > playback.timeline.forward && largest(playback.moment(position).total) > value;
+  const { seed } = playback.timeline;
+  return (position) => {
+    if (seed < 0 || position < seed) return false;
+    const total = position === seed ? playback.moment(seed).total : quantityAt(playback, "total", position - seed - 1);
+    return largest(total) > value;
+  };
 }
 
 /** Where a value, a contribution or a sum is NaN or infinite. @type {(p: Playback, v: any) => Test} */
 function whereNotFinite(playback) {
+  const { graph, timeline } = playback;
   return (position) => {
-    const { value, contribution, total } = playback.moment(position);
-    return [value, contribution, total].some((x) => x !== null && !isWhole(x));
+    const kind = timeline.kindAt(position);
+    if (kind === "forward") return isBroken(valueOf(graph, playback.numbers, timeline.nodeAt(position)));
+    if (kind !== "edge") return false;
+    const k = position - timeline.seed - 1;
+    return isBroken(quantityAt(playback, "contribution", k)) || isBroken(quantityAt(playback, "total", k));
   };
 }
 
@@ -202,7 +213,8 @@ function largest(x) {
   return x.inf ? Infinity : Math.max(Math.abs(x.min ?? 0), Math.abs(x.max ?? 0));
 }
 
-/** @param {Quantity} x */
-function isWhole(x) {
-  return typeof x === "number" ? Number.isFinite(x) : x.nan === 0 && x.inf === 0;
+/** Whether there is a NaN or an infinity in `x`. @param {Quantity | null} x */
+function isBroken(x) {
+  if (x === null) return false;
+  return typeof x === "number" ? !Number.isFinite(x) : x.nan > 0 || x.inf > 0;
 }

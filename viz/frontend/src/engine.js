@@ -20,10 +20,17 @@ import { CONSTANT, FINAL, LEAF, OP } from "./trace.js";
 
 /**
  * One operation, made ready: how it computes, its rules, and the attributes that these name.
- * @typedef {{forward: Expression | null, rules: (Expression | null)[], attributes: string[], why: string | null}} Recipe
+ * @typedef {object} Recipe
+ * @property {Expression | null} forward
+ * @property {(Expression | null)[]} rules
+ * @property {string[]} attributes
+ * @property {string | null} why it cannot be computed
  */
 
-/** Computes a node, and what an edge passes on of a gradient g. @typedef {{compute: (node: number) => number, product: (edge: number, g: number) => number}} Machine */
+/**
+ * Computes a node, and what an edge passes on of a gradient g.
+ * @typedef {{compute: (node: number) => number, product: (edge: number, g: number) => number}} Machine
+ */
 
 /**
  * @typedef {object} Plan
@@ -53,7 +60,7 @@ const OPERAND_LETTERS = "abcdefhijk";
 /**
  * The engine of a graph.
  * @param {Graph} graph
- * @param {{interpret?: boolean}} [options] interpret: make no code, as where a page's Content-Security-Policy forbids it
+ * @param {{interpret?: boolean}} [options] interpret: make no code, as where a page's security policy forbids it
  * @returns {Engine}
  */
 export function engine(graph, { interpret = false } = {}) {
@@ -132,14 +139,14 @@ function isOperandLetter(name) {
   return name.length === 1 && OPERAND_LETTERS.includes(name);
 }
 
-/** Why a node itself cannot be computed again. @param {Graph} graph @param {number} node @param {Recipe | null} recipe */
+/** Why a node itself cannot be computed. @param {Graph} graph @param {number} node @param {Recipe | null} recipe */
 function whyNot(graph, node, recipe) {
   const { kind, numbers, tensors, start, operand } = graph;
   if (tensors.has(node)) return "It holds a tensor; only single numbers are computed again here.";
   if (kind[node] === LEAF || kind[node] === CONSTANT) return numbers.known[node] ? null : "Its number is not known.";
   if (recipe === null) return "It was never computed.";
   for (let edge = start[node]; edge < start[node + 1]; edge += 1) {
-    if (tensors.has(operand[edge])) return "It is computed from a tensor; only single numbers are computed again here.";
+    if (tensors.has(operand[edge])) return "It comes from a tensor; only single numbers are computed again here.";
   }
   return recipe.why;
 }
@@ -179,7 +186,7 @@ function whyUnlike({ graph, value }, machine, node) {
   return `Its formula gives ${pretty(found)} here, and Python computed ${pretty(said)}.`;
 }
 
-/** For each node the first node on the way to it that cannot be computed again; -1: there is none. @param {Plan} plan */
+/** For each node the first on the way to it that cannot be computed again; -1: there is none. @param {Plan} plan */
 function sourcesOfInability({ graph, why }) {
   const source = new Int32Array(graph.count).fill(-1);
   for (let node = 0; node < graph.count; node += 1) {
@@ -225,8 +232,9 @@ function compiledMachine({ graph, recipes, attributes, value }) {
       },
     };`;
   const { start, operand, result, op } = graph;
+  const given = { N: NUMERIC, start, x: operand, result, op, t: attributes, v: value };
   try {
-    return new Function("N", "start", "x", "result", "op", "t", "v", source)(NUMERIC, start, operand, result, op, attributes, value);
+    return new Function(...Object.keys(given), source)(...Object.values(given));
   } catch (error) {
     if (error instanceof EvalError) return null; // what a Content-Security-Policy raises
     throw error;
@@ -263,7 +271,10 @@ function interpretedMachine({ graph, recipes, attributes, value }) {
 
 // --- running ---------------------------------------------------------------------------------------------------------
 
-/** Which nodes have a number after a run, which have another number than in the trace. @typedef {{known: Uint8Array, changed: Uint8Array}} Forward */
+/**
+ * Which nodes have a number after a run, and which may have another one than in the trace.
+ * @typedef {{known: Uint8Array, changed: Uint8Array}} Forward
+ */
 
 /**
  * Compute all nodes into plan.value.
@@ -278,7 +289,7 @@ function runForward({ graph, why, value }, machine, overrides) {
   const known = numbers.known.slice();
   const changed = new Uint8Array(count);
   for (const [node, x] of overrides) {
-    if (kind[node] === OP || graph.tensors.has(node)) throw new RangeError(`Node ${node} is no leaf with a single number.`);
+    if (kind[node] === OP || graph.tensors.has(node)) throw new RangeError(`Node ${node} is no leaf with one number.`);
     changed[node] = Object.is(x, value[node]) ? 0 : 1;
     value[node] = x;
   }

@@ -15,12 +15,17 @@ import { NUMERIC } from "./numeric.js";
 
 const EXPRESSION_TOKEN =
   /\s*(\d+(?:\.\d+)?(?:e[+-]?\d+)?|Math\.\w+|[\p{L}_][\p{L}\p{N}_]*|===|!==|<=|>=|&&|\|\||[-+*/<>!?:(),])/uy;
-const MATH = new Set(
-  "abs acos acosh asin asinh atan atan2 atanh ceil cos cosh exp expm1 floor log log1p log2 sin sinh sqrt tan tanh trunc".split(" "),
-);
-const LITERALS = new Map(
-  /** @type {[string, number | null][]} */ ([["Infinity", Infinity], ["NaN", NaN], ["null", null], ["Math.PI", Math.PI], ["Math.E", Math.E]]),
-);
+const MATH_NAMES = new Set([
+  ..."abs ceil floor trunc exp expm1 log log1p log2 sqrt sin cos tan asin acos atan atan2".split(" "),
+  ..."sinh cosh tanh asinh acosh atanh".split(" "),
+]);
+/** @type {Map<string, number | null>} */
+const LITERALS = new Map([
+  ["Infinity", Infinity],
+  ["NaN", NaN],
+  ["Math.PI", Math.PI],
+  ["Math.E", Math.E],
+]).set("null", /** @type {any} */ (null));
 /** Signs between two expressions, loosest first. */
 const LEVELS = [["||"], ["&&"], ["===", "!=="], ["<", "<=", ">", ">="], ["+", "-"], ["*", "/"]];
 
@@ -40,71 +45,22 @@ const BETWEEN = {
   "/": (a, b) => a / b,
 };
 
+/** Where reading has come to. @typedef {{text: string, tokens: string[], at: number}} Cursor */
+
 /**
  * What `text` says. Throws an Error for anything that is not of this language.
  * @param {string} text
  * @returns {Expression}
  */
 export function readExpression(text) {
-  const tokens = expressionTokens(text);
-  let at = 0;
-  const refuse = () => {
-    throw new Error(`“${text}” is no expression that the player knows: it stops at “${tokens[at] ?? "its end"}”.`);
-  };
-  /** @param {string} token */
-  const take = (token) => tokens[at] === token && (at += 1) > 0;
-  /** @param {string} token */
-  const need = (token) => take(token) || refuse();
-  /** @returns {Expression} */
-  const choice = () => {
-    const condition = between(0);
-    if (!take("?")) return condition;
-    const then = choice();
-    need(":");
-    return { kind: "sign", sign: "?", args: [condition, then, choice()] };
-  };
-  /** @param {number} level @returns {Expression} */
-  const between = (level) => {
-    if (level === LEVELS.length) return before();
-    let left = between(level + 1);
-    while (LEVELS[level].includes(tokens[at])) {
-      const sign = tokens[at++];
-      left = { kind: "sign", sign, args: [left, between(level + 1)] };
-    }
-    return left;
-  };
-  /** @returns {Expression} */
-  const before = () => {
-    const sign = tokens[at];
-    if (take("-") || take("!")) return { kind: "sign", sign, args: [before()] };
-    return atom();
-  };
-  /** @returns {Expression} */
-  const atom = () => {
-    if (take("(")) {
-      const inner = choice();
-      need(")");
-      return inner;
-    }
-    const token = tokens[at] ?? refuse();
-    if (/^\d/.test(token)) return { kind: "number", value: Number(tokens[at++]) };
-    if (!/^[\p{L}_]/u.test(token)) refuse();
-    at += 1;
-    const literal = LITERALS.get(token);
-    if (literal !== undefined) return { kind: "number", value: literal };
-    if (!take("(")) return token.startsWith("Math.") ? refuse() : { kind: "name", name: token };
-    const known = token.startsWith("Math.") ? MATH.has(token.slice(5)) : Object.hasOwn(NUMERIC, token);
-    if (!known) throw new Error(`The player has no function “${token}”.`);
-    /** @type {Expression[]} */
-    const args = [];
-    while (!take(")")) {
-      if (args.length) need(",");
-      args.push(choice());
-    }
-    return { kind: "call", name: token, args };
-  };
-  const whole = choice();
-  return at < tokens.length ? refuse() : whole;
+  const cursor = { text, tokens: expressionTokens(text), at: 0 };
+  const whole = readChoice(cursor);
+  return cursor.at < cursor.tokens.length ? refuseExpression(text, cursor.tokens[cursor.at]) : whole;
+}
+
+/** @param {string} text @param {string | undefined} at @returns {never} */
+function refuseExpression(text, at) {
+  throw new Error(`“${text}” is no expression that the player knows: it stops at “${at ?? "its end"}”.`);
 }
 
 /** @param {string} text @returns {string[]} */
@@ -115,10 +71,71 @@ function expressionTokens(text) {
   while (EXPRESSION_TOKEN.lastIndex < end) {
     const from = EXPRESSION_TOKEN.lastIndex;
     const found = EXPRESSION_TOKEN.exec(text);
-    if (found === null) throw new Error(`“${text}” is no expression that the player knows: it stops at “${text.slice(from)}”.`);
+    if (found === null) return refuseExpression(text, text.slice(from));
     tokens.push(found[1]);
   }
   return tokens;
+}
+
+/** Go past a token if it is there. @param {Cursor} cursor @param {string} token */
+function takeToken(cursor, token) {
+  return cursor.tokens[cursor.at] === token && (cursor.at += 1) > 0;
+}
+
+/** @param {Cursor} cursor @param {string} token */
+function needToken(cursor, token) {
+  if (!takeToken(cursor, token)) refuseExpression(cursor.text, cursor.tokens[cursor.at]);
+}
+
+/** @param {Cursor} cursor @returns {Expression} */
+function readChoice(cursor) {
+  const condition = readBetween(cursor, 0);
+  if (!takeToken(cursor, "?")) return condition;
+  const then = readChoice(cursor);
+  needToken(cursor, ":");
+  return { kind: "sign", sign: "?", args: [condition, then, readChoice(cursor)] };
+}
+
+/** @param {Cursor} cursor @param {number} level @returns {Expression} */
+function readBetween(cursor, level) {
+  if (level === LEVELS.length) return readBefore(cursor);
+  let left = readBetween(cursor, level + 1);
+  while (LEVELS[level].includes(cursor.tokens[cursor.at])) {
+    const sign = cursor.tokens[cursor.at++];
+    left = { kind: "sign", sign, args: [left, readBetween(cursor, level + 1)] };
+  }
+  return left;
+}
+
+/** @param {Cursor} cursor @returns {Expression} */
+function readBefore(cursor) {
+  const sign = cursor.tokens[cursor.at];
+  if (takeToken(cursor, "-") || takeToken(cursor, "!")) return { kind: "sign", sign, args: [readBefore(cursor)] };
+  if (!takeToken(cursor, "(")) return readAtom(cursor);
+  const inner = readChoice(cursor);
+  needToken(cursor, ")");
+  return inner;
+}
+
+/** A number, a name or a call. @param {Cursor} cursor @returns {Expression} */
+function readAtom(cursor) {
+  const token = cursor.tokens[cursor.at] ?? refuseExpression(cursor.text, undefined);
+  if (!/^[\p{L}_\d]/u.test(token)) refuseExpression(cursor.text, token);
+  cursor.at += 1;
+  if (/^\d/.test(token)) return { kind: "number", value: Number(token) };
+  const literal = LITERALS.get(token);
+  if (literal !== undefined) return { kind: "number", value: literal };
+  const inMath = token.startsWith("Math.");
+  if (!takeToken(cursor, "(")) return inMath ? refuseExpression(cursor.text, token) : { kind: "name", name: token };
+  const known = inMath ? MATH_NAMES.has(token.slice(5)) : Object.hasOwn(NUMERIC, token);
+  if (!known) throw new Error(`The player has no function “${token}”.`);
+  /** @type {Expression[]} */
+  const args = [];
+  while (!takeToken(cursor, ")")) {
+    if (args.length) needToken(cursor, ",");
+    args.push(readChoice(cursor));
+  }
+  return { kind: "call", name: token, args };
 }
 
 /** The names in an expression. @param {Expression} tree @returns {Set<string>} */

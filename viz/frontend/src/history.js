@@ -13,13 +13,14 @@ import { BLOCKED, BROKEN, CONSTANT, LEAF, OP, valueOf } from "./trace.js";
 /** @typedef {import("./types.js").StepSize} StepSize */
 
 /**
- * The moments of one backward pass, after those of the forward pass.
+ * The moments of one backward pass, after those of the forward pass. From a blocked root nothing goes back.
  * @param {Graph} graph
  * @param {import("./types.js").Run | null} [run] of `graph.numbers.runs`, the first if not given; null: forward only
  * @returns {Timeline}
  */
 export function timeline(graph, run = graph.numbers.runs[0] ?? null) {
-  const { root, edge } = run ?? { root: -1, edge: new Int32Array(0) };
+  const plays = run !== null && !(graph.state[run.root] === BLOCKED && run.edge.length === 0);
+  const { root, edge } = plays ? run : { root: -1, edge: new Int32Array(0) };
   const { order, computed } = opsInOrder(graph);
   const forward = order.length;
   const seed = root < 0 ? -1 : forward + 1;
@@ -31,7 +32,7 @@ export function timeline(graph, run = graph.numbers.runs[0] ?? null) {
   const resultAt = (/** @type {number} */ p) => (p > forward + 1 ? graph.result[edgeAt(p)] : -1);
   const contributions = (/** @type {number} */ node) => events.from[node + 1] - events.from[node];
   return {
-    run: run === null ? -1 : graph.numbers.runs.indexOf(run),
+    run: plays ? graph.numbers.runs.indexOf(run) : -1,
     root,
     length: last + 1,
     last,
@@ -202,13 +203,13 @@ function seedOf(self) {
 }
 
 /**
- * A number or array of event k; null where it is not known.
+ * A number or array of event k of the pass that is played; null where it is not known.
  * @param {import("./types.js").Playback} self
  * @param {"upstream" | "contribution" | "total"} which
  * @param {number} k
  * @returns {Quantity | null}
  */
-function quantityAt({ graph, numbers, timeline: { run } }, which, k) {
+export function quantityAt({ graph, numbers, timeline: { run } }, which, k) {
   const { arrays, known, [which]: values } = numbers.runs[run];
   const place = arrays === null ? -1 : arrays[which][k];
   if (place >= 0) return graph.arrays[place];
@@ -268,12 +269,16 @@ function sentenceOf(self, title, show) {
   const { edge, upstream, local, contribution, before, total, met, of } = moment;
   const result = graph.result[edge];
   const through = local === null ? `through ${opName(graph, result)} gives` : `times local ${say(local)} is`;
-  const product = `Upstream ${say(upstream)} ${through} ${say(contribution)}`;
+  const cells = cellsIn(upstream);
+  const above = cells ? `, ${sizes(cells)},` : ` ${say(upstream)}`; // its numbers were told when it was summed up
+  const product = `Upstream${above} ${through} ${say(contribution)}`;
   const way = `${step}backward: ${title(result)} to ${name}. ${product}`;
   if (of === 1) return `${way}, the gradient of ${name}.`;
   if (met === 1) return `${way}, the gradient of ${name} so far, 1 of ${of}.`;
-  const sum = `${say(before)} plus ${say(contribution)} is ${say(total)}`;
-  return `${way}, added to the gradient of ${name}: ${sum}, ${met} of ${of}.`;
+  const sum = cellsIn(total)
+    ? `, which becomes ${say(total)}`
+    : `: ${say(before)} plus ${say(contribution)} is ${say(total)}`;
+  return `${way}, added to the gradient of ${name}${sum}, ${met} of ${of}.`;
 }
 
 /** @param {Graph} graph */
@@ -294,15 +299,18 @@ function whatIsGiven({ kind }) {
  * @param {(x: Quantity | null) => string} say
  */
 function computation({ graph, numbers }, { node, value }, title, say) {
-  const operands = Array.from(graph.operand.subarray(graph.start[node], graph.start[node + 1]), (operand) =>
-    graph.kind[operand] === CONSTANT && graph.names[operand] === null
-      ? title(operand)
-      : `${title(operand)} = ${say(valueOf(graph, numbers, operand))}`,
-  );
+  const operands = Array.from(graph.operand.subarray(graph.start[node], graph.start[node + 1]), (operand) => {
+    const x = valueOf(graph, numbers, operand);
+    if (x === null || (graph.kind[operand] === CONSTANT && graph.names[operand] === null)) return title(operand);
+    const cells = cellsIn(x);
+    return cells ? `${title(operand)} (${sizes(cells)})` : `${title(operand)} = ${say(x)}`;
+  });
   const shown = operands.length > 4 ? [...operands.slice(0, 3), `${operands.length - 3} more`] : operands;
   const list = shown.length > 1 ? `${shown.slice(0, -1).join(", ")} and ${shown[shown.length - 1]}` : shown.join("");
   const what = list ? `${opName(graph, node)} of ${list}` : opName(graph, node);
-  if (graph.kind[node] !== BROKEN) return `${what} is ${title(node)} = ${say(value)}.`;
+  if (graph.kind[node] !== BROKEN) {
+    return `${what} is ${title(node)}${value === null ? ", which was not kept" : ` = ${say(value)}`}.`;
+  }
   const error = graph.notes.find((note) => note.kind === "error" && note.node === node);
   return error ? `${what} failed: ${error.text}` : `${what} failed.`;
 }
@@ -321,9 +329,20 @@ function opName(graph, node) {
 export function inWords(x, show) {
   if (x === null) return "not known";
   if (typeof x === "number") return show(x);
-  if (x.size === 1 && x.cells.length === 1) return show(x.cells[0]);
-  const shape = x.shape.length ? x.shape.join(" by ") : "1";
-  const range = x.min === null || x.max === null ? "" : ` from ${show(x.min)} to ${show(x.max)}`;
-  const bad = [x.nan ? `${x.nan} NaN` : "", x.inf ? `${x.inf} infinite` : ""].filter(Boolean).join(" and ");
-  return `an array of ${shape}${range}${bad && `, ${bad}`}`;
+  if (cellsIn(x) === null) return show(x.cells[0]);
+  const { min, max, nan, inf } = x;
+  const bad = [nan ? `${nan} NaN` : "", inf ? `${inf} infinite` : ""].filter(Boolean).join(" and ");
+  const some = min !== null && max !== null; // a finite number
+  const range = !some ? "" : min === max && !bad ? `, all ${show(min)}` : ` from ${show(min)} to ${show(max)}`;
+  return `an array of ${sizes(x)}${range}${bad && `, ${bad}`}`;
+}
+
+/** The array in `x`, if it is more than a single number. @param {Quantity | null} x */
+function cellsIn(x) {
+  return x === null || typeof x === "number" || x.size === 1 ? null : x;
+}
+
+/** @param {import("./types.js").Cells} x */
+function sizes({ shape }) {
+  return shape.join(" by ");
 }

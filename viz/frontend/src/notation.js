@@ -35,7 +35,11 @@ function sixDigits(x) {
   return `${sign}${withoutZeros(`${digits.slice(0, power + 1)}.${digits.slice(power + 1)}`)}`;
 }
 
-/** Six digits of x > 0, and its power of ten. Halves go to the even digit; JavaScript's own rounding takes them up. @param {number} x @returns {[string, number]} */
+/**
+ * Six digits of x > 0, and its power of ten. Halves go to the even digit; JavaScript's own rounding takes them up.
+ * @param {number} x
+ * @returns {[string, number]}
+ */
 function roundedToEven(x) {
   const [mantissa, power] = x.toExponential(60).split("e");
   const rest = mantissa.slice(7);
@@ -57,13 +61,21 @@ export function subscript(n) {
   return String(n).replace(/\d/g, (digit) => String.fromCharCode(0x2080 + Number(digit)));
 }
 
-/** At most `limit` characters of a text, the last one an ellipsis where some are left out. @param {string} text @param {number} limit */
+/**
+ * At most `limit` characters of a text, the last one an ellipsis where some are left out.
+ * @param {string} text
+ * @param {number} limit
+ */
 export function shorten(text, limit) {
   const characters = [...text];
   return characters.length <= limit ? text : `${characters.slice(0, limit - 1).join("")}…`;
 }
 
-/** As `shorten`, but a number below the line stays: it may be all that tells two names apart. @param {string} name @param {number} limit */
+/**
+ * As `shorten`, but a number below the line stays: it may be all that tells two names apart.
+ * @param {string} name
+ * @param {number} limit
+ */
 export function shortenName(name, limit) {
   const start = name.replace(/[₀-₉]+$/, "");
   const tail = name.slice(start.length);
@@ -76,14 +88,20 @@ function escaped(text) {
   return text.replace(/[&<>"']/g, (one) => entities[/** @type {keyof typeof entities} */ (one)]);
 }
 
-// --- formulas: see minigrad/backends/formula/writing.py for what a template is -----------------------------------------
+// --- formulas: minigrad/backends/formula/writing.py says what a template is ------------------------------------------
 
 /**
  * What is put into a formula: the node itself, then its operands, each as a name or as a number.
  * @typedef {(string | number)[]} Parts
  */
 
-/** A notation: how a part is written and how tightly that binds; brackets; and what stands between two factors. @typedef {{part: (part: string | number) => [string, number], fence: (text: string) => string, apart: (rest: string) => string}} Notation */
+/**
+ * A notation: how a part is written and how tightly that binds; brackets; and what separates a factor from the rest.
+ * @typedef {object} Notation
+ * @property {(part: string | number) => [string, number]} part
+ * @property {(text: string) => string} fence
+ * @property {(rest: string) => string} apart
+ */
 
 const [LOOSE, PREFIX, PRODUCT, POWER, ATOM] = [0, 2, 3, 4, 5];
 const FIRST_HOLE = 0xe000;

@@ -47,7 +47,7 @@ export function diagnose(answer, playback, { asked = "total", show = pretty, tit
   const given = (/** @type {number} */ number) => sameNumber(answer, number, scale);
   if (given(target)) return { verdict: "right", text: `Right: ${workedOut(question)}.` };
   const slip = slipsIn(question).find(([, number]) => given(number) && !sameNumber(number, target, scale));
-  if (slip) return { verdict: slip[0], text: sentenceFrom(slip[2]) };
+  if (slip) return { verdict: slip[0], text: slip[2] };
   const near = Math.abs(answer - target) <= 0.05 * Math.abs(target);
   return { verdict: "wrong", text: near ? "Nearly: give three digits that are right." : recipe(question) };
 }
@@ -74,7 +74,7 @@ export function parseNumber(text) {
   if (written === "") throw new Error(`Nothing is written: ${how}.`);
   if (/^[+-]?\d*,\d+$/.test(written)) throw new Error(`Write decimals with a point: ${written.replace(",", ".")}.`);
   const parts = written.split("/").map((part) => readPart(part.trim()));
-  const short = written.length > 20 ? `${written.slice(0, 19)}…` : written;
+  const short = text.trim().length > 20 ? `${text.trim().slice(0, 19)}…` : text.trim();
   if (parts.length > 2 || parts.includes(null)) throw new Error(`“${short}” is no number: ${how}.`);
   const [above, below = 1] = /** @type {number[]} */ (parts);
   if (below === 0) throw new Error(`“${short}” divides by 0: ${how}.`);
@@ -96,7 +96,7 @@ function readPart(text) {
  */
 export function sameNumber(answer, number, scale = 0) {
   if (!Number.isFinite(number) || !Number.isFinite(answer)) return Object.is(answer, number);
-  const unit = number === 0 ? 0 : 10 ** (Math.floor(Math.log10(Math.abs(number))) - 2);
+  const unit = 10 ** (Math.floor(Math.log10(Math.abs(number))) - 2); // of the third digit; 0 for 0
   // A little more than half a unit, for 0.0005 is not exactly half of 0.001.
   return Math.abs(answer - number) <= Math.max(0.500001 * unit, 1e-9 * scale);
 }
@@ -173,16 +173,16 @@ function slipsInSum(question, before) {
   const { contribution, total, to, show } = question;
   const has = `${to} has ${show(before)} already`;
   const factors = missingFactors(question);
-  const added = factors.map(([x, text]) => /** @type {Slip} */ (["factor", before + x, `In what you added: ${text}`]));
-  const alone = factors.map(([x, text]) => /** @type {Slip} */ (["factor", x, `${text} And ${has}: add the two.`]));
+  const factorSlip = (/** @type {number} */ number, /** @type {string} */ text) =>
+    /** @type {Slip} */ (["factor", number, text]);
   return [
     ["accumulation", contribution, `${show(contribution)} is what this step brings. ${has}: add the two.`],
-    ["sign", before - contribution, `In what you added: ${signText(question)}`],
+    ["sign", before - contribution, `Look at what you added. ${signText(question)}`],
     ["accumulation", before, `${has}. What this step brings is added to it.`],
-    ...added,
+    ...factors.map(([x, text]) => factorSlip(before + x, `Look at what you added. ${text}`)),
     ["sign", -total, `The size is right, the sign is not: ${has}, and what this step brings has a sign too.`],
     ["sign", -contribution, `${signText(question)} And ${has}: add the two.`],
-    ...alone,
+    ...factors.map(([x, text]) => factorSlip(x, `${text} And ${has}: add the two.`)),
   ];
 }
 
@@ -191,7 +191,7 @@ function signText({ upstream, local, from, by, show }) {
   const negative = Number(upstream < 0) + Number(local < 0);
   const count = ["neither is", "one of the two is", "both are"][negative];
   const factors = `the gradient of ${from}, ${show(upstream)}, times ${by} = ${show(local)}`;
-  return `the size is right, the sign is not. It is ${factors}, and ${count} negative.`;
+  return `The size is right, the sign is not. It is ${factors}, and ${count} negative.`;
 }
 
 /**
@@ -200,14 +200,15 @@ function signText({ upstream, local, from, by, show }) {
  * @returns {[number, string][]}
  */
 function missingFactors({ upstream, local, contribution, from, by, factors, show }) {
+  const here = `the local derivative, ${by} = ${show(local)}`;
   const above = `what comes from above, the gradient of ${from}: ${show(upstream)}`;
   /** @type {[number, string][]} */
   const found = [
-    [upstream, `${show(upstream)} is the gradient of ${from} alone. Times the local derivative: ${by} = ${show(local)}.`],
+    [upstream, `${show(upstream)} is the gradient of ${from} alone. Times ${here}.`],
     [local, `${show(local)} is the local derivative ${by} alone. Times ${above}.`],
   ];
   for (const { value, name } of factors) {
-    const text = `a factor is missing: ${name} = ${show(value)} is on the way.`;
+    const text = `A factor is missing: ${name} = ${show(value)} is on the way.`;
     if (value !== 0) found.push([contribution / value, text]);
   }
   return found;
@@ -228,9 +229,4 @@ function recipe({ asked, upstream, local, before, from, to, by, show }) {
   const product = `Take the gradient of ${from}, ${show(upstream)}, times the local derivative ${by} = ${show(local)}`;
   if (asked === "contribution" || before === null) return `Not yet. ${product}.`;
   return `Not yet. ${product}, and add what ${to} has already: ${show(before)}.`;
-}
-
-/** As the beginning of a sentence: a name keeps its letters. @param {string} text */
-function sentenceFrom(text) {
-  return /^(the|a) /.test(text) ? text[0].toUpperCase() + text.slice(1) : text;
 }

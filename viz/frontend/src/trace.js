@@ -81,10 +81,10 @@ function decodeNodes(nodes, lists) {
   const count = kind.length;
   const { values: value, known } = numbersIn(nodes.value, count, "nodes.value");
   const names = /** @type {(string | null)[]} */ (new Array(count).fill(null));
-  for (const [node, name] of sparseIn(nodes.name, count, "nodes.name")) names[node] = textIn(name, "nodes.name");
+  eachIn(nodes.name, count, "nodes.name", (node, name) => (names[node] = textIn(name, "nodes.name")));
   const state = lettersIn(nodes.state, "nfbp", "nodes.state", count);
   const grad = new Float64Array(count).fill(NaN);
-  for (const [node, x] of sparseIn(nodes.grad, count, "nodes.grad")) grad[node] = numberIn(x, "nodes.grad");
+  eachIn(nodes.grad, count, "nodes.grad", (node, x) => (grad[node] = numberIn(x, "nodes.grad")));
   const tensors = decodeTensors(nodes.tensor, count, lists.arrays.length);
   for (const [node, tensor] of tensors) known[node] = known[node] || tensor.value >= 0 ? 1 : 0;
   return {
@@ -97,7 +97,7 @@ function decodeNodes(nodes, lists) {
     state,
     grad,
     block: indicesIn(nodes.block, count, lists.blocks.length, 0, "nodes.block"),
-    lines: textsIn(nodes.line, count, "nodes.line"),
+    lines: linesIn(nodes.line, count),
     stale: new Set(indicesIn(nodes.stale, null, count, 0, "nodes.stale")),
     tensors,
     nodeFormula: indicesIn(nodes.formula, count, lists.formulas.length, -1, "nodes.formula"),
@@ -109,13 +109,13 @@ function decodeNodes(nodes, lists) {
 function decodeTensors(tensor, count, arrays) {
   /** @type {Map<number, import("./types.js").TensorInfo>} */
   const tensors = new Map();
-  for (const [node, item] of sparseIn(tensor, count, "nodes.tensor")) {
-    const info = recordIn(item, `nodes.tensor ${node}`);
-    const place = (/** @type {unknown} */ x) =>
-      x === null ? -1 : indicesIn([x], 1, arrays, 0, `nodes.tensor ${node}`)[0];
-    const dtype = textIn(info.dtype, `nodes.tensor ${node}`);
-    tensors.set(node, { shape: shapeIn(info.shape, node), dtype, value: place(info.value), grad: place(info.grad) });
-  }
+  eachIn(tensor, count, "nodes.tensor", (node, item) => {
+    const what = `nodes.tensor ${node}`;
+    const info = recordIn(item, what);
+    const place = (/** @type {unknown} */ x) => (x === null ? -1 : indicesIn([x], 1, arrays, 0, what)[0]);
+    const [shape, dtype] = [shapeIn(info.shape, what), textIn(info.dtype, what)];
+    tensors.set(node, { shape, dtype, value: place(info.value), grad: place(info.grad) });
+  });
   return tensors;
 }
 
@@ -295,10 +295,12 @@ function decodeCells(item, at) {
   const figure = (/** @type {unknown} */ x) => (x === null || x === undefined ? null : numberIn(x, what));
   const [rows, cols] = [size(data.rows), size(data.cols)];
   const step = data.step === undefined || data.step === null ? null : listIn(data.step, `${what}.step`, 2).map(size);
+  const all = size(data.size);
+  if (step === null && rows * cols !== all) refuse(`${what} has ${rows * cols} cells for ${all} numbers, and no step`);
   return {
     shape: shapeIn(data.shape, what),
     dtype: textIn(data.dtype, what),
-    size: size(data.size),
+    size: all,
     cells: numbersIn(data.cells, rows * cols, `the cells of ${what}`).values,
     rows,
     cols,
@@ -366,7 +368,7 @@ function numberIn(x, what) {
   return refuse(`${what} holds ${JSON.stringify(x)} where a number should be`);
 }
 
-/** @param {unknown} x @param {unknown} what */
+/** @param {unknown} x @param {string} what */
 function shapeIn(x, what) {
   return listIn(x, `the shape of ${what}`).map((size) => numberIn(size, `the shape of ${what}`));
 }
@@ -432,30 +434,45 @@ function lettersIn(text, letters, what, length) {
   return places;
 }
 
-/** @param {unknown} x @param {number} count @param {string} what @returns {[number, unknown][]} ascending */
-function sparseIn(x, count, what) {
-  return Object.entries(recordIn(x, what)).map(([key, item]) => {
-    const node = Number(key);
-    if (!Number.isInteger(node) || node < 0 || node >= count) {
-      refuse(`${what} has an item for node ${JSON.stringify(key)}, and there are ${count} nodes`);
-    }
-    return [node, item];
-  });
+/**
+ * Call `put` for each item of a sparse column, ascending.
+ * @param {unknown} x
+ * @param {number} count
+ * @param {string} what
+ * @param {(node: number, item: unknown) => void} put
+ */
+function eachIn(x, count, what, put) {
+  const items = recordIn(x, what);
+  let met = 0;
+  // Looking up each index is several times faster than Object.entries, which makes a text of each.
+  for (let node = 0; node < count; node += 1) {
+    const item = items[node];
+    if (item === undefined) continue;
+    met += 1;
+    put(node, item);
+  }
+  const keys = Object.keys(items);
+  if (keys.length === met) return;
+  const strange = keys.find((key) => !(String(Number(key)) === key && Number(key) < count && Number(key) >= 0));
+  refuse(`${what} has an item for node ${JSON.stringify(strange)}, and there are ${count} nodes`);
 }
 
-/** @param {unknown} x @param {number} count @param {string} what @returns {Map<number, string>} */
-function textsIn(x, count, what) {
-  return new Map(sparseIn(x, count, what).map(([node, text]) => [node, textIn(text, what)]));
+/** @param {unknown} x @param {number} count */
+function linesIn(x, count) {
+  /** @type {Map<number, string>} */
+  const lines = new Map();
+  eachIn(x, count, "nodes.line", (node, line) => lines.set(node, textIn(line, "nodes.line")));
+  return lines;
 }
 
-/** @param {unknown} x @param {number} count @returns {Map<number, Record<string, string>>} */
+/** @param {unknown} x @param {number} count */
 function attrsIn(x, count) {
-  const pairs = sparseIn(x, count, "nodes.attrs");
-  return new Map(
-    pairs.map(([node, item]) => {
-      const texts = recordIn(item, `nodes.attrs ${node}`);
-      for (const text of Object.values(texts)) textIn(text, `nodes.attrs ${node}`);
-      return [node, texts];
-    }),
-  );
+  /** @type {Map<number, Record<string, string>>} */
+  const attrs = new Map();
+  eachIn(x, count, "nodes.attrs", (node, item) => {
+    const texts = recordIn(item, `nodes.attrs ${node}`);
+    for (const text of Object.values(texts)) textIn(text, `nodes.attrs ${node}`);
+    attrs.set(node, texts);
+  });
+  return attrs;
 }

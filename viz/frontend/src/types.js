@@ -195,6 +195,11 @@
  * @typedef {{kind: BreakpointKind, value: string | number | null}} BreakpointSpec
  */
 
+/**
+ * A station of a tour: `expand` are blocks to open, with those around them, `select` is "n12", "b3" or null.
+ * @typedef {{position: number, text: string, expand: number[], select: string | null}} Station
+ */
+
 /** @typedef {{verdict: "right" | "sign" | "factor" | "accumulation" | "wrong", text: string}} Diagnosis */
 
 export {};
