@@ -11,7 +11,7 @@ from time import perf_counter
 
 import pytest
 
-from minigrad_viz.blocks import MOST, Block, divide, start_expanded
+from minigrad_viz.blocks import MOST, Block, divide, start_expanded, visible
 
 GRAPH = Block("graph", -1, "graph")
 
@@ -243,24 +243,68 @@ def test_hundred_thousand_nodes_are_divided_fast_and_few_lie_side_by_side():
     assert max(Counter(block.outer for block in blocks).values()) <= 40, "runs of runs of runs"
 
 
-@pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
+def played(code: str, cases: object) -> object:
+    """What the player's blocks.js makes of `cases`, in `code`."""
+    player = (Path(__file__).parents[2] / "viz" / "frontend" / "src" / "blocks.js").as_uri()
+    script = f"""
+import {{ readFileSync }} from "node:fs";
+import {{ startExpanded, visible }} from "{player}";
+const cases = JSON.parse(readFileSync(0, "utf8"));
+console.log(JSON.stringify(cases.map((one) => {code})));
+"""
+    command = ["node", "--input-type=module", "--eval", script]
+    done = subprocess.run(command, input=json.dumps(cases), capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def graph_data(blocks, where, edges) -> dict[str, object]:
+    """What blocks.js reads of a graph."""
+    return {
+        "count": len(where),
+        "edgeCount": len(edges),
+        "block": where,
+        "operand": [a for a, _ in edges],
+        "result": [b for _, b in edges],
+        "blocks": [{"name": block.name, "outer": block.outer, "kind": block.kind} for block in blocks],
+    }
+
+
+needs_node = pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
+
+
+@needs_node
 def test_player_opens_the_same_blocks_at_the_start():
-    cases = []
+    cases, opened = [], []
     for seed in range(30):
         scopes, where, ops, edges = random_program(seed, 1500)
         blocks, where = divide(scopes, where, ops, edges)
         for budget in (1, 20, 60, 150, 400):
-            named = [{"name": block.name, "outer": block.outer, "kind": block.kind} for block in blocks]
-            graph = {"blocks": named, "block": where}
-            cases.append({"graph": graph, "budget": budget, "open": sorted(start_expanded(blocks, where, budget))})
-    player = (Path(__file__).parents[2] / "viz" / "frontend" / "src" / "blocks.js").as_uri()
-    code = f"""
-import {{ readFileSync }} from "node:fs";
-import {{ startExpanded }} from "{player}";
-const cases = JSON.parse(readFileSync(0, "utf8"));
-const opened = (item) => [...startExpanded(item.graph, item.budget)].sort((a, b) => a - b);
-console.log(cases.filter((item) => String(opened(item)) !== String(item.open)).length);
-"""
-    command = ["node", "--input-type=module", "--eval", code]
-    done = subprocess.run(command, input=json.dumps(cases), capture_output=True, text=True, timeout=60, check=False)
-    assert (done.stdout, done.returncode) == ("0\n", 0), done.stderr
+            cases.append({"graph": graph_data(blocks, where, edges), "budget": budget})
+            opened.append(sorted(start_expanded(blocks, where, budget)))
+    assert played("[...startExpanded(one.graph, one.budget)].sort((a, b) => a - b)", cases) == opened
+
+
+@needs_node
+def test_player_shows_the_same_items_and_wires():
+    cases, shown = [], []
+    for seed in range(30):
+        scopes, where, ops, edges = random_program(seed, 300)
+        blocks, where = divide(scopes, where, ops, edges)
+        opened = [k for k in range(len(blocks)) if random.Random(seed + k).random() < 0.6]
+        cases.append({"graph": graph_data(blocks, where, edges), "opened": opened})
+        items, wires = visible(blocks, where, edges, {0, *opened})
+        names = [f"n{item.node}" if item.block < 0 else f"b{item.block}" for item in items]
+        seen = [[names[at], blocks_around(items, at)] for at, item in enumerate(items) if not item.framed]
+        shown.append([seen, [[names[wire.start], names[wire.end], wire.value, wire.edges] for wire in wires]])
+    code = """((shown) => [
+        shown.items.map((item) => [item.id, item.parent]),
+        shown.wires.map((wire) => [shown.items[wire.from].id, shown.items[wire.to].id, wire.value, wire.edges]),
+    ])(visible(one.graph, new Set(one.opened)))"""
+    assert played(code, cases) == shown
+
+
+def blocks_around(items, at: int) -> int:
+    """The open block that an item lies in."""
+    outer = items[at].outer
+    return 0 if outer < 0 else items[outer].block
