@@ -62,7 +62,8 @@ def _overwritten(trace: Trace) -> Iterable[Note]:
 def _not_finite(trace: Trace) -> Iterable[Note]:
     """The first number that is not finite; and, if that was an infinity, the first NaN."""
     bad = [index for index in range(len(trace.kinds)) if not finite(_held(trace, index))]
-    first = next((index for index in bad if not _put_in(trace, index) or _harms(trace, index, bad)), None)
+    harmful = _harmful(trace, bad) if bad else ()
+    first = next((index for index in bad if index in harmful or not _put_in(trace, index)), None)
     if first is None:
         return
     yield _origin(trace, first, bad)
@@ -98,10 +99,16 @@ def _put_in(trace: Trace, index: int) -> bool:
     return any(_held(trace, x) is None or not finite(_held(trace, x)) for x in operands)
 
 
-def _harms(trace: Trace, index: int, bad: list[int]) -> bool:
-    """Whether an infinity reaches an output or becomes NaN."""
-    reached = {index, *_reached(trace, index, set(bad))}
-    return any(x in reached for x in trace.outputs) or any(_has_nan(_held(trace, x)) for x in reached)
+def _harmful(trace: Trace, bad: list[int]) -> set[int]:
+    """Those in `bad` that reach an output or become NaN, by way of such nodes or of unknown ones."""
+    outputs = set(trace.outputs)
+    found = {index for index in bad if index in outputs or _has_nan(_held(trace, index))}
+    last, wrong = max(found, default=-1), set(bad)
+    for node in range(last, -1, -1):
+        if node in found:
+            operands = trace.operand[trace.start[node] : trace.start[node + 1]]
+            found.update(x for x in operands if x in wrong or _held(trace, x) is None)
+    return found & wrong
 
 
 def _reached(trace: Trace, index: int, bad: set[int]) -> tuple[int, ...]:

@@ -110,8 +110,9 @@ def _found(name: str, held: Any, levels: int) -> Iterator[tuple[str, Any]]:
     if _is_number(held):
         yield name, held
     elif levels and isinstance(held, list | tuple) and len(held) <= _LONGEST:
+        wanted = (Node, list, tuple, dict) if levels > 1 else Node  # a data set has many numbers, and none to name
         for place, inner in enumerate(held):
-            if isinstance(inner, Node | list | tuple | dict):  # a data set has many numbers, and none to name
+            if isinstance(inner, wanted):
                 yield from _found(f"{name}[{place}]", inner, levels - 1)
     elif levels and isinstance(held, dict) and len(held) <= _LONGEST:
         for key, inner in list(held.items()):

@@ -30,6 +30,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 import minigrad as mg
+from minigrad_viz.arrays import MOST, summary
 from minigrad_viz.notation import clean, rounded, shorten
 from minigrad_viz.templates import Template, local_template, op_data, product_template, template
 
@@ -40,7 +41,7 @@ __all__ = ["VERSION", "attributes", "data", "text"]
 
 VERSION = 2
 _MOST_TEMPLATES = 1000
-_MOST_CELLS, _FEW = 500_000, 400  # of all arrays together; and what each may have in any case
+_MOST_CELLS, _FEWEST = 300_000, 16  # of all arrays together; and what each may have in any case
 _LONGEST = 80  # letters of an attribute
 
 Show = Callable[[Any], Any]
@@ -93,16 +94,28 @@ class _Arrays:
 
     def summaries(self, show: Show) -> list[dict[str, Any]]:
         """The summaries, in order."""
-        from minigrad_viz.arrays import MOST, summary  # which needs NumPy
-
-        room = max(MOST, _MOST_CELLS - sum(x.size for x in self._arrays if x.size <= _FEW))
-        large = sum(x.size > _FEW for x in self._arrays)
+        most = _share([array.size for array in self._arrays])
         found = []
         for array in self._arrays:
-            short = summary(array, MOST if array.size <= _FEW else max(_FEW, min(MOST, room // large)))
+            short = summary(array, most)
             numbers = {name: show(short[name]) for name in ("min", "max", "mean", "std")}
             found.append({**short, **numbers, "cells": _column(short["cells"], show)})
         return found
+
+
+def _share(sizes: Iterable[int]) -> int:
+    """How many cells each array may have, so that together they have `_MOST_CELLS`; small ones leave theirs to others.
+
+    >>> _share([10, 20_000]), _share([100_000] * 40), _share([100] * 100 + [9_000] * 40)
+    (10000, 7500, 7250)
+    """
+    room, sizes = _MOST_CELLS, sorted(min(size, MOST) for size in sizes)
+    for place, size in enumerate(sizes):
+        left = len(sizes) - place
+        if size * left > room:
+            return max(_FEWEST, room // left)
+        room -= size
+    return MOST
 
 
 def _nodes(trace: Trace, show: Show, arrays: _Arrays) -> dict[str, Any]:
