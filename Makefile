@@ -7,7 +7,7 @@
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help tour test check lint stubs table notebooks pictures lab bench book clean
+.PHONY: help tour test check lint frontend stubs table notebooks pictures lab bench book clean
 
 VENV   := .venv
 PY     := $(VENV)/bin/python
@@ -18,6 +18,8 @@ ARGS   ?=
 # A stamp for each set of extras, redone when the dependencies change.
 BASE := $(VENV)/.installed
 DEV  := $(BASE)-$(EXTRAS)
+# The tools that check the player's JavaScript: only tests need them.
+TOOLS := viz/frontend/node_modules/.installed
 PIP  := $(PY) -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
 # An upgrade of the system's Python can leave .venv without one: begin again.
@@ -37,16 +39,19 @@ help:  ## this list
 tour: $(BASE)  ## train a network on Iris and draw how it learned
 	@$(VENV)/bin/minigrad tour $(ARGS)
 
-test: $(DEV)  ## every test, docstring example and lesson
+test: $(DEV) $(TOOLS)  ## every test, docstring example and lesson
 	@$(PYTEST) $(NBVAL) $(UNIT) notebooks $(ARGS)
 
-check: lint  ## lint and the quick tests: for every day
+check: lint $(TOOLS)  ## lint and the quick tests: for every day
 	@$(PYTEST) -m "not slow" $(UNIT) $(ARGS)
 
 lint: $(DEV)  ## formatting, ruff, mypy
 	@$(PY) -m ruff format --check .
 	@$(PY) -m ruff check .
 	@$(PY) -m mypy
+
+frontend: $(DEV) $(TOOLS)  ## the player: its types, its tests in node and in a browser
+	@$(PYTEST) tests/viz/test_frontend.py tests/viz/test_bundle.py tests/viz/browser $(ARGS)
 
 stubs: $(DEV)  ## write the type information (.pyi) again, from the declarations
 	@$(PY) tests/stubs.py
@@ -79,7 +84,7 @@ book:
 endif
 
 clean:  ## remove .venv and everything else made here
-	rm -rf $(VENV) dist book/_build tour.html .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) dist viz/frontend/node_modules book/_build tour.html .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name .git -prune -o \( -name __pycache__ -o -name .ipynb_checkpoints \) -prune -exec rm -rf {} +
 
 # Takes $(PYTHON), or the first interpreter that is 3.11 to 3.13. Each is asked: a name on PATH may be a shim for nothing.
@@ -106,3 +111,11 @@ $(BASE)-%: $(BASE)
 	@$(PIP) --editable '.[$*]'
 	@$(PY) -c 'import importlib.util as u; u.find_spec("matplotlib") and __import__("matplotlib.font_manager")'
 	@touch $@
+
+# Without npm, or without a network, the tests say what they leave out.
+$(TOOLS): viz/frontend/package.json
+	@if command -v npm >/dev/null; then \
+	    echo "Fetching the tools that check the player (once, seconds)"; \
+	    (cd viz/frontend && npm install --no-package-lock --no-audit --no-fund --loglevel=error >/dev/null) && touch $@ \
+	        || echo "npm could not fetch them: some tests will be skipped." >&2; \
+	fi

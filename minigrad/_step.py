@@ -7,6 +7,7 @@ op, the nodes its operands came from, and, of their numbers, those that the rule
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from typing import Any, cast
 
 from minigrad.dtypes import as_dtype
@@ -16,7 +17,7 @@ from minigrad.kernels import detour
 from minigrad.layout import Shape, broadcast_shapes
 from minigrad.op import OPS, Op
 
-__all__ = ["Step", "check_gradient", "fitted"]
+__all__ = ["Step", "check_gradient", "fitted", "keep_gradients"]
 
 
 class Step(Node):
@@ -59,6 +60,43 @@ class Step(Node):
         return "".join(part[:1].upper() + part[1:] for part in op.name.split("_")) + "Backward"
 
     @property
+    def scope(self) -> str:
+        """The `mg.scope` it was recorded in, such as ``"layer1/attention"``; empty outside of any."""
+        scope: str = self._note("scope", "")
+        return scope
+
+    @property
+    def line(self) -> str | None:
+        """The source line that made it, as ``file:number: text``, where ``mg.record(lines=True)`` was on; else None."""
+        line: str | None = self._note("line")
+        return line
+
+    @property
+    def output(self) -> Any:
+        """The numbers it gave, an array, as they were then; None unless it was made inside ``mg.record()``.
+
+        Of an operation with several outputs those of the first.
+        """
+        return self._note("output")
+
+    @property
+    def constants(self) -> tuple[Any, ...]:
+        """By operand: a tensor that no operation made, with its version then, or a number; else None.
+
+        Empty unless it was made inside ``mg.record()``.
+        """
+        constants: tuple[Any, ...] = self._note("constants", ())
+        return constants
+
+    def observe(self, inputs: Sequence[Any], output: Any) -> None:
+        """Inside ``mg.record()`` keep a copy of the `output`, and what it was made from that has no record itself."""
+        if modes.recordings:
+            self._remember("output", output._array.copy())
+            kept = [x if not isinstance(x, Node) else None if _made(x) else (x, _version(x)) for x in inputs]
+            if inputs:
+                self._remember("constants", tuple(kept))
+
+    @property
     def next_functions(self) -> tuple[Node | None, ...]:
         """The nodes that receive a contribution from this one, by operand; None where none is needed."""
         return tuple(node if isinstance(node, Node) else None for node in self._left)
@@ -74,6 +112,10 @@ class Step(Node):
             kept = copy()
             self._saved = tuple([kept if x is tensor else x for x in self._saved])
             self._versions = None if self._versions is None else tuple([_version(x) for x in self._saved])
+        if any(x.__class__ is tuple and x[0] is tensor for x in self.constants):
+            before = (copy(), 0)
+            kept = [before if x.__class__ is tuple and x[0] is tensor else x for x in self.constants]
+            self._remember("constants", tuple(kept))
 
     def output_written(self) -> None:
         """The output was written in place just now: what was saved of it is right as it is from here on."""
@@ -125,6 +167,8 @@ class Step(Node):
             return None
         pick = Step(OPS["pick"], (self,), {"index": index, "count": count}, output.shape, output._array.dtype)
         pick.keep((None, None))
+        if detour.reasons:
+            pick.observe((), output)
         return pick
 
     def _refuse_overwritten(self, op: Op, slots: Sequence[int]) -> None:
@@ -153,7 +197,7 @@ class Step(Node):
 
     @property
     def _keeps(self) -> bool:
-        return getattr(self, "_more", None) is not None and self.retainer is not None
+        return bool(modes.recordings) or (getattr(self, "_more", None) is not None and self.retainer is not None)
 
     @property
     def retainer(self) -> Any:
@@ -165,6 +209,11 @@ class Step(Node):
 
     def __repr__(self) -> str:
         return f"<{self.name}>"
+
+
+def _made(tensor: Any) -> bool:
+    """Whether an operation that is in the graph made it."""
+    return tensor._step is not None
 
 
 def _version(x: Any) -> int:
@@ -201,6 +250,14 @@ def fitted(gradient: Any, shape: Shape, dtype: Any) -> Any:
             )
         gradient = OPS["sum_to"](gradient, shape=shape)
     return gradient if array.dtype is dtype else OPS["to"](gradient, dtype=as_dtype(dtype))
+
+
+def keep_gradients(totals: Mapping[Node, Any]) -> None:
+    """Add to the `grad` of each step what a pass inside ``mg.record()`` found there, as an array."""
+    for node, total in totals.items():
+        if isinstance(node, Step) and not isinstance(total, tuple):  # else its parts are those of its picks
+            array = copy(number(total))
+            node.grad = array if node.grad is None else node.grad + array
 
 
 def check_gradient(x: Any, like: Any, what: str, whose: str, of_type: bool = True) -> None:

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from minigrad import views
-from minigrad._step import Step, check_gradient, fitted
+from minigrad._step import Step, check_gradient, fitted, keep_gradients
 from minigrad.backends.numpy import DEVICE
 from minigrad.dtypes import DTYPES, DType, get_default_dtype, of_number, result_type
 from minigrad.errors import DTypeError, GraphError, ShapeError
 from minigrad.graph import Node, RemovableHandle, enable_grad, modes, number, propagate
-from minigrad.kernels import dispatch
+from minigrad.kernels import detour, dispatch
 from minigrad.layout import Shape, broadcast_shapes, check_equal_shapes
 from minigrad.op import OPS, Op
 from minigrad.storage import Storage, device
@@ -113,6 +113,8 @@ class Tensor(Methods):
             raise DTypeError(f"requires_grad_: only fractions have gradients, and this tensor holds {self.dtype.name}.")
         if self._step is None:
             self._requires_grad = bool(flag)
+            if flag and detour.reasons and modes.scope:
+                self._remember("scope", modes.scope)
         return self
 
     _grad: Any = vars(Node)["grad"]  # the slot itself; what a reader assigns to `grad` is checked first
@@ -136,6 +138,11 @@ class Tensor(Methods):
         """The record of the operation that made it; None for a leaf."""
         views.refresh(self)
         return self._step
+
+    @property
+    def scope(self) -> str:
+        """The `mg.scope` that the operation was in which made it; of a leaf, where it came to require a gradient."""
+        return cast(str, (self.grad_fn or self)._note("scope", ""))
 
     @property
     def is_leaf(self) -> bool:
@@ -214,8 +221,9 @@ class Tensor(Methods):
         """Add to the `grad` of each leaf that this was computed from the derivative of ``(gradient * self).sum()``.
 
         `gradient` has this tensor's shape; it may be left out where there is a single number. The graph gives back what
-        it saved unless `retain_graph` (by default, `create_graph`). Raises GraphError if this needs no gradient, if the
-        graph was freed before, or if a number that a rule needs was overwritten; then no `grad` has changed.
+        it saved unless `retain_graph` (by default, `create_graph`, or being inside ``mg.record()``). Raises GraphError
+        if this needs no gradient, if the graph was freed before, or if a number that a rule needs was overwritten; then
+        no `grad` has changed.
         """
         seed = self._seed(gradient, create_graph)
         recorders = [recording.events.append for recording in modes.recordings]
@@ -223,7 +231,7 @@ class Tensor(Methods):
             {self._edge(): seed},
             create_graph=create_graph,
             listeners=recorders,
-            retain_graph=create_graph if retain_graph is None else retain_graph,
+            retain_graph=create_graph or bool(recorders) if retain_graph is None else retain_graph,
         )
         found = [(node.retainer if isinstance(node, Step) else node, total) for node, total in totals.items()]
         places: list[tuple[Any, Any]] = [(place, total) for place, total in found if place is not None]
@@ -233,6 +241,8 @@ class Tensor(Methods):
         taken = {id(seed._array)}
         for place, total in places:
             place._grad = _summed(place._grad, total) if create_graph else _added(place._grad, number(total), taken)
+        if recorders:
+            keep_gradients(totals)
 
     def retain_grad(self) -> None:
         """Keep the gradient of this computed tensor in `grad` too. Raises GraphError if it needs none."""
@@ -336,6 +346,8 @@ class Tensor(Methods):
         dispatch(op.name, DEVICE, self._operands_of_write(inputs), attrs, out=self._array)
         if step is not None:
             step.output_written()
+            if detour.reasons:
+                step.observe((), self)
         if modes.grad:
             views.rebase(self, step)
             if self._note("retained"):
@@ -412,6 +424,8 @@ def record(
         y = kept_of[0] if len(outputs) == 1 else tuple(kept_of)
     step = Step(op, edges, static, first._array.shape, first._array.dtype)
     step.keep((y, *[x if keep else None for x, keep in zip(inputs, plan.operands, strict=True)]))
+    if detour.reasons:
+        step.observe(inputs, first)
     return linked(step, outputs)
 
 

@@ -23,9 +23,11 @@ __all__ = [
     "Node",
     "Recording",
     "RemovableHandle",
+    "Scope",
     "enable_grad",
     "inference_mode",
     "is_grad_enabled",
+    "keep_lines",
     "keep_operands",
     "modes",
     "no_grad",
@@ -44,7 +46,7 @@ __all__ = [
 class _Modes(threading.local):
     grad: bool = True
     off: bool = False  # whether `set_grad_enabled` said so last, outside any block
-    scope: str = ""
+    scope: Any = ""  # a Scope, or "" outside of any
     lines: bool = False
     strict: bool = False
     keeps_operands: bool = False  # whether who listens to a write in place is shown what was there before
@@ -141,9 +143,32 @@ def is_grad_enabled() -> bool:
     return modes.grad
 
 
+class Scope(str):
+    """The path of a scope, as "layer1/neuron0", with its own `name` and the scope `outer` to it. Each entry is another
+    Scope, though the text be the same: so what a loop builds in each turn can be told apart.
+    """
+
+    __slots__ = ("name", "outer")
+    name: str
+    outer: Scope | None
+
+    def __new__(cls, name: str, outer: Scope | None = None) -> Scope:
+        entered = super().__new__(cls, f"{outer}/{name}" if outer else name)
+        entered.name, entered.outer = name, outer or None
+        return entered
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return str, (str(self),)  # elsewhere it is a text: the entry was here
+
+
 def scope(name: str) -> Any:
     """Name what is built inside the block, as in ``with mg.scope("layer1")``; scopes nest, joined by slashes."""
-    return _Block(lambda: {"scope": f"{modes.scope}/{name}" if modes.scope else name})
+    return _Block(lambda: {"scope": Scope(str(name), modes.scope or None)})
+
+
+def keep_lines() -> Any:
+    """Inside this block each node remembers the source line that made it."""
+    return _Block(lambda: {"lines": True})
 
 
 def keep_operands() -> Any:
@@ -171,7 +196,9 @@ def strict_shapes(mode: bool = True) -> Any:
 def record(*, lines: bool = False) -> Iterator[Recording]:
     """Keep, in the `Recording` it gives, each `Event` of every backward pass inside the block.
 
-    With `lines` each node also remembers the source line that made it.
+    A graph of tensors built in it keeps what one of Values always does: ``grad_fn.output`` is a copy of each result, a
+    pass frees nothing unless asked to, and ``grad_fn.grad`` has the gradient of a result. With `lines` each node also
+    remembers the source line that made it.
 
     >>> import minigrad as mg
     >>> a = mg.Value(3.0, "a")
@@ -179,6 +206,12 @@ def record(*, lines: bool = False) -> Iterator[Recording]:
     ...     (a * a).backward()
     >>> [(event.slot, event.contribution, event.total) for event in seen.events]
     [(0, 3.0, 3.0), (1, 3.0, 6.0)]
+    >>> x = mg.tensor([1.0, 2.0], requires_grad=True)
+    >>> with mg.record():
+    ...     y = x * x
+    ...     y.sum().backward()
+    >>> y.grad_fn.output, y.grad_fn.grad
+    (array([1., 4.], dtype=float32), array([1., 1.], dtype=float32))
     """
     recording = Recording()
     with _Block(lambda: {"recordings": (*modes.recordings, recording), "lines": lines or modes.lines}):
@@ -443,9 +476,12 @@ def _leading_to(wanted: Collection[Node], order: Sequence[Node]) -> set[Node]:
     return leads
 
 
+_AS_IT_IS: nullcontext[None] = nullcontext()
+
+
 def _tell(listeners: Sequence[Callable[[Event], None]], node: Node, target: Node, slot: int, *products: Any) -> None:
     upstream, contribution, total = map(_noted, products)
-    with untapped():
+    with untapped() if tapped() else _AS_IT_IS:
         event = Event(node, target, slot, upstream, node._local(slot), contribution, total)
         for listener in listeners:
             listener(event)
@@ -453,6 +489,8 @@ def _tell(listeners: Sequence[Callable[[Event], None]], node: Node, target: Node
 
 def _noted(gradient: Any) -> Any:
     """A copy of the numbers in a gradient: an event stays as it was when gradients are written in place."""
+    if gradient.__class__ is float:
+        return gradient
     return tuple(map(_noted, gradient)) if isinstance(gradient, tuple) else copy(number(gradient))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from numbers import Real
@@ -11,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 from minigrad.errors import DeclarationError, DTypeError
 from minigrad.kernels import apply_raw, dispatch
 
-__all__ = ["ANY", "OPS", "POSITIVE", "Domain", "Op", "Operand", "Plan", "close_table"]
+__all__ = ["ANY", "OPS", "POSITIVE", "Domain", "Op", "Operand", "Plan", "adjoint", "close_table"]
 
 Rule = Callable[..., Any]
 
@@ -73,7 +74,8 @@ class Op:
     them. `g` is of raw numbers, a float or an array, or what the operands are where it is to be differentiated again or
     somebody listens. `domain` says where tests
     may sample each operand, and `precedence` how tightly the formula binds. `shown` are rules for print, where the true
-    ones guard corner cases that would clutter a formula. `promotes` says which type the operands take together before
+    ones guard corner cases that would clutter a formula, or LaTeX for what they return, in which ``{g}``, ``{b}``, …
+    stand for what a rule may name. `promotes` says which type the operands take together before
     the kernel sees them: "same", the one that holds all; "number", that, and bools are refused; "int", that, and bools
     become int64; "float", that, or the default float if it is none; "rest", that which holds all but the first, a
     condition; None leaves them as they are. `view` marks an operation whose result shares the memory of its first
@@ -115,7 +117,7 @@ class Op:
         attrs: Sequence[str] | Mapping[str, Any] = (),
         outputs: int = 1,
         precedence: int | None = None,
-        shown: Sequence[Rule | None] | None = None,
+        shown: Sequence[Rule | str | None] | None = None,
         promotes: Literal["same", "number", "int", "float", "rest"] | None = None,
         view: bool = False,
         variadic: bool = False,
@@ -138,15 +140,15 @@ class Op:
         self.variadic = variadic
         self.inlined: Rule | None = None  # a faster way to apply it to tensors, where there is one
         self._plans: dict[tuple[bool, ...], Plan | None] = {}
-        shown = self.vjp if shown is None else tuple(shown)
+        printed: tuple[Rule | str | None, ...] = self.vjp if shown is None else tuple(shown)
         self.parts = tuple([f"y{k}" for k in range(outputs)]) if outputs > 1 else ()
-        self._check_declaration(shown)
+        self._check_declaration(printed)
         self.reads = tuple(self._names_read(rule) for rule in self.vjp)
         read = frozenset().union(*self.reads)
         self.shapes = tuple(sorted(read & {f"{name}_shape" for name in self.inputs}))
         self.saves = read & {"y", *self.parts, *self.inputs, *self.aux}
         self.rules = tuple(self._adapt(rule) for rule in self.vjp)
-        self.shown = tuple(self._adapt(rule) for rule in shown)
+        self.shown = tuple(rule if isinstance(rule, str) else self._adapt(rule) for rule in printed)
         self.differentiable = any(rule is not None for rule in self.vjp)
         static = self.aux or self.attrs or self.shapes or self.outputs > 1 or variadic
         self.plain = None if static or self.joint or None in self.vjp or len(self.vjp) > 2 else self.rules
@@ -164,7 +166,7 @@ class Op:
         whole = " Ints and bools become the default float." if self.promotes == "float" else ""
         return f"The operation ${formula}$, of {of}.\n\n{slopes}{whole}"
 
-    def _check_declaration(self, shown: tuple[Rule | None, ...]) -> None:
+    def _check_declaration(self, shown: tuple[Rule | str | None, ...]) -> None:
         if self.name in _own:
             raise DeclarationError(f"Op {self.name!r} is one of minigrad's own; take another name.")
         if not _own and self.name in OPS:
@@ -184,10 +186,11 @@ class Op:
         for rule in shown:
             self._names_read(rule)
 
-    def _names_read(self, rule: Rule | None) -> frozenset[str]:
+    def _names_read(self, rule: Rule | str | None) -> frozenset[str]:
         if rule is None:
             return frozenset()
-        names = frozenset(inspect.signature(rule).parameters)
+        found = _NAMED.findall(rule) if isinstance(rule, str) else inspect.signature(rule).parameters
+        names = frozenset(found)
         known = {"g", "y", *self.inputs} if not self.variadic else {"g", "slot"}
         known |= {*self.parts, *self.aux, *self.attrs}
         unknown = sorted(names - known - {f"{name}_shape" for name in self.inputs if not self.variadic})
@@ -290,8 +293,14 @@ class Op:
         return f"<Op {self.name}({', '.join((*self.inputs, *self.attrs))})>"
 
 
+_NAMED = re.compile(r"(?<!begin)(?<!end)(?<!operatorname)(?<!text)\{([^\W\d]\w*)\}")
 _LETTERS = "abcdefhijk"  # g is the gradient's
 _own: frozenset[str] = frozenset()
+
+
+def adjoint(operand: str) -> str:
+    """What `operand` gets, in LaTeX, to show where the rule would be too long: the Jacobian, transposed, times g."""
+    return rf"\left(\frac{{\partial {{y}}}}{{\partial {{{operand}}}}}\right)^\top {{g}}"
 
 
 def close_table() -> None:

@@ -14,6 +14,7 @@ from typing import Any
 from minigrad._step import Step
 from minigrad.errors import DTypeError, GraphError, ShapeError
 from minigrad.graph import enable_grad, modes
+from minigrad.kernels import detour
 from minigrad.layout import overlapping
 from minigrad.op import Op
 from minigrad.ops.shape import overwrite, replay
@@ -96,6 +97,8 @@ def rebase(target: Any, step: Step | None) -> None:
         how = {"chain": target._chain, "stride": stride_of(base)}
         written = Step(overwrite, (edge, step), how, base.shape, base._array.dtype)
         written.keep((None, None, None))
+        if detour.reasons:
+            written.observe((), base)
         base._step, base._requires_grad = written, True
         if base._note("retained"):
             base._retain_again()

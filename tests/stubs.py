@@ -20,13 +20,14 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-sys.path[:0] = [str(Path(__file__).parent.parent)]
+sys.path[:0] = [str(Path(__file__).parent.parent), str(Path(__file__).parent.parent / "viz")]
 
 import minigrad as mg  # noqa: E402 -- found by the path above
 from minigrad import _tensor, creation, dtypes, functional, ops, random  # noqa: E402
 from minigrad.functional import bits, elementwise  # noqa: E402
 from minigrad.functional.methods import with_axis  # noqa: E402
 from minigrad.op import OPS, Op, Operand  # noqa: E402
+from minigrad_viz import palette  # noqa: E402
 
 HOUSE = Path(mg.__file__).parent
 ROOMS = (functional, _tensor, creation, random, dtypes, ops)  # where minigrad looks for a name, in its order
@@ -303,6 +304,7 @@ def stubs() -> dict[Path, str]:
         HOUSE / "_stubs.pyi": stub_of_methods(),
         HOUSE / "functional" / "__init__.pyi": stub_of(functional, functional.__all__, functional._FAMILIES),
         HOUSE / "__init__.pyi": stub_of(mg, public_names(), (*ROOMS, *EAGER)),
+        HOUSE.parent / "viz" / "frontend" / "src" / "palette.js": palette.javascript(),
     }
 
 

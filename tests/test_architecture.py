@@ -38,7 +38,7 @@ FLOORS = [
 BACKENDS = {
     "python": {"kernels"},
     "numpy": {"kernels"},
-    "formula": {"op"},
+    "formula": {"kernels", "op"},
 }  # a formula is what an op can be applied to, as a Value is
 
 
@@ -115,13 +115,14 @@ def files_in(*parts: str) -> list[Path]:
 # There are two budgets, because there are two kinds of code. The engine is one idea, which a newcomer should be able to
 # read in an afternoon: it has a number of lines. The families are as many as PyTorch has functions, and are looked up
 # one at a time: as long as each operation and function is short, there may be any number of them. A budget is there to
-# make you look for the simpler idea; where there is none, raise it and say why.
+# make you look for the simpler idea; where there is none, raise it and say why. (An operation took 15 lines before it
+# said, for the viewer, what the gradient of each operand is made of.)
 
 
 def test_the_engine_can_be_read_in_an_afternoon():
     floors = FLOORS[: 1 + next(i for i, floor in enumerate(FLOORS) if "_tensor" in floor)]
     engine = set().union(*floors, {"autograd", "check"}) - {"ops"}
-    assert sum(code_lines(path) for path in HOUSE.rglob("*.py") if room_of(path) in engine) <= 2450
+    assert sum(code_lines(path) for path in HOUSE.rglob("*.py") if room_of(path) in engine) <= 2490
 
 
 def test_an_operation_and_a_function_take_few_lines_on_average():
@@ -129,7 +130,7 @@ def test_an_operation_and_a_function_take_few_lines_on_average():
     functional = importlib.import_module("minigrad.functional")
     functions = {getattr(functional, name) for name in functional.__all__}  # without second names for the same
     declared = {x for name in ops.__all__ if isinstance(x := getattr(ops, name), Op)}
-    assert sum(code_lines(path) for path in files_in("ops") + files_in("backends", "numpy")) / len(declared) <= 15
+    assert sum(code_lines(path) for path in files_in("ops") + files_in("backends", "numpy")) / len(declared) <= 17
     assert sum(code_lines(path) for path in files_in("functional")) / len(functions) <= 14
 
 
@@ -190,7 +191,7 @@ def test_all_names_what_a_module_makes_public(path):
     declared = module.__all__
     assert len(set(declared)) == len(declared)
     assert all(hasattr(module, name) for name in declared)
-    if "backends" not in parts or path.stem == "formula":  # kernels are reached through the registry, not by name
+    if "backends" not in parts or "formula" in parts:  # kernels are reached through the registry, not by name
         made = {
             n.name for n in tree.body if isinstance(n, ast.FunctionDef | ast.ClassDef) and not n.name.startswith("_")
         }

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import Any, cast
 
 from minigrad.errors import DTypeError, GraphError
@@ -49,8 +51,8 @@ def grad(
     Outputs and inputs are tensors or Values. `grad_outputs` are 1 unless given, and need to be given for a tensor of
     several numbers, in its shape. The results are tensors; of Values floats, and with `create_graph` Values. Those with
     `create_graph` can be differentiated in turn, to any order. Only what leads to `inputs` is computed, and no
-    ``.grad`` is touched. Tensors' graphs are freed on the way unless `retain_graph`, by default `create_graph`; Values
-    always keep theirs.
+    ``.grad`` is touched. Tensors' graphs are freed on the way unless `retain_graph`, by default `create_graph` or being
+    inside ``mg.record()``; Values always keep theirs.
 
     Raises GraphError if an output or an input needs no gradient, or if no output was computed from one of `inputs`;
     with `allow_unused` that one's derivative is None instead. `only_inputs` is PyTorch's, and can only be True.
@@ -78,7 +80,7 @@ def grad(
         create_graph=create_graph,
         wanted={edge for edge in edges if edge is not None},
         listeners=[recording.events.append for recording in modes.recordings],
-        retain_graph=create_graph if retain_graph is None else retain_graph,
+        retain_graph=create_graph or bool(modes.recordings) if retain_graph is None else retain_graph,
     )
     if not allow_unused:
         for position, (x, edge) in enumerate(zip(wanted, edges, strict=True)):
@@ -89,7 +91,9 @@ def grad(
 
 
 def events(output: Node, gradient: Any = None) -> list[Event]:
-    """The events of a backward pass from `output`, run only to be looked at: nothing is written, recorded or tapped.
+    """The events of a backward pass from `output`, run only to be looked at.
+
+    Nothing is written, recorded, tapped or freed, no hook is called, and the random state stays as it is.
 
     >>> from minigrad import Value
     >>> a = Value(3.0, "a")
@@ -101,7 +105,8 @@ def events(output: Node, gradient: Any = None) -> list[Event]:
     seen: list[Event] = []
     edge = output._edge()
     if edge is not None and edge._requires_grad:
-        with untapped():
+        random = sys.modules.get("minigrad.random")  # a rule may draw numbers
+        with untapped(), nullcontext() if random is None else random.fork_rng():
             propagate({edge: output._seed(gradient, False)}, listeners=[seen.append], hooks=False)
     return seen
 

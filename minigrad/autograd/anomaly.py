@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from minigrad.errors import GraphError, caller_line
-from minigrad.graph import keep_operands, modes, record
+from minigrad.graph import keep_lines, keep_operands, modes
 from minigrad.kernels import Call, tap
 
 __all__ = ["detect_anomaly"]
@@ -30,7 +30,7 @@ def detect_anomaly() -> Iterator[None]:
     minigrad.errors.GraphError: anomaly: log made 1 infinity in 2 numbers, in the forward pass
       at ...
     """
-    with record(lines=True), keep_operands(), tap(_look):
+    with keep_lines(), keep_operands(), tap(_look):
         yield
 
 

@@ -164,6 +164,7 @@ class Function:
             shared = [x.storage for x in operands]  # a write would reach the operand, and no gradient would follow
             outputs = tuple([x.clone() if x.storage in shared else x for x in outputs])
             ctx._bind(cls, step, results, tuple([x.shape if isinstance(x, Tensor) else None for x in args]))
+            step.observe(args, outputs[0])
             linked(step, outputs)
             for x, output in zip(results, outputs, strict=True):
                 if id(x) in ctx._constant:

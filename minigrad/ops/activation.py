@@ -60,16 +60,29 @@ def _tanh(a: Any) -> Any:
     return tanh(ROOT * (a + CUBIC * (a * (a * a))))
 
 
+def _shown(g: Any, a: Any) -> Any:
+    return g * (0.5 * (1.0 + erf(a * math.sqrt(0.5))) + a * _density(a))
+
+
+def _shown_tanh(g: Any, a: Any) -> Any:
+    return g * (0.5 * (1.0 + _tanh(a)) + 0.5 * a * ((1.0 - square(_tanh(a))) * _slope(a)))
+
+
 def _slope(a: Any) -> Any:
     """The derivative of what `_tanh` takes the tanh of."""
     return ROOT * (1.0 + 3.0 * CUBIC * (a * a))
+
+
+def _curvature_tanh(g: Any, a: Any, b: Any) -> Any:
+    bend = _slope(b) + b * (3.0 * CUBIC * ROOT * b - _tanh(b) * square(_slope(b)))
+    return g * a * ((1.0 - square(_tanh(b))) * bend)
 
 
 gelu = Op(  # a times the chance that a normal number is below a; the slope adds a times its density
     "gelu",
     r"\frac{a}{2} \cdot \left(1 + \operatorname{erf} \frac{a}{\sqrt{2}}\right)",
     vjp=(lambda g, a: gelu_backward(g, a),),
-    shown=(lambda g, a: g * (0.5 * (1.0 + erf(a * math.sqrt(0.5))) + a * _density(a)),),
+    shown=(_shown,),
     domain=(Domain(-1.0, 3.0),),  # further down 1 + erf cancels, as in PyTorch
     precedence=Op.PRODUCT,
     promotes="float",
@@ -79,30 +92,31 @@ gelu_tanh = Op(  # gelu(approximate="tanh") of PyTorch
     r"\frac{a}{2} \cdot \left(1 + "
     r"\tanh\left(\sqrt{\frac{2}{\pi}} \cdot \left({a} + 0.044715 \cdot {a}^3\right)\right)\right)",
     vjp=(lambda g, a: gelu_tanh_backward(g, a),),
-    shown=(lambda g, a: g * (0.5 * (1.0 + _tanh(a)) + 0.5 * a * ((1.0 - square(_tanh(a))) * _slope(a))),),
+    shown=(_shown_tanh,),
     domain=(Domain(-1.0, 3.0),),
     precedence=Op.PRODUCT,
     promotes="float",
 )
 gelu_backward = Op(  # what b, the operand of a gelu, gets from a, the gradient of that
     "gelu_backward",
-    r"\operatorname{dgelu}\left({a}, {b}\right)",
+    r"{a} \cdot \left(\frac{1}{2} \cdot \left(1 + \operatorname{erf} \frac{b}{\sqrt{2}}\right)"
+    r" + {b} \cdot \frac{e^{-{b}^2 / 2}}{\sqrt{2 \cdot \pi}}\right)",
     vjp=(lambda g, b: gelu_backward(g, b), lambda g, a, b: g * (a * (_density(b) * (2.0 - b * b)))),
+    shown=(lambda g, b: _shown(g, b), lambda g, a, b: g * (a * (_density(b) * (2.0 - b * b)))),
     domain=(ANY, Domain(-1.0, 3.0)),
+    precedence=Op.PRODUCT,
     promotes="float",
 )
 gelu_tanh_backward = Op(
     "gelu_tanh_backward",
-    r"\operatorname{dgelutanh}\left({a}, {b}\right)",
-    vjp=(
-        lambda g, b: gelu_tanh_backward(g, b),
-        lambda g, a, b: (
-            g
-            * a
-            * ((1.0 - square(_tanh(b))) * (_slope(b) + b * (3.0 * CUBIC * ROOT * b - _tanh(b) * square(_slope(b)))))
-        ),
-    ),
+    r"{a} \cdot \left(\frac{1}{2} \cdot \left(1 + "
+    r"\tanh\left(\sqrt{\frac{2}{\pi}} \cdot \left({b} + 0.044715 \cdot {b}^3\right)\right)\right) + \frac{b}{2} \cdot "
+    r"\left(1 - \tanh^2\left(\sqrt{\frac{2}{\pi}} \cdot \left({b} + 0.044715 \cdot {b}^3\right)\right)\right) \cdot "
+    r"\sqrt{\frac{2}{\pi}} \cdot \left(1 + 0.134145 \cdot {b}^2\right)\right)",
+    vjp=(lambda g, b: gelu_tanh_backward(g, b), _curvature_tanh),
+    shown=(lambda g, b: _shown_tanh(g, b), _curvature_tanh),
     domain=(ANY, Domain(-1.0, 3.0)),
+    precedence=Op.PRODUCT,
     promotes="float",
 )
 softsign = Op(

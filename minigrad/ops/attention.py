@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from minigrad.op import Op
+from minigrad.op import Op, adjoint
 from minigrad.ops.elementwise import exp, where
 from minigrad.ops.normalization import dropout
 from minigrad.ops.reduce import sum
@@ -26,6 +26,7 @@ softmax = Op(
     "softmax",
     r"\frac{e^{a}}{\operatorname{sum} e^{a}}",
     vjp=(lambda g, y, dim: softmax_backward(g, y, dim=dim),),
+    shown=(r"{y} \cdot \left({g} - \operatorname{sum}\left({g} \cdot {y}\right)\right)",),
     attrs=("dim",),
     promotes="float",
 )
@@ -33,6 +34,7 @@ log_softmax = Op(
     "log_softmax",
     r"{a} - \ln \operatorname{sum} e^{a}",
     vjp=(lambda g, y, dim: log_softmax_backward(g, y, dim=dim),),
+    shown=(r"{g} - e^{y} \cdot \operatorname{sum} {g}",),
     attrs=("dim",),
     promotes="float",
 )
@@ -50,6 +52,13 @@ softmax_backward = Op(
         lambda g, s, dim: softmax_backward(g, s, dim=dim),
         lambda g, u, s, dim: g * (u - _total(u * s, dim)) - u * _total(g * s, dim),
     ),
+    shown=(
+        r"{s} \cdot \left({g} - \operatorname{sum}\left({g} \cdot {s}\right)\right)",
+        (
+            r"{g} \cdot \left({u} - \operatorname{sum}\left({u} \cdot {s}\right)\right)"
+            r" - {u} \cdot \operatorname{sum}\left({g} \cdot {s}\right)"
+        ),
+    ),
     inputs=("u", "s"),
     attrs=("dim",),
 )
@@ -61,6 +70,10 @@ log_softmax_backward = Op(
     vjp=(
         lambda g, s, dim: g - _total(g * exp(s), dim),
         lambda g, u, s, dim: -(g * exp(s)) * _total(u, dim),
+    ),
+    shown=(
+        r"{g} - \operatorname{sum}\left({g} \cdot e^{s}\right)",
+        r"-{g} \cdot e^{s} \cdot \operatorname{sum} {u}",
     ),
     inputs=("u", "s"),
     attrs=("dim",),
@@ -120,14 +133,30 @@ attention_backward = Op(
     "attention_backward",
     r"\operatorname{attentionBackward}\left({u}, {q}, {k}, {v}, {w}\right)",
     vjp=_attention_backward_rule,
+    shown=(
+        adjoint("u"),
+        adjoint("q"),
+        adjoint("k"),
+        adjoint("v"),
+        adjoint("w"),
+    ),
     inputs=("u", "q", "k", "v", "w"),
     attrs=("scale", "p", "seed"),
     outputs=4,
 )
 scaled_dot_product_attention = Op(
     "scaled_dot_product_attention",
-    r"\operatorname{softmax}\left(\operatorname{scale} \cdot {q} {k}^T + {m}\right) {v}",
+    r"\operatorname{softmax}\left(\operatorname{scale} \cdot {q} {k}^\top + {m}\right) {v}",
     vjp=_attention_rule,
+    shown=(
+        adjoint("q"),
+        adjoint("k"),
+        (
+            r"\left(\operatorname{dropout} \operatorname{softmax}"
+            r"\left({scale} \cdot {q} {k}^\top + {m}\right)\right)^\top {g}"
+        ),
+        adjoint("m"),
+    ),
     inputs=("q", "k", "v", "m"),
     attrs=("is_causal", "scale", "p", "seed"),
     outputs=2,

@@ -41,6 +41,11 @@ conv2d = Op(
         lambda g, a, window, groups: conv2d_weight(g, a, window=window, groups=groups),
         lambda g: sum(g, dim=(0, 2, 3), keepdim=False),
     ),
+    shown=(
+        r"\operatorname{spread}\left({g}, {b}\right)",
+        r"\operatorname{correlate}\left({g}, {a}\right)",
+        r"\sum {g}",
+    ),
     attrs=_HOW,
 )
 
@@ -53,6 +58,10 @@ conv2d_input = Op(
         lambda g, b, window, groups: conv2d(g, b, None, window=window, groups=groups),
         lambda g, a, window, groups: conv2d_weight(a, g, window=window, groups=groups),
     ),
+    shown=(
+        r"\operatorname{conv}\left({g}, {b}\right)",
+        r"\operatorname{correlate}\left({a}, {g}\right)",
+    ),
     attrs=("shape", *_HOW),
 )
 
@@ -64,6 +73,10 @@ conv2d_weight = Op(
         lambda g, b, window, groups: conv2d(b, g, None, window=window, groups=groups),
         lambda g, a, b_shape, window, groups: conv2d_input(a, g, shape=b_shape, window=window, groups=groups),
     ),
+    shown=(
+        r"\operatorname{conv}\left({b}, {g}\right)",
+        r"\operatorname{spread}\left({a}, {g}\right)",
+    ),
     attrs=_HOW,
 )
 
@@ -72,11 +85,13 @@ im2col = Op(
     "im2col",
     r"\operatorname{im2col} {a}",
     vjp=(lambda g, a_shape, window: col2im(g, shape=a_shape, window=window),),
+    shown=(r"\operatorname{col2im} {g}",),
     attrs=("window",),
 )
 col2im = Op(
     "col2im",
     r"\operatorname{col2im} {a}",
     vjp=(lambda g, window: im2col(g, window=window),),
+    shown=(r"\operatorname{im2col} {g}",),
     attrs=("shape", "window"),
 )

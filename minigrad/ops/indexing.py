@@ -45,12 +45,21 @@ gather = Op(
     "gather",
     "{a}_{b}",
     vjp=(lambda g, a_shape, b, dim: scatter_add(None, b, g, dim=dim, shape=a_shape), None),
+    shown=(
+        r"\operatorname{scatter-add}\left(0, {b}, {g}\right)",
+        None,
+    ),
     attrs=("dim",),
 )
 scatter_add = Op(
     "scatter_add",
     r"\operatorname{scatter-add}\left({a}, {b}, {c}\right)",
     vjp=(lambda g: g, None, lambda g, b, dim: gather(g, b, dim=dim)),
+    shown=(
+        "{g}",
+        None,
+        "{g}_{b}",
+    ),
     attrs={"dim": ..., "shape": None},
 )
 scatter = Op(
@@ -60,6 +69,11 @@ scatter = Op(
         lambda g, b, dim: scatter(g, b, 0.0, dim=dim),
         None,
         lambda g, b, dim: where(last(b, dim=dim), gather(g, b, dim=dim), 0.0),
+    ),
+    shown=(
+        r"\begin{cases} 0 & \text{overwritten} \\ {g} & \text{otherwise} \end{cases}",
+        None,
+        r"\begin{cases} {g}_{b} & \text{written last} \\ 0 & \text{otherwise} \end{cases}",
     ),
     attrs=("dim",),
 )
@@ -75,12 +89,21 @@ index_select = Op(
     "index_select",
     "{a}_{b}",
     vjp=(lambda g, a_shape, b, dim: index_add(None, b, g, dim=dim, shape=a_shape), None),
+    shown=(
+        r"\operatorname{index-add}\left(0, {b}, {g}\right)",
+        None,
+    ),
     attrs=("dim",),
 )
 index_add = Op(
     "index_add",
     r"\operatorname{index-add}\left({a}, {b}, {c}\right)",
     vjp=(lambda g: g, None, lambda g, b, dim: index_select(g, b, dim=dim)),
+    shown=(
+        "{g}",
+        None,
+        "{g}_{b}",
+    ),
     attrs={"dim": ..., "shape": None},
 )
 index_copy = Op(
@@ -90,6 +113,11 @@ index_copy = Op(
         lambda g, b, dim: index_copy(g, b, 0.0, dim=dim),
         None,
         _index_copy_rule,
+    ),
+    shown=(
+        r"\begin{cases} 0 & \text{overwritten} \\ {g} & \text{otherwise} \end{cases}",
+        None,
+        r"\begin{cases} {g}_{b} & \text{written last} \\ 0 & \text{otherwise} \end{cases}",
     ),
     attrs=("dim",),
 )
@@ -102,6 +130,18 @@ def _embedding_rule(g: Any, a_shape: Shape, b: Any, padding_idx: int | None) -> 
 
 
 # Rows of a, of which the one at padding_idx gets no gradient.
-embedding = Op("embedding", "{a}_{b}", vjp=(_embedding_rule, None), attrs={"padding_idx": None})
+embedding = Op(
+    "embedding",
+    "{a}_{b}",
+    vjp=(_embedding_rule, None),
+    shown=(
+        (
+            r"\begin{cases} 0 & \text{padding} \\ "
+            r"\operatorname{index-add}\left(0, {b}, {g}\right) & \text{otherwise} \end{cases}"
+        ),
+        None,
+    ),
+    attrs={"padding_idx": None},
+)
 
 nonzero = Op("nonzero", r"\operatorname{nonzero} {a}", vjp=(None,))

@@ -16,7 +16,13 @@ matmul: Op
 
 # Of matrices, batched and broadcast in all dimensions but the last two. d(AB) = dA B + A dB, so that A receives G Bᵀ
 # and B receives Aᵀ G (Giles, "Collected matrix derivative results for forward and reverse mode AD", 2008, 2.2.1).
-matmul = Op("matmul", "{a} {b}", vjp=(lambda g, b: g @ b.mT, lambda g, a: a.mT @ g), precedence=Op.PRODUCT)
+matmul = Op(
+    "matmul",
+    "{a} {b}",
+    vjp=(lambda g, b: g @ b.mT, lambda g, a: a.mT @ g),
+    shown=(r"{g} {b}^\top", r"{a}^\top {g}"),
+    precedence=Op.PRODUCT,
+)
 
 
 def _rows(x: Any) -> Any:
@@ -37,6 +43,11 @@ linear = Op(
         lambda g, a: _rows(g).mT @ _rows(a),
         lambda g: g,  # broadcasting is undone where every gradient arrives
     ),
+    shown=(
+        "{g} {b}",
+        r"{g}^\top {a}",
+        r"\sum {g}",
+    ),
     precedence=Op.SUM,
 )
 
@@ -48,6 +59,10 @@ contract = Op(
     vjp=(
         lambda g, b, left, right, out: contract(g, b, out, right, left),
         lambda g, a, left, right, out: contract(a, g, left, out, right),
+    ),
+    shown=(
+        r"\sum {g} {b}",
+        r"\sum {a} {g}",
     ),
     attrs=("left", "right", "out"),
     precedence=Op.PRODUCT,

@@ -48,6 +48,11 @@ cross_entropy = Op(
         None,
         None,
     ),
+    shown=(
+        r"{g} \cdot {share} \cdot \left(\operatorname{softmax} {a} - e_{b}\right)",
+        None,
+        None,
+    ),
     aux=("at", "share", "top", "total"),
     attrs=("ignore_index", "reduction"),
 )
@@ -75,6 +80,17 @@ cross_entropy_backward = Op(
         None,
         None,
     ),
+    shown=(
+        r"\operatorname{sum}\left({g} \cdot {share} \cdot \left(\operatorname{softmax} {a} - e_{at}\right)\right)",
+        (
+            r"{up} \cdot {share} \cdot \operatorname{softmax} {a} \cdot "
+            r"\left({g} - \operatorname{sum}\left({g} \cdot \operatorname{softmax} {a}\right)\right)"
+        ),
+        None,
+        None,
+        None,
+        None,
+    ),
 )
 
 # b: a probability for each class. By position: the sum over classes of -b ln softmax(a).
@@ -85,6 +101,10 @@ soft_cross_entropy = Op(
         lambda g, a, b: _column(g) * (_softmax(a) * sum(b, dim=(1,), keepdim=True) - b),
         lambda g, a: _column(g) * (logsumexp(a, dim=(1,), keepdim=True) - a),
     ),
+    shown=(
+        r"{g} \cdot \left(\operatorname{softmax} {a} \cdot \operatorname{sum} {b} - {b}\right)",
+        r"-{g} \cdot \ln \operatorname{softmax} {a}",
+    ),
     promotes="float",
 )
 
@@ -94,6 +114,11 @@ nll_loss = Op(
     "-{a}_{b}",
     vjp=(
         lambda g, a_shape, at, share: put_along(neg(g * share), at, shape=a_shape, dim=1, keepdim=False),
+        None,
+        None,
+    ),
+    shown=(
+        r"-{g} \cdot {share} \cdot e_{b}",
         None,
         None,
     ),
@@ -108,6 +133,10 @@ kl_div = Op(
         lambda g, b, log_target: neg(g * (exp(b) if log_target else b)),
         lambda g, a, b, log_target: g * (exp(b) * (b - a + 1.0) if log_target else log(b) - a + 1.0),
     ),
+    shown=(
+        lambda g, b, log_target: neg(g * where(log_target, exp(b), b)),
+        lambda g, a, b, log_target: g * where(log_target, exp(b) * (b - a + 1.0), log(b) - a + 1.0),
+    ),
     attrs=("log_target",),
     promotes="float",
 )
@@ -121,6 +150,7 @@ binary_cross_entropy = Op(
         lambda g, a, b: g * div(a - b, maximum(a * (1.0 - a), 1e-12)),  # 1e-12 as in PyTorch
         lambda g, a: g * (log1p(neg(a)) - log(a)),
     ),
+    shown=(lambda g, a, b: g * div(a - b, a * (1.0 - a)), lambda g, a: g * (log1p(neg(a)) - log(a))),
     promotes="float",
 )
 bce_with_logits = Op(  # of sigmoid(a); c is the weight of the positive answer

@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from minigrad.layout import Shape
-from minigrad.op import Op
+from minigrad.op import Op, adjoint
 from minigrad.ops.elementwise import neg, rsqrt
 from minigrad.ops.reduce import mean as average
 from minigrad.ops.reduce import sum
@@ -72,7 +72,7 @@ def _gathered(x: Any, to: Shape, norm: Norm) -> Any:
     return reshape(sum(reshape(x, shape=norm.shape), dim=rest, keepdim=False), shape=to)
 
 
-def _norm(name: str, formula: str, inputs: tuple[str, ...] = ("a", "w", "b"), outputs: int = 1) -> Op:
+def _norm(name: str, formula: str, by_a: str, inputs: tuple[str, ...] = ("a", "w", "b"), outputs: int = 1) -> Op:
     """Declare a norm. If it has three outputs, mean and variance are the others, for running averages: no gradient."""
 
     def first(g: Any) -> Any:
@@ -87,6 +87,7 @@ def _norm(name: str, formula: str, inputs: tuple[str, ...] = ("a", "w", "b"), ou
         name,
         formula,
         vjp=rules[: len(inputs)],
+        shown=(by_a, r"\sum {g} \cdot \operatorname{norm} {a}", r"\sum {g}")[: len(inputs)],
         inputs=inputs,
         aux=("mean", "rstd"),
         attrs=("norm",),
@@ -96,11 +97,18 @@ def _norm(name: str, formula: str, inputs: tuple[str, ...] = ("a", "w", "b"), ou
 
 _STANDARD = r"\frac{{a} - \operatorname{E} {a}}{\sqrt{\operatorname{var} {a} + \epsilon}} \cdot {w} + {b}"
 
-layer_norm = _norm("layer_norm", _STANDARD)
-group_norm = _norm("group_norm", _STANDARD)
-batch_norm = _norm("batch_norm", _STANDARD, outputs=3)
-instance_norm = _norm("instance_norm", _STANDARD, outputs=3)
-rms_norm = _norm("rms_norm", r"\frac{a}{\sqrt{\operatorname{E} {a}^2 + \epsilon}} \cdot {w}", ("a", "w"))
+# What a gets, as it is shown: norm(a) is the standardised a.
+_TURNED = (
+    r"\operatorname{norm} {a} \cdot \operatorname{E}\left({g} \cdot {w} \cdot \operatorname{norm} {a}\right)\right)"
+)
+_CENTRED = r"{rstd} \cdot \left({g} \cdot {w} - \operatorname{E}\left({g} \cdot {w}\right) - " + _TURNED
+_SCALED = r"{rstd} \cdot \left({g} \cdot {w} - " + _TURNED
+
+layer_norm = _norm("layer_norm", _STANDARD, _CENTRED)
+group_norm = _norm("group_norm", _STANDARD, _CENTRED)
+batch_norm = _norm("batch_norm", _STANDARD, _CENTRED, outputs=3)
+instance_norm = _norm("instance_norm", _STANDARD, _CENTRED, outputs=3)
+rms_norm = _norm("rms_norm", r"\frac{a}{\sqrt{\operatorname{E} {a}^2 + \epsilon}} \cdot {w}", _SCALED, ("a", "w"))
 
 
 def _curvature_rule(g: Any, u: Any, a: Any, w: Any, mean: Any, rstd: Any, norm: Norm) -> Any:
@@ -134,6 +142,13 @@ norm_backward = Op(
         None,
         None,
     ),
+    shown=(
+        adjoint("u"),
+        adjoint("a"),
+        adjoint("w"),
+        None,
+        None,
+    ),
     inputs=("u", "a", "w", "mean", "rstd"),
     attrs=("norm",),
 )
@@ -148,6 +163,12 @@ norm_weight = Op(
         None,
         None,
     ),
+    shown=(
+        adjoint("u"),
+        adjoint("a"),
+        None,
+        None,
+    ),
     inputs=("u", "a", "mean", "rstd"),
     attrs=("to", "norm"),
 )
@@ -158,5 +179,6 @@ dropout = Op(
     "dropout",
     r"\operatorname{dropout} {a}",
     vjp=(lambda g, p, key: dropout(g, p=p, key=key),),
+    shown=(r"\operatorname{dropout} {g}",),
     attrs=("p", "key"),
 )

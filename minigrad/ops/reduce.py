@@ -9,7 +9,7 @@ from math import prod as product
 from typing import Any
 
 from minigrad.layout import Shape, reduced_shape
-from minigrad.op import Op
+from minigrad.op import Op, adjoint
 from minigrad.ops.elementwise import abs, div, eq, exp, pow, sign, where
 from minigrad.ops.shape import expand, reshape
 
@@ -61,11 +61,18 @@ def _count(shape: Shape, dim: tuple[int, ...]) -> int:
 
 # --- sums ---
 
-sum = Op("sum", r"\sum {a}", vjp=(lambda g, a_shape, dim, keepdim: spread(g, a_shape, dim, keepdim),), attrs=_OVER)
+sum = Op(
+    "sum",
+    r"\sum {a}",
+    vjp=(lambda g, a_shape, dim, keepdim: spread(g, a_shape, dim, keepdim),),
+    shown=(r"\operatorname{expand} {g}",),
+    attrs=_OVER,
+)
 mean = Op(
     "mean",
     r"\overline{a}",
     vjp=(lambda g, a_shape, dim, keepdim: spread(div(g, float(_count(a_shape, dim))), a_shape, dim, keepdim),),
+    shown=(r"\frac{\operatorname{expand} {g}}{\text{count}}",),
     attrs=_OVER,
     promotes="float",
 )
@@ -82,18 +89,33 @@ def _std_rule(g: Any, y: Any, a: Any, a_shape: Shape, dim: tuple[int, ...], corr
     return _var_rule(slope, a, a_shape, dim, correction, keepdim)
 
 
-var = Op("var", r"\operatorname{var} {a}", vjp=(_var_rule,), attrs=("dim", "correction", "keepdim"), promotes="float")
-std = Op("std", r"\operatorname{std} {a}", vjp=(_std_rule,), attrs=("dim", "correction", "keepdim"), promotes="float")
+var = Op(
+    "var",
+    r"\operatorname{var} {a}",
+    vjp=(_var_rule,),
+    shown=(r"\frac{2}{\text{count} - {correction}} \cdot {g} \cdot \left({a} - \overline{a}\right)",),
+    attrs=("dim", "correction", "keepdim"),
+    promotes="float",
+)
+std = Op(
+    "std",
+    r"\operatorname{std} {a}",
+    vjp=(_std_rule,),
+    shown=(r"\frac{g}{\left(\text{count} - {correction}\right) \cdot {y}} \cdot \left({a} - \overline{a}\right)",),
+    attrs=("dim", "correction", "keepdim"),
+    promotes="float",
+)
 
 
 logsumexp = Op(
     "logsumexp",
-    r"\ln \sum e^{a}",
+    r"\ln\left(\sum e^{a}\right)",
     vjp=(
         lambda g, y, a, a_shape, dim, keepdim: (
             spread(g, a_shape, dim, keepdim) * exp(a - spread(y, a_shape, dim, keepdim))
         ),
     ),
+    shown=(r"{g} \cdot e^{{a} - {y}}",),
     attrs=_OVER,
     promotes="float",
 )
@@ -112,7 +134,18 @@ def _norm_rule(g: Any, y: Any, a: Any, a_shape: Shape, p: float, dim: tuple[int,
     return slope * where(a == 0, 0.0, sign(a) * pow(abs(where(a == 0, 1.0, a)), p - 1.0))
 
 
-norm = Op("norm", r"\left\|{a}\right\|", vjp=(_norm_rule,), attrs=("p", "dim", "keepdim"), promotes="float")
+def _norm_shown(g: Any, y: Any, a: Any, p: float) -> Any:
+    return where(p == 0, 0.0, g * (sign(a) * pow(div(abs(a), y), p - 1.0)))
+
+
+norm = Op(
+    "norm",
+    r"\left\|{a}\right\|",
+    vjp=(_norm_rule,),
+    shown=(_norm_shown,),
+    attrs=("p", "dim", "keepdim"),
+    promotes="float",
+)
 
 # --- the largest and the smallest ---
 
@@ -124,8 +157,20 @@ def _tied_rule(g: Any, y: Any, a: Any, a_shape: Shape, dim: tuple[int, ...], kee
     return div(share, sum(chosen, dim=dim, keepdim=True))
 
 
-amax = Op("amax", r"\max {a}", vjp=(_tied_rule,), attrs=_OVER)
-amin = Op("amin", r"\min {a}", vjp=(_tied_rule,), attrs=_OVER)
+amax = Op(
+    "amax",
+    r"\max {a}",
+    vjp=(_tied_rule,),
+    shown=(r"\begin{cases} \frac{g}{\sum \left({a} = {y}\right)} & {a} = {y} \\ 0 & \text{otherwise} \end{cases}",),
+    attrs=_OVER,
+)
+amin = Op(
+    "amin",
+    r"\min {a}",
+    vjp=(_tied_rule,),
+    shown=(r"\begin{cases} \frac{g}{\sum \left({a} = {y}\right)} & {a} = {y} \\ 0 & \text{otherwise} \end{cases}",),
+    attrs=_OVER,
+)
 
 
 # From here on `dim` is one int. Values and indices along it; the gradient goes to the number at the index.
@@ -133,8 +178,22 @@ def _placed_rule(g: Any, y1: Any, a_shape: Shape, dim: int, keepdim: bool) -> An
     return put_along(g[0], y1, shape=a_shape, dim=dim, keepdim=keepdim)
 
 
-max = Op("max", r"\max {a}", vjp=(_placed_rule,), attrs=_OVER, outputs=2)
-min = Op("min", r"\min {a}", vjp=(_placed_rule,), attrs=_OVER, outputs=2)
+max = Op(
+    "max",
+    r"\max {a}",
+    vjp=(_placed_rule,),
+    shown=(r"\begin{cases} {g} & \text{chosen} \\ 0 & \text{otherwise} \end{cases}",),
+    attrs=_OVER,
+    outputs=2,
+)
+min = Op(
+    "min",
+    r"\min {a}",
+    vjp=(_placed_rule,),
+    shown=(r"\begin{cases} {g} & \text{chosen} \\ 0 & \text{otherwise} \end{cases}",),
+    attrs=_OVER,
+    outputs=2,
+)
 argmax = Op("argmax", r"\operatorname{argmax} {a}", vjp=(None,), attrs=_OVER)
 argmin = Op("argmin", r"\operatorname{argmin} {a}", vjp=(None,), attrs=_OVER)
 
@@ -143,12 +202,20 @@ pick_along = Op(
     "pick_along",
     "{a}_{b}",
     vjp=(lambda g, a_shape, b, dim, keepdim: put_along(g, b, shape=a_shape, dim=dim, keepdim=keepdim), None),
+    shown=(
+        r"\begin{cases} {g} & \text{taken} \\ 0 & \text{otherwise} \end{cases}",
+        None,
+    ),
     attrs=_OVER,
 )
 put_along = Op(
     "put_along",
-    "{a}_{b}",
+    r"\operatorname{put}\left({a}, {b}\right)",
     vjp=(lambda g, b, dim, keepdim: pick_along(g, b, dim=dim, keepdim=keepdim), None),
+    shown=(
+        "{g}_{b}",
+        None,
+    ),
     attrs=("shape", "dim", "keepdim"),
 )
 
@@ -158,6 +225,7 @@ cumsum = Op(
     "cumsum",
     r"\operatorname{cumsum} {a}",
     vjp=(lambda g, dim, reverse: cumsum(g, dim=dim, reverse=not reverse),),
+    shown=(r"\operatorname{cumsum}^\top {g}",),
     attrs=("dim", "reverse"),
 )
 
@@ -171,7 +239,9 @@ def _cumprod_rule(g: Any, y: Any, a: Any, dim: int, reverse: bool) -> Any:
     return shift(y, dim=dim, by=_before(reverse), fill=1.0) * _recur_rule(g, a, dim, reverse)
 
 
-cumprod = Op("cumprod", r"\operatorname{cumprod} {a}", vjp=(_cumprod_rule,), attrs=("dim", "reverse"))
+cumprod = Op(
+    "cumprod", r"\operatorname{cumprod} {a}", vjp=(_cumprod_rule,), shown=(adjoint("a"),), attrs=("dim", "reverse")
+)
 
 
 def _prod_rule(g: Any, a: Any, a_shape: Shape, dim: int, keepdim: bool) -> Any:
@@ -181,7 +251,7 @@ def _prod_rule(g: Any, a: Any, a_shape: Shape, dim: int, keepdim: bool) -> Any:
     return spread(g, a_shape, (dim,), keepdim) * (before * after)
 
 
-prod = Op("prod", r"\prod {a}", vjp=(_prod_rule,), attrs=_OVER)
+prod = Op("prod", r"\prod {a}", vjp=(_prod_rule,), shown=(r"{g} \cdot \prod_{\text{others}} {a}",), attrs=_OVER)
 
 
 # The recurrence y[k] = b[k] + a[k] y[k-1], with y = 0 before the first.
@@ -199,12 +269,22 @@ recur = Op(
         ),
         _recur_rule,
     ),
+    shown=(
+        adjoint("a"),
+        adjoint("b"),
+    ),
     attrs=("dim", "reverse"),
     promotes="same",
 )
 
 # Moved by `by` places along `dim`; what is moved out is lost, and `fill` comes in.
-shift = Op("shift", "{a}", vjp=(lambda g, dim, by: shift(g, dim=dim, by=-by, fill=0.0),), attrs=("dim", "by", "fill"))
+shift = Op(
+    "shift",
+    r"\operatorname{shift} {a}",
+    vjp=(lambda g, dim, by: shift(g, dim=dim, by=-by, fill=0.0),),
+    shown=(r"\operatorname{shift}^\top {g}",),
+    attrs=("dim", "by", "fill"),
+)
 
 # --- truth ---
 

@@ -48,6 +48,11 @@ grid_sample = Op(
         lambda g, a, b, c, nearest: _slope(g, a, b, c, nearest, True),
         lambda g, a, b, c, nearest: _slope(g, a, b, c, nearest, False),
     ),
+    shown=(
+        r"\operatorname{spread}\left({g}, {b}, {c}\right)",
+        r"\sum {g} \cdot \frac{\partial {y}}{\partial {b}}",
+        r"\sum {g} \cdot \frac{\partial {y}}{\partial {c}}",
+    ),
     attrs=("nearest",),
 )
 # Its adjoint: an image of `shape` on which the numbers a are spread around the points (b, c), with the same weights.
@@ -58,6 +63,11 @@ grid_put = Op(
         lambda g, b, c, nearest: grid_sample(g, b, c, nearest=nearest),
         lambda g, a, b, c, nearest: _slope(a, g, b, c, nearest, True),
         lambda g, a, b, c, nearest: _slope(a, g, b, c, nearest, False),
+    ),
+    shown=(
+        r"{g}\left({b}, {c}\right)",
+        r"\sum {a} \cdot \frac{\partial {g}\left({b}, {c}\right)}{\partial {b}}",
+        r"\sum {a} \cdot \frac{\partial {g}\left({b}, {c}\right)}{\partial {c}}",
     ),
     attrs=("shape", "nearest"),
 )

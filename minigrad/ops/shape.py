@@ -60,16 +60,38 @@ triu: Op
 unfold: Op
 unfold_backward: Op
 
+
 # Broadcasting and its undoing are each other's derivative.
-sum_to = Op("sum_to", r"\sum {a}", vjp=(lambda g, a_shape: expand(g, shape=a_shape),), attrs=("shape",))
-expand = Op("expand", "{a}", vjp=(lambda g, a_shape: sum_to(g, shape=a_shape),), attrs=("shape",), view=True)
+sum_to = Op(
+    "sum_to",
+    r"\sum {a}",
+    vjp=(lambda g, a_shape: expand(g, shape=a_shape),),
+    shown=(r"\operatorname{expand} {g}",),
+    attrs=("shape",),
+)
+expand = Op(
+    "expand",
+    r"\operatorname{expand} {a}",
+    vjp=(lambda g, a_shape: sum_to(g, shape=a_shape),),
+    shown=(r"\sum {g}",),
+    attrs=("shape",),
+    view=True,
+)
 
 # A view where the strides allow it, else a copy.
-reshape = Op("reshape", "{a}", vjp=(lambda g, a_shape: reshape(g, shape=a_shape),), attrs=("shape",), view=True)
+reshape = Op(
+    "reshape",
+    r"\operatorname{reshape} {a}",
+    vjp=(lambda g, a_shape: reshape(g, shape=a_shape),),
+    shown=(r"\operatorname{reshape} {g}",),
+    attrs=("shape",),
+    view=True,
+)
 permute = Op(
     "permute",
-    "{a}",
+    r"\operatorname{permute} {a}",
     vjp=(lambda g, dims: permute(g, dims=tuple(sorted(range(len(dims)), key=dims.__getitem__))),),
+    shown=(r"\operatorname{permute}^{-1} {g}",),
     attrs=("dims",),
     view=True,
 )
@@ -77,18 +99,26 @@ permute = Op(
 # Basic indexing, with ints, slices, None and …; what it leaves out gets no gradient.
 index = Op(
     "index",
-    "{a}",
+    "{a}_{key}",
     vjp=(lambda g, a_shape, key: index_backward(g, shape=a_shape, key=key),),
+    shown=(r"\begin{cases} {g} & \text{taken} \\ 0 & \text{otherwise} \end{cases}",),
     attrs=("key",),
     view=True,
 )
-index_backward = Op("index_backward", "{a}", vjp=(lambda g, key: index(g, key=key),), attrs=("shape", "key"))
+index_backward = Op(
+    "index_backward",
+    r"\operatorname{put} {a}",
+    vjp=(lambda g, key: index(g, key=key),),
+    shown=("{g}_{key}",),
+    attrs=("shape", "key"),
+)
 
 _DIAGONAL = ("offset", "dim1", "dim2")
 diagonal = Op(
     "diagonal",
     r"\operatorname{diag} {a}",
     vjp=(lambda g, a_shape, offset, dim1, dim2: diagonal_backward(g, a_shape, offset, dim1, dim2),),
+    shown=(r"\operatorname{diag} {g}",),
     attrs=_DIAGONAL,
     view=True,
 )
@@ -96,6 +126,7 @@ diagonal_backward = Op(
     "diagonal_backward",
     r"\operatorname{diag} {a}",
     vjp=(lambda g, offset, dim1, dim2: diagonal(g, offset, dim1, dim2),),
+    shown=(r"\operatorname{diag} {g}",),
     attrs=("shape", *_DIAGONAL),
 )
 
@@ -103,15 +134,17 @@ diagonal_backward = Op(
 _WINDOWS = ("dim", "size", "step")
 unfold = Op(
     "unfold",
-    "{a}",
+    r"\operatorname{unfold} {a}",
     vjp=(lambda g, a_shape, dim, size, step: unfold_backward(g, a_shape, dim, size, step),),
+    shown=(r"\operatorname{fold} {g}",),
     attrs=_WINDOWS,
     view=True,
 )
 unfold_backward = Op(
     "unfold_backward",
-    "{a}",
+    r"\operatorname{fold} {a}",
     vjp=(lambda g, dim, size, step: unfold(g, dim, size, step),),
+    shown=(r"\operatorname{unfold} {g}",),
     attrs=("shape", *_WINDOWS),
 )
 
@@ -119,30 +152,51 @@ unfold_backward = Op(
 _ARRANGED = ("own", "size", "stride", "offset")
 as_strided = Op(
     "as_strided",
-    "{a}",
+    r"\operatorname{strided} {a}",
     vjp=(lambda g, a_shape, own, size, stride, offset: as_strided_backward(g, a_shape, own, size, stride, offset),),
+    shown=(r"\operatorname{strided}^\top {g}",),
     attrs=_ARRANGED,
     view=True,
 )
 as_strided_backward = Op(
     "as_strided_backward",
-    "{a}",
+    r"\operatorname{strided}^\top {a}",
     vjp=(lambda g, own, size, stride, offset: as_strided(g, own, size, stride, offset),),
+    shown=(r"\operatorname{strided} {g}",),
     attrs=("shape", *_ARRANGED),
 )
 
 # --- copies ---
 
 contiguous = Op("contiguous", "{a}", vjp=(lambda g: g,))
-flip = Op("flip", "{a}", vjp=(lambda g, dims: flip(g, dims=dims),), attrs=("dims",))
+flip = Op(
+    "flip",
+    r"\operatorname{flip} {a}",
+    vjp=(lambda g, dims: flip(g, dims=dims),),
+    shown=(r"\operatorname{flip} {g}",),
+    attrs=("dims",),
+)
 roll = Op(
     "roll",
-    "{a}",
+    r"\operatorname{roll} {a}",
     vjp=(lambda g, shifts, dims: roll(g, shifts=tuple(-by for by in shifts), dims=dims),),
+    shown=(r"\operatorname{roll}^{-1} {g}",),
     attrs=("shifts", "dims"),
 )
-tril = Op("tril", "{a}", vjp=(lambda g, diagonal: tril(g, diagonal=diagonal),), attrs=("diagonal",))
-triu = Op("triu", "{a}", vjp=(lambda g, diagonal: triu(g, diagonal=diagonal),), attrs=("diagonal",))
+tril = Op(
+    "tril",
+    r"\operatorname{tril} {a}",
+    vjp=(lambda g, diagonal: tril(g, diagonal=diagonal),),
+    shown=(r"\operatorname{tril} {g}",),
+    attrs=("diagonal",),
+)
+triu = Op(
+    "triu",
+    r"\operatorname{triu} {a}",
+    vjp=(lambda g, diagonal: triu(g, diagonal=diagonal),),
+    shown=(r"\operatorname{triu} {g}",),
+    attrs=("diagonal",),
+)
 
 
 def _cat_rule(g: Any, slot: int, dim: int, sizes: tuple[int, ...]) -> Any:
@@ -151,27 +205,32 @@ def _cat_rule(g: Any, slot: int, dim: int, sizes: tuple[int, ...]) -> Any:
 
 
 # The operands one after another along `dim`, where they have `sizes`.
-cat = Op("cat", "{a}", vjp=(_cat_rule,), attrs=("dim", "sizes"), variadic=True)
+cat = Op(
+    "cat", "{a}", vjp=(_cat_rule,), shown=(r"\operatorname{part}_{slot} {g}",), attrs=("dim", "sizes"), variadic=True
+)
 
 # `pads` are (before, after) for each dimension; what is negative is cut off. So the derivative pads by the opposite.
 pad = Op(
     "pad",
-    "{a}",
+    r"\operatorname{pad} {a}",
     vjp=(lambda g, pads: pad(g, pads=tuple((-before, -after) for before, after in pads), value=0.0),),
+    shown=(r"\operatorname{pad}^\top {g}",),
     attrs=("pads", "value"),
 )
 
 # Each number along `dim` as often as `repeats`, an int or one for each, says; and the sums of those.
 repeat_interleave = Op(
     "repeat_interleave",
-    "{a}",
+    r"\operatorname{repeat} {a}",
     vjp=(lambda g, a_shape, repeats, dim: repeat_interleave_backward(g, a_shape[dim], repeats, dim),),
+    shown=(r"\sum_{\text{repeats}} {g}",),
     attrs=("repeats", "dim"),
 )
 repeat_interleave_backward = Op(
     "repeat_interleave_backward",
-    "{a}",
+    r"\sum_{\text{repeats}} {a}",
     vjp=(lambda g, repeats, dim: repeat_interleave(g, repeats, dim),),
+    shown=(r"\operatorname{repeat} {g}",),
     attrs=("count", "repeats", "dim"),
 )
 
@@ -182,8 +241,9 @@ copy = Op("copy", "{b}", vjp=(lambda g: where(False, g, 0.0), lambda g: g))
 # One of several outputs of an op, by number: its gradient goes to that place of a tuple.
 pick = Op(
     "pick",
-    "{a}",
+    "{a}_{index}",
     vjp=(lambda g, index, count: tuple(g if k == index else None for k in range(count)),),
+    shown=(r"{g} \text{as result} {index}",),
     attrs=("index", "count"),
 )
 
@@ -199,10 +259,14 @@ def replay(x: Any, chain: Chain) -> Any:
 # The copy has the strides of the base, `stride`, in which each step of the chain is a view.
 overwrite = Op(
     "overwrite",
-    "{a}",
+    r"\operatorname{overwrite}\left({a}, {b}\right)",
     vjp=(
         lambda g, chain, stride: overwrite(g, 0.0, chain=chain, stride=stride),
         lambda g, chain: replay(g, chain),
+    ),
+    shown=(
+        r"\begin{cases} 0 & \text{overwritten} \\ {g} & \text{otherwise} \end{cases}",
+        r"\operatorname{view} {g}",
     ),
     attrs=("chain", "stride"),
 )

@@ -15,11 +15,19 @@ def _sorted_rule(g: Any, y1: Any, a_shape: Shape, dim: int) -> Any:
     return scatter_add(None, y1, g[0], dim=dim, shape=a_shape)
 
 
-sort = Op("sort", r"\operatorname{sort} {a}", vjp=(_sorted_rule,), attrs={"dim": ..., "descending": False}, outputs=2)
+sort = Op(
+    "sort",
+    r"\operatorname{sort} {a}",
+    vjp=(_sorted_rule,),
+    shown=(r"\operatorname{sort}^{-1} {g}",),
+    attrs={"dim": ..., "descending": False},
+    outputs=2,
+)
 topk = Op(
     "topk",
     r"\operatorname{topk} {a}",
     vjp=(_sorted_rule,),
+    shown=(r"\begin{cases} {g} & \text{chosen} \\ 0 & \text{otherwise} \end{cases}",),
     attrs={"k": ..., "dim": ..., "largest": True},
     outputs=2,
 )

@@ -9,7 +9,8 @@ from xml.etree import ElementTree
 import pytest
 
 import minigrad as mg
-from minigrad.backends.formula import Formula, expression, local_derivative
+from minigrad.backends.formula import Formula, expression, local_derivative, product
+from minigrad.errors import DeclarationError
 from strategies import DIFFERENTIABLE, ELEMENTWISE
 
 FORMULAS = {
@@ -31,7 +32,10 @@ FORMULAS = {
     "clamp": "clamp(a)", "lerp": "a + c · (b − a)", "elu": "elu(a)", "leaky_relu": "leakyrelu(a)",
     "prelu": "prelu(a, b)", "step": "step(a)", "gelu": "a / 2 · (1 + erf(a / √2))",
     "gelu_tanh": "a / 2 · (1 + tanh(√(2 / π) · (a + 0.044715 · a³)))",
-    "gelu_backward": "dgelu(a, b)", "gelu_tanh_backward": "dgelutanh(a, b)",
+    "gelu_backward": "a · (1 / 2 · (1 + erf(b / √2)) + b · (e^(−b² / 2) / √(2 · π)))", "gelu_tanh_backward": (
+            "a · (1 / 2 · (1 + tanh(√(2 / π) · (b + 0.044715 · b³))) + b / 2 · (1 − tanh²(√(2 / π) · (b + 0.044715"
+            " · b³))) · √(2 / π) · (1 + 0.134145 · b²))"
+        ),
 }  # fmt: skip
 DERIVATIVES = {
     "add": ["1", "1"], "sub": ["1", "−1"], "mul": ["b", "a"], "div": ["1 / b", "−a / b²"], "neg": ["−1"],
@@ -59,9 +63,15 @@ DERIVATIVES = {
             "((1 − tanh(0.797885 · (a + 0.044715 · (a · (a · a))))²) · (0.797885 · (1 + 0.134145 · (a · a))))"
         )
     ],
-    "gelu_backward": ["dgelu(1, b)", "a · (0.398942 · e^(−0.5 · (b · b)) · (2 − b · b))"],
+    "gelu_backward": [
+        "0.5 · (1 + erf(b · 0.707107)) + b · (0.398942 · e^(−0.5 · (b · b)))",
+        "a · (0.398942 · e^(−0.5 · (b · b)) · (2 − b · b))",
+    ],
     "gelu_tanh_backward": [
-        "dgelutanh(1, b)",
+        (
+            "0.5 · (1 + tanh(0.797885 · (b + 0.044715 · (b · (b · b))))) + 0.5 · b · ((1 − tanh(0.797885"
+            " · (b + 0.044715 · (b · (b · b))))²) · (0.797885 · (1 + 0.134145 · (b · b))))"
+        ),
         (
             "a · ((1 − tanh(0.797885 · (b + 0.044715 · (b · (b · b))))²) · (0.797885 · (1 + 0.134145 · (b · b)) + b · "
             "(0.107032 · b − tanh(0.797885 · (b + 0.044715 · (b · (b · b)))) · "
@@ -278,10 +288,10 @@ def test_label_of_several_words_keeps_its_spaces_in_latex():
 
 
 def test_a_formula_that_is_not_balanced_is_refused():
-    from minigrad.backends.formula import _parse
+    from minigrad.backends.formula.reading import parse
 
     with pytest.raises(ValueError, match=re.escape("formula '{a}}': unbalanced at ['}']")):
-        _parse("{a}}", ("a",))
+        parse("{a}}", ("a",))
 
 
 # --- what is printed means what was computed -------------------------------------------------------------------------
@@ -291,7 +301,7 @@ COMPARISONS = {"<": "lt", "≤": "le", ">": "gt", "≥": "ge", "=": "eq", "≠":
 
 SPOKEN = {"ln": "log", "σ": "sigmoid", "max": "maximum", "min": "minimum"}
 SPOKEN |= {"arcsin": "asin", "arccos": "acos", "arctan": "atan", "arsinh": "asinh", "arcosh": "acosh"}
-SPOKEN |= {"artanh": "atanh", "dgelu": "gelu_backward", "dgelutanh": "gelu_tanh_backward"}
+SPOKEN |= {"artanh": "atanh"}
 # True or False, which is no number to go on with; or a jump or an edge, where a rounding would become a 1 or a nan.
 NO_NUMBERS = {*COMPARISONS.values(), "isnan", "isinf", "isfinite", "floor_divide", "remainder"}
 NO_NUMBERS |= {"floor", "ceil", "round", "trunc", "logical_and", "logical_or", "logical_xor", "logical_not"}
@@ -422,3 +432,52 @@ def test_text_of_a_random_expression_has_its_value(seed, declare):
         assert math.isclose(found, value, rel_tol=1e-5, abs_tol=1e-9), (text, found, value)
         read += 1
     assert read > 100
+
+
+# --- what a tensor's gradient is made of, in words -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("op", [op for op in mg.OPS.values() if op.differentiable], ids=lambda op: op.name)
+def test_each_rule_can_be_shown_as_a_product_with_g(op):
+    for slot, rule in enumerate(op.vjp):
+        found = product(op, slot, "y", op.inputs)
+        if rule is None:
+            assert found is None
+            continue
+        assert found.latex()
+        assert "\\" not in found.text()
+        ElementTree.fromstring(found.mathml())
+
+
+@pytest.mark.parametrize(
+    ("op", "slot", "text", "latex"),
+    [
+        ("matmul", 0, "g bᵀ", r"g b^{\top}"),
+        ("linear", 1, "gᵀ a", r"g^{\top} a"),
+        ("mean", 0, "expand(g) / count", r"\frac{\operatorname{expand}\left(g\right)}{\text{count}}"),
+        ("softmax", 0, "y · (g − sum(g · y))", None),
+        ("permute", 0, "permute⁻¹(g)", r"\operatorname{permute}^{-1}\left(g\right)"),
+        ("max", 0, "(g if chosen else 0)", r"\begin{cases} g & \text{chosen} \\ 0 & \text{otherwise} \end{cases}"),
+        ("recur", 1, "(∂y / ∂b)ᵀ g", r"\left(\frac{\partial y}{\partial b}\right)^{\top} g"),
+        ("sin", 0, "g · cos(a)", r"g \cdot \cos\left(a\right)"),
+        ("logsumexp", 0, "g · e^(a − y)", r"g \cdot e^{a - y}"),
+        ("cat", 0, "part₀(g)", None),
+    ],
+)
+def test_products_with_g(op, slot, text, latex):
+    found = product(mg.OPS[op], slot, "y", mg.OPS[op].inputs)
+    assert found.text() == text.replace("₀", "_0")
+    assert latex is None or found.latex() == latex
+
+
+def test_attributes_and_constants_are_in_a_product():
+    assert product(mg.OPS["var"], 0, "y", "a", {"correction": 1}).text() == "2 / (count − 1) · g · (a − mean(a))"
+    assert product(mg.OPS["norm"], 0, "y", "a", {"p": 2.0}).text() == "g · (sign(a) · (|a| / y))"
+    assert product(mg.OPS["norm"], 0, "y", "a", {"p": 0.0}).text() == "0"
+    assert product(mg.OPS["cat"], 1, "y", ["a", "b", "c"]).text() == "part_1(g)"
+    assert product(mg.OPS["matmul"], 1, "y", ["x1*w1 + b", "b"]).text() == "(x1*w1 + b)ᵀ g"
+
+
+def test_what_is_shown_may_name_only_what_there_is():
+    with pytest.raises(DeclarationError, match=re.escape("a rule asks for ['w'], but there is only ['a', 'g', 'y']")):
+        mg.Op("test_shown", "{a}", vjp=(lambda g: g,), shown=(r"\operatorname{sum} {g} {w}",))

@@ -35,7 +35,13 @@ y.backward()
 z = mg.Value(2.0, "z")
 for _ in range(300):
     z = (z * y).sin()
-for x in (y, z):
+for n in range(9):
+    with mg.scope("layer"), mg.scope(f"neuron{n}"):
+        z = (z * y).sin()
+with mg.record(), mg.scope("net"):
+    t = (mg.arange(12.0).reshape(3, 4).requires_grad_() * 2.0).tanh().sum()
+t.backward()
+for x in (y, z, t):
     d = v.draw(x)
     print(d.svg(), d.html(), d.text(), d.json(), d.graphviz().source, d._repr_mimebundle_())
 """
@@ -94,7 +100,7 @@ def test_bundle_is_a_figure_with_the_picture_as_image_and_the_trace_as_data():
     assert kind == "data:image/svg+xml;base64"
     assert ET.fromstring(base64.b64decode(encoded)).get("class") == "mg"
     assert figure.found[2][1]["type"] == "application/json"
-    assert json.loads(figure.texts[0])["nodes"][0]["name"] == "a<b>'\""
+    assert json.loads(figure.texts[0])["nodes"]["name"]["0"] == "a<b>'\""
 
 
 def test_picture_too_wide_to_read_is_an_overview_that_says_how_to_zoom():

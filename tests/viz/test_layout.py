@@ -11,7 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from minigrad_viz import layout as module
-from minigrad_viz.layout import Layout, layout
+from minigrad_viz.layout import Layout, Ports, layout
+from minigrad_viz.layout_graph import Layered, cut_into_links, rank_nodes
+from minigrad_viz.layout_order import count_crossings, order_columns
 
 Graph = tuple[list[tuple[float, float]], list[tuple[int, int]]]
 BOX = (40.0, 30.0)
@@ -35,6 +37,11 @@ def chain_with_leaves(length: int) -> Graph:
     for at in range(length):
         edges += [(2 * at, 2 * at + 2), (2 * at + 1, 2 * at + 2)]
     return [BOX] * (2 * length + 1), edges
+
+
+def links_of(nodes: int, edges: list[tuple[int, int]]) -> Layered:
+    """The graph cut into links, its columns not in any order yet."""
+    return cut_into_links(edges, *rank_nodes(nodes, edges, Ports()), Ports(), 1000)
 
 
 def assert_clear(sizes: list[tuple[float, float]], edges: list[tuple[int, int]], drawn: Layout) -> None:
@@ -135,16 +142,16 @@ def test_an_expression_tree_has_no_crossings() -> None:
         (10, 12),
         (11, 12),
     ]
-    graph = module._layers(edges, *module._ranks(13, edges))
-    module._order(graph, 4, (2,))
-    assert module._crossings(graph) == 0
+    graph = links_of(13, edges)
+    order_columns(graph, 4, (2,))
+    assert count_crossings(graph) == 0
 
 
 def test_crossings_count_pairs_of_links_in_the_wrong_order() -> None:
     edges = [(source, target) for target in (3, 4, 5) for source in (0, 1, 2)]
-    graph = module._layers(edges, *module._ranks(6, edges))
+    graph = links_of(6, edges)
     graph.columns = [[0, 1, 2], [3, 4, 5]]
-    assert module._crossings(graph) == 9  # the complete graph K(3, 3): (3 * 2 / 2) squared
+    assert count_crossings(graph) == 9  # the complete graph K(3, 3): (3 * 2 / 2) squared
 
 
 def test_one_leaf_used_by_3000_nodes_has_one_straight_lane() -> None:
@@ -196,3 +203,39 @@ def test_a_graph_that_cannot_be_drawn_is_refused(
 ) -> None:
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
         layout(sizes, edges)
+
+
+def test_two_wires_of_one_box_leave_and_arrive_at_their_own_heights() -> None:
+    ports = Ports(wires=[0, 1, 1], leave=[-20.0, 30.0, 30.0], arrive=[None, -5.0, 40.0])
+    drawn = layout([(60.0, 100.0), BOX, (60.0, 120.0)], [(0, 1), (0, 2), (0, 2)], ports=ports)
+    (_, one), (_, two), (_, three) = drawn.centers
+    assert [route[0][1] for route in drawn.routes] == [one - 20, one + 30, one + 30]
+    assert [route[-1][1] for route in drawn.routes] == [two, three - 5, three + 40]
+
+
+def test_a_link_between_given_ports_is_level_where_nothing_else_pulls() -> None:
+    ports = Ports(leave=[35.0], arrive=[-40.0])
+    drawn = layout([(60.0, 100.0), (60.0, 120.0)], [(0, 1)], ports=ports)
+    assert drawn.routes == [[(60.0, 85.0), (108.0, 85.0)]]
+    assert drawn.height == 185.0
+
+
+def test_wires_that_leave_a_box_in_the_order_in_which_they_arrive_do_not_cross() -> None:
+    edges = [(0, 1), (0, 2), (0, 3), (0, 4)]
+    ports = Ports(wires=[0, 1, 2, 3], leave=[10.0, -30.0, 30.0, -10.0])
+    heights = [y for _, y in layout([(60.0, 100.0), *[BOX] * 4], edges, ports=ports).centers[1:]]
+    assert sorted(range(4), key=heights.__getitem__) == [1, 3, 0, 2]
+
+
+def test_pinned_nodes_stand_alone_in_the_outer_columns() -> None:
+    edges = [(0, 3), (2, 3), (1, 4), (3, 4), (3, 5), (4, 6)]
+    drawn = layout([BOX] * 7, edges, ports=Ports(first={0: 7, 1: 0}, last={5, 6}))
+    assert drawn.ranks == [0, 0, 1, 2, 3, 4, 4]
+    assert drawn.centers[0][1] == drawn.centers[3][1]  # the entry stands for the deepest value, hence the main line
+
+
+def test_boxes_stand_beside_the_ports_of_a_tall_box_that_they_feed() -> None:
+    ports = Ports(arrive=[-180.0, 0.0, 180.0])
+    drawn = layout([*[BOX] * 3, (60.0, 400.0)], [(0, 3), (1, 3), (2, 3)], ports=ports)
+    assert all(abs(route[0][1] - route[-1][1]) < 1 for route in drawn.routes)
+    assert drawn.height == 400.0

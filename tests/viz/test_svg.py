@@ -26,7 +26,11 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 def elements(svg: str, cls: str) -> list[ET.Element]:
-    return [element for element in ET.fromstring(svg).iter() if cls in element.get("class", "").split()]
+    return elements_in(ET.fromstring(svg), cls)
+
+
+def elements_in(parent: ET.Element, cls: str) -> list[ET.Element]:
+    return [element for element in parent.iter() if cls in element.get("class", "").split()]
 
 
 def words(element: ET.Element) -> str:
@@ -46,8 +50,9 @@ def test_hostile_label_is_text_in_svg(label):
 @pytest.mark.parametrize("label", HOSTILE, ids=range(len(HOSTILE)))
 def test_hostile_label_opens_no_tag_in_the_page(label):
     page = to_html(mg.Value(2.0, label) * 3.0)
-    assert re.findall(r"<script[^>]*>", page) == ['<script type="application/json" class="minigrad-trace">']
-    assert page.count("</script") == 1
+    data, code = '<script type="application/json" class="minigrad-trace">', '<script type="module">'
+    assert re.findall(r"<script[^>]*>", page) == [data, code]
+    assert page.count("</script") == 2
     assert page.count("<title>") == to_html(mg.Value(2.0, "a") * 3.0).count("<title>")
     assert "<b>x" not in page
     page.encode("utf-8")
@@ -127,24 +132,53 @@ def test_card_of_a_number_or_gradient_that_is_not_finite_has_the_border_of_an_al
     assert f".mg .bad .box{{stroke:{LIGHT['alarm']};stroke-width:2.5}}" in svg
 
 
-def test_large_graph_marks_what_is_not_finite_or_stale():
+def chain(length: int) -> tuple[mg.Value, mg.Value]:
     y = x = mg.Value(1.0, "x")
-    for _ in range(500):
+    for _ in range(length):
         y = y + 1.0
+    return x, y
+
+
+def test_large_graph_is_drawn_as_closed_blocks_that_say_what_is_in_them():
+    svg = to_svg(chain(500)[1])
+    stacks = elements(svg, "block")
+    assert [words(elements_in(stack, "name")[0]) for stack in stacks][:2] == ["nodes 0–98", "nodes 99–198"]
+    texts = [element.text for element in stacks[0].iter(f"{SVG}text")]
+    assert texts == ["nodes 0–98", "49 operations · 1 leaf", "out", "50.0"]
+    assert words(elements(svg, "key")[-1]).endswith("a stack is a closed block: 10 of 10")
+
+
+def test_closed_block_has_the_border_of_an_alarm_where_something_in_it_is_stale():
+    x, y = chain(500)
     assert elements(to_svg(y), "bad") == []
     x.data = 2.0
-    assert [dots.get("d", "").count("M") for dots in elements(to_svg(y), "bad")] == [1]
+    assert [stack.get("class") for stack in elements(to_svg(y), "bad")] == ["block bad"]
 
 
-def test_large_graph_is_drawn_small_and_says_so():
-    y = mg.Value(1.0, "x")
-    for _ in range(500):
-        y = y + 1.0
-    svg = to_svg(y)
-    assert elements(svg, "name") == []
-    said = " ".join(map(words, elements(svg, "key")))
-    assert "1 leaf, 500 operations, 500 constants · drawn small, for it has 1,001 nodes" in said
-    assert float(ET.fromstring(svg).get("width", "")) < 2000
+def layers(count: int) -> mg.Value:
+    x = mg.Value(1.0, "x")
+    for layer in range(count):
+        with mg.scope(f"layer<{layer}>"):
+            x = (x * 2.0).tanh()
+    return x + 1.0
+
+
+def test_scopes_are_frames_around_their_operations():
+    svg = to_svg(layers(3))
+    assert [words(elements_in(frame, "part")[0]) for frame in elements(svg, "frame")] == [
+        "layer<0> … layer<2>×3",
+        "layer<0>",
+        "layer<1>",
+        "layer<2>",
+    ]
+    assert len(elements(svg, "op")) == 7
+    assert len(elements(svg, "edge")) == 11, "all of them: 4 operations of two numbers, 3 of one"
+
+
+def test_fold_that_is_closed_tells_how_many_blocks_it_holds():
+    (stack,) = elements(to_svg(layers(100)), "block")
+    assert words(elements_in(stack, "name")[0]) == "layer<0> … layer<99>×100"
+    assert "200 operations · 1 leaf" in [element.text for element in stack.iter()]
 
 
 def test_picture_describes_itself_and_follows_the_dark_theme():

@@ -6,14 +6,17 @@
 >>> drawing.svg()[:4]
 '<svg'
 
-After ``%load_ext minigrad_viz`` a Value at the end of a cell is drawn by itself.
+`step`, `play` and `tour` go through it forward and backward; `explain` writes out the arithmetic of one node. After
+``%load_ext minigrad_viz`` a Value at the end of a cell is drawn by itself, and ``%%trace`` plays what a cell computes.
 """
 
 from typing import Any
 
-from minigrad_viz.drawing import Drawing, draw, to_json
+from minigrad_viz.drawing import Drawing, draw, export, to_json
+from minigrad_viz.explain import explain
 from minigrad_viz.graphviz import to_graphviz
 from minigrad_viz.html import to_html
+from minigrad_viz.player import play, step, tour
 from minigrad_viz.svg import to_svg
 from minigrad_viz.text import to_text
 from minigrad_viz.trace import Trace, to_trace
@@ -22,13 +25,18 @@ __all__ = [
     "Drawing",
     "Trace",
     "draw",
+    "explain",
+    "export",
     "load_ipython_extension",
+    "play",
+    "step",
     "to_graphviz",
     "to_html",
     "to_json",
     "to_svg",
     "to_text",
     "to_trace",
+    "tour",
     "unload_ipython_extension",
 ]
 

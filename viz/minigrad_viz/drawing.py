@@ -16,7 +16,7 @@ from minigrad_viz.trace import Trace, to_trace
 if TYPE_CHECKING:
     import graphviz
 
-__all__ = ["Drawing", "draw", "to_json"]
+__all__ = ["Drawing", "draw", "export", "to_json"]
 
 
 class Drawing:
@@ -34,7 +34,7 @@ class Drawing:
         return table(self.trace)
 
     def html(self) -> str:
-        """A page with the picture, all numbers and the backward pass step by step, in one file."""
+        """A page with the player, the picture, all numbers and the backward pass step by step, in one file."""
         return page(self.trace)
 
     def json(self) -> str:
@@ -94,10 +94,18 @@ def draw(x: Any, *more: mg.Value) -> Drawing:
     return Drawing(to_trace(x, *more))
 
 
+def export(x: Any, path: str | os.PathLike[str]) -> None:
+    """Write the graph of `x`, a Value or a list of them, a drawing or a player, to a file: see `Drawing.save`.
+
+    A page, ``.html``, holds the player and needs no network. Raises ValueError for a suffix that is not known.
+    """
+    Drawing(to_trace(x)).save(path)
+
+
 def to_json(x: Any, *more: mg.Value) -> str:
     """The trace of `x`, a Value or several, as JSON; what JSON has no number for is a string.
 
-    >>> to_json(mg.Value(float("nan"), "a"))[36:66]
-    '{"kind":"leaf","value":"NaN","'
+    >>> to_json(mg.Value(float("nan"), "a"))[:13]
+    '{"version":2,'
     """
     return to_trace(x, *more).json()

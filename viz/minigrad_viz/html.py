@@ -1,4 +1,6 @@
-"""A page of its own: the picture, every node and every step of the backward pass, in one file that asks for nothing.
+"""A page of its own: the player, every node and every step of the backward pass, in one file that asks for nothing.
+
+Where no scripts run, and on paper, the picture stands in the place of the player.
 
 `figure` is the same picture for a notebook: an image, which also shows where scripts and inline SVG are taken out.
 """
@@ -10,16 +12,19 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from minigrad_viz import heat
+from minigrad_viz.arrays import line, summary
+from minigrad_viz.cards import gradient, pictured, value
+from minigrad_viz.frontend import module
 from minigrad_viz.notation import escape, formula_of, local_formula, mathml, number, pretty
 from minigrad_viz.palette import DARK, FONT, LIGHT
-from minigrad_viz.svg import picture
-from minigrad_viz.trace import Pass, Trace, to_trace
+from minigrad_viz.svg import WIDE, picture
+from minigrad_viz.trace import Pass, Step, Trace, to_trace
 
 __all__ = ["figure", "page", "to_html"]
 
 _ROWS = 400  # of a table: more than that nobody reads; half are from its beginning
 _EMBEDDED = 5000  # up to so many nodes a notebook output carries the trace: beyond, it would be megabytes
-_WIDE = 2400  # pixels: a picture wider than this is shown whole in a notebook, however small
 _ZOOMS = (("fit", "Fit"), ("half", "50%"), ("full", "100%"), ("twice", "200%"))
 
 
@@ -48,20 +53,20 @@ def figure(trace: Trace) -> str:
     that is shown whole, as an overview, and says how to read it.
     """
     svg, width, _ = picture(trace)
-    least = round(width * 0.6) if width <= _WIDE else 900
+    least = round(width * 0.6) if width <= WIDE else 900
     encoded = base64.b64encode(svg.encode()).decode()
     style = f"width:clamp({least}px,100%,{width}px);max-width:none;height:auto"
     alt = " ".join([trace.sentence(), *(note.text for note in trace.notes)])
     image = f'<img src="data:image/svg+xml;base64,{encoded}" alt="{escape(alt)}" width="{width}" style="{style}">'
     advice = "An overview: to zoom in, open the page that <code>draw(…).save(&quot;graph.html&quot;)</code> writes."
-    caption = f"<figcaption>{advice}</figcaption>" if width > _WIDE else ""
+    caption = f"<figcaption>{advice}</figcaption>" if width > WIDE else ""
     data = _data(trace) if len(trace.nodes) <= _EMBEDDED else ""
     return f'<figure class="minigrad" style="margin:0;overflow-x:auto">{image}{caption}{data}</figure>'
 
 
-def _data(trace: Trace) -> str:
+def _data(trace: Trace, full: bool = False) -> str:
     """The trace in a script element, where no text of a user's can end it."""
-    safe = trace.json().replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+    safe = trace.json(full).replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
     return f'<script type="application/json" class="minigrad-trace">{safe}</script>'
 
 
@@ -79,12 +84,14 @@ def page(trace: Trace) -> str:
         f'<meta name="color-scheme" content="light dark"><title>{title} · minigrad</title>'
         f"<style>{_css()}</style></head>\n"
         f"<body><header><h1>{title}</h1><p>{escape(trace.sentence())}</p>{notes}</header>\n<main>"
-        f"{_viewport(trace)}\n{_nodes(trace)}\n{passes}</main>\n{_data(trace)}</body></html>\n"
+        f'<figure class="minigrad">{_viewport(trace)}{_data(trace, full=True)}</figure>\n'
+        f"{_nodes(trace)}\n{passes}</main>\n"
+        f'<script type="module">\n{module()}startAll(document);\n</script></body></html>\n'
     )
 
 
 def _viewport(trace: Trace) -> str:
-    """The picture in a region that the keyboard scrolls, with zoom by radio buttons, for there is no script."""
+    """The picture in a region that the keyboard scrolls, with zoom by radio buttons: it is for where no scripts run."""
     svg, width, _ = picture(trace)
     first = "full" if width <= 1150 else "fit"
     zooms = "".join(
@@ -128,11 +135,12 @@ def _nodes(trace: Trace) -> str:
             rows.append(f'<tr><td colspan="6" class="dim">… {len(trace.nodes) - _ROWS:,} nodes left out …</td></tr>')
         else:
             rows.append(_node(trace, index))
+    heads = ("#<", "name", "made by", *([] if trace.tensors else ["with numbers"]), "data<", "grad<")
     by = f": the derivative of {escape(trace.title(trace.outputs[0]))} by the node" if trace.fresh() else ""
     return (
         "<section><h2>Forward: every number</h2><p class='dim'>In the order in which they were computed. "
         f"The gradient is what <code>.grad</code> holds{by}; a dash means that it is not computed yet.</p>"
-        f"{_table('Table of nodes', ('#<', 'name', 'made by', 'with numbers', 'data<', 'grad<'), rows)}</section>"
+        f"{_table('Table of nodes', heads, rows)}</section>"
     )
 
 
@@ -140,19 +148,39 @@ def _node(trace: Trace, index: int) -> str:
     node = trace.nodes[index]
     made_by = with_numbers = ""
     if node.op is not None:
-        operands = [trace.nodes[trace.edges[edge].operand].value for edge in trace.into[index]]
+        operands = [trace.values[trace.operand[edge]] for edge in trace.into[index]]
         made_by = mathml(formula_of(node.op, trace.symbols(index)))
-        with_numbers = mathml(formula_of(node.op, operands))
+        numbers = [x for x in operands if x is not None]
+        with_numbers = mathml(formula_of(node.op, numbers)) if len(numbers) == len(operands) else ""
     else:
         made_by = f'<span class="dim">{node.kind}</span>'
     name = "" if node.kind == "constant" else escape(trace.title(index, 60))
     where = escape(" · ".join(text for text in (node.scope, node.line) if text))
     place = f'<br><small class="dim">{where}</small>' if where else ""
-    value = f"<b>!</b> {pretty(node.value)}" if node.stale else pretty(node.value)
+    held, grad = (_cell(trace, index, which) for which in (0, 1))
+    held = f"<b>!</b> {held}" if node.stale else held
+    plugged = "" if trace.tensors else f"<td>{with_numbers}</td>"
     return (
         f"<tr class='{node.kind}'><td class='r dim'>{index}</td><th scope='row'>{name}{place}</th><td>{made_by}</td>"
-        f"<td>{with_numbers}</td><td class='r fw'>{value}</td><td class='r bw'>{trace.gradient(index)}</td></tr>"
+        f"{plugged}<td class='r fw'>{held}</td><td class='r bw'>{grad}</td></tr>"
     )
+
+
+def _cell(trace: Trace, index: int, which: int) -> str:
+    """The value of a node (0), or its gradient (1)."""
+    array = trace.grads.get(index) if which else trace.tensors[index].array if index in trace.tensors else None
+    if array is not None and pictured(trace, index):
+        return _held(array)
+    return escape((value, gradient)[which](trace, index))
+
+
+def _held(array: Any) -> str:
+    """A tensor in a table: its heatmap, and in words; one of a single number is that number."""
+    if array.size == 1:
+        return pretty(float(array.reshape(-1)[0]))
+    short = summary(array)
+    said = line(short)
+    return f"<div class='held'>{heat.alone(short, said)}<small>{escape(said)}</small></div>"
 
 
 def _backward(trace: Trace, run: Pass) -> str:
@@ -172,34 +200,48 @@ def _backward(trace: Trace, run: Pass) -> str:
             rows.append(f'<tr><td colspan="5" class="dim">… {len(run.steps) - _ROWS:,} steps left out …</td></tr>')
     root = escape(trace.title(run.root))
     heads = ("step<", "from → to", "local derivative", "upstream × local = contribution", "gradient so far<")
+    how = "multiplies what has arrived at a node (upstream) by a local derivative; the product"
+    if run.root in trace.tensors:
+        heads = ("step<", "from → to", "upstream", "contribution", "gradient so far<")
+        how = "takes what has arrived at a node (upstream) back through its operation; this contribution"
     return (
         f"<section><h2>Backward from {root}: the chain rule, step by step</h2><p class='dim'>It starts with "
-        f"∂{root}/∂{root} = 1. Each step multiplies what has arrived at a node (upstream) by a local derivative; the "
-        "product is added to the gradient of the operand.</p>"
+        f"∂{root}/∂{root} = 1. Each step {how} is added to the gradient of the operand.</p>"
         f"{_table('Table of backward steps', heads, rows)}</section>"
     )
 
 
 def _step(trace: Trace, run: Pass, place: int, arrived: tuple[int, int]) -> str:
     step = run.steps[place]
-    operand, result, slot, _, _ = trace.edges[step.edge]
-    ends = escape(trace.title(result)), escape(trace.title(operand))
+    ends = escape(trace.title(trace.result[step.edge])), escape(trace.title(trace.operand[step.edge]))
+    several = f"<span class='sum'>Σ {arrived[0]} of {arrived[1]}</span> " if arrived[1] > 1 else ""
+    head = f"<tr><td class='r dim'>{place + 1}</td><th scope='row'>{ends[0]} → {ends[1]}</th>"
+    if run.root in trace.tensors:
+        shown = [_held(x) for x in (step.upstream, step.contribution, step.total)]
+        way = f"<td class='bw'>{shown[0]}</td><td class='bw'>{shown[1]}</td><td class='r bw'>{several}{shown[2]}</td>"
+        return f"{head}{way}</tr>"
+    product = f"{pretty(step.upstream)} × {_bracketed(step.local)} = <b>{pretty(step.contribution)}</b>"
+    local = _local(trace, step, ends)
+    return (
+        f"{head}<td>{local}</td><td class='bw'>{product}</td><td class='r bw'>{several}{pretty(step.total)}</td></tr>"
+    )
+
+
+def _local(trace: Trace, step: Step, ends: tuple[str, str]) -> str:
+    """The rule of a local derivative, with names and with numbers."""
+    result, slot = trace.result[step.edge], trace.slot[step.edge]
     formula = trace.local_formula(step.edge)
     op = trace.nodes[result].op
     local = f"<span class='d'>∂{ends[0]}/∂{ends[1]}</span>"
-    if formula is not None and op is not None:
-        values = [trace.nodes[trace.edges[edge].operand].value for edge in trace.into[result]]
-        plugged = local_formula(op, slot, trace.nodes[result].value, values)
-        texts = [formula.text()] + ([] if plugged is None else [plugged.text()])
-        parts = [mathml(formula)] + ([mathml(plugged)] if plugged is not None and texts[0] != texts[1] else [])
-        parts += [] if formula.op is None else [pretty(step.local)]
-        local = " = ".join([local, *parts])
-    several = f"<span class='sum'>Σ {arrived[0]} of {arrived[1]}</span> " if arrived[1] > 1 else ""
-    product = f"{pretty(step.upstream)} × {_bracketed(step.local)} = <b>{pretty(step.contribution)}</b>"
-    return (
-        f"<tr><td class='r dim'>{place + 1}</td><th scope='row'>{ends[0]} → {ends[1]}</th><td>{local}</td>"
-        f"<td class='bw'>{product}</td><td class='r bw'>{several}{pretty(step.total)}</td></tr>"
-    )
+    if formula is None or op is None:
+        return local
+    values: list[Any] = [trace.values[trace.operand[edge]] for edge in trace.into[result]]
+    y: Any = trace.values[result]
+    plugged = local_formula(op, slot, y, values)
+    texts = [formula.text()] + ([] if plugged is None else [plugged.text()])
+    parts = [mathml(formula)] + ([mathml(plugged)] if plugged is not None and texts[0] != texts[1] else [])
+    parts += [] if formula.op is None else [pretty(step.local)]
+    return " = ".join([local, *parts])
 
 
 def _bracketed(x: float | None) -> str:
@@ -222,6 +264,7 @@ body{margin:0 auto;padding:2rem clamp(1rem,4vw,3rem) 4rem;max-width:90rem;backgr
 font:1rem/1.5 FONT;font-variant-numeric:tabular-nums}
 h1{font-size:1.7rem;line-height:1.2;margin:0;overflow-wrap:anywhere}
 h2{font-size:1.15rem;margin:2.5rem 0 .25rem}
+figure{margin:0}
 p{margin:.25rem 0 .75rem;max-width:46rem}
 .dim{color:var(--muted)}.fw{color:var(--forward)}.bw,.d{color:var(--backward)}
 .note b,.fw b{display:inline-block;width:1.3rem;line-height:1.3rem;border-radius:50%;text-align:center;
@@ -244,6 +287,9 @@ thead th{border-top:0;color:var(--muted);font-weight:500;font-size:.82rem}
 .r{text-align:right}
 tr.leaf th{box-shadow:inset 4px 0 var(--leaf)}
 .sum{font-size:.8rem;margin-right:.5rem}
+.held{display:flex;gap:.75rem;align-items:center;white-space:normal;text-align:left;width:20rem}
+.held svg{flex:none}
+tr:has(.held)>*{vertical-align:middle}
 math{font-size:1.12em}
 @media print{.zoom label,.zoom>span{display:none}.view{max-height:none}}
 """

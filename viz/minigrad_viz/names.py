@@ -1,23 +1,25 @@
-"""What the reader calls each Value: its label, or else a variable that holds it."""
+"""What the reader calls each node: its label, or else a variable that holds it."""
 
 from __future__ import annotations
 
 import os
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import count
 from typing import Any
 
 import minigrad as mg
+from minigrad.graph import Node
 from minigrad_viz.notation import clean, subscript
 
-__all__ = ["Namespaces", "callers", "names_of", "told_apart"]
+__all__ = ["Namespaces", "callers", "holders", "names_of", "told_apart"]
 
 Namespaces = Sequence[Mapping[str, Any]]
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
 _NOT_OURS = {"In", "Out"}  # IPython's history
+_DEEPEST = 2  # levels of containers: layers[0]['weight']
 _LONGEST = 10_000  # a longer list is data, not a handful of named weights
 
 
@@ -31,34 +33,52 @@ def callers() -> Namespaces:
     return (frame.f_locals, frame.f_globals)
 
 
-def names_of(nodes: Sequence[mg.Value], namespaces: Namespaces) -> dict[mg.Value, str]:
-    """A name for each of `nodes` that has one. A label wins; else the variable defined first, or its place in a list,
-    tuple or dict, as ``w[0]``. Variables that begin with an underscore do not count, nor do those that a local one of
-    the same name hides, nor those that are called like the label of another node.
+def names_of(
+    nodes: Sequence[Any], namespaces: Namespaces, label_of: Callable[[Any], str | None] | None = None
+) -> dict[Any, str]:
+    """A name for each of `nodes` that has one. A label wins; else the variable defined first, or its place in lists,
+    tuples and dicts, as ``w[0]``; the node of a computed tensor is its ``grad_fn``. Variables that begin with an
+    underscore do not count, nor do those that a local one of the same name hides, nor those that are called like the
+    label of another node.
 
     >>> a, w = mg.Value(1.0), [mg.Value(2.0), mg.Value(3.0, "bias")]
     >>> names = names_of([a, *w], [{"a": a, "_a": a, "w": w}])
     >>> [names[x] for x in (a, *w)]
     ['a', 'w[0]', 'bias']
     """
-    names: dict[mg.Value, str] = {}
-    wanted = set()
+    names: dict[Any, str] = {}
     for node in nodes:
-        label = "" if node.label is None else clean(node.label)
-        if label.strip():
+        label = node._note("label") if label_of is None else label_of(node)
+        if label is not None and (label := clean(label)).strip():
             names[node] = label
-        else:
-            wanted.add(node)
+    wanted = set(nodes) - names.keys()
     taken = set(names.values())
     hidden: set[str] = set()
     for namespace in namespaces:
         for name, value in _variables(namespace, hidden):
-            if value in wanted and name not in taken:
-                wanted.discard(value)
+            node = _node_of(value)
+            if node in wanted and name not in taken:
+                wanted.discard(node)
                 taken.add(name)
-                names[value] = name
+                names[node] = name
         hidden.update(namespace)
     return names
+
+
+def holders(namespaces: Namespaces) -> dict[Any, Any]:
+    """The tensors among the variables, by their node."""
+    found: dict[Any, Any] = {}
+    for namespace in namespaces:
+        for _, held in _variables(namespace, ()):
+            if not isinstance(held, mg.Value):
+                found.setdefault(_node_of(held), held)
+    return found
+
+
+def _node_of(held: Any) -> Any:
+    """The place in the graph of a Value, or of a tensor: its step, if an operation made it."""
+    step = None if isinstance(held, mg.Value) else held.grad_fn
+    return held if step is None else step
 
 
 def told_apart(names: Sequence[str | None], handles: Collection[str]) -> list[str | None]:
@@ -78,18 +98,28 @@ def told_apart(names: Sequence[str | None], handles: Collection[str]) -> list[st
     return apart
 
 
-def _variables(namespace: Mapping[str, Any], hidden: Collection[str]) -> Iterator[tuple[str, mg.Value]]:
-    """The Values in a namespace, in the order of definition, with those one level inside its containers."""
+def _variables(namespace: Mapping[str, Any], hidden: Collection[str]) -> Iterator[tuple[str, Any]]:
+    """The Values and tensors in a namespace, in the order of definition, with those inside its containers."""
     for name, held in list(namespace.items()):
-        if name.startswith("_") or name in _NOT_OURS or name in hidden or not name.isidentifier():
-            continue
-        if isinstance(held, mg.Value):
-            yield name, held
-        elif isinstance(held, list | tuple) and len(held) <= _LONGEST:
-            for place, value in enumerate(held):
-                if isinstance(value, mg.Value):
-                    yield f"{name}[{place}]", value
-        elif isinstance(held, dict) and len(held) <= _LONGEST:
-            for key, value in list(held.items()):
-                if isinstance(value, mg.Value) and isinstance(key, str | int):
-                    yield clean(f"{name}[{key!r}]"), value
+        if not (name.startswith("_") or name in _NOT_OURS or name in hidden) and name.isidentifier():
+            yield from _found(name, held, _DEEPEST)
+
+
+def _found(name: str, held: Any, levels: int) -> Iterator[tuple[str, Any]]:
+    """`held`, if it is a Value or a tensor; if it is a list, tuple or dict, those in it, so many levels deep."""
+    if _is_number(held):
+        yield name, held
+    elif levels and isinstance(held, list | tuple) and len(held) <= _LONGEST:
+        wanted = (Node, list, tuple, dict) if levels > 1 else Node  # a data set has many numbers, and none to name
+        for place, inner in enumerate(held):
+            if isinstance(inner, wanted):
+                yield from _found(f"{name}[{place}]", inner, levels - 1)
+    elif levels and isinstance(held, dict) and len(held) <= _LONGEST:
+        for key, inner in list(held.items()):
+            if isinstance(key, str | int):
+                yield from _found(clean(f"{name}[{key!r}]"), inner, levels - 1)
+
+
+def _is_number(held: Any) -> bool:
+    """Whether it is a Value or a tensor."""
+    return isinstance(held, Node) and (isinstance(held, mg.Value) or hasattr(held, "grad_fn"))

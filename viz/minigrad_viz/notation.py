@@ -10,6 +10,7 @@ import minigrad as mg
 from minigrad.backends.formula import Formula, expression, local_derivative
 
 __all__ = [
+    "UNWRITABLE",
     "cells",
     "clean",
     "escape",
@@ -132,7 +133,7 @@ def handle(index: int) -> str:
 # --- formulas --------------------------------------------------------------------------------------------------------
 
 # An op that a reader declared may have a rule that only floats can go through. It is drawn all the same.
-_UNWRITABLE = (ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
+UNWRITABLE = (ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
 
 
 def formula_of(op: mg.Op, operands: Sequence[str | float]) -> Formula | str:
@@ -144,7 +145,7 @@ def formula_of(op: mg.Op, operands: Sequence[str | float]) -> Formula | str:
     try:
         formula = expression(op, operands)
         formula.text()
-    except _UNWRITABLE:
+    except UNWRITABLE:
         names = [x if isinstance(x, str) else number(x) for x in operands]
         return f"{op.name}({', '.join(names)})"
     return formula
@@ -156,7 +157,7 @@ def local_formula(op: mg.Op, slot: int, output: str | float, operands: Sequence[
         formula = local_derivative(op, slot, output, operands)
         if formula is not None:
             formula.text()
-    except _UNWRITABLE:
+    except UNWRITABLE:
         return None
     return formula
 

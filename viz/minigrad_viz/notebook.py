@@ -1,27 +1,46 @@
-"""``%load_ext minigrad_viz``: a Value at the end of a cell is drawn. The class is left alone: IPython is told."""
+"""``%load_ext minigrad_viz``: a Value at the end of a cell is drawn, and ``%%trace`` plays what a cell computes.
+
+The classes that are shown are left alone: IPython is told.
+"""
 
 from __future__ import annotations
 
+import ast
 from typing import Any
 
 import minigrad as mg
+from minigrad.graph import Node
+from minigrad_viz.broken import to_broken_trace
 from minigrad_viz.drawing import Drawing
-from minigrad_viz.trace import to_trace
+from minigrad_viz.player import node_of
+from minigrad_viz.trace import Trace, to_trace
 
 __all__ = ["load", "unload"]
 
+_TENSOR = ("minigrad._tensor", "Tensor")
 _before: dict[int, Any] = {}  # by formatter: the printer that was there before ours
 
 
 def load(shell: Any) -> None:
-    """From now on `shell`, an IPython InteractiveShell, displays a Value as `draw` does, named after its variables."""
+    """From now on `shell`, an IPython InteractiveShell, displays a Value as `draw` does, named after its variables.
 
-    def bundle(value: mg.Value) -> dict[str, str]:
-        return Drawing(to_trace(value, namespaces=(shell.user_ns,)))._repr_mimebundle_()
+    It also knows the magic ``%%trace``.
+    """
 
+    def bundle(x: Any) -> dict[str, str] | None:
+        if isinstance(x, mg.Value) or _has_graph(x):
+            return Drawing(to_trace(x, namespaces=(shell.user_ns,)))._repr_mimebundle_()
+        return None  # a tensor that is only numbers shows these
+
+    def trace(line: str, cell: str) -> Any:
+        return _trace(shell, line, cell)
+
+    trace.__doc__ = _trace.__doc__
     formatter = shell.display_formatter.mimebundle_formatter
     before = formatter.for_type(mg.Value, bundle)
     _before.setdefault(id(formatter), before)
+    formatter.for_type_by_name(*_TENSOR, bundle)  # by name, since tensors need NumPy and Values do not
+    shell.register_magic_function(trace, "cell", "trace")
 
 
 def unload(shell: Any) -> None:
@@ -30,5 +49,84 @@ def unload(shell: Any) -> None:
     if id(formatter) in _before:
         before = _before.pop(id(formatter))
         formatter.pop(mg.Value, None)
+        formatter.pop(".".join(_TENSOR), None)
         if before is not None:
             formatter.for_type(mg.Value, before)
+        shell.magics_manager.magics["cell"].pop("trace", None)
+
+
+def _trace(shell: Any, line: str, cell: str) -> Any:
+    """Run the cell, and play the graph of what it computes, with the lines of the cell at its nodes.
+
+    ``%%trace`` shows the last expression, if it has a graph, else what the cell gave names to. ``%%trace loss`` shows
+    `loss`, ``%%trace y, z`` both in one graph. With ``--static`` it is a picture that does not move. Where the cell
+    raises an error the graph up to there is shown, and the operation that failed.
+    """
+    from IPython.core.error import UsageError
+
+    words = line.split()
+    options = [word for word in words if word.startswith("-")]
+    if set(options) - {"--static"}:
+        raise UsageError(f"%%trace: {' '.join(options)} is not known. It takes names to show, and --static.")
+    asked = " ".join(word for word in words if word not in options)
+    space = shell.user_ns
+    before = dict(space)
+    try:
+        with mg.record(lines=True):
+            last = _run(shell, cell)
+        roots = eval(asked, space) if asked else None
+    except BaseException as error:
+        broken = to_broken_trace(error, (space,), _ends(before, space))
+        if broken is not None:
+            _show(broken, "--static" in options)
+        raise
+    if roots is None and _has_graph(last):
+        roots = last
+    elif last is not None:
+        shell.displayhook(last)
+    if roots is None:
+        roots = _ends(before, space)
+    if not roots:
+        raise UsageError("%%trace: nothing here has a graph to show. Name what to show, as in %%trace loss.")
+    _show(to_trace(roots, namespaces=(space,)), "--static" in options)
+
+
+def _run(shell: Any, cell: str) -> Any:
+    """Run a cell as IPython does, so that errors show its lines, and return the value of its last expression."""
+    code = "\n" + shell.transform_cell(cell)  # the line of the magic counts, as the cell shows it
+    name = shell.compile.cache(code, shell.execution_count, raw_code=cell)
+    tree = ast.parse(code, name)
+    quiet = cell.rstrip().endswith(";")
+    last = ast.Expression(tree.body.pop().value) if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+    exec(compile(tree, name, "exec"), shell.user_ns)
+    value = None if last is None else eval(compile(last, name, "eval"), shell.user_ns)
+    return None if quiet and not _has_graph(value) else value
+
+
+def _show(trace: Trace, static: bool) -> None:
+    from IPython import display
+
+    shown: Any = display.display
+    if static:
+        shown(Drawing(trace))
+    else:
+        from minigrad_viz.widget import Player
+
+        computed = sum(node.op is not None for node in trace.nodes)  # the end of the forward pass
+        shown(Player(trace, position=computed))
+
+
+def _has_graph(x: Any) -> bool:
+    """Whether `x`, or each of a list, was computed by operations that are remembered."""
+    if isinstance(x, list | tuple):
+        return bool(x) and all(map(_has_graph, x))
+    return isinstance(x, Node) and node_of(x)._op is not None
+
+
+def _ends(before: dict[str, Any], space: dict[str, Any]) -> list[Any]:
+    """What a cell computed and gave names to, without what went on into other results of it."""
+    new = [x for name, x in list(space.items()) if not name.startswith("_") and x is not before.get(name)]
+    found = [x for x in new if not isinstance(x, list | tuple) and _has_graph(x)]
+    found = list(dict.fromkeys(found))
+    used = {id(operand) for node in mg.topological(map(node_of, found)) for operand in node._inputs}
+    return [x for x in found if id(node_of(x)) not in used]

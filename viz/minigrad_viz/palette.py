@@ -6,9 +6,10 @@ behind it, which a test computes from the tables below.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 
-__all__ = ["DARK", "FONT", "LIGHT", "TEXT_ON", "stylesheet"]
+__all__ = ["DARK", "FONT", "LIGHT", "TEXT_ON", "javascript", "stylesheet"]
 
 FONT = "ui-sans-serif,system-ui,-apple-system,'Segoe UI',Roboto,'Noto Sans','DejaVu Sans',sans-serif"
 
@@ -30,6 +31,12 @@ LIGHT = {
     "on-output": "#ffffff",
     "alarm": "#b3400a",
     "on-alarm": "#ffffff",
+    "halo": "#8dbdec",
+    "hot": "#c25700",
+    "heat": "#f0a95e",
+    "zero": "#ffffff",
+    "plus": "#0a58a6",
+    "minus": "#b9520a",
 }
 DARK = {
     "page": "#11161c",
@@ -49,6 +56,12 @@ DARK = {
     "on-output": "#11161c",
     "alarm": "#f08a4b",
     "on-alarm": "#11161c",
+    "halo": "#2f6fae",
+    "hot": "#ff9d3c",
+    "heat": "#a8611d",
+    "zero": "#1a212a",
+    "plus": "#82bdf4",
+    "minus": "#ffa75c",
 }
 TEXT_ON = [
     ("ink", "page"),
@@ -63,6 +76,12 @@ TEXT_ON = [
     ("on-op", "op"),
     ("on-output", "output"),
     ("on-alarm", "alarm"),
+    ("muted", "op"),
+    ("muted", "wash"),
+    ("page", "backward"),
+    ("page", "forward"),
+    ("zero", "plus"),
+    ("zero", "minus"),
 ]
 """Which text stands on which ground."""
 
@@ -117,7 +136,22 @@ def _rules(template: str, colours: Mapping[str, str]) -> str:
     return template.format_map({"FONT": FONT, **colours}).replace("\n", "")
 
 
-def stylesheet() -> str:
-    """The CSS of a picture. Media queries hold inside an image too, so a picture follows the reader's light or dark."""
-    dark = _rules(_COLOURS, DARK)
-    return f"{_rules(_SHAPES, {})}{_rules(_COLOURS, LIGHT)}@media (prefers-color-scheme:dark){{{dark}}}"
+def stylesheet(shapes: str = "", colours: str = "") -> str:
+    """The CSS of a picture. Media queries hold inside an image too, so a picture follows the reader's light or dark.
+
+    `shapes` and `colours` are more rules, for what not every picture has, with doubled braces and names of colours.
+    """
+    dark = _rules(_COLOURS + colours, DARK)
+    return (
+        f"{_rules(_SHAPES + shapes, {})}{_rules(_COLOURS + colours, LIGHT)}@media (prefers-color-scheme:dark){{{dark}}}"
+    )
+
+
+def javascript() -> str:
+    """The tables as a module of the player, which `make stubs` writes to ``frontend/src/palette.js``."""
+    tables = json.dumps({"light": LIGHT, "dark": DARK}, indent=2)
+    return (
+        "/** Written by `make stubs` from palette.py: change that. The colours, each a custom property `--mg-…`. */\n\n"
+        f"export const FONT = {json.dumps(FONT)};\n\n"
+        f'/** @type {{Record<"light" | "dark", Record<string, string>>}} */\nexport const PALETTE = {tables};\n'
+    )

@@ -1,28 +1,37 @@
 """The picture: a card for each node, left to right, and an arrow for each use of a number.
 
-Up to `FULL` nodes are drawn as cards. A larger graph is drawn small, as marks without text, and says so.
+Blocks are frames around their parts. Of a graph of more than `FULL` nodes, or with scopes in it, so many are closed, as
+one box each, that few things are to be seen.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import minigrad as mg
-from minigrad_viz.cards import card, draw
-from minigrad_viz.layout import layout
+from minigrad_viz import boxes, heat
+from minigrad_viz.blocks import Item, Wire, start_expanded, visible
+from minigrad_viz.boxes import Frame, Stack, stacks
+from minigrad_viz.cards import Card, card, pictured
+from minigrad_viz.layout import Ports, layout
+from minigrad_viz.nesting import nest
 from minigrad_viz.notation import escape, fit, text_width
 from minigrad_viz.palette import stylesheet
 from minigrad_viz.trace import Trace, to_trace
 
-__all__ = ["Picture", "picture", "to_svg"]
+__all__ = ["WIDE", "Picture", "picture", "to_svg"]
 
 Point = tuple[float, float]
 
+WIDE = 3000  # pixels: a picture wider than this is only an overview
+
 _MARGIN = 18.0
 _TIP = 8.0  # length of an arrowhead
+_BUDGETS = (40, 25, 15, 8)  # items at first in a graph with blocks: as many as make a picture that can be read
 _LABELLED = 60  # up to so many nodes an arrow also carries the rule of its local derivative, where that is short
 _NEAR = 15.0  # a label is at most so far above or below the end of its arrow, which may be steep
 _PITCH = 11.5  # from one label to the next below
@@ -50,19 +59,52 @@ def to_svg(x: Any, *more: mg.Value) -> str:
 
 def picture(trace: Trace) -> Picture:
     """The picture of a trace."""
-    body, width, height = _cards(trace) if trace.full else _marks(trace)
+    for budget in _BUDGETS:
+        seen = _seen(trace, budget)
+        body, width, height = _drawn(trace, seen)
+        if width <= WIDE or len(seen.opened) == 1:
+            break
     width = max(width, 300.0)
-    captions, below = _captions(trace, width, height + 2 * _MARGIN)
+    captions, below = _captions(trace, seen, width, height + 2 * _MARGIN)
     full_width, full_height = math.ceil(width + 2 * _MARGIN), math.ceil(below + 6)
     size = f'width="{full_width}" height="{full_height}" viewBox="0 0 {full_width} {full_height}"'
     said = " ".join([trace.sentence(), *(note.text for note in trace.notes)])
+    more = (boxes.SHAPES + heat.SHAPES, boxes.COLOURS + heat.COLOURS) if seen.special else ()
     svg = (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="mg" role="img" {size}>'
-        f"<title>{escape(trace.sentence())}</title><desc>{escape(said)}</desc><style>{_escape_css(stylesheet())}</style>"
+        f"<title>{escape(trace.sentence())}</title><desc>{escape(said)}</desc>"
+        f"<style>{_escape_css(stylesheet(*more))}</style>"
         f'<rect class="page" x=".5" y=".5" width="{full_width - 1}" height="{full_height - 1}" rx="8"/>'
         f'<g transform="translate({_MARGIN:g} {_MARGIN:g})">{body}</g>{captions}</svg>'
     )
     return Picture(svg, full_width, full_height)
+
+
+@dataclass(slots=True)
+class _Seen:
+    """What is to be seen, item by item; and whether there is anything but plain cards of numbers."""
+
+    items: list[Item]
+    wires: list[Wire]
+    opened: set[int]
+    parts: list[Card | Stack | Frame]
+    special: bool
+
+
+def _seen(trace: Trace, budget: int) -> _Seen:
+    small = trace.full and not any(block.kind == "scope" for block in trace.blocks)
+    where = [0] * len(trace.block) if small else trace.block
+    opened = {0} if small else start_expanded(trace.blocks, where, budget)
+    items, wires = visible(trace.blocks, where, list(zip(trace.operand, trace.result, strict=True)), opened)
+    blocks = stacks(trace, items, wires)
+    wires = _merged(items, wires)
+    counts = trace.contributions()
+    parts = [
+        blocks[at] if item.node < 0 else card(trace, item.node, counts[item.node]) for at, item in enumerate(items)
+    ]
+    shown = [item.node for item in items if item.node >= 0]
+    special = bool(blocks) or any(pictured(trace, node) or trace.kinds[node] == "x" for node in shown)
+    return _Seen(items, wires, opened, parts, special)
 
 
 def _escape_css(css: str) -> str:
@@ -70,49 +112,103 @@ def _escape_css(css: str) -> str:
     return css.replace("&", "&amp;").replace("<", "&lt;")
 
 
+def _merged(items: Sequence[Item], wires: Sequence[Wire]) -> list[Wire]:
+    """One wire between two closed blocks, for all that goes between them: the boxes say how much that is."""
+    merged: dict[tuple[int, int, int], Wire] = {}
+    for at, wire in enumerate(wires):
+        closed = items[wire.start].node < 0 and items[wire.end].node < 0
+        key = (wire.start, wire.end, -1) if closed else (wire.start, wire.end, at)
+        if (known := merged.get(key)) is None:
+            merged[key] = Wire(wire.start, wire.end, -1 if closed else wire.value, list(wire.edges))
+        else:
+            known.edges.extend(wire.edges)
+    return list(merged.values())
+
+
 # --- cards and arrows ------------------------------------------------------------------------------------------------
 
 
-def _cards(trace: Trace) -> tuple[str, float, float]:
-    counts = trace.contributions()
-    cards = [card(trace, index, counts[index]) for index in range(len(trace.nodes))]
-    labels = [_label(trace, edge) for edge in range(len(trace.edges))]
+class _Placed(NamedTuple):
+    """Left, top, width and height of each item, and the points of each wire."""
+
+    boxes: list[tuple[float, float, float, float]]
+    routes: list[list[Point]]
+    width: float
+    height: float
+
+
+def _drawn(trace: Trace, seen: _Seen) -> tuple[str, float, float]:
+    labels = [_label(trace, seen, wire) for wire in seen.wires]
     widest = max((text_width(label, 11) for label in labels), default=0.0)
-    sizes = [one.size for one in cards]
-    ends = [(edge.operand, edge.result) for edge in trace.edges]
-    placed = layout(sizes, ends, gap_x=max(56.0, widest + 40.0), gap_y=18.0)
-    heights = _label_heights(trace, labels, placed.routes)
-    lines, tips, grounds, texts = [], [], [], []
-    for number, route in enumerate(placed.routes):
-        flows = trace.edges[number].flows
+    framed = any(item.framed for item in seen.items)  # then borders take columns too
+    placed = _placed(seen, max(36.0 if framed else 56.0, widest + 40.0))
+    heights = _label_heights(seen, labels, placed.routes)
+    lines, tips, grounds, texts, frames, cards = [], [], [], [], [], []
+    for number, (wire, route) in enumerate(zip(seen.wires, placed.routes, strict=True)):
+        flows = any(trace.flows[edge] for edge in wire.edges)
         lines.append(f'<path class="edge{"" if flows else " none"}" d="{_curve(route)}"/>')
         tips.append(_tip(route[-1]))
         if labels[number]:
-            ground, text = _placed_label(trace, number, labels[number], route[-1], heights[number])
+            ground, text = _placed_label(trace, wire.edges[0], labels[number], route[-1], heights[number])
             grounds.append(ground)
             texts.append(text)
-    boxes = [
-        draw(one, x - one.size[0] / 2, y - one.size[1] / 2) for one, (x, y) in zip(cards, placed.centers, strict=True)
-    ]
+    for part, (x, y, width, height) in zip(seen.parts, placed.boxes, strict=True):
+        if isinstance(part, Frame):
+            frames.append(part.draw(x, y, width, height))
+        else:
+            cards.append(part.draw(x, y))
     tip = f'<path class="tip" d="{"".join(tips)}"/>' if tips else ""
     ground = f'<path class="ground" d="{"".join(grounds)}"/>' if grounds else ""
-    return "".join([*lines, ground, tip, *texts, *boxes]), placed.width, placed.height
+    return "".join([*frames, *lines, ground, tip, *texts, *cards]), placed.width, placed.height
 
 
-def _label(trace: Trace, edge: int) -> str:
-    """What stands on an arrow: the local derivative, with its rule where there is room."""
-    local = trace.edges[edge].local
-    if local is None:
+def _placed(seen: _Seen, gap: float) -> _Placed:
+    sizes = [part.size for part in seen.parts]
+    ends = [(wire.start, wire.end) for wire in seen.wires]
+    if all(item.block < 0 for item in seen.items):
+        plain = layout(sizes, ends, gap_x=gap, gap_y=18.0)
+        corners = zip(plain.centers, sizes, strict=True)
+        around = [(x - width / 2, y - height / 2, width, height) for (x, y), (width, height) in corners]
+        return _Placed(around, plain.routes, plain.width, plain.height)
+    ports = Ports([wire.value for wire in seen.wires], _leave(seen))
+    outer = [item.outer for item in seen.items]
+    nested = nest(sizes, outer, ends, gap_x=gap, gap_y=18.0, padding=14.0, ports=ports)
+    return _Placed(nested.boxes, nested.routes, nested.width, nested.height)
+
+
+def _leave(seen: _Seen) -> list[float]:
+    """How far below its middle each wire leaves an item: several values of a block leave one below the other."""
+    values: dict[int, dict[int, int]] = {}
+    for wire in seen.wires:
+        of = values.setdefault(wire.start, {})
+        of.setdefault(wire.value, len(of))
+    heights = []
+    for wire in seen.wires:
+        of = values[wire.start]
+        step = min(9.0, (seen.parts[wire.start].size[1] - 20.0) / len(of))
+        heights.append((of[wire.value] - (len(of) - 1) / 2) * step)
+    return heights
+
+
+def _label(trace: Trace, seen: _Seen, wire: Wire) -> str:
+    """What stands on an arrow into a node: the local derivative, with its rule where there is room."""
+    edge = wire.edges[0]
+    local = trace.local[edge]
+    if local is None or seen.items[wire.end].node < 0:
         return ""
     text = trace.local_text(edge, 10)
-    short = len(trace.nodes) <= _LABELLED and text_width(text, 11) <= 100
+    plain = len(seen.items) <= _LABELLED and not any(item.framed for item in seen.items)
+    short = plain and text_width(text, 11) <= 100
     return text if short else text.rpartition(" = ")[2]
 
 
-def _label_heights(trace: Trace, labels: Sequence[str], routes: Sequence[Sequence[Point]]) -> list[float]:
+def _label_heights(seen: _Seen, labels: Sequence[str], routes: Sequence[Sequence[Point]]) -> list[float]:
     """The y of each label: on its arrow, but near the end of it, and clear of the other labels there."""
     heights = [0.0] * len(labels)
-    for edges in trace.into:
+    into: dict[int, list[int]] = {}
+    for number, wire in enumerate(seen.wires):
+        into.setdefault(wire.end, []).append(number)
+    for edges in into.values():
         for edge in edges:
             x, port = routes[edge][-1]
             y = _height_at(routes[edge], x - _TIP - 6 - text_width(labels[edge], 11) / 3)
@@ -171,55 +267,10 @@ def _height_at(route: Sequence[Point], x: float) -> float:
     return route[-1][1]
 
 
-# --- the small form --------------------------------------------------------------------------------------------------
-
-_ROOM = (1800.0, 1100.0)  # a small picture is no larger, in pixels
-_MARKS = (("leaf", "round", 1.0), ("op", "square", 0.85), ("constant", "round", 0.6), ("bad", "round", 1.4))
-
-
-def _marks(trace: Trace) -> tuple[str, float, float]:
-    """Circles for leaves, squares for operations, points for constants: a path for each kind, so the file stays small.
-
-    Marks and lines that fall on each other are written once.
-    """
-    sizes = [(7.0, 7.0)] * len(trace.nodes)
-    placed = layout(sizes, [(edge.operand, edge.result) for edge in trace.edges], gap_x=14.0, gap_y=4.0)
-    wide = max(placed.width, min(placed.height * 0.8, 6 * placed.width))
-    across = min(wide, _ROOM[0]) / (placed.width or 1.0)
-    down = min(1.0, _ROOM[1] / (placed.height or 1.0))
-    centers = [(round(x * across), round(y * down)) for x, y in placed.centers]
-    dots: dict[str, dict[str, None]] = {kind: {} for kind, _, _ in _MARKS}
-    for node, (x, y) in zip(trace.nodes, centers, strict=True):
-        dots["bad" if node.stale or not math.isfinite(node.value) else node.kind][f"M{x} {y}h0"] = None
-    edges = dict.fromkeys(_small_curve(route, across, down) for route in placed.routes)
-    thin = "stroke-width:.75" if len(trace.nodes) < 3000 else "stroke-width:.5;opacity:.5"
-    parts = [f'<path class="edge" style="{thin}" d="{"".join(edges)}"/>']
-    size = 8.0 * max(0.55, min(1.0, across, down))
-    for kind, cap, share in _MARKS:
-        if dots[kind]:
-            style = f"stroke-width:{_short(size * share)};stroke-linecap:{cap}"
-            parts.append(f'<path class="dots {kind}" style="{style}" d="{"".join(dots[kind])}"/>')
-    rings = dict.fromkeys(centers[output] for output in trace.outputs)
-    parts += [f'<circle class="ring" cx="{x}" cy="{y}" r="{_short(size + 1)}"/>' for x, y in rings]
-    return "".join(parts), placed.width * across, placed.height * down
-
-
-def _small_curve(route: Sequence[Point], across: float, down: float) -> str:
-    """As `_curve`, in whole steps from point to point, to be short."""
-    x, y = round(route[0][0] * across), round(route[0][1] * down)
-    parts = [f"M{x} {y}"]
-    for point in route[1:]:
-        dx, dy = round(point[0] * across) - x, round(point[1] * down) - y
-        if dx or dy:
-            parts.append(f"l{dx} {dy}" if dy else f"h{dx}")
-        x, y = x + dx, y + dy
-    return "".join(parts)
-
-
 # --- captions --------------------------------------------------------------------------------------------------------
 
 
-def _captions(trace: Trace, width: float, top: float) -> tuple[str, float]:
+def _captions(trace: Trace, seen: _Seen, width: float, top: float) -> tuple[str, float]:
     """Alarms, what is drawn, and the key, in lines that fit in `width`; with where they end."""
     parts = []
     y = top + 4
@@ -233,30 +284,43 @@ def _captions(trace: Trace, width: float, top: float) -> tuple[str, float]:
             parts.append(f'<text class="said" x="{_MARGIN + 24:g}" y="{_short(y)}">{escape(line)}</text>')
             y += _LINE
         y += 3
-    for line in _wrapped(f"{trace.sentence()[:-1]} · {_key(trace)}", width, 11.5):
+    for line in _wrapped(f"{trace.sentence()[:-1]} · {_key(trace, seen)}", width, 11.5):
         parts.append(f'<text class="key" x="{_MARGIN:g}" y="{_short(y)}">{escape(line)}</text>')
         y += _LINE
     return "".join(parts), y - _LINE + 8
 
 
-def _key(trace: Trace) -> str:
+def _key(trace: Trace, seen: _Seen) -> str:
     """How to read the picture: only what occurs in it."""
-    if not trace.full:
-        return (
-            f"drawn small, for it has {len(trace.nodes):,} nodes: circles are leaves, squares operations, points "
-            "constants, a ring is the output · draw a part of it to see its numbers"
-        )
-    said = [f"grad: ∂{trace.title(trace.outputs[0])}/∂node" if trace.fresh() else "grad: what .grad holds"]
-    states = {node.state for node in trace.nodes if node.kind != "constant"}
+    shown = [trace.nodes[item.node] for item in seen.items if item.node >= 0]
+    edges = [trace.edges[edge] for wire in seen.wires if seen.items[wire.end].node >= 0 for edge in wire.edges]
+    closed = sum(isinstance(part, Stack) for part in seen.parts)
+    said = []
+    if shown:
+        said.append(f"grad: ∂{trace.title(trace.outputs[0])}/∂node" if trace.fresh() else "grad: what .grad holds")
+    states = {node.state for node in shown if node.kind in ("leaf", "op")}
     said += ["— not computed yet"] if "none" in states else []
     said += ["blocked: gets no gradient"] if "blocked" in states else []
-    if any(edge.local is not None for edge in trace.edges):
+    if any(edge.local is not None for edge in edges):
         said.append("on an arrow: its local derivative")
-    if max(trace.contributions(), default=0) > 1:
+    if any(isinstance(part, Card) and part.sum for part in seen.parts):
         said.append("Σn: the sum of n contributions")
-    if not all(edge.flows for edge in trace.edges):
+    if not all(edge.flows for edge in edges):
         said.append("dotted: no gradient flows back")
+    said += _heat_key(seen)
+    if closed:
+        said.append(f"a stack is a closed block: {closed} of {len(trace.blocks) - 1:,}")
     return " · ".join(said)
+
+
+def _heat_key(seen: _Seen) -> list[str]:
+    """How to read heatmaps."""
+    pictures = [part.pictures for part in seen.parts if isinstance(part, Card) and part.pictures]
+    shorts = [short for one in pictures for short in (one.value, one.grad) if short]
+    said = ["heatmaps: blue above 0, orange below, full colour at the largest magnitude of each"] if shorts else []
+    if any("step" in short or max(short["rows"], short["cols"]) > heat.MOST for short in shorts):
+        said.append("in large ones a cell is the largest of several numbers")
+    return said + (["crossed: NaN or Inf"] if any(short["nan"] or short["inf"] for short in shorts) else [])
 
 
 def _wrapped(text: str, width: float, size: float) -> list[str]:

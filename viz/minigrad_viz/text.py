@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import minigrad as mg
+from minigrad_viz.cards import gradient, pictured, value
 from minigrad_viz.notation import cells, fit_cells, number, plain
 from minigrad_viz.trace import Trace, to_trace
 
@@ -31,30 +32,39 @@ def to_text(x: Any, *more: mg.Value) -> str:
 
 
 def table(trace: Trace) -> str:
-    """The text form of a trace."""
+    """The text form of a trace. What a tensor of several numbers holds stands on lines of its own below its node."""
     count = len(trace.nodes)
     half = _ROWS // 2
     shown = list(range(count)) if count <= _ROWS else [*range(half), *range(count - half, count)]
     left_out = count - len(shown)
-    rows = [("#", "name", "made by", "data", "grad"), *[_row(trace, index) for index in shown]]
-    widths = [max(_width(row[column]) for row in rows) for column in range(5)]
-    lines = [_line(row, widths) for row in rows]
+    scoped = any(trace.scopes)
+    heads = ("#", "name", "made by", *(["in"] if scoped else []), "data", "grad")
+    rows = [heads, *[_row(trace, index, scoped) for index in shown]]
+    widths = [max(_width(row[column]) for row in rows) for column in range(len(heads))]
+    parts = [[_line(row, widths)] for row in rows]
+    for place, index in enumerate(shown, 1):
+        if pictured(trace, index):
+            said = (("data", value(trace, index, number)), ("grad", gradient(trace, index, number)))
+            parts[place] += [f"{' ' * widths[0]}  {caption} {text}" for caption, text in said]
     derivatives = [_derivatives(trace, index) for index in shown]
     if left_out:
-        lines.insert(half + 1, f"… {left_out:,} nodes left out …")
+        parts.insert(half + 1, [f"… {left_out:,} nodes left out …"])
         derivatives.insert(half, ["  …"])
+    lines = [line for part in parts for line in part]
     below = [line for lines in derivatives for line in lines]
     notes = [f"! {note.text}" for note in trace.notes]
     return "\n".join([trace.sentence(number), *notes, *lines, *(["local derivatives", *below] if below else [])])
 
 
-def _row(trace: Trace, index: int) -> tuple[str, ...]:
+def _row(trace: Trace, index: int, scoped: bool) -> tuple[str, ...]:
     node = trace.nodes[index]
     formula = trace.formula(index)
     made_by: str = node.kind if formula is None else plain(formula)
     name = "" if node.kind == "constant" else trace.title(index)
-    value = f"! {number(node.value)}" if node.stale else number(node.value)
-    return str(index), name, fit_cells(made_by, 48), value, trace.gradient(index, number)
+    held = ("", "") if pictured(trace, index) else (value(trace, index, number), gradient(trace, index, number))
+    first = f"! {held[0]}" if node.stale and held[0] else held[0]
+    scope = [fit_cells(node.scope, 32)] if scoped else []
+    return str(index), name, fit_cells(made_by, 48), *scope, first, held[1]
 
 
 def _derivatives(trace: Trace, index: int) -> list[str]:
@@ -76,5 +86,5 @@ def _line(row: tuple[str, ...], widths: list[int]) -> str:
     padded = []
     for column, (text, width) in enumerate(zip(row, widths, strict=True)):
         space = " " * (width - _width(text))
-        padded.append(text + space if column in (1, 2) else space + text)
+        padded.append(text + space if 0 < column < len(row) - 2 else space + text)
     return "  ".join(padded).rstrip()

@@ -1,413 +1,305 @@
-"""The trace: everything that a picture of a graph shows, as plain data. Every output of this package is drawn from it.
-
-    nodes    in tape order, each after its operands; a number that took part as a constant is a node for each use
-    edges    one for each operand of each operation, so a*a has two, with the local derivative
-    passes   for each output the events of a backward pass, in order: the chain rule step by step
-    notes    what a reader should be told: the first NaN, a number overwritten since
-
-A node is known by its place in `nodes`, never by its address, so the same graph gives the same trace.
-"""
+"""From a graph to its trace: which nodes there are, what they are called, and the backward passes through them."""
 
 from __future__ import annotations
 
-import json
-import math
 import re
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import minigrad as mg
-from minigrad.backends.formula import Formula
-from minigrad.errors import DTypeError, GraphError
-from minigrad.graph import propagate
+from minigrad import graph
+from minigrad.errors import DTypeError
+from minigrad.graph import Scope
 from minigrad.kernels import untapped
+from minigrad_viz.alarms import raise_alarms
+from minigrad_viz.blocks import divide
+from minigrad_viz.columns import FULL, Block, Edge, Node, Note, Pass, Shaped, Step, Stop, Trace
 from minigrad_viz.names import Namespaces, callers, names_of, told_apart
-from minigrad_viz.notation import (
-    clean,
-    formula_of,
-    handle,
-    local_formula,
-    plain,
-    pretty,
-    rounded,
-    shorten,
-    shorten_name,
-)
+from minigrad_viz.notation import clean, handle, shorten
 
-__all__ = ["FULL", "Edge", "Node", "Note", "Pass", "Step", "Trace", "to_trace"]
+__all__ = [
+    "FULL",
+    "Block",
+    "Builder",
+    "Edge",
+    "Node",
+    "Note",
+    "Pass",
+    "Shaped",
+    "Step",
+    "Stop",
+    "Trace",
+    "placed",
+    "to_trace",
+]
 
-VERSION = 1
-FULL = 400  # up to here a picture shows every node with its text; larger graphs are drawn small, and say so
 _FOLDER = re.compile(r"^.*?[/\\](?=[^/\\]*:\d+: )")  # of a source line: the same file lies elsewhere on each machine
+_LIKE_HANDLE = re.compile("v[₀-₉]*")
 _MOST_STEPS = 50_000  # of all backward passes together: thousands of outputs would take thousands of passes
-_STATES = {"none": "—", "blocked": "blocked"}
 
 
-class Node(NamedTuple):
-    """A number in the graph. What `grad` is, `state` says: "none" (not computed yet), "final" or "blocked" (never)."""
-
-    kind: Literal["leaf", "op", "constant"]
-    op: mg.Op | None
-    name: str | None
-    value: float
-    state: Literal["none", "final", "blocked"]
-    grad: float | None
-    scope: str
-    line: str | None
-    stale: bool = False
-    """Whether an operand was given another number after this was computed."""
-
-
-class Edge(NamedTuple):
-    """`operand` is operand number `slot` of the operation that made `result`; both are places in `nodes`.
-
-    `local` is the derivative of result by operand; None where no gradient flows (`flows` is False) or it is unknown.
-    """
-
-    operand: int
-    result: int
-    slot: int
-    flows: bool
-    local: float | None
-
-
-class Step(NamedTuple):
-    """One event of a backward pass: over edge number `edge`, ``upstream * local = contribution``; `total` so far."""
-
-    edge: int
-    upstream: float
-    local: float | None
-    contribution: float
-    total: float
-
-
-class Pass(NamedTuple):
-    """The steps of a backward pass from node number `root`."""
-
-    root: int
-    steps: list[Step]
-
-
-class Note(NamedTuple):
-    """Something to be told about the graph; `node` is where, or None."""
-
-    kind: Literal["overwritten", "nan", "gradient", "partial"]
-    node: int | None
-    text: str
-
-
-@dataclass(slots=True)
-class Trace:
-    """The data of a picture: see the top of this module.
-
-    >>> a = mg.Value(3.0, "a")
-    >>> trace = to_trace(a * a)
-    >>> [(edge.operand, edge.result, edge.slot, edge.local) for edge in trace.edges]
-    [(0, 1, 0, 3.0), (0, 1, 1, 3.0)]
-    """
-
-    nodes: list[Node] = field(default_factory=list)
-    edges: list[Edge] = field(default_factory=list)
-    outputs: list[int] = field(default_factory=list)
-    passes: list[Pass] = field(default_factory=list)
-    notes: list[Note] = field(default_factory=list)
-    into: list[range] = field(default_factory=list)
-    """For each node, the numbers of the edges that lead to it, in slot order."""
-
-    @property
-    def full(self) -> bool:
-        """Whether the graph is small enough to show every node with its text."""
-        return len(self.nodes) <= FULL
-
-    def title(self, index: int, limit: int = 24) -> str:
-        """What to call a node: its name, its number if it is a constant, or else v and its place on the tape."""
-        node = self.nodes[index]
-        if node.kind == "constant":
-            return pretty(node.value)
-        return handle(index) if node.name is None else shorten_name(node.name, limit)
-
-    def gradient(self, index: int, show: Callable[[float], str] = pretty) -> str:
-        """What to write for the gradient of a node: a number, a dash before there is one, or that there is none."""
-        node = self.nodes[index]
-        return _STATES.get(node.state) or show(math.nan if node.grad is None else node.grad)
-
-    def alarming(self, index: int) -> bool:
-        """Whether a node is to be marked: it is not finite, or does not agree with its operands any more."""
-        value, grad = self.nodes[index].value, self.nodes[index].grad
-        return self.nodes[index].stale or not math.isfinite(value) or (grad is not None and not math.isfinite(grad))
-
-    def symbols(self, index: int, limit: int = 24) -> list[str | float]:
-        """The operands of a node as formulas take them: names, and numbers for constants."""
-        operands = [self.edges[edge].operand for edge in self.into[index]]
-        return [x.value if (x := self.nodes[i]).kind == "constant" else self.title(i, limit) for i in operands]
-
-    def formula(self, index: int, limit: int = 24) -> Formula | str | None:
-        """How a node was computed, in names; None for a leaf."""
-        op = self.nodes[index].op
-        return None if op is None else formula_of(op, self.symbols(index, limit))
-
-    def local_formula(self, edge: int, limit: int = 24) -> Formula | None:
-        """The rule for the local derivative on an edge, in names; None where no gradient flows."""
-        _, result, slot, flows, _ = self.edges[edge]
-        op = self.nodes[result].op
-        if op is None or not flows:
-            return None
-        return local_formula(op, slot, self.title(result, limit), self.symbols(result, limit))
-
-    def local_text(self, edge: int, limit: int = 24, show: Callable[[float], str] = pretty) -> str:
-        """The rule and the number, as ``b = −3.0``; one of them where they are the same or the other is unknown."""
-        local = self.edges[edge].local
-        formula = self.local_formula(edge, limit)
-        rule = "" if formula is None else plain(formula)
-        if local is None:
-            return rule
-        same = formula is None or (isinstance(formula.value, float) and formula.op is None)
-        return show(local) if same else f"{rule} = {show(local)}"
-
-    def contributions(self) -> list[int]:
-        """For each node, over how many edges its gradient arrives: more than one are added up."""
-        counts = [0] * len(self.nodes)
-        for edge in self.edges:
-            counts[edge.operand] += edge.flows
-        return counts
-
-    def fresh(self) -> bool:
-        """Whether the stored gradients are those of one backward pass from the one output, not of two."""
-        if len(self.passes) != 1 or len(self.outputs) != 1:
-            return False
-        totals = {self.edges[step.edge].operand: step.total for step in self.passes[0].steps}
-        totals[self.outputs[0]] = 1.0
-        for index, node in enumerate(self.nodes):
-            if node.grad is not None and not _same(node.grad, totals.get(index, math.nan)):
-                return False
-        return True
-
-    def sentence(self, show: Callable[[float], str] = pretty) -> str:
-        """What is drawn, in one sentence."""
-        kinds: list[str] = [node.kind for node in self.nodes]
-        parts = [("leaf", "leaves"), ("op", "operations"), ("constant", "constants")]
-        counts = [_count(kinds.count(one), "operation" if one == "op" else one, many) for one, many in parts]
-        names = [f"{self.title(i)} = {show(self.nodes[i].value)}" for i in self.outputs[:3]]
-        more = ", …" if len(self.outputs) > 3 else ""
-        return f"Graph of {', '.join(names)}{more}: {', '.join(count for count in counts if count)}."
-
-    def data(self) -> dict[str, Any]:
-        """The trace as JSON has it: numbers rounded, NaN and infinities as strings, rows instead of repeated keys."""
-        ops = {node.op.name: node.op for node in self.nodes if node.op is not None}
-        return {
-            "version": VERSION,
-            "outputs": self.outputs,
-            "nodes": [self._node_data(index) for index in range(len(self.nodes))],
-            "edge": ["operand", "result", "slot", "local", *(["text"] if self.full else [])],
-            "edges": [list(self._edge_row(index)) for index in range(len(self.edges))],
-            "step": ["edge", "upstream", "contribution", "total"],
-            "passes": [{"root": root, "steps": [_step_row(step) for step in steps]} for root, steps in self.passes],
-            "ops": {name: _op_data(ops[name]) for name in sorted(ops)},
-            "notes": [note._asdict() for note in self.notes],
-        }
-
-    def _node_data(self, index: int) -> dict[str, Any]:
-        node = self.nodes[index]
-        data: dict[str, Any] = {"kind": node.kind, "value": rounded(node.value), "state": node.state}
-        if node.op is not None:
-            data["op"] = node.op.name
-        if node.stale:
-            data["stale"] = True
-        if node.state == "final":
-            data["grad"] = rounded(node.grad)
-        data |= {key: text for key in ("name", "scope", "line") if (text := getattr(node, key))}
-        if self.full and (formula := self.formula(index)) is not None:
-            data["text"] = plain(formula)
-        return data
-
-    def _edge_row(self, index: int) -> Iterator[Any]:
-        edge = self.edges[index]
-        yield from (edge.operand, edge.result, edge.slot, rounded(edge.local))
-        if self.full:
-            formula = self.local_formula(index)
-            yield None if formula is None else plain(formula)
-
-    def json(self) -> str:
-        """`data` as one line of JSON."""
-        return json.dumps(self.data(), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-
-
-def to_trace(x: Any, *more: mg.Value, namespaces: Namespaces | None = None) -> Trace:
-    """The trace of the graph that ends in `x`, a Value or several; a Trace is its own trace.
+def to_trace(x: Any, *more: Any, namespaces: Namespaces | None = None) -> Trace:
+    """The trace of the graph that ends in `x`, a Value or a tensor or several of one kind; a Trace is its own trace.
 
     Names come from labels, or else from `namespaces`, the variables of the caller if None. Nothing in the graph is
-    changed. Raises DTypeError for what is not a Value.
+    changed. Raises DTypeError for what is neither a Value nor a tensor.
     """
-    if isinstance(x, Trace) and not more:
-        return x
-    if (made := getattr(x, "trace", None)) is not None and isinstance(made, Trace) and not more:
-        return made
+    return placed(x, *more, namespaces=namespaces)[0]
+
+
+def placed(x: Any, *more: Any, namespaces: Namespaces | None = None) -> tuple[Trace, dict[Any, int]]:
+    """`to_trace`, and for each node of the graph its place in the trace; no places where `x` was a trace before."""
+    made = x if isinstance(x, Trace) else getattr(x, "trace", None)
+    if isinstance(made, Trace) and not more:
+        return made, {}
     roots = _roots([*x, *more] if isinstance(x, list | tuple) else [x, *more])
-    order = [value for value in mg.topological(roots) if isinstance(value, mg.Value)]
-    names = names_of(order, callers() if namespaces is None else namespaces)
-    trace = Trace()
-    places: dict[Any, int] = {}
-    for value in order:
-        _add(trace, places, value, names.get(value))
-    handles = {handle(at) for at, node in enumerate(trace.nodes) if node.name is None and node.kind != "constant"}
-    apart = told_apart([node.name for node in trace.nodes], handles)
-    trace.nodes = [node._replace(name=name) for node, name in zip(trace.nodes, apart, strict=True)]
-    trace.outputs = list(dict.fromkeys(places[root] for root in roots))
-    _run_backward(trace, places, list(dict.fromkeys(roots)))
-    _raise_alarms(trace)
-    return trace
+    spaces = callers() if namespaces is None else namespaces
+    if isinstance(roots[0], mg.Value):
+        return _of_values(roots, spaces)
+    from minigrad_viz.tensors import of_tensors  # which needs NumPy
+
+    return of_tensors(roots, spaces)
 
 
-def _roots(values: Iterable[Any]) -> list[mg.Value]:
+def _roots(values: Iterable[Any]) -> list[Any]:
     roots = list(values)
     for value in roots:
-        if not isinstance(value, mg.Value):
+        if not (isinstance(value, mg.Value) or (isinstance(value, graph.Node) and hasattr(value, "grad_fn"))):
             raise DTypeError(
-                f"draw: {shorten(clean(repr(value)), 60)} is a {type(value).__name__}, not a Value.\n"
-                "  Draw the result of a computation with mg.Value(…), or a list of such results."
+                f"draw: {shorten(clean(repr(value)), 60)} is a {type(value).__name__}, not a Value or a tensor.\n"
+                "  Draw the result of a computation with mg.Value(…) or mg.tensor(…), or a list of such results."
             )
     if not roots:
-        raise DTypeError("draw: there is nothing in this list.\n  Draw a Value, or a list of Values.")
-    return roots
+        raise DTypeError("draw: there is nothing in this list.\n  Draw a Value or a tensor, or a list of them.")
+    if len({isinstance(value, mg.Value) for value in roots}) > 1:
+        raise DTypeError("draw: there are Values and tensors in this list, which no graph joins.\n  Draw them apart.")
+    return list(dict.fromkeys(roots))
 
 
-def _add(trace: Trace, places: dict[Any, int], value: mg.Value, name: str | None) -> None:
-    """Append `value`, after the constants it was computed from, and its edges."""
-    operands = []
-    for x in value.inputs:
-        if isinstance(x, mg.Value):
-            operands.append(places[x])
+class Builder:
+    """A trace in the making: its places by node, by op and by scope."""
+
+    def __init__(self) -> None:
+        self.trace = Trace()
+        self.places: dict[Any, int] = {}
+        self.ops: dict[mg.Op, int] = {}
+        self._scopes: dict[Any, int] = {}
+        self._lines: dict[str, str] = {}
+
+    def add(self, kind: str, op: mg.Op | None, value: float | None, state: str, block: int) -> int:
+        """Append a node whose edges are there; where it is."""
+        trace = self.trace
+        trace.kinds.append(kind)
+        trace.op.append(-1 if op is None else self.ops[op] if op in self.ops else self.new_op(op))
+        trace.values.append(value)
+        trace.states.append(state)
+        trace.block.append(block)
+        trace.start.append(len(trace.operand))
+        return len(trace.kinds) - 1
+
+    def lead(self, operands: dict[int, int], flows: Sequence[bool]) -> None:
+        """Append the edges from `operands`, by slot, to the node that is added next."""
+        trace, count = self.trace, len(operands)
+        trace.operand.extend(operands.values())
+        trace.result.extend([len(trace.kinds)] * count)
+        trace.slot.extend(operands)
+        trace.flows.extend(flows)
+        trace.local.extend([None] * count)
+
+    def line(self, place: int, line: str) -> None:
+        """Note the source line of a node, without its folder."""
+        if line not in self._lines:
+            self._lines[line] = clean(_FOLDER.sub("", line))
+        self.trace.lines[place] = self._lines[line]
+
+    def new_op(self, op: mg.Op) -> int:
+        """Append an operation that no node had yet; where it is."""
+        self.trace.ops.append(op)
+        self.ops[op] = len(self.ops)
+        return self.ops[op]
+
+    def block(self, scope: Any) -> int:
+        """The number of the block of `scope`, which is new if no node of it was seen yet."""
+        way = []
+        while scope and _key(scope) not in self._scopes:
+            way.append(scope)
+            scope = scope.outer if isinstance(scope, Scope) else None
+        at = self._scopes[_key(scope)] if scope else 0
+        for inner in reversed(way):
+            name = inner.name if isinstance(inner, Scope) else inner
+            self.trace.blocks.append(Block(clean(name), at, "scope"))
+            at = self._scopes[_key(inner)] = len(self.trace.blocks) - 1
+        return at
+
+    def finish(self, names: Sequence[str | None], outputs: Sequence[int]) -> None:
+        """Give the nodes their names, and say where the outputs are."""
+        trace = self.trace
+        handles = set()
+        if any(name and _LIKE_HANDLE.fullmatch(name) for name in names):
+            handles = {handle(at) for at, name in enumerate(names) if name is None and trace.kinds[at] != "c"}
+        trace.names = told_apart(names, handles)
+        trace.outputs = list(dict.fromkeys(outputs))
+        ops = [None if at < 0 else at for at in trace.op]
+        edges = list(zip(trace.operand, trace.result, strict=True))
+        trace.blocks, trace.block = divide(trace.blocks, trace.block, ops, edges)
+        trace.scopes = [""]
+        for block in trace.blocks[1:]:
+            parts = (trace.scopes[block.outer], block.name if block.kind == "scope" else "")
+            trace.scopes.append("/".join(filter(None, parts)))
+
+
+def _key(scope: Any) -> Any:
+    """What tells blocks apart: the entry of the scope, or, of a leaf from another process, its text."""
+    return id(scope) if isinstance(scope, Scope) else scope
+
+
+# --- Values ----------------------------------------------------------------------------------------------------------
+
+
+def _of_values(roots: list[mg.Value], namespaces: Namespaces) -> tuple[Trace, dict[Any, int]]:
+    builder = Builder()
+    order: list[Any] = mg.topological(roots)
+    static: dict[int, Any] = {}
+    _add_values(builder, order, static)
+    trace = builder.trace
+    names: list[str | None] = [None] * len(trace.kinds)
+    for value, name in names_of(order, namespaces).items():
+        names[builder.places[value]] = name
+    builder.finish(names, [builder.places[root] for root in roots])
+    with untapped():
+        refused = _fill_locals(trace, static)
+        _run_backward(trace, static, refused)
+    raise_alarms(trace)
+    return trace, builder.places
+
+
+def _add_values(builder: Builder, order: Sequence[Any], static: dict[int, Any]) -> None:
+    """Append each Value, after the constants it was computed from, and its edges: `Builder.add` in one loop."""
+    trace, places, ops = builder.trace, builder.places, builder.ops
+    kinds, states, start = trace.kinds, trace.states, trace.start
+    operand, flows, slots, result = trace.operand, trace.flows, trace.slot, trace.result
+    for value in order:
+        op, needs = value._op, value._requires_grad
+        more = getattr(value, "_more", None)
+        block = builder.block(more["scope"]) if more and "scope" in more else 0
+        if op is not None:
+            inputs = value._inputs
+            sources = [builder.add("c", None, x, "b", block) if x.__class__ is float else places[x] for x in inputs]
+            operand += sources
+            slots += range(len(sources))
+            rules = op.rules_for(len(sources))
+            flows += [needs and rule is not None and states[at] != "b" for at, rule in zip(sources, rules, strict=True)]
+            place = len(kinds)
+            result += [place] * len(inputs)
+            at = ops.get(op)
+            trace.op.append(builder.new_op(op) if at is None else at)
+            kinds.append("o")
         else:
-            operands.append(len(trace.nodes))
-            trace.nodes.append(Node("constant", None, None, x, "blocked", None, value.scope, None))
-            trace.into.append(range(0))
-    place = places[value] = len(trace.nodes)
-    grad = None if value.grad is None else float(value.grad)
-    state: Any = "blocked" if not value.requires_grad else "none" if grad is None else "final"
-    kind: Any = "leaf" if value.op is None else "op"
-    line = None if value.line is None else clean(_FOLDER.sub("", value.line))
-    stale = bool(value.stale)
-    trace.nodes.append(Node(kind, value.op, name, value.data, state, grad, clean(value.scope), line, stale))
-    start = len(trace.edges)
-    for slot, operand in enumerate(operands):
-        flows = value.op is not None and value.op.vjp[slot] is not None and trace.nodes[operand].state != "blocked"
-        trace.edges.append(Edge(operand, place, slot, flows, None))
-    trace.into.append(range(start, len(trace.edges)))
+            place = len(kinds)
+            trace.op.append(-1)
+            kinds.append("l")
+        places[value] = place
+        grad = value.grad
+        states.append("b" if not needs else "n" if grad is None else "f")
+        trace.values.append(value._data)
+        trace.block.append(block)
+        start.append(len(operand))
+        if grad is not None:
+            trace.grads[place] = float(grad)
+        if more:
+            _add_more(builder, place, more, static)
+        if op is not None and (late := value.stale):
+            trace.late[place] = [places[x] for x in dict.fromkeys(late)]
+    trace.local = [None] * len(operand)
 
 
-def _run_backward(trace: Trace, places: dict[Any, int], roots: list[mg.Value]) -> None:
-    """Fill in the passes and the local derivatives; where the engine refuses, a note says so."""
-    steps, refused = 0, False
-    for at, root in enumerate(roots):
-        if steps > _MOST_STEPS:
-            text = f"The backward steps of the first {at:,} outputs are kept, of {len(roots):,}."
-            trace.notes.append(Note("partial", None, text))
-            refused |= not _run_together(trace, places, roots[at:])
-            break
-        try:
-            events = mg.events(root)
-        except GraphError:
-            refused = True
+def _add_more(builder: Builder, place: int, more: Mapping[str, Any], static: dict[int, Any]) -> None:
+    """What few Values have: the line that made it, attributes."""
+    if "line" in more:
+        builder.line(place, more["line"])
+    if "static" in more:
+        kept = static[place] = more["static"]
+        op = builder.trace.ops[builder.trace.op[place]]
+        if op.attrs:
+            builder.trace.attrs[place] = {name: kept[name] for name in op.attrs}
+
+
+def _fill_locals(trace: Trace, static: dict[int, Any]) -> set[int]:
+    """Compute the local derivatives; which edges have none, since their rule reads a number that was replaced."""
+    refused = set()
+    values, local, start = trace.values, trace.local, trace.start
+    for node, at in enumerate(trace.op):
+        if at < 0:
             continue
-        rows = []
-        for event in events:
-            index = _fill_in(trace, places, event)
-            rows.append(Step(index, event.upstream, event.local, event.contribution, event.total))
-        steps += len(rows)
-        trace.passes.append(Pass(places[root], rows))
-    _note_stale(trace, places, refused)
+        op, first, last = trace.ops[at], start[node], start[node + 1]
+        y, given = values[node], [values[x] for x in trace.operand[first:last]]
+        rules, kept = op.rules_for(last - first), static.get(node, {})
+        plain: tuple[Any, ...] = op.plain or ()
+        replaced = trace.late.get(node, ())
+        late = (
+            [op.inputs[trace.slot[e]] for e in range(first, last) if trace.operand[e] in replaced] if replaced else ()
+        )
+        for edge in range(first, last):
+            if not trace.flows[edge]:
+                continue
+            slot = trace.slot[edge]
+            if late and not op.reads[slot].isdisjoint(late):
+                refused.add(edge)
+            else:
+                local[edge] = (
+                    plain[slot](1.0, y, *given) if plain else op.products([slot], rules, 1.0, y, *given, **kept)[0]
+                )
+    return refused
 
 
-def _run_together(trace: Trace, places: dict[Any, int], roots: list[mg.Value]) -> bool:
-    """Fill in the local derivatives on the way to `roots` by one pass from them all; whether the engine did."""
-
-    def hear(event: mg.Event) -> None:
-        _fill_in(trace, places, event)
-
-    try:
-        with untapped():
-            propagate(dict.fromkeys(roots, 1.0), listeners=[hear])
-    except GraphError:
-        return False
-    return True
-
-
-def _fill_in(trace: Trace, places: dict[Any, int], event: mg.Event) -> int:
-    """The number of the edge that `event` went over, which now has its local derivative."""
-    index = trace.into[places[event.source]][event.slot]
-    trace.edges[index] = trace.edges[index]._replace(local=event.local)
-    return index
+def _run_backward(trace: Trace, static: dict[int, Any], refused: set[int]) -> None:
+    """Fill in a pass from each output; where a rule needs a number that was replaced, there is none."""
+    steps = 0
+    for done, root in enumerate(trace.outputs):
+        if steps > _MOST_STEPS:
+            text = f"The backward steps of the first {done:,} outputs are kept, of {len(trace.outputs):,}."
+            trace.notes.append(Note("partial", None, text))
+            return
+        if trace.states[root] == "b":
+            trace.passes.append(Pass(root, trace))
+        elif (run := _pass_from(trace, root, static, refused)) is not None:
+            trace.passes.append(run)
+            steps += len(run.edge)
 
 
-def _note_stale(trace: Trace, places: dict[Any, int], refused: bool) -> None:
-    """Say which number was replaced too late, and what that did to the first node that had been computed from it."""
-    stale = [value for value in places if value.stale]
-    if not stale:
-        return
-    first = stale[0]
-    at, late = places[first], dict.fromkeys(places[x] for x in first.stale)
-    names = " and ".join(trace.title(place) for place in late)
-    more = "" if len(stale) == 1 else f"; so it is with {_count(len(stale) - 1, 'more node', 'more nodes')}"
-    text = (
-        f"{names} {'was' if len(late) == 1 else 'were'} given another number after {trace.title(at)} was computed: "
-        f"{_with_numbers(trace, at)} now, and {trace.title(at)} is still {pretty(first.data)}{more}. Compute again."
-    )
-    text += " Until then local derivatives are missing." if refused else ""
-    trace.notes.append(Note("overwritten", at, text))
+def _pass_from(trace: Trace, root: int, static: dict[int, Any], refused: set[int]) -> Pass | None:
+    """The backward pass from `root`, in reverse tape order: `graph.propagate` unrolled on the columns, for speed.
 
-
-def _raise_alarms(trace: Trace) -> None:
-    """Note the first number on the tape, and the first step back, that is not finite."""
-    for index, node in enumerate(trace.nodes):
-        if not math.isfinite(node.value):
-            formula = trace.formula(index)
-            origin = "a number that was put in" if formula is None else _with_numbers(trace, index)
-            text = f"{trace.title(index)} is the first {_what(node.value)}: {origin}."
-            trace.notes.append(Note("nan", index, text))
-            break
-    for root, steps in trace.passes:
-        for step in steps:
-            if not math.isfinite(step.contribution):
-                edge = trace.edges[step.edge]
-                product = f"{pretty(step.upstream)} × {pretty(step.local)} = {pretty(step.contribution)}"
-                way = f"∂{trace.title(root)}/∂{trace.title(edge.operand)}, through {trace.title(edge.result)}"
-                text = f"The first {_what(step.contribution)} on the way back is in {way}: {product}."
-                trace.notes.append(Note("gradient", edge.operand, text))
-                return
-
-
-def _with_numbers(trace: Trace, index: int) -> str:
-    op = trace.nodes[index].op
-    assert op is not None
-    values = [trace.nodes[trace.edges[edge].operand].value for edge in trace.into[index]]
-    formula, numbers = plain(formula_of(op, trace.symbols(index))), plain(formula_of(op, values))
-    return formula if formula == numbers else f"{formula} = {numbers}"
-
-
-def _same(x: float, y: float) -> bool:
-    return math.isclose(x, y, rel_tol=1e-9) or (math.isnan(x) and math.isnan(y))
-
-
-def _what(x: float) -> str:
-    return "NaN" if math.isnan(x) else "infinity"
-
-
-def _count(n: int, one: str, many: str) -> str:
-    return "" if not n else f"{n} {one if n == 1 else many}"
-
-
-def _step_row(step: Step) -> list[Any]:
-    return [step.edge, rounded(step.upstream), rounded(step.contribution), rounded(step.total)]
-
-
-def _op_data(op: mg.Op) -> dict[str, Any]:
-    """An op's formula and its rules, in the names of its own operands and y."""
-    rules = [local_formula(op, slot, "y", op.inputs) for slot in range(len(op.inputs))]
-    formula = formula_of(op, op.inputs)
-    return {
-        "inputs": list(op.inputs),
-        "text": plain(formula),
-        "latex": None if isinstance(formula, str) else formula.latex(),
-        "local": [None if rule is None else {"text": rule.text(), "latex": rule.latex()} for rule in rules],
-    }
+    Tests hold it to the numbers of the engine. None where it has to go over an edge in `refused`.
+    """
+    run = Pass(root, trace)
+    totals: list[float | None] = [None] * (root + 1)
+    totals[root] = 1.0
+    values, start, operand, flows, slots = trace.values, trace.start, trace.operand, trace.flows, trace.slot
+    for node in range(root, -1, -1):
+        upstream, at = totals[node], trace.op[node]
+        if upstream is None or at < 0:
+            continue
+        op, first, last = trace.ops[at], start[node], start[node + 1]
+        y, given = values[node], [values[x] for x in operand[first:last]]
+        rules, kept = op.rules_for(last - first), static.get(node, {})
+        plain: tuple[Any, ...] = op.plain or ()
+        for edge in range(first, last):
+            if not flows[edge]:
+                continue
+            if edge in refused:
+                return None
+            if not plain:
+                product = op.products([slots[edge]], rules, upstream, y, *given, **kept)[0]
+            else:
+                product = plain[slots[edge]](upstream, y, *given)
+            if product is None:
+                continue
+            target = operand[edge]
+            total = totals[target]
+            totals[target] = total = product if total is None else total + product
+            run.edge.append(edge)
+            run.upstream.append(upstream)
+            run.contribution.append(product)
+            run.total.append(total)
+    return run

@@ -1,0 +1,169 @@
+"""The face that prints: a `Formula` is what an operation returns when its operands are names instead of numbers.
+
+Run a derivative rule on formulas and it prints itself, so what a reader sees cannot drift from what is computed:
+
+>>> from minigrad import OPS
+>>> local_derivative(OPS["tanh"], 0, "y", ["a"]).latex()
+'1 - y \\\\cdot y'
+>>> local_derivative(OPS["mul"], 0, "c", ["a", -3.0]).text()
+'−3'
+
+An op declares its formula in a little LaTeX. `reading` reads that; LaTeX, MathML, plain text and JavaScript are written
+from what it read. Only formulas of ops are parsed: names and numbers of users are put in afterwards, escaped.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, NamedTuple, NoReturn
+
+from minigrad.backends.formula.writing import LATEX, MATHML, TEXT, write
+from minigrad.op import Op, Operand
+
+__all__ = ["Formula", "Phrase", "expression", "local_derivative", "product"]
+
+
+class Phrase(NamedTuple):
+    """A formula that is no operation's: what an op shows for a rule that is too long to print itself."""
+
+    formula: str
+    inputs: tuple[str, ...]
+    attrs: tuple[str, ...] = ()
+    name: str = ""
+    precedence: int | None = None
+
+
+class Formula(Operand):
+    """An expression: a name, a number, or an operation on expressions."""
+
+    __slots__ = ("args", "attrs", "op", "value")
+
+    def __init__(
+        self,
+        value: str | float | None = None,
+        op: Op | Phrase | None = None,
+        args: tuple[Formula, ...] = (),
+        attrs: Mapping[str, Any] = MappingProxyType({}),
+    ) -> None:
+        self.value = value if isinstance(value, str) or op is not None else float(value or 0.0)
+        self.op = op
+        self.args = args
+        self.attrs = attrs
+
+    @classmethod
+    def _apply(cls, op: Op, inputs: tuple[Any, ...], attrs: Mapping[str, Any]) -> Any:
+        if op.name == "where" and isinstance(inputs[0], bool):
+            return inputs[1] if inputs[0] else inputs[2]
+        args = tuple([x if isinstance(x, Formula) else Formula(x) for x in inputs])
+        simpler = _simpler(op, args)
+        return Formula(op=op, args=args, attrs=attrs) if simpler is None else simpler
+
+    def latex(self) -> str:
+        """LaTeX, for math mode."""
+        return write(self, LATEX)[0].replace("‖", r"\|")
+
+    def mathml(self) -> str:
+        """A whole ``<math>`` element, which browsers draw by themselves."""
+        return f'<math xmlns="http://www.w3.org/1998/Math/MathML">{write(self, MATHML)[0]}</math>'
+
+    def text(self) -> str:
+        """One line of Unicode text."""
+        return write(self, TEXT)[0]
+
+    def __bool__(self) -> NoReturn:
+        raise TypeError(
+            f"{self.text()} is a formula, neither true nor false.\n"
+            "  A rule that chooses is written where(condition, a, b), not with if, and, or, not."
+        )
+
+    def __repr__(self) -> str:
+        return f"Formula({self.text()})"
+
+
+_ONE = Formula(1.0)  # the g of a local derivative, known by identity: a user's own 1.0 stays on the page
+
+
+def expression(op: Op, operands: Sequence[str | float], static: Mapping[str, Any] | None = None) -> Formula:
+    """`op` applied to `operands`, each a name or a number; `static` may give its attributes.
+
+    >>> from minigrad import OPS
+    >>> expression(OPS["div"], ["a", 2.0]).latex()
+    '\\\\frac{a}{2}'
+    """
+    return Formula(op=op, args=tuple([Formula(x) for x in operands]), attrs=static or {})
+
+
+def local_derivative(
+    op: Op, slot: int, output: str | float, operands: Sequence[str | float], static: Mapping[str, Any] | None = None
+) -> Formula | None:
+    """The derivative of `op` by its operand number `slot`, from the op's own rule; None where there is no rule.
+
+    `output` and `operands` are names, to get the formula, or numbers, to get it with the numbers plugged in. The op's
+    attributes and auxiliary results appear under their names, unless `static` gives their numbers.
+    """
+    if isinstance(op.shown[0 if op.variadic else slot], str):
+        return None  # what it shows is the whole product
+    return _run(op, slot, _ONE, output, operands, static or {})
+
+
+def product(
+    op: Op, slot: int, output: str | float, operands: Sequence[str | float], static: Mapping[str, Any] | None = None
+) -> Formula | None:
+    """What operand number `slot` gets from g, the gradient of the output; None where there is no rule.
+
+    The arguments are those of `local_derivative`.
+
+    >>> from minigrad import OPS
+    >>> product(OPS["matmul"], 0, "c", ["a", "b"]).text()
+    'g bᵀ'
+    """
+    return _run(op, slot, Formula("g"), output, operands, static or {})
+
+
+def _run(
+    op: Op, slot: int, g: Formula, output: str | float, operands: Sequence[str | float], static: Mapping[str, Any]
+) -> Formula | None:
+    rule: Any = op.shown[0 if op.variadic else slot]
+    if rule is None:
+        return None
+    names: dict[str, Any] = {name: name for name in (*op.aux, *op.attrs)} | dict.fromkeys(op.shapes, ()) | dict(static)
+    kept = {name: Formula(x) if isinstance(x, str | float) else x for name, x in names.items()}
+    y = (Formula(output),) * op.outputs if op.outputs > 1 else Formula(output)
+    given = [Formula(x) for x in operands]
+    if isinstance(rule, str):
+        parts = zip(op.parts, y, strict=True) if isinstance(y, tuple) else [("y", y)]
+        own = given[slot : slot + 1] if op.variadic else given
+        kept |= dict(zip(op.inputs, own, strict=True)) | {"g": g, "slot": Formula(float(slot))} | dict(parts)
+        return Formula(
+            op=Phrase(rule, tuple(kept)),
+            args=tuple([_shown(x) for x in kept.values()]),
+        )
+    derivative = rule(g, y, *given, **kept)
+    return derivative if isinstance(derivative, Formula) else Formula(derivative)
+
+
+def _shown(x: Any) -> Formula:
+    """What a reader reads of an attribute, whatever it is."""
+    if isinstance(x, Formula):
+        return x
+    return Formula(float(x) if isinstance(x, int) and not isinstance(x, bool) else str(x))
+
+
+def _simpler(op: Op, args: tuple[Formula, ...]) -> Any:
+    """What an operation on `args` reduces to, where writing it out would only be noise; else None."""
+    match op.name, args:
+        case "mul", (x, y) if x is _ONE or y is _ONE:
+            return y if x is _ONE else x
+        case "neg", (x,) if x is _ONE:
+            return Formula(-1.0)
+        case "pow", (
+            x,
+            Formula(op=Op(name="sub" | "add" as f), args=(Formula(value=float(b)), Formula(value=float(c)))),
+        ):
+            power = getattr(operator, f)(b, c)  # the b - 1 of a constant power
+            return x if power == 1.0 else Formula(op=op, args=(x, Formula(power)))
+        case name, (Formula(value=float(a)), Formula(value=float(b))) if name in ("lt", "le", "gt", "ge", "eq", "ne"):
+            return getattr(operator, name)(a, b)  # True or False, so that `where` can choose
+    return None

@@ -1,0 +1,42 @@
+"""What tests of the player need besides Python. Where it is missing they are skipped, and one line says all of it."""
+
+import importlib.util
+import os
+import shutil
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+FRONTEND = Path(__file__).parents[1] / "viz" / "frontend"
+PACKAGES = FRONTEND / "node_modules"
+
+# Each tool: how to see that it is there, and how to get it.
+_TOOLS = {
+    "node": (lambda: shutil.which("node") is not None, "apt-get install nodejs npm"),
+    "npm packages": (lambda: (PACKAGES / "typescript").is_dir(), "make frontend"),
+    "chromium": (lambda: chromium() is not None, "apt-get install chromium"),
+    "playwright": (lambda: importlib.util.find_spec("playwright") is not None, "pip install playwright"),
+}
+
+
+@cache
+def chromium() -> str | None:
+    """The browser's program, or None where there is none."""
+    return shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+
+
+@cache
+def lacking() -> dict[str, str]:
+    """The tools that are missing here, and how to get them."""
+    return {name: advice for name, (is_there, advice) in _TOOLS.items() if not is_there()}
+
+
+def need(*names: str) -> None:
+    """Skip the test that is running where one of these tools is missing; in CI, where none may be, fail."""
+    if not lacking().keys() & set(names):
+        return
+    missing = ", ".join(f"{name} ({advice})" for name, advice in lacking().items())
+    if os.environ.get("CI_SKIPS_NOTHING"):
+        pytest.fail(f"missing here: {missing}")
+    pytest.skip(f"the player is not checked in full here, for want of {missing}")

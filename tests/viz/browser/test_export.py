@@ -1,0 +1,116 @@
+"""An exported page: one file that steps by click and by keyboard, asks for nothing, and reads well without scripts."""
+
+import minigrad as mg
+from minigrad_viz import export
+from minigrad_viz.frontend import script
+from minigrad_viz.html import figure
+from minigrad_viz.trace import to_trace
+
+
+def small():
+    a, b = mg.Value(2.0, "a"), mg.Value(-3.0, "b")
+    c = a * b
+    c.label = "c"
+    y = c + a
+    y.label = "y"
+    return y
+
+
+def opened(page, path):
+    page.goto(path.as_uri())
+    page.get_by_role("button", name="Step forward").first.wait_for()
+    return page
+
+
+def counted(page):
+    """What the player says about where it is, as "2 / 7"."""
+    return page.locator(".count").first.inner_text()
+
+
+def test_page_steps_by_click(page, tmp_path):
+    export(small(), tmp_path / "y.html")
+    opened(page, tmp_path / "y.html")
+    assert counted(page) == "2 / 7"  # the forward pass is done; then the seed, and four contributions
+    page.get_by_role("button", name="Step forward").click()
+    assert counted(page) == "3 / 7"
+    page.get_by_role("button", name="Step back").click()
+    page.get_by_role("button", name="Step back").click()
+    assert counted(page) == "1 / 7"
+    page.get_by_role("button", name="Last").click()
+    assert counted(page) == "7 / 7"
+
+
+def test_page_steps_by_keyboard_alone(page, tmp_path):
+    export(small(), tmp_path / "y.html")
+    opened(page, tmp_path / "y.html")
+    for _ in range(20):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.shadowRoot?.activeElement?.matches('button, input')"):
+            break
+    page.keyboard.press("Home")
+    assert counted(page) == "0 / 7"
+    for _ in range(4):
+        page.keyboard.press(".")
+    assert counted(page) == "4 / 7"
+    page.keyboard.press(",")
+    assert counted(page) == "3 / 7"
+    page.keyboard.press("End")
+    assert counted(page) == "7 / 7"
+
+
+def test_player_says_each_step_aloud(page, tmp_path):
+    export(small(), tmp_path / "y.html")
+    opened(page, tmp_path / "y.html")
+    page.get_by_role("button", name="Last").click()
+    said = page.locator("[aria-live]").first
+    page.wait_for_function("text => text.length > 0", arg=said.inner_text())
+    assert "a" in said.inner_text()
+
+
+def test_page_without_scripts_shows_the_picture_and_the_tables(watched, tmp_path):
+    export(small(), tmp_path / "y.html")
+    page = watched(java_script_enabled=False)
+    page.goto((tmp_path / "y.html").as_uri())
+    assert page.locator("figure.minigrad svg").first.is_visible()
+    assert page.get_by_role("table").first.is_visible()
+
+
+def test_player_takes_the_place_of_the_picture_on_a_screen_but_not_on_paper(page, tmp_path):
+    export(small(), tmp_path / "y.html")
+    opened(page, tmp_path / "y.html")
+    assert not page.locator("figure > .zoom").is_visible()
+    page.emulate_media(media="print")
+    assert page.locator("figure > .zoom").is_visible()
+    assert not page.locator(".minigrad-player").is_visible()
+
+
+def test_hostile_names_stay_text(page, tmp_path):
+    a = mg.Value(2.0, "</script><img src=x onerror=alert(1)>")
+    export(a * a, tmp_path / "y.html")
+    opened(page, tmp_path / "y.html")
+    page.get_by_role("button", name="Last").click()
+    assert page.locator("img").count() == 0
+
+
+def test_figures_of_a_notebook_become_players_by_the_classic_script(page, tmp_path):
+    """As in the book: the output of a cell, and one script for the whole page, opened from disk."""
+    figures = figure(to_trace(small())) + figure(to_trace(mg.Value(1.0, "x").exp()))
+    (tmp_path / "minigrad.js").write_text(script(), encoding="utf-8")
+    text = f'<!doctype html><meta charset="utf-8"><title>A page</title>{figures}<script src="minigrad.js"></script>'
+    (tmp_path / "page.html").write_text(text, encoding="utf-8")
+    opened(page, tmp_path / "page.html")
+    assert page.locator(".minigrad-player").count() == 2
+    assert not page.locator("img").first.is_visible()
+    page.get_by_role("button", name="Step forward").nth(1).click()
+    assert page.locator(".count").nth(1).inner_text() == "2 / 3"
+
+
+def test_a_trace_that_cannot_be_played_leaves_the_picture_and_says_why(watched, tmp_path):
+    page = watched(complains=True)
+    (tmp_path / "minigrad.js").write_text(script(), encoding="utf-8")
+    broken = figure(to_trace(small())).replace('"version":2', '"version":99')
+    text = f'<!doctype html><meta charset="utf-8"><title>A page</title>{broken}<script src="minigrad.js"></script>'
+    (tmp_path / "page.html").write_text(text, encoding="utf-8")
+    page.goto((tmp_path / "page.html").as_uri())
+    assert "This graph cannot be played" in page.get_by_role("alert").inner_text()
+    assert page.locator("img").is_visible()

@@ -1,0 +1,152 @@
+"""The player in JupyterLab: it appears, steps by click and by keyboard, and kernel and page follow each other."""
+
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from contextlib import closing
+
+import pytest
+
+from tools import need
+
+pytestmark = pytest.mark.slow
+
+CELLS = [
+    """
+import ipywidgets as widgets
+import minigrad as mg
+from minigrad_viz import step
+a, b = mg.Value(2.0, "a"), mg.Value(-3.0, "b")
+y = a * b + a
+y.label = "y"
+player, other = step(y), step(y)
+widgets.jslink((player, "position"), (other, "position"))
+seen = []
+player.observe(lambda change: seen.append(change["new"]), "position")
+widgets.VBox([player.slider("a", min=-5, max=5), player])
+""",
+    "other",
+    "print('seen', seen, player.values, player.leaf_a)",
+    "player.position = 5",
+    "%load_ext minigrad_viz",
+    "%%trace\nc = (a * b).exp()\nc + 1",
+]
+
+
+def notebook(cells):
+    made = [
+        {
+            "cell_type": "code",
+            "id": f"cell{i}",
+            "source": cell.strip(),
+            "metadata": {},
+            "outputs": [],
+            "execution_count": None,
+        }
+        for i, cell in enumerate(cells)
+    ]
+    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    return json.dumps({"cells": made, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5})
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory):
+    """A JupyterLab of its own, with nothing of the reader's settings; its address."""
+    need("chromium", "playwright")
+    pytest.importorskip("jupyterlab")
+    folder = tmp_path_factory.mktemp("lab")
+    (folder / "player.ipynb").write_text(notebook(CELLS), encoding="utf-8")
+    settings = folder / "settings" / "@jupyterlab" / "apputils-extension" / "notification.jupyterlab-settings"
+    settings.parent.mkdir(parents=True)
+    settings.write_text('{"fetchNews": "false", "checkForUpdates": false}', encoding="utf-8")
+    with closing(socket.socket()) as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    own = {f"JUPYTER_{kind}_DIR": str(folder / kind.lower()) for kind in ("CONFIG", "DATA", "RUNTIME")}
+    env = {
+        **os.environ,
+        **own,
+        "JUPYTERLAB_SETTINGS_DIR": str(folder / "settings"),
+        "IPYTHONDIR": str(folder / "ipython"),
+    }
+    command = [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", "--ServerApp.ip=127.0.0.1"]
+    command += [f"--port={port}", "--IdentityProvider.token=", f"--ServerApp.root_dir={folder}", "--log-level=ERROR"]
+    with subprocess.Popen(command, env=env, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as server:
+        try:
+            address = f"127.0.0.1:{port}"
+            for _ in range(300):
+                try:
+                    urllib.request.urlopen(f"http://{address}/api", timeout=1).close()
+                    break
+                except OSError:
+                    assert server.poll() is None, server.stderr.read().decode()
+                    time.sleep(0.1)
+            yield address
+        finally:
+            server.terminate()
+
+
+@pytest.fixture
+def opened(lab, watched):
+    page = watched(width=1400, height=1000, servers=(lab,), complains=None)
+    page.goto(f"http://{lab}/lab/workspaces/test/tree/player.ipynb?reset")
+    page.locator("#jp-main-statusbar").get_by_text(re.compile(r"Python 3.*\| Idle")).wait_for(timeout=60_000)
+    return page
+
+
+def run_cell(page, index):
+    """Run a cell with Shift+Enter, and wait until it is done."""
+    cell = page.locator(".jp-CodeCell").nth(index)
+    cell.locator(".cm-content").click()
+    page.keyboard.press("Shift+Enter")
+    page.wait_for_function(
+        "i => /\\[\\d+\\]/.test(document.querySelectorAll('.jp-CodeCell .jp-InputPrompt')[i].textContent)",
+        arg=index,
+    )
+    return cell
+
+
+def counted(cell, text):
+    cell.locator(".count", has_text=text).first.wait_for()
+
+
+def test_player_in_lab(opened):
+    page = opened
+    first = run_cell(page, 0)
+    counted(first, "0 / 7")
+    second = run_cell(page, 1)
+    counted(second, "0 / 7")
+
+    first.get_by_role("button", name="Step forward").click()
+    counted(first, "1 / 7")
+    counted(second, "1 / 7")  # the two are linked in the page
+
+    first.get_by_role("button", name="Step forward").focus()
+    page.keyboard.press("ArrowRight")
+    counted(first, "2 / 7")
+    page.keyboard.press("End")
+    counted(first, "7 / 7")
+
+    handle = first.locator(".noUi-handle").first  # of the slider of a
+    handle.focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+
+    said = run_cell(page, 2).locator(".jp-OutputArea-output").last.inner_text()
+    match = re.search(r"seen \[(.*)\] \{'a': (.*)\} (.*)", said)
+    assert match, said
+    assert match[1].split(", ")[:2] == ["1", "2"]
+    assert match[1].endswith("7")
+    assert float(match[2]) == float(match[3]) == pytest.approx(2.1)
+
+    run_cell(page, 3)
+    counted(first, "5 / 7")
+    counted(second, "5 / 7")
+
+    run_cell(page, 4)
+    counted(run_cell(page, 5), "3 / ")

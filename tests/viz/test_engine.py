@@ -1,0 +1,282 @@
+"""The player's engine computes what minigrad computes: every number of random graphs, also after leaves are changed."""
+
+import math
+import random
+
+import pytest
+
+import minigrad as mg
+from minigrad.backends.formula.javascript import FUNCTIONS, javascript
+from minigrad.op import ANY
+from minigrad_viz import to_trace
+from minigrad_viz.templates import op_data
+from player import COMPARE, coded, compare
+from strategies import ATTRS, ELEMENTWISE, points
+
+CLOSE = 1e-12
+
+
+def encoded(*roots):
+    """Their trace, with all digits."""
+    return to_trace(list(roots)).data(full=True)
+
+
+# --- random graphs ---------------------------------------------------------------------------------------------------
+
+SCALAR = [op for op in ELEMENTWISE if javascript(op)["js"] is not None]
+VALUED = [op for op in SCALAR if op.differentiable]
+
+
+class Program:
+    """A random computation, with the numbers that it gives for some leaves, and for others."""
+
+    def __init__(self, seed, steps=25):
+        self.generator = generator = random.Random(seed)
+        self.here = [mg.Value(generator.uniform(0.3, 2.0), f"x{k}") for k in range(4)]
+        self.there = [mg.Value(x.data * (1.0 + 0.05 * k), x.label) for k, x in enumerate(self.here)]
+        used = set()
+        while len(self.here) < 4 + steps:
+            op = generator.choice(VALUED)
+            operands = [self.operand() for _ in op.inputs]
+            if any(isinstance(x, int) for x in operands) and self.append(op, operands):
+                used.update(operands)
+        for k in range(4, 4 + steps):  # a root over all that nothing was made from
+            if k not in used:
+                self.append(mg.OPS["add"], [k, len(self.here) - 1], always=True)
+
+    def operand(self):
+        """The place of an earlier number, or a constant."""
+        constant = self.generator.random() < 0.15
+        return self.generator.choice([-1.0, 0.5, 2.0, 3.0]) if constant else self.generator.randrange(len(self.here))
+
+    def append(self, op, operands, always=False):
+        made = []
+        for values in (self.here, self.there):
+            value = op(*[values[x] if isinstance(x, int) else x for x in operands], **ATTRS.get(op.name, {}))
+            value.label = f"n{len(values)}"
+            made.append(value)
+        if not always and not all(map(tame, made)):
+            return False
+        self.here.append(made[0])
+        self.there.append(made[1])
+        return True
+
+
+def tame(value):
+    """Whether a number is neither huge nor so near to a cancellation that roundings would show."""
+    operands = [float(x) for x in value.inputs]
+    slopes = [value._local(slot) or 0.0 for slot in range(len(operands))]
+    room = 10 * max(abs(value.data), 0.1)
+    return abs(value.data) < 1e3 and all(
+        abs(s) < 1e2 and abs(s * x) <= room for s, x in zip(slopes, operands, strict=True)
+    )
+
+
+def test_every_operation_on_numbers_can_be_computed_by_the_player():
+    assert {op.name: javascript(op)["why"] for op in ELEMENTWISE if javascript(op)["js"] is None} == {}
+
+
+def decoded(x):
+    return float(x.replace("Infinity", "inf")) if isinstance(x, str) else x
+
+
+def near(found, expected):
+    """To 12 digits, or to the rounding of numbers about 1, whose difference may be much smaller than they are."""
+    found = decoded(found)
+    both_nan = math.isnan(found) and math.isnan(expected)
+    return both_nan or found == expected or math.isclose(found, expected, rel_tol=CLOSE, abs_tol=1e-14)
+
+
+@pytest.mark.parametrize("interpret", [False, True], ids=["compiled", "interpreted"])
+def test_random_graphs_have_python_s_numbers(interpret):
+    jobs, expected = [], []
+    for program in map(Program, range(200)):
+        traces = encoded(program.here[-1]), encoded(program.there[-1])
+        places = {name: int(k) for k, name in traces[0]["nodes"]["name"].items()}
+        leaves = [(places[x.label], x.data) for x in program.there[:4] if x.label in places]
+        jobs.append({"trace": traces[0], "runs": [[], leaves], "interpret": interpret})
+        expected.append(traces)
+    for job, (first, second) in zip(compare(graphs=jobs)["graphs"], expected, strict=True):
+        assert set(job["why"]) == {None}
+        for found, trace in zip(job["runs"], (first, second), strict=True):
+            check(found, trace)
+
+
+def check(found, trace):
+    """Each number that the player found is Python's, to 12 digits."""
+    nodes, edges = trace["nodes"], trace["edges"]
+    titles = [trace["ops"][op]["name"] if op >= 0 else "leaf" for op in nodes["op"]]
+    for node, x in enumerate(nodes["value"]):
+        assert near(found["value"][node], decoded(x)), (titles[node], x, found["value"][node])
+    for edge, x in enumerate(edges["local"]):
+        if x is not None:
+            assert found["localKnown"][edge], titles[edges["result"][edge]]
+            assert near(found["local"][edge], decoded(x)), (titles[edges["result"][edge]], x, found["local"][edge])
+    for run, expected in zip(found["passes"], trace["passes"], strict=True):
+        assert set(run["known"]) <= {1}
+        for name in ("upstream", "contribution", "total"):
+            for k, x in enumerate(expected[name]):
+                assert near(run[name][k], decoded(x)), (name, titles[edges["result"][expected["edge"][k]]], x)
+
+
+# --- one operation at a time -----------------------------------------------------------------------------------------
+
+
+def single(op, point, attrs):
+    """The trace of one operation on leaves."""
+    count = len(op.inputs)
+    y = op(*point, **attrs)
+    empty = {
+        "block": [0] * (count + 1),
+        "formula": [-1] * (count + 1),
+        "line": {},
+        "stale": [],
+        "tensor": {},
+        "grad": {},
+    }
+    return {
+        "version": 2,
+        "sentence": "",
+        "outputs": [count],
+        "nodes": {
+            "kind": "l" * count + "o",
+            "op": [-1] * count + [0],
+            "name": {},
+            "value": [coded(float(x)) for x in (*point, y)],
+            "state": "n" * (count + 1),
+            "attrs": {str(count): {name: repr(x) for name, x in attrs.items()}},
+            **empty,
+        },
+        "edges": {
+            "operand": list(range(count)),
+            "result": [count] * count,
+            "slot": list(range(count)),
+            "flows": "".join(str(int(rule is not None)) for rule in op.vjp),
+            "local": [None] * count,
+            "formula": [-1] * count,
+        },
+        "passes": [],
+        "blocks": [{"name": "graph", "outer": -1, "kind": "graph"}],
+        "ops": [op_data(op)],
+        "formulas": [],
+        "arrays": [],
+        "notes": [],
+    }
+
+
+CORNERS = (0.0, -0.0, 1.0, -1.0, 0.1, 0.5, -1.5, 2.5, 30.0, -40.0, 800.0, -800.0, math.inf, -math.inf, math.nan)
+
+
+def corners(op):
+    generator = random.Random(op.name)
+    if len(op.inputs) == 1:
+        return [(x,) for x in CORNERS] + [(generator.uniform(-3, 3),) for _ in range(30)]
+    if len(op.inputs) == 2:
+        return [(a, b) for a in CORNERS for b in CORNERS]
+    return [tuple(generator.choice(CORNERS) for _ in op.inputs) for _ in range(100)]
+
+
+def test_each_operation_and_its_rules_have_python_s_corners():
+    jobs, expected = [], []
+    for op in SCALAR:
+        for attrs in {"clamp": ({"min": None, "max": 1.0}, {"min": -1.0, "max": None})}.get(
+            op.name, (ATTRS.get(op.name, {}),)
+        ):
+            runs = [[(k, coded(x)) for k, x in enumerate(point)] for point in corners(op)]
+            jobs.append(
+                {"trace": single(op, next(iter(points(op))), attrs), "runs": runs, "interpret": len(jobs) % 2 == 0}
+            )
+            expected.append((op, attrs))
+    for job, (op, attrs) in zip(compare(graphs=jobs)["graphs"], expected, strict=True):
+        for found, point in zip(job["runs"], corners(op), strict=True):
+            if "gelu" in op.name and max(map(abs, point)) > 3:
+                continue  # 1 + erf cancels there, in Python too
+            if op.name == "lerp" and not all(map(math.isfinite, point)):
+                continue  # its kernel has two forms of one formula, which differ for infinities
+            y = op(*point, **attrs)
+            assert near(found["value"][-1], float(y)), (op.name, point, y, found["value"][-1])
+            for slot, rule in enumerate(op.rules):
+                if rule is not None:
+                    local = rule(1.0, y, *point, **attrs)
+                    assert near(found["local"][slot], local), (op.name, slot, point, local, found["local"][slot])
+
+
+# --- a reader's own operation ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def declare():
+    """Declares an op for one test, with its kernel."""
+    made = []
+
+    def one(name, formula, compute, **options):
+        made.append(name)
+        op = mg.Op(name, formula, **options)
+        mg.kernel(name, "python")(compute)
+        return op
+
+    yield one
+    for name in made:
+        del mg.OPS[name]
+
+
+def test_reader_s_own_operation_needs_no_javascript(declare):
+    swish = declare(
+        "test_swish",
+        r"\frac{a}{1 + e^{-{beta} {a}}}",
+        lambda a, beta: a / (1.0 + math.exp(-beta * a)),
+        vjp=(lambda g, y, a, beta: g * (beta * y + mg.sigmoid(beta * a) * (1.0 - beta * y)),),
+        attrs={"beta": 1.0},
+        domain=(ANY,),
+    )
+    (found,) = compare(graphs=[{"trace": single(swish, (0.5,), {"beta": 2.0}), "runs": [[(0, 1.25)]]}])["graphs"]
+    assert found["why"] == [None, None]
+    assert near(found["runs"][0]["value"][1], swish(1.25, beta=2.0))
+    assert near(found["runs"][0]["local"][0], swish.rules[0](1.0, swish(1.25, beta=2.0), 1.25, beta=2.0))
+
+
+def test_attributes_are_given_in_the_order_of_the_operation_and_once(declare):
+    band = declare(
+        "test_band",
+        r"\operatorname{leakyrelu}\left({a}, {slope}\right)",
+        lambda a, slope: a if a > 0 else slope * a,
+        vjp=(lambda g, a, slope: g * mg.ops.clamp(a, max=slope, min=-1.0),),
+        attrs=("slope",),
+    )
+    assert javascript(band) == {"js": "leakyrelu(a, slope)", "rules": ["(g * clamp(a, (-1), slope))"], "why": None}
+
+
+def test_what_cannot_be_computed_again_says_why(declare):
+    ifs = declare("test_ifs", "{a}", lambda a: a, vjp=(lambda g, a: g if a > 0 else 0.0,))
+    unknown = declare("test_unknown", r"\operatorname{Ai} {a}", lambda a: a, vjp=(lambda g: g,))
+    wrong = declare("test_wrong", "{a}^2", lambda a: 3.0 * a, vjp=(lambda g: 3.0 * g,))
+    unread = declare("test_unread", "{a}}", lambda a: a, vjp=(lambda g: g,))
+    named = declare("test_named", "{x}", lambda x, a: x, vjp=(lambda g: g,), inputs=("x",), attrs=("a",))
+    bare = mg.Op("test_bare", "{a}", vjp=(lambda g: g,))
+    del mg.OPS["test_bare"]
+    assert [javascript(op)["why"] for op in (ifs, unknown, unread, named, bare, mg.OPS["matmul"])] == [
+        "A derivative rule of test_ifs is no formula: a > 0 is a formula, neither true nor false.",
+        "The formula of test_unknown has “Ai” in it, which the player cannot compute.",
+        "The formula of test_unread cannot be read.",
+        "test_named has an attribute with the name of an operand, or too many operands.",
+        "test_bare works on whole tensors, not on single numbers.",
+        "matmul works on whole tensors, not on single numbers.",
+    ]
+    (found,) = compare(graphs=[{"trace": single(wrong, (2.0,), {}), "runs": [[(0, 5.0)]]}])["graphs"]
+    assert found["why"][1] == "Its formula gives 4.0 here, and Python computed 6.0."
+    assert found["runs"][0]["known"] == [1, 0]
+
+
+def test_functions_of_the_player_are_those_that_formulas_may_name():
+    source = (COMPARE.parents[1] / "src" / "numeric.js").read_text(encoding="utf-8")
+    ours = {name for name in FUNCTIONS.values() if "." not in name} | {"pow", "quotient", "softplus"}
+    table = source[source.index("NUMERIC") :]
+    listed = {line.split(":")[0].split(",")[0].strip() for line in table[: table.index("\n};")].splitlines()[1:]}
+    assert {name for name in listed if name.isidentifier()} - {"const", "return", "if"} == ours
+
+
+def test_page_that_forbids_code_is_interpreted():
+    trace = encoded(Program(0).here[-1])
+    job = {"graphs": [{"trace": trace, "runs": [[]]}]}
+    found = compare("--disallow-code-generation-from-strings", **job)
+    check(found["graphs"][0]["runs"][0], trace)

@@ -1,0 +1,190 @@
+"""What IPython shows: Values by themselves, and under ``%%trace`` what a cell computes, or where it broke."""
+
+import json
+
+import pytest
+
+import minigrad as mg
+from minigrad_viz import notebook
+from minigrad_viz.broken import failing_call, to_broken_trace
+
+IPython = pytest.importorskip("IPython")
+
+
+@pytest.fixture
+def shell(monkeypatch):
+    from IPython.core.interactiveshell import InteractiveShell
+    from IPython.utils.capture import capture_output
+
+    shell = InteractiveShell()
+    shell.history_manager.enabled = False
+    monkeypatch.setattr("IPython.core.getipython.get_ipython", lambda: shell)
+    monkeypatch.setattr(InteractiveShell, "_instance", shell)
+    shell.run_cell("import minigrad as mg\n%load_ext minigrad_viz")
+
+    def run(cell):
+        with capture_output() as seen:
+            result = shell.run_cell(cell)
+        return seen, result
+
+    shell.seen = run
+    yield shell
+    shell.run_cell("%unload_ext minigrad_viz")
+    shell.history_manager.end_session()
+
+
+def bundles(seen):
+    return [output.data for output in seen.outputs]
+
+
+def traced(seen):
+    """The traces that a cell showed, as JSON has them in the figures."""
+    found = []
+    for bundle in bundles(seen):
+        html = bundle["text/html"]
+        found.append(json.loads(html.split('class="minigrad-trace">')[1].split("</script>")[0]))
+    return found
+
+
+def test_trace_plays_the_last_expression_with_the_lines_of_the_cell(shell):
+    seen, result = shell.seen("%%trace\na = mg.Value(3.0, 'a')\nb = a * a\nb + 1.0")
+    assert result.success
+    (bundle,) = bundles(seen)
+    assert "application/vnd.jupyter.widget-view+json" in bundle
+    assert bundle["text/plain"].startswith("Graph of v₃ = 10.0: 1 leaf, 2 operations, 1 constant.")
+    (trace,) = traced(seen)
+    assert trace["nodes"]["name"] == {"0": "a", "1": "b"}
+    assert [line.split(": ")[1] for line in trace["nodes"]["line"].values()] == ["b = a * a", "b + 1.0"]
+
+
+def test_trace_plays_what_the_cell_gave_names_to(shell):
+    shell.seen("before = mg.Value(1.0) * 2")
+    seen, _ = shell.seen("%%trace --static\na = mg.Value(3.0)\nb = a * a\nc = b + 1\nd = a.exp()\nw = [b]")
+    (bundle,) = bundles(seen)
+    assert "application/vnd.jupyter.widget-view+json" not in bundle
+    assert bundle["text/plain"].startswith("Graph of c = 10.0, d = 20.0855:")
+
+
+def test_trace_shows_what_it_is_asked_for(shell):
+    seen, _ = shell.seen("%%trace b, d\na = mg.Value(3.0)\nb = a * a\nd = a.exp()\nb + 1")
+    texts = [bundle["text/plain"] for bundle in bundles(seen)]
+    assert texts[-1].startswith("Graph of b = 9.0, d = 20.0855:")
+
+
+def test_a_last_expression_without_a_graph_is_displayed_as_usual(shell):
+    seen, _ = shell.seen("%%trace\na = mg.Value(3.0)\nb = a * a\nb.backward()\na.grad")
+    assert "6.0" in seen.stdout
+    assert traced(seen)[0]["nodes"]["grad"] == {"0": 6.0, "1": 1.0}
+
+
+def test_trace_of_nothing_and_of_an_unknown_option_say_so(shell):
+    seen, result = shell.seen("%%trace\nx = 1")
+    assert "nothing here has a graph to show" in str(result.error_in_exec) + seen.stderr + seen.stdout
+    seen, result = shell.seen("%%trace --fast\nx = 1")
+    assert "--fast is not known" in str(result.error_in_exec) + seen.stderr + seen.stdout
+
+
+BROKEN = """%%trace --static
+a = mg.Value(3.0, 'a')
+def scaled(x):
+    twice = 2 * x
+    return twice + "one"
+b = a * a
+scaled(b)
+"""
+
+
+def test_trace_of_a_cell_that_raises_shows_what_was_built_and_where_it_broke(shell):
+    seen, result = shell.seen(BROKEN)
+    assert isinstance(result.error_in_exec, mg.errors.DTypeError)
+    (trace,) = traced(seen)
+    nodes = trace["nodes"]
+    assert nodes["kind"] == "locox"
+    assert nodes["name"] == {"0": "a", "1": "b", "3": "twice", "4": "add"}
+    assert nodes["value"][4] is None
+    assert nodes["line"]["4"].endswith('5: return twice + "one"')
+    assert trace["outputs"] == [4]
+    assert (trace["edges"]["operand"][-1], trace["edges"]["result"][-1]) == (3, 4)
+    (note,) = trace["notes"]
+    assert (note["kind"], note["node"]) == ("error", 4)
+    assert note["text"].startswith("DTypeError: add: 'one' is a str, not a real number.")
+    assert "Traceback" in seen.stdout
+    assert "twice + " in seen.stdout
+
+
+def test_an_error_of_the_readers_own_shows_what_was_built(shell):
+    seen, result = shell.seen("%%trace --static\na = mg.Value(3.0)\nb = a * a\n1 / 0")
+    assert isinstance(result.error_in_exec, ZeroDivisionError)
+    (trace,) = traced(seen)
+    assert trace["notes"] == [{"kind": "error", "node": None, "text": "ZeroDivisionError: division by zero"}]
+    seen, result = shell.seen("%%trace\n1 / 0")
+    assert bundles(seen) == []
+    assert isinstance(result.error_in_exec, ZeroDivisionError)
+
+
+def raised(f):
+    with pytest.raises(Exception) as caught:  # noqa: PT011
+        f()
+    return caught.value
+
+
+def test_failing_call_is_the_last_entry_into_minigrad():
+    a = mg.Value(2.0, "a")
+    call = failing_call(raised(lambda: a.max("x")))
+    assert (call.op, call.operands) == ("maximum", [a, "x"])
+    assert failing_call(raised(lambda: 1 / 0)) is None
+    assert failing_call(raised(lambda: a.nothing)) is None
+
+
+def test_failing_call_of_tensors_takes_lists_apart():
+    pytest.importorskip("numpy")
+    x, y = mg.zeros(2, 3, requires_grad=True), mg.zeros(2)
+    call = failing_call(raised(lambda: mg.cat([x, y])))
+    assert call.op == "cat"
+    assert call.operands[0] is x
+    assert call.operands[1] is y
+
+
+def test_error_without_operands_and_without_results_has_no_picture():
+    assert to_broken_trace(raised(lambda: mg.Value("x")), (), []) is None
+
+
+def test_unload_takes_the_magic_away(shell):
+    shell.run_cell("%unload_ext minigrad_viz")
+    assert "trace" not in shell.magics_manager.magics["cell"]
+    assert mg.Value not in shell.display_formatter.mimebundle_formatter.type_printers
+    notebook.load(shell)
+
+
+def test_a_tensor_with_a_graph_is_drawn_and_one_without_shows_its_numbers(shell):
+    pytest.importorskip("numpy")
+    shell.seen("x = mg.ones(2, requires_grad=True)")
+    _, result = shell.seen("x * 2")
+    formatted, _ = shell.display_formatter.format(result.result)
+    assert formatted["text/html"].startswith('<figure class="minigrad"')
+    formatted, _ = shell.display_formatter.format(mg.ones(2))
+    assert formatted == {"text/plain": "tensor([1., 1.])"}
+
+
+def test_trace_of_tensors_that_do_not_fit_shows_the_shapes(shell):
+    pytest.importorskip("numpy")
+    cell = "%%trace --static\nw = mg.ones(2, 3, requires_grad=True)\nh = w.exp()\nh @ h"
+    seen, result = shell.seen(cell)
+    assert isinstance(result.error_in_exec, mg.errors.ShapeError)
+    (trace,) = traced(seen)
+    assert trace["nodes"]["kind"] == "lox"
+    assert trace["notes"][0]["text"].startswith("ShapeError: matmul: (2, 3) @ (2, 3): the inner sizes 3 and 2 differ.")
+    assert [trace["edges"][column][-2:] for column in ("operand", "result", "slot")] == [[1, 1], [2, 2], [0, 1]]
+
+
+@pytest.mark.slow
+def test_a_notebook_keeps_the_widget_the_picture_and_the_text():
+    nbformat = pytest.importorskip("nbformat")
+    nbclient = pytest.importorskip("nbclient")
+    cells = ["%load_ext minigrad_viz\nimport minigrad as mg", "%%trace\na = mg.Value(3.0)\na * a", "mg.Value(2.0) * 3"]
+    book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
+    nbclient.NotebookClient(book, timeout=60, kernel_name="python3").execute()
+    (played,), (drawn,) = (cell["outputs"] for cell in book["cells"][1:])
+    assert sorted(played["data"]) == ["application/vnd.jupyter.widget-view+json", "text/html", "text/plain"]
+    assert sorted(drawn["data"]) == ["text/html", "text/plain"]
+    assert played["data"]["text/plain"].startswith("Graph of v₁ = 9.0: 1 leaf, 1 operation.")

@@ -1,0 +1,151 @@
+"""Passes of Values are the engine's, to the bit; large graphs and hostile texts are traced like others."""
+
+import json
+import math
+import pickle
+import random
+
+import pytest
+
+import minigrad as mg
+from minigrad.errors import GraphError
+from minigrad_viz import draw, to_trace
+
+HOSTILE = ["x" * 10_000, "<script>alert('x')</script>", "\u202e🙂é\x00", "a\nb", "]]>--><!--", "v₁", '"\\"', "&amp;"]
+
+
+def graph(seed, count=60):
+    """A random graph of Values, with constants, attributes, repeats and gradients that are blocked."""
+    rng = random.Random(seed)
+    values = [mg.Value(rng.uniform(0.2, 2.0)) for _ in range(4)]
+    values.append(values[0].detach())
+    while len(values) < count:
+        a, b = rng.choice(values[-12:]), rng.choice(values)
+        choice = rng.randrange(8)
+        if choice == 0:
+            made = a / (b * b + 1.0)
+        elif choice == 1:
+            made = 2.0 - a * b
+        elif choice == 2:
+            made = mg.OPS["clamp"](a, -1.0, 1.0)
+        elif choice == 3:
+            made = mg.OPS["leaky_relu"](a, 0.1)
+        elif choice == 4:
+            made = a.max(b)
+        else:
+            made = (a * 0.7 + b).tanh()
+        values.append(made)
+    return values
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_pass_is_the_engines_event_by_event(seed):
+    y = sum(graph(seed)[-5:], mg.Value(0.0))
+    trace = to_trace(y, namespaces=())
+    (run,) = trace.passes
+    events = mg.events(y)
+    assert len(run.steps) == len(events)
+    for step, event in zip(run.steps, events, strict=True):
+        assert trace.edges[step.edge].slot == event.slot
+        assert tuple(step)[1:] == tuple(event)[3:]
+    y.backward()
+    after = to_trace(y, namespaces=())
+    assert after.fresh()
+    assert {i: after.grads[i] for i in trace.totals(run)} == trace.totals(run)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_passes_of_several_outputs_are_right_but_for_rounding(seed):
+    outputs = graph(seed)[-4:]
+    trace = to_trace(outputs, namespaces=())
+    for output, run in zip(outputs, trace.passes, strict=True):
+        leaves = [x for x in mg.topological([output]) if not x.inputs and x.requires_grad]
+        totals = trace.totals(run)
+        places = {i for i in totals if trace.kinds[i] == "l"}
+        if not output.requires_grad or not output.inputs:
+            continue
+        found = mg.grad(output, leaves, allow_unused=True)
+        expected = sorted(g for g in found if g is not None)
+        assert sorted(totals[i] for i in places) == pytest.approx(expected, rel=1e-12)
+
+
+def test_rule_that_reads_a_replaced_number_stops_the_pass_as_the_engine_does():
+    a, b = mg.Value(2.0), mg.Value(3.0)
+    y = a * b + a
+    b.data = 4.0
+    trace = to_trace(y, namespaces=())
+    with pytest.raises(GraphError):
+        mg.events(y)
+    assert trace.passes == []
+    assert trace.local == [None, 2.0, 1.0, 1.0]
+
+
+@pytest.mark.slow
+def test_hundred_thousand_nodes_are_traced_without_recursion():
+    y = mg.Value(1.0, "x")
+    for _ in range(50_000):
+        y = (y + 0.001).tanh()
+    trace = to_trace(y, namespaces=())
+    assert len(trace.kinds) == 150_001
+    assert len(trace.passes[0].edge) == 100_000
+    data = json.loads(trace.json())
+    assert data["nodes"]["kind"].count("o") == 100_000
+
+
+# --- hostile texts ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_labels_and_scopes_are_carried_and_written(name):
+    with mg.record(lines=True), mg.scope(name):
+        a = mg.Value(2.0, name)
+        y = a * a
+    drawing = draw(y)
+    data = json.loads(drawing.json())
+    assert data["nodes"]["name"]["0"].isprintable()
+    assert data["blocks"][0]["name"] == "graph"
+    for text in (drawing.svg(), drawing.html()):
+        assert "<script>alert" not in text
+        assert "\x00" not in text
+    assert drawing.text()
+
+
+def test_numbers_that_are_not_finite_are_carried():
+    a, b = mg.Value(math.nan, "a"), mg.Value(math.inf, "b")
+    y = a * b
+    y.backward()
+    data = json.loads(to_trace(y).json(full=True), parse_constant=lambda name: pytest.fail(f"a bare {name}"))
+    assert data["nodes"]["value"] == ["NaN", "Infinity", "NaN"]
+    assert data["nodes"]["grad"] == {"0": "Infinity", "1": "NaN", "2": 1.0}
+
+
+def test_gradient_that_was_never_computed_is_missing_not_zero():
+    a = mg.Value(2.0, "a")
+    data = to_trace(a * a).data()
+    assert data["nodes"]["state"] == "nn"
+    assert data["nodes"]["grad"] == {}
+
+
+def test_leaf_from_another_process_is_drawn_in_a_block_of_its_scopes_name():
+    with mg.scope("layer"):
+        a = mg.Value(2.0, "a")
+    again = pickle.loads(pickle.dumps(a))
+    with mg.scope("layer"):
+        y = again * 3.0
+    trace = to_trace(y, namespaces=())
+    assert [node.name for node in trace.nodes][:1] == ["a"]
+    assert {block.kind for block in trace.blocks} == {"graph", "scope"}
+    assert all(-1 <= block.outer < at for at, block in enumerate(trace.blocks))
+
+
+def test_computed_value_does_not_leave_its_process():
+    with pytest.raises(GraphError, match="carries its graph with it"):
+        pickle.dumps(mg.Value(2.0) * 3.0)
+
+
+def test_rows_take_slices_and_negative_places():
+    nodes = to_trace(mg.Value(2.0, "a") * mg.Value(3.0, "b")).nodes
+    assert [node.name for node in nodes[:2]] == ["a", "b"]
+    assert nodes[-1].value == 6.0
+    with pytest.raises(IndexError):
+        nodes[3]

@@ -1,0 +1,284 @@
+"""The player in a browser: what a reader does with it by mouse and by keyboard, and what it must never do."""
+
+import functools
+import http.server
+import json
+import threading
+
+import pytest
+
+from tools import FRONTEND, chromium, need
+
+ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-sync"]
+PAGE = """<!doctype html><meta charset="utf-8"><title>Player</title><div id="host"></div><script type="module">
+import { mount } from "/src/player.js";
+import { scalarTrace, randomTrace } from "/tests/helpers.js";
+window.start = (build, options) => {
+  const data = eval(build)({ scalarTrace, randomTrace });
+  window.player = mount(document.getElementById("host"), data, options);
+};
+</script>"""
+# y = a * b + a with a = 2, b = -3: a is used twice, so its gradient is a sum
+PRODUCT = """({ scalarTrace }) => scalarTrace((t) => {
+  const a = t.leaf("a", 2);
+  return t.add(t.mul(a, t.leaf("b", -3), "c"), a, "y");
+})"""
+
+
+UNNAMED = """[...document.querySelector("#host").shadowRoot.querySelectorAll("button,input,select")].filter(
+  (x) => !x.textContent.trim() && !x.getAttribute("aria-label") && !x.labels?.length).map((x) => x.outerHTML)"""
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *args):
+        pass
+
+
+@pytest.fixture(scope="module")
+def address():
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=FRONTEND))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture(scope="module")
+def browser():
+    need("chromium", "playwright")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as driver:
+        program = driver.chromium.launch(executable_path=chromium(), args=ARGUMENTS)
+        yield program
+        program.close()
+
+
+@pytest.fixture
+def play(browser, address):
+    """A function that opens a player on a trace, which JavaScript builds, and returns the page."""
+    pages = []
+
+    def opened(build=PRODUCT, options=None, width=1100, **context):
+        page = browser.new_page(viewport={"width": width, "height": 900}, **context)
+        pages.append((page, errors := []))
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.route("**/player.html", lambda route: route.fulfill(body=PAGE, content_type="text/html; charset=utf-8"))
+        page.goto(f"{address}/player.html")
+        page.wait_for_function("window.start !== undefined")
+        page.evaluate(f"start({json.dumps(build)}, {json.dumps(options or {})})")
+        return page
+
+    yield opened
+    for page, errors in pages:
+        page.close()
+        assert errors == []
+
+
+def state(page):
+    return page.evaluate("player.state()")
+
+
+def button(page, name, **how):
+    return page.get_by_role("button", name=name, **how)
+
+
+def test_buttons_step_and_the_sentence_says_the_chain_rule(play):
+    page = play()
+    assert state(page)["position"] == 2
+    for _ in range(4):
+        button(page, "Step forward").click()
+    assert "∂y/∂a += ∂y/∂c · ∂c/∂a = 1.0 × (−3.0) = −3.0" in page.locator(".say").inner_text().replace("\n", "")
+    assert "a.grad: 1.0 + (−3.0) → −2.0" in page.locator(".inspector").inner_text()
+    assert "upstream 1.0 times local −3.0" in page.locator("[aria-live]").first.inner_text().lower()
+    button(page, "First").click()
+    assert state(page)["position"] == 0
+
+
+def test_arrows_step_outside_the_drawing_and_follow_edges_inside(play):
+    page = play()
+    button(page, "Step forward").focus()
+    page.keyboard.press("ArrowRight")
+    assert state(page)["position"] == 3
+    page.keyboard.press("End")
+    page.keyboard.press("ArrowLeft")
+    assert state(page)["position"] == 6
+    page.locator('[data-id="n2"]').focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    assert (state(page)["selected"], state(page)["position"]) == ("n3", 6)
+    page.keyboard.press(",")
+    assert state(page)["position"] == 5
+    page.keyboard.press("Escape")
+    page.keyboard.press("ArrowRight")
+    assert (state(page)["selected"], state(page)["position"]) == (None, 6)
+
+
+def test_keys_typed_into_a_field_stay_there(play):
+    page = play()
+    button(page, "Search").click()
+    page.keyboard.type("b ")
+    page.keyboard.press("ArrowLeft")
+    assert state(page)["position"] == 2
+    page.keyboard.press("Enter")
+    assert state(page)["selected"] == "n1"
+
+
+def test_number_of_a_leaf_recomputes_the_graph_and_the_slope_is_measured(play):
+    page = play()
+    button(page, "What if").click()
+    page.get_by_role("spinbutton", name="a, exactly").fill("5")
+    assert state(page)["values"] == {"a": 5}
+    button(page, "Last").click()
+    assert "−10.0" in page.locator(".canvas").inner_text()
+    said = page.locator(".plot").inner_text()
+    assert "∂y/∂a = −2.0" in said
+    assert "≈ −2.0" in said
+    button(page, "Reset a", exact=True).click()
+    assert state(page)["values"] == {}
+
+
+def test_what_cannot_be_computed_again_is_grey_and_says_why(play):
+    build = """({ scalarTrace }) => {
+      const data = scalarTrace((t) => { const c = t.tanh(t.leaf("a", 2), "c"); return t.mul(c, t.leaf("b", 3), "y"); });
+      Object.assign(data.ops.find((op) => op.name === "tanh"), { js: null, why: "The player has no tanh." });
+      return data;
+    }"""
+    page = play(build)
+    button(page, "What if").click()
+    page.get_by_role("spinbutton", name="b, exactly").fill("5")
+    assert page.locator("[data-unable]").evaluate_all("(all) => all.map((one) => one.dataset.id)") == ["n1", "n3"]
+    assert "The player has no tanh." in page.locator(".plot").inner_text()
+    page.locator('[data-id="n1"]').click()
+    assert "The player has no tanh." in page.locator(".inspector").inner_text()
+    button(page, "Reset all").click()
+    assert page.locator("[data-unable]").count() == 0
+
+
+def test_prediction_comes_before_the_number(play):
+    page = play()
+    button(page, "Predict").click()
+    assert page.evaluate("document.querySelector('#host').shadowRoot.activeElement.id") == "mg-answer"
+    page.keyboard.type("7")
+    page.keyboard.press("Enter")
+    before = state(page)["position"]
+    assert page.locator(".verdict").inner_text() != ""
+    button(page, "Last").click()
+    assert state(page)["position"] == before
+    page.get_by_role("textbox").fill("1")
+    page.keyboard.press("Enter")
+    assert state(page)["position"] == before + 1
+    button(page, "Show me").click()
+    assert state(page)["position"] == before + 2
+    assert "0 of 2" in page.locator(".score").inner_text()
+
+
+def test_table_marks_the_row_of_the_step(play):
+    page = play()
+    button(page, "Table").click()
+    assert page.locator("tr[aria-current]").inner_text().split() == ["y", "add(c,", "a)", "−4.0", "—"]
+    page.keyboard.press(".")
+    page.keyboard.press(".")
+    page.keyboard.press(".")
+    assert page.locator("tr[aria-current]").inner_text().split()[0] == "a"
+    assert "1.0 (Σ 1 of 2)" in page.locator("tr[aria-current]").inner_text()
+
+
+def test_long_table_holds_only_the_rows_near_its_window(play):
+    build = """({ scalarTrace }) => scalarTrace((t) => {
+      let x = t.leaf("a", 1);
+      for (let i = 0; i < 1500; i++) x = t.add(x, x);
+      return x;
+    })"""
+    page = play(build, {"expanded": []})
+    button(page, "Table").click()
+    assert page.locator("tbody tr").count() < 200
+    page.keyboard.press("Home")
+    page.keyboard.press(".")
+    assert page.locator("tr[aria-current]").inner_text().split()[0] == "v₁"
+
+
+def test_focus_stays_when_what_has_it_is_drawn_again(play):
+    page = play()
+    link = page.locator(".inspector button.link").first
+    link.focus()
+    page.keyboard.press(".")
+    assert page.evaluate("document.querySelector('#host').shadowRoot.activeElement !== null")
+
+
+def test_playing_stops_at_a_breakpoint(play):
+    page = play(options={"position": 0, "speed": 4})
+    button(page, "Stops").click()
+    page.get_by_role("combobox", name="Stop at").select_option("second-contribution")
+    button(page, "Add", exact=True).click()
+    button(page, "Play").click()
+    page.wait_for_function("!player.state().playing")
+    assert state(page)["position"] == 6
+    assert "second contribution" in page.locator(".say").inner_text()
+
+
+def test_names_are_text_whatever_they_hold(play):
+    name = "<img src=x onerror=window.bad=1>"
+    build = f"({{ scalarTrace }}) => scalarTrace((t) => t.mul(t.leaf({name!r}, 2), t.leaf('b', 3), 'y'))"
+    page = play(build)
+    for panel in ["What if", "Table", "Search"]:
+        button(page, panel).click()
+    button(page, "Last").click()
+    assert page.evaluate("window.bad") is None
+    assert page.locator("img").count() == 0
+
+
+def test_state_is_told_and_taken_back(play):
+    page = play()
+    page.evaluate("window.told = []; void player.on('change', (state) => told.push(state))")
+    button(page, "Step forward").click()
+    page.locator('[data-id="n0"]').click()
+    assert page.evaluate("told.at(-1)") == state(page)
+    wanted = {"position": 5, "playing": False, "speed": 2, "granularity": "op", "values": {"b": 4}, "selected": "n1"}
+    page.evaluate(f"player.restore({json.dumps(wanted)})")
+    assert {key: value for key, value in state(page).items() if key in wanted} == wanted
+    page.evaluate("player.destroy()")
+    assert page.evaluate("document.querySelector('#host').shadowRoot.childElementCount") == 0
+
+
+def test_space_goes_on_in_a_tour(play):
+    build = """({ scalarTrace }) => ({ ...scalarTrace((t) => t.mul(t.leaf("a", 2), t.leaf("b", -3), "y")), tours: [
+      { at: "start", text: "Two leaves." }, { at: { edge: ["a", "y"] }, text: "The way back to a.", select: "b" }] })"""
+    page = play(build)
+    assert page.locator(".caption").inner_text() == "Two leaves."
+    assert state(page)["position"] == 0
+    page.locator('[data-id="n0"]').focus()
+    page.keyboard.press("Space")
+    assert page.locator(".caption").inner_text() == "The way back to a."
+    assert (state(page)["position"], state(page)["selected"]) == (3, "n1")
+    button(page, "Back", exact=True).click()
+    assert state(page)["position"] == 0
+
+
+@pytest.mark.parametrize("width", [400, 550, 1100])
+def test_nothing_is_wider_than_the_page(play, width):
+    page = play(width=width)
+    for panel in ["What if", "Stops", "Table", "Alarms", "Search"]:
+        button(page, panel).click()
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_blocks_open_and_close_by_key_and_by_breadcrumb(play):
+    build = """({ scalarTrace }) => scalarTrace((t) =>
+      t.add(t.scope("layer", () => t.mul(t.leaf("a", 2), t.leaf("b", -3), "c")), t.leaf("d", 1), "y"))"""
+    page = play(build, {"expanded": []})
+    assert state(page)["expanded"] in ([], [0])
+    page.locator('[data-id="b1"]').focus()
+    page.keyboard.press("e")
+    assert 1 in state(page)["expanded"]
+    page.locator('[data-id="n2"]').click()
+    button(page, "layer −").click()
+    assert 1 not in state(page)["expanded"]
+    assert state(page)["selected"] == "b1"
+
+
+def test_every_control_has_a_name(play):
+    page = play()
+    for panel in ["Predict", "What if", "Stops", "Search"]:
+        button(page, panel).click()
+        assert page.evaluate(UNNAMED) == []

@@ -1,0 +1,331 @@
+"""Traces of graphs of tensors: what is known, what is not, the events, and that looking changes nothing."""
+
+import json
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad.errors import DTypeError
+from minigrad_viz import to_trace
+
+F = mg.functional
+
+
+def leaf(*numbers):
+    return mg.tensor(list(numbers), requires_grad=True)
+
+
+def kinds(trace):
+    return "".join(trace.kinds), "".join(trace.states)
+
+
+def arrays(trace):
+    return [None if node.array is None else node.array.tolist() for node in trace.nodes]
+
+
+def test_recorded_graph_has_every_number_and_gradient():
+    x, w = leaf(1.0, 2.0), leaf(3.0, 4.0)
+    with mg.record():
+        y = (x * w + 1.0).sum()
+        y.backward()
+    trace = to_trace(y, namespaces=())
+    assert kinds(trace) == ("llocoo", "fffbff")
+    assert arrays(trace) == [[1, 2], [3, 4], [3, 8], None, [4, 9], 13]
+    assert trace.nodes[3].value == 1.0
+    assert [trace.grads[i].tolist() for i in (0, 1, 2, 4, 5)] == [[3, 4], [1, 2], [1, 1], [1, 1], 1]
+    assert [(node.shape, node.dtype) for node in trace.nodes][:1] == [((2,), "float32")]
+    assert trace.sentence() == "Graph of v₅ = 13.0: 2 leaves, 3 operations, 1 constant."
+    assert trace.fresh()
+
+
+def test_events_of_a_pass_are_those_of_the_engine():
+    x, w = leaf(1.0, 2.0), leaf(3.0, 4.0)
+    with mg.record():
+        y = ((x * w).tanh() * x).sum()
+    trace = to_trace(y, namespaces=())
+    (run,) = trace.passes
+    events = mg.events(y)
+    assert len(run.steps) == len(events)
+    for step, event in zip(run.steps, events, strict=True):
+        assert trace.edges[step.edge].slot == event.slot
+        assert step.local is None
+        for found, expected in zip((step.upstream, step.contribution, step.total), event[3:4] + event[5:], strict=True):
+            assert found.tolist() == expected.tolist()
+    assert all(trace.flows[edge] for edge in run.edge)
+
+
+def test_numbers_of_an_unrecorded_graph_are_those_that_somebody_holds():
+    x = leaf(1.0, 2.0)
+    held = x * 2.0
+    y = (held + 3.0).exp().sum()
+    trace = to_trace(y)
+    names = [node.name for node in trace.nodes]
+    assert names[0] == "x"
+    assert names[2] == "held"
+    known = [node.array is not None for node in trace.nodes]
+    assert known == [True, False, True, False, False, True, True], "the sum of held and 3 was not kept"
+    assert [trace.title(i) for i in (1, 3)] == ["2.0", "?"], "no rule reads the 3"
+    assert len(trace.passes[0].edge) == 4
+
+
+def test_freed_graph_shows_its_structure_and_says_how_to_record():
+    x = leaf(1.0, 2.0)
+    y = (x * x).exp().sum()
+    y.backward()
+    trace = to_trace(y, namespaces=())
+    assert kinds(trace) == ("looo", "fppp")
+    assert trace.passes == []
+    (note,) = trace.notes
+    assert (note.kind, note.nodes) == ("freed", (1, 2, 3))
+    assert "with mg.record():" in note.text
+    assert json.loads(trace.json())["nodes"]["state"] == "fppp"
+
+
+def test_looking_changes_nothing():
+    x = leaf(1.0, 2.0)
+    called = []
+    x.register_hook(called.append)
+    with mg.record() as seen:
+        y = F.dropout(x * x, 0.5).sum()
+        state = mg.get_rng_state().tolist()
+        to_trace(y).json()
+    assert mg.get_rng_state().tolist() == state
+    assert (called, seen.events, x.grad, y.grad_fn.grad) == ([], [], None, None)
+    y.backward()
+    assert len(called) == 1
+
+
+def test_trace_stays_as_it_was_when_tensors_are_overwritten():
+    x = leaf(1.0, 2.0)
+    y = x * 3.0
+    trace = to_trace(y, namespaces=())
+    with mg.no_grad():
+        x.zero_()
+        y.zero_()
+    assert arrays(trace)[0] == [1.0, 2.0]
+    assert arrays(trace)[2] == [3.0, 6.0]
+
+
+@pytest.mark.parametrize("recorded", [False, True])
+def test_overwritten_operand_is_noted(recorded):
+    x, w = leaf(1.0, 2.0), leaf(3.0, 4.0)
+    with mg.record() if recorded else mg.scope("plain"):
+        y = (x * w).sum()
+    with mg.no_grad():
+        w.add_(1.0)
+    trace = to_trace(y, namespaces=())
+    (note,) = trace.notes
+    assert (note.kind, note.node) == ("overwritten", 2)
+    assert note.text.startswith("v₁ was overwritten after v₂ was computed")
+    assert trace.nodes[2].stale
+    assert trace.passes == []
+
+
+def test_write_into_an_output_that_a_rule_needs_is_noted():
+    x = leaf(1.0, 2.0)
+    y = x.exp()
+    y.add_(1.0)
+    (note,) = to_trace(y.sum(), namespaces=()).notes
+    assert note.text.startswith("v₁ was overwritten in place, and its own derivative needs")
+
+
+def test_write_in_place_is_an_operation_like_others():
+    x = leaf(1.0, 2.0)
+    with mg.record():
+        b = mg.zeros(3)
+        b[1:] = x
+        b.mul_(2.0)
+        y = b.sum()
+    trace = to_trace(y, namespaces=())
+    assert trace.notes == []
+    assert trace.tensors[trace.outputs[0]].array == 6.0
+    assert [0.0, 1.0, 2.0] in arrays(trace)
+    assert [0.0, 2.0, 4.0] in arrays(trace)
+
+
+def test_operation_with_several_outputs_has_picks():
+    x = leaf(3.0, 1.0)
+    with mg.record():
+        values, order = x.sort(0)
+        y = values.sum()
+    trace = to_trace(y, namespaces=())
+    assert [node.op.name for node in trace.nodes if node.op] == ["sort", "pick", "sum"]
+    assert arrays(trace) == [[3, 1], [1, 3], [1, 3], 4]
+    assert order.tolist() == [1, 0]
+    assert json.loads(trace.json())["passes"][0]["edge"] == [2, 1, 0]
+
+
+def test_operand_that_was_left_out_has_no_edge():
+    x = mg.randn(2, 3, requires_grad=True)
+    with mg.record():
+        y = F.layer_norm(x, (3,))
+    trace = to_trace(y, namespaces=())
+    assert [trace.nodes[i].kind for i in trace.operand] == ["leaf"]
+
+
+def test_operations_of_any_number_of_operands_and_of_ones_own():
+    class Cube(mg.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x * x
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            return g * 3.0 * x * x
+
+    x, c = leaf(1.0, 2.0), mg.zeros(2)
+    with mg.record():
+        y = mg.cat([Cube.apply(x), c, x]).sum()
+    trace = to_trace(y, namespaces=())
+    assert [node.op.name for node in trace.nodes if node.op] == ["Cube", "cat", "sum"]
+    assert trace.slot == [0, 0, 1, 2, 0]
+    assert json.loads(trace.json())["edges"]["flows"] == "11011"
+
+
+@pytest.mark.parametrize("recorded", [False, True])
+def test_arguments_of_a_function_that_are_no_numbers_are_no_operands(recorded):
+    class Scale(mg.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, how, by, bias):
+            ctx.by = by
+            return x * by
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * ctx.by, None, None, None
+
+    x = leaf(1.0, 2.0)
+    with mg.record() if recorded else mg.scope("plain"):
+        y = Scale.apply(x, "twice", 2, None).sum()
+    trace = to_trace(y, namespaces=())
+    assert trace.kinds.count("c") == (1 if recorded else 3)
+    assert [step.total.tolist() for step in trace.passes[0].steps] == [[1.0, 1.0], [2.0, 2.0]]
+    assert trace.slot[: 2 if recorded else 4] == ([0, 2] if recorded else [0, 1, 2, 3])
+
+
+def test_leaves_are_one_node_however_often_they_are_used():
+    x, mask = leaf(1.0, 2.0), mg.tensor([0.0, 1.0])
+    with mg.record():
+        y = x * mask + mask
+    trace = to_trace(y, namespaces=())
+    assert trace.kinds.count("l") == 2
+    assert trace.nodes[trace.operand[1]].state == "blocked"
+
+
+def test_several_roots_have_a_pass_each_and_those_without_a_gradient_none():
+    x = leaf(1.0, 2.0)
+    with mg.record():
+        a, b = x * 2.0, x * 3.0
+    trace = to_trace([a, b, mg.zeros(2), a], namespaces=())
+    assert len(trace.outputs) == 3
+    assert [len(run.edge) for run in trace.passes] == [1, 1, 0]
+    assert [run.contribution[0].tolist() for run in trace.passes[:2]] == [[2.0, 2.0], [3.0, 3.0]]
+
+
+def test_labels_and_variables_name_tensors():
+    x = leaf(1.0)
+    x.label = "input"
+    params = {"w": leaf(2.0)}
+    product = x * params["w"]
+    trace = to_trace(product)
+    assert [node.name for node in trace.nodes] == ["input", "params['w']", "product"]
+
+
+def test_gradient_of_a_tensor_that_keeps_it_is_shown():
+    x = leaf(1.0, 2.0)
+    y = x * x
+    y.retain_grad()
+    y.sum().backward(retain_graph=True)
+    trace = to_trace(y, namespaces=())
+    assert trace.grads[1].tolist() == [1.0, 1.0]
+
+
+def test_attributes_are_told_and_do_not_run_on():
+    x = mg.randn(2, 3, 4, requires_grad=True)
+    y = x.sum((0, 2), keepdim=True).reshape(3)
+    nodes = to_trace(y, namespaces=()).nodes
+    assert dict(nodes[1].attrs) == {"dim": "(0, 2)", "keepdim": "True"}
+    assert dict(nodes[2].attrs) == {"shape": "(3,)"}
+    assert all(len(text) <= 80 for node in nodes for text in node.attrs.values())
+
+
+# --- as JSON ---------------------------------------------------------------------------------------------------------
+
+
+def test_json_has_each_array_once():
+    x = leaf(1.0, 2.0)
+    with mg.record():
+        y = (x + 1.0).sum()
+    data = json.loads(to_trace(y, namespaces=()).json())
+    assert data["nodes"]["tensor"] == {
+        "0": {"shape": [2], "dtype": "float32", "value": 0, "grad": None},
+        "2": {"shape": [2], "dtype": "float32", "value": 1, "grad": None},
+        "3": {"shape": [], "dtype": "float32", "value": 2, "grad": None},
+    }
+    assert data["nodes"]["value"] == [None, 1.0, None, None]
+    assert [array["cells"] for array in data["arrays"]] == [[1, 2], [2, 3], [5], [1], [1, 1]]
+    assert data["passes"] == [
+        {
+            "root": 3,
+            "edge": [2, 0],
+            "upstream": [{"array": 3}, {"array": 4}],
+            "contribution": [{"array": 4}, {"array": 4}],
+            "total": [{"array": 4}, {"array": 4}],
+        }
+    ]
+    assert data["formulas"][data["edges"]["formula"][0]]["text"].startswith("g")
+
+
+def test_json_of_nan_infinities_and_empty_tensors_is_valid():
+    x = leaf(float("nan"), float("inf"), -float("inf"), -0.0)
+    empty = mg.zeros(0, 3, requires_grad=True)
+    for y in (x * 1.0, empty.sum(), empty * 2.0):
+        with mg.record():
+            text = to_trace(y).json()
+        json.loads(text, parse_constant=lambda name: pytest.fail(f"a bare {name}"))
+    assert json.loads(to_trace(x).json())["arrays"][0]["cells"] == ["NaN", "Infinity", "-Infinity", 0.0]
+
+
+def test_cells_of_large_arrays_are_bounded_together():
+    layers = [mg.randn(100, 100, requires_grad=True) for _ in range(100)]
+    y = sum(layers[1:], layers[0])
+    data = to_trace(y.sum(), namespaces=()).data()
+    assert sum(len(array["cells"]) for array in data["arrays"]) <= 300_000
+    assert all(array["size"] in (1, 10_000) for array in data["arrays"])
+
+
+def test_the_same_graph_gives_the_same_bytes():
+    def build():
+        mg.manual_seed(0)
+        x, w = mg.randn(3, 4), mg.randn(4, 2, requires_grad=True)
+        with mg.record(), mg.scope("layer"):
+            y = (x @ w).tanh().mean()
+            y.backward()
+        return to_trace(y, namespaces=()).json()
+
+    assert build() == build()
+
+
+def test_deep_graph_needs_no_recursion():
+    y = leaf(1.0)
+    for _ in range(3000):
+        y = y + 1.0
+    trace = to_trace(y, namespaces=())
+    assert len(trace.passes[0].edge) == 3000
+
+
+# --- what is refused -------------------------------------------------------------------------------------------------
+
+
+def test_values_and_tensors_are_not_drawn_together():
+    with pytest.raises(DTypeError, match="there are Values and tensors in this list"):
+        to_trace([mg.Value(1.0), leaf(1.0)])
+
+
+@pytest.mark.parametrize("x", [np.zeros(3), None, "text", [[1.0]], mg.Value, leaf(1.0).exp().grad_fn, object()])
+def test_what_is_no_place_in_a_graph_is_refused(x):
+    with pytest.raises(DTypeError, match="not a Value or a tensor"):
+        to_trace([x])

@@ -1,0 +1,116 @@
+"""Tensors in every output: heatmaps, a line of text, and why there is none."""
+
+import re
+import xml.etree.ElementTree as ET
+
+import minigrad as mg
+from minigrad_viz import draw, to_graphviz, to_html, to_svg, to_text
+from minigrad_viz.columns import Note
+from minigrad_viz.svg import picture
+from minigrad_viz.trace import to_trace
+
+
+def model(backward=True):
+    x = mg.tensor([[1.0, -2.0], [0.5, 0.0]])
+    w = mg.tensor([[1.0], [2.0]], requires_grad=True)
+    y = (x @ w).tanh()
+    loss = y.sum()
+    x.label, w.label, loss.label = "x", "w", "loss"
+    if backward:
+        loss.backward()
+    return loss
+
+
+def groups(svg: str, cls: str) -> list[ET.Element]:
+    return [element for element in ET.fromstring(svg).iter() if cls in element.get("class", "").split()]
+
+
+def texts(element: ET.Element) -> list[str]:
+    return ["".join(text.itertext()) for text in element.iter("{http://www.w3.org/2000/svg}text")]
+
+
+def card(svg: str, start: str) -> ET.Element:
+    (found,) = [group for kind in ("leaf", "op") for group in groups(svg, kind) if texts(group)[0].startswith(start)]
+    return found
+
+
+def test_card_shows_shape_and_heatmaps_of_value_and_gradient():
+    with mg.record():
+        svg = to_svg(model())
+    assert texts(card(svg, "w")) == ["w", "data", "grad", "2×1 float32"]
+    assert len([part for part in card(svg, "w").iter() if part.get("class") == "heat"]) == 2
+    assert "full colour at the largest magnitude of each" in " ".join(map(str, texts(ET.fromstring(svg))))
+
+
+def test_card_says_why_there_is_no_heatmap():
+    svg = to_svg(model(backward=False))
+    assert texts(card(svg, "w"))[1:3] == ["data", "grad—"]
+    assert texts(card(svg, "x"))[1:3] == ["data", "gradblocked"]
+    svg = to_svg(model())
+    assert texts(card(svg, "v₂"))[1:3] == ["datanot kept", "gradnot kept"]
+
+
+def test_tensor_of_one_number_is_shown_as_that_number():
+    with mg.record():
+        svg = to_svg(model())
+    number = f"{float(model().item()):.6g}".replace("-", "−")
+    assert texts(card(svg, "loss"))[1:] == ["data", number, "grad", "1.0"]
+
+
+def test_text_has_a_line_for_each_tensor():
+    with mg.record():
+        lines = to_text(model()).splitlines()
+    at = next(place for place, line in enumerate(lines) if re.match(r"\d  w ", line))
+    assert lines[at + 1] == "   data (2, 1) float32 1.0 … 2.0, mean 1.5, std 0.5 █▁▁▁▁▁▁▁▁▁▁█"
+    assert lines[at + 2].startswith("   grad (2, 1) float32 ")
+
+
+def test_text_tells_in_which_scope_a_node_is():
+    a = mg.Value(2.0, "a")
+    with mg.scope("layer"):
+        b = a * a
+    assert to_text(b).splitlines()[1:4] == [
+        "#  name  made by  in     data  grad",
+        "0  a     leaf     layer   2.0     —",
+        "1  b     a · a    layer   4.0     —",
+    ]
+
+
+def test_page_has_heatmaps_in_its_tables():
+    with mg.record():
+        page = to_html(model())
+    nodes, steps = page.split("<h2>")[1:3]
+    assert nodes.count('<svg class="mg" role="img"') == 7
+    assert steps.count('<svg class="mg" role="img"') >= 6
+    assert "with numbers" not in nodes
+
+
+def test_graphviz_writes_tensors_in_a_line_and_scopes_as_clusters():
+    with mg.record(), mg.scope("net<1>"):
+        source = to_graphviz(model()).source
+    assert "data (2, 1) float32 1.0 … 2.0" in source
+    assert source.count("subgraph cluster_") == 1
+    assert 'label="net<1>"' in source
+
+
+def test_operation_that_raised_is_a_card_with_the_first_line_of_its_error():
+    trace = to_trace(model(backward=False))
+    last = len(trace.kinds) - 1
+    trace.kinds[last] = "x"
+    trace.notes = [Note("error", last, "ShapeError: the sizes\n  differ")]
+    svg = picture(trace).svg
+    (broken,) = groups(svg, "broken")
+    assert texts(broken)[1:] == ["raised", "ShapeError: the sizes"]
+    assert "bad" in broken.get("class", "").split()
+    assert "raised" in draw_text(trace)
+
+
+def draw_text(trace) -> str:
+    from minigrad_viz.text import table
+
+    return table(trace)
+
+
+def test_picture_of_a_large_tensor_is_small():
+    w = mg.zeros(784, 128, requires_grad=True)
+    assert len(draw((w * 2.0).sum()).svg()) < 40_000

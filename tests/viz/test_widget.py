@@ -1,0 +1,178 @@
+"""The player as a widget: what Python sees of it, and what a notebook stores."""
+
+import json
+import math
+import random
+import zlib
+
+import pytest
+
+import minigrad as mg
+from minigrad_viz import draw, explain, export, play, step, to_text, tour
+
+ipywidgets = pytest.importorskip("ipywidgets")
+
+
+def product():
+    a, b = mg.Value(2.0, "a"), mg.Value(-3.0, "b")
+    y = a * b + a
+    y.label = "y"
+    return a, b, y
+
+
+def test_bundle_is_the_widget_the_picture_and_the_text_and_the_same_every_time():
+    _, _, y = product()
+    data, _ = step(y)._repr_mimebundle_()
+    assert sorted(data) == ["application/vnd.jupyter.widget-view+json", "text/html", "text/plain"]
+    again, _ = step(y)._repr_mimebundle_()
+    assert (again["text/html"], again["text/plain"]) == (data["text/html"], data["text/plain"])
+    assert data["text/html"] == draw(y)._repr_mimebundle_()["text/html"]
+    assert data["text/plain"] == to_text(y)
+    assert repr(step(y)) == "Player(Graph of y = −4.0: 2 leaves, 2 operations.)"
+
+
+def test_step_leaves_no_trace_in_the_graph():
+    a, b, y = product()
+    heard = []
+    for node in (a, y):
+        if hasattr(node, "register_hook"):
+            node.register_hook(heard.append)
+    state = random.getstate()
+    with mg.record() as seen:
+        step(y)
+    assert (a.grad, b.grad, y.grad, heard, seen.events) == (None, None, None, [], [])
+    assert random.getstate() == state
+
+
+def test_trace_has_full_precision_and_is_compressed_where_it_is_large():
+    x = mg.Value(1 / 3, "x")
+    small = step(x * 1.0)
+    assert json.loads(small.trace_text)["nodes"]["value"][0] == 1 / 3
+    for _ in range(3000):
+        x = x + 1.0
+    large = step(x)
+    assert large.trace_text == ""
+    assert len(large.trace_packed) < 1 << 18
+    assert len(json.loads(zlib.decompress(large.trace_packed))["nodes"]["value"]) == 6001
+
+
+def test_every_scalar_leaf_has_a_trait():
+    w = [mg.Value(1.0, "w[0]"), mg.Value(2.0, "w₀"), mg.Value(3.0, "w.0"), mg.Value(math.nan, "n")]
+    player = step(w[0] + w[1] + w[2] + w[3] + mg.Value(5.0))
+    assert (player.leaf_w_0, player.leaf_w0, player.leaf_w_0_2) == (1.0, 2.0, 3.0)
+    assert not hasattr(player, "leaf_n")  # what JSON has no number for cannot be linked
+    assert list(player.leaves.items())[-1] == ("leaf_v7", ("v₇", 5.0))
+    many = sum((mg.Value(float(n)) for n in range(300)), mg.Value(0.0))
+    assert len(step(many).leaves) == 200
+
+
+def test_slider_is_linked_to_its_leaf():
+    player = step(product()[2])
+    slider = player.slider("a", min=-1, max=1.5)
+    assert (slider.value, slider.min, slider.max, slider.description) == (1.5, -1, 1.5, "a")
+    wide = player.slider("b")
+    assert (wide.value, wide.min, wide.max) == (-3.0, -9.0, 3.0)
+    with pytest.raises(
+        mg.errors.ArgumentError, match=r"slider: there is no leaf 'c' that holds one number.\n.*'a', 'b'"
+    ):
+        player.slider("c")
+
+
+def test_players_and_sliders_are_linked_and_put_together():
+    player, other = step(product()[2]), step(product()[2])
+    ipywidgets.jslink((player, "position"), (other, "position"))
+    ipywidgets.link((player, "leaf_a"), (other, "leaf_b"))
+    player.leaf_a = 7.0
+    assert other.leaf_b == 7.0
+    box = ipywidgets.HBox([player, ipywidgets.VBox([other, player.slider("a")])])
+    assert box.children[0] is player
+
+
+def test_python_hears_and_sets_the_state():
+    player = play(product()[2], speed=2.0, granularity="op", selected="n1", expanded=[1], values={"a": 1.0}, height=300)
+    assert (player.playing, player.speed, player.granularity, player.selected) == (True, 2.0, "op", "n1")
+    heard = []
+    player.observe(lambda change: heard.append(change["new"]), "position")
+    player.position = 3
+    assert heard == [3]
+    with pytest.raises(Exception, match="position"):
+        player.position = -1
+    with pytest.raises(Exception, match="granularity"):
+        player.granularity = "edges"
+
+
+def test_tour_stops_at_moments_by_node_by_name_and_by_number():
+    a, b, y = product()
+    where = [
+        (0, "begin"),
+        (a, "a leaf"),
+        (y, "y"),
+        ((y, "backward"), "seed"),
+        (("a", "backward"), "a"),
+        ((b, "backward"), "b"),
+    ]
+    stops = json.loads(tour(y, where).trace_text)["tours"]
+    assert [stop["at"] for stop in stops] == [0, 0, 2, 3, 6, 7]
+    assert "tours" not in json.loads(step(y).trace_text)
+
+
+@pytest.mark.parametrize(
+    ("where", "message"),
+    [
+        (8, "there is no position 8.\n  They go from 0, before everything, to 7."),
+        ("z", "'z' is not in this graph"),
+        (mg.Value(1.0), "Value(1.0) is not in this graph"),
+        (("a", "up"), "'up' is no direction"),
+    ],
+)
+def test_tour_says_what_is_not_there(where, message):
+    with pytest.raises(mg.errors.ArgumentError) as error:
+        tour(product()[2], [(where, "text")])
+    assert message in str(error.value)
+
+
+def test_explain_finds_the_end_among_the_variables():
+    _, b, y = product()
+    assert repr(explain(b)) == (
+        "b = −3.0, a leaf\n"
+        "∂y/∂b, the gradient of b, arrives through v₂ = a · b: "
+        "upstream × local = 1.0 × 2.0 = 2.0, with ∂v₂/∂b = a = 2.0"
+    )
+    assert str(explain("y", of=y)).splitlines() == [
+        "y = v₂ + a = −6 + 2 = −4.0",
+        "∂y/∂y, the gradient of y, is 1.0: the backward pass begins here",
+    ]
+
+
+def test_explain_of_what_gets_no_gradient():
+    a = mg.Value(2.0, "a")
+    d = a.detach()
+    d.label = "d"
+    z = d * a
+    assert explain(d, of=z).endswith("d gets no gradient: nothing here asks for one, or it was detached")
+    with pytest.raises(mg.errors.ArgumentError, match="explain: "):
+        explain("q", of=z)
+
+
+def test_explain_of_tensors_has_shapes_rules_and_statistics():
+    np = pytest.importorskip("numpy")
+    w, x = mg.tensor(np.ones((3, 2)), requires_grad=True), mg.tensor(np.ones((4, 3)))
+    with mg.record():
+        h = x @ w
+        loss = (h * h).sum()
+    assert str(explain(w, of=loss)) == (
+        "w = (3, 2) float64 all 1.0, a leaf\n"
+        "∂loss/∂w, the gradient of w, arrives through h = x w: xᵀ g, where g is (4, 2) float64 all 6.0: "
+        "(3, 2) float64 all 24.0"
+    )
+    lines = str(explain(h)).splitlines()
+    assert lines[0] == "h = x w: (4, 2) float64 all 3.0"
+    assert lines[-1] == "  their sum: (4, 2) float64 all 6.0"
+    assert step(loss).leaves == {}
+
+
+@pytest.mark.parametrize("suffix", ["svg", "html", "txt", "json", "dot"])
+def test_export_writes_what_the_suffix_says(tmp_path, suffix):
+    player = step(product()[2])
+    export(player, tmp_path / f"graph.{suffix}")
+    assert (tmp_path / f"graph.{suffix}").stat().st_size > 100

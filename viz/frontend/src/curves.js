@@ -1,0 +1,92 @@
+/**
+ * Routes as curves: level where the route is level, an S between columns, as svg.py draws them.
+ */
+
+/** @typedef {[number, number]} Point */
+
+export const TIP = 8;
+
+/** @param {number} x */
+const shortNumber = (x) => String(Math.round(x * 10) / 10);
+
+/** The path of a route; it ends inside the arrowhead. @param {Point[]} route */
+export function curvePath(route) {
+  const last = route.length - 1;
+  let [x, y] = route[0];
+  let path = `M${shortNumber(x)} ${shortNumber(y)}`;
+  for (let k = 1; k <= last; k += 1) {
+    const toX = route[k][0] - (k === last ? TIP - 1 : 0);
+    const toY = route[k][1];
+    const middle = shortNumber((x + toX) / 2);
+    if (toY === y) path += `H${shortNumber(toX)}`;
+    else path += `C${middle} ${shortNumber(y)} ${middle} ${shortNumber(toY)} ${shortNumber(toX)} ${shortNumber(toY)}`;
+    x = toX;
+    y = toY;
+  }
+  return path;
+}
+
+/**
+ * The arrowhead at a point; `way` is 1 for one that points right, -1 for left.
+ * @param {Point} end @param {number} [way] @param {number} [size]
+ */
+export function tipPath([x, y], way = 1, size = 1) {
+  const long = -way * TIP * size;
+  return `M${shortNumber(x)} ${shortNumber(y)}l${long} ${-3.5 * size}v${7 * size}z`;
+}
+
+/** The point of a piece at t in [0, 1]. @param {Point} a @param {Point} b @param {number} t @returns {Point} */
+function pieceAt([x0, y0], [x1, y1], t) {
+  return [x0 + (x1 - x0) * (1.5 * t * (1 - t) + t * t * t), y0 + (y1 - y0) * t * t * (3 - 2 * t)];
+}
+
+/**
+ * Points along a route, for what travels on it: first to last.
+ * @param {Point[]} route @param {number} [each] a piece
+ */
+export function samplesOf(route, each = 8) {
+  const points = [route[0]];
+  for (let k = 1; k < route.length; k += 1) {
+    const level = route[k][1] === route[k - 1][1];
+    for (let at = 1; at <= (level ? 1 : each); at += 1)
+      points.push(pieceAt(route[k - 1], route[k], level ? 1 : at / each));
+  }
+  return points;
+}
+
+/** The y of a route at x. @param {Point[]} route @param {number} x */
+export function heightAt(route, x) {
+  for (let k = 1; k < route.length; k += 1) {
+    const [a, b] = [route[k - 1], route[k]];
+    if (x > b[0]) continue;
+    if (a[1] === b[1] || x <= a[0]) return a[1];
+    let [low, high] = [0, 1];
+    for (let turn = 0; turn < 20; turn += 1) {
+      const t = (low + high) / 2;
+      if (pieceAt(a, b, t)[0] < x) low = t;
+      else high = t;
+    }
+    return pieceAt(a, b, low)[1];
+  }
+  return route[route.length - 1][1];
+}
+
+/** The point in the middle of a route, by length. @param {Point[]} route @returns {Point} */
+export function middleOf(route) {
+  const points = samplesOf(route);
+  const lengths = points.map((point, k) =>
+    k ? Math.hypot(point[0] - points[k - 1][0], point[1] - points[k - 1][1]) : 0,
+  );
+  let left = lengths.reduce((sum, length) => sum + length, 0) / 2;
+  for (let k = 1; k < points.length; k += 1) {
+    if (left <= lengths[k]) {
+      const share = lengths[k] ? left / lengths[k] : 0;
+      return [
+        points[k - 1][0] + share * (points[k][0] - points[k - 1][0]),
+        points[k - 1][1] + share * (points[k][1] - points[k - 1][1]),
+      ];
+    }
+    left -= lengths[k];
+  }
+  return points[points.length - 1];
+}

@@ -1,0 +1,106 @@
+/**
+ * All keys. Arrows belong to what has the focus: in the drawing they follow the edges, everywhere else ← and → step.
+ * Comma and full stop step from anywhere, as in video players. A field that is typed into keeps its keys.
+ */
+
+import { h } from "./dom.js";
+import { shownNode, toggleBlock, toggleNodeStop } from "./inspector.js";
+import { lastPosition, moveTo, select, setPlaying, stepBy } from "./session.js";
+
+const KEYS = [
+  ["← →", "step back, step forward"],
+  ["← → ↑ ↓ in the drawing", "follow the edges; Enter chooses the node"],
+  [", .", "step from anywhere, also in the drawing"],
+  ["Shift ← →", "step a whole operation"],
+  ["Home End", "first, last"],
+  ["Space", "play, pause; in a tour: go on"],
+  ["B", "stop here: a breakpoint on the node shown"],
+  ["E", "expand or collapse the block"],
+  ["P", "predict the next gradient"],
+  ["W T S A", "what if, table, stops, alarms"],
+  ["/", "search"],
+  ["Esc", "follow the steps again; leave the drawing"],
+];
+
+/** The overlay that says which keys there are. */
+export function helpOverlay() {
+  const rows = KEYS.map(([keys, text]) =>
+    h("div", { class: "row" }, h("dt", {}, h("kbd", {}, keys)), h("dd", {}, text)),
+  );
+  const close = h("button", { class: "main" }, "Close");
+  const element = h(
+    "dialog",
+    { class: "help", "aria-label": "Keys" },
+    h("h3", {}, "Keys"),
+    h("dl", {}, ...rows),
+    close,
+  );
+  close.addEventListener("click", () => element.close());
+  return element;
+}
+
+/**
+ * What a key does, or undefined.
+ * @param {any} s @param {any} parts @param {KeyboardEvent} event @param {boolean} drawing whether the drawing has the
+ * focus
+ * @returns {(() => unknown) | undefined}
+ */
+function meaning(s, parts, event, drawing) {
+  const unit = event.shiftKey ? "op" : s.unit;
+  /** @type {Record<string, () => unknown>} */
+  const keys = {
+    ",": () => stepBy(s, -1),
+    ".": () => stepBy(s, 1),
+    Home: () => moveTo(s, 0),
+    End: () => moveTo(s, lastPosition(s)),
+    " ": () => (parts.tour.running ? parts.tour.next() : setPlaying(s, !s.playing)),
+    b: () => toggleNodeStop(s),
+    e: () => toggleBlockAt(s),
+    p: () => parts.toggle("predict"),
+    w: () => parts.toggle("what-if"),
+    t: () => parts.toggle("table"),
+    s: () => parts.toggle("stops"),
+    a: () => parts.toggle("alarms"),
+    "/": () => parts.open("search"),
+    "?": () => parts.help(),
+    Escape: () => (drawing ? parts.leaveDrawing() : select(s, null)),
+  };
+  if (!drawing || event.shiftKey) {
+    keys.ArrowLeft = () => stepBy(s, -1, unit);
+    keys.ArrowRight = () => stepBy(s, 1, unit);
+  }
+  return keys[event.key.length === 1 ? event.key.toLowerCase() : event.key];
+}
+
+/** Opens or closes the selected block, or the one around the node shown. @param {any} s */
+export function toggleBlockAt(s) {
+  const block = s.selected?.[0] === "b" ? Number(s.selected.slice(1)) : s.graph.block[shownNode(s)];
+  if (block > 0) toggleBlock(s, block);
+}
+
+/** @param {any} s @param {any} parts @param {KeyboardEvent} event */
+export function pressKey(s, parts, event) {
+  if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
+  const target = /** @type {HTMLElement} */ (event.composedPath()[0]);
+  if (parts.dialog.open) return event.stopPropagation();
+  if (!free(target, event.key)) return;
+  const act = meaning(s, parts, event, parts.stage.contains(target));
+  if (!act) return;
+  event.preventDefault();
+  event.stopPropagation();
+  const item = "be".includes(event.key.toLowerCase()) ? target.closest("[data-id]") : null;
+  if (item) select(s, item.getAttribute("data-id"));
+  act();
+}
+
+/** Whether an element leaves a key to the player. @param {HTMLElement} target @param {string} key */
+function free(target, key) {
+  if (key === "Escape") return true;
+  const tag = target.localName;
+  if (tag === "button") return key !== " " && key !== "Enter";
+  if (tag === "select" || tag === "textarea") return false;
+  if (tag !== "input") return true;
+  const slider = /** @type {HTMLInputElement} */ (target).type === "range";
+  if (target.classList.contains("scrub")) return key !== "ArrowUp" && key !== "ArrowDown";
+  return slider && key.length === 1;
+}

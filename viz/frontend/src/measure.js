@@ -1,0 +1,83 @@
+/**
+ * How wide text becomes, without asking the browser: the same on every machine, so the same graph is laid out the same.
+ * Widths are those of DejaVu Sans in hundredths of the font size, the widest of the likely fonts, as in notation.py.
+ */
+
+/** @type {[string, number][]} */
+const LETTER_WIDTHS = [
+  ["'ijlIJ", 29],
+  [" !,./:;\\|-·′", 36],
+  ['"()[]frt', 41],
+  ["*?_`csz²³∂", 55],
+  ["Fkvxyao", 61],
+  ["0123456789$ESbdghnpqueTPL{}", 64],
+  ["AVBRXZC", 70],
+  ["DGHNUK&w", 82],
+  ["#+<=>^~−×≤≥≠∞", 84],
+  ["mMOQ", 86],
+  ["%@W…—\ufffd", 104],
+  ["₀₁₂₃₄₅₆₇₈₉⁰¹⁴⁵⁶⁷⁸⁹", 40],
+];
+const WIDTHS = new Map(
+  LETTER_WIDTHS.flatMap(([group, width]) => [...group].map((letter) => /** @type {const} */ ([letter, width]))),
+);
+
+/** @param {string} character */
+function unlisted(character) {
+  const code = character.codePointAt(0) ?? 0;
+  const mark =
+    (code >= 0x300 && code < 0x370) || (code >= 0x200b && code < 0x2010) || (code >= 0xfe00 && code < 0xfe10);
+  if (mark) return 0;
+  const wide =
+    (code >= 0x1100 && code < 0x1160) || (code >= 0x2e80 && code < 0xd7b0) || (code >= 0xf900 && code < 0xfb00);
+  return wide || code > 0x1f000 ? 135 : 85;
+}
+
+/**
+ * How wide `text` may become in the unit of `size`, the font size. Bold is 13% wider.
+ * @param {string} text
+ * @param {number} size
+ * @param {boolean} [bold]
+ */
+export function textWidth(text, size, bold = false) {
+  let wide = 0;
+  for (const character of text) wide += WIDTHS.get(character) ?? unlisted(character);
+  return wide * size * (bold ? 0.0113 : 0.01);
+}
+
+/**
+ * As much of `text` as fits in `room`, ending in an ellipsis where some is left out. Figures below the line at its end
+ * stay: they may be all that tells two names apart.
+ * @param {string} text
+ * @param {number} room
+ * @param {number} size
+ * @param {boolean} [bold]
+ */
+export function fitText(text, room, size, bold = false) {
+  if (textWidth(text, size, bold) <= room) return text;
+  const tail = /[₀-₉]*$/.exec(text)?.[0] ?? "";
+  const letters = [...text.slice(0, text.length - tail.length)];
+  const factor = size * (bold ? 0.0113 : 0.01);
+  let wide = textWidth(`…${tail}`, size, bold);
+  let kept = 0;
+  while (kept < letters.length) {
+    wide += (WIDTHS.get(letters[kept]) ?? unlisted(letters[kept])) * factor;
+    if (wide > room) break;
+    kept += 1;
+  }
+  return `${letters.slice(0, kept).join("")}…${tail}`;
+}
+
+/**
+ * A number in at most `room`: all six digits, or fewer. What-if may make a number longer than its card had planned.
+ * @param {number} x
+ * @param {number} room
+ * @param {number} size
+ * @param {(x: number) => string} show as `pretty` of notation.js
+ */
+export function fitNumber(x, room, size, show) {
+  let text = show(x);
+  for (let digits = 5; digits > 0 && textWidth(text, size) > room; digits -= 1)
+    text = show(Number(x.toPrecision(digits)));
+  return text;
+}

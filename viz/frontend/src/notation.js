@@ -1,0 +1,201 @@
+/**
+ * How numbers and formulas are written: the same texts as minigrad_viz.notation and minigrad.backends.formula write,
+ * character by character, so that a page shows what Python shows.
+ */
+
+// --- numbers ---------------------------------------------------------------------------------------------------------
+
+/**
+ * A number to 6 significant digits, as Python writes floats; a zero has no sign, and what is not there is a dash.
+ * @param {number | null} x
+ */
+export function number(x) {
+  if (x === null) return "—";
+  const text = sixDigits(x);
+  if (text === "-0") return "0.0";
+  return /^-?\d+$/.test(text) ? `${text}.0` : text;
+}
+
+/** `number` for the eye: a true minus sign, ∞ and NaN. @param {number | null} x */
+export function pretty(x) {
+  return number(x).replaceAll("-", "−").replace("inf", "∞").replace("nan", "NaN");
+}
+
+/** Python's format "%.6g". @param {number} x */
+function sixDigits(x) {
+  if (!Number.isFinite(x)) return Number.isNaN(x) ? "nan" : x > 0 ? "inf" : "-inf";
+  if (x === 0) return Object.is(x, -0) ? "-0" : "0";
+  const [digits, power] = roundedToEven(Math.abs(x));
+  const sign = x < 0 ? "-" : "";
+  if (power < -4 || power >= 6) {
+    const mantissa = withoutZeros(`${digits[0]}.${digits.slice(1)}`);
+    return `${sign}${mantissa}e${power < 0 ? "-" : "+"}${String(Math.abs(power)).padStart(2, "0")}`;
+  }
+  if (power < 0) return `${sign}${withoutZeros(`0.${"0".repeat(-power - 1)}${digits}`)}`;
+  return `${sign}${withoutZeros(`${digits.slice(0, power + 1)}.${digits.slice(power + 1)}`)}`;
+}
+
+/**
+ * Six digits of x > 0, and its power of ten. Halves go to the even digit; JavaScript's own rounding takes them up.
+ * @param {number} x
+ * @returns {[string, number]}
+ */
+function roundedToEven(x) {
+  const [mantissa, power] = x.toExponential(60).split("e");
+  const rest = mantissa.slice(7);
+  const even = (Number(mantissa[6]) & 1) === 0;
+  if (rest[0] === "5" && /^50*$/.test(rest) && even) return [mantissa.slice(0, 7).replace(".", ""), Number(power)];
+  const [digits, raised] = x.toExponential(5).split("e");
+  return [digits.replace(".", ""), Number(raised)];
+}
+
+/** @param {string} decimal */
+function withoutZeros(decimal) {
+  return decimal.replace(/\.?0*$/, "");
+}
+
+// --- names -----------------------------------------------------------------------------------------------------------
+
+/** A number in small digits below the line. @param {number} n */
+export function subscript(n) {
+  return String(n).replace(/\d/g, (digit) => String.fromCharCode(0x2080 + Number(digit)));
+}
+
+/**
+ * At most `limit` characters of a text, the last one an ellipsis where some are left out.
+ * @param {string} text
+ * @param {number} limit
+ */
+export function shorten(text, limit) {
+  const characters = [...text];
+  return characters.length <= limit ? text : `${characters.slice(0, limit - 1).join("")}…`;
+}
+
+/**
+ * As `shorten`, but a number below the line stays: it may be all that tells two names apart.
+ * @param {string} name
+ * @param {number} limit
+ */
+export function shortenName(name, limit) {
+  const start = name.replace(/[₀-₉]+$/, "");
+  const tail = name.slice(start.length);
+  return tail.length < Math.floor(limit / 2) ? shorten(start, limit - tail.length) + tail : shorten(name, limit);
+}
+
+/** A text as XML or HTML, for content. @param {string} text */
+function escaped(text) {
+  const entities = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#x27;" };
+  return text.replace(/[&<>"']/g, (one) => entities[/** @type {keyof typeof entities} */ (one)]);
+}
+
+// --- formulas: minigrad/backends/formula/writing.py says what a template is ------------------------------------------
+
+/**
+ * What is put into a formula: the node itself, then its operands, each as a name or as a number.
+ * @typedef {(string | number)[]} Parts
+ */
+
+/**
+ * A notation: how a part is written and how tightly that binds; brackets; and what separates a factor from the rest.
+ * @typedef {object} Notation
+ * @property {(part: string | number) => [string, number]} part
+ * @property {(text: string) => string} fence
+ * @property {(rest: string) => string} apart
+ */
+
+const [LOOSE, PREFIX, PRODUCT, POWER, ATOM] = [0, 2, 3, 4, 5];
+const FIRST_HOLE = 0xe000;
+const [APART_MARK, RAISED_MARK, RAISED_END] = ["\uf8f0", "\uf8f1", "\uf8f2"];
+const WORD_LETTERS = "[\\p{L}\\p{N}_\u0300-\u036f.'\"′…()\\[\\]]+";
+const ATOMIC_NAME = new RegExp(`^(?!.*[²³¹⁰-⁹])${WORD_LETTERS}(?: ${WORD_LETTERS})*$`, "u");
+
+/**
+ * A formula in one line of text.
+ * @param {{text: string}} template
+ * @param {Parts} parts
+ */
+export function formulaText(template, parts) {
+  return filled([...template.text], parts, TEXT_NOTATION);
+}
+
+/**
+ * A formula as a `<math>` element.
+ * @param {{mathml: string}} template
+ * @param {Parts} parts
+ */
+export function formulaMathML(template, parts) {
+  const inner = filled([...template.mathml], parts, MATHML_NOTATION);
+  return `<math xmlns="http://www.w3.org/1998/Math/MathML">${inner}</math>`;
+}
+
+/** @param {string[]} template its characters @param {Parts} parts @param {Notation} notation @returns {string} */
+function filled(template, parts, notation) {
+  let rest = "";
+  for (let k = template.length - 1; k >= 0; k -= 1) { // from the end, for what is before a factor depends on it
+    const one = template[k];
+    if (one === APART_MARK) {
+      rest = notation.apart(rest);
+    } else if (one === RAISED_END) {
+      const start = openingOf(template, k);
+      rest = raised(filled(template.slice(start + 1, k), parts, notation)) + rest;
+      k = start;
+    } else if (one >= "\ue000" && one < APART_MARK) {
+      const code = one.charCodeAt(0) - FIRST_HOLE;
+      const [text, binds] = notation.part(parts[code >> 3]);
+      rest = (binds < (code & 7) ? notation.fence(text) : text) + rest;
+    } else {
+      rest = one + rest;
+    }
+  }
+  return rest;
+}
+
+/** Where the exponent that ends at `end` begins. @param {string[]} template @param {number} end */
+function openingOf(template, end) {
+  let depth = 0;
+  for (let k = end; ; k -= 1) {
+    if (template[k] === RAISED_END) depth += 1;
+    if (template[k] === RAISED_MARK && (depth -= 1) === 0) return k;
+  }
+}
+
+/** An exponent in a line of text: small digits for a whole number. @param {string} text */
+function raised(text) {
+  const whole = /^\(?(−?\p{Nd}+)\)?$/u.exec(text);
+  return whole ? whole[1].replace(/[0-9−]/g, (one) => (one === "−" ? "⁻" : "⁰¹²³⁴⁵⁶⁷⁸⁹"[Number(one)])) : `^${text}`;
+}
+
+/** @param {string} name */
+const nameBinds = (name) => (ATOMIC_NAME.test(name) ? ATOM : LOOSE);
+
+/** @type {Notation} */
+const TEXT_NOTATION = {
+  part: (part) => {
+    if (typeof part === "string") return [part, nameBinds(part)];
+    const text = digitsOf(part).replaceAll("-", "−");
+    return part < 0 ? [`−${text}`, PREFIX] : [text, text.includes("e") ? POWER : ATOM];
+  },
+  fence: (text) => `(${text})`,
+  apart: (rest) => (/^ [\p{Nd}|‖]/u.test(rest) ? `·${rest}` : rest.slice(1)),
+};
+
+/** @type {Notation} */
+const MATHML_NOTATION = {
+  part: (part) => (typeof part === "string" ? [`<mi>${escaped(part)}</mi>`, nameBinds(part)] : mathmlNumber(part)),
+  fence: (text) => `<mrow><mo>(</mo>${text}<mo>)</mo></mrow>`,
+  apart: (rest) => (/^(?:<[^>]*>)*[\p{Nd}|‖]/u.test(rest) ? `<mo>·</mo>${rest}` : `<mspace width=".17em"/>${rest}`),
+};
+
+/** The size of a number, as formulas write it. @param {number} x */
+function digitsOf(x) {
+  return sixDigits(Math.abs(x)).replace("inf", "∞").replace("nan", "NaN");
+}
+
+/** A number in MathML: 2.5e-7 is 2.5 · 10⁻⁷. @param {number} x @returns {[string, number]} */
+function mathmlNumber(x) {
+  if (x < 0) return [`<mrow><mo>−</mo>${mathmlNumber(-x)[0]}</mrow>`, PREFIX];
+  const [digits, power] = digitsOf(x).split("e");
+  if (power === undefined) return [Number.isFinite(x) ? `<mn>${digits}</mn>` : `<mi>${digits}</mi>`, ATOM];
+  const tens = `<msup><mrow><mn>10</mn></mrow><mrow>${mathmlNumber(Number(power))[0]}</mrow></msup>`;
+  return digits === "1" ? [tens, POWER] : [`<mrow><mn>${digits}</mn><mo>·</mo>${tens}</mrow>`, PRODUCT];
+}

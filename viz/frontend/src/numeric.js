@@ -1,0 +1,89 @@
+/**
+ * The functions that formulas name and JavaScript's Math lacks, or has with other corners than Python's floats:
+ * they agree with minigrad's device "python", at 0, at infinity and for NaN too.
+ */
+
+const SELU_SCALE = 1.0507009873554805; // Klambauer et al. 2017, appendix A
+const SELU_ALPHA = 1.6732632423543772;
+
+/** @type {Record<string, (...numbers: any[]) => any>} */
+export const NUMERIC = {
+  erf,
+  quotient,
+  remainder: (a, b) => {
+    if (b === 0 || !Number.isFinite(a)) return NaN;
+    const rest = a % b;
+    if (rest === 0) return b < 0 ? -0 : 0;
+    return rest < 0 !== b < 0 ? rest + b : rest;
+  },
+  /** C's, for which 1 to any power is 1, and so is −1 to an infinite one. */
+  pow: (a, b) => (a === 1 || (a === -1 && (b === Infinity || b === -Infinity)) ? 1 : a ** b),
+  /** Halves to the even neighbour. */
+  round: (a) => {
+    const up = Math.round(a);
+    return Math.abs(a % 1) === 0.5 && up % 2 !== 0 ? up - 1 : up;
+  },
+  sign: (a) => (a > 0 ? 1 : a < 0 ? -1 : 0),
+  max: (a, b) => (a > b || a !== a ? a : b),
+  min: (a, b) => (a < b || a !== a ? a : b),
+  clamp: (a, min, max) => {
+    const low = min !== null && a < min ? min : a;
+    return max !== null && low > max ? max : low;
+  },
+  isnan: (a) => a !== a,
+  isinf: (a) => a === Infinity || a === -Infinity,
+  isfinite: (a) => Number.isFinite(a),
+  not: (a) => a === 0,
+  sigmoid: (a) => {
+    if (a >= 0) return 1 / (1 + Math.exp(-a));
+    const e = Math.exp(a); // for a < 0 the form above would overflow
+    return e / (1 + e);
+  },
+  softplus: (a) => (a <= 0 ? 0 : a) + Math.log1p(Math.exp(-Math.abs(a))),
+  relu: (a) => (a <= 0 ? 0 : a), // this way round NaN stays NaN
+  relu6: (a) => (a <= 0 ? 0 : a >= 6 ? 6 : a),
+  hardtanh: (a, min, max) => (a <= min ? min : a >= max ? max : a),
+  leakyrelu: (a, slope) => (a > 0 ? a : a * slope),
+  prelu: (a, b) => (a > 0 ? a : a * b),
+  step: (a, alpha) => (a > 0 ? 1 : a === a ? alpha : NaN),
+  elu: (a, alpha) => (a <= 0 ? alpha * Math.expm1(a) : a),
+  selu: (a) => (a <= 0 ? SELU_SCALE * SELU_ALPHA * Math.expm1(a) : SELU_SCALE * a),
+};
+
+/**
+ * The quotient rounded down, exactly: 1 / 0.1 is rounded to 10, but 0.1 goes into 1 only nine times.
+ * @param {number} a
+ * @param {number} b
+ */
+function quotient(a, b) {
+  if (b === 0) return a / b;
+  if (!Number.isFinite(a)) return NaN;
+  const rest = a % b;
+  const whole = (a - rest) / b - (rest !== 0 && b < 0 !== rest < 0 ? 1 : 0);
+  if (whole === 0) return a / b < 0 ? -0 : 0;
+  const down = Math.floor(whole); // whole but for a rounding error
+  return whole - down > 0.5 ? down + 1 : down;
+}
+
+/**
+ * The error function. Up to 2 by the series whose terms are all positive, so that no digits cancel (Abramowitz and
+ * Stegun, "Handbook of Mathematical Functions", 1964, formula 7.1.6); above by the continued fraction of what is
+ * missing to 1 (formula 7.1.14), from its end.
+ * @param {number} a
+ */
+function erf(a) {
+  const x = Math.abs(a);
+  if (x > 6) return Math.sign(a); // within 2e-17 of it
+  if (x > 2) {
+    let tail = x;
+    for (let k = 60; k > 0; k -= 1) tail = x + k / 2 / tail;
+    return Math.sign(a) * (1 - Math.exp(-x * x) / (Math.sqrt(Math.PI) * tail));
+  }
+  let term = a;
+  let sum = a;
+  for (let k = 1; Math.abs(term) > 1e-17 * Math.abs(sum); k += 1) {
+    term *= (2 * x * x) / (2 * k + 1);
+    sum += term;
+  }
+  return a === 0 || a !== a ? a : (2 / Math.sqrt(Math.PI)) * Math.exp(-x * x) * sum;
+}

@@ -1,0 +1,156 @@
+/**
+ * Which cells of its operands one cell of a result was computed from, by the op's name and the shapes: what the
+ * heatmaps link. Always a box, [from, to) in every dimension of the operand; null where this table does not know.
+ */
+
+/** @typedef {[number, number][]} Box */
+/** @typedef {{operands: number[][], result: number[]}} Shapes */
+/** @typedef {(shapes: Shapes, cell: number[], attrs: Record<string, string>) => (Box | null)[] | null} Link */
+
+const ELEMENTWISE = new Set(
+  (
+    "abs acos acosh add asin asinh atan atan2 atanh bce_with_logits binary_cross_entropy bitwise_and bitwise_not " +
+    "bitwise_or bitwise_xor ceil clamp contiguous copy cos cosh div dropout elu eq erf exp expand expm1 floor " +
+    "floor_divide ge gelu gelu_tanh gt hardtanh hinge_loss huber_loss isfinite isinf isnan kl_div l1_loss le " +
+    "leaky_relu lerp log log1p log2 logical_and logical_not logical_or logical_xor lt maximum minimum mish " +
+    "mse_loss mul ne neg pow reciprocal relu relu6 remainder round rsqrt selu sigmoid sign silu sin sinh softplus " +
+    "softsign sqrt square step sub tan tanh to tril triu trunc where"
+  ).split(" "),
+);
+const REDUCTIONS = new Set("all amax amin any argmax argmin logsumexp max mean min norm prod std sum var".split(" "));
+const ALONG = new Set("cumprod cumsum log_softmax softmax sort".split(" "));
+
+/** @param {number} at @returns {[number, number]} */
+const one = (at) => [at, at + 1];
+
+/** @param {number[]} shape @returns {Box} */
+const whole = (shape) => shape.map((size) => [0, size]);
+
+/**
+ * The cell of an operand that broadcasting gives to `cell`.
+ * @param {number[]} shape @param {number[]} cell
+ * @returns {Box}
+ */
+function broadcast(shape, cell) {
+  const skip = cell.length - shape.length;
+  return shape.map((size, axis) => one(size === 1 ? 0 : cell[axis + skip]));
+}
+
+/**
+ * The dimensions that an attribute names, counted from the front; null for all, undefined if it is not readable.
+ * @param {string | undefined} text as Python writes it: "1", "-1", "(0, 1)", "None"
+ * @param {number} rank
+ * @returns {number[] | null | undefined}
+ */
+export function dimensions(text, rank) {
+  if (text === undefined || text === "None" || text === "()") return null;
+  if (!/^[[(]?\s*-?\d+(\s*,\s*-?\d+)*\s*,?\s*[\])]?$/.test(text)) return undefined;
+  const axes = (text.match(/-?\d+/g) ?? []).map((digits) => Number(digits) + (digits.startsWith("-") ? rank : 0));
+  return axes.every((axis) => axis >= 0 && axis < rank) ? axes : undefined;
+}
+
+/** @type {Link} */
+function reduced({ operands: [shape], result }, cell, attrs) {
+  const axes = dimensions(attrs.dim, shape.length);
+  if (axes === undefined) return null;
+  if (axes === null) return result.every((size) => size === 1) ? [whole(shape)] : null;
+  const kept = result.length === shape.length;
+  let next = 0;
+  return [shape.map((size, axis) => (axes.includes(axis) ? ((next += Number(kept)), [0, size]) : one(cell[next++])))];
+}
+
+/** Row times column; a vector has no other dimension than the one that is summed. @type {Link} */
+function product({ operands: [a, b] }, cell) {
+  const columns = b.length > 1;
+  const rows = a.length > 1;
+  const batch = cell.slice(0, cell.length - Number(rows) - Number(columns));
+  const at = cell.slice(batch.length);
+  /** @type {Box} */
+  const left = rows ? [...broadcast(a.slice(0, -2), batch), one(at[0]), [0, a[a.length - 1]]] : whole(a);
+  /** @type {Box} */
+  const right = columns
+    ? [...broadcast(b.slice(0, -2), batch), [0, b[b.length - 2]], one(at[at.length - 1])]
+    : whole(b);
+  return [left, right];
+}
+
+/** a Wᵀ + c: the row of a, the row of W, the cell of c. @type {Link} */
+function affine({ operands: [a, weight, bias] }, cell) {
+  const at = cell[cell.length - 1];
+  /** @type {(Box | null)[]} */
+  const boxes = [
+    [...cell.slice(0, -1).map(one), [0, a[a.length - 1]]],
+    [one(at), [0, weight[1]]],
+  ];
+  return bias ? [...boxes, broadcast(bias, cell)] : boxes;
+}
+
+/** The cell that has the same place row by row. @type {Link} */
+function reshaped({ operands: [shape], result }, cell) {
+  let flat = cell.reduce((sum, at, axis) => sum * result[axis] + at, 0);
+  /** @type {Box} */
+  const box = [];
+  for (let axis = shape.length - 1; axis >= 0; axis -= 1) {
+    box.unshift(one(flat % shape[axis]));
+    flat = Math.floor(flat / shape[axis]);
+  }
+  return [box];
+}
+
+/** @type {Link} */
+function permuted({ operands: [shape] }, cell, { dims }) {
+  const axes = dimensions(dims, shape.length);
+  if (!axes || axes.length !== shape.length) return null;
+  /** @type {Box} */
+  const box = whole(shape);
+  axes.forEach((axis, place) => (box[axis] = one(cell[place])));
+  return [box];
+}
+
+/** All that shares the other dimensions. @type {Link} */
+function along({ operands: [shape] }, cell, { dim }) {
+  const axes = dimensions(dim, shape.length);
+  if (!axes) return null;
+  return [shape.map((size, axis) => (axes.includes(axis) ? [0, size] : one(cell[axis])))];
+}
+
+/** The operand that holds the place, and nothing of the others. @type {Link} */
+function joined({ operands, result }, cell, { dim }) {
+  const axes = dimensions(dim, result.length);
+  if (!axes) return null;
+  let at = cell[axes[0]];
+  return operands.map((shape) => {
+    const size = shape[axes[0]];
+    const mine = at >= 0 && at < size;
+    const box = mine ? shape.map((_, axis) => one(axis === axes[0] ? at : cell[axis])) : null;
+    at -= size;
+    return box;
+  });
+}
+
+/** @type {Link} */
+function flipped({ operands: [shape] }, cell, { dims }) {
+  const axes = dimensions(dims, shape.length);
+  if (!axes) return null;
+  return [shape.map((size, axis) => one(axes.includes(axis) ? size - 1 - cell[axis] : cell[axis]))];
+}
+
+/** @type {Record<string, Link>} */
+const LINKS = { matmul: product, linear: affine, reshape: reshaped, permute: permuted, cat: joined, flip: flipped };
+
+/**
+ * The box of each operand from which the result's `cell` was computed (a place in each dimension). Null for an operand
+ * that has no part in it, and null altogether where the op is not known here: nothing is guessed.
+ * @param {string} op
+ * @param {Record<string, string>} attrs
+ * @param {Shapes} shapes
+ * @param {number[]} cell
+ * @returns {(Box | null)[] | null}
+ */
+export function operandCells(op, attrs, shapes, cell) {
+  if (cell.length !== shapes.result.length) return null;
+  if (ELEMENTWISE.has(op)) return shapes.operands.map((shape) => broadcast(shape, cell));
+  if (REDUCTIONS.has(op)) return reduced(shapes, cell, attrs);
+  if (ALONG.has(op)) return along(shapes, cell, attrs);
+  return Object.hasOwn(LINKS, op) ? LINKS[op](shapes, cell, attrs) : null;
+}

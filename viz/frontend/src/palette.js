@@ -1,0 +1,57 @@
+/** Written by `make stubs` from palette.py: change that. The colours, each a custom property `--mg-…`. */
+
+export const FONT = "ui-sans-serif,system-ui,-apple-system,'Segoe UI',Roboto,'Noto Sans','DejaVu Sans',sans-serif";
+
+/** @type {Record<"light" | "dark", Record<string, string>>} */
+export const PALETTE = {
+  "light": {
+    "page": "#fbfcfd",
+    "rim": "#d5dbe4",
+    "card": "#ffffff",
+    "ink": "#17212c",
+    "muted": "#556274",
+    "line": "#7a8798",
+    "forward": "#0a58a6",
+    "backward": "#9a4600",
+    "wash": "#fdf1e3",
+    "leaf": "#0a58a6",
+    "on-leaf": "#ffffff",
+    "op": "#e8edf3",
+    "on-op": "#17212c",
+    "output": "#1c2937",
+    "on-output": "#ffffff",
+    "alarm": "#b3400a",
+    "on-alarm": "#ffffff",
+    "halo": "#8dbdec",
+    "hot": "#c25700",
+    "heat": "#f0a95e",
+    "zero": "#ffffff",
+    "plus": "#0a58a6",
+    "minus": "#b9520a"
+  },
+  "dark": {
+    "page": "#11161c",
+    "rim": "#313c49",
+    "card": "#1a212a",
+    "ink": "#e9eef4",
+    "muted": "#a5b1c1",
+    "line": "#8b98a9",
+    "forward": "#82bdf4",
+    "backward": "#f5b273",
+    "wash": "#33281b",
+    "leaf": "#1d5e9f",
+    "on-leaf": "#ffffff",
+    "op": "#2b3542",
+    "on-op": "#e9eef4",
+    "output": "#e9eef4",
+    "on-output": "#11161c",
+    "alarm": "#f08a4b",
+    "on-alarm": "#11161c",
+    "halo": "#2f6fae",
+    "hot": "#ff9d3c",
+    "heat": "#a8611d",
+    "zero": "#1a212a",
+    "plus": "#82bdf4",
+    "minus": "#ffa75c"
+  }
+};

@@ -1,0 +1,183 @@
+/**
+ * What one player holds: a place in the timeline, what is selected and open, the reader's own numbers and stops. No
+ * elements here: every change is told to those who listen, and the panels draw themselves again from it.
+ */
+
+import { startExpanded, reveal } from "./blocks.js";
+import { breakpoint, firing, nextStop } from "./breakpoints.js";
+import { engine } from "./engine.js";
+import { playback, timeline } from "./history.js";
+
+/** @typedef {"moved"|"numbers"|"pass"|"selected"|"expanded"|"playing"|"stops"|"predicting"|"options"} What */
+/** @typedef {{nodes: number[], edges: number[]} | null} Changed  null is everything */
+/** @typedef {(what: What, changed: Changed) => void} Listener */
+/** @typedef {{kind: string, value?: string | number}} Spec */
+
+/**
+ * @param {any} graph @param {Record<string, any>} [options]
+ * @returns {any}
+ */
+export function createSession(graph, options = {}) {
+  const s = {
+    graph,
+    line: /** @type {any} */ (null),
+    playback: /** @type {any} */ (null),
+    base: graph.numbers,
+    /** which backward pass is played */
+    pass: 0,
+    /** @type {"edge"|"op"} */
+    unit: "edge",
+    speed: 1,
+    playing: false,
+    timer: 0,
+    /** @type {string | null} "n12" or "b3" */
+    selected: null,
+    expanded: options.expanded ? new Set(options.expanded) : startExpanded(graph),
+    /** @type {Map<number, number>} */
+    overrides: new Map(),
+    /** @type {Spec[]} */
+    stops: [],
+    stopped: "",
+    /** In predict mode, how far the reader may go: what lies behind has to be predicted first. */
+    limit: Infinity,
+    engine: /** @type {any} */ (null),
+    /** the heatmaps of the inspector, by their labels */
+    pictures: new Map(),
+    /** @type {Set<Listener>} */
+    listeners: new Set(),
+  };
+  choosePass(s, 0);
+  moveTo(s, options.position ?? s.line.forward);
+  return s;
+}
+
+/** @param {any} s @param {What} what @param {Changed} [changed] */
+export function tell(s, what, changed = null) {
+  for (const listener of s.listeners) listener(what, changed);
+}
+
+/** @param {any} s */
+export const lastPosition = (s) => s.line.last;
+
+/** Plays another backward pass, of another output. @param {any} s @param {number} pass */
+export function choosePass(s, pass) {
+  s.pass = pass;
+  s.limit = Infinity;
+  s.line = timeline(s.graph, s.base.runs[pass] ?? null);
+  s.playback = playback(s.graph, s.line, s.base);
+  s.root = s.line.root < 0 ? s.graph.outputs[0] : s.line.root;
+  if (s.overrides.size) s.playback.numbers = s.engine.run(s.overrides);
+  s.playback.seek(s.line.forward);
+  tell(s, "pass");
+}
+
+/** Goes to a place in the timeline, or as near to it as predict mode lets. @param {any} s @param {number} position */
+export function moveTo(s, position) {
+  const target = Math.max(0, Math.min(Math.trunc(position) || 0, lastPosition(s), s.limit));
+  if (target === s.playback.position) return false;
+  s.stopped = "";
+  const changed = s.playback.seek(target);
+  tell(s, "moved", changed);
+  return true;
+}
+
+/**
+ * One step, of an edge or of an operation with all its edges.
+ * @param {any} s
+ * @param {number} way
+ * @param {string} [unit]
+ */
+export function stepBy(s, way, unit = s.unit) {
+  const { line, playback: now } = s;
+  return moveTo(s, way > 0 ? line.next(now.position, unit) : line.previous(now.position, unit));
+}
+
+/** @param {any} s @param {boolean} playing */
+export function setPlaying(s, playing) {
+  clearTimeout(s.timer);
+  if (playing && s.playback.position >= lastPosition(s)) moveTo(s, 0);
+  if (s.playing !== playing) {
+    s.playing = playing;
+    tell(s, "playing");
+  }
+  if (playing) s.timer = setTimeout(() => tick(s), 350 / s.speed);
+}
+
+/** @param {any} s */
+function tick(s) {
+  const stop = s.stops.length ? nextStop(s.playback, s.stops, 1) : Infinity;
+  const moved = moveTo(s, Math.min(stop, s.line.next(s.playback.position, s.unit)));
+  const reached = firing(s.playback, s.stops);
+  if (moved && reached.length) {
+    s.stopped = `Stopped at ${breakpoint(reached[0]).text}. `;
+    tell(s, "moved", { nodes: [], edges: [] });
+  }
+  if (!moved || reached.length || s.playback.position >= lastPosition(s)) setPlaying(s, false);
+  else s.timer = setTimeout(() => tick(s), 900 / s.speed);
+}
+
+/** The first positions where playing stops, for the scrubber. @param {any} s @param {number} [most] */
+export function stopPositions(s, most = 200) {
+  const fires = s.stops.map((/** @type {any} */ stop) => breakpoint(stop).on(s.playback));
+  const found = [];
+  for (let at = 1; fires.length && at <= s.line.last && found.length < most; at++) {
+    if (fires.some((/** @type {any} */ fire) => fire(at))) found.push(at);
+  }
+  return found;
+}
+
+/** Selects "n12", a node, or "b3", a block; null selects nothing. @param {any} s @param {string | null} id */
+export function select(s, id) {
+  if (id !== null && id[0] === "n") {
+    const open = reveal(s.graph, s.expanded, Number(id.slice(1)));
+    if (open.size !== s.expanded.size) setExpanded(s, open);
+  }
+  if (s.selected === id) return;
+  s.selected = id;
+  tell(s, "selected");
+}
+
+/** The node that is selected, or -1. @param {any} s */
+export const selectedNode = (s) => (s.selected?.[0] === "n" ? Number(s.selected.slice(1)) : -1);
+
+/** The node that the present moment is about, or -1. @param {any} s */
+export function activeNode(s) {
+  const moment = s.playback.moment();
+  return moment.kind === "start" || moment.node == null ? -1 : moment.node;
+}
+
+/** @param {any} s @param {Set<number>} expanded */
+export function setExpanded(s, expanded) {
+  s.expanded = expanded;
+  tell(s, "expanded");
+}
+
+/** The what-if engine, compiled when it is first needed. @param {any} s */
+export function engineOf(s) {
+  s.engine ??= engine(s.graph);
+  return s.engine;
+}
+
+/**
+ * Gives a leaf another number, or (null) its own back; everything is computed anew.
+ * @param {any} s
+ * @param {number} leaf
+ * @param {number | null} value
+ */
+export function override(s, leaf, value) {
+  if (value === null || value === s.base.value[leaf]) s.overrides.delete(leaf);
+  else s.overrides.set(leaf, value);
+  recompute(s);
+}
+
+/** @param {any} s */
+export function recompute(s) {
+  s.playback.numbers = s.overrides.size ? engineOf(s).run(s.overrides) : s.base;
+  tell(s, "numbers");
+}
+
+/** @param {any} s @param {Spec[]} stops */
+export function setStops(s, stops) {
+  s.stops = stops;
+  tell(s, "stops");
+}

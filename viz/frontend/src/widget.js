@@ -1,0 +1,105 @@
+/**
+ * The player as an anywidget: the traits of the Python object and the state of the player follow each other. Nothing is
+ * computed here, and a linked slider moves the numbers without asking the kernel.
+ */
+
+import { mount } from "./player.js";
+
+/**
+ * What anywidget hands over of the Python object.
+ * @typedef {object} Model
+ * @property {(key: string) => any} get
+ * @property {(key: string, value: any) => void} set
+ * @property {() => void} save_changes
+ * @property {(event: string, listener: () => void) => void} on
+ * @property {(event: string, listener: () => void) => void} off
+ */
+
+/** What the traits and the state of the player call by the same names. */
+const SYNCED = ["speed", "granularity", "expanded", "selected", "position", "playing"];
+
+/**
+ * What anywidget calls for each view; it returns what to do when the view goes.
+ * @param {{model: Model, el: HTMLElement}} view
+ */
+export async function render({ model, el }) {
+  const data = await readTrace(model);
+  const host = document.createElement("div");
+  el.append(host);
+  const state = Object.fromEntries(SYNCED.map((key) => [key, model.get(key)]));
+  const player = mount(host, data, { ...state, values: valuesOf(model), height: model.get("height") });
+  const stop = follow(model, player);
+  return () => {
+    stop();
+    player.destroy();
+  };
+}
+
+/**
+ * The numbers that were given to leaves: by `values`, or by a leaf's own trait.
+ * @param {Model} model @returns {Record<string, number>}
+ */
+function valuesOf(model) {
+  const values = { ...model.get("values") };
+  for (const [trait, [name, original]] of Object.entries(model.get("leaves"))) {
+    const number = model.get(trait);
+    if (number !== original) values[name] = number;
+  }
+  return values;
+}
+
+/**
+ * Keeps a model and a player in step, until the function that it returns is called.
+ * @param {Model} model @param {import("./player.js").Player} player
+ */
+function follow(model, player) {
+  const leaves = Object.entries(/** @type {Record<string, [string, number]>} */ (model.get("leaves")));
+  /** @type {(() => void)[]} */
+  const ends = [];
+  let busy = false; // while one side is being told what the other one did
+  const push = () => {
+    let changed = false;
+    const give = (/** @type {string} */ key, /** @type {any} */ value) => {
+      if (JSON.stringify(model.get(key)) === JSON.stringify(value)) return;
+      model.set(key, value);
+      changed = true;
+    };
+    const { values, ...state } = player.state();
+    for (const [key, value] of Object.entries(state)) give(key, value);
+    give("values", values);
+    for (const [trait, [name, original]] of leaves) give(trait, values[name] ?? original);
+    if (changed) model.save_changes();
+  };
+  const guarded = (/** @type {() => void} */ act) => () => {
+    if (busy) return;
+    busy = true;
+    try {
+      act();
+      push(); // what the player made of it: a position beyond the end is the end
+    } finally {
+      busy = false;
+    }
+  };
+  const hear = (/** @type {string} */ key, /** @type {() => void} */ act) => {
+    const listener = guarded(act);
+    model.on(`change:${key}`, listener);
+    ends.push(() => model.off(`change:${key}`, listener));
+  };
+  for (const key of SYNCED) hear(key, () => player.restore({ [key]: model.get(key) }));
+  hear("values", () => player.restore({ values: model.get("values") }));
+  for (const [trait, [name]] of leaves) hear(trait, () => player.set(name, model.get(trait)));
+  ends.push(player.on("change", guarded(() => {})));
+  guarded(() => {})();
+  return () => ends.forEach((end) => end());
+}
+
+/**
+ * The trace, which comes as text, or compressed where it is large.
+ * @param {Model} model
+ */
+async function readTrace(model) {
+  const text = model.get("trace_text");
+  if (text) return JSON.parse(text);
+  const stream = new Blob([model.get("trace_packed")]).stream().pipeThrough(new DecompressionStream("deflate"));
+  return new Response(stream).json();
+}

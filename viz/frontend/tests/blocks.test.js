@@ -1,0 +1,90 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+
+import { collapseAll, expandAll, reveal, startExpanded, toggle, visible } from "../src/blocks.js";
+
+/** What blocks.js reads of a graph: `block` of each node, edges [operand, result], blocks [outer, kind, name]. */
+function graphOf(block, edges, blocks = []) {
+  return /** @type {any} */ ({
+    count: block.length,
+    edgeCount: edges.length,
+    block: Int32Array.from(block),
+    operand: Int32Array.from(edges, (edge) => edge[0]),
+    result: Int32Array.from(edges, (edge) => edge[1]),
+    blocks: [[-1, "graph"], ...blocks].map(([outer, kind, name = ""]) => ({ name, outer, kind })),
+  });
+}
+
+const SCOPE = [0, "scope"];
+// a, w -> [mul, add] -> neg: a is used twice inside the block, which is block 1.
+const small = graphOf([0, 0, 1, 1, 0], [[0, 2], [1, 2], [2, 3], [0, 3], [3, 4]], [SCOPE]);
+
+test("a closed block is one item, into which each value goes once", () => {
+  const { items, wires, itemOf } = visible(small, collapseAll());
+  assert.deepEqual(items.map((item) => item.id), ["n0", "n1", "b1", "n4"]);
+  assert.deepEqual(items[2], { id: "b1", node: -1, block: 1, parent: 0 });
+  assert.deepEqual(wires, [
+    { from: 0, to: 2, value: 0, edges: [0, 3] },
+    { from: 1, to: 2, value: 1, edges: [1] },
+    { from: 2, to: 3, value: 3, edges: [4] },
+  ]);
+  assert.deepEqual([0, 2, 3, 4].map(itemOf), [0, 2, 2, 3]);
+});
+
+test("an open block shows its nodes, which know where they lie", () => {
+  const { items, wires } = visible(small, expandAll(small));
+  assert.deepEqual(items.map((item) => item.id), ["n0", "n1", "n2", "n3", "n4"]);
+  assert.deepEqual(items.map((item) => item.parent), [0, 0, 1, 1, 0]);
+  assert.deepEqual(wires.map((wire) => wire.edges), [[0], [1], [2], [3], [4]]);
+});
+
+test("a*a keeps both its arrows, from a node and from a closed block", () => {
+  const square = graphOf([1, 1, 0], [[0, 1], [1, 2], [1, 2]], [SCOPE]);
+  assert.equal(visible(square, expandAll(square)).wires.length, 3);
+  assert.deepEqual(visible(square, collapseAll()).wires.map((wire) => wire.edges), [[1], [2]]);
+});
+
+test("a block inside a closed one does not show, however it is itself", () => {
+  const nested = graphOf([0, 2, 2], [[0, 1], [1, 2]], [SCOPE, [1, "scope"]]);
+  assert.deepEqual(visible(nested, new Set([0, 2])).items.map((item) => item.id), ["n0", "b1"]);
+  assert.deepEqual(visible(nested, new Set([0, 1])).items.map((item) => item.id), ["n0", "b2"]);
+});
+
+test("a node is revealed by opening all around it, and nothing else", () => {
+  const nested = graphOf([0, 2, 3], [[0, 1], [1, 2]], [SCOPE, [1, "scope"], SCOPE]);
+  assert.deepEqual([...reveal(nested, new Set([0]), 1)].sort(), [0, 1, 2]);
+});
+
+test("toggle opens and closes, leaves the set alone that it was given, and never closes the graph", () => {
+  const before = new Set([0]);
+  assert.deepEqual([...toggle(small, before, 1)], [0, 1]);
+  assert.deepEqual([...toggle(small, new Set([0, 1]), 1)], [0]);
+  assert.deepEqual([...toggle(small, before, 0)], [0]);
+  assert.deepEqual([...before], [0]);
+});
+
+test("blocks are opened from the outside in while there is room, those called alike together or not at all", () => {
+  const two = graphOf([1, 1, 1, 2, 2], [], [SCOPE, [0, "scope", "b"]]);
+  assert.deepEqual([...startExpanded(two, 2)], [0]);
+  assert.deepEqual([...startExpanded(two, 3)], [0, 2]);
+  assert.deepEqual([...startExpanded(two, 4)], [0, 1]);
+  assert.deepEqual([...startExpanded(two, 5)], [0, 1, 2]);
+  const runs = graphOf([1, 1, 1, 2, 2], [], [[0, "run", "nodes 0–2"], [0, "run", "nodes 3–4"]]);
+  assert.deepEqual([...startExpanded(runs, 4)], [0]);
+  assert.deepEqual([...startExpanded(runs, 5)], [0, 1, 2]);
+});
+
+test("a hundred thousand nodes are collapsed, opened and all shown in time", () => {
+  const count = 100_000;
+  const edges = [];
+  for (let node = 2; node < count; node += 1) edges.push([node - 1, node], [(node * 7919) % node, node]);
+  const blocks = [];
+  for (let block = 0; block < 100; block += 1) blocks.push([0, "run"]);
+  for (let block = 0; block < 1000; block += 1) blocks.push([1 + Math.floor(block / 10), "run"]);
+  const graph = graphOf(Array.from({ length: count }, (_, node) => 101 + Math.floor(node / 100)), edges, blocks);
+  const start = performance.now();
+  for (let turn = 0; turn < 5; turn += 1) visible(graph, startExpanded(graph));
+  const each = (performance.now() - start) / 5;
+  assert.equal(visible(graph, startExpanded(graph)).items.length, 100);
+  assert.ok(each < 250, `${each} ms`); // about 20 on a quiet machine
+});

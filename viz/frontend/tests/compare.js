@@ -1,0 +1,53 @@
+/**
+ * Does what Python asks, so that it can compare: one JSON job on standard input, its results on standard output.
+ *
+ *     numbers   → what `number` and `pretty` write
+ *     fills     → templates with their parts put in, as text and as MathML
+ *     graphs    → traces of version 2 and runs with other leaves: every number that the engine finds
+ */
+
+import { engine } from "../src/engine.js";
+import { formulaMathML, formulaText, number, pretty, shortenName, subscript } from "../src/notation.js";
+import { decode } from "../src/trace.js";
+
+/** What JSON has no number for is a string, as in a trace. */
+const read = (x) => (typeof x === "string" && /^(NaN|-?Infinity|-0)$/.test(x) ? Number(x) : x);
+const write = (x) => (Number.isFinite(x) && !Object.is(x, -0) ? x : Object.is(x, -0) ? "-0" : String(x));
+const all = (array) => Array.from(array, write);
+
+/** A name is a text in an array of its own, so that “NaN” can be one. */
+const part = (x) => (Array.isArray(x) ? x[0] : read(x));
+
+function runsOf({ trace, runs, interpret }) {
+  const graph = decode(trace);
+  const made = engine(graph, { interpret });
+  const found = runs.map((leaves) => {
+    const numbers = made.run(new Map(leaves.map(([leaf, x]) => [leaf, read(x)])));
+    const passes = numbers.runs.map((run) => ({
+      upstream: all(run.upstream),
+      contribution: all(run.contribution),
+      total: all(run.total),
+      known: Array.from(run.known),
+    }));
+    const { known, localKnown } = numbers;
+    const sets = { known: Array.from(known), localKnown: Array.from(localKnown) };
+    return { value: all(numbers.value), local: all(numbers.local), grad: all(numbers.grad), ...sets, passes };
+  });
+  return { why: Array.from({ length: graph.count }, (_, node) => made.why(node)), runs: found };
+}
+
+let input = "";
+process.stdin.setEncoding("utf8");
+for await (const chunk of process.stdin) input += chunk;
+const job = JSON.parse(input);
+const results = {
+  numbers: (job.numbers ?? []).map(read).map((x) => [number(x), pretty(x)]),
+  fills: (job.fills ?? []).map(({ template, parts }) => {
+    const given = parts.map(part);
+    return [formulaText(template, given), formulaMathML(template, given)];
+  }),
+  names: (job.names ?? []).map(([name, limit]) => shortenName(name, limit)),
+  subscripts: (job.subscripts ?? []).map(subscript),
+  graphs: (job.graphs ?? []).map(runsOf),
+};
+process.stdout.write(JSON.stringify(results));

@@ -1,0 +1,123 @@
+/** What-if: numbers from changed leaves, what cannot be computed again, and the tangent. Python's numbers: test_engine.py. */
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { engine } from "../src/engine.js";
+import { readExpression } from "../src/expression.js";
+import { decode } from "../src/trace.js";
+import { scalarTrace } from "./helpers.js";
+
+/** y = a·b + a, whose leaf a is used twice. */
+const twice = () =>
+  scalarTrace((t) => {
+    const [a, b] = [t.leaf("a", 2), t.leaf("b", -3)];
+    return t.add(t.mul(a, b), a, "y");
+  });
+
+/** The same with an op in place of the product that cannot be computed again. */
+function opaque() {
+  const trace = twice();
+  const mul = trace.ops.find((op) => op.name === "mul");
+  Object.assign(mul, { js: null, rules: [null, null], why: "mul works on whole tensors, not on single numbers." });
+  return trace;
+}
+
+for (const interpret of [false, true]) {
+  test(`numbers follow a leaf that is changed (${interpret ? "interpreted" : "compiled"})`, () => {
+    const graph = decode(twice());
+    const { run, able, why } = engine(graph, { interpret });
+    const numbers = run(new Map([[0, 5]]));
+    assert.deepEqual([...numbers.value], [5, -3, -15, -10]);
+    assert.deepEqual([...numbers.grad], [-2, 5, 1, 1]);
+    const [pass] = numbers.runs;
+    const events = [...pass.edge].map((edge, k) => [graph.operand[edge], pass.contribution[k], pass.total[k]]);
+    assert.deepEqual(events, [[2, 1, 1], [0, 1, 1], [0, -3, -2], [1, 5, 5]]);
+    assert.ok([0, 1, 2, 3].every((node) => able(node) && why(node) === null));
+  });
+}
+
+test("a run leaves the trace's own numbers alone, and the next one begins with them", () => {
+  const graph = decode(twice());
+  const { run } = engine(graph);
+  const before = structuredClone(graph.numbers);
+  run(new Map([[0, 5]]));
+  assert.deepEqual(graph.numbers, before);
+  assert.deepEqual(run(new Map()).value, before.value);
+});
+
+test("what an opaque operation makes has no number once its operand is changed, and says why", () => {
+  const graph = decode(opaque());
+  const { run, able, why } = engine(graph);
+  const numbers = run(new Map([[1, 7]]));
+  assert.deepEqual([...numbers.known], [1, 1, 0, 0]);
+  assert.ok(Number.isNaN(numbers.value[2]) && Number.isNaN(numbers.value[3]));
+  assert.deepEqual([able(0), able(2), able(3)], [true, false, false]);
+  assert.equal(why(2), "mul works on whole tensors, not on single numbers.");
+  assert.equal(why(3), `It is computed from v₂, which cannot be computed again. ${why(2)}`);
+});
+
+test("what an opaque operation made keeps its number, and its derivatives, while nothing before it changes", () => {
+  const trace = scalarTrace((t) => {
+    const [a, b, c] = [t.leaf("a", 2), t.leaf("b", -3), t.leaf("c", 1)];
+    return t.add(t.mul(a, b), t.tanh(c), "y");
+  });
+  const mul = trace.ops.find((op) => op.name === "mul");
+  Object.assign(mul, { js: null, rules: [null, null], why: "No." });
+  const graph = decode(trace);
+  const numbers = engine(graph).run(new Map([[2, 0]]));
+  const root = graph.outputs[0];
+  assert.equal(numbers.value[root], -6);
+  assert.deepEqual([numbers.grad[0], numbers.grad[1], numbers.grad[2]], [-3, 2, 1]);
+  assert.ok(numbers.runs[0].known.every((known) => known === 1));
+});
+
+test("a formula that does not give Python's number is not trusted; rounding is no reason for distrust", () => {
+  const wrong = twice();
+  wrong.ops.find((op) => op.name === "mul").js = "a / b";
+  assert.equal(engine(decode(wrong)).why(2), "Its formula gives -0.666667 here, and Python computed -6.0.".replaceAll("-", "−"));
+  const rounded = scalarTrace((t) => t.add(t.leaf("a", 1.23457), t.leaf("b", -1.23456)));
+  rounded.nodes.value[2] = 1.3e-5; // of numbers that were rounded to six digits
+  assert.equal(engine(decode(rounded)).why(2), null);
+});
+
+test("what is no expression is refused, and what is no leaf cannot be changed", () => {
+  for (const text of ["a +", "alert(1)", "Math.random()", "a.b", "a = 1", "`a`", "(a", "constructor(a)", "Math.constructor", ""]) {
+    assert.throws(() => readExpression(text), /player/, text);
+  }
+  const hostile = twice();
+  hostile.ops[0].js = "globalThis.stolen = 1";
+  assert.match(engine(decode(hostile)).why(3), /no expression that the player knows/);
+  assert.equal(globalThis.stolen, undefined);
+  assert.throws(() => engine(decode(twice())).run(new Map([[3, 1]])), RangeError);
+});
+
+test("the tangent has the slope of the chain rule, which central differences confirm", () => {
+  const graph = decode(scalarTrace((t) => {
+    const a = t.leaf("a", 0.7);
+    return t.tanh(t.mul(a, t.add(a, t.constant(1))));
+  }));
+  const { tangent } = engine(graph);
+  for (const x of [0.7, -0.4, 1.5]) {
+    const found = tangent(0, graph.outputs[0], new Map([[0, x]]));
+    const y = Math.tanh(x * (x + 1));
+    assert.ok(Math.abs(found.y - y) < 1e-15 && found.x === x);
+    assert.ok(Math.abs(found.slope - (1 - y * y) * (2 * x + 1)) < 1e-14);
+    assert.ok(Math.abs(found.measured - found.slope) < 1e-9);
+  }
+});
+
+test("5,000 nodes are computed forward and backward within a millisecond", () => {
+  const graph = decode(scalarTrace((t) => {
+    const [a, b] = [t.leaf("a", 2), t.leaf("b", -0.3)];
+    let c = t.mul(a, b);
+    while (c < 4999) c = c % 3 === 2 ? t.tanh(c) : (c % 3 ? t.add : t.mul)(c, c % 2 ? a : b);
+    return c;
+  }));
+  const { run } = engine(graph);
+  const times = Array.from({ length: 600 }, (_, k) => {
+    const start = performance.now();
+    run(new Map([[0, k / 300]]));
+    return performance.now() - start;
+  });
+  assert.ok(Math.min(...times) < 1, `the best of 600 took ${Math.min(...times)} ms`);
+});

@@ -1,0 +1,28 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { fitNumber, fitText, textWidth } from "../src/measure.js";
+
+test("widths are those of notation.py", () => {
+  assert.equal(textWidth("ab", 10), 12.5);
+  assert.equal(Math.round(textWidth("ab", 10, true) * 100), 1412);
+});
+
+test("text that fits is not touched, other text ends in an ellipsis and fits", () => {
+  assert.equal(fitText("weight", 100, 12), "weight");
+  const short = fitText("weight of the petal", 60, 12);
+  assert.match(short, /^weig.*…$/);
+  assert.ok(textWidth(short, 12) <= 60);
+});
+
+test("figures below the line survive", () => {
+  assert.match(fitText("weight of the petal₁₂", 70, 12), /…₁₂$/);
+});
+
+test("letters that are two units of UTF-16 are not cut", () => {
+  assert.equal(fitText("🙂🙂🙂🙂", 40, 12), "🙂…");
+});
+
+test("a number loses digits until it fits", () => {
+  assert.equal(fitNumber(1.23456, 200, 12, String), "1.23456");
+  assert.equal(fitNumber(1.23456, 30, 12, String), "1.23");
+});

@@ -1,0 +1,41 @@
+/** Frames in JavaScript. That their coordinates are those of Python, pytest sees: test_layout_parity.py. */
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { nest } from "../src/nesting.js";
+
+/** @type {[number, number]} */
+const BOX = [40, 30];
+
+test("an edge into an open block goes through a port of its frame", () => {
+  const drawn = nest([BOX, [60, 18], BOX], [-1, -1, 1], [[0, 2]]);
+  assert.deepEqual(drawn.boxes, [[0, 30, 40, 30], [88, 0, 100, 72], [136, 30, 40, 30]]);
+  assert.deepEqual(drawn.depths, [0, 0, 1]);
+  assert.deepEqual(drawn.routes, [[[40, 45], [136, 45]]]);
+});
+
+test("a hundred frames in each other need no recursion", () => {
+  const depth = 100;
+  const outer = [...Array.from({ length: depth }, (_, at) => at - 1), depth - 1, -1];
+  const drawn = nest([...Array(depth).fill([60, 18]), BOX, BOX], outer, [[depth, depth + 1]]);
+  assert.equal(drawn.depths[depth], depth);
+  assert.equal(drawn.routes[0].length, 2);
+});
+
+test("typed arrays will do", () => {
+  const drawn = nest([BOX, BOX], Int32Array.of(-1, -1), [[0, 1]], { ports: { wires: Int32Array.of(7) } });
+  assert.deepEqual(drawn.routes, [[[40, 15], [88, 15]]]);
+});
+
+test("what has no nested drawing is refused", () => {
+  const refused = (/** @type {() => void} */ run, /** @type {string} */ message) =>
+    assert.throws(run, { name: "RangeError", message });
+  const three = [BOX, BOX, BOX];
+  refused(() => nest(three, [-1, 2, -1], []), "item 1 lies in item 2: need a block that comes before it, or -1");
+  refused(() => nest(three, [-1, 0, -1], [[0, 2]]), "edge (0, 2) must join two of 3 items that are no frames");
+  refused(
+    () => nest([...three, BOX], [-1, 0, -1, 0], [[1, 2], [2, 3]]),
+    "the edges make a cycle through item 0: need blocks without cycles",
+  );
+});

@@ -1,0 +1,213 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { dimensions, operandCells } from "../src/operands.js";
+
+/**
+ * @param {string} op @param {number[][]} operands @param {number[]} result @param {number[]} cell
+ * @param {Record<string, string>} [attrs]
+ */
+const link = (op, operands, result, cell, attrs = {}) => operandCells(op, attrs, { operands, result }, cell);
+
+test("a cell of a product comes from a row and a column", () => {
+  assert.deepEqual(
+    link(
+      "matmul",
+      [
+        [2, 3],
+        [3, 4],
+      ],
+      [2, 4],
+      [1, 2],
+    ),
+    [
+      [
+        [1, 2],
+        [0, 3],
+      ],
+      [
+        [0, 3],
+        [2, 3],
+      ],
+    ],
+  );
+});
+
+test("a batched product broadcasts the leading dimensions", () => {
+  const boxes = link(
+    "matmul",
+    [
+      [5, 2, 3],
+      [3, 4],
+    ],
+    [5, 2, 4],
+    [3, 1, 2],
+  );
+  assert.deepEqual(boxes, [
+    [
+      [3, 4],
+      [1, 2],
+      [0, 3],
+    ],
+    [
+      [0, 3],
+      [2, 3],
+    ],
+  ]);
+});
+
+test("vectors in a product are summed whole", () => {
+  assert.deepEqual(link("matmul", [[3], [3]], [], []), [[[0, 3]], [[0, 3]]]);
+  assert.deepEqual(link("matmul", [[2, 3], [3]], [2], [1]), [
+    [
+      [1, 2],
+      [0, 3],
+    ],
+    [[0, 3]],
+  ]);
+  assert.deepEqual(link("matmul", [[3], [3, 4]], [4], [2]), [
+    [[0, 3]],
+    [
+      [0, 3],
+      [2, 3],
+    ],
+  ]);
+});
+
+test("a broadcast operand gives the same cell many times", () => {
+  assert.deepEqual(link("add", [[2, 3], [3]], [2, 3], [1, 2]), [
+    [
+      [1, 2],
+      [2, 3],
+    ],
+    [[2, 3]],
+  ]);
+  assert.deepEqual(
+    link(
+      "mul",
+      [
+        [2, 1],
+        [1, 3],
+      ],
+      [2, 3],
+      [1, 2],
+    ),
+    [
+      [
+        [1, 2],
+        [0, 1],
+      ],
+      [
+        [0, 1],
+        [2, 3],
+      ],
+    ],
+  );
+  assert.deepEqual(link("add", [[2], []], [2], [1]), [[[1, 2]], []]);
+});
+
+test("a sum takes all cells of the dimensions that it sums", () => {
+  assert.deepEqual(link("sum", [[2, 3]], [], [], { dim: "None" }), [
+    [
+      [0, 2],
+      [0, 3],
+    ],
+  ]);
+  assert.deepEqual(link("sum", [[2, 3]], [2], [1], { dim: "1" }), [
+    [
+      [1, 2],
+      [0, 3],
+    ],
+  ]);
+  assert.deepEqual(link("mean", [[2, 3]], [1, 3], [0, 2], { dim: "(0,)", keepdim: "True" }), [
+    [
+      [0, 2],
+      [2, 3],
+    ],
+  ]);
+  assert.deepEqual(link("sum", [[2, 3, 4]], [3], [1], { dim: "(0, -1)" }), [
+    [
+      [0, 2],
+      [1, 2],
+      [0, 4],
+    ],
+  ]);
+});
+
+test("shape operations move a cell", () => {
+  assert.deepEqual(link("reshape", [[2, 3]], [3, 2], [1, 1]), [
+    [
+      [1, 2],
+      [0, 1],
+    ],
+  ]);
+  assert.deepEqual(link("permute", [[2, 3]], [3, 2], [2, 1], { dims: "(1, 0)" }), [
+    [
+      [1, 2],
+      [2, 3],
+    ],
+  ]);
+  assert.deepEqual(link("flip", [[2, 3]], [2, 3], [0, 0], { dims: "(1,)" }), [
+    [
+      [0, 1],
+      [2, 3],
+    ],
+  ]);
+  assert.deepEqual(
+    link(
+      "cat",
+      [
+        [2, 3],
+        [1, 3],
+      ],
+      [3, 3],
+      [2, 0],
+      { dim: "0" },
+    ),
+    [
+      null,
+      [
+        [0, 1],
+        [0, 1],
+      ],
+    ],
+  );
+});
+
+test("a linear layer takes a row of its input, a row of its weight, a cell of its bias", () => {
+  assert.deepEqual(link("linear", [[5, 3], [4, 3], [4]], [5, 4], [2, 1]), [
+    [
+      [2, 3],
+      [0, 3],
+    ],
+    [
+      [1, 2],
+      [0, 3],
+    ],
+    [[1, 2]],
+  ]);
+});
+
+test("what is not known is not guessed", () => {
+  assert.equal(
+    link(
+      "conv2d",
+      [
+        [1, 1, 4, 4],
+        [1, 1, 3, 3],
+      ],
+      [1, 1, 2, 2],
+      [0, 0, 0, 0],
+    ),
+    null,
+  );
+  assert.equal(link("sum", [[2, 3]], [2], [1], { dim: "'rows'" }), null);
+  assert.equal(link("sum", [[2, 3]], [2], [1]), null);
+  assert.equal(link("toString", [[2]], [2], [0]), null);
+});
+
+test("dimensions are read as Python writes them", () => {
+  assert.deepEqual(dimensions("-1", 3), [2]);
+  assert.deepEqual(dimensions("(0, 2)", 3), [0, 2]);
+  assert.equal(dimensions("None", 3), null);
+  assert.equal(dimensions("5", 3), undefined);
+});

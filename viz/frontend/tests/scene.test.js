@@ -1,0 +1,159 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { startExpanded, visible } from "../src/blocks.js";
+import { alarmsOf, contentsOf, nodeCard, numberRooms, sumText } from "../src/cards.js";
+import { curvePath, heightAt, middleOf, samplesOf } from "../src/curves.js";
+import { playback, timeline } from "../src/history.js";
+import { lookOf, nodesOf, productText, progressOf, spokenNode } from "../src/looks.js";
+import { wordsAt } from "../src/overlay.js";
+import { depthsOf, pointsIn } from "../src/overview.js";
+import { neighbour } from "../src/roving.js";
+import { scene } from "../src/scene.js";
+import { decode } from "../src/trace.js";
+import { randomFrom, randomTrace, scalarTrace } from "./helpers.js";
+
+/** a is used three times, once through a square; 1.0 takes no gradient. */
+const shared = () =>
+  decode(
+    scalarTrace((t) => {
+      const a = t.leaf("a", 2);
+      const b = t.leaf("b", -3);
+      const c = t.mul(a, b, "c");
+      const d = t.add(c, t.constant(1));
+      return t.mul(t.mul(a, a), d, "y");
+    }),
+  );
+/** @param {import("../src/types.js").Graph} graph */
+const sceneOf = (graph) => scene(graph, visible(graph, startExpanded(graph)));
+
+test("a*a has two wires, and every edge that is seen has one", () => {
+  const graph = shared();
+  const drawn = sceneOf(graph);
+  const square = drawn.wires.filter((wire) => drawn.items[wire.from].id === "n0" && drawn.items[wire.to].id === "n5");
+  assert.equal(square.length, 2);
+  for (const [k, wire] of drawn.wires.entries()) for (const edge of wire.edges) assert.equal(drawn.wireOf[edge], k);
+});
+
+test("boxes lie in the scene, do not overlap, and wires join them", () => {
+  for (let seed = 0; seed < 20; seed += 1) {
+    const graph = decode(randomTrace(randomFrom(seed), 40));
+    const { items, wires, width, height } = sceneOf(graph);
+    for (const [k, one] of items.entries()) {
+      assert.ok(one.x >= 0 && one.y >= 0 && one.x + one.w <= width && one.y + one.h <= height);
+      for (const other of items.slice(k + 1)) {
+        const across = Math.min(one.x + one.w, other.x + other.w) - Math.max(one.x, other.x);
+        const down = Math.min(one.y + one.h, other.y + other.h) - Math.max(one.y, other.y);
+        assert.ok(across <= 0 || down <= 0, `${one.id} lies on ${other.id}`);
+      }
+    }
+    for (const { from, to, points } of wires) {
+      assert.ok(Math.abs(points[0][0] - (items[from].x + items[from].w)) < 0.02);
+      assert.ok(Math.abs(points[points.length - 1][0] - items[to].x) < 0.02);
+    }
+  }
+});
+
+test("a card has room for every number and every sum that a pass shows", () => {
+  const graph = shared();
+  const play = playback(graph, timeline(graph));
+  const rooms = numberRooms(graph, [0]);
+  assert.equal(rooms.get(0)?.of, 3);
+  const widest = Math.max(...[-10, -20, -32].map((x) => String(x).length));
+  assert.ok((rooms.get(0)?.grad ?? 0) > widest * 5);
+  const card = nodeCard(graph, 0, /** @type {any} */ (rooms.get(0)), alarmsOf(graph));
+  play.seek(play.timeline.last);
+  assert.deepEqual(card, nodeCard(graph, 0, /** @type {any} */ (numberRooms(graph, [0]).get(0)), alarmsOf(graph)));
+});
+
+test("a node goes from pale over known and partial to final", () => {
+  const graph = shared();
+  const play = playback(graph, timeline(graph));
+  assert.deepEqual([lookOf(graph, play, 2).pale, lookOf(graph, play, 2).value], [true, null]);
+  play.seek(1);
+  assert.deepEqual([lookOf(graph, play, 2).pale, lookOf(graph, play, 2).value], [false, -6]);
+  assert.equal(lookOf(graph, play, 0).sign, "—");
+  play.seek(9);
+  assert.equal(lookOf(graph, play, 0).sum, "Σ 2 of 3");
+  assert.match(spokenNode(graph, lookOf(graph, play, 0), 0, ""), /gradient −20\.0 so far, 2 of 3 contributions/);
+  play.seek(12);
+  assert.deepEqual([lookOf(graph, play, 0).state, lookOf(graph, play, 0).sum], ["final", "Σ 3"]);
+  assert.equal(lookOf(graph, play, 3).sign, "blocked");
+});
+
+test("one contribution has no sum sign", () => {
+  assert.deepEqual([sumText(0, 1, false), sumText(1, 2, false), sumText(2, 2, true)], ["", "Σ 1 of 2", "Σ 2"]);
+});
+
+test("the words on the active edge are the product", () => {
+  const graph = shared();
+  const play = playback(graph, timeline(graph));
+  play.seek(6);
+  assert.equal(productText(play.moment()), "1.0 × (−5.0) = −5.0");
+});
+
+test("the words on an edge stay inside the scene", () => {
+  const graph = shared();
+  const drawn = sceneOf(graph);
+  for (let edge = 0; edge < graph.edgeCount; edge += 1) {
+    const [x, y] = wordsAt(drawn, graph, edge, 120);
+    assert.ok(x >= 60 && x <= drawn.width - 60 && y > 0 && y < drawn.height);
+  }
+});
+
+test("progress counted step by step is progress counted at once", () => {
+  const graph = decode(randomTrace(randomFrom(3), 60));
+  const play = playback(graph, timeline(graph));
+  const stepped = progressOf(graph, play);
+  stepped.count(nodesOf(graph));
+  for (const to of [...Array(play.timeline.length).keys(), 3, 40, 0, play.timeline.last, 17]) {
+    stepped.count(play.seek(to).nodes);
+    const fresh = progressOf(graph, play);
+    fresh.count(nodesOf(graph));
+    assert.deepEqual(stepped.done, fresh.done);
+  }
+});
+
+test("block 0 contains every node", () => {
+  const graph = decode(randomTrace(randomFrom(5), 50));
+  assert.equal(contentsOf(graph, alarmsOf(graph))[0].nodes, graph.count);
+});
+
+test("arrow keys follow edges and columns", () => {
+  const graph = shared();
+  const drawn = sceneOf(graph);
+  const at = (/** @type {string} */ id) => drawn.items.findIndex((item) => item.id === id);
+  assert.equal(neighbour(drawn, at("n2"), "left"), at("n0"));
+  assert.equal(neighbour(drawn, at("n6"), "right"), -1);
+  assert.equal(neighbour(drawn, at("n2"), "right"), at("n4"));
+  assert.equal(neighbour(drawn, at("n0"), "down"), at("n1"));
+  assert.equal(neighbour(drawn, at("n1"), "up"), at("n0"));
+});
+
+/** @type {import("../src/curves.js").Point[]} */
+const ROUTE = [
+  [0, 0],
+  [10, 0],
+  [50, 40],
+  [60, 40],
+];
+
+test("a curve goes through its route and ends inside the arrowhead", () => {
+  assert.equal(curvePath(ROUTE), "M0 0H10C30 0 30 40 50 40H53");
+  assert.deepEqual(samplesOf(ROUTE)[0], [0, 0]);
+  assert.deepEqual(samplesOf(ROUTE).at(-1), [60, 40]);
+  assert.deepEqual(middleOf(ROUTE).map(Math.round), [30, 20]);
+  assert.deepEqual(
+    [5, 30, 60].map((x) => Math.round(heightAt(ROUTE, x))),
+    [0, 20, 40],
+  );
+});
+
+test("in the map a leaf stands just before its first use, and every point in the picture", () => {
+  const graph = shared();
+  const where = depthsOf(graph);
+  assert.deepEqual([...where.depth], [0, 0, 1, 1, 2, 1, 3]);
+  const { x, y, wide, highAt } = pointsIn(where, 200, 60);
+  for (let node = 0; node < graph.count; node += 1) {
+    assert.ok(x[node] >= 0 && x[node] + wide <= 200 && y[node] >= 0 && y[node] + highAt(node) <= 60);
+  }
+});

@@ -1,0 +1,138 @@
+/** The player's state without its elements. */
+import assert from "node:assert/strict";
+import { mock, test } from "node:test";
+
+import { answerStep, asked, setPredicting } from "../src/predicting.js";
+import * as act from "../src/session.js";
+import { decode } from "../src/trace.js";
+import { scalarLeaves, sliderRange } from "../src/whatif.js";
+import { scalarTrace } from "./helpers.js";
+
+function product(options) {
+  const data = scalarTrace((t) => {
+    const a = t.leaf("a", 2);
+    return t.add(t.mul(a, t.leaf("b", -3), "c"), a, "y");
+  });
+  const s = act.createSession(decode(data), options);
+  const heard = [];
+  s.listeners.add((what) => heard.push(what));
+  return { s, heard };
+}
+
+/** Lets a minute pass. */
+function wait() {
+  for (let second = 0; second < 60; second += 1) mock.timers.tick(1000);
+}
+
+test("player begins where the forward pass ends, or where it is told to", () => {
+  assert.equal(product().s.playback.position, 2);
+  assert.equal(product({ position: 4 }).s.playback.position, 4);
+  assert.equal(product({ position: 400 }).s.playback.position, 7);
+});
+
+test("step by an operation goes over all its edges", () => {
+  const { s } = product({ position: 3 });
+  act.stepBy(s, 1, "op");
+  assert.equal(s.playback.position, 5);
+  act.stepBy(s, -1, "op");
+  assert.equal(s.playback.position, 3);
+  act.stepBy(s, 1, "edge");
+  assert.equal(s.playback.position, 4);
+});
+
+test("position that is no position is brought to the nearest one", () => {
+  const { s, heard } = product();
+  act.moveTo(s, -5);
+  assert.equal(s.playback.position, 0);
+  act.moveTo(s, NaN);
+  assert.equal(s.playback.position, 0);
+  assert.deepEqual(heard, ["moved"]);
+});
+
+test("playing stops at a breakpoint and says at which", (context) => {
+  context.after(() => mock.timers.reset());
+  mock.timers.enable({ apis: ["setTimeout"] });
+  const { s } = product({ position: 0 });
+  act.setStops(s, [{ kind: "second-contribution", value: null }]);
+  act.setPlaying(s, true);
+  wait();
+  assert.equal(s.playing, false);
+  const moment = s.playback.moment();
+  assert.deepEqual([moment.met, moment.of, s.graph.title(moment.node)], [2, 2, "a"]);
+  assert.match(s.stopped, /second contribution/);
+  assert.deepEqual(act.stopPositions(s), [s.playback.position]);
+});
+
+test("playing without breakpoints goes on to the end, and again from the start", (context) => {
+  context.after(() => mock.timers.reset());
+  mock.timers.enable({ apis: ["setTimeout"] });
+  const { s } = product();
+  act.setPlaying(s, true);
+  wait();
+  assert.equal(s.playback.position, act.lastPosition(s));
+  act.setPlaying(s, true);
+  assert.equal(s.playback.position, 0);
+  act.setPlaying(s, false);
+});
+
+test("another number of a leaf is computed forward and backward, and taken back", () => {
+  const { s } = product();
+  act.override(s, 0, 5);
+  assert.equal(s.playback.numbers.value[s.root], -10);
+  act.moveTo(s, act.lastPosition(s));
+  assert.equal(s.playback.gradient(1).value, 5);
+  act.override(s, 0, null);
+  assert.equal(s.playback.numbers, s.base);
+});
+
+test("selecting a node inside a closed block opens it", () => {
+  const data = scalarTrace((t) => t.scope("layer", () => t.mul(t.leaf("a", 2), t.leaf("b", 3), "y")));
+  const s = act.createSession(decode(data), { expanded: [] });
+  act.select(s, "n0");
+  assert.ok(s.expanded.has(1));
+  assert.equal(act.selectedNode(s), 0);
+});
+
+test("predict mode goes no further than what was answered", () => {
+  const { s } = product({ position: 0 });
+  setPredicting(s, true);
+  assert.equal(s.playback.position, s.line.seed);
+  act.moveTo(s, act.lastPosition(s));
+  assert.equal(s.playback.position, s.line.seed);
+  const first = asked(s);
+  assert.equal(answerStep(s, 17).verdict === "right", false);
+  assert.equal(s.playback.position, first - 1);
+  assert.equal(answerStep(s, s.playback.moment(first).total).verdict, "right");
+  assert.equal(s.playback.position, first);
+  assert.deepEqual([s.score.right, s.score.asked], [0, 1]);
+  answerStep(s, s.playback.moment(asked(s)).total);
+  assert.deepEqual([s.score.right, s.score.asked], [1, 2]);
+  setPredicting(s, false);
+  act.moveTo(s, act.lastPosition(s));
+  assert.equal(s.playback.position, act.lastPosition(s));
+});
+
+test("range of a slider has round ends around the number", () => {
+  assert.deepEqual(sliderRange(-3), [-9, 3, 0.02]);
+  assert.deepEqual(sliderRange(0), [-2, 2, 0.02]);
+  for (const x of [1e-9, 0.3, 7, 123, -4e8, Infinity, NaN]) {
+    const [least, most, step] = sliderRange(x);
+    assert.ok(least < most && step > 0 && Number.isFinite(most - least));
+    if (Number.isFinite(x)) assert.ok(least <= x && x <= most);
+  }
+});
+
+test("only leaves that hold one number can be moved", () => {
+  const data = scalarTrace((t) => t.mul(t.leaf("a", 2), t.constant(3), "y"));
+  assert.deepEqual(scalarLeaves(act.createSession(decode(data))), [0]);
+});
+
+test("reader may look back while predicting, and answers the same question", () => {
+  const { s } = product({ position: 0 });
+  setPredicting(s, true);
+  const question = asked(s);
+  act.moveTo(s, 0);
+  assert.equal(asked(s), question);
+  assert.equal(answerStep(s, s.playback.moment(question).total).verdict, "right");
+  assert.equal(s.playback.position, question);
+});

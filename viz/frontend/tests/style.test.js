@@ -1,0 +1,38 @@
+import assert from "node:assert/strict";
+import { readFileSync, readdirSync } from "node:fs";
+import { test } from "node:test";
+import { PALETTE } from "../src/palette.js";
+import { drawingStyle, themeOf } from "../src/style.js";
+
+/** @param {Record<string, string>} attributes @returns {any} */
+const element = (attributes) => ({
+  getAttribute: (/** @type {string} */ name) => attributes[name] ?? null,
+  classList: { contains: (/** @type {string} */ name) => (attributes.class ?? "").split(" ").includes(name) },
+});
+/** @param {Record<string, string>} html @param {Record<string, string>} [body] */
+const theme = (html, body = {}) => themeOf({ html: element(html), body: element(body) });
+
+test("the theme is the page's, where it has one", () => {
+  assert.equal(theme({}, { "data-jp-theme-light": "false" }), "dark");
+  assert.equal(theme({}, { "data-jp-theme-light": "true", class: "vscode-dark" }), "light");
+  assert.equal(theme({}, { class: "a vscode-dark" }), "dark");
+  assert.equal(theme({}, { class: "vscode-high-contrast vscode-high-contrast-light" }), "light");
+  assert.equal(theme({}, { class: "vscode-high-contrast" }), "dark");
+  assert.equal(theme({ "data-theme": "dark" }), "dark");
+  assert.equal(theme({ theme: "dark" }), "dark");
+  assert.equal(theme({ "data-theme": "auto" }), null);
+});
+
+test("both palettes have the same names, and no colour is used that is in neither", () => {
+  assert.deepEqual(Object.keys(PALETTE.light), Object.keys(PALETTE.dark));
+  const known = new Set([...Object.keys(PALETTE.light), "font", "view-height"]);
+  const source = new URL("../src/", import.meta.url);
+  const css = readdirSync(source).map((name) => readFileSync(new URL(name, source), "utf8"));
+  for (const [, name] of css.join("").matchAll(/var\(--mg-([\w-]+)/g)) assert.ok(known.has(name), name);
+});
+
+test("a player in a shadow root and one in a page get the same colours", () => {
+  assert.match(drawingStyle(), /^:host\{color-scheme:light;.*--mg-page:#fbfcfd/);
+  assert.match(drawingStyle(), /:host\(\[data-mg-theme="dark"\]\)\{color-scheme:dark/);
+  assert.match(drawingStyle(".player"), /\.player\[data-mg-theme="dark"\]\{color-scheme:dark/);
+});

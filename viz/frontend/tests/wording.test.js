@@ -1,0 +1,71 @@
+/** What is said about a moment. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { createSession, moveTo } from "../src/session.js";
+import { decode } from "../src/trace.js";
+import { chainRule, gradientText, numbersFor, quantityText } from "../src/wording.js";
+import { scalarTrace } from "./helpers.js";
+
+/** y = a * b + a with a = 2, b = −3: a is used twice. */
+function session() {
+  const data = scalarTrace((t) => {
+    const a = t.leaf("a", 2);
+    return t.add(t.mul(a, t.leaf("b", -3), "c"), a, "y");
+  });
+  return createSession(decode(data));
+}
+
+function at(s, edgeFrom, edgeTo) {
+  for (let p = s.line.seed + 1; p <= s.line.last; p += 1) {
+    const edge = s.line.edgeAt(p);
+    if (s.graph.title(s.graph.result[edge]) === edgeFrom && s.graph.title(s.graph.operand[edge]) === edgeTo) return p;
+  }
+  throw new Error("no such event");
+}
+
+test("chain rule has symbols and the numbers plugged in, negative ones in brackets", () => {
+  const s = session();
+  moveTo(s, at(s, "c", "a"));
+  const rule = chainRule(s, s.playback.moment());
+  assert.equal(rule.symbols, "∂y/∂a += ∂y/∂c · ∂c/∂a");
+  assert.equal(rule.numbers, "1.0 × (−3.0) = −3.0");
+  assert.equal(rule.sum, "a.grad: 1.0 + (−3.0) → −2.0");
+});
+
+test("chain rule to what is used once has no sum", () => {
+  const s = session();
+  moveTo(s, at(s, "c", "b"));
+  const rule = chainRule(s, s.playback.moment());
+  assert.equal(rule.symbols, "∂y/∂b = ∂y/∂c · ∂c/∂b");
+  assert.equal(rule.sum, "");
+});
+
+test("first of several contributions is added to nothing", () => {
+  const s = session();
+  moveTo(s, at(s, "y", "a"));
+  assert.equal(chainRule(s, s.playback.moment()).sum, "a.grad: 0 + 1.0 → 1.0");
+});
+
+test("gradient says how many contributions have arrived", () => {
+  const s = session();
+  assert.equal(gradientText(s.playback.gradient(0)), "—");
+  moveTo(s, at(s, "y", "a"));
+  assert.equal(gradientText(s.playback.gradient(0)), "1.0 (Σ 1 of 2)");
+  moveTo(s, s.line.last);
+  assert.equal(gradientText(s.playback.gradient(0)), "−2.0");
+});
+
+test("array is said in one line, with what is wrong in it", () => {
+  const cells = { shape: [2], size: 2, cells: [1, NaN], min: 1, max: 1, nan: 1, inf: 0 };
+  assert.equal(quantityText(cells), "(2,) from 1.0 to 1.0 NaN!");
+  assert.equal(quantityText({ ...cells, shape: [], size: 1, cells: [4] }), "4.0");
+  assert.equal(quantityText(null), "—");
+});
+
+test("numbers of a formula are those of the result and its operands, once they are known", () => {
+  const s = session();
+  assert.deepEqual(numbersFor(s, 2), [-6, 2, -3]);
+  moveTo(s, 0);
+  assert.equal(numbersFor(s, 2), null);
+});

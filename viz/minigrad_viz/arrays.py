@@ -1,0 +1,129 @@
+"""Tensors in few numbers: an array as a picture of cells, its range, mean, spread and histogram; and one line of text.
+
+`summary` is what a trace keeps of an array: at most `MOST` cells, while the statistics are of all its numbers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from minigrad_viz.notation import number
+
+__all__ = ["BINS", "MOST", "bars", "line", "summary"]
+
+MOST = 10_000  # cells of a picture; of a larger array only some rows and columns are kept
+BINS = 12  # of a histogram
+_EDGE = 1e-4  # of a bin: what lies so close below an edge is on it, and the rest is rounding, which differs by machine
+_RESIDUE = 1e-6  # of the scale: less than that is a rounding error of what should be 0
+_BARS = "▁▂▃▄▅▆▇█"
+
+
+def summary(array: Any, most: int = MOST) -> dict[str, Any]:
+    """What a trace keeps of a NumPy array: its leading dimensions stacked below each other, as rows x cols cells.
+
+    min, max, mean, std and the 12 counts of `hist`, from min to max, are of all its finite numbers, and None where
+    there are none; `nan` and `inf` count the others. Above `most` cells only every r-th row and c-th column is kept:
+    then `step` is [r, c].
+
+    >>> import numpy as np
+    >>> short = summary(np.array([[1.0, 2.0], [4.0, float("nan")]]))
+    >>> short["rows"], short["cols"], short["cells"], short["mean"], short["nan"]
+    (2, 2, [1.0, 2.0, 4.0, nan], 2.3333333333333335, 1)
+    """
+    import numpy as np
+
+    array = np.asarray(array)
+    cols = array.shape[-1] if array.ndim else 1
+    rows = array.size // cols if cols else math.prod(array.shape[:-1])
+    down, across = _step(rows, cols, most)
+    kept = array.reshape(rows, cols)[::down, ::across]
+    flat = array.reshape(-1)
+    finite = flat[np.isfinite(flat)]
+    nan = int(np.isnan(flat).sum())
+    kind: dict[str, Any] = {"shape": list(array.shape), "dtype": str(array.dtype), "size": int(array.size)}
+    picture = {"cells": kept.reshape(-1).astype(float).tolist(), "rows": kept.shape[0], "cols": kept.shape[1]}
+    step = {"step": [down, across]} if down * across > 1 else {}
+    return kind | picture | step | _statistics(finite) | {"nan": nan, "inf": int(flat.size - finite.size) - nan}
+
+
+def _step(rows: int, cols: int, most: int) -> tuple[int, int]:
+    """Every how many-th row and column to keep: all of the shorter side, if that leaves a picture of the longer one."""
+    if rows * cols <= most:
+        return 1, 1
+    side = math.isqrt(most)  # how many rows and columns are kept where both are many
+    if cols <= side:
+        return math.ceil(rows / (most // cols)), 1
+    if rows <= side:
+        return 1, math.ceil(cols / (most // rows))
+    return math.ceil(rows / side), math.ceil(cols / side)
+
+
+def _statistics(finite: Any) -> dict[str, Any]:
+    """Of finite numbers, scaled by a power of two meanwhile, which is exact: the square of 1e300 is no number."""
+    import numpy as np
+
+    if not finite.size:
+        return {"min": None, "max": None, "mean": None, "std": None, "hist": [0] * BINS}
+    numbers = finite.astype(float)
+    low, high = float(numbers.min()), float(numbers.max())
+    power = math.frexp(max(abs(low), abs(high)))[1]
+    scaled = np.ldexp(numbers, -power)
+    bottom, range_ = math.ldexp(low, -power), math.ldexp(high, -power) - math.ldexp(low, -power)
+    where = (scaled - bottom) / range_ * BINS + _EDGE if range_ else np.full(scaled.shape, BINS // 2)
+    hist = np.bincount(np.minimum(where.astype(int), BINS - 1), minlength=BINS)
+    mean, std = (math.ldexp(float(x), power) for x in (scaled.mean(), scaled.std()))
+    return {"min": low, "max": high, "mean": mean, "std": std, "hist": hist.tolist()}
+
+
+def line(short: Mapping[str, Any]) -> str:
+    """The text form of a summary, on one line, to 3 digits and with rounding errors taken for 0.
+
+    So it is the same on every machine.
+
+    >>> import numpy as np
+    >>> line(summary(np.array([[1.0, 2.0, 2.0], [4.0, np.nan, 1e-17]], np.float32)))
+    '(2, 3) float32 0.0 … 4.0, mean 1.8, std 1.33 ▅▁▁▅▁▁█▁▁▁▁▅ NaN! 1'
+    >>> line(summary(np.ones((32, 10)))), line(summary(np.array([True, False, True])))
+    ('(32, 10) float64 all 1.0', '(3,) bool 2 of 3 true')
+    """
+    parts = [f"{tuple(short['shape'])} {short['dtype']}", _numbers(short)]
+    parts += [f"{name}! {short[key]:,}" for name, key in (("NaN", "nan"), ("Inf", "inf")) if short[key]]
+    return " ".join(filter(None, parts))
+
+
+def _numbers(short: Mapping[str, Any]) -> str:
+    low, high = short["min"], short["max"]
+    if not short["size"]:
+        return "empty"
+    if low is None:
+        return ""
+    if short["dtype"] == "bool":
+        return f"{round(short['mean'] * short['size']):,} of {short['size']:,} true"
+    scale = max(abs(low), abs(high))
+    if high / 2 - low / 2 <= scale / 2 * _RESIDUE:
+        return f"{'all ' if short['size'] > 1 else ''}{_exact(short, low, scale)}"
+    first, last = (_exact(short, x, scale) for x in (low, high))
+    mean, std = (_digits(x, scale) for x in (short["mean"], short["std"]))
+    return f"{first} … {last}, mean {mean}, std {std} {bars(short['hist'])}"
+
+
+def _exact(short: Mapping[str, Any], x: float, scale: float) -> str:
+    """One of the numbers themselves: integers need no rounding."""
+    return str(int(x)) if "int" in short["dtype"] else _digits(x, scale)
+
+
+def _digits(x: float, scale: float) -> str:
+    """3 significant digits. A number on the brink of two roundings goes up on every machine."""
+    return number(float(f"{x * (1 + 1e-5):.3g}") if abs(x) > scale * _RESIDUE else 0.0)
+
+
+def bars(counts: list[int]) -> str:
+    """Counts as bars; the lowest one stands for none at all.
+
+    >>> bars([0, 1, 50, 100])
+    '▁▂▅█'
+    """
+    most = max(counts)
+    return "".join(_BARS[-(-7 * n // most) if most else 0] for n in counts)

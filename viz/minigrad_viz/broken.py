@@ -1,0 +1,115 @@
+"""Where a computation broke: the graph of what was built, and the call that raised as a last node without a number."""
+
+from __future__ import annotations
+
+import inspect
+import traceback
+from collections.abc import Iterator
+from linecache import getline
+from pathlib import Path
+from types import FrameType
+from typing import Any, NamedTuple
+
+import minigrad as mg
+from minigrad.errors import MinigradError
+from minigrad.graph import Node as GraphNode
+from minigrad_viz.names import Namespaces
+from minigrad_viz.notation import clean
+from minigrad_viz.player import find
+from minigrad_viz.trace import Note, Trace, placed
+
+__all__ = ["Call", "failing_call", "to_broken_trace"]
+
+_MINIGRAD = Path(mg.__file__).parent
+
+
+class Call(NamedTuple):
+    """A call into minigrad that raised: the name of the operation, what it was called with, and from where."""
+
+    op: str
+    operands: list[Any]
+    frame: FrameType
+    line: str
+
+
+def failing_call(error: BaseException) -> Call | None:
+    """The call in the traceback of `error` by which the reader's code entered minigrad for the last time, or None.
+
+    >>> try:
+    ...     mg.Value(2.0) * "three"
+    ... except mg.errors.DTypeError as error:
+    ...     failing_call(error)[:2]
+    ('mul', [Value(2.0), 'three'])
+    """
+    frames = list(traceback.walk_tb(error.__traceback__))
+    for (outer, line), (inner, _) in zip(reversed(frames[:-1]), reversed(frames[1:]), strict=True):
+        if _is_ours(inner) and not _is_ours(outer):
+            arguments = inspect.getargvalues(inner)
+            half_made = inner.f_code.co_name == "__init__"
+            given = [arguments.locals[name] for name in arguments.args[half_made:]]
+            if arguments.varargs:
+                given += arguments.locals[arguments.varargs]
+            name = str(error).partition(":")[0] if isinstance(error, MinigradError) else ""
+            op = name if name.isidentifier() else inner.f_code.co_name.strip("_")
+            file = outer.f_code.co_filename
+            return Call(op, list(_flat(given)), outer, f"{Path(file).name}:{line}: {getline(file, line).strip()}")
+    return None
+
+
+def to_broken_trace(error: BaseException, namespaces: Namespaces, built: list[Any]) -> Trace | None:
+    """The graph of what the failing call was given, with a last node for the call; or of `built`, if it took no nodes.
+
+    None where there is nothing to draw.
+    """
+    call = failing_call(error)
+    operands = [] if call is None else [x for x in call.operands if isinstance(x, GraphNode)]
+    text = " ".join(clean(f"{type(error).__name__}: {error}").split())
+    if call is None or not operands:
+        if not built:
+            return None
+        trace = placed(built, namespaces=namespaces)[0]
+        trace.notes.append(Note("error", None, text))
+        return trace
+    trace, places = placed(list(dict.fromkeys(operands)), namespaces=(*namespaces, call.frame.f_locals))
+    ends = []
+    for x in call.operands:
+        if isinstance(x, GraphNode):
+            ends.append(find(trace, places, x, "trace"))
+        elif isinstance(x, int | float) and not isinstance(x, bool) and abs(x) < 1e308:
+            ends.append(_add(trace, "c", None, float(x), []))
+    at = _add(trace, "x", call.op, None, ends)
+    trace.lines[at] = clean(call.line)
+    trace.outputs, trace.passes = [at], []
+    trace.notes.append(Note("error", at, text))
+    return trace
+
+
+def _add(trace: Trace, kind: str, name: str | None, value: float | None, operands: list[int]) -> int:
+    """Append a node that was made from `operands`, and say where it is."""
+    at, many = len(trace.kinds), len(operands)
+    trace.kinds.append(kind)
+    trace.op.append(-1)
+    trace.names.append(name)
+    trace.values.append(value)
+    trace.states.append("b")
+    trace.block.append(0)
+    trace.operand += operands
+    trace.result += [at] * many
+    trace.slot += range(many)
+    trace.flows += [False] * many
+    trace.local += [None] * many
+    trace.start.append(len(trace.operand))
+    return at
+
+
+def _is_ours(frame: FrameType) -> bool:
+    return Path(frame.f_code.co_filename).is_relative_to(_MINIGRAD)
+
+
+def _flat(given: list[Any]) -> Iterator[Any]:
+    """The arguments, with what is in lists and tuples, as `cat` takes them."""
+    for x in given:
+        if isinstance(x, list | tuple):
+            yield from _flat(list(x))
+        else:
+            yield x

@@ -1,0 +1,149 @@
+"""`explain`: the arithmetic of one node as text, forward and backward."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import minigrad as mg
+from minigrad.backends.formula import product
+from minigrad.graph import Node
+from minigrad_viz.arrays import line, summary
+from minigrad_viz.names import Namespaces, callers
+from minigrad_viz.notation import UNWRITABLE, formula_of, number, plain, pretty
+from minigrad_viz.player import find, node_of
+from minigrad_viz.trace import Pass, Step, Trace, placed
+
+__all__ = ["Explanation", "explain"]
+
+
+class Explanation(str):
+    """A text that a notebook and a terminal show by its lines."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def explain(node: Any, of: Any = None) -> Explanation:
+    """How the number in `node` came about, and its gradient: each contribution, upstream × local, and their sum.
+
+    The gradient is that of `of`, a result computed from `node`; if it is left out, of what you hold in variables and
+    computed from `node`, the last. With `of`, `node` may be a name. Raises ArgumentError if `of` does not depend on it.
+
+    >>> import minigrad as mg
+    >>> a, b = mg.Value(2.0, "a"), mg.Value(-3.0, "b")
+    >>> y = a * b + a
+    >>> explain(a, of=y)
+    a = 2.0, a leaf
+    ∂y/∂a, the gradient of a, adds up 2 contributions:
+      through y = v₂ + a: upstream × local = 1.0 × 1.0 = 1.0, with ∂y/∂a = 1.0
+      through v₂ = a · b: upstream × local = 1.0 × (−3.0) = −3.0, with ∂v₂/∂a = b = −3.0
+      1.0 + (−3.0) = −2.0
+    """
+    namespaces = callers()
+    end = _end(node, namespaces) if of is None else of
+    trace, places = placed(end, namespaces=namespaces)
+    index = find(trace, places, node, "explain")
+    lines = [_forward(trace, index)]
+    for run in trace.passes[:1]:
+        lines += _backward(trace, run, index)
+    return Explanation("\n".join(lines))
+
+
+def _end(node: Any, namespaces: Namespaces) -> Any:
+    """Of what the reader's variables hold, that with the largest graph that `node` is in; else `node` itself."""
+    if not isinstance(node, Node):
+        return node
+    best, most, wanted = node, 0, node_of(node)
+    for namespace in namespaces:
+        for held in list(namespace.values()):
+            if isinstance(held, Node):
+                order = mg.topological([node_of(held)])
+                if len(order) > most and any(x is wanted for x in order):
+                    best, most = held, len(order)
+    return best
+
+
+def _forward(trace: Trace, index: int) -> str:
+    """``y = a · b = 2.0 · (−3.0) = −6.0``, without what would be said twice."""
+    node, title = trace.nodes[index], trace.title(index)
+    if node.op is None:
+        return f"{title} = {_held(trace, index)}, a {node.kind}"
+    formula = plain(_formula(trace, index))
+    if index in trace.tensors:
+        operands = [trace.operand[edge] for edge in trace.into[index]]
+        given = [f"  {trace.title(at)}: {_held(trace, at)}" for at in dict.fromkeys(operands) if at in trace.tensors]
+        return "\n".join([f"{title} = {formula}: {_held(trace, index)}", *given])
+    numbers: list[Any] = [trace.values[trace.operand[edge]] for edge in trace.into[index]]
+    plugged = plain(formula_of(node.op, numbers))
+    return " = ".join([title, *dict.fromkeys([formula, plugged]), _held(trace, index)])
+
+
+def _held(trace: Trace, index: int) -> str:
+    """The number in a node; of a tensor its shape, range and spread, or that nobody kept it."""
+    shaped = trace.tensors.get(index)
+    return pretty(trace.values[index]) if shaped is None else _shown(shaped.array)
+
+
+def _shown(quantity: Any) -> str:
+    """A number, or a line about an array."""
+    if quantity is None:
+        return "numbers that were not kept: build it inside `with mg.record():`"
+    return pretty(quantity) if isinstance(quantity, float) else line(summary(quantity))
+
+
+def _backward(trace: Trace, run: Pass, index: int) -> Iterator[str]:
+    """The events of a pass that reach a node, and their sum."""
+    name = trace.title(index)
+    gradient = f"∂{trace.title(run.root)}/∂{name}, the gradient of {name},"
+    events = [event for event in run.steps if trace.edges[event.edge].operand == index]
+    if trace.states[index] == "b":
+        yield f"{name} gets no gradient: nothing here asks for one, or it was detached"
+    elif index == run.root:
+        yield f"{gradient} is 1.0: the backward pass begins here"
+    elif not events:
+        yield f"{gradient} is not computed: no gradient arrives here"
+    elif len(events) == 1:
+        yield f"{gradient} arrives {_contribution(trace, events[0])}"
+    else:
+        yield f"{gradient} adds up {len(events)} contributions:"
+        yield from (f"  {_contribution(trace, event)}" for event in events)
+        if index in trace.tensors:
+            yield f"  their sum: {_shown(events[-1].total)}"
+        else:
+            terms = " + ".join([pretty(events[0].contribution), *[_bracketed(e.contribution) for e in events[1:]]])
+            yield f"  {terms} = {pretty(events[-1].total)}"
+
+
+def _contribution(trace: Trace, event: Step) -> str:
+    edge = trace.edges[event.edge]
+    if edge.operand in trace.tensors:
+        rule = _rule(trace, event.edge)
+        return f"{rule}, where g is {_shown(event.upstream)}: {_shown(event.contribution)}"
+    way = f"∂{trace.title(edge.result)}/∂{trace.title(edge.operand)}"
+    result = f"{trace.title(edge.result)} = {plain(_formula(trace, edge.result))}"
+    product = f"{pretty(event.upstream)} × {_bracketed(event.local)} = {pretty(event.contribution)}"
+    return f"through {result}: upstream × local = {product}, with {way} = {trace.local_text(event.edge)}"
+
+
+def _rule(trace: Trace, edge: int) -> str:
+    """How a tensor's operation passes a gradient on, as ``through y = x @ w: xᵀ g``."""
+    result = trace.result[edge]
+    op = trace.ops[trace.op[result]]
+    text = f"through {trace.title(result)} = {plain(_formula(trace, result))}"
+    try:
+        rule = None if op.variadic else product(op, trace.slot[edge], trace.title(result), trace.symbols(result))
+        return text if rule is None else f"{text}: {rule.text()}"
+    except UNWRITABLE:
+        return text
+
+
+def _formula(trace: Trace, index: int) -> Any:
+    formula = trace.formula(index)
+    return "" if formula is None else formula
+
+
+def _bracketed(x: float | None) -> str:
+    return f"({pretty(x)})" if number(x).startswith("-") else pretty(x)

@@ -1,0 +1,159 @@
+"""The first two steps of `layout`: a column for each node, and a lane for each value that is used far away.
+
+An *outlet* is where links leave the right side of a vertex. A node has one for each of its wires, from top to
+bottom, the first numbered as the node itself; a dummy is its own.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+__all__ = ["Layered", "Ports", "cut_into_links", "rank_nodes"]
+
+Edges = Sequence[tuple[int, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """Where edges leave and arrive, if it is not the middle of the right side and, in slot order, the left one.
+
+    A *wire* carries one value: its edges leave one node at one height, and share a lane. A node in `first`, which
+    has no inputs, stands alone with its like in the first column; one in `last`, without consumers, in the last.
+    """
+
+    wires: Sequence[int] | None = None
+    """By edge, any number that tells the wires of a node apart. None: all edges out of a node are one wire."""
+    leave: Sequence[float | None] | None = None
+    """By edge, how far below the centre of its source it leaves. None: the wires of a box leave about its middle."""
+    arrive: Sequence[float | None] | None = None
+    """By edge, how far below the centre of its target it arrives; either for all inputs of a node or for none."""
+    first: Mapping[int, int] = field(default_factory=dict)
+    """These nodes, with the depth of what they stand for: the longest way to it from a leaf, in edges."""
+    last: Collection[int] = ()
+
+
+@dataclass(slots=True)
+class Layered:
+    """The graph cut into links. Vertices below `nodes` are nodes, the others dummies."""
+
+    nodes: int
+    edges: Edges
+    rank: list[int]  # by vertex: its column
+    depth: list[int]  # by outlet: the longest way to its node from a leaf, in edges
+    inputs: list[list[int]]  # by node: the edges that arrive, from top to bottom
+    arrive: list[float | None]  # by edge: how far below its target's centre it arrives, if that is given
+    wire: list[int]  # by edge: its wire
+    lane: list[list[int]]  # by wire: the outlets from which it goes on, from left to right
+    outlets: list[list[int]]  # by vertex: its outlets, from top to bottom
+    owner: list[int]  # by outlet: its vertex
+    loose: set[int]  # the nodes of which it is not given how far below their centre wires leave
+    leave: list[float]  # by outlet: how far below the centre of its vertex it is
+    feeder: list[int] = field(default_factory=list)  # by edge: its last outlet before the target, or -1
+    before: list[list[int]] = field(default_factory=list)  # by vertex: the outlets whose links arrive, in order
+    after: list[list[int]] = field(default_factory=list)  # by outlet: the vertices where its links end
+    half: list[float] = field(default_factory=list)  # by vertex: half its height
+    columns: list[list[int]] = field(default_factory=list)  # from top to bottom
+    mate: list[int] = field(default_factory=list)  # by vertex: the outlet before that is level with it, or -1
+    port: list[float] = field(default_factory=list)  # by edge: how far below its target's centre it arrives
+
+    def consumers(self, vertex: int) -> list[int]:
+        """The vertices of the next column to which `vertex` is linked."""
+        outlets = self.outlets[vertex]
+        return self.after[vertex] if len(outlets) == 1 else [to for outlet in outlets for to in self.after[outlet]]
+
+
+def rank_nodes(nodes: int, edges: Edges, ports: Ports) -> tuple[list[int], list[int]]:
+    """The column of each node, and its depth.
+
+    A node starts in the column of its depth, then moves right as long as that stretches no more edges than it
+    shortens; so a leaf stands just before its first consumer. Gansner et al. (1993) find the optimum by
+    network simplex; this is one pass, exact where inputs form a tree.
+    """
+    before: list[list[int]] = [[] for _ in range(nodes)]
+    after: list[list[int]] = [[] for _ in range(nodes)]
+    for source, target in edges:
+        before[target].append(source)
+        after[source].append(target)
+    shared = [len(set(targets)) > 1 for targets in after]
+    depth = [ports.first.get(node, 0) for node in range(nodes)]
+    start = 1 if ports.first else 0
+    rank = [0 if node in ports.first else start for node in range(nodes)]
+    # How many edges grow if the node moves right and takes along what only it uses. An edge of its own costs
+    # more than one from a shared value, which often has a lane there already.
+    stretch = [0.0] * nodes
+    for node, sources in enumerate(before):
+        if sources:
+            depth[node] = 1 + max(depth[source] for source in sources)
+            rank[node] = max(start, 1 + max(rank[source] for source in sources))
+            stretch[node] = sum(1 if shared[at] else min(1.5, stretch[at]) for at in sources)
+    last = 1 + max((rank[node] for node in range(nodes) if node not in ports.last), default=-1)
+    for node in ports.last:
+        rank[node] = last
+    for node in range(nodes - 1, -1, -1):
+        if after[node] and len(after[node]) >= stretch[node] and node not in ports.first:
+            rank[node] = min(rank[target] for target in after[node]) - 1
+    return rank, depth
+
+
+def cut_into_links(edges: Edges, rank: list[int], depth: list[int], ports: Ports, dummies: int) -> Layered:
+    """Cut every edge into links, by way of the lane of its wire; all lanes together have at most `dummies`."""
+    wire, wires = _number_wires(edges, ports)
+    nodes, last = len(rank), [-1] * len(wires)  # the column of each wire's last consumer
+    for edge, (_, target) in enumerate(edges):
+        last[wire[edge]] = max(last[wire[edge]], rank[target])
+    lane = [[node] for node, _ in wires]
+    length = [last[at] - rank[node] - 1 for at, (node, _) in enumerate(wires)]
+    for at in sorted(range(len(wires)), key=length.__getitem__):
+        if 0 < length[at] <= dummies:
+            node = wires[at][0]
+            dummies -= length[at]
+            lane[at] += range(len(rank), len(rank) + length[at])
+            rank += range(rank[node] + 1, last[at])
+            depth += [depth[node]] * length[at]
+    owner, leave = list(range(len(rank))), [0.0] * len(rank)
+    outlets = [[vertex] for vertex in owner]
+    for at, (node, below) in enumerate(wires):
+        if at and wires[at - 1][0] == node:
+            lane[at][0] = len(owner)
+            outlets[node].append(len(owner))
+            owner.append(node)
+            depth.append(depth[node])
+            leave.append(below)
+        else:
+            leave[node] = below
+    arrive: list[float | None] = [None] * len(edges) if ports.arrive is None else list(ports.arrive)
+    inputs: list[list[int]] = [[] for _ in range(nodes)]
+    loose = {node for edge, (node, _) in enumerate(edges) if ports.leave is None or ports.leave[edge] is None}
+    graph = Layered(nodes, edges, rank, depth, inputs, arrive, wire, lane, outlets, owner, loose, leave)
+    _link(graph)
+    return graph
+
+
+def _number_wires(edges: Edges, ports: Ports) -> tuple[list[int], list[tuple[int, float]]]:
+    """The wire of each edge; and of each wire its node and how far below the centre it leaves, from top to bottom."""
+    names = ports.wires if ports.wires is not None else [source for source, _ in edges]
+    leave = ports.leave if ports.leave is not None else [None] * len(edges)
+    keys = [(source, leave[edge] or 0.0, names[edge]) for edge, (source, _) in enumerate(edges)]
+    wires = sorted(set(keys))
+    number = {key: at for at, key in enumerate(wires)}
+    return [number[key] for key in keys], [(node, below) for node, below, _ in wires]
+
+
+def _link(graph: Layered) -> None:
+    """Fill in which edges and links arrive where."""
+    graph.before = [[] for _ in graph.rank]
+    for lane in graph.lane:
+        for one, two in pairwise(lane):
+            graph.before[two].append(one)
+    for edge, (source, target) in enumerate(graph.edges):
+        step, lane = graph.rank[target] - graph.rank[source], graph.lane[graph.wire[edge]]
+        graph.feeder.append(lane[step - 1] if step <= len(lane) else -1)
+        graph.inputs[target].append(edge)
+    for node, inputs in enumerate(graph.inputs):
+        if inputs and graph.arrive[inputs[0]] is not None:
+            inputs.sort(key=lambda edge: graph.arrive[edge] or 0.0)
+        graph.before[node] += [graph.feeder[edge] for edge in inputs if graph.feeder[edge] >= 0]
+    graph.after = [[] for _ in graph.owner]
+    for vertex, feeders in enumerate(graph.before):
+        for feeder in feeders:
+            graph.after[feeder].append(vertex)

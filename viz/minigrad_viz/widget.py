@@ -1,0 +1,122 @@
+"""The player in a notebook: an anywidget, whose state a reader can link, observe and set.
+
+Loaded when the first player is made, because ipywidgets takes a while to import.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import unicodedata
+import zlib
+from typing import Any
+
+import anywidget
+import ipywidgets
+import traitlets
+
+from minigrad.errors import ArgumentError
+from minigrad_viz.frontend import module
+from minigrad_viz.html import figure
+from minigrad_viz.notation import handle
+from minigrad_viz.text import table
+from minigrad_viz.trace import Trace
+
+__all__ = ["Player"]
+
+_MOST_LEAVES = 200  # so many get a trait of their own: one for each weight of a large network would take seconds
+_MOST_TEXT = 1 << 18  # characters: a longer trace is sent compressed, at about a seventh
+
+
+class Player(anywidget.AnyWidget):
+    """A graph that is played forward and backward, step by step; `minigrad_viz.step` and `play` make one.
+
+    Its traits go both ways between Python and the page: `position` (0 is before the first operation), `playing`,
+    `speed`, `granularity` ("edge" or "op"), `selected` (a node as "n3", a block as "b1"), `expanded` (the numbers of
+    open blocks, or None for the player's own choice), `values` (a number for each leaf that was given another) and
+    `height` in pixels. Each scalar leaf has a trait too, `leaf_a` for a leaf a, to be linked without the kernel.
+    """
+
+    trace_text = traitlets.Unicode("").tag(sync=True)
+    trace_packed = traitlets.Bytes(b"").tag(sync=True)
+    leaves = traitlets.Dict().tag(sync=True)
+    position = traitlets.Int(0, min=0).tag(sync=True)
+    playing = traitlets.Bool(False).tag(sync=True)
+    speed = traitlets.Float(1.0, min=0.25, max=4.0).tag(sync=True)
+    granularity = traitlets.Enum(("edge", "op"), "edge").tag(sync=True)
+    expanded = traitlets.List(traitlets.Int(), allow_none=True, default_value=None).tag(sync=True)
+    selected = traitlets.Unicode(None, allow_none=True).tag(sync=True)
+    values = traitlets.Dict(key_trait=traitlets.Unicode(), value_trait=traitlets.Float()).tag(sync=True)
+    height = traitlets.Int(None, allow_none=True).tag(sync=True)
+
+    _ipython_display_ = None  # of ipywidgets 7, which would hide the picture and the text from IPython
+
+    def __init__(self, trace: Trace, **state: Any) -> None:
+        self.trace = trace
+        numbers = _scalar_leaves(trace)
+        traits = _trait_names(list(numbers))
+        own = {trait: traitlets.Float(numbers[name]).tag(sync=True) for trait, name in traits.items()}
+        self.add_traits(_esm=traitlets.Unicode(module()).tag(sync=True), **own)
+        text = trace.json(full=True)
+        if len(text) > _MOST_TEXT:
+            state["trace_packed"] = zlib.compress(text.encode())
+        else:
+            state["trace_text"] = text
+        leaves = {trait: (name, numbers[name]) for trait, name in traits.items()}
+        super().__init__(leaves=leaves, **state)
+
+    def slider(self, leaf: str, min: float | None = None, max: float | None = None, **options: Any) -> Any:
+        """A slider for the number of `leaf`, by name, linked in the page: what-if needs no kernel.
+
+        Raises ArgumentError if there is no scalar leaf of that name.
+        """
+        traits = {name: trait for trait, (name, _) in self.leaves.items()}
+        if leaf not in traits:
+            known = ", ".join(map(repr, traits)) or "none"
+            raise ArgumentError(f"slider: there is no leaf {leaf!r} that holds one number.\n  The leaves are {known}.")
+        trait = traits[leaf]
+        value = getattr(self, trait)
+        span = 2 * abs(value) or 1.0
+        low, high = value - span if min is None else min, value + span if max is None else max
+        options = {"step": (high - low) / 200, "description": leaf, "readout_format": ".3g", **options}
+        slider = ipywidgets.FloatSlider(value=value, min=low, max=high, **options)
+        ipywidgets.jslink((slider, "value"), (self, trait))
+        return slider
+
+    def __repr__(self) -> str:
+        return f"Player({self.trace.sentence()})"
+
+    def _repr_mimebundle_(self, **options: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The widget where one can be shown, and the picture and the text where not; without any address."""
+        live, metadata = super()._repr_mimebundle_(**options) or ({}, {})
+        view = {kind: content for kind, content in live.items() if kind.startswith("application/")}
+        return {**view, "text/html": figure(self.trace), "text/plain": table(self.trace)}, metadata
+
+
+def _scalar_leaves(trace: Trace) -> dict[str, float]:
+    """The numbers of the leaves that hold a finite one, by name, up to as many as get a trait."""
+    found: dict[str, float] = {}
+    for index, (kind, value) in enumerate(zip(trace.kinds, trace.values, strict=True)):
+        if kind == "l" and value is not None and math.isfinite(value):
+            found[trace.names[index] or handle(index)] = value
+            if len(found) == _MOST_LEAVES:
+                break
+    return found
+
+
+def _trait_names(leaves: list[str]) -> dict[str, str]:
+    """For each leaf the name of its trait: what Python allows in a name, told apart by numbers where need be.
+
+    >>> _trait_names(["a", "w[0]", "w₀", "w.0"])
+    {'leaf_a': 'a', 'leaf_w_0': 'w[0]', 'leaf_w0': 'w₀', 'leaf_w_0_2': 'w.0'}
+    """
+    traits: dict[str, str] = {}
+    for leaf in leaves:
+        plain = unicodedata.normalize("NFKC", leaf)
+        name = base = "leaf_" + re.sub(r"\W+", "_", plain).strip("_")
+        count = 1
+        while name in traits:
+            count += 1
+            name = f"{base}_{count}"
+        traits[name] = leaf
+    return traits
