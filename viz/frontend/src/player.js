@@ -13,6 +13,7 @@ import { helpOverlay, pressKey } from "./keyboard.js";
 import { predicting, setPredicting } from "./predicting.js";
 import { saying } from "./saying.js";
 import {
+  arrive,
   choosePass,
   createSession,
   moveTo,
@@ -287,7 +288,7 @@ function restore(s, part) {
   if (part.speed || part.granularity) tell(s, "options");
   if (part.values) setValues(s, part.values);
   if (part.expanded) setExpanded(s, new Set(part.expanded));
-  if (part.position != null) moveTo(s, part.position);
+  if (part.position != null && moveTo(s, part.position) && s.playing) arrive(s);
   if (part.selected !== undefined) select(s, part.selected);
   if (part.playing !== undefined && part.playing !== s.playing) setPlaying(s, part.playing);
 }

@@ -78,7 +78,19 @@ export function moveTo(s, position) {
   s.stopped = "";
   const changed = s.playback.seek(target);
   tell(s, "moved", changed);
+  if (s.playing) wind(s, 900);
   return true;
+}
+
+/**
+ * Winds the clock: the next step is so many milliseconds away, at speed 1. Each move winds it anew, so that the players
+ * of one widget, or of linked ones, which move each other, keep one pace.
+ * @param {any} s
+ * @param {number} wait
+ */
+function wind(s, wait) {
+  clearTimeout(s.timer);
+  s.timer = setTimeout(() => tick(s), wait / s.speed);
 }
 
 /**
@@ -100,20 +112,24 @@ export function setPlaying(s, playing) {
     s.playing = playing;
     tell(s, "playing");
   }
-  if (playing) s.timer = setTimeout(() => tick(s), 350 / s.speed);
+  if (playing) wind(s, 350);
 }
 
 /** @param {any} s */
 function tick(s) {
   const stop = s.stops.length ? nextStop(s.playback, s.stops, 1) : Infinity;
-  const moved = moveTo(s, Math.min(stop, s.line.next(s.playback.position, s.unit)));
-  const reached = firing(s.playback, s.stops);
-  if (moved && reached.length) {
-    s.stopped = `Stopped at ${breakpoint(reached[0]).text}. `;
+  if (moveTo(s, Math.min(stop, s.line.next(s.playback.position, s.unit)))) arrive(s);
+  else setPlaying(s, false);
+}
+
+/** Playing ends at a stop and at the end, whoever made the move. @param {any} s */
+export function arrive(s) {
+  const [reached] = firing(s.playback, s.stops);
+  if (reached) {
+    s.stopped = `Stopped at ${breakpoint(reached).text}. `;
     tell(s, "moved", { nodes: [], edges: [] });
   }
-  if (!moved || reached.length || s.playback.position >= lastPosition(s)) setPlaying(s, false);
-  else s.timer = setTimeout(() => tick(s), 900 / s.speed);
+  if (reached || s.playback.position >= lastPosition(s)) setPlaying(s, false);
 }
 
 /** The first positions where playing stops, for the scrubber. @param {any} s @param {number} [most] */

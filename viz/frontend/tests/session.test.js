@@ -49,6 +49,24 @@ test("position that is no position is brought to the nearest one", () => {
   assert.deepEqual(heard, ["moved"]);
 });
 
+test("two players that move each other keep the pace of one", (context) => {
+  context.after(() => mock.timers.reset());
+  mock.timers.enable({ apis: ["setTimeout"] });
+  const [one, other] = [product({ position: 0 }).s, product({ position: 0 }).s];
+  one.listeners.add((what) => what === "moved" && act.moveTo(other, one.playback.position));
+  other.listeners.add((what) => what === "moved" && act.moveTo(one, other.playback.position));
+  act.setPlaying(one, true);
+  act.setPlaying(other, true);
+  mock.timers.tick(350);
+  for (let position = 1; position < 5; position += 1) {
+    assert.equal(one.playback.position, position);
+    assert.equal(other.playback.position, position);
+    mock.timers.tick(899);
+    assert.equal(other.playback.position, position);
+    mock.timers.tick(1);
+  }
+});
+
 test("playing stops at a breakpoint and says at which", (context) => {
   context.after(() => mock.timers.reset());
   mock.timers.enable({ apis: ["setTimeout"] });
