@@ -66,7 +66,7 @@ export function leaderPath([x, y], [toX, toY]) {
  * @returns {import("./viewport.js").Rect | null}
  */
 export function focusOf(scene, graph, moment, seen) {
-  if (moment.node < 0) return null;
+  if (moment.node < 0) return scene.items[0] ?? null; // before everything: where it begins
   let rect = /** @type {import("./viewport.js").Rect} */ (scene.items[scene.itemOf(moment.node)]);
   if (moment.edge < 0) return rect;
   const wide = wordsWidth(productText(moment));
@@ -161,13 +161,12 @@ function showMoment(active, graph, scene, moment, moving) {
   const way = moment.kind === "edge" || moment.kind === "seed" ? "backward" : "forward";
   active.group.setAttribute("class", way);
   active.flow.setAttribute("class", `flow ${way}`);
-  active.group.setAttribute("visibility", moment.node < 0 ? "hidden" : "visible");
   for (const part of [active.words, active.traveller]) part.setAttribute("visibility", "hidden");
   for (const part of [active.flow, active.point, active.leader]) part.setAttribute("d", "");
-  if (moment.node < 0) return;
-  const item = scene.items[scene.itemOf(moment.node)];
+  const item = moment.node < 0 ? null : scene.items[scene.itemOf(moment.node)];
   surround(active.glow, item, 5);
   surround(active.core, item, 2);
+  if (item === null) return;
   if (moment.kind === "forward") {
     const curves = wiresInto(scene, graph, moment.node).map((wire) => curvePath(wire.points));
     active.flow.setAttribute("d", curves.join(""));

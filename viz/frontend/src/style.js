@@ -57,7 +57,7 @@ scrollbar-width:thin;scrollbar-color:var(--mg-line) transparent}
 .mg-drawing .pale .head{fill:var(--mg-page)}
 .mg-drawing .pale .wash{fill:none}
 .mg-drawing .pale .line,.mg-drawing .pale .ring{stroke:var(--mg-rim)}
-.mg-drawing .pale text,.mg-drawing .pale tspan{fill:var(--mg-muted)}
+.mg-drawing .pale text,.mg-drawing .pale .name,.mg-drawing .pale .name tspan{fill:var(--mg-muted)}
 .mg-drawing .pale .thumb{display:none}
 .mg-drawing .broken .line{stroke:var(--mg-alarm);stroke-width:2.5;stroke-dasharray:7 4}
 .mg-drawing .bad .line{stroke:var(--mg-alarm);stroke-width:2.5}
