@@ -116,10 +116,76 @@ def test_an_error_of_the_readers_own_shows_what_was_built(shell):
     seen, result = shell.seen("%%trace --static\na = mg.Value(3.0)\nb = a * a\n1 / 0")
     assert isinstance(result.error_in_exec, ZeroDivisionError)
     (trace,) = traced(seen)
-    assert trace["notes"] == [{"kind": "error", "node": None, "text": "ZeroDivisionError: division by zero"}]
+    (note,) = trace["notes"]
+    assert (note["kind"], note["node"]) == ("error", None)
+    assert note["text"].startswith("ZeroDivisionError: division by zero (at ")
+    assert note["text"].endswith(":4: 1 / 0)")
     seen, result = shell.seen("%%trace\n1 / 0")
     assert bundles(seen) == []
     assert isinstance(result.error_in_exec, ZeroDivisionError)
+
+
+def test_an_error_deep_in_functions_shows_what_they_had_computed(shell):
+    cell = """%%trace --static
+a = mg.Value(3.0)
+def layer(x):
+    hidden = x * a
+    return [hidden][1]
+def net(x):
+    first = x + 1
+    return layer(first)
+net(a)"""
+    seen, result = shell.seen(cell)
+    assert isinstance(result.error_in_exec, IndexError)
+    (trace,) = traced(seen)
+    assert trace["nodes"]["name"] == {"0": "a", "2": "first", "3": "hidden"}
+    assert trace["outputs"] == [3]
+    assert trace["notes"][0]["text"].endswith(":5: return [hidden][1])")
+    assert "notebook.py" not in seen.stdout  # the frames of the magic are hidden
+
+
+def test_operands_of_a_broken_node_are_those_of_the_operation(shell):
+    pytest.importorskip("numpy")
+    start = "%%trace --static\nimport minigrad.functional as F\nu = mg.ones(2, 3, requires_grad=True).exp()\n"
+    cases = {
+        "u.view(4, 4)": ("view", [1]),
+        "u.sum(7)": ("sum", [1]),
+        "F.cross_entropy(u, mg.tensor([1, 2, 3]))": ("cross_entropy", [1, 2]),
+        "F.linear(u, mg.ones(4, 2), mg.ones(4))": ("linear", [1, 2, 3]),
+        "mg.cat([u, mg.ones(3, 2)], dim=1)": ("cat", [1, 2]),
+        "u + mg.ones(4, 2)": ("add", [1, 2]),
+        "mg.Value(2.0) * u": ("mul", [0]),
+    }
+    for last, (op, operands) in cases.items():
+        seen, result = shell.seen(start + last)
+        assert not result.success
+        (trace,) = traced(seen)
+        at = trace["nodes"]["kind"].index("x")
+        assert (last, trace["nodes"]["name"][str(at)]) == (last, op)
+        assert trace["nodes"]["line"][str(at)].endswith(f":4: {last}")
+        ends = [a for a, b in zip(trace["edges"]["operand"], trace["edges"]["result"], strict=True) if b == at]
+        assert (last, ends) == (last, operands)
+
+
+def test_broken_cell_with_values_and_tensors_shows_those_of_one_kind(shell):
+    pytest.importorskip("numpy")
+    seen, result = shell.seen("%%trace --static\ns = mg.Value(2.0) * 3\nt = mg.ones(2, requires_grad=True) * 2\n1 / 0")
+    assert isinstance(result.error_in_exec, ZeroDivisionError)
+    assert traced(seen)[0]["nodes"]["name"]["2"] == "s"
+
+
+def test_a_cell_that_awaits_is_refused_before_it_runs(shell):
+    for cell in ("await x", "async with x:\n    pass", "[y async for y in x]"):
+        seen, result = shell.seen(f"%%trace\nran = True\n{cell}")
+        assert "a cell that awaits cannot be traced" in str(result.error_in_exec) + seen.stderr + seen.stdout
+        assert "ran" not in shell.user_ns
+    seen, result = shell.seen("%%trace --static\nasync def f():\n    await x\nmg.Value(2.0) * 3")
+    assert result.success
+
+
+def test_what_is_asked_for_has_to_be_there(shell):
+    _, result = shell.seen("%%trace nothing\nmg.Value(2.0) * 3")
+    assert isinstance(result.error_in_exec, NameError)
 
 
 def raised(f):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from linecache import getline
 from pathlib import Path
 from types import FrameType
@@ -13,12 +13,13 @@ from typing import Any, NamedTuple
 import minigrad as mg
 from minigrad.errors import MinigradError
 from minigrad.graph import Node as GraphNode
+from minigrad.op import OPS
 from minigrad_viz.names import Namespaces
 from minigrad_viz.notation import clean
 from minigrad_viz.player import find
 from minigrad_viz.trace import Note, Trace, placed
 
-__all__ = ["Call", "failing_call", "to_broken_trace"]
+__all__ = ["Call", "failing_call", "readers_frames", "to_broken_trace"]
 
 _MINIGRAD = Path(mg.__file__).parent
 
@@ -44,16 +45,38 @@ def failing_call(error: BaseException) -> Call | None:
     frames = list(traceback.walk_tb(error.__traceback__))
     for (outer, line), (inner, _) in zip(reversed(frames[:-1]), reversed(frames[1:]), strict=True):
         if _is_ours(inner) and not _is_ours(outer):
-            arguments = inspect.getargvalues(inner)
-            half_made = inner.f_code.co_name == "__init__"
-            given = [arguments.locals[name] for name in arguments.args[half_made:]]
-            if arguments.varargs:
-                given += arguments.locals[arguments.varargs]
             name = str(error).partition(":")[0] if isinstance(error, MinigradError) else ""
             op = name if name.isidentifier() else inner.f_code.co_name.strip("_")
-            file = outer.f_code.co_filename
-            return Call(op, list(_flat(given)), outer, f"{Path(file).name}:{line}: {getline(file, line).strip()}")
+            return Call(op, _operands(op, inner), outer, _line_of(outer, line))
     return None
+
+
+def _operands(op: str, frame: FrameType) -> list[Any]:
+    """What the call of `frame` was given: Values, tensors, and whatever else stands where the operation has an operand.
+
+    The 4 of ``x.view(4)`` is none, nor is a default such as the ``ignore_index`` of a loss.
+    """
+    arguments = inspect.getargvalues(frame)
+    half_made = frame.f_code.co_name == "__init__"
+    given = [arguments.locals[name] for name in arguments.args[half_made:]]
+    if arguments.varargs:
+        given += arguments.locals[arguments.varargs]
+    room = len(OPS[op].inputs) if op in OPS else 0
+    return [x for place, x in enumerate(_flat(given)) if place < room or isinstance(x, GraphNode)]
+
+
+def readers_frames(error: BaseException, space: Mapping[str, Any]) -> list[tuple[FrameType, int]]:
+    """The part of the traceback of `error` from the cell on, whose variables are `space`, down to where it was raised,
+    but without what lies in minigrad: each frame with its line."""
+    frames = list(traceback.walk_tb(error.__traceback__))
+    while frames and frames[0][0].f_globals is not space:
+        del frames[0]
+    return [(frame, line) for frame, line in frames if not _is_ours(frame)]
+
+
+def _line_of(frame: FrameType, line: int) -> str:
+    file = frame.f_code.co_filename
+    return f"{Path(file).name}:{line}: {getline(file, line).strip()}"
 
 
 def to_broken_trace(error: BaseException, namespaces: Namespaces, built: list[Any]) -> Trace | None:
@@ -63,18 +86,20 @@ def to_broken_trace(error: BaseException, namespaces: Namespaces, built: list[An
     """
     call = failing_call(error)
     operands = [] if call is None else [x for x in call.operands if isinstance(x, GraphNode)]
-    text = " ".join(clean(f"{type(error).__name__}: {error}").split())
+    text = " ".join(clean(f"{type(error).__name__}: {error}").split()).removesuffix(":")
     if call is None or not operands:
         if not built:
             return None
-        trace = placed(built, namespaces=namespaces)[0]
-        trace.notes.append(Note("error", None, text))
+        trace = placed(_of_one_kind(built), namespaces=namespaces)[0]
+        where = "" if call is not None else _raised_at(error, namespaces)
+        trace.notes.append(Note("error", None, text + where))
         return trace
-    trace, places = placed(list(dict.fromkeys(operands)), namespaces=(*namespaces, call.frame.f_locals))
+    drawn = dict.fromkeys(_of_one_kind(operands))
+    trace, places = placed(list(drawn), namespaces=(*namespaces, call.frame.f_locals))
     ends = []
     for x in call.operands:
         if isinstance(x, GraphNode):
-            ends.append(find(trace, places, x, "trace"))
+            ends += [find(trace, places, x, "trace")] if x in drawn else []
         elif isinstance(x, int | float) and not isinstance(x, bool) and abs(x) < 1e308:
             ends.append(_add(trace, "c", None, float(x), []))
     at = _add(trace, "x", call.op, None, ends)
@@ -82,6 +107,18 @@ def to_broken_trace(error: BaseException, namespaces: Namespaces, built: list[An
     trace.outputs, trace.passes = [at], []
     trace.notes.append(Note("error", at, text))
     return trace
+
+
+def _of_one_kind(nodes: list[Any]) -> list[Any]:
+    """Those of the kind of the first, since no graph has Values and tensors."""
+    scalar = isinstance(nodes[0], mg.Value)
+    return [x for x in nodes if isinstance(x, mg.Value) == scalar]
+
+
+def _raised_at(error: BaseException, namespaces: Namespaces) -> str:
+    """Where the reader's own code raised: " (at file:number: text)"."""
+    frames = readers_frames(error, namespaces[0]) if namespaces else []
+    return f" (at {clean(_line_of(*frames[-1]))})" if frames else ""
 
 
 def _add(trace: Trace, kind: str, name: str | None, value: float | None, operands: list[int]) -> int:

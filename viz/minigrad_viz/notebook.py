@@ -6,11 +6,12 @@ The classes that are shown are left alone: IPython is told.
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 from typing import Any
 
 import minigrad as mg
 from minigrad.graph import Node
-from minigrad_viz.broken import to_broken_trace
+from minigrad_viz.broken import readers_frames, to_broken_trace
 from minigrad_viz.drawing import Drawing
 from minigrad_viz.player import node_of
 from minigrad_viz.trace import Trace, to_trace
@@ -33,6 +34,7 @@ def load(shell: Any) -> None:
         return None  # a tensor that is only numbers shows these
 
     def trace(line: str, cell: str) -> Any:
+        __tracebackhide__ = True
         return _trace(shell, line, cell)
 
     trace.__doc__ = _trace.__doc__
@@ -64,6 +66,7 @@ def _trace(shell: Any, line: str, cell: str) -> Any:
     """
     from IPython.core.error import UsageError
 
+    __tracebackhide__ = True  # IPython shows the reader's own frames
     words = line.split()
     options = [word for word in words if word.startswith("-")]
     if set(options) - {"--static"}:
@@ -74,12 +77,14 @@ def _trace(shell: Any, line: str, cell: str) -> Any:
     try:
         with mg.record(lines=True):
             last = _run(shell, cell)
-        roots = eval(asked, space) if asked else None
     except BaseException as error:
-        broken = to_broken_trace(error, (space,), _ends(before, space))
+        inside = [frame.f_locals for frame, _ in readers_frames(error, space) if frame.f_locals is not space]
+        broken = to_broken_trace(error, (space, *inside), _ends(before, space, *inside))
         if broken is not None:
             _show(broken, "--static" in options)
         raise
+    with mg.record(lines=True):
+        roots = eval(asked, space) if asked else None
     if roots is None and _has_graph(last):
         roots = last
     elif last is not None:
@@ -93,14 +98,29 @@ def _trace(shell: Any, line: str, cell: str) -> Any:
 
 def _run(shell: Any, cell: str) -> Any:
     """Run a cell as IPython does, so that errors show its lines, and return the value of its last expression."""
+    from IPython.core.error import UsageError
+
+    __tracebackhide__ = True
     code = "\n" + shell.transform_cell(cell)  # the line of the magic counts, as the cell shows it
     name = shell.compile.cache(code, shell.execution_count, raw_code=cell)
     tree = ast.parse(code, name)
+    if _awaits(tree):
+        raise UsageError(
+            "%%trace: a cell that awaits cannot be traced. Await in a cell before, and trace what comes after."
+        )
     quiet = cell.rstrip().endswith(";")
     last = ast.Expression(tree.body.pop().value) if tree.body and isinstance(tree.body[-1], ast.Expr) else None
     exec(compile(tree, name, "exec"), shell.user_ns)
     value = None if last is None else eval(compile(last, name, "eval"), shell.user_ns)
     return None if quiet and not _has_graph(value) else value
+
+
+def _awaits(tree: ast.AST) -> bool:
+    """Whether there is an await, or its like, outside of the functions that a cell defines."""
+    if isinstance(tree, ast.Await | ast.AsyncFor | ast.AsyncWith) or getattr(tree, "is_async", 0):
+        return True
+    functions = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+    return any(_awaits(inner) for inner in ast.iter_child_nodes(tree) if not isinstance(inner, functions))
 
 
 def _show(trace: Trace, static: bool) -> None:
@@ -123,9 +143,10 @@ def _has_graph(x: Any) -> bool:
     return isinstance(x, Node) and node_of(x)._op is not None
 
 
-def _ends(before: dict[str, Any], space: dict[str, Any]) -> list[Any]:
+def _ends(before: dict[str, Any], *spaces: Mapping[str, Any]) -> list[Any]:
     """What a cell computed and gave names to, without what went on into other results of it."""
-    new = [x for name, x in list(space.items()) if not name.startswith("_") and x is not before.get(name)]
+    named = [item for space in spaces for item in list(space.items())]
+    new = [x for name, x in named if not name.startswith("_") and x is not before.get(name)]
     found = [x for x in new if not isinstance(x, list | tuple) and _has_graph(x)]
     found = list(dict.fromkeys(found))
     used = {id(operand) for node in mg.topological(map(node_of, found)) for operand in node._inputs}
