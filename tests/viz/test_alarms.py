@@ -234,3 +234,9 @@ def test_healthy_graph_has_no_notes():
         y = ((x @ w * 0.3 + b).tanh() ** 2).mean()
         y.backward()
     assert to_trace(y).notes == []
+
+
+def test_a_leaf_alone_is_not_called_stale():
+    a = mg.Value(2.0, "a")
+    (a * a).backward()
+    assert to_trace(a).notes == []

@@ -122,13 +122,55 @@ def test_tour_stops_at_moments_by_node_by_name_and_by_number():
         (8, "there is no position 8.\n  They go from 0, before everything, to 7."),
         ("z", "'z' is not in this graph"),
         (mg.Value(1.0), "Value(1.0) is not in this graph"),
-        (("a", "up"), "'up' is no direction"),
+        (("a", "up"), '\'up\' is neither "forward" nor "backward", nor a node of this graph'),
+        (("b", "y"), "no gradient goes over an edge from b to y"),
+        ((("v₂", "a"), "start"), "is not in this graph"),
     ],
 )
 def test_tour_says_what_is_not_there(where, message):
     with pytest.raises(mg.errors.ArgumentError) as error:
         tour(product()[2], [(where, "text")])
     assert message in str(error.value)
+
+
+def test_tour_stops_on_edges_and_at_words_and_looks_at_nodes_and_scopes():
+    a, b = mg.Value(2.0, "a"), mg.Value(-3.0, "b")
+    with mg.scope("layer"), mg.scope("cell"):
+        c = a * b
+    y = c + a
+    where = [
+        ("start", "", a),
+        ((a, c), "over an edge", "c"),
+        ((y, "c"), "written the other way", "cell"),
+        ("seed", "", "layer/cell"),
+        ("end", "", "layer"),
+    ]
+    trace = tour(y, where).trace
+    assert [(stop.at, stop.look) for stop in trace.tours] == [
+        (0, "n0"),
+        (6, "n2"),
+        (4, "b2"),
+        (3, "b2"),
+        (7, "b1"),
+    ]
+    stops = json.loads(trace.json())["tours"]
+    assert stops[0] == {"at": 0, "text": "", "select": "n0"}
+    named = mg.Value(1.0, "end")
+    assert tour(named * a, [("end", "a node of that name")]).trace.tours[0].at == 0
+
+
+@pytest.mark.parametrize("caption", ["ab", (0,), (0, 1), (0, "a", "b", "c"), None])
+def test_tour_says_which_stop_is_none(caption):
+    with pytest.raises(mg.errors.ArgumentError, match=r"tour, stop 2: .* is not a place and a text"):
+        tour(product()[2], [(0, "fine"), caption])
+
+
+def test_player_refuses_a_state_that_it_has_not():
+    with pytest.raises(
+        mg.errors.ArgumentError, match=r"Player: it has no state 'positon'.\n.*It has position, playing"
+    ):
+        step(product()[2], positon=3)
+    assert step(product()[2], leaf_a=5.0).leaf_a == 5.0
 
 
 def test_explain_finds_the_end_among_the_variables():
@@ -169,6 +211,16 @@ def test_explain_of_tensors_has_shapes_rules_and_statistics():
     assert lines[0] == "h = x w: (4, 2) float64 all 3.0"
     assert lines[-1] == "  their sum: (4, 2) float64 all 6.0"
     assert step(loss).leaves == {}
+
+
+def test_explain_says_what_it_needs_and_why_there_is_no_gradient():
+    with pytest.raises(mg.errors.ArgumentError, match=r"explain: .a. is neither a Value nor a tensor.\n.*of=loss"):
+        explain("a")
+    pytest.importorskip("numpy")
+    x = mg.ones(3, requires_grad=True)
+    y = x.exp().sum()
+    y.backward()
+    assert "backward() freed this graph" in str(explain(x, of=y))
 
 
 @pytest.mark.parametrize("suffix", ["svg", "html", "txt", "json", "dot"])

@@ -276,6 +276,8 @@ def _left_over(trace: Trace) -> Iterable[Note]:
         return
     totals = trace.totals(trace.passes[0])
     root = trace.outputs[0]
+    if trace.kinds[root] == "l":
+        return  # a leaf alone: its gradient is of a result that is not here
     seed = trace.grads.get(root)
     if root in trace.tensors and math.prod(trace.tensors[root].shape) != 1:
         return  # what it was seeded with is not known

@@ -182,10 +182,11 @@ class Note(NamedTuple):
 
 
 class Stop(NamedTuple):
-    """A stop of a tour: a position of the player, and what is said there."""
+    """A stop of a tour: the position, what is said there, and what to look at, a node as "n3" or a block as "b2"."""
 
     at: int
     text: str
+    look: str | None = None
 
 
 @dataclass(slots=True)

@@ -7,11 +7,12 @@ from typing import Any
 
 import minigrad as mg
 from minigrad.backends.formula import product
+from minigrad.errors import ArgumentError
 from minigrad.graph import Node
 from minigrad_viz.arrays import line, summary
 from minigrad_viz.names import Namespaces, callers
 from minigrad_viz.notation import UNWRITABLE, formula_of, number, plain, pretty
-from minigrad_viz.player import find, node_of
+from minigrad_viz.player import brief, find, node_of
 from minigrad_viz.trace import Pass, Step, Trace, placed
 
 __all__ = ["Explanation", "explain"]
@@ -42,6 +43,11 @@ def explain(node: Any, of: Any = None) -> Explanation:
       through v₂ = a · b: upstream × local = 1.0 × (−3.0) = −3.0, with ∂v₂/∂a = b = −3.0
       1.0 + (−3.0) = −2.0
     """
+    if of is None and not isinstance(node, Node):
+        raise ArgumentError(
+            f"explain: {brief(node)} is neither a Value nor a tensor.\n"
+            '  Give one, or a name with the result to look in: explain("a", of=loss).'
+        )
     namespaces = callers()
     end = _end(node, namespaces) if of is None else of
     trace, places = placed(end, namespaces=namespaces)
@@ -49,6 +55,8 @@ def explain(node: Any, of: Any = None) -> Explanation:
     lines = [_forward(trace, index)]
     for run in trace.passes[:1]:
         lines += _backward(trace, run, index)
+    if not trace.passes:
+        lines += [note.text for note in trace.notes if note.kind in ("freed", "overwritten", "partial", "error")]
     return Explanation("\n".join(lines))
 
 

@@ -117,7 +117,7 @@ def _run(shell: Any, cell: str) -> Any:
 
 def _awaits(tree: ast.AST) -> bool:
     """Whether there is an await, or its like, outside of the functions that a cell defines."""
-    if isinstance(tree, ast.Await | ast.AsyncFor | ast.AsyncWith) or getattr(tree, "is_async", 0):
+    if isinstance(tree, ast.Await | ast.AsyncFor | ast.AsyncWith) or bool(getattr(tree, "is_async", 0)):
         return True
     functions = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
     return any(_awaits(inner) for inner in ast.iter_child_nodes(tree) if not isinstance(inner, functions))

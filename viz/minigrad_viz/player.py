@@ -14,7 +14,9 @@ from minigrad_viz.trace import Stop, Trace, placed
 if TYPE_CHECKING:
     from minigrad_viz.widget import Player
 
-__all__ = ["find", "node_of", "play", "step", "stops", "tour"]
+__all__ = ["brief", "find", "node_of", "play", "step", "stops", "tour"]
+
+_DIRECTIONS = ("forward", "backward")
 
 
 def step(x: Any, *more: Any, **state: Any) -> Player:
@@ -42,18 +44,28 @@ def play(x: Any, *more: Any, speed: float = 1.0, **state: Any) -> Player:
     return Player(placed(x, *more)[0], playing=True, speed=speed, **state)
 
 
-def tour(x: Any, captions: Sequence[tuple[Any, str]], **state: Any) -> Player:
+def tour(x: Any, captions: Sequence[tuple[Any, ...]], **state: Any) -> Player:
     """The graph of `x` as a player with a tour: the space bar goes from one stop to the next, each with its caption.
 
-    Each of `captions` is a pair (where, text), and `where` a position of the player, or a node of the graph or its
-    name: the moment at which it is computed; with "backward", as in ``(("a", "backward"), "…")``, at which its
-    gradient is complete. Raises ArgumentError for a place that is not in the graph.
+    Each of `captions` is (where, text), and `where` one of
+
+    - a node of the graph or its name: the moment at which it is computed; with "backward", as in
+      ``(("a", "backward"), "…")``, at which its gradient is complete,
+    - two nodes, the ends of an edge: the moment at which the gradient goes over it,
+    - "start", "seed", where the backward pass begins, "end", or the number of a position.
+
+    In (where, text, look) a node, or a scope that is opened, is what the reader shall look at.
+    Raises ArgumentError for what is not in the graph; it says at which stop.
 
     >>> import minigrad as mg
     >>> a = mg.Value(3.0, "a")
     >>> y = a * a
-    >>> tour(y, [(y, "a times a"), (("a", "backward"), "two paths, added")]).trace.tours
-    [Stop(at=1, text='a times a'), Stop(at=4, text='two paths, added')]
+    >>> seen = tour(y, [(y, "a times a"), ((a, y), "one path back"), (("a", "backward"), "two paths, added", a)])
+    >>> for stop in seen.trace.tours:
+    ...     print(*stop)
+    1 a times a None
+    3 one path back None
+    4 two paths, added n0
     """
     from minigrad_viz.widget import Player
 
@@ -61,50 +73,105 @@ def tour(x: Any, captions: Sequence[tuple[Any, str]], **state: Any) -> Player:
     return Player(replace(trace, tours=stops(trace, places, captions)), **state)
 
 
-def stops(trace: Trace, places: Mapping[Any, int], captions: Sequence[tuple[Any, str]]) -> list[Stop]:
+def stops(trace: Trace, places: Mapping[Any, int], captions: Sequence[tuple[Any, ...]]) -> list[Stop]:
     """The stops of a tour through `trace`, whose nodes lie at `places`."""
-    return [Stop(_position(trace, places, where), text) for where, text in captions]
+    return [_stop(trace, places, caption, f"tour, stop {number}") for number, caption in enumerate(captions, 1)]
 
 
-def _position(trace: Trace, places: Mapping[Any, int], where: Any) -> int:
+def _stop(trace: Trace, places: Mapping[Any, int], caption: Any, who: str) -> Stop:
+    if not (isinstance(caption, tuple | list) and len(caption) in (2, 3) and isinstance(caption[1], str)):
+        raise ArgumentError(
+            f"{who}: {brief(caption)} is not a place and a text.\n"
+            "  Write (where, text), or (where, text, look) with a node or a scope to look at."
+        )
+    where, text, *look = caption
+    return Stop(_position(trace, places, where, who), text, _look(trace, places, look[0], who) if look else None)
+
+
+def _position(trace: Trace, places: Mapping[Any, int], where: Any, who: str) -> int:
     """The position of a moment: 0 is the start, then one for each operation, one for the seed, one for each event."""
     computed = [index for index, node in enumerate(trace.nodes) if node.op is not None]
-    events = [trace.edges[event.edge].operand for event in trace.passes[0].steps] if trace.passes else []
-    seed = len(computed) + 1
+    run = trace.passes[0] if trace.passes else None
+    seed, events = len(computed) + 1, run.edge if run else []
+    last = seed + len(events) if run else len(computed)
+    words = {"start": 0, "seed": seed, "end": last} if run else {"start": 0, "end": last}
+    if isinstance(where, str) and where in words and _index(trace, places, where) is None:
+        return words[where]
     if isinstance(where, int) and not isinstance(where, bool):
-        last = seed + len(events) if trace.passes else len(computed)
         if 0 <= where <= last:
             return where
-        raise ArgumentError(f"tour: there is no position {where}.\n  They go from 0, before everything, to {last}.")
-    direction = "forward"
-    if isinstance(where, tuple) and len(where) == 2:
-        where, direction = where
-    if direction not in ("forward", "backward"):
-        raise ArgumentError(f'tour: {direction!r} is no direction.\n  Write "forward" or "backward" after a node.')
-    node = find(trace, places, where, "tour")
+        raise ArgumentError(f"{who}: there is no position {where}.\n  They go from 0, before everything, to {last}.")
+    node, direction = where if isinstance(where, tuple) and len(where) == 2 else (where, "forward")
+    index = find(trace, places, node, who)
+    if direction not in _DIRECTIONS:
+        return seed + 1 + _event(trace, events, index, _other_end(trace, places, direction, who), who)
     if direction == "forward":
-        return 1 + computed.index(node) if node in computed else 0
-    if trace.passes and trace.passes[0].root == node:
+        return 1 + computed.index(index) if index in computed else 0
+    if run and run.root == index:
         return seed
-    if node not in events:
-        raise ArgumentError(f"tour: no gradient arrives at {trace.title(node)}.\n  Stop where one does, or go forward.")
-    return seed + len(events) - events[::-1].index(node)
+    targets = [trace.operand[edge] for edge in events]
+    if index not in targets:
+        raise ArgumentError(
+            f"{who}: no gradient arrives at {trace.title(index)}.\n  Stop where one does, or go forward."
+        )
+    return seed + len(targets) - targets[::-1].index(index)
+
+
+def _other_end(trace: Trace, places: Mapping[Any, int], node: Any, who: str) -> int:
+    index = _index(trace, places, node)
+    if index is None:
+        raise ArgumentError(
+            f'{who}: {brief(node)} is neither "forward" nor "backward", nor a node of this graph.\n'
+            "  After a node write a direction, or the node at the other end of an edge."
+        )
+    return index
+
+
+def _event(trace: Trace, events: Sequence[int], one: int, other: int, who: str) -> int:
+    """Which event of a pass is the first to go over an edge between two nodes."""
+    ends = min(one, other), max(one, other)
+    for place, edge in enumerate(events):
+        if (trace.operand[edge], trace.result[edge]) == ends:
+            return place
+    names = " to ".join(map(trace.title, ends))
+    raise ArgumentError(
+        f"{who}: no gradient goes over an edge from {names}.\n  Give the two ends of one where it does."
+    )
+
+
+def _look(trace: Trace, places: Mapping[Any, int], look: Any, who: str) -> str:
+    """What a player calls a node, "n3", or a scope, "b2"."""
+    if isinstance(look, str) and _index(trace, places, look) is None:
+        for at, block in enumerate(trace.blocks):
+            if block.kind == "scope" and look in (block.name, trace.scopes[at]):
+                return f"b{at}"
+    return f"n{find(trace, places, look, who)}"
 
 
 def find(trace: Trace, places: Mapping[Any, int], node: Any, who: str) -> int:
     """The place in `trace` of a node, given as such or by name. Raises ArgumentError, for `who`, if it has none."""
+    index = _index(trace, places, node)
+    if index is None:
+        raise ArgumentError(
+            f"{who}: {brief(node)} is not in this graph.\n"
+            "  Give a node that the result was computed from, or its name as the drawing shows it."
+        )
+    return index
+
+
+def _index(trace: Trace, places: Mapping[Any, int], node: Any) -> int | None:
     if isinstance(node, str):
-        for index, known in enumerate(trace.nodes):
-            if known.kind != "constant" and node == (known.name or handle(index)):
+        for index, (kind, name) in enumerate(zip(trace.kinds, trace.names, strict=True)):
+            if kind != "c" and node == (name or handle(index)):
                 return index
-    else:
-        for key in (node, node_of(node)) if isinstance(node, Node) else ():
-            if key in places:
-                return places[key]
-    raise ArgumentError(
-        f"{who}: {shorten(clean(repr(node)), 60)} is not in this graph.\n"
-        "  Give a node that the result was computed from, or its name as the drawing shows it."
-    )
+        return None
+    keys = (node, node_of(node)) if isinstance(node, Node) else ()
+    return next((places[key] for key in keys if key in places), None)
+
+
+def brief(x: Any) -> str:
+    """`x` in a few letters, for a message."""
+    return shorten(clean(repr(x)), 60)
 
 
 def node_of(x: Node) -> Node:

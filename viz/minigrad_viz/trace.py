@@ -65,8 +65,10 @@ def _roots(values: Iterable[Any]) -> list[Any]:
     roots = list(values)
     for value in roots:
         if not (isinstance(value, mg.Value) or (isinstance(value, graph.Node) and hasattr(value, "grad_fn"))):
+            kind = type(value).__name__
+            article = "an" if kind[0].lower() in "aeiou" else "a"
             raise DTypeError(
-                f"draw: {shorten(clean(repr(value)), 60)} is a {type(value).__name__}, not a Value or a tensor.\n"
+                f"draw: {shorten(clean(repr(value)), 60)} is {article} {kind}, not a Value or a tensor.\n"
                 "  Draw the result of a computation with mg.Value(…) or mg.tensor(…), or a list of such results."
             )
     if not roots:

@@ -55,6 +55,10 @@ class Player(anywidget.AnyWidget):
         self.trace = trace
         numbers = _scalar_leaves(trace)
         traits = _trait_names(list(numbers))
+        unknown = [name for name in state if name not in traits and not self.has_trait(name)]
+        if unknown:
+            known = "position, playing, speed, granularity, selected, expanded, values, height"
+            raise ArgumentError(f"Player: it has no state {unknown[0]!r}.\n  It has {known}, and one for each leaf.")
         own = {trait: traitlets.Float(numbers[name]).tag(sync=True) for trait, name in traits.items()}
         self.add_traits(_esm=traitlets.Unicode(module()).tag(sync=True), **own)
         text = trace.json(full=True)

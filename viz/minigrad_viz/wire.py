@@ -35,7 +35,7 @@ from minigrad_viz.notation import clean, rounded, shorten
 from minigrad_viz.templates import Template, local_template, op_data, product_template, template
 
 if TYPE_CHECKING:
-    from minigrad_viz.columns import Note, Pass, Trace
+    from minigrad_viz.columns import Note, Pass, Stop, Trace
 
 __all__ = ["VERSION", "attributes", "data", "text"]
 
@@ -62,7 +62,7 @@ def data(trace: Trace, full: bool) -> dict[str, Any]:
         "ops": [op_data(op) for op in trace.ops],
         "formulas": formulas.found,
         "notes": [_note(note) for note in trace.notes],
-        **({"tours": [stop._asdict() for stop in trace.tours]} if trace.tours else {}),
+        **({"tours": list(map(_stop, trace.tours))} if trace.tours else {}),
     }
     return {**columns, "arrays": arrays.summaries(show) if trace.tensors else []}
 
@@ -219,6 +219,11 @@ class _Formulas:
 def attributes(attrs: Mapping[str, Any]) -> dict[str, str]:
     """The attributes of an operation in text."""
     return {name: shorten(clean(x), _LONGEST) for name, x in attrs.items()}
+
+
+def _stop(stop: Stop) -> dict[str, Any]:
+    data: dict[str, Any] = {"at": stop.at, "text": stop.text}
+    return data if stop.look is None else data | {"select": stop.look}
 
 
 def _note(note: Note) -> dict[str, Any]:

@@ -4,6 +4,7 @@
  */
 
 import { quantityAt } from "./history.js";
+import { shortenName } from "./notation.js";
 import { parseNumber } from "./predict.js";
 import { outermost, pathOf, plainDigits } from "./search.js";
 import { valueOf } from "./trace.js";
@@ -107,7 +108,7 @@ const EXAMPLES = { op: "tanh", name: "w0", scope: "attention" };
 function textOfBreakpoint(kind, value) {
   if (kind === "not-finite") return "NaN or Inf";
   if (kind === "second-contribution") return "second contribution";
-  return kind === "gradient-above" ? `|grad| > ${value}` : `${kind} ${String(value).trim()}`;
+  return kind === "gradient-above" ? `|grad| > ${value}` : `${kind} ${shortenName(String(value).trim(), 60)}`;
 }
 
 // --- when they fire --------------------------------------------------------------------------------------------------

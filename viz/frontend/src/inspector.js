@@ -58,15 +58,18 @@ function runToNode(s) {
   moveTo(s, runTo(s.playback, shownNode(s)));
 }
 
+/** The name of a node, in full. @param {any} s @param {number} node */
+const fullName = (s, node) => s.graph.title(node, Infinity);
+
 /** @param {any} s @param {number} node */
 const hasStop = (s, node) =>
-  s.stops.some((/** @type {any} */ stop) => stop.kind === "name" && stop.value === s.graph.title(node));
+  s.stops.some((/** @type {any} */ stop) => stop.kind === "name" && stop.value === fullName(s, node));
 
 /** A breakpoint on the node shown, or none any more. @param {any} s */
 export function toggleNodeStop(s) {
   const node = shownNode(s);
   if (node < 0) return;
-  const value = s.graph.title(node);
+  const value = fullName(s, node);
   if (hasStop(s, node))
     setStops(
       s,
