@@ -193,8 +193,8 @@ def test_second_backward_without_zero_grad_is_told(tensors):
     note = one(y, "stale")
     assert note.nodes == (0, 1)
     assert note.text == (
-        "The gradient of v₀ is 2 times what one pass brings: backward() adds to what is there. So it is with 1 other "
-        "leaf. Call zero_grad() before each backward()."
+        "The gradient of v₀ is 2 times what one pass brings: backward() adds to what is there, unless it began at a "
+        "later result. So it is with 1 other leaf. Call zero_grad() before each backward()."
     )
 
 

@@ -292,14 +292,15 @@ def _left_over(trace: Trace) -> Iterable[Note]:
         return
     index, times = odd[0]
     name, more = trace.title(index), count(len(odd) - 1, "other leaf", "other leaves")
+    adds = "backward() adds to what is there, unless it began at a later result"
     whole = times is not None and round(times) >= 2 and math.isclose(times, round(times), rel_tol=1e-5)
     if whole and (seed is None or times == factor):  # the gradient of a Value's root counts its passes
         many = round(times or 0)
-        text = f"The gradient of {name} is {many} times what one pass brings: backward() adds to what is there."
+        text = f"The gradient of {name} is {many} times what one pass brings: {adds}."
     elif seed is None and trace.states[root] == "n" and trace.kinds[root] == "o":
         text = f"The gradient of {name} is of an earlier pass: backward() will add to it."
     else:
-        text = f"The gradient of {name} holds more than this pass: backward() adds to what is there."
+        text = f"The gradient of {name} holds more than this pass: {adds}."
     text += f" So it is with {more}." if more else ""
     yield Note("stale", index, f"{text} Call zero_grad() before each backward().", tuple(i for i, _ in odd))
 
