@@ -27,8 +27,8 @@ export function inspector(s) {
     "aside",
     { class: "inspector", "aria-label": "Inspector" },
     h("header", {}, title, free),
-    body,
     acts,
+    body,
   );
   return {
     element,

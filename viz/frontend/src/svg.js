@@ -10,6 +10,7 @@ import { localText } from "./scene.js";
 import { coloursAt } from "./style.js";
 import { makeItem, makeWire, paintBlock, paintNode, pictureMaker } from "./svgparts.js";
 import { neighbour, wayOf } from "./roving.js";
+import { textWidth } from "./measure.js";
 import { viewport } from "./viewport.js";
 
 /** @typedef {import("./types.js").Graph} Graph */
@@ -36,6 +37,7 @@ import { viewport } from "./viewport.js";
  * @property {(factor: number) => void} zoom
  * @property {() => void} fit
  * @property {() => import("./viewport.js").Rect} shown the part of the scene that is seen
+ * @property {(x: number, y: number) => void} look puts a point of the scene into the middle
  * @property {() => void} destroy
  */
 
@@ -50,7 +52,7 @@ const SHEET = 80; // so many items, or wires, lie on a sheet
  * @returns {View}
  */
 export function svgView(host, graph, playback, scene, listeners = {}) {
-  const port = viewport(host);
+  const port = viewport(host, () => keepTitles(now.frames, port.shown()));
   port.stage.setAttribute("role", "group");
   port.stage.setAttribute("aria-label", graph.sentence);
   const above = overlay(graph);
@@ -98,6 +100,7 @@ export function svgView(host, graph, playback, scene, listeners = {}) {
     zoom: port.zoom,
     fit: port.fit,
     shown: port.shown,
+    look: port.look,
     destroy: port.destroy,
   };
 }
@@ -112,6 +115,7 @@ function stateOf(graph, playback, scene, above) {
     focus: "",
     /** @type {ReturnType<typeof makeItem>[]} */ items: [],
     /** @type {ReturnType<typeof makeWire>[]} */ wires: [],
+    /** @type {ReturnType<typeof makeFrame>[]} */ frames: [],
     /** @type {Map<string, number>} */ places: new Map(),
     progress: progressOf(graph, playback),
     picture: pictureMaker(() => rampOf(PALETTE.light)),
@@ -132,7 +136,8 @@ function build(graph, now, stage) {
   now.places = new Map(scene.items.map((item, at) => [item.id, at]));
   if (!now.places.has(now.focus)) now.focus = scene.items[0]?.id ?? "";
   now.items[now.places.get(now.focus) ?? -1]?.group.setAttribute("tabindex", "0");
-  const frames = scene.hulls.map(makeFrame);
+  now.frames = scene.hulls.map(makeFrame);
+  const frames = now.frames.map((frame) => frame.group);
   const wires = sheetsOf(now.wires, (wire) => [wire.line, wire.tip]);
   const labels = sheetsOf(now.wires, (wire) => (wire.label ? [wire.label] : []));
   const items = sheetsOf(now.items, (item) => [item.group]);
@@ -161,8 +166,22 @@ function makeFrame(hull) {
   hint.textContent = `Close ${hull.name}`;
   const bar = drawn("path", { class: "bar", d: `M${x} ${y + 22}v-16a6 6 0 0 1 6 -6h${w - 12}a6 6 0 0 1 6 6v16z` });
   const sign = drawn("path", { class: "sign", d: `M${x + 9} ${y + 11}h9` });
-  const frame = drawn("g", { class: "frame", "data-frame": hull.block }, hint, bar, sign, title);
-  return drawn("g", {}, drawn("rect", { class: "hull", x, y, width: w, height: high, rx: 6 }), frame);
+  const moved = drawn("g", {}, sign, title);
+  const frame = drawn("g", { class: "frame", "data-frame": hull.block }, hint, bar, moved);
+  const group = drawn("g", {}, drawn("rect", { class: "hull", x, y, width: w, height: high, rx: 6 }), frame);
+  return { group, moved, x, most: Math.max(0, w - 34 - textWidth(hull.name, 11.5, true)) };
+}
+
+/**
+ * Titles of frames stay in sight while the drawing is scrolled sideways.
+ * @param {ReturnType<typeof makeFrame>[]} frames @param {import("./viewport.js").Rect} seen
+ */
+function keepTitles(frames, seen) {
+  for (const { moved, x, most } of frames) {
+    const by = Math.round(Math.max(0, Math.min(seen.x - x, most)));
+    const transform = by ? `translate(${by} 0)` : "";
+    if ((moved.getAttribute("transform") ?? "") !== transform) moved.setAttribute("transform", transform);
+  }
 }
 
 /**
