@@ -62,23 +62,22 @@ form{display:flex;flex-wrap:wrap;gap:6px 8px;align-items:center}
 .zoom{margin-left:auto;display:flex;gap:2px}
 .tabs .zoom button{min-width:30px;padding:0 4px}
 .inspector{border-left:1px solid $rim;background:$card;padding:12px 14px;overflow:auto;height:0;min-height:100%;scrollbar-width:thin}
-.inspector header{display:flex;justify-content:space-between;align-items:baseline;gap:8px}
-h3{margin:0;font-size:16px;overflow-wrap:anywhere}
+.inspector header{display:flex;flex-wrap:wrap;justify-content:space-between;align-items:baseline;gap:4px 8px}
+.title{font-size:16px;overflow-wrap:anywhere}
 .kind{margin-bottom:6px}
 dl{margin:0}
 .row{display:grid;align-items:baseline;grid-template-columns:68px minmax(0,1fr);gap:8px;padding:3px 0}
-.row:has(figure){grid-template-columns:minmax(0,1fr);gap:0}
+.row:has(figure,.formula){grid-template-columns:minmax(0,1fr);gap:0}
 .row figure{margin:4px 0}
 dt{color:$muted;font-size:12.5px}
 dd{margin:0;overflow-wrap:anywhere}
 code{font:12px/1.4 ui-monospace,monospace;overflow-wrap:anywhere}
 math{font-size:1.05em}
 .step{border-left:3px solid $heat;background:$wash;padding:6px 10px;margin:4px 0 8px;overflow-wrap:anywhere}
-.inspector .formula{overflow-x:auto}
 .alarm{color:$alarm}
 button.alarm{border-color:transparent;background:none;text-align:left;padding:3px 0}
 .acts{display:flex;flex-wrap:wrap;gap:8px;align-items:center;margin-top:8px}
-.inspector .acts{margin:0 0 8px;gap:6px}
+.inspector .acts{margin:0;gap:4px}
 .inspector .acts button{font-size:12.5px;min-height:26px;padding:1px 9px;border-color:$rim}
 .tabs{display:flex;flex-wrap:wrap;gap:4px;padding:6px 10px;border-top:1px solid $rim}
 .tabs button{border-color:transparent;background:none}
@@ -94,6 +93,7 @@ button[aria-pressed=true],.tabs button[aria-expanded=true],.tabs button[aria-pre
 .slider.current b{font-weight:700}
 .slider input[type=range]{padding:0;border:0;background:none;accent-color:$leaf}
 .slider input[type=number]{width:100%;appearance:textfield}
+.slider ::-webkit-inner-spin-button{display:none}
 .plot{margin:0;font-size:13px}
 .plot svg{display:block;max-width:100%;height:auto;background:$card;border:1px solid $rim;border-radius:6px;margin-bottom:6px}
 .plot text{font-size:11px;fill:$muted}

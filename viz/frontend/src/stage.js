@@ -6,7 +6,7 @@ import { h } from "./dom.js";
 import { shownNode, toggleBlock } from "./inspector.js";
 import { minimap } from "./minimap.js";
 import { overview } from "./overview.js";
-import { scene } from "./scene.js";
+import { firstIn, scene } from "./scene.js";
 import { select, setExpanded } from "./session.js";
 import { svgView } from "./svg.js";
 
@@ -87,10 +87,7 @@ export function stage(s) {
  */
 function shownItem(s, drawing) {
   const { selected, graph } = s;
-  const block = selected?.[0] === "b" ? Number(selected.slice(1)) : -1;
-  /** @type {(at: number) => boolean} */
-  const inside = (at) => at === block || (at > block && inside(graph.blocks[at].outer));
-  const node = block < 0 ? shownNode(s) : graph.block.findIndex(inside);
+  const node = selected?.[0] === "b" ? firstIn(graph, Number(selected.slice(1))) : shownNode(s);
   return node < 0 ? null : drawing.items[drawing.itemOf(node)].id;
 }
 

@@ -6,7 +6,7 @@ import { rampOf } from "./heatcolour.js";
 import { lookOf, nodesOf, progressOf } from "./looks.js";
 import { focusOf, overlay } from "./overlay.js";
 import { PALETTE } from "./palette.js";
-import { localText } from "./scene.js";
+import { firstIn, localText } from "./scene.js";
 import { coloursAt } from "./style.js";
 import { makeItem, makeWire, paintBlock, paintNode, pictureMaker } from "./svgparts.js";
 import { neighbour, wayOf } from "./roving.js";
@@ -61,16 +61,17 @@ export function svgView(host, graph, playback, scene, listeners = {}) {
   const setScene = (/** @type {Scene} */ next, /** @type {Playback} */ played = now.playback) => {
     if (played !== now.playback) now.progress = progressOf(graph, played);
     Object.assign(now, { scene: next, playback: played });
+    const focused = within(port.stage);
     build(graph, now, port.stage);
     port.resize(next.width, next.height, true);
     redraw();
+    above.ring("focus", null);
+    if (focused) now.items[now.places.get(now.focus) ?? 0].group.focus({ preventScroll: true });
   };
   const focusItem = (/** @type {string} */ id) => {
     const at = now.places.get(id);
     if (at === undefined) return;
-    now.items[now.places.get(now.focus) ?? at].group.setAttribute("tabindex", "-1");
-    now.items[at].group.setAttribute("tabindex", "0");
-    now.focus = id;
+    rove(now, id);
     now.items[at].group.focus({ preventScroll: true });
     port.reveal(now.scene.items[at]);
   };
@@ -83,6 +84,8 @@ export function svgView(host, graph, playback, scene, listeners = {}) {
     update(changed) {
       if (changed === null) return redraw();
       step(graph, now, changed);
+      const { node } = now.playback.moment();
+      if (node >= 0 && !within(port.stage)) rove(now, now.scene.items[now.scene.itemOf(node)].id);
       const rect = focusOf(now.scene, graph, now.playback.moment(), port.shown());
       if (rect) port.reveal(rect);
     },
@@ -134,7 +137,7 @@ function build(graph, now, stage) {
   now.items = scene.items.map((item) => makeItem(graph, item));
   now.wires = scene.wires.map(makeWire);
   now.places = new Map(scene.items.map((item, at) => [item.id, at]));
-  if (!now.places.has(now.focus)) now.focus = scene.items[0]?.id ?? "";
+  now.focus = successor(graph, now);
   now.items[now.places.get(now.focus) ?? -1]?.group.setAttribute("tabindex", "0");
   now.frames = scene.hulls.map(makeFrame);
   const frames = now.frames.map((frame) => frame.group);
@@ -148,6 +151,26 @@ function build(graph, now, stage) {
     if (k < 2 + wires.length + labels.length) one.setAttribute("aria-hidden", "true");
   }
   stage.replaceChildren(...all);
+}
+
+/** Whether the focus is in the drawing. @param {HTMLElement} stage */
+const within = (stage) => stage.contains(/** @type {ShadowRoot} */ (stage.getRootNode()).activeElement ?? null);
+
+/** Makes an item the one that Tab goes to. @param {Drawing} now @param {string} id */
+function rove(now, id) {
+  if (id === now.focus) return;
+  now.items[now.places.get(now.focus) ?? -1]?.group.setAttribute("tabindex", "-1");
+  now.items[now.places.get(id) ?? -1].group.setAttribute("tabindex", "0");
+  now.focus = id;
+}
+
+/** What has the focus in a new scene: the same, or the block that hides it, or the first in a block now open.
+ * @param {Graph} graph @param {Drawing} now */
+function successor(graph, { scene, places, focus }) {
+  if (places.has(focus)) return focus;
+  const number = Number(focus.slice(1));
+  const node = focus[0] === "b" ? firstIn(graph, number) : number;
+  return scene.items[focus ? scene.itemOf(node) : 0].id;
 }
 
 /** What is drawn, a sheet's worth at a time. @template T @param {T[]} all @param {(one: T) => Node[]} partsOf */
@@ -199,7 +222,6 @@ function repaint(graph, now, view) {
   now.wires.forEach((_, at) => paintWire(graph, now, at));
   now.above.show(now.scene, now.playback.moment(), false);
   now.above.ring("select", now.scene.items[now.places.get(now.selected ?? "") ?? -1] ?? null);
-  now.above.ring("focus", null);
   now.above.ring("hover", null);
 }
 
