@@ -154,7 +154,7 @@ def _node(trace: Trace, index: int) -> str:
         with_numbers = mathml(formula_of(node.op, numbers)) if len(numbers) == len(operands) else ""
     else:
         made_by = f'<span class="dim">{node.kind}</span>'
-    name = "" if node.kind == "constant" else escape(trace.title(index, 60))
+    name = escape(trace.title(index, 60))
     where = escape(" · ".join(text for text in (node.scope, node.line) if text))
     place = f'<br><small class="dim">{where}</small>' if where else ""
     held, grad = (_cell(trace, index, which) for which in (0, 1))

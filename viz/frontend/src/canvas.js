@@ -105,6 +105,7 @@ function viewOf(graph, now, port, { setScene, focusItem, ask, stop }) {
     zoom: port.zoom,
     fit: port.fit,
     shown: port.shown,
+    look: port.look,
     destroy() {
       stop();
       port.destroy();

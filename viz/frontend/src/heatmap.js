@@ -32,13 +32,13 @@ export function heatmap(cells, { scale = scaleOf(cells), size = 280, label = "",
     h("canvas", {
       role: "img",
       tabindex: 0,
-      style: `width:${w}px;height:${hgt}px`,
+      style: `width:${w}px;aspect-ratio:${w}/${hgt}`,
       "aria-label": `${label}: ${summary(cells, scale)}`,
     })
   );
   const says = h("figcaption", { "aria-live": "polite" }, summary(cells, scale));
   const state = { at: /** @type {[number, number] | null} */ (null), box: /** @type {Box | null} */ (null) };
-  const redraw = () => paintHeat(canvas, cells, { scale, w, h: hgt, ...state });
+  const redraw = () => paintHeat(canvas, cells, { scale, ...sizeNow(canvas, w, hgt), ...state });
   const point = (/** @type {[number, number] | null} */ at) => {
     if (at?.[0] === state.at?.[0] && at?.[1] === state.at?.[1]) return;
     state.at = at;
@@ -90,6 +90,12 @@ export function linkTo(op, attrs, shapes, operands) {
     operands.forEach((one, k) => one?.mark(boxes?.[k] ?? null));
   };
 }
+
+/**
+ * How large a picture is shown: there may be less room than it would like, and what is drawn on it must not be scaled.
+ * @param {HTMLCanvasElement} canvas @param {number} w @param {number} hgt
+ */
+const sizeNow = ({ clientWidth }, w, hgt) => ({ w: clientWidth || w, h: ((clientWidth || w) / w) * hgt });
 
 /** What is to be said of an array at rest. @param {Cells} cells @param {number} scale */
 function summary(cells, scale) {

@@ -12,7 +12,7 @@ const KINDS = ["leaf", "operation", "constant", "raised an error"];
 
 /** @param {any} s */
 export function inspector(s) {
-  const title = h("h3");
+  const title = h("strong", { class: "title" }); // no heading: the page around may be at any level
   const free = h(
     "button",
     { class: "quiet", title: "Follow the steps again (Esc)", onclick: () => select(s, null) },
@@ -26,9 +26,8 @@ export function inspector(s) {
   const element = h(
     "aside",
     { class: "inspector", "aria-label": "Inspector" },
-    h("header", {}, title, free),
+    h("header", {}, title, acts, free),
     body,
-    acts,
   );
   return {
     element,

@@ -31,7 +31,7 @@ export function helpOverlay() {
   const element = h(
     "dialog",
     { class: "help", "aria-label": "Keys" },
-    h("h3", {}, "Keys"),
+    h("strong", { class: "title" }, "Keys"),
     h("dl", {}, ...rows),
     close,
   );

@@ -17,7 +17,7 @@ import { calm } from "./viewport.js";
 /** @typedef {import("./curves.js").Point} Point */
 
 /** Where words may go, from the middle of their wire; nearer is better. */
-const BESIDE = [0, -14, 14, -26, 26, -44, 44, -64, 64].flatMap((dy) => [0, -36, 36].map((dx) => [dx, dy]));
+const BESIDE = [0, -14, 14, -26, 26, -44, 44, -64, 64, -90].flatMap((dy) => [0, -36, 36, -90, 90].map((dx) => [dx, dy]));
 const TRAVEL = 600; // milliseconds from one end of an edge to the other
 
 /**
@@ -63,10 +63,10 @@ export function leaderPath([x, y], [toX, toY]) {
  * What of a moment should be in view: the item, the words on the edge and the other end, as far as there is room.
  * @param {Scene} scene @param {Graph} graph @param {Moment} moment
  * @param {import("./viewport.js").Rect} seen how much fits
- * @returns {import("./viewport.js").Rect | null}
+ * @returns {import("./viewport.js").Rect}
  */
 export function focusOf(scene, graph, moment, seen) {
-  if (moment.node < 0) return scene.items[0] ?? null; // before everything: where it begins
+  if (moment.node < 0) return scene.items.reduce((first, one) => (one.x < first.x ? one : first));
   let rect = /** @type {import("./viewport.js").Rect} */ (scene.items[scene.itemOf(moment.node)]);
   if (moment.edge < 0) return rect;
   const wide = wordsWidth(productText(moment));

@@ -50,6 +50,13 @@ const NEAR = 15; // a label is at most so far above or below the end of its arro
 const PITCH = 11.5; // from one label to the next below
 const MARGIN = 20;
 
+/** The first node in a block, or deeper in it. @param {Graph} graph @param {number} block */
+export const firstIn = (graph, block) =>
+  graph.block.findIndex((at) => {
+    while (at > block) at = graph.blocks[at].outer; // an outer block comes first
+    return at === block;
+  });
+
 /**
  * What stands on an edge: the local derivative, with its rule where there is room.
  * @param {Graph} graph @param {Numbers} numbers @param {number} edge @param {boolean} wordy

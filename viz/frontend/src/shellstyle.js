@@ -51,27 +51,34 @@ form{display:flex;flex-wrap:wrap;gap:6px 8px;align-items:center}
 .stage{display:grid;grid-template-columns:minmax(0,1fr) 300px;border-top:1px solid $rim}
 .stage:not(.alone) .canvas{min-height:min(360px,var(--mg-view-height,360px))}
 .stage.alone{grid-template-columns:minmax(0,1fr)}
-.canvas{min-width:0;position:relative;align-self:center}
+.canvas{min-width:0;position:relative;display:flex;flex-direction:column}
+.place{margin:auto 0}
+.minimap{border-top:1px solid $rim;background:$card;padding:6px 12px}
+.minimap svg{display:block;width:100%;height:44px;cursor:pointer;touch-action:none}
+.minimap .boxes{fill:$line;opacity:.55}
+.minimap .now{fill:$hot;stroke:$hot;stroke-width:3;vector-effect:non-scaling-stroke}
+.minimap .seen{fill:$forward;fill-opacity:.1;stroke:$forward;stroke-width:1.5;vector-effect:non-scaling-stroke}
 [data-unable]{opacity:.35}
 .zoom{margin-left:auto;display:flex;gap:2px}
 .tabs .zoom button{min-width:30px;padding:0 4px}
 .inspector{border-left:1px solid $rim;background:$card;padding:12px 14px;overflow:auto;height:0;min-height:100%;scrollbar-width:thin}
-.inspector header{display:flex;justify-content:space-between;align-items:baseline;gap:8px}
-h3{margin:0;font-size:16px;overflow-wrap:anywhere}
+.inspector header{display:flex;flex-wrap:wrap;justify-content:space-between;align-items:baseline;gap:4px 8px}
+.title{font-size:16px;overflow-wrap:anywhere}
 .kind{margin-bottom:6px}
 dl{margin:0}
 .row{display:grid;align-items:baseline;grid-template-columns:68px minmax(0,1fr);gap:8px;padding:3px 0}
-.row:has(figure){align-items:start}
+.row:has(figure,.formula){grid-template-columns:minmax(0,1fr);gap:0}
+.row figure{margin:4px 0}
 dt{color:$muted;font-size:12.5px}
 dd{margin:0;overflow-wrap:anywhere}
 code{font:12px/1.4 ui-monospace,monospace;overflow-wrap:anywhere}
 math{font-size:1.05em}
 .step{border-left:3px solid $heat;background:$wash;padding:6px 10px;margin:4px 0 8px;overflow-wrap:anywhere}
-.inspector .formula{overflow-x:auto}
 .alarm{color:$alarm}
 button.alarm{border-color:transparent;background:none;text-align:left;padding:3px 0}
 .acts{display:flex;flex-wrap:wrap;gap:8px;align-items:center;margin-top:8px}
-.inspector .acts{position:sticky;bottom:-12px;margin:8px -14px -12px;padding:8px 14px;background:$card}
+.inspector .acts{margin:0;gap:4px}
+.inspector .acts button{font-size:12.5px;min-height:26px;padding:1px 9px;border-color:$rim}
 .tabs{display:flex;flex-wrap:wrap;gap:4px;padding:6px 10px;border-top:1px solid $rim}
 .tabs button{border-color:transparent;background:none}
 .tabs button:hover{border-color:$line}
@@ -81,11 +88,12 @@ button[aria-pressed=true],.tabs button[aria-expanded=true],.tabs button[aria-pre
 .list{list-style:none;margin:6px 0 0;padding:0}
 .results{margin-top:6px;line-height:1.9}
 .whatif{display:grid;grid-template-columns:minmax(0,1fr) 320px;gap:8px 24px}
-.slider{display:grid;grid-template-columns:minmax(40px,90px) minmax(60px,360px) 92px 30px;gap:8px;align-items:center;padding:2px 0}
+.slider{display:grid;grid-template-columns:minmax(40px,90px) minmax(60px,1fr) 92px 30px;gap:8px;align-items:center;padding:2px 0}
 .slider b{overflow:hidden;text-overflow:ellipsis;font-weight:500}
 .slider.current b{font-weight:700}
 .slider input[type=range]{padding:0;border:0;background:none;accent-color:$leaf}
-.slider input[type=number]{width:100%}
+.slider input[type=number]{width:100%;appearance:textfield}
+.slider ::-webkit-inner-spin-button{display:none}
 .plot{margin:0;font-size:13px}
 .plot svg{display:block;max-width:100%;height:auto;background:$card;border:1px solid $rim;border-radius:6px;margin-bottom:6px}
 .plot text{font-size:11px;fill:$muted}
@@ -112,8 +120,10 @@ kbd{font:600 13px $font;color:$ink}
 .inspector{border-left:0;border-top:1px solid $rim;height:auto;min-height:240px}
 .transport{justify-content:space-between}
 .track{flex-basis:100%;order:-1}
-.transport{gap:6px 4px}
-.key{width:30px}
+.transport{gap:6px 2px}
+.key{width:28px}
+.key.play{width:36px}
+.transport .quiet{padding:2px}
 .stage:not(.alone) .canvas{min-height:0}
 .tabs{padding:6px 4px;gap:0}
 .switch button{padding:2px 6px}

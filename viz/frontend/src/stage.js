@@ -4,13 +4,14 @@ import { collapseAll, expandAll, visible } from "./blocks.js";
 import { canvasView } from "./canvas.js";
 import { h } from "./dom.js";
 import { shownNode, toggleBlock } from "./inspector.js";
+import { minimap } from "./minimap.js";
 import { overview } from "./overview.js";
-import { scene } from "./scene.js";
+import { firstIn, scene } from "./scene.js";
 import { select, setExpanded } from "./session.js";
 import { svgView } from "./svg.js";
 
 const SVG_UP_TO = 1500; // items: panning more of them takes longer than a frame
-const MAP_FROM = 400; // nodes: of fewer there is no map
+const MAP_FROM = 400; // nodes: of fewer the map shows boxes, not nodes
 const MOST_OPEN = 5000; // nodes that are worth seeing all at once
 
 /** @param {any} s */
@@ -28,15 +29,28 @@ export function stage(s) {
     s.graph.count < MAP_FROM
       ? null
       : overview(element, s.graph, s.playback, { reveal: (node) => select(s, `n${node}`) });
-  const frame = () => map?.frame(seenNodes(drawing, view.shown()));
+  const mini = map ? null : minimap({ look: (x, y) => view.look(x, y) });
+  if (mini) element.append(mini.element);
+  const frame = () => {
+    mini?.frame(view.shown());
+    map?.frame(seenNodes(drawing, view.shown()));
+  };
+  const active = () => {
+    const { node } = s.playback.moment();
+    mini?.active(node < 0 ? null : drawing.items[drawing.itemOf(node)]);
+  };
+  const watch = new ResizeObserver(frame);
   const build = () => {
     drawing = scene(s.graph, visible(s.graph, s.expanded));
     const wide = drawing.items.length > SVG_UP_TO;
+    mini?.setScene(drawing);
     if (view && wide === large) return view.setScene(drawing, s.playback);
+    watch.disconnect();
     view?.destroy();
     large = wide;
     view = (wide ? canvasView : svgView)(place, s.graph, s.playback, drawing, listeners);
-    if (map) view.element.addEventListener("scroll", frame, { passive: true });
+    view.element.addEventListener("scroll", frame, { passive: true });
+    for (const sized of [view.element, view.element.firstChild]) watch.observe(sized);
   };
   return {
     element,
@@ -48,6 +62,7 @@ export function stage(s) {
     /** @param {string} what @param {any} changed */
     update(what, changed) {
       if (!view || what === "expanded" || what === "pass") build();
+      active();
       if (what === "moved") for (const one of [view, map]) one?.update(changed);
       if (what === "numbers") for (const one of [view, map]) one?.update(null);
       if (what === "pass") map?.setPlayback(s.playback);
@@ -58,6 +73,7 @@ export function stage(s) {
       if (id !== null) view.reveal(id);
     },
     destroy() {
+      watch.disconnect();
       view?.destroy();
       map?.destroy();
     },
@@ -71,10 +87,7 @@ export function stage(s) {
  */
 function shownItem(s, drawing) {
   const { selected, graph } = s;
-  const block = selected?.[0] === "b" ? Number(selected.slice(1)) : -1;
-  /** @type {(at: number) => boolean} */
-  const inside = (at) => at === block || (at > block && inside(graph.blocks[at].outer));
-  const node = block < 0 ? shownNode(s) : graph.block.findIndex(inside);
+  const node = selected?.[0] === "b" ? firstIn(graph, Number(selected.slice(1))) : shownNode(s);
   return node < 0 ? null : drawing.items[drawing.itemOf(node)].id;
 }
 

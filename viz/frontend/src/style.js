@@ -86,7 +86,7 @@ stroke-linecap:round}
 .mg-drawing .tip.done{fill:var(--mg-heat)}
 .mg-drawing .tip.future{fill:var(--mg-rim)}
 .mg-drawing .label{font-size:11px;text-anchor:end;fill:var(--mg-backward);paint-order:stroke;stroke:var(--mg-page);
-stroke-width:5;stroke-linejoin:round}
+stroke-width:7;stroke-linejoin:round}
 .mg-drawing .select,.mg-drawing .focus,.mg-drawing .hover{fill:none;pointer-events:none}
 .mg-drawing .hover{stroke:var(--mg-muted);stroke-width:1.5}
 .mg-drawing .select{stroke:var(--mg-ink);stroke-width:2;stroke-dasharray:5 3}

@@ -6,10 +6,11 @@ import { rampOf } from "./heatcolour.js";
 import { lookOf, nodesOf, progressOf } from "./looks.js";
 import { focusOf, overlay } from "./overlay.js";
 import { PALETTE } from "./palette.js";
-import { localText } from "./scene.js";
+import { firstIn, localText } from "./scene.js";
 import { coloursAt } from "./style.js";
 import { makeItem, makeWire, paintBlock, paintNode, pictureMaker } from "./svgparts.js";
 import { neighbour, wayOf } from "./roving.js";
+import { textWidth } from "./measure.js";
 import { viewport } from "./viewport.js";
 
 /** @typedef {import("./types.js").Graph} Graph */
@@ -36,6 +37,7 @@ import { viewport } from "./viewport.js";
  * @property {(factor: number) => void} zoom
  * @property {() => void} fit
  * @property {() => import("./viewport.js").Rect} shown the part of the scene that is seen
+ * @property {(x: number, y: number) => void} look puts a point of the scene into the middle
  * @property {() => void} destroy
  */
 
@@ -50,7 +52,7 @@ const SHEET = 80; // so many items, or wires, lie on a sheet
  * @returns {View}
  */
 export function svgView(host, graph, playback, scene, listeners = {}) {
-  const port = viewport(host);
+  const port = viewport(host, () => keepTitles(now.frames, port.shown()));
   port.stage.setAttribute("role", "group");
   port.stage.setAttribute("aria-label", graph.sentence);
   const above = overlay(graph);
@@ -59,16 +61,17 @@ export function svgView(host, graph, playback, scene, listeners = {}) {
   const setScene = (/** @type {Scene} */ next, /** @type {Playback} */ played = now.playback) => {
     if (played !== now.playback) now.progress = progressOf(graph, played);
     Object.assign(now, { scene: next, playback: played });
+    const focused = within(port.stage);
     build(graph, now, port.stage);
     port.resize(next.width, next.height, true);
     redraw();
+    above.ring("focus", null);
+    if (focused) now.items[now.places.get(now.focus) ?? 0].group.focus({ preventScroll: true });
   };
   const focusItem = (/** @type {string} */ id) => {
     const at = now.places.get(id);
     if (at === undefined) return;
-    now.items[now.places.get(now.focus) ?? at].group.setAttribute("tabindex", "-1");
-    now.items[at].group.setAttribute("tabindex", "0");
-    now.focus = id;
+    rove(now, id);
     now.items[at].group.focus({ preventScroll: true });
     port.reveal(now.scene.items[at]);
   };
@@ -81,6 +84,8 @@ export function svgView(host, graph, playback, scene, listeners = {}) {
     update(changed) {
       if (changed === null) return redraw();
       step(graph, now, changed);
+      const { node } = now.playback.moment();
+      if (node >= 0 && !within(port.stage)) rove(now, now.scene.items[now.scene.itemOf(node)].id);
       const rect = focusOf(now.scene, graph, now.playback.moment(), port.shown());
       if (rect) port.reveal(rect);
     },
@@ -98,6 +103,7 @@ export function svgView(host, graph, playback, scene, listeners = {}) {
     zoom: port.zoom,
     fit: port.fit,
     shown: port.shown,
+    look: port.look,
     destroy: port.destroy,
   };
 }
@@ -112,6 +118,7 @@ function stateOf(graph, playback, scene, above) {
     focus: "",
     /** @type {ReturnType<typeof makeItem>[]} */ items: [],
     /** @type {ReturnType<typeof makeWire>[]} */ wires: [],
+    /** @type {ReturnType<typeof makeFrame>[]} */ frames: [],
     /** @type {Map<string, number>} */ places: new Map(),
     progress: progressOf(graph, playback),
     picture: pictureMaker(() => rampOf(PALETTE.light)),
@@ -130,9 +137,10 @@ function build(graph, now, stage) {
   now.items = scene.items.map((item) => makeItem(graph, item));
   now.wires = scene.wires.map(makeWire);
   now.places = new Map(scene.items.map((item, at) => [item.id, at]));
-  if (!now.places.has(now.focus)) now.focus = scene.items[0]?.id ?? "";
+  now.focus = successor(graph, now);
   now.items[now.places.get(now.focus) ?? -1]?.group.setAttribute("tabindex", "0");
-  const frames = scene.hulls.map(makeFrame);
+  now.frames = scene.hulls.map(makeFrame);
+  const frames = now.frames.map((frame) => frame.group);
   const wires = sheetsOf(now.wires, (wire) => [wire.line, wire.tip]);
   const labels = sheetsOf(now.wires, (wire) => (wire.label ? [wire.label] : []));
   const items = sheetsOf(now.items, (item) => [item.group]);
@@ -143,6 +151,26 @@ function build(graph, now, stage) {
     if (k < 2 + wires.length + labels.length) one.setAttribute("aria-hidden", "true");
   }
   stage.replaceChildren(...all);
+}
+
+/** Whether the focus is in the drawing. @param {HTMLElement} stage */
+const within = (stage) => stage.contains(/** @type {ShadowRoot} */ (stage.getRootNode()).activeElement ?? null);
+
+/** Makes an item the one that Tab goes to. @param {Drawing} now @param {string} id */
+function rove(now, id) {
+  if (id === now.focus) return;
+  now.items[now.places.get(now.focus) ?? -1]?.group.setAttribute("tabindex", "-1");
+  now.items[now.places.get(id) ?? -1].group.setAttribute("tabindex", "0");
+  now.focus = id;
+}
+
+/** What has the focus in a new scene: the same, or the block that hides it, or the first in a block now open.
+ * @param {Graph} graph @param {Drawing} now */
+function successor(graph, { scene, places, focus }) {
+  if (places.has(focus)) return focus;
+  const number = Number(focus.slice(1));
+  const node = focus[0] === "b" ? firstIn(graph, number) : number;
+  return scene.items[focus ? scene.itemOf(node) : 0].id;
 }
 
 /** What is drawn, a sheet's worth at a time. @template T @param {T[]} all @param {(one: T) => Node[]} partsOf */
@@ -161,8 +189,22 @@ function makeFrame(hull) {
   hint.textContent = `Close ${hull.name}`;
   const bar = drawn("path", { class: "bar", d: `M${x} ${y + 22}v-16a6 6 0 0 1 6 -6h${w - 12}a6 6 0 0 1 6 6v16z` });
   const sign = drawn("path", { class: "sign", d: `M${x + 9} ${y + 11}h9` });
-  const frame = drawn("g", { class: "frame", "data-frame": hull.block }, hint, bar, sign, title);
-  return drawn("g", {}, drawn("rect", { class: "hull", x, y, width: w, height: high, rx: 6 }), frame);
+  const moved = drawn("g", {}, sign, title);
+  const frame = drawn("g", { class: "frame", "data-frame": hull.block }, hint, bar, moved);
+  const group = drawn("g", {}, drawn("rect", { class: "hull", x, y, width: w, height: high, rx: 6 }), frame);
+  return { group, moved, x, most: Math.max(0, w - 34 - textWidth(hull.name, 11.5, true)) };
+}
+
+/**
+ * Titles of frames stay in sight while the drawing is scrolled sideways.
+ * @param {ReturnType<typeof makeFrame>[]} frames @param {import("./viewport.js").Rect} seen
+ */
+function keepTitles(frames, seen) {
+  for (const { moved, x, most } of frames) {
+    const by = Math.round(Math.max(0, Math.min(seen.x - x, most)));
+    const transform = by ? `translate(${by} 0)` : "";
+    if ((moved.getAttribute("transform") ?? "") !== transform) moved.setAttribute("transform", transform);
+  }
 }
 
 /**
@@ -180,7 +222,6 @@ function repaint(graph, now, view) {
   now.wires.forEach((_, at) => paintWire(graph, now, at));
   now.above.show(now.scene, now.playback.moment(), false);
   now.above.ring("select", now.scene.items[now.places.get(now.selected ?? "") ?? -1] ?? null);
-  now.above.ring("focus", null);
   now.above.ring("hover", null);
 }
 

@@ -16,6 +16,7 @@ import { h } from "./dom.js";
  * @property {() => void} fit
  * @property {(rect: Rect) => void} reveal scrolls a part of the drawing into view, if it is not there
  * @property {() => Rect} shown the part of the drawing that is seen
+ * @property {(x: number, y: number) => void} look puts a point of the drawing into the middle
  * @property {() => void} destroy
  */
 
@@ -115,6 +116,10 @@ export function viewport(host, moved = () => {}) {
     zoom,
     fit: () => apply(Math.min(view.clientWidth / at.width, roomBelow(view) / at.height, 1)),
     reveal,
+    look(x, y) {
+      view.scrollLeft = x * at.scale + at.margin - at.w / 2;
+      view.scrollTop = y * at.scale - at.h / 2;
+    },
     shown: () => ({
       x: (at.left - at.margin) / at.scale,
       y: at.top / at.scale,

@@ -1,0 +1,69 @@
+"""Graphs of one's own code as the player's readers have them: for screenshots, and for what a browser checks."""
+
+import minigrad as mg
+from minigrad import functional as F
+
+
+def scalars():
+    """About thirty nodes: a small network on one input."""
+    x, t = [mg.Value(v, f"x{i}") for i, v in enumerate((1.0, -2.0))], 0.5
+    net = mg.nn.scalar.MLP([2, 2, 1], seed=0)
+    loss = (net(x)[0] - t) ** 2
+    loss.label = "loss"
+    return loss
+
+
+def expression():
+    """A dozen nodes, one of them used twice."""
+    a, b, c = mg.Value(2.0, "a"), mg.Value(-3.0, "b"), mg.Value(10.0, "c")
+    d = a * b
+    d.label = "d"
+    e = d + c
+    e.label = "e"
+    y = (e * a).tanh() + a
+    y.label = "y"
+    return y
+
+
+def not_a_number():
+    """A logarithm of a negative number, and what comes of it."""
+    a, b = mg.Value(2.0, "a"), mg.Value(3.0, "b")
+    y = (a - b).log() * b + a
+    y.label = "y"
+    return y
+
+
+def mlp():
+    """Two layers on tensors, in scopes."""
+    mg.manual_seed(0)
+    w1, w2 = mg.randn(4, 6, requires_grad=True), mg.randn(6, 3, requires_grad=True)
+    b1 = mg.zeros(6, requires_grad=True)
+    with mg.record():
+        x = mg.randn(8, 4)
+        with mg.scope("hidden"):
+            h = (x @ w1 + b1).tanh()
+        with mg.scope("out"):
+            o = h @ w2
+        loss = F.cross_entropy(o, mg.tensor([0, 1, 2, 0, 1, 2, 0, 1]))
+    return loss
+
+
+def transformer():
+    """One block of a transformer, in nested scopes."""
+    mg.manual_seed(0)
+    wide = 8
+    shapes = {name: (wide, wide) for name in ("wq", "wk", "wv", "wo")} | {"w1": (wide, 32), "w2": (32, wide)}
+    p = {name: mg.randn(*shape).mul(0.3).detach().requires_grad_() for name, shape in shapes.items()}
+    with mg.record(lines=True):
+        x = mg.randn(6, wide)
+        with mg.scope("block0"):
+            with mg.scope("attention"):
+                q, k, v = x @ p["wq"], x @ p["wk"], x @ p["wv"]
+                with mg.scope("scores"):
+                    s = (q @ k.mT) / (wide**0.5)
+                    weights = F.softmax(s, -1)
+                x = x + (weights @ v) @ p["wo"]
+            with mg.scope("mlp"):
+                x = x + F.gelu(F.layer_norm(x, (wide,)) @ p["w1"]) @ p["w2"]
+        loss = (x * x).mean()
+    return loss

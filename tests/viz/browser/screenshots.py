@@ -1,0 +1,102 @@
+"""Takes pictures of the player to be looked at: `make screenshots` writes them into screenshots/.
+
+    make screenshots ARGS="mlp dark"      those whose names hold one of these words
+"""
+
+import sys
+import tempfile
+from pathlib import Path
+
+from playwright.sync_api import sync_playwright
+
+import sample_graphs
+from minigrad_viz import to_html
+from tools import chromium
+
+OUT = Path("screenshots")
+
+# How the page is shown: width, height, and what the browser is told. At 200% a page has half its width.
+WAYS = {
+    "light": (1280, 900, {}),
+    "dark": (1280, 900, {"color_scheme": "dark"}),
+    "zoom": (640, 450, {"device_scale_factor": 2}),
+    "narrow": (400, 800, {"device_scale_factor": 2}),
+    "contrast": (1280, 900, {"forced_colors": "active", "color_scheme": "dark"}),
+    "still": (1280, 900, {"reduced_motion": "reduce"}),
+}
+# What is done before: keys, one after the other; `=7` goes to that share of the steps, `click:…` to a button.
+MOMENTS = {
+    "start": ["Home"],
+    "forward": ["=0.25"],
+    "backward": ["=0.7"],
+    "end": ["End"],
+}
+PANELS = {
+    "predict": ["=0.5", "p"],
+    "what-if": ["=0.7", "w"],
+    "table": ["=0.7", "t"],
+    "stops": ["=0.7", "b", "s"],
+    "alarms": ["End", "a"],
+    "search": ["=0.7", "/", "m"],
+    "help": ["?"],
+    "all-open": ["click:Open all blocks", "=0.7"],
+    "all-closed": ["click:Close all blocks", "=0.7"],
+    "fit": ["=0.7", "click:Fit"],
+}
+MOST = "light dark zoom narrow".split()
+SHOTS = [
+    *((graph, moment, way) for graph in ("scalars", "mlp", "transformer") for moment in MOMENTS for way in MOST),
+    *((graph, panel, way) for graph in ("scalars", "mlp") for panel in PANELS for way in ("light", "dark")),
+    *(("transformer", panel, "light") for panel in ("all-open", "all-closed", "fit", "table")),
+    *((graph, "backward", way) for graph in ("scalars", "mlp") for way in ("contrast", "still")),
+    *(("expression", moment, "light") for moment in ("forward", "backward")),
+    *(("not_a_number", moment, way) for moment in ("alarms", "backward") for way in ("light", "dark")),
+    *(("scalars", panel, "narrow") for panel in ("predict", "what-if", "table", "help")),
+]
+
+
+def main(words: list[str]) -> None:
+    OUT.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        flags = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
+        browser = playwright.chromium.launch(executable_path=chromium(), args=flags)
+        for graph, moment, way in SHOTS:
+            name = f"{graph}-{moment}-{way}.png"
+            if not all(word in name for word in words):
+                continue
+            path = Path(folder) / f"{graph}.html"
+            if not path.exists():
+                path.write_text(to_html(getattr(sample_graphs, graph)()), encoding="utf-8")
+            width, height, options = WAYS[way]
+            page = browser.new_page(viewport={"width": width, "height": height}, **options)
+            page.on("pageerror", lambda error, name=name: print(name, error, file=sys.stderr))
+            page.goto(path.as_uri())
+            act(page, (MOMENTS | PANELS)[moment])
+            page.locator(".minigrad-player").screenshot(path=OUT / name)
+            page.close()
+        browser.close()
+
+
+def act(page, keys: list[str]) -> None:
+    button = page.get_by_role("button", name="Step forward").first
+    button.wait_for()
+    page.wait_for_timeout(250)
+    button.focus()
+    for key in keys:
+        if key.startswith("="):
+            scrub = page.get_by_role("slider", name="Position").first
+            place = f"one => {{ one.value = Math.round(one.max * {key[1:]}); one.dispatchEvent(new Event('input')); }}"
+            scrub.evaluate(place)
+        elif key.startswith("click:"):
+            found = page.get_by_role("button", name=key[6:])
+            if found.count():
+                found.first.click()
+        else:
+            page.keyboard.press(key)
+        page.wait_for_timeout(50)
+    page.evaluate("document.activeElement.blur()")
+    page.wait_for_timeout(900)  # a product travels along its edge
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

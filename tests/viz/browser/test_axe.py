@@ -1,0 +1,141 @@
+"""What axe-core finds fault with in the player, and whether each text stands out from what it is on."""
+
+import pytest
+
+import sample_graphs
+from minigrad_viz import to_html
+from tools import PACKAGES, need
+
+AXE = PACKAGES / "axe-core" / "axe.min.js"
+PANELS = {"predict": "p", "what-if": "w", "table": "t", "stops": "s", "alarms": "a", "search": "/", "help": "?"}
+THEMES = ["light", "dark"]
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory):
+    """The exported page of a sample graph, by name."""
+    folder = tmp_path_factory.mktemp("pages")
+
+    def made(name):
+        path = folder / f"{name}.html"
+        if not path.exists():
+            path.write_text(to_html(getattr(sample_graphs, name)()), encoding="utf-8")
+        return path.as_uri()
+
+    return made
+
+
+def opened(page, address):
+    page.goto(address)
+    button = page.get_by_role("button", name="Step forward").first
+    button.wait_for()
+    button.focus()
+    page.wait_for_timeout(200)
+    return page
+
+
+def faults(page):
+    """Every rule of axe-core that does not hold, and where."""
+    need("npm packages")
+    page.evaluate(AXE.read_text(encoding="utf-8"))
+    found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+    return [
+        f"{one['id']}: {node['target']} {node['html'][:160]} {node['failureSummary'][:200]}"
+        for one in found["violations"]
+        for node in one["nodes"]
+    ]
+
+
+@pytest.mark.parametrize("theme", THEMES)
+@pytest.mark.parametrize("graph", ["scalars", "mlp", "transformer", "not_a_number"])
+def test_nothing_is_wrong_at_any_moment(watched, pages, graph, theme):
+    page = opened(watched(color_scheme=theme), pages(graph))
+    for keys in (["Home"], [".", "."], ["End"], [",", ","]):
+        for key in keys:
+            page.keyboard.press(key)
+        page.wait_for_timeout(50)
+        assert faults(page) == []
+
+
+@pytest.mark.parametrize("theme", THEMES)
+@pytest.mark.parametrize("graph", ["scalars", "mlp"])
+def test_nothing_is_wrong_in_any_panel(watched, pages, graph, theme):
+    page = opened(watched(color_scheme=theme), pages(graph))
+    for _ in range(3):
+        page.keyboard.press(".")
+    for name, key in PANELS.items():
+        page.get_by_role("button", name="Step forward").first.focus()
+        page.keyboard.press(key)
+        page.wait_for_timeout(50)
+        assert (name, faults(page)) == (name, [])
+        page.keyboard.press("Escape")
+
+
+# Each text's contrast with what lies below it, in WCAG's measure. A text of a drawing lies on the last shape that was
+# drawn before it and holds its middle; any other text on the nearest ground that is painted.
+CONTRASTS = """
+root => {
+  const rgba = text => (text.match(/[\\d.]+/g) || [0, 0, 0, 0]).map(Number);
+  const over = (top, low) => {
+    const a = top[3] ?? 1;
+    return [0, 1, 2].map(k => top[k] * a + low[k] * (1 - a));
+  };
+  const light = c => [0.2126, 0.7152, 0.0722].reduce((sum, weight, k) => {
+    const x = c[k] / 255;
+    return sum + weight * (x <= 0.03928 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4);
+  }, 0);
+  const ratio = (a, b) => {
+    const [x, y] = [light(a), light(b)];
+    return (Math.max(x, y) + 0.05) / (Math.min(x, y) + 0.05);
+  };
+  const shown = e => e.checkVisibility({visibilityProperty: true}) && e.getClientRects().length;
+  const ground = e => {
+    if (!e) return [255, 255, 255];
+    const own = rgba(getComputedStyle(e).backgroundColor);
+    const up = e.parentElement ?? (e.getRootNode().host || null);
+    return (own[3] ?? 1) === 1 ? own : over(own, ground(up));
+  };
+  const all = [];
+  for (const text of root.querySelectorAll("svg.mg-drawing text")) {
+    for (const part of text.children.length ? [...text.childNodes] : [text]) {
+      const e = part.nodeType === 1 ? part : text;
+      if (!part.textContent.trim() || !shown(e)) continue;
+      const box = text.getBoundingClientRect();
+      const [x, y] = [box.x + box.width / 2, box.y + box.height / 2];
+      let below = ground(root.querySelector(".mg-view"));
+      for (const shape of root.querySelectorAll("svg.mg-drawing :is(rect, path, circle, text)")) {
+        if (shape === text && shape.ownerSVGElement === text.ownerSVGElement) break;
+        const style = getComputedStyle(shape);
+        if (shape.localName === "text" || style.fill === "none" || !shown(shape)) continue;
+        const at = new DOMPoint(x, y).matrixTransform(shape.getScreenCTM().inverse());
+        if (!shape.isPointInFill(at)) continue;
+        const colour = rgba(style.fill);
+        below = over([...colour.slice(0, 3), (colour[3] ?? 1) * Number(style.fillOpacity)], below);
+      }
+      all.push([part.textContent, ratio(over(rgba(getComputedStyle(e).fill), below), below)]);
+    }
+  }
+  const walk = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
+  for (let node = walk.nextNode(); node; node = walk.nextNode()) {
+    const e = node.parentElement;
+    const skip = !e || !node.data.trim() || e.closest("svg, style, .aria, .mg-said, [aria-disabled=true]");
+    if (skip || !shown(e)) continue;
+    const below = ground(e);
+    all.push([node.data, ratio(over(rgba(getComputedStyle(e).color), below), below)]);
+  }
+  return all;
+}
+"""
+
+
+@pytest.mark.parametrize("theme", THEMES)
+@pytest.mark.parametrize("graph", ["scalars", "mlp", "not_a_number"])
+def test_each_text_stands_out_from_its_ground(watched, pages, graph, theme):
+    page = opened(watched(color_scheme=theme), pages(graph))
+    root = page.locator(".app").first
+    for key in ["Home", ".", ".", "End", "t", "a", "w", "p"]:
+        page.keyboard.press(key)
+        page.wait_for_timeout(700 if key in (".", "End") else 50)  # until the number has travelled
+        texts = root.evaluate(CONTRASTS)
+        assert len(texts) > 20
+        assert [(key, text, round(ratio, 2)) for text, ratio in texts if ratio < 4.5] == []

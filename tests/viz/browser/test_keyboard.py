@@ -1,0 +1,242 @@
+"""All that the player can do, done with the keyboard alone: the focus is always somewhere, and can be seen."""
+
+import re
+
+import pytest
+
+import sample_graphs
+from minigrad_viz import to_html
+
+# Where the focus is: what a screen reader would call it, and whether one can see that it is there.
+FOCUS = """
+() => {
+  let e = document.activeElement;
+  while (e?.shadowRoot?.activeElement) e = e.shadowRoot.activeElement;
+  if (!e || e === document.body) return null;
+  const root = e.getRootNode();
+  const ring = root.querySelector?.(".overlay .focus");
+  const style = getComputedStyle(e);
+  return {
+    tag: e.localName,
+    name: e.getAttribute("aria-label") || e.labels?.[0]?.textContent || e.textContent.trim(),
+    item: e.dataset.id ?? "",
+    player: root !== document,
+    seen: e.matches(":focus-visible") &&
+      (parseFloat(style.outlineWidth) >= 2 && style.outlineStyle !== "none" ||
+       Boolean(e.dataset.id && ring && ring.getAttribute("visibility") === "visible")),
+  };
+}
+"""
+
+
+@pytest.fixture
+def opened(page, tmp_path):
+    """A page with the player of a sample graph, whose first button has the focus."""
+
+    def open_(name):
+        path = tmp_path / f"{name}.html"
+        path.write_text(to_html(getattr(sample_graphs, name)()), encoding="utf-8")
+        page.goto(path.as_uri())
+        page.get_by_role("button", name="Step forward").first.wait_for()
+        tab_to(page, "^First")
+        return page
+
+    return open_
+
+
+def focus(page):
+    now = page.evaluate(FOCUS)
+    assert now is not None, "the focus is lost"
+    return now
+
+
+def tab_to(page, name, back=False):
+    """Press Tab until what is so named has the focus; it must be reached."""
+    passed = []
+    for _ in range(60):
+        page.keyboard.press("Shift+Tab" if back else "Tab")
+        now = page.evaluate(FOCUS)
+        if now is None:
+            continue
+        passed.append(now)
+        if re.search(name, now["name"]):
+            return passed
+    pytest.fail(f"{name} is not reached by Tab: {[one['name'] for one in passed]}")
+
+
+def press(page, *keys):
+    for key in keys:
+        page.keyboard.press(key)
+        assert focus(page)["seen"], f"after {key} nobody sees where the focus is"
+
+
+def count(page):
+    return page.locator(".count").first.inner_text()
+
+
+def said(page):
+    return page.locator(".say [aria-live]").first.text_content()
+
+
+def test_tab_goes_through_all_in_the_order_in_which_it_stands(opened):
+    page = opened("mlp")
+    passed = tab_to(page, "^Larger$")
+    assert all(one["seen"] for one in passed if one["player"])
+    names = [one["name"] for one in passed]
+    order = ["Back", "Play", "Step forward", "Last", "Position", "edge", "op", "Speed", "Help"]
+    order += ["Run to here", "Stop here", "Predict", "What if", "Table", "Stops", "Alarms", "Search"]
+    at = [next((k for k, one in enumerate(names) if re.search(name, one, re.I)), -1) for name in order]
+    assert -1 not in at and at == sorted(at), list(zip(order, at, strict=True))
+    assert sum(bool(one["item"]) for one in passed) == 1  # the drawing is one stop: arrows go about in it
+
+
+def test_every_step_is_said(opened):
+    page = opened("expression")
+    press(page, "Home")
+    sentences = [said(page)]
+    while not count(page).startswith("15 "):
+        press(page, "ArrowRight")
+        page.wait_for_timeout(20)
+        sentences.append(said(page))
+    assert len(sentences) == 16 and all(sentences) and len(set(sentences)) == 16, sentences
+    assert sentences[11].endswith("added to the gradient of a: 1.0 plus 1.80056e−06 is 1.0, 2 of 3.")
+
+
+def test_arrows_step_and_in_the_drawing_follow_the_edges(opened):
+    page = opened("expression")
+    press(page, "Home", "ArrowRight", "ArrowRight", "ArrowLeft")
+    assert count(page) == "1 / 15"
+    press(page, "End")
+    assert count(page) == "15 / 15"
+    tab_to(page, ", (leaf|operation|constant)")
+    here = focus(page)["item"]
+    seen = {here}
+    for _ in range(12):
+        press(page, "ArrowRight")
+        seen.add(focus(page)["item"])
+    assert count(page) == "15 / 15" and len(seen) >= 3
+    for _ in range(12):
+        press(page, "ArrowLeft")
+    assert "leaf" in focus(page)["name"]
+    press(page, ",")
+    assert count(page) == "14 / 15"
+    press(page, "Enter")
+    name = focus(page)["name"].split(",")[0].split(" = ")[0]
+    assert page.locator(".inspector .title").inner_text() == name
+    press(page, "Escape")
+    assert "Play" in focus(page)["name"]
+
+
+def test_space_plays_and_pauses(opened):
+    page = opened("expression")
+    tab_to(page, "Position")
+    press(page, "Home", " ")
+    page.wait_for_function("() => document.querySelector('.minigrad-player').shadowRoot"
+                           ".querySelector('.count').textContent[0] !== '0'")
+    press(page, " ")
+    now = count(page)
+    page.wait_for_timeout(900)
+    assert count(page) == now and now != "15 / 15"
+
+
+def test_breakpoints_by_keyboard(opened):
+    page = opened("expression")
+    press(page, "Home", "ArrowRight", "ArrowRight", "b")
+    assert page.locator(".tick").count() >= 1
+    press(page, "s")
+    assert "name" in page.locator(".panel:visible").inner_text()
+    tab_to(page, "Remove|✕|×")
+    press(page, "Enter")
+    assert page.locator(".tick").count() == 0
+
+
+def test_blocks_open_and_close_by_keyboard(opened):
+    page = opened("mlp")
+    press(page, "Home", "ArrowRight")
+    frames = page.locator(".mg-stage .frame")
+    assert frames.count() == 2
+    press(page, "e")
+    assert frames.count() == 1
+    press(page, "e")
+    assert frames.count() == 2
+
+
+def test_a_frame_closes_from_within_the_drawing_and_the_focus_stays_there(opened):
+    page = opened("mlp")
+    tab_to(page, ", (leaf|operation|constant)")
+    for _ in range(3):
+        press(page, "ArrowLeft")
+    press(page, "e")
+    assert page.locator(".mg-stage .frame").count() == 1
+    assert focus(page)["item"].startswith("b"), "the block that hides what had the focus has it now"
+    press(page, "e")
+    assert page.locator(".mg-stage .frame").count() == 2
+    assert focus(page)["item"]
+
+
+@pytest.mark.parametrize("key", ["p", "w", "t", "s", "a", "/"])
+def test_each_panel_opens_and_is_left(opened, key):
+    page = opened("scalars")
+    press(page, "Home", "ArrowRight", key)
+    assert page.locator(".panel:visible, .predict:visible, .table:visible").count() >= 1
+    tab_to(page, "Search", back=key in "/tsaw")
+    assert focus(page)["seen"]
+
+
+def test_search_goes_to_a_node(opened):
+    page = opened("scalars")
+    press(page, "/")
+    page.keyboard.type("x1")
+    page.keyboard.press("Enter")
+    page.wait_for_timeout(50)
+    assert page.locator(".inspector .title").inner_text() == "x1"
+    assert focus(page)["seen"]
+
+
+def test_predict_by_keyboard(opened):
+    page = opened("expression")
+    press(page, "End", "Home", "p")
+    assert focus(page)["tag"] == "input"
+    page.keyboard.type("12345")
+    press(page, "Enter")
+    verdict = page.locator(".verdict")
+    assert verdict.get_attribute("data-verdict") not in (None, "right")
+    tab_to(page, "Show me")
+    press(page, "Enter")
+    assert verdict.get_attribute("data-verdict") == "shown"
+
+
+def test_help_opens_and_gives_the_focus_back(opened):
+    page = opened("scalars")
+    tab_to(page, "Step forward")
+    press(page, "?")
+    assert page.get_by_role("dialog").is_visible()
+    press(page, "Escape")
+    assert not page.get_by_role("dialog").is_visible()
+    assert "Step forward" in focus(page)["name"]
+
+
+def test_the_table_is_in_step(opened):
+    page = opened("expression")
+    press(page, "Home", "t")
+    rows = page.locator("tr[aria-current]")
+    for _ in range(15):
+        page.keyboard.press(".")
+        shown = page.locator(".inspector .title").inner_text()
+        assert rows.count() == 1 and rows.locator("th").inner_text() == shown
+        gradient = rows.locator("td").nth(2).inner_text()
+        assert page.locator(".inspector dl").inner_text().count(gradient)
+
+
+def test_nothing_moves_for_who_asked_for_that(watched, tmp_path):
+    path = tmp_path / "y.html"
+    path.write_text(to_html(sample_graphs.expression()), encoding="utf-8")
+    page = watched(reduced_motion="reduce")
+    page.goto(path.as_uri())
+    page.get_by_role("button", name="Step forward").first.focus()
+    for _ in range(6):
+        page.keyboard.press(".")
+        moving = page.evaluate(
+            "() => document.querySelector('.minigrad-player').shadowRoot.getAnimations().length"
+        )
+        assert moving == 0
