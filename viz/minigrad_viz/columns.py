@@ -173,7 +173,7 @@ class Note(NamedTuple):
 
     kind: Literal[
         "overwritten", "nan", "inf", "gradient", "partial", "vanishing", "exploding", "dead", "saturated", "stale",
-        "error", "freed",
+        "error", "freed", "hook",
     ]  # fmt: skip
     node: int | None
     text: str
