@@ -24,7 +24,7 @@ class Step(Node):
     """One recorded operation on tensors: a node of the graph that is not a leaf."""
 
     # _left: the nodes of the operands, () for a constant. _saved: for (y, *operands) the tensor or number that a rule
-    # will read, else None; _versions: theirs when they were saved, None where all were new.
+    # will read, else None (a plain number is there in any case); _versions: theirs then, None where all were new.
     __slots__ = ("__weakref__", "_dtype", "_kept", "_saved", "_shape", "_versions")
 
     _saved: tuple[Any, ...] | None

@@ -342,7 +342,7 @@ class Tensor(Methods):
         step = record(op, inputs, attrs, (result,), ()) if modes.grad else None
         if step is not None:
             step.replace_saved(self, self._before_write())
-        self.storage.written(name)  # before the write: a tap that raises leaves the new numbers behind
+        self.storage.written(name, modes.grad)  # before the write: a tap that raises leaves the new numbers behind
         dispatch(op.name, DEVICE, self._operands_of_write(inputs), attrs, out=self._array)
         if step is not None:
             step.output_written()
@@ -407,7 +407,10 @@ def _added(grad: Tensor | None, total: Any, taken: set[int]) -> Tensor:
 def record(
     op: Op, inputs: tuple[Any, ...], attrs: Mapping[str, Any], outputs: tuple[Tensor, ...], aux: tuple[Any, ...]
 ) -> Step | None:
-    """Make the Step of an operation, save what the rules of operands that need a gradient will read, and link it."""
+    """Make the Step of an operation, save what the rules of operands that need a gradient will read, and link it.
+
+    Plain numbers are saved in any case: they cost nothing, and who draws the graph shows them.
+    """
     edges = tuple([x._edge() if isinstance(x, Tensor) else None for x in inputs])
     plan = op.plan(edges)
     if plan is None:
@@ -423,7 +426,10 @@ def record(
         kept_of = [x.detach() if keep else None for x, keep in zip(outputs, plan.outputs, strict=True)]
         y = kept_of[0] if len(outputs) == 1 else tuple(kept_of)
     step = Step(op, edges, static, first._array.shape, first._array.dtype)
-    step.keep((y, *[x if keep else None for x, keep in zip(inputs, plan.operands, strict=True)]))
+    kept_inputs = [
+        x if keep or not isinstance(x, Node) else None for x, keep in zip(inputs, plan.operands, strict=True)
+    ]
+    step.keep((y, *kept_inputs))
     if detour.reasons:
         step.observe(inputs, first)
     return linked(step, outputs)

@@ -40,21 +40,24 @@ class Storage:
 
     `version` counts the writes: a value kept for the backward pass knows the version it was kept at. `rebased` counts
     how often a write changed where the gradient of these bytes comes from, so that views know theirs is out of date.
+    `unrecorded` says that the last write left no trace in the graph, which still tells of the numbers before.
     """
 
-    __slots__ = ("array", "device", "place", "rebased", "version", "writer")
+    __slots__ = ("array", "device", "place", "rebased", "unrecorded", "version", "writer")
 
     def __init__(self, device: str, array: Any) -> None:
         self.device = device
         self.array = array
         self.version = 0
         self.rebased = 0
+        self.unrecorded = False
         self.writer = ""
         self.place: tuple[str, int] | None = None
 
-    def written(self, writer: str) -> None:
+    def written(self, writer: str, recorded: bool = False) -> None:
         """Count a write by `writer`, an operation's name, and note from where in the reader's code it came."""
         self.version += 1
+        self.unrecorded = not recorded
         self.writer = writer
         self.place = caller()
 

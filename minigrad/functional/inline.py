@@ -101,7 +101,9 @@ def _binary(op: Op) -> Apply:
             if reads_y:
                 saved = wrap(out._array)
                 saved._storage = out._storage = Storage(DEVICE, out._array)
-            step.keep((saved, a if reads_a else None, b if reads_b else None))
+            step.keep(
+                (saved, a if reads_a or a is x else None, b if reads_b or b is y else None)
+            )  # numbers cost nothing
             out._step, out._requires_grad = step, True
         return out
 

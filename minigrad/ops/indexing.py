@@ -43,7 +43,7 @@ last = Op("last", r"\operatorname{last} {b}", inputs=("b",), vjp=(None,), attrs=
 # Lines.
 gather = Op(
     "gather",
-    "{a}_{b}",
+    r"{a}_{\left[{b}\right]}",
     vjp=(lambda g, a_shape, b, dim: scatter_add(None, b, g, dim=dim, shape=a_shape), None),
     shown=(
         r"\operatorname{scatter-add}\left(0, {b}, {g}\right)",
@@ -58,7 +58,7 @@ scatter_add = Op(
     shown=(
         "{g}",
         None,
-        "{g}_{b}",
+        r"{g}_{\left[{b}\right]}",
     ),
     attrs={"dim": ..., "shape": None},
 )
@@ -73,7 +73,7 @@ scatter = Op(
     shown=(
         r"\begin{cases} 0 & \text{overwritten} \\ {g} & \text{otherwise} \end{cases}",
         None,
-        r"\begin{cases} {g}_{b} & \text{written last} \\ 0 & \text{otherwise} \end{cases}",
+        r"\begin{cases} {g}_{\left[{b}\right]} & \text{written last} \\ 0 & \text{otherwise} \end{cases}",
     ),
     attrs=("dim",),
 )
@@ -87,7 +87,7 @@ def _index_copy_rule(g: Any, b: Any, dim: int) -> Any:
 
 index_select = Op(
     "index_select",
-    "{a}_{b}",
+    r"{a}_{\left[{b}\right]}",
     vjp=(lambda g, a_shape, b, dim: index_add(None, b, g, dim=dim, shape=a_shape), None),
     shown=(
         r"\operatorname{index-add}\left(0, {b}, {g}\right)",
@@ -102,7 +102,7 @@ index_add = Op(
     shown=(
         "{g}",
         None,
-        "{g}_{b}",
+        r"{g}_{\left[{b}\right]}",
     ),
     attrs={"dim": ..., "shape": None},
 )
@@ -117,7 +117,7 @@ index_copy = Op(
     shown=(
         r"\begin{cases} 0 & \text{overwritten} \\ {g} & \text{otherwise} \end{cases}",
         None,
-        r"\begin{cases} {g}_{b} & \text{written last} \\ 0 & \text{otherwise} \end{cases}",
+        r"\begin{cases} {g}_{\left[{b}\right]} & \text{written last} \\ 0 & \text{otherwise} \end{cases}",
     ),
     attrs=("dim",),
 )
@@ -132,7 +132,7 @@ def _embedding_rule(g: Any, a_shape: Shape, b: Any, padding_idx: int | None) -> 
 # Rows of a, of which the one at padding_idx gets no gradient.
 embedding = Op(
     "embedding",
-    "{a}_{b}",
+    r"{a}_{\left[{b}\right]}",
     vjp=(_embedding_rule, None),
     shown=(
         (

@@ -71,7 +71,7 @@ sum_to = Op(
 )
 expand = Op(
     "expand",
-    r"\operatorname{expand} {a}",
+    r"\operatorname{expand}\left({a}, {shape}\right)",
     vjp=(lambda g, a_shape: sum_to(g, shape=a_shape),),
     shown=(r"\sum {g}",),
     attrs=("shape",),
@@ -81,7 +81,7 @@ expand = Op(
 # A view where the strides allow it, else a copy.
 reshape = Op(
     "reshape",
-    r"\operatorname{reshape} {a}",
+    r"\operatorname{reshape}\left({a}, {shape}\right)",
     vjp=(lambda g, a_shape: reshape(g, shape=a_shape),),
     shown=(r"\operatorname{reshape} {g}",),
     attrs=("shape",),
@@ -89,7 +89,7 @@ reshape = Op(
 )
 permute = Op(
     "permute",
-    r"\operatorname{permute} {a}",
+    r"\operatorname{permute}\left({a}, {dims}\right)",
     vjp=(lambda g, dims: permute(g, dims=tuple(sorted(range(len(dims)), key=dims.__getitem__))),),
     shown=(r"\operatorname{permute}^{-1} {g}",),
     attrs=("dims",),
@@ -234,14 +234,14 @@ repeat_interleave_backward = Op(
     attrs=("count", "repeats", "dim"),
 )
 
-to = Op("to", "{a}", vjp=(lambda g: g,), attrs=("dtype",))
+to = Op("to", r"\operatorname{to}\left({a}, {dtype}\right)", vjp=(lambda g: g,), attrs=("dtype",))
 # b in place of the numbers of a, which still has its place in the graph, with a gradient of 0, as in PyTorch.
 copy = Op("copy", "{b}", vjp=(lambda g: where(False, g, 0.0), lambda g: g))
 
 # One of several outputs of an op, by number: its gradient goes to that place of a tuple.
 pick = Op(
     "pick",
-    "{a}_{index}",
+    r"{a}_{\left[{index}\right]}",
     vjp=(lambda g, index, count: tuple(g if k == index else None for k in range(count)),),
     shown=(r"{g} \text{as result} {index}",),
     attrs=("index", "count"),
@@ -259,7 +259,7 @@ def replay(x: Any, chain: Chain) -> Any:
 # The copy has the strides of the base, `stride`, in which each step of the chain is a view.
 overwrite = Op(
     "overwrite",
-    r"\operatorname{overwrite}\left({a}, {b}\right)",
+    r"\operatorname{overwrite}\left({a}_{chain}, {b}\right)",
     vjp=(
         lambda g, chain, stride: overwrite(g, 0.0, chain=chain, stride=stride),
         lambda g, chain: replay(g, chain),

@@ -272,7 +272,7 @@ def _saturated(trace: Trace) -> Iterable[Note]:
 
 def _left_over(trace: Trace) -> Iterable[Note]:
     """Leaves whose .grad is not what one pass from here brings: zero_grad was forgotten, or backward called twice."""
-    if len(trace.passes) != 1 or len(trace.outputs) != 1:
+    if len(trace.passes) != 1 or len(trace.outputs) != 1 or any(note.kind == "hook" for note in trace.notes):
         return
     totals = trace.totals(trace.passes[0])
     root = trace.outputs[0]

@@ -20,7 +20,7 @@ from typing import Any, Generic, Literal, NamedTuple, TypeVar, overload
 import minigrad as mg
 from minigrad.backends.formula import Formula
 from minigrad_viz import wire
-from minigrad_viz.notation import formula_of, handle, local_formula, plain, pretty, shorten_name
+from minigrad_viz.notation import for_formula, formula_of, handle, local_formula, plain, pretty, shorten_name
 
 __all__ = [
     "FULL",
@@ -173,7 +173,7 @@ class Note(NamedTuple):
 
     kind: Literal[
         "overwritten", "nan", "inf", "gradient", "partial", "vanishing", "exploding", "dead", "saturated", "stale",
-        "error", "freed",
+        "error", "freed", "hook",
     ]  # fmt: skip
     node: int | None
     text: str
@@ -312,7 +312,8 @@ class Trace:
     def formula(self, index: int, limit: int = 24) -> Formula | str | None:
         """How a node was computed, in names; None for a leaf."""
         op = self.op[index]
-        return None if op < 0 else formula_of(self.ops[op], self.symbols(index, limit))
+        attrs = for_formula(self.attrs.get(index, {}))
+        return None if op < 0 else formula_of(self.ops[op], self.symbols(index, limit), attrs)
 
     def local_formula(self, edge: int, limit: int = 24) -> Formula | None:
         """The rule for the local derivative on an edge, in names; None where no gradient flows, and of tensors."""

@@ -11,7 +11,7 @@ from minigrad.errors import ArgumentError
 from minigrad.graph import Node
 from minigrad_viz.arrays import line, summary
 from minigrad_viz.names import Namespaces, callers
-from minigrad_viz.notation import UNWRITABLE, formula_of, number, plain, pretty
+from minigrad_viz.notation import UNWRITABLE, for_formula, formula_of, number, plain, pretty
 from minigrad_viz.player import brief, find, node_of
 from minigrad_viz.trace import Pass, Step, Trace, placed
 
@@ -141,8 +141,9 @@ def _rule(trace: Trace, edge: int) -> str:
     result = trace.result[edge]
     op = trace.ops[trace.op[result]]
     text = f"through {trace.title(result)} = {plain(_formula(trace, result))}"
+    slot, symbols, attrs = trace.slot[edge], trace.symbols(result), for_formula(trace.attrs.get(result, {}))
     try:
-        rule = None if op.variadic else product(op, trace.slot[edge], trace.title(result), trace.symbols(result))
+        rule = None if op.variadic else product(op, slot, trace.title(result), symbols, attrs)
         return text if rule is None else f"{text}: {rule.text()}"
     except UNWRITABLE:
         return text

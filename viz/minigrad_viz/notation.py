@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import minigrad as mg
 from minigrad.backends.formula import Formula, expression, local_derivative
@@ -16,6 +17,7 @@ __all__ = [
     "escape",
     "fit",
     "fit_cells",
+    "for_formula",
     "formula_of",
     "handle",
     "local_formula",
@@ -23,6 +25,7 @@ __all__ = [
     "number",
     "plain",
     "pretty",
+    "readable",
     "rounded",
     "shorten",
     "shorten_name",
@@ -130,20 +133,60 @@ def handle(index: int) -> str:
     return f"v{subscript(index)}"
 
 
+# --- attributes ------------------------------------------------------------------------------------------------------
+
+
+def readable(name: str, x: Any) -> str:
+    """The attribute called `name` as a reader writes it: a key as in ``x[0, 1:3]``, a type by its name.
+
+    >>> readable("key", (slice(None), slice(2, 4), 0)), readable("shape", (2, 3)), readable("dtype", mg.float64)
+    ('[:, 2:4, 0]', '(2, 3)', 'float64')
+    """
+    if isinstance(x, tuple) and name in ("key", "chain"):
+        text = f"[{', '.join(map(_place, x))}]" if name == "key" else "".join(_view(*step) for step in x)
+    else:
+        text = clean(x.name if isinstance(x, mg.dtype) else x)
+    return shorten(text, _LONGEST)
+
+
+def for_formula(attrs: Mapping[str, Any]) -> dict[str, Any]:
+    """Attributes as formulas take them up: numbers, and None, and of others a short text."""
+    return {name: x if x is None or isinstance(x, int | float) else readable(name, x) for name, x in attrs.items()}
+
+
+_LONGEST = 80  # letters of an attribute
+
+
+def _place(part: Any) -> str:
+    """One dimension of a key."""
+    if not isinstance(part, slice):
+        return "…" if part is ... else str(part)
+    ends = ["" if end is None else str(end) for end in (part.start, part.stop, part.step)]
+    return ":".join(ends[: 2 + bool(ends[2])])
+
+
+def _view(op: mg.Op, attrs: Mapping[str, Any]) -> str:
+    """A step of the chain that leads to a view, as ``[0]``, or ``.reshape(2, 3)``."""
+    given = ", ".join(readable(name, x) for name, x in attrs.items())
+    return given if op.name == "index" else f".{op.name}({given})"
+
+
 # --- formulas --------------------------------------------------------------------------------------------------------
 
 # An op that a reader declared may have a rule that only floats can go through. It is drawn all the same.
 UNWRITABLE = (ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
 
 
-def formula_of(op: mg.Op, operands: Sequence[str | float]) -> Formula | str:
+def formula_of(op: mg.Op, operands: Sequence[str | float], attrs: Mapping[str, Any] | None = None) -> Formula | str:
     """`op` applied to names or numbers: a formula, or plain text if the op's formula cannot be read.
+
+    `attrs` may give its attributes, as they are to be shown.
 
     >>> plain(formula_of(mg.OPS["mul"], ["a", -3.0]))
     'a · (−3)'
     """
     try:
-        formula = expression(op, operands)
+        formula = expression(op, operands, attrs)
         formula.text()
     except UNWRITABLE:
         names = [x if isinstance(x, str) else number(x) for x in operands]

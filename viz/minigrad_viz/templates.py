@@ -17,7 +17,7 @@ from minigrad.backends.formula import Formula, expression, local_derivative, pro
 from minigrad.backends.formula.javascript import javascript
 from minigrad.backends.formula.writing import HOLES
 from minigrad.backends.formula.writing import template as written
-from minigrad_viz.notation import UNWRITABLE, formula_of, number
+from minigrad_viz.notation import UNWRITABLE, for_formula, formula_of, number
 
 __all__ = ["Template", "local_template", "op_data", "product_template", "template"]
 
@@ -57,8 +57,7 @@ def op_data(op: mg.Op) -> dict[str, Any]:
 
 
 def _plain(attrs: Mapping[str, Any] | None) -> _Key:
-    """The attributes that formulas take up: numbers, and None. Of others they show the name."""
-    return tuple([(name, x) for name, x in (attrs or {}).items() if x is None or isinstance(x, int | float)])
+    return tuple(for_formula(attrs or {}).items())
 
 
 def _places(constants: tuple[float | None, ...]) -> list[str | float]:

@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, Any
 
 import minigrad as mg
 from minigrad_viz.arrays import MOST, summary
-from minigrad_viz.notation import clean, rounded, shorten
+from minigrad_viz.notation import readable, rounded
 from minigrad_viz.templates import Template, local_template, op_data, product_template, template
 
 if TYPE_CHECKING:
@@ -42,7 +42,6 @@ __all__ = ["VERSION", "attributes", "data", "text"]
 VERSION = 2
 _MOST_TEMPLATES = 1000
 _MOST_CELLS, _FEWEST = 300_000, 16  # of all arrays together; and what each may have in any case
-_LONGEST = 80  # letters of an attribute
 
 Show = Callable[[Any], Any]
 
@@ -218,7 +217,7 @@ class _Formulas:
 
 def attributes(attrs: Mapping[str, Any]) -> dict[str, str]:
     """The attributes of an operation in text."""
-    return {name: shorten(clean(x), _LONGEST) for name, x in attrs.items()}
+    return {name: readable(name, x) for name, x in attrs.items()}
 
 
 def _stop(stop: Stop) -> dict[str, Any]:

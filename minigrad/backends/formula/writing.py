@@ -42,7 +42,8 @@ class Writer(NamedTuple):
 
 
 _WORD = r"[\w\u0300-\u036f.'\"′…()\[\]]+"
-_ATOMIC = re.compile(rf"(?!.*[²³¹⁰-⁹]){_WORD}(?: {_WORD})*")  # a label may be more: x1*w1 + b
+_KEY = r"\[[^\[\]]*\]"  # of an index
+_ATOMIC = re.compile(rf"{_KEY}|(?!.*[²³¹⁰-⁹]){_WORD}(?: {_WORD})*")  # a label may be more: x1*w1 + b
 _APART = re.compile(r"(?:<[^>]*>)*[\d|‖]")
 _HOLE_FIRST = re.compile(f"(?:<[^>]*>)*{_HOLE.pattern}")
 
@@ -94,6 +95,8 @@ def _assemble(part: Part, operands: Mapping[str, Any], writer: Writer) -> tuple[
         return f"{texts[0]}{RAISED}{texts[1]}{END}", Op.POWER
     shape = writer.shapes.get(part.kind)
     text = writer.other(part, texts) if shape is None else shape.format(*texts, *part.text)
+    if part.kind == "sub" and writer.flat and texts[1].startswith(("[", ".")):
+        text = "".join(texts)  # as in Python
     return text, min((binding(row, k) for k in range(len(row))), default=writer.binds.get(part.kind, Op.ATOM))
 
 

@@ -1,0 +1,39 @@
+"""Real models of tensors, as a reader writes them: what the drawing calls each part, and that its numbers are true."""
+
+import pytest
+
+import minigrad as mg
+from minigrad_viz import to_trace
+from minigrad_viz.notation import plain
+
+F = mg.functional
+
+
+def made_by(trace):
+    """The formulas of the operations, by title."""
+    return {trace.title(i): plain(trace.formula(i)) for i, at in enumerate(trace.op) if at >= 0}
+
+
+@pytest.mark.parametrize(
+    ("build", "formula"),
+    [
+        (lambda x: x[0], "x[0]"),
+        (lambda x: x[:, 1:3], "x[:, 1:3]"),
+        (lambda x: x[None, ..., ::2], "x[None, …, ::2]"),
+        (lambda x: x.reshape(4, 3), "reshape(x, (4, 3))"),
+        (lambda x: x.T, "permute(x, (1, 0))"),
+        (lambda x: x.to(mg.float64), "to(x, float64)"),
+        (lambda x: F.embedding(mg.tensor([0, 2]), x), "x[v₁]"),
+    ],
+)
+def test_formulas_say_where_and_how(build, formula):
+    x = mg.ones(3, 4, requires_grad=True)
+    y = build(x)
+    assert made_by(to_trace(y))["y"] == formula
+
+
+def test_write_through_a_view_says_where():
+    x = mg.ones(3, 4, requires_grad=True)
+    y = x * 2.0
+    y.T[0] = 5.0
+    assert made_by(to_trace(y))["y"] == "overwrite(v₂.permute(1, 0)[0], v₅)"
