@@ -84,6 +84,9 @@ class Op:
     One function in place of the rules is a joint rule, for what is computed together: it returns what all `inputs`
     receive, None for nothing. A `variadic` op takes any number of operands, and its one rule may ask, beside ``g`` and
     attributes, for the operand's number, ``slot``. An operand of a tensor op may be None: a bias that is left out, say.
+    What an op on tensors computes may be said by `meaning`, in simpler ops, where its formula is not of single numbers.
+    It is a function like a rule, of operands, shapes and attributes, and returns what the kernel does. Nothing computes
+    by it but a page without Python; tests hold it to the kernel.
     An op that is not `listed` does not enter the table: that of an `autograd.Function`.
 
     Declaring a name again replaces it, as running a notebook cell twice does; minigrad's own ops cannot be replaced.
@@ -122,6 +125,7 @@ class Op:
         view: bool = False,
         variadic: bool = False,
         listed: bool = True,
+        meaning: Rule | None = None,
     ) -> None:
         self.name = name
         self.formula = formula
@@ -148,6 +152,8 @@ class Op:
         self.shapes = tuple(sorted(read & {f"{name}_shape" for name in self.inputs}))
         self.saves = read & {"y", *self.parts, *self.inputs, *self.aux}
         self.rules = tuple(self._adapt(rule) for rule in self.vjp)
+        self._names_read(meaning)
+        self.meaning = meaning
         self.shown = tuple(rule if isinstance(rule, str) else self._adapt(rule) for rule in printed)
         self.differentiable = any(rule is not None for rule in self.vjp)
         static = self.aux or self.attrs or self.shapes or self.outputs > 1 or variadic

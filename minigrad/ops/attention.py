@@ -7,7 +7,7 @@ from typing import Any
 from minigrad.op import Op, adjoint
 from minigrad.ops.elementwise import exp, where
 from minigrad.ops.normalization import dropout
-from minigrad.ops.reduce import sum
+from minigrad.ops.reduce import logsumexp, sum
 from minigrad.ops.shape import sum_to
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "softmax_backward",
 ]
 
+log_softmax: Op
 log_softmax_backward: Op
 softmax_backward: Op
 
@@ -29,6 +30,7 @@ softmax = Op(
     shown=(r"{y} \cdot \left({g} - \operatorname{sum}\left({g} \cdot {y}\right)\right)",),
     attrs=("dim",),
     promotes="float",
+    meaning=lambda a, dim: exp(log_softmax(a, dim=dim)),
 )
 log_softmax = Op(
     "log_softmax",
@@ -37,6 +39,7 @@ log_softmax = Op(
     shown=(r"{g} - e^{y} \cdot \operatorname{sum} {g}",),
     attrs=("dim",),
     promotes="float",
+    meaning=lambda a, dim: a - logsumexp(a, dim=(dim,), keepdim=True),
 )
 
 
@@ -61,6 +64,7 @@ softmax_backward = Op(
     ),
     inputs=("u", "s"),
     attrs=("dim",),
+    meaning=lambda u, s, dim: s * (u - _total(u * s, dim)),
 )
 
 # The same with s the logarithm of a softmax.
@@ -77,6 +81,7 @@ log_softmax_backward = Op(
     ),
     inputs=("u", "s"),
     attrs=("dim",),
+    meaning=lambda u, s, dim: u - exp(s) * _total(u, dim),
 )
 
 # softmax(scale q kᵀ + m) v, and the softmax itself, the weights: Vaswani et al. 2017, eq. 1. The weights are an output,

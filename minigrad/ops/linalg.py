@@ -6,12 +6,19 @@ from typing import Any
 
 from minigrad.layout import Shape, numel
 from minigrad.op import Op
+from minigrad.ops.reduce import sum
 from minigrad.ops.shape import reshape
 
 __all__ = ["contract", "linear", "matmul"]
 
 contract: Op
 matmul: Op
+
+
+def _product(a: Any, b: Any) -> Any:
+    """The sum over k of a[…, i, k, 1] b[…, 1, k, j]."""
+    columns = reshape(b, shape=(*b.shape[:-2], 1, *b.shape[-2:]))
+    return sum(reshape(a, shape=(*a.shape, 1)) * columns, dim=(max(a.ndim, b.ndim) - 1,), keepdim=False)
 
 
 # Of matrices, batched and broadcast in all dimensions but the last two. d(AB) = dA B + A dB, so that A receives G Bᵀ
@@ -22,6 +29,7 @@ matmul = Op(
     vjp=(lambda g, b: g @ b.mT, lambda g, a: a.mT @ g),
     shown=(r"{g} {b}^\top", r"{a}^\top {g}"),
     precedence=Op.PRODUCT,
+    meaning=_product,
 )
 
 
@@ -49,6 +57,7 @@ linear = Op(
         r"\sum {g}",
     ),
     precedence=Op.SUM,
+    meaning=lambda a, b, c: a @ b.mT if c is None else a @ b.mT + c,
 )
 
 # The sum over products of two operands whose dimensions are named by letters, as in a="bij", b="bjk", out="bik". Each

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from minigrad.op import Op
-from minigrad.ops.activation import sigmoid, softplus
-from minigrad.ops.elementwise import clamp, div, exp, log, log1p, maximum, neg, sign, where
-from minigrad.ops.reduce import logsumexp, put_along, sum
-from minigrad.ops.shape import reshape
+from minigrad.ops.activation import relu, sigmoid, softplus
+from minigrad.ops.elementwise import abs, clamp, div, exp, log, log1p, maximum, minimum, ne, neg, sign, square, where
+from minigrad.ops.reduce import amax, logsumexp, pick_along, put_along, sum
+from minigrad.ops.shape import expand, reshape
 
 __all__ = [
     "bce_with_logits",
@@ -35,7 +35,37 @@ def _column(x: Any) -> Any:
 
 
 def _softmax(a: Any) -> Any:
-    return exp(a - logsumexp(a, dim=(1,), keepdim=True))
+    return exp(_log_softmax(a))
+
+
+def _log_softmax(a: Any) -> Any:
+    return a - logsumexp(a, dim=(1,), keepdim=True)
+
+
+def _shared(losses: Any, b: Any, c: Any, shape: Any, ignore_index: int, reduction: str) -> tuple[Any, ...]:
+    """The losses of the right classes among `losses`, reduced; the classes to read there; the share of each."""
+    counted = ne(b, ignore_index)
+    at = where(counted, b, 0.0)
+    weight = 1.0
+    if c is not None:
+        weights = expand(reshape(c, shape=(1, shape[1], *(1,) * (len(shape) - 2))), shape=shape)
+        weight = pick_along(weights, at, dim=1, keepdim=False)
+    share = where(counted, weight, 0.0)
+    weighted = where(counted, neg(pick_along(losses, at, dim=1, keepdim=False)) * share, 0.0)
+    every = tuple(range(len(shape) - 1))
+    if reduction == "none":
+        return weighted, at, share
+    summed = sum(weighted, dim=every, keepdim=False)
+    if reduction == "sum":
+        return summed, at, share
+    whole = sum(share, dim=every, keepdim=False)
+    return div(summed, whole), at, where(counted, div(share, whole), 0.0)
+
+
+def _of_scores(a: Any, b: Any, c: Any, a_shape: Any, ignore_index: int, reduction: str) -> tuple[Any, ...]:
+    top = amax(a, dim=(1,), keepdim=True)
+    total = sum(exp(a - top), dim=(1,), keepdim=True)
+    return (*_shared(_log_softmax(a), b, c, a_shape, ignore_index, reduction), top, total)
 
 
 # a: scores; b: the right class of each position; c: a weight for each class, or None. `share` is the weight with which
@@ -55,6 +85,7 @@ cross_entropy = Op(
     ),
     aux=("at", "share", "top", "total"),
     attrs=("ignore_index", "reduction"),
+    meaning=_of_scores,
 )
 
 
@@ -70,6 +101,9 @@ cross_entropy_backward = Op(
     "cross_entropy_backward",
     r"{up} \cdot \left(\operatorname{softmax} {a} - e_{at}\right)",
     inputs=("up", "a", "at", "share", "top", "total"),
+    meaning=lambda up, a, at, share, a_shape: (
+        _column(up * share) * _softmax(a) - put_along(up * share, at, shape=a_shape, dim=1, keepdim=False)
+    ),
     vjp=(
         lambda g, a, at, share, top, total: sum(
             g * cross_entropy_backward(1.0, a, at, share, top, total), dim=(1,), keepdim=False
@@ -101,6 +135,7 @@ soft_cross_entropy = Op(
         lambda g, a, b: _column(g) * (_softmax(a) * sum(b, dim=(1,), keepdim=True) - b),
         lambda g, a: _column(g) * (logsumexp(a, dim=(1,), keepdim=True) - a),
     ),
+    meaning=lambda a, b: neg(sum(b * _log_softmax(a), dim=(1,), keepdim=False)),
     shown=(
         r"{g} \cdot \left(\operatorname{softmax} {a} \cdot \operatorname{sum} {b} - {b}\right)",
         r"-{g} \cdot \ln \operatorname{softmax} {a}",
@@ -124,6 +159,7 @@ nll_loss = Op(
     ),
     aux=("at", "share"),
     attrs=("ignore_index", "reduction"),
+    meaning=lambda a, b, c, a_shape, ignore_index, reduction: _shared(a, b, c, a_shape, ignore_index, reduction),
 )
 
 kl_div = Op(
@@ -152,6 +188,7 @@ binary_cross_entropy = Op(
     ),
     shown=(lambda g, a, b: g * div(a - b, a * (1.0 - a)), lambda g, a: g * (log1p(neg(a)) - log(a))),
     promotes="float",
+    meaning=lambda a, b: (b - 1.0) * maximum(log1p(neg(a)), -100.0) - b * maximum(log(a), -100.0),
 )
 bce_with_logits = Op(  # of sigmoid(a); c is the weight of the positive answer
     "bce_with_logits",
@@ -162,12 +199,14 @@ bce_with_logits = Op(  # of sigmoid(a); c is the weight of the positive answer
         None,
     ),
     promotes="float",
+    meaning=lambda a, b, c: (1.0 - b) * a + (1.0 + (c - 1.0) * b) * softplus(neg(a)),
 )
 hinge_loss = Op(
     "hinge_loss",
     r"\max\left(0, 1 - {a} {b}\right)",
     vjp=(lambda g, a, b: where(a * b < 1, neg(g * b), 0.0), lambda g, a, b: where(a * b < 1, neg(g * a), 0.0)),
     promotes="number",
+    meaning=lambda a, b: relu(1.0 - a * b),
 )
 
 # --- of distances ---
@@ -177,13 +216,22 @@ mse_loss = Op(
     r"\left({a} - {b}\right)^2",
     vjp=(lambda g, a, b: g * (2.0 * (a - b)), lambda g, a, b: g * (2.0 * (b - a))),
     promotes="number",
+    meaning=lambda a, b: square(a - b),
 )
 l1_loss = Op(
     "l1_loss",
     r"\left|{a} - {b}\right|",
     vjp=(lambda g, a, b: g * sign(a - b), lambda g, a, b: g * sign(b - a)),
     promotes="number",
+    meaning=lambda a, b: abs(a - b),
 )
+
+
+def _huber(size: Any, delta: float) -> Any:
+    near = minimum(size, delta)
+    return near * (size - 0.5 * near)
+
+
 huber_loss = Op(  # a parabola up to delta, a line of its slope from there on
     "huber_loss",
     r"\operatorname{huber}\left({a} - {b}\right)",
@@ -193,4 +241,5 @@ huber_loss = Op(  # a parabola up to delta, a line of its slope from there on
     ),
     attrs=("delta",),
     promotes="float",
+    meaning=lambda a, b, delta: _huber(abs(a - b), delta),
 )

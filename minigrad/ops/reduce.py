@@ -10,7 +10,7 @@ from typing import Any
 
 from minigrad.layout import Shape, reduced_shape
 from minigrad.op import Op, adjoint
-from minigrad.ops.elementwise import abs, div, eq, exp, pow, sign, where
+from minigrad.ops.elementwise import abs, div, eq, exp, log, pow, sign, sqrt, where
 from minigrad.ops.shape import expand, reshape
 
 __all__ = [
@@ -38,8 +38,10 @@ __all__ = [
     "var",
 ]
 
+amax: Op
 cumprod: Op
 cumsum: Op
+var: Op
 mean: Op
 pick_along: Op
 put_along: Op
@@ -75,6 +77,7 @@ mean = Op(
     shown=(r"\frac{\operatorname{expand} {g}}{\text{count}}",),
     attrs=_OVER,
     promotes="float",
+    meaning=lambda a, a_shape, dim, keepdim: div(sum(a, dim=dim, keepdim=keepdim), float(_count(a_shape, dim))),
 )
 
 
@@ -89,6 +92,12 @@ def _std_rule(g: Any, y: Any, a: Any, a_shape: Shape, dim: tuple[int, ...], corr
     return _var_rule(slope, a, a_shape, dim, correction, keepdim)
 
 
+def _variance(a: Any, a_shape: Shape, dim: tuple[int, ...], correction: float, keepdim: bool) -> Any:
+    freedom = _count(a_shape, dim) - correction
+    distance = a - mean(a, dim=dim, keepdim=True)
+    return div(sum(distance * distance, dim=dim, keepdim=keepdim), float(freedom if freedom > 0 else 0))
+
+
 var = Op(
     "var",
     r"\operatorname{var} {a}",
@@ -96,6 +105,7 @@ var = Op(
     shown=(r"\frac{2}{\text{count} - {correction}} \cdot {g} \cdot \left({a} - \overline{a}\right)",),
     attrs=("dim", "correction", "keepdim"),
     promotes="float",
+    meaning=_variance,
 )
 std = Op(
     "std",
@@ -104,7 +114,14 @@ std = Op(
     shown=(r"\frac{g}{\left(\text{count} - {correction}\right) \cdot {y}} \cdot \left({a} - \overline{a}\right)",),
     attrs=("dim", "correction", "keepdim"),
     promotes="float",
+    meaning=lambda a, dim, correction, keepdim: sqrt(var(a, dim=dim, correction=correction, keepdim=keepdim)),
 )
+
+
+def _log_of_sum(a: Any, dim: tuple[int, ...], keepdim: bool) -> Any:
+    """Less the largest number, which could overflow."""
+    rest = sum(exp(a - amax(a, dim=dim, keepdim=True)), dim=dim, keepdim=keepdim)
+    return amax(a, dim=dim, keepdim=keepdim) + log(rest)
 
 
 logsumexp = Op(
@@ -118,6 +135,7 @@ logsumexp = Op(
     shown=(r"{g} \cdot e^{{a} - {y}}",),
     attrs=_OVER,
     promotes="float",
+    meaning=_log_of_sum,
 )
 
 

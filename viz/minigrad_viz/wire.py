@@ -17,6 +17,8 @@ Columns instead of rows, because JSON of 100,000 rows is slow on both sides. Whe
     formulas  templates that the player fills with names and numbers: see templates.py; -1 where there is none
     ops       name, formula; js, rules: how to compute it again in the browser, or why that cannot be
     arrays    summaries of tensors
+    programs  loops that compute tensors again: see minigrad/backends/formula/loops.py. nodes.tensor's `loops` says
+              which computes a node, and for each operand which its product (null: none), or why none can
     notes     what a reader should be told
     tours     absent, or the stops of a tour: at which position, and what is said there
 """
@@ -32,6 +34,7 @@ from typing import TYPE_CHECKING, Any
 import minigrad as mg
 from minigrad_viz.arrays import MOST, summary
 from minigrad_viz.notation import readable, rounded
+from minigrad_viz.programs import Programs
 from minigrad_viz.templates import Template, local_template, op_data, product_template, template
 
 if TYPE_CHECKING:
@@ -49,12 +52,12 @@ Show = Callable[[Any], Any]
 def data(trace: Trace, full: bool) -> dict[str, Any]:
     """`trace` as plain lists and dicts."""
     show = _whole if full else rounded
-    arrays, formulas = _Arrays(), _Formulas(trace)
+    arrays, formulas, programs = _Arrays(), _Formulas(trace), Programs(trace)
     columns = {
         "version": VERSION,
         "sentence": trace.sentence(),
         "outputs": trace.outputs,
-        "nodes": {**_nodes(trace, show, arrays), "formula": formulas.of_node},
+        "nodes": {**_nodes(trace, show, arrays, programs), "formula": formulas.of_node},
         "edges": {**_edges(trace, show), "formula": formulas.of_edge},
         "passes": [_pass(run, show, arrays) for run in trace.passes],
         "blocks": [_block(block) for block in trace.blocks],
@@ -63,7 +66,9 @@ def data(trace: Trace, full: bool) -> dict[str, Any]:
         "notes": [_note(note) for note in trace.notes],
         **({"tours": list(map(_stop, trace.tours))} if trace.tours else {}),
     }
-    return {**columns, "arrays": arrays.summaries(show) if trace.tensors else []}
+    if not trace.tensors:
+        return {**columns, "arrays": []}
+    return {**columns, "programs": programs.found, "arrays": arrays.summaries(show)}
 
 
 def text(trace: Trace, full: bool) -> str:
@@ -117,12 +122,14 @@ def _share(sizes: Iterable[int]) -> int:
     return MOST
 
 
-def _nodes(trace: Trace, show: Show, arrays: _Arrays) -> dict[str, Any]:
+def _nodes(trace: Trace, show: Show, arrays: _Arrays, programs: Programs) -> dict[str, Any]:
     tensors = {}
     for index, (shape, dtype, array) in trace.tensors.items():
         grad = trace.grads.get(index)
         places = {"value": arrays.place(array), "grad": arrays.place(grad)}
         tensors[str(index)] = {"shape": list(shape), "dtype": dtype, **places}
+        if index in programs.of_node:
+            tensors[str(index)]["loops"] = programs.of_node[index]
     return {
         "kind": "".join(trace.kinds),
         "op": trace.op,

@@ -19,7 +19,7 @@ from minigrad.backends.formula.reading import SIGNS, Part, infix, parse
 from minigrad.kernels import kernels_of
 from minigrad.op import Op
 
-__all__ = ["FUNCTIONS", "javascript"]
+__all__ = ["FUNCTIONS", "Unwritable", "applied", "javascript", "literal"]
 
 FUNCTIONS = {name: f"Math.{name}" for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh", "exp", "log2", "atan2")}
 FUNCTIONS |= {"ln": "Math.log", "log": "Math.log", "floor": "Math.floor", "ceil": "Math.ceil", "trunc": "Math.trunc"}
@@ -51,14 +51,14 @@ def javascript(op: Op) -> dict[str, Any]:
     try:
         _check(op)
         names = dict(zip(op.inputs, _LETTERS, strict=False))
-        forward = _applied(op, names, {name: name for name in op.attrs})
+        forward = applied(op, names, {name: name for name in op.attrs})
         rules = [rule and _rule(op, rule, names) for rule in op.rules]
-    except _Unwritable as error:
+    except Unwritable as error:
         return {"js": None, "rules": [None] * len(op.inputs), "why": str(error)}
     return {"js": forward, "rules": rules, "why": None}
 
 
-class _Unwritable(Exception):
+class Unwritable(Exception):
     """Why something cannot be written in JavaScript, as a sentence."""
 
 
@@ -81,12 +81,12 @@ class _Exp(str):
 
 def _check(op: Op) -> None:
     if "python" not in kernels_of(op.name) or op.outputs > 1 or op.variadic:
-        raise _Unwritable(f"{op.name} works on whole tensors, not on single numbers.")
+        raise Unwritable(f"{op.name} works on whole tensors, not on single numbers.")
     if op.joint or op.aux:
-        raise _Unwritable(f"The rules of {op.name} read what its kernel keeps, which is not in its formula.")
+        raise Unwritable(f"The rules of {op.name} read what its kernel keeps, which is not in its formula.")
     taken = sorted(set(op.attrs) & {*_LETTERS, "g", "y"})
     if taken or len(op.inputs) > len(_LETTERS):
-        raise _Unwritable(f"{op.name} has an attribute with the name of an operand, or too many operands.")
+        raise Unwritable(f"{op.name} has an attribute with the name of an operand, or too many operands.")
 
 
 def _by_presence(op: Op, write: Callable[[dict[str, None]], str]) -> str:
@@ -110,7 +110,7 @@ def _rule(op: Op, rule: Callable[..., Any], names: Mapping[str, str]) -> str:
             made = rule(Formula("g"), Formula("y"), *operands, **attrs, **dict.fromkeys(op.shapes, ()))
         except _FAILURES as error:
             reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-            raise _Unwritable(f"A derivative rule of {op.name} is no formula: {reason}") from None
+            raise Unwritable(f"A derivative rule of {op.name} is no formula: {reason}") from None
         return _formula(made if isinstance(made, Formula) else Formula(made))
 
     return _by_presence(op, write)
@@ -120,30 +120,31 @@ def _formula(formula: Formula) -> str:
     """A formula whose names are names in JavaScript."""
     op, value = formula.op, formula.value
     if op is None:
-        return value if isinstance(value, str) else _literal(float(value or 0.0))
+        return value if isinstance(value, str) else literal(float(value or 0.0))
     if isinstance(op, Phrase) or (not op.domain and "python" not in kernels_of(op.name)):
-        raise _Unwritable(f"{op.name} works on whole tensors, not on single numbers.")
+        raise Unwritable(f"{op.name} works on whole tensors, not on single numbers.")
     attrs = {name: _formula(x) if isinstance(x, Formula) else x for name, x in formula.attrs.items()}
-    return _applied(op, dict(zip(op.inputs, map(_formula, formula.args), strict=True)), attrs)
+    return applied(op, dict(zip(op.inputs, map(_formula, formula.args), strict=True)), attrs)
 
 
-def _literal(x: float) -> str:
+def literal(x: float) -> str:
+    """A number."""
     if not math.isfinite(x):
         return "NaN" if math.isnan(x) else "Infinity" if x > 0 else "(-Infinity)"
     text = repr(x).removesuffix(".0")
     return f"({text})" if text.startswith("-") else text
 
 
-def _applied(op: Op, operands: Mapping[str, str], attrs: Mapping[str, Any]) -> str:
+def applied(op: Op, operands: Mapping[str, str], attrs: Mapping[str, Any]) -> str:
     """The op's formula of `operands`. If it is one function of the player's, it gets the attributes left out, too."""
     whole: dict[str, str] = {}
     for name in op.attrs:
         x = attrs[name]
-        whole[name] = x if isinstance(x, str) else "null" if x is None else _literal(float(x))
+        whole[name] = x if isinstance(x, str) else "null" if x is None else literal(float(x))
     try:
         part = parse(op.formula, (*op.inputs, *op.attrs))
     except (IndexError, ValueError):
-        raise _Unwritable(f"The formula of {op.name} cannot be read.") from None
+        raise Unwritable(f"The formula of {op.name} cannot be read.") from None
     writer = _Writer(op, {**operands, **whole})
     if part.kind == "call" and part.parts[0].text.removeprefix("\\") in _OURS.split():
         left_out = [whole[name] for name in op.attrs if not re.search(rf"\\{name}\b|\{{{name}\}}", op.formula)]
@@ -157,9 +158,9 @@ class _Writer:
     def __init__(self, op: Op, names: Mapping[str, str]) -> None:
         self.op, self.names = op, names
 
-    def refuse(self, what: str) -> _Unwritable:
+    def refuse(self, what: str) -> Unwritable:
         what = what.removeprefix("\\")
-        return _Unwritable(f"The formula of {self.op.name} has “{what}” in it, which the player cannot compute.")
+        return Unwritable(f"The formula of {self.op.name} has “{what}” in it, which the player cannot compute.")
 
     def write(self, part: Part) -> str:
         match part:

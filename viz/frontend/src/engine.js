@@ -1,5 +1,5 @@
 /**
- * What-if: computes a graph of single numbers again, forward and backward, from changed leaves. The operations compute
+ * What-if: computes a graph of single numbers again (of tensors: see tensorengine.js), forward and backward, from changed leaves. The operations compute
  * as the trace says in its `ops`, a gradient travels in the order of the trace's own events, and every number is what
  * Python would have computed.
  *
@@ -11,6 +11,7 @@
 import { expressionClosure, expressionSource, namesIn, readExpression } from "./expression.js";
 import { pretty } from "./notation.js";
 import { NUMERIC } from "./numeric.js";
+import { tensorEngine } from "./tensorengine.js";
 import { CONSTANT, FINAL, LEAF, OP } from "./trace.js";
 
 /** @typedef {import("./types.js").Graph} Graph */
@@ -46,6 +47,7 @@ import { CONSTANT, FINAL, LEAF, OP } from "./trace.js";
  * @property {(node: number) => boolean} able whether a node can be computed again, whatever leaf is changed
  * @property {(node: number) => string | null} why it cannot, in a sentence
  * @property {(overrides: Map<number, number>) => Numbers} run the numbers of the graph when leaves have other numbers
+ * @property {(root: number, overrides: Map<number, number>) => number} output only a root, of many numbers their sum
  * @property {(leaf: number, root: number, overrides?: Map<number, number>) => Tangent} tangent
  */
 
@@ -64,6 +66,7 @@ const OPERAND_LETTERS = "abcdefhijk";
  * @returns {Engine}
  */
 export function engine(graph, { interpret = false } = {}) {
+  if (graph.tensors.size) return tensorEngine(graph, { interpret });
   const plan = planOf(graph);
   const machine = (interpret ? null : compiledMachine(plan)) ?? interpretedMachine(plan);
   for (let node = 0; node < graph.count; node += 1) {
@@ -79,18 +82,21 @@ export function engine(graph, { interpret = false } = {}) {
     const runs = graph.numbers.runs.map((one) => runBackward(plan, machine, forward, local, localKnown, one, grad));
     return { value: plan.value.slice(), known: forward.known, local, localKnown, grad, runs };
   };
+  /** @type {Engine["output"]} */
+  const output = (root, overrides) => {
+    runForward(plan, machine, overrides);
+    return plan.value[root];
+  };
   return {
     able: (node) => source[node] < 0,
     why: (node) => inabilityText(plan, node, source[node]),
     run,
+    output,
     tangent: (leaf, root, overrides = new Map()) => {
       const numbers = run(overrides);
       const x = numbers.value[leaf];
       const step = 6e-6 * Math.max(1, Math.abs(x)); // the cube root of the rounding error, where the two errors meet
-      const [above, below] = [x + step, x - step].map((at) => {
-        runForward(plan, machine, new Map(overrides).set(leaf, at));
-        return plan.value[root];
-      });
+      const [above, below] = [x + step, x - step].map((at) => output(root, new Map(overrides).set(leaf, at)));
       const measured = (above - below) / (x + step - (x - step));
       return { x, y: numbers.value[root], slope: slopeIn(graph, numbers, leaf, root), measured };
     },
@@ -141,13 +147,9 @@ function isOperandLetter(name) {
 
 /** Why a node itself cannot be computed. @param {Graph} graph @param {number} node @param {Recipe | null} recipe */
 function whyNot(graph, node, recipe) {
-  const { kind, numbers, tensors, start, operand } = graph;
-  if (tensors.has(node)) return "It holds a tensor; only single numbers are computed again here.";
+  const { kind, numbers } = graph;
   if (kind[node] === LEAF || kind[node] === CONSTANT) return numbers.known[node] ? null : "Its number is not known.";
   if (recipe === null) return "It was never computed.";
-  for (let edge = start[node]; edge < start[node + 1]; edge += 1) {
-    if (tensors.has(operand[edge])) return "It comes from a tensor; only single numbers are computed again here.";
-  }
   return recipe.why;
 }
 
@@ -289,7 +291,7 @@ function runForward({ graph, why, value }, machine, overrides) {
   const known = numbers.known.slice();
   const changed = new Uint8Array(count);
   for (const [node, x] of overrides) {
-    if (kind[node] === OP || graph.tensors.has(node)) throw new RangeError(`Node ${node} is no leaf with one number.`);
+    if (kind[node] === OP) throw new RangeError(`Node ${node} is no leaf with one number.`);
     changed[node] = Object.is(x, value[node]) ? 0 : 1;
     value[node] = x;
   }

@@ -210,7 +210,8 @@ function seedOf(self) {
  * @returns {Quantity | null}
  */
 export function quantityAt({ graph, numbers, timeline: { run } }, which, k) {
-  const { arrays, known, [which]: values } = numbers.runs[run];
+  const { arrays, cells, known, [which]: values } = numbers.runs[run];
+  if (cells) return cells[which][k];
   const place = arrays === null ? -1 : arrays[which][k];
   if (place >= 0) return graph.arrays[place];
   return known[k] || !Number.isNaN(values[k]) ? values[k] : null;

@@ -69,6 +69,8 @@ export function decode(data) {
  */
 export function valueOf(graph, numbers, node) {
   if (!numbers.known[node]) return null;
+  const cells = numbers.cells?.get(node);
+  if (cells) return cells;
   const tensor = graph.tensors.get(node);
   return tensor !== undefined && tensor.value >= 0 ? graph.arrays[tensor.value] : numbers.value[node];
 }
@@ -85,7 +87,7 @@ function decodeNodes(nodes, lists) {
   const state = lettersIn(nodes.state, "nfbp", "nodes.state", count);
   const grad = new Float64Array(count).fill(NaN);
   eachIn(nodes.grad, count, "nodes.grad", (node, x) => (grad[node] = numberIn(x, "nodes.grad")));
-  const tensors = decodeTensors(nodes.tensor, count, lists.arrays.length);
+  const tensors = decodeTensors(nodes.tensor, count, lists.arrays.length, lists.programs.length);
   for (const [node, tensor] of tensors) known[node] = known[node] || tensor.value >= 0 ? 1 : 0;
   return {
     count,
@@ -105,16 +107,18 @@ function decodeNodes(nodes, lists) {
   };
 }
 
-/** @param {unknown} tensor @param {number} count @param {number} arrays */
-function decodeTensors(tensor, count, arrays) {
+/** @param {unknown} tensor @param {number} count @param {number} arrays @param {number} programs */
+function decodeTensors(tensor, count, arrays, programs) {
   /** @type {Map<number, import("./types.js").TensorInfo>} */
   const tensors = new Map();
   eachIn(tensor, count, "nodes.tensor", (node, item) => {
     const what = `nodes.tensor ${node}`;
     const info = recordIn(item, what);
-    const place = (/** @type {unknown} */ x) => (x === null ? -1 : indicesIn([x], 1, arrays, 0, what)[0]);
+    const place = (/** @type {unknown} */ x, end = arrays) => (x === null ? -1 : indicesIn([x], 1, end, 0, what)[0]);
     const [shape, dtype] = [shapeIn(info.shape, what), textIn(info.dtype, what)];
-    tensors.set(node, { shape, dtype, value: place(info.value), grad: place(info.grad) });
+    const { loops = null } = info;
+    const how = Array.isArray(loops) ? loops.map((x) => place(x, programs)) : optionalText(loops, what);
+    tensors.set(node, { shape, dtype, value: place(info.value), grad: place(info.grad), loops: how });
   });
   return tensors;
 }
@@ -266,6 +270,7 @@ function decodeLists(trace) {
       return { text: textIn(text, `formula ${at}`), mathml: textIn(mathml, `formula ${at}`) };
     }),
     arrays: listIn(trace.arrays, "arrays").map(decodeCells),
+    programs: listIn(trace.programs ?? [], "programs").map((item, at) => recordIn(item, `program ${at}`)),
   };
 }
 

@@ -28,8 +28,9 @@
 /** A number, or an array of them. @typedef {number | Cells} Quantity */
 
 /**
- * What a node that holds a tensor has beside its shape: its arrays, by their places in `graph.arrays`.
- * @typedef {{shape: number[], dtype: string, value: number, grad: number}} TensorInfo
+ * What a node that holds a tensor has beside its shape: its arrays, by their places in `graph.arrays`; and `loops`: the
+ * places in `graph.programs` of that which computes it, and for each operand of its product (-1: none), or why none can.
+ * @typedef {{shape: number[], dtype: string, value: number, grad: number, loops: number[] | string | null}} TensorInfo
  */
 
 /** @typedef {"graph" | "scope" | "fold" | "run"} BlockKind */
@@ -69,6 +70,7 @@
  * @property {Float64Array} total
  * @property {Uint8Array} known 1 where upstream, contribution and total are all known, as numbers or as arrays
  * @property {{upstream: Int32Array, contribution: Int32Array, total: Int32Array} | null} arrays
+ * @property {Record<"upstream" | "contribution" | "total", (Cells | null)[]>} [cells] what-if's, in place of arrays
  */
 
 /**
@@ -79,6 +81,7 @@
  * @property {Float64Array} local an edge's local derivative
  * @property {Uint8Array} localKnown 1 where it is a known number
  * @property {Float64Array} grad what .grad held when the trace was made; NaN where `graph.state` is not FINAL
+ * @property {Map<number, Cells>} [cells] of tensors that have others than in the trace
  * @property {Run[]} runs as many as the trace has passes, over the same edges
  */
 
@@ -111,6 +114,7 @@
  * @property {OpInfo[]} ops
  * @property {Template[]} formulas
  * @property {Cells[]} arrays
+ * @property {Record<string, any>[]} programs see tensorengine.js
  * @property {Note[]} notes
  * @property {Numbers} numbers
  * @property {unknown[]} tours as in the trace; see tours.js

@@ -18,22 +18,26 @@ const all = (array) => Array.from(array, write);
 /** A name is a text in an array of its own, so that “NaN” can be one. */
 const part = (x) => (Array.isArray(x) ? x[0] : read(x));
 
-function runsOf({ trace, runs, interpret }) {
+function runsOf({ trace, runs, interpret, tangents }) {
   const graph = decode(trace);
   const made = engine(graph, { interpret });
   const found = runs.map((leaves) => {
     const numbers = made.run(new Map(leaves.map(([leaf, x]) => [leaf, read(x)])));
+    const arrays = (cells) => cells && cells.map((one) => one && all(one.cells));
     const passes = numbers.runs.map((run) => ({
+      ...(run.cells && { cells: Object.fromEntries(Object.entries(run.cells).map(([k, x]) => [k, arrays(x)])) }),
       upstream: all(run.upstream),
       contribution: all(run.contribution),
       total: all(run.total),
       known: Array.from(run.known),
     }));
     const { known, localKnown } = numbers;
+    const cells = Object.fromEntries([...(numbers.cells ?? [])].map(([node, x]) => [node, all(x.cells)]));
     const sets = { known: Array.from(known), localKnown: Array.from(localKnown) };
-    return { value: all(numbers.value), local: all(numbers.local), grad: all(numbers.grad), ...sets, passes };
+    return { value: all(numbers.value), local: all(numbers.local), grad: all(numbers.grad), ...sets, passes, cells };
   });
-  return { why: Array.from({ length: graph.count }, (_, node) => made.why(node)), runs: found };
+  const slopes = (tangents ?? []).map(([key, root]) => made.tangent(key, root));
+  return { why: Array.from({ length: graph.count }, (_, node) => made.why(node)), runs: found, tangents: slopes };
 }
 
 let input = "";
