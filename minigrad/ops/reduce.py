@@ -72,7 +72,7 @@ sum = Op(
 )
 mean = Op(
     "mean",
-    r"\overline{a}",
+    r"\operatorname{mean} {a}",
     vjp=(lambda g, a_shape, dim, keepdim: spread(div(g, float(_count(a_shape, dim))), a_shape, dim, keepdim),),
     shown=(r"\frac{\operatorname{expand} {g}}{\text{count}}",),
     attrs=_OVER,

@@ -78,7 +78,10 @@ export function svgView(host, graph, playback, scene, listeners = {}) {
   listen(port.stage, now, listeners, focusItem);
   setScene(scene);
   const active = playback.moment().node;
-  if (active >= 0) port.reveal(scene.items[scene.itemOf(active)]);
+  if (active >= 0) {
+    rove(now, scene.items[scene.itemOf(active)].id);
+    port.reveal(scene.items[scene.itemOf(active)]);
+  }
   return {
     element: port.view,
     update(changed) {
