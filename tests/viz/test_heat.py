@@ -26,8 +26,8 @@ def cells(svg: str) -> dict[tuple[int, int], tuple[str, float]]:
     return found
 
 
-def test_colours_are_on_one_scale_with_zero_in_the_middle():
-    svg = drawn(summary(np.array([[-2.0, -1.0, 0.0], [0.5, 0.5, 1.0]])), 0, 0, 42, 28)
+def test_colours_grow_with_the_root_on_one_scale_with_zero_in_the_middle():
+    svg = drawn(summary(np.array([[-2.0, -0.5, 0.0], [0.125, 0.125, 0.5]])), 0, 0, 42, 28)
     assert cells(svg) == {
         (0, 0): ("minus", 1.0),
         (1, 0): ("minus", 0.5),

@@ -251,6 +251,7 @@ def _rows(one: Card) -> str:
 def _tensor(one: Card, pictures: Pictures) -> str:
     w, h, r = one.width, one.height, _radius(one)
     top, middle = HEAD + 18, pictures.middle
+    most = heat.scale(pictures.value, pictures.grad)
     parts = [f'<rect class="box" width="{w:g}" height="{h:g}" rx="{r}"/>', _header(one)]
     parts.append(f'<path class="wash" d="M{middle:g} {HEAD:g}H{w:g}V{top + pictures.height + 6:g}H{middle:g}z"/>')
     for caption, x, short, none in (
@@ -264,7 +265,7 @@ def _tensor(one: Card, pictures: Pictures) -> str:
     ):
         said = f'<tspan class="dim" dx="4">{escape(none)}</tspan>' if none else ""
         parts.append(f"<text {caption}{said}</text>")
-        parts.append(heat.drawn(short, x, top, pictures.width, pictures.height) if short else "")
+        parts.append(heat.drawn(short, x, top, pictures.width, pictures.height, most) if short else "")
     parts.append(f'<text class="cap dim" x="{PAD:g}" y="{top + pictures.height + 16:g}">{escape(pictures.note)}</text>')
     parts.append(f'<rect class="box" style="fill:none" width="{w:g}" height="{h:g}" rx="{r}"/>')
     return "".join(parts)

@@ -1,4 +1,8 @@
-"""A heatmap in few paths: zero has the colour of the card, what is above is blue, below orange, on one scale."""
+"""A heatmap in few paths: zero has the colour of the card, what is above is blue, below orange, on one scale.
+
+It is the same for the value of a node and for its gradient, which is often much the smaller: so the colour grows with
+the square root.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,7 @@ from typing import Any
 
 from minigrad_viz.notation import escape
 
-__all__ = ["COLOURS", "MOST", "SHAPES", "alone", "drawn", "size_of"]
+__all__ = ["COLOURS", "MOST", "SHAPES", "alone", "drawn", "scale", "size_of"]
 
 MOST = 24  # rows or columns of a heatmap; more are shown by the number of largest magnitude among them
 _SHADES = 8  # of each colour
@@ -31,11 +35,17 @@ def size_of(shape: tuple[int, ...], short: Mapping[str, Any] | None) -> tuple[in
     return max(round(cols * side), 14), max(round(rows * side), 12)
 
 
-def drawn(short: Mapping[str, Any], x: float, y: float, width: int, height: int) -> str:
-    """The heatmap of a summary in a box. The largest magnitude has the full colour; NaN and Inf are crossed."""
+def scale(*shorts: Mapping[str, Any] | None) -> float:
+    """The largest magnitude in some summaries."""
+    ends = [short[end] for short in shorts if short for end in ("min", "max")]
+    return max((abs(end) for end in ends if end is not None), default=0.0)
+
+
+def drawn(short: Mapping[str, Any], x: float, y: float, width: int, height: int, most: float | None = None) -> str:
+    """The heatmap of a summary in a box. `most`, else the largest magnitude, has the full colour; NaN is crossed."""
     cells = _shrunk(short)
     rows, cols = len(cells), len(cells[0]) if cells else 0
-    most = max((abs(short[end]) for end in ("min", "max") if short[end] is not None), default=0.0)
+    most = scale(short) if most is None else most
     paths: dict[tuple[str, int], list[str]] = {}
     crosses = []
     for row, line in enumerate(cells):
@@ -89,7 +99,7 @@ def _shade(x: float, most: float) -> int | None:
     """From -8 to 8; None for what is not finite."""
     if not math.isfinite(x):
         return None
-    return int(math.copysign(math.floor(abs(x / most) * _SHADES + 0.5 + _BRINK), x)) if most else 0
+    return int(math.copysign(math.floor(math.sqrt(abs(x / most)) * _SHADES + 0.5 + _BRINK), x)) if most else 0
 
 
 def _cross(col: int, row: int, width: float, height: float) -> str:

@@ -23,6 +23,7 @@ import { BLOCKED, BROKEN, CONSTANT, LEAF } from "./trace.js";
  * @property {string} note shape and type of a tensor; what is in a block
  * @property {string} badge "×12" of a fold
  * @property {{w: number, h: number} | null} picture
+ * @property {number} [scale] the number that has the full colour in both heatmaps
  * @property {number} w with the rim
  * @property {number} h with the rim
  * @property {number} rim

@@ -1,6 +1,8 @@
 /**
  * Arrays as colours: zero is the colour of the card, blue above it and orange below, on one scale that is the same on
- * both sides. What is no finite number has no colour; it is marked by a cross, so that it can be told without colours.
+ * both sides, and the same for the value of a node and its gradient. That is often much the smaller of the two, so the
+ * colour grows with the square root: a hundredth of the largest number still has a tenth of its colour. What is no
+ * finite number has no colour; it is marked by a cross, so that it can be told without colours.
  */
 
 /** @typedef {import("./types.js").Cells} Cells */
@@ -34,6 +36,17 @@ export function scaleOf(...all) {
 }
 
 /**
+ * For each tensor the number of the full colour: of its value and of all sums that its gradient goes through.
+ * @param {import("./types.js").Graph} graph @returns {Map<number, number>}
+ */
+export function scalesOf(graph) {
+  const held = new Map([...graph.tensors].map(([node, { value }]) => [node, [graph.arrays[value] ?? null]]));
+  for (const { edge, arrays } of graph.numbers.runs)
+    arrays?.total.forEach((at, k) => held.get(graph.operand[edge[k]])?.push(graph.arrays[at] ?? null));
+  return new Map([...held].map(([node, all]) => [node, scaleOf(...all)]));
+}
+
+/**
  * 512 colours from −scale to +scale.
  * @param {Record<string, string>} colours
  * @returns {Uint8Array} three bytes each
@@ -45,7 +58,7 @@ export function rampOf(colours) {
     const t = (k - 256) / 255;
     const end = t < 0 ? minus : plus;
     for (let c = 0; c < 3; c += 1)
-      ramp[3 * k + c] = Math.round(zero[c] + (end[c] - zero[c]) * Math.min(Math.abs(t), 1));
+      ramp[3 * k + c] = Math.round(zero[c] + (end[c] - zero[c]) * Math.sqrt(Math.min(Math.abs(t), 1)));
   }
   return ramp;
 }

@@ -3,6 +3,7 @@
 import { ruleOf } from "./cards.js";
 import { h, refill, setText, show } from "./dom.js";
 import { activeNode, moveTo, select, selectedNode, setExpanded, setPlaying, setStops } from "./session.js";
+import { scalesOf } from "./heatcolour.js";
 import { heatmap, linkTo } from "./heatmap.js";
 import { toggle } from "./blocks.js";
 import { runTo } from "./breakpoints.js";
@@ -140,7 +141,7 @@ function stateText(gradient) {
 
 /**
  * The heatmap of an array, kept from step to step. @param {any} s @param {any} q @param {string} label
- * @param {{size?: number, hover?: (place: number[] | null) => void}} [how]
+ * @param {{size?: number, scale?: number, hover?: (place: number[] | null) => void}} [how]
  */
 function picture(s, q, label, how) {
   if (q === null || typeof q === "number" || q.size < 2) return null;
@@ -158,20 +159,22 @@ function picture(s, q, label, how) {
  */
 function pictures(s, node, value, grad) {
   const { graph } = s;
+  s.scales ??= scalesOf(graph);
   const name = graph.title(node);
   const from = operandsOf(graph, node);
   const operands = from.map((one, i) =>
-    picture(s, s.playback.value(one), `operand ${i + 1}, ${graph.title(one)}`, { size: 120 }),
+    picture(s, s.playback.value(one), `operand ${i + 1}, ${graph.title(one)}`, { size: 120, scale: s.scales.get(one) }),
   );
   const shapes = {
     operands: from.map((one) => graph.tensors.get(one)?.shape ?? []),
     result: graph.tensors.get(node)?.shape ?? [],
   };
   const op = graph.ops[graph.op[node]];
+  const scale = s.scales.get(node);
   const hover = op && linkTo(op.name, graph.attrs.get(node) ?? {}, shapes, operands);
   return {
-    value: picture(s, value, `value of ${name}`, { size: 240, hover }),
-    grad: picture(s, grad, `gradient of ${name}`, { size: 240 }),
+    value: picture(s, value, `value of ${name}`, { size: 240, scale, hover }),
+    grad: picture(s, grad, `gradient of ${name}`, { size: 240, scale }),
     operands,
   };
 }

@@ -3,7 +3,6 @@
  */
 import { CAPTION, HEAD, PAD, RAISED, RIM, ROW, STACK } from "./cards.js";
 import { curvePath, middleOf, tipPath } from "./curves.js";
-import { scaleOf } from "./heatcolour.js";
 import { heatBitmap } from "./heatmap.js";
 import { productText } from "./looks.js";
 import { fitNumber, textWidth } from "./measure.js";
@@ -16,7 +15,7 @@ import { cornerOf, stripPath } from "./svgparts.js";
 /** @typedef {import("./looks.js").Look} Look */
 /**
  * @typedef {{colours: Record<string, string>, font: string, ramp: Uint8Array,
- *   pictures: WeakMap<Cells, HTMLCanvasElement>, scene: import("./scene.js").Scene,
+ *   pictures: WeakMap<Cells, {scale: number, bitmap: HTMLCanvasElement}>, scene: import("./scene.js").Scene,
  *   playback: import("./types.js").Playback}} Brush
  */
 
@@ -166,10 +165,13 @@ function paintTensor(context, item, brush, look, small) {
   ])) {
     context.strokeRect(x - 0.5, top - 0.5, w + 1, hgt + 1);
     if (cells === null || typeof cells === "number" || !cells.cells.length) continue;
-    const made =
-      brush.pictures.get(cells) ?? heatBitmap(context.canvas.ownerDocument, cells, scaleOf(cells), brush.ramp);
-    brush.pictures.set(cells, made);
-    context.drawImage(made, x, top, w, hgt);
+    const scale = card.scale ?? 1;
+    let made = brush.pictures.get(cells);
+    if (made?.scale !== scale) {
+      made = { scale, bitmap: heatBitmap(context.canvas.ownerDocument, cells, scale, brush.ramp) };
+      brush.pictures.set(cells, made);
+    }
+    context.drawImage(made.bitmap, x, top, w, hgt);
     if (cells.nan || cells.inf) paintCrosses(context, cells, x, top, w / cells.cols, hgt / cells.rows, colours.ink);
   }
 }

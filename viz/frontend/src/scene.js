@@ -4,6 +4,7 @@
  */
 import { alarmsOf, blockCard, contentsOf, nodeCard, numberRooms, partsOf } from "./cards.js";
 import { TIP, heightAt } from "./curves.js";
+import { scalesOf } from "./heatcolour.js";
 import { textWidth } from "./measure.js";
 import { nested } from "./placing.js";
 import { formulaText, pretty } from "./notation.js";
@@ -96,9 +97,11 @@ export function scene(graph, seen, place = nested) {
     graph,
     seen.items.filter((item) => item.node >= 0).map((item) => item.node),
   );
+  const scales = scalesOf(graph);
   const cards = seen.items.map(({ node, block }) => {
     const room = rooms.get(node);
-    return room === undefined ? blockCard(graph, block, contents[block]) : nodeCard(graph, node, room, alarms);
+    if (room === undefined) return blockCard(graph, block, contents[block]);
+    return { ...nodeCard(graph, node, room, alarms), scale: scales.get(node) };
   });
   const ends = wiresOf(seen);
   const wordy = seen.items.length <= LABELLED;

@@ -8,7 +8,7 @@ import { drawn } from "./dom.js";
 import { fitNumber, textWidth } from "./measure.js";
 import { pretty } from "./notation.js";
 import { spokenNode } from "./looks.js";
-import { scaleOf, thumbnail } from "./heatcolour.js";
+import { thumbnail } from "./heatcolour.js";
 
 /** @typedef {import("./types.js").Graph} Graph */
 /** @typedef {import("./types.js").Cells} Cells */
@@ -236,19 +236,19 @@ export function paintNode(graph, item, parts, look, picture) {
   const grad = typeof look.grad === "number" ? fitNumber(look.grad, room - sum, 12.5, pretty) : look.sign;
   write(parts.grad, look.pale ? "" : grad);
   if (!card.picture) return;
-  const { w, h: hgt } = card.picture;
-  paintPicture(parts.valuePicture, typeof look.value === "number" ? null : look.value, w, hgt, picture);
-  paintPicture(parts.gradPicture, typeof look.grad === "number" ? null : look.grad, w, hgt, picture);
+  paintPicture(parts.valuePicture, typeof look.value === "number" ? null : look.value, card, picture);
+  paintPicture(parts.gradPicture, typeof look.grad === "number" ? null : look.grad, card, picture);
 }
 
 /**
- * @param {SVGElement | null} place @param {Cells | null} cells @param {number} w @param {number} hgt
+ * @param {SVGElement | null} place @param {Cells | null} cells @param {import("./cards.js").Card} card
  * @param {Parameters<typeof paintNode>[4]} picture
  */
-function paintPicture(place, cells, w, hgt, picture) {
-  if (!place) return;
+function paintPicture(place, cells, card, picture) {
+  if (!place || !card.picture) return;
   if (!cells) return place.replaceChildren();
-  const { url, crosses, w: cols, h: rows } = picture(cells, w, hgt);
+  const { w, h: hgt } = card.picture;
+  const { url, crosses, w: cols, h: rows } = picture(cells, w, hgt, card.scale ?? 1);
   if (place.firstElementChild?.getAttribute("href") === url) return;
   place.replaceChildren(
     drawn("image", { class: "thumb", href: url, width: w, height: hgt, preserveAspectRatio: "none" }),
@@ -259,14 +259,16 @@ function paintPicture(place, cells, w, hgt, picture) {
   place.append(drawn("path", { class: "nan", d: d.join("") }));
 }
 
-/** Pictures of arrays, each made once for a theme. @param {() => Uint8Array} ramp */
+/** Pictures of arrays, each made once for a theme and a scale. @param {() => Uint8Array} ramp */
 export function pictureMaker(ramp) {
-  /** @type {WeakMap<Cells, ReturnType<typeof thumbnail>>} */
+  /** @type {WeakMap<Cells, Map<number, ReturnType<typeof thumbnail>>>} */
   const made = new WeakMap();
-  return (/** @type {Cells} */ cells, /** @type {number} */ w, /** @type {number} */ hgt) => {
-    const known = made.get(cells) ?? thumbnail(cells, scaleOf(cells), ramp(), Math.round(w), Math.round(hgt));
+  /** @param {Cells} cells @param {number} w @param {number} hgt @param {number} scale */
+  return (cells, w, hgt, scale) => {
+    const known = made.get(cells) ?? new Map();
+    if (!known.has(scale)) known.set(scale, thumbnail(cells, scale, ramp(), Math.round(w), Math.round(hgt)));
     made.set(cells, known);
-    return known;
+    return /** @type {ReturnType<typeof thumbnail>} */ (known.get(scale));
   };
 }
 
