@@ -7,7 +7,7 @@
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help tour test check lint frontend stubs table notebooks pictures lab bench book clean
+.PHONY: help tour test check lint frontend screenshots stubs table notebooks pictures lab bench book clean
 
 VENV   := .venv
 PY     := $(VENV)/bin/python
@@ -52,6 +52,9 @@ lint: $(DEV)  ## formatting, ruff, mypy
 
 frontend: $(DEV) $(TOOLS)  ## the player: its types, its tests in node and in a browser
 	@$(PYTEST) tests/viz/test_frontend.py tests/viz/test_bundle.py tests/viz/browser $(ARGS)
+
+screenshots: $(DEV)  ## pictures of the player to look at, into screenshots/
+	@PYTHONPATH=tests $(PY) tests/viz/browser/screenshots.py $(ARGS)
 
 stubs: $(DEV)  ## write the type information (.pyi) again, from the declarations
 	@$(PY) tests/stubs.py
