@@ -145,7 +145,7 @@ function newState(graph, playback, scene) {
     /** @type {Record<string, string>} */ colours: {},
     ramp: rampOf(PALETTE.light),
     font: "sans-serif",
-    /** @type {WeakMap<import("./types.js").Cells, {scale: number, bitmap: HTMLCanvasElement}>} */ pictures: new WeakMap(),
+    /** @type {import("./paint.js").Brush["pictures"]} */ pictures: new WeakMap(),
   };
 }
 

@@ -17,7 +17,9 @@ import { calm } from "./viewport.js";
 /** @typedef {import("./curves.js").Point} Point */
 
 /** Where words may go, from the middle of their wire; nearer is better. */
-const BESIDE = [0, -14, 14, -26, 26, -44, 44, -64, 64, -90].flatMap((dy) => [0, -36, 36, -90, 90].map((dx) => [dx, dy]));
+const BESIDE = [0, -14, 14, -26, 26, -44, 44, -64, 64, -90].flatMap((dy) =>
+  [0, -36, 36, -90, 90].map((dx) => [dx, dy]),
+);
 const TRAVEL = 600; // milliseconds from one end of an edge to the other
 
 /**

@@ -60,7 +60,8 @@ function momentText(s, moment) {
   }
   const rule = chainRule(s, moment);
   const which = rule.many ? `, contribution ${moment.met} of ${moment.of}` : "";
-  const how = moment.local === null ? `, through ${graph.ops[graph.op[graph.result[moment.edge]]].name}` : ": upstream × local";
+  const op = graph.ops[graph.op[graph.result[moment.edge]]];
+  const how = moment.local === null ? `, through ${op.name}` : ": upstream × local";
   const words = `From ${rule.result} back to ${rule.operand}${how}${which}.`;
   const sum = rule.sum ? h("span", { class: "sum" }, rule.sum) : "";
   if (rule.rule < 0) return [words, `${rule.symbols} = `, bw(rule.numbers), sum];

@@ -56,7 +56,7 @@ form{display:flex;flex-wrap:wrap;gap:6px 8px;align-items:center}
 .minimap{border-top:1px solid $rim;background:$card;padding:6px 12px}
 .minimap svg{display:block;width:100%;height:44px;cursor:pointer;touch-action:none}
 .minimap .boxes{fill:$line;opacity:.55}
-.minimap .now{fill:$hot;stroke:$hot;stroke-width:3;vector-effect:non-scaling-stroke}
+.minimap .now{fill:$ink;stroke:$ink;stroke-width:3;vector-effect:non-scaling-stroke}
 .minimap .seen{fill:$forward;fill-opacity:.1;stroke:$forward;stroke-width:1.5;vector-effect:non-scaling-stroke}
 [data-unable]{opacity:.35}
 .zoom{margin-left:auto;display:flex;gap:2px}
@@ -68,7 +68,7 @@ form{display:flex;flex-wrap:wrap;gap:6px 8px;align-items:center}
 dl{margin:0}
 .row{display:grid;align-items:baseline;grid-template-columns:68px minmax(0,1fr);gap:8px;padding:3px 0}
 .row:has(figure,.formula){grid-template-columns:minmax(0,1fr);gap:0}
-.row figure{margin:4px 0}
+.row figure{display:block;margin:4px 0}
 dt{color:$muted;font-size:12.5px}
 dd{margin:0;overflow-wrap:anywhere}
 code{font:12px/1.4 ui-monospace,monospace;overflow-wrap:anywhere}

@@ -21,6 +21,7 @@ import { h } from "./dom.js";
  */
 
 const READABLE = 0.85; // of the natural size
+const WHOLE = 0.8; // a little smaller still, where then all of it is seen
 const [LEAST, MOST] = [0.004, 4];
 const ROOM = 28; // around what is revealed
 
@@ -61,7 +62,8 @@ function lens(view, stage, moved) {
   const start = () => {
     if (at.placed || !view.clientWidth) return;
     at.placed = true;
-    apply(Math.max(Math.min(1, view.clientWidth / at.width), READABLE));
+    const whole = view.clientWidth / at.width;
+    apply(whole < WHOLE ? READABLE : Math.min(1, whole));
     if (wanted) scrollTo(view, at, wanted, "instant");
     wanted = null;
     lookAround();
