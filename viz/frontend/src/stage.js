@@ -25,32 +25,16 @@ export function stage(s) {
   let large = false;
   let drawing = /** @type {any} */ (null);
   const element = h("div", { class: "canvas" }, place);
-  const map =
-    s.graph.count < MAP_FROM
-      ? null
-      : overview(element, s.graph, s.playback, { reveal: (node) => select(s, `n${node}`) });
-  const mini = map ? null : minimap({ look: (x, y) => view.look(x, y) });
-  if (mini) element.append(mini.element);
-  const frame = () => {
-    mini?.frame(view.shown());
-    map?.frame(seenNodes(drawing, view.shown()));
-  };
-  const active = () => {
-    const { node } = s.playback.moment();
-    mini?.active(node < 0 ? null : drawing.items[drawing.itemOf(node)]);
-  };
-  const watch = new ResizeObserver(frame);
+  const map = mapOf(s, element, () => ({ view, drawing }));
   const build = () => {
     drawing = scene(s.graph, visible(s.graph, s.expanded));
     const wide = drawing.items.length > SVG_UP_TO;
-    mini?.setScene(drawing);
+    map.setScene(drawing);
     if (view && wide === large) return view.setScene(drawing, s.playback);
-    watch.disconnect();
     view?.destroy();
     large = wide;
     view = (wide ? canvasView : svgView)(place, s.graph, s.playback, drawing, listeners);
-    view.element.addEventListener("scroll", frame, { passive: true });
-    for (const sized of [view.element, view.element.firstChild]) watch.observe(sized);
+    map.follow(view.element);
   };
   return {
     element,
@@ -62,10 +46,9 @@ export function stage(s) {
     /** @param {string} what @param {any} changed */
     update(what, changed) {
       if (!view || what === "expanded" || what === "pass") build();
-      active();
-      if (what === "moved") for (const one of [view, map]) one?.update(changed);
-      if (what === "numbers") for (const one of [view, map]) one?.update(null);
-      if (what === "pass") map?.setPlayback(s.playback);
+      if (what === "moved") view.update(changed);
+      if (what === "numbers") view.update(null);
+      map.update(what, changed);
       if (what === "numbers" || what === "expanded") grey(s, place);
       if (what !== "selected" && what !== "expanded") return;
       view.select(s.selected);
@@ -73,8 +56,46 @@ export function stage(s) {
       if (id !== null) view.reveal(id);
     },
     destroy() {
-      watch.disconnect();
       view?.destroy();
+      map.destroy();
+    },
+  };
+}
+
+/**
+ * The map beside the drawing: of all nodes where they are many, else of the boxes where they do not fit.
+ * @param {any} s @param {HTMLElement} element @param {() => {view: any, drawing: any}} now
+ */
+function mapOf(s, element, now) {
+  const large = s.graph.count >= MAP_FROM;
+  const map = large ? overview(element, s.graph, s.playback, { reveal: (node) => select(s, `n${node}`) }) : null;
+  const small = large ? null : minimap({ look: (x, y) => now().view.look(x, y) });
+  if (small) element.append(small.element);
+  const frame = () => {
+    const { view, drawing } = now();
+    small?.frame(view.shown());
+    map?.frame(seenNodes(drawing, view.shown()));
+  };
+  const watch = new ResizeObserver(frame);
+  return {
+    setScene: (/** @type {any} */ drawing) => small?.setScene(drawing),
+    /** @param {HTMLElement} view what scrolls */
+    follow(view) {
+      watch.disconnect();
+      view.addEventListener("scroll", frame, { passive: true });
+      for (const sized of [view, /** @type {Element} */ (view.firstElementChild)]) watch.observe(sized);
+    },
+    /** @param {string} what @param {any} changed */
+    update(what, changed) {
+      const { node } = s.playback.moment();
+      const { drawing } = now();
+      small?.active(node < 0 ? null : drawing.items[drawing.itemOf(node)]);
+      if (what === "moved") map?.update(changed);
+      if (what === "numbers") map?.update(null);
+      if (what === "pass") map?.setPlayback(s.playback);
+    },
+    destroy() {
+      watch.disconnect();
       map?.destroy();
     },
   };
