@@ -66,7 +66,7 @@ export function stage(s) {
       if (what === "moved") for (const one of [view, map]) one?.update(changed);
       if (what === "numbers") for (const one of [view, map]) one?.update(null);
       if (what === "pass") map?.setPlayback(s.playback);
-      if (what === "numbers" || what === "expanded") grey(s, place);
+      if (what === "numbers" || what === "expanded" || what === "pass") grey(s, place);
       if (what !== "selected" && what !== "expanded") return;
       view.select(s.selected);
       const id = s.selected || what === "expanded" ? shownItem(s, drawing) : null;
