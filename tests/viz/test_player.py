@@ -217,6 +217,16 @@ def test_playing_stops_at_a_breakpoint(play):
     assert "second contribution" in page.locator(".say").inner_text()
 
 
+def test_stop_that_is_no_number_is_refused_in_words(play):
+    page = play()
+    button(page, "Stops").click()
+    page.get_by_role("combobox", name="Stop at").select_option("gradient-above")
+    page.get_by_role("textbox", name="Which").fill("much")
+    button(page, "Add", exact=True).click()
+    assert "“much” is no number" in page.locator("section[aria-label=Stops] [role=status]").inner_text()
+    assert page.locator("section[aria-label=Stops] li").count() == 0
+
+
 def test_names_are_text_whatever_they_hold(play):
     name = "<img src=x onerror=window.bad=1>"
     build = f"({{ scalarTrace }}) => scalarTrace((t) => t.mul(t.leaf({name!r}, 2), t.leaf('b', 3), 'y'))"

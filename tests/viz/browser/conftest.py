@@ -60,6 +60,18 @@ class Watch:
             self.requests.append(request.url)
 
 
+@pytest.fixture(scope="module")
+def lasting_page(chrome: Any) -> Iterator[Any]:
+    """One page for all tests of a module, where nothing moves by itself. It may ask for nothing, nor complain."""
+    context = chrome.new_context(viewport={"width": 1200, "height": 900}, offline=True, reduced_motion="reduce")
+    page = context.new_page()
+    page.set_default_timeout(20_000)
+    watch = Watch(page)
+    yield page
+    context.close()
+    assert (watch.requests, watch.complaints) == ([], [])
+
+
 @pytest.fixture
 def watched(chrome: Any) -> Iterator[Any]:
     """Makes pages: ``watched(width=…)``. At the end none of them may have asked for anything or complained.

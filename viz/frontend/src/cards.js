@@ -4,7 +4,7 @@
  */
 import { fitText, textWidth } from "./measure.js";
 import { formulaText, pretty } from "./notation.js";
-import { BLOCKED, BROKEN, CONSTANT, LEAF } from "./trace.js";
+import { BLOCKED, BROKEN, CONSTANT, LEAF, valueOf } from "./trace.js";
 
 /** @typedef {import("./types.js").Graph} Graph */
 /** @typedef {import("./types.js").Cells} Cells */
@@ -108,6 +108,12 @@ function pictureSize(cells, shape) {
   return { w: Math.round(Math.max(cols * side, 14)), h: Math.round(Math.max(rows * side, 12)) };
 }
 
+/** How wide a number is, or an array that is shown as one. @param {import("./types.js").Quantity | null} x */
+const widthOf = (x) => {
+  const number = typeof x === "number" ? x : x?.size === 1 ? x.cells[0] : null;
+  return number === null ? 0 : textWidth(pretty(number), 12.5);
+};
+
 /**
  * The widest number that each of `nodes` will show: of its value, and of the sums that its gradient goes through.
  * @param {Graph} graph
@@ -118,8 +124,7 @@ export function numberRooms(graph, nodes) {
   const { numbers } = graph;
   for (const [node, room] of wanted) {
     if (graph.state[node] === BLOCKED) room.grad = textWidth("blocked", 12.5);
-    if (graph.tensors.has(node)) room.value = room.grad = Math.max(room.grad, textWidth("−0.000000", 12.5));
-    else if (numbers.known[node]) room.value = Math.max(room.value, textWidth(pretty(numbers.value[node]), 12.5));
+    room.value = Math.max(room.value, widthOf(valueOf(graph, numbers, node)));
   }
   for (const run of numbers.runs) {
     /** @type {Map<number, number>} */
@@ -129,7 +134,8 @@ export function numberRooms(graph, nodes) {
       const room = wanted.get(node);
       if (room === undefined) continue;
       met.set(node, (met.get(node) ?? 0) + 1);
-      if (run.known[k]) room.grad = Math.max(room.grad, textWidth(pretty(run.total[k]), 12.5, true));
+      const place = run.arrays?.total[k] ?? -1;
+      if (run.known[k]) room.grad = Math.max(room.grad, 1.13 * widthOf(place < 0 ? run.total[k] : graph.arrays[place]));
     }
     for (const [node, of] of met) {
       const room = wanted.get(node);

@@ -2,7 +2,7 @@
  * How items and wires look at a moment, for both views: texts and states, no elements.
  */
 import { sumText } from "./cards.js";
-import { pretty } from "./notation.js";
+import { bracketed, pretty } from "./notation.js";
 import { BLOCKED, BROKEN, CONSTANT, OP } from "./trace.js";
 
 /** @typedef {import("./types.js").Graph} Graph */
@@ -56,7 +56,6 @@ export function spokenNode(graph, look, node, rule) {
 /** What stands on the edge that a gradient goes over. @param {import("./types.js").Moment} moment */
 export function productText(moment) {
   const { upstream, local, contribution } = moment;
-  const bracketed = (/** @type {number} */ x) => (x < 0 ? `(${pretty(x)})` : pretty(x));
   const [up, down] = [scalarOf(upstream), scalarOf(contribution)];
   if (typeof up === "number" && local !== null && typeof down === "number") {
     return `${pretty(up)} × ${bracketed(local)} = ${pretty(down)}`;

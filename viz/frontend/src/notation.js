@@ -21,6 +21,9 @@ export function pretty(x) {
   return number(x).replaceAll("-", "−").replace("inf", "∞").replace("nan", "NaN");
 }
 
+/** As `pretty`, in brackets if it is below 0: for what comes after a sign. @param {number} x */
+export const bracketed = (x) => (x < 0 ? `(${pretty(x)})` : pretty(x));
+
 /** Python's format "%.6g". @param {number} x */
 function sixDigits(x) {
   if (!Number.isFinite(x)) return Number.isNaN(x) ? "nan" : x > 0 ? "inf" : "-inf";

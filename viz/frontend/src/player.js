@@ -242,6 +242,12 @@ function playerOf(s, host, destroy) {
     step: (way, unit) => stepBy(s, way, unit),
     /** Gives a leaf another number; null gives it its own back. @param {string} name @param {number | null} value */
     set: (name, value) => restore(s, { values: /** @type {any} */ ({ ...state().values, [name]: value }) }),
+    /** What happens at the position, in full numbers: a Moment of types.js. */
+    moment: () => s.playback.moment(),
+    /** What is in a node, given by name or place; null while it is not known. @param {string | number} node */
+    value: (node) => s.playback.value(nodeCalled(s, node)),
+    /** The Gradient of a node: its state, and how much of it has arrived. @param {string | number} node */
+    gradient: (node) => s.playback.gradient(nodeCalled(s, node)),
     /** @param {number} block */
     expand: (block) => setExpanded(s, new Set([...s.expanded, block])),
     /** @param {"change"} event @param {(state: State) => void} listener @returns {() => void} ends it */
@@ -264,6 +270,14 @@ function playerOf(s, host, destroy) {
 }
 
 /** @typedef {ReturnType<typeof playerOf>} Player */
+
+/** @param {any} s @param {string | number} node @returns {number} */
+function nodeCalled({ graph }, node) {
+  const same = (/** @type {string | null} */ name, /** @type {number} */ at) => (name ?? graph.title(at)) === node;
+  const place = typeof node === "number" ? node : graph.names.findIndex(same);
+  if (graph.kind[place] === undefined) throw new Error(`There is no node ${JSON.stringify(node)}.`);
+  return place;
+}
 
 /** @param {any} s @param {number} leaf @returns {string} */
 const leafName = (s, leaf) => s.graph.names[leaf] ?? s.graph.title(leaf);

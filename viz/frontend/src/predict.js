@@ -59,9 +59,13 @@ export function diagnose(answer, playback, { asked = "total", show = pretty, tit
 export function questionAt({ timeline, position, moment }) {
   const next = Math.max(position, timeline.seed) + 1;
   if (timeline.seed < 0 || next > timeline.last) return -1;
-  const { upstream, local, contribution, before, total, met } = moment(next);
+  return askable(moment(next)) ? next : -1;
+}
+
+/** Whether all numbers of a moment are single and known. @param {import("./types.js").Moment} moment */
+export function askable({ upstream, local, contribution, before, total, met }) {
   const needed = met > 1 ? [upstream, local, contribution, total, before] : [upstream, local, contribution, total];
-  return needed.every((x) => typeof x === "number") ? next : -1;
+  return needed.every((x) => typeof x === "number");
 }
 
 /**

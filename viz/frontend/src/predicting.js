@@ -4,24 +4,15 @@
  * the player goes no further than what was answered.
  */
 
-import { diagnose, parseNumber } from "./predict.js";
+import { askable, diagnose, parseNumber } from "./predict.js";
 import { h, setText, show } from "./dom.js";
-import { scalarOf } from "./looks.js";
 import { moveTo, setPlaying, tell } from "./session.js";
 import { chainRule } from "./wording.js";
-
-/**
- * Whether the moment at a position can be predicted: an event that brings one number.
- * @param {any} s
- * @param {number} position
- */
-const askable = (s, position) =>
-  s.line.kindAt(position) === "edge" && typeof scalarOf(s.playback.moment(position).total) === "number";
 
 /** How far one may go from a position without a prediction. @param {any} s @param {number} from */
 function freeTo(s, from) {
   let to = from;
-  while (to < s.line.last && !askable(s, to + 1)) to += 1;
+  while (to < s.line.last && !askable(s.playback.moment(to + 1))) to += 1;
   return to;
 }
 
@@ -40,6 +31,17 @@ export function setPredicting(s, on) {
     if (to < s.line.last) moveTo(s, to);
   }
   tell(s, "predicting");
+}
+
+/** What to make of what was typed, which may be no number. @param {any} s @param {string} text */
+function diagnosed(s, text) {
+  let answer = NaN;
+  try {
+    answer = parseNumber(text);
+  } catch (error) {
+    return { verdict: "unread", text: /** @type {Error} */ (error).message };
+  }
+  return answerStep(s, answer);
 }
 
 /** Checks an answer; the step is taken when it is right. @param {any} s @param {number} answer */
@@ -88,9 +90,7 @@ export function predicting(s) {
   /** @param {Event} event */
   function check(event) {
     event.preventDefault();
-    const answer = parseNumber(input.value);
-    if (answer === null) return setText(verdict, "Type a number, such as −3 or 1/2.");
-    const found = answerStep(s, answer);
+    const found = diagnosed(s, input.value);
     verdict.dataset.verdict = found.verdict;
     setText(verdict, found.text);
     if (found.verdict === "right") input.value = "";

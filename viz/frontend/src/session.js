@@ -65,7 +65,7 @@ export function choosePass(s, pass) {
   s.limit = Infinity;
   s.line = timeline(s.graph, s.base.runs[pass] ?? null);
   s.playback = playback(s.graph, s.line, s.base);
-  s.root = s.line.root < 0 ? s.graph.outputs[0] : s.line.root;
+  s.root = s.base.runs[pass]?.root ?? s.graph.outputs[0];
   if (s.overrides.size) s.playback.numbers = s.engine.run(s.overrides);
   s.playback.seek(s.line.forward);
   tell(s, "pass");

@@ -49,7 +49,7 @@ export function stage(s) {
       if (what === "moved") view.update(changed);
       if (what === "numbers") view.update(null);
       map.update(what, changed);
-      if (what === "numbers" || what === "expanded") grey(s, place);
+      if (what === "numbers" || what === "expanded" || what === "pass") grey(s, place);
       if (what !== "selected" && what !== "expanded") return;
       view.select(s.selected);
       const id = s.selected || what === "expanded" ? shownItem(s, drawing) : null;

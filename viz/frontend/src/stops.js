@@ -28,11 +28,10 @@ export function stops(s) {
   const add = (/** @type {Event} */ event) => {
     event.preventDefault();
     const text = value.value.trim();
-    const spec = {
-      kind: kind.value,
-      value: value.hidden ? null : kind.value === "gradient-above" ? parseNumber(text) : text,
-    };
+    /** @type {any} */
+    const spec = { kind: kind.value, value: value.hidden ? null : text };
     try {
+      if (spec.kind === "gradient-above") spec.value = parseNumber(text);
       breakpoint(spec);
     } catch (error) {
       return setText(said, /** @type {Error} */ (error).message);

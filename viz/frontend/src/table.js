@@ -23,7 +23,7 @@ export function table(s) {
   const rows = new Map();
   const place = () => drawWindow(s, element, body, rows);
   element.addEventListener("scroll", () => s.graph.count > ALL && place());
-  let current = -1;
+  let [current, asked] = [-1, 0];
   return {
     element,
     /** @param {string} what @param {{nodes: number[]} | null} changed */
@@ -34,9 +34,11 @@ export function table(s) {
         if (row) fillRow(s, node, row);
       }
       const node = selectedNode(s) >= 0 && what === "selected" ? selectedNode(s) : activeNode(s);
-      if (node !== current) scrollToRow(s, element, node);
+      if (node !== current) {
+        cancelAnimationFrame(asked); // once a frame: scrolling in a step would make the browser lay out in it
+        asked = requestAnimationFrame(() => scrollToRow(s, element, node));
+      }
       current = node;
-      place();
       mark(s, rows, activeNode(s), selectedNode(s));
     },
   };

@@ -4,14 +4,11 @@
 
 import { partsOf } from "./cards.js";
 import { math } from "./dom.js";
-import { formulaMathML, formulaText, pretty } from "./notation.js";
+import { bracketed, formulaMathML, formulaText, pretty } from "./notation.js";
 
 const BROADCASTING = new Set(
   "add sub mul div pow maximum minimum atan2 where lerp expand mse_loss l1_loss huber_loss".split(" "),
 );
-
-/** @param {number} x */
-export const bracketed = (x) => (x < 0 || Object.is(x, -0) ? `(${pretty(x)})` : pretty(x));
 
 /** A number, or an array in one line. @param {any} q */
 export function quantityText(q) {

@@ -1,0 +1,283 @@
+"""What a player has to say of a graph at each position: every text that shows a number, from what the engine says."""
+
+from __future__ import annotations
+
+import functools
+import json
+import re
+
+import numpy as np
+
+from minigrad_viz import notation
+from minigrad_viz.notation import formula_of, mathml
+
+pretty = functools.lru_cache(100_000)(notation.pretty)
+
+# --- texts -----------------------------------------------------------------------------------------------------------
+
+
+def single(x):
+    """The number, if there is only one."""
+    if isinstance(x, np.ndarray):
+        return float(x.reshape(-1)[0]) if x.size == 1 else None
+    return x
+
+
+def bracketed(x):
+    return f"({pretty(x)})" if x < 0 else pretty(x)
+
+
+def finite(x):
+    found = x[np.isfinite(x)]
+    return float(found.min()), float(found.max())
+
+
+def quantity(x):
+    """A number, or an array in one line."""
+    if x is None or single(x) is not None:
+        return pretty(single(x))
+    low, high = finite(x)
+    shape = ", ".join(map(str, x.shape)) + "," * (x.ndim == 1)
+    return f"({shape}) from {pretty(low)} to {pretty(high)}"
+
+
+def words(x):
+    """The same to be read aloud."""
+    if single(x) is not None:
+        return pretty(single(x))
+    low, high = finite(x)
+    shape = " by ".join(map(str, x.shape))
+    return f"an array of {shape}" + (
+        f", all {pretty(low)}" if low == high else f" from {pretty(low)} to {pretty(high)}"
+    )
+
+
+def letters(markup):
+    return re.sub("<[^>]*>", "", markup)
+
+
+# --- what is expected ------------------------------------------------------------------------------------------------
+
+
+class Moments:
+    """What a player has to say of a graph at each position."""
+
+    def __init__(self, played):
+        self.played, self.trace = played, played.trace
+        self.events, self.seed, self.last = played.events, played.seed, played.last
+        self.root = played.place(played.root)
+        self.title = [self.trace.title(k) for k in range(len(self.trace.kinds))]
+        self.computed = {node: k + 1 for k, node in enumerate(played.order)}
+        self.text = self.trace.json(full=True)
+        data = json.loads(self.text)["edges"]
+        ways = zip(data["result"], data["slot"], strict=True)
+        self.ruled = {way for way, formula in zip(ways, data["formula"], strict=True) if formula >= 0}
+        self.of = {}
+        for event in self.events:
+            self.of[event.operand] = event.of
+
+    def gradient(self, node, position):
+        """(state, met, of, value), by counting the events that came by."""
+        if node == self.root and self.last >= self.seed:
+            begun = position >= self.seed
+            one = np.ones_like(self.played.values[node])
+            return ("final", 0, 0, one if self.trace.tensors else 1.0) if begun else ("none", 0, 0, None)
+        if node in self.played.blocked:
+            return "blocked", 0, 0, None
+        arrived = [e.total for e in self.events[: max(0, position - self.seed)] if e.operand == node]
+        met, of = len(arrived), self.of.get(node, 0)
+        state = "none" if not met else "partial" if met < of else "final"
+        return state, met, of, arrived[-1] if met else None
+
+    def value(self, node, position):
+        return self.played.values[node] if self.computed.get(node, 0) <= position else None
+
+    def card(self, node, position):
+        value, (state, met, of, grad) = self.value(node, position), self.gradient(node, position)
+        constant = self.trace.kinds[node] == "c"
+        array = value is not None and single(value) is None
+        shaped = np.size(self.played.values[node]) != 1
+        pale = value is None
+        marks = [{"none": "wait"}.get(state, state)] + ["pale"] * pale
+        said = {"none": "gradient not computed yet", "blocked": "gets no gradient"}.get(state)
+        tensor = " by ".join(map(str, np.shape(self.played.values[node])))
+        shown = f"a tensor of shape {tensor}" if shaped else None
+        many = f" so far, {met} of {of} contributions" if state == "partial" else ""
+        said = said or f"gradient {shown or pretty(single(grad))}{many}"
+        number = "" if value is None else pretty(single(value))
+        sign = {"none": "—", "blocked": "blocked"}.get(state) or ("" if shaped else pretty(single(grad)))
+        sums = "" if of < 2 or not met else f"Σ {met} of {of}" if state == "partial" else f"Σ {of}"
+        kind = {"l": "leaf", "o": "operation", "c": "constant"}[self.trace.kinds[node]]
+        end = f"{kind}, value {shown or number}, {said}"
+        end = "not computed yet" if pale else f"constant, value {number}" if constant else end
+        return {
+            "state": marks,
+            "value": None if shaped else number,
+            "grad": None if constant else "" if pale else sign,
+            "sum": None if constant else sums,
+            "pictures": array + (shaped and grad is not None),
+            "said": end,
+        }
+
+    def row(self, node, position):
+        value, grad = self.value(node, position), self.gradient_text(node, position)
+        return ["" if value is None else quantity(value), grad]
+
+    def gradient_text(self, node, position):
+        state, met, of, grad = self.gradient(node, position)
+        text = {"none": "—", "blocked": "blocked"}.get(state) or quantity(grad)
+        return f"{text} (Σ {met} of {of})" if state == "partial" else text
+
+    def state_text(self, node, position):
+        state, _, of, _ = self.gradient(node, position)
+        known = {"none": "not computed yet", "blocked": "gets no gradient"}
+        return known.get(state) or (f"final, Σ of {of}" if state == "final" and of > 1 else state)
+
+    # --- of the moment itself
+
+    def kind(self, position):
+        if position == 0:
+            return "start"
+        return "forward" if position < self.seed else "seed" if position == self.seed else "edge"
+
+    def node(self, position):
+        kind = self.kind(position)
+        if kind == "start":
+            return -1
+        if kind == "forward":
+            return self.played.order[position - 1]
+        return self.root if kind == "seed" else self.event(position).operand
+
+    def event(self, position):
+        return self.events[position - self.seed - 1]
+
+    def chip(self, position):
+        kind = self.kind(position)
+        if kind == "forward":
+            return f"Forward {position} of {len(self.computed)}"
+        back = f"Backward {position - self.seed} of {self.last - self.seed}"
+        return {"start": "Start", "seed": "Backward", "edge": back}[kind]
+
+    def product(self, position):
+        """What stands on the active edge."""
+        if self.kind(position) != "edge":
+            return ""
+        _, _, _, up, local, down, *_ = self.event(position)
+        if local is not None:
+            return f"{pretty(up)} × {bracketed(local)} = {pretty(down)}"
+        return f"+ {'×'.join(map(str, down.shape)) if single(down) is None else bracketed(single(down))}"
+
+    def sum(self, position):
+        event = self.event(position)
+        name = self.title[event.operand]
+        if event.of < 2:
+            return ""
+        if event.local is None:
+            return f"{name}.grad → {quantity(event.total)}"
+        before = "0" if event.before is None else pretty(event.before)
+        return f"{name}.grad: {before} + {bracketed(event.contribution)} → {pretty(event.total)}"
+
+    def factors(self, position):
+        """upstream × local = contribution, of numbers; the contribution of arrays."""
+        event = self.event(position)
+        if event.local is not None:
+            return f"{pretty(event.upstream)} × {bracketed(event.local)} = {pretty(event.contribution)}"
+        return quantity(event.contribution)
+
+    def symbols(self, position):
+        event = self.event(position)
+        root, result, operand = (self.title[k] for k in (self.root, event.result, event.operand))
+        sign = "+=" if event.of > 1 else "="
+        return f"∂{root}/∂{operand} {sign} ", f"∂{root}/∂{result} · ∂{result}/∂{operand}"
+
+    def formula(self, position):
+        """The line under the sentence: its beginning, and its end."""
+        kind, node = self.kind(position), self.node(position)
+        if kind == "start":
+            return "", "→ computes the first operation."
+        if kind == "forward":
+            return f"{self.title[node]} = ", self.computation(node)
+        if kind == "seed":
+            end = quantity(self.gradient(node, position)[3])
+            return f"∂{self.title[node]}/∂{self.title[node]} = ", end
+        left, right = self.symbols(position)
+        event = self.event(position)
+        if event.local is not None or (event.result, event.slot) not in self.ruled:
+            left += f"{right} = "
+        return left, ("" if not self.trace.tensors else " = ") + self.factors(position) + self.sum(position)
+
+    def computation(self, node):
+        """In names, in numbers, and the result; of tensors the end of it."""
+        y = quantity(self.played.values[node])
+        if self.trace.tensors:
+            return f" = {y}"
+        op = self.trace.ops[self.trace.op[node]]
+        operands = self.trace.operand[self.trace.start[node] : self.trace.start[node + 1]]
+        ways = (self.trace.symbols(node), [self.played.values[k] for k in operands])
+        return " = ".join([*[letters(mathml(formula_of(op, way))) for way in ways], y])
+
+    def spoken(self, position):
+        """The sentence that is read aloud: how it begins after the number of the step, and how it ends."""
+        kind, node = self.kind(position), self.node(position)
+        name = self.title[node]
+        if kind == "start":
+            return "start: ", " known."
+        if kind == "forward":
+            op = self.trace.ops[self.trace.op[node]].name
+            return f"forward: {op} of ", f" is {name} = {words(self.played.values[node])}."
+        if kind == "seed":
+            return f"backward: it begins at {name}", f" gradient {words(self.gradient(node, position)[3])}."
+        event = self.event(position)
+        down, total = words(event.contribution), words(event.total)
+        above = f" {words(event.upstream)}"
+        if single(event.upstream) is None:
+            above = f", {' by '.join(map(str, event.upstream.shape))},"
+        op = self.trace.ops[self.trace.op[event.result]].name
+        local = f"through {op} gives" if event.local is None else f"times local {pretty(event.local)} is"
+        first = f"backward: {self.title[event.result]} to {name}. Upstream{above} {local} {down}"
+        if event.of == 1:
+            return first, f"the gradient of {name}."
+        if event.met == 1:
+            return first, f"the gradient of {name} so far, 1 of {event.of}."
+        added = f": {words(event.before)} plus {down} is {total}"
+        added = added if single(event.total) is not None else f", which becomes {total}"
+        return first, f"added to the gradient of {name}{added}, {event.met} of {event.of}."
+
+    def labels(self, position):
+        """The local derivatives on the wires whose result is computed, but for the one that the words are on."""
+        now = self.event(position) if self.kind(position) == "edge" else None
+        told = now and (now.result, now.slot)
+        known = [key for key in self.played.locals if self.computed[key[0]] <= position and key != told]
+        return sorted(pretty(self.played.locals[key]) for key in known)
+
+    def step(self, position):
+        """What the inspector says of the event, but for formulas."""
+        if self.kind(position) != "edge":
+            return []
+        left, right = self.symbols(position)
+        event = self.event(position)
+        plain, ruled = event.local is not None, (event.result, event.slot) in self.ruled
+        said = [left if ruled and not plain else left + right, f"= {self.factors(position)}"]
+        end = f" = {pretty(event.local)}" if plain else f"g = {right.split(' · ')[0]}"
+        return [*said, *([end] if ruled else []), *([self.sum(position)] if event.of > 1 else [])]
+
+    def texts(self, position):
+        """All that is said at a position, by the names of numbers.js."""
+        nodes, active = range(len(self.title)), self.node(position)
+        value = None if active < 0 else self.value(active, position)
+        return {
+            "count": f"{position} / {self.last}",
+            "chip": self.chip(position),
+            "product": self.product(position),
+            "done": max(0, position - self.seed - 1),
+            "labels": self.labels(position),
+            "current": 0 if active < 0 else active + 2,
+            "table": [self.row(node, position) for node in nodes],
+            "cards": {str(node): self.card(node, position) for node in nodes},
+            "inspector": {
+                "title": self.title[active] if active >= 0 else "Nothing selected",
+                "value": None if active < 0 else "not computed yet" if value is None else quantity(value),
+                "gradient": None if active < 0 else self.gradient_text(active, position),
+                "state": None if active < 0 else self.state_text(active, position),
+            },
+        }

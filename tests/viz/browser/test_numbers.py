@@ -1,0 +1,347 @@
+"""Every number that the player holds is the engine's, and every text in its page is that number, rounded.
+
+Random graphs are stepped through forward and backward in Chromium, with the network off. At each position the state and
+the texts of the page are read back (numbers.js), and compared with `mg.events` (played.py).
+"""
+
+import functools
+import json
+import math
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad_viz.frontend import module
+from moments import Moments, bracketed, pretty
+from played import Played, scalar_graph, tensor_graph
+from strategies import random_expression
+
+CLOSE = 1e-12
+SCRUBS = 4  # jumps in each graph
+
+
+@pytest.fixture(scope="module")
+def lab(lasting_page):
+    """One page for all graphs: ``lab(name, …)`` calls a function of numbers.js."""
+    page = lasting_page
+    reader = (Path(__file__).parent / "numbers.js").read_text(encoding="utf-8")
+    page.evaluate(
+        """async (sources) => {
+          const load = (text) => import(URL.createObjectURL(new Blob([text], { type: "text/javascript" })));
+          const [{ mount }, reader] = await Promise.all(sources.map(load));
+          Object.assign(window, { mount, ...reader });
+        }""",
+        [module(), reader],
+    )
+
+    def call(name, *args):
+        found = page.evaluate(f"(args) => {name}(mount, ...args)", list(args))
+        return json.loads(found, parse_float=float) if isinstance(found, str) else found
+
+    call.page = page
+    return call
+
+
+# --- comparing -------------------------------------------------------------------------------------------------------
+
+
+def near(found, expected, arrays):
+    """Whether what the player holds is the engine's number or array, to 12 digits."""
+    if expected is None or found is None:
+        return found is expected
+    if isinstance(found, dict):
+        cells = arrays[found["array"]]
+        return cells["shape"] == list(np.shape(expected)) and np.allclose(
+            np.array([float(x) for x in cells["cells"]]), np.ravel(expected), rtol=CLOSE, atol=0, equal_nan=True
+        )
+    found = float(found)
+    return (
+        found == expected or math.isclose(found, expected, rel_tol=CLOSE) or (found != found and expected != expected)
+    )
+
+
+def check_state(moments, found, arrays):
+    """The numbers of the player's state at a position."""
+    position = found["position"]
+    for node, (value, gradient) in enumerate(zip(found["values"], found["gradients"], strict=True)):
+        assert near(value, moments.value(node, position), arrays), (position, node)
+        state, met, of, total = moments.gradient(node, position)
+        assert gradient["state"] == state, (position, node, gradient)
+        assert state in ("none", "blocked") or (gradient["met"], gradient["of"]) == (met, of), (position, node)
+        assert near(gradient["value"], total, arrays), (position, node)
+    moment = found["moment"]
+    assert (moment["kind"], moment["node"]) == (moments.kind(position), moments.node(position))
+    if moment["kind"] == "edge":
+        event = moments.event(position)
+        for name in ("upstream", "contribution", "before", "total"):
+            assert near(moment[name], getattr(event, name), arrays), (position, name)
+        assert near(moment["local"], event.local, arrays), position
+        assert (moment["met"], moment["of"]) == (event.met, event.of)
+
+
+def check_texts(moments, found):
+    """Every text of the page at a position."""
+    position = found["position"]
+    for key, expected in moments.texts(position).items():
+        if key == "cards":
+            for node, card in expected.items():
+                said = found[key][node].pop("said")
+                assert said.endswith(f", {card.pop('said')}"), (position, node, said)
+                marks = [mark for mark in found[key][node].pop("state") if mark != "bad"]
+                assert marks == card.pop("state"), (position, node)
+                assert found[key][node] == card, (position, node)
+        elif key == "inspector":
+            check_step(moments.step(position), found[key].pop("step"))
+            assert found[key] == expected, position
+        else:
+            assert found[key] == expected, (position, key)
+    for key, (first, last) in (("formula", moments.formula(position)), ("aria", moments.spoken(position))):
+        start = f"Step {position} of {moments.last}, " if key == "aria" else ""
+        assert found[key].startswith(start + first), (found[key], first)
+        assert found[key].endswith(last), (found[key], last)
+
+
+def check_step(expected, found):
+    assert len(found) == len(expected)
+    for k, (text, said) in enumerate(zip(expected, found, strict=True)):
+        assert said.startswith(text) if k == 0 else said.endswith(text), (text, said)
+
+
+def walked(lab, played, scrubs):
+    """Every moment of a graph, checked; how many there were."""
+    moments = Moments(played)
+    found = lab("walk", moments.text, scrubs)
+    assert found["unlike"] == []
+    assert [moment["position"] for moment in found["moments"]] == list(range(moments.last + 1))
+    for moment in found["moments"]:
+        check_state(moments, moment, found["arrays"])
+        check_texts(moments, moment)
+    return len(found["moments"])
+
+
+@pytest.mark.parametrize("start", range(0, 200, 25))
+def test_random_graphs_of_numbers_are_played_as_the_engine_says(lab, start):
+    for seed in range(start, start + 25):
+        generator = random.Random(seed)
+        walked(lab, Played(scalar_graph(seed)[0]), [generator.random() for _ in range(SCRUBS)])
+
+
+@pytest.mark.parametrize("start", range(0, 50, 10))
+def test_random_graphs_of_tensors_are_played_as_the_engine_says(lab, start):
+    for seed in range(start, start + 10):
+        generator = random.Random(seed)
+        walked(lab, Played(tensor_graph(seed)), [generator.random() for _ in range(SCRUBS)])
+
+
+# --- what if ---------------------------------------------------------------------------------------------------------
+
+
+def program(seed, numbers):
+    """A random graph whose operations are smooth everywhere, on leaves with these numbers."""
+    return random_expression(random.Random(seed), [mg.Value(x, f"x{k}") for k, x in enumerate(numbers)], 3)
+
+
+def test_numbers_of_what_if_are_those_of_a_fresh_evaluation(lab):
+    for seed in range(50):
+        generator = random.Random(f"leaves {seed}")
+        here, there = ([generator.uniform(-2.0, 2.0) for _ in range(3)] for _ in range(2))
+        moments, other = Moments(Played(program(seed, here))), Moments(Played(program(seed, there)))
+        lab("open", moments.text)
+        leaves = {moments.title[k] for k in moments.played.values if moments.trace.kinds[k] == "l"}
+        lab("set", {f"x{k}": x for k, x in enumerate(there) if f"x{k}" in leaves})
+        for position in [
+            0,
+            moments.seed - 1,
+            *generator.sample(range(moments.seed, moments.last + 1), 2),
+            moments.last,
+        ]:
+            found = lab("at", position)
+            check_state(other, found, found["arrays"])
+            check_shown(other, found)
+
+
+def check_shown(moments, found):
+    """What the cards, the table and the edge show is what the player holds: there may be room for fewer digits."""
+    for node, (value, gradient) in enumerate(zip(found["values"], found["gradients"], strict=True)):
+        card, row = found["cards"][str(node)], found["table"][node]
+        assert row[0] == ("" if value is None else pretty(float(value)))
+        assert card["value"] == "" if value is None else is_rounded(card["value"], float(value))
+        if gradient["value"] is not None:
+            many = f" (Σ {gradient['met']} of {gradient['of']})" if gradient["state"] == "partial" else ""
+            assert row[1] == pretty(float(gradient["value"])) + many
+            assert "pale" in card["state"] or is_rounded(card["grad"], float(gradient["value"]))
+    moment = {key: float(x) for key, x in found["moment"].items() if isinstance(x, float | int)}
+    if found["moment"]["kind"] == "edge":
+        up, local, down = (moment[key] for key in ("upstream", "local", "contribution"))
+        assert found["product"] == f"{pretty(up)} × {bracketed(local)} = {pretty(down)}"
+        assert found["product"] in found["formula"]
+        assert found["inspector"]["step"][1] == f"= {found['product']}"
+
+
+def is_rounded(text, x):
+    return any(text == pretty(float(f"{x:.{digits}g}")) for digits in range(6, 0, -1))
+
+
+# --- predict ---------------------------------------------------------------------------------------------------------
+
+
+def shadow(page, selector):
+    return page.locator(selector).first
+
+
+def asked(lab, y, position=None):
+    """A player on `y` in predict mode, turned on by its key."""
+    lab("open", Played(y).trace.json(full=True), *([] if position is None else [{"position": position}]))
+    page = lab.page
+    shadow(page, ".key.play").focus()
+    page.keyboard.press("p")
+    return page
+
+
+def typed(page, text):
+    """Types an answer; what the player makes of it."""
+    shadow(page, "#mg-answer").fill("")
+    page.keyboard.type(text)
+    page.keyboard.press("Enter")
+    verdict = shadow(page, ".verdict")
+    return verdict.get_attribute("data-verdict"), verdict.inner_text().removeprefix("✓ ")
+
+
+def square():
+    """y = a·b + a·c: a gets two contributions."""
+    a, b, c = (mg.Value(x, name) for x, name in ((2.0, "a"), (-3.0, "b"), (5.0, "c")))
+    p, q = a * b, a * c
+    p.label, q.label = "p", "q"
+    y = p * 4.0 + q
+    y.label = "y"
+    return y
+
+
+def test_three_slips_are_told_apart_as_they_are_typed(lab):
+    page = asked(lab, square())
+    question = shadow(page, ".predict label")
+    while "to a" not in question.inner_text():
+        page.get_by_role("button", name="Show me").click()
+    assert question.inner_text().endswith("contribution 1 of 2: what does a.grad become?")
+    moments = Moments(Played(square()))
+    first, second = (event for event in moments.events if event.operand == moments.title.index("a"))
+    assert [first.total, second.total] == [5.0, -7.0]
+    assert typed(page, "-5") == (
+        "sign",
+        "The size is right, the sign is not. It is the gradient of q, 1.0, times ∂q/∂a = 5.0, and neither is negative.",
+    )
+    assert typed(page, "1") == ("factor", "1.0 is the gradient of q alone. Times the local derivative, ∂q/∂a = 5.0.")
+    assert typed(page, "five") == ("unread", "“five” is no number: write a number, such as −3, 0.25, 1/3 or 2e-3.")
+    assert typed(page, "") == ("unread", "Nothing is written: write a number, such as −3, 0.25, 1/3 or 2e-3.")
+    assert typed(page, "5") == ("right", "Right: 1.0 × 5.0 = 5.0.")
+    while "to a" not in question.inner_text():
+        page.get_by_role("button", name="Show me").click()
+    assert typed(page, "-12") == ("accumulation", "−12.0 is what this step brings. a has 5.0 already: add the two.")
+    sign = "The size is right, the sign is not. It is the gradient of p, 4.0, times ∂p/∂a = −3.0, and one of the two is"
+    assert typed(page, "17") == ("sign", f"Look at what you added. {sign} negative.")
+    factor = "−3.0 is the local derivative ∂p/∂a alone. Times what comes from above, the gradient of p: 4.0."
+    assert typed(page, "2") == ("factor", f"Look at what you added. {factor}")
+    assert typed(page, "9")[0] == "factor"  # 5 + 4
+    assert typed(page, "100")[0] == "wrong"
+    assert typed(page, "−7") == ("right", "Right: 4.0 × (−3.0) = −12.0, and 5.0 + (−12.0) = −7.0.")
+
+
+def test_every_prediction_of_random_graphs_takes_the_engines_number_and_no_other(lab):
+    for seed in range(6):
+        played = Played(program(seed, [0.7, -1.2, 1.9]))
+        page = asked(lab, played.root)
+        for event in played.events[:4]:
+            text = shadow(page, ".predict label").inner_text()
+            assert str(Moments(played).title[event.operand]) in text
+            assert typed(page, f"{event.total + max(1.0, abs(event.total)) * 0.37:.6g}")[0] != "right"
+            assert typed(page, f"{event.total:.4g}")[0] == "right"
+
+
+def test_tensors_of_one_number_are_not_asked_for(lab):
+    x = mg.tensor(2.0, dtype=mg.float64, requires_grad=True)
+    with mg.record():
+        y = (x * 3.0).tanh()
+    page = asked(lab, y)
+    assert shadow(page, ".verdict").inner_text() == "No backward step from here moves a single number."
+
+
+# --- alarms ----------------------------------------------------------------------------------------------------------
+
+
+def planted():
+    """Twenty graphs with one operation that makes the first NaN or infinity; which, and the nodes from there on."""
+    small, zero, huge = 0.5, 0.0, 1e200
+    makers = [
+        ("inf", lambda v: mg.log(v(zero))),
+        ("nan", lambda v: mg.log(v(-small))),
+        ("nan", lambda v: mg.sqrt(v(-small))),
+        ("inf", lambda v: v(small) / v(zero)),
+        ("nan", lambda v: v(zero) / v(zero)),
+        ("inf", lambda v: mg.exp(v(1000.0))),
+        ("inf", lambda v: v(huge) * v(huge)),
+        ("inf", lambda v: v(huge) ** 2.0),
+        ("inf", lambda v: v(1.7e308) + v(1.7e308)),
+        ("inf", lambda v: v(-1.7e308) - v(1.7e308)),
+    ]
+    for kind, plant in makers:
+        for tensors in (False, True):
+            leaf = functools.partial(mg.tensor, dtype=mg.float64, requires_grad=True) if tensors else mg.Value
+            with mg.record():
+                clean = leaf(1.0) * 2.0 + leaf(3.0)
+                bad = plant(leaf)
+                after = bad + clean
+                yield kind, [bad, after, after * 1.0]
+
+
+@pytest.mark.parametrize("k", range(20))
+def test_first_bad_number_is_in_the_alarms_and_marked_on_its_card(lab, k):
+    kind, all_bad = list(planted())[k]
+    played = Played(all_bad[-1])
+    lab("open", played.trace.json(full=True), {"position": len(played.order)})
+    page = lab.page
+    page.get_by_role("button", name="Alarms").click()
+    alarm = page.locator("button.alarm").first
+    first, *reached = [played.place(x) for x in all_bad]
+    title = played.trace.title(first)
+    what = {"nan": "NaN", "inf": "infinity"}[kind]
+    assert alarm.inner_text().startswith(
+        f"! {what.capitalize() if kind == 'inf' else what} {title} is the first {what}"
+    )
+    alarm.click()
+    found = lab("read")
+    assert page.evaluate("player.state().selected") == f"n{first}"
+    assert found["inspector"]["title"] == title
+    links = page.locator(".reach button.link").all_inner_texts()
+    assert links == [played.trace.title(node) for node in reached]
+    badges = page.locator("[data-id]:has(.badge)").evaluate_all("(all) => all.map((one) => one.dataset.id)")
+    assert {f"n{first}", *[f"n{node}" for node in reached]} <= set(badges)
+    assert all(f"n{node}" not in badges for node in played.order if node < first)
+    if not played.trace.tensors:
+        marked = {node for node, card in found["cards"].items() if "bad" in card["state"]}
+        assert {str(node) for node in (first, *reached)} <= marked
+
+
+# --- several outputs -------------------------------------------------------------------------------------------------
+
+
+def test_another_output_has_its_own_backward_pass(lab):
+    a, b = mg.Value(2.0, "a"), mg.Value(-3.0, "b")
+    y = a * b
+    z = y + a * a
+    y.label, z.label = "y", "z"
+    passes = [Moments(Played(y, z)), Moments(Played(z, y))]
+    passes[1].played.trace = passes[1].trace = passes[0].trace
+    lab("open", passes[0].text)
+    page = lab.page
+    assert page.get_by_label("Output").evaluate("(one) => [...one.options].map((x) => x.text)") == ["y", "z"]
+    for turn in (1, 0, 1):
+        moments = passes[turn]
+        page.get_by_label("Output").select_option("yz"[turn])
+        for position in [*range(moments.last + 1), *range(moments.last, -1, -1)]:
+            found = lab("at", position)
+            check_state(moments, found, found["arrays"])
+            if position:
+                check_texts(moments, found)
