@@ -36,4 +36,4 @@ def test_write_through_a_view_says_where():
     x = mg.ones(3, 4, requires_grad=True)
     y = x * 2.0
     y.T[0] = 5.0
-    assert made_by(to_trace(y))["y"] == "overwrite(v₂.permute(1, 0)[0], v₅)"
+    assert made_by(to_trace(y))["y"] == "overwrite(v₂.permute(1, 0)[0], v₆)"

@@ -167,8 +167,9 @@ def _place(part: Any) -> str:
 
 def _view(op: mg.Op, attrs: Mapping[str, Any]) -> str:
     """A step of the chain that leads to a view, as ``[0]``, or ``.reshape(2, 3)``."""
-    given = ", ".join(readable(name, x) for name, x in attrs.items())
-    return given if op.name == "index" else f".{op.name}({given})"
+    if op.name == "index":
+        return readable("key", attrs["key"])
+    return f".{op.name}({', '.join(readable(name, x).strip('()') for name, x in attrs.items())})"
 
 
 # --- formulas --------------------------------------------------------------------------------------------------------
