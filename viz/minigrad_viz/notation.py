@@ -144,6 +144,8 @@ def readable(name: str, x: Any) -> str:
     """
     if isinstance(x, tuple) and name in ("key", "chain"):
         text = f"[{', '.join(map(_place, x))}]" if name == "key" else "".join(_view(*step) for step in x)
+    elif hasattr(x, "_fields") and not isinstance(x, mg.dtype):  # a named tuple, as of a convolution's window
+        text = ", ".join(f"{key} {part}" for key, part in zip(x._fields, x, strict=True))
     else:
         text = clean(x.name if isinstance(x, mg.dtype) else x)
     return shorten(text, _LONGEST)
