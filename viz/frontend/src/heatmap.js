@@ -3,7 +3,7 @@
  */
 import { h } from "./dom.js";
 import { operandCells } from "./operands.js";
-import { inkOn, placeOf, rampAt, rampOf, rectanglesIn, scaleOf, tilesAcross } from "./heatcolour.js";
+import { inkOn, placeOf, rampAt, rampOf, rectanglesIn, scaleOf } from "./heatcolour.js";
 import { fitNumber } from "./measure.js";
 import { pretty } from "./notation.js";
 import { coloursAt } from "./style.js";
