@@ -58,3 +58,16 @@ def test_windows_are_told_in_short_where_they_are_alike(pool, text):
     x = mg.ones(1, 2, 6, 6, requires_grad=True)
     trace = to_trace(pool(x))
     assert next(node.attrs for node in trace.nodes if node.op)["windows"] == text
+
+
+def test_operand_that_was_left_out_is_not_drawn_and_one_not_kept_is_a_question_mark():
+    x, target = mg.ones(2, 3, requires_grad=True), mg.tensor([0, 1])
+    loss = F.cross_entropy(x, target)
+    trace = to_trace(loss, namespaces=())
+    assert [(node.kind, trace.title(i)) for i, node in enumerate(trace.nodes)][:-1] == [
+        ("leaf", "v₀"),
+        ("constant", "?"),
+    ]
+    with mg.record():
+        loss = F.cross_entropy(x, target)
+    assert [node.kind for node in to_trace(loss, namespaces=()).nodes] == ["leaf", "leaf", "op"]

@@ -176,7 +176,7 @@ export function nodeCard(graph, node, room, alarms) {
     h: 0,
   };
   if (graph.kind[node] === CONSTANT && !pictured(graph, node)) {
-    card.name = tensor ? graph.title(node) : pretty(value);
+    card.name = tensor || !graph.numbers.known[node] ? graph.title(node) : pretty(value);
     card.w = Math.ceil(Math.max(52, textWidth(card.name, 12.5) + textWidth("const", 10.5) + 2 * PAD + 10)) + 2 * rim;
     card.h = 26 + 2 * rim;
     return card;
