@@ -1,6 +1,6 @@
 """Takes pictures of the player to be looked at: `make screenshots` writes them into screenshots/.
 
-    make screenshots ARGS="mlp dark"      those whose names hold one of these words
+make screenshots ARGS="mlp dark"      those whose names hold one of these words
 """
 
 import sys

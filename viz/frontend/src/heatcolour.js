@@ -131,6 +131,24 @@ export function tilesAcross(shape) {
 }
 
 /**
+ * The numbers of a whole array in the order of its picture, or with `back` from that to row by row.
+ * @param {Float64Array} cells @param {number[]} shape @param {boolean} [back]
+ */
+export function tiled(cells, shape, back = false) {
+  const across = tilesAcross(shape);
+  if (across < 2) return cells;
+  const [high, wide] = shape.slice(-2);
+  return cells.map((_, at) => {
+    const [row, col] = [Math.floor(at / (wide * across)), at % (wide * across)];
+    const [line, place] = [Math.floor(at / wide), at % wide];
+    const tile = Math.floor(line / high);
+    return back
+      ? cells[((Math.floor(tile / across) * high + (line % high)) * across + (tile % across)) * wide + place]
+      : cells[((Math.floor(row / high) * across + Math.floor(col / wide)) * high + (row % high)) * wide + (col % wide)];
+  });
+}
+
+/**
  * The full place of a shown cell: an index in each dimension.
  * @param {Cells} cells @param {number} row @param {number} col
  * @returns {number[]}

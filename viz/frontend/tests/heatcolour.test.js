@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { inkOn, placeOf, rampAt, rampOf, rectanglesIn, scaleOf, shrunk, thumbnail, tilesAcross } from "../src/heatcolour.js";
+import { inkOn, placeOf, rampAt, rampOf, rectanglesIn, scaleOf, shrunk, thumbnail, tiled, tilesAcross } from "../src/heatcolour.js";
 import { PALETTE } from "../src/palette.js";
 
 /** @param {number[]} shape @param {number[]} cells @param {object} [more] @returns {any} */
@@ -103,6 +103,10 @@ test("matrices stand side by side, and each cell is found in both directions", (
     assert.deepEqual(rectanglesIn(cells, box), [[row, col, 1, 1]]);
   }
   assert.deepEqual(placeOf(cells, 5, 7), [1, 1, 1, 3]);
+  const flat = Float64Array.from({ length: 96 }, (_, k) => k);
+  const drawn = tiled(flat, cells.shape);
+  assert.equal(drawn[5 * 12 + 7], 48 + 16 + 4 + 3);
+  assert.deepEqual(tiled(drawn, cells.shape, true), flat);
 });
 
 test("a box between the kept rows of a downsampled array shows nothing", () => {
