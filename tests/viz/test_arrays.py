@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from minigrad_viz.arrays import BINS, MOST, line, summary
+from minigrad_viz.arrays import BINS, MOST, grid, line, summary
 
 
 @pytest.mark.parametrize(
@@ -20,7 +20,7 @@ def test_leading_dimensions_are_stacked(shape, rows, cols):
     assert "step" not in short
 
 
-@pytest.mark.parametrize("shape", [(MOST + 1,), (101, 100), (784, 128), (3, 5000), (20_000, 2), (64, 3, 28, 28)])
+@pytest.mark.parametrize("shape", [(MOST + 1,), (101, 100), (784, 128), (3, 5000), (20_000, 2)])
 def test_large_array_keeps_every_rth_row_and_cth_column_but_counts_all(shape):
     array = np.arange(math.prod(shape), dtype=np.float64).reshape(shape)
     short = summary(array)
@@ -33,6 +33,17 @@ def test_large_array_keeps_every_rth_row_and_cth_column_but_counts_all(shape):
     assert (short["min"], short["max"]) == (0.0, array.size - 1.0)
     assert short["mean"] == pytest.approx(array.mean())
     assert short["std"] == pytest.approx(array.std())
+
+
+@pytest.mark.parametrize("shape", [(2, 3, 8, 8), (12, 4, 3), (7, 9, 2), (6, 2, 5, 3), (64, 1, 28, 28)])
+def test_matrices_stand_side_by_side_in_reading_order(shape):
+    array = np.arange(math.prod(shape), dtype=np.float64).reshape(shape)
+    short = summary(array, most=10**6)
+    rows, cols, across = grid(shape)
+    assert (short["rows"], short["cols"]) == (rows, cols)
+    matrices = array.reshape(-1, *shape[-2:])
+    lines = [np.hstack(matrices[k : k + across]) for k in range(0, len(matrices), across)]
+    assert short["cells"] == np.vstack(lines).reshape(-1).tolist()
 
 
 def test_nan_and_inf_are_counted_apart_from_the_statistics():

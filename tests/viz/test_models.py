@@ -36,4 +36,38 @@ def test_write_through_a_view_says_where():
     x = mg.ones(3, 4, requires_grad=True)
     y = x * 2.0
     y.T[0] = 5.0
-    assert made_by(to_trace(y))["y"] == "overwrite(v₂.permute(1, 0)[0], v₅)"
+    assert made_by(to_trace(y))["y"] == "overwrite(v₂.permute(1, 0)[0], v₆)"
+
+
+@pytest.mark.parametrize(
+    ("pool", "text"),
+    [
+        (lambda x: F.max_pool2d(x, 2), "size (2, 2), stride (2, 2), padding ((0, 0), (0, 0)), dilation (1, 1)"),
+        (
+            lambda x: F.max_pool2d(x, 3, stride=2, padding=1),
+            "size (3, 3), stride (2, 2), padding ((1, 1), (1, 1)), dilation (1, 1)",
+        ),
+        (lambda x: F.max_pool2d(x, 6), "size (6, 6), stride (1, 1), padding ((0, 0), (0, 0)), dilation (1, 1)"),
+        (
+            lambda x: F.adaptive_max_pool2d(x, 4),
+            "((range(0, 2), range(1, 3), range(3, 5), range(4, 6)), (range(0, 2), range(1, 3…",
+        ),
+    ],
+)
+def test_windows_are_told_in_short_where_they_are_alike(pool, text):
+    x = mg.ones(1, 2, 6, 6, requires_grad=True)
+    trace = to_trace(pool(x))
+    assert next(node.attrs for node in trace.nodes if node.op)["windows"] == text
+
+
+def test_operand_that_was_left_out_is_not_drawn_and_one_not_kept_is_a_question_mark():
+    x, target = mg.ones(2, 3, requires_grad=True), mg.tensor([0, 1])
+    loss = F.cross_entropy(x, target)
+    trace = to_trace(loss, namespaces=())
+    assert [(node.kind, trace.title(i)) for i, node in enumerate(trace.nodes)][:-1] == [
+        ("leaf", "v₀"),
+        ("constant", "?"),
+    ]
+    with mg.record():
+        loss = F.cross_entropy(x, target)
+    assert [node.kind for node in to_trace(loss, namespaces=()).nodes] == ["leaf", "leaf", "op"]

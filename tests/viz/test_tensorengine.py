@@ -9,6 +9,7 @@ import pytest
 import minigrad as mg
 from minigrad import functional as F
 from minigrad_viz import to_trace
+from minigrad_viz.arrays import summary
 from player import compare
 
 CLOSE = 1e-12
@@ -176,7 +177,7 @@ def test_every_op_means_what_its_kernel_computes():
     for job, (name, y, trace) in zip(compare(graphs=jobs)["graphs"], expected, strict=True):
         assert set(job["why"]) == {None}, (name, job["why"])
         (run,) = job["runs"]
-        close(run["cells"][str(len(trace["nodes"]["kind"]) - 1)], y.reshape(-1), name)
+        close(run["cells"][str(len(trace["nodes"]["kind"]) - 1)], summary(y)["cells"], name)  # side by side
         for which in ("contribution", "total"):
             for k, cells in enumerate(arrays(trace, which)):
                 close(run["passes"][0]["cells"][which][k], cells, (name, which, k))

@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections import namedtuple
 
 import pytest
 
@@ -296,9 +297,40 @@ def test_values_in_lists_and_dicts_are_named_by_their_place():
     assert [trace.title(index) for index in (0, 1, 3)] == ["w[0]", "w[1]", "p['b']"]
 
 
-def test_values_two_levels_deep_are_named_and_no_deeper():
-    layers = [{"w": mg.Value(1.0), "b": [mg.Value(2.0)]}]
-    assert names_of([layers[0]["w"], layers[0]["b"][0]], [{"layers": layers}]) == {layers[0]["w"]: "layers[0]['w']"}
+def test_values_are_named_through_lists_dicts_and_objects_as_a_reader_writes_them():
+    class Model:
+        def __init__(self, **parts):
+            vars(self).update(parts)
+
+    Pair = namedtuple("Pair", "left right")
+    w, b, c, d, hidden = map(mg.Value, range(5))
+    inner = Model(w=w, pair=Pair(b, None), _kept=hidden)
+    model = Model(layers=[{"first": inner}], c=c)
+    inner.model = model
+    names = names_of([w, b, c, d, hidden], [{"model": model, "other": [d, [w]]}])
+    assert names == {
+        w: "model.layers[0]['first'].w",
+        b: "model.layers[0]['first'].pair.left",
+        c: "model.c",
+        d: "other[0]",
+    }
+
+
+def test_what_a_recording_or_a_data_set_holds_names_nothing():
+    a = mg.Value(2.0)
+    with mg.record() as seen:
+        (a * a).backward()
+    data = [[1.0, 2.0]] * 5_000
+    assert names_of([a], [{"seen": seen, "data": data, "mg": mg, "print": print, "Value": mg.Value}]) == {}
+
+
+def test_inputs_stay_outside_of_the_scope_that_uses_them():
+    x, w = mg.Value(1.0), mg.Value(2.0)
+    x.requires_grad = False
+    with mg.scope("layer"):
+        y = x * w
+    trace = to_trace(y)
+    assert {node.name: node.scope for node in trace.nodes} == {"x": "", "w": "layer", "y": "layer"}
 
 
 def test_list_that_holds_itself_names_no_one_for_ever():

@@ -11,7 +11,7 @@ from typing import Any
 
 from minigrad_viz.notation import number
 
-__all__ = ["BINS", "MOST", "bars", "line", "summary"]
+__all__ = ["BINS", "MOST", "bars", "grid", "line", "summary"]
 
 MOST = 10_000  # cells of a picture; of a larger array only some rows and columns are kept
 BINS = 12  # of a histogram
@@ -21,7 +21,7 @@ _BARS = "▁▂▃▄▅▆▇█"
 
 
 def summary(array: Any, most: int = MOST) -> dict[str, Any]:
-    """What a trace keeps of a NumPy array: its leading dimensions stacked below each other, as rows x cols cells.
+    """What a trace keeps of a NumPy array: its matrices, the last two dimensions, side by side as rows x cols cells.
 
     min, max, mean, std and the 12 counts of `hist`, from min to max, are of all its finite numbers, and None where
     there are none; `nan` and `inf` count the others. Above `most` cells only every r-th row and c-th column is kept:
@@ -35,17 +35,42 @@ def summary(array: Any, most: int = MOST) -> dict[str, Any]:
     import numpy as np
 
     array = np.asarray(array)
-    cols = array.shape[-1] if array.ndim else 1
-    rows = array.size // cols if cols else math.prod(array.shape[:-1])
-    down, across = _step(rows, cols, most)
-    kept = array.reshape(rows, cols)[::down, ::across]
+    rows, cols, across = grid(array.shape)
+    tiled = array
+    if across > 1:
+        tiled = array.reshape(-1, across, *array.shape[-2:]).swapaxes(1, 2)
+    down, right = _step(rows, cols, most)
+    kept = tiled.reshape(rows, cols)[::down, ::right]
     flat = array.reshape(-1)
     finite = flat[np.isfinite(flat)]
     nan = int(np.isnan(flat).sum())
     kind: dict[str, Any] = {"shape": list(array.shape), "dtype": str(array.dtype), "size": int(array.size)}
     picture = {"cells": kept.reshape(-1).astype(float).tolist(), "rows": kept.shape[0], "cols": kept.shape[1]}
-    step = {"step": [down, across]} if down * across > 1 else {}
+    step = {"step": [down, right]} if down * right > 1 else {}
     return kind | picture | step | _statistics(finite) | {"nan": nan, "inf": int(flat.size - finite.size) - nan}
+
+
+def grid(shape: tuple[int, ...]) -> tuple[int, int, int]:
+    """How an array is drawn: rows and columns of its picture, and how many of its matrices stand side by side.
+
+    So many that the picture is nearest to a square, and that those of one batch, say, fill whole rows of matrices.
+
+    >>> grid((3,)), grid((2, 3)), grid((8, 4, 4)), grid((2, 3, 8, 8)), grid((64, 1, 28, 28))
+    ((1, 3, 1), (2, 3, 1), (8, 16, 4), (16, 24, 3), (224, 224, 8))
+    """
+    cols = shape[-1] if shape else 1
+    rows = math.prod(shape[:-1])
+    if len(shape) < 3 or not rows * cols:
+        return rows, cols, 1
+    many, channels, best, across = rows // shape[-2], shape[-3], math.inf, 1
+    for k in range(1, many + 1):
+        if not (many % k or (channels % k and k % channels)):
+            high, wide = rows // k, cols * k
+            length = max(high, wide) / min(high, wide)
+            best, across = (length, k) if length <= best else (best, across)
+            if wide >= high:
+                break
+    return rows // across, cols * across, across
 
 
 def _step(rows: int, cols: int, most: int) -> tuple[int, int]:

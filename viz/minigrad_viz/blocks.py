@@ -77,12 +77,17 @@ class _Tree:
 
 
 def divide(
-    scopes: Sequence[Block], where: Sequence[int], ops: Sequence[object], edges: Sequence[Edge]
+    scopes: Sequence[Block],
+    where: Sequence[int],
+    ops: Sequence[object],
+    edges: Sequence[Edge],
+    inputs: Collection[int] = (),
 ) -> tuple[list[Block], list[int]]:
     """The blocks of a graph, and for each node the block that it lies in.
 
     `scopes` are the scopes as entered, after block 0, which is the graph, and each after its outer one; `where` is the
-    scope of each node, `ops` its op, None for leaves and constants; `edges` are pairs (operand, result).
+    scope of each node, `ops` its op, None for leaves and constants; `edges` are pairs (operand, result). Leaves go into
+    the block that they are used in, but `inputs` stay where they were made.
 
     >>> chain = [(i, i + 1) for i in range(199)]
     >>> blocks, where = divide([Block("graph", -1, "graph")], [0] * 200, [None, *["neg"] * 199], chain)
@@ -92,7 +97,7 @@ def divide(
     tree = _Tree(scopes, where, edges)
     tree.measure()
     if len(tree.blocks) > 1:
-        _place_leaves(tree, ops)
+        _place_leaves(tree, ops, inputs)
     while cyclic := _fill(tree):
         _dissolve(tree, cyclic)
     _name(tree)
@@ -107,14 +112,14 @@ def divide(
 # --- scopes ----------------------------------------------------------------------------------------------------------
 
 
-def _place_leaves(tree: _Tree, ops: Sequence[object]) -> None:
+def _place_leaves(tree: _Tree, ops: Sequence[object], inputs: Collection[int]) -> None:
     """Put each leaf into the innermost block around what is computed from it, unless it was made further inside.
 
     All its edges stay in that block and begin at the leaf, so this makes no cycle.
     """
     where, homes = tree.where, dict[int, int]()
     for operand, result in tree.edges:
-        if ops[operand] is None:
+        if ops[operand] is None and operand not in inputs:
             block = where[result]
             home = homes.setdefault(operand, block)
             if home != block:

@@ -10,6 +10,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from minigrad_viz.arrays import grid
 from minigrad_viz.notation import escape
 
 __all__ = ["COLOURS", "MOST", "SHAPES", "alone", "drawn", "scale", "size_of"]
@@ -27,8 +28,7 @@ COLOURS = (
 
 def size_of(shape: tuple[int, ...], short: Mapping[str, Any] | None) -> tuple[int, int]:
     """Width and height of the heatmap of an array, in its proportions as far as these can be seen."""
-    cols = short["cols"] if short else shape[-1] if shape else 1
-    rows = short["rows"] if short else math.prod(shape[:-1])
+    rows, cols = (short["rows"], short["cols"]) if short else grid(shape)[:2]
     if not rows or not cols:
         return 40, 14
     side = min(64 / cols, 44 / rows, 14)

@@ -149,7 +149,8 @@ def _node(trace: Trace, index: int) -> str:
     made_by = with_numbers = ""
     if node.op is not None:
         operands = [trace.values[trace.operand[edge]] for edge in trace.into[index]]
-        made_by = mathml(formula_of(node.op, trace.symbols(index)))
+        formula = trace.formula(index)
+        made_by = "" if formula is None else mathml(formula)
         numbers = [x for x in operands if x is not None]
         with_numbers = mathml(formula_of(node.op, numbers)) if len(numbers) == len(operands) else ""
     else:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
-from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import count
+from types import FunctionType, MethodType, ModuleType
 from typing import Any
 
 import minigrad as mg
-from minigrad.graph import Node
+from minigrad.graph import Node, Recording
 from minigrad_viz.notation import clean, subscript
 
 __all__ = ["Namespaces", "callers", "holders", "names_of", "told_apart"]
@@ -19,8 +20,11 @@ Namespaces = Sequence[Mapping[str, Any]]
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
 _NOT_OURS = {"In", "Out"}  # IPython's history
-_DEEPEST = 2  # levels of containers: layers[0]['weight']
+_DEEPEST = 6  # levels of containers and objects: model.layers[0].attention.query.weight
 _LONGEST = 10_000  # a longer list is data, not a handful of named weights
+_MOST = 2_000  # containers and objects looked into inside of one variable, however they hang together
+_PLAIN = (int, float, str, bool, type(None))  # hold nothing
+_NO_MODELS = (str, type, ModuleType, FunctionType, MethodType, Recording)  # hold nothing that is called after them
 
 
 def callers() -> Namespaces:
@@ -37,9 +41,9 @@ def names_of(
     nodes: Sequence[Any], namespaces: Namespaces, label_of: Callable[[Any], str | None] | None = None
 ) -> dict[Any, str]:
     """A name for each of `nodes` that has one. A label wins; else the variable defined first, or its place in lists,
-    tuples and dicts, as ``w[0]``; the node of a computed tensor is its ``grad_fn``. Variables that begin with an
-    underscore do not count, nor do those that a local one of the same name hides, nor those that are called like the
-    label of another node.
+    tuples, dicts and objects, as ``w[0]`` and ``model.w``; the node of a computed tensor is its ``grad_fn``. Variables
+    and attributes that begin with an underscore do not count, nor do variables that a local one of the same name
+    hides, nor those that are called like the label of another node.
 
     >>> a, w = mg.Value(1.0), [mg.Value(2.0), mg.Value(3.0, "bias")]
     >>> names = names_of([a, *w], [{"a": a, "_a": a, "w": w}])
@@ -102,22 +106,33 @@ def _variables(namespace: Mapping[str, Any], hidden: Collection[str]) -> Iterato
     """The Values and tensors in a namespace, in the order of definition, with those inside its containers."""
     for name, held in list(namespace.items()):
         if not (name.startswith("_") or name in _NOT_OURS or name in hidden) and name.isidentifier():
-            yield from _found(name, held, _DEEPEST)
+            yield from _found(name, held)
 
 
-def _found(name: str, held: Any, levels: int) -> Iterator[tuple[str, Any]]:
-    """`held`, if it is a Value or a tensor; if it is a list, tuple or dict, those in it, so many levels deep."""
-    if _is_number(held):
-        yield name, held
-    elif levels and isinstance(held, list | tuple) and len(held) <= _LONGEST:
-        wanted = (Node, list, tuple, dict) if levels > 1 else Node  # a data set has many numbers, and none to name
-        for place, inner in enumerate(held):
-            if isinstance(inner, wanted):
-                yield from _found(f"{name}[{place}]", inner, levels - 1)
-    elif levels and isinstance(held, dict) and len(held) <= _LONGEST:
-        for key, inner in list(held.items()):
-            if isinstance(key, str | int):
-                yield from _found(clean(f"{name}[{key!r}]"), inner, levels - 1)
+def _found(name: str, held: Any) -> Iterator[tuple[str, Any]]:
+    """`held`, if it is a Value or a tensor; or else those in it, level by level."""
+    waiting, seen = deque([(name, held, 0)]), set[int]()
+    while waiting:
+        name, held, depth = waiting.popleft()
+        if _is_number(held):
+            yield name, held
+        elif depth < _DEEPEST and id(held) not in seen and len(seen) < _MOST:
+            seen.add(id(held))
+            waiting += [(inner, x, depth + 1) for inner, x in _parts(name, held) if x.__class__ not in _PLAIN]
+
+
+def _parts(name: str, held: Any) -> Iterable[tuple[str, Any]]:
+    """What is in a list, tuple, dict or object, each part called as a reader writes it."""
+    if isinstance(held, list | tuple | dict):
+        if len(held) > _LONGEST:
+            return ()
+        if hasattr(held, "_fields"):  # a named tuple
+            return [(f"{name}.{key}", x) for key, x in zip(held._fields, held, strict=True)]
+        items = list(held.items()) if isinstance(held, dict) else enumerate(held)
+        return [(clean(f"{name}[{key!r}]"), x) for key, x in items if isinstance(key, str | int)]
+    if isinstance(held, _NO_MODELS) or not hasattr(held, "__dict__"):
+        return ()
+    return [(f"{name}.{key}", x) for key, x in list(vars(held).items()) if not str(key).startswith("_")]
 
 
 def _is_number(held: Any) -> bool:

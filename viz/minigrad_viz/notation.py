@@ -144,6 +144,10 @@ def readable(name: str, x: Any) -> str:
     """
     if isinstance(x, tuple) and name in ("key", "chain"):
         text = f"[{', '.join(map(_place, x))}]" if name == "key" else "".join(_view(*step) for step in x)
+    elif name == "windows":
+        text = _windows(x)
+    elif hasattr(x, "_fields") and not isinstance(x, mg.dtype):  # a named tuple, as of a convolution's window
+        text = ", ".join(f"{key} {part}" for key, part in zip(x._fields, x, strict=True))
     else:
         text = clean(x.name if isinstance(x, mg.dtype) else x)
     return shorten(text, _LONGEST)
@@ -157,6 +161,29 @@ def for_formula(attrs: Mapping[str, Any]) -> dict[str, Any]:
 _LONGEST = 80  # letters of an attribute
 
 
+def _windows(x: Any) -> str:
+    """The windows of a pooling, ranges for each dimension, as those of a convolution are written if they are alike."""
+    found = [_alike(ranges) for ranges in x]
+    if None in found:
+        return clean(x)
+    sizes, strides, padding, dilation = zip(*[one for one in found if one], strict=True)
+    return f"size {sizes}, stride {strides}, padding {tuple((by, by) for by in padding)}, dilation {dilation}"
+
+
+def _alike(ranges: Sequence[range]) -> tuple[int, int, int, int] | None:
+    """Size, stride, padding and dilation of windows, of which the padding was cut off."""
+    whole = max(ranges, key=len)
+    last = max(one[-1] for one in ranges if one)
+    first, second = ranges[0], ranges[1 % len(ranges)]
+    for stride in (second.start - first.start, second.stop - first.stop):
+        padding = stride * ranges.index(whole) - whole.start
+        starts = range(-padding, -padding + stride * len(ranges), stride) if stride else [whole.start]
+        full = [[start + whole.step * k for k in range(len(whole))] for start in starts]
+        if [list(one) for one in ranges] == [[at for at in one if 0 <= at <= last] for one in full]:
+            return len(whole), stride or 1, padding, whole.step
+    return None
+
+
 def _place(part: Any) -> str:
     """One dimension of a key."""
     if not isinstance(part, slice):
@@ -167,8 +194,9 @@ def _place(part: Any) -> str:
 
 def _view(op: mg.Op, attrs: Mapping[str, Any]) -> str:
     """A step of the chain that leads to a view, as ``[0]``, or ``.reshape(2, 3)``."""
-    given = ", ".join(readable(name, x) for name, x in attrs.items())
-    return given if op.name == "index" else f".{op.name}({given})"
+    if op.name == "index":
+        return readable("key", attrs["key"])
+    return f".{op.name}({', '.join(readable(name, x).strip('()') for name, x in attrs.items())})"
 
 
 # --- formulas --------------------------------------------------------------------------------------------------------

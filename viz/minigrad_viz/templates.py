@@ -70,10 +70,11 @@ def _template(op: mg.Op, constants: tuple[float | None, ...], attrs: _Key) -> Te
     try:
         return written(expression(op, places, dict(attrs)))
     except UNWRITABLE:
-        text = ", ".join(x if isinstance(x, str) else number(x) for x in places)
+        texts = [x if isinstance(x, str) else number(x) for x in places]
+        comma = '<mo separator="true">,</mo>'
         return {
-            "text": f"{op.name}({text})",
-            "mathml": f"<mrow><mi>{escape(op.name)}</mi><mo>(</mo>{text}<mo>)</mo></mrow>",
+            "text": f"{op.name}({', '.join(texts)})",
+            "mathml": f"<mrow><mi>{escape(op.name)}</mi><mo>(</mo>{comma.join(texts)}<mo>)</mo></mrow>",
         }
 
 

@@ -212,7 +212,8 @@ def _add_step(builder: _Builder, step: Step, held: _Held) -> None:
     for slot, source in enumerate(sources):
         kept, version = _operand(step, slot)
         is_tensor = hasattr(kept, "grad_fn")
-        if source is None and step.constants and not (is_tensor or isinstance(kept, Real)):
+        unknown = source is None and not (is_tensor or isinstance(kept, Real))
+        if unknown and (step.constants or not _stands_in_formula(op, slot)):
             continue  # an operand that was left out, or an argument of a Function that is no number
         if source is not None:
             operands[slot] = builder.places[source]
@@ -244,6 +245,11 @@ def _add_step(builder: _Builder, step: Step, held: _Held) -> None:
         trace.attrs[place] = attrs
     if late:
         trace.late[place] = list(dict.fromkeys(late))
+
+
+def _stands_in_formula(op: mg.Op, slot: int) -> bool:
+    """Whether an operand of which nothing is known is likely there: those that may be left out, formulas leave out."""
+    return op.variadic or f"{{{op.inputs[slot]}}}" in op.formula
 
 
 def _add_output(builder: _Builder, step: Step, held: _Held) -> int:

@@ -143,7 +143,8 @@ class Builder:
         trace.outputs = list(dict.fromkeys(outputs))
         ops = [None if at < 0 else at for at in trace.op]
         edges = list(zip(trace.operand, trace.result, strict=True))
-        trace.blocks, trace.block = divide(trace.blocks, trace.block, ops, edges)
+        inputs = {at for at, name in enumerate(names) if name and trace.kinds[at] == "l" and trace.states[at] == "b"}
+        trace.blocks, trace.block = divide(trace.blocks, trace.block, ops, edges, inputs)
         trace.scopes = [""]
         for block in trace.blocks[1:]:
             parts = (trace.scopes[block.outer], block.name if block.kind == "scope" else "")

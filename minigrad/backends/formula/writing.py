@@ -42,8 +42,8 @@ class Writer(NamedTuple):
 
 
 _WORD = r"[\w\u0300-\u036f.'\"′…()\[\]]+"
-_KEY = r"\[[^\[\]]*\]"  # of an index
-_ATOMIC = re.compile(rf"{_KEY}|(?!.*[²³¹⁰-⁹]){_WORD}(?: {_WORD})*")  # a label may be more: x1*w1 + b
+_KEYS = r"(?:\.\w+\([^()]*\)|\[[^\[\]]*\])+"  # of an index, or the way to a view
+_ATOMIC = re.compile(rf"{_KEYS}|(?!.*[²³¹⁰-⁹]){_WORD}(?: {_WORD})*")  # a label may be more: x1*w1 + b
 _APART = re.compile(r"(?:<[^>]*>)*[\d|‖]")
 _HOLE_FIRST = re.compile(f"(?:<[^>]*>)*{_HOLE.pattern}")
 

@@ -2,6 +2,7 @@
  * How large each box is, and what it says that never changes. A card has room for the widest number that a pass will
  * show, so that nothing moves while a reader steps; sizes are those of the static pictures (cards.py).
  */
+import { tilesAcross } from "./heatcolour.js";
 import { fitText, textWidth } from "./measure.js";
 import { formulaText, pretty } from "./notation.js";
 import { BLOCKED, BROKEN, CONSTANT, LEAF, valueOf } from "./trace.js";
@@ -101,8 +102,9 @@ export const shapeText = (shape) => (shape.length ? shape.join("×") : "scalar")
  * @param {Cells | null} cells @param {number[]} shape
  */
 function pictureSize(cells, shape) {
-  const cols = cells?.cols ?? shape[shape.length - 1] ?? 1;
-  const rows = cells?.rows ?? shape.slice(0, -1).reduce((product, side) => product * side, 1);
+  const across = tilesAcross(shape);
+  const cols = cells?.cols ?? (shape[shape.length - 1] ?? 1) * across;
+  const rows = cells?.rows ?? shape.slice(0, -1).reduce((product, side) => product * side, 1) / across;
   if (!rows || !cols) return { w: 40, h: 14 };
   const side = Math.min(64 / cols, 54 / rows, 14);
   return { w: Math.round(Math.max(cols * side, 14)), h: Math.round(Math.max(rows * side, 12)) };
@@ -181,7 +183,7 @@ export function nodeCard(graph, node, room, alarms) {
     h: 0,
   };
   if (graph.kind[node] === CONSTANT && !pictured(graph, node)) {
-    card.name = tensor ? graph.title(node) : pretty(value);
+    card.name = tensor || !graph.numbers.known[node] ? graph.title(node) : pretty(value);
     card.w = Math.ceil(Math.max(52, textWidth(card.name, 12.5) + textWidth("const", 10.5) + 2 * PAD + 10)) + 2 * rim;
     card.h = 26 + 2 * rim;
     return card;

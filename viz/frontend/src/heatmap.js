@@ -134,8 +134,23 @@ function paintHeat(canvas, cells, { scale, w, h: height, at, box }) {
       context.strokeRect(c * cw + 1, r * ch + 1, Math.max(cols * cw - 2, 2), Math.max(rows * ch - 2, 2));
     }
   };
+  paintSeams(context, cells, cw, ch, colours.muted ?? colours.ink);
   if (box) rectanglesIn(cells, box).slice(0, 400).forEach(frame);
   if (at) frame([at[0], at[1], 1, 1]);
+}
+
+/**
+ * Lines between the matrices of an array of three dimensions and more.
+ * @param {CanvasRenderingContext2D} context @param {Cells} cells @param {number} cw @param {number} ch
+ * @param {string} colour
+ */
+function paintSeams(context, { shape, step, rows, cols }, cw, ch, colour) {
+  if (shape.length < 3) return;
+  const [high, wide] = [shape[shape.length - 2] / (step?.[0] ?? 1), shape[shape.length - 1] / (step?.[1] ?? 1)];
+  if (high * ch < 6 || wide * cw < 6) return;
+  context.fillStyle = colour;
+  for (let row = high; row < rows; row += high) context.fillRect(0, row * ch - 0.5, cols * cw, 1);
+  for (let col = wide; col < cols; col += wide) context.fillRect(col * cw - 0.5, 0, 1, rows * ch);
 }
 
 /**

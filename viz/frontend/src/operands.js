@@ -18,7 +18,7 @@ const ELEMENTWISE = new Set(
   ).split(" "),
 );
 const REDUCTIONS = new Set("all amax amin any argmax argmin logsumexp max mean min norm prod std sum var".split(" "));
-const ALONG = new Set("cumprod cumsum log_softmax softmax sort".split(" "));
+const ALONG = new Set("cumprod cumsum log_softmax softmax sort topk".split(" "));
 
 /** @param {number} at @returns {[number, number]} */
 const one = (at) => [at, at + 1];
@@ -135,8 +135,93 @@ function flipped({ operands: [shape] }, cell, { dims }) {
   return [shape.map((size, axis) => one(axes.includes(axis) ? size - 1 - cell[axis] : cell[axis]))];
 }
 
+/**
+ * The part of the last dimensions that a window sees, from its text: size, stride, padding on both sides, dilation.
+ * @param {string | undefined} text @param {number[]} shape @param {number[]} cell
+ * @returns {Box | null}
+ */
+function seen(text, shape, cell) {
+  const numbers = (text?.match(/-?\d+/g) ?? []).map(Number);
+  const rank = numbers.length / 5;
+  if (!rank || !Number.isInteger(rank) || rank > shape.length) return null;
+  const [sizes, shown] = [shape.slice(-rank), cell.slice(-rank)];
+  return sizes.map((size, k) => {
+    const from = shown[k] * numbers[rank + k] - numbers[2 * rank + 2 * k];
+    const to = from + (numbers[k] - 1) * numbers[4 * rank + k] + 1;
+    return [Math.max(0, from), Math.min(size, to)];
+  });
+}
+
+/** All channels of the group under the window, and the filters of this channel. @type {Link} */
+function convolved({ operands: [a, filters, bias] }, cell, { window, groups }) {
+  const box = seen(window, a, cell);
+  const [channels, made] = [filters[1], filters[0] / Number(groups)];
+  if (!box || !made) return null;
+  const first = Math.floor(cell[1] / made) * channels;
+  const boxes = [
+    [one(cell[0]), /** @type {[number, number]} */ ([first, first + channels]), ...box],
+    [one(cell[1]), ...whole(filters.slice(1))],
+  ];
+  return bias ? [...boxes, [one(cell[1])]] : boxes;
+}
+
+/** @type {Link} */
+function pooled({ operands: [shape] }, cell, { windows }) {
+  const box = seen(windows, shape, cell);
+  return box && [[...cell.slice(0, cell.length - box.length).map(one), ...box]];
+}
+
+/** What the parts of a key, as "[0, :, 1::2]", leave in its place or move. @type {Link} */
+function indexed({ operands: [shape] }, cell, { key = "" }) {
+  const parts = key.slice(1, -1).split(", ");
+  if (!key.endsWith("]") || !parts.every((part) => /^(-?\d*(:-?\d*){0,2}|None|…)$/.test(part))) return null;
+  const named = parts.filter((part) => part !== "None" && part !== "…").length;
+  const rest = parts.indexOf("…");
+  parts.splice(rest < 0 ? parts.length : rest, rest < 0 ? 0 : 1, ...new Array(shape.length - named).fill(":"));
+  /** @type {Box} */
+  const box = [];
+  let at = 0;
+  for (const part of parts) {
+    const [start, stop, step = "1"] = part.split(":");
+    const size = shape[box.length];
+    if (part === "None") at += 1;
+    else {
+      const by = Number(step || 1);
+      const from = start === "" ? (by < 0 ? size - 1 : 0) : Number(start);
+      box.push(one((from < 0 ? from + size : from) + (stop === undefined ? 0 : by * cell[at++])));
+    }
+  }
+  return [box];
+}
+
+/** The place of the index; where in the table that leads is in its numbers. @type {Link} */
+const looked = ({ operands: [, at] }, cell) => [null, cell.slice(0, at.length).map(one)];
+
+/** @type {Link} */
+function padded({ operands: [shape] }, cell, { pads }) {
+  const before = (pads?.match(/-?\d+/g) ?? []).map(Number);
+  if (before.length !== 2 * shape.length) return null;
+  const place = cell.map((at, axis) => at - before[2 * axis]);
+  return place.every((at, axis) => at >= 0 && at < shape[axis]) ? [place.map(one)] : [null];
+}
+
 /** @type {Record<string, Link>} */
-const LINKS = { matmul: product, linear: affine, reshape: reshaped, permute: permuted, cat: joined, flip: flipped };
+const LINKS = {
+  conv2d: convolved,
+  max_pool: pooled,
+  min_pool: pooled,
+  index: indexed,
+  embedding: looked,
+  pad: padded,
+  pick: (_, cell, { index }) => [[one(Number(index)), ...cell.map(one)]],
+  gather: (shapes, cell, attrs) => [along(shapes, cell, attrs)?.[0] ?? null, cell.map(one)],
+  matmul: product,
+  linear: affine,
+  reshape: reshaped,
+  permute: permuted,
+  cat: joined,
+  flip: flipped,
+};
 
 /**
  * The box of each operand from which the result's `cell` was computed (a place in each dimension). Null for an operand

@@ -4,6 +4,7 @@
  */
 
 import { expressionClosure, expressionSource, readExpression } from "./expression.js";
+import { tiled, tilesAcross } from "./heatcolour.js";
 import { pretty } from "./notation.js";
 import { NUMERIC } from "./numeric.js";
 import { BROKEN, CONSTANT, LEAF } from "./trace.js";
@@ -159,7 +160,7 @@ function wholeArray({ tensors, arrays, numbers }, node) {
   const tensor = tensors.get(node);
   if (!tensor) return numbers.known[node] ? Float64Array.of(numbers.value[node]) : null;
   const cells = tensor.value < 0 ? null : arrays[tensor.value];
-  return cells && !cells.step ? cells.cells : null;
+  return cells && !cells.step ? tiled(cells.cells, cells.shape, true) : null;
 }
 
 /** @param {Graph} graph @param {number} node @param {Float64Array | null} array */
@@ -256,13 +257,13 @@ function runLoop({ n, o, x, by, f }, memory) {
  */
 function cellsOf(graph, node, cells) {
   const { shape, dtype } = graph.tensors.get(node) ?? { shape: [], dtype: "float64" };
-  const cols = shape.length ? shape[shape.length - 1] : 1;
+  const cols = (shape.length ? shape[shape.length - 1] : 1) * tilesAcross(shape);
   const finite = cells.filter(Number.isFinite);
   const [min, max] = finite.length
     ? [finite.reduce((a, b) => Math.min(a, b)), finite.reduce((a, b) => Math.max(a, b))]
     : [null, null];
   const nan = cells.filter(Number.isNaN).length;
   const inf = cells.length - finite.length - nan;
-  const picture = { cells, rows: cells.length / cols, cols, step: null };
+  const picture = { cells: tiled(cells, shape), rows: cells.length / cols, cols, step: null };
   return { shape, dtype, size: cells.length, ...picture, min, max, mean: null, std: null, hist: [], nan, inf };
 }

@@ -211,3 +211,60 @@ test("dimensions are read as Python writes them", () => {
   assert.equal(dimensions("None", 3), null);
   assert.equal(dimensions("5", 3), undefined);
 });
+
+test("a cell of a convolution comes from a window of the channels of its group, and its filter", () => {
+  const window = "size (3, 3), stride (2, 2), padding ((1, 1), (1, 1)), dilation (1, 1)";
+  const shapes = [[2, 4, 6, 6], [6, 2, 3, 3], [6]];
+  const [image, filter, bias] = link("conv2d", shapes, [2, 6, 3, 3], [1, 4, 0, 1], { window, groups: "2" }) ?? [];
+  assert.deepEqual(image, [
+    [1, 2],
+    [2, 4],
+    [0, 2],
+    [1, 4],
+  ]);
+  assert.deepEqual(filter, [
+    [4, 5],
+    [0, 2],
+    [0, 3],
+    [0, 3],
+  ]);
+  assert.deepEqual(bias, [[4, 5]]);
+});
+
+test("a cell of a pooling comes from its window", () => {
+  const windows = "size (2,), stride (2,), padding ((0, 0),), dilation (1,)";
+  assert.deepEqual(link("max_pool", [[3, 6]], [3, 3], [1, 2], { windows }), [
+    [
+      [1, 2],
+      [4, 6],
+    ],
+  ]);
+});
+
+test("a key is read as Python reads it", () => {
+  const cases = /** @type {[string, number[], number[], number[]][]} */ ([
+    ["[0]", [3, 4], [2], [0, 2]],
+    ["[:, -1]", [3, 4], [2], [2, 3]],
+    ["[1:3, ::-1]", [3, 4], [1, 0], [2, 3]],
+    ["[…, None, 1]", [2, 3, 4], [1, 2, 0], [1, 2, 1]],
+    ["[None, 1, 0:4:2]", [3, 4], [0, 1], [1, 2]],
+  ]);
+  for (const [key, shape, cell, place] of cases)
+    assert.deepEqual(
+      link("index", [shape], cell, cell, { key }),
+      [place.map((at) => [at, at + 1])],
+      key,
+    );
+});
+
+test("what was looked up, padded or picked is linked to its place", () => {
+  assert.deepEqual(link("embedding", [[5, 8], [6]], [6, 8], [2, 3]), [null, [[2, 3]]]);
+  assert.deepEqual(link("pad", [[2]], [4], [0], { pads: "((1, 1),)" }), [null]);
+  assert.deepEqual(link("pad", [[2]], [4], [2], { pads: "((1, 1),)" }), [[[1, 2]]]);
+  assert.deepEqual(link("pick", [[2, 3]], [3], [2], { index: "1" }), [
+    [
+      [1, 2],
+      [2, 3],
+    ],
+  ]);
+});

@@ -44,6 +44,9 @@ test("the edges that leave a node are found, a*a with two", () => {
 test("a node is called by its name, a constant by its number, others by their place", () => {
   const graph = decode(small());
   assert.deepEqual([0, 1, 2, 3].map((node) => graph.title(node)), ["a", "v₁", "1.0", "y"]);
+  const data = small();
+  data.nodes.value[2] = null;
+  assert.equal(decode(data).title(2), "?", "a tensor that was not kept");
 });
 
 test("what JSON has no numbers for comes as text", () => {
