@@ -1,5 +1,6 @@
 """What is built: a small player that is up to date with its sources, and a wheel that carries it."""
 
+import json
 import re
 import subprocess
 import sys
@@ -9,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from minigrad_viz import frontend
+import minigrad as mg
+from minigrad_viz import frontend, tour
+from minigrad_viz.trace import to_trace
 from tools import FRONTEND, need
 
 ROOT = Path(__file__).parents[2]
@@ -41,6 +44,25 @@ def test_script_leaves_one_name_behind(tmp_path):
     )
     done = subprocess.run(["node", tmp_path / "classic.cjs"], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout.split() == ["minigrad", "default,mount,startAll"]
+
+
+def keys_of(data):
+    """All keys in some JSON, but for numbers."""
+    if isinstance(data, dict):
+        return {key for key in data if not key.isdigit()}.union(*map(keys_of, data.values()))
+    return set().union(*map(keys_of, data)) if isinstance(data, list) else set()
+
+
+def test_shortening_of_names_leaves_the_keys_of_a_trace_alone():
+    a, w = mg.Value(2.0, "a"), mg.tensor([[1.0, -2.0], [3.0, 4.0]], requires_grad=True)
+    with mg.scope("layer"):
+        y = (w @ w).relu().amax(dim=1).sum()
+    traces = [tour(a * a, [(0, "A caption.")]).trace, to_trace(y), to_trace((a - 2.0).log())]
+    keys = keys_of([json.loads(trace.json()) for trace in traces])
+    assert {"mathml", "hist", "tours", "loops", "notes"} <= keys
+    sources = "".join(path.read_text(encoding="utf-8") for path in FRONTEND.glob("src/*.js"))
+    said = [key for key in keys if re.search(rf"\b{key}\b", sources)]
+    assert [key for key in said if not re.search(rf"\b{key}\b", frontend.module())] == []
 
 
 @pytest.mark.slow

@@ -11,6 +11,8 @@ import { fileURLToPath } from "node:url";
 
 import { analyzeMetafile, build } from "esbuild";
 
+import { ownNames } from "./names.mjs";
+
 const here = (path) => fileURLToPath(new URL(path, import.meta.url));
 const [argument] = process.argv.slice(2);
 const sizes = argument === "--sizes";
@@ -26,5 +28,6 @@ const { metafile } = await build({
   format: "esm",
   target: "es2022",
   charset: "utf8",
+  mangleProps: new RegExp(`^(${ownNames().join("|")})$`),
 });
 if (sizes) console.log(await analyzeMetafile(metafile));
