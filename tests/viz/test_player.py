@@ -245,7 +245,7 @@ def test_state_is_told_and_taken_back(play):
 
 def test_space_goes_on_in_a_tour(play):
     build = """({ scalarTrace }) => ({ ...scalarTrace((t) => t.mul(t.leaf("a", 2), t.leaf("b", -3), "y")), tours: [
-      { at: "start", text: "Two leaves." }, { at: { edge: ["a", "y"] }, text: "The way back to a.", select: "b" }] })"""
+      { at: 0, text: "Two leaves." }, { at: 3, text: "The way back to a.", select: "n1" }] })"""
     page = play(build)
     assert page.locator(".caption").inner_text() == "Two leaves."
     assert state(page)["position"] == 0
