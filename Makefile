@@ -18,7 +18,7 @@ ARGS   ?=
 # A stamp for each set of extras, redone when the dependencies change.
 BASE := $(VENV)/.installed
 DEV  := $(BASE)-$(EXTRAS)
-# The tools that check the player's JavaScript: only tests need them.
+# The tools that build and check the player's JavaScript: its built module is committed, so only its authors need them.
 TOOLS := viz/frontend/node_modules/.installed
 PIP  := $(PY) -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
@@ -50,8 +50,9 @@ lint: $(DEV)  ## formatting, ruff, mypy
 	@$(PY) -m ruff check .
 	@$(PY) -m mypy
 
-frontend: $(DEV) $(TOOLS)  ## the player: its types, its tests in node and in a browser
-	@$(PYTEST) tests/viz/test_frontend.py tests/viz/test_bundle.py tests/viz/browser $(ARGS)
+frontend: $(DEV) $(TOOLS)  ## build the player's module again from its sources, and test it
+	@node viz/frontend/build.mjs
+	@$(PYTEST) tests/viz/test_frontend.py tests/viz/test_packaging.py tests/viz/test_player.py tests/viz/browser $(ARGS)
 
 screenshots: $(DEV)  ## pictures of the player to look at, into screenshots/
 	@PYTHONPATH=tests $(PY) tests/viz/browser/screenshots.py $(ARGS)
@@ -118,7 +119,7 @@ $(BASE)-%: $(BASE)
 # Without npm, or without a network, the tests say what they leave out.
 $(TOOLS): viz/frontend/package.json
 	@if command -v npm >/dev/null; then \
-	    echo "Fetching the tools that check the player (once, seconds)"; \
+	    echo "Fetching the tools that build and check the player (once, seconds)"; \
 	    (cd viz/frontend && npm install --no-package-lock --no-audit --no-fund --loglevel=error >/dev/null) && touch $@ \
 	        || echo "npm could not fetch them: some tests will be skipped." >&2; \
 	fi

@@ -14,7 +14,7 @@ PACKAGES = FRONTEND / "node_modules"
 # Each tool: how to see that it is there, and how to get it.
 _TOOLS = {
     "node": (lambda: shutil.which("node") is not None, "apt-get install nodejs npm"),
-    "npm packages": (lambda: (PACKAGES / "typescript").is_dir(), "make frontend"),
+    "npm packages": (lambda: (PACKAGES / "esbuild").is_dir() and (PACKAGES / "typescript").is_dir(), "make frontend"),
     "chromium": (lambda: chromium() is not None, "apt-get install chromium"),
     "playwright": (lambda: importlib.util.find_spec("playwright") is not None, "pip install playwright"),
 }

@@ -1,5 +1,7 @@
-"""What is built: a wheel that carries the player, also from the sdist, and a player that is small."""
+"""What is built: a small player that is up to date with its sources, and a wheel that carries it."""
 
+import json
+import re
 import subprocess
 import sys
 import tarfile
@@ -8,7 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from minigrad_viz import frontend
+import minigrad as mg
+from minigrad_viz import frontend, tour
+from minigrad_viz.trace import to_trace
+from tools import FRONTEND, need
 
 ROOT = Path(__file__).parents[2]
 
@@ -17,25 +22,51 @@ def test_player_is_at_most_120_kilobytes():
     assert len(frontend.module().encode()) <= 120_000
 
 
-def test_module_is_read_from_the_wheel_where_it_is_built(tmp_path, monkeypatch):
+def test_player_is_built_from_its_sources(tmp_path):
+    need("node", "npm packages")
     built = tmp_path / "player.js"
-    built.write_text("export { };\n", encoding="utf-8")
-    monkeypatch.setattr(frontend, "BUILT", built)
-    assert frontend.module() == "export { };\n"
+    subprocess.run(["node", FRONTEND / "build.mjs", built], check=True, timeout=300)
+    assert built.read_bytes() == frontend.BUILT.read_bytes(), "the sources have changed since: run make frontend"
 
 
-def test_module_is_made_again_when_a_source_changes(tmp_path, monkeypatch):
-    text = "export const {0} = 1; export const mount = {0}, startAll = 2; export const render = 3;\n"
-    source = tmp_path / "widget.js"
-    (tmp_path / "page.js").touch()
-    monkeypatch.setattr(frontend, "SOURCES", tmp_path)
-    for name in ("first", "second"):
-        source.write_text(text.format(name), encoding="utf-8")
-        assert f"const {name}=1" in frontend.module().replace(" ", "").replace("const", "const ")
+def test_nothing_in_the_player_ends_the_script_of_a_page():
+    assert re.search(r"</script|<!--", frontend.script(), re.IGNORECASE) is None
+
+
+def test_script_leaves_one_name_behind(tmp_path):
+    need("node")
+    (tmp_path / "classic.cjs").write_text(
+        "globalThis.document = { querySelectorAll: () => [] };"
+        "const before = Object.keys(globalThis);\n" + frontend.script() + "\n"
+        "console.log(Object.keys(globalThis).filter((name) => !before.includes(name)).join());"
+        "console.log(Object.keys(minigrad).sort().join());",
+        encoding="utf-8",
+    )
+    done = subprocess.run(["node", tmp_path / "classic.cjs"], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.split() == ["minigrad", "default,mount,startAll"]
+
+
+def keys_of(data):
+    """All keys in some JSON, but for numbers."""
+    if isinstance(data, dict):
+        return {key for key in data if not key.isdigit()}.union(*map(keys_of, data.values()))
+    return set().union(*map(keys_of, data)) if isinstance(data, list) else set()
+
+
+def test_shortening_of_names_leaves_the_keys_of_a_trace_alone():
+    a, w = mg.Value(2.0, "a"), mg.tensor([[1.0, -2.0], [3.0, 4.0]], requires_grad=True)
+    with mg.scope("layer"):
+        y = (w @ w).relu().amax(dim=1).sum()
+    traces = [tour(a * a, [(0, "A caption.")]).trace, to_trace(y), to_trace((a - 2.0).log())]
+    keys = keys_of([json.loads(trace.json()) for trace in traces])
+    assert {"mathml", "hist", "tours", "loops", "notes"} <= keys
+    sources = "".join(path.read_text(encoding="utf-8") for path in FRONTEND.glob("src/*.js"))
+    said = [key for key in keys if re.search(rf"\b{key}\b", sources)]
+    assert [key for key in said if not re.search(rf"\b{key}\b", frontend.module())] == []
 
 
 @pytest.mark.slow
-def test_wheel_carries_the_player_and_the_sdist_can_build_it(tmp_path):
+def test_wheel_carries_the_player(tmp_path):
     done = subprocess.run(
         [sys.executable, "-m", "build", "--outdir", tmp_path, ROOT], capture_output=True, text=True, timeout=300
     )
@@ -43,10 +74,10 @@ def test_wheel_carries_the_player_and_the_sdist_can_build_it(tmp_path):
     (wheel,), (sdist,) = tmp_path.glob("*.whl"), tmp_path.glob("*.tar.gz")
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
-        assert archive.read("minigrad_viz/static/player.js").decode() == frontend.build()
+        assert archive.read("minigrad_viz/static/player.js") == frontend.BUILT.read_bytes()
     assert "minigrad/value.py" in names
-    assert not [name for name in names if name.startswith(("tests", "viz", "hatch_build"))]
+    assert not [name for name in names if name.startswith(("tests", "viz"))]
     with tarfile.open(sdist) as archive:
         files = [name.partition("/")[2] for name in archive.getnames()]
-    assert {"hatch_build.py", "viz/frontend/src/player.js", "viz/minigrad_viz/bundle.py"} <= set(files)
+    assert {"viz/frontend/src/player.js", "viz/minigrad_viz/static/player.js"} <= set(files)
     assert not [name for name in files if "node_modules" in name or name.startswith(".venv")]

@@ -7,11 +7,12 @@ import threading
 
 import pytest
 
+from minigrad_viz import frontend
 from tools import FRONTEND, chromium, need
 
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-sync"]
 PAGE = """<!doctype html><meta charset="utf-8"><title>Player</title><div id="host"></div><script type="module">
-import { mount } from "/src/player.js";
+import { mount } from "/built.js";
 import { scalarTrace, randomTrace } from "/tests/helpers.js";
 window.start = (build, options) => {
   const data = eval(build)({ scalarTrace, randomTrace });
@@ -64,6 +65,7 @@ def play(browser, address):
         pages.append((page, errors := []))
         page.on("pageerror", lambda error: errors.append(str(error)))
         page.route("**/player.html", lambda route: route.fulfill(body=PAGE, content_type="text/html; charset=utf-8"))
+        page.route("**/built.js", lambda route: route.fulfill(body=frontend.module(), content_type="text/javascript"))
         page.goto(f"{address}/player.html")
         page.wait_for_function("window.start !== undefined")
         page.evaluate(f"start({json.dumps(build)}, {json.dumps(options or {})})")
@@ -253,7 +255,7 @@ def test_state_is_told_and_taken_back(play):
 
 def test_space_goes_on_in_a_tour(play):
     build = """({ scalarTrace }) => ({ ...scalarTrace((t) => t.mul(t.leaf("a", 2), t.leaf("b", -3), "y")), tours: [
-      { at: "start", text: "Two leaves." }, { at: { edge: ["a", "y"] }, text: "The way back to a.", select: "b" }] })"""
+      { at: 0, text: "Two leaves." }, { at: 3, text: "The way back to a.", select: "n1" }] })"""
     page = play(build)
     assert page.locator(".caption").inner_text() == "Two leaves."
     assert state(page)["position"] == 0

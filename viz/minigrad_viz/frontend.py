@@ -1,46 +1,36 @@
-"""The player's JavaScript, as one text: the file that the wheel carries, or else made of the sources in a clone.
+"""The player's JavaScript, as one text, which `make frontend` makes of its sources and which is committed.
 
-`module` is for a notebook and a page of its own; `script` for pages whose scripts may be no modules, as a book opened
-from disk.
+`module` is for a notebook; `script` for pages, whose scripts may be no modules when they are opened from disk.
 """
 
 from __future__ import annotations
 
 import functools
+import re
 from pathlib import Path
 
-from minigrad_viz.bundle import PLAYER, bundle, classic
-
-__all__ = ["BUILT", "SOURCES", "build", "module", "script"]
+__all__ = ["BUILT", "module", "script"]
 
 BUILT = Path(__file__).parent / "static" / "player.js"
-SOURCES = Path(__file__).parents[1] / "frontend" / "src"  # in a clone, and so in an editable installation
-
-
-def build() -> str:
-    """The module made of the sources in a clone. Raises BundleError where they cannot be put together."""
-    return bundle(SOURCES, *PLAYER)
-
-
-def module() -> str:
-    """An ES module: ``mount`` puts a player into an element, ``startAll`` one into each figure with a trace."""
-    if BUILT.is_file():
-        return _read(BUILT)
-    files = sorted(SOURCES.glob("*.js"))
-    return _built(tuple((path, path.stat().st_mtime_ns) for path in files))
-
-
-def script() -> str:
-    """The same as a classic script, which starts the players of its page by itself."""
-    return classic(module(), "startAll(document);")
+_EXPORTS = re.compile(r"export\{([^{}]*)\};\s*\Z")
 
 
 @functools.cache
-def _read(path: Path) -> str:
-    return path.read_text(encoding="utf-8")
+def module() -> str:
+    """An ES module: ``mount`` puts a player into an element, ``startAll`` one into each figure with a trace."""
+    return BUILT.read_text(encoding="utf-8")
 
 
-@functools.lru_cache(1)
-def _built(_state: tuple[tuple[Path, int], ...]) -> str:
-    """The module, made again when one of its files has changed."""
-    return build()
+@functools.cache
+def script() -> str:
+    """The same as a classic script, which starts the players of its page by itself and leaves one name, ``minigrad``.
+
+    >>> script().startswith('(()=>{"use strict";')
+    True
+    """
+    text = module()
+    exports = _EXPORTS.search(text)
+    assert exports is not None, "the built module ends in its exports"
+    names = re.sub(r"([\w$]+) as ([\w$]+)", r"\2:\1", exports[1])
+    start = f"globalThis.minigrad={{{names}}};minigrad.startAll(document)"
+    return f'(()=>{{"use strict";{text[: exports.start()]}{start}}})();\n'

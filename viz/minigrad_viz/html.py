@@ -15,7 +15,7 @@ from typing import Any
 from minigrad_viz import heat
 from minigrad_viz.arrays import line, summary
 from minigrad_viz.cards import gradient, pictured, value
-from minigrad_viz.frontend import module
+from minigrad_viz.frontend import script
 from minigrad_viz.notation import escape, formula_of, local_formula, mathml, number, pretty
 from minigrad_viz.palette import DARK, FONT, LIGHT
 from minigrad_viz.svg import WIDE, picture
@@ -86,7 +86,7 @@ def page(trace: Trace) -> str:
         f"<body><header><h1>{title}</h1><p>{escape(trace.sentence())}</p>{notes}</header>\n<main>"
         f'<figure class="minigrad">{_viewport(trace)}{_data(trace, full=True)}</figure>\n'
         f"{_nodes(trace)}\n{passes}</main>\n"
-        f'<script type="module">\n{module()}startAll(document);\n</script></body></html>\n'
+        f"<script>\n{script()}</script></body></html>\n"
     )
 
 

@@ -225,18 +225,19 @@ function compiledMachine({ graph, recipes, attributes, value }) {
     return { forward, rules: `case ${op}: switch (e - s) { ${rules.filter(Boolean).join("\n")} } break;` };
   });
   const source = `"use strict";
-    return {
-      compute(i) { const s = start[i]; switch (op[i]) { ${cases.map((c) => c.forward ?? "").join("\n")} } return NaN; },
-      product(e, g) {
+    return [
+      (i) => { const s = start[i]; switch (op[i]) { ${cases.map((c) => c.forward ?? "").join("\n")} } return NaN; },
+      (e, g) => {
         const i = result[e], s = start[i], y = v[i];
         switch (op[i]) { ${cases.map((c) => c.rules).join("\n")} }
         return NaN;
       },
-    };`;
+    ];`;
   const { start, operand, result, op } = graph;
   const given = { N: NUMERIC, start, x: operand, result, op, t: attributes, v: value };
   try {
-    return new Function(...Object.keys(given), source)(...Object.values(given));
+    const [compute, product] = new Function(...Object.keys(given), source)(...Object.values(given));
+    return { compute, product };
   } catch (error) {
     if (error instanceof EvalError) return null; // what a Content-Security-Policy raises
     throw error;

@@ -1,5 +1,7 @@
 /** The looks of the player around the drawing: `$ink` is a colour of the palette. One column below 640 pixels. */
 
+import { cssOf } from "./style.js";
+
 const SHELL_RULES = `
 :host{display:block;container-type:inline-size;color:$ink;font:14px/1.45 $font;text-align:left}
 *{box-sizing:border-box}
@@ -133,4 +135,4 @@ kbd{font:600 13px $font;color:$ink}
 `;
 
 /** The CSS of the player, for its shadow root. */
-export const shellStyle = () => SHELL_RULES.replace(/\$([a-z-]+)/g, "var(--mg-$1)").replaceAll("\n", "");
+export const shellStyle = () => cssOf(SHELL_RULES);

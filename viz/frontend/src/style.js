@@ -2,7 +2,7 @@
  * The CSS of the drawing, and which colours hold: the page's theme decides, or else the reader's system.
  *
  * The player lives in a shadow root, where selectors cannot look outside. So `followTheme` reads the page and says what
- * it found in an attribute of the player's root, `data-mg-theme`. Without script the system decides.
+ * it found in an attribute of the player's root, `data-mg-theme`.
  */
 import { FONT, PALETTE } from "./palette.js";
 
@@ -14,124 +14,116 @@ const variables = (theme) =>
 
 const SHAPES = `
 .mg-view{position:relative;overflow:auto;overscroll-behavior:contain;max-height:var(--mg-view-height,70vh);
-background:var(--mg-page);border-radius:8px;touch-action:pan-x pan-y;cursor:grab;font-family:var(--mg-font);
-scrollbar-width:thin;scrollbar-color:var(--mg-line) transparent}
+background:$page;border-radius:8px;touch-action:pan-x pan-y;cursor:grab;font-family:$font;scrollbar-width:thin;
+scrollbar-color:$line transparent}
 .mg-view.mg-dragged{cursor:grabbing;user-select:none}
-.mg-view:focus-visible{outline:3px solid var(--mg-forward);outline-offset:-3px}
+.mg-view:focus-visible{outline:3px solid $forward;outline-offset:-3px}
 .mg-stage{position:relative;margin:0 auto}
 .mg-stage>svg{position:absolute;left:0;top:0;width:100%;height:100%;isolation:isolate;pointer-events:none}
 .mg-stage>canvas{display:block}
 .mg-stage>canvas{position:sticky;left:0;top:0}
-.mg-drawing{font-size:12.5px;font-variant-numeric:tabular-nums;user-select:none;overflow:clip}
-.mg-drawing text{white-space:pre;fill:var(--mg-ink)}
-.mg-drawing .name{font-size:13px;font-weight:700}
-.mg-drawing .unnamed{font-weight:400;font-style:italic}
-.mg-drawing .rule{font-weight:400}
-.mg-drawing .cap{font-size:10.5px}
-.mg-drawing .sum{font-size:10.5px;font-weight:700;fill:var(--mg-backward)}
-.mg-drawing .num{text-anchor:end}
-.mg-drawing .mid{text-anchor:middle}
-.mg-drawing .fw{fill:var(--mg-forward)}
-.mg-drawing .bw{fill:var(--mg-backward)}
-.mg-drawing .dim{fill:var(--mg-muted)}
-.mg-drawing .final .grad{font-weight:700}
-.mg-drawing .wait .grad,.mg-drawing .blocked .grad{fill:var(--mg-muted)}
-.mg-drawing .thumb{image-rendering:pixelated}
-.mg-drawing .nan{fill:none;stroke:var(--mg-ink);stroke-width:1}
-.mg-drawing .rim{fill:none;stroke:var(--mg-rim)}
-.mg-drawing .item,.mg-drawing .frame{pointer-events:auto}
-.mg-drawing .item{cursor:pointer;outline:none}
-.mg-drawing .box{fill:var(--mg-card);stroke:var(--mg-line);stroke-width:1.25}
-.mg-drawing .line{fill:none;stroke:var(--mg-line);stroke-width:1.25}
-.mg-drawing .head{fill:var(--mg-op)}
-.mg-drawing .wash{fill:var(--mg-wash)}
-.mg-drawing .leaf .line,.mg-drawing .leaf .box{stroke:var(--mg-leaf)}
-.mg-drawing .leaf .head{fill:var(--mg-leaf)}
-.mg-drawing .leaf .name,.mg-drawing .leaf .name tspan{fill:var(--mg-on-leaf)}
-.mg-drawing .output .head{fill:var(--mg-output)}
-.mg-drawing .output .name,.mg-drawing .output .name tspan{fill:var(--mg-on-output)}
-.mg-drawing .output .line,.mg-drawing .ring{stroke:var(--mg-output)}
-.mg-drawing .ring{fill:none;stroke-width:1.25}
-.mg-drawing .still .line{stroke-dasharray:4 3}
-.mg-drawing .pale .box{fill:var(--mg-page)}
-.mg-drawing .pale .head{fill:var(--mg-page)}
-.mg-drawing .pale .wash{fill:none}
-.mg-drawing .pale .line,.mg-drawing .pale .ring{stroke:var(--mg-rim)}
-.mg-drawing .pale text,.mg-drawing .pale .name,.mg-drawing .pale .name tspan{fill:var(--mg-muted)}
-.mg-drawing .pale .thumb{display:none}
-.mg-drawing .broken .line{stroke:var(--mg-alarm);stroke-width:2.5;stroke-dasharray:7 4}
-.mg-drawing .bad .line{stroke:var(--mg-alarm);stroke-width:2.5}
-.mg-drawing .badge{fill:var(--mg-alarm)}
-.mg-drawing .badge+text{fill:var(--mg-on-alarm);font-weight:700;text-anchor:middle}
-.mg-drawing .raised{fill:var(--mg-alarm);font-weight:600}
-.mg-drawing .stack{fill:var(--mg-card);stroke:var(--mg-line);stroke-width:1}
-.mg-drawing .block .head{fill:var(--mg-rim)}
-.mg-drawing .block .box{fill:var(--mg-card)}
-.mg-drawing .way{fill:var(--mg-rim)}
-.mg-drawing .done-fw{fill:var(--mg-forward)}
-.mg-drawing .done-bw{fill:var(--mg-backward)}
-.mg-drawing .hull{fill:var(--mg-ink);fill-opacity:.025;stroke:var(--mg-line);stroke-width:1;stroke-dasharray:1 3;
-stroke-linecap:round}
-.mg-drawing .bar{fill:var(--mg-rim);fill-opacity:.55}
-.mg-drawing .frame{cursor:pointer;outline:none}
-.mg-drawing .frame:hover .bar{fill-opacity:1}
-.mg-drawing .frame text{font-size:11.5px;font-weight:600}
-.mg-drawing .sign{fill:none;stroke:var(--mg-muted);stroke-width:1.5}
-.mg-drawing .wire{fill:none;stroke:var(--mg-line);stroke-width:1.5}
-.mg-drawing .wire.many{stroke-width:2.5}
-.mg-drawing .wire.none{stroke-dasharray:2 4}
-.mg-drawing .wire.done{stroke:var(--mg-heat);stroke-width:2.5}
-.mg-drawing .wire.future{stroke:var(--mg-rim)}
-.mg-drawing .tip{fill:var(--mg-line)}
-.mg-drawing .tip.done{fill:var(--mg-heat)}
-.mg-drawing .tip.future{fill:var(--mg-rim)}
-.mg-drawing .label{font-size:11px;text-anchor:end;fill:var(--mg-backward);paint-order:stroke;stroke:var(--mg-page);
-stroke-width:7;stroke-linejoin:round}
-.mg-drawing .select,.mg-drawing .focus,.mg-drawing .hover{fill:none;pointer-events:none}
-.mg-drawing .hover{stroke:var(--mg-muted);stroke-width:1.5}
-.mg-drawing .select{stroke:var(--mg-ink);stroke-width:2;stroke-dasharray:5 3}
-.mg-drawing .focus{stroke:var(--mg-forward);stroke-width:3}
-.mg-drawing .halo{fill:none;stroke-width:9;stroke-opacity:.5;stroke-linejoin:round}
-.mg-drawing .core{fill:none;stroke-width:2.5}
-.mg-drawing .forward .halo,.mg-drawing .flow.forward{stroke:var(--mg-halo)}
-.mg-drawing .forward .core{stroke:var(--mg-forward)}
-.mg-drawing .backward .halo,.mg-drawing .flow.backward,.mg-drawing .backward .core{stroke:var(--mg-hot)}
-.mg-drawing .flow{fill:none;stroke-width:4.5;stroke-linecap:butt}
-.mg-drawing .point{stroke:none}
-.mg-drawing .leader{fill:none;stroke:var(--mg-backward);stroke-width:1.5}
-.mg-drawing .forward .point{fill:var(--mg-forward)}
-.mg-drawing .backward .point{fill:var(--mg-hot)}
-.mg-drawing .pill{fill:var(--mg-backward)}
-.mg-drawing .pill+text{fill:var(--mg-page);font-size:12px;font-weight:600;text-anchor:middle}
-.mg-drawing .overlay{pointer-events:none}
-.mg-heat{position:relative;display:inline-block;margin:0;max-width:100%;font-family:var(--mg-font);color:var(--mg-ink)}
-.mg-heat canvas{display:block;max-width:100%;image-rendering:pixelated;border:1px solid var(--mg-rim);border-radius:3px;
+.mg-drawing{font-size:12.5px;font-variant-numeric:tabular-nums;user-select:none;overflow:clip;
+& text{white-space:pre;fill:$ink}
+.name{font-size:13px;font-weight:700}
+.unnamed{font-weight:400;font-style:italic}
+.rule{font-weight:400}
+.cap{font-size:10.5px}
+.sum{font-size:10.5px;font-weight:700;fill:$backward}
+.num{text-anchor:end}
+.mid{text-anchor:middle}
+.fw{fill:$forward}
+.bw{fill:$backward}
+.dim{fill:$muted}
+.final .grad{font-weight:700}
+.wait .grad,.blocked .grad{fill:$muted}
+.thumb{image-rendering:pixelated}
+.nan{fill:none;stroke:$ink;stroke-width:1}
+.rim{fill:none;stroke:$rim}
+.item,.frame{pointer-events:auto}
+.item{cursor:pointer;outline:none}
+.box{fill:$card;stroke:$line;stroke-width:1.25}
+.line{fill:none;stroke:$line;stroke-width:1.25}
+.head{fill:$op}
+.wash{fill:$wash}
+.leaf .line,.leaf .box{stroke:$leaf}
+.leaf .head{fill:$leaf}
+.leaf .name,.leaf .name tspan{fill:$on-leaf}
+.output .head{fill:$output}
+.output .name,.output .name tspan{fill:$on-output}
+.output .line,.ring{stroke:$output}
+.ring{fill:none;stroke-width:1.25}
+.still .line{stroke-dasharray:4 3}
+.pale .box{fill:$page}
+.pale .head{fill:$page}
+.pale .wash{fill:none}
+.pale .line,.pale .ring{stroke:$rim}
+.pale text,.pale .name,.pale .name tspan{fill:$muted}
+.pale .thumb{display:none}
+.broken .line{stroke:$alarm;stroke-width:2.5;stroke-dasharray:7 4}
+.bad .line{stroke:$alarm;stroke-width:2.5}
+.badge{fill:$alarm}
+.badge+text{fill:$on-alarm;font-weight:700;text-anchor:middle}
+.raised{fill:$alarm;font-weight:600}
+.stack{fill:$card;stroke:$line;stroke-width:1}
+.block .head{fill:$rim}
+.block .box{fill:$card}
+.way{fill:$rim}
+.done-fw{fill:$forward}
+.done-bw{fill:$backward}
+.hull{fill:$ink;fill-opacity:.025;stroke:$line;stroke-width:1;stroke-dasharray:1 3;stroke-linecap:round}
+.bar{fill:$rim;fill-opacity:.55}
+.frame{cursor:pointer;outline:none}
+.frame:hover .bar{fill-opacity:1}
+.frame text{font-size:11.5px;font-weight:600}
+.sign{fill:none;stroke:$muted;stroke-width:1.5}
+.wire{fill:none;stroke:$line;stroke-width:1.5}
+.wire.many{stroke-width:2.5}
+.wire.none{stroke-dasharray:2 4}
+.wire.done{stroke:$heat;stroke-width:2.5}
+.wire.future{stroke:$rim}
+.tip{fill:$line}
+.tip.done{fill:$heat}
+.tip.future{fill:$rim}
+.label{font-size:11px;text-anchor:end;fill:$backward;paint-order:stroke;stroke:$page;stroke-width:7;
+stroke-linejoin:round}
+.select,.focus,.hover{fill:none;pointer-events:none}
+.hover{stroke:$muted;stroke-width:1.5}
+.select{stroke:$ink;stroke-width:2;stroke-dasharray:5 3}
+.focus{stroke:$forward;stroke-width:3}
+.halo{fill:none;stroke-width:9;stroke-opacity:.5;stroke-linejoin:round}
+.core{fill:none;stroke-width:2.5}
+.forward .halo,.flow.forward{stroke:$halo}
+.forward .core{stroke:$forward}
+.backward .halo,.flow.backward,.backward .core{stroke:$hot}
+.flow{fill:none;stroke-width:4.5;stroke-linecap:butt}
+.point{stroke:none}
+.leader{fill:none;stroke:$backward;stroke-width:1.5}
+.forward .point{fill:$forward}
+.backward .point{fill:$hot}
+.pill{fill:$backward}
+.pill+text{fill:$page;font-size:12px;font-weight:600;text-anchor:middle}
+.overlay{pointer-events:none}
+}
+.mg-heat{position:relative;display:inline-block;margin:0;max-width:100%;font-family:$font;color:$ink}
+.mg-heat canvas{display:block;max-width:100%;image-rendering:pixelated;border:1px solid $rim;border-radius:3px;
 cursor:crosshair}
-.mg-heat canvas:focus-visible{outline:3px solid var(--mg-forward);outline-offset:2px}
-.mg-heat figcaption{font-size:.8rem;color:var(--mg-muted);min-height:1.4em;font-variant-numeric:tabular-nums}
+.mg-heat canvas:focus-visible{outline:3px solid $forward;outline-offset:2px}
+.mg-heat figcaption{font-size:.8rem;color:$muted;min-height:1.4em;font-variant-numeric:tabular-nums}
 .mg-said{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%);white-space:nowrap}
-.mg-overview{position:relative;background:var(--mg-page);border:1px solid var(--mg-rim);border-radius:6px;
-overflow:hidden}
+.mg-overview{position:relative;background:$page;border:1px solid $rim;border-radius:6px;overflow:hidden}
 .mg-overview canvas{display:block;cursor:pointer}
-.mg-overview canvas:focus-visible{outline:3px solid var(--mg-forward);outline-offset:-3px}
+.mg-overview canvas:focus-visible{outline:3px solid $forward;outline-offset:-3px}
 @media (forced-colors:active){.mg-drawing .select,.mg-drawing .focus{stroke:Highlight}}
 @media print{.mg-view{overflow:visible;max-height:none}}
 `;
 
-/**
- * The CSS of the drawing, to be put into the shadow root; `selector` names the player's root there.
- * @param {string} [selector]
- */
-export function drawingStyle(selector = ":host") {
-  const dark = selector === ":host" ? ':host([data-mg-theme="dark"])' : `${selector}[data-mg-theme="dark"]`;
-  const unsaid = selector === ":host" ? ":host(:not([data-mg-theme]))" : `${selector}:not([data-mg-theme])`;
-  return (
-    `${selector}{color-scheme:light;--mg-font:${FONT};${variables("light")}}` +
-    `${dark}{color-scheme:dark;${variables("dark")}}` +
-    `@media (prefers-color-scheme:dark){${unsaid}{color-scheme:dark;${variables("dark")}}}` +
-    SHAPES.replaceAll("\n", "")
-  );
-}
+/** The CSS of the drawing, and the colours of both themes, for the shadow root of the player. */
+export const drawingStyle = () =>
+  `:host{color-scheme:light;--mg-font:${FONT};${variables("light")}}` +
+  `:host([data-mg-theme=dark]){color-scheme:dark;${variables("dark")}}${cssOf(SHAPES)}`;
+
+/** The CSS of rules in which `$ink` stands for a colour of the palette. @param {string} rules */
+export const cssOf = (rules) => rules.replace(/\$([a-z-]+)/g, "var(--mg-$1)").replaceAll("\n", "");
 
 /**
  * What the page says about its theme: JupyterLab and Notebook, VS Code, Colab, books made with Sphinx; null if nothing.

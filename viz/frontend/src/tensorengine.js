@@ -195,9 +195,9 @@ function whyUnlikeArray(graph, node, base, compute) {
   return at < 0 ? null : `Its loops give ${pretty(found[at])} here, and Python computed ${pretty(said[at])}.`;
 }
 
-/** @param {any} data as the trace has it @param {boolean} interpret @returns {Program} */
+/** @param {Record<string, any>} data as the trace has it @param {boolean} interpret @returns {Program} */
 function programOf({ first, sizes, result, loops }, interpret) {
-  const steps = loops.map((/** @type {any} */ loop) => ({ ...loop, f: formulaOfFrame(loop.f, interpret) }));
+  const steps = loops.map((/** @type {Record<string, any>} */ loop) => ({ ...loop, f: formulaOfFrame(loop.f, interpret) }));
   return (given) => {
     const memory = given.slice();
     sizes.forEach((/** @type {number | [number]} */ size, /** @type {number} */ k) => {

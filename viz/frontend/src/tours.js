@@ -16,7 +16,7 @@
 export function stationsOf(graph, moments) {
   return graph.tours.map((item, i) => {
     const where = `Station ${i + 1} of the tour`;
-    const { at, text, select = null } = /** @type {any} */ (item ?? {});
+    const { at, text, select = null } = /** @type {Record<string, any>} */ (item ?? {});
     if (typeof text !== "string") throw new Error(`${where} has no text.`);
     if (!Number.isInteger(at) || at < 0 || at > moments.last) {
       throw new Error(`${where} is at position ${JSON.stringify(at)}: they go from 0 to ${moments.last}.`);

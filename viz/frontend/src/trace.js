@@ -8,7 +8,10 @@ import { pretty, shortenName, subscript } from "./notation.js";
 /** @typedef {import("./types.js").Graph} Graph */
 /** @typedef {import("./types.js").Run} Run */
 /** @typedef {import("./types.js").Cells} Cells */
-/** @typedef {Record<string, any>} Json */
+/**
+ * What JSON.parse returned. Its names stand in quotes, since the build shortens others.
+ * @typedef {Record<string, any>} Json
+ */
 
 export const LEAF = 0;
 export const OP = 1;
@@ -30,28 +33,29 @@ const BLOCK_KINDS = ["graph", "scope", "fold", "run"];
  */
 export function decode(data) {
   const trace = recordIn(data, "the trace");
-  if (trace.version !== TRACE_VERSION) {
-    refuse(`it is of version ${JSON.stringify(trace.version)}, and this player reads version ${TRACE_VERSION}`);
+  if (trace["version"] !== TRACE_VERSION) {
+    refuse(`it is of version ${JSON.stringify(trace["version"])}, and this player reads version ${TRACE_VERSION}`);
   }
   const lists = decodeLists(trace);
-  const nodes = decodeNodes(recordIn(trace.nodes, "nodes"), lists);
-  const edges = decodeEdges(recordIn(trace.edges, "edges"), nodes.count, lists.formulas.length);
+  const nodes = decodeNodes(recordIn(trace["nodes"], "nodes"), lists);
+  const edges = decodeEdges(recordIn(trace["edges"], "edges"), nodes.count, lists.formulas.length);
   const { value, known, grad, ...rest } = nodes;
   const { local, localKnown, ...ends } = edges;
   checkOps(rest, edges.start);
-  const outputs = Array.from(indicesIn(trace.outputs, null, nodes.count, 0, "outputs"));
-  const runs = listIn(trace.passes, "passes").map((pass, at) => decodeRun(pass, at, nodes.count, edges, lists.arrays));
+  const outputs = Array.from(indicesIn(trace["outputs"], null, nodes.count, 0, "outputs"));
+  const passes = listIn(trace["passes"], "passes");
+  const runs = passes.map((pass, at) => decodeRun(pass, at, nodes.count, edges, lists.arrays));
   const { names, kind } = rest;
   return {
-    sentence: textIn(trace.sentence, "sentence"),
+    sentence: textIn(trace["sentence"], "sentence"),
     outputs,
     ...rest,
     ...ends,
     ...lists,
     outs: outsOf(edges.operand, nodes.count),
-    notes: decodeNotes(trace.notes, nodes.count, edges.edgeCount),
+    notes: decodeNotes(trace["notes"], nodes.count, edges.edgeCount),
     numbers: { value, known, local, localKnown, grad, runs },
-    tours: trace.tours === undefined ? [] : listIn(trace.tours, "tours"),
+    tours: trace["tours"] === undefined ? [] : listIn(trace["tours"], "tours"),
     title: (node, limit = 24) => {
       const name = names[node];
       if (name !== null) return shortenName(name, limit);
@@ -80,31 +84,31 @@ export function valueOf(graph, numbers, node) {
 
 /** @param {Json} nodes @param {ReturnType<typeof decodeLists>} lists */
 function decodeNodes(nodes, lists) {
-  const kind = lettersIn(nodes.kind, "locx", "nodes.kind");
+  const kind = lettersIn(nodes["kind"], "locx", "nodes.kind");
   const count = kind.length;
-  const { values: value, known } = numbersIn(nodes.value, count, "nodes.value");
+  const { values: value, known } = numbersIn(nodes["value"], count, "nodes.value");
   const names = /** @type {(string | null)[]} */ (new Array(count).fill(null));
-  eachIn(nodes.name, count, "nodes.name", (node, name) => (names[node] = textIn(name, "nodes.name")));
-  const state = lettersIn(nodes.state, "nfbp", "nodes.state", count);
+  eachIn(nodes["name"], count, "nodes.name", (node, name) => (names[node] = textIn(name, "nodes.name")));
+  const state = lettersIn(nodes["state"], "nfbp", "nodes.state", count);
   const grad = new Float64Array(count).fill(NaN);
-  eachIn(nodes.grad, count, "nodes.grad", (node, x) => (grad[node] = numberIn(x, "nodes.grad")));
-  const tensors = decodeTensors(nodes.tensor, count, lists.arrays.length, lists.programs.length);
+  eachIn(nodes["grad"], count, "nodes.grad", (node, x) => (grad[node] = numberIn(x, "nodes.grad")));
+  const tensors = decodeTensors(nodes["tensor"], count, lists.arrays.length, lists.programs.length);
   for (const [node, tensor] of tensors) known[node] = known[node] || tensor.value >= 0 ? 1 : 0;
   return {
     count,
     kind,
-    op: indicesIn(nodes.op, count, lists.ops.length, -1, "nodes.op"),
+    op: indicesIn(nodes["op"], count, lists.ops.length, -1, "nodes.op"),
     names,
     value,
     known,
     state,
     grad,
-    block: indicesIn(nodes.block, count, lists.blocks.length, 0, "nodes.block"),
-    lines: linesIn(nodes.line, count),
-    stale: new Set(indicesIn(nodes.stale, null, count, 0, "nodes.stale")),
+    block: indicesIn(nodes["block"], count, lists.blocks.length, 0, "nodes.block"),
+    lines: linesIn(nodes["line"], count),
+    stale: new Set(indicesIn(nodes["stale"], null, count, 0, "nodes.stale")),
     tensors,
-    nodeFormula: indicesIn(nodes.formula, count, lists.formulas.length, -1, "nodes.formula"),
-    attrs: attrsIn(nodes.attrs, count),
+    nodeFormula: indicesIn(nodes["formula"], count, lists.formulas.length, -1, "nodes.formula"),
+    attrs: attrsIn(nodes["attrs"], count),
   };
 }
 
@@ -116,20 +120,20 @@ function decodeTensors(tensor, count, arrays, programs) {
     const what = `nodes.tensor ${node}`;
     const info = recordIn(item, what);
     const place = (/** @type {unknown} */ x, end = arrays) => (x === null ? -1 : indicesIn([x], 1, end, 0, what)[0]);
-    const [shape, dtype] = [shapeIn(info.shape, what), textIn(info.dtype, what)];
-    const { loops = null } = info;
+    const [shape, dtype] = [shapeIn(info["shape"], what), textIn(info["dtype"], what)];
+    const { "loops": loops = null } = info;
     const how = Array.isArray(loops) ? loops.map((x) => place(x, programs)) : optionalText(loops, what);
-    tensors.set(node, { shape, dtype, value: place(info.value), grad: place(info.grad), loops: how });
+    tensors.set(node, { shape, dtype, value: place(info["value"]), grad: place(info["grad"]), loops: how });
   });
   return tensors;
 }
 
 /** @param {Json} edges @param {number} count @param {number} formulas */
 function decodeEdges(edges, count, formulas) {
-  const operand = indicesIn(edges.operand, null, count, 0, "edges.operand");
+  const operand = indicesIn(edges["operand"], null, count, 0, "edges.operand");
   const edgeCount = operand.length;
-  const result = indicesIn(edges.result, edgeCount, count, 0, "edges.result");
-  const slot = indicesIn(edges.slot, edgeCount, count + edgeCount, 0, "edges.slot");
+  const result = indicesIn(edges["result"], edgeCount, count, 0, "edges.result");
+  const slot = indicesIn(edges["slot"], edgeCount, count + edgeCount, 0, "edges.slot");
   const start = new Int32Array(count + 1);
   for (let edge = 0; edge < edgeCount; edge += 1) {
     const to = result[edge];
@@ -140,9 +144,9 @@ function decodeEdges(edges, count, formulas) {
     start[to + 1] += 1;
   }
   for (let node = 0; node < count; node += 1) start[node + 1] += start[node];
-  const { values: local, known: localKnown } = numbersIn(edges.local, edgeCount, "edges.local");
-  const flows = lettersIn(edges.flows, "01", "edges.flows", edgeCount);
-  const edgeFormula = indicesIn(edges.formula, edgeCount, formulas, -1, "edges.formula");
+  const { values: local, known: localKnown } = numbersIn(edges["local"], edgeCount, "edges.local");
+  const flows = lettersIn(edges["flows"], "01", "edges.flows", edgeCount);
+  const edgeFormula = indicesIn(edges["formula"], edgeCount, formulas, -1, "edges.formula");
   return { edgeCount, operand, result, slot, start, flows, local, localKnown, edgeFormula };
 }
 
@@ -182,8 +186,8 @@ function outsOf(operand, count) {
  */
 function decodeRun(pass, at, count, edges, arrays) {
   const data = recordIn(pass, `pass ${at}`);
-  const root = indicesIn([data.root], 1, count, 0, `the root of pass ${at}`)[0];
-  const edge = indicesIn(data.edge, null, edges.edgeCount, 0, `passes[${at}].edge`);
+  const root = indicesIn([data["root"]], 1, count, 0, `the root of pass ${at}`)[0];
+  const edge = indicesIn(data["edge"], null, edges.edgeCount, 0, `passes[${at}].edge`);
   checkEvents(root, edge, at, count, edges);
   const known = new Uint8Array(edge.length).fill(1);
   const read = (/** @type {string} */ name) =>
@@ -251,7 +255,7 @@ function quantitiesIn(column, length, arrays, known, what) {
     } else if (typeof item === "object") {
       values[k] = NaN;
       places ??= new Int32Array(length).fill(-1);
-      places[k] = indicesIn([/** @type {Json} */ (item).array], 1, arrays, 0, `${what}[${k}].array`)[0];
+      places[k] = indicesIn([/** @type {Json} */ (item)["array"]], 1, arrays, 0, `${what}[${k}].array`)[0];
     } else {
       values[k] = numberIn(item, what);
     }
@@ -264,20 +268,21 @@ function quantitiesIn(column, length, arrays, known, what) {
 /** @param {Json} trace */
 function decodeLists(trace) {
   return {
-    blocks: listIn(trace.blocks, "blocks").map(decodeBlock),
-    ops: listIn(trace.ops, "ops").map(decodeOp),
-    formulas: listIn(trace.formulas, "formulas").map((item, at) => {
-      const { text, mathml } = recordIn(item, `formula ${at}`);
+    blocks: listIn(trace["blocks"], "blocks").map(decodeBlock),
+    ops: listIn(trace["ops"], "ops").map(decodeOp),
+    formulas: listIn(trace["formulas"], "formulas").map((item, at) => {
+      const { "text": text, "mathml": mathml } = recordIn(item, `formula ${at}`);
       return { text: textIn(text, `formula ${at}`), mathml: textIn(mathml, `formula ${at}`) };
     }),
-    arrays: listIn(trace.arrays, "arrays").map(decodeCells),
-    programs: listIn(trace.programs ?? [], "programs").map((item, at) => recordIn(item, `program ${at}`)),
+    arrays: listIn(trace["arrays"], "arrays").map(decodeCells),
+    programs: listIn(trace["programs"] ?? [], "programs").map((item, at) => recordIn(item, `program ${at}`)),
   };
 }
 
 /** @param {unknown} item @param {number} at @returns {import("./types.js").Block} */
 function decodeBlock(item, at) {
-  const { name, outer, kind, count = null, line = null } = recordIn(item, `block ${at}`);
+  const data = recordIn(item, `block ${at}`);
+  const { "name": name, "outer": outer, "kind": kind, "count": count = null, "line": line = null } = data;
   const inside = at === 0 ? outer === -1 : Number.isInteger(outer) && outer >= 0 && outer < at;
   if (!inside) refuse(`block ${at} is in block ${JSON.stringify(outer)}, which does not come before it`);
   if (!BLOCK_KINDS.includes(kind)) refuse(`block ${at} is of the kind ${JSON.stringify(kind)}`);
@@ -286,7 +291,8 @@ function decodeBlock(item, at) {
 
 /** @param {unknown} item @param {number} at @returns {import("./types.js").OpInfo} */
 function decodeOp(item, at) {
-  const { name, formula = null, js = null, rules = [], why = null } = recordIn(item, `op ${at}`);
+  const data = recordIn(item, `op ${at}`);
+  const { "name": name, "formula": formula = null, "js": js = null, "rules": rules = [], "why": why = null } = data;
   const text = (/** @type {unknown} */ x) => optionalText(x, `op ${at}`);
   const texts = listIn(rules, `the rules of op ${at}`).map(text);
   return { name: textIn(name, `op ${at}`), formula: text(formula), js: text(js), rules: texts, why: text(why) };
@@ -299,32 +305,33 @@ function decodeCells(item, at) {
   const size = (/** @type {unknown} */ x) =>
     Number.isInteger(x) && Number(x) >= 0 ? Number(x) : refuse(`a size of ${what} is ${JSON.stringify(x)}`);
   const figure = (/** @type {unknown} */ x) => (x === null || x === undefined ? null : numberIn(x, what));
-  const [rows, cols] = [size(data.rows), size(data.cols)];
-  const step = data.step === undefined || data.step === null ? null : listIn(data.step, `${what}.step`, 2).map(size);
-  const all = size(data.size);
+  const [rows, cols] = [size(data["rows"]), size(data["cols"])];
+  const step = data["step"] == null ? null : listIn(data["step"], `${what}.step`, 2).map(size);
+  const all = size(data["size"]);
   if (step === null && rows * cols !== all) refuse(`${what} has ${rows * cols} cells for ${all} numbers, and no step`);
   return {
-    shape: shapeIn(data.shape, what),
-    dtype: textIn(data.dtype, what),
+    shape: shapeIn(data["shape"], what),
+    dtype: textIn(data["dtype"], what),
     size: all,
-    cells: numbersIn(data.cells, rows * cols, `the cells of ${what}`).values,
+    cells: numbersIn(data["cells"], rows * cols, `the cells of ${what}`).values,
     rows,
     cols,
     step: step && [step[0], step[1]],
-    min: figure(data.min),
-    max: figure(data.max),
-    mean: figure(data.mean),
-    std: figure(data.std),
-    hist: listIn(data.hist, `the histogram of ${what}`).map(size),
-    nan: size(data.nan),
-    inf: size(data.inf),
+    min: figure(data["min"]),
+    max: figure(data["max"]),
+    mean: figure(data["mean"]),
+    std: figure(data["std"]),
+    hist: listIn(data["hist"], `the histogram of ${what}`).map(size),
+    nan: size(data["nan"]),
+    inf: size(data["inf"]),
   };
 }
 
 /** @param {unknown} notes @param {number} count @param {number} edgeCount @returns {import("./types.js").Note[]} */
 function decodeNotes(notes, count, edgeCount) {
   return listIn(notes, "notes").map((item, at) => {
-    const { kind, node = null, text, nodes, edges = [] } = recordIn(item, `note ${at}`);
+    const data = recordIn(item, `note ${at}`);
+    const { "kind": kind, "node": node = null, "text": text, "nodes": nodes, "edges": edges = [] } = data;
     const where = node === null ? -1 : indicesIn([node], 1, count, 0, `note ${at}`)[0];
     return {
       kind: textIn(kind, `note ${at}`),

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { readFileSync, readdirSync } from "node:fs";
 import { test } from "node:test";
 import { PALETTE } from "../src/palette.js";
+import { shellStyle } from "../src/shellstyle.js";
 import { drawingStyle, themeOf } from "../src/style.js";
 
 /** @param {Record<string, string>} attributes @returns {any} */
@@ -28,11 +29,10 @@ test("both palettes have the same names, and no colour is used that is in neithe
   const known = new Set([...Object.keys(PALETTE.light), "font", "view-height"]);
   const source = new URL("../src/", import.meta.url);
   const css = readdirSync(source).map((name) => readFileSync(new URL(name, source), "utf8"));
-  for (const [, name] of css.join("").matchAll(/var\(--mg-([\w-]+)/g)) assert.ok(known.has(name), name);
+  for (const [, name] of (css.join("") + drawingStyle() + shellStyle()).matchAll(/var\(--mg-([\w-]+)/g)) assert.ok(known.has(name), name);
 });
 
-test("a player in a shadow root and one in a page get the same colours", () => {
+test("both themes give the shadow root their colours", () => {
   assert.match(drawingStyle(), /^:host\{color-scheme:light;.*--mg-page:#fbfcfd/);
-  assert.match(drawingStyle(), /:host\(\[data-mg-theme="dark"\]\)\{color-scheme:dark/);
-  assert.match(drawingStyle(".player"), /\.player\[data-mg-theme="dark"\]\{color-scheme:dark/);
+  assert.match(drawingStyle(), /:host\(\[data-mg-theme=dark\]\)\{color-scheme:dark/);
 });

@@ -1,0 +1,22 @@
+/** Prints each function of the sources that is longer than the house allows: `file:line: so many lines`. */
+
+import { readdirSync, readFileSync } from "node:fs";
+
+import ts from "typescript";
+
+const MOST = 60;
+const folder = new URL("src/", import.meta.url);
+
+for (const name of readdirSync(folder)) {
+  const file = ts.createSourceFile(name, readFileSync(new URL(name, folder), "utf8"), ts.ScriptTarget.ES2022, true);
+  const lineAt = (/** @type {number} */ place) => file.getLineAndCharacterOfPosition(place).line + 1;
+  const visit = (/** @type {ts.Node} */ node) => {
+    if (ts.isFunctionLike(node) && !ts.isJSDocNode(node)) {
+      const first = lineAt(node.getStart());
+      const lines = lineAt(node.end) - first + 1;
+      if (lines > MOST) console.log(`${name}:${first}: ${lines} lines`);
+    }
+    ts.forEachChild(node, visit);
+  };
+  visit(file);
+}
