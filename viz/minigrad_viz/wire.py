@@ -69,7 +69,8 @@ def data(trace: Trace, full: bool) -> dict[str, Any]:
     }
     if not trace.tensors:
         return {**columns, "arrays": []}
-    return {**columns, "programs": programs.found, "arrays": arrays.summaries(show, _MOST_CELLS if full else _STORED_CELLS)}
+    room = _MOST_CELLS if full else _STORED_CELLS
+    return {**columns, "programs": programs.found, "arrays": arrays.summaries(show, room)}
 
 
 def text(trace: Trace, full: bool) -> str:

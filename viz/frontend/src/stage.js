@@ -23,6 +23,7 @@ export function stage(s) {
   };
   let view = /** @type {any} */ (null);
   let large = false;
+  let greyed = false;
   let drawing = /** @type {any} */ (null);
   const element = h("div", { class: "canvas" }, place);
   const map =
@@ -61,16 +62,23 @@ export function stage(s) {
     },
     /** @param {string} what @param {any} changed */
     update(what, changed) {
-      if (!view || what === "expanded" || what === "pass") build();
+      const fresh = !view || what === "expanded" || what === "pass";
+      if (fresh) build();
       active();
       if (what === "moved") for (const one of [view, map]) one?.update(changed);
-      if (what === "numbers") for (const one of [view, map]) one?.update(null);
+      if (what === "numbers" && !fresh) view.renumber();
       if (what === "pass") map?.setPlayback(s.playback);
-      if (what === "numbers" || what === "expanded") grey(s, place);
+      const unlike = s.overrides.size > 0;
+      if (fresh || unlike !== greyed) grey(s, place);
+      greyed = unlike;
       if (what !== "selected" && what !== "expanded") return;
       view.select(s.selected);
       const id = s.selected || what === "expanded" ? shownItem(s, drawing) : null;
       if (id !== null) view.reveal(id);
+    },
+    /** In other colours: the theme has changed. */
+    repaint() {
+      if (view) for (const one of [view, map]) one?.update(null);
     },
     destroy() {
       watch.disconnect();

@@ -18,7 +18,7 @@ background:var(--mg-page);border-radius:8px;touch-action:pan-x pan-y;cursor:grab
 scrollbar-width:thin;scrollbar-color:var(--mg-line) transparent}
 .mg-view.mg-dragged{cursor:grabbing;user-select:none}
 .mg-view:focus-visible{outline:3px solid var(--mg-forward);outline-offset:-3px}
-.mg-stage{position:relative;margin:0 auto}
+.mg-stage{position:relative;margin:0 auto;contain:strict}
 .mg-stage>svg{position:absolute;left:0;top:0;width:100%;height:100%;isolation:isolate;pointer-events:none}
 .mg-stage>canvas{display:block}
 .mg-stage>canvas{position:sticky;left:0;top:0}
