@@ -82,7 +82,7 @@ def _statistics(finite: Any) -> dict[str, Any]:
     hist = np.bincount(np.minimum(where.astype(int), BINS - 1), minlength=BINS)
     mean = (
         float(np.add.reduce(scaled)) / scaled.size
-    )  # as `mean` and `std` do, at a third of their time for few numbers
+    )  # as `mean` and `std` do, in a third of the time
     std = math.sqrt(float(np.add.reduce(np.square(scaled - mean))) / scaled.size)
     bounds = {"min": low, "max": high, "mean": math.ldexp(mean, power), "std": math.ldexp(std, power)}
     return bounds | {"hist": hist.tolist()}
