@@ -31,6 +31,7 @@ import minigrad as mg
 SOURCES = Path(__file__).parents[1] / "viz" / "frontend" / "src"
 PAGE = Path(__file__).with_name("viewer_page.js").read_text(encoding="utf-8")
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"]
+WORK = ("ScriptDuration", "RecalcStyleDuration", "LayoutDuration")
 SIZES = (500, 5_000, 20_000, 100_000)
 
 
@@ -212,14 +213,16 @@ def starting(table: Table, pages: Pages, graph: str, nodes: int, budget: float) 
 def stepping(table: Table, pages: Pages, made: dict[str, Any], name: str, budget: float) -> None:
     """Steps with every block open."""
     found = []
-    with pages.page() as (page, _):
+    with pages.page() as (page, tools):
         pages.start(page, made, expanded=list(range(made["blocks"])))
-        page.evaluate("([from, count]) => stepCosts(from, count)", [0, 30])  # compiled by then
+        steps = "([from, count]) => stepCosts(from, count)"
+        page.evaluate(steps, [0, 30])  # compiled by then
+        before = sum(metric(tools, part) for part in WORK)
         for _ in range(5):
-            found.append(
-                page.evaluate("([from, count]) => stepCosts(from, count)", [max(0, made["forward"] - 50), 100])
-            )
+            found.append(page.evaluate(steps, [max(0, made["forward"] - 50), 100]))
+        busy = (sum(metric(tools, part) for part in WORK) - before) * 1000 / 500
         shown = page.evaluate("seen()") or made["nodes"]
+    table.add(f"{name}: a step, the processor's time, mean", [busy], "ms", None)
     table.add(f"{name}: a step, {shown:,} visible", quickest(found), "ms", budget, tail=True)
 
 
