@@ -21,70 +21,89 @@ export function stage(s) {
     select: (/** @type {string | null} */ id) => select(s, id),
     toggle: (/** @type {number} */ block) => toggleBlock(s, block),
   };
-  let view = /** @type {any} */ (null);
-  let large = false;
   let greyed = false;
-  let drawing = /** @type {any} */ (null);
   const element = h("div", { class: "canvas" }, place);
-  const map =
-    s.graph.count < MAP_FROM
-      ? null
-      : overview(element, s.graph, s.playback, { reveal: (node) => select(s, `n${node}`) });
-  const mini = map ? null : minimap({ look: (x, y) => view.look(x, y) });
-  if (mini) element.append(mini.element);
-  const frame = () => {
-    mini?.frame(view.shown());
-    map?.frame(seenNodes(drawing, view.shown()));
-  };
-  const active = () => {
-    const { node } = s.playback.moment();
-    mini?.active(node < 0 ? null : drawing.items[drawing.itemOf(node)]);
-  };
-  const watch = new ResizeObserver(frame);
-  const build = () => {
-    drawing = scene(s.graph, visible(s.graph, s.expanded));
-    const wide = drawing.items.length > SVG_UP_TO;
-    mini?.setScene(drawing);
-    if (view && wide === large) return view.setScene(drawing, s.playback);
-    watch.disconnect();
-    view?.destroy();
-    large = wide;
-    view = (wide ? canvasView : svgView)(place, s.graph, s.playback, drawing, listeners);
-    view.element.addEventListener("scroll", frame, { passive: true });
-    for (const sized of [view.element, view.element.firstChild]) watch.observe(sized);
-  };
+  const look = { view: /** @type {any} */ (null), drawing: /** @type {any} */ (null) };
+  const maps = mapsOf(s, element, look);
+  const build = builder(s, place, look, maps, listeners);
+  const { map } = maps;
   return {
     element,
     place,
-    zoom: zoomButtons(s, () => view),
+    zoom: zoomButtons(s, () => look.view),
     get view() {
-      return view;
+      return look.view;
     },
     /** @param {string} what @param {any} changed */
     update(what, changed) {
-      const fresh = !view || what === "expanded" || what === "pass";
+      const fresh = !look.view || what === "expanded" || what === "pass";
       if (fresh) build();
-      active();
-      if (what === "moved") for (const one of [view, map]) one?.update(changed);
-      if (what === "numbers" && !fresh) view.renumber();
+      maps.active();
+      if (what === "moved") for (const one of [look.view, map]) one?.update(changed);
+      if (what === "numbers" && !fresh) look.view.renumber();
       if (what === "pass") map?.setPlayback(s.playback);
       const unlike = s.overrides.size > 0;
       if (fresh || unlike !== greyed) grey(s, place);
       greyed = unlike;
       if (what !== "selected" && what !== "expanded") return;
-      view.select(s.selected);
-      const id = s.selected || what === "expanded" ? shownItem(s, drawing) : null;
-      if (id !== null) view.reveal(id);
+      look.view.select(s.selected);
+      const id = s.selected || what === "expanded" ? shownItem(s, look.drawing) : null;
+      if (id !== null) look.view.reveal(id);
     },
     /** In other colours: the theme has changed. */
     repaint() {
-      if (view) for (const one of [view, map]) one?.update(null);
+      if (look.view) for (const one of [look.view, map]) one?.update(null);
     },
     destroy() {
-      watch.disconnect();
-      view?.destroy();
+      maps.watch.disconnect();
+      look.view?.destroy();
       map?.destroy();
     },
+  };
+}
+
+/**
+ * The maps below the drawing, of the whole graph or of the scene, and how they follow it.
+ * @param {any} s @param {HTMLElement} element @param {{view: any, drawing: any}} look
+ */
+function mapsOf(s, element, look) {
+  const map =
+    s.graph.count < MAP_FROM
+      ? null
+      : overview(element, s.graph, s.playback, { reveal: (node) => select(s, `n${node}`) });
+  const mini = map ? null : minimap({ look: (x, y) => look.view.look(x, y) });
+  if (mini) element.append(mini.element);
+  const frame = () => {
+    mini?.frame(look.view.shown());
+    map?.frame(seenNodes(look.drawing, look.view.shown()));
+  };
+  const active = () => {
+    const { node } = s.playback.moment();
+    mini?.active(node < 0 ? null : look.drawing.items[look.drawing.itemOf(node)]);
+  };
+  return { map, mini, frame, active, watch: new ResizeObserver(frame) };
+}
+
+/**
+ * Makes what is seen, and the other kind of view where there is much more of it than before, or less.
+ * @param {any} s @param {HTMLElement} place @param {{view: any, drawing: any}} look
+ * @param {ReturnType<typeof mapsOf>} maps @param {import("./svg.js").Listeners} listeners
+ */
+function builder(s, place, look, { mini, frame, watch }, listeners) {
+  let large = false;
+  return () => {
+    const drawing = scene(s.graph, visible(s.graph, s.expanded));
+    look.drawing = drawing;
+    const wide = drawing.items.length > SVG_UP_TO;
+    mini?.setScene(drawing);
+    if (look.view && wide === large) return look.view.setScene(drawing, s.playback);
+    watch.disconnect();
+    look.view?.destroy();
+    large = wide;
+    const view = (wide ? canvasView : svgView)(place, s.graph, s.playback, drawing, listeners);
+    look.view = view;
+    view.element.addEventListener("scroll", frame, { passive: true });
+    for (const sized of [view.element, view.element.firstElementChild]) if (sized) watch.observe(sized);
   };
 }
 

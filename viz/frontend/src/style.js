@@ -50,6 +50,8 @@ scrollbar-width:thin;scrollbar-color:var(--mg-line) transparent}
 .mg-drawing .leaf .name,.mg-drawing .leaf .name tspan{fill:var(--mg-on-leaf)}
 .mg-drawing .output .head{fill:var(--mg-output)}
 .mg-drawing .output .name,.mg-drawing .output .name tspan{fill:var(--mg-on-output)}
+.mg-drawing .block .name{fill:var(--mg-ink)}
+.mg-drawing .block .name .bw{fill:var(--mg-backward)}
 .mg-drawing .output .line,.mg-drawing .ring{stroke:var(--mg-output)}
 .mg-drawing .ring{fill:none;stroke-width:1.25}
 .mg-drawing .still .line{stroke-dasharray:4 3}
