@@ -7,7 +7,7 @@
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help tour test check lint frontend screenshots stubs table notebooks pictures lab bench book clean
+.PHONY: help tour test check lint frontend screenshots stubs table notebooks pictures lab bench bench-viewer book clean
 
 VENV   := .venv
 PY     := $(VENV)/bin/python
@@ -34,7 +34,7 @@ PYTEST := $(PY) -m pytest --numprocesses 2 --dist loadscope
 NBVAL  := --nbval --nbval-sanitize-with notebooks/sanitize.cfg
 
 help:  ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 tour: $(BASE)  ## train a network on Iris and draw how it learned
 	@$(VENV)/bin/minigrad tour $(ARGS)
@@ -73,10 +73,13 @@ lab: $(BASE)-lab  ## open the lessons in JupyterLab
 	@$(PY) -m jupyter lab notebooks $(ARGS)
 
 bench: $(BASE)-bench  ## the speed claims, each a ratio against a named peer
-	@failed=0; for file in benchmarks/bench_*.py; do \
+	@failed=0; for file in $(filter-out %/bench_viewer.py,$(wildcard benchmarks/bench_*.py)); do \
 	    [ -e "$$file" ] || { echo "No benchmark yet: benchmarks/bench_*.py"; exit 2; }; \
 	    echo "$$file"; $(PY) "$$file" $(ARGS) || failed=1; \
 	done; exit $$failed
+
+bench-viewer: $(DEV)  ## the budgets of the player, in a browser
+	@$(PY) benchmarks/bench_viewer.py $(ARGS)
 
 ifneq ($(wildcard book/conf.py),)
 book: $(BASE)-book  ## the book, into book/_build/html

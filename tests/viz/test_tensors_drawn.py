@@ -6,6 +6,7 @@ import xml.etree.ElementTree as ET
 import minigrad as mg
 from minigrad_viz import draw, to_graphviz, to_html, to_svg, to_text
 from minigrad_viz.columns import Note
+from minigrad_viz.html import figure
 from minigrad_viz.svg import picture
 from minigrad_viz.trace import to_trace
 
@@ -114,3 +115,26 @@ def draw_text(trace) -> str:
 def test_picture_of_a_large_tensor_is_small():
     w = mg.zeros(784, 128, requires_grad=True)
     assert len(draw((w * 2.0).sum()).svg()) < 40_000
+
+
+def test_notebook_stores_no_megabytes_of_tensors():
+    def layers(count, side):
+        with mg.record():
+            x = mg.randn(side, side, requires_grad=True)
+            for _ in range(count):
+                x = x * 1.01
+            return x.sum()
+
+    few_large, many_small = (figure(to_trace(layers(*size))) for size in ((30, 100), (2000, 4)))
+    assert "minigrad-trace" in few_large
+    assert len(few_large) < 1 << 20
+    assert "minigrad-trace" not in many_small
+
+
+def test_nodes_that_are_not_finite_are_found_among_numbers_and_arrays():
+    with mg.record():
+        x = mg.tensor([1.0, 0.0], requires_grad=True)
+        y = (x.log() * 0.0).sum()
+    a = mg.Value(float("inf"), "a")
+    assert [to_trace(y).title(at) for at in to_trace(y).not_finite()] == ["v₁", "v₃", "y"]
+    assert to_trace(a * 0 + a).not_finite() == [0, 2, 3]

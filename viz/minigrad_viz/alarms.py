@@ -61,7 +61,7 @@ def _overwritten(trace: Trace) -> Iterable[Note]:
 
 def _not_finite(trace: Trace) -> Iterable[Note]:
     """The first number that is not finite; and, if that was an infinity, the first NaN."""
-    bad = [index for index in range(len(trace.kinds)) if not finite(_held(trace, index))]
+    bad = trace.not_finite()
     harmful = _harmful(trace, bad) if bad else ()
     first = next((index for index in bad if index in harmful or not _put_in(trace, index)), None)
     if first is None:
@@ -127,6 +127,8 @@ def _reached(trace: Trace, index: int, bad: set[int]) -> tuple[int, ...]:
 def _gradient_not_finite(trace: Trace) -> Iterable[Note]:
     """The first step back whose product is not finite, though what came in was."""
     for run in trace.passes:
+        if run.root not in trace.tensors and all(map(math.isfinite, run.contribution)):
+            continue
         for at, product in enumerate(run.contribution):
             if finite(product):
                 continue

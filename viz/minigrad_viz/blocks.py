@@ -60,8 +60,9 @@ class _Tree:
         self.blocks.append(block)
         self.inside.append(items)
         self.links.append(links)
-        self.first.append(min(self.beginning(item) for item in items))
-        self.last.append(max(self.end(item) for item in items))
+        first, last = self.first, self.last
+        first.append(min([item if item >= 0 else first[~item] for item in items]))
+        last.append(max([item if item >= 0 else last[~item] for item in items]))
         for item in items:
             if item < 0:
                 self.blocks[~item] = self.blocks[~item]._replace(outer=len(self.blocks) - 1)
@@ -286,11 +287,16 @@ def _fold_inside(tree: _Tree, k: int, folds: list[list[int]]) -> None:
 
 def _move(tree: _Tree, k: int, made: dict[int, int]) -> None:
     """Items of block k now lie in the new blocks that `made` says; so do the links between them."""
-    links: list[Edge] = []
+    links: dict[Edge, None] = {}
+    new, inside = made.get, tree.links
     for edge in tree.links[k]:
-        a, b = made.get(edge[0], edge[0]), made.get(edge[1], edge[1])
-        (tree.links[~a] if a == b else links).append(edge if a == b else (a, b))
-    tree.links[k] = links
+        a, b = edge
+        a, b = new(a, a), new(b, b)
+        if a == b:
+            inside[~a].append(edge)
+        else:
+            links[a, b] = None
+    tree.links[k] = list(links)
     tree.inside[k] = list(dict.fromkeys(made.get(item, item) for item in tree.inside[k]))
 
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from minigrad_viz.blocks import Item, Wire
 from minigrad_viz.cards import HEAD, PAD, ROW, shape_text, strip, value
+from minigrad_viz.columns import Trace, finite
 from minigrad_viz.notation import escape, fit, text_width
-from minigrad_viz.trace import Trace
 
 __all__ = ["COLOURS", "SHAPES", "Frame", "Stack", "stacks"]
 
@@ -124,12 +124,14 @@ class _Inside:
 
 def _contents(trace: Trace) -> list[_Inside]:
     inside = [_Inside(Counter(), 0, False, []) for _ in trace.blocks]
-    for index, (k, op, kind) in enumerate(zip(trace.block, trace.op, trace.kinds, strict=True)):
-        box = inside[k]
+    for (k, op), n in Counter(zip(trace.block, trace.op, strict=True)).items():
         if op >= 0:
-            box.ops[trace.ops[op].name] += 1
-        box.leaves += kind == "l"
-        box.bad |= kind == "x" or trace.alarming(index)
+            inside[k].ops[trace.ops[op].name] += n
+    for (k, kind), n in Counter(zip(trace.block, trace.kinds, strict=True)).items():
+        inside[k].leaves += n if kind == "l" else 0
+        inside[k].bad |= kind == "x"
+    for index in {*trace.late, *trace.not_finite(), *(at for at, grad in trace.grads.items() if not finite(grad))}:
+        inside[trace.block[index]].bad = True
     for output in trace.outputs:
         inside[trace.block[output]].outputs.append(output)
     for k in range(len(inside) - 1, 0, -1):

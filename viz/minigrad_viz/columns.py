@@ -303,6 +303,14 @@ class Trace:
         held = value if shaped is None else shaped.array
         return index in self.late or not finite(held) or not finite(grad)
 
+    def not_finite(self) -> list[int]:
+        """The nodes that hold a NaN or an infinity."""
+        wild = [at for at, x in enumerate(self.values) if x is not None and not math.isfinite(x)]
+        if self.tensors:
+            wild = [at for at in wild if at not in self.tensors]
+            wild += [at for at, shaped in self.tensors.items() if not finite(shaped.array)]
+        return sorted(wild)
+
     def symbols(self, index: int, limit: int = 24) -> list[str | float]:
         """The operands of a node as formulas take them: names, and numbers for constants."""
         operands = self.operand[self.start[index] : self.start[index + 1]]

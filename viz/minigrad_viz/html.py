@@ -24,7 +24,9 @@ from minigrad_viz.trace import Pass, Step, Trace, to_trace
 __all__ = ["figure", "page", "to_html"]
 
 _ROWS = 400  # of a table: more than that nobody reads; half are from its beginning
-_EMBEDDED = 5000  # up to so many nodes a notebook output carries the trace: beyond, it would be megabytes
+_EMBEDDED = 5000  # up to so many nodes a notebook output carries the trace: beyond, it would be megabytes;
+_TENSOR = 4  # a tensor counts as so many, for its arrays
+_LONGEST = 1 << 20  # letters of a trace there, whatever it holds
 _ZOOMS = (("fit", "Fit"), ("half", "50%"), ("full", "100%"), ("twice", "200%"))
 
 
@@ -60,7 +62,9 @@ def figure(trace: Trace) -> str:
     image = f'<img src="data:image/svg+xml;base64,{encoded}" alt="{escape(alt)}" width="{width}" style="{style}">'
     advice = "An overview: to zoom in, open the page that <code>draw(…).save(&quot;graph.html&quot;)</code> writes."
     caption = f"<figcaption>{advice}</figcaption>" if width > WIDE else ""
-    data = _data(trace) if len(trace.nodes) <= _EMBEDDED else ""
+    small = len(trace.kinds) + (_TENSOR - 1) * len(trace.tensors) <= _EMBEDDED
+    data = _data(trace) if small else ""
+    data = data if len(data) <= _LONGEST else ""
     return f'<figure class="minigrad" style="margin:0;overflow-x:auto">{image}{caption}{data}</figure>'
 
 

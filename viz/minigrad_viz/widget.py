@@ -63,7 +63,9 @@ class Player(anywidget.AnyWidget):
         self.add_traits(_esm=traitlets.Unicode(module()).tag(sync=True), **own)
         text = trace.json(full=True)
         if len(text) > _MOST_TEXT:
-            state["trace_packed"] = zlib.compress(text.encode())
+            state["trace_packed"] = zlib.compress(
+                text.encode(), 1
+            )  # level 6 takes five times as long for a seventh less
         else:
             state["trace_text"] = text
         leaves = {trait: (name, numbers[name]) for trait, name in traits.items()}

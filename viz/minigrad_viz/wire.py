@@ -44,7 +44,8 @@ __all__ = ["VERSION", "attributes", "data", "text"]
 
 VERSION = 2
 _MOST_TEMPLATES = 1000
-_MOST_CELLS, _FEWEST = 300_000, 16  # of all arrays together; and what each may have in any case
+_MOST_CELLS, _STORED_CELLS = 300_000, 50_000  # of all arrays together, in a live player and in what is stored
+_FEWEST = 16  # what each may have in any case
 
 Show = Callable[[Any], Any]
 
@@ -68,7 +69,8 @@ def data(trace: Trace, full: bool) -> dict[str, Any]:
     }
     if not trace.tensors:
         return {**columns, "arrays": []}
-    return {**columns, "programs": programs.found, "arrays": arrays.summaries(show)}
+    room = _MOST_CELLS if full else _STORED_CELLS
+    return {**columns, "programs": programs.found, "arrays": arrays.summaries(show, room)}
 
 
 def text(trace: Trace, full: bool) -> str:
@@ -79,7 +81,7 @@ def text(trace: Trace, full: bool) -> str:
 class _Arrays:
     """The summaries of arrays, each once: what comes into a node often goes out of it unchanged.
 
-    Together they have at most `_MOST_CELLS` cells or so: where they are many, each shows less of what it is of.
+    Together they have at most so many cells, or so: where they are many, each shows less of what it is of.
     """
 
     def __init__(self) -> None:
@@ -96,9 +98,9 @@ class _Arrays:
             self._arrays.append(array)
         return self._places[key]
 
-    def summaries(self, show: Show) -> list[dict[str, Any]]:
-        """The summaries, in order."""
-        most = _share([array.size for array in self._arrays])
+    def summaries(self, show: Show, room: int) -> list[dict[str, Any]]:
+        """The summaries, in order, with `room` cells together."""
+        most = _share([array.size for array in self._arrays], room)
         found = []
         for array in self._arrays:
             short = summary(array, most)
@@ -107,13 +109,13 @@ class _Arrays:
         return found
 
 
-def _share(sizes: Iterable[int]) -> int:
-    """How many cells each array may have, so that together they have `_MOST_CELLS`; small ones leave theirs to others.
+def _share(sizes: Iterable[int], room: int = _MOST_CELLS) -> int:
+    """How many cells each array may have, so that together they have `room`; small ones leave theirs to others.
 
     >>> _share([10, 20_000]), _share([100_000] * 40), _share([100] * 100 + [9_000] * 40)
     (10000, 7500, 7250)
     """
-    room, sizes = _MOST_CELLS, sorted(min(size, MOST) for size in sizes)
+    sizes = sorted(min(size, MOST) for size in sizes)
     for place, size in enumerate(sizes):
         left = len(sizes) - place
         if size * left > room:

@@ -12,6 +12,7 @@ import { focusOf } from "./overlay.js";
 import { neighbour, wayOf } from "./roving.js";
 import { localText } from "./scene.js";
 import { coloursAt } from "./style.js";
+import { unlike } from "./svg.js";
 import { viewport } from "./viewport.js";
 
 /** @typedef {import("./types.js").Graph} Graph */
@@ -88,6 +89,10 @@ function viewOf(graph, now, port, { setScene, focusItem, ask, stop }) {
       if (rect) port.reveal(rect);
       ask();
     },
+    renumber() {
+      if (unlike(now)) restart(graph, now, port.view);
+      ask();
+    },
     setScene,
     select(id) {
       now.selected = id;
@@ -122,6 +127,7 @@ function restart(graph, now, view) {
   now.ramp = rampOf(now.colours);
   now.font = getComputedStyle(view).fontFamily;
   now.pictures = new WeakMap();
+  unlike(now);
   now.progress.count(nodesOf(graph));
   now.scene.items.forEach((_, at) => note(graph, now, at));
   now.scene.wires.forEach((_, at) => noteWire(graph, now, at));
@@ -134,6 +140,7 @@ function newState(graph, playback, scene) {
     playback,
     places: new Map(scene.items.map((item, at) => [item.id, at])),
     progress: progressOf(graph, playback),
+    known: playback.numbers.known,
     pale: new Uint8Array(scene.items.length),
     wireState: new Uint8Array(scene.wires.length),
     bounds: boundsOf(scene),

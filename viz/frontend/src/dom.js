@@ -91,14 +91,23 @@ function cleanMath(from) {
   return made;
 }
 
+/** What was parsed before: a step shows a formula twice, and the next one most of its parts. */
+const MADE = /** @type {Map<string, Node>} */ (new Map());
+
 /**
  * MathML text as an element; where it cannot be read, as the `text` beside it.
  * @param {string} markup
  * @param {string} text
  */
 export function math(markup, text) {
-  const root = new DOMParser().parseFromString(markup, "text/html").querySelector("math");
-  return root === null ? h("span", {}, text) : cleanMath(root);
+  let made = MADE.get(markup);
+  if (!made) {
+    const root = new DOMParser().parseFromString(markup, "text/html").querySelector("math");
+    if (root === null) return h("span", {}, text);
+    if (MADE.size >= 500) MADE.clear();
+    MADE.set(markup, (made = cleanMath(root)));
+  }
+  return made.cloneNode(true);
 }
 
 /** An element of MathML. @param {string} tag @param {(string | Node)[]} children */

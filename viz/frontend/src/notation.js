@@ -61,7 +61,9 @@ function withoutZeros(decimal) {
 
 /** A number in small digits below the line. @param {number} n */
 export function subscript(n) {
-  return String(n).replace(/\d/g, (digit) => String.fromCharCode(0x2080 + Number(digit)));
+  let text = "";
+  for (const digit of String(n)) text += "₀₁₂₃₄₅₆₇₈₉"[Number(digit)] ?? digit;
+  return text;
 }
 
 /**

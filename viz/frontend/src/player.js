@@ -81,7 +81,7 @@ export function mount(host, traceData, options = {}) {
   if (options.height) host.style.setProperty("--mg-view-height", `${options.height}px`);
   let unfollow = () => {};
   if (options.theme === "light" || options.theme === "dark") host.dataset.mgTheme = options.theme;
-  else unfollow = followTheme(host, () => parts.stage.update("numbers", null));
+  else unfollow = followTheme(host, parts.stage.repaint);
   const press = (/** @type {Event} */ event) => pressKey(s, parts.keys, /** @type {KeyboardEvent} */ (event));
   root.addEventListener("keydown", press);
   s.listeners.add(parts.update);

@@ -21,83 +21,89 @@ export function stage(s) {
     select: (/** @type {string | null} */ id) => select(s, id),
     toggle: (/** @type {number} */ block) => toggleBlock(s, block),
   };
-  let view = /** @type {any} */ (null);
-  let large = false;
-  let drawing = /** @type {any} */ (null);
+  let greyed = false;
   const element = h("div", { class: "canvas" }, place);
-  const map = mapOf(s, element, () => ({ view, drawing }));
-  const build = () => {
-    drawing = scene(s.graph, visible(s.graph, s.expanded));
-    const wide = drawing.items.length > SVG_UP_TO;
-    map.setScene(drawing);
-    if (view && wide === large) return view.setScene(drawing, s.playback);
-    view?.destroy();
-    large = wide;
-    view = (wide ? canvasView : svgView)(place, s.graph, s.playback, drawing, listeners);
-    map.follow(view.element);
-  };
+  const look = { view: /** @type {any} */ (null), drawing: /** @type {any} */ (null) };
+  const maps = mapsOf(s, element, look);
+  const build = builder(s, place, look, maps, listeners);
+  const { map } = maps;
   return {
     element,
     place,
-    zoom: zoomButtons(s, () => view),
+    zoom: zoomButtons(s, () => look.view),
     get view() {
-      return view;
+      return look.view;
     },
     /** @param {string} what @param {any} changed */
     update(what, changed) {
-      if (!view || what === "expanded" || what === "pass") build();
-      if (what === "moved") view.update(changed);
-      if (what === "numbers") view.update(null);
-      map.update(what, changed);
-      if (what === "numbers" || what === "expanded" || what === "pass") grey(s, place);
+      const fresh = !look.view || what === "expanded" || what === "pass";
+      if (fresh) build();
+      maps.active();
+      if (what === "moved") for (const one of [look.view, map]) one?.update(changed);
+      if (what === "numbers" && !fresh) look.view.renumber();
+      if (what === "pass") map?.setPlayback(s.playback);
+      const unlike = s.overrides.size > 0;
+      if (fresh || unlike !== greyed) grey(s, place);
+      greyed = unlike;
       if (what !== "selected" && what !== "expanded") return;
-      view.select(s.selected);
-      const id = s.selected || what === "expanded" ? shownItem(s, drawing) : null;
-      if (id !== null) view.reveal(id);
+      look.view.select(s.selected);
+      const id = s.selected || what === "expanded" ? shownItem(s, look.drawing) : null;
+      if (id !== null) look.view.reveal(id);
+    },
+    /** In other colours: the theme has changed. */
+    repaint() {
+      if (look.view) for (const one of [look.view, map]) one?.update(null);
     },
     destroy() {
-      view?.destroy();
-      map.destroy();
+      maps.watch.disconnect();
+      look.view?.destroy();
+      map?.destroy();
     },
   };
 }
 
 /**
- * The map beside the drawing: of all nodes where they are many, else of the boxes where they do not fit.
- * @param {any} s @param {HTMLElement} element @param {() => {view: any, drawing: any}} now
+ * The maps below the drawing, of the whole graph or of the scene, and how they follow it.
+ * @param {any} s @param {HTMLElement} element @param {{view: any, drawing: any}} look
  */
-function mapOf(s, element, now) {
-  const large = s.graph.count >= MAP_FROM;
-  const map = large ? overview(element, s.graph, s.playback, { reveal: (node) => select(s, `n${node}`) }) : null;
-  const small = large ? null : minimap({ look: (x, y) => now().view.look(x, y) });
-  if (small) element.append(small.element);
+function mapsOf(s, element, look) {
+  const map =
+    s.graph.count < MAP_FROM
+      ? null
+      : overview(element, s.graph, s.playback, { reveal: (node) => select(s, `n${node}`) });
+  const mini = map ? null : minimap({ look: (x, y) => look.view.look(x, y) });
+  if (mini) element.append(mini.element);
   const frame = () => {
-    const { view, drawing } = now();
-    small?.frame(view.shown());
-    map?.frame(seenNodes(drawing, view.shown()));
+    mini?.frame(look.view.shown());
+    map?.frame(seenNodes(look.drawing, look.view.shown()));
   };
-  const watch = new ResizeObserver(frame);
-  return {
-    setScene: (/** @type {any} */ drawing) => small?.setScene(drawing),
-    /** @param {HTMLElement} view what scrolls */
-    follow(view) {
-      watch.disconnect();
-      view.addEventListener("scroll", frame, { passive: true });
-      for (const sized of [view, /** @type {Element} */ (view.firstElementChild)]) watch.observe(sized);
-    },
-    /** @param {string} what @param {any} changed */
-    update(what, changed) {
-      const { node } = s.playback.moment();
-      const { drawing } = now();
-      small?.active(node < 0 ? null : drawing.items[drawing.itemOf(node)]);
-      if (what === "moved") map?.update(changed);
-      if (what === "numbers") map?.update(null);
-      if (what === "pass") map?.setPlayback(s.playback);
-    },
-    destroy() {
-      watch.disconnect();
-      map?.destroy();
-    },
+  const active = () => {
+    const { node } = s.playback.moment();
+    mini?.active(node < 0 ? null : look.drawing.items[look.drawing.itemOf(node)]);
+  };
+  return { map, mini, frame, active, watch: new ResizeObserver(frame) };
+}
+
+/**
+ * Makes what is seen, and the other kind of view where there is much more of it than before, or less.
+ * @param {any} s @param {HTMLElement} place @param {{view: any, drawing: any}} look
+ * @param {ReturnType<typeof mapsOf>} maps @param {import("./svg.js").Listeners} listeners
+ */
+function builder(s, place, look, { mini, frame, watch }, listeners) {
+  let large = false;
+  return () => {
+    const drawing = scene(s.graph, visible(s.graph, s.expanded));
+    look.drawing = drawing;
+    const wide = drawing.items.length > SVG_UP_TO;
+    mini?.setScene(drawing);
+    if (look.view && wide === large) return look.view.setScene(drawing, s.playback);
+    watch.disconnect();
+    look.view?.destroy();
+    large = wide;
+    const view = (wide ? canvasView : svgView)(place, s.graph, s.playback, drawing, listeners);
+    look.view = view;
+    view.element.addEventListener("scroll", frame, { passive: true });
+    for (const sized of [view.element, view.element.firstElementChild]) if (sized) watch.observe(sized);
   };
 }
 

@@ -18,7 +18,7 @@ background:$page;border-radius:8px;touch-action:pan-x pan-y;cursor:grab;font-fam
 scrollbar-color:$line transparent}
 .mg-view.mg-dragged{cursor:grabbing;user-select:none}
 .mg-view:focus-visible{outline:3px solid $forward;outline-offset:-3px}
-.mg-stage{position:relative;margin:0 auto}
+.mg-stage{position:relative;margin:0 auto;contain:strict}
 .mg-stage>svg{position:absolute;left:0;top:0;width:100%;height:100%;isolation:isolate;pointer-events:none}
 .mg-stage>canvas{display:block}
 .mg-stage>canvas{position:sticky;left:0;top:0}
@@ -50,6 +50,8 @@ scrollbar-color:$line transparent}
 .leaf .name,.leaf .name tspan{fill:$on-leaf}
 .output .head{fill:$output}
 .output .name,.output .name tspan{fill:$on-output}
+.block .name{fill:$ink}
+.block .name .bw{fill:$backward}
 .output .line,.ring{stroke:$output}
 .ring{fill:none;stroke-width:1.25}
 .still .line{stroke-dasharray:4 3}

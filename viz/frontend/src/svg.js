@@ -8,7 +8,7 @@ import { focusOf, overlay } from "./overlay.js";
 import { PALETTE } from "./palette.js";
 import { firstIn, localText } from "./scene.js";
 import { coloursAt } from "./style.js";
-import { makeItem, makeWire, paintBlock, paintNode, pictureMaker } from "./svgparts.js";
+import { attribute, makeItem, makeWire, paintBlock, paintNode, pictureMaker } from "./svgparts.js";
 import { neighbour, wayOf } from "./roving.js";
 import { textWidth } from "./measure.js";
 import { viewport } from "./viewport.js";
@@ -28,7 +28,8 @@ import { viewport } from "./viewport.js";
 /**
  * @typedef {object} View
  * @property {HTMLElement} element
- * @property {(changed: Changed | null) => void} update draws what a step changed; null is everything, as after what-if
+ * @property {(changed: Changed | null) => void} update draws what a step changed; null is everything, as in another theme
+ * @property {() => void} renumber draws other numbers at the same moment, after what-if
  * @property {(scene: Scene, playback?: Playback) => void} setScene
  * @property {(id: string | null) => void} select
  * @property {(nodes: number[]) => void} mark rings around the items that show these nodes
@@ -62,9 +63,10 @@ export function svgView(host, graph, playback, scene, listeners = {}) {
     if (played !== now.playback) now.progress = progressOf(graph, played);
     Object.assign(now, { scene: next, playback: played });
     const focused = within(port.stage);
-    build(graph, now, port.stage);
-    port.resize(next.width, next.height, true);
+    const sheets = build(graph, now);
     redraw();
+    port.resize(next.width, next.height, true);
+    port.stage.replaceChildren(...sheets); // painted and sized by now, so that the browser lays them out once
     above.ring("focus", null);
     if (focused) now.items[now.places.get(now.focus) ?? 0].group.focus({ preventScroll: true });
   };
@@ -92,6 +94,7 @@ export function svgView(host, graph, playback, scene, listeners = {}) {
       const rect = focusOf(now.scene, graph, now.playback.moment(), port.shown());
       if (rect) port.reveal(rect);
     },
+    renumber: () => (unlike(now) ? redraw() : paintNumbers(graph, now)),
     setScene,
     select(id) {
       now.selected = id;
@@ -124,6 +127,7 @@ function stateOf(graph, playback, scene, above) {
     /** @type {ReturnType<typeof makeFrame>[]} */ frames: [],
     /** @type {Map<string, number>} */ places: new Map(),
     progress: progressOf(graph, playback),
+    known: playback.numbers.known,
     picture: pictureMaker(() => rampOf(PALETTE.light)),
   };
 }
@@ -133,9 +137,9 @@ function stateOf(graph, playback, scene, above) {
 /**
  * Makes all elements of a scene, on sheets that lie on each other: a browser paints a sheet again only if something on
  * it changed, so what moves, and a box that changes, do not cost the painting of the whole.
- * @param {Graph} graph @param {Drawing} now @param {HTMLElement} stage
+ * @param {Graph} graph @param {Drawing} now
  */
-function build(graph, now, stage) {
+function build(graph, now) {
   const { scene } = now;
   now.items = scene.items.map((item) => makeItem(graph, item));
   now.wires = scene.wires.map(makeWire);
@@ -153,7 +157,7 @@ function build(graph, now, stage) {
   for (const [k, one] of all.entries()) {
     if (k < 2 + wires.length + labels.length) one.setAttribute("aria-hidden", "true");
   }
-  stage.replaceChildren(...all);
+  return all;
 }
 
 /** Whether the focus is in the drawing. @param {HTMLElement} stage */
@@ -217,6 +221,7 @@ function keepTitles(frames, seen) {
 function repaint(graph, now, view) {
   const ramp = rampOf(coloursAt(view));
   now.picture = pictureMaker(() => ramp);
+  unlike(now);
   now.progress.count(nodesOf(graph));
   now.scene.items.forEach((item, at) => {
     if (item.node >= 0) paintNode(graph, item, now.items[at], lookOf(graph, now.playback, item.node), now.picture);
@@ -226,6 +231,25 @@ function repaint(graph, now, view) {
   now.above.show(now.scene, now.playback.moment(), false);
   now.above.ring("select", now.scene.items[now.places.get(now.selected ?? "") ?? -1] ?? null);
   now.above.ring("hover", null);
+}
+
+/**
+ * Whether other nodes are known than when this was asked last: with other numbers some cannot be computed.
+ * @param {{playback: Playback, known: Uint8Array}} now
+ */
+export function unlike(now) {
+  const before = now.known;
+  now.known = now.playback.numbers.known;
+  return before !== now.known && now.known.some((known, node) => known !== before[node]);
+}
+
+/** Paints other numbers; all else is as it was. @param {Graph} graph @param {Drawing} now */
+function paintNumbers(graph, now) {
+  now.scene.items.forEach((item, at) => {
+    if (item.node >= 0) paintNode(graph, item, now.items[at], lookOf(graph, now.playback, item.node), now.picture);
+  });
+  now.wires.forEach((wire, at) => wire.label && paintWire(graph, now, at));
+  now.above.show(now.scene, now.playback.moment(), false);
 }
 
 /** Paints what a step changed. @param {Graph} graph @param {Drawing} now @param {Changed} changed */
@@ -260,8 +284,8 @@ function paintWire(graph, now, at) {
   );
   const time = done ? " done" : future ? " future" : "";
   const state = `${wire.flows ? "" : " none"}${wire.edges.length > 1 ? " many" : ""}${time}`;
-  parts.line.setAttribute("class", `wire${state}`);
-  parts.tip.setAttribute("class", `tip${state}`);
+  attribute(parts.line, "class", `wire${state}`);
+  attribute(parts.tip, "class", `tip${state}`);
   if (!parts.label) return;
   const told = playback.moment().edge === wire.edges[0]; // the words about the active edge say it
   const words = future || told ? "" : localText(graph, playback.numbers, wire.edges[0], now.scene.wordy);

@@ -211,6 +211,11 @@ function makeBlock(item, parts) {
   group.append(drawn("rect", { class: "line", width: w, height: hgt, rx: 5 }));
 }
 
+/** Sets an attribute where it differs. @param {Element} element @param {string} name @param {string} words */
+export function attribute(element, name, words) {
+  if (element.getAttribute(name) !== words) element.setAttribute(name, words);
+}
+
 /** Sets text where it differs. @param {Element | null} element @param {string} words */
 function write(element, words) {
   if (element && element.textContent !== words) element.textContent = words;
@@ -225,8 +230,8 @@ export function paintNode(graph, item, parts, look, picture) {
   const { card } = item;
   const wild = typeof look.value === "number" && !Number.isFinite(look.value);
   const name = `${parts.base} ${look.state}${look.pale ? " pale" : ""}${wild ? " bad" : ""}`;
-  if (parts.group.getAttribute("class") !== name) parts.group.setAttribute("class", name);
-  parts.group.setAttribute("aria-label", spokenNode(graph, look, item.node, parts.rule));
+  attribute(parts.group, "class", name);
+  attribute(parts.group, "aria-label", spokenNode(graph, look, item.node, parts.rule));
   if (card.kind === "broken") return;
   const room = item.w - 2 * card.rim - 2 * PAD - CAPTION;
   if (typeof look.value === "number") write(parts.value, fitNumber(look.value, room, 12.5, pretty));
