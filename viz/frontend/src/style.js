@@ -66,6 +66,7 @@ scrollbar-width:thin;scrollbar-color:var(--mg-line) transparent}
 .mg-drawing .raised{fill:var(--mg-alarm);font-weight:600}
 .mg-drawing .stack{fill:var(--mg-card);stroke:var(--mg-line);stroke-width:1}
 .mg-drawing .block .head{fill:var(--mg-rim)}
+.mg-drawing .block .name,.mg-drawing .block .name tspan{fill:var(--mg-ink)}
 .mg-drawing .block .box{fill:var(--mg-card)}
 .mg-drawing .way{fill:var(--mg-rim)}
 .mg-drawing .done-fw{fill:var(--mg-forward)}
