@@ -52,6 +52,19 @@ def test_what_the_kernel_sets_is_seen_in_each_view_and_brought_into_range(page):
     assert [one.inner_text() for one in page.locator(".inspector .title").all()] == ["layer0", "layer0"]
 
 
+def test_a_widget_that_cannot_be_played_says_why(watched):
+    page = watched(complains=True)
+    show(page, step(chain(2), values={"q": 1.0}))
+    assert page.get_by_role("alert").inner_text() == (
+        'This graph cannot be played: There is no leaf "q" that holds one number.'
+    )
+    assert page.locator(".count").count() == 0
+    broken = step(chain(2))
+    broken.trace.states[0] = "q"
+    show(page, broken)
+    assert 'nodes.state has the letter "q"' in page.get_by_role("alert").inner_text()
+
+
 STOPS = {
     ("op", "tanh"): [2, 4, 6, 9],
     ("name", "y"): [4, 5],
