@@ -17,6 +17,8 @@ from minigrad_viz.trace import Pass, Step, Trace, placed
 
 __all__ = ["Explanation", "explain"]
 
+_MOST, _EACH_END = 20, 5  # contributions that are written out; of more, so many from each end
+
 
 class Explanation(str):
     """A text that a notebook and a terminal show by its lines."""
@@ -116,13 +118,19 @@ def _backward(trace: Trace, run: Pass, index: int) -> Iterator[str]:
     elif len(events) == 1:
         yield f"{gradient} arrives {_contribution(trace, events[0])}"
     else:
-        yield f"{gradient} adds up {len(events)} contributions:"
-        yield from (f"  {_contribution(trace, event)}" for event in events)
+        yield f"{gradient} adds up {len(events):,} contributions:"
+        skipped = len(events) - 2 * _EACH_END if len(events) > _MOST else 0
+        first, last = (events[:_EACH_END], events[-_EACH_END:]) if skipped else (events, [])
+        yield from (f"  {_contribution(trace, event)}" for event in first)
+        if skipped:
+            yield f"  … {skipped:,} contributions left out …"
+        yield from (f"  {_contribution(trace, event)}" for event in last)
         if index in trace.tensors:
             yield f"  their sum: {_shown(events[-1].total)}"
         else:
-            terms = " + ".join([pretty(events[0].contribution), *[_bracketed(e.contribution) for e in events[1:]]])
-            yield f"  {terms} = {pretty(events[-1].total)}"
+            terms = [pretty(first[0].contribution), *[_bracketed(e.contribution) for e in first[1:]]]
+            terms += ["…"] * bool(skipped) + [_bracketed(e.contribution) for e in last]
+            yield f"  {' + '.join(terms)} = {pretty(events[-1].total)}"
 
 
 def _contribution(trace: Trace, event: Step) -> str:

@@ -25,6 +25,7 @@ from minigrad_viz.trace import Trace
 __all__ = ["Player"]
 
 _MOST_LEAVES = 200  # so many get a trait of their own: one for each weight of a large network would take seconds
+_LONGEST = 40  # letters of a leaf in the name of its trait
 _MOST_TEXT = 1 << 18  # characters: a longer trace is sent compressed, at about a seventh
 
 
@@ -119,7 +120,7 @@ def _trait_names(leaves: list[str]) -> dict[str, str]:
     traits: dict[str, str] = {}
     for leaf in leaves:
         plain = unicodedata.normalize("NFKC", leaf)
-        name = base = "leaf_" + re.sub(r"\W+", "_", plain).strip("_")
+        name = base = "leaf_" + re.sub(r"\W+", "_", plain).strip("_")[:_LONGEST]
         count = 1
         while name in traits:
             count += 1

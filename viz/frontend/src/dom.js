@@ -116,3 +116,10 @@ export function mathElement(tag, ...children) {
   element.append(...children);
   return element;
 }
+
+/** Says in the place of a player why there is none. @param {HTMLElement} host @param {unknown} error */
+export function refusal(host, error) {
+  const text = `This graph cannot be played: ${error instanceof Error ? error.message : error}`;
+  host.replaceWith(h("div", { class: host.className, role: "alert" }, text));
+  console.error(error);
+}

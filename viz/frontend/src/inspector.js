@@ -63,6 +63,7 @@ const fullName = (s, node) => s.graph.title(node, Infinity);
 
 /** @param {any} s @param {number} node */
 const hasStop = (s, node) =>
+  node >= 0 &&
   s.stops.some((/** @type {any} */ stop) => stop.kind === "name" && stop.value === fullName(s, node));
 
 /** A breakpoint on the node shown, or none any more. @param {any} s */

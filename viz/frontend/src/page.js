@@ -3,6 +3,7 @@
  * readers without scripts.
  */
 
+import { refusal } from "./dom.js";
 import { mount } from "./player.js";
 
 /**
@@ -24,9 +25,7 @@ export function startAll(root) {
       players.push(mount(host, JSON.parse(script.textContent ?? ""), optionsOf(figure)));
       figure.append(printed());
     } catch (error) {
-      host.textContent = `This graph cannot be played: ${error instanceof Error ? error.message : error}`;
-      host.setAttribute("role", "alert");
-      console.error(error);
+      refusal(host, error);
     }
   }
   return players;

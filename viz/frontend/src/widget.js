@@ -3,6 +3,7 @@
  * computed here, and a linked slider moves the numbers without asking the kernel.
  */
 
+import { refusal } from "./dom.js";
 import { mount } from "./player.js";
 
 /**
@@ -23,16 +24,24 @@ const SYNCED = ["speed", "granularity", "expanded", "selected", "position", "pla
  * @param {{model: Model, el: HTMLElement}} view
  */
 export async function render({ model, el }) {
-  const data = await readTrace(model);
   const host = document.createElement("div");
   el.append(host);
   const state = Object.fromEntries(SYNCED.map((key) => [key, model.get(key)]));
-  const player = mount(host, data, { ...state, values: valuesOf(model), height: model.get("height") });
-  const stop = follow(model, player);
-  return () => {
-    stop();
-    player.destroy();
-  };
+  try {
+    const player = mount(host, await readTrace(model), {
+      ...state,
+      values: valuesOf(model),
+      height: model.get("height"),
+    });
+    const stop = follow(model, player);
+    return () => {
+      stop();
+      player.destroy();
+    };
+  } catch (error) {
+    refusal(host, error);
+    return () => {};
+  }
 }
 
 /**

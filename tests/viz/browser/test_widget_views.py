@@ -1,0 +1,121 @@
+"""The player as a widget, without Jupyter: its views, and what a model that is set from Python does to them."""
+
+import minigrad as mg
+from minigrad_viz import step
+from views import show
+
+
+def chain(n=12):
+    a = x = mg.Value(2.0, "a")
+    for k in range(n):
+        with mg.scope(f"layer{k}"):
+            x = (x * a).tanh()
+    x.label = "y"
+    return x
+
+
+def positions(page):
+    return [move[1] for move in page.evaluate("model.moves")]
+
+
+def test_two_views_of_a_player_play_at_the_pace_of_one(page):
+    show(page, step(chain(), playing=True, speed=4.0), views=2)
+    page.wait_for_function("model.moves.length > 8")
+    moves = page.evaluate("model.moves")
+    assert [at for _, at in moves[:8]] == list(range(1, 9))
+    assert moves[7][0] - moves[0][0] > 7 * 225 * 0.95  # 900 ms a step, at four times the speed
+    page.get_by_role("button", name="Pause").first.click()
+    assert page.get_by_role("button", name="Play").count() == 2
+
+
+def test_a_stop_in_one_view_holds_the_other(page):
+    show(page, step(chain(), playing=True, speed=4.0), views=2)
+    page.get_by_role("button", name="Stops").nth(1).click()
+    page.get_by_role("textbox", name="Which").fill("tanh")
+    page.get_by_role("button", name="Add").click()
+    page.wait_for_function("model.get('playing') === false")
+    assert page.evaluate("model.get('position')") % 2 == 0  # a tanh
+    page.wait_for_timeout(400)
+    assert positions(page)[-1] < 10
+
+
+def test_what_the_kernel_sets_is_seen_in_each_view_and_brought_into_range(page):
+    show(page, step(chain(2)), views=2)
+    page.evaluate("model.set('position', 999)")
+    last = page.evaluate("model.get('position')")
+    assert [one.inner_text() for one in page.locator(".count").all()] == [f"{last} / {last}"] * 2
+    page.evaluate("model.set('leaf_a', 0.5)")
+    assert page.evaluate("model.get('values')") == {"a": 0.5}
+    page.evaluate("model.set('leaf_a', 2)")
+    assert page.evaluate("model.get('values')") == {}
+    page.evaluate("model.set('selected', 'b1')")
+    assert [one.inner_text() for one in page.locator(".inspector .title").all()] == ["layer0", "layer0"]
+
+
+def test_a_widget_that_cannot_be_played_says_why(watched):
+    page = watched(complains=True)
+    show(page, step(chain(2), values={"q": 1.0}))
+    assert page.get_by_role("alert").inner_text() == (
+        'This graph cannot be played: There is no leaf "q" that holds one number.'
+    )
+    assert page.locator(".count").count() == 0
+    broken = step(chain(2))
+    broken.trace.states[0] = "q"
+    show(page, broken)
+    assert 'nodes.state has the letter "q"' in page.get_by_role("alert").inner_text()
+
+
+STOPS = {
+    ("op", "tanh"): [2, 4, 6, 9],
+    ("name", "y"): [4, 5],
+    ("scope", "layer1"): [3, 5],
+    ("second-contribution", ""): None,
+    ("not-finite", ""): [],
+    ("gradient-above", "0.5"): None,
+}
+
+
+def test_stops_of_every_kind_are_made_gone_to_and_taken_away(page):
+    show(page, step(chain(2)))
+    page.get_by_role("button", name="Stops").click()
+    for (kind, value), expected in STOPS.items():
+        page.get_by_label("Stop at").select_option(kind)
+        if value:
+            page.get_by_role("textbox", name="Which").fill(value)
+        page.get_by_role("button", name="Add").click()
+        page.evaluate("model.set('position', 0)")
+        found = []
+        while not page.get_by_text("No stop ahead.").is_visible():
+            page.get_by_role("button", name="To the next stop").click()
+            at = page.evaluate("model.get('position')")
+            if found and at == found[-1]:
+                break
+            if at:
+                found.append(at)
+        if expected is not None:
+            assert (kind, found) == (kind, expected)
+        else:
+            assert len(found) > 0, kind
+        page.get_by_role("button", name="Remove").click()
+        assert page.get_by_role("button", name="Remove").count() == 0
+
+
+_COLOURS = """
+() => {
+  const root = [...document.querySelectorAll("div")].find((one) => one.shadowRoot).shadowRoot;
+  const fill = (item, part) => getComputedStyle(item.querySelector(part)).fill;
+  return [...root.querySelectorAll("[data-id]")].map((item) => [fill(item, ".name"), fill(item, ".head")]);
+}
+"""
+
+
+def test_at_the_start_nothing_glows_and_every_name_can_be_read(page):
+    show(page, step(chain(2), position=3))
+    assert page.locator(".halo[visibility=visible]").count() == 1
+    page.evaluate("model.set('position', 0)")
+    assert page.locator(".halo[visibility=visible]").count() == 0
+    colours = page.evaluate(_COLOURS)
+    assert colours
+    for name, head in colours:
+        assert name != head
+        assert (name, head[:6]) != ("rgb(255, 255, 255)", "rgb(25")

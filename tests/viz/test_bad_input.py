@@ -1,0 +1,266 @@
+"""What a reader may hand over by mistake or on purpose: each gives a right drawing or a clear error."""
+
+import copy
+import json
+import math
+import pickle
+import shutil
+import subprocess
+import sys
+import xml.etree.ElementTree as ElementTree
+from html.parser import HTMLParser
+
+import pytest
+
+import minigrad as mg
+from minigrad.errors import DTypeError, GraphError
+from minigrad_viz import draw, explain, export, step, to_graphviz, to_html, to_json, to_svg, to_text, tour
+from player import compare
+
+ALL = {"draw": draw, "step": step, "to_graphviz": to_graphviz, "to_html": to_html, "to_json": to_json, "to_svg": to_svg}
+ALL |= {"to_text": to_text, "tour": lambda x: tour(x, []), "export": lambda x: export(x, "never-written.svg")}
+
+HOSTILE = [
+    "</script><script>globalThis.ran=1</script>",
+    "<img src=x onerror='globalThis.ran=1'>",
+    "\"onload=\"globalThis.ran=1",
+    "'><svg onload=globalThis.ran=1>",
+    "]]><script>globalThis.ran=1</script><!--",
+    "&lt;b&gt;&amp;",
+    "${globalThis.ran=1}`",
+    "👩‍👩‍👧 😀",
+    "שלום עולם",
+    "\u202eevil",
+    "a\nb\tc\x00d\x1b[31m",
+    "\\N\\n\\\"",
+    "{a} %s \ue000\ue008",
+    "__proto__",
+    "x" * 10_000,
+]  # fmt: skip
+
+
+def hostile():
+    """A graph with such labels, and such a scope."""
+    y = mg.Value(1.0, "first")
+    for label in HOSTILE:
+        y = y * 0.5 + mg.Value(1.0, label)
+    with mg.scope("<script>globalThis.ran=1</script>"):
+        return y.tanh()
+
+
+# --- what is not a node ----------------------------------------------------------------------------------------------
+
+
+class Torch:
+    """Looks like a tensor of another library."""
+
+    requires_grad, grad_fn, data, grad = True, None, 1.0, None
+
+
+@pytest.mark.parametrize("call", ALL.values(), ids=ALL)
+@pytest.mark.parametrize(
+    ("x", "said"),
+    [
+        ("loss", "'loss' is a str"),
+        (None, "None is a NoneType"),
+        (3.0, "3.0 is a float"),
+        (1, "1 is an int"),
+        ([mg.Value(1.0), "b"], "'b' is a str"),
+        ([mg.Value(1.0), None], "None is a NoneType"),
+        ([[mg.Value(1.0)]], r"\[Value\(1.0\)\] is a list"),
+        ({"y": mg.Value(1.0)}, "is a dict"),
+        (Torch(), "is a Torch"),
+        (mg, "is a module"),
+    ],
+)
+def test_what_is_no_node_is_refused_with_what_to_draw(call, x, said):
+    with pytest.raises(
+        DTypeError, match=rf"draw: .*{said}.*, not a Value or a tensor.\n  Draw the result of a computation"
+    ):
+        call(x)
+
+
+def test_arrays_of_other_libraries_and_lists_without_a_graph_are_refused():
+    np = pytest.importorskip("numpy")
+    with pytest.raises(DTypeError, match=r"array\(\[1., 1.\]\) is a ndarray|is an ndarray"):
+        draw(np.ones(2))
+    with pytest.raises(DTypeError, match="there is nothing in this list"):
+        draw([])
+    with pytest.raises(DTypeError, match="Values and tensors in this list"):
+        draw([mg.Value(1.0), mg.ones(2)])
+
+
+@pytest.mark.parity
+def test_tensor_of_torch_is_refused():
+    torch = pytest.importorskip("torch")
+    with pytest.raises(DTypeError, match="is a Tensor, not a Value or a tensor"):
+        draw(torch.ones(2, requires_grad=True))
+
+
+# --- another process -------------------------------------------------------------------------------------------------
+
+
+def test_value_of_another_process_is_drawn():
+    program = """
+import pickle, sys, minigrad as mg
+with mg.scope("there"):
+    a = mg.Value(3.0, "a")
+(a * a).backward()
+sys.stdout.buffer.write(pickle.dumps(a))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
+    a = pickle.loads(done.stdout)
+    text = to_text(a * a + 1.0)
+    assert text.splitlines()[2].split() == ["0", "a", "leaf", "there", "3.0", "6.0"]
+    assert json.loads(to_json(a * a))["nodes"]["value"] == [3.0, 9.0]
+    assert to_svg(a * a).startswith("<svg")
+
+
+def test_computed_node_does_not_leave_its_process_and_says_what_to_take():
+    a = mg.Value(3.0, "a")
+    for carry in (pickle.dumps, copy.deepcopy):
+        with pytest.raises(GraphError, match=r"computed by mul and carries its graph.*\n.*detach\(\)"):
+            carry(a * a)
+        assert carry((a * a).detach()) is not None
+    pytest.importorskip("numpy")
+    with pytest.raises(GraphError, match=r"detach\(\)"):
+        pickle.dumps(mg.ones(2, requires_grad=True) * 2)
+
+
+# --- labels ----------------------------------------------------------------------------------------------------------
+
+
+class Seen(HTMLParser):
+    """The elements of a page, and the attributes that could run something."""
+
+    def __init__(self):
+        super().__init__()
+        self.tags, self.handlers = [], []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.handlers += [
+            name for name, value in attrs if name.startswith("on") or (value or "").startswith("javascript:")
+        ]
+
+
+def test_labels_are_text_in_every_form():
+    y = hostile()
+    text = to_text(y)
+    assert not any(letter < " " and letter != "\n" for letter in text)
+    assert max(map(len, text.splitlines())) < 600
+    svg = to_svg(y)
+    inside = ElementTree.fromstring(svg)
+    assert not [part for part in inside.iter() if part.tag.endswith(("script", "img", "foreignObject"))]
+    assert not [name for part in inside.iter() for name in part.attrib if name.startswith("on")]
+    for page, scripts in ((to_html(y), 2), (draw(y)._repr_mimebundle_()["text/html"], 1)):
+        seen = Seen()
+        seen.feed(page)
+        assert seen.handlers == []
+        assert seen.tags.count("script") == scripts
+        assert seen.tags.count("img") == (scripts == 1)
+    assert json.loads(to_json(y))["nodes"]["name"]["3"] == HOSTILE[0]  # data: its readers write it as text
+
+
+def test_traits_of_leaves_with_any_label_are_names_of_python_and_short():
+    leaves = step(hostile()).leaves
+    assert len(leaves) == 1 + len(HOSTILE)
+    assert {name for name in leaves if not name.isidentifier() or len(name) > 60} == set()
+    assert leaves["leaf_proto"][0] == "__proto__"
+
+
+def test_labels_mean_nothing_to_graphviz():
+    source = to_graphviz(hostile()).source
+    assert "label=<" not in source  # which would be HTML
+    assert len(source) < 100_000
+    dot = shutil.which("dot")
+    if dot is None:
+        pytest.skip("dot is not installed")
+    drawn = subprocess.run([dot, "-Tsvg"], input=source.encode(), capture_output=True, check=True)
+    assert drawn.stderr == b""
+    assert not [part for part in ElementTree.fromstring(drawn.stdout).iter() if part.tag.endswith("script")]
+
+
+def test_labels_are_read_by_the_player():
+    (found,) = compare(graphs=[{"trace": json.loads(to_json(hostile())), "runs": [[[0, 1.0]]]}])["graphs"]
+    assert found["runs"][0]["value"][0] == 1.0
+
+
+# --- numbers ---------------------------------------------------------------------------------------------------------
+
+
+def test_nan_and_infinities_are_drawn_and_told():
+    n, i = mg.Value(math.nan, "n"), mg.Value(math.inf, "i")
+    z = n * 2 + i - i
+    assert "n is the first NaN" in to_text(z)
+    data = json.loads(to_json(z))
+    assert data["nodes"]["value"][0] == "NaN"
+    assert "Infinity" in data["nodes"]["value"]
+    assert step(z).leaves == {}  # what JSON has no number for cannot be linked
+    for call in (to_svg, to_html, to_graphviz):
+        assert call(z)
+    assert str(explain(n, of=z)).startswith("n = NaN, a leaf")
+
+
+def test_gradient_that_was_never_computed_is_a_dash_and_no_zero():
+    a = mg.Value(2.0, "a")
+    y = a * 3
+    assert to_text(y).splitlines()[2].split() == ["0", "a", "leaf", "2.0", "—"]
+    assert json.loads(to_json(y))["nodes"]["state"] == "nbn"
+    with mg.no_grad():
+        z = a * 3
+    assert "leaf" in to_text(z)
+    assert json.loads(to_json(z))["passes"][0]["edge"] == []
+
+
+# --- tensors ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shape", [(0,), (0, 3), (3, 0), (2, 0, 4), ()])
+def test_tensor_without_numbers_or_without_dimensions_is_drawn(shape):
+    pytest.importorskip("numpy")
+    with mg.record():
+        x = mg.zeros(*shape, requires_grad=True)
+        y = (x * 2 + 1).sum()
+        y.backward()
+    text = to_text(y)
+    assert ("empty" in text) == (0 in shape)
+    for call in (to_svg, to_html, to_json, to_graphviz, step):
+        assert call(y)
+    assert str(explain(x, of=y))
+
+
+def test_freed_graph_shows_its_structure_and_how_to_record():
+    pytest.importorskip("numpy")
+    x = mg.ones(3, requires_grad=True)
+    y = (x * 2).exp().sum()
+    y.backward()
+    for text in (to_text(y), to_html(y), str(explain(x, of=y))):
+        assert "backward() freed this graph" in text
+        assert "mg.record()" in text
+    data = json.loads(to_json(y))
+    assert sorted(data["nodes"]["kind"]) == list("clooo")
+    assert len(data["edges"]["operand"]) == 4
+    assert step(y).trace.passes == []
+
+
+# --- size ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_graph_of_a_hundred_thousand_nodes_is_drawn_in_every_form():
+    a = mg.Value(1.0, "a")
+    y = a
+    for _ in range(50_000):
+        y = y * a + a
+    drawing = draw(y)
+    assert len(drawing.trace.kinds) == 100_001
+    assert "nodes left out" in drawing.text()
+    assert len(drawing.svg()) < 1_000_000
+    assert len(drawing._repr_mimebundle_()["text/html"]) < 2_000_000
+    player = step(drawing)
+    assert len(player.trace_packed) < 8_000_000
+    said = str(explain("a", of=drawing)).splitlines()
+    assert said[1] == "∂y/∂a, the gradient of a, adds up 100,001 contributions:"
+    assert said[7] == "  … 99,991 contributions left out …"
+    assert len(said) == 14
