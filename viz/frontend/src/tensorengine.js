@@ -6,7 +6,7 @@
 import { expressionClosure, expressionSource, readExpression } from "./expression.js";
 import { pretty } from "./notation.js";
 import { NUMERIC } from "./numeric.js";
-import { BROKEN, CONSTANT, LEAF } from "./trace.js";
+import { BLOCKED, BROKEN, CONSTANT, LEAF, valueOf } from "./trace.js";
 
 /** @typedef {import("./types.js").Graph} Graph */
 /** @typedef {import("./types.js").Cells} Cells */
@@ -24,6 +24,38 @@ export const leafOf = ({ count }, key) => key % count;
 
 /** The place in its leaf, row by row; -1 for the number of a leaf. @param {Graph} graph @param {number} key */
 export const cellOf = ({ count }, key) => Math.floor(key / count) - 1;
+
+/** The number of a key. @param {Graph} graph @param {import("./types.js").Numbers} numbers @param {number} key */
+export function numberAt(graph, numbers, key) {
+  const x = valueOf(graph, numbers, leafOf(graph, key));
+  return x === null || typeof x === "number" ? (x ?? NaN) : x.cells[Math.max(0, cellOf(graph, key))];
+}
+
+/** Whether the elements of a node can be changed, or its one number. @param {Graph} graph @param {number} node */
+export function isFree(graph, node) {
+  const float = graph.tensors.get(node)?.dtype.startsWith("float") ?? true;
+  return graph.kind[node] === LEAF && float && wholeArray(graph, node) !== null;
+}
+
+/**
+ * The key of a name such as “a” or “w[0, 1]”; -1: there is none.
+ * @param {Graph} graph @param {string} name @param {(node: number) => string} [nameOf]
+ */
+export function keyNamed(graph, name, nameOf = (node) => graph.names[node] ?? graph.title(node)) {
+  const [, stem, inside] = name.match(/^(.*?)\s*\[([\d\s,]*)\]\s*$/s) ?? [];
+  for (let node = 0; node < graph.count; node += 1) {
+    if (graph.kind[node] !== LEAF || !isFree(graph, node)) continue;
+    const own = nameOf(node);
+    const shape = graph.tensors.get(node)?.shape;
+    if (own === name && !shape) return node;
+    if (own === name && shape?.every((size) => size === 1)) return elementKey(graph, node, 0);
+    if (own !== stem || !shape) continue;
+    const place = inside.split(",").map((text) => (text.trim() === "" ? NaN : Number(text)));
+    if (place.length !== shape.length || !place.every((at, k) => at < shape[k])) return -1;
+    return elementKey(graph, node, place.reduce((sum, at, k) => sum * shape[k] + at, 0)); // prettier-ignore
+  }
+  return -1;
+}
 
 /**
  * What to call the leaf or the element of a key. @param {Graph} graph @param {number} key
@@ -148,7 +180,8 @@ export function tensorEngine(graph, { interpret = false }) {
       const [above, below] = [x + step, x - step].map((at) => output(root, new Map(overrides).set(key, at)));
       const run = numbers.runs.find((one) => one.root === root);
       const gradient = run && backward(run, arrays).gradient[node];
-      const slope = run ? (gradient === undefined ? 0 : (gradient?.[cell] ?? NaN)) : NaN;
+      const nothing = run && gradient === undefined && graph.state[node] !== BLOCKED; // not blocked, but never reached
+      const slope = nothing ? 0 : (gradient?.[cell] ?? NaN);
       return { x, y: output(root, overrides), slope, measured: (above - below) / (x + step - (x - step)) };
     },
   };
@@ -170,7 +203,7 @@ function whyNotTensor({ kind, tensors, numbers }, node, array) {
     return typeof how === "string" ? how : null;
   }
   if (array) return null;
-  return numbers.known[node] ? "The trace has not all of its numbers." : "Its numbers are not known.";
+  return numbers.known[node] ? "The trace has not all of its numbers." : "Its numbers were not kept; under mg.record() they are.";
 }
 
 /**

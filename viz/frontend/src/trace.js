@@ -55,7 +55,8 @@ export function decode(data) {
     title: (node, limit = 24) => {
       const name = names[node];
       if (name !== null) return shortenName(name, limit);
-      return kind[node] === CONSTANT ? pretty(value[node]) : `v${subscript(node)}`;
+      if (kind[node] === CONSTANT) return known[node] ? pretty(value[node]) : "?";
+      return `v${subscript(node)}`;
     },
   };
 }

@@ -28,8 +28,14 @@ export async function render({ model, el }) {
   el.append(host);
   const state = Object.fromEntries(SYNCED.map((key) => [key, model.get(key)]));
   const player = mount(host, data, { ...state, values: valuesOf(model), height: model.get("height") });
-  const stop = follow(model, player);
+  let stop = follow(model, player);
+  const again = () => {
+    stop();
+    stop = follow(model, player);
+  };
+  model.on("change:leaves", again); // an element got a trait of its own
   return () => {
+    model.off("change:leaves", again);
     stop();
     player.destroy();
   };
