@@ -52,7 +52,7 @@ def transformer():
     """One block of a transformer, in nested scopes."""
     mg.manual_seed(0)
     wide = 8
-    shapes = {name: (wide, wide) for name in ("wq", "wk", "wv", "wo")} | {"w1": (wide, 32), "w2": (32, wide)}
+    shapes = dict.fromkeys(("wq", "wk", "wv", "wo"), (wide, wide)) | {"w1": (wide, 32), "w2": (32, wide)}
     p = {name: mg.randn(*shape).mul(0.3).detach().requires_grad_() for name, shape in shapes.items()}
     with mg.record(lines=True):
         x = mg.randn(6, wide)

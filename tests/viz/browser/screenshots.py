@@ -1,6 +1,6 @@
 """Takes pictures of the player to be looked at: `make screenshots` writes them into screenshots/.
 
-    make screenshots ARGS="mlp dark"      those whose names hold one of these words
+make screenshots ARGS="mlp dark"      those whose names hold one of these words
 """
 
 import sys
@@ -43,7 +43,7 @@ PANELS = {
     "all-closed": ["click:Close all blocks", "=0.7"],
     "fit": ["=0.7", "click:Fit"],
 }
-MOST = "light dark zoom narrow".split()
+MOST = ["light", "dark", "zoom", "narrow"]
 SHOTS = [
     *((graph, moment, way) for graph in ("scalars", "mlp", "transformer") for moment in MOMENTS for way in MOST),
     *((graph, panel, way) for graph in ("scalars", "mlp") for panel in PANELS for way in ("light", "dark")),

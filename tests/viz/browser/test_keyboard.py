@@ -131,8 +131,9 @@ def test_space_plays_and_pauses(opened):
     page = opened("expression")
     tab_to(page, "Position")
     press(page, "Home", " ")
-    page.wait_for_function("() => document.querySelector('.minigrad-player').shadowRoot"
-                           ".querySelector('.count').textContent[0] !== '0'")
+    page.wait_for_function(
+        "() => document.querySelector('.minigrad-player').shadowRoot.querySelector('.count').textContent[0] !== '0'"
+    )
     press(page, " ")
     now = count(page)
     page.wait_for_timeout(900)
@@ -236,7 +237,5 @@ def test_nothing_moves_for_who_asked_for_that(watched, tmp_path):
     page.get_by_role("button", name="Step forward").first.focus()
     for _ in range(6):
         page.keyboard.press(".")
-        moving = page.evaluate(
-            "() => document.querySelector('.minigrad-player').shadowRoot.getAnimations().length"
-        )
+        moving = page.evaluate("() => document.querySelector('.minigrad-player').shadowRoot.getAnimations().length")
         assert moving == 0
