@@ -229,36 +229,47 @@ function whyUnlikeArray(graph, node, base, compute) {
 
 /** @param {any} data as the trace has it @param {boolean} interpret @returns {Program} */
 function programOf({ first, sizes, result, loops }, interpret) {
-  const steps = loops.map((/** @type {any} */ loop) => ({ ...loop, f: formulaOfFrame(loop.f, interpret) }));
+  const steps = loops.map((/** @type {any} */ loop) => {
+    const tree = readExpression(loop.f);
+    try {
+      if (!interpret) return new Function("N", "m", loopSource(loop, tree));
+    } catch (error) {
+      if (!(error instanceof EvalError)) throw error; // what a Content-Security-Policy raises
+    }
+    const f = expressionClosure(tree, new Map([...NAMES].map((name, k) => [name, k])));
+    return (/** @type {any} */ _, /** @type {Arrays} */ memory) => runLoop({ ...loop, f }, memory);
+  });
   return (given) => {
     const memory = given.slice();
     sizes.forEach((/** @type {number | [number]} */ size, /** @type {number} */ k) => {
       memory[first + k] = Array.isArray(size) ? Float64Array.from({ length: size[0] }, (_, i) => i) : null;
     });
-    for (const loop of steps) {
-      memory[loop.o[0]] ??= new Float64Array(sizes[loop.o[0] - first]).fill(
-        loop.by === "max" ? -Infinity : loop.by ? Infinity : -0,
-      );
-      runLoop(loop, memory);
-    }
+    steps.forEach((/** @type {any} */ step, /** @type {number} */ k) => {
+      const { o, by } = loops[k];
+      const empty = by === "max" ? -Infinity : by ? Infinity : -0; // to −0 even a −0 can be added
+      memory[o[0]] ??= new Float64Array(sizes[o[0] - first]).fill(empty);
+      step(NUMERIC, memory);
+    });
     return /** @type {Float64Array} */ (memory[result]);
   };
 }
 
 /**
- * A formula of a frame of numbers, a, b, …: as code, or interpreted where the page forbids that.
- * @param {string} text @param {boolean} interpret @returns {(frame: number[]) => any}
+ * A loop as code over memory m. Whatever the trace holds, only numbers and what `readExpression` knows get into it.
+ * @param {any} loop @param {import("./expression.js").Expression} tree
  */
-function formulaOfFrame(text, interpret) {
-  const tree = readExpression(text);
-  try {
-    if (interpret) throw new EvalError();
-    const names = new Map([...NAMES].map((name, k) => [name, `v[${k}]`]));
-    return new Function("N", `"use strict"; return (v) => ${expressionSource(tree, names)};`)(NUMERIC);
-  } catch (error) {
-    if (!(error instanceof EvalError)) throw error;
-    return expressionClosure(tree, new Map([...NAMES].map((name, k) => [name, k])));
-  }
+function loopSource({ n, o, x, by }, tree) {
+  const place = (/** @type {number[]} */ [, offset, ...strides], /** @type {string} */ name) =>
+    [`${name}[${Number(offset)}`, ...strides.map((by, d) => `i${d} * ${Number(by)}`)].join(" + ") + "]";
+  const views = [o, ...x];
+  const named = views.map((view, k) => `const m${k} = m[${Number(view[0])}];`).join("");
+  const names = new Map([...NAMES].map((name, k) => [name, x[k] ? place(x[k], `m${k + 1}`) : "NaN"]));
+  const [out, y] = [place(o, "m0"), expressionSource(tree, names)];
+  const sum = by === "max" || by === "min" ? `N.${by}(${out}, ${y})` : `${out} + ${y}`;
+  const around = n.map((/** @type {number} */ size, /** @type {number} */ d) => {
+    return `for (let i${d} = 0; i${d} < ${Number(size)}; i${d} += 1)`;
+  });
+  return `"use strict"; ${named} ${around.join(" ")} ${out} = ${sum};`;
 }
 
 /** @param {Loop} loop @param {Arrays} memory */
@@ -290,12 +301,18 @@ function runLoop({ n, o, x, by, f }, memory) {
 function cellsOf(graph, node, cells) {
   const { shape, dtype } = graph.tensors.get(node) ?? { shape: [], dtype: "float64" };
   const cols = shape.length ? shape[shape.length - 1] : 1;
-  const finite = cells.filter(Number.isFinite);
-  const [min, max] = finite.length
-    ? [finite.reduce((a, b) => Math.min(a, b)), finite.reduce((a, b) => Math.max(a, b))]
-    : [null, null];
-  const nan = cells.filter(Number.isNaN).length;
-  const inf = cells.length - finite.length - nan;
+  let [low, high, nan, inf] = [Infinity, -Infinity, 0, 0];
+  for (let k = 0; k < cells.length; k += 1) {
+    const x = cells[k];
+    if (x - x !== 0) {
+      if (x !== x) nan += 1;
+      else inf += 1;
+      continue;
+    }
+    if (x < low) low = x;
+    if (x > high) high = x;
+  }
+  const [min, max] = low <= high ? [low, high] : [null, null];
   const picture = { cells, rows: cells.length / cols, cols, step: null };
   return { shape, dtype, size: cells.length, ...picture, min, max, mean: null, std: null, hist: [], nan, inf };
 }
