@@ -141,8 +141,8 @@ function slider(s, leaf, change) {
     update(current) {
       const now = numberAt(s.graph, s.playback.numbers, leaf);
       element.classList.toggle("current", current);
-      if (now < Number(range.min)) range.min = String(now);
-      if (now > Number(range.max)) range.max = String(now);
+      if (now < Number(range.min)) range.min = String(sliderRange(now)[0]);
+      if (now > Number(range.max)) range.max = String(sliderRange(now)[1]);
       if (range.valueAsNumber !== now) range.value = String(now);
       if (root() !== exact) exact.value = String(Number(now.toPrecision(6)));
       back.style.visibility = s.overrides.has(leaf) ? "visible" : "hidden";
@@ -161,8 +161,10 @@ function plotOf(s, leaf) {
   const { x: at, y, slope, measured } = engineOf(s).tangent(leaf, s.root, s.overrides);
   const cost = performance.now() - begun;
   let [least, most] = sliderRange(numberAt(s.graph, s.base, leaf));
-  least = Math.min(least, at);
-  most = Math.max(most, at);
+  if (at < least || at > most) {
+    const [low, high] = sliderRange(at);
+    [least, most] = [Math.min(least, low), Math.max(most, high)];
+  }
   const samples = cost < 1 ? 60 : cost < 10 ? 24 : 8;
   const numbers = new Map(s.overrides);
   const points = Array.from({ length: samples + 1 }, (_, i) => least + ((most - least) * i) / samples).map((x) => [
