@@ -139,7 +139,7 @@ class Op:
         self._arity, self._named = len(self.inputs), frozenset(self.attrs)
         self.outputs = outputs
         self.precedence = precedence
-        self.promotes = promotes
+        self.promotes, self.meaning = promotes, meaning
         self.view = view
         self.variadic = variadic
         self.inlined: Rule | None = None  # a faster way to apply it to tensors, where there is one
@@ -152,8 +152,6 @@ class Op:
         self.shapes = tuple(sorted(read & {f"{name}_shape" for name in self.inputs}))
         self.saves = read & {"y", *self.parts, *self.inputs, *self.aux}
         self.rules = tuple(self._adapt(rule) for rule in self.vjp)
-        self._names_read(meaning)
-        self.meaning = meaning
         self.shown = tuple(rule if isinstance(rule, str) else self._adapt(rule) for rule in printed)
         self.differentiable = any(rule is not None for rule in self.vjp)
         static = self.aux or self.attrs or self.shapes or self.outputs > 1 or variadic
@@ -189,7 +187,7 @@ class Op:
                 f"Op {self.name!r}: {twice} cannot name operands, aux or attrs: each name must be an identifier, and "
                 "stand once; g and y are taken, by the gradient and the output."
             )
-        for rule in shown:
+        for rule in (*shown, self.meaning):
             self._names_read(rule)
 
     def _names_read(self, rule: Rule | str | None) -> frozenset[str]:

@@ -39,7 +39,8 @@ BACKENDS = {
     "python": {"kernels"},
     "numpy": {"kernels"},
     "formula": {"kernels", "op"},
-}  # a formula is what an op can be applied to, as a Value is
+    "loops": {"kernels", "op", "layout", "backends.formula", "backends.numpy"},
+}  # a formula is what an op can be applied to, as a Value is; loops are written from formulas and views of NumPy
 
 
 def imports_of(path: Path) -> set[str]:

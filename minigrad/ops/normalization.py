@@ -63,7 +63,33 @@ def _weighted(x: Any, weight: Any, norm: Norm) -> Any:
     x = reshape(x, shape=norm.shape)
     if weight is None:
         return x
-    return x * reshape(weight, shape=tuple(size if k in norm.along else 1 for k, size in enumerate(norm.shape)))
+    return x * reshape(weight, shape=_along(norm))
+
+
+def _along(norm: Norm) -> Shape:
+    """The shape of a weight beside norm.shape."""
+    return tuple(size if k in norm.along else 1 for k, size in enumerate(norm.shape))
+
+
+def _scaled(a: Any, w: Any, norm: Norm) -> tuple[Any, ...]:
+    """A norm without a bias, with its mean and rstd."""
+    x, rstd = _standardised(a, norm)
+    mean = average(reshape(a, shape=norm.shape), dim=norm.dim, keepdim=True)
+    return reshape(_weighted(reshape(x, shape=a.shape), w, norm), shape=a.shape), mean, rstd
+
+
+def _scaled_and_moved(a: Any, w: Any, b: Any, norm: Norm) -> tuple[Any, ...]:
+    y, mean, rstd = _scaled(a, w, norm)
+    if b is not None:
+        y = reshape(reshape(y, shape=norm.shape) + reshape(b, shape=_along(norm)), shape=a.shape)
+    return y, mean, rstd
+
+
+def _turned(u: Any, a: Any, w: Any, norm: Norm) -> Any:
+    x, rstd = _standardised(a, norm)
+    h = _weighted(u, w, norm)
+    rest = h - average(h, dim=norm.dim, keepdim=True) if norm.centred else h
+    return reshape(rstd * (rest - x * average(h * x, dim=norm.dim, keepdim=True)), shape=a.shape)
 
 
 def _gathered(x: Any, to: Shape, norm: Norm) -> Any:
@@ -92,6 +118,7 @@ def _norm(name: str, formula: str, by_a: str, inputs: tuple[str, ...] = ("a", "w
         aux=("mean", "rstd"),
         attrs=("norm",),
         outputs=outputs,
+        meaning=(_scaled if "b" not in inputs else _scaled_and_moved) if outputs == 1 else None,
     )
 
 
@@ -151,6 +178,7 @@ norm_backward = Op(
     ),
     inputs=("u", "a", "w", "mean", "rstd"),
     attrs=("norm",),
+    meaning=_turned,
 )
 
 # What the weight gets, in its shape, `to`: the sum of u x.
@@ -171,6 +199,7 @@ norm_weight = Op(
     ),
     inputs=("u", "a", "mean", "rstd"),
     attrs=("to", "norm"),
+    meaning=lambda u, a, to, norm: _gathered(reshape(u, shape=norm.shape) * _standardised(a, norm)[0], to, norm),
 )
 
 # 0 with probability p, else a / (1 - p). Which are 0 follows from the key alone: the same in the rule, where nothing

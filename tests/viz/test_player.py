@@ -7,7 +7,8 @@ import threading
 
 import pytest
 
-from minigrad_viz import frontend
+import minigrad as mg
+from minigrad_viz import frontend, to_trace
 from tools import FRONTEND, chromium, need
 
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-sync"]
@@ -155,6 +156,56 @@ def test_what_cannot_be_computed_again_is_grey_and_says_why(play):
     assert "The player has no tanh." in page.locator(".inspector").inner_text()
     button(page, "Reset all").click()
     assert page.locator("[data-unable]").count() == 0
+
+
+def matrices():
+    """The trace of a loss of w, 2 x 3, and of the numbers x, which want no gradient."""
+    with mg.record():
+        w = mg.tensor([[0.5, -1.0, 2.0], [1.0, 0.0, -0.5]], dtype=mg.float64, requires_grad=True)
+        x = mg.tensor([[1.0, 2.0], [3.0, -1.0]], dtype=mg.float64)
+        w.label, x.label = "w", "x"
+        loss = (x @ w).tanh().sum()
+    return f"() => ({to_trace(loss).json(full=True)})"
+
+
+def test_element_of_a_tensor_is_clicked_or_named_and_all_is_computed_again(play):
+    page = play(matrices())
+    loss = page.locator('[data-id="n4"]')
+    before = loss.text_content()
+    page.locator("[data-id]", has_text="2×3").first.click()
+    picture = page.locator(".inspector canvas").first
+    size = picture.bounding_box()
+    picture.click(position={"x": size["width"] * 0.5, "y": size["height"] * 0.75})
+    assert page.evaluate("document.querySelector('#host').shadowRoot.activeElement.ariaLabel") == "w[1, 1]"
+    page.keyboard.press("ArrowRight")
+    assert list(state(page)["values"]) == ["w[1, 1]"]
+    page.get_by_role("spinbutton", name="w[1, 1], exactly").fill("0.25")
+    assert state(page)["values"] == {"w[1, 1]": 0.25}
+    assert loss.text_content() != before
+    page.get_by_role("button", name="Reset w[1, 1]", exact=True).click()
+    assert state(page)["values"] == {}
+    assert loss.text_content() == before
+
+
+def test_element_is_named_and_its_slope_measured(play):
+    page = play(matrices())
+    button(page, "What if").click()
+    field = page.get_by_role("textbox", name="Element to change")
+    field.fill("w[2, 0]")
+    field.press("Enter")
+    assert "There is no such element." in page.locator(".whatif").inner_text()
+    field.fill("w[0,2]")
+    field.press("Enter")
+    chain, measured = page.locator(".plot b").all_inner_texts()
+    assert chain.startswith("∂")
+    assert abs(float(chain.split("= ")[1].replace("−", "-")) - float(measured[2:].replace("−", "-"))) < 1e-5
+    field.fill("x[0, 0]")
+    field.press("Enter")
+    assert "x[0, 0] gets no gradient that is known here." in page.locator(".plot").inner_text()
+    page.evaluate("player.set('w[0, 2]', -3)")
+    assert state(page)["values"] == {"w[0, 2]": -3}
+    with pytest.raises(Exception, match="nor such an element"):
+        page.evaluate("player.set('w[0, 3]', 1)")
 
 
 def test_prediction_comes_before_the_number(play):

@@ -8,6 +8,7 @@ import pytest
 
 import minigrad as mg
 from minigrad import functional as F
+from minigrad.ops.normalization import Norm
 from minigrad_viz import to_trace
 from minigrad_viz.arrays import summary
 from player import compare
@@ -116,6 +117,8 @@ def test_random_graphs_have_python_s_numbers(interpret):
 
 # --- what ops mean ---------------------------------------------------------------------------------------------------
 
+NORM = {"norm": Norm((4, 3), (1,), (1,), 1e-5)}
+GROUPS = {"norm": Norm((2, 2, 3), (1, 2), (0, 1), 1e-5)}
 CLASSES, OVER = {"ignore_index": -100, "reduction": "mean"}, {"dim": (1,), "keepdim": False}
 P, Q, V, C, T = (4, 3), (4, 3), (3,), ("int", 4, 3), ("chance", 4, 3)
 CASES = {  # of operands, attributes
@@ -134,6 +137,11 @@ CASES = {  # of operands, attributes
     "nll_loss": [((P, C, V), CLASSES), ((P, C, None), {**CLASSES, "ignore_index": 2})],
     "cross_entropy_backward": [(((), P, C, (4,), (4, 1), (4, 1)), {})],
     "soft_cross_entropy": [((P, T), {})],
+    "layer_norm": [((P, V, V), NORM), ((P, None, None), NORM)],
+    "group_norm": [((P, (4,), (4,)), GROUPS)],
+    "rms_norm": [((P, V), {"norm": Norm((4, 3), (1,), (1,), 1e-5, centred=False)})],
+    "norm_backward": [((P, Q, V, (4, 1), (4, 1)), NORM)],
+    "norm_weight": [((P, Q, (4, 1), (4, 1)), {"to": (3,), **NORM})],
     "mse_loss": [((P, Q), {})],
     "l1_loss": [((P, Q), {})],
     "huber_loss": [((P, Q), {"delta": 0.7})],
@@ -154,6 +162,9 @@ def drawn(kind, generator):
 
 def kept(name, given):
     """What the kernel of a derivative is given beside its operands has to fit to them."""
+    if name in ("norm_backward", "norm_weight"):
+        a = given[1].detach()
+        return (*given[:-2], a.mean(1, keepdim=True), (a.var(1, correction=0, keepdim=True) + 1e-5).rsqrt())
     if name != "cross_entropy_backward":
         return given
     top = given[1].detach().amax(1, keepdim=True)

@@ -78,6 +78,21 @@ def test_slider_is_linked_to_its_leaf():
         player.slider("c")
 
 
+def test_slider_of_an_element_gets_a_trait():
+    w = mg.tensor([[1.0, -2.0], [0.5, 4.0]], requires_grad=True)
+    b = mg.tensor(3.0, requires_grad=True)
+    w.label, b.label = "w", "b"
+    player = step((w * b).sum())
+    slider = player.slider("w[1,0]")
+    assert (slider.value, slider.min, slider.max, slider.description) == (0.5, -0.5, 1.5, "w[1, 0]")
+    assert player.leaf_w_1_0 == 0.5
+    assert player.slider("b").value == 3.0
+    player.slider("w[1, 0]")
+    assert dict(player.leaves) == {"leaf_w_1_0": ("w[1, 0]", 0.5), "leaf_b": ("b", 3.0)}
+    with pytest.raises(mg.errors.ArgumentError, match=r"there is no leaf 'w\[2, 0\]'"):
+        player.slider("w[2, 0]")
+
+
 def test_players_and_sliders_are_linked_and_put_together():
     player, other = step(product()[2]), step(product()[2])
     ipywidgets.jslink((player, "position"), (other, "position"))

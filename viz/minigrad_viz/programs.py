@@ -46,7 +46,7 @@ class Programs:
 
     def _programs(self, op: mg.Op, output: Any, shapes: list[Any], attrs: Any) -> list[int | None] | str:
         """That of the node, and those of the products in the order of the operands; or why there are none."""
-        from minigrad.backends.formula.loops import Unwritable, forward, product
+        from minigrad.backends.loops import Unwritable, forward, product
 
         sizes = [math.prod(shape) for shape in (output, *shapes) if shape is not None]
         if max(sizes) > MOST:

@@ -75,11 +75,17 @@ class Player(anywidget.AnyWidget):
     def slider(self, leaf: str, min: float | None = None, max: float | None = None, **options: Any) -> Any:
         """A slider for the number of `leaf`, by name, linked in the page: what-if needs no kernel.
 
-        Raises ArgumentError if there is no scalar leaf of that name.
+        Of a tensor it is for an element, as ``slider("w[0, 1]")``; that gets a trait too, ``leaf_w_0_1``. Raises
+        ArgumentError if there is no scalar leaf and no element of that name.
         """
+        leaf, number = _element(self.trace, leaf) or (leaf, None)
         traits = {name: trait for trait, (name, _) in self.leaves.items()}
+        if leaf not in traits and number is not None:
+            traits = {name: trait for trait, name in _trait_names([*traits, leaf]).items()}
+            self.add_traits(**{traits[leaf]: traitlets.Float(number).tag(sync=True)})
+            self.leaves = {**self.leaves, traits[leaf]: (leaf, number)}
         if leaf not in traits:
-            known = ", ".join(map(repr, traits)) or "none"
+            known = ", ".join(map(repr, traits)) or "none; of a tensor w name an element, w[0, 1]"
             raise ArgumentError(f"slider: there is no leaf {leaf!r} that holds one number.\n  The leaves are {known}.")
         trait = traits[leaf]
         value = getattr(self, trait)
@@ -109,6 +115,19 @@ def _scalar_leaves(trace: Trace) -> dict[str, float]:
             if len(found) == _MOST_LEAVES:
                 break
     return found
+
+
+def _element(trace: Trace, text: str) -> tuple[str, float] | None:
+    """The name of an element of a leaf, as the player writes it, and its number; None if `text` is none."""
+    stem, _, inside = text.removesuffix("]").rpartition("[") if text.endswith("]") else (text, "", "")
+    place = tuple(map(int, re.findall(r"\d+", inside)))
+    for index, shaped in trace.tensors.items():
+        array = shaped.array
+        if trace.kinds[index] != "l" or (trace.names[index] or handle(index)) != stem or array is None:
+            continue
+        if array.dtype.kind == "f" and len(place) == array.ndim and all(map(int.__lt__, place, array.shape)):
+            return f"{stem}[{', '.join(map(str, place))}]" if place else stem, float(array[place])
+    return None
 
 
 def _trait_names(leaves: list[str]) -> dict[str, str]:

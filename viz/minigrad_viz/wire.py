@@ -17,7 +17,7 @@ Columns instead of rows, because JSON of 100,000 rows is slow on both sides. Whe
     formulas  templates that the player fills with names and numbers: see templates.py; -1 where there is none
     ops       name, formula; js, rules: how to compute it again in the browser, or why that cannot be
     arrays    summaries of tensors
-    programs  loops that compute tensors again: see minigrad/backends/formula/loops.py. nodes.tensor's `loops` says
+    programs  loops that compute tensors again: see minigrad/backends/loops.py. nodes.tensor's `loops` says
               which computes a node, and for each operand which its product (null: none), or why none can
     notes     what a reader should be told
     tours     absent, or the stops of a tour: at which position, and what is said there

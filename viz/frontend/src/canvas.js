@@ -359,11 +359,13 @@ function paintFar(context, now, seen) {
 function paintItems(context, graph, now, seen, scale) {
   now.scene.items.forEach((item, at) => {
     if (!sighted(item, seen)) return;
+    context.globalAlpha = item.node >= 0 && now.playback.unable(item.node) ? 0.35 : 1;
     if (item.node < 0)
       paintBlockBox(context, item, now, now.progress.done[item.block], scale >= TEXT, now.pale[at] > 0);
     else
       paintNodeBox(context, item, now, scale >= TEXT ? lookOf(graph, now.playback, item.node) : null, now.pale[at] > 0);
   });
+  context.globalAlpha = 1;
 }
 
 /** @param {Graph} graph @param {State} now @param {number} at */

@@ -21,19 +21,20 @@ import { coloursAt } from "./style.js";
 /**
  * A heatmap of `cells`. It draws itself once its element is in the player, where colours are known.
  * @param {Cells} cells
- * @param {{scale?: number, size?: number, label?: string, hover?: (place: number[] | null) => void}} [options]
- *   `scale` is the number of the full colour, `size` the longest side in pixels; `hover` hears the cell pointed at
+ * @param {{scale?: number, size?: number, label?: string, hover?: (place: number[] | null) => void,
+ *   pick?: (cell: number) => void}} [options] `scale` is the number of the full colour, `size` the longest side in
+ *   pixels; `hover` hears the cell pointed at, `pick` which one was clicked or entered, counted row by row
  * @returns {Heatmap}
  */
-export function heatmap(cells, { scale = scaleOf(cells), size = 280, label = "", hover = () => {} } = {}) {
+export function heatmap(cells, { scale = scaleOf(cells), size = 280, label = "", hover = () => {}, pick } = {}) {
   const side = Math.max(0.02, Math.min(size / Math.max(cells.cols, 1), size / Math.max(cells.rows, 1), 46));
   const [w, hgt] = [Math.max(1, Math.round(cells.cols * side)), Math.max(1, Math.round(cells.rows * side))];
   const canvas = /** @type {HTMLCanvasElement} */ (
     h("canvas", {
       role: "img",
       tabindex: 0,
-      style: `width:${w}px;aspect-ratio:${w}/${hgt}`,
       "aria-label": `${label}: ${summary(cells, scale)}`,
+      style: `width:${w}px;aspect-ratio:${w}/${hgt};${pick ? "cursor:pointer" : ""}`,
     })
   );
   const says = h("figcaption", { "aria-live": "polite" }, summary(cells, scale));
@@ -45,7 +46,7 @@ export function heatmap(cells, { scale = scaleOf(cells), size = 280, label = "",
     const place = at && placeOf(cells, ...at);
     says.textContent =
       at && place
-        ? `[${place.join(", ")}] = ${pretty(cells.cells[at[0] * cells.cols + at[1]])}`
+        ? `[${place.join(", ")}] = ${pretty(cells.cells[at[0] * cells.cols + at[1]])}${pick ? " · click to change it" : ""}`
         : summary(cells, scale);
     redraw();
     hover(place);
@@ -56,9 +57,14 @@ export function heatmap(cells, { scale = scaleOf(cells), size = 280, label = "",
     const col = Math.floor(((event.clientX - box.left) / box.width) * cells.cols);
     point(row >= 0 && col >= 0 && row < cells.rows && col < cells.cols ? [row, col] : null);
   });
+  const choose = () => {
+    if (state.at) pick?.(placeOf(cells, ...state.at).reduce((sum, at, axis) => sum * cells.shape[axis] + at, 0));
+  };
+  canvas.addEventListener("click", choose);
   canvas.addEventListener("pointerleave", () => point(null));
   canvas.addEventListener("blur", () => point(null));
   canvas.addEventListener("keydown", (event) => {
+    if (event.key === "Enter" && pick) return choose();
     const way = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key];
     if (!way || !cells.cells.length) return;
     event.preventDefault();

@@ -102,6 +102,7 @@ export function playback(graph, moments, numbers = graph.numbers) {
     timeline: moments,
     position: 0,
     numbers,
+    unable: () => false,
     seek(to) {
       if (!Number.isInteger(to) || to < 0 || to > moments.last) {
         throw new RangeError(`There is no position ${to}: they go from 0 to ${moments.last}.`);

@@ -2,11 +2,12 @@
 
 import { ruleOf } from "./cards.js";
 import { h, refill, setText, show } from "./dom.js";
-import { activeNode, moveTo, select, selectedNode, setExpanded, setPlaying, setStops } from "./session.js";
+import { activeNode, moveTo, pick, select, selectedNode, setExpanded, setPlaying, setStops } from "./session.js";
 import { scalesOf } from "./heatcolour.js";
 import { heatmap, linkTo } from "./heatmap.js";
 import { toggle } from "./blocks.js";
 import { runTo } from "./breakpoints.js";
+import { elementKey, isFree } from "./tensorengine.js";
 import { chainRule, formulaElement, gradientText, numbersFor, operandsOf, quantityText } from "./wording.js";
 
 const KINDS = ["leaf", "operation", "constant", "raised an error"];
@@ -142,7 +143,7 @@ function stateText(gradient) {
 
 /**
  * The heatmap of an array, kept from step to step. @param {any} s @param {any} q @param {string} label
- * @param {{size?: number, scale?: number, hover?: (place: number[] | null) => void}} [how]
+ * @param {Parameters<typeof heatmap>[1]} [how]
  */
 function picture(s, q, label, how) {
   if (q === null || typeof q === "number" || q.size < 2) return null;
@@ -171,10 +172,13 @@ function pictures(s, node, value, grad) {
     result: graph.tensors.get(node)?.shape ?? [],
   };
   const op = graph.ops[graph.op[node]];
+  const chooser = isFree(graph, node)
+    ? (/** @type {number} */ cell) => pick(s, elementKey(graph, node, cell))
+    : undefined;
   const scale = s.scales.get(node);
   const hover = op && linkTo(op.name, graph.attrs.get(node) ?? {}, shapes, operands);
   return {
-    value: picture(s, value, `value of ${name}`, { size: 240, scale, hover }),
+    value: picture(s, value, `value of ${name}`, { size: 240, scale, hover, pick: chooser }),
     grad: picture(s, grad, `gradient of ${name}`, { size: 240, scale }),
     operands,
   };

@@ -32,7 +32,8 @@ import { table } from "./table.js";
 import { tour } from "./tourbar.js";
 import { decode } from "./trace.js";
 import { calm } from "./viewport.js";
-import { scalarLeaves, whatIf } from "./whatif.js";
+import { keyNamed, keyTitle, leafOf, numberAt } from "./tensorengine.js";
+import { whatIf } from "./whatif.js";
 
 /**
  * What a widget keeps in step: `selected` is "n12", a node, or "b3", a block; `values` are the reader's own, by leaf.
@@ -222,6 +223,7 @@ function tabsOf(s, names, panels, parts) {
     },
     /** @param {string} what @param {any} changed */
     update(what, changed) {
+      if (what === "picked" && open !== "what-if") toggle("what-if");
       if (open) panels[open].update(what, changed);
       if (what === "predicting" || what === "pass") draw();
     },
@@ -279,8 +281,8 @@ function nodeCalled({ graph }, node) {
   return place;
 }
 
-/** @param {any} s @param {number} leaf @returns {string} */
-const leafName = (s, leaf) => s.graph.names[leaf] ?? s.graph.title(leaf);
+/** The name of a leaf or of an element, whole. @param {any} s @param {number} key */
+const keyName = ({ graph }, key) => keyTitle(graph, key, graph.names[leafOf(graph, key)] ?? undefined);
 
 /** @param {any} s @returns {State} */
 function stateOfPlayer(s) {
@@ -289,7 +291,7 @@ function stateOfPlayer(s) {
     playing: s.playing,
     speed: s.speed,
     granularity: s.unit,
-    values: Object.fromEntries([...s.overrides].map(([leaf, value]) => [leafName(s, leaf), value])),
+    values: Object.fromEntries([...s.overrides].map(([key, value]) => [keyName(s, key), value])),
     selected: s.selected,
     expanded: [...s.expanded].sort((a, b) => a - b),
   };
@@ -308,17 +310,16 @@ function restore(s, part) {
 }
 
 /**
- * The numbers of leaves, by name; a leaf without one has its own.
+ * The numbers of leaves and elements, by name; one that is not there has its own.
  * @param {any} s
  * @param {Record<string, number | null>} values
  */
 function setValues(s, values) {
   const leaves = new Map();
-  const named = new Map(scalarLeaves(s).map((leaf) => [leafName(s, leaf), leaf]));
   for (const [name, value] of Object.entries(values)) {
-    const leaf = named.get(name);
-    if (leaf === undefined) throw new Error(`There is no leaf ${JSON.stringify(name)} that holds one number.`);
-    if (value !== null && value !== s.base.value[leaf]) leaves.set(leaf, value);
+    const key = keyNamed(s.graph, name);
+    if (key < 0) throw new Error(`There is no leaf ${JSON.stringify(name)} that holds one number, nor such an element.`);
+    if (value !== null && value !== numberAt(s.graph, s.base, key)) leaves.set(key, value);
   }
   const same =
     leaves.size === s.overrides.size && [...leaves].every(([leaf, value]) => s.overrides.get(leaf) === value);

@@ -7,8 +7,9 @@ import { startExpanded, reveal } from "./blocks.js";
 import { breakpoint, firing, nextStop } from "./breakpoints.js";
 import { engine } from "./engine.js";
 import { playback, timeline } from "./history.js";
+import { numberAt } from "./tensorengine.js";
 
-/** @typedef {"moved"|"numbers"|"pass"|"selected"|"expanded"|"playing"|"stops"|"predicting"|"options"} What */
+/** @typedef {"moved"|"numbers"|"picked"|"pass"|"selected"|"expanded"|"playing"|"stops"|"predicting"|"options"} What */
 /** @typedef {{nodes: number[], edges: number[]} | null} Changed  null is everything */
 /** @typedef {(what: What, changed: Changed) => void} Listener */
 /** @typedef {{kind: string, value?: string | number}} Spec */
@@ -41,6 +42,8 @@ export function createSession(graph, options = {}) {
     /** In predict mode, how far the reader may go: what lies behind has to be predicted first. */
     limit: Infinity,
     engine: /** @type {any} */ (null),
+    /** @type {number[]} the elements of leaves that the reader wants to change, as keys of `overrides`, the last one last */
+    picked: [],
     /** the heatmaps of the inspector, by their labels */
     pictures: new Map(),
     /** @type {Set<Listener>} */
@@ -66,7 +69,7 @@ export function choosePass(s, pass) {
   s.line = timeline(s.graph, s.base.runs[pass] ?? null);
   s.playback = playback(s.graph, s.line, s.base);
   s.root = s.base.runs[pass]?.root ?? s.graph.outputs[0];
-  if (s.overrides.size) s.playback.numbers = s.engine.run(s.overrides);
+  applyOverrides(s);
   s.playback.seek(s.line.forward);
   tell(s, "pass");
 }
@@ -175,21 +178,34 @@ export function engineOf(s) {
 }
 
 /**
- * Gives a leaf another number, or (null) its own back; everything is computed anew.
+ * Gives a leaf, or an element of it, another number, or (null) its own back; everything is computed anew.
  * @param {any} s
  * @param {number} leaf
  * @param {number | null} value
  */
 export function override(s, leaf, value) {
-  if (value === null || value === s.base.value[leaf]) s.overrides.delete(leaf);
+  if (value === null || value === numberAt(s.graph, s.base, leaf)) s.overrides.delete(leaf);
   else s.overrides.set(leaf, value);
   recompute(s);
 }
 
+/** Offers an element of a leaf to be changed. @param {any} s @param {number} key */
+export function pick(s, key) {
+  s.picked = [...s.picked.filter((/** @type {number} */ one) => one !== key), key];
+  tell(s, "picked");
+}
+
 /** @param {any} s */
 export function recompute(s) {
-  s.playback.numbers = s.overrides.size ? engineOf(s).run(s.overrides) : s.base;
+  applyOverrides(s);
   tell(s, "numbers");
+}
+
+/** @param {any} s */
+function applyOverrides(s) {
+  const on = s.overrides.size > 0;
+  s.playback.numbers = on ? engineOf(s).run(s.overrides) : s.base;
+  s.playback.unable = on ? (/** @type {number} */ node) => !s.engine.able(node) : () => false;
 }
 
 /** @param {any} s @param {Spec[]} stops */

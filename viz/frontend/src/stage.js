@@ -157,6 +157,6 @@ function grey(s, place) {
   if (s.engine === null) return;
   for (const item of place.querySelectorAll("[data-id^=n]")) {
     const node = Number(item.getAttribute("data-id")?.slice(1));
-    item.toggleAttribute("data-unable", s.overrides.size > 0 && s.engine.why(node) !== null);
+    item.toggleAttribute("data-unable", s.playback.unable(node));
   }
 }

@@ -7,7 +7,7 @@ import { expressionClosure, expressionSource, readExpression } from "./expressio
 import { tiled, tilesAcross } from "./heatcolour.js";
 import { pretty } from "./notation.js";
 import { NUMERIC } from "./numeric.js";
-import { BROKEN, CONSTANT, LEAF } from "./trace.js";
+import { BLOCKED, BROKEN, CONSTANT, LEAF, valueOf } from "./trace.js";
 
 /** @typedef {import("./types.js").Graph} Graph */
 /** @typedef {import("./types.js").Cells} Cells */
@@ -25,6 +25,39 @@ export const leafOf = ({ count }, key) => key % count;
 
 /** The place in its leaf, row by row; -1 for the number of a leaf. @param {Graph} graph @param {number} key */
 export const cellOf = ({ count }, key) => Math.floor(key / count) - 1;
+
+/** The number of a key. @param {Graph} graph @param {import("./types.js").Numbers} numbers @param {number} key */
+export function numberAt(graph, numbers, key) {
+  const x = valueOf(graph, numbers, leafOf(graph, key));
+  if (x === null || typeof x === "number") return x ?? NaN;
+  return tiled(x.cells, x.shape, true)[Math.max(0, cellOf(graph, key))];
+}
+
+/** Whether the elements of a node can be changed, or its one number. @param {Graph} graph @param {number} node */
+export function isFree(graph, node) {
+  const float = graph.tensors.get(node)?.dtype.startsWith("float") ?? true;
+  return graph.kind[node] === LEAF && float && wholeArray(graph, node) !== null;
+}
+
+/**
+ * The key of a name such as “a” or “w[0, 1]”; -1: there is none.
+ * @param {Graph} graph @param {string} name @param {(node: number) => string} [nameOf]
+ */
+export function keyNamed(graph, name, nameOf = (node) => graph.names[node] ?? graph.title(node)) {
+  const [, stem, inside] = name.match(/^(.*?)\s*\[([\d\s,]*)\]\s*$/s) ?? [];
+  for (let node = 0; node < graph.count; node += 1) {
+    if (graph.kind[node] !== LEAF || !isFree(graph, node)) continue;
+    const own = nameOf(node);
+    const shape = graph.tensors.get(node)?.shape;
+    if (own === name && !shape) return node;
+    if (own === name && shape?.every((size) => size === 1)) return elementKey(graph, node, 0);
+    if (own !== stem || !shape) continue;
+    const place = inside.split(",").map((text) => (text.trim() === "" ? NaN : Number(text)));
+    if (place.length !== shape.length || !place.every((at, k) => at < shape[k])) return -1;
+    return elementKey(graph, node, place.reduce((sum, at, k) => sum * shape[k] + at, 0)); // prettier-ignore
+  }
+  return -1;
+}
 
 /**
  * What to call the leaf or the element of a key. @param {Graph} graph @param {number} key
@@ -149,7 +182,8 @@ export function tensorEngine(graph, { interpret = false }) {
       const [above, below] = [x + step, x - step].map((at) => output(root, new Map(overrides).set(key, at)));
       const run = numbers.runs.find((one) => one.root === root);
       const gradient = run && backward(run, arrays).gradient[node];
-      const slope = run ? (gradient === undefined ? 0 : (gradient?.[cell] ?? NaN)) : NaN;
+      const nothing = run && gradient === undefined && graph.state[node] !== BLOCKED; // not blocked, but never reached
+      const slope = nothing ? 0 : (gradient?.[cell] ?? NaN);
       return { x, y: output(root, overrides), slope, measured: (above - below) / (x + step - (x - step)) };
     },
   };
@@ -171,7 +205,7 @@ function whyNotTensor({ kind, tensors, numbers }, node, array) {
     return typeof how === "string" ? how : null;
   }
   if (array) return null;
-  return numbers.known[node] ? "The trace has not all of its numbers." : "Its numbers are not known.";
+  return numbers.known[node] ? "The trace has not all of its numbers." : "Its numbers were not kept; under mg.record() they are.";
 }
 
 /**
@@ -197,36 +231,47 @@ function whyUnlikeArray(graph, node, base, compute) {
 
 /** @param {Record<string, any>} data as the trace has it @param {boolean} interpret @returns {Program} */
 function programOf({ first, sizes, result, loops }, interpret) {
-  const steps = loops.map((/** @type {Record<string, any>} */ loop) => ({ ...loop, f: formulaOfFrame(loop.f, interpret) }));
+  const steps = loops.map((/** @type {any} */ loop) => {
+    const tree = readExpression(loop.f);
+    try {
+      if (!interpret) return new Function("N", "m", loopSource(loop, tree));
+    } catch (error) {
+      if (!(error instanceof EvalError)) throw error; // what a Content-Security-Policy raises
+    }
+    const f = expressionClosure(tree, new Map([...NAMES].map((name, k) => [name, k])));
+    return (/** @type {any} */ _, /** @type {Arrays} */ memory) => runLoop({ ...loop, f }, memory);
+  });
   return (given) => {
     const memory = given.slice();
     sizes.forEach((/** @type {number | [number]} */ size, /** @type {number} */ k) => {
       memory[first + k] = Array.isArray(size) ? Float64Array.from({ length: size[0] }, (_, i) => i) : null;
     });
-    for (const loop of steps) {
-      memory[loop.o[0]] ??= new Float64Array(sizes[loop.o[0] - first]).fill(
-        loop.by === "max" ? -Infinity : loop.by ? Infinity : -0,
-      );
-      runLoop(loop, memory);
-    }
+    steps.forEach((/** @type {any} */ step, /** @type {number} */ k) => {
+      const { o, by } = loops[k];
+      const empty = by === "max" ? -Infinity : by ? Infinity : -0; // to −0 even a −0 can be added
+      memory[o[0]] ??= new Float64Array(sizes[o[0] - first]).fill(empty);
+      step(NUMERIC, memory);
+    });
     return /** @type {Float64Array} */ (memory[result]);
   };
 }
 
 /**
- * A formula of a frame of numbers, a, b, …: as code, or interpreted where the page forbids that.
- * @param {string} text @param {boolean} interpret @returns {(frame: number[]) => any}
+ * A loop as code over memory m. Whatever the trace holds, only numbers and what `readExpression` knows get into it.
+ * @param {any} loop @param {import("./expression.js").Expression} tree
  */
-function formulaOfFrame(text, interpret) {
-  const tree = readExpression(text);
-  try {
-    if (interpret) throw new EvalError();
-    const names = new Map([...NAMES].map((name, k) => [name, `v[${k}]`]));
-    return new Function("N", `"use strict"; return (v) => ${expressionSource(tree, names)};`)(NUMERIC);
-  } catch (error) {
-    if (!(error instanceof EvalError)) throw error;
-    return expressionClosure(tree, new Map([...NAMES].map((name, k) => [name, k])));
-  }
+function loopSource({ n, o, x, by }, tree) {
+  const place = (/** @type {number[]} */ [, offset, ...strides], /** @type {string} */ name) =>
+    [`${name}[${Number(offset)}`, ...strides.map((by, d) => `i${d} * ${Number(by)}`)].join(" + ") + "]";
+  const views = [o, ...x];
+  const named = views.map((view, k) => `const m${k} = m[${Number(view[0])}];`).join("");
+  const names = new Map([...NAMES].map((name, k) => [name, x[k] ? place(x[k], `m${k + 1}`) : "NaN"]));
+  const [out, y] = [place(o, "m0"), expressionSource(tree, names)];
+  const sum = by === "max" || by === "min" ? `N.${by}(${out}, ${y})` : `${out} + ${y}`;
+  const around = n.map((/** @type {number} */ size, /** @type {number} */ d) => {
+    return `for (let i${d} = 0; i${d} < ${Number(size)}; i${d} += 1)`;
+  });
+  return `"use strict"; ${named} ${around.join(" ")} ${out} = ${sum};`;
 }
 
 /** @param {Loop} loop @param {Arrays} memory */
@@ -258,12 +303,18 @@ function runLoop({ n, o, x, by, f }, memory) {
 function cellsOf(graph, node, cells) {
   const { shape, dtype } = graph.tensors.get(node) ?? { shape: [], dtype: "float64" };
   const cols = (shape.length ? shape[shape.length - 1] : 1) * tilesAcross(shape);
-  const finite = cells.filter(Number.isFinite);
-  const [min, max] = finite.length
-    ? [finite.reduce((a, b) => Math.min(a, b)), finite.reduce((a, b) => Math.max(a, b))]
-    : [null, null];
-  const nan = cells.filter(Number.isNaN).length;
-  const inf = cells.length - finite.length - nan;
+  let [low, high, nan, inf] = [Infinity, -Infinity, 0, 0];
+  for (let k = 0; k < cells.length; k += 1) {
+    const x = cells[k];
+    if (x - x !== 0) {
+      if (x !== x) nan += 1;
+      else inf += 1;
+      continue;
+    }
+    if (x < low) low = x;
+    if (x > high) high = x;
+  }
+  const [min, max] = low <= high ? [low, high] : [null, null];
   const picture = { cells: tiled(cells, shape), rows: cells.length / cols, cols, step: null };
   return { shape, dtype, size: cells.length, ...picture, min, max, mean: null, std: null, hist: [], nan, inf };
 }

@@ -182,6 +182,7 @@
  * @property {Timeline} timeline
  * @property {number} position read; `seek` moves it
  * @property {Numbers} numbers may be replaced: what-if. What is drawn must then be drawn anew
+ * @property {(node: number) => boolean} unable while what-if is on, whether a node cannot be computed again: it is grey
  * @property {(position: number) => Changed} seek
  * @property {(node: number) => boolean} known whether the node's value is computed at this position
  * @property {(node: number) => Quantity | null} value null while not known

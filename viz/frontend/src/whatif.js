@@ -5,17 +5,19 @@
 
 import { drawn, h, refill, setText, show } from "./dom.js";
 import { pretty } from "./notation.js";
-import { engineOf, override, recompute, selectedNode } from "./session.js";
+import { engineOf, override, pick, recompute, selectedNode } from "./session.js";
+import { elementKey, isFree, keyNamed, keyTitle, leafOf, numberAt } from "./tensorengine.js";
 
 const SHOWN = 12;
 const PLOT = { width: 300, height: 170 };
 
-/** The leaves that a slider can move. @param {any} s @returns {number[]} */
-export function scalarLeaves(s) {
-  const { graph, base } = s;
+/** The leaves that hold one number, as keys of `overrides`. @param {any} s @returns {number[]} */
+export function scalarLeaves({ graph }) {
   const all = [];
   for (let node = 0; node < graph.count; node++) {
-    if (graph.kind[node] === 0 && !graph.tensors.has(node) && base.known[node]) all.push(node);
+    const shape = graph.tensors.get(node)?.shape;
+    const one = !shape || shape.every((/** @type {number} */ size) => size === 1);
+    if (one && graph.kind[node] === 0 && isFree(graph, node)) all.push(shape ? elementKey(graph, node, 0) : node);
   }
   return all;
 }
@@ -44,10 +46,11 @@ export function whatIf(s) {
   const plot = h("figure", { class: "plot" });
   const reset = h("button", { onclick: () => (s.overrides.clear(), recompute(s)) }, "Reset all");
   const more = h("p", { class: "dim" });
+  const field = elementField(s);
   const element = h(
     "section",
     { class: "panel whatif", "aria-label": "What if" },
-    h("div", {}, list, more, reset),
+    h("div", {}, list, field?.element, more, reset),
     plot,
   );
   /** @param {number} leaf @param {number | null} value */
@@ -59,27 +62,61 @@ export function whatIf(s) {
     element,
     update(/** @type {string} */ what) {
       if (what === "moved" || what === "playing") return;
-      if (!leaves.length) return void setText(more, "This graph has no leaf that holds one number.");
       const chosen = selectedNode(s);
-      if (what === "selected" && leaves.includes(chosen)) current = chosen;
-      const shown = [...new Set([...leaves.slice(0, SHOWN), ...s.overrides.keys(), current])];
+      const mine = [...leaves, ...s.picked].filter((key) => leafOf(s.graph, key) === chosen);
+      if (what === "selected" && mine.length) current = mine[mine.length - 1];
+      if (what === "picked" || current < 0) current = s.picked[s.picked.length - 1] ?? current;
+      field?.suggest(chosen);
+      const all = [...leaves.slice(0, SHOWN), ...s.picked, ...s.overrides.keys(), current];
+      const shown = [...new Set(all)].filter((key) => key >= 0);
       for (const leaf of shown) if (!made.has(leaf)) made.set(leaf, slider(s, leaf, change));
       if (list.childElementCount !== shown.length) refill(list, ...shown.map((leaf) => made.get(leaf).element));
       for (const leaf of shown) made.get(leaf).update(leaf === current);
-      setText(
-        more,
-        leaves.length > shown.length ? `${leaves.length - shown.length} more: choose one in the drawing.` : "",
-      );
+      const rest = leaves.filter((leaf) => !shown.includes(leaf)).length;
+      setText(more, rest ? `${rest} more: choose one in the drawing.` : noteOf(s, leaves, shown));
       show(reset, s.overrides.size > 0);
-      refill(plot, ...plotOf(s, current));
+      refill(plot, ...(current < 0 ? [] : plotOf(s, current)));
+      if (what === "picked") made.get(current).focus();
+    },
+  };
+}
+
+/** What a reader should know of it. @param {any} s @param {number[]} leaves @param {number[]} shown */
+function noteOf(s, leaves, shown) {
+  if (!s.graph.tensors.size) return leaves.length ? "" : "This graph has no leaf that holds one number.";
+  if (!shown.length) return "Choose a leaf, and click an element in its picture or name it here.";
+  return "What carries no gradient, as a comparison or what was detached, keeps its numbers.";
+}
+
+/** Where an element is named, in a graph of tensors. @param {any} s */
+function elementField(s) {
+  const { graph } = s;
+  const free = [...graph.tensors.keys()].filter((node) => isFree(graph, node) && graph.tensors.get(node).shape.length);
+  if (!free.length) return null;
+  const input = h("input", { size: 12, "aria-label": "Element to change", spellcheck: "false" });
+  const says = h("span", { class: "alarm", role: "status" });
+  const add = (/** @type {Event} */ event) => {
+    event.preventDefault();
+    const key = keyNamed(graph, input.value.trim());
+    setText(says, key < 0 ? "There is no such element." : "");
+    if (key >= 0) pick(s, key);
+  };
+  let last = -1;
+  return {
+    element: h("form", { class: "acts", onsubmit: add }, input, h("button", {}, "Add element"), says),
+    /** @param {number} node */
+    suggest(node) {
+      const leaf = free.includes(node) ? node : last < 0 ? free[0] : last;
+      if (leaf !== last) input.value = keyTitle(graph, elementKey(graph, leaf, 0), graph.names[leaf] ?? undefined);
+      last = leaf;
     },
   };
 }
 
 /** @param {any} s @param {number} leaf @param {(leaf: number, value: number | null) => void} change */
 function slider(s, leaf, change) {
-  const name = s.graph.title(leaf);
-  const value = s.base.value[leaf];
+  const name = keyTitle(s.graph, leaf);
+  const value = numberAt(s.graph, s.base, leaf);
   const [least, most, step] = sliderRange(value);
   const range = h("input", { type: "range", min: least, max: most, step, "aria-label": name });
   const exact = h("input", { type: "number", step: "any", "aria-label": `${name}, exactly` });
@@ -95,14 +132,17 @@ function slider(s, leaf, change) {
   );
   range.addEventListener("input", () => change(leaf, range.valueAsNumber));
   exact.addEventListener("input", () => change(leaf, exact.valueAsNumber));
-  const element = h("div", { class: "slider" }, h("b", {}, name), range, exact, back);
+  const element = h("div", { class: "slider" }, h("b", { title: name }, name), range, exact, back);
   const root = () => /** @type {ShadowRoot} */ (element.getRootNode()).activeElement;
   return {
     element,
+    focus: () => range.focus(),
     /** @param {boolean} current */
     update(current) {
-      const now = s.playback.numbers.value[leaf];
+      const now = numberAt(s.graph, s.playback.numbers, leaf);
       element.classList.toggle("current", current);
+      if (now < Number(range.min)) range.min = String(sliderRange(now)[0]);
+      if (now > Number(range.max)) range.max = String(sliderRange(now)[1]);
       if (range.valueAsNumber !== now) range.value = String(now);
       if (root() !== exact) exact.value = String(Number(now.toPrecision(6)));
       back.style.visibility = s.overrides.has(leaf) ? "visible" : "hidden";
@@ -110,32 +150,31 @@ function slider(s, leaf, change) {
   };
 }
 
-/** @param {any} s @param {number} leaf @returns {(x: number) => number} */
-function outputOver(s, leaf) {
-  const run = engineOf(s).run;
-  const numbers = new Map(s.overrides);
-  return (x) => run(numbers.set(leaf, x)).value[s.root];
-}
-
 /** @param {any} s @param {number} leaf */
 function plotOf(s, leaf) {
-  const name = s.graph.title(leaf);
-  const output = s.graph.title(s.root);
+  const name = keyTitle(s.graph, leaf);
+  const many = (s.graph.tensors.get(s.root)?.shape ?? []).some((/** @type {number} */ size) => size > 1);
+  const output = `${many ? "Σ" : ""}${s.graph.title(s.root)}`;
   const why = engineOf(s).why(s.root);
   if (why) return [h("p", { class: "dim" }, `${output} cannot be computed again here: ${why}`)];
+  const begun = performance.now();
   const { x: at, y, slope, measured } = engineOf(s).tangent(leaf, s.root, s.overrides);
-  const f = outputOver(s, leaf);
-  let [least, most] = sliderRange(s.base.value[leaf]);
-  least = Math.min(least, at);
-  most = Math.max(most, at);
-  const samples = s.graph.count > 2000 ? 24 : 60;
+  const cost = performance.now() - begun;
+  let [least, most] = sliderRange(numberAt(s.graph, s.base, leaf));
+  if (at < least || at > most) {
+    const [low, high] = sliderRange(at);
+    [least, most] = [Math.min(least, low), Math.max(most, high)];
+  }
+  const samples = cost < 1 ? 60 : cost < 10 ? 24 : 8;
+  const numbers = new Map(s.overrides);
   const points = Array.from({ length: samples + 1 }, (_, i) => least + ((most - least) * i) / samples).map((x) => [
     x,
-    f(x),
+    engineOf(s).output(s.root, numbers.set(leaf, x)),
   ]);
   const finite = points.map((p) => p[1]).filter(Number.isFinite);
   const says = [
     s.line.root >= 0 && h("div", {}, "chain rule ", h("b", { class: "bw" }, `∂${output}/∂${name} = ${pretty(slope)}`)),
+    Number.isNaN(slope) && h("small", { class: "dim" }, `${name} gets no gradient that is known here.`),
     h(
       "div",
       {},
@@ -170,7 +209,12 @@ function drawPlot(points, [at, y, slope], [low, high], [across, up], label) {
         : "",
     )
     .join("");
-  const reach = (most - least) * 0.22;
+  // The tangent ends where the plot does.
+  const end = (/** @type {number} */ way) => {
+    const free = slope * way > 0 ? high + room - y : y - low + room;
+    return way * Math.min((most - least) * 0.22, slope ? Math.max(free, 0) / Math.abs(slope) : Infinity);
+  };
+  const [from, to] = [end(-1), end(1)];
   const text = (
     /** @type {string} */ words,
     /** @type {number} */ x,
@@ -192,10 +236,10 @@ function drawPlot(points, [at, y, slope], [low, high], [across, up], label) {
     line("axis", [px(at), 14, px(at), height - 16]),
     drawn("path", { class: "curve", d: path }),
     Number.isFinite(slope)
-      ? line("tangent", [px(at - reach), py(y - reach * slope), px(at + reach), py(y + reach * slope)])
+      ? line("tangent", [px(at + from), py(y + from * slope), px(at + to), py(y + to * slope)])
       : drawn("g"),
     drawn("circle", { class: "at", cx: px(at), cy: py(y), r: 4.5 }),
-    text(up, 8, 11, "start"),
+    text(`${up} = ${pretty(y)}`, 8, 11, "start"),
     text(pretty(least), 8, height - 4, "start"),
     text(`${across} = ${pretty(at)}`, Math.min(Math.max(px(at), 90), width - 90), height - 4, "middle"),
     text(pretty(most), width - 8, height - 4, "end"),

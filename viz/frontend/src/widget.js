@@ -33,8 +33,14 @@ export async function render({ model, el }) {
       values: valuesOf(model),
       height: model.get("height"),
     });
-    const stop = follow(model, player);
+    let stop = follow(model, player);
+    const again = () => {
+      stop();
+      stop = follow(model, player);
+    };
+    model.on("change:leaves", again); // an element got a trait of its own
     return () => {
+      model.off("change:leaves", again);
       stop();
       player.destroy();
     };

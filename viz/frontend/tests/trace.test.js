@@ -226,3 +226,9 @@ function longTrace(count) {
   data.passes = [{ root: count - 1, edge: order, upstream: ones, contribution: ones, total: ones }];
   return data;
 }
+
+test("a constant whose number was not kept is called ?", () => {
+  const data = scalarTrace((t) => t.mul(t.leaf("a", 2), t.constant(3)));
+  data.nodes.value[1] = null;
+  assert.equal(decode(data).title(1), "?");
+});

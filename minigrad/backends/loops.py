@@ -165,7 +165,7 @@ def product(
     What broadcasting repeated is added up in them.
     """
     rule: Any = op.rules[slot]
-    if rule is None:
+    if rule is None or shapes[slot] is None:
         return None
     program, operands = _begun(op, output, shapes)
     kept = dict.fromkeys(op.aux)
