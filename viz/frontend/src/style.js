@@ -65,7 +65,7 @@ scrollbar-width:thin;scrollbar-color:var(--mg-line) transparent}
 .mg-drawing .badge+text{fill:var(--mg-on-alarm);font-weight:700;text-anchor:middle}
 .mg-drawing .raised{fill:var(--mg-alarm);font-weight:600}
 .mg-drawing .stack{fill:var(--mg-card);stroke:var(--mg-line);stroke-width:1}
-.mg-drawing .block .head{fill:var(--mg-rim)}
+.mg-drawing .block:not(.output) .head{fill:var(--mg-rim)}
 .mg-drawing .block .box{fill:var(--mg-card)}
 .mg-drawing .way{fill:var(--mg-rim)}
 .mg-drawing .done-fw{fill:var(--mg-forward)}
