@@ -10,7 +10,7 @@ from itertools import count
 from typing import Any
 
 import minigrad as mg
-from minigrad.graph import Node
+from minigrad.graph import Event, Node
 from minigrad_viz.notation import clean, subscript
 
 __all__ = ["Namespaces", "callers", "holders", "names_of", "told_apart"]
@@ -107,6 +107,8 @@ def _variables(namespace: Mapping[str, Any], hidden: Collection[str]) -> Iterato
 
 def _found(name: str, held: Any, levels: int) -> Iterator[tuple[str, Any]]:
     """`held`, if it is a Value or a tensor; if it is a list, tuple or dict, those in it, so many levels deep."""
+    if isinstance(held, Event):
+        return  # it tells of nodes, and gives none a name
     if _is_number(held):
         yield name, held
     elif levels and isinstance(held, list | tuple) and len(held) <= _LONGEST:
