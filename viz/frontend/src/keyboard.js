@@ -95,7 +95,7 @@ export function pressKey(s, parts, event) {
 }
 
 /**
- * What Enter does in a field by itself, but not where a page refuses line breaks, as JupyterLab does around its outputs.
+ * What Enter does in a field by itself, but not where a page refuses line breaks, as JupyterLab around its outputs.
  * @param {HTMLElement} target @returns {boolean} whether there is a form to submit
  */
 function submit(target) {
