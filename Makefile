@@ -66,7 +66,7 @@ table: $(DEV)  ## every operation, and what is checked of it
 notebooks: $(DEV)  ## run the lessons again and store what they print
 	@$(PY) notebooks/build.py $(ARGS)
 
-pictures: $(DEV)  ## draw the README's picture again
+pictures: $(DEV)  ## make the README's pictures again, with Chromium those of the player too
 	@$(PY) book/pictures.py
 
 lab: $(BASE)-lab  ## open the lessons in JupyterLab

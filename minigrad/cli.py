@@ -8,10 +8,12 @@ import os
 import sys
 import webbrowser
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn
 
 from minigrad import __version__
+from minigrad.graph import scope
 from minigrad.nn.scalar import MLP, cross_entropy
 from minigrad.value import Value
 
@@ -92,6 +94,7 @@ def _tour(options: argparse.Namespace) -> int:
 
     hardest = max(range(len(losses)), key=losses.__getitem__)
     loss = _labelled_loss(model, flowers.test_x[hardest], flowers.test_y[hardest], flowers.features)
+    model.zero_grad()
     loss.backward()
     _write_page(loss, options.out)
     print(f"Its loss on the hardest of them, value by value and gradient by gradient: {options.out.resolve()}")
@@ -124,15 +127,33 @@ def _predict(model: MLP, x: list[float]) -> int:
 
 
 def _labelled_loss(model: MLP, x: list[float], y: int, features: Sequence[str]) -> Value:
-    """The loss at one flower, with names on what a reader will look for."""
+    """The loss at one flower, with names on what a reader will look for, and a block for each neuron."""
     outputs = [Value(number, name) for number, name in zip(x, features, strict=True)]
     for depth, layer in enumerate(model.layers):
-        outputs = layer(outputs)
-        for k, output in enumerate(outputs):
-            output.label = f"score {k}" if layer is model.layers[-1] else f"h{depth}.{k}"
-    loss = cross_entropy(outputs, y)
+        inputs, outputs = outputs, []
+        last = layer is model.layers[-1]
+        with scope("scores" if last else f"hidden layer {depth}"):
+            for k, neuron in enumerate(layer.neurons):
+                with scope(f"neuron {k}"):
+                    outputs.append(neuron(inputs))
+                outputs[-1].label = f"score {k}" if last else f"h{depth}.{k}"
+    with scope("cross-entropy"):
+        loss = cross_entropy(outputs, y)
     loss.label = "loss"
     return loss
+
+
+_CAPTIONS = (
+    ("start", "One flower: four measurements, and no number computed from them yet. Go on, or press →, step by step."),
+    ("score 2", "They have passed eight neurons, then three: one score for each species. A stack opens by a click."),
+    ("loss", "The loss says how wrong the scores are. So much for the way forward."),
+    (
+        "seed",
+        "Now back. The gradient of the loss itself is 1; from here on each step multiplies by one local derivative.",
+    ),
+    (("score 2", "backward"), "The first score hears what it should have been: more (−) or less (+)."),
+    ("end", "Each weight knows which way to turn. What if it did? Open “What if”; or be asked: “Predict”."),
+)
 
 
 def _ensure_writable(path: Path) -> None:
@@ -148,10 +169,15 @@ def _ensure_writable(path: Path) -> None:
 
 
 def _write_page(loss: Value, path: Path) -> None:
-    from minigrad_viz import to_html
+    from minigrad_viz.drawing import Drawing
+    from minigrad_viz.player import stops
+    from minigrad_viz.trace import placed
 
+    trace, places = placed(loss)
+    layers_open = {"expanded": [1, 2], "granularity": "op"}
+    drawing = Drawing(replace(trace, tours=stops(trace, places, _CAPTIONS)), layers_open)
     try:
-        to_html(loss, path)
+        drawing.save(path)
     except OSError as error:
         raise _Stop(f"minigrad tour: cannot write {path}: {error.strerror}") from None
 

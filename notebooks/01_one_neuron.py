@@ -187,6 +187,29 @@ for event in mg.events(y):
 # %% [markdown]
 # The first line says: what the sigmoid was made from, a sum (`add`), gets 1 · 0.25. The last two say that $w$ gets
 # 0.25 times $x$, which is 0.75, and $x$ gets 0.25 times $w$.
+#
+# `step` makes a **player** of the graph, which plays both directions one step at a time:
+
+# %%
+from minigrad_viz import step
+
+player = step(y)
+player
+
+# %% [markdown]
+# You should see the same graph; while this notebook runs, with buttons above it to step forward and back (or press → and ←).
+# First the numbers appear, from left to right: −6, then 0, then ½. Then the gradients, from right to left, and above the
+# picture each multiplication as it is made.
+#
+# And here is a knob to turn. (It needs the running notebook, too.)
+
+# %% tags=["nbval-ignore-output"]
+player.slider("w", min=-6, max=2)
+
+# %% [markdown]
+# Everything follows: the sum, the answer, and the gradients. Where the neuron is sure of itself, near 0 or near 1, the slope of the
+# sigmoid is next to nothing (0.018 for $w = -\frac{10}{3}$, where the sum is −4), and so are all three gradients: it has stopped listening.
+# Look at the curve above: out there, it is flat.
 
 # %% [markdown]
 # ## Compare with the library

@@ -141,6 +141,44 @@ for event in mg.events(y):
 # %% [markdown]
 # Twelve edges, twelve events. Follow $y \to r \to p \to s \to a$: the 1 passes two edges as it is, is multiplied by $t = 9$ on
 # the way into $s$, and reaches $a$ as 9.
+#
+# The same pass in a **player**, with a button for the next step and one for the step before (or the arrow keys → and ←). This one
+# comes with a `tour`: it stops at chosen places and says something there, and *Go on* leads to the next.
+
+# %%
+from minigrad_viz import step, tour
+
+player = tour(
+    y,
+    [
+        (y, "Forward is done: y is 79. No gradient is known yet, so every box shows a dash."),
+        ("seed", "Backward begins at y. It moves exactly as far as itself: the gradient is 1."),
+        ((r, "backward"), "y = r − g passes the 1 on to r as it is: 1 × 1."),
+        ((g, "backward"), "But g stands to the right of the minus sign: 1 × (−1). There is our −1."),
+        ((p, "backward"), "r = p + q: a sum passes on what it gets."),
+        ((s, "backward"), "p = s · t: the slope by one factor is the other, t = 9. So s gets 1 × 9."),
+        ((a, "backward"), "s = a + b passes the 9 on to a. All along the path: 1 × 1 × 1 × 9 × 1 = 9."),
+        ("end", "The last step reaches f. Twelve multiplications, and all gradients are known."),
+    ],
+)
+player
+
+# %% [markdown]
+# You should see the graph from before; while this notebook runs, the tour begins with a dash for each gradient, and fills them in
+# from right to left. The stops are those of the path $y \to r \to p \to s \to a$, with a look at $g$.
+#
+# **What if** a number were another one? Two sliders move $d$ and $g$ (or open *What if* below the graph, which asks no kernel).
+# Before you touch them: which gradients will change with $g$, and which with $d$?
+
+# %% tags=["nbval-ignore-output"]
+from ipywidgets import HBox
+
+HBox([player.slider("d", min=0, max=10), player.slider("g", min=0, max=16)])
+
+# %% [markdown]
+# With $g$, none: $y$ falls by 1 for each unit of it, wherever it stands. With $d$, three: $d$ is a part of $t$, which is the local slope
+# into $s$, so that $s$, and $a$ and $b$ behind it, always have the gradient $c + d$. At $d = 6$ that is 10. But the
+# gradient of $d$ itself stays 5, as it depends on $a$ and $b$ only.
 
 # %% [markdown]
 # ## Compare with the library
@@ -224,6 +262,8 @@ patient("y")
 #
 # minigrad does the same. You should see $s$ in the picture with two lines going out, and 39 at $a$.
 # (Σ2 says that this gradient is the sum of two contributions. The dotted boxes are constants, plain numbers.)
+# The player stands in the middle of the backward pass: $s$ has got 7, and “Σ 1 of 2” says that one contribution is still to come. So the
+# next step goes to $t$, not to $a$.
 
 # %%
 a = mg.Value(2.0)
@@ -231,7 +271,7 @@ s = 3 * a
 t = s + 1
 y = s * t
 y.backward()
-y
+step(y, position=5)
 
 # %% [markdown]
 # What about the 14 lines of [lesson 1](01_one_neuron.ipynb)? They were right without any order, because they walked every *path*
@@ -251,6 +291,16 @@ from minigrad import lessons
 #
 # $y = \dfrac{a \cdot (b - c)}{d}$ with $a = 6$, $b = 5$, $c = 3$, $d = 4$ is 3. What are its four slopes? Name the results on
 # the way, and multiply. (The local slopes of $n / d$ are $\frac{1}{d}$ by $n$, and $-\frac{n}{d^2}$ by $d$.)
+#
+# You should see the formula below, without gradients. While this notebook runs, press *Predict*: before each step the player asks you for
+# the next gradient, and tells you if a sign is wrong or a factor is missing. Otherwise pencil and paper do as well.
+
+# %%
+a, b, c, d = mg.Value(6.0), mg.Value(5.0), mg.Value(3.0), mg.Value(4.0)
+difference = b - c
+n = a * difference
+y = n / d
+step(y, position=3)
 
 # %%
 gradient = {"a": ..., "b": ..., "c": ..., "d": ...}

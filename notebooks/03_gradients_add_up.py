@@ -147,6 +147,32 @@ for event in mg.events(y):
 
 # %% [markdown]
 # Three events arrive at $a$. Its gradient is 1 after the first, 4 after the second, and complete only after the third: 7.
+# A player shows them one by one:
+
+# %%
+from minigrad_viz import step
+
+step(y, position=4)
+
+# %% [markdown]
+# You should see the same graph. While this notebook runs, it has stopped in the middle, after the first event at $a$: its gradient
+# is 1 so far, and “Σ 1 of 3” says that two more are to come. Two steps on it says 7, and no longer that it waits.
+#
+# Where does it matter *which* operation uses a number twice? Below are `a + a` and `a * a` side by side, with one slider
+# for the $a$ of both. Two links keep them in step: `jslink` joins two properties in the page, without asking Python.
+
+# %% tags=["nbval-ignore-output"]
+from ipywidgets import VBox, jslink
+
+a = mg.Value(3.0, "a")
+double, square = step(a + a, position=4), step(a * a, position=4)
+jslink((double, "position"), (square, "position"))
+jslink((double, "leaf_a"), (square, "leaf_a"))
+VBox([double.slider("a", min=-5, max=5), double, square])
+
+# %% [markdown]
+# Both add up two contributions. Those of the sum are 1 and 1 wherever the slider stands; those of the product are $a$ and $a$,
+# so that its gradient is always $2a$: 6 at first, 0 in the middle, negative on the left.
 
 # %% [markdown]
 # ## Compare with the library
@@ -196,9 +222,11 @@ y.backward()
 print("once: ", a.grad)
 y.backward()
 print("twice:", a.grad)
+y
 
 # %% [markdown]
-# Exactly twice. That is useful (the gradients of two results can be summed into the same numbers), but it has to be
+# Exactly twice. You should see that the drawing warns of it (!): one pass brings $a$ 7, and 14 is more. A gradient from before is
+# called **stale**. That it adds up is useful (the gradients of two results can be summed into the same numbers), but it has to be
 # done with care. Our own `backward` does *not* pass this test: call it twice on `(a * a) * a`, whose slope at 3 is 27.
 
 # %%
@@ -280,6 +308,14 @@ from minigrad import lessons
 # ### Exercise 3.1 · Three paths
 #
 # $y = a \cdot a \cdot b + a$ with $a = 3$ and $b = 2$ is 21. What are its two slopes?
+#
+# You should see the formula below. While this notebook runs, press *Predict*: the player asks for the next gradient before each step.
+# At $a$, it wants to know what its gradient is *then*, with all that has arrived so far.
+
+# %%
+a, b = mg.Value(3.0), mg.Value(2.0)
+y = a * a * b + a
+step(y, position=3)
 
 # %%
 gradient = {"a": ..., "b": ...}

@@ -146,6 +146,33 @@ for event in reversed(path):
 # %% [markdown]
 # The logarithm has the local slope 1 / 3, one by the sum; that of the power $e^0$ is its own value, 1. Sums and differences pass on what
 # they get. So ⅓ arrives at the score.
+#
+# The right score, $s_0$, is there twice. A tour of where that shows (*Go on* leads from stop to stop):
+
+# %%
+from minigrad_viz import tour
+
+stops = [
+    (loss, "Forward is done: three equal scores, and a loss of ln 3."),
+    ("seed", "Backward begins: the gradient of the loss itself is 1."),
+    (13, "The minus sign: −1 arrives where the right score is. “Push it up!”"),
+    (("s2", "backward"), "By the logarithm and the power, ⅓ arrives at a wrong score: its probability."),
+    (("s0", "backward"), "The right score has got ⅓ as well, its probability, and −1: together −⅔."),
+]
+player = tour(loss, stops)
+player
+
+# %% [markdown]
+# You should see the graph from above, and while this notebook runs the stops over it. And the three scores as sliders:
+
+# %% tags=["nbval-ignore-output"]
+from ipywidgets import HBox
+
+HBox([player.slider(name, min=-4, max=4) for name in ("s0", "s1", "s2")])
+
+# %% [markdown]
+# Move the right score, $s_0$, up. The loss falls, and all three gradients fade: with $s_0 = 4$ its probability is 0.965, so that only
+# −0.035 is left to be learned. Move it down, and the gradient goes to −1, never beyond: the worse an answer, the harder the push, up to a limit.
 
 # %% [markdown]
 # ## Compare with the library, and with nudging
@@ -243,8 +270,9 @@ plt.show()
 # %% [markdown]
 # ## Draw it, from flower to loss
 #
-# And this is what was differentiated, sixty times for each flower: the loss of one flower, in full. It is too large to be read box by
-# box; look at its shape. (So that the picture is the same on every computer, whatever its last digits, it shows a copy of
+# And this is what was differentiated, sixty times for each flower: the loss of one flower, in full. That is too large to be read box by
+# box. So we name its parts: what is computed inside `with mg.scope("hidden")` is one block of the picture, and blocks may stand in
+# blocks. (So that the picture is the same on every computer, whatever its last digits, it shows a copy of
 # the network with all numbers rounded.)
 
 # %%
@@ -254,18 +282,47 @@ rounded = copy.deepcopy(model)
 for parameter in rounded.parameters():
     parameter.data = round(parameter.data, 1)
 
-loss = cross_entropy(rounded([round(number, 1) for number in flowers.test_x[0]]), flowers.test_y[0])
+rounded.zero_grad()
+
+
+# %%
+def in_blocks(model, answers):
+    for name, layer in zip(("hidden", "scores"), model.layers, strict=True):
+        seen, answers = answers, []
+        with mg.scope(name):
+            for number, neuron in enumerate(layer.neurons):
+                with mg.scope(f"neuron {number}"):
+                    answers.append(neuron(seen))
+                    answers[-1].label = f"{name} {number}"
+    return answers
+
+
+flower = [mg.Value(round(number, 1), name) for number, name in zip(flowers.test_x[0], flowers.features, strict=True)]
+scores = in_blocks(rounded, flower)
+with mg.scope("cross-entropy"):
+    loss = cross_entropy(scores, flowers.test_y[0])
+
+# %%
 loss.backward()
-loss
+whole = [
+    (loss, "A flower has passed through: four measurements, eight neurons, three scores, a loss."),
+    ("seed", "Now back. The gradient of the loss itself is 1."),
+    ((scores[2], "backward"), "Score 2 is the first to hear how much it is to blame."),
+    (("l1.n2.b", "backward"), "Its neuron has told its weights, and the eight that it looked at: Σ 1 of 3. They wait."),
+    ((scores[0], "backward"), "Scores 1 and 0 have heard, too; score 0 is about to pass it on."),
+    ("end", "All eight have heard from all three: each of the 67 parameters knows which way to turn."),
+]
+tour(loss, whole, granularity="op", expanded=[1, 2])
 
 
 # %% [markdown]
-# You should see 67 blue boxes, the parameters. They come in on the left and in the middle, where they meet first the measurements, then
-# the answers of the eight neurons. Towards the right only three rows are left, one for each score, and then all of it comes together in a
-# single number, the loss.
+# You should see the network itself. Four blue boxes on the left are the measurements of one flower. Each goes to all of the eight
+# neurons, and what these answer goes to all of the last three; the cross-entropy from above brings it together in a single number. A stack
+# is a **closed** block: a neuron of the first row has 9 operations and 5 parameters in it, and while this notebook runs a click opens
+# it. And there is an alarm: $\tanh$ is nearly flat where neuron 4 works for this flower, so there is little for it to learn from it.
 #
-# Every line is one multiplication of the chain rule, and the gradient of each parameter is the sum over all the paths that
-# lead from it to the loss: lessons 1, 2 and 3, all at once.
+# Every line is a multiplication of the chain rule, or several, and the gradient of each parameter is the sum over all the paths that
+# lead from it to the loss: lessons 1, 2 and 3, all at once. (The measurements have gradients too, but nobody turns those.)
 
 # %% [markdown]
 # ## Break it

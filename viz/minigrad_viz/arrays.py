@@ -105,9 +105,7 @@ def _statistics(finite: Any) -> dict[str, Any]:
     bottom, range_ = math.ldexp(low, -power), math.ldexp(high, -power) - math.ldexp(low, -power)
     where = (scaled - bottom) / range_ * BINS + _EDGE if range_ else np.full(scaled.shape, BINS // 2)
     hist = np.bincount(np.minimum(where.astype(int), BINS - 1), minlength=BINS)
-    mean = (
-        float(np.add.reduce(scaled)) / scaled.size
-    )  # as `mean` and `std` do, in a third of the time
+    mean = float(np.add.reduce(scaled)) / scaled.size  # as `mean` and `std` do, in a third of the time
     std = math.sqrt(float(np.add.reduce(np.square(scaled - mean))) / scaled.size)
     bounds = {"min": low, "max": high, "mean": math.ldexp(mean, power), "std": math.ldexp(std, power)}
     return bounds | {"hist": hist.tolist()}

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import minigrad as mg
 from minigrad_viz.graphviz import digraph
-from minigrad_viz.html import figure, page
+from minigrad_viz.html import figure, page, state_of
 from minigrad_viz.svg import picture
 from minigrad_viz.text import table
 from minigrad_viz.trace import Trace, to_trace
@@ -22,8 +22,9 @@ __all__ = ["Drawing", "draw", "export", "to_json"]
 class Drawing:
     """A picture of a graph as it was when it was drawn: later gradients do not change it."""
 
-    def __init__(self, trace: Trace) -> None:
+    def __init__(self, trace: Trace, state: Mapping[str, Any] | None = None) -> None:
         self.trace = trace
+        self.state = state
 
     def svg(self) -> str:
         """The picture alone, as SVG."""
@@ -35,7 +36,7 @@ class Drawing:
 
     def html(self) -> str:
         """A page with the player, the picture, all numbers and the backward pass step by step, in one file."""
-        return page(self.trace)
+        return page(self.trace, self.state)
 
     def json(self) -> str:
         """The trace."""
@@ -97,9 +98,17 @@ def draw(x: Any, *more: mg.Value) -> Drawing:
 def export(x: Any, path: str | os.PathLike[str]) -> None:
     """Write the graph of `x`, a Value or a list of them, a drawing or a player, to a file: see `Drawing.save`.
 
-    A page, ``.html``, holds the player and needs no network. Raises ValueError for a suffix that is not known.
+    A page, ``.html``, holds the player and needs no network; that of a player begins as it stands.
+    Raises ValueError for a suffix that is not known.
+
+    >>> import pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "y.html")
+    ...     export(mg.Value(3.0, "a").exp(), path)
+    ...     path.read_text(encoding="utf-8")[:15]
+    '<!doctype html>'
     """
-    Drawing(to_trace(x)).save(path)
+    Drawing(to_trace(x), state_of(x)).save(path)
 
 
 def to_json(x: Any, *more: mg.Value) -> str:

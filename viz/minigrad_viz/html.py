@@ -8,8 +8,9 @@ Where no scripts run, and on paper, the picture stands in the place of the playe
 from __future__ import annotations
 
 import base64
+import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from minigrad_viz import heat
@@ -21,7 +22,7 @@ from minigrad_viz.palette import DARK, FONT, LIGHT
 from minigrad_viz.svg import WIDE, picture
 from minigrad_viz.trace import Pass, Step, Trace, to_trace
 
-__all__ = ["figure", "page", "to_html"]
+__all__ = ["figure", "page", "state_of", "to_html"]
 
 _ROWS = 400  # of a table: more than that nobody reads; half are from its beginning
 _EMBEDDED = 5000  # up to so many nodes a notebook output carries the trace: beyond, it would be megabytes;
@@ -38,7 +39,7 @@ def to_html(x: Any, path: str | os.PathLike[str] | None = None) -> str:
     >>> text[:15], "http://" in text.replace("http://www.w3.org", "")
     ('<!doctype html>', False)
     """
-    text = page(to_trace(x))
+    text = page(to_trace(x), state_of(x))
     if path is not None:
         with open(path, "w", encoding="utf-8", newline="\n") as file:
             file.write(text)
@@ -48,8 +49,8 @@ def to_html(x: Any, path: str | os.PathLike[str] | None = None) -> str:
 # --- for a notebook --------------------------------------------------------------------------------------------------
 
 
-def figure(trace: Trace) -> str:
-    """An HTML fragment: the picture as an image, and the trace as data.
+def figure(trace: Trace, state: Mapping[str, Any] | None = None) -> str:
+    """An HTML fragment: the picture as an image, and the trace as data; `state` is how a player of it begins.
 
     A picture wider than the page shrinks to 60%, where its text can still be read, and then scrolls. One too large for
     that is shown whole, as an overview, and says how to read it.
@@ -65,7 +66,16 @@ def figure(trace: Trace) -> str:
     small = len(trace.kinds) + (_TENSOR - 1) * len(trace.tensors) <= _EMBEDDED
     data = _data(trace) if small else ""
     data = data if len(data) <= _LONGEST else ""
-    return f'<figure class="minigrad" style="margin:0;overflow-x:auto">{image}{caption}{data}</figure>'
+    return f'<figure class="minigrad"{_begins(state)} style="margin:0;overflow-x:auto">{image}{caption}{data}</figure>'
+
+
+def _begins(state: Mapping[str, Any] | None) -> str:
+    return f' data-minigrad="{escape(json.dumps(dict(state)))}"' if state else ""
+
+
+def state_of(x: Any) -> dict[str, Any]:
+    """How a player in a page begins: as `x` stands, if it is one."""
+    return x.state() if hasattr(x, "trace") and hasattr(x, "state") else {}
 
 
 def _data(trace: Trace, full: bool = False) -> str:
@@ -77,8 +87,8 @@ def _data(trace: Trace, full: bool = False) -> str:
 # --- a page ----------------------------------------------------------------------------------------------------------
 
 
-def page(trace: Trace) -> str:
-    """The whole page of a trace."""
+def page(trace: Trace, state: Mapping[str, Any] | None = None) -> str:
+    """The whole page of a trace; `state` is how its player begins."""
     title = escape(", ".join(trace.title(index) for index in trace.outputs[:3]))
     notes = "".join(f'<p class="note"><b aria-hidden="true">!</b> {escape(note.text)}</p>' for note in trace.notes)
     passes = "".join(_backward(trace, run) for run in trace.passes[:5] if run.steps)
@@ -88,7 +98,7 @@ def page(trace: Trace) -> str:
         f'<meta name="color-scheme" content="light dark"><title>{title} · minigrad</title>'
         f"<style>{_css()}</style></head>\n"
         f"<body><header><h1>{title}</h1><p>{escape(trace.sentence())}</p>{notes}</header>\n<main>"
-        f'<figure class="minigrad">{_viewport(trace)}{_data(trace, full=True)}</figure>\n'
+        f'<figure class="minigrad"{_begins(state)}>{_viewport(trace)}{_data(trace, full=True)}</figure>\n'
         f"{_nodes(trace)}\n{passes}</main>\n"
         f"<script>\n{script()}</script></body></html>\n"
     )

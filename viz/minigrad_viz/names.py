@@ -11,7 +11,7 @@ from types import FunctionType, MethodType, ModuleType
 from typing import Any
 
 import minigrad as mg
-from minigrad.graph import Node, Recording
+from minigrad.graph import Event, Node, Recording
 from minigrad_viz.notation import clean, subscript
 
 __all__ = ["Namespaces", "callers", "holders", "names_of", "told_apart"]
@@ -24,7 +24,15 @@ _DEEPEST = 6  # levels of containers and objects: model.layers[0].attention.quer
 _LONGEST = 10_000  # a longer list is data, not a handful of named weights
 _MOST = 2_000  # containers and objects looked into inside of one variable, however they hang together
 _PLAIN = (int, float, str, bool, type(None))  # hold nothing
-_NO_MODELS = (str, type, ModuleType, FunctionType, MethodType, Recording)  # hold nothing that is called after them
+_NO_MODELS = (
+    str,
+    type,
+    ModuleType,
+    FunctionType,
+    MethodType,
+    Event,
+    Recording,
+)  # hold nothing that is called after them
 
 
 def callers() -> Namespaces:
@@ -123,6 +131,8 @@ def _found(name: str, held: Any) -> Iterator[tuple[str, Any]]:
 
 def _parts(name: str, held: Any) -> Iterable[tuple[str, Any]]:
     """What is in a list, tuple, dict or object, each part called as a reader writes it."""
+    if isinstance(held, _NO_MODELS):
+        return ()
     if isinstance(held, list | tuple | dict):
         if len(held) > _LONGEST:
             return ()
@@ -130,7 +140,7 @@ def _parts(name: str, held: Any) -> Iterable[tuple[str, Any]]:
             return [(f"{name}.{key}", x) for key, x in zip(held._fields, held, strict=True)]
         items = list(held.items()) if isinstance(held, dict) else enumerate(held)
         return [(clean(f"{name}[{key!r}]"), x) for key, x in items if isinstance(key, str | int)]
-    if isinstance(held, _NO_MODELS) or not hasattr(held, "__dict__"):
+    if not hasattr(held, "__dict__"):
         return ()
     return [(f"{name}.{key}", x) for key, x in list(vars(held).items()) if not str(key).startswith("_")]
 

@@ -38,7 +38,13 @@ def step(x: Any, *more: Any, **state: Any) -> Player:
 
 
 def play(x: Any, *more: Any, speed: float = 1.0, **state: Any) -> Player:
-    """As `step`, and it starts by itself, at `speed` from 0.25 to 4."""
+    """As `step`, and it starts by itself, at `speed` from 0.25 to 4.
+
+    >>> import minigrad as mg
+    >>> player = play(mg.Value(3.0, "a").exp(), speed=2)
+    >>> player.playing, player.speed
+    (True, 2.0)
+    """
     from minigrad_viz.widget import Player
 
     return Player(placed(x, *more)[0], playing=True, speed=speed, **state)

@@ -72,6 +72,12 @@ class Player(anywidget.AnyWidget):
         leaves = {trait: (name, numbers[name]) for trait, name in traits.items()}
         super().__init__(leaves=leaves, **state)
 
+    def state(self) -> dict[str, Any]:
+        """Where it stands, and what was chosen of its other traits: another player can begin there."""
+        chosen = {name: getattr(self, name) for name in ("speed", "granularity", "expanded", "selected", "values")}
+        defaults = self.trait_defaults(*chosen)
+        return {"position": self.position, **{name: x for name, x in chosen.items() if x != defaults[name]}}
+
     def slider(self, leaf: str, min: float | None = None, max: float | None = None, **options: Any) -> Any:
         """A slider for the number of `leaf`, by name, linked in the page: what-if needs no kernel.
 
@@ -103,7 +109,7 @@ class Player(anywidget.AnyWidget):
         """The widget where one can be shown, and the picture and the text where not; without any address."""
         live, metadata = super()._repr_mimebundle_(**options) or ({}, {})
         view = {kind: content for kind, content in live.items() if kind.startswith("application/")}
-        return {**view, "text/html": figure(self.trace), "text/plain": table(self.trace)}, metadata
+        return {**view, "text/html": figure(self.trace, self.state()), "text/plain": table(self.trace)}, metadata
 
 
 def _scalar_leaves(trace: Trace) -> dict[str, float]:

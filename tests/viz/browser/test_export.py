@@ -1,10 +1,12 @@
 """An exported page: one file that steps by click and by keyboard, asks for nothing, and reads well without scripts."""
 
+from dataclasses import replace
+
 import minigrad as mg
-from minigrad_viz import export
+from minigrad_viz import Drawing, export, step
 from minigrad_viz.frontend import script
 from minigrad_viz.html import figure
-from minigrad_viz.trace import to_trace
+from minigrad_viz.trace import Stop, to_trace
 
 
 def small():
@@ -56,6 +58,29 @@ def test_page_steps_by_keyboard_alone(page, tmp_path):
     assert counted(page) == "3 / 7"
     page.keyboard.press("End")
     assert counted(page) == "7 / 7"
+
+
+def test_page_of_a_player_begins_as_it_stands(page, tmp_path):
+    export(step(small(), position=5, values={"a": 3.0}), tmp_path / "y.html")
+    opened(page, tmp_path / "y.html")
+    assert counted(page) == "5 / 7"
+    page.get_by_role("button", name="What if").click()
+    assert page.get_by_role("spinbutton", name="a, exactly").input_value() == "3"
+
+
+def test_caption_of_a_tour_follows_a_reader_who_steps_alone(page, tmp_path):
+    y = small()
+    trace = replace(to_trace(y), tours=[Stop(2, "one"), Stop(4, "two")])
+    (tmp_path / "y.html").write_text(Drawing(trace).html(), encoding="utf-8")
+    opened(page, tmp_path / "y.html")
+    caption = page.locator(".caption")
+    assert caption.inner_text() == "one"
+    page.get_by_role("button", name="Step forward").click()
+    assert caption.inner_text() == "one"
+    assert "dim" in caption.get_attribute("class")
+    page.get_by_role("button", name="Step forward").click()
+    assert caption.inner_text() == "two"
+    assert "dim" not in caption.get_attribute("class")
 
 
 def test_player_says_each_step_aloud(page, tmp_path):

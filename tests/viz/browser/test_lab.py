@@ -140,8 +140,7 @@ def test_player_in_lab(opened):
     said = run_cell(page, 2).locator(".jp-OutputArea-output").last.inner_text()
     match = re.search(r"seen \[(.*)\] \{'a': (.*)\} (.*)", said)
     assert match, said
-    assert match[1].split(", ")[:2] == ["1", "2"]
-    assert match[1].endswith("7")
+    assert match[1] in ("1, 2, 7", "1, 7")  # a busy kernel is told only the last of several changes
     assert float(match[2]) == float(match[3]) == pytest.approx(2.1)
 
     run_cell(page, 3)
@@ -149,4 +148,9 @@ def test_player_in_lab(opened):
     counted(second, "5 / 7")
 
     run_cell(page, 4)
-    counted(run_cell(page, 5), "3 / ")
+    traced = run_cell(page, 5)
+    counted(traced, "3 / ")
+    traced.get_by_role("button", name="Predict").click()
+    page.keyboard.type("-1")
+    page.keyboard.press("Enter")  # around its outputs Lab refuses what Enter does in a form by itself
+    traced.locator(".verdict", has_text="sign").wait_for()

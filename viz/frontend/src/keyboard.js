@@ -83,6 +83,7 @@ export function pressKey(s, parts, event) {
   if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
   const target = /** @type {HTMLElement} */ (event.composedPath()[0]);
   if (parts.dialog.open) return event.stopPropagation();
+  if (event.key === "Enter" && submit(target)) return event.preventDefault();
   if (!free(target, event.key)) return;
   const act = meaning(s, parts, event, parts.stage.contains(target));
   if (!act) return;
@@ -91,6 +92,16 @@ export function pressKey(s, parts, event) {
   const item = "be".includes(event.key.toLowerCase()) ? target.closest("[data-id]") : null;
   if (item) select(s, item.getAttribute("data-id"));
   act();
+}
+
+/**
+ * What Enter does in a field by itself, but not where a page refuses line breaks, as JupyterLab around its outputs.
+ * @param {HTMLElement} target @returns {boolean} whether there is a form to submit
+ */
+function submit(target) {
+  const form = target.localName === "input" && /** @type {HTMLInputElement} */ (target).form;
+  if (form) form.requestSubmit();
+  return Boolean(form);
 }
 
 /** Whether an element leaves a key to the player. @param {HTMLElement} target @param {string} key */

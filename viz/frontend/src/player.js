@@ -164,7 +164,7 @@ function assemble(s, options) {
     toggle: tabs.toggle,
     open: tabs.open,
   };
-  const always = [parts.stage, bar, say, predict, ...(shown("inspector") ? [parts.inspector] : [])];
+  const always = [parts.stage, bar, guide, say, predict, ...(shown("inspector") ? [parts.inspector] : [])];
   return {
     app,
     dialog,

@@ -105,7 +105,9 @@ export function scene(graph, seen, place = nested) {
   });
   const ends = wiresOf(seen);
   const wordy = seen.items.length <= LABELLED;
-  const labels = ends.map(({ edges }) => (edges.length === 1 ? localText(graph, graph.numbers, edges[0], wordy) : ""));
+  const labels = ends.map(({ to, edges }) =>
+    edges.length > 1 || seen.items[to].node < 0 ? "" : localText(graph, graph.numbers, edges[0], wordy),
+  );
   const widest = labels.reduce((most, label) => Math.max(most, textWidth(label, 11)), 0);
   const sizes = cards.map((card) => /** @type {Point} */ ([card.w, card.h]));
   const placed = place(graph, seen, sizes, ends, { gapX: Math.max(56, widest + 40), gapY: 18 });

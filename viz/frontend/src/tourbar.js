@@ -45,6 +45,17 @@ export function tour(s) {
     get running() {
       return stations.length > 0 && at < stations.length;
     },
+    /** A reader who steps on alone hears what a station says on reaching it; elsewhere the caption fades. */
+    update(/** @type {string} */ what) {
+      const here = s.playback.position;
+      if (what !== "moved" || !stations[at]) return;
+      const reached = stations.findIndex((station) => station.position === here);
+      if (stations[at].position !== here && reached >= 0) {
+        at = reached;
+        draw();
+      }
+      caption.classList.toggle("dim", stations[at].position !== here);
+    },
     start: () => stations.length > 0 && go(0),
     next: () => go(at + 1),
   };
