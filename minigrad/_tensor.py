@@ -407,10 +407,7 @@ def _added(grad: Tensor | None, total: Any, taken: set[int]) -> Tensor:
 def record(
     op: Op, inputs: tuple[Any, ...], attrs: Mapping[str, Any], outputs: tuple[Tensor, ...], aux: tuple[Any, ...]
 ) -> Step | None:
-    """Make the Step of an operation, save what the rules of operands that need a gradient will read, and link it.
-
-    Plain numbers are saved in any case: they cost nothing, and who draws the graph shows them.
-    """
+    """Make the Step of an operation, save plain numbers and what the rules will read of operands, and link it."""
     edges = tuple([x._edge() if isinstance(x, Tensor) else None for x in inputs])
     plan = op.plan(edges)
     if plan is None:
@@ -426,10 +423,7 @@ def record(
         kept_of = [x.detach() if keep else None for x, keep in zip(outputs, plan.outputs, strict=True)]
         y = kept_of[0] if len(outputs) == 1 else tuple(kept_of)
     step = Step(op, edges, static, first._array.shape, first._array.dtype)
-    kept_inputs = [
-        x if keep or not isinstance(x, Node) else None for x, keep in zip(inputs, plan.operands, strict=True)
-    ]
-    step.keep((y, *kept_inputs))
+    step.keep((y, *[x if k or not isinstance(x, Node) else None for x, k in zip(inputs, plan.operands, strict=True)]))
     if detour.reasons:
         step.observe(inputs, first)
     return linked(step, outputs)

@@ -56,7 +56,7 @@ def test_a_widget_that_cannot_be_played_says_why(watched):
     page = watched(complains=True)
     show(page, step(chain(2), values={"q": 1.0}))
     assert page.get_by_role("alert").inner_text() == (
-        'This graph cannot be played: There is no leaf "q" that holds one number.'
+        'This graph cannot be played: There is no leaf "q" that holds one number, nor such an element.'
     )
     assert page.locator(".count").count() == 0
     broken = step(chain(2))

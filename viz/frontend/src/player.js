@@ -244,11 +244,17 @@ function playerOf(s, host, destroy) {
     step: (way, unit) => stepBy(s, way, unit),
     /** Gives a leaf another number; null gives it its own back. @param {string} name @param {number | null} value */
     set: (name, value) => restore(s, { values: /** @type {any} */ ({ ...state().values, [name]: value }) }),
-    /** What happens at the position, in full numbers: a Moment of types.js. */
+    /** What happens at the position, in full numbers. @returns {import("./types.js").Moment} */
     moment: () => s.playback.moment(),
-    /** What is in a node, given by name or place; null while it is not known. @param {string | number} node */
+    /**
+     * What is in a node, given by name or place; null while it is not known.
+     * @param {string | number} node @returns {import("./types.js").Quantity | null}
+     */
     value: (node) => s.playback.value(nodeCalled(s, node)),
-    /** The Gradient of a node: its state, and how much of it has arrived. @param {string | number} node */
+    /**
+     * The gradient of a node: its state, and how much of it has arrived.
+     * @param {string | number} node @returns {import("./types.js").Gradient}
+     */
     gradient: (node) => s.playback.gradient(nodeCalled(s, node)),
     /** @param {number} block */
     expand: (block) => setExpanded(s, new Set([...s.expanded, block])),

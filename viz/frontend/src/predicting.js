@@ -91,7 +91,7 @@ export function predicting(s) {
   function check(event) {
     event.preventDefault();
     const found = diagnosed(s, input.value);
-    verdict.dataset.verdict = found.verdict;
+    verdict.setAttribute("data-verdict", found.verdict);
     setText(verdict, found.text);
     if (found.verdict === "right") input.value = "";
     input.select();
@@ -99,7 +99,7 @@ export function predicting(s) {
   function giveIn() {
     const rule = chainRule(s, s.playback.moment(asked(s)));
     showNext(s);
-    verdict.dataset.verdict = "shown";
+    verdict.setAttribute("data-verdict", "shown");
     setText(verdict, `${rule.symbols} = ${rule.numbers}${rule.sum ? `; ${rule.sum}` : ""}`);
     input.value = "";
     input.focus();

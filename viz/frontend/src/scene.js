@@ -93,10 +93,8 @@ function wiresOf(seen) {
 export function scene(graph, seen, place = nested) {
   const alarms = alarmsOf(graph);
   const contents = contentsOf(graph, alarms);
-  const rooms = numberRooms(
-    graph,
-    seen.items.filter((item) => item.node >= 0).map((item) => item.node),
-  );
+  const nodes = seen.items.filter((item) => item.node >= 0).map((item) => item.node);
+  const rooms = numberRooms(graph, nodes);
   const scales = scalesOf(graph);
   const cards = seen.items.map(({ node, block }) => {
     const room = rooms.get(node);

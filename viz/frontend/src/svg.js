@@ -54,6 +54,7 @@ const SHEET = 80; // so many items, or wires, lie on a sheet
  */
 export function svgView(host, graph, playback, scene, listeners = {}) {
   const port = viewport(host, () => keepTitles(now.frames, port.shown()));
+  const { zoom, fit, shown, look, destroy } = port;
   port.stage.setAttribute("role", "group");
   port.stage.setAttribute("aria-label", graph.sentence);
   const above = overlay(graph);
@@ -79,10 +80,10 @@ export function svgView(host, graph, playback, scene, listeners = {}) {
   };
   listen(port.stage, now, listeners, focusItem);
   setScene(scene);
-  const active = playback.moment().node;
-  if (active >= 0) {
-    rove(now, scene.items[scene.itemOf(active)].id);
-    port.reveal(scene.items[scene.itemOf(active)]);
+  const active = scene.items[scene.itemOf(playback.moment().node)];
+  if (active) {
+    rove(now, active.id);
+    port.reveal(active);
   }
   return {
     element: port.view,
@@ -106,11 +107,7 @@ export function svgView(host, graph, playback, scene, listeners = {}) {
       if (at !== undefined) port.reveal(now.scene.items[at]);
     },
     focusItem,
-    zoom: port.zoom,
-    fit: port.fit,
-    shown: port.shown,
-    look: port.look,
-    destroy: port.destroy,
+    ...{ zoom, fit, shown, look, destroy },
   };
 }
 

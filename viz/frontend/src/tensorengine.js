@@ -83,87 +83,28 @@ export function keyTitle(graph, key, name = graph.title(leafOf(graph, key))) {
  * @returns {import("./engine.js").Engine}
  */
 export function tensorEngine(graph, { interpret = false }) {
-  const { count, kind, start, operand, result, slot, numbers } = graph;
+  const { count, numbers } = graph;
   /** @type {(Program | undefined)[]} */
   const made = [];
-  const program = (/** @type {number} */ at) => (made[at] ??= programOf(graph.programs[at], interpret));
   const base = Array.from({ length: count }, (_, node) => wholeArray(graph, node));
-  /** @param {number} node @param {Arrays} arrays @param {Float64Array | null} [g] */
-  const given = (node, arrays, g = null) => {
-    const memory = [arrays[node], g];
-    for (let edge = start[node]; edge < start[node + 1]; edge += 1) memory[2 + slot[edge]] = arrays[operand[edge]];
-    return memory;
+  const e = {
+    graph,
+    base,
+    program: (/** @type {number} */ at) => (made[at] ??= programOf(graph.programs[at], interpret)),
+    why: base.map((array, node) => whyNotTensor(graph, node, array)),
   };
-  const loopsOf = (/** @type {number} */ node) => graph.tensors.get(node)?.loops ?? null;
-  /** @param {number} node @param {Arrays} arrays */
-  const compute = (node, arrays) => program(/** @type {number[]} */ (loopsOf(node))[0])(given(node, arrays));
-  const why = base.map((array, node) => whyNotTensor(graph, node, array));
-  for (let node = 0; node < count; node += 1) {
-    if (why[node] === null && base[node] && loopsOf(node)) {
-      why[node] = whyUnlikeArray(graph, node, base, compute);
-    }
-  }
-  const source = new Int32Array(count).fill(-1);
-  for (let node = 0; node < count; node += 1) {
-    if (why[node] !== null) source[node] = node;
-    for (let e = start[node]; e < start[node + 1] && source[node] < 0; e += 1) source[node] = source[operand[e]];
-  }
-  /** @param {Map<number, number>} overrides */
-  const forward = (overrides) => {
-    const arrays = base.slice();
-    const changed = new Uint8Array(count);
-    for (const [key, x] of overrides) {
-      const [node, cell] = [leafOf(graph, key), Math.max(0, cellOf(graph, key))];
-      const array = base[node];
-      if (kind[node] !== LEAF || !array || cell >= array.length) throw new RangeError(`There is no element ${key}.`);
-      if (!changed[node]) arrays[node] = array.slice();
-      changed[node] = 1;
-      /** @type {Float64Array} */ (arrays[node])[cell] = x;
-    }
-    for (let node = 0; node < count; node += 1) {
-      if (kind[node] === LEAF || kind[node] === CONSTANT) continue;
-      let all = true;
-      for (let edge = start[node]; edge < start[node + 1]; edge += 1) {
-        all &&= arrays[operand[edge]] !== null;
-        changed[node] |= changed[operand[edge]];
-      }
-      if (changed[node] || !base[node]) arrays[node] = all && why[node] === null ? compute(node, arrays) : null;
-    }
-    return { arrays, changed };
-  };
-  /** @param {import("./types.js").Run} run @param {Arrays} arrays */
-  const backward = ({ root, edge }, arrays) => {
-    /** @type {(Float64Array | null | undefined)[]} */
-    const gradient = [];
-    gradient[root] = arrays[root] && new Float64Array(arrays[root].length).fill(1);
-    /** @type {Record<"upstream" | "contribution" | "total", (Cells | null)[]>} */
-    const cells = { upstream: [], contribution: [], total: [] };
-    const show = (/** @type {Float64Array | null} */ x, /** @type {number} */ node) => x && cellsOf(graph, node, x);
-    edge.forEach((over, k) => {
-      const [from, to] = [result[over], operand[over]];
-      const [g, before] = [gradient[from] ?? null, gradient[to]];
-      const at = why[from] === null ? Number(loopsOf(from)?.[1 + slot[over]]) : -1;
-      const ready = g && at >= 0 && given(from, arrays, g);
-      const product = ready && ready.every((x) => x !== null) ? program(at)(ready) : null;
-      const total = product && (before === undefined ? product : before && before.map((x, i) => x + product[i]));
-      gradient[to] = total;
-      cells.upstream[k] = show(g, from);
-      cells.contribution[k] = show(product, to);
-      cells.total[k] = show(total, to);
-    });
-    return { cells, gradient };
-  };
+  const source = sourcesOf(e);
   /** @type {(root: number, overrides: Map<number, number>) => number} */
-  const output = (root, overrides) => forward(overrides).arrays[root]?.reduce((a, b) => a + b) ?? NaN;
+  const output = (root, overrides) => forward(e, overrides).arrays[root]?.reduce((a, b) => a + b) ?? NaN;
   return {
     able: (node) => source[node] < 0,
     why: (node) =>
       source[node] < 0 || source[node] === node
-        ? why[node]
-        : `It is computed from ${graph.title(source[node])}, which cannot be computed again. ${why[source[node]]}`,
+        ? e.why[node]
+        : `It is computed from ${graph.title(source[node])}, which cannot be computed again. ${e.why[source[node]]}`,
     output,
     run(overrides) {
-      const { arrays, changed } = forward(overrides);
+      const { arrays, changed } = forward(e, overrides);
       /** @type {Map<number, Cells>} */
       const cells = new Map();
       const known = numbers.known.slice();
@@ -171,22 +112,105 @@ export function tensorEngine(graph, { interpret = false }) {
         if (changed[node]) known[node] = array ? 1 : 0;
         if (changed[node] && array) cells.set(node, cellsOf(graph, node, array));
       });
-      const runs = numbers.runs.map((run) => ({ ...run, arrays: null, cells: backward(run, arrays).cells }));
+      const runs = numbers.runs.map((run) => ({ ...run, arrays: null, cells: backward(e, run, arrays).cells }));
       return { ...numbers, known, runs, cells };
     },
     tangent(key, root, overrides = new Map()) {
-      const { arrays } = forward(overrides);
+      const { arrays } = forward(e, overrides);
       const [node, cell] = [leafOf(graph, key), Math.max(0, cellOf(graph, key))];
       const x = arrays[node]?.[cell] ?? NaN;
       const step = 6e-6 * Math.max(1, Math.abs(x));
       const [above, below] = [x + step, x - step].map((at) => output(root, new Map(overrides).set(key, at)));
       const run = numbers.runs.find((one) => one.root === root);
-      const gradient = run && backward(run, arrays).gradient[node];
+      const gradient = run && backward(e, run, arrays).gradient[node];
       const nothing = run && gradient === undefined && graph.state[node] !== BLOCKED; // not blocked, but never reached
       const slope = nothing ? 0 : (gradient?.[cell] ?? NaN);
       return { x, y: output(root, overrides), slope, measured: (above - below) / (x + step - (x - step)) };
     },
   };
+}
+
+/**
+ * What computes a graph again: its arrays as recorded, its programs, and by node why not.
+ * @typedef {{graph: Graph, base: Arrays, program: (at: number) => Program, why: (string | null)[]}} Again
+ */
+
+/** By node, the first one on its way that cannot be computed again; -1: there is none. @param {Again} e */
+function sourcesOf(e) {
+  const { count, start, operand, tensors } = e.graph;
+  const source = new Int32Array(count).fill(-1);
+  for (let node = 0; node < count; node += 1) {
+    if (e.why[node] === null && e.base[node] && tensors.get(node)?.loops) {
+      e.why[node] = whyUnlikeArray(e.graph, node, e.base, (at, arrays) => compute(e, at, arrays));
+    }
+    if (e.why[node] !== null) source[node] = node;
+    for (let k = start[node]; k < start[node + 1] && source[node] < 0; k += 1) source[node] = source[operand[k]];
+  }
+  return source;
+}
+
+/**
+ * What a program is given: the node, its gradient, its operands.
+ * @param {Again} e @param {number} node @param {Arrays} arrays @param {Float64Array | null} [g]
+ */
+function given({ graph: { start, operand, slot } }, node, arrays, g = null) {
+  const memory = [arrays[node], g];
+  for (let edge = start[node]; edge < start[node + 1]; edge += 1) memory[2 + slot[edge]] = arrays[operand[edge]];
+  return memory;
+}
+
+/** @param {Again} e @param {number} node @param {Arrays} arrays */
+function compute(e, node, arrays) {
+  return e.program(/** @type {number[]} */ (e.graph.tensors.get(node)?.loops)[0])(given(e, node, arrays));
+}
+
+/** All arrays with other numbers in some leaves, and which have changed. @param {Again} e @param {Map<number, number>} overrides */
+function forward(e, overrides) {
+  const { count, kind, start, operand } = e.graph;
+  const arrays = e.base.slice();
+  const changed = new Uint8Array(count);
+  for (const [key, x] of overrides) {
+    const [node, cell] = [leafOf(e.graph, key), Math.max(0, cellOf(e.graph, key))];
+    const array = e.base[node];
+    if (kind[node] !== LEAF || !array || cell >= array.length) throw new RangeError(`There is no element ${key}.`);
+    if (!changed[node]) arrays[node] = array.slice();
+    changed[node] = 1;
+    /** @type {Float64Array} */ (arrays[node])[cell] = x;
+  }
+  for (let node = 0; node < count; node += 1) {
+    if (kind[node] === LEAF || kind[node] === CONSTANT) continue;
+    let all = true;
+    for (let edge = start[node]; edge < start[node + 1]; edge += 1) {
+      all &&= arrays[operand[edge]] !== null;
+      changed[node] |= changed[operand[edge]];
+    }
+    if (changed[node] || !e.base[node]) arrays[node] = all && e.why[node] === null ? compute(e, node, arrays) : null;
+  }
+  return { arrays, changed };
+}
+
+/** A backward pass over such arrays. @param {Again} e @param {import("./types.js").Run} run @param {Arrays} arrays */
+function backward(e, { root, edge }, arrays) {
+  const { result, operand, slot, tensors } = e.graph;
+  /** @type {(Float64Array | null | undefined)[]} */
+  const gradient = [];
+  gradient[root] = arrays[root] && new Float64Array(arrays[root].length).fill(1);
+  /** @type {Record<"upstream" | "contribution" | "total", (Cells | null)[]>} */
+  const cells = { upstream: [], contribution: [], total: [] };
+  const show = (/** @type {Float64Array | null} */ x, /** @type {number} */ node) => x && cellsOf(e.graph, node, x);
+  edge.forEach((over, k) => {
+    const [from, to] = [result[over], operand[over]];
+    const [g, before] = [gradient[from] ?? null, gradient[to]];
+    const at = e.why[from] === null ? Number(tensors.get(from)?.loops?.[1 + slot[over]]) : -1;
+    const ready = g && at >= 0 && given(e, from, arrays, g);
+    const product = ready && ready.every((x) => x !== null) ? e.program(at)(ready) : null;
+    const total = product && (before === undefined ? product : before && before.map((x, i) => x + product[i]));
+    gradient[to] = total;
+    cells.upstream[k] = show(g, from);
+    cells.contribution[k] = show(product, to);
+    cells.total[k] = show(total, to);
+  });
+  return { cells, gradient };
 }
 
 /** All numbers of a node; null if the trace does not have them all. @param {Graph} graph @param {number} node */
