@@ -50,7 +50,7 @@ def test_hostile_label_is_text_in_svg(label):
 @pytest.mark.parametrize("label", HOSTILE, ids=range(len(HOSTILE)))
 def test_hostile_label_opens_no_tag_in_the_page(label):
     page = to_html(mg.Value(2.0, label) * 3.0)
-    data, code = '<script type="application/json" class="minigrad-trace">', '<script>'
+    data, code = '<script type="application/json" class="minigrad-trace">', "<script>"
     assert re.findall(r"<script[^>]*>", page) == [data, code]
     assert page.count("</script") == 2
     assert page.count("<title>") == to_html(mg.Value(2.0, "a") * 3.0).count("<title>")

@@ -109,7 +109,7 @@ def test_op_that_cannot_be_written_is_a_call():
         found = template(op, [None, 2.0])
         text, mathml = compare(fills=[{"template": found, "parts": [["y"], ["<x>"], ["b"]]}])["fills"][0]
         assert text == "test_unread(<x>, 2.0)"
-        assert "<mi>test_unread</mi><mo>(</mo><mi>&lt;x&gt;</mi><mo separator="true">,</mo>2.0<mo>)</mo>" in mathml
+        assert '<mi>test_unread</mi><mo>(</mo><mi>&lt;x&gt;</mi><mo separator="true">,</mo>2.0<mo>)</mo>' in mathml
         assert local_template(op, 0, [None, None]) is None
         assert op_data(op)["why"] is not None
     finally:

@@ -344,7 +344,8 @@ def test_json_has_each_array_once():
         y = (x + 1.0).sum()
     data = json.loads(to_trace(y, namespaces=()).json())
     tensors = {
-        node: {key: of[key] for key in ("shape", "dtype", "value", "grad")} for node, of in data["nodes"]["tensor"].items()
+        node: {key: of[key] for key in ("shape", "dtype", "value", "grad")}
+        for node, of in data["nodes"]["tensor"].items()
     }
     assert tensors == {
         "0": {"shape": [2], "dtype": "float32", "value": 0, "grad": None},
