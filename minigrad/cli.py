@@ -169,7 +169,7 @@ def _ensure_writable(path: Path) -> None:
 
 
 def _write_page(loss: Value, path: Path) -> None:
-    from minigrad_viz.drawing import Drawing
+    from minigrad_viz.pictures.drawing import Drawing
     from minigrad_viz.player import stops
     from minigrad_viz.trace import placed
 

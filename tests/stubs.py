@@ -304,7 +304,7 @@ def stubs() -> dict[Path, str]:
         HOUSE / "_stubs.pyi": stub_of_methods(),
         HOUSE / "functional" / "__init__.pyi": stub_of(functional, functional.__all__, functional._FAMILIES),
         HOUSE / "__init__.pyi": stub_of(mg, public_names(), (*ROOMS, *EAGER)),
-        HOUSE.parent / "viz" / "frontend" / "src" / "palette.js": palette.javascript(),
+        HOUSE.parent / "viz" / "frontend" / "src" / "drawing" / "palette.js": palette.javascript(),
     }
 
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from minigrad_viz.arrays import BINS, MOST, grid, line, summary
+from minigrad_viz.trace.arrays import BINS, MOST, grid, line, summary
 
 
 @pytest.mark.parametrize(

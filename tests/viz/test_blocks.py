@@ -11,7 +11,7 @@ from time import perf_counter
 
 import pytest
 
-from minigrad_viz.blocks import MOST, Block, divide, start_expanded, visible
+from minigrad_viz.trace.blocks import MOST, Block, divide, start_expanded, visible
 
 GRAPH = Block("graph", -1, "graph")
 
@@ -245,7 +245,7 @@ def test_hundred_thousand_nodes_are_divided_fast_and_few_lie_side_by_side():
 
 def played(code: str, cases: object) -> object:
     """What the player's blocks.js makes of `cases`, in `code`."""
-    player = (Path(__file__).parents[2] / "viz" / "frontend" / "src" / "blocks.js").as_uri()
+    player = (Path(__file__).parents[2] / "viz" / "frontend" / "src" / "model" / "blocks.js").as_uri()
     script = f"""
 import {{ readFileSync }} from "node:fs";
 import {{ startExpanded, visible }} from "{player}";

@@ -9,7 +9,7 @@ import minigrad as mg
 from minigrad.backends.formula.javascript import FUNCTIONS, javascript
 from minigrad.op import ANY
 from minigrad_viz import to_trace
-from minigrad_viz.templates import op_data
+from minigrad_viz.trace.templates import op_data
 from player import COMPARE, coded, compare
 from strategies import ATTRS, ELEMENTWISE, points
 
@@ -268,7 +268,7 @@ def test_what_cannot_be_computed_again_says_why(declare):
 
 
 def test_functions_of_the_player_are_those_that_formulas_may_name():
-    source = (COMPARE.parents[1] / "src" / "numeric.js").read_text(encoding="utf-8")
+    source = (COMPARE.parents[1] / "src" / "engine" / "numeric.js").read_text(encoding="utf-8")
     ours = {name for name in FUNCTIONS.values() if "." not in name} | {"pow", "quotient", "softplus"}
     table = source[source.index("NUMERIC") :]
     listed = {line.split(":")[0].split(",")[0].strip() for line in table[: table.index("\n};")].splitlines()[1:]}

@@ -7,8 +7,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from minigrad_viz.arrays import summary
-from minigrad_viz.heat import MOST, drawn, size_of
+from minigrad_viz.pictures.heat import MOST, drawn, size_of
+from minigrad_viz.trace.arrays import summary
 
 
 def cells(svg: str) -> dict[tuple[int, int], tuple[str, float]]:

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from minigrad_viz import layout as module
 from minigrad_viz.layout import Layout, Ports, layout
-from minigrad_viz.layout_graph import Layered, cut_into_links, rank_nodes
-from minigrad_viz.layout_order import count_crossings, order_columns
+from minigrad_viz.layout.graph import Layered, cut_into_links, rank_nodes
+from minigrad_viz.layout.order import count_crossings, order_columns
 
 Graph = tuple[list[tuple[float, float]], list[tuple[int, int]]]
 BOX = (40.0, 30.0)

@@ -6,7 +6,7 @@ import subprocess
 from typing import Any
 
 from minigrad_viz.layout import Ports, layout
-from minigrad_viz.nesting import nest
+from minigrad_viz.layout.nesting import nest
 from nested_graphs import nested_graph
 from tools import FRONTEND, need
 

@@ -6,7 +6,7 @@ from itertools import combinations, pairwise
 import pytest
 
 from minigrad_viz.layout import Ports, layout
-from minigrad_viz.nesting import Nested, nest
+from minigrad_viz.layout.nesting import Nested, nest
 from nested_graphs import Graph, nested_graph
 
 Point = tuple[float, float]

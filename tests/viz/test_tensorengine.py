@@ -10,7 +10,7 @@ import minigrad as mg
 from minigrad import functional as F
 from minigrad.ops.normalization import Norm
 from minigrad_viz import to_trace
-from minigrad_viz.arrays import summary
+from minigrad_viz.trace.arrays import summary
 from player import compare
 
 CLOSE = 1e-12

@@ -5,10 +5,10 @@ import xml.etree.ElementTree as ET
 
 import minigrad as mg
 from minigrad_viz import draw, to_graphviz, to_html, to_svg, to_text
-from minigrad_viz.columns import Note
-from minigrad_viz.html import figure
-from minigrad_viz.svg import picture
+from minigrad_viz.pictures.html import figure
+from minigrad_viz.pictures.svg import picture
 from minigrad_viz.trace import to_trace
+from minigrad_viz.trace.columns import Note
 
 
 def model(backward=True):
@@ -107,7 +107,7 @@ def test_operation_that_raised_is_a_card_with_the_first_line_of_its_error():
 
 
 def draw_text(trace) -> str:
-    from minigrad_viz.text import table
+    from minigrad_viz.pictures.text import table
 
     return table(trace)
 

@@ -9,7 +9,7 @@ import pytest
 import minigrad as mg
 from minigrad.errors import DTypeError
 from minigrad_viz import draw, to_text, to_trace, trace
-from minigrad_viz.names import names_of
+from minigrad_viz.trace.names import names_of
 
 
 def test_a_times_a_keeps_two_edges_with_their_local_derivatives():

@@ -7,7 +7,7 @@ import ts from "typescript";
 const MOST = 60;
 const folder = new URL("src/", import.meta.url);
 
-for (const name of readdirSync(folder)) {
+for (const name of readdirSync(folder, { recursive: true }).filter((one) => one.endsWith(".js"))) {
   const file = ts.createSourceFile(name, readFileSync(new URL(name, folder), "utf8"), ts.ScriptTarget.ES2022, true);
   const lineAt = (/** @type {number} */ place) => file.getLineAndCharacterOfPosition(place).line + 1;
   const visit = (/** @type {ts.Node} */ node) => {

@@ -12,13 +12,13 @@
 
 from typing import Any
 
-from minigrad_viz.drawing import Drawing, draw, export, to_json
 from minigrad_viz.explain import explain
-from minigrad_viz.graphviz import to_graphviz
-from minigrad_viz.html import to_html
+from minigrad_viz.pictures.drawing import Drawing, draw, export, to_json
+from minigrad_viz.pictures.graphviz import to_graphviz
+from minigrad_viz.pictures.html import to_html
+from minigrad_viz.pictures.svg import to_svg
+from minigrad_viz.pictures.text import to_text
 from minigrad_viz.player import play, step, tour
-from minigrad_viz.svg import to_svg
-from minigrad_viz.text import to_text
 from minigrad_viz.trace import Trace, to_trace
 
 __all__ = [

@@ -14,10 +14,10 @@ import minigrad as mg
 from minigrad.errors import MinigradError
 from minigrad.graph import Node as GraphNode
 from minigrad.op import OPS
-from minigrad_viz.names import Namespaces
 from minigrad_viz.notation import clean
 from minigrad_viz.player import find
 from minigrad_viz.trace import Note, Trace, placed
+from minigrad_viz.trace.names import Namespaces
 
 __all__ = ["Call", "failing_call", "readers_frames", "to_broken_trace"]
 

@@ -9,11 +9,11 @@ import minigrad as mg
 from minigrad.backends.formula import product
 from minigrad.errors import ArgumentError
 from minigrad.graph import Node
-from minigrad_viz.arrays import line, summary
-from minigrad_viz.names import Namespaces, callers
 from minigrad_viz.notation import UNWRITABLE, for_formula, formula_of, number, plain, pretty
 from minigrad_viz.player import brief, find, node_of
 from minigrad_viz.trace import Pass, Step, Trace, placed
+from minigrad_viz.trace.arrays import line, summary
+from minigrad_viz.trace.names import Namespaces, callers
 
 __all__ = ["Explanation", "explain"]
 

@@ -12,7 +12,7 @@ from typing import Any
 import minigrad as mg
 from minigrad.graph import Node
 from minigrad_viz.broken import readers_frames, to_broken_trace
-from minigrad_viz.drawing import Drawing
+from minigrad_viz.pictures.drawing import Drawing
 from minigrad_viz.player import node_of
 from minigrad_viz.trace import Trace, to_trace
 

@@ -148,7 +148,7 @@ def stylesheet(shapes: str = "", colours: str = "") -> str:
 
 
 def javascript() -> str:
-    """The tables as a module of the player, which `make stubs` writes to ``frontend/src/palette.js``."""
+    """The tables as a module of the player, which `make stubs` writes to ``frontend/src/drawing/palette.js``."""
     tables = json.dumps({"light": LIGHT, "dark": DARK}, indent=2)
     return (
         "/** Written by `make stubs` from palette.py: change that. The colours, each a custom property `--mg-…`. */\n\n"

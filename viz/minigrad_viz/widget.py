@@ -17,9 +17,9 @@ import traitlets
 
 from minigrad.errors import ArgumentError
 from minigrad_viz.frontend import module
-from minigrad_viz.html import figure
 from minigrad_viz.notation import handle
-from minigrad_viz.text import table
+from minigrad_viz.pictures.html import figure
+from minigrad_viz.pictures.text import table
 from minigrad_viz.trace import Trace
 
 __all__ = ["Player"]

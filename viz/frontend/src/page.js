@@ -3,7 +3,7 @@
  * readers without scripts.
  */
 
-import { refusal } from "./dom.js";
+import { refusal } from "./panels/dom.js";
 import { mount } from "./player.js";
 
 /**

@@ -4,14 +4,14 @@
  * by one event, "change", whose state the setters of the player take.
  */
 
-import { alarms } from "./alarmlist.js";
-import { controls, passChoice } from "./controls.js";
-import { h, show } from "./dom.js";
-import { finder } from "./finder.js";
-import { inspector } from "./inspector.js";
-import { helpOverlay, pressKey } from "./keyboard.js";
-import { predicting, setPredicting } from "./predicting.js";
-import { saying } from "./saying.js";
+import { alarms } from "./panels/alarmlist.js";
+import { controls, passChoice } from "./panels/controls.js";
+import { h, show } from "./panels/dom.js";
+import { finder } from "./panels/finder.js";
+import { inspector } from "./panels/inspector.js";
+import { helpOverlay, pressKey } from "./panels/keyboard.js";
+import { predicting, setPredicting } from "./panels/predicting.js";
+import { saying } from "./panels/saying.js";
 import {
   arrive,
   choosePass,
@@ -23,17 +23,17 @@ import {
   setPlaying,
   stepBy,
   tell,
-} from "./session.js";
-import { shellStyle } from "./shellstyle.js";
-import { stage } from "./stage.js";
-import { stops } from "./stops.js";
-import { drawingStyle, followTheme } from "./style.js";
-import { table } from "./table.js";
-import { tour } from "./tourbar.js";
-import { decode } from "./trace.js";
-import { calm } from "./viewport.js";
-import { keyNamed, keyTitle, leafOf, numberAt } from "./tensorengine.js";
-import { whatIf } from "./whatif.js";
+} from "./panels/session.js";
+import { shellStyle } from "./panels/shellstyle.js";
+import { stage } from "./panels/stage.js";
+import { stops } from "./panels/stops.js";
+import { drawingStyle, followTheme } from "./drawing/style.js";
+import { table } from "./panels/table.js";
+import { tour } from "./panels/tourbar.js";
+import { decode } from "./model/trace.js";
+import { calm } from "./drawing/viewport.js";
+import { keyNamed, keyTitle, leafOf, numberAt } from "./engine/tensorengine.js";
+import { whatIf } from "./panels/whatif.js";
 
 /**
  * What a widget keeps in step: `selected` is "n12", a node, or "b3", a block; `values` are the reader's own, by leaf.

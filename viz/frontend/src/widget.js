@@ -3,7 +3,7 @@
  * computed here, and a linked slider moves the numbers without asking the kernel.
  */
 
-import { refusal } from "./dom.js";
+import { refusal } from "./panels/dom.js";
 import { mount } from "./player.js";
 
 /**

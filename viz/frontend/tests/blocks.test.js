@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { collapseAll, expandAll, reveal, startExpanded, toggle, visible } from "../src/blocks.js";
+import { collapseAll, expandAll, reveal, startExpanded, toggle, visible } from "../src/model/blocks.js";
 
 /** What blocks.js reads of a graph: `block` of each node, edges [operand, result], blocks [outer, kind, name]. */
 function graphOf(block, edges, blocks = []) {

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { breakpoint, firing, nextStop, parseBreakpoint, runTo } from "../src/breakpoints.js";
-import { playback, timeline } from "../src/history.js";
-import { decode } from "../src/trace.js";
+import { breakpoint, firing, nextStop, parseBreakpoint, runTo } from "../src/model/breakpoints.js";
+import { playback, timeline } from "../src/model/history.js";
+import { decode } from "../src/model/trace.js";
 import { scalarTrace } from "./helpers.js";
 
 /**

@@ -6,9 +6,9 @@
  *     graphs    → traces of version 2 and runs with other leaves: every number that the engine finds
  */
 
-import { engine } from "../src/engine.js";
-import { formulaMathML, formulaText, number, pretty, shortenName, subscript } from "../src/notation.js";
-import { decode } from "../src/trace.js";
+import { engine } from "../src/engine/engine.js";
+import { formulaMathML, formulaText, number, pretty, shortenName, subscript } from "../src/engine/notation.js";
+import { decode } from "../src/model/trace.js";
 
 /** What JSON has no number for is a string, as in a trace. */
 const read = (x) => (typeof x === "string" && /^(NaN|-?Infinity|-0)$/.test(x) ? Number(x) : x);

@@ -2,9 +2,9 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { engine } from "../src/engine.js";
-import { readExpression } from "../src/expression.js";
-import { decode } from "../src/trace.js";
+import { engine } from "../src/engine/engine.js";
+import { readExpression } from "../src/engine/expression.js";
+import { decode } from "../src/model/trace.js";
 import { scalarTrace } from "./helpers.js";
 
 /** y = a·b + a, whose leaf a is used twice. */

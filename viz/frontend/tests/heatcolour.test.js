@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { inkOn, placeOf, rampAt, rampOf, rectanglesIn, scaleOf, shrunk, thumbnail, tiled, tilesAcross } from "../src/heatcolour.js";
-import { PALETTE } from "../src/palette.js";
+import { inkOn, placeOf, rampAt, rampOf, rectanglesIn, scaleOf, shrunk, thumbnail, tiled, tilesAcross } from "../src/drawing/heatcolour.js";
+import { PALETTE } from "../src/drawing/palette.js";
 
 /** @param {number[]} shape @param {number[]} cells @param {object} [more] @returns {any} */
 function array(shape, cells, more = {}) {

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { inWords, playback, timeline } from "../src/history.js";
-import { pretty } from "../src/notation.js";
-import { decode } from "../src/trace.js";
+import { inWords, playback, timeline } from "../src/model/history.js";
+import { pretty } from "../src/engine/notation.js";
+import { decode } from "../src/model/trace.js";
 import { randomFrom, randomTrace, scalarTrace } from "./helpers.js";
 
 /** a is used three times, once through a square; 1.0 takes no gradient. */

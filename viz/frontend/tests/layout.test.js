@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { layout, roundCoordinate } from "../src/layout.js";
+import { layout, roundCoordinate } from "../src/layout/layered.js";
 
 /** @type {[number, number]} */
 const BOX = [40, 30];

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { fitNumber, fitText, textWidth } from "../src/measure.js";
+import { fitNumber, fitText, textWidth } from "../src/drawing/measure.js";
 
 test("widths are those of notation.py", () => {
   assert.equal(textWidth("ab", 10), 12.5);

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { nest } from "../src/nesting.js";
+import { nest } from "../src/layout/nesting.js";
 
 /** @type {[number, number]} */
 const BOX = [40, 30];

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { dimensions, operandCells } from "../src/operands.js";
+import { dimensions, operandCells } from "../src/drawing/operands.js";
 
 /**
  * @param {string} op @param {number[][]} operands @param {number[]} result @param {number[]} cell

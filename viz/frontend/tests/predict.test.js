@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { playback, timeline } from "../src/history.js";
-import { diagnose, parseNumber, questionAt, sameNumber } from "../src/predict.js";
-import { decode } from "../src/trace.js";
+import { playback, timeline } from "../src/model/history.js";
+import { diagnose, parseNumber, questionAt, sameNumber } from "../src/model/predict.js";
+import { decode } from "../src/model/trace.js";
 import { randomTrace, scalarTrace } from "./helpers.js";
 
 /** @param {Parameters<typeof scalarTrace>[0]} build @param {number} position */

@@ -1,15 +1,15 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { startExpanded, visible } from "../src/blocks.js";
-import { alarmsOf, contentsOf, nodeCard, numberRooms, sumText } from "../src/cards.js";
-import { curvePath, heightAt, middleOf, samplesOf } from "../src/curves.js";
-import { playback, timeline } from "../src/history.js";
-import { lookOf, nodesOf, productText, progressOf, spokenNode } from "../src/looks.js";
-import { wordsAt } from "../src/overlay.js";
-import { depthsOf, pointsIn } from "../src/overview.js";
-import { neighbour } from "../src/roving.js";
-import { scene } from "../src/scene.js";
-import { decode } from "../src/trace.js";
+import { startExpanded, visible } from "../src/model/blocks.js";
+import { alarmsOf, contentsOf, nodeCard, numberRooms, sumText } from "../src/drawing/cards.js";
+import { curvePath, heightAt, middleOf, samplesOf } from "../src/drawing/curves.js";
+import { playback, timeline } from "../src/model/history.js";
+import { lookOf, nodesOf, productText, progressOf, spokenNode } from "../src/drawing/looks.js";
+import { wordsAt } from "../src/drawing/overlay.js";
+import { depthsOf, pointsIn } from "../src/drawing/overview.js";
+import { neighbour } from "../src/drawing/roving.js";
+import { scene } from "../src/drawing/scene.js";
+import { decode } from "../src/model/trace.js";
 import { randomFrom, randomTrace, scalarTrace } from "./helpers.js";
 
 /** a is used three times, once through a square; 1.0 takes no gradient. */
@@ -129,7 +129,7 @@ test("arrow keys follow edges and columns", () => {
   assert.equal(neighbour(drawn, at("n1"), "up"), at("n0"));
 });
 
-/** @type {import("../src/curves.js").Point[]} */
+/** @type {import("../src/drawing/curves.js").Point[]} */
 const ROUTE = [
   [0, 0],
   [10, 0],

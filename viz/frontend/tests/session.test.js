@@ -2,10 +2,10 @@
 import assert from "node:assert/strict";
 import { mock, test } from "node:test";
 
-import { answerStep, asked, setPredicting } from "../src/predicting.js";
-import * as act from "../src/session.js";
-import { decode } from "../src/trace.js";
-import { scalarLeaves, sliderRange } from "../src/whatif.js";
+import { answerStep, asked, setPredicting } from "../src/panels/predicting.js";
+import * as act from "../src/panels/session.js";
+import { decode } from "../src/model/trace.js";
+import { scalarLeaves, sliderRange } from "../src/panels/whatif.js";
 import { scalarTrace } from "./helpers.js";
 
 function product(options) {

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { readFileSync, readdirSync } from "node:fs";
 import { test } from "node:test";
-import { PALETTE } from "../src/palette.js";
-import { shellStyle } from "../src/shellstyle.js";
-import { drawingStyle, themeOf } from "../src/style.js";
+import { PALETTE } from "../src/drawing/palette.js";
+import { shellStyle } from "../src/panels/shellstyle.js";
+import { drawingStyle, themeOf } from "../src/drawing/style.js";
 
 /** @param {Record<string, string>} attributes @returns {any} */
 const element = (attributes) => ({
@@ -28,7 +28,8 @@ test("both palettes have the same names, and no colour is used that is in neithe
   assert.deepEqual(Object.keys(PALETTE.light), Object.keys(PALETTE.dark));
   const known = new Set([...Object.keys(PALETTE.light), "font", "view-height"]);
   const source = new URL("../src/", import.meta.url);
-  const css = readdirSync(source).map((name) => readFileSync(new URL(name, source), "utf8"));
+  const files = readdirSync(source, { recursive: true }).filter((name) => String(name).endsWith(".js"));
+  const css = files.map((name) => readFileSync(new URL(String(name), source), "utf8"));
   for (const [, name] of (css.join("") + drawingStyle() + shellStyle()).matchAll(/var\(--mg-([\w-]+)/g)) assert.ok(known.has(name), name);
 });
 

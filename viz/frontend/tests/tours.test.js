@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { timeline } from "../src/history.js";
-import { stationsOf } from "../src/tours.js";
-import { decode } from "../src/trace.js";
+import { timeline } from "../src/model/history.js";
+import { stationsOf } from "../src/model/tours.js";
+import { decode } from "../src/model/trace.js";
 import { scalarTrace } from "./helpers.js";
 
 /** Positions: 1 c, 2 v₄, 3 y, 4 the seed, 5 y to v₄, 6 y to a, 7 v₄ to c, 8 c to a, 9 c to b. */

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { BLOCKED, BROKEN, CONSTANT, FINAL, LEAF, OP, decode, valueOf } from "../src/trace.js";
+import { BLOCKED, BROKEN, CONSTANT, FINAL, LEAF, OP, decode, valueOf } from "../src/model/trace.js";
 import { scalarTrace } from "./helpers.js";
 
 const small = () =>

@@ -2,9 +2,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { createSession, moveTo } from "../src/session.js";
-import { decode } from "../src/trace.js";
-import { chainRule, gradientText, numbersFor, quantityText } from "../src/wording.js";
+import { createSession, moveTo } from "../src/panels/session.js";
+import { decode } from "../src/model/trace.js";
+import { chainRule, gradientText, numbersFor, quantityText } from "../src/panels/wording.js";
 import { scalarTrace } from "./helpers.js";
 
 /** y = a * b + a with a = 2, b = −3: a is used twice. */

@@ -1,0 +1,285 @@
+/**
+ * How large each box is, and what it says that never changes. A card has room for the widest number that a pass will
+ * show, so that nothing moves while a reader steps; sizes are those of the static pictures (cards.py).
+ */
+import { tilesAcross } from "./heatcolour.js";
+import { fitText, textWidth } from "./measure.js";
+import { formulaText, pretty } from "../engine/notation.js";
+import { BLOCKED, BROKEN, CONSTANT, LEAF, valueOf } from "../model/trace.js";
+
+/** @typedef {import("../types.js").Graph} Graph */
+/** @typedef {import("../types.js").Cells} Cells */
+
+/**
+ * A box, measured. `rim` is the second border of an output, or how far a stack looks out; `picture` is where the
+ * heatmaps of a tensor go: both have the same size.
+ * @typedef {object} Card
+ * @property {"leaf" | "op" | "constant" | "broken" | "block"} kind
+ * @property {boolean} output
+ * @property {boolean} still no gradient ever gets here
+ * @property {0 | 1 | 2} alarm 1: concerned, 2: where it begins
+ * @property {string} name as much as fits
+ * @property {boolean} named
+ * @property {string} rule " = a · b", or ""
+ * @property {string} note shape and type of a tensor; what is in a block
+ * @property {string} badge "×12" of a fold
+ * @property {{w: number, h: number} | null} picture
+ * @property {number} [scale] the number that has the full colour in both heatmaps
+ * @property {number} w with the rim
+ * @property {number} h with the rim
+ * @property {number} rim
+ */
+
+export const PAD = 9;
+export const HEAD = 25;
+export const ROW = 20;
+export const RIM = 3.5;
+export const STACK = 6;
+/** Of a row, the width of "data" or "grad" with the least gap after it. */
+export const CAPTION = 34;
+const WIDEST = 210;
+export const RAISED = "raised an error";
+const LEAST_NUMBER = 36;
+const REMARKS = new Set(["partial", "freed"]);
+
+/** For each node whether an alarm concerns it (1) or begins there (2). @param {Graph} graph */
+export function alarmsOf(graph) {
+  const alarms = new Uint8Array(graph.count);
+  for (const note of graph.notes) {
+    if (REMARKS.has(note.kind)) continue;
+    for (const node of note.nodes) alarms[node] = Math.max(alarms[node], 1);
+    if (note.node >= 0) alarms[note.node] = 2;
+  }
+  for (const node of graph.stale) alarms[node] = Math.max(alarms[node], 1);
+  return alarms;
+}
+
+/**
+ * What formulas take: what the node itself is called, then its operands, constants as numbers.
+ * @param {Graph} graph @param {number} node @param {number} [limit] @returns {(string | number)[]}
+ */
+export function partsOf(graph, node, limit = 24) {
+  /** @type {(string | number)[]} */
+  const parts = [graph.title(node, limit)];
+  for (let edge = graph.start[node]; edge < graph.start[node + 1]; edge += 1) {
+    const operand = graph.operand[edge];
+    const plain = graph.kind[operand] === CONSTANT && graph.numbers.known[operand] && !graph.tensors.has(operand);
+    parts.push(plain ? graph.numbers.value[operand] : graph.title(operand, limit));
+  }
+  return parts;
+}
+
+/**
+ * How a node was computed, in names; "" for a leaf.
+ * @param {Graph} graph @param {number} node @param {number} [limit]
+ */
+export function ruleOf(graph, node, limit = 24) {
+  const at = graph.nodeFormula[node];
+  if (at >= 0) return formulaText(graph.formulas[at], partsOf(graph, node, limit));
+  if (graph.op[node] < 0) return "";
+  const operands = partsOf(graph, node, limit)
+    .slice(1)
+    .map((part) => (typeof part === "number" ? pretty(part) : part));
+  return `${graph.ops[graph.op[node]].name}(${operands.join(", ")})`;
+}
+
+/**
+ * Whether a node is shown with a heatmap: a single number is shown as a number.
+ * @param {Graph} graph @param {number} node
+ */
+export function pictured(graph, node) {
+  const tensor = graph.tensors.get(node);
+  return (
+    graph.kind[node] !== BROKEN && tensor !== undefined && tensor.shape.reduce((size, side) => size * side, 1) !== 1
+  );
+}
+
+/** How shapes are written. @param {number[]} shape */
+export const shapeText = (shape) => (shape.length ? shape.join("×") : "scalar");
+
+/**
+ * The size of a heatmap in a card: the picture's own proportions, as far as they can be seen.
+ * @param {Cells | null} cells @param {number[]} shape
+ */
+function pictureSize(cells, shape) {
+  const across = tilesAcross(shape);
+  const cols = cells?.cols ?? (shape[shape.length - 1] ?? 1) * across;
+  const rows = cells?.rows ?? shape.slice(0, -1).reduce((product, side) => product * side, 1) / across;
+  if (!rows || !cols) return { w: 40, h: 14 };
+  const side = Math.min(64 / cols, 54 / rows, 14);
+  return { w: Math.round(Math.max(cols * side, 14)), h: Math.round(Math.max(rows * side, 12)) };
+}
+
+/** How wide a number is, or an array that is shown as one. @param {import("../types.js").Quantity | null} x */
+const widthOf = (x) => {
+  const number = typeof x === "number" ? x : x?.size === 1 ? x.cells[0] : null;
+  return number === null ? 0 : textWidth(pretty(number), 12.5);
+};
+
+/**
+ * The widest number that each of `nodes` will show: of its value, and of the sums that its gradient goes through.
+ * @param {Graph} graph
+ * @param {Iterable<number>} nodes
+ */
+export function numberRooms(graph, nodes) {
+  const wanted = new Map([...nodes].map((node) => [node, { value: LEAST_NUMBER, grad: LEAST_NUMBER, of: 0 }]));
+  const { numbers } = graph;
+  for (const [node, room] of wanted) {
+    if (graph.state[node] === BLOCKED) room.grad = textWidth("blocked", 12.5);
+    room.value = Math.max(room.value, widthOf(valueOf(graph, numbers, node)));
+  }
+  for (const run of numbers.runs) {
+    /** @type {Map<number, number>} */
+    const met = new Map();
+    for (let k = 0; k < run.edge.length; k += 1) {
+      const node = graph.operand[run.edge[k]];
+      const room = wanted.get(node);
+      if (room === undefined) continue;
+      met.set(node, (met.get(node) ?? 0) + 1);
+      const place = run.arrays?.total[k] ?? -1;
+      if (run.known[k]) room.grad = Math.max(room.grad, 1.13 * widthOf(place < 0 ? run.total[k] : graph.arrays[place]));
+    }
+    for (const [node, of] of met) {
+      const room = wanted.get(node);
+      if (room !== undefined) room.of = Math.max(room.of, of);
+    }
+  }
+  return wanted;
+}
+
+/** The Σ of a gradient with several contributions. @param {number} met @param {number} of @param {boolean} final */
+export const sumText = (met, of, final) => (of < 2 ? "" : final ? `Σ ${of}` : `Σ ${met} of ${of}`);
+
+/**
+ * The card of a node.
+ * @param {Graph} graph
+ * @param {number} node
+ * @param {{value: number, grad: number, of: number}} room from `numberRooms`
+ * @param {Uint8Array} alarms
+ * @returns {Card}
+ */
+export function nodeCard(graph, node, room, alarms) {
+  const output = graph.outputs.includes(node);
+  const kind = /** @type {const} */ (["leaf", "op", "constant", "broken"])[graph.kind[node]];
+  const value = graph.numbers.value[node];
+  const wild = graph.numbers.known[node] && !graph.tensors.has(node) && !Number.isFinite(value);
+  const alarm = /** @type {0 | 1 | 2} */ (alarms[node] || Number(wild));
+  const rim = output ? RIM : 0;
+  const tensor = graph.tensors.get(node);
+  /** @type {Card} */
+  const card = {
+    kind,
+    output,
+    alarm,
+    rim,
+    still: kind !== "broken" && graph.state[node] === BLOCKED,
+    named: graph.names[node] !== null,
+    name: "",
+    rule: "",
+    note: "",
+    badge: "",
+    picture: null,
+    w: 0,
+    h: 0,
+  };
+  if (graph.kind[node] === CONSTANT && !pictured(graph, node)) {
+    card.name = tensor || !graph.numbers.known[node] ? graph.title(node) : pretty(value);
+    card.w = Math.ceil(Math.max(52, textWidth(card.name, 12.5) + textWidth("const", 10.5) + 2 * PAD + 10)) + 2 * rim;
+    card.h = 26 + 2 * rim;
+    return card;
+  }
+  const rule = ruleOf(graph, node);
+  card.name = fitText(graph.title(node, 60), rule ? 0.7 * WIDEST : WIDEST, 13, true);
+  const taken = textWidth(card.name, 13, card.named);
+  card.rule = rule && fitText(` = ${rule}`, WIDEST - taken, 13);
+  const widths = [76, taken + textWidth(card.rule, 13) + (alarm ? 20 : 0)];
+  const sum = room.of > 1 ? textWidth(sumText(room.of - 1, room.of, false), 10.5, true) + 6 : 0;
+  if (tensor && pictured(graph, node)) {
+    card.picture = pictureSize(tensor.value >= 0 ? graph.arrays[tensor.value] : null, tensor.shape);
+    card.note = fitText(`${shapeText(tensor.shape)} ${tensor.dtype}`, WIDEST, 10.5);
+    const half = Math.max(
+      card.picture.w,
+      textWidth("grad", 10.5) + sum + (card.still ? textWidth("blocked", 10.5) : 0),
+    );
+    widths.push(2 * half + 14, textWidth(card.note, 10.5));
+    card.h = HEAD + 18 + card.picture.h + 22;
+  } else if (kind === "broken") {
+    widths.push(textWidth(RAISED, 12.5));
+    card.h = HEAD + ROW + 4;
+  } else {
+    widths.push(CAPTION + 2 + room.value, CAPTION + 2 + room.grad + sum);
+    card.h = HEAD + 2 * ROW;
+  }
+  card.w = Math.ceil(Math.max(...widths) + 2 * PAD) + 2 * rim;
+  card.h += 2 * rim;
+  return card;
+}
+
+/**
+ * The box of a collapsed block: `sizes` are how many operations and leaves lie in it.
+ * @param {Graph} graph
+ * @param {number} block
+ * @param {{ops: number, leaves: number, alarm: 0 | 1 | 2, output: boolean}} inside
+ * @returns {Card}
+ */
+export function blockCard(graph, block, inside) {
+  const { name, kind, count } = graph.blocks[block];
+  const badge = kind === "fold" && count ? `×${count}` : "";
+  const shown = fitText(name, WIDEST, 13, true);
+  const many = (/** @type {number} */ n, /** @type {string} */ one, /** @type {string} */ more) =>
+    `${n.toLocaleString("en")} ${n === 1 ? one : more}`;
+  const note =
+    inside.ops || !inside.leaves ? many(inside.ops, "operation", "operations") : many(inside.leaves, "leaf", "leaves");
+  const head =
+    textWidth(shown, 13, true) + 20 + (badge ? textWidth(badge, 12, true) + 10 : 0) + (inside.alarm ? 20 : 0);
+  const w = Math.ceil(Math.max(110, head, textWidth(note, 11)) + 2 * PAD) + STACK;
+  return {
+    kind: "block",
+    output: inside.output,
+    still: false,
+    alarm: inside.alarm,
+    name: shown,
+    named: true,
+    rule: "",
+    note,
+    badge,
+    picture: null,
+    w,
+    h: HEAD + 38 + STACK,
+    rim: 0,
+  };
+}
+
+/**
+ * What lies in each block, its inner blocks included; O(nodes + blocks).
+ * @param {Graph} graph @param {Uint8Array} alarms
+ */
+export function contentsOf(graph, alarms) {
+  const inside = graph.blocks.map(() => ({
+    ops: 0,
+    leaves: 0,
+    alarm: /** @type {0 | 1 | 2} */ (0),
+    output: false,
+    nodes: 0,
+  }));
+  for (let node = 0; node < graph.count; node += 1) {
+    const box = inside[graph.block[node]];
+    const kind = graph.kind[node];
+    box.ops += Number(kind !== LEAF && kind !== CONSTANT);
+    box.leaves += Number(kind === LEAF);
+    box.nodes += 1;
+    const alarm = kind === BROKEN ? 2 : alarms[node];
+    if (alarm > box.alarm) box.alarm = /** @type {0 | 1 | 2} */ (alarm);
+  }
+  for (const node of graph.outputs) inside[graph.block[node]].output = true;
+  for (let block = graph.blocks.length - 1; block > 0; block -= 1) {
+    const box = inside[block];
+    const outer = inside[graph.blocks[block].outer];
+    outer.ops += box.ops;
+    outer.leaves += box.leaves;
+    outer.nodes += box.nodes;
+    outer.output ||= box.output;
+    if (box.alarm > outer.alarm) outer.alarm = box.alarm;
+  }
+  return inside;
+}

@@ -1,0 +1,208 @@
+/**
+ * Arrays as colours: zero is the colour of the card, blue above it and orange below, on one scale that is the same on
+ * both sides, and the same for the value of a node and its gradient. That is often much the smaller of the two, so the
+ * colour grows with the square root: a hundredth of the largest number still has a tenth of its colour. What is no
+ * finite number has no colour; it is marked by a cross, so that it can be told without colours.
+ */
+
+/** @typedef {import("../types.js").Cells} Cells */
+
+/** Red, green, blue of "#rrggbb". @param {string} colour @returns {[number, number, number]} */
+export const rgbOf = (colour) => {
+  const channel = (/** @type {number} */ at) => parseInt(colour.slice(at, at + 2), 16);
+  return [channel(1), channel(3), channel(5)];
+};
+
+/**
+ * Black or white, whichever can be read on a colour: one of them has a contrast of 4.5 to 1.
+ * @param {number[]} rgb
+ */
+export function inkOn(rgb) {
+  const [r, g, b] = rgb.map((c) => (c <= 10 ? c / 3295 : ((c / 255 + 0.055) / 1.055) ** 2.4));
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.179 ? "#000000" : "#ffffff";
+}
+
+/**
+ * The largest finite magnitude in some arrays, 1 where all is zero: the number that has the full colour.
+ * @param {(Cells | number | null)[]} all
+ */
+export function scaleOf(...all) {
+  let most = 0;
+  for (const one of all) {
+    if (typeof one === "number") most = Math.max(most, Number.isFinite(one) ? Math.abs(one) : 0);
+    else if (one) most = Math.max(most, Math.abs(one.min ?? 0), Math.abs(one.max ?? 0));
+  }
+  return most || 1;
+}
+
+/**
+ * For each tensor the number of the full colour: of its value and of all sums that its gradient goes through.
+ * @param {import("../types.js").Graph} graph @returns {Map<number, number>}
+ */
+export function scalesOf(graph) {
+  const held = new Map([...graph.tensors].map(([node, { value }]) => [node, [graph.arrays[value] ?? null]]));
+  for (const { edge, arrays } of graph.numbers.runs)
+    arrays?.total.forEach((at, k) => held.get(graph.operand[edge[k]])?.push(graph.arrays[at] ?? null));
+  return new Map([...held].map(([node, all]) => [node, scaleOf(...all)]));
+}
+
+/**
+ * 512 colours from −scale to +scale.
+ * @param {Record<string, string>} colours
+ * @returns {Uint8Array} three bytes each
+ */
+export function rampOf(colours) {
+  const [zero, plus, minus] = [colours.zero, colours.plus, colours.minus].map(rgbOf);
+  const ramp = new Uint8Array(512 * 3);
+  for (let k = 0; k < 512; k += 1) {
+    const t = (k - 256) / 255;
+    const end = t < 0 ? minus : plus;
+    for (let c = 0; c < 3; c += 1)
+      ramp[3 * k + c] = Math.round(zero[c] + (end[c] - zero[c]) * Math.sqrt(Math.min(Math.abs(t), 1)));
+  }
+  return ramp;
+}
+
+/** The place of a number in the ramp, times three. @param {number} x @param {number} scale */
+export const rampAt = (x, scale) => 3 * (256 + Math.round(255 * Math.max(-1, Math.min(1, x / scale))));
+
+/**
+ * The cell that stands for each pixel where a picture has fewer pixels than cells: what is not finite, or else the one
+ * of largest magnitude, so that no outlier is lost.
+ * @param {Cells} cells
+ * @param {number} cols at most
+ * @param {number} rows at most
+ */
+export function shrunk(cells, cols, rows) {
+  const [w, h] = [Math.max(1, Math.min(cols, cells.cols)), Math.max(1, Math.min(rows, cells.rows))];
+  const out = new Float64Array(w * h);
+  for (let r = 0; r < cells.rows; r += 1) {
+    const line = Math.floor((r * h) / cells.rows) * w;
+    for (let c = 0; c < cells.cols; c += 1) {
+      const at = line + Math.floor((c * w) / cells.cols);
+      const x = cells.cells[r * cells.cols + c];
+      if (!Number.isFinite(x) || (Number.isFinite(out[at]) && Math.abs(x) > Math.abs(out[at]))) out[at] = x;
+    }
+  }
+  return { w, h, cells: out };
+}
+
+/**
+ * A small picture as the address of a bitmap, and where crosses are to be drawn on it, in pixels of the picture.
+ * @param {Cells} cells
+ * @param {number} scale
+ * @param {Uint8Array} ramp
+ * @param {number} cols at most
+ * @param {number} rows at most
+ */
+export function thumbnail(cells, scale, ramp, cols, rows) {
+  const small = shrunk(cells, cols, rows);
+  const stride = (small.w * 3 + 3) & ~3;
+  const bytes = new Uint8Array(54 + stride * small.h);
+  const view = new DataView(bytes.buffer);
+  bytes.set([0x42, 0x4d]);
+  view.setUint32(2, bytes.length, true);
+  view.setUint32(10, 54, true);
+  view.setUint32(14, 40, true);
+  view.setInt32(18, small.w, true);
+  view.setInt32(22, small.h, true);
+  view.setUint16(26, 1, true);
+  view.setUint16(28, 24, true);
+  /** @type {[number, number][]} */
+  const crosses = [];
+  for (let r = 0; r < small.h; r += 1) {
+    for (let c = 0; c < small.w; c += 1) {
+      const x = small.cells[r * small.w + c];
+      const at = 54 + (small.h - 1 - r) * stride + 3 * c;
+      const from = rampAt(Number.isFinite(x) ? x : 0, scale);
+      for (let k = 0; k < 3; k += 1) bytes[at + k] = ramp[from + 2 - k];
+      if (!Number.isFinite(x)) crosses.push([c, r]);
+    }
+  }
+  let binary = "";
+  for (let at = 0; at < bytes.length; at += 8192) binary += String.fromCharCode(...bytes.subarray(at, at + 8192));
+  return { url: `data:image/bmp;base64,${btoa(binary)}`, crosses, w: small.w, h: small.h };
+}
+
+/**
+ * How many of an array's matrices, its last two dimensions, stand side by side: see `grid` in arrays.py.
+ * @param {number[]} shape
+ */
+export function tilesAcross(shape) {
+  const [channels, high, wide] = shape.slice(-3);
+  if (shape.length < 3) return 1;
+  const many = shape.slice(0, -2).reduce((all, side) => all * side, 1);
+  let [best, across] = [Infinity, 1];
+  for (let k = 1; k <= many && high * wide > 0; k += 1) {
+    if (many % k || (channels % k && k % channels)) continue;
+    const [tall, broad] = [(many / k) * high, k * wide];
+    const length = Math.max(tall, broad) / Math.min(tall, broad);
+    if (length <= best) [best, across] = [length, k];
+    if (broad >= tall) break;
+  }
+  return across;
+}
+
+/**
+ * The numbers of a whole array in the order of its picture, or with `back` from that to row by row.
+ * @param {Float64Array} cells @param {number[]} shape @param {boolean} [back]
+ */
+export function tiled(cells, shape, back = false) {
+  const across = tilesAcross(shape);
+  if (across < 2) return cells;
+  const [high, wide] = shape.slice(-2);
+  return cells.map((_, at) => {
+    const [row, col] = [Math.floor(at / (wide * across)), at % (wide * across)];
+    const [line, place] = [Math.floor(at / wide), at % wide];
+    const tile = Math.floor(line / high);
+    return back
+      ? cells[((Math.floor(tile / across) * high + (line % high)) * across + (tile % across)) * wide + place]
+      : cells[((Math.floor(row / high) * across + Math.floor(col / wide)) * high + (row % high)) * wide + (col % wide)];
+  });
+}
+
+/**
+ * The full place of a shown cell: an index in each dimension.
+ * @param {Cells} cells @param {number} row @param {number} col
+ * @returns {number[]}
+ */
+export function placeOf({ shape, step }, row, col) {
+  const [down, right] = [row * (step?.[0] ?? 1), col * (step?.[1] ?? 1)];
+  const [high, wide] = [shape[shape.length - 2] ?? 1, shape[shape.length - 1] ?? 1];
+  let tile = Math.floor(down / high) * tilesAcross(shape) + Math.floor(right / wide);
+  const place = [down % high, right % wide].slice(-Math.min(shape.length, 2));
+  for (let axis = shape.length - 3; axis >= 0; axis -= 1) {
+    place.unshift(tile % shape[axis]);
+    tile = Math.floor(tile / shape[axis]);
+  }
+  return shape.length ? place : [];
+}
+
+/**
+ * The rectangles [row, col, rows, cols] of shown cells that lie in a box: one for each of the matrices.
+ * @param {Cells} cells
+ * @param {[number, number][]} box
+ * @returns {[number, number, number, number][]}
+ */
+export function rectanglesIn({ shape, step, rows, cols }, box) {
+  const rank = shape.length;
+  const [left, right] = box[rank - 1] ?? [0, 1];
+  const [top, bottom] = box[rank - 2] ?? [0, 1];
+  const [high, wide, across] = [shape[rank - 2] ?? 1, shape[rank - 1] ?? 1, tilesAcross(shape)];
+  const [rowStep, colStep] = step ?? [1, 1];
+  /** @type {[number, number, number, number][]} */
+  const found = [];
+  const visit = (/** @type {number} */ axis, /** @type {number} */ tile) => {
+    if (axis < rank - 2) {
+      for (let at = box[axis][0]; at < box[axis][1]; at += 1) visit(axis + 1, tile * shape[axis] + at);
+      return;
+    }
+    const [down, along] = [Math.floor(tile / across) * high, (tile % across) * wide];
+    const [r0, c0] = [Math.ceil((down + top) / rowStep), Math.ceil((along + left) / colStep)];
+    const r1 = Math.min(rows, Math.ceil((down + bottom) / rowStep));
+    const c1 = Math.min(cols, Math.ceil((along + right) / colStep));
+    if (r1 > r0 && c1 > c0) found.push([r0, c0, r1 - r0, c1 - c0]);
+  };
+  visit(0, 0);
+  return found;
+}

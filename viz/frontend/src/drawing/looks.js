@@ -1,0 +1,113 @@
+/**
+ * How items and wires look at a moment, for both views: texts and states, no elements.
+ */
+import { sumText } from "./cards.js";
+import { bracketed, pretty } from "../engine/notation.js";
+import { BLOCKED, BROKEN, CONSTANT, OP } from "../model/trace.js";
+
+/** @typedef {import("../types.js").Graph} Graph */
+/** @typedef {import("../types.js").Playback} Playback */
+/** @typedef {import("../types.js").Quantity} Quantity */
+/** @typedef {import("../types.js").Cells} Cells */
+
+/**
+ * A node at a moment. A quantity is a number to be written, cells to be pictured, or null.
+ * @typedef {{pale: boolean, value: Quantity | null, grad: Quantity | null, sign: string, sum: string,
+ *   state: "wait" | "partial" | "final" | "blocked"}} Look
+ */
+
+/** A number where there is only one. @param {Quantity | null} x @returns {Quantity | null} */
+export const scalarOf = (x) => (x !== null && typeof x !== "number" && x.size === 1 ? x.cells[0] : x);
+
+/** @param {Graph} graph @param {Playback} playback @param {number} node @returns {Look} */
+export function lookOf(graph, playback, node) {
+  const pale = graph.kind[node] === OP && !playback.known(node);
+  const gradient = playback.gradient(node);
+  const state = gradient.state === "none" ? "wait" : gradient.state;
+  const sign = state === "wait" ? "—" : state === "blocked" ? "blocked" : "";
+  const grad = sign ? null : scalarOf(gradient.value);
+  const sum = state === "partial" || state === "final" ? sumText(gradient.met, gradient.of, state === "final") : "";
+  return { pale, value: pale ? null : scalarOf(playback.value(node)), grad, sign, sum, state };
+}
+
+/** A quantity in words. @param {Quantity | null} x */
+function spoken(x) {
+  if (x === null) return "not known";
+  return typeof x === "number" ? pretty(x) : `a tensor of shape ${x.shape.join(" by ")}`;
+}
+
+/**
+ * What a screen reader says of a node.
+ * @param {Graph} graph @param {Look} look @param {number} node @param {string} rule
+ */
+export function spokenNode(graph, look, node, rule) {
+  const kind = ["leaf", "operation", "constant", "operation that raised an error"][graph.kind[node]];
+  const name = `${graph.title(node, 60)}${rule}, ${kind}`;
+  if (graph.kind[node] === BROKEN) return name;
+  if (look.pale) return `${name}, not computed yet`;
+  const value = `${name}, value ${spoken(look.value)}`;
+  if (graph.kind[node] === CONSTANT) return value;
+  if (look.state === "wait") return `${value}, gradient not computed yet`;
+  if (look.state === "blocked") return `${value}, gets no gradient`;
+  const sum = look.state === "partial" ? ` so far, ${look.sum.replace("Σ ", "")} contributions` : "";
+  return `${value}, gradient ${spoken(look.grad)}${sum}`;
+}
+
+/** What stands on the edge that a gradient goes over. @param {import("../types.js").Moment} moment */
+export function productText(moment) {
+  const { upstream, local, contribution } = moment;
+  const [up, down] = [scalarOf(upstream), scalarOf(contribution)];
+  if (typeof up === "number" && local !== null && typeof down === "number") {
+    return `${pretty(up)} × ${bracketed(local)} = ${pretty(down)}`;
+  }
+  if (down === null) return "";
+  return typeof down === "number" ? `+ ${bracketed(down)}` : `+ ${down.shape.join("×")}`;
+}
+
+/** Whether a node's card can have a gradient that is to be waited for. @param {Graph} graph @param {number} node */
+export const hasGradient = (graph, node) => graph.kind[node] !== CONSTANT && graph.state[node] !== BLOCKED;
+
+/**
+ * How far each block is, counted as nodes change: how many of its nodes are computed, and have a final gradient.
+ * @param {Graph} graph
+ * @param {Playback} playback
+ */
+export function progressOf(graph, playback) {
+  const done = graph.blocks.map(() => ({ forward: 0, backward: 0, of: 0, gradients: 0 }));
+  const seen = new Uint8Array(graph.count);
+  for (let node = 0; node < graph.count; node += 1) {
+    const [ops, gradients] = [
+      Number(graph.kind[node] === OP),
+      Number(hasGradient(graph, node) && graph.kind[node] !== BROKEN),
+    ];
+    for (let block = graph.block[node]; block >= 0; block = graph.blocks[block].outer) {
+      done[block].of += ops;
+      done[block].gradients += gradients;
+    }
+  }
+  /** Counts `nodes` again; returns the blocks that changed. @param {Iterable<number>} nodes */
+  const count = (nodes) => {
+    /** @type {Set<number>} */
+    const changed = new Set();
+    for (const node of nodes) {
+      const forward = Number(graph.kind[node] === OP && playback.known(node));
+      const backward = Number(hasGradient(graph, node) && playback.gradient(node).state === "final");
+      const now = forward + 2 * backward;
+      if (now === seen[node]) continue;
+      const [up, back] = [forward - (seen[node] & 1), backward - (seen[node] >> 1)];
+      seen[node] = now;
+      for (let block = graph.block[node]; block >= 0; block = graph.blocks[block].outer) {
+        done[block].forward += up;
+        done[block].backward += back;
+        changed.add(block);
+      }
+    }
+    return changed;
+  };
+  return { done, count };
+}
+
+/** Every node, for a count from the beginning. @param {Graph} graph */
+export function* nodesOf(graph) {
+  for (let node = 0; node < graph.count; node += 1) yield node;
+}

@@ -1,0 +1,233 @@
+/**
+ * Place a computation graph in columns: time flows to the right, and straight lines are preferred.
+ * Mirrors layout.py, function by function, and gives the same coordinates.
+ *
+ * The layered method of Sugiyama, Tagawa and Toda (1981), in five steps:
+ *
+ * 1. `rankNodes`    every node gets a column, each edge goes to the right, and edges are kept short;
+ * 2. `cutIntoLinks` a value used far away gets a *lane*: one dummy in each column that it crosses;
+ * 3. `orderColumns` each column is permuted until few edges cross;
+ * 4. `straighten`, `settleHeights`  choose the links that shall be level, and a height for everything;
+ * 5. `routeEdges`   each edge becomes a list of points.
+ *
+ * A vertex is a node or a dummy; a link joins vertices of neighbouring columns. Nothing recurses.
+ */
+
+import { cutIntoLinks, rankNodes } from "./graph.js";
+import { placePorts, settleHeights, straighten } from "./heights.js";
+import { orderColumns } from "./order.js";
+
+/** @typedef {import("./graph.js").Edge} Edge */
+/** @typedef {import("./graph.js").Layered} Layered */
+/** @typedef {import("./graph.js").Point} Point */
+/** @typedef {import("./graph.js").Ports} Ports */
+
+/**
+ * Where everything goes, in the unit of the sizes: x to the right, y down, (0, 0) the top left corner.
+ * `routes` lead from the source's right side to the target's left side; they are level inside columns and slant only
+ * between them.
+ * @typedef {object} Layout
+ * @property {number} width
+ * @property {number} height
+ * @property {Point[]} centers by node
+ * @property {Point[][]} routes by edge
+ * @property {number[]} ranks by node: its column
+ */
+
+const MOST_DUMMIES = 20000; // lanes may have this many, or one for each node; longer ones become express edges
+
+/**
+ * Lay out nodes 0, 1, ... with boxes `sizes`, joined by `edges`.
+ *
+ * Nodes are in tape order, so an edge goes to a larger number. The edges into one node are its inputs, in
+ * slot order; they arrive at separate ports from top to bottom, and may repeat, as in a*a. Columns are
+ * `gapX` apart, the boxes of a column `gapY`. Coordinates are rounded to 0.01. Throws RangeError for an
+ * edge that does not go forward or names a node that is not there, and for a size that is negative or not
+ * finite.
+ * @param {ArrayLike<Point>} sizes
+ * @param {ArrayLike<Edge>} edges
+ * @param {{gapX?: number, gapY?: number, ports?: Ports}} [options]
+ * @returns {Layout}
+ */
+export function layout(sizes, edges, { gapX = 48, gapY = 16, ports = {} } = {}) {
+  checkSizes(sizes);
+  for (const [source, target] of Array.from(edges)) {
+    if (!(source >= 0 && source < sizes.length && target >= 0 && target < sizes.length)) {
+      throw new RangeError(`edge (${source}, ${target}) names a node that is not there: ${sizes.length} nodes`);
+    }
+    if (source >= target) {
+      throw new RangeError(`edge (${source}, ${target}) goes back: number nodes in tape order, inputs first`);
+    }
+  }
+  const { width, height, centers, routes, ranks } = arrange(sizes, edges, gapX, gapY, ports);
+  return {
+    width: roundCoordinate(width),
+    height: roundCoordinate(height),
+    centers: centers.map(([x, y]) => [roundCoordinate(x), roundCoordinate(y)]),
+    routes: routes.map(tidyRoute),
+    ranks,
+  };
+}
+
+/**
+ * Throw RangeError for a size that is negative or not finite.
+ * @param {ArrayLike<Point>} sizes
+ */
+export function checkSizes(sizes) {
+  for (let node = 0; node < sizes.length; node++) {
+    const [width, height] = sizes[node];
+    if (!(width >= 0 && width < Infinity && height >= 0 && height < Infinity)) {
+      throw new RangeError(`node ${node} has size (${width}, ${height}): need finite numbers, at least 0`);
+    }
+  }
+}
+
+/**
+ * As `layout`, but neither checked nor rounded, and routes may have points in the middle of a level stretch.
+ * @param {ArrayLike<Point>} sizes
+ * @param {ArrayLike<Edge>} edges
+ * @param {number} gapX
+ * @param {number} gapY
+ * @param {Ports} ports
+ * @returns {Layout}
+ */
+export function arrange(sizes, edges, gapX, gapY, ports) {
+  const { rank, depth } = rankNodes(sizes.length, edges, ports);
+  const graph = cutIntoLinks(edges, rank, depth, ports, Math.max(MOST_DUMMIES, sizes.length));
+  const { sweeps, swaps, moves } = effortFor(graph);
+  graph.half = rank.map((_, vertex) => (vertex < sizes.length ? sizes[vertex][1] / 2 : 0));
+  orderColumns(graph, sweeps, swaps);
+  straighten(graph);
+  placePorts(graph);
+  return routeEdges(graph, sizes, settleHeights(graph, gapY, moves), gapX, gapY);
+}
+
+/**
+ * How hard to try, less as the graph grows: the one place that keeps to the viewer's time budgets.
+ *
+ * Returns the sweeps from each start; for each start, the steps of `swapNeighbours` per vertex; the moves of
+ * `settleHeights`.
+ * @param {Layered} graph
+ * @returns {{sweeps: number, swaps: number[], moves: number}}
+ */
+function effortFor(graph) {
+  const work = graph.before.reduce((sum, before) => sum + before.length, graph.rank.length) + 1;
+  if (work > 40000) return { sweeps: 2, swaps: [0], moves: 4 };
+  const more = Math.floor(10000 / work);
+  return { sweeps: 3 + Math.min(20, more), swaps: [2, 10], moves: 10 + Math.min(30, more) };
+}
+
+/**
+ * Put the columns side by side, the top at 0, and lead each edge along its lane.
+ * @param {Layered} graph
+ * @param {ArrayLike<Point>} sizes
+ * @param {number[]} y
+ * @param {number} gapX
+ * @param {number} gapY
+ * @returns {Layout}
+ */
+function routeEdges(graph, sizes, y, gapX, gapY) {
+  const { nodes, rank, wire, feeder } = graph;
+  const sides = columnSides(graph, sizes, gapX);
+  let [top, bottom] = y.length ? [Infinity, -Infinity] : [0, 0];
+  y.forEach((at, vertex) => {
+    top = Math.min(top, at - graph.half[vertex]);
+    bottom = Math.max(bottom, at + graph.half[vertex]);
+  });
+  const express = [...new Set(wire.filter((_, edge) => feeder[edge] < 0))].sort((one, two) => one - two);
+  const lift = new Map(express.map((at, index) => [at, top - gapY * (1 + 0.6 * index)]));
+  for (const high of lift.values()) top = Math.min(top, high);
+  const x = Array.from({ length: nodes }, (_, node) => (sides[rank[node]][0] + sides[rank[node]][1]) / 2);
+  const out = graph.owner.map((vertex, outlet) => y[vertex] + graph.leave[outlet]);
+  const bends = graph.lane.map((lane) => laneBends(graph, lane, sides, out));
+  const routes = Array.from(graph.edges, ([source, target], edge) => {
+    const port = y[target] + graph.port[edge];
+    const [leave, enter] = [sides[rank[source]][1], sides[rank[target]][0]];
+    const start = out[graph.lane[wire[edge]][0]];
+    /** @type {Point[]} */
+    const points = [[x[source] + sizes[source][0] / 2, start]];
+    if (feeder[edge] >= 0) {
+      const { bend, counts } = bends[wire[edge]];
+      for (let at = 0; at < counts[rank[target] - rank[source] - 1]; at++) points.push(bend[at]);
+      points.push([sides[rank[target] - 1][1], out[feeder[edge]]]);
+    } else {
+      const high = lift.get(wire[edge]) ?? top;
+      points.push([leave, start], [leave + gapX / 2, high], [enter - gapX / 2, high]);
+    }
+    points.push([enter, port], [x[target] - sizes[target][0] / 2, port]);
+    return points.map(([at, down]) => /** @type {Point} */ ([at, down - top]));
+  });
+  const centers = x.map((at, node) => /** @type {Point} */ ([at, y[node] - top]));
+  const width = sides.length ? sides[sides.length - 1][1] : 0;
+  return { width, height: bottom - top, centers, routes, ranks: rank.slice(0, nodes) };
+}
+
+/**
+ * The left and the right side of each column.
+ * @param {Layered} graph
+ * @param {ArrayLike<Point>} sizes
+ * @param {number} gapX
+ * @returns {Point[]}
+ */
+function columnSides(graph, sizes, gapX) {
+  let right = -gapX;
+  return graph.columns.map((column) => {
+    const left = right + gapX;
+    right = left + column.reduce((most, vertex) => (vertex < graph.nodes ? Math.max(most, sizes[vertex][0]) : most), 0);
+    return [left, right];
+  });
+}
+
+/**
+ * The points between which a lane slants, and how many of them come before each of its outlets.
+ * @param {Layered} graph
+ * @param {number[]} lane
+ * @param {Point[]} sides
+ * @param {number[]} out
+ * @returns {{bend: Point[], counts: number[]}}
+ */
+function laneBends(graph, lane, sides, out) {
+  /** @type {Point[]} */
+  const bend = [];
+  const counts = [0];
+  for (let at = 1; at < lane.length; at++) {
+    const [one, two] = [lane[at - 1], lane[at]];
+    if (out[one] !== out[two]) {
+      bend.push([sides[graph.rank[graph.owner[one]]][1], out[one]], [sides[graph.rank[two]][0], out[two]]);
+    }
+    counts.push(bend.length);
+  }
+  return { bend, counts };
+}
+
+/**
+ * Points rounded to 0.01, without those that repeat or lie in the middle of a level stretch.
+ * @param {Point[]} points
+ * @returns {Point[]}
+ */
+export function tidyRoute(points) {
+  /** @type {Point[]} */
+  const tidy = [];
+  for (const [x, y] of points) {
+    const [atX, atY] = [roundCoordinate(x), roundCoordinate(y)];
+    const count = tidy.length;
+    if (count > 1 && tidy[count - 2][1] === atY && tidy[count - 1][1] === atY) tidy.pop();
+    const end = tidy[tidy.length - 1];
+    if (!end || end[0] !== atX || end[1] !== atY) tidy.push([atX, atY]);
+  }
+  return tidy;
+}
+
+/**
+ * The number with two decimals that is nearest to `x`, as Python's `round(x, 2)`: of two that are equally near, which
+ * there are for odd multiples of 1/8 alone, the even one.
+ * @param {number} x
+ * @returns {number}
+ */
+export function roundCoordinate(x) {
+  const low = Math.floor(x * 100);
+  const part = x * 100 - low;
+  if (Math.abs(part - 0.5) > 1e-4) return (part < 0.5 ? low : low + 1) / 100;
+  if (Number.isInteger(x * 8)) return (low % 2 ? low + 1 : low) / 100;
+  return Number(x.toFixed(2));
+}

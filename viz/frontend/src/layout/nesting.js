@@ -1,0 +1,375 @@
+/**
+ * Place a graph in which some blocks are open: frames around their parts, as deep as the blocks lie in each other.
+ * Mirrors nesting.py, function by function, and gives the same coordinates.
+ *
+ * An open block is laid out first, alone; then it is one box of the layout around it. A value that crosses its border
+ * does so at a port: it enters on the left side and leaves on the right one, and has one port however many uses it has.
+ * In the layout of the block the ports are pinned boxes without size. So they come in an order in which few edges
+ * cross, and outside the edges follow them.
+ *
+ * A *hop* is the part of an edge that lies in one frame: from a part or an entry to a part or an exit. Edges with the
+ * same value share their hops as far as they go the same way.
+ */
+
+import { arrange, checkSizes, roundCoordinate, tidyRoute } from "./layered.js";
+
+/** @typedef {import("./layered.js").Layout} Layout */
+/** @typedef {import("./graph.js").Edge} Edge */
+/** @typedef {import("./graph.js").Point} Point */
+/** @typedef {import("./graph.js").Ports} Ports */
+
+/**
+ * @typedef {object} Hop
+ * @property {number} wire
+ * @property {number} begin the part where it begins, or PORT
+ * @property {number} end the part where it ends, or PORT
+ * @property {number} edge an edge to which it belongs; if it ends at an item that is no frame, the only one
+ */
+
+/**
+ * An open block. Its nodes in the layout are its entries, its parts, then its exits.
+ * @typedef {object} Frame
+ * @property {number[]} parts the items that lie in it directly, in tape order
+ * @property {Map<number, number>} node by part
+ * @property {Hop[]} hops
+ * @property {Map<string, number>} shared by wire, begin and end: the hop of many edges
+ * @property {Map<number, number>} entries by wire: the depth of the value that enters
+ * @property {Map<number, number>} entry by wire: how far its entry is below the frame's centre
+ * @property {Map<number, number>} exit by wire: how far its exit is below the frame's centre
+ * @property {Layout} drawn
+ * @property {Point} inner where the layout begins, from the frame's corner; then from the drawing's
+ * @property {number} width
+ * @property {number} height
+ */
+
+/**
+ * Where everything goes, in the unit of the sizes: x to the right, y down, (0, 0) the top left corner. `routes` lead
+ * from the source's right side to the target's left side, through the ports of all frames between them: level inside
+ * columns, slanting only between them.
+ * @typedef {object} Nested
+ * @property {number} width
+ * @property {number} height
+ * @property {[number, number, number, number][]} boxes by item: left, top, width, height
+ * @property {number[]} depths by item: how many frames lie around it
+ * @property {Point[][]} routes by edge
+ */
+
+const FRAME_OF_ALL = -1; // the frame of what lies in no block: the whole drawing
+const PORT = -2; // begin of a hop at an entry of its frame, or end at an exit
+
+/**
+ * Lay out items 0, 1, ..., of which item i lies in item `outer[i]`, or in none if that is -1.
+ *
+ * An item in which others lie is an open block, drawn as a frame. Its size is that of its header, the strip on top
+ * in which nothing else is drawn; the frame is at least that wide. The size of any other item is that of its box.
+ * A block comes before its parts. `edges` join items that are no frames; the edges into one item are its inputs, in
+ * slot order. Of `ports` there are `wires`, `leave` and `arrive`. Coordinates are rounded to 0.01.
+ *
+ * Throws RangeError for an item that comes before its block, for an edge that ends at a frame or at no item, for
+ * edges that make a cycle where a block is taken as one, and for sizes as `layout` does.
+ * @param {ArrayLike<Point>} sizes
+ * @param {ArrayLike<number>} outer
+ * @param {ArrayLike<Edge>} edges
+ * @param {{gapX?: number, gapY?: number, padding?: number, ports?: Ports}} [options]
+ * @returns {Nested}
+ */
+export function nest(sizes, outer, edges, { gapX = 48, gapY = 16, padding = 12, ports = {} } = {}) {
+  checkSizes(sizes);
+  const { frames, depths } = openFrames(outer);
+  const hops = splitEdges(outer, edges, frames, depths, ports);
+  for (const item of [...frames.keys()].sort((one, two) => two - one)) {
+    arrangeFrame(frames, item, sizes, ports, { gapX, gapY, padding });
+  }
+  const boxes = placeItems(sizes, outer, frames);
+  const routes = hops.map((path) => joinHops(path, frames));
+  const { width, height } = frameOf(frames, FRAME_OF_ALL);
+  return {
+    width: roundCoordinate(width),
+    height: roundCoordinate(height),
+    boxes: boxes.map(([x, y, wide, high]) => [
+      roundCoordinate(x), roundCoordinate(y), roundCoordinate(wide), roundCoordinate(high),
+    ]),
+    depths,
+    routes,
+  };
+}
+
+/**
+ * The frames, by item, each after the one around it; and how many frames lie around each item.
+ * @param {ArrayLike<number>} outer
+ * @returns {{frames: Map<number, Frame>, depths: number[]}}
+ */
+function openFrames(outer) {
+  /** @type {Map<number, Frame>} */
+  const frames = new Map([[FRAME_OF_ALL, emptyFrame()]]);
+  /** @type {number[]} */
+  const depths = [];
+  for (let item = 0; item < outer.length; item++) {
+    const block = outer[item];
+    if (!(block >= FRAME_OF_ALL && block < item)) {
+      throw new RangeError(`item ${item} lies in item ${block}: need a block that comes before it, or -1`);
+    }
+    depths.push(block === FRAME_OF_ALL ? 0 : depths[block] + 1);
+    if (!frames.has(block)) frames.set(block, emptyFrame());
+    frameOf(frames, block).parts.push(item);
+  }
+  return { frames, depths };
+}
+
+/** @returns {Frame} */
+function emptyFrame() {
+  return {
+    parts: [], node: new Map(), hops: [], shared: new Map(), entries: new Map(), entry: new Map(), exit: new Map(),
+    drawn: { width: 0, height: 0, centers: [], routes: [], ranks: [] }, inner: [0, 0], width: 0, height: 0,
+  };
+}
+
+/**
+ * @param {Map<number, Frame>} frames
+ * @param {number} item
+ * @returns {Frame}
+ */
+function frameOf(frames, item) {
+  return /** @type {Frame} */ (frames.get(item));
+}
+
+// -- Edges are split into hops --------------------------------------------------------------------
+
+/**
+ * Write down the hops in their frames. Returns by edge its hops in order: the frame, and the number there.
+ * @param {ArrayLike<number>} outer
+ * @param {ArrayLike<Edge>} edges
+ * @param {Map<number, Frame>} frames
+ * @param {number[]} depths
+ * @param {Ports} ports
+ * @returns {[number, number][][]}
+ */
+function splitEdges(outer, edges, frames, depths, ports) {
+  /** @type {Map<string, number>} */
+  const wires = new Map();
+  const far = valueDepths(outer.length, edges, frames);
+  return Array.from(edges, ([source, target], edge) => {
+    const key = `${source} ${ports.leave?.[edge] ?? 0} ${ports.wires?.[edge] ?? source}`;
+    const wire = wires.get(key) ?? wires.size;
+    wires.set(key, wire);
+    let [one, two] = [source, target];
+    /** @type {[number, Hop][]} */
+    const wayOut = [];
+    /** @type {[number, Hop][]} */
+    const wayIn = [];
+    while (outer[one] !== outer[two]) {
+      if (depths[one] >= depths[two]) {
+        wayOut.push([outer[one], { wire, begin: one, end: PORT, edge }]);
+        one = outer[one];
+      } else {
+        wayIn.push([outer[two], { wire, begin: PORT, end: two, edge }]);
+        two = outer[two];
+      }
+    }
+    wayOut.push([outer[one], { wire, begin: one, end: two, edge }], ...wayIn.reverse());
+    return wayOut.map(([item, hop]) => [item, addHop(frames, item, hop, far[source])]);
+  });
+}
+
+/**
+ * The number of the hop in frame `item`; a new one, unless it ends at a port and is there already.
+ * @param {Map<number, Frame>} frames
+ * @param {number} item
+ * @param {Hop} hop
+ * @param {number} far
+ * @returns {number}
+ */
+function addHop(frames, item, hop, far) {
+  const frame = frameOf(frames, item);
+  if (hop.begin === PORT && !frame.entries.has(hop.wire)) frame.entries.set(hop.wire, far);
+  if (hop.end === PORT) frame.exit.set(hop.wire, 0);
+  let number = frame.hops.length;
+  if (hop.end === PORT || frames.has(hop.end)) {
+    const key = `${hop.wire} ${hop.begin} ${hop.end}`;
+    number = frame.shared.get(key) ?? number;
+    frame.shared.set(key, number);
+  }
+  if (number === frame.hops.length) frame.hops.push(hop);
+  return number;
+}
+
+/**
+ * By item, the longest way to it from a leaf, in edges.
+ * @param {number} items
+ * @param {ArrayLike<Edge>} edges
+ * @param {Map<number, Frame>} frames
+ * @returns {number[]}
+ */
+function valueDepths(items, edges, frames) {
+  /** @type {Map<number, number[]>} */
+  const inputs = new Map();
+  for (let item = 0; item < items; item++) if (!frames.has(item)) inputs.set(item, []);
+  for (let edge = 0; edge < edges.length; edge++) {
+    const [source, target] = edges[edge];
+    if (!inputs.has(source) || !inputs.has(target)) {
+      throw new RangeError(`edge (${source}, ${target}) must join two of ${items} items that are no frames`);
+    }
+    inputs.get(target)?.push(source);
+  }
+  const far = new Array(items).fill(0);
+  for (const item of inputsFirst(inputs)) {
+    for (const source of inputs.get(item) ?? []) far[item] = Math.max(far[item], far[source] + 1);
+  }
+  return far;
+}
+
+/**
+ * The items, each after its inputs: in the order of the keys, as far as that may be.
+ * @param {Map<number, number[]>} inputs
+ * @returns {number[]}
+ */
+function inputsFirst(inputs) {
+  /** @type {number[]} */
+  const order = [];
+  /** @type {Map<number, "open" | "done">} */
+  const state = new Map();
+  for (const item of inputs.keys()) {
+    const stack = [item];
+    while (stack.length) {
+      const top = stack[stack.length - 1];
+      if (!state.has(top)) {
+        state.set(top, "open");
+        for (const source of inputs.get(top) ?? []) {
+          if (state.get(source) === "open") {
+            throw new RangeError(`the edges make a cycle through item ${source}: need blocks without cycles`);
+          }
+          stack.push(source);
+        }
+      } else {
+        stack.pop();
+        if (state.get(top) === "open") {
+          state.set(top, "done");
+          order.push(top);
+        }
+      }
+    }
+  }
+  return order;
+}
+
+// -- Frames are laid out from the inside to the outside -------------------------------------------
+
+/**
+ * Lay out the parts of a frame, after the frames in it, and so find its size and the heights of its ports.
+ * @param {Map<number, Frame>} frames
+ * @param {number} item
+ * @param {ArrayLike<Point>} sizes
+ * @param {Ports} ports
+ * @param {{gapX: number, gapY: number, padding: number}} gaps
+ */
+function arrangeFrame(frames, item, sizes, ports, { gapX, gapY, padding }) {
+  const frame = frameOf(frames, item);
+  /** @type {Map<number, number[]>} */
+  const inputs = new Map(frame.parts.map((part) => [part, []]));
+  for (const hop of frame.hops) {
+    if (hop.begin !== PORT && hop.end !== PORT) inputs.get(hop.end)?.push(hop.begin);
+  }
+  const entry = new Map([...frame.entries.keys()].map((wire, at) => [wire, at]));
+  frame.node = new Map(inputsFirst(inputs).map((part, at) => [part, entry.size + at]));
+  const leaving = new Map([...frame.exit.keys()].map((wire, at) => [wire, entry.size + frame.node.size + at]));
+  /** @type {Point[]} */
+  const boxes = Array.from({ length: entry.size + frame.node.size + leaving.size }, () => [0, 0]);
+  for (const [part, node] of frame.node) {
+    const inside = frames.get(part);
+    boxes[node] = inside ? [inside.width, inside.height] : sizes[part];
+  }
+  const drawn = arrange(
+    boxes,
+    frame.hops.map((hop) => /** @type {Edge} */ ([
+      hop.begin === PORT ? entry.get(hop.wire) : frame.node.get(hop.begin),
+      hop.end === PORT ? leaving.get(hop.wire) : frame.node.get(hop.end),
+    ])),
+    gapX,
+    gapY,
+    innerPorts(frames, frame, ports),
+  );
+  frame.drawn = drawn;
+  if (item === FRAME_OF_ALL) {
+    frame.width = drawn.width;
+    frame.height = drawn.height;
+    return;
+  }
+  const header = sizes[item];
+  frame.inner = [entry.size ? 0 : padding, header[1] + padding];
+  frame.width = Math.max(frame.inner[0] + drawn.width + (leaving.size ? 0 : padding), header[0]);
+  frame.height = frame.inner[1] + drawn.height + padding;
+  const below = (/** @type {number} */ node) => frame.inner[1] + drawn.centers[node][1] - frame.height / 2;
+  for (const [wire, node] of entry) frame.entry.set(wire, below(node));
+  for (const [wire, node] of leaving) frame.exit.set(wire, below(node));
+}
+
+/**
+ * Where the hops of a frame leave and arrive: at the ports of the frames in it, or as `ports` says.
+ * @param {Map<number, Frame>} frames
+ * @param {Frame} frame
+ * @param {Ports} ports
+ * @returns {Ports}
+ */
+function innerPorts(frames, frame, ports) {
+  const leave = frame.hops.map(({ begin, wire, edge }) => {
+    const inside = frames.get(begin);
+    if (inside) return inside.exit.get(wire) ?? 0;
+    return begin === PORT ? null : ports.leave?.[edge] ?? null;
+  });
+  const arrive = frame.hops.map(({ end, wire, edge }) => {
+    const inside = frames.get(end);
+    if (inside) return inside.entry.get(wire) ?? 0;
+    return end === PORT ? null : ports.arrive?.[edge] ?? null;
+  });
+  const first = new Map([...frame.entries.values()].map((far, at) => [at, far]));
+  const inside = first.size + frame.node.size;
+  const last = new Set([...frame.exit.keys()].map((_, at) => inside + at));
+  return { wires: frame.hops.map(({ wire }) => wire), leave, arrive, first, last };
+}
+
+// -- Then all is put in one picture ---------------------------------------------------------------
+
+/**
+ * The boxes of all items, from the outside to the inside.
+ * @param {ArrayLike<Point>} sizes
+ * @param {ArrayLike<number>} outer
+ * @param {Map<number, Frame>} frames
+ * @returns {[number, number, number, number][]}
+ */
+function placeItems(sizes, outer, frames) {
+  return Array.from(outer, (block, item) => {
+    const around = frameOf(frames, block);
+    const [x, y] = around.drawn.centers[/** @type {number} */ (around.node.get(item))];
+    const frame = frames.get(item);
+    const [width, height] = frame ? [frame.width, frame.height] : sizes[item];
+    const left = around.inner[0] + x - width / 2;
+    const top = around.inner[1] + y - height / 2;
+    if (frame) {
+      frame.inner = [left + frame.inner[0], top + frame.inner[1]];
+    }
+    return [left, top, width, height];
+  });
+}
+
+/**
+ * One route along all hops of an edge. Heights that differ by less than an error of rounding are made equal.
+ * Where a title makes a frame wider than what is in it, the edge runs on level to the border: hops begin level.
+ * @param {[number, number][]} path
+ * @param {Map<number, Frame>} frames
+ * @returns {Point[]}
+ */
+function joinHops(path, frames) {
+  /** @type {Point[]} */
+  const points = [];
+  for (const [item, number] of path) {
+    const frame = frameOf(frames, item);
+    const begin = points.length ? 1 : 0;
+    /** @type {Point[]} */
+    const route = frame.drawn.routes[number].map(([x, y]) => [frame.inner[0] + x, frame.inner[1] + y]);
+    for (const [x, y] of route.slice(begin)) {
+      const last = points.length ? points[points.length - 1][1] : y;
+      points.push([x, Math.abs(y - last) < 1e-6 ? last : y]);
+    }
+  }
+  return tidyRoute(points);
+}

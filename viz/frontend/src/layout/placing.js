@@ -1,0 +1,56 @@
+/**
+ * Where the boxes and wires of a scene go: nesting.js, asked about the visible items and the frames around them.
+ */
+import { textWidth } from "../drawing/measure.js";
+import { nest } from "./nesting.js";
+
+/** @typedef {[number, number]} Point */
+/**
+ * Centres of the items, routes of the wires, and the frames of open blocks, outer ones first; (0, 0) is top left.
+ * @typedef {{width: number, height: number, centers: Point[], routes: Point[][],
+ *   hulls: {block: number, x: number, y: number, w: number, h: number}[]}} Placed
+ */
+
+const BAR = 22; // the title of a frame
+
+/**
+ * @param {import("../types.js").Graph} graph
+ * @param {import("../drawing/scene.js").Visible} seen
+ * @param {Point[]} sizes of the items
+ * @param {{from: number, to: number, edges: number[]}[]} ends of the wires
+ * @param {{gapX: number, gapY: number}} gaps
+ * @returns {Placed}
+ */
+export function nested(graph, seen, sizes, ends, { gapX, gapY }) {
+  /** @type {Map<number, number>} */
+  const frames = new Map();
+  /** @type {Point[]} */
+  const all = [];
+  /** @type {number[]} */
+  const outer = [];
+  const frameOf = (/** @type {number} */ block) => {
+    const closed = [];
+    for (let at = block; at > 0 && !frames.has(at); at = graph.blocks[at].outer) closed.push(at);
+    for (const at of closed.reverse()) {
+      outer.push(frames.get(graph.blocks[at].outer) ?? -1);
+      frames.set(at, all.length);
+      all.push([textWidth(graph.blocks[at].name, 11.5, true) + 36, BAR]);
+    }
+    return frames.get(block) ?? -1;
+  };
+  const places = seen.items.map((item, k) => {
+    outer.push(frameOf(item.parent));
+    return all.push(sizes[k]) - 1;
+  });
+  const edges = ends.map(({ from, to }) => /** @type {Point} */ ([places[from], places[to]]));
+  const ports = { wires: ends.map((wire) => graph.operand[wire.edges[0]]) };
+  const drawn = nest(all, outer, edges, { gapX, gapY, padding: 14, ports });
+  const box = (/** @type {number} */ at) => drawn.boxes[at];
+  return {
+    width: drawn.width,
+    height: drawn.height,
+    centers: places.map((at) => [box(at)[0] + box(at)[2] / 2, box(at)[1] + box(at)[3] / 2]),
+    routes: drawn.routes,
+    hulls: [...frames].map(([block, at]) => ({ block, x: box(at)[0], y: box(at)[1], w: box(at)[2], h: box(at)[3] })),
+  };
+}

@@ -1,0 +1,164 @@
+/**
+ * What is visible of a graph while some of its blocks are opened, and the rest are one box each (blocks.py makes them).
+ * A set of opened blocks may hold blocks inside closed ones: they are as they were when their outer one opens again.
+ */
+
+/** @typedef {import("../types.js").Graph} Graph */
+
+/**
+ * A node, or a closed block, and the open block that it lies in. Of `node` and `block` one is -1.
+ * @typedef {{id: string, node: number, block: number, parent: number}} Item
+ */
+
+/**
+ * An arrow: its ends are places in `items`, `value` is the node whose number goes over it, `edges` all that it stands
+ * for. Into a closed block each value goes once; into a node each edge has an arrow, so that of a*a both are seen.
+ * @typedef {{from: number, to: number, value: number, edges: number[]}} Wire
+ */
+
+/**
+ * Items stand in tape order, a block where its first node does.
+ * @typedef {{items: Item[], wires: Wire[], itemOf: (node: number) => number}} Visible
+ */
+
+/**
+ * What is visible. Block 0 counts as open.
+ * @param {Graph} graph @param {ReadonlySet<number>} expanded @returns {Visible}
+ */
+export function visible(graph, expanded) {
+  const cover = covers(graph, expanded);
+  const itemOf = new Int32Array(graph.count);
+  const itemOfBlock = new Int32Array(graph.blocks.length).fill(-1);
+  /** @type {Item[]} */
+  const items = [];
+  for (let node = 0; node < graph.count; node += 1) {
+    const block = cover[graph.block[node]];
+    if (block < 0) {
+      itemOf[node] = items.length;
+      items.push({ id: `n${node}`, node, block: -1, parent: graph.block[node] });
+      continue;
+    }
+    if (itemOfBlock[block] < 0) {
+      itemOfBlock[block] = items.length;
+      items.push({ id: `b${block}`, node: -1, block, parent: graph.blocks[block].outer });
+    }
+    itemOf[node] = itemOfBlock[block];
+  }
+  return { items, wires: wiresBetween(graph, items, itemOf), itemOf: (node) => itemOf[node] };
+}
+
+/**
+ * For each block the outermost closed one that it lies in, itself included; -1 if all around it are open.
+ * @param {Graph} graph @param {ReadonlySet<number>} expanded
+ */
+function covers(graph, expanded) {
+  const cover = new Int32Array(graph.blocks.length).fill(-1);
+  for (let block = 1; block < cover.length; block += 1) {
+    const around = cover[graph.blocks[block].outer];
+    cover[block] = around >= 0 ? around : expanded.has(block) ? -1 : block;
+  }
+  return cover;
+}
+
+/** @param {Graph} graph @param {Item[]} items @param {Int32Array} itemOf @returns {Wire[]} */
+function wiresBetween(graph, items, itemOf) {
+  /** @type {Wire[]} */
+  const wires = [];
+  /** @type {Map<number, Wire>} */
+  const merged = new Map();
+  for (let edge = 0; edge < graph.edgeCount; edge += 1) {
+    const value = graph.operand[edge];
+    const from = itemOf[value];
+    const to = itemOf[graph.result[edge]];
+    if (from === to) continue;
+    const key = value * items.length + to;
+    const known = items[to].block < 0 ? undefined : merged.get(key);
+    if (known) {
+      known.edges.push(edge);
+      continue;
+    }
+    const wire = { from, to, value, edges: [edge] };
+    wires.push(wire);
+    if (items[to].block >= 0) merged.set(key, wire);
+  }
+  return wires;
+}
+
+/**
+ * The blocks to show opened at first: from the outside in, while at most `budget` items are visible. Blocks that are
+ * called alike, but for digits, and lie in blocks that are so, are opened together or not at all; a fold only with what
+ * it holds. The same as start_expanded of blocks.py.
+ * @param {Graph} graph @param {number} [budget] @returns {Set<number>}
+ */
+export function startExpanded(graph, budget = 150) {
+  const { blocks } = graph;
+  const inside = new Int32Array(blocks.length);
+  for (const block of graph.block) inside[block] += 1;
+  for (let block = 1; block < blocks.length; block += 1) inside[blocks[block].outer] += 1;
+  const group = groupsOf(blocks);
+  const more = new Int32Array(blocks.length);
+  for (let block = 1; block < blocks.length; block += 1) more[group[block]] += inside[block] - 1;
+  const opened = new Set([0]);
+  const closed = new Set();
+  let shown = inside[0];
+  for (let block = 1; block < blocks.length; block += 1) {
+    if (!opened.has(blocks[block].outer) || closed.has(group[block])) continue;
+    if (shown + more[group[block]] > budget) {
+      closed.add(group[block]);
+      continue;
+    }
+    opened.add(block);
+    shown += more[group[block]];
+    more[group[block]] = 0; // all of them are counted
+  }
+  return opened;
+}
+
+/**
+ * For each block a number, the same for those that are opened together.
+ * @param {import("../types.js").Block[]} blocks
+ */
+function groupsOf(blocks) {
+  /** @type {Map<string, number>} */
+  const numbers = new Map();
+  const group = new Int32Array(blocks.length);
+  for (let block = 1; block < blocks.length; block += 1) {
+    const { outer, name } = blocks[block];
+    group[block] = group[outer];
+    if (blocks[outer].kind === "fold") continue;
+    const key = `${group[outer]} ${name.replace(/[0-9₀-₉]+/g, "#")}`;
+    group[block] = numbers.get(key) ?? numbers.size + 1;
+    numbers.set(key, group[block]);
+  }
+  return group;
+}
+
+/**
+ * With all blocks around a node opened too.
+ * @param {Graph} graph @param {ReadonlySet<number>} expanded @param {number} node
+ */
+export function reveal(graph, expanded, node) {
+  const opened = new Set(expanded);
+  for (let block = graph.block[node]; block >= 0; block = graph.blocks[block].outer) opened.add(block);
+  return opened;
+}
+
+/**
+ * With a block opened if it was closed, closed if it was open.
+ * @param {Graph} graph @param {ReadonlySet<number>} expanded @param {number} block
+ */
+export function toggle(graph, expanded, block) {
+  const opened = new Set(expanded);
+  if (block > 0 && block < graph.blocks.length && !opened.delete(block)) opened.add(block);
+  return opened;
+}
+
+/** Every block. @param {Graph} graph */
+export function expandAll(graph) {
+  return new Set(graph.blocks.keys());
+}
+
+/** The whole graph alone. @returns {Set<number>} */
+export function collapseAll() {
+  return new Set([0]);
+}

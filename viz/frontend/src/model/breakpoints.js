@@ -1,0 +1,221 @@
+/**
+ * Where playing stops: at an op, a name, a scope, a large or broken number, a gradient that is added to. A breakpoint
+ * fires at fixed positions of a timeline, whichever way the reader comes.
+ */
+
+import { quantityAt } from "./history.js";
+import { shortenName } from "../engine/notation.js";
+import { parseNumber } from "./predict.js";
+import { outermost, pathOf, plainDigits } from "./search.js";
+import { valueOf } from "./trace.js";
+
+/** @typedef {import("../types.js").Playback} Playback */
+/** @typedef {import("../types.js").BreakpointSpec} BreakpointSpec */
+/** @typedef {import("../types.js").Quantity} Quantity */
+/** @typedef {(position: number) => boolean} Test */
+
+const NAMED_KINDS = ["op", "name", "scope"];
+
+/**
+ * A breakpoint: its text, which `parseBreakpoint` reads, and whether it fires. Throws an Error for what makes no sense.
+ * @param {BreakpointSpec} spec
+ */
+export function breakpoint({ kind, value }) {
+  const make = TESTS[kind];
+  if (make === undefined) throw new Error(`There are no breakpoints of the kind “${kind}”.`);
+  if (NAMED_KINDS.includes(kind) && (typeof value !== "string" || value.trim() === "")) {
+    throw new Error(`Which ${kind}? Write, for example, “${kind} ${EXAMPLES[kind]}”.`);
+  }
+  if (kind === "gradient-above" && !(typeof value === "number" && value >= 0)) {
+    throw new Error("A gradient can be larger than a number that is not negative, as in “|grad| > 10”.");
+  }
+  return {
+    kind,
+    value,
+    text: textOfBreakpoint(kind, value),
+    /** @param {Playback} playback */
+    on: (playback) => make(playback, value),
+  };
+}
+
+/**
+ * The breakpoint that a reader wrote: "op tanh", "name w0", "scope attention", "|grad| > 10", "NaN or Inf" or
+ * "second contribution". Throws an Error that says what can be written.
+ * @param {string} text
+ * @returns {BreakpointSpec}
+ */
+export function parseBreakpoint(text) {
+  const written = text.trim();
+  const named = /^(op|name|scope)(?:\s+(.*))?$/i.exec(written);
+  if (named) return checked({ kind: /** @type {"op"} */ (named[1].toLowerCase()), value: named[2] ?? "" });
+  const above = /^\|?\s*grad(?:ient)?\s*\|?\s*>(.*)$/i.exec(written);
+  if (above) return checked({ kind: "gradient-above", value: parseNumber(above[1]) });
+  if (/^(nan|inf|nan or inf|not finite)$/i.test(written)) return { kind: "not-finite", value: null };
+  if (/^second contribution$/i.test(written)) return { kind: "second-contribution", value: null };
+  throw new Error(
+    "Write “op tanh”, “name w0”, “scope attention”, “|grad| > 10”, “NaN or Inf” or “second contribution”.",
+  );
+}
+
+/**
+ * The next position, forward (1) or backward (-1), where one of the breakpoints fires; else the end on that side.
+ * @param {Playback} playback
+ * @param {BreakpointSpec[]} specs
+ * @param {number} direction
+ */
+export function nextStop(playback, specs, direction) {
+  const tests = specs.map((spec) => breakpoint(spec).on(playback));
+  const end = direction > 0 ? playback.timeline.last : 0;
+  let position = playback.position;
+  while (position !== end) {
+    position += direction > 0 ? 1 : -1;
+    if (tests.some((test) => test(position))) return position;
+  }
+  return end;
+}
+
+/**
+ * Which of the breakpoints fire at a position.
+ * @param {Playback} playback
+ * @param {BreakpointSpec[]} specs
+ * @param {number} [position]
+ */
+export function firing(playback, specs, position = playback.position) {
+  return specs.filter((spec) => breakpoint(spec).on(playback)(position));
+}
+
+/**
+ * Where to go to see a node: the next position where its value is computed or its gradient is final; once both are
+ * behind, back to the last of them.
+ * @param {Playback} playback
+ * @param {number} node
+ */
+export function runTo({ timeline, position }, node) {
+  const [computed, final] = [timeline.computedAt(node), timeline.finalAt(node)];
+  return computed > position || final < 0 ? computed : final;
+}
+
+/** @param {BreakpointSpec} spec */
+function checked(spec) {
+  breakpoint(spec);
+  return spec;
+}
+
+/** @type {Record<string, string>} */
+const EXAMPLES = { op: "tanh", name: "w0", scope: "attention" };
+
+/** @param {import("../types.js").BreakpointKind} kind @param {string | number | null} value */
+function textOfBreakpoint(kind, value) {
+  if (kind === "not-finite") return "NaN or Inf";
+  if (kind === "second-contribution") return "second contribution";
+  return kind === "gradient-above" ? `|grad| > ${value}` : `${kind} ${shortenName(String(value).trim(), 60)}`;
+}
+
+// --- when they fire --------------------------------------------------------------------------------------------------
+
+/** @type {Record<string, (playback: Playback, value: any) => Test>} */
+const TESTS = {
+  op: whereOp,
+  name: whereName,
+  scope: whereScope,
+  "gradient-above": whereGradient,
+  "not-finite": whereNotFinite,
+  "second-contribution": whereAdded,
+};
+
+/**
+ * The node at work: the one computed, or the one that hands its gradient on.
+ * @param {Playback} playback
+ * @param {number} position
+ */
+function worker({ graph, timeline }, position) {
+  const edge = timeline.edgeAt(position);
+  return edge < 0 ? timeline.nodeAt(position) : graph.result[edge];
+}
+
+/** Where such an op is computed, and where it begins to hand its gradient on. @type {(p: Playback, v: any) => Test} */
+function whereOp(playback, value) {
+  const { graph, timeline } = playback;
+  const wanted = String(value).trim().toLowerCase();
+  const ops = graph.ops.map(({ name }) => name.toLowerCase() === wanted);
+  return (position) => {
+    if (timeline.kindAt(position) === "start" || timeline.kindAt(position) === "seed") return false;
+    const node = worker(playback, position);
+    const begins = timeline.kindAt(position - 1) !== "edge" || worker(playback, position - 1) !== node;
+    return ops[graph.op[node]] === true && begins;
+  };
+}
+
+/** Where such a node is computed, and where its gradient gets something. @type {(p: Playback, v: any) => Test} */
+function whereName({ graph, timeline }, value) {
+  const wanted = plainDigits(String(value).trim());
+  /** @type {Set<number>} */
+  const nodes = new Set();
+  for (let node = 0; node < graph.count; node += 1) {
+    const name = graph.names[node] ?? `v${node}`;
+    if (plainDigits(name) === wanted) nodes.add(node);
+  }
+  return (position) => nodes.has(timeline.nodeAt(position));
+}
+
+/** Where work enters such a scope, forward and again backward. @type {(p: Playback, v: any) => Test} */
+function whereScope(playback, value) {
+  const { graph, timeline } = playback;
+  const wanted = String(value).trim();
+  const matches = graph.blocks.map((block, at) => {
+    const path = pathOf(graph, at);
+    return at > 0 && (block.name === wanted || path === wanted || path.endsWith(`/${wanted}`));
+  });
+  const inside = outermost(graph.blocks, matches);
+  const scopeAt = (/** @type {number} */ position) => inside[graph.block[worker(playback, position)]];
+  return (position) => {
+    if (position === 0 || scopeAt(position) < 0) return false;
+    const begins = position === 1 || position === timeline.seed;
+    return begins || scopeAt(position) !== scopeAt(position - 1);
+  };
+}
+
+/** Where a gradient becomes, or stays, so large. @type {(p: Playback, v: any) => Test} */
+function whereGradient(playback, value) {
+  const { seed } = playback.timeline;
+  return (position) => {
+    if (seed < 0 || position < seed) return false;
+    const total = position === seed ? playback.moment(seed).total : quantityAt(playback, "total", position - seed - 1);
+    return largest(total) > value;
+  };
+}
+
+/** Where a value, a contribution or a sum is NaN or infinite. @type {(p: Playback, v: any) => Test} */
+function whereNotFinite(playback) {
+  const { graph, timeline } = playback;
+  return (position) => {
+    const kind = timeline.kindAt(position);
+    if (kind === "forward") return isBroken(valueOf(graph, playback.numbers, timeline.nodeAt(position)));
+    if (kind !== "edge") return false;
+    const k = position - timeline.seed - 1;
+    return isBroken(quantityAt(playback, "contribution", k)) || isBroken(quantityAt(playback, "total", k));
+  };
+}
+
+/** Where a second contribution is added to a gradient. @type {(p: Playback, v: any) => Test} */
+function whereAdded(playback) {
+  const { timeline } = playback;
+  return (position) => {
+    if (timeline.edgeAt(position) < 0) return false;
+    const arrivals = timeline.arrivals(timeline.nodeAt(position));
+    return arrivals.length > 1 && arrivals[1] === position - timeline.seed - 1;
+  };
+}
+
+/** The largest size of a number in `x`; 0 where none is known. @param {Quantity | null} x */
+function largest(x) {
+  if (x === null) return 0;
+  if (typeof x === "number") return Math.abs(x);
+  return x.inf ? Infinity : Math.max(Math.abs(x.min ?? 0), Math.abs(x.max ?? 0));
+}
+
+/** Whether there is a NaN or an infinity in `x`. @param {Quantity | null} x */
+function isBroken(x) {
+  if (x === null) return false;
+  return typeof x === "number" ? !Number.isFinite(x) : x.nan > 0 || x.inf > 0;
+}

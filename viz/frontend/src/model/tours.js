@@ -1,0 +1,40 @@
+/**
+ * A tour that a lesson scripts: stations with a caption each. Python has found the places; here they are checked.
+ */
+
+/** @typedef {import("../types.js").Graph} Graph */
+/** @typedef {import("../types.js").Timeline} Timeline */
+/** @typedef {import("../types.js").Station} Station */
+
+/**
+ * The stations of the tour in a trace; none if there is no tour. One is {at, text, select?}: a position, a caption, and
+ * a node, "n3", or a block, "b2", to look at; the block is opened. Throws an Error that says which station is wrong.
+ * @param {Graph} graph
+ * @param {Timeline} moments
+ * @returns {Station[]}
+ */
+export function stationsOf(graph, moments) {
+  return graph.tours.map((item, i) => {
+    const where = `Station ${i + 1} of the tour`;
+    const { at, text, select = null } = /** @type {Record<string, any>} */ (item ?? {});
+    if (typeof text !== "string") throw new Error(`${where} has no text.`);
+    if (!Number.isInteger(at) || at < 0 || at > moments.last) {
+      throw new Error(`${where} is at position ${JSON.stringify(at)}: they go from 0 to ${moments.last}.`);
+    }
+    return { position: at, text, select, expand: select === null ? [] : openedFor(graph, select, where) };
+  });
+}
+
+/** The blocks that are opened to look at a block: itself and those around. For a node, selecting it opens them.
+ * @param {Graph} graph @param {unknown} select @param {string} where
+ */
+function openedFor(graph, select, where) {
+  const [, kind, digits] = /^([nb])(\d+)$/.exec(String(select)) ?? [];
+  const place = Number(digits);
+  if (kind === undefined || place >= (kind === "n" ? graph.count : graph.blocks.length)) {
+    throw new Error(`${where} looks at ${JSON.stringify(select)}, which is not there.`);
+  }
+  const open = [];
+  for (let block = kind === "b" ? place : 0; block > 0; block = graph.blocks[block].outer) open.push(block);
+  return open;
+}

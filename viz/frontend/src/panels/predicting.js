@@ -1,0 +1,138 @@
+/**
+ * Predict mode: before each backward step the reader says what the gradient will be. The number is hidden until then,
+ * for
+ * the player goes no further than what was answered.
+ */
+
+import { askable, diagnose, parseNumber } from "../model/predict.js";
+import { h, setText, show } from "./dom.js";
+import { moveTo, setPlaying, tell } from "./session.js";
+import { chainRule } from "./wording.js";
+
+/** How far one may go from a position without a prediction. @param {any} s @param {number} from */
+function freeTo(s, from) {
+  let to = from;
+  while (to < s.line.last && !askable(s.playback.moment(to + 1))) to += 1;
+  return to;
+}
+
+/** The position that is predicted next; -1: none. @param {any} s */
+export const asked = (s) => (s.limit < s.line.last ? s.limit + 1 : -1);
+
+/** Turns the mode on or off. @param {any} s @param {boolean} on */
+export function setPredicting(s, on) {
+  setPlaying(s, false);
+  s.limit = Infinity;
+  if (on) {
+    const to = freeTo(s, s.playback.position);
+    s.unit = "edge";
+    s.score = { right: 0, asked: 0, tries: 0 };
+    s.limit = to;
+    if (to < s.line.last) moveTo(s, to);
+  }
+  tell(s, "predicting");
+}
+
+/** What to make of what was typed, which may be no number. @param {any} s @param {string} text */
+function diagnosed(s, text) {
+  let answer = NaN;
+  try {
+    answer = parseNumber(text);
+  } catch (error) {
+    return { verdict: "unread", text: /** @type {Error} */ (error).message };
+  }
+  return answerStep(s, answer);
+}
+
+/** Checks an answer; the step is taken when it is right. @param {any} s @param {number} answer */
+export function answerStep(s, answer) {
+  moveTo(s, s.limit);
+  const found = diagnose(answer, s.playback);
+  s.score.tries += 1;
+  if (found.verdict === "right") {
+    s.score.right += s.score.tries === 1 ? 1 : 0;
+    showNext(s);
+  }
+  return found;
+}
+
+/** Shows the next number. @param {any} s */
+function showNext(s) {
+  s.score.asked += 1;
+  s.score.tries = 0;
+  const next = s.limit + 1;
+  s.limit = freeTo(s, next);
+  moveTo(s, next);
+}
+
+/** @param {any} s */
+export function predicting(s) {
+  const question = h("label", { for: "mg-answer" });
+  const input = h("input", {
+    id: "mg-answer",
+    inputmode: "decimal",
+    autocomplete: "off",
+    size: 8,
+    placeholder: "a number",
+  });
+  const verdict = h("p", { class: "verdict", role: "status" });
+  const score = h("span", { class: "dim score" });
+  const form = h(
+    "form",
+    { onsubmit: (/** @type {Event} */ event) => check(event) },
+    question,
+    input,
+    h("button", { class: "main" }, "Check"),
+    h("button", { type: "button", onclick: () => giveIn() }, "Show me"),
+    score,
+  );
+  const element = h("div", { class: "predict" }, form, verdict);
+  /** @param {Event} event */
+  function check(event) {
+    event.preventDefault();
+    const found = diagnosed(s, input.value);
+    verdict.setAttribute("data-verdict", found.verdict);
+    setText(verdict, found.text);
+    if (found.verdict === "right") input.value = "";
+    input.select();
+  }
+  function giveIn() {
+    const rule = chainRule(s, s.playback.moment(asked(s)));
+    showNext(s);
+    verdict.setAttribute("data-verdict", "shown");
+    setText(verdict, `${rule.symbols} = ${rule.numbers}${rule.sum ? `; ${rule.sum}` : ""}`);
+    input.value = "";
+    input.focus();
+  }
+  return {
+    element,
+    input,
+    update(/** @type {string} */ what) {
+      const next = asked(s);
+      show(element, s.limit < Infinity);
+      show(form, next >= 0);
+      if (what === "predicting") setText(verdict, "");
+      if (next >= 0) setText(question, questionText(s, next));
+      else if (s.limit < Infinity) setText(verdict, endText(s));
+      if (s.score) setText(score, s.score.asked ? `${s.score.right} of ${s.score.asked} at the first try` : "");
+    },
+  };
+}
+
+/** @param {any} s */
+function endText(s) {
+  const { right, asked: all } = s.score;
+  return all
+    ? `That was the last one: ${right} of ${all} at the first try.`
+    : "No backward step from here moves a single number.";
+}
+
+/** @param {any} s @param {number} position */
+function questionText(s, position) {
+  const moment = s.playback.moment(position);
+  const { operand, result, root, many } = chainRule(s, moment);
+  const name = `∂${root}/∂${operand}`;
+  if (!many) return `Going back from ${result} to ${operand}: what is ${name}?`;
+  const which = `contribution ${moment.met} of ${moment.of}`;
+  return `Going back from ${result} to ${operand}, ${which}: what does ${operand}.grad become?`;
+}

@@ -1,0 +1,162 @@
+/** The place of the drawing: chooses SVG or canvas by how much there is to see, and gives what changed to it. */
+
+import { collapseAll, expandAll, visible } from "../model/blocks.js";
+import { canvasView } from "../drawing/canvas.js";
+import { h } from "./dom.js";
+import { shownNode, toggleBlock } from "./inspector.js";
+import { minimap } from "../drawing/minimap.js";
+import { overview } from "../drawing/overview.js";
+import { firstIn, scene } from "../drawing/scene.js";
+import { select, setExpanded } from "./session.js";
+import { svgView } from "../drawing/svg.js";
+
+const SVG_UP_TO = 1500; // items: panning more of them takes longer than a frame
+const MAP_FROM = 400; // nodes: of fewer the map shows boxes, not nodes
+const MOST_OPEN = 5000; // nodes that are worth seeing all at once
+
+/** @param {any} s */
+export function stage(s) {
+  const place = h("div", { class: "place" });
+  const listeners = {
+    select: (/** @type {string | null} */ id) => select(s, id),
+    toggle: (/** @type {number} */ block) => toggleBlock(s, block),
+  };
+  let greyed = false;
+  const element = h("div", { class: "canvas" }, place);
+  const look = { view: /** @type {any} */ (null), drawing: /** @type {any} */ (null) };
+  const maps = mapsOf(s, element, look);
+  const build = builder(s, place, look, maps, listeners);
+  const { map } = maps;
+  return {
+    element,
+    place,
+    zoom: zoomButtons(s, () => look.view),
+    get view() {
+      return look.view;
+    },
+    /** @param {string} what @param {any} changed */
+    update(what, changed) {
+      const fresh = !look.view || what === "expanded" || what === "pass";
+      if (fresh) build();
+      maps.active();
+      if (what === "moved") for (const one of [look.view, map]) one?.update(changed);
+      if (what === "numbers" && !fresh) look.view.renumber();
+      if (what === "pass") map?.setPlayback(s.playback);
+      const unlike = s.overrides.size > 0;
+      if (fresh || unlike !== greyed) grey(s, place);
+      greyed = unlike;
+      if (what !== "selected" && what !== "expanded") return;
+      look.view.select(s.selected);
+      const id = s.selected || what === "expanded" ? shownItem(s, look.drawing) : null;
+      if (id !== null) look.view.reveal(id);
+    },
+    /** In other colours: the theme has changed. */
+    repaint() {
+      if (look.view) for (const one of [look.view, map]) one?.update(null);
+    },
+    destroy() {
+      maps.watch.disconnect();
+      look.view?.destroy();
+      map?.destroy();
+    },
+  };
+}
+
+/**
+ * The maps below the drawing, of the whole graph or of the scene, and how they follow it.
+ * @param {any} s @param {HTMLElement} element @param {{view: any, drawing: any}} look
+ */
+function mapsOf(s, element, look) {
+  const map =
+    s.graph.count < MAP_FROM
+      ? null
+      : overview(element, s.graph, s.playback, { reveal: (node) => select(s, `n${node}`) });
+  const mini = map ? null : minimap({ look: (x, y) => look.view.look(x, y) });
+  if (mini) element.append(mini.element);
+  const frame = () => {
+    mini?.frame(look.view.shown());
+    map?.frame(seenNodes(look.drawing, look.view.shown()));
+  };
+  const active = () => {
+    const { node } = s.playback.moment();
+    mini?.active(node < 0 ? null : look.drawing.items[look.drawing.itemOf(node)]);
+  };
+  return { map, mini, frame, active, watch: new ResizeObserver(frame) };
+}
+
+/**
+ * Makes what is seen, and the other kind of view where there is much more of it than before, or less.
+ * @param {any} s @param {HTMLElement} place @param {{view: any, drawing: any}} look
+ * @param {ReturnType<typeof mapsOf>} maps @param {import("../drawing/svg.js").Listeners} listeners
+ */
+function builder(s, place, look, { mini, frame, watch }, listeners) {
+  let large = false;
+  return () => {
+    const drawing = scene(s.graph, visible(s.graph, s.expanded));
+    look.drawing = drawing;
+    const wide = drawing.items.length > SVG_UP_TO;
+    mini?.setScene(drawing);
+    if (look.view && wide === large) return look.view.setScene(drawing, s.playback);
+    watch.disconnect();
+    look.view?.destroy();
+    large = wide;
+    const view = (wide ? canvasView : svgView)(place, s.graph, s.playback, drawing, listeners);
+    look.view = view;
+    view.element.addEventListener("scroll", frame, { passive: true });
+    for (const sized of [view.element, view.element.firstElementChild]) if (sized) watch.observe(sized);
+  };
+}
+
+/**
+ * The item to look at: of what is selected (an open block: of the first node inside), or else of the present moment.
+ * @param {any} s
+ * @param {any} drawing
+ */
+function shownItem(s, drawing) {
+  const { selected, graph } = s;
+  const node = selected?.[0] === "b" ? firstIn(graph, Number(selected.slice(1))) : shownNode(s);
+  return node < 0 ? null : drawing.items[drawing.itemOf(node)].id;
+}
+
+/**
+ * The nodes whose cards are seen.
+ * @param {any} drawing
+ * @param {{x: number, y: number, w: number, h: number}} seen
+ * @returns {number[]}
+ */
+function seenNodes(drawing, { x, y, w, h: high }) {
+  const inside = drawing.items.filter(
+    (/** @type {any} */ item) =>
+      item.node >= 0 && item.x < x + w && x < item.x + item.w && item.y < y + high && y < item.y + item.h,
+  );
+  return inside.map((/** @type {any} */ item) => item.node);
+}
+
+/** @param {any} s @param {() => any} view */
+function zoomButtons(s, view) {
+  const button = (/** @type {string} */ sign, /** @type {string} */ label, /** @type {() => void} */ act) =>
+    h("button", { class: "quiet", "aria-label": label, title: label, onclick: act }, sign);
+  const blocks = s.graph.blocks.length > 1;
+  return h(
+    "div",
+    { class: "zoom", role: "group", "aria-label": "View" },
+    blocks && button("⊟", "Close all blocks", () => setExpanded(s, collapseAll())),
+    blocks && s.graph.count <= MOST_OPEN && button("⊞", "Open all blocks", () => setExpanded(s, expandAll(s.graph))),
+    button("−", "Smaller", () => view().zoom(0.8)),
+    button("⤢", "Fit", () => view().fit()),
+    button("+", "Larger", () => view().zoom(1.25)),
+  );
+}
+
+/**
+ * While a leaf holds another number, what cannot be computed again is grey.
+ * @param {any} s
+ * @param {HTMLElement} place
+ */
+function grey(s, place) {
+  if (s.engine === null) return;
+  for (const item of place.querySelectorAll("[data-id^=n]")) {
+    const node = Number(item.getAttribute("data-id")?.slice(1));
+    item.toggleAttribute("data-unable", s.playback.unable(node));
+  }
+}

@@ -1,0 +1,112 @@
+/**
+ * The same moment as a table: one row a node. It is the accessible form of the drawing, so it says all that a card
+ * says.
+ * Above a thousand rows only those near the window exist.
+ */
+
+import { ruleOf } from "../drawing/cards.js";
+import { h, setText } from "./dom.js";
+import { activeNode, select, selectedNode } from "./session.js";
+import { gradientText, quantityText } from "./wording.js";
+
+const ROW_HEIGHT = 28;
+const ALL = 1000;
+const RULES = ["leaf", "", "constant", ""];
+
+/** @param {any} s */
+export function table(s) {
+  const body = h("tbody");
+  const head = h("tr", {}, ...["node", "rule", "value", "gradient"].map((text) => h("th", { scope: "col" }, text)));
+  const grid = h("table", { "aria-rowcount": s.graph.count + 1 }, h("thead", {}, head), body);
+  const element = h("div", { class: "table", tabindex: 0, role: "region", "aria-label": "Table of all nodes" }, grid);
+  /** @type {Map<number, HTMLTableRowElement>} */
+  const rows = new Map();
+  const place = () => drawWindow(s, element, body, rows);
+  element.addEventListener("scroll", () => s.graph.count > ALL && place());
+  let [current, asked] = [-1, 0];
+  return {
+    element,
+    /** @param {string} what @param {{nodes: number[]} | null} changed */
+    update(what, changed) {
+      if (!rows.size) place();
+      for (const node of changed?.nodes ?? rows.keys()) {
+        const row = rows.get(node);
+        if (row) fillRow(s, node, row);
+      }
+      const node = selectedNode(s) >= 0 && what === "selected" ? selectedNode(s) : activeNode(s);
+      if (node !== current) {
+        cancelAnimationFrame(asked); // once a frame: scrolling in a step would make the browser lay out in it
+        asked = requestAnimationFrame(() => scrollToRow(s, element, node));
+      }
+      current = node;
+      mark(s, rows, activeNode(s), selectedNode(s));
+    },
+  };
+}
+
+/** Scrolls the table, never the page. @param {any} s @param {HTMLElement} element @param {number} node */
+function scrollToRow(s, element, node) {
+  if (node < 0) return;
+  const top = node * ROW_HEIGHT;
+  const room = element.clientHeight - 2 * ROW_HEIGHT;
+  if (top < element.scrollTop || top > element.scrollTop + room) element.scrollTop = top - room / 2;
+}
+
+/**
+ * @param {any} s
+ * @param {HTMLElement} element
+ * @param {HTMLElement} body
+ * @param {Map<number, HTMLTableRowElement>} rows
+ */
+function drawWindow(s, element, body, rows) {
+  const { count } = s.graph;
+  const windowed = count > ALL;
+  const from = windowed ? Math.max(0, Math.floor(element.scrollTop / ROW_HEIGHT) - 20) : 0;
+  const to = windowed ? Math.min(count, from + 40 + Math.ceil((element.clientHeight || 300) / ROW_HEIGHT)) : count;
+  if (rows.size === to - from && rows.has(from)) return;
+  for (const [node, row] of rows) if ((node < from || node >= to) && !row.contains(rootFocus(row))) rows.delete(node);
+  for (let node = from; node < to; node++) if (!rows.has(node)) rows.set(node, makeRow(s, node));
+  const inside = [...rows.keys()].sort((a, b) => a - b).map((node) => /** @type {Node} */ (rows.get(node)));
+  const gap = (/** @type {number} */ n) =>
+    h("tr", { class: "gap", "aria-hidden": "true", style: `height:${n * ROW_HEIGHT}px` });
+  body.replaceChildren(gap(from), ...inside, gap(count - to));
+  mark(s, rows, activeNode(s), selectedNode(s));
+}
+
+/** @param {HTMLElement} element */
+const rootFocus = (element) => /** @type {ShadowRoot} */ (element.getRootNode()).activeElement ?? null;
+
+/** @param {any} s @param {number} node */
+function makeRow(s, node) {
+  const name = h("button", { class: "link", onclick: () => select(s, `n${node}`) }, s.graph.title(node));
+  const rule = h("td", { class: "rule" }, ruleOf(s.graph, node) || RULES[s.graph.kind[node]]);
+  const row = h(
+    "tr",
+    { "aria-rowindex": node + 2 },
+    h("th", { scope: "row" }, name),
+    rule,
+    h("td", { class: "fw" }),
+    h("td", { class: "bw" }),
+  );
+  fillRow(s, node, row);
+  return row;
+}
+
+/** @param {any} s @param {number} node @param {HTMLTableRowElement} row */
+function fillRow(s, node, row) {
+  const now = s.playback;
+  setText(row.cells[2], now.known(node) ? quantityText(now.value(node)) : "");
+  setText(row.cells[3], gradientText(now.gradient(node)));
+}
+
+/** @param {any} s @param {Map<number, HTMLTableRowElement>} rows @param {number} active @param {number} selected */
+function mark(s, rows, active, selected) {
+  for (const [node, row] of rows) {
+    const current = node === active ? "step" : null;
+    if (row.getAttribute("aria-current") !== current) {
+      if (current) row.setAttribute("aria-current", current);
+      else row.removeAttribute("aria-current");
+    }
+    row.classList.toggle("chosen", node === selected);
+  }
+}

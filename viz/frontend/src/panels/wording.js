@@ -1,0 +1,110 @@
+/**
+ * What is said about a moment: the chain rule in symbols and with its numbers, quantities, gradients and their states.
+ */
+
+import { partsOf } from "../drawing/cards.js";
+import { math } from "./dom.js";
+import { bracketed, formulaMathML, formulaText, pretty } from "../engine/notation.js";
+
+const BROADCASTING = new Set(
+  "add sub mul div pow maximum minimum atan2 where lerp expand mse_loss l1_loss huber_loss".split(" "),
+);
+
+/** A number, or an array in one line. @param {any} q */
+export function quantityText(q) {
+  if (q == null) return "—";
+  if (typeof q === "number") return pretty(q);
+  if (q.size === 1 && q.cells?.length === 1) return pretty(q.cells[0]);
+  const alarm = `${q.nan ? " NaN!" : ""}${q.inf ? " Inf!" : ""}`;
+  return `${shapeInWords(q.shape)} from ${pretty(q.min)} to ${pretty(q.max)}${alarm}`;
+}
+
+/** @param {number[]} shape */
+export const shapeInWords = (shape) => `(${shape.join(", ")}${shape.length === 1 ? "," : ""})`;
+
+/** The gradient of a node with its state, in words. @param {any} gradient */
+export function gradientText(gradient) {
+  if (gradient.state === "none") return "—";
+  if (gradient.state === "blocked") return "blocked";
+  const text = quantityText(gradient.value);
+  return gradient.state === "partial" ? `${text} (Σ ${gradient.met} of ${gradient.of})` : text;
+}
+
+/** @param {string} above @param {string} below */
+const slope = (above, below) => `∂${above}/∂${below}`;
+
+/**
+ * The chain rule of one backward event: symbols, numbers, and the sum it goes into. For tensors `rule` has the formula
+ * of
+ * the product, in which g is the upstream gradient.
+ * @param {any} s @param {any} moment
+ */
+export function chainRule(s, moment) {
+  const { graph } = s;
+  const { edge, upstream, local, contribution, before, total, of } = moment;
+  const [operand, result, root] = [graph.operand[edge], graph.result[edge], s.root].map((node) => graph.title(node));
+  const left = `${slope(root, operand)} ${of > 1 ? "+=" : "="} `;
+  const numeric = typeof upstream === "number" && typeof local === "number";
+  const index = graph.edgeFormula[edge];
+  return {
+    operand,
+    result,
+    root,
+    left,
+    many: of > 1,
+    symbols: `${left}${slope(root, result)} · ${slope(result, operand)}`,
+    numbers: numeric
+      ? `${pretty(upstream)} × ${bracketed(local)} = ${quantityText(contribution)}`
+      : quantityText(contribution),
+    sum: of > 1 ? sumSentence(operand, before, contribution, total) : "",
+    rule: local === null && index >= 0 ? index : -1,
+    where: `, g = ${slope(root, result)}${summedText(graph, edge)}`,
+  };
+}
+
+/**
+ * The axes of a result along which broadcasting repeated an operand: its gradient is summed over them.
+ * @param {any} graph
+ * @param {number} edge
+ */
+function summedText(graph, edge) {
+  const result = graph.tensors.get(graph.result[edge])?.shape;
+  const op = graph.ops[graph.op[graph.result[edge]]].name;
+  if (!result || !BROADCASTING.has(op)) return "";
+  const operand = graph.tensors.get(graph.operand[edge])?.shape ?? [];
+  const skip = result.length - operand.length;
+  const axes = [...result.keys()].filter((axis) => axis < skip || operand[axis - skip] < result[axis]);
+  if (!axes.length) return "";
+  const where = `${axes.length > 1 ? "axes" : "axis"} ${axes.join(", ")}`;
+  return `, summed over ${where}, where broadcasting repeated ${graph.title(graph.operand[edge])}`;
+}
+
+/** @param {string} name @param {any} before @param {any} contribution @param {any} total */
+function sumSentence(name, before, contribution, total) {
+  if (typeof contribution !== "number") return `${name}.grad → ${quantityText(total)}`;
+  if (before === null || before === undefined) return `${name}.grad: 0 + ${bracketed(contribution)} → ${pretty(total)}`;
+  return `${name}.grad: ${pretty(before)} + ${bracketed(contribution)} → ${pretty(total)}`;
+}
+
+/** The operands of a node, in order. @param {any} graph @param {number} node @returns {number[]} */
+export function operandsOf(graph, node) {
+  return [...graph.operand.subarray(graph.start[node], graph.start[node + 1])];
+}
+
+/** Numbers for a formula's places; null if one is not a number. @param {any} s @param {number} node */
+export function numbersFor(s, node) {
+  const all = [node, ...operandsOf(s.graph, node)].map((one) => s.playback.value(one));
+  return all.every((one) => typeof one === "number") ? all : null;
+}
+
+/**
+ * A formula of the trace as an element, with names or (`parts`) numbers.
+ * @param {any} s
+ * @param {number} index
+ * @param {number} node
+ * @param {(string | number)[]} [parts]
+ */
+export function formulaElement(s, index, node, parts = partsOf(s.graph, node)) {
+  const template = s.graph.formulas[index];
+  return math(formulaMathML(template, parts), formulaText(template, parts));
+}

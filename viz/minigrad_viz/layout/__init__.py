@@ -1,0 +1,5 @@
+"""Where everything goes in a picture: columns of boxes, and frames around the parts of open blocks (`nesting`)."""
+
+from minigrad_viz.layout.layered import Layout, Ports, layout
+
+__all__ = ["Layout", "Ports", "layout"]

@@ -1,0 +1,197 @@
+"""Blocks in a picture: a closed one as a stack that says what is in it, an open one as a frame around its parts."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from minigrad_viz.notation import escape, fit, text_width
+from minigrad_viz.pictures.cards import HEAD, PAD, ROW, shape_text, strip, value
+from minigrad_viz.trace.blocks import Item, Wire
+from minigrad_viz.trace.columns import Trace, finite
+
+__all__ = ["COLOURS", "SHAPES", "Frame", "Stack", "stacks"]
+
+_STACK = 6.0  # how far the sheets behind look out
+_WIDEST = 210.0  # of a text, in pixels
+_LISTED = 3  # shapes that are written one by one
+
+SHAPES = (
+    ".mg .stack{{stroke-width:1}}.mg .hull{{stroke-width:1;stroke-dasharray:1 3;stroke-linecap:round}}"
+    ".mg .part{{font-size:11.5px;font-weight:600}}.mg .many{{font-weight:400}}.mg .warn{{font-weight:700}}"
+)
+COLOURS = (
+    ".mg .stack{{fill:{card};stroke:{line}}}.mg .block .head{{fill:{rim}}}.mg .block.output .head{{fill:{output}}}"
+    ".mg .hull{{fill:{ink};fill-opacity:.025;stroke:{line}}}.mg .bar{{fill:{rim};fill-opacity:.55}}"
+    ".mg .warn{{fill:{alarm}}}"
+)
+
+
+@dataclass(slots=True)
+class Frame:
+    """The frame of an open block; the layout gives it its size."""
+
+    name: str
+    tooltip: str
+    note: str
+
+    @property
+    def size(self) -> tuple[float, float]:
+        """Of its header, at least."""
+        width = text_width(self.name, 11.5, True) + text_width(self.note, 10.5) + 2 * PAD
+        return math.ceil(width + (8 if self.note else 0)), 22.0
+
+    def draw(self, x: float, y: float, width: float, height: float) -> str:
+        """SVG of the frame in its place."""
+        note = f'<tspan class="cap dim many" dx="8">{escape(self.note)}</tspan>' if self.note else ""
+        return (
+            f'<g class="frame" transform="translate({x:g} {y:g})"><title>{escape(self.tooltip)}</title>'
+            f'<rect class="hull" width="{width:g}" height="{height:g}" rx="6"/>'
+            f'<path class="bar" d="{strip(width, 0, 22, 6)}"/>'
+            f'<text class="part" x="{PAD:g}" y="15">{escape(self.name)}{note}</text></g>'
+        )
+
+
+@dataclass(slots=True)
+class Stack:
+    """The box of a closed block."""
+
+    name: str
+    badge: str
+    tooltip: str
+    rows: tuple[tuple[str, str], ...]
+    bad: bool
+    output: bool
+    width: float
+
+    @property
+    def size(self) -> tuple[float, float]:
+        """Width and height with the sheets behind it."""
+        return self.width + _STACK, HEAD + ROW * len(self.rows) + 3 + _STACK
+
+    def draw(self, x: float, y: float) -> str:
+        """SVG of the box with its top left corner at (x, y)."""
+        w, h = self.width, HEAD + ROW * len(self.rows) + 3
+        classes = f"block{' output' if self.output else ''}{' bad' if self.bad else ''}"
+        parts = [f'<g class="{classes}" transform="translate({x:g} {y:g})"><title>{escape(self.tooltip)}</title>']
+        for off in (_STACK, _STACK / 2):
+            parts.append(f'<rect class="stack" x="{off:g}" y="{off:g}" width="{w:g}" height="{h:g}" rx="5"/>')
+        colour = "" if self.output else ' class="bw"'
+        badge = f'<tspan{colour} dx="8">{self.badge}</tspan>' if self.badge else ""
+        parts.append(
+            f'<rect class="box" width="{w:g}" height="{h:g}" rx="5"/><path class="head" d="{strip(w, 0, HEAD, 5)}"/>'
+            f'<text class="name" x="{PAD:g}" y="17">{escape(self.name)}{badge}</text>'
+        )
+        for at, (caption, text) in enumerate(self.rows):
+            line = HEAD + ROW * at + 15
+            if caption:
+                parts.append(f'<text class="cap dim" x="{PAD:g}" y="{line:g}">{caption}</text>')
+                parts.append(f'<text class="num" x="{w - PAD:g}" y="{line:g}">{escape(text)}</text>')
+            else:
+                parts.append(f'<text class="cap" x="{PAD:g}" y="{line:g}">{escape(text)}</text>')
+        parts.append(f'<rect class="box" style="fill:none" width="{w:g}" height="{h:g}" rx="5"/></g>')
+        return "".join(parts)
+
+
+def stacks(trace: Trace, items: Sequence[Item], wires: Sequence[Wire]) -> dict[int, Stack | Frame]:
+    """The stacks and frames of a picture, by item."""
+    inside = _contents(trace)
+    enter: dict[int, dict[int, None]] = {}
+    leave: dict[int, dict[int, None]] = {}
+    for wire in wires:
+        enter.setdefault(wire.end, {})[wire.value] = None
+        leave.setdefault(wire.start, {})[wire.value] = None
+    return {
+        at: _frame(trace, item.block, inside)
+        if item.framed
+        else _stack(trace, item.block, inside, list(enter.get(at, ())), list(leave.get(at, ())))
+        for at, item in enumerate(items)
+        if item.block >= 0
+    }
+
+
+@dataclass(slots=True)
+class _Inside:
+    """What lies in a block, inner blocks included."""
+
+    ops: Counter[str]
+    leaves: int
+    bad: bool
+    outputs: list[int]
+
+
+def _contents(trace: Trace) -> list[_Inside]:
+    inside = [_Inside(Counter(), 0, False, []) for _ in trace.blocks]
+    for (k, op), n in Counter(zip(trace.block, trace.op, strict=True)).items():
+        if op >= 0:
+            inside[k].ops[trace.ops[op].name] += n
+    for (k, kind), n in Counter(zip(trace.block, trace.kinds, strict=True)).items():
+        inside[k].leaves += n if kind == "l" else 0
+        inside[k].bad |= kind == "x"
+    for index in {*trace.late, *trace.not_finite(), *(at for at, grad in trace.grads.items() if not finite(grad))}:
+        inside[trace.block[index]].bad = True
+    for output in trace.outputs:
+        inside[trace.block[output]].outputs.append(output)
+    for k in range(len(inside) - 1, 0, -1):
+        box, outer = inside[k], inside[trace.blocks[k].outer]
+        outer.ops += box.ops
+        outer.leaves += box.leaves
+        outer.bad |= box.bad
+        outer.outputs += box.outputs
+    return inside
+
+
+def _said(inside: _Inside) -> str:
+    """How much is in a block."""
+    ops, leaves = inside.ops.total(), inside.leaves
+    parts = [(ops, "operation"), (leaves, "leaf")]
+    words = {"operation": "operations", "leaf": "leaves"}
+    return " · ".join(f"{n:,} {one if n == 1 else words[one]}" for n, one in parts if n) or "constants"
+
+
+def _tooltip(trace: Trace, k: int, inside: _Inside) -> str:
+    """The block with those around it, and its operations, the most frequent first."""
+    path = []
+    at = k
+    while at > 0:
+        path.append(trace.blocks[at].name)
+        at = trace.blocks[at].outer
+    most = sorted(inside.ops.items(), key=lambda pair: (-pair[1], pair[0]))
+    counts = ", ".join(f"{n:,} {name}" for name, n in most[:8]) + (", …" if len(most) > 8 else "")
+    return "\n".join(filter(None, [" / ".join(reversed(path)), _said(inside), counts, trace.blocks[k].line]))
+
+
+def _badge(trace: Trace, k: int) -> str:
+    copies = trace.blocks[k].copies
+    return f"×{copies:,}" if copies else ""
+
+
+def _frame(trace: Trace, k: int, inside: Sequence[_Inside]) -> Frame:
+    return Frame(fit(trace.blocks[k].name, _WIDEST, 11.5, True), _tooltip(trace, k, inside[k]), _badge(trace, k))
+
+
+def _stack(trace: Trace, k: int, inside: Sequence[_Inside], enter: list[int], leave: list[int]) -> Stack:
+    box, badge = inside[k], _badge(trace, k)
+    leave = [*leave, *(output for output in box.outputs if output not in leave)]
+    name = fit(trace.blocks[k].name, _WIDEST, 13, True)
+    rows = [("", _said(box))]
+    rows += [("in", fit(_values(trace, enter), _WIDEST, 12.5))] if enter else []
+    rows += [("out", fit(_values(trace, leave), _WIDEST, 12.5))] if leave else []
+    widths = [text_width(text, 12.5) + text_width(caption, 10.5) + (14 if caption else 0) for caption, text in rows]
+    widths.append(text_width(name, 13, True) + (text_width(badge, 13, True) + 10 if badge else 0))
+    width = math.ceil(max(96.0, *widths) + 2 * PAD)
+    return Stack(name, badge, _tooltip(trace, k, box), tuple(rows), box.bad, bool(box.outputs), width)
+
+
+def _values(trace: Trace, nodes: list[int]) -> str:
+    """What goes in or out: a number, shapes, or how many."""
+    tensors = [trace.tensors[node] for node in nodes if node in trace.tensors]
+    if len(tensors) == len(nodes):
+        shapes = Counter(shape_text(tensor.shape) for tensor in tensors)
+        if len(shapes) <= _LISTED:
+            return ", ".join(shape if n == 1 else f"{n:,} of {shape}" for shape, n in shapes.items())
+    if len(nodes) == 1:
+        return value(trace, nodes[0])
+    return f"{len(nodes):,} {'tensors' if len(tensors) == len(nodes) else 'numbers' if not tensors else 'values'}"

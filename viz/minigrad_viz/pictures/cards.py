@@ -1,0 +1,271 @@
+"""One node as a card: its name and rule, and its number and gradient, or heatmaps of both, or the error it raised."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from minigrad_viz.notation import escape, fit, number, plain, pretty, text_width
+from minigrad_viz.pictures import heat
+from minigrad_viz.trace import Trace
+from minigrad_viz.trace.arrays import line, summary
+
+__all__ = ["HEAD", "PAD", "ROW", "Card", "Pictures", "card", "gradient", "pictured", "shape_text", "strip", "value"]
+
+PAD, HEAD, ROW = 9.0, 25.0, 20.0
+_WIDEST = 210.0  # of a header, in pixels
+_RIM = 3.5  # the second border of an output
+
+
+@dataclass(slots=True)
+class Pictures:
+    """The heatmaps of a tensor side by side, and what to write where there is none."""
+
+    width: int
+    height: int
+    value: Mapping[str, Any] | None
+    grad: Mapping[str, Any] | None
+    no_value: str
+    no_grad: str
+    note: str
+    middle: float = 0.0
+
+
+@dataclass(slots=True)
+class Card:
+    """A card, measured: what it says, and how large it must be for that."""
+
+    kind: str
+    tooltip: str
+    name: str
+    rule: str
+    value: str
+    grad: str
+    sum: str
+    width: float
+    height: float
+    still: bool
+    """Whether no gradient ever gets here; told by a dashed border."""
+    bad: bool
+    """Whether its border tells of an alarm."""
+    named: bool
+    pictures: Pictures | None = None
+
+    @property
+    def size(self) -> tuple[float, float]:
+        """Width and height with the second border of an output."""
+        rim = 2 * _RIM if "output" in self.kind else 0.0
+        return self.width + rim, self.height + rim
+
+    def draw(self, x: float, y: float) -> str:
+        """SVG of the card with its top left corner at (x, y)."""
+        return _drawn(self, x, y)
+
+
+def card(trace: Trace, index: int, contributions: int) -> Card:
+    """The card of node `index`, whose gradient is the sum of so many `contributions`."""
+    node = trace.nodes[index]
+    kind = f"{node.kind} output" if index in trace.outputs else node.kind
+    bad = trace.alarming(index) or node.kind == "broken"
+    pictures = _pictures(trace, index) if pictured(trace, index) else None
+    number, grad = ("", "") if pictures else (value(trace, index), gradient(trace, index))
+    tooltip = _tooltip(trace, index, pictures)
+    if node.kind == "constant":
+        width = max(52.0, text_width(number, 12.5) + text_width("const", 10.5) + 2 * PAD + 10)
+        return Card(kind, tooltip, "", "", number, "", "", width, 26.0, True, bad, False)
+    many = f"Σ{contributions}" if contributions > 1 else ""
+    formula = trace.formula(index)
+    rule = "" if formula is None else f" = {plain(formula)}"
+    name = fit(trace.title(index, 60), 0.7 * _WIDEST if rule else _WIDEST, 13, True)
+    taken = text_width(name, 13, True)
+    rule = fit(rule, _WIDEST - taken, 13)
+    header = taken + text_width(rule, 13)
+    total = text_width(many, 10.5, True) + 6 if many else 0
+    height = HEAD + 2 * ROW
+    if node.kind == "broken":
+        number, grad = "raised", fit(_error(trace, index), _WIDEST + 90, 12.5)
+        widest = max(header, text_width(grad, 12.5), text_width(number, 12.5, True) + 24)
+    elif pictures:
+        captions = (("data", pictures.no_value, 0.0), ("grad", pictures.no_grad, total))
+        left, right = (max(pictures.width, text_width(f"{cap} {no}", 10.5) + more) for cap, no, more in captions)
+        pictures.middle = math.ceil(PAD + left + 7)
+        widest = max(header, text_width(pictures.note, 10.5), pictures.middle + 5 + right - PAD)
+        height = HEAD + 18 + pictures.height + 22
+    else:
+        first = text_width("data", 10.5) + 12 + text_width(number, 12.5)
+        second = text_width("grad", 10.5) + 12 + text_width(grad, 12.5) + total
+        widest = max(header, first, second)
+    width = math.ceil(max(76.0, widest + 2 * PAD))
+    still, named = node.state == "blocked", node.name is not None
+    return Card(kind, tooltip, name, rule, number, grad, many, width, height, still, bad, named, pictures)
+
+
+def pictured(trace: Trace, index: int) -> bool:
+    """Whether a node is shown as heatmaps: a tensor of one number is shown as that number."""
+    tensor = trace.tensors.get(index)
+    return tensor is not None and math.prod(tensor.shape) != 1
+
+
+def value(trace: Trace, index: int, show: Callable[[float], str] = pretty) -> str:
+    """What to write for the value of a node: its number, or one line about its tensor."""
+    if trace.kinds[index] == "x":
+        return "raised"
+    tensor = trace.tensors.get(index)
+    if tensor is None:
+        return trace.amount(index, show)
+    if tensor.array is None:
+        return "not kept"
+    return line(summary(tensor.array)) if pictured(trace, index) else trace.amount(index, show)
+
+
+def gradient(trace: Trace, index: int, show: Callable[[float], str] = pretty) -> str:
+    """What to write for its gradient, or why there is none."""
+    if trace.kinds[index] == "x":
+        return "—"
+    if index in trace.grads and pictured(trace, index):
+        return line(summary(trace.grads[index]))
+    return trace.gradient(index, show)
+
+
+def _pictures(trace: Trace, index: int) -> Pictures:
+    shape, dtype, array = trace.tensors[index]
+    grad = trace.grads.get(index)
+    first, second = (None if x is None else summary(x) for x in (array, grad))
+    width, height = heat.size_of(shape, first or second)
+    no_value, no_grad = "" if first else value(trace, index), "" if second else gradient(trace, index)
+    return Pictures(width, height, first, second, no_value, no_grad, fit(shape_text(shape, dtype), _WIDEST, 10.5))
+
+
+def shape_text(shape: tuple[int, ...], dtype: str = "") -> str:
+    """A shape as it is written in a picture.
+
+    >>> shape_text((2, 3), "float32"), shape_text(())
+    ('2×3 float32', 'scalar')
+    """
+    return f"{'×'.join(map(str, shape)) or 'scalar'} {dtype}".strip()
+
+
+def _error(trace: Trace, index: int) -> str:
+    """The first line of what was raised."""
+    texts = [note.text for note in trace.notes if note.node == index and note.kind == "error"]
+    return (texts or [""])[0].partition("\n")[0]
+
+
+def _tooltip(trace: Trace, index: int, pictures: Pictures | None) -> str:
+    """The whole name, however long, and what the card has no room for."""
+    node = trace.nodes[index]
+    formula = trace.formula(index, 60)
+    head = node.name or trace.title(index)
+    lines = [head if formula is None else f"{head} = {plain(formula)}"]
+    if node.kind == "broken":
+        lines.append(_error(trace, index))
+    elif pictures:
+        lines.append(f"data {line(pictures.value) if pictures.value else pictures.no_value}")
+        lines.append(f"grad {line(pictures.grad) if pictures.grad else pictures.no_grad}")
+    else:
+        lines.append(f"data {value(trace, index, number)}")
+        if node.kind != "constant":
+            lines.append(f"grad {gradient(trace, index, number)}")
+    lines += [f"{name} = {text}" for name, text in node.attrs.items()]
+    lines += [text for text in (node.scope and f"in {node.scope}", node.line) if text]
+    return "\n".join(lines)
+
+
+def _drawn(one: Card, x: float, y: float) -> str:
+    classes = one.kind + (" still" if one.still else "") + (" bad" if one.bad else "")
+    inset = _RIM if "output" in one.kind else 0.0
+    parts = [f'<g class="{classes}" transform="translate({x + inset:g} {y + inset:g})">']
+    parts.append(f"<title>{escape(one.tooltip)}</title>")
+    if one.kind.startswith("constant"):
+        parts.append(_constant(one))
+    elif one.pictures:
+        parts.append(_tensor(one, one.pictures))
+    else:
+        parts.append(_rows(one))
+    if inset:
+        width, height = one.size
+        radius = 9 + inset if one.kind.startswith("leaf") else 4 + inset
+        parts.append(
+            f'<rect class="ring" x="{-inset}" y="{-inset}" width="{width:g}" height="{height:g}" rx="{radius:g}"/>'
+        )
+    return "".join([*parts, "</g>"])
+
+
+def _constant(one: Card) -> str:
+    return (
+        f'<rect class="box" width="{one.width:g}" height="{one.height:g}" rx="13"/>'
+        f'<text class="cap dim" x="{PAD + 1}" y="17">const</text>'
+        f'<text class="num" x="{one.width - PAD - 1:g}" y="17.5">{escape(one.value)}</text>'
+    )
+
+
+def strip(width: float, top: float, bottom: float, radius: float) -> str:
+    """A strip across a card, whose corners are round where it is the upper one (top = 0), or else the lower one."""
+    w, r = width, radius
+    if not top:
+        return f"M0 {bottom:g}V{r:g}a{r:g} {r:g} 0 0 1 {r:g} -{r:g}H{w - r:g}a{r:g} {r:g} 0 0 1 {r:g} {r:g}V{bottom:g}z"
+    return f"M0 {top:g}H{w:g}V{bottom - r:g}a{r:g} {r:g} 0 0 1 -{r:g} {r:g}H{r:g}a{r:g} {r:g} 0 0 1 -{r:g} -{r:g}z"
+
+
+def _radius(one: Card) -> float:
+    return 12 if one.kind.startswith("leaf") else 4  # round leaves, angular operations
+
+
+def _header(one: Card) -> str:
+    rule = f'<tspan class="rule" style="font-weight:400">{escape(one.rule)}</tspan>' if one.rule else ""
+    weight = "" if one.named else ' style="font-weight:400;font-style:italic"'
+    return (
+        f'<path class="head" d="{strip(one.width, 0, HEAD, _radius(one))}"/>'
+        f'<text x="{PAD:g}" y="17" class="name"><tspan{weight}>{escape(one.name)}</tspan>{rule}</text>'
+    )
+
+
+def _total(one: Card) -> str:
+    return f'<tspan class="sum" dx="5">{one.sum}</tspan>' if one.sum else ""
+
+
+def _rows(one: Card) -> str:
+    w, h, r, edge = one.width, one.height, _radius(one), one.width - PAD
+    first, second = HEAD + 14.5, HEAD + ROW + 14.5
+    if one.kind.startswith("broken"):
+        inside = (
+            f'<text class="warn" x="{PAD:g}" y="{first}">{escape(one.value)}</text>'
+            f'<text x="{PAD:g}" y="{second}">{escape(one.grad)}</text>'
+        )
+    else:
+        inside = (
+            f'<text class="cap fw" x="{PAD:g}" y="{first}">data</text>'
+            f'<text class="num" x="{edge:g}" y="{first}">{escape(one.value)}</text>'
+            f'<text class="cap bw" x="{PAD:g}" y="{second}">grad{_total(one)}</text>'
+            f'<text class="num" x="{edge:g}" y="{second}">{escape(one.grad)}</text>'
+        )
+    return (
+        f'<rect class="box" width="{w:g}" height="{h:g}" rx="{r}"/>'
+        f'<path class="wash" d="{strip(w, HEAD + ROW, h, r)}"/>{_header(one)}{inside}'
+        f'<rect class="box" style="fill:none" width="{w:g}" height="{h:g}" rx="{r}"/>'
+    )
+
+
+def _tensor(one: Card, pictures: Pictures) -> str:
+    w, h, r = one.width, one.height, _radius(one)
+    top, middle = HEAD + 18, pictures.middle
+    most = heat.scale(pictures.value, pictures.grad)
+    parts = [f'<rect class="box" width="{w:g}" height="{h:g}" rx="{r}"/>', _header(one)]
+    parts.append(f'<path class="wash" d="M{middle:g} {HEAD:g}H{w:g}V{top + pictures.height + 6:g}H{middle:g}z"/>')
+    for caption, x, short, none in (
+        (f'class="cap fw" x="{PAD:g}" y="{HEAD + 13:g}">data', PAD, pictures.value, pictures.no_value),
+        (
+            f'class="cap bw" x="{middle + 5:g}" y="{HEAD + 13:g}">grad{_total(one)}',
+            middle + 5,
+            pictures.grad,
+            pictures.no_grad,
+        ),
+    ):
+        said = f'<tspan class="dim" dx="4">{escape(none)}</tspan>' if none else ""
+        parts.append(f"<text {caption}{said}</text>")
+        parts.append(heat.drawn(short, x, top, pictures.width, pictures.height, most) if short else "")
+    parts.append(f'<text class="cap dim" x="{PAD:g}" y="{top + pictures.height + 16:g}">{escape(pictures.note)}</text>')
+    parts.append(f'<rect class="box" style="fill:none" width="{w:g}" height="{h:g}" rx="{r}"/>')
+    return "".join(parts)

@@ -1,0 +1,107 @@
+"""A heatmap in few paths: zero has the colour of the card, what is above is blue, below orange, on one scale.
+
+It is the same for the value of a node and for its gradient, which is often much the smaller: so the colour grows with
+the square root.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from minigrad_viz.notation import escape
+from minigrad_viz.trace.arrays import grid
+
+__all__ = ["COLOURS", "MOST", "SHAPES", "alone", "drawn", "scale", "size_of"]
+
+MOST = 24  # rows or columns of a heatmap; more are shown by the number of largest magnitude among them
+_SHADES = 8  # of each colour
+_BRINK = 1e-4  # of a shade: see `arrays`
+
+SHAPES = ".mg .heat{{shape-rendering:crispEdges}}.mg .rim{{fill:none}}.mg .cross{{fill:none;stroke-width:1}}"
+COLOURS = (
+    ".mg .zero{{fill:{zero}}}.mg .plus{{fill:{plus}}}.mg .minus{{fill:{minus}}}.mg .cross{{stroke:{ink}}}"
+    ".mg .rim{{stroke:{rim}}}"
+)
+
+
+def size_of(shape: tuple[int, ...], short: Mapping[str, Any] | None) -> tuple[int, int]:
+    """Width and height of the heatmap of an array, in its proportions as far as these can be seen."""
+    rows, cols = (short["rows"], short["cols"]) if short else grid(shape)[:2]
+    if not rows or not cols:
+        return 40, 14
+    side = min(64 / cols, 44 / rows, 14)
+    return max(round(cols * side), 14), max(round(rows * side), 12)
+
+
+def scale(*shorts: Mapping[str, Any] | None) -> float:
+    """The largest magnitude in some summaries."""
+    ends = [short[end] for short in shorts if short for end in ("min", "max")]
+    return max((abs(end) for end in ends if end is not None), default=0.0)
+
+
+def drawn(short: Mapping[str, Any], x: float, y: float, width: int, height: int, most: float | None = None) -> str:
+    """The heatmap of a summary in a box. `most`, else the largest magnitude, has the full colour; NaN is crossed."""
+    cells = _shrunk(short)
+    rows, cols = len(cells), len(cells[0]) if cells else 0
+    most = scale(short) if most is None else most
+    paths: dict[tuple[str, int], list[str]] = {}
+    crosses = []
+    for row, line in enumerate(cells):
+        shades = [_shade(cell, most) for cell in line]
+        start = 0
+        for col in range(cols):
+            if shades[col] is None:
+                crosses.append(_cross(col, row, width / cols, height / rows))
+            if col + 1 == cols or shades[col + 1] != shades[col]:
+                if shade := shades[col]:
+                    key = "plus" if shade > 0 else "minus", abs(shade)
+                    paths.setdefault(key, []).append(f"M{start} {row}h{col + 1 - start}v1h-{col + 1 - start}z")
+                start = col + 1
+    parts = [f'<rect class="zero" width="{cols}" height="{rows}"/>'] if cells else []
+    for (sign, shade), path in sorted(paths.items()):
+        part = "" if shade == _SHADES else f' style="fill-opacity:{shade / _SHADES:g}"'
+        parts.append(f'<path class="{sign}"{part} d="{"".join(path)}"/>')
+    at = f'transform="translate({x:g} {y:g})'
+    zoom = f' scale({width / cols:g} {height / rows:g})"' if cells and cols else '"'
+    cross = f'<path class="cross" {at}" d="{"".join(crosses)}"/>' if crosses else ""
+    rim = f'<rect class="rim" x="{x - 0.5:g}" y="{y - 0.5:g}" width="{width + 1}" height="{height + 1}"/>'
+    return f'<g class="heat" {at}{zoom}>{"".join(parts)}</g>{cross}{rim}'
+
+
+def alone(short: Mapping[str, Any], title: str) -> str:
+    """The heatmap as an SVG element of its own, whose colours are those of a page with a picture in it."""
+    width, height = size_of(tuple(short["shape"]), short)
+    return (
+        f'<svg class="mg" role="img" aria-label="{escape(title)}" width="{width + 2}" height="{height + 2}">'
+        f"{drawn(short, 1, 1, width, height)}</svg>"
+    )
+
+
+def _shrunk(short: Mapping[str, Any]) -> list[list[float]]:
+    """The cells, row by row, of which several share one if there are more than `MOST`: no outlier is lost."""
+    rows, cols, cells = short["rows"], short["cols"], short["cells"]
+    share = min(1.0, MOST / max(rows, cols, 1))
+    high, wide = (max(1, round(side * share)) if side else 0 for side in (rows, cols))
+    if (high, wide) == (rows, cols):
+        return [cells[row * cols : (row + 1) * cols] for row in range(rows)]
+    small = [[0.0] * wide for _ in range(high)]
+    for at, cell in enumerate(cells):
+        line, place = small[at // cols * high // rows], at % cols * wide // cols
+        old = line[place]
+        if math.isfinite(old) and not abs(cell) <= abs(old):  # a NaN too
+            line[place] = cell
+    return small
+
+
+def _shade(x: float, most: float) -> int | None:
+    """From -8 to 8; None for what is not finite."""
+    if not math.isfinite(x):
+        return None
+    return int(math.copysign(math.floor(math.sqrt(abs(x / most)) * _SHADES + 0.5 + _BRINK), x)) if most else 0
+
+
+def _cross(col: int, row: int, width: float, height: float) -> str:
+    left, top, right, bottom = col * width + 0.5, row * height + 0.5, (col + 1) * width - 0.5, (row + 1) * height - 0.5
+    return f"M{left:.1f} {top:.1f}L{right:.1f} {bottom:.1f}M{right:.1f} {top:.1f}L{left:.1f} {bottom:.1f}"

@@ -1,0 +1,310 @@
+"""A page of its own: the player, every node and every step of the backward pass, in one file that asks for nothing.
+
+Where no scripts run, and on paper, the picture stands in the place of the player.
+
+`figure` is the same picture for a notebook: an image, which also shows where scripts and inline SVG are taken out.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from minigrad_viz.frontend import script
+from minigrad_viz.notation import escape, formula_of, local_formula, mathml, number, pretty
+from minigrad_viz.palette import DARK, FONT, LIGHT
+from minigrad_viz.pictures import heat
+from minigrad_viz.pictures.cards import gradient, pictured, value
+from minigrad_viz.pictures.svg import WIDE, picture
+from minigrad_viz.trace import Pass, Step, Trace, to_trace
+from minigrad_viz.trace.arrays import line, summary
+
+__all__ = ["figure", "page", "state_of", "to_html"]
+
+_ROWS = 400  # of a table: more than that nobody reads; half are from its beginning
+_EMBEDDED = 5000  # up to so many nodes a notebook output carries the trace: beyond, it would be megabytes;
+_TENSOR = 4  # a tensor counts as so many, for its arrays
+_LONGEST = 1 << 20  # letters of a trace there, whatever it holds
+_ZOOMS = (("fit", "Fit"), ("half", "50%"), ("full", "100%"), ("twice", "200%"))
+
+
+def to_html(x: Any, path: str | os.PathLike[str] | None = None) -> str:
+    """The graph of `x`, a Value or a list of them, as a page that needs no network; written to `path` too, if given.
+
+    >>> import minigrad as mg
+    >>> text = to_html(mg.Value(3.0, "a") * 2)
+    >>> text[:15], "http://" in text.replace("http://www.w3.org", "")
+    ('<!doctype html>', False)
+    """
+    text = page(to_trace(x), state_of(x))
+    if path is not None:
+        with open(path, "w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+    return text
+
+
+# --- for a notebook --------------------------------------------------------------------------------------------------
+
+
+def figure(trace: Trace, state: Mapping[str, Any] | None = None) -> str:
+    """An HTML fragment: the picture as an image, and the trace as data; `state` is how a player of it begins.
+
+    A picture wider than the page shrinks to 60%, where its text can still be read, and then scrolls. One too large for
+    that is shown whole, as an overview, and says how to read it.
+    """
+    svg, width, _ = picture(trace)
+    least = round(width * 0.6) if width <= WIDE else 900
+    encoded = base64.b64encode(svg.encode()).decode()
+    style = f"width:clamp({least}px,100%,{width}px);max-width:none;height:auto"
+    alt = " ".join([trace.sentence(), *(note.text for note in trace.notes)])
+    image = f'<img src="data:image/svg+xml;base64,{encoded}" alt="{escape(alt)}" width="{width}" style="{style}">'
+    advice = "An overview: to zoom in, open the page that <code>draw(…).save(&quot;graph.html&quot;)</code> writes."
+    caption = f"<figcaption>{advice}</figcaption>" if width > WIDE else ""
+    small = len(trace.kinds) + (_TENSOR - 1) * len(trace.tensors) <= _EMBEDDED
+    data = _data(trace) if small else ""
+    data = data if len(data) <= _LONGEST else ""
+    return f'<figure class="minigrad"{_begins(state)} style="margin:0;overflow-x:auto">{image}{caption}{data}</figure>'
+
+
+def _begins(state: Mapping[str, Any] | None) -> str:
+    return f' data-minigrad="{escape(json.dumps(dict(state)))}"' if state else ""
+
+
+def state_of(x: Any) -> dict[str, Any]:
+    """How a player in a page begins: as `x` stands, if it is one."""
+    return x.state() if hasattr(x, "trace") and hasattr(x, "state") else {}
+
+
+def _data(trace: Trace, full: bool = False) -> str:
+    """The trace in a script element, where no text of a user's can end it."""
+    safe = trace.json(full).replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+    return f'<script type="application/json" class="minigrad-trace">{safe}</script>'
+
+
+# --- a page ----------------------------------------------------------------------------------------------------------
+
+
+def page(trace: Trace, state: Mapping[str, Any] | None = None) -> str:
+    """The whole page of a trace; `state` is how its player begins."""
+    title = escape(", ".join(trace.title(index) for index in trace.outputs[:3]))
+    notes = "".join(f'<p class="note"><b aria-hidden="true">!</b> {escape(note.text)}</p>' for note in trace.notes)
+    passes = "".join(_backward(trace, run) for run in trace.passes[:5] if run.steps)
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width,initial-scale=1">'
+        f'<meta name="color-scheme" content="light dark"><title>{title} · minigrad</title>'
+        f"<style>{_css()}</style></head>\n"
+        f"<body><header><h1>{title}</h1><p>{escape(trace.sentence())}</p>{notes}</header>\n<main>"
+        f'<figure class="minigrad"{_begins(state)}>{_viewport(trace)}{_data(trace, full=True)}</figure>\n'
+        f"{_nodes(trace)}\n{passes}</main>\n"
+        f"<script>\n{script()}</script></body></html>\n"
+    )
+
+
+def _viewport(trace: Trace) -> str:
+    """The picture in a region that the keyboard scrolls, with zoom by radio buttons: it is for where no scripts run."""
+    svg, width, _ = picture(trace)
+    first = "full" if width <= 1150 else "fit"
+    zooms = "".join(
+        f'<input type="radio" name="zoom" id="{key}"{" checked" if key == first else ""}>'
+        f'<label for="{key}">{label}</label>'
+        for key, label in _ZOOMS
+    )
+    sizes = "".join(
+        f"#{key}:checked~.view svg{{width:{round(width * scale)}px}}"
+        for key, scale in (("half", 0.5), ("full", 1), ("twice", 2))
+    )
+    return (
+        f'<section class="zoom" aria-label="Picture"><style>{sizes}</style><span class="dim">Zoom</span>{zooms}'
+        f'<div class="view" tabindex="0" role="region" aria-label="The graph; arrow keys scroll">{svg}</div></section>'
+    )
+
+
+def _some(count: int) -> Iterator[int | None]:
+    """The places of the rows to show, with None where rows are left out."""
+    if count <= _ROWS:
+        yield from range(count)
+    else:
+        yield from range(_ROWS // 2)
+        yield None
+        yield from range(count - _ROWS // 2, count)
+
+
+def _table(title: str, heads: Sequence[str], rows: list[str]) -> str:
+    """A table that scrolls sideways; a head that ends in < stands over numbers, on the right."""
+    cells = [f"<th scope='col'{' class=r' if head[-1] == '<' else ''}>{head.rstrip('<')}</th>" for head in heads]
+    return (
+        f"<div class='wide' tabindex='0' role='region' aria-label='{title}'><table><thead><tr>{''.join(cells)}</tr>"
+        f"</thead><tbody>{''.join(rows)}</tbody></table></div>"
+    )
+
+
+def _nodes(trace: Trace) -> str:
+    rows = []
+    for index in _some(len(trace.nodes)):
+        if index is None:
+            rows.append(f'<tr><td colspan="6" class="dim">… {len(trace.nodes) - _ROWS:,} nodes left out …</td></tr>')
+        else:
+            rows.append(_node(trace, index))
+    heads = ("#<", "name", "made by", *([] if trace.tensors else ["with numbers"]), "data<", "grad<")
+    by = f": the derivative of {escape(trace.title(trace.outputs[0]))} by the node" if trace.fresh() else ""
+    return (
+        "<section><h2>Forward: every number</h2><p class='dim'>In the order in which they were computed. "
+        f"The gradient is what <code>.grad</code> holds{by}; a dash means that it is not computed yet.</p>"
+        f"{_table('Table of nodes', heads, rows)}</section>"
+    )
+
+
+def _node(trace: Trace, index: int) -> str:
+    node = trace.nodes[index]
+    made_by = with_numbers = ""
+    if node.op is not None:
+        operands = [trace.values[trace.operand[edge]] for edge in trace.into[index]]
+        formula = trace.formula(index)
+        made_by = "" if formula is None else mathml(formula)
+        numbers = [x for x in operands if x is not None]
+        with_numbers = mathml(formula_of(node.op, numbers)) if len(numbers) == len(operands) else ""
+    else:
+        made_by = f'<span class="dim">{node.kind}</span>'
+    name = escape(trace.title(index, 60))
+    where = escape(" · ".join(text for text in (node.scope, node.line) if text))
+    place = f'<br><small class="dim">{where}</small>' if where else ""
+    held, grad = (_cell(trace, index, which) for which in (0, 1))
+    held = f"<b>!</b> {held}" if node.stale else held
+    plugged = "" if trace.tensors else f"<td>{with_numbers}</td>"
+    return (
+        f"<tr class='{node.kind}'><td class='r dim'>{index}</td><th scope='row'>{name}{place}</th><td>{made_by}</td>"
+        f"{plugged}<td class='r fw'>{held}</td><td class='r bw'>{grad}</td></tr>"
+    )
+
+
+def _cell(trace: Trace, index: int, which: int) -> str:
+    """The value of a node (0), or its gradient (1)."""
+    array = trace.grads.get(index) if which else trace.tensors[index].array if index in trace.tensors else None
+    if array is not None and pictured(trace, index):
+        return _held(array)
+    return escape((value, gradient)[which](trace, index))
+
+
+def _held(array: Any) -> str:
+    """A tensor in a table: its heatmap, and in words; one of a single number is that number."""
+    if array.size == 1:
+        return pretty(float(array.reshape(-1)[0]))
+    short = summary(array)
+    said = line(short)
+    return f"<div class='held'>{heat.alone(short, said)}<small>{escape(said)}</small></div>"
+
+
+def _backward(trace: Trace, run: Pass) -> str:
+    """The steps from one output back to its leaves."""
+    counts = [0] * len(trace.nodes)
+    for step in run.steps:
+        counts[trace.edges[step.edge].operand] += 1
+    met = [0] * len(trace.nodes)
+    rows = []
+    shown = set(_some(len(run.steps)))
+    for place, step in enumerate(run.steps):
+        operand = trace.edges[step.edge].operand
+        met[operand] += 1
+        if place in shown:
+            rows.append(_step(trace, run, place, (met[operand], counts[operand])))
+        elif len(rows) == _ROWS // 2:
+            rows.append(f'<tr><td colspan="5" class="dim">… {len(run.steps) - _ROWS:,} steps left out …</td></tr>')
+    root = escape(trace.title(run.root))
+    heads = ("step<", "from → to", "local derivative", "upstream × local = contribution", "gradient so far<")
+    how = "multiplies what has arrived at a node (upstream) by a local derivative; the product"
+    if run.root in trace.tensors:
+        heads = ("step<", "from → to", "upstream", "contribution", "gradient so far<")
+        how = "takes what has arrived at a node (upstream) back through its operation; this contribution"
+    return (
+        f"<section><h2>Backward from {root}: the chain rule, step by step</h2><p class='dim'>It starts with "
+        f"∂{root}/∂{root} = 1. Each step {how} is added to the gradient of the operand.</p>"
+        f"{_table('Table of backward steps', heads, rows)}</section>"
+    )
+
+
+def _step(trace: Trace, run: Pass, place: int, arrived: tuple[int, int]) -> str:
+    step = run.steps[place]
+    ends = escape(trace.title(trace.result[step.edge])), escape(trace.title(trace.operand[step.edge]))
+    several = f"<span class='sum'>Σ {arrived[0]} of {arrived[1]}</span> " if arrived[1] > 1 else ""
+    head = f"<tr><td class='r dim'>{place + 1}</td><th scope='row'>{ends[0]} → {ends[1]}</th>"
+    if run.root in trace.tensors:
+        shown = [_held(x) for x in (step.upstream, step.contribution, step.total)]
+        way = f"<td class='bw'>{shown[0]}</td><td class='bw'>{shown[1]}</td><td class='r bw'>{several}{shown[2]}</td>"
+        return f"{head}{way}</tr>"
+    product = f"{pretty(step.upstream)} × {_bracketed(step.local)} = <b>{pretty(step.contribution)}</b>"
+    local = _local(trace, step, ends)
+    return (
+        f"{head}<td>{local}</td><td class='bw'>{product}</td><td class='r bw'>{several}{pretty(step.total)}</td></tr>"
+    )
+
+
+def _local(trace: Trace, step: Step, ends: tuple[str, str]) -> str:
+    """The rule of a local derivative, with names and with numbers."""
+    result, slot = trace.result[step.edge], trace.slot[step.edge]
+    formula = trace.local_formula(step.edge)
+    op = trace.nodes[result].op
+    local = f"<span class='d'>∂{ends[0]}/∂{ends[1]}</span>"
+    if formula is None or op is None:
+        return local
+    values: list[Any] = [trace.values[trace.operand[edge]] for edge in trace.into[result]]
+    y: Any = trace.values[result]
+    plugged = local_formula(op, slot, y, values)
+    texts = [formula.text()] + ([] if plugged is None else [plugged.text()])
+    parts = [mathml(formula)] + ([mathml(plugged)] if plugged is not None and texts[0] != texts[1] else [])
+    parts += [] if formula.op is None else [pretty(step.local)]
+    return " = ".join([local, *parts])
+
+
+def _bracketed(x: float | None) -> str:
+    return f"({pretty(x)})" if number(x).startswith("-") else pretty(x)
+
+
+def _css() -> str:
+    def variables(colours: dict[str, str]) -> str:
+        return ";".join(f"--{key}:{colour}" for key, colour in colours.items())
+
+    return (
+        f":root{{color-scheme:light dark;{variables(LIGHT)}}}"
+        f"@media (prefers-color-scheme:dark){{:root{{{variables(DARK)}}}}}{_PAGE.replace('FONT', FONT)}"
+    ).replace("\n", "")
+
+
+_PAGE = """
+*{box-sizing:border-box}
+body{margin:0 auto;padding:2rem clamp(1rem,4vw,3rem) 4rem;max-width:90rem;background:var(--page);color:var(--ink);
+font:1rem/1.5 FONT;font-variant-numeric:tabular-nums}
+h1{font-size:1.7rem;line-height:1.2;margin:0;overflow-wrap:anywhere}
+h2{font-size:1.15rem;margin:2.5rem 0 .25rem}
+figure{margin:0}
+p{margin:.25rem 0 .75rem;max-width:46rem}
+.dim{color:var(--muted)}.fw{color:var(--forward)}.bw,.d{color:var(--backward)}
+.note b,.fw b{display:inline-block;width:1.3rem;line-height:1.3rem;border-radius:50%;text-align:center;
+background:var(--alarm);color:var(--on-alarm);margin-right:.25rem}
+.view{overflow:auto;max-height:82vh;margin-top:.5rem;border-radius:8px}
+.view svg{display:block;height:auto;max-width:none}
+#fit:checked~.view svg{width:100%}
+.zoom{margin-top:1.25rem}
+.zoom input{position:absolute;opacity:0}
+.zoom label{display:inline-block;margin-left:.4rem;padding:.1rem .7rem;border:1px solid var(--rim);border-radius:1rem;
+font-size:.85rem;cursor:pointer}
+.zoom input:checked+label{background:var(--output);color:var(--on-output);border-color:var(--output)}
+:focus-visible,.zoom input:focus-visible+label{outline:3px solid var(--forward);outline-offset:2px}
+.wide{overflow-x:auto;width:fit-content;max-width:100%;
+border:1px solid var(--rim);border-radius:8px;background:var(--card)}
+table{border-collapse:collapse;font-size:.92rem}
+th,td{padding:.32rem 1rem;text-align:left;border-top:1px solid var(--rim);white-space:nowrap;vertical-align:baseline}
+tbody th{font-weight:600;max-width:24rem;overflow:hidden;text-overflow:ellipsis}
+thead th{border-top:0;color:var(--muted);font-weight:500;font-size:.82rem}
+.r{text-align:right}
+tr.leaf th{box-shadow:inset 4px 0 var(--leaf)}
+.sum{font-size:.8rem;margin-right:.5rem}
+.held{display:flex;gap:.75rem;align-items:center;white-space:normal;text-align:left;width:20rem}
+.held svg{flex:none}
+tr:has(.held)>*{vertical-align:middle}
+math{font-size:1.12em}
+@media print{.zoom label,.zoom>span{display:none}.view{max-height:none}}
+"""

@@ -1,0 +1,90 @@
+"""The text form: what a terminal shows, a diff compares, and a reader sees where there are no pictures."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import minigrad as mg
+from minigrad_viz.notation import cells, fit_cells, number, plain
+from minigrad_viz.pictures.cards import gradient, pictured, value
+from minigrad_viz.trace import Trace, to_trace
+
+__all__ = ["table", "to_text"]
+
+_ROWS = 60  # a longer graph shows half of these from its beginning and half from its end
+
+
+def to_text(x: Any, *more: mg.Value) -> str:
+    """The graph of `x`, a Value or several, as text: its nodes in tape order, then its local derivatives.
+
+    >>> a, b = mg.Value(2.0, "a"), mg.Value(-3.0, "b")
+    >>> print(to_text(a * b))
+    Graph of v₂ = -6.0: 2 leaves, 1 operation.
+    #  name  made by  data  grad
+    0  a     leaf      2.0     —
+    1  b     leaf     -3.0     —
+    2  v₂    a · b    -6.0     —
+    local derivatives
+      ∂v₂/∂a = b = -3.0
+      ∂v₂/∂b = a = 2.0
+    """
+    return table(to_trace(x, *more))
+
+
+def table(trace: Trace) -> str:
+    """The text form of a trace. What a tensor of several numbers holds stands on lines of its own below its node."""
+    count = len(trace.nodes)
+    half = _ROWS // 2
+    shown = list(range(count)) if count <= _ROWS else [*range(half), *range(count - half, count)]
+    left_out = count - len(shown)
+    scoped = any(trace.scopes)
+    heads = ("#", "name", "made by", *(["in"] if scoped else []), "data", "grad")
+    rows = [heads, *[_row(trace, index, scoped) for index in shown]]
+    widths = [max(_width(row[column]) for row in rows) for column in range(len(heads))]
+    parts = [[_line(row, widths)] for row in rows]
+    for place, index in enumerate(shown, 1):
+        if pictured(trace, index):
+            said = (("data", value(trace, index, number)), ("grad", gradient(trace, index, number)))
+            parts[place] += [f"{' ' * widths[0]}  {caption} {text}" for caption, text in said]
+    derivatives = [_derivatives(trace, index) for index in shown]
+    if left_out:
+        parts.insert(half + 1, [f"… {left_out:,} nodes left out …"])
+        derivatives.insert(half, ["  …"])
+    lines = [line for part in parts for line in part]
+    below = [line for lines in derivatives for line in lines]
+    notes = [f"! {note.text}" for note in trace.notes]
+    return "\n".join([trace.sentence(number), *notes, *lines, *(["local derivatives", *below] if below else [])])
+
+
+def _row(trace: Trace, index: int, scoped: bool) -> tuple[str, ...]:
+    node = trace.nodes[index]
+    formula = trace.formula(index)
+    made_by: str = node.kind if formula is None else plain(formula)
+    name = "" if node.kind == "constant" else trace.title(index)
+    held = ("", "") if pictured(trace, index) else (value(trace, index, number), gradient(trace, index, number))
+    first = f"! {held[0]}" if node.stale and held[0] else held[0]
+    scope = [fit_cells(node.scope, 32)] if scoped else []
+    return str(index), name, fit_cells(made_by, 48), *scope, first, held[1]
+
+
+def _derivatives(trace: Trace, index: int) -> list[str]:
+    """A line for each way back from a node, as ``∂c/∂a = b = -3.0``."""
+    lines = []
+    for edge in trace.into[index]:
+        if trace.edges[edge].flows and (rule := trace.local_text(edge, show=number)):
+            way = f"∂{trace.title(index)}/∂{trace.title(trace.edges[edge].operand)}"
+            lines.append(f"  {way} = {rule}")
+    return lines
+
+
+def _width(text: str) -> int:
+    return sum(map(cells, text))
+
+
+def _line(row: tuple[str, ...], widths: list[int]) -> str:
+    """Names to the left, numbers to the right."""
+    padded = []
+    for column, (text, width) in enumerate(zip(row, widths, strict=True)):
+        space = " " * (width - _width(text))
+        padded.append(text + space if 0 < column < len(row) - 2 else space + text)
+    return "  ".join(padded).rstrip()

@@ -1,0 +1,36 @@
+"""The trace: all that a picture or a player shows of a graph, as plain data.
+
+`build` makes it, `columns` says what is in it, `wire` writes it as JSON.
+"""
+
+from minigrad_viz.trace.build import (
+    FULL,
+    Block,
+    Builder,
+    Edge,
+    Node,
+    Note,
+    Pass,
+    Shaped,
+    Step,
+    Stop,
+    Trace,
+    placed,
+    to_trace,
+)
+
+__all__ = [
+    "FULL",
+    "Block",
+    "Builder",
+    "Edge",
+    "Node",
+    "Note",
+    "Pass",
+    "Shaped",
+    "Step",
+    "Stop",
+    "Trace",
+    "placed",
+    "to_trace",
+]

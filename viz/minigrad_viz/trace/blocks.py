@@ -1,0 +1,480 @@
+"""Blocks: the parts of a graph that are drawn as one box each until a reader opens them.
+
+`divide` makes the tree of blocks: the scopes that were entered, *folds* of alike neighbours among them, and *runs*
+where more than `MOST` items lie side by side. Inside each block the items make no cycle, hence none appears whichever
+blocks are collapsed. Proof: in the innermost block around such a cycle, it would go through at least two items.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, groupby
+from typing import NamedTuple
+
+from minigrad_viz.trace.columns import Block
+from minigrad_viz.trace.names import told_apart
+
+__all__ = ["MOST", "Block", "Item", "Wire", "divide", "start_expanded", "visible"]
+
+MOST = 150  # items inside one block, and items visible at the start
+_RUN, _RUNS = 100, 20  # items in a run, and runs in a longer one, about: it is cut where the fewest values cross
+_MANY = 40  # runs side by side are too many
+_ALIKE = 3  # so many neighbours become a fold
+_DIGITS = re.compile(r"[0-9₀-₉]+")
+
+Edge = tuple[int, int]
+
+
+class _Tree:
+    """Blocks while they are made. Among the items inside a block, a node is its number and block number k is ~k."""
+
+    def __init__(self, scopes: Sequence[Block], where: Sequence[int], edges: Sequence[Edge]) -> None:
+        self.blocks = list(scopes)
+        self.where = list(where)
+        self.edges = edges
+        self.inside: list[list[int]] = []  # the items of each block, each after those that it is computed from
+        self.links: list[list[Edge]] = []  # the edges between items of each block
+        self.depth: list[int] = []
+        self.first: list[int] = []  # node of each block, and its last
+        self.last: list[int] = []
+
+    def measure(self) -> None:
+        """How deep each block lies."""
+        self.depth = [0] * len(self.blocks)
+        for k, block in enumerate(self.blocks[1:], 1):
+            self.depth[k] = self.depth[block.outer] + 1
+
+    def common(self, a: int, b: int) -> int:
+        """The innermost block around blocks a and b."""
+        while a != b:
+            if self.depth[a] < self.depth[b]:
+                a, b = b, a
+            a = self.blocks[a].outer
+        return a
+
+    def add(self, block: Block, items: list[int], links: list[Edge]) -> int:
+        """A new block around `items`; returns it as an item."""
+        self.blocks.append(block)
+        self.inside.append(items)
+        self.links.append(links)
+        first, last = self.first, self.last
+        first.append(min([item if item >= 0 else first[~item] for item in items]))
+        last.append(max([item if item >= 0 else last[~item] for item in items]))
+        for item in items:
+            if item < 0:
+                self.blocks[~item] = self.blocks[~item]._replace(outer=len(self.blocks) - 1)
+        return ~(len(self.blocks) - 1)
+
+    def beginning(self, item: int) -> int:
+        """The first node of an item."""
+        return item if item >= 0 else self.first[~item]
+
+    def end(self, item: int) -> int:
+        """The last node of an item."""
+        return item if item >= 0 else self.last[~item]
+
+
+def divide(
+    scopes: Sequence[Block],
+    where: Sequence[int],
+    ops: Sequence[object],
+    edges: Sequence[Edge],
+    inputs: Collection[int] = (),
+) -> tuple[list[Block], list[int]]:
+    """The blocks of a graph, and for each node the block that it lies in.
+
+    `scopes` are the scopes as entered, after block 0, which is the graph, and each after its outer one; `where` is the
+    scope of each node, `ops` its op, None for leaves and constants; `edges` are pairs (operand, result). Leaves go into
+    the block that they are used in, but `inputs` stay where they were made.
+
+    >>> chain = [(i, i + 1) for i in range(199)]
+    >>> blocks, where = divide([Block("graph", -1, "graph")], [0] * 200, [None, *["neg"] * 199], chain)
+    >>> [(block.name, block.outer) for block in blocks], where[99:101]
+    ([('graph', -1), ('nodes 0–99', 0), ('nodes 100–199', 0)], [1, 2])
+    """
+    tree = _Tree(scopes, where, edges)
+    tree.measure()
+    if len(tree.blocks) > 1:
+        _place_leaves(tree, ops, inputs)
+    while cyclic := _fill(tree):
+        _dissolve(tree, cyclic)
+    _name(tree)
+    if len(tree.blocks) > _ALIKE:
+        _fold(tree, ops)
+    for k in range(len(tree.blocks)):
+        if len(tree.inside[k]) > MOST:
+            _cut(tree, k)
+    return _numbered(tree)
+
+
+# --- scopes ----------------------------------------------------------------------------------------------------------
+
+
+def _place_leaves(tree: _Tree, ops: Sequence[object], inputs: Collection[int]) -> None:
+    """Put each leaf into the innermost block around what is computed from it, unless it was made further inside.
+
+    All its edges stay in that block and begin at the leaf, so this makes no cycle.
+    """
+    where, homes = tree.where, dict[int, int]()
+    for operand, result in tree.edges:
+        if ops[operand] is None and operand not in inputs:
+            block = where[result]
+            home = homes.setdefault(operand, block)
+            if home != block:
+                homes[operand] = tree.common(home, block)
+    for leaf, block in homes.items():
+        if where[leaf] != block and tree.common(where[leaf], block) != block:
+            where[leaf] = block
+
+
+def _fill(tree: _Tree) -> set[int]:
+    """Put items and links into their blocks, in order. Returns blocks that lie on cycles.
+
+    No `with` block of one thread does; where threads took turns, their scopes are no parts of the graph.
+    """
+    blocks, where, nodes = tree.blocks, tree.where, len(tree.where)
+    tree.measure()
+    tree.inside = [[] for _ in blocks]
+    for node, k in enumerate(where):
+        tree.inside[k].append(node)
+    tree.first = [items[0] if items else nodes for items in tree.inside]
+    tree.last = [items[-1] if items else -1 for items in tree.inside]
+    parts: list[list[int]] = [[] for _ in blocks]
+    for k in range(len(blocks) - 1, 0, -1):
+        if tree.first[k] < nodes:
+            outer = blocks[k].outer
+            tree.first[outer] = min(tree.first[outer], tree.first[k])
+            tree.last[outer] = max(tree.last[outer], tree.last[k])
+            parts[outer].append(~k)
+    _link(tree)
+    cyclic: set[int] = set()
+    for k, found in enumerate(parts):
+        if found:
+            items = sorted([*found, *tree.inside[k]], key=tree.beginning)
+            tree.inside[k] = _ordered(items, tree.links[k], cyclic)
+    return cyclic
+
+
+def _link(tree: _Tree) -> None:
+    """Put each edge into the innermost block around it, between the two items there that its ends lie in."""
+    blocks, where, depth = tree.blocks, tree.where, tree.depth
+    tree.links = [[] for _ in blocks]
+    for edge in tree.edges:
+        a, b = edge
+        k, m = where[a], where[b]
+        while k != m:
+            if depth[k] >= depth[m]:
+                a, k = ~k, blocks[k].outer
+            else:
+                b, m = ~m, blocks[m].outer
+        tree.links[k].append((a, b) if a < 0 or b < 0 else edge)
+
+
+def _ordered(items: list[int], links: Iterable[Edge], cyclic: set[int]) -> list[int]:
+    """`items`, each after those that it depends on, but else as they were. Blocks on cycles are added to `cyclic`."""
+    before: dict[int, list[int]] = {}
+    for a, b in links:
+        before.setdefault(b, []).append(a)
+    order: list[int] = []
+    open_: dict[int, None] = {}  # the path to where we are
+    done: set[int] = set()
+    for start in items:
+        stack = [start]
+        while stack:
+            item = stack[-1]
+            if item in done:
+                stack.pop()
+            elif item in open_:
+                stack.pop()
+                del open_[item]
+                done.add(item)
+                order.append(item)
+            else:
+                open_[item] = None
+                for other in reversed(before.get(item, ())):
+                    if other in open_:
+                        path = list(open_)
+                        cyclic.update(~x for x in path[path.index(other) :] if x < 0)
+                    elif other not in done:
+                        stack.append(other)
+    return order
+
+
+def _dissolve(tree: _Tree, cyclic: set[int]) -> None:
+    """Give what lies in these blocks to the blocks around them."""
+    kept = [k for k in range(len(tree.blocks)) if k not in cyclic]
+    number = {k: place for place, k in enumerate(kept)}
+    for k in sorted(cyclic):
+        number[k] = number[tree.blocks[k].outer]
+    tree.blocks = [block._replace(outer=number.get(block.outer, -1)) for block in map(tree.blocks.__getitem__, kept)]
+    tree.where = [number[k] for k in tree.where]
+
+
+def _name(tree: _Tree) -> None:
+    """Number the scopes that have the same name and lie side by side."""
+    for items in tree.inside:
+        parts = [~item for item in items if item < 0]
+        for k, name in zip(parts, told_apart([tree.blocks[k].name for k in parts], ()), strict=True):
+            tree.blocks[k] = tree.blocks[k]._replace(name=name or "")
+
+
+# --- folds -----------------------------------------------------------------------------------------------------------
+
+
+def _fold(tree: _Tree, ops: Sequence[object]) -> None:
+    """Put neighbours that are alike, but for the digits in their names, into a block of their own.
+
+    Where there is nothing beside them but leaves, the block around them is that already.
+    """
+    shapes = _shapes(tree, ops)
+
+    def looks(item: int) -> tuple[str, int]:
+        return _DIGITS.sub("#", tree.blocks[~item].name), shapes[~item]
+
+    for k in range(len(tree.inside)):
+        parts = [item for item in tree.inside[k] if item < 0]
+        alike = [list(same) for _, same in groupby(parts, looks)]
+        others = sum(item < 0 or ops[item] is not None for item in tree.inside[k])
+        folds = [same for same in alike if len(same) >= _ALIKE and (len(same) < others or others > MOST)]
+        if folds:
+            _fold_inside(tree, k, folds)
+
+
+def _shapes(tree: _Tree, ops: Sequence[object]) -> list[int]:
+    """A number for each block, the same for two whose ops and edges inside are the same, whatever leaves they use."""
+    numbers: dict[object, int] = {}
+    shapes = [0] * len(tree.blocks)
+    for k in range(len(tree.blocks) - 1, 0, -1):
+        items = [item for item in tree.inside[k] if item < 0 or ops[item] is not None]
+        place = {item: at for at, item in enumerate(items)}
+        kinds = tuple(ops[item] if item >= 0 else shapes[~item] for item in items)
+        links = tuple(sorted((place[b], place[a]) for a, b in tree.links[k] if a in place))
+        shapes[k] = numbers.setdefault((kinds, links), len(numbers))
+    return shapes
+
+
+def _fold_inside(tree: _Tree, k: int, folds: list[list[int]]) -> None:
+    """Make those folds of block k that make no cycle."""
+    into: dict[int, list[int]] = {}
+    for a, b in tree.links[k]:
+        into.setdefault(b, []).append(a)
+    items, made = tree.inside[k], dict[int, int]()
+    place = {item: at for at, item in enumerate(items)}
+    for same in folds:
+        start, end = place[same[0]], place[same[-1]] + 1
+        members, after, before, free = set(same), set[int](), [], True
+        for item in items[start:end]:
+            reached = any(a in after for a in into.get(item, ()))
+            if item in members:
+                free = free and not reached  # else it depends on something that depends on the fold
+            elif reached or any(a in members for a in into.get(item, ())):
+                after.add(item)
+            else:
+                before.append(item)
+        if free:
+            behind = [item for item in items[start:end] if item in after]
+            items[start:end] = [*before, *same, *behind]
+            for at, item in enumerate(items[start:end], start):
+                place[item] = at
+            name = f"{tree.blocks[~same[0]].name} … {tree.blocks[~same[-1]].name}"
+            fold = tree.add(Block(name, k, "fold", len(same)), same, [])
+            made |= dict.fromkeys(same, fold)
+    _move(tree, k, made)
+
+
+def _move(tree: _Tree, k: int, made: dict[int, int]) -> None:
+    """Items of block k now lie in the new blocks that `made` says; so do the links between them."""
+    links: dict[Edge, None] = {}
+    new, inside = made.get, tree.links
+    for edge in tree.links[k]:
+        a, b = edge
+        a, b = new(a, a), new(b, b)
+        if a == b:
+            inside[~a].append(edge)
+        else:
+            links[a, b] = None
+    tree.links[k] = list(links)
+    tree.inside[k] = list(dict.fromkeys(made.get(item, item) for item in tree.inside[k]))
+
+
+# --- runs ------------------------------------------------------------------------------------------------------------
+
+
+def _cut(tree: _Tree, k: int) -> None:
+    """Cut the items of block k into runs, and these into longer runs, until few lie side by side."""
+    size = _RUN
+    while len(items := tree.inside[k]) > (MOST if size == _RUN else _MANY):
+        crossing = _crossing(items, tree.links[k])
+        made: dict[int, int] = {}
+        start = 0
+        while start < len(items):
+            end = _end(crossing, start, size)
+            part = items[start:end]
+            run = tree.add(Block(_called(tree, part), k, "run"), part, [])
+            made |= dict.fromkeys(part, run)
+            start = end
+        _move(tree, k, made)
+        size = _RUNS
+
+
+def _crossing(items: list[int], links: Iterable[Edge]) -> list[int]:
+    """How many items before each place are used at or after it."""
+    place = {item: at for at, item in enumerate(items)}
+    last = list(range(len(items)))
+    for a, b in links:
+        at = place[a]
+        last[at] = max(last[at], place[b])
+    steps = [0] * (len(items) + 2)
+    for at, end in enumerate(last):
+        steps[at + 1] += 1
+        steps[end + 1] -= 1
+    return list(accumulate(steps[: len(items) + 1]))
+
+
+def _end(crossing: list[int], start: int, size: int) -> int:
+    """Where the run of about `size` items that begins at `start` ends: 40% more or less."""
+    shortest, longest = size * 3 // 5, size * 7 // 5
+    left = len(crossing) - 1 - start
+    if left <= longest:
+        return start + left
+    ends = range(start + shortest, start + min(longest, left - shortest) + 1)
+    return min(ends, key=lambda at: (crossing[at], abs(at - start - size), at))
+
+
+def _called(tree: _Tree, items: list[int]) -> str:
+    """What a run holds, from the first to the last."""
+    blocks = [tree.blocks[~item] for item in items if item < 0]
+    if len(blocks) < len(items) or blocks[0].kind == "run":
+        return f"nodes {min(map(tree.beginning, items))}–{max(map(tree.end, items))}"
+    return f"{blocks[0].name} … {blocks[-1].name}"
+
+
+# --- the result ------------------------------------------------------------------------------------------------------
+
+
+def _numbered(tree: _Tree) -> tuple[list[Block], list[int]]:
+    """The blocks from the outside in, neighbours side by side, and the block of each node; no empty scopes."""
+    found, blocks, where = [0], [tree.blocks[0]], [0] * len(tree.where)
+    for place, k in enumerate(found):
+        for item in tree.inside[k]:
+            if item >= 0:
+                where[item] = place
+            else:
+                found.append(~item)
+                blocks.append(tree.blocks[~item]._replace(outer=place))
+    return blocks, where
+
+
+def start_expanded(blocks: Sequence[Block], where: Sequence[int], budget: int = MOST) -> set[int]:
+    """The blocks to show opened at first: from the outside in, while at most `budget` items are visible.
+
+    Blocks that are called alike, but for digits, and lie in blocks that are so, are opened together or not at all; a
+    fold only with what it holds.
+
+    >>> blocks = [Block("graph", -1, "graph"), *[Block(name, 0, "scope") for name in ("a", "b₁", "b₂")]]
+    >>> start_expanded(blocks, [1, 1, 1, 2, 2, 3], 5)
+    {0, 1}
+    >>> start_expanded(blocks, [1, 1, 1, 2, 2, 3], 6)
+    {0, 1, 2, 3}
+    """
+    inside = Counter(where)
+    inside.update(block.outer for block in blocks)
+    numbers: dict[tuple[int, str], int] = {}
+    group = [0] * len(blocks)
+    more = Counter[int]()
+    for k, block in enumerate(blocks):
+        if k:
+            group[k] = group[block.outer]
+            if blocks[block.outer].kind != "fold":
+                group[k] = numbers.setdefault((group[k], _DIGITS.sub("#", block.name)), len(numbers) + 1)
+            more[group[k]] += inside[k] - 1
+    opened, closed, visible = {0}, set[int](), inside[0]
+    for k, block in enumerate(blocks):
+        if k and block.outer in opened and group[k] not in closed:
+            if visible + more[group[k]] > budget:
+                closed.add(group[k])
+            else:
+                opened.add(k)
+                visible += more.pop(group[k], 0)  # of all of them
+    return opened
+
+
+# --- what is visible -------------------------------------------------------------------------------------------------
+
+
+class Item(NamedTuple):
+    """A node, or a closed block, or the frame of an open one; of `node` and `block` one is -1. `outer` is the number of
+    the frame around it among the items, or -1.
+    """
+
+    node: int
+    block: int
+    framed: bool
+    outer: int
+
+
+@dataclass(slots=True)
+class Wire:
+    """An arrow between two items, for one value, the number of its node, and for all of `edges`."""
+
+    start: int
+    end: int
+    value: int
+    edges: list[int]
+
+
+def visible(
+    blocks: Sequence[Block], where: Sequence[int], edges: Sequence[Edge], opened: Collection[int]
+) -> tuple[list[Item], list[Wire]]:
+    """What is seen while the blocks `opened` are open: items in tape order, but frames before what lies in them; wires.
+
+    Into a closed block each value goes once; into a node each edge has a wire, so that of a*a both are seen.
+
+    >>> blocks = [Block("graph", -1, "graph"), Block("a", 0, "scope")]
+    >>> items, wires = visible(blocks, [0, 1, 1], [(0, 1), (0, 2), (1, 2)], {0})
+    >>> items, [(wire.start, wire.end, wire.edges) for wire in wires]
+    ([Item(node=0, block=-1, framed=False, outer=-1), Item(node=-1, block=1, framed=False, outer=-1)], [(0, 1, [0, 1])])
+    """
+    cover = [-1] * len(blocks)  # the outermost closed block around each
+    for k, block in enumerate(blocks):
+        if k:
+            around = cover[block.outer]
+            cover[k] = around if around >= 0 else -1 if k in opened else k
+    items: list[Item] = []
+    places = {0: -1}
+
+    def place_of(k: int) -> int:
+        missing = []
+        while k not in places:
+            missing.append(k)
+            k = blocks[k].outer
+        for k in reversed(missing):
+            items.append(Item(-1, k, cover[k] < 0, places[blocks[k].outer]))
+            places[k] = len(items) - 1
+        return places[k]
+
+    at = []
+    for node, k in enumerate(where):
+        outer = place_of(k if cover[k] < 0 else cover[k])
+        if cover[k] < 0:
+            items.append(Item(node, -1, False, outer))
+        at.append(len(items) - 1 if cover[k] < 0 else outer)
+    return items, _wires(edges, at, items)
+
+
+def _wires(edges: Sequence[Edge], at: Sequence[int], items: Sequence[Item]) -> list[Wire]:
+    wires: list[Wire] = []
+    merged: dict[Edge, Wire] = {}
+    for number, (operand, result) in enumerate(edges):
+        start, end = at[operand], at[result]
+        if start == end:
+            continue
+        wire = merged.get((operand, end)) if items[end].node < 0 else None
+        if wire is None:
+            wire = merged[operand, end] = Wire(start, end, operand, [])
+            wires.append(wire)
+        wire.edges.append(number)
+    return wires

@@ -1,0 +1,409 @@
+"""What a trace is: everything that a picture of a graph shows, as plain data. Every output here is drawn from it.
+
+    nodes    in tape order, each after its operands; a number that took part as a constant is a node for each use
+    edges    one for each operand of each operation, so a*a has two, with the local derivative
+    passes   for each output the events of a backward pass, in order: the chain rule step by step
+    blocks   the tree of parts that can be closed, scopes for one; block 0 is the whole graph
+    notes    what a reader should be told: the first NaN, a number overwritten since
+
+A node is known by its place in `nodes`, never by its address, so the same graph gives the same trace. It is kept by
+columns, which are quick to fill and to write; `nodes`, `edges` and a pass's `steps` show them as rows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, Literal, NamedTuple, TypeVar, overload
+
+import minigrad as mg
+from minigrad.backends.formula import Formula
+from minigrad_viz.notation import for_formula, formula_of, handle, local_formula, plain, pretty, shorten_name
+from minigrad_viz.trace import wire
+
+__all__ = [
+    "FULL",
+    "Block",
+    "Edge",
+    "Node",
+    "Note",
+    "Pass",
+    "Rows",
+    "Shaped",
+    "Step",
+    "Stop",
+    "Trace",
+    "count",
+    "finite",
+    "same",
+]
+
+FULL = 400  # up to here a picture shows every node with its text; of a larger one most blocks are closed
+KINDS: dict[str, Any] = {"l": "leaf", "o": "op", "c": "constant", "x": "broken"}
+STATES: dict[str, Any] = {"n": "none", "f": "final", "b": "blocked", "p": "unknown"}
+_SAID = {"n": "—", "b": "blocked", "p": "not kept"}
+
+T = TypeVar("T")
+
+
+class Rows(Sequence[T], Generic[T]):
+    """Columns as rows, each made when it is asked for."""
+
+    __slots__ = ("_count", "_make")
+
+    def __init__(self, count: int, make: Callable[[int], T]) -> None:
+        self._count, self._make = count, make
+
+    def __len__(self) -> int:
+        return self._count
+
+    @overload
+    def __getitem__(self, index: int) -> T: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[T]: ...
+    def __getitem__(self, index: int | slice) -> T | list[T]:
+        place = range(self._count)[index]
+        return self._make(place) if isinstance(place, int) else [self._make(i) for i in place]
+
+    def __iter__(self) -> Iterator[T]:
+        return map(self._make, range(self._count))
+
+
+class Shaped(NamedTuple):
+    """What a node that holds a tensor has beside: `array` are its numbers, as they were, or None if not known."""
+
+    shape: tuple[int, ...]
+    dtype: str
+    array: Any
+
+
+class Node(NamedTuple):
+    """A number or a tensor in the graph.
+
+    What `grad` is, `state` says: "none" (not computed yet), "final", "blocked" (never), or "unknown" (of a tensor whose
+    graph was freed). Of a Value `value` is a float, `shape`, `dtype` and `array` are None, and `grad` is a float; of a
+    tensor `value` is None, `array` a NumPy array, or None where the numbers were not kept, and `grad` an array. A
+    tensor operand that was a plain number is a constant with a `value`.
+    """
+
+    kind: Literal["leaf", "op", "constant", "broken"]
+    op: mg.Op | None
+    name: str | None
+    value: Any
+    state: Literal["none", "final", "blocked", "unknown"]
+    grad: Any
+    scope: str
+    line: str | None
+    stale: bool
+    """Whether an operand was given another number after this was computed."""
+    block: int
+    """Its place in `Trace.blocks`: the innermost one that it lies in."""
+    attrs: Mapping[str, str]
+    """The op's attributes, in text."""
+    shape: tuple[int, ...] | None
+    dtype: str | None
+    array: Any
+
+
+class Block(NamedTuple):
+    """A part of the graph; `outer` is the number of the block around it, which comes before it, or -1.
+
+    Block 0 is the graph, "scope" one entry of an `mg.scope`, "fold" alike blocks, "run" a stretch of a long list.
+    """
+
+    name: str
+    outer: int
+    kind: Literal["graph", "scope", "fold", "run"]
+    copies: int = 0
+    """How many alike blocks a fold holds."""
+    line: str | None = None
+
+
+class Edge(NamedTuple):
+    """`operand` is operand number `slot` of the operation that made `result`; both are places in `nodes`.
+
+    `local` is the derivative of result by operand; None of tensors, where no gradient flows (`flows` is False), or
+    where it is unknown.
+    """
+
+    operand: int
+    result: int
+    slot: int
+    flows: bool
+    local: float | None
+
+
+class Step(NamedTuple):
+    """One event of a backward pass: over edge number `edge`, ``upstream * local = contribution``; `total` so far.
+
+    Of tensors these are arrays, and `local`, which would be a matrix, is None.
+    """
+
+    edge: int
+    upstream: Any
+    local: float | None
+    contribution: Any
+    total: Any
+
+
+@dataclass(slots=True)
+class Pass:
+    """The steps of a backward pass from node number `root`, by column."""
+
+    root: int
+    trace: Trace = field(repr=False)
+    edge: list[int] = field(default_factory=list)
+    upstream: list[Any] = field(default_factory=list)
+    contribution: list[Any] = field(default_factory=list)
+    total: list[Any] = field(default_factory=list)
+
+    @property
+    def steps(self) -> Rows[Step]:
+        """As rows."""
+        return Rows(len(self.edge), self._step)
+
+    def _step(self, at: int) -> Step:
+        edge = self.edge[at]
+        return Step(edge, self.upstream[at], self.trace.local[edge], self.contribution[at], self.total[at])
+
+
+class Note(NamedTuple):
+    """Something to be told about the graph; `node` is where, or None; `nodes` and `edges` all that it concerns."""
+
+    kind: Literal[
+        "overwritten", "nan", "inf", "gradient", "partial", "vanishing", "exploding", "dead", "saturated", "stale",
+        "error", "freed", "hook",
+    ]  # fmt: skip
+    node: int | None
+    text: str
+    nodes: tuple[int, ...] = ()
+    edges: tuple[int, ...] = ()
+
+
+class Stop(NamedTuple):
+    """A stop of a tour: the position, what is said there, and what to look at, a node as "n3" or a block as "b2"."""
+
+    at: int
+    text: str
+    look: str | None = None
+
+
+@dataclass(slots=True)
+class Trace:
+    """The data of a picture: see the top of this module.
+
+    >>> from minigrad_viz import to_trace
+    >>> a = mg.Value(3.0, "a")
+    >>> trace = to_trace(a * a)
+    >>> [(edge.operand, edge.result, edge.slot, edge.local) for edge in trace.edges]
+    [(0, 1, 0, 3.0), (0, 1, 1, 3.0)]
+    """
+
+    # By node. Sparse columns are dicts; `late` has, for a node, the operands that were replaced after it was computed.
+    kinds: list[str] = field(default_factory=list)
+    op: list[int] = field(default_factory=list)
+    names: list[str | None] = field(default_factory=list)
+    values: list[float | None] = field(default_factory=list)
+    states: list[str] = field(default_factory=list)
+    grads: dict[int, Any] = field(default_factory=dict)
+    block: list[int] = field(default_factory=list)
+    lines: dict[int, str] = field(default_factory=dict)
+    late: dict[int, list[int]] = field(default_factory=dict)
+    attrs: dict[int, dict[str, Any]] = field(default_factory=dict)
+    tensors: dict[int, Shaped] = field(default_factory=dict)
+    # By edge; those into node i are start[i] … start[i + 1] - 1.
+    operand: list[int] = field(default_factory=list)
+    result: list[int] = field(default_factory=list)
+    slot: list[int] = field(default_factory=list)
+    flows: list[bool] = field(default_factory=list)
+    local: list[float | None] = field(default_factory=list)
+    start: list[int] = field(default_factory=lambda: [0])
+
+    ops: list[mg.Op] = field(default_factory=list)
+    outputs: list[int] = field(default_factory=list)
+    passes: list[Pass] = field(default_factory=list)
+    blocks: list[Block] = field(default_factory=lambda: [Block("graph", -1, "graph")])
+    scopes: list[str] = field(default_factory=lambda: [""])
+    """The scopes around each block, and itself if it is one, joined by slashes."""
+    notes: list[Note] = field(default_factory=list)
+    tours: list[Stop] = field(default_factory=list)
+
+    @property
+    def nodes(self) -> Rows[Node]:
+        """The nodes as rows."""
+        return Rows(len(self.kinds), self._node)
+
+    @property
+    def edges(self) -> Rows[Edge]:
+        """The edges as rows."""
+        return Rows(len(self.operand), self._edge)
+
+    @property
+    def into(self) -> Rows[range]:
+        """For each node, the numbers of the edges that lead to it, in slot order."""
+        return Rows(len(self.kinds), lambda index: range(self.start[index], self.start[index + 1]))
+
+    def _node(self, index: int) -> Node:
+        kind, op, block = self.kinds[index], self.op[index], self.block[index]
+        return Node(
+            KINDS[kind],
+            None if op < 0 else self.ops[op],
+            self.names[index],
+            self.values[index],
+            STATES[self.states[index]],
+            self.grads.get(index),
+            self.scopes[block],
+            self.lines.get(index),
+            index in self.late,
+            block,
+            wire.attributes(self.attrs.get(index, {})),
+            *self.tensors.get(index, (None, None, None)),
+        )
+
+    def _edge(self, index: int) -> Edge:
+        return Edge(self.operand[index], self.result[index], self.slot[index], self.flows[index], self.local[index])
+
+    @property
+    def full(self) -> bool:
+        """Whether the graph is small enough to show every node with its text."""
+        return len(self.kinds) <= FULL
+
+    # --- in words ---
+
+    def title(self, index: int, limit: int = 24) -> str:
+        """What to call a node: its name, its number if it is a constant, or else v and its place on the tape."""
+        name, value = self.names[index], self.values[index]
+        if self.kinds[index] == "c":
+            return "?" if value is None else pretty(value)
+        return handle(index) if name is None else shorten_name(name, limit)
+
+    def amount(self, index: int, show: Callable[[float], str] = pretty) -> str:
+        """What a node holds, in words: its number; of a tensor of several, its shape."""
+        shaped = self.tensors.get(index)
+        value = self.values[index]
+        if shaped is None:
+            return "?" if value is None else show(value)
+        if shaped.array is not None and shaped.array.size == 1:
+            return show(float(shaped.array.reshape(-1)[0]))
+        return " × ".join(map(str, shaped.shape)) or "one number"
+
+    def gradient(self, index: int, show: Callable[[float], str] = pretty) -> str:
+        """What to write for the gradient of a node: a number, a dash before there is one, or that there is none."""
+        grad: Any = self.grads.get(index)
+        if self.states[index] in _SAID:
+            return _SAID[self.states[index]]
+        if index not in self.tensors:
+            return show(math.nan if grad is None else grad)
+        return show(float(grad.reshape(-1)[0])) if grad.size == 1 else " × ".join(map(str, grad.shape))
+
+    def alarming(self, index: int) -> bool:
+        """Whether a node is to be marked: it is not finite, or does not agree with its operands any more."""
+        shaped, value, grad = self.tensors.get(index), self.values[index], self.grads.get(index)
+        held = value if shaped is None else shaped.array
+        return index in self.late or not finite(held) or not finite(grad)
+
+    def not_finite(self) -> list[int]:
+        """The nodes that hold a NaN or an infinity."""
+        wild = [at for at, x in enumerate(self.values) if x is not None and not math.isfinite(x)]
+        if self.tensors:
+            wild = [at for at in wild if at not in self.tensors]
+            wild += [at for at, shaped in self.tensors.items() if not finite(shaped.array)]
+        return sorted(wild)
+
+    def symbols(self, index: int, limit: int = 24) -> list[str | float]:
+        """The operands of a node as formulas take them: names, and numbers for constants."""
+        operands = self.operand[self.start[index] : self.start[index + 1]]
+        constants = [self.values[i] if self.kinds[i] == "c" else None for i in operands]
+        return [self.title(i, limit) if x is None else x for i, x in zip(operands, constants, strict=True)]
+
+    def formula(self, index: int, limit: int = 24) -> Formula | str | None:
+        """How a node was computed, in names; None for a leaf."""
+        op = self.op[index]
+        attrs = for_formula(self.attrs.get(index, {}))
+        return None if op < 0 else formula_of(self.ops[op], self.symbols(index, limit), attrs)
+
+    def local_formula(self, edge: int, limit: int = 24) -> Formula | None:
+        """The rule for the local derivative on an edge, in names; None where no gradient flows, and of tensors."""
+        result, op = self.result[edge], self.op[self.result[edge]]
+        if op < 0 or not self.flows[edge] or result in self.tensors:
+            return None
+        return local_formula(self.ops[op], self.slot[edge], self.title(result, limit), self.symbols(result, limit))
+
+    def local_text(self, edge: int, limit: int = 24, show: Callable[[float], str] = pretty) -> str:
+        """The rule and the number, as ``b = −3.0``; one of them where they are the same or the other is unknown."""
+        local = self.local[edge]
+        formula = self.local_formula(edge, limit)
+        rule = "" if formula is None else plain(formula)
+        if local is None:
+            return rule
+        same = formula is None or (isinstance(formula.value, float) and formula.op is None)
+        return show(local) if same else f"{rule} = {show(local)}"
+
+    def contributions(self) -> list[int]:
+        """For each node, over how many edges its gradient arrives: more than one are added up."""
+        counts = [0] * len(self.kinds)
+        for operand, flows in zip(self.operand, self.flows, strict=True):
+            counts[operand] += flows
+        return counts
+
+    def fresh(self) -> bool:
+        """Whether the stored gradients are those of one backward pass from the one output, not of two."""
+        if len(self.passes) != 1 or len(self.outputs) != 1:
+            return False
+        totals = self.totals(self.passes[0])
+        return all(index in totals and same(grad, totals[index]) for index, grad in self.grads.items())
+
+    def totals(self, run: Pass) -> dict[int, Any]:
+        """The gradients that a pass brings, by node."""
+        last = zip(map(self.operand.__getitem__, run.edge), run.total, strict=True)
+        return {run.root: 1.0, **dict(last)}
+
+    def sentence(self, show: Callable[[float], str] = pretty) -> str:
+        """What is drawn, in one sentence."""
+        parts = [("l", "leaf", "leaves"), ("o", "operation", "operations"), ("c", "constant", "constants")]
+        counts = [count(self.kinds.count(kind), one, many) for kind, one, many in parts]
+        names = [f"{self.title(i)}{self._said(i, show)}" for i in self.outputs[:3]]
+        more = ", …" if len(self.outputs) > 3 else ""
+        return f"Graph of {', '.join(names)}{more}: {', '.join(count for count in counts if count)}."
+
+    def _said(self, index: int, show: Callable[[float], str]) -> str:
+        if self.kinds[index] == "x":
+            return ", which raised an error"
+        shaped, amount = self.tensors.get(index), self.amount(index, show)
+        one = shaped is None or (shaped.array is not None and shaped.array.size == 1)
+        return f" = {amount}" if one else f" ({amount})"
+
+    # --- as JSON ---
+
+    def data(self, full: bool = False) -> dict[str, Any]:
+        """The trace as JSON has it, numbers rounded unless `full`: see `minigrad_viz.trace.wire`."""
+        return wire.data(self, full)
+
+    def json(self, full: bool = False) -> str:
+        """`data` as one line of JSON."""
+        return wire.text(self, full)
+
+
+def finite(x: Any) -> bool:
+    """Whether a number, or every number of an array, is neither NaN nor infinite; what is not there is."""
+    if x is None or x.__class__ is float:
+        return x is None or math.isfinite(x)
+    import numpy as np
+
+    return bool(np.isfinite(x).all())
+
+
+def same(x: Any, y: Any) -> bool:
+    """Whether two gradients are equal but for rounding."""
+    if x.__class__ is float and y.__class__ is float:
+        return math.isclose(x, y, rel_tol=1e-9) or (math.isnan(x) and math.isnan(y))
+    import numpy as np
+
+    x, y = np.asarray(x), np.asarray(y)
+    return x.size == y.size and np.allclose(x.reshape(-1), y.reshape(-1), rtol=1e-5, atol=0.0, equal_nan=True)
+
+
+def count(n: int, one: str, many: str) -> str:
+    """``3 leaves``, or nothing for none."""
+    return "" if not n else f"{n} {one if n == 1 else many}"

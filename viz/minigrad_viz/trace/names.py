@@ -1,0 +1,150 @@
+"""What the reader calls each node: its label, or else a variable that holds it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import count
+from types import FunctionType, MethodType, ModuleType
+from typing import Any
+
+import minigrad as mg
+from minigrad.graph import Event, Node, Recording
+from minigrad_viz.notation import clean, subscript
+
+__all__ = ["Namespaces", "callers", "holders", "names_of", "told_apart"]
+
+Namespaces = Sequence[Mapping[str, Any]]
+
+_OURS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
+_NOT_OURS = {"In", "Out"}  # IPython's history
+_DEEPEST = 6  # levels of containers and objects: model.layers[0].attention.query.weight
+_LONGEST = 10_000  # a longer list is data, not a handful of named weights
+_MOST = 2_000  # containers and objects looked into inside of one variable, however they hang together
+_PLAIN = (int, float, str, bool, type(None))  # hold nothing
+_NO_MODELS = (
+    str,
+    type,
+    ModuleType,
+    FunctionType,
+    MethodType,
+    Event,
+    Recording,
+)  # hold nothing that is called after them
+
+
+def callers() -> Namespaces:
+    """The variables of whoever called this package: locals, then globals."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_OURS):
+        frame = frame.f_back
+    if frame.f_locals is frame.f_globals:
+        return (frame.f_globals,)
+    return (frame.f_locals, frame.f_globals)
+
+
+def names_of(
+    nodes: Sequence[Any], namespaces: Namespaces, label_of: Callable[[Any], str | None] | None = None
+) -> dict[Any, str]:
+    """A name for each of `nodes` that has one. A label wins; else the variable defined first, or its place in lists,
+    tuples, dicts and objects, as ``w[0]`` and ``model.w``; the node of a computed tensor is its ``grad_fn``. Variables
+    and attributes that begin with an underscore do not count, nor do variables that a local one of the same name
+    hides, nor those that are called like the label of another node.
+
+    >>> a, w = mg.Value(1.0), [mg.Value(2.0), mg.Value(3.0, "bias")]
+    >>> names = names_of([a, *w], [{"a": a, "_a": a, "w": w}])
+    >>> [names[x] for x in (a, *w)]
+    ['a', 'w[0]', 'bias']
+    """
+    names: dict[Any, str] = {}
+    for node in nodes:
+        label = node._note("label") if label_of is None else label_of(node)
+        if label is not None and (label := clean(label)).strip():
+            names[node] = label
+    wanted = set(nodes) - names.keys()
+    taken = set(names.values())
+    hidden: set[str] = set()
+    for namespace in namespaces:
+        for name, value in _variables(namespace, hidden):
+            node = _node_of(value)
+            if node in wanted and name not in taken:
+                wanted.discard(node)
+                taken.add(name)
+                names[node] = name
+        hidden.update(namespace)
+    return names
+
+
+def holders(namespaces: Namespaces) -> dict[Any, Any]:
+    """The tensors among the variables, by their node."""
+    found: dict[Any, Any] = {}
+    for namespace in namespaces:
+        for _, held in _variables(namespace, ()):
+            if not isinstance(held, mg.Value):
+                found.setdefault(_node_of(held), held)
+    return found
+
+
+def _node_of(held: Any) -> Any:
+    """The place in the graph of a Value, or of a tensor: its step, if an operation made it."""
+    step = None if isinstance(held, mg.Value) else held.grad_fn
+    return held if step is None else step
+
+
+def told_apart(names: Sequence[str | None], handles: Collection[str]) -> list[str | None]:
+    """`names` with a number after those that several nodes have, or that are in `handles`, which are taken.
+
+    >>> told_apart(["w", "b", None, "w", "v₂"], {"v₂"})
+    ['w₁', 'b', None, 'w₂', 'v₂₁']
+    """
+    counts = Counter([*filter(None, names), *handles])
+    taken = set(counts)
+    numbers: dict[str, Iterator[int]] = defaultdict(lambda: count(1))
+    apart = list(names)
+    for place, name in enumerate(names):
+        if name is not None and counts[name] > 1:
+            apart[place] = next(longer for n in numbers[name] if (longer := name + subscript(n)) not in taken)
+            taken.add(apart[place] or "")
+    return apart
+
+
+def _variables(namespace: Mapping[str, Any], hidden: Collection[str]) -> Iterator[tuple[str, Any]]:
+    """The Values and tensors in a namespace, in the order of definition, with those inside its containers."""
+    for name, held in list(namespace.items()):
+        if not (name.startswith("_") or name in _NOT_OURS or name in hidden) and name.isidentifier():
+            yield from _found(name, held)
+
+
+def _found(name: str, held: Any) -> Iterator[tuple[str, Any]]:
+    """`held`, if it is a Value or a tensor; or else those in it, level by level."""
+    waiting, seen = deque([(name, held, 0)]), set[int]()
+    while waiting:
+        name, held, depth = waiting.popleft()
+        if _is_number(held):
+            yield name, held
+        elif depth < _DEEPEST and id(held) not in seen and len(seen) < _MOST:
+            seen.add(id(held))
+            waiting += [(inner, x, depth + 1) for inner, x in _parts(name, held) if x.__class__ not in _PLAIN]
+
+
+def _parts(name: str, held: Any) -> Iterable[tuple[str, Any]]:
+    """What is in a list, tuple, dict or object, each part called as a reader writes it."""
+    if isinstance(held, _NO_MODELS):
+        return ()
+    if isinstance(held, list | tuple | dict):
+        if len(held) > _LONGEST:
+            return ()
+        if hasattr(held, "_fields"):  # a named tuple
+            return [(f"{name}.{key}", x) for key, x in zip(held._fields, held, strict=True)]
+        items = list(held.items()) if isinstance(held, dict) else enumerate(held)
+        return [(clean(f"{name}[{key!r}]"), x) for key, x in items if isinstance(key, str | int)]
+    if not hasattr(held, "__dict__"):
+        return ()
+    return [(f"{name}.{key}", x) for key, x in list(vars(held).items()) if not str(key).startswith("_")]
+
+
+def _is_number(held: Any) -> bool:
+    """Whether it is a Value or a tensor."""
+    return isinstance(held, Node) and (isinstance(held, mg.Value) or hasattr(held, "grad_fn"))
