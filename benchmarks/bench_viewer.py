@@ -242,7 +242,7 @@ def what_if(table: Table, pages: Pages, made: dict[str, Any], name: str) -> None
         values = [k / 20 for k in range(40)]
         drawn = [page.evaluate("([leaf, values]) => setCosts(leaf, values)", [leaf, values]) for _ in range(4)][1:]
     context = pages.browser.new_context()
-    context.route("http://player.test/*", served)
+    context.route("http://player.test/**", served)
     page = context.new_page()
     page.goto("http://player.test/")
     page.add_script_tag(content=PAGE)
@@ -254,7 +254,7 @@ def what_if(table: Table, pages: Pages, made: dict[str, Any], name: str) -> None
 
 def served(route: Any) -> None:
     """The sources, one by one, under an address that there is not: the module does not export its engine."""
-    name = route.request.url.rsplit("/", 1)[1]
+    name = route.request.url.removeprefix("http://player.test/")
     body = (SOURCES / name).read_text(encoding="utf-8") if name else "<!doctype html>"
     route.fulfill(body=body, content_type="text/javascript" if name else "text/html")
 

@@ -26,7 +26,7 @@ window.openPlayer = async (esm, state) => {
   const model = modelOf({ ...state, trace_packed: new DataView(packed.buffer) });
   const url = URL.createObjectURL(new Blob([esm], { type: "text/javascript" }));
   const start = now();
-  const { render } = await import(url);
+  const { render } = (await import(url)).default;
   await render({ model, el: document.body });
   const root = document.querySelector("body > div").shadowRoot;
   const forward = root.querySelector("button[aria-label^='Step forward']");
@@ -90,8 +90,8 @@ window.seen = () => player.root.querySelectorAll("[data-id]").length;
 
 /** Milliseconds of the what-if engine for a graph, forward and backward, without any drawing. */
 window.recomputeCosts = async (state, rounds) => {
-  const { decode } = await import("http://player.test/trace.js");
-  const { engine } = await import("http://player.test/engine.js");
+  const { decode } = await import("http://player.test/model/trace.js");
+  const { engine } = await import("http://player.test/engine/engine.js");
   const packed = Uint8Array.from(atob(state.trace_packed), (letter) => letter.charCodeAt(0));
   const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
   const graph = decode(state.trace_text ? JSON.parse(state.trace_text) : await new Response(stream).json());
