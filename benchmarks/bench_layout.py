@@ -19,8 +19,8 @@ from typing import Any
 SOURCES = Path(__file__).parents[1] / "viz" / "frontend" / "src"
 PROGRAM = """
 import { readFileSync } from "node:fs";
-const { layout } = await import(process.argv[1] + "/layout.js");
-const { nest } = await import(process.argv[1] + "/nesting.js");
+const { layout } = await import(process.argv[1] + "/layout/layered.js");
+const { nest } = await import(process.argv[1] + "/layout/nesting.js");
 const median = (times) => times.sort((one, two) => one - two)[times.length >> 1];
 const answers = JSON.parse(readFileSync(0, "utf8")).map(({ sizes, outer, edges, rounds }) => {
   const times = Array.from({ length: rounds }, () => {

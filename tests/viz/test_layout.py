@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minigrad_viz import layout as module
 from minigrad_viz.layout import Layout, Ports, layout
+from minigrad_viz.layout import layered as module
 from minigrad_viz.layout.graph import Layered, cut_into_links, rank_nodes
 from minigrad_viz.layout.order import count_crossings, order_columns
 

@@ -12,8 +12,8 @@ from tools import FRONTEND, need
 
 PROGRAM = """
 import { readFileSync } from "node:fs";
-const { layout } = await import(process.argv[1] + "/layout.js");
-const { nest } = await import(process.argv[1] + "/nesting.js");
+const { layout } = await import(process.argv[1] + "/layout/layered.js");
+const { nest } = await import(process.argv[1] + "/layout/nesting.js");
 const withMaps = ({ first, last, ...ports }) => ({ ...ports, first: new Map(first), last: new Set(last) });
 const answers = JSON.parse(readFileSync(0, "utf8")).map(({ sizes, outer, edges, ports, gaps }) => {
   const [gapX, gapY] = gaps;
