@@ -2,22 +2,18 @@
 
 import json
 import math
-import shutil
 import subprocess
-from pathlib import Path
 
-import pytest
+from tools import FRONTEND, need
 
-COMPARE = Path(__file__).parents[1] / "viz" / "frontend" / "tests" / "compare.js"
+COMPARE = FRONTEND / "tests" / "compare.js"
 
 
 def compare(*options, **job):
     """What the player makes of a job, by node."""
-    node = shutil.which("node")
-    if node is None:
-        pytest.skip("node is not installed")
+    need("node")
     done = subprocess.run(
-        [node, *options, str(COMPARE)],
+        ["node", *options, str(COMPARE)],
         input=json.dumps(job),
         capture_output=True,
         text=True,

@@ -15,6 +15,7 @@ PACKAGES = FRONTEND / "node_modules"
 _TOOLS = {
     "node": (lambda: shutil.which("node") is not None, "apt-get install nodejs npm"),
     "npm packages": (lambda: (PACKAGES / "esbuild").is_dir() and (PACKAGES / "typescript").is_dir(), "make frontend"),
+    "dot": (lambda: shutil.which("dot") is not None, "apt-get install graphviz"),
     "chromium": (lambda: chromium() is not None, "apt-get install chromium"),
     "playwright": (lambda: importlib.util.find_spec("playwright") is not None, "pip install playwright"),
 }

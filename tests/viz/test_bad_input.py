@@ -4,7 +4,6 @@ import copy
 import json
 import math
 import pickle
-import shutil
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
@@ -16,6 +15,7 @@ import minigrad as mg
 from minigrad.errors import DTypeError, GraphError
 from minigrad_viz import draw, explain, export, step, to_graphviz, to_html, to_json, to_svg, to_text, tour
 from player import compare
+from tools import need
 
 ALL = {"draw": draw, "step": step, "to_graphviz": to_graphviz, "to_html": to_html, "to_json": to_json, "to_svg": to_svg}
 ALL |= {"to_text": to_text, "tour": lambda x: tour(x, []), "export": lambda x: export(x, "never-written.svg")}
@@ -92,7 +92,7 @@ def test_arrays_of_other_libraries_and_lists_without_a_graph_are_refused():
 
 @pytest.mark.parity
 def test_tensor_of_torch_is_refused():
-    torch = pytest.importorskip("torch")
+    torch = pytest.importorskip("torch", reason="needs the extra 'parity': make test EXTRAS=dev,parity")
     with pytest.raises(DTypeError, match="is a Tensor, not a Value or a tensor"):
         draw(torch.ones(2, requires_grad=True))
 
@@ -173,10 +173,8 @@ def test_labels_mean_nothing_to_graphviz():
     source = to_graphviz(hostile()).source
     assert "label=<" not in source  # which would be HTML
     assert len(source) < 100_000
-    dot = shutil.which("dot")
-    if dot is None:
-        pytest.skip("dot is not installed")
-    drawn = subprocess.run([dot, "-Tsvg"], input=source.encode(), capture_output=True, check=True)
+    need("dot")
+    drawn = subprocess.run(["dot", "-Tsvg"], input=source.encode(), capture_output=True, check=True)
     assert drawn.stderr == b""
     assert not [part for part in ElementTree.fromstring(drawn.stdout).iter() if part.tag.endswith("script")]
 
