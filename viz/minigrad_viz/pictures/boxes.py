@@ -101,8 +101,9 @@ def stacks(trace: Trace, items: Sequence[Item], wires: Sequence[Wire]) -> dict[i
     enter: dict[int, dict[int, None]] = {}
     leave: dict[int, dict[int, None]] = {}
     for wire in wires:
-        enter.setdefault(wire.end, {})[wire.value] = None
-        leave.setdefault(wire.start, {})[wire.value] = None
+        values = dict.fromkeys(trace.operand[edge] for edge in wire.edges)
+        enter.setdefault(wire.end, {}).update(values)
+        leave.setdefault(wire.start, {}).update(values)
     return {
         at: _frame(trace, item.block, inside)
         if item.framed

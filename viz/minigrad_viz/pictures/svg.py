@@ -97,7 +97,6 @@ def _seen(trace: Trace, budget: int) -> _Seen:
     opened = {0} if small else start_expanded(trace.blocks, where, budget)
     items, wires = visible(trace.blocks, where, list(zip(trace.operand, trace.result, strict=True)), opened)
     blocks = stacks(trace, items, wires)
-    wires = _merged(items, wires)
     counts = trace.contributions()
     parts = [
         blocks[at] if item.node < 0 else card(trace, item.node, counts[item.node]) for at, item in enumerate(items)
@@ -110,19 +109,6 @@ def _seen(trace: Trace, budget: int) -> _Seen:
 def _escape_css(css: str) -> str:
     """CSS as XML content; quotes may stay."""
     return css.replace("&", "&amp;").replace("<", "&lt;")
-
-
-def _merged(items: Sequence[Item], wires: Sequence[Wire]) -> list[Wire]:
-    """One wire between two closed blocks, for all that goes between them: the boxes say how much that is."""
-    merged: dict[tuple[int, int, int], Wire] = {}
-    for at, wire in enumerate(wires):
-        closed = items[wire.start].node < 0 and items[wire.end].node < 0
-        key = (wire.start, wire.end, -1) if closed else (wire.start, wire.end, at)
-        if (known := merged.get(key)) is None:
-            merged[key] = Wire(wire.start, wire.end, -1 if closed else wire.value, list(wire.edges))
-        else:
-            known.edges.extend(wire.edges)
-    return list(merged.values())
 
 
 # --- cards and arrows ------------------------------------------------------------------------------------------------

@@ -418,7 +418,7 @@ class Item(NamedTuple):
 
 @dataclass(slots=True)
 class Wire:
-    """An arrow between two items, for one value, the number of its node, and for all of `edges`."""
+    """An arrow between two items, for all of `edges`; `value` is the node whose number goes over it, -1: several do."""
 
     start: int
     end: int
@@ -431,7 +431,8 @@ def visible(
 ) -> tuple[list[Item], list[Wire]]:
     """What is seen while the blocks `opened` are open: items in tape order, but frames before what lies in them; wires.
 
-    Into a closed block each value goes once; into a node each edge has a wire, so that of a*a both are seen.
+    Into a node each edge has a wire, so that of a*a both are seen. Into a closed block each value goes once, and
+    from another closed one all values together: the boxes say how much that is.
 
     >>> blocks = [Block("graph", -1, "graph"), Block("a", 0, "scope")]
     >>> items, wires = visible(blocks, [0, 1, 1], [(0, 1), (0, 2), (1, 2)], {0})
@@ -472,9 +473,12 @@ def _wires(edges: Sequence[Edge], at: Sequence[int], items: Sequence[Item]) -> l
         start, end = at[operand], at[result]
         if start == end:
             continue
-        wire = merged.get((operand, end)) if items[end].node < 0 else None
+        closed = items[end].node < 0
+        bundled = closed and items[start].node < 0
+        key = (-1 - start if bundled else operand, end)
+        wire = merged.get(key) if closed else None
         if wire is None:
-            wire = merged[operand, end] = Wire(start, end, operand, [])
+            wire = merged[key] = Wire(start, end, -1 if bundled else operand, [])
             wires.append(wire)
         wire.edges.append(number)
     return wires

@@ -17,7 +17,7 @@ import { formulaText, pretty } from "../engine/notation.js";
 /**
  * What blocks.js says is visible. A wire joins two items and stands for all edges between them.
  * @typedef {{id: string, node: number, block: number, parent: number}} SeenItem
- * @typedef {{from: number, to: number, edges: number[]}} SeenWire
+ * @typedef {{from: number, to: number, value: number, edges: number[]}} SeenWire
  * @typedef {{items: SeenItem[], wires: SeenWire[], itemOf: (node: number) => number}} Visible
  */
 
@@ -124,11 +124,11 @@ export function scene(graph, seen, place = nested) {
     };
   });
   const wireOf = new Int32Array(graph.edgeCount).fill(-1);
-  const wires = ends.map(({ from, to, edges }, k) => {
+  const wires = ends.map(({ from, to, value, edges }, k) => {
     for (const edge of edges) wireOf[edge] = k;
     const points = placed.routes[k].map(([x, y]) => /** @type {Point} */ ([x + MARGIN, y + MARGIN]));
     const flows = edges.some((edge) => graph.flows[edge]);
-    return { from, to, edges, points, flows, label: labels[k] !== "", labelAt: /** @type {Point} */ ([0, 0]) };
+    return { from, to, value, edges, points, flows, label: labels[k] !== "", labelAt: /** @type {Point} */ ([0, 0]) };
   });
   placeLabels(wires, labels, items.length);
   const hulls = placed.hulls.map((hull) => ({

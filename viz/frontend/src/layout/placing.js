@@ -17,7 +17,7 @@ const BAR = 22; // the title of a frame
  * @param {import("../types.js").Graph} graph
  * @param {import("../drawing/scene.js").Visible} seen
  * @param {Point[]} sizes of the items
- * @param {{from: number, to: number, edges: number[]}[]} ends of the wires
+ * @param {{from: number, to: number, value: number}[]} ends of the wires
  * @param {{gapX: number, gapY: number}} gaps
  * @returns {Placed}
  */
@@ -43,7 +43,7 @@ export function nested(graph, seen, sizes, ends, { gapX, gapY }) {
     return all.push(sizes[k]) - 1;
   });
   const edges = ends.map(({ from, to }) => /** @type {Point} */ ([places[from], places[to]]));
-  const ports = { wires: ends.map((wire) => graph.operand[wire.edges[0]]) };
+  const ports = { wires: ends.map((wire) => wire.value) };
   const drawn = nest(all, outer, edges, { gapX, gapY, padding: 14, ports });
   const box = (/** @type {number} */ at) => drawn.boxes[at];
   return {

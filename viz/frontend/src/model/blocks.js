@@ -12,7 +12,8 @@
 
 /**
  * An arrow: its ends are places in `items`, `value` is the node whose number goes over it, `edges` all that it stands
- * for. Into a closed block each value goes once; into a node each edge has an arrow, so that of a*a both are seen.
+ * for. Into a node each edge has an arrow, so that of a*a both are seen; into a closed block each value goes once, and
+ * from another closed one all values together, of which `value` is -1: the boxes say how much that is.
  * @typedef {{from: number, to: number, value: number, edges: number[]}} Wire
  */
 
@@ -67,19 +68,21 @@ function wiresBetween(graph, items, itemOf) {
   /** @type {Map<number, Wire>} */
   const merged = new Map();
   for (let edge = 0; edge < graph.edgeCount; edge += 1) {
-    const value = graph.operand[edge];
-    const from = itemOf[value];
+    const operand = graph.operand[edge];
+    const from = itemOf[operand];
     const to = itemOf[graph.result[edge]];
     if (from === to) continue;
-    const key = value * items.length + to;
-    const known = items[to].block < 0 ? undefined : merged.get(key);
+    const closed = items[to].block >= 0;
+    const bundled = closed && items[from].block >= 0;
+    const key = (bundled ? -1 - from : operand) * items.length + to;
+    const known = closed ? merged.get(key) : undefined;
     if (known) {
       known.edges.push(edge);
       continue;
     }
-    const wire = { from, to, value, edges: [edge] };
+    const wire = { from, to, value: bundled ? -1 : operand, edges: [edge] };
     wires.push(wire);
-    if (items[to].block >= 0) merged.set(key, wire);
+    if (closed) merged.set(key, wire);
   }
   return wires;
 }
