@@ -72,7 +72,9 @@ class _Block:
         modes.__dict__.update(changes)
         detour.__enter__()
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: object = None, error: BaseException | None = None, *_: object) -> None:
+        if error:  # where it was raised, for whoever shows it
+            error.__dict__.setdefault("minigrad_scope", modes.scope)
         detour.__exit__()
         modes.__dict__.update(modes.before.pop())
 
@@ -196,9 +198,8 @@ def strict_shapes(mode: bool = True) -> Any:
 def record(*, lines: bool = False) -> Iterator[Recording]:
     """Keep, in the `Recording` it gives, each `Event` of every backward pass inside the block.
 
-    A graph of tensors built in it keeps what one of Values always does: ``grad_fn.output`` is a copy of each result, a
-    pass frees nothing unless asked to, and ``grad_fn.grad`` has the gradient of a result. With `lines` each node also
-    remembers the source line that made it.
+    Of tensors it keeps what Values always have: ``grad_fn.output``, a copy of the result, and ``grad_fn.grad``; a pass
+    frees nothing unless asked to. With `lines` each node also remembers the source line that made it.
 
     >>> import minigrad as mg
     >>> a = mg.Value(3.0, "a")

@@ -167,6 +167,26 @@ def test_operands_of_a_broken_node_are_those_of_the_operation(shell):
         assert (last, ends) == (last, operands)
 
 
+def test_broken_node_lies_in_the_scope_in_which_it_was_called(shell):
+    code = """%%trace --static
+x = mg.Value(2.0, "x")
+for turn in range(2):
+    with mg.scope("layer"):
+        x = x * 3
+        with mg.scope("inner"):
+            if turn:
+                x + "one"
+            x = x.exp()
+"""
+    seen, _ = shell.seen(code)
+    (trace,) = traced(seen)
+    blocks, where = trace["blocks"], trace["nodes"]["block"]
+    broken = trace["outputs"][0]
+    assert [blocks[where[broken]]["name"], blocks[where[broken]]["kind"]] == ["inner", "scope"]
+    second = trace["edges"]["operand"][-1]
+    assert blocks[where[broken]]["outer"] == where[second] != where[second - 2]  # the second entry of the loop
+
+
 def test_broken_cell_with_values_and_tensors_shows_those_of_one_kind(shell):
     pytest.importorskip("numpy")
     seen, result = shell.seen("%%trace --static\ns = mg.Value(2.0) * 3\nt = mg.ones(2, requires_grad=True) * 2\n1 / 0")

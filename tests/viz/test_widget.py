@@ -117,6 +117,16 @@ def test_python_hears_and_sets_the_state():
         player.granularity = "edges"
 
 
+def test_values_are_of_leaves_or_of_elements():
+    x = mg.tensor([[1.0, 2.0]], requires_grad=True)
+    assert step(mg.sum(x * 2), values={"x[0, 1]": 5.0}).values == {"x[0, 1]": 5.0}
+    player = step(product()[2])
+    for values in ({"q": 1.0}, {"a[0]": 1.0}, {"x[0, 2]": 1.0}):
+        with pytest.raises(mg.errors.ArgumentError, match=r"values: there is no leaf '.*' that holds one number"):
+            player.values = values
+    assert player.values == {}
+
+
 def test_tour_stops_at_moments_by_node_by_name_and_by_number():
     a, b, y = product()
     where = [

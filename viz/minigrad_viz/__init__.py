@@ -42,7 +42,15 @@ __all__ = [
 
 
 def load_ipython_extension(shell: Any) -> None:
-    """What ``%load_ext minigrad_viz`` calls."""
+    """What ``%load_ext minigrad_viz`` calls: from then on Values are drawn where a cell ends in them.
+
+    >>> from IPython.core.interactiveshell import InteractiveShell
+    >>> shell = InteractiveShell()
+    >>> load_ipython_extension(shell)
+    >>> "trace" in shell.magics_manager.magics["cell"]
+    True
+    >>> unload_ipython_extension(shell)
+    """
     from minigrad_viz import notebook
 
     notebook.load(shell)

@@ -16,7 +16,7 @@ from minigrad.graph import Node as GraphNode
 from minigrad.op import OPS
 from minigrad_viz.notation import clean
 from minigrad_viz.player import find
-from minigrad_viz.trace import Note, Trace, placed
+from minigrad_viz.trace import Block, Note, Trace, placed
 from minigrad_viz.trace.names import Namespaces
 
 __all__ = ["Call", "failing_call", "readers_frames", "to_broken_trace"]
@@ -103,6 +103,7 @@ def to_broken_trace(error: BaseException, namespaces: Namespaces, built: list[An
         elif isinstance(x, int | float) and not isinstance(x, bool) and abs(x) < 1e308:
             ends.append(_add(trace, "c", None, float(x), []))
     at = _add(trace, "x", call.op, None, ends)
+    trace.block[at] = _block_of(trace, places, getattr(error, "minigrad_scope", ""))
     trace.lines[at] = clean(call.line)
     trace.outputs, trace.passes = [at], []
     trace.notes.append(Note("error", at, text))
@@ -137,6 +138,22 @@ def _add(trace: Trace, kind: str, name: str | None, value: float | None, operand
     trace.local += [None] * many
     trace.start.append(len(trace.operand))
     return at
+
+
+def _block_of(trace: Trace, places: Mapping[Any, int], scope: Any) -> int:
+    """The block of this entry of a scope, in which the call was made: a new one, where no node was."""
+    if not scope:
+        return 0
+    inside = (at for node, at in places.items() if getattr(node, "scope", None) is scope)
+    if (first := next(inside, None)) is None:
+        outer = _block_of(trace, places, scope.outer)
+        trace.blocks.append(Block(clean(scope.name), outer, "scope"))
+        trace.scopes.append(clean(scope))
+        return len(trace.blocks) - 1
+    block = trace.block[first]
+    while trace.blocks[block].kind != "scope":
+        block = trace.blocks[block].outer
+    return block
 
 
 def _is_ours(frame: FrameType) -> bool:

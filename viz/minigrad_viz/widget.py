@@ -9,6 +9,8 @@ import math
 import re
 import unicodedata
 import zlib
+from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 import anywidget
@@ -54,7 +56,7 @@ class Player(anywidget.AnyWidget):
 
     def __init__(self, trace: Trace, **state: Any) -> None:
         self.trace = trace
-        numbers = _scalar_leaves(trace)
+        numbers = dict(islice(_scalar_leaves(trace), _MOST_LEAVES))
         traits = _trait_names(list(numbers))
         unknown = [name for name in state if name not in traits and not self.has_trait(name)]
         if unknown:
@@ -71,6 +73,18 @@ class Player(anywidget.AnyWidget):
             state["trace_text"] = text
         leaves = {trait: (name, numbers[name]) for trait, name in traits.items()}
         super().__init__(leaves=leaves, **state)
+
+    @traitlets.validate("values")
+    def _of_leaves(self, proposal: Any) -> dict[str, float]:
+        values: dict[str, float] = proposal["value"]
+        numbers = dict(_scalar_leaves(self.trace)) if values else {}
+        for name in values:
+            if name not in numbers and _element(self.trace, name) is None:
+                raise ArgumentError(
+                    f"values: there is no leaf {name!r} that holds one number, nor such an element.\n"
+                    "  Write {'a': 2.0} for a leaf a, {'w[0, 1]': 2.0} for an element of a tensor w."
+                )
+        return values
 
     def state(self) -> dict[str, Any]:
         """Where it stands, and what was chosen of its other traits: another player can begin there."""
@@ -112,15 +126,11 @@ class Player(anywidget.AnyWidget):
         return {**view, "text/html": figure(self.trace, self.state()), "text/plain": table(self.trace)}, metadata
 
 
-def _scalar_leaves(trace: Trace) -> dict[str, float]:
-    """The numbers of the leaves that hold a finite one, by name, up to as many as get a trait."""
-    found: dict[str, float] = {}
+def _scalar_leaves(trace: Trace) -> Iterator[tuple[str, float]]:
+    """The leaves that hold a finite number, by name, and that number."""
     for index, (kind, value) in enumerate(zip(trace.kinds, trace.values, strict=True)):
         if kind == "l" and value is not None and math.isfinite(value):
-            found[trace.names[index] or handle(index)] = value
-            if len(found) == _MOST_LEAVES:
-                break
-    return found
+            yield trace.names[index] or handle(index), value
 
 
 def _element(trace: Trace, text: str) -> tuple[str, float] | None:

@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-import minigrad as mg
 from minigrad_viz.pictures.graphviz import digraph
 from minigrad_viz.pictures.html import figure, page, state_of
 from minigrad_viz.pictures.svg import picture
@@ -75,7 +74,7 @@ class Drawing:
         return {"text/html": figure(self.trace), "text/plain": self.text()}
 
 
-def draw(x: Any, *more: mg.Value) -> Drawing:
+def draw(x: Any, *more: Any) -> Drawing:
     """Draw the graph that ends in `x`, a Value, or in several: ``draw(y)``, ``draw(y, z)``, ``draw([y, z])``.
 
     Every node shows its name, its rule, its number and its gradient (a dash before ``backward``); an arrow shows the
@@ -111,7 +110,7 @@ def export(x: Any, path: str | os.PathLike[str]) -> None:
     Drawing(to_trace(x), state_of(x)).save(path)
 
 
-def to_json(x: Any, *more: mg.Value) -> str:
+def to_json(x: Any, *more: Any) -> str:
     """The trace of `x`, a Value or several, as JSON; what JSON has no number for is a string.
 
     >>> to_json(mg.Value(float("nan"), "a"))[:13]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import minigrad as mg
 from minigrad_viz.notation import number, plain, shorten
 from minigrad_viz.palette import LIGHT
 from minigrad_viz.pictures.cards import gradient, value
@@ -23,7 +22,7 @@ _LOOKS = {
 }
 
 
-def to_graphviz(x: Any, *more: mg.Value) -> graphviz.Digraph:
+def to_graphviz(x: Any, *more: Any) -> graphviz.Digraph:
     """The graph of `x`, a Value or several, as a ``graphviz.Digraph``. Its ``render`` and ``pipe`` need ``dot``.
 
     >>> a = mg.Value(3.0, "a")

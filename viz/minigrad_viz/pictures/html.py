@@ -31,15 +31,15 @@ _LONGEST = 1 << 20  # letters of a trace there, whatever it holds
 _ZOOMS = (("fit", "Fit"), ("half", "50%"), ("full", "100%"), ("twice", "200%"))
 
 
-def to_html(x: Any, path: str | os.PathLike[str] | None = None) -> str:
-    """The graph of `x`, a Value or a list of them, as a page that needs no network; written to `path` too, if given.
+def to_html(x: Any, *more: Any, path: str | os.PathLike[str] | None = None) -> str:
+    """The graph that ends in `x`, or in several, as a page that needs no network; written to `path` too, if given.
 
     >>> import minigrad as mg
     >>> text = to_html(mg.Value(3.0, "a") * 2)
     >>> text[:15], "http://" in text.replace("http://www.w3.org", "")
     ('<!doctype html>', False)
     """
-    text = page(to_trace(x), state_of(x))
+    text = page(to_trace(x, *more), state_of(x))
     if path is not None:
         with open(path, "w", encoding="utf-8", newline="\n") as file:
             file.write(text)

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-import minigrad as mg
 from minigrad_viz.layout import Ports, layout
 from minigrad_viz.layout.nesting import nest
 from minigrad_viz.notation import escape, fit, text_width
@@ -46,7 +45,7 @@ class Picture(NamedTuple):
     height: int
 
 
-def to_svg(x: Any, *more: mg.Value) -> str:
+def to_svg(x: Any, *more: Any) -> str:
     """The graph of `x`, a Value or several, as SVG: one file, which follows the reader's light or dark theme.
 
     >>> a = mg.Value(3.0, "a")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import minigrad as mg
 from minigrad_viz.notation import cells, fit_cells, number, plain
 from minigrad_viz.pictures.cards import gradient, pictured, value
 from minigrad_viz.trace import Trace, to_trace
@@ -14,7 +13,7 @@ __all__ = ["table", "to_text"]
 _ROWS = 60  # a longer graph shows half of these from its beginning and half from its end
 
 
-def to_text(x: Any, *more: mg.Value) -> str:
+def to_text(x: Any, *more: Any) -> str:
     """The graph of `x`, a Value or several, as text: its nodes in tape order, then its local derivatives.
 
     >>> a, b = mg.Value(2.0, "a"), mg.Value(-3.0, "b")
