@@ -79,8 +79,9 @@ def draw(x: Any, *more: Any) -> Drawing:
 
     Every node shows its name, its rule, its number and its gradient (a dash before ``backward``); an arrow shows the
     local derivative. Names are labels, or else your variables. Nothing in the graph is changed.
-    Raises DTypeError for what is not a Value.
+    Raises DTypeError for what is neither a Value nor a tensor.
 
+    >>> import minigrad as mg
     >>> a = mg.Value(3.0, "a")
     >>> draw(a * a)
     Graph of v₁ = 9.0: 1 leaf, 1 operation.
@@ -100,6 +101,7 @@ def export(x: Any, path: str | os.PathLike[str]) -> None:
     A page, ``.html``, holds the player and needs no network; that of a player begins as it stands.
     Raises ValueError for a suffix that is not known.
 
+    >>> import minigrad as mg
     >>> import pathlib, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = pathlib.Path(folder, "y.html")
@@ -113,6 +115,7 @@ def export(x: Any, path: str | os.PathLike[str]) -> None:
 def to_json(x: Any, *more: Any) -> str:
     """The trace of `x`, a Value or several, as JSON; what JSON has no number for is a string.
 
+    >>> import minigrad as mg
     >>> to_json(mg.Value(float("nan"), "a"))[:13]
     '{"version":2,'
     """

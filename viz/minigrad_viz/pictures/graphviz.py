@@ -25,6 +25,7 @@ _LOOKS = {
 def to_graphviz(x: Any, *more: Any) -> graphviz.Digraph:
     """The graph of `x`, a Value or several, as a ``graphviz.Digraph``. Its ``render`` and ``pipe`` need ``dot``.
 
+    >>> import minigrad as mg
     >>> a = mg.Value(3.0, "a")
     >>> to_graphviz(a * a).source.count("->")
     2

@@ -48,6 +48,7 @@ class Picture(NamedTuple):
 def to_svg(x: Any, *more: Any) -> str:
     """The graph of `x`, a Value or several, as SVG: one file, which follows the reader's light or dark theme.
 
+    >>> import minigrad as mg
     >>> a = mg.Value(3.0, "a")
     >>> svg = to_svg(a * a)
     >>> svg[:4], svg.count('class="d"')

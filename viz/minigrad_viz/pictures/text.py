@@ -16,6 +16,7 @@ _ROWS = 60  # a longer graph shows half of these from its beginning and half fro
 def to_text(x: Any, *more: Any) -> str:
     """The graph of `x`, a Value or several, as text: its nodes in tape order, then its local derivatives.
 
+    >>> import minigrad as mg
     >>> a, b = mg.Value(2.0, "a"), mg.Value(-3.0, "b")
     >>> print(to_text(a * b))
     Graph of v₂ = -6.0: 2 leaves, 1 operation.
