@@ -20,8 +20,7 @@ scrollbar-color:$line transparent}
 .mg-view:focus-visible{outline:3px solid $forward;outline-offset:-3px}
 .mg-stage{position:relative;margin:0 auto;contain:strict}
 .mg-stage>svg{position:absolute;left:0;top:0;width:100%;height:100%;isolation:isolate;pointer-events:none}
-.mg-stage>canvas{display:block}
-.mg-stage>canvas{position:sticky;left:0;top:0}
+.mg-stage>canvas{position:absolute}
 .mg-drawing{font-size:12.5px;font-variant-numeric:tabular-nums;user-select:none;overflow:clip;
 & text{white-space:pre;fill:$ink}
 .name{font-size:13px;font-weight:700}
@@ -40,12 +39,12 @@ scrollbar-color:$line transparent}
 .nan{fill:none;stroke:$ink;stroke-width:1}
 .rim{fill:none;stroke:$rim}
 .item,.frame{pointer-events:auto}
-.item{cursor:pointer;outline:none}
-.box{fill:$card;stroke:$line;stroke-width:1.25}
+.item{outline:none}
+.box{fill:$card}
 .line{fill:none;stroke:$line;stroke-width:1.25}
 .head{fill:$op}
 .wash{fill:$wash}
-.leaf .line,.leaf .box{stroke:$leaf}
+.leaf .line{stroke:$leaf}
 .leaf .head{fill:$leaf}
 .leaf .name,.leaf .name tspan{fill:$on-leaf}
 .output .head{fill:$output}
@@ -55,8 +54,7 @@ scrollbar-color:$line transparent}
 .output .line,.ring{stroke:$output}
 .ring{fill:none;stroke-width:1.25}
 .still .line{stroke-dasharray:4 3}
-.pale .box{fill:$page}
-.pale .head{fill:$page}
+.pale .box,.pale .head{fill:$page}
 .pale .wash{fill:none}
 .pale .line,.pale .ring{stroke:$rim}
 .pale text,.pale .name,.pale .name tspan{fill:$muted}
@@ -68,7 +66,6 @@ scrollbar-color:$line transparent}
 .raised{fill:$alarm;font-weight:600}
 .stack{fill:$card;stroke:$line;stroke-width:1}
 .block .head{fill:$rim}
-.block .box{fill:$card}
 .way{fill:$rim}
 .done-fw{fill:$forward}
 .done-bw{fill:$backward}
@@ -78,33 +75,32 @@ scrollbar-color:$line transparent}
 .frame:hover .bar{fill-opacity:1}
 .frame text{font-size:11.5px;font-weight:600}
 .sign{fill:none;stroke:$muted;stroke-width:1.5}
-.wire{fill:none;stroke:$line;stroke-width:1.5}
-.wire.many{stroke-width:2.5}
-.wire.none{stroke-dasharray:2 4}
-.wire.done{stroke:$heat;stroke-width:2.5}
-.wire.future{stroke:$rim}
+.wire .line{stroke-width:1.5}
 .tip{fill:$line}
-.tip.done{fill:$heat}
-.tip.future{fill:$rim}
+.many .line{stroke-width:2.5}
+.none .line{stroke-dasharray:2 4}
+.done .line{stroke:$heat;stroke-width:2.5}
+.done .tip{fill:$heat}
+.future .line{stroke:$rim}
+.future .tip{fill:$rim}
 .label{font-size:11px;text-anchor:end;fill:$backward;paint-order:stroke;stroke:$page;stroke-width:7;
 stroke-linejoin:round}
-.select,.focus,.hover{fill:none;pointer-events:none}
-.hover{stroke:$muted;stroke-width:1.5}
-.select{stroke:$ink;stroke-width:2;stroke-dasharray:5 3}
-.focus{stroke:$forward;stroke-width:3}
-.halo{fill:none;stroke-width:9;stroke-opacity:.5;stroke-linejoin:round}
-.core{fill:none;stroke-width:2.5}
+.select,.focus,.hover,.halo,.core,.flow,.leader{fill:none}
+.hover{stroke:$muted;stroke-width:calc(1.5px*var(--large))}
+.select{stroke:$ink;stroke-width:calc(2px*var(--large));stroke-dasharray:5 3}
+.focus{stroke:$forward;stroke-width:calc(3px*var(--large))}
+.halo{stroke-width:calc(9px*var(--large));stroke-opacity:.5;stroke-linejoin:round}
+.core{stroke-width:calc(2.5px*var(--large))}
 .forward .halo,.flow.forward{stroke:$halo}
 .forward .core{stroke:$forward}
 .backward .halo,.flow.backward,.backward .core{stroke:$hot}
-.flow{fill:none;stroke-width:4.5;stroke-linecap:butt}
-.point{stroke:none}
-.leader{fill:none;stroke:$backward;stroke-width:1.5}
-.forward .point{fill:$forward}
-.backward .point{fill:$hot}
+.flow{stroke-width:calc(4.5px*var(--large))}
+.leader{stroke:$backward;stroke-width:calc(1.5px*var(--large))}
+.point{fill:$hot}
 .pill{fill:$backward}
 .pill+text{fill:$page;font-size:12px;font-weight:600;text-anchor:middle}
-.overlay{pointer-events:none}
+.pill,.pill+text{transform:scale(var(--large))}
+.overlay{--large:1;pointer-events:none}
 }
 .mg-heat{position:relative;display:inline-block;margin:0;max-width:100%;font-family:$font;color:$ink}
 .mg-heat canvas{display:block;max-width:100%;image-rendering:pixelated;border:1px solid $rim;border-radius:3px;
