@@ -1,4 +1,5 @@
-/** A large drawing from afar, where nothing can be read: on a canvas a rectangle for each card, a line for each arrow. */
+/** A large drawing from afar, where nothing can be read: on a canvas a rectangle a card, and a line an arrow. */
+import { max, min, round } from "../math.js";
 import { HEAD, ROW } from "./cards.js";
 import { timeOf } from "./looks.js";
 import { OP } from "../model/trace.js";
@@ -16,7 +17,7 @@ export const meet = (a, b) => a.x <= b.x + b.w && a.x + a.w >= b.x && a.y <= b.y
 export function crosses({ points }, { x, y, w, h }) {
   for (let k = points.length - 1; k > 0 && points[k][0] >= x; k -= 1) {
     const [[from, a], [to, b]] = [points[k - 1], points[k]];
-    if (from <= x + w && to >= x && Math.min(a, b) <= y + h && Math.max(a, b) >= y) return true;
+    if (from <= x + w && to >= x && min(a, b) <= y + h && max(a, b) >= y) return true;
   }
   return false;
 }
@@ -27,11 +28,12 @@ export function crosses({ points }, { x, y, w, h }) {
  */
 export function paintFar(canvas, now, part, scale) {
   const ratio = scale * devicePixelRatio;
-  [canvas.width, canvas.height] = [part.w * ratio, part.h * ratio];
-  const [left, top, width, height] = [part.x, part.y, part.w, part.h].map((length) => `${length * scale}px`);
-  Object.assign(canvas.style, { left, top, width, height });
+  const [left, top, width, height] = [part.x, part.y, part.w, part.h].map((length) => round(length * ratio));
+  Object.assign(canvas, { width, height });
   const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
-  context.setTransform(ratio, 0, 0, ratio, -part.x * ratio, -part.y * ratio);
+  context.setTransform(ratio, 0, 0, ratio, -left, -top);
+  for (const [side, pixels] of Object.entries({ left, top, width, height }))
+    canvas.style.setProperty(side, `${pixels / devicePixelRatio}px`);
   /** @type {Fill} */
   const fill = (colour, alpha, x, y, w, h) => {
     context.globalAlpha = alpha;
@@ -41,8 +43,9 @@ export function paintFar(canvas, now, part, scale) {
   for (const { x, y, w, h } of now.scene.hulls) {
     fill("ink", 0.025, x, y, w, h);
     fill("rim", 0.55, x, y, w, 22);
+    for (const at of [y, y + h]) fill("line", 1, x, at, w, 1 / scale);
+    for (const at of [x, x + w]) fill("line", 1, at, y, 1 / scale, h);
   }
-  context.globalAlpha = 1;
   paintWires(context, now, part, scale);
   now.scene.items.forEach((item) => {
     if (meet(item, part)) paintCard(fill, now, item, scale >= CARDS);
@@ -67,7 +70,7 @@ function paintWires(context, now, part, scale) {
 }
 
 /**
- * A rectangle in the colour of its border; nearer the border, the ground, the head, and below it what is the gradient's.
+ * A rectangle in the colour of its border; nearer the border, the ground, the head, and the place of the gradient.
  * @param {Fill} fill @param {Drawing} now @param {import("./scene.js").SceneItem} item @param {boolean} near
  */
 function paintCard(fill, { graph, playback, progress }, { node, block, x, y, w, h, card }, near) {

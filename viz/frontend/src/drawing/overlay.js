@@ -2,6 +2,7 @@
  * What lies above the drawing: the glow of what is active, the gradient that flows back over an edge with its
  * product, and the rings of hover, selection and focus. A handful of elements that move, so a step costs little.
  */
+import { abs, hypot, max, min, sign } from "../math.js";
 import { curvePath, middleOf, samplesOf, tipPath } from "./curves.js";
 import { dress, drawn } from "../panels/dom.js";
 import { productText, scalarOf } from "./looks.js";
@@ -34,7 +35,7 @@ export function wordsAt(scene, graph, edge, wide) {
   const [x, y] = wire >= 0 ? middleOf(scene.wires[wire].points) : [box.x + box.w / 2, box.y + box.h + 8];
   const half = wide / 2 + 4;
   const within = (/** @type {number} */ a, /** @type {number} */ most, /** @type {number} */ room) =>
-    Math.max(room, Math.min(most - room, a));
+    max(room, min(most - room, a));
   const [left, right, top, bottom] = [x - 2 * half - 40, x + 2 * half + 40, y - 100, y + 100];
   const near = scene.items.filter(
     (one) => one.x < right && one.x + one.w > left && one.y < bottom && one.y + one.h > top,
@@ -43,11 +44,11 @@ export function wordsAt(scene, graph, edge, wide) {
   let least = Infinity;
   for (const [dx, dy] of BESIDE) {
     const [cx, cy] = [within(x + dx, scene.width, half), within(y + dy, scene.height, 14)];
-    let hidden = Math.hypot(dx, dy) * 4;
+    let hidden = hypot(dx, dy) * 4;
     for (const item of near) {
       const weight = item === box || item === source ? 4 : 1; // their numbers are what the words are about
-      const across = Math.min(cx + half, item.x + item.w + 4) - Math.max(cx - half, item.x - 4);
-      const down = Math.min(cy + 12, item.y + item.h + 4) - Math.max(cy - 12, item.y - 4);
+      const across = min(cx + half, item.x + item.w + 4) - max(cx - half, item.x - 4);
+      const down = min(cy + 12, item.y + item.h + 4) - max(cy - 12, item.y - 4);
       if (across > 0 && down > 0) hidden += weight * across * down;
     }
     if (hidden < least) [least, best] = [hidden, [cx, cy]];
@@ -57,8 +58,8 @@ export function wordsAt(scene, graph, edge, wide) {
 
 /** The line from a wire to the words beside it; none where they lie on it. @param {Point} from @param {Point} to */
 export function leaderPath([x, y], [toX, toY]) {
-  const end = toY + Math.sign(y - toY) * 10;
-  return Math.abs(y - toY) < 18 ? "" : `M${x} ${y}L${x + (toX - x) * 0.3} ${end}`;
+  const end = toY + sign(y - toY) * 10;
+  return abs(y - toY) < 18 ? "" : `M${x} ${y}L${x + (toX - x) * 0.3} ${end}`;
 }
 
 /**
@@ -75,9 +76,9 @@ export function focusOf(scene, graph, moment, seen) {
   const [x, y] = wordsAt(scene, graph, moment.edge, wide);
   const more = [{ x: x - wide / 2, y: y - 10, w: wide, h: 20 }, scene.items[scene.itemOf(graph.result[moment.edge])]];
   for (const one of more) {
-    const [left, top] = [Math.min(rect.x, one.x), Math.min(rect.y, one.y)];
-    const w = Math.max(rect.x + rect.w, one.x + one.w) - left;
-    const h = Math.max(rect.y + rect.h, one.y + one.h) - top;
+    const [left, top] = [min(rect.x, one.x), min(rect.y, one.y)];
+    const w = max(rect.x + rect.w, one.x + one.w) - left;
+    const h = max(rect.y + rect.h, one.y + one.h) - top;
     if (w < 0.9 * seen.w && h < 0.85 * seen.h) rect = { x: left, y: top, w, h };
   }
   return rect;
@@ -139,12 +140,13 @@ export function overlay(graph) {
       });
       marks.replaceChildren(...made);
     },
-    /** Lets lines and words be seen from afar, too. @param {number} scale */
+    /** Lets lines and words be seen from afar, too; returns whether the words change. @param {number} scale */
     enlarge(scale) {
-      const large = Math.max(1, READABLE / scale);
-      if (large === active.large) return;
+      const large = max(1, READABLE / scale);
+      if (large === active.large) return false;
       active.large = large;
       for (const part of [layer, under]) dress(part, { style: `--large:${large}` });
+      return true;
     },
     /** @param {Scene} scene @param {Moment} moment @param {boolean} moving whether something may travel */
     show: (scene, moment, moving) => showMoment(active, graph, scene, moment, moving),
@@ -171,29 +173,32 @@ function showMoment(active, graph, scene, moment, moving) {
   if (moment.kind !== "edge") return;
   const product = productText(moment);
   const at = wordsAt(scene, graph, moment.edge, wordsWidth(product) * large);
-  if (product) say(words, product, at);
+  if (product) say(words, product, at, large);
   if (!wire) return;
   const [[x, y]] = wire.points;
   dress(point, { d: tipPath([x + 1, y], -1, 1.6) });
   dress(leader, { d: product && leaderPath(middleOf(wire.points), at) });
   const number = scalarOf(moment.contribution);
   if (!moving || typeof number !== "number" || calm()) return;
-  say(traveller, pretty(number), [x, y]);
-  active.run = travel(traveller, samplesOf(wire.points).reverse());
+  say(traveller, pretty(number), [x, y], large);
+  active.run = travel(traveller, samplesOf(wire.points).reverse(), large);
 }
 
-/** Writes words on a pill. @param {Element} pill @param {string} words @param {Point} at */
-function say(pill, words, [x, y]) {
+/** Writes words on a pill. @param {Element} pill @param {string} words @param {Point} at @param {number} large */
+function say(pill, words, [x, y], large) {
   const wide = wordsWidth(words);
   const [ground, label] = pill.children;
   label.textContent = words;
   dress(ground, { x: -wide / 2, width: wide });
-  dress(pill, { transform: `translate(${x} ${y})`, visibility: "visible" });
+  dress(pill, { transform: `translate(${x} ${y}) scale(${large})`, visibility: "visible" });
 }
 
-/** Moves an element along points, and hides it where they end. @param {Element} element @param {Point[]} points */
-function travel(element, points) {
-  const frames = points.map(([x, y]) => ({ transform: `translate(${x}px,${y}px)` }));
+/**
+ * Moves an element along points, and hides it where they end.
+ * @param {Element} element @param {Point[]} points @param {number} large
+ */
+function travel(element, points, large) {
+  const frames = points.map(([x, y]) => ({ transform: `translate(${x}px,${y}px) scale(${large})` }));
   const run = element.animate(frames, { duration: TRAVEL, easing: "ease-in-out" });
   run.onfinish = () => dress(element, { visibility: "hidden" });
   return run;

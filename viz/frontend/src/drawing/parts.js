@@ -2,13 +2,14 @@
  * The elements of the drawing, made once, and how each is painted at a moment. What a card says that never changes is
  * written when it is made; the rest only when it differs from what stands there.
  */
+import { finite, max, round } from "../math.js";
 import { CAPTION, HEAD, PAD, RAISED, RIM, ROW, STACK, ruleOf } from "./cards.js";
 import { curvePath, tipPath } from "./curves.js";
 import { drawn, setText } from "../panels/dom.js";
 import { fitNumber, textWidth } from "./measure.js";
 import { pretty } from "../engine/notation.js";
 import { spokenNode } from "./looks.js";
-import { thumbnail } from "./heatcolour.js";
+import { crossPath, thumbnail } from "./heatcolour.js";
 
 /** @typedef {import("../types.js").Graph} Graph */
 /** @typedef {import("../types.js").Playback} Playback */
@@ -23,7 +24,10 @@ import { thumbnail } from "./heatcolour.js";
  * @typedef {ReturnType<typeof makeItem>} DrawnItem
  */
 
-/** @param {string} look @param {number} x @param {number} y @param {number} width @param {number} height @param {number} [rx] */
+/**
+ * @param {string} look @param {number} x @param {number} y @param {number} width @param {number} height
+ * @param {number} [rx]
+ */
 export const rect = (look, x, y, width, height, rx) => drawn("rect", { class: look, x, y, width, height, rx });
 
 /** @param {string} look @param {string} [d] */
@@ -32,7 +36,10 @@ export const path = (look, d) => drawn("path", { class: look, d });
 /** @param {string} look @param {number} x @param {number} y @param {(Node | string)[]} words */
 export const text = (look, x, y, ...words) => drawn("text", { class: look, x, y }, ...words);
 
-/** A part of a text, `dx` after what stands before it. @param {string} look @param {string} [words] @param {number} [dx] */
+/**
+ * A part of a text, `dx` after what stands before it.
+ * @param {string} look @param {string} [words] @param {number} [dx]
+ */
 const span = (look, words = "", dx) => drawn("tspan", { class: look, dx }, words);
 
 /** The radius of a card's corners: round leaves, angular operations. @param {SceneItem} item */
@@ -129,7 +136,10 @@ function bodyOf(item, parts) {
   ];
 }
 
-/** The two heatmaps of a tensor. @param {SceneItem} item @param {DrawnItem} parts @param {{w: number, h: number}} size */
+/**
+ * The two heatmaps of a tensor.
+ * @param {SceneItem} item @param {DrawnItem} parts @param {{w: number, h: number}} size
+ */
 function picturesOf(item, parts, { w, h }) {
   const [wide] = sizeOf(item);
   const half = wide / 2;
@@ -150,7 +160,7 @@ function picturesOf(item, parts, { w, h }) {
 function progressOf(item, parts) {
   const bar = (/** @type {string} */ look, /** @type {number} */ y, wide = 0) => rect(look, PAD, y, wide, 4, 2);
   const ys = [HEAD + 22, HEAD + 28];
-  parts.ways = ys.map((y, k) => bar(k ? "done-bw" : "done-fw", y));
+  parts.ways = ys.map((y, k) => bar(k ? "bw" : "fw", y));
   const ways = ys.map((y) => bar("way", y, sizeOf(item)[0] - 2 * PAD));
   return [text("cap dim", PAD, HEAD + 15, item.card.note), ...ways, ...parts.ways];
 }
@@ -168,7 +178,7 @@ export function attribute(element, name, words) {
 export function paintNode(graph, item, parts, look, picture) {
   const { card } = item;
   const { value, grad } = look;
-  const wild = typeof value === "number" && !Number.isFinite(value);
+  const wild = typeof value === "number" && !finite(value);
   attribute(parts.group, "class", `${parts.base} ${look.state}${look.pale ? " pale" : ""}${wild ? " bad" : ""}`);
   parts.group.toggleAttribute("data-unable", look.unable);
   attribute(parts.group, "aria-label", spokenNode(graph, look, item.node, parts.rule));
@@ -192,7 +202,7 @@ function paintPicture(place, cells, card, picture) {
   const { url, crosses, w: cols, h: rows } = picture(cells, w, height, card.scale ?? 1);
   if (place.firstElementChild?.getAttribute("href") === url) return;
   const [cw, ch] = [w / cols, height / rows];
-  const d = crosses.slice(0, 400).map(([c, r]) => `M${c * cw} ${r * ch}l${cw} ${ch}m0 ${-ch}l${-cw} ${ch}`);
+  const d = crosses.slice(0, 400).map(([c, r]) => crossPath(c * cw, r * ch, cw, ch));
   place.replaceChildren(
     drawn("image", { class: "thumb", href: url, width: w, height, preserveAspectRatio: "none" }),
     ...(d.length ? [path("nan", d.join(""))] : []),
@@ -206,7 +216,7 @@ export function pictureMaker(ramp) {
   /** @param {Cells} cells @param {number} w @param {number} high @param {number} scale */
   return (cells, w, high, scale) => {
     const known = made.get(cells) ?? new Map();
-    if (!known.has(scale)) known.set(scale, thumbnail(cells, scale, ramp, Math.round(w), Math.round(high)));
+    if (!known.has(scale)) known.set(scale, thumbnail(cells, scale, ramp, round(w), round(high)));
     made.set(cells, known);
     return /** @type {ReturnType<typeof thumbnail>} */ (known.get(scale));
   };
@@ -238,5 +248,5 @@ export function makeFrame({ x, y, w, h: high, name }) {
   const bar = path("bar", strip(w, 0, 22, 6, 0));
   const frame = drawn("g", { class: "frame" }, drawn("title", {}, `Close ${name}`), bar, moved);
   const group = drawn("g", { transform: `translate(${x} ${y})` }, rect("hull", 0, 0, w, high, 6), frame);
-  return { group, moved, x, most: Math.max(0, w - 34 - textWidth(name, 11.5, true)) };
+  return { group, moved, x, most: max(0, w - 34 - textWidth(name, 11.5, true)) };
 }

@@ -1,9 +1,10 @@
 /**
  * The drawing: cards, arrows, labels and frames as elements of SVG, made once a scene; a step touches only what it
- * changed. Of more than a browser can move only those in sight are there, and none from afar, where nothing can be read:
- * there a canvas shows the drawing (far.js).
+ * changed. Of more than a browser can move only those in sight are there, and from afar, where nothing can be read, a
+ * canvas shows the drawing (far.js).
  */
-import { drawn, h, setText } from "../panels/dom.js";
+import { ceil, floor, max, min, round } from "../math.js";
+import { dress, drawn, h, setText } from "../panels/dom.js";
 import { crosses, meet, paintFar } from "./far.js";
 import { rampOf } from "./heatcolour.js";
 import { lookOf, nodesOf, progressOf, timeOf } from "./looks.js";
@@ -46,8 +47,7 @@ export function drawingView(host, graph, playback, scene, listeners) {
     Object.assign(now, { scene: next, playback: played });
     layOut(now);
   };
-  port.stage.setAttribute("role", "group");
-  port.stage.setAttribute("aria-label", graph.sentence);
+  dress(port.stage, { role: "group", "aria-label": graph.sentence });
   listen(now, listeners);
   setScene(scene);
   const { node: active } = playback.moment();
@@ -123,12 +123,12 @@ function stateOf(host, graph, playback) {
  * @param {(at: number, made: Made) => void} [paint]
  */
 function layer(things, make, paint) {
-  const many = Math.min(Math.ceil(things.length / SHEET), SHEETS);
+  const many = min(ceil(things.length / SHEET), SHEETS);
   const [sheets, tops] = [0, 1].map(() => Array.from({ length: many }, () => drawn("svg", { class: "mg-drawing" })));
   const made = /** @type {(Made | undefined)[]} */ ([]);
   const add = (/** @type {number} */ at) => {
     const one = make(things[at]);
-    const sheet = Math.floor((at * many) / things.length);
+    const sheet = floor((at * many) / things.length);
     sheets[sheet].append(one.group);
     if (one.over) tops[sheet].append(one.over);
     paint?.(at, one);
@@ -139,7 +139,7 @@ function layer(things, make, paint) {
     tops,
     made,
     have: (/** @type {number} */ at) => made[at] ?? add(at),
-    /** Makes what is wanted and not there, and takes away what is not wanted. @param {(at: number) => boolean} wanted */
+    /** Makes what is wanted, and takes away what is not. @param {(at: number) => boolean} wanted */
     keep(wanted) {
       for (let at = 0; at < things.length; at += 1) {
         const one = made[at];
@@ -172,14 +172,14 @@ function layOut(now) {
   repaint(now);
   rove(now, focus);
   if (scene.items.length <= MOST) for (const one of [now.frames, now.wires, now.items]) one.keep(() => true);
-  now.kept.scale = 0;
+  now.kept.scale = scene.items.length > MOST ? 0 : Infinity;
   port.resize(scene.width, scene.height);
   follow(now);
   const sheet = (/** @type {SVGElement} */ part) => drawn("svg", { class: "mg-drawing" }, part);
   const silent = [...now.frames.sheets, ...now.wires.sheets, sheet(above.under), ...now.wires.tops];
   const all = [...silent, ...now.items.sheets, sheet(above.layer)];
-  for (const one of silent) one.setAttribute("aria-hidden", "true");
-  for (const one of all) one.setAttribute("viewBox", `0 0 ${scene.width} ${scene.height}`);
+  for (const one of silent) dress(one, { "aria-hidden": "true" });
+  for (const one of all) dress(one, { viewBox: `0 0 ${scene.width} ${scene.height}` });
   port.stage.replaceChildren(now.canvas, ...all); // painted and sized by now, so that the browser lays them out once
   above.ring("focus");
   if (focused) now.items.have(focus).group.focus({ preventScroll: true });
@@ -188,7 +188,7 @@ function layOut(now) {
 /** After the view moved. @param {Drawing} now */
 function follow(now) {
   now.asked = 0;
-  now.above.enlarge(now.port.scale());
+  if (now.above.enlarge(now.port.scale())) show(now, false);
   if (now.scene.items.length > MOST) tend(now);
   keepTitles(now);
 }
@@ -216,8 +216,9 @@ const within = (stage) => stage.contains(/** @type {ShadowRoot} */ (stage.getRoo
 
 /** Makes an item the one that Tab goes to. @param {Drawing} now @param {number} at */
 function rove(now, at) {
-  now.items.made[now.places.get(now.focus) ?? -1]?.group.setAttribute("tabindex", "-1");
-  now.items.have(at).group.setAttribute("tabindex", "0");
+  const before = now.items.made[now.places.get(now.focus) ?? -1];
+  if (before) dress(before.group, { tabindex: -1 });
+  dress(now.items.have(at).group, { tabindex: 0 });
   now.focus = now.scene.items[at].id;
 }
 
@@ -232,7 +233,7 @@ function successor({ graph, scene, places, focus }) {
 function keepTitles({ frames, port }) {
   const left = port.shown().x;
   for (const frame of frames.made) {
-    const by = frame ? Math.round(Math.max(0, Math.min(left - frame.x, frame.most))) : 0;
+    const by = frame ? round(max(0, min(left - frame.x, frame.most))) : 0;
     if (frame) attribute(frame.moved, "transform", `translate(${by})`);
   }
 }
@@ -309,31 +310,33 @@ function listen(now, { select, toggle }) {
     stage.style.cursor = item ? "pointer" : "";
     above.ring("hover", item);
   };
-  stage.addEventListener("click", (event) => {
-    const item = itemAt(event);
-    if (item) return choose(item);
-    const frame = now.scene.hulls.findLast((hull) => meet({ ...hull, h: 22 }, port.spot(event))); // the innermost
-    if (frame) toggle(frame.block);
-    else select(null);
-  });
-  stage.addEventListener("pointermove", (event) => hover(itemAt(event)));
-  stage.addEventListener("pointerleave", () => hover(undefined));
-  stage.addEventListener("focusin", (event) => {
-    const item = itemAt(event);
-    if (!item) return;
-    if (item.id !== now.focus) goTo(now, item);
-    above.ring("focus", /** @type {Element} */ (event.target).matches(":focus-visible") ? item : undefined);
-  });
-  stage.addEventListener("focusout", () => above.ring("focus"));
-  stage.addEventListener("keydown", (event) => {
-    const item = itemAt(event);
-    if (!item || event.shiftKey || event.ctrlKey || event.metaKey || event.altKey) return;
-    const way = wayOf(event.key);
-    if (!way && event.key !== "Enter") return;
-    event.preventDefault();
-    if (!way) return choose(item);
-    const to = neighbour(now.scene, now.scene.items.indexOf(item), way);
-    if (to >= 0) goTo(now, now.scene.items[to]);
+  dress(stage, {
+    onclick(/** @type {MouseEvent} */ event) {
+      const item = itemAt(event);
+      if (item) return choose(item);
+      const frame = now.scene.hulls.findLast((hull) => meet({ ...hull, h: 22 }, port.spot(event))); // the innermost
+      if (frame) toggle(frame.block);
+      else select(null);
+    },
+    onpointermove: (/** @type {Event} */ event) => hover(itemAt(event)),
+    onpointerleave: () => hover(undefined),
+    onfocusin(/** @type {Event} */ event) {
+      const item = itemAt(event);
+      if (!item) return;
+      if (item.id !== now.focus) goTo(now, item);
+      above.ring("focus", /** @type {Element} */ (event.target).matches(":focus-visible") ? item : undefined);
+    },
+    onfocusout: () => above.ring("focus"),
+    onkeydown(/** @type {KeyboardEvent} */ event) {
+      const item = itemAt(event);
+      if (!item || event.shiftKey || event.ctrlKey || event.metaKey || event.altKey) return;
+      const way = wayOf(event.key);
+      if (!way && event.key !== "Enter") return;
+      event.preventDefault();
+      if (!way) return choose(item);
+      const to = neighbour(now.scene, now.scene.items.indexOf(item), way);
+      if (to >= 0) goTo(now, now.scene.items[to]);
+    },
   });
 }
 

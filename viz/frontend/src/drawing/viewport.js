@@ -2,7 +2,8 @@
  * Looking at a drawing that is larger than its place: the browser's own scrolling, so that touch, keys, scroll bars and
  * assistive technology work as everywhere; with zoom by ctrl + wheel and pinch, and dragging by mouse.
  */
-import { h } from "../panels/dom.js";
+import { ceil, finite, hypot, max, min } from "../math.js";
+import { dress, h } from "../panels/dom.js";
 
 /** @typedef {{x: number, y: number, w: number, h: number}} Rect */
 
@@ -32,9 +33,9 @@ function lens(view, stage, moved) {
     scrolled();
   };
   const apply = (scale = at.scale) => {
-    at.scale = Math.max(LEAST, Math.min(MOST, scale));
-    stage.style.width = `${Math.ceil(at.width * at.scale)}px`;
-    stage.style.height = `${Math.ceil(at.height * at.scale)}px`;
+    at.scale = max(LEAST, min(MOST, scale));
+    stage.style.width = `${ceil(at.width * at.scale)}px`;
+    stage.style.height = `${ceil(at.height * at.scale)}px`;
     lookAround();
   };
   /** Puts a point of the drawing at one of the view. @param {number[]} point @param {number[]} place */
@@ -53,7 +54,7 @@ function lens(view, stage, moved) {
       apply(at.scale * factor);
       put(point, place);
     },
-    fit: () => apply(Math.min(view.clientWidth / at.width, roomBelow(view) / at.height, 1)),
+    fit: () => apply(min(view.clientWidth / at.width, roomBelow(view) / at.height, 1)),
     /** Puts a point of the drawing into the middle. @param {number} x @param {number} y */
     look: (x, y) => put([x, y], middle()),
     /** The part of the drawing that is seen. @returns {Rect} */
@@ -91,7 +92,7 @@ export function viewport(host, moved) {
     if (placed || !view.clientWidth) return lookAround();
     placed = true;
     const whole = view.clientWidth / at.width;
-    apply(whole < WHOLE ? READABLE : Math.min(1, whole));
+    apply(whole < WHOLE ? READABLE : min(1, whole));
     follow("instant");
     lookAround();
   };
@@ -122,7 +123,7 @@ export function viewport(host, moved) {
 /** How high the view may become: what its style allows, or else what it is. @param {HTMLElement} view */
 function roomBelow(view) {
   const most = parseFloat(getComputedStyle(view).maxHeight);
-  return Number.isFinite(most) && most > 0 ? most : Math.max(view.clientHeight, 200);
+  return finite(most) && most > 0 ? most : max(view.clientHeight, 200);
 }
 
 /**
@@ -163,7 +164,7 @@ function listenTo(view, zoom, scrolled) {
     (event) => {
       if (!event.ctrlKey) return;
       event.preventDefault();
-      zoom(Math.exp(-Math.max(-60, Math.min(60, event.deltaY)) / 150), place(event));
+      zoom(Math.exp(-max(-60, min(60, event.deltaY)) / 150), place(event));
     },
     { passive: false },
   );
@@ -172,7 +173,7 @@ function listenTo(view, zoom, scrolled) {
     if (event.touches.length !== 2) return void (apart = 0);
     event.preventDefault();
     const [a, b] = [place(event.touches[0]), place(event.touches[1])];
-    const now = Math.hypot(a[0] - b[0], a[1] - b[1]);
+    const now = hypot(a[0] - b[0], a[1] - b[1]);
     if (apart) zoom(now / apart, [(a[0] + b[0]) / 2, (a[1] + b[1]) / 2]);
     apart = now;
   };
@@ -189,23 +190,25 @@ function drag(view) {
     view.classList.remove("mg-dragged");
     setTimeout(() => (moving = false)); // after the click that ends the drag
   };
-  view.addEventListener("pointerdown", (event) => {
-    const bar = event.offsetX > view.clientWidth || event.offsetY > view.clientHeight;
-    if (event.pointerType !== "mouse" || event.button || (event.target === view && bar)) return;
-    from = { x: event.clientX, y: event.clientY, left: view.scrollLeft, top: view.scrollTop };
+  dress(view, {
+    onpointerdown(/** @type {PointerEvent} */ event) {
+      const bar = event.offsetX > view.clientWidth || event.offsetY > view.clientHeight;
+      if (event.pointerType !== "mouse" || event.button || (event.target === view && bar)) return;
+      from = { x: event.clientX, y: event.clientY, left: view.scrollLeft, top: view.scrollTop };
+    },
+    onpointermove(/** @type {PointerEvent} */ event) {
+      if (!from) return;
+      const [dx, dy] = [event.clientX - from.x, event.clientY - from.y];
+      if (!moving && hypot(dx, dy) < 5) return;
+      if (!moving) {
+        view.setPointerCapture(event.pointerId);
+        view.classList.add("mg-dragged");
+        moving = true;
+      }
+      view.scrollTo(from.left - dx, from.top - dy);
+    },
+    onpointerup: up,
+    onpointercancel: up,
   });
-  view.addEventListener("pointermove", (event) => {
-    if (!from) return;
-    const [dx, dy] = [event.clientX - from.x, event.clientY - from.y];
-    if (!moving && Math.hypot(dx, dy) < 5) return;
-    if (!moving) {
-      view.setPointerCapture(event.pointerId);
-      view.classList.add("mg-dragged");
-      moving = true;
-    }
-    view.scrollTo(from.left - dx, from.top - dy);
-  });
-  view.addEventListener("pointerup", up);
-  view.addEventListener("pointercancel", up);
   view.addEventListener("click", (event) => moving && event.stopPropagation(), true);
 }
