@@ -1,6 +1,6 @@
 /**
  * The scene: what is visible of a graph, measured and placed. It does not depend on where the playback is, so stepping
- * never moves anything; a view (svg.js, canvas.js) draws it.
+ * never moves anything; the view draws it.
  */
 import { ceil, max, min } from "../math.js";
 import { alarmsOf, blockCard, contentsOf, nodeCard, numberRooms, partsOf } from "./cards.js";
