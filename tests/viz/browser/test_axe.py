@@ -87,6 +87,8 @@ def test_nothing_is_wrong_with_sliders_and_blocks_closed(page, pages):
 def test_nothing_is_wrong_with_the_canvas_of_a_large_graph(page, pages):
     opened(page, pages("large"))
     page.get_by_role("button", name="Open all blocks").click()
+    assert faults(page, "'.minigrad-player'") == []
+    page.get_by_role("button", name="Fit").click()
     page.locator(".place canvas").wait_for()
     assert faults(page, "'.minigrad-player'") == []
 

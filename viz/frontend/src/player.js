@@ -91,7 +91,7 @@ export function mount(host, traceData, options = {}) {
   const { position, expanded, playing, ...rest } = options;
   restore(s, {
     .../** @type {Partial<State>} */ (rest),
-    playing: playing || (options.autoplay && !calm(host)) || false,
+    playing: playing || (options.autoplay && !calm()) || false,
   });
   return playerOf(s, host, () => {
     setPlaying(s, false);

@@ -6,7 +6,8 @@ import { dimensions, operandCells } from "../src/drawing/operands.js";
  * @param {string} op @param {number[][]} operands @param {number[]} result @param {number[]} cell
  * @param {Record<string, string>} [attrs]
  */
-const link = (op, operands, result, cell, attrs = {}) => operandCells(op, attrs, { operands, result }, cell);
+const link = (op, operands, result, cell, attrs = {}) =>
+  operandCells({ name: op, js: op === "add" || op === "mul" ? "" : null }, attrs, { operands, result }, cell);
 
 test("a cell of a product comes from a row and a column", () => {
   assert.deepEqual(

@@ -7,7 +7,7 @@ import { playback, timeline } from "../src/model/history.js";
 import { lookOf, nodesOf, productText, progressOf, spokenNode } from "../src/drawing/looks.js";
 import { wordsAt } from "../src/drawing/overlay.js";
 import { depthsOf, pointsIn } from "../src/drawing/overview.js";
-import { neighbour } from "../src/drawing/roving.js";
+import { neighbour, wayOf } from "../src/drawing/roving.js";
 import { scene } from "../src/drawing/scene.js";
 import { decode } from "../src/model/trace.js";
 import { randomFrom, randomTrace, scalarTrace } from "./helpers.js";
@@ -122,11 +122,14 @@ test("arrow keys follow edges and columns", () => {
   const graph = shared();
   const drawn = sceneOf(graph);
   const at = (/** @type {string} */ id) => drawn.items.findIndex((item) => item.id === id);
-  assert.equal(neighbour(drawn, at("n2"), "left"), at("n0"));
-  assert.equal(neighbour(drawn, at("n6"), "right"), -1);
-  assert.equal(neighbour(drawn, at("n2"), "right"), at("n4"));
-  assert.equal(neighbour(drawn, at("n0"), "down"), at("n1"));
-  assert.equal(neighbour(drawn, at("n1"), "up"), at("n0"));
+  const next = (/** @type {string} */ id, /** @type {string} */ key) =>
+    neighbour(drawn, at(id), /** @type {[number, number]} */ (wayOf(key)));
+  assert.equal(next("n2", "ArrowLeft"), at("n0"));
+  assert.equal(next("n6", "ArrowRight"), -1);
+  assert.equal(next("n2", "ArrowRight"), at("n4"));
+  assert.equal(next("n0", "ArrowDown"), at("n1"));
+  assert.equal(next("n1", "ArrowUp"), at("n0"));
+  assert.equal(wayOf("constructor"), undefined);
 });
 
 /** @type {import("../src/drawing/curves.js").Point[]} */

@@ -2,6 +2,7 @@
  * How large each box is, and what it says that never changes. A card has room for the widest number that a pass will
  * show, so that nothing moves while a reader steps; sizes are those of the static pictures (cards.py).
  */
+import { ceil, finite, max, min, round } from "../math.js";
 import { tilesAcross } from "./heatcolour.js";
 import { fitText, textWidth } from "./measure.js";
 import { formulaText, pretty } from "../engine/notation.js";
@@ -30,6 +31,12 @@ import { BLOCKED, BROKEN, CONSTANT, LEAF, valueOf } from "../model/trace.js";
  * @property {number} rim
  */
 
+/** @type {Card} */
+const BLANK = {
+  ...{ kind: "op", output: false, still: false, alarm: 0, name: "", named: false, rule: "", note: "", badge: "" },
+  ...{ picture: null, w: 0, h: 0, rim: 0 },
+};
+
 export const PAD = 9;
 export const HEAD = 25;
 export const ROW = 20;
@@ -47,10 +54,10 @@ export function alarmsOf(graph) {
   const alarms = new Uint8Array(graph.count);
   for (const note of graph.notes) {
     if (REMARKS.has(note.kind)) continue;
-    for (const node of note.nodes) alarms[node] = Math.max(alarms[node], 1);
+    for (const node of note.nodes) alarms[node] = max(alarms[node], 1);
     if (note.node >= 0) alarms[note.node] = 2;
   }
-  for (const node of graph.stale) alarms[node] = Math.max(alarms[node], 1);
+  for (const node of graph.stale) alarms[node] = max(alarms[node], 1);
   return alarms;
 }
 
@@ -106,8 +113,8 @@ function pictureSize(cells, shape) {
   const cols = cells?.cols ?? (shape[shape.length - 1] ?? 1) * across;
   const rows = cells?.rows ?? shape.slice(0, -1).reduce((product, side) => product * side, 1) / across;
   if (!rows || !cols) return { w: 40, h: 14 };
-  const side = Math.min(64 / cols, 54 / rows, 14);
-  return { w: Math.round(Math.max(cols * side, 14)), h: Math.round(Math.max(rows * side, 12)) };
+  const side = min(64 / cols, 54 / rows, 14);
+  return { w: round(max(cols * side, 14)), h: round(max(rows * side, 12)) };
 }
 
 /** How wide a number is, or an array that is shown as one. @param {import("../types.js").Quantity | null} x */
@@ -126,7 +133,7 @@ export function numberRooms(graph, nodes) {
   const { numbers } = graph;
   for (const [node, room] of wanted) {
     if (graph.state[node] === BLOCKED) room.grad = textWidth("blocked", 12.5);
-    room.value = Math.max(room.value, widthOf(valueOf(graph, numbers, node)));
+    room.value = max(room.value, widthOf(valueOf(graph, numbers, node)));
   }
   for (const run of numbers.runs) {
     /** @type {Map<number, number>} */
@@ -137,11 +144,11 @@ export function numberRooms(graph, nodes) {
       if (room === undefined) continue;
       met.set(node, (met.get(node) ?? 0) + 1);
       const place = run.arrays?.total[k] ?? -1;
-      if (run.known[k]) room.grad = Math.max(room.grad, 1.13 * widthOf(place < 0 ? run.total[k] : graph.arrays[place]));
+      if (run.known[k]) room.grad = max(room.grad, 1.13 * widthOf(place < 0 ? run.total[k] : graph.arrays[place]));
     }
     for (const [node, of] of met) {
       const room = wanted.get(node);
-      if (room !== undefined) room.of = Math.max(room.of, of);
+      if (room !== undefined) room.of = max(room.of, of);
     }
   }
   return wanted;
@@ -162,29 +169,17 @@ export function nodeCard(graph, node, room, alarms) {
   const output = graph.outputs.includes(node);
   const kind = /** @type {const} */ (["leaf", "op", "constant", "broken"])[graph.kind[node]];
   const value = graph.numbers.value[node];
-  const wild = graph.numbers.known[node] && !graph.tensors.has(node) && !Number.isFinite(value);
+  const wild = graph.numbers.known[node] && !graph.tensors.has(node) && !finite(value);
   const alarm = /** @type {0 | 1 | 2} */ (alarms[node] || Number(wild));
   const rim = output ? RIM : 0;
   const tensor = graph.tensors.get(node);
+  const still = kind !== "broken" && graph.state[node] === BLOCKED;
+  const named = graph.names[node] !== null;
   /** @type {Card} */
-  const card = {
-    kind,
-    output,
-    alarm,
-    rim,
-    still: kind !== "broken" && graph.state[node] === BLOCKED,
-    named: graph.names[node] !== null,
-    name: "",
-    rule: "",
-    note: "",
-    badge: "",
-    picture: null,
-    w: 0,
-    h: 0,
-  };
+  const card = { ...BLANK, ...{ kind, output, alarm, rim, still, named } };
   if (graph.kind[node] === CONSTANT && !pictured(graph, node)) {
     card.name = tensor || !graph.numbers.known[node] ? graph.title(node) : pretty(value);
-    card.w = Math.ceil(Math.max(52, textWidth(card.name, 12.5) + textWidth("const", 10.5) + 2 * PAD + 10)) + 2 * rim;
+    card.w = ceil(max(52, textWidth(card.name, 12.5) + textWidth("const", 10.5) + 2 * PAD + 10)) + 2 * rim;
     card.h = 26 + 2 * rim;
     return card;
   }
@@ -197,7 +192,7 @@ export function nodeCard(graph, node, room, alarms) {
   if (tensor && pictured(graph, node)) {
     card.picture = pictureSize(tensor.value >= 0 ? graph.arrays[tensor.value] : null, tensor.shape);
     card.note = fitText(`${shapeText(tensor.shape)} ${tensor.dtype}`, WIDEST, 10.5);
-    const half = Math.max(
+    const half = max(
       card.picture.w,
       textWidth("grad", 10.5) + sum + (card.still ? textWidth("blocked", 10.5) : 0),
     );
@@ -210,7 +205,7 @@ export function nodeCard(graph, node, room, alarms) {
     widths.push(CAPTION + 2 + room.value, CAPTION + 2 + room.grad + sum);
     card.h = HEAD + 2 * ROW;
   }
-  card.w = Math.ceil(Math.max(...widths) + 2 * PAD) + 2 * rim;
+  card.w = ceil(max(...widths) + 2 * PAD) + 2 * rim;
   card.h += 2 * rim;
   return card;
 }
@@ -232,22 +227,10 @@ export function blockCard(graph, block, inside) {
     inside.ops || !inside.leaves ? many(inside.ops, "operation", "operations") : many(inside.leaves, "leaf", "leaves");
   const head =
     textWidth(shown, 13, true) + 20 + (badge ? textWidth(badge, 12, true) + 10 : 0) + (inside.alarm ? 20 : 0);
-  const w = Math.ceil(Math.max(110, head, textWidth(note, 11)) + 2 * PAD) + STACK;
-  return {
-    kind: "block",
-    output: inside.output,
-    still: false,
-    alarm: inside.alarm,
-    name: shown,
-    named: true,
-    rule: "",
-    note,
-    badge,
-    picture: null,
-    w,
-    h: HEAD + 38 + STACK,
-    rim: 0,
-  };
+  const w = ceil(max(110, head, textWidth(note, 11)) + 2 * PAD) + STACK;
+  const { output, alarm } = inside;
+  const h = HEAD + 38 + STACK;
+  return { ...BLANK, ...{ output, alarm, note, badge, w, h }, kind: "block", name: shown, named: true };
 }
 
 /**

@@ -1,13 +1,14 @@
 /**
  * Routes as curves: level where the route is level, an S between columns, as svg.py draws them.
  */
+import { hypot, round } from "../math.js";
 
 /** @typedef {[number, number]} Point */
 
 export const TIP = 8;
 
 /** @param {number} x */
-const shortNumber = (x) => String(Math.round(x * 10) / 10);
+const shortNumber = (x) => String(round(x * 10) / 10);
 
 /** The path of a route; it ends inside the arrowhead. @param {Point[]} route */
 export function curvePath(route) {
@@ -75,7 +76,7 @@ export function heightAt(route, x) {
 export function middleOf(route) {
   const points = samplesOf(route);
   const lengths = points.map((point, k) =>
-    k ? Math.hypot(point[0] - points[k - 1][0], point[1] - points[k - 1][1]) : 0,
+    k ? hypot(point[0] - points[k - 1][0], point[1] - points[k - 1][1]) : 0,
   );
   let left = lengths.reduce((sum, length) => sum + length, 0) / 2;
   for (let k = 1; k < points.length; k += 1) {

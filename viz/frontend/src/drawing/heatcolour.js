@@ -4,6 +4,7 @@
  * colour grows with the square root: a hundredth of the largest number still has a tenth of its colour. What is no
  * finite number has no colour; it is marked by a cross, so that it can be told without colours.
  */
+import { abs, ceil, finite, floor, max, min, round, sqrt } from "../math.js";
 
 /** @typedef {import("../types.js").Cells} Cells */
 
@@ -29,8 +30,8 @@ export function inkOn(rgb) {
 export function scaleOf(...all) {
   let most = 0;
   for (const one of all) {
-    if (typeof one === "number") most = Math.max(most, Number.isFinite(one) ? Math.abs(one) : 0);
-    else if (one) most = Math.max(most, Math.abs(one.min ?? 0), Math.abs(one.max ?? 0));
+    if (typeof one === "number") most = max(most, finite(one) ? abs(one) : 0);
+    else if (one) most = max(most, abs(one.min ?? 0), abs(one.max ?? 0));
   }
   return most || 1;
 }
@@ -58,13 +59,23 @@ export function rampOf(colours) {
     const t = (k - 256) / 255;
     const end = t < 0 ? minus : plus;
     for (let c = 0; c < 3; c += 1)
-      ramp[3 * k + c] = Math.round(zero[c] + (end[c] - zero[c]) * Math.sqrt(Math.min(Math.abs(t), 1)));
+      ramp[3 * k + c] = round(zero[c] + (end[c] - zero[c]) * sqrt(min(abs(t), 1)));
   }
   return ramp;
 }
 
-/** The place of a number in the ramp, times three. @param {number} x @param {number} scale */
-export const rampAt = (x, scale) => 3 * (256 + Math.round(255 * Math.max(-1, Math.min(1, x / scale))));
+/**
+ * The place of a number in the ramp, times three; zero's where it is not finite.
+ * @param {number} x @param {number} scale
+ */
+export const rampAt = (x, scale) =>
+  3 * (256 + (finite(x) ? round(255 * max(-1, min(1, x / scale))) : 0));
+
+/**
+ * A cross over a cell that has no finite number.
+ * @param {number} x @param {number} y @param {number} w @param {number} h
+ */
+export const crossPath = (x, y, w, h) => `M${x} ${y}l${w} ${h}m0 ${-h}l${-w} ${h}`;
 
 /**
  * The cell that stands for each pixel where a picture has fewer pixels than cells: what is not finite, or else the one
@@ -74,14 +85,14 @@ export const rampAt = (x, scale) => 3 * (256 + Math.round(255 * Math.max(-1, Mat
  * @param {number} rows at most
  */
 export function shrunk(cells, cols, rows) {
-  const [w, h] = [Math.max(1, Math.min(cols, cells.cols)), Math.max(1, Math.min(rows, cells.rows))];
+  const [w, h] = [max(1, min(cols, cells.cols)), max(1, min(rows, cells.rows))];
   const out = new Float64Array(w * h);
   for (let r = 0; r < cells.rows; r += 1) {
-    const line = Math.floor((r * h) / cells.rows) * w;
+    const line = floor((r * h) / cells.rows) * w;
     for (let c = 0; c < cells.cols; c += 1) {
-      const at = line + Math.floor((c * w) / cells.cols);
+      const at = line + floor((c * w) / cells.cols);
       const x = cells.cells[r * cells.cols + c];
-      if (!Number.isFinite(x) || (Number.isFinite(out[at]) && Math.abs(x) > Math.abs(out[at]))) out[at] = x;
+      if (!finite(x) || (finite(out[at]) && abs(x) > abs(out[at]))) out[at] = x;
     }
   }
   return { w, h, cells: out };
@@ -92,10 +103,10 @@ export function shrunk(cells, cols, rows) {
  * @param {Cells} cells
  * @param {number} scale
  * @param {Uint8Array} ramp
- * @param {number} cols at most
- * @param {number} rows at most
+ * @param {number} [cols] at most
+ * @param {number} [rows] at most
  */
-export function thumbnail(cells, scale, ramp, cols, rows) {
+export function thumbnail(cells, scale, ramp, cols = cells.cols, rows = cells.rows) {
   const small = shrunk(cells, cols, rows);
   const stride = (small.w * 3 + 3) & ~3;
   const bytes = new Uint8Array(54 + stride * small.h);
@@ -114,9 +125,9 @@ export function thumbnail(cells, scale, ramp, cols, rows) {
     for (let c = 0; c < small.w; c += 1) {
       const x = small.cells[r * small.w + c];
       const at = 54 + (small.h - 1 - r) * stride + 3 * c;
-      const from = rampAt(Number.isFinite(x) ? x : 0, scale);
+      const from = rampAt(x, scale);
       for (let k = 0; k < 3; k += 1) bytes[at + k] = ramp[from + 2 - k];
-      if (!Number.isFinite(x)) crosses.push([c, r]);
+      if (!finite(x)) crosses.push([c, r]);
     }
   }
   let binary = "";
@@ -136,7 +147,7 @@ export function tilesAcross(shape) {
   for (let k = 1; k <= many && high * wide > 0; k += 1) {
     if (many % k || (channels % k && k % channels)) continue;
     const [tall, broad] = [(many / k) * high, k * wide];
-    const length = Math.max(tall, broad) / Math.min(tall, broad);
+    const length = max(tall, broad) / min(tall, broad);
     if (length <= best) [best, across] = [length, k];
     if (broad >= tall) break;
   }
@@ -152,12 +163,12 @@ export function tiled(cells, shape, back = false) {
   if (across < 2) return cells;
   const [high, wide] = shape.slice(-2);
   return cells.map((_, at) => {
-    const [row, col] = [Math.floor(at / (wide * across)), at % (wide * across)];
-    const [line, place] = [Math.floor(at / wide), at % wide];
-    const tile = Math.floor(line / high);
+    const [row, col] = [floor(at / (wide * across)), at % (wide * across)];
+    const [line, place] = [floor(at / wide), at % wide];
+    const tile = floor(line / high);
     return back
-      ? cells[((Math.floor(tile / across) * high + (line % high)) * across + (tile % across)) * wide + place]
-      : cells[((Math.floor(row / high) * across + Math.floor(col / wide)) * high + (row % high)) * wide + (col % wide)];
+      ? cells[((floor(tile / across) * high + (line % high)) * across + (tile % across)) * wide + place]
+      : cells[((floor(row / high) * across + floor(col / wide)) * high + (row % high)) * wide + (col % wide)];
   });
 }
 
@@ -169,11 +180,11 @@ export function tiled(cells, shape, back = false) {
 export function placeOf({ shape, step }, row, col) {
   const [down, right] = [row * (step?.[0] ?? 1), col * (step?.[1] ?? 1)];
   const [high, wide] = [shape[shape.length - 2] ?? 1, shape[shape.length - 1] ?? 1];
-  let tile = Math.floor(down / high) * tilesAcross(shape) + Math.floor(right / wide);
-  const place = [down % high, right % wide].slice(-Math.min(shape.length, 2));
+  let tile = floor(down / high) * tilesAcross(shape) + floor(right / wide);
+  const place = [down % high, right % wide].slice(-min(shape.length, 2));
   for (let axis = shape.length - 3; axis >= 0; axis -= 1) {
     place.unshift(tile % shape[axis]);
-    tile = Math.floor(tile / shape[axis]);
+    tile = floor(tile / shape[axis]);
   }
   return shape.length ? place : [];
 }
@@ -197,10 +208,10 @@ export function rectanglesIn({ shape, step, rows, cols }, box) {
       for (let at = box[axis][0]; at < box[axis][1]; at += 1) visit(axis + 1, tile * shape[axis] + at);
       return;
     }
-    const [down, along] = [Math.floor(tile / across) * high, (tile % across) * wide];
-    const [r0, c0] = [Math.ceil((down + top) / rowStep), Math.ceil((along + left) / colStep)];
-    const r1 = Math.min(rows, Math.ceil((down + bottom) / rowStep));
-    const c1 = Math.min(cols, Math.ceil((along + right) / colStep));
+    const [down, along] = [floor(tile / across) * high, (tile % across) * wide];
+    const [r0, c0] = [ceil((down + top) / rowStep), ceil((along + left) / colStep)];
+    const r1 = min(rows, ceil((down + bottom) / rowStep));
+    const c1 = min(cols, ceil((along + right) / colStep));
     if (r1 > r0 && c1 > c0) found.push([r0, c0, r1 - r0, c1 - c0]);
   };
   visit(0, 0);

@@ -12,7 +12,7 @@ import { BLOCKED, BROKEN, CONSTANT, OP } from "../model/trace.js";
 
 /**
  * A node at a moment. A quantity is a number to be written, cells to be pictured, or null.
- * @typedef {{pale: boolean, value: Quantity | null, grad: Quantity | null, sign: string, sum: string,
+ * @typedef {{pale: boolean, unable: boolean, value: Quantity | null, grad: Quantity | null, sign: string, sum: string,
  *   state: "wait" | "partial" | "final" | "blocked"}} Look
  */
 
@@ -27,7 +27,19 @@ export function lookOf(graph, playback, node) {
   const sign = state === "wait" ? "—" : state === "blocked" ? "blocked" : "";
   const grad = sign ? null : scalarOf(gradient.value);
   const sum = state === "partial" || state === "final" ? sumText(gradient.met, gradient.of, state === "final") : "";
-  return { pale, value: pale ? null : scalarOf(playback.value(node)), grad, sign, sum, state };
+  const value = pale ? null : scalarOf(playback.value(node));
+  return { pale, unable: playback.unable(node), value, grad, sign, sum, state };
+}
+
+/**
+ * How far a wire is: "done" where a gradient went back over it, "future" where its result is not computed yet.
+ * @param {Playback} playback @param {{edges: number[]}} wire
+ */
+export function timeOf(playback, { edges }) {
+  const states = edges.map(playback.edgeState);
+  if (states.includes("done")) return "done";
+  const begun = states.includes("active") || edges.some((edge) => playback.known(playback.graph.result[edge]));
+  return begun ? "" : "future";
 }
 
 /** A quantity in words. @param {Quantity | null} x */
@@ -66,6 +78,11 @@ export function productText(moment) {
 
 /** Whether a node's card can have a gradient that is to be waited for. @param {Graph} graph @param {number} node */
 export const hasGradient = (graph, node) => graph.kind[node] !== CONSTANT && graph.state[node] !== BLOCKED;
+
+/**
+ * How many of a block's nodes are computed and have a final gradient, of how many operations and gradients.
+ * @typedef {{forward: number, backward: number, of: number, gradients: number}} Done
+ */
 
 /**
  * How far each block is, counted as nodes change: how many of its nodes are computed, and have a final gradient.

@@ -2,7 +2,8 @@
  * A small map of a drawing that is larger than its place: all boxes, what happens now, and what part is seen. Pointing
  * at it moves the view; keys do not need it, for they scroll and follow the steps by themselves.
  */
-import { drawn, h, show } from "../panels/dom.js";
+import { max, min, round } from "../math.js";
+import { dress, drawn, h, show } from "../panels/dom.js";
 
 /** @typedef {import("./scene.js").Scene} Scene */
 /** @typedef {import("./viewport.js").Rect} Rect */
@@ -12,21 +13,22 @@ export function minimap({ look }) {
   const boxes = drawn("path", { class: "boxes" });
   const now = drawn("rect", { class: "now" });
   const seen = drawn("rect", { class: "seen" });
-  const svg = /** @type {SVGSVGElement} */ (drawn("svg", {}, boxes, now, seen));
-  const element = h("div", { class: "minimap", "aria-hidden": "true" }, svg);
   const point = (/** @type {PointerEvent} */ event) => {
     if (!event.buttons) return;
     const at = new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.getScreenCTM()?.inverse());
     look(at.x, at.y);
   };
-  svg.addEventListener("pointerdown", (event) => {
+  const hold = (/** @type {PointerEvent} */ event) => {
     svg.setPointerCapture(event.pointerId);
     point(event);
-  });
-  svg.addEventListener("pointermove", point);
-  const place = (/** @type {Element} */ rect, /** @type {Rect} */ { x, y, w, h: high }) => {
-    for (const [key, value] of Object.entries({ x, y, width: w, height: high }))
-      rect.setAttribute(key, String(Math.max(0, Math.round(value))));
+  };
+  const svg = /** @type {SVGSVGElement} */ (
+    drawn("svg", { onpointerdown: hold, onpointermove: point }, boxes, now, seen)
+  );
+  const element = h("div", { class: "minimap", "aria-hidden": "true" }, svg);
+  const place = (/** @type {Element} */ rect, /** @type {Rect} */ box) => {
+    const [x, y, width, height] = [box.x, box.y, box.w, box.h].map((length) => max(0, round(length)));
+    dress(rect, { x, y, width, height });
   };
   const size = { width: 0, height: 0 };
   return {
@@ -34,16 +36,16 @@ export function minimap({ look }) {
     /** @param {Scene} scene */
     setScene({ items, width, height }) {
       Object.assign(size, { width, height });
-      svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
-      boxes.setAttribute("d", items.map(({ x, y, w, h: high }) => `M${x} ${y}h${w}v${high}h${-w}z`).join(""));
+      dress(svg, { viewBox: `0 0 ${width} ${height}` });
+      dress(boxes, { d: items.map(({ x, y, w, h: high }) => `M${x} ${y}h${w}v${high}h${-w}z`).join("") });
     },
     /** @param {Rect | null} item what is active */
     active: (item) => place(now, item ?? { x: 0, y: 0, w: 0, h: 0 }),
     /** @param {Rect} part of the drawing that is seen */
     frame(part) {
       show(element, part.w < size.width - 1 || part.h < size.height - 1);
-      const [x, y] = [Math.max(0, part.x), Math.max(0, part.y)];
-      place(seen, { x, y, w: Math.min(part.w, size.width - x), h: Math.min(part.h, size.height - y) });
+      const [x, y] = [max(0, part.x), max(0, part.y)];
+      place(seen, { x, y, w: min(part.w, size.width - x), h: min(part.h, size.height - y) });
     },
   };
 }

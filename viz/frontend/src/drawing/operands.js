@@ -2,19 +2,17 @@
  * Which cells of its operands one cell of a result was computed from, by the op's name and the shapes: what the
  * heatmaps link. Always a box, [from, to) in every dimension of the operand; null where this table does not know.
  */
+import { floor, max, min } from "../math.js";
 
 /** @typedef {[number, number][]} Box */
 /** @typedef {{operands: number[][], result: number[]}} Shapes */
 /** @typedef {(shapes: Shapes, cell: number[], attrs: Record<string, string>) => (Box | null)[] | null} Link */
 
+/** Cell by cell, though the trace has no formula in numbers for them. */
 const ELEMENTWISE = new Set(
   (
-    "abs acos acosh add asin asinh atan atan2 atanh bce_with_logits binary_cross_entropy bitwise_and bitwise_not " +
-    "bitwise_or bitwise_xor ceil clamp contiguous copy cos cosh div dropout elu eq erf exp expand expm1 floor " +
-    "floor_divide ge gelu gelu_tanh gt hardtanh hinge_loss huber_loss isfinite isinf isnan kl_div l1_loss le " +
-    "leaky_relu lerp log log1p log2 logical_and logical_not logical_or logical_xor lt maximum minimum mish " +
-    "mse_loss mul ne neg pow reciprocal relu relu6 remainder round rsqrt selu sigmoid sign silu sin sinh softplus " +
-    "softsign sqrt square step sub tan tanh to tril triu trunc where"
+    "bce_with_logits binary_cross_entropy bitwise_and bitwise_not bitwise_or bitwise_xor contiguous copy dropout " +
+    "expand hinge_loss huber_loss kl_div l1_loss mse_loss to tril triu"
   ).split(" "),
 );
 const REDUCTIONS = new Set("all amax amin any argmax argmin logsumexp max mean min norm prod std sum var".split(" "));
@@ -92,7 +90,7 @@ function reshaped({ operands: [shape], result }, cell) {
   const box = [];
   for (let axis = shape.length - 1; axis >= 0; axis -= 1) {
     box.unshift(one(flat % shape[axis]));
-    flat = Math.floor(flat / shape[axis]);
+    flat = floor(flat / shape[axis]);
   }
   return [box];
 }
@@ -148,7 +146,7 @@ function seen(text, shape, cell) {
   return sizes.map((size, k) => {
     const from = shown[k] * numbers[rank + k] - numbers[2 * rank + 2 * k];
     const to = from + (numbers[k] - 1) * numbers[4 * rank + k] + 1;
-    return [Math.max(0, from), Math.min(size, to)];
+    return [max(0, from), min(size, to)];
   });
 }
 
@@ -157,7 +155,7 @@ function convolved({ operands: [a, filters, bias] }, cell, { window, groups }) {
   const box = seen(window, a, cell);
   const [channels, made] = [filters[1], filters[0] / Number(groups)];
   if (!box || !made) return null;
-  const first = Math.floor(cell[1] / made) * channels;
+  const first = floor(cell[1] / made) * channels;
   const boxes = [
     [one(cell[0]), /** @type {[number, number]} */ ([first, first + channels]), ...box],
     [one(cell[1]), ...whole(filters.slice(1))],
@@ -226,16 +224,16 @@ const LINKS = {
 /**
  * The box of each operand from which the result's `cell` was computed (a place in each dimension). Null for an operand
  * that has no part in it, and null altogether where the op is not known here: nothing is guessed.
- * @param {string} op
+ * @param {{name: string, js: string | null}} op one with a formula in numbers works cell by cell
  * @param {Record<string, string>} attrs
  * @param {Shapes} shapes
  * @param {number[]} cell
  * @returns {(Box | null)[] | null}
  */
-export function operandCells(op, attrs, shapes, cell) {
+export function operandCells({ name, js }, attrs, shapes, cell) {
   if (cell.length !== shapes.result.length) return null;
-  if (ELEMENTWISE.has(op)) return shapes.operands.map((shape) => broadcast(shape, cell));
-  if (REDUCTIONS.has(op)) return reduced(shapes, cell, attrs);
-  if (ALONG.has(op)) return along(shapes, cell, attrs);
-  return Object.hasOwn(LINKS, op) ? LINKS[op](shapes, cell, attrs) : null;
+  if (js !== null || ELEMENTWISE.has(name)) return shapes.operands.map((shape) => broadcast(shape, cell));
+  if (REDUCTIONS.has(name)) return reduced(shapes, cell, attrs);
+  if (ALONG.has(name)) return along(shapes, cell, attrs);
+  return Object.hasOwn(LINKS, name) ? LINKS[name](shapes, cell, attrs) : null;
 }

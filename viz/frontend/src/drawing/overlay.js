@@ -1,14 +1,15 @@
 /**
- * What lies above the SVG drawing: the glow of what is active, the gradient that flows back over an edge with its
+ * What lies above the drawing: the glow of what is active, the gradient that flows back over an edge with its
  * product, and the rings of hover, selection and focus. A handful of elements that move, so a step costs little.
  */
+import { abs, hypot, max, min, sign } from "../math.js";
 import { curvePath, middleOf, samplesOf, tipPath } from "./curves.js";
-import { drawn } from "../panels/dom.js";
+import { dress, drawn } from "../panels/dom.js";
 import { productText, scalarOf } from "./looks.js";
 import { textWidth } from "./measure.js";
 import { pretty } from "../engine/notation.js";
-import { cornerOf } from "./svgparts.js";
-import { calm } from "./viewport.js";
+import { cornerOf, path, text } from "./parts.js";
+import { READABLE, calm } from "./viewport.js";
 
 /** @typedef {import("../types.js").Graph} Graph */
 /** @typedef {import("../types.js").Moment} Moment */
@@ -34,7 +35,7 @@ export function wordsAt(scene, graph, edge, wide) {
   const [x, y] = wire >= 0 ? middleOf(scene.wires[wire].points) : [box.x + box.w / 2, box.y + box.h + 8];
   const half = wide / 2 + 4;
   const within = (/** @type {number} */ a, /** @type {number} */ most, /** @type {number} */ room) =>
-    Math.max(room, Math.min(most - room, a));
+    max(room, min(most - room, a));
   const [left, right, top, bottom] = [x - 2 * half - 40, x + 2 * half + 40, y - 100, y + 100];
   const near = scene.items.filter(
     (one) => one.x < right && one.x + one.w > left && one.y < bottom && one.y + one.h > top,
@@ -43,11 +44,11 @@ export function wordsAt(scene, graph, edge, wide) {
   let least = Infinity;
   for (const [dx, dy] of BESIDE) {
     const [cx, cy] = [within(x + dx, scene.width, half), within(y + dy, scene.height, 14)];
-    let hidden = Math.hypot(dx, dy) * 4;
+    let hidden = hypot(dx, dy) * 4;
     for (const item of near) {
       const weight = item === box || item === source ? 4 : 1; // their numbers are what the words are about
-      const across = Math.min(cx + half, item.x + item.w + 4) - Math.max(cx - half, item.x - 4);
-      const down = Math.min(cy + 12, item.y + item.h + 4) - Math.max(cy - 12, item.y - 4);
+      const across = min(cx + half, item.x + item.w + 4) - max(cx - half, item.x - 4);
+      const down = min(cy + 12, item.y + item.h + 4) - max(cy - 12, item.y - 4);
       if (across > 0 && down > 0) hidden += weight * across * down;
     }
     if (hidden < least) [least, best] = [hidden, [cx, cy]];
@@ -57,8 +58,8 @@ export function wordsAt(scene, graph, edge, wide) {
 
 /** The line from a wire to the words beside it; none where they lie on it. @param {Point} from @param {Point} to */
 export function leaderPath([x, y], [toX, toY]) {
-  const end = toY + Math.sign(y - toY) * 10;
-  return Math.abs(y - toY) < 18 ? "" : `M${x} ${y}L${x + (toX - x) * 0.3} ${end}`;
+  const end = toY + sign(y - toY) * 10;
+  return abs(y - toY) < 18 ? "" : `M${x} ${y}L${x + (toX - x) * 0.3} ${end}`;
 }
 
 /**
@@ -75,9 +76,9 @@ export function focusOf(scene, graph, moment, seen) {
   const [x, y] = wordsAt(scene, graph, moment.edge, wide);
   const more = [{ x: x - wide / 2, y: y - 10, w: wide, h: 20 }, scene.items[scene.itemOf(graph.result[moment.edge])]];
   for (const one of more) {
-    const [left, top] = [Math.min(rect.x, one.x), Math.min(rect.y, one.y)];
-    const w = Math.max(rect.x + rect.w, one.x + one.w) - left;
-    const h = Math.max(rect.y + rect.h, one.y + one.h) - top;
+    const [left, top] = [min(rect.x, one.x), min(rect.y, one.y)];
+    const w = max(rect.x + rect.w, one.x + one.w) - left;
+    const h = max(rect.y + rect.h, one.y + one.h) - top;
     if (w < 0.9 * seen.w && h < 0.85 * seen.h) rect = { x: left, y: top, w, h };
   }
   return rect;
@@ -98,55 +99,54 @@ export function wiresInto(scene, graph, node) {
 
 /**
  * Puts a rectangle around an item, or hides it.
- * @param {Element} ring @param {SceneItem | null} item @param {number} out
+ * @param {Element} ring @param {SceneItem | null} [item] @param {number} [out]
  */
-function surround(ring, item, out) {
-  ring.setAttribute("visibility", item ? "visible" : "hidden");
-  if (!item) return;
-  const [w, high] = [item.w + 2 * out, item.h + 2 * out];
-  const box = { x: item.x - out, y: item.y - out, width: w, height: high, rx: cornerOf(item) + out };
-  for (const [key, value] of Object.entries(box)) ring.setAttribute(key, String(value));
+function surround(ring, item, out = 0) {
+  const box = item && { x: item.x - out, y: item.y - out, width: item.w + 2 * out, height: item.h + 2 * out };
+  dress(ring, { visibility: item ? "visible" : "hidden", ...box, rx: item && cornerOf(item) + out });
 }
 
 /** The elements of what is active. */
 function activeParts() {
-  const pill = (/** @type {number} */ y) =>
-    drawn("g", {}, drawn("rect", { class: "pill", rx: 10 }), drawn("text", { y }));
-  const parts = {
-    flow: drawn("path", { class: "flow" }),
-    point: drawn("path", { class: "point" }),
-    leader: drawn("path", { class: "leader" }),
-    glow: drawn("rect", { class: "halo" }),
-    core: drawn("rect", { class: "core" }),
-    traveller: pill(4.3),
-    words: pill(4.3),
+  const pill = () => drawn("g", {}, drawn("rect", { class: "pill", y: -10, height: 20, rx: 10 }), text("", 0, 4.3));
+  const above = {
+    ...{ point: path("point"), leader: path("leader"), glow: drawn("rect", { class: "halo" }) },
+    ...{ core: drawn("rect", { class: "core" }), traveller: pill(), words: pill() },
   };
-  const { flow, ...above } = parts;
-  const run = /** @type {Animation | null} */ (null);
-  return { ...parts, group: drawn("g", {}, ...Object.values(above)), run };
+  const group = drawn("g", {}, ...Object.values(above));
+  return { ...above, group, flow: path("flow"), large: 1, run: /** @type {Animation | null} */ (null) };
 }
 
 /** Makes the layer: `under` belongs below the labels and items, `layer` on top of all. @param {Graph} graph */
 export function overlay(graph) {
   const active = activeParts();
   const marks = drawn("g", {});
-  const rings = {
-    hover: drawn("rect", { class: "hover" }),
-    select: drawn("rect", { class: "select" }),
-    focus: drawn("rect", { class: "focus" }),
-  };
-  for (const ring of Object.values(rings)) surround(ring, null, 0);
-  const hidden = { class: "overlay", "aria-hidden": "true" };
+  const rings = ["hover", "select", "focus"].map((look) => drawn("rect", { class: look, visibility: "hidden" }));
+  const [layer, under] = [[marks, active.group, ...rings], [active.flow]].map((parts) =>
+    drawn("g", { class: "overlay", "aria-hidden": "true" }, ...parts),
+  );
+  const [hover, select, focus] = rings;
   return {
-    layer: drawn("g", hidden, marks, active.group, ...Object.values(rings)),
-    under: drawn("g", hidden, active.flow),
-    /** @param {"hover" | "select" | "focus"} kind @param {SceneItem | null} item */
-    ring: (kind, item) => surround(rings[kind], item, { hover: 3, select: 6, focus: 9 }[kind]),
+    layer,
+    under,
+    /** @param {"hover" | "select" | "focus"} kind @param {SceneItem | null} [item] */
+    ring: (kind, item) => surround({ hover, select, focus }[kind], item, { hover: 3, select: 6, focus: 9 }[kind]),
     /** @param {SceneItem[]} items */
     mark(items) {
-      const made = items.map(() => drawn("rect", { class: "select" }));
-      made.forEach((ring, k) => surround(ring, items[k], 4));
+      const made = items.map((item) => {
+        const ring = drawn("rect", { class: "select" });
+        surround(ring, item, 4);
+        return ring;
+      });
       marks.replaceChildren(...made);
+    },
+    /** Lets lines and words be seen from afar, too; returns whether the words change. @param {number} scale */
+    enlarge(scale) {
+      const large = max(1, READABLE / scale);
+      if (large === active.large) return false;
+      active.large = large;
+      for (const part of [layer, under]) dress(part, { style: `--large:${large}` });
+      return true;
     },
     /** @param {Scene} scene @param {Moment} moment @param {boolean} moving whether something may travel */
     show: (scene, moment, moving) => showMoment(active, graph, scene, moment, moving),
@@ -158,62 +158,48 @@ export function overlay(graph) {
  * @param {Graph} graph @param {Scene} scene @param {Moment} moment @param {boolean} moving
  */
 function showMoment(active, graph, scene, moment, moving) {
+  const { flow, point, leader, words, traveller, large } = active;
   active.run?.cancel();
-  active.run = null;
   const way = moment.kind === "edge" || moment.kind === "seed" ? "backward" : "forward";
-  active.group.setAttribute("class", way);
-  active.flow.setAttribute("class", `flow ${way}`);
-  for (const part of [active.words, active.traveller]) part.setAttribute("visibility", "hidden");
-  for (const part of [active.flow, active.point, active.leader]) part.setAttribute("d", "");
+  dress(active.group, { class: way });
+  for (const part of [words, traveller]) dress(part, { visibility: "hidden" });
+  for (const part of [point, leader]) dress(part, { d: "" });
   const item = moment.node < 0 ? null : scene.items[scene.itemOf(moment.node)];
   surround(active.glow, item, 5);
   surround(active.core, item, 2);
-  if (item === null) return;
-  if (moment.kind === "forward") {
-    const curves = wiresInto(scene, graph, moment.node).map((wire) => curvePath(wire.points));
-    active.flow.setAttribute("d", curves.join(""));
-  }
+  const wire = scene.wires[scene.wireOf[moment.edge]];
+  const wires = moment.kind === "forward" ? wiresInto(scene, graph, moment.node) : wire ? [wire] : [];
+  dress(flow, { class: `flow ${way}`, d: wires.map(({ points }) => curvePath(points)).join("") });
   if (moment.kind !== "edge") return;
-  const wire = scene.wires[scene.wireOf[moment.edge]] ?? null;
-  if (wire) {
-    const [x, y] = wire.points[0];
-    active.flow.setAttribute("d", curvePath(wire.points));
-    active.point.setAttribute("d", tipPath([x + 1, y], -1, 1.6));
-  }
-  say(active.words, productText(moment), (wide) => {
-    const [x, y] = wordsAt(scene, graph, moment.edge, wide);
-    if (wire) active.leader.setAttribute("d", leaderPath(middleOf(wire.points), [x, y]));
-    return [x, y];
-  });
-  const product = scalarOf(moment.contribution);
-  if (!wire || !moving || typeof product !== "number" || calm(active.group)) return;
-  say(active.traveller, pretty(product), () => wire.points[0]);
-  active.run = travel(active.traveller, samplesOf(wire.points).reverse());
+  const product = productText(moment);
+  const at = wordsAt(scene, graph, moment.edge, wordsWidth(product) * large);
+  if (product) say(words, product, at, large);
+  if (!wire) return;
+  const [[x, y]] = wire.points;
+  dress(point, { d: tipPath([x + 1, y], -1, 1.6) });
+  dress(leader, { d: product && leaderPath(middleOf(wire.points), at) });
+  const number = scalarOf(moment.contribution);
+  if (!moving || typeof number !== "number" || calm()) return;
+  say(traveller, pretty(number), [x, y], large);
+  active.run = travel(traveller, samplesOf(wire.points).reverse(), large);
 }
 
-/**
- * Writes words on a pill.
- * @param {Element} pill @param {string} words @param {(wide: number) => [number, number]} place
- */
-function say(pill, words, place) {
-  if (!words) return;
+/** Writes words on a pill. @param {Element} pill @param {string} words @param {Point} at @param {number} large */
+function say(pill, words, [x, y], large) {
   const wide = wordsWidth(words);
-  const [ground, text] = pill.children;
-  text.textContent = words;
-  for (const [key, value] of Object.entries({ x: -wide / 2, y: -10, width: wide, height: 20 }))
-    ground.setAttribute(key, String(value));
-  const [x, y] = place(wide);
-  pill.setAttribute("transform", `translate(${x} ${y})`);
-  pill.setAttribute("visibility", "visible");
+  const [ground, label] = pill.children;
+  label.textContent = words;
+  dress(ground, { x: -wide / 2, width: wide });
+  dress(pill, { transform: `translate(${x} ${y}) scale(${large})`, visibility: "visible" });
 }
 
 /**
  * Moves an element along points, and hides it where they end.
- * @param {Element} element @param {[number, number][]} points
+ * @param {Element} element @param {Point[]} points @param {number} large
  */
-function travel(element, points) {
-  const frames = points.map(([x, y]) => ({ transform: `translate(${x}px,${y}px)` }));
+function travel(element, points, large) {
+  const frames = points.map(([x, y]) => ({ transform: `translate(${x}px,${y}px) scale(${large})` }));
   const run = element.animate(frames, { duration: TRAVEL, easing: "ease-in-out" });
-  run.onfinish = () => element.setAttribute("visibility", "hidden");
+  run.onfinish = () => dress(element, { visibility: "hidden" });
   return run;
 }

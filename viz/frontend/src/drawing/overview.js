@@ -2,6 +2,7 @@
  * A small map of a large graph: every node is a point, x by its depth, y by its place among those of the same depth.
  * Its pixels are written one by one, so 100,000 nodes take a few milliseconds. A frame shows where the reader is.
  */
+import { floor, max, min, round, sqrt } from "../math.js";
 import { alarmsOf } from "./cards.js";
 import { h } from "../panels/dom.js";
 import { rgbOf } from "./heatcolour.js";
@@ -10,9 +11,6 @@ import { BROKEN, CONSTANT, LEAF } from "../model/trace.js";
 
 /** @typedef {import("../types.js").Graph} Graph */
 /** @typedef {import("../types.js").Playback} Playback */
-
-/** How a point is coloured. */
-const [PALE, CONSTANT_DOT, OP_DOT, LEAF_DOT, GRADIENT, ALARM] = [1, 2, 3, 4, 5, 6];
 
 /**
  * Where each node lies: its depth, its place within the depth, and how many there are of each depth. A leaf lies just
@@ -25,7 +23,7 @@ export function depthsOf(graph) {
   const first = new Int32Array(count).fill(-1);
   for (let node = 0; node < count; node += 1) {
     for (let edge = start[node]; edge < start[node + 1]; edge += 1)
-      depth[node] = Math.max(depth[node], depth[operand[edge]] + 1);
+      depth[node] = max(depth[node], depth[operand[edge]] + 1);
   }
   for (let edge = 0; edge < graph.edgeCount; edge += 1) {
     const from = operand[edge];
@@ -35,7 +33,7 @@ export function depthsOf(graph) {
   let columns = 0;
   for (let node = 0; node < count; node += 1) {
     if (first[node] > 0) depth[node] = first[node] - 1;
-    columns = Math.max(columns, depth[node] + 1);
+    columns = max(columns, depth[node] + 1);
   }
   const sizes = new Int32Array(columns);
   const place = new Int32Array(count);
@@ -49,18 +47,18 @@ export function depthsOf(graph) {
  * @param {ReturnType<typeof depthsOf>} where @param {number} w @param {number} hgt
  */
 export function pointsIn({ depth, place, sizes }, w, hgt) {
-  const most = sizes.reduce((a, b) => Math.max(a, b), 1);
-  const wide = Math.max(1, Math.min(14, Math.floor((0.8 * w) / Math.max(sizes.length, 1))));
-  const tall = Float64Array.from(sizes, (many) => hgt * Math.sqrt(many / most));
-  const high = Int16Array.from(sizes, (many, k) => Math.max(1, Math.min(14, Math.floor((0.8 * tall[k]) / many))));
+  const most = sizes.reduce((a, b) => max(a, b), 1);
+  const wide = max(1, min(14, floor((0.8 * w) / max(sizes.length, 1))));
+  const tall = Float64Array.from(sizes, (many) => hgt * sqrt(many / most));
+  const high = Int16Array.from(sizes, (many, k) => max(1, min(14, floor((0.8 * tall[k]) / many))));
   const x = new Int16Array(depth.length);
   const y = new Int16Array(depth.length);
   for (let node = 0; node < depth.length; node += 1) {
     const k = depth[node];
     const middle = (hgt - tall[k]) / 2 + ((place[node] + 0.5) / sizes[k]) * tall[k];
-    x[node] = Math.round(((k + 0.5) / sizes.length) * w - wide / 2);
-    y[node] = Math.max(0, Math.min(hgt - high[k], Math.round(middle - high[k] / 2)));
-    if (x[node] < 0 || x[node] > w - wide) x[node] = Math.max(0, w - wide);
+    x[node] = round(((k + 0.5) / sizes.length) * w - wide / 2);
+    y[node] = max(0, min(hgt - high[k], round(middle - high[k] / 2)));
+    if (x[node] < 0 || x[node] > w - wide) x[node] = max(0, w - wide);
   }
   return { x, y, wide, highAt: (/** @type {number} */ node) => high[depth[node]] };
 }
@@ -77,6 +75,10 @@ export function overview(host, graph, playback, { reveal = () => {}, height = 90
     h("canvas", {
       role: "img",
       "aria-label": `Map of all ${graph.count.toLocaleString("en")} nodes, leaves to the left`,
+      onclick(/** @type {MouseEvent} */ event) {
+        const node = nearest(now.points, canvas, event);
+        if (node >= 0) reveal(node);
+      },
     })
   );
   const box = h("div", { class: "mg-overview" }, canvas);
@@ -91,22 +93,18 @@ export function overview(host, graph, playback, { reveal = () => {}, height = 90
   };
   const ask = () => (now.asked ||= requestAnimationFrame(show));
   const restart = () => {
-    const ratio = canvas.ownerDocument.defaultView?.devicePixelRatio ?? 1;
-    const [w, hgt] = [Math.max(1, Math.round(box.clientWidth * ratio)), Math.round(height * ratio)];
+    const ratio = devicePixelRatio;
+    const [w, hgt] = [max(1, round(box.clientWidth * ratio)), round(height * ratio)];
     [canvas.width, canvas.height] = [w, hgt];
     Object.assign(canvas.style, { width: `${w / ratio}px`, height: `${height}px` });
     now.points = pointsIn(where, w, hgt);
     now.image = new ImageData(w, hgt);
-    now.ramp = rampFor(coloursAt(canvas));
+    for (const [name, colour] of Object.entries(coloursAt(canvas))) now.pixels[name] = pixelOf(colour);
     paintDots(graph, now, graph.kind.keys());
     show();
   };
   const observer = new ResizeObserver(restart);
   observer.observe(box);
-  canvas.addEventListener("click", (event) => {
-    const node = nearest(now.points, canvas, event);
-    if (node >= 0) reveal(node);
-  });
   return {
     element: box,
     /** What a step changed; null is everything. @param {import("../types.js").Changed | null} changed */
@@ -141,19 +139,20 @@ function newMap(graph, playback, where) {
     framed: /** @type {ArrayLike<number>} */ ([]),
     points: pointsIn(where, 1, 1),
     image: new ImageData(1, 1),
-    ramp: new Uint32Array(8),
+    /** @type {Record<string, number>} */ pixels: {},
     asked: 0,
   };
 }
 
-/** How a node is coloured now. @param {Graph} graph @param {ReturnType<typeof newMap>} now @param {number} node */
-function levelOf(graph, now, node) {
-  const { timeline, position } = now.playback;
-  if (now.alarms[node] || graph.kind[node] === BROKEN) return ALARM;
+/** The colour of a node now. @param {Graph} graph @param {ReturnType<typeof newMap>} now @param {number} node */
+function colourOf(graph, { alarms, playback }, node) {
+  const { timeline, position } = playback;
+  const kind = graph.kind[node];
+  if (alarms[node] || kind === BROKEN) return "alarm";
   const final = timeline.finalAt(node);
-  if (final >= 0 && final <= position) return GRADIENT;
-  if (graph.kind[node] === LEAF) return LEAF_DOT;
-  return graph.kind[node] === CONSTANT ? CONSTANT_DOT : timeline.computedAt(node) <= position ? OP_DOT : PALE;
+  if (final >= 0 && final <= position) return "hot";
+  if (kind === LEAF) return "forward";
+  return kind === CONSTANT ? "line" : timeline.computedAt(node) <= position ? "muted" : "rim";
 }
 
 /**
@@ -165,7 +164,7 @@ function paintDots(graph, now, nodes) {
   const { x, y, wide, highAt } = now.points;
   const { width } = now.image;
   for (const node of nodes) {
-    const colour = now.ramp[levelOf(graph, now, node)];
+    const colour = now.pixels[colourOf(graph, now, node)];
     const end = (y[node] + highAt(node)) * width + x[node];
     for (let at = y[node] * width + x[node]; at < end; at += width) {
       for (let k = 0; k < wide; k += 1) pixels[at + k] = colour;
@@ -173,14 +172,10 @@ function paintDots(graph, now, nodes) {
   }
 }
 
-/** The colours of the levels as pixels. @param {Record<string, string>} colours */
-function rampFor(colours) {
-  const names = ["page", "rim", "line", "muted", "forward", "hot", "alarm"];
-  const pixel = (/** @type {string} */ name) => {
-    const [r, g, b] = rgbOf(colours[name]);
-    return ((255 << 24) | (b << 16) | (g << 8) | r) >>> 0;
-  };
-  return Uint32Array.from(names.map(pixel));
+/** A colour as a pixel. @param {string} colour */
+function pixelOf(colour) {
+  const [r, g, b] = rgbOf(colour);
+  return ((255 << 24) | (b << 16) | (g << 8) | r) >>> 0;
 }
 
 /**
@@ -197,12 +192,12 @@ function paintFrame(context, { framed, points, playback }, colours) {
     let [left, top, right, bottom] = [Infinity, Infinity, -Infinity, -Infinity];
     for (let k = 0; k < framed.length; k += 1) {
       const node = framed[k];
-      [left, right] = [Math.min(left, x[node]), Math.max(right, x[node])];
-      [top, bottom] = [Math.min(top, y[node]), Math.max(bottom, y[node])];
+      [left, right] = [min(left, x[node]), max(right, x[node])];
+      [top, bottom] = [min(top, y[node]), max(bottom, y[node])];
     }
     context.strokeRect(
-      Math.max(left - 3, 1),
-      Math.max(top - 3, 1),
+      max(left - 3, 1),
+      max(top - 3, 1),
       right - left + wide + 6,
       bottom - top + highAt(framed[0]) + 6,
     );

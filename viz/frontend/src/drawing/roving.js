@@ -4,39 +4,24 @@
  */
 
 /** @typedef {import("./scene.js").Scene} Scene */
-/** @typedef {"left" | "right" | "up" | "down"} Way */
 
-/** @param {string} key @returns {Way | null} */
-export function wayOf(key) {
-  const ways = /** @type {Record<string, Way>} */ ({
-    ArrowLeft: "left",
-    ArrowRight: "right",
-    ArrowUp: "up",
-    ArrowDown: "down",
-  });
-  return Object.hasOwn(ways, key) ? ways[key] : null;
-}
+/** Where the arrow keys go: down, and to the right. @type {Record<string, [number, number]>} */
+const WAYS = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
+
+/** Where a key goes, if anywhere. @param {string} key @returns {[number, number] | undefined} */
+export const wayOf = (key) => (Object.hasOwn(WAYS, key) ? WAYS[key] : undefined);
 
 /**
  * The item to go to from item number `at`; -1 where there is none.
- * @param {Scene} scene @param {number} at @param {Way} way
+ * @param {Scene} scene @param {number} at @param {[number, number]} way
  */
-export function neighbour(scene, at, way) {
-  if (way === "left" || way === "right") {
-    const wires = scene.wires.filter((wire) => (way === "left" ? wire.to : wire.from) === at);
-    if (!wires.length) return -1;
-    return way === "left" ? wires[0].from : wires[0].to;
+export function neighbour({ items, wires }, at, [down, right]) {
+  if (right) {
+    const wire = wires.find(({ from, to }) => (right < 0 ? to : from) === at);
+    return wire ? (right < 0 ? wire.from : wire.to) : -1;
   }
-  const here = scene.items[at];
-  const middle = (/** @type {{y: number, h: number}} */ item) => item.y + item.h / 2;
-  let best = -1;
-  let least = Infinity;
-  scene.items.forEach((item, k) => {
-    const far = way === "down" ? middle(item) - middle(here) : middle(here) - middle(item);
-    const beside = item.x < here.x + here.w && here.x < item.x + item.w;
-    if (k === at || far <= 0 || !beside || far >= least) return;
-    least = far;
-    best = k;
-  });
-  return best;
+  const { x, y, w, h } = items[at];
+  const far = (/** @type {import("./viewport.js").Rect} */ one) => down * (one.y + one.h / 2 - y - h / 2);
+  const there = items.filter((one) => far(one) > 0 && one.x < x + w && x < one.x + one.w);
+  return there.length ? items.indexOf(there.reduce((best, one) => (far(one) < far(best) ? one : best))) : -1;
 }

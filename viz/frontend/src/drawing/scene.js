@@ -1,7 +1,8 @@
 /**
  * The scene: what is visible of a graph, measured and placed. It does not depend on where the playback is, so stepping
- * never moves anything; a view (svg.js, canvas.js) draws it.
+ * never moves anything; the view draws it.
  */
+import { ceil, max, min } from "../math.js";
 import { alarmsOf, blockCard, contentsOf, nodeCard, numberRooms, partsOf } from "./cards.js";
 import { TIP, heightAt } from "./curves.js";
 import { scalesOf } from "./heatcolour.js";
@@ -106,9 +107,9 @@ export function scene(graph, seen, place = nested) {
   const labels = ends.map(({ to, edges }) =>
     edges.length > 1 || seen.items[to].node < 0 ? "" : localText(graph, graph.numbers, edges[0], wordy),
   );
-  const widest = labels.reduce((most, label) => Math.max(most, textWidth(label, 11)), 0);
+  const widest = labels.reduce((most, label) => max(most, textWidth(label, 11)), 0);
   const sizes = cards.map((card) => /** @type {Point} */ ([card.w, card.h]));
-  const placed = place(graph, seen, sizes, ends, { gapX: Math.max(56, widest + 40), gapY: 18 });
+  const placed = place(graph, seen, sizes, ends, { gapX: max(56, widest + 40), gapY: 18 });
   const items = seen.items.map((item, k) => {
     const [x, y] = placed.centers[k];
     const { w, h } = cards[k];
@@ -138,8 +139,8 @@ export function scene(graph, seen, place = nested) {
     name: graph.blocks[hull.block].name,
   }));
   return {
-    width: Math.ceil(placed.width + 2 * MARGIN),
-    height: Math.ceil(placed.height + 2 * MARGIN),
+    width: ceil(placed.width + 2 * MARGIN),
+    height: ceil(placed.height + 2 * MARGIN),
     items,
     hulls,
     wires,
@@ -163,7 +164,7 @@ function placeLabels(wires, labels, count) {
     let heights = list.map((k, at) => {
       const [x, port] = ports[at];
       const y = heightAt(wires[k].points, x - TIP - 6 - textWidth(labels[k], 11) / 3);
-      return Math.min(Math.max(y, port - NEAR), port + NEAR);
+      return min(max(y, port - NEAR), port + NEAR);
     });
     // Arrows from one place, or that cross: only at their ports are they apart.
     if (heights.some((y, at) => at > 0 && heights[at - 1] + PITCH > y)) heights = ports.map(([, y]) => y);

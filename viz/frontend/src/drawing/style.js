@@ -20,91 +20,72 @@ scrollbar-color:$line transparent}
 .mg-view:focus-visible{outline:3px solid $forward;outline-offset:-3px}
 .mg-stage{position:relative;margin:0 auto;contain:strict}
 .mg-stage>svg{position:absolute;left:0;top:0;width:100%;height:100%;isolation:isolate;pointer-events:none}
-.mg-stage>canvas{display:block}
-.mg-stage>canvas{position:sticky;left:0;top:0}
+.mg-stage>canvas{position:absolute}
 .mg-drawing{font-size:12.5px;font-variant-numeric:tabular-nums;user-select:none;overflow:clip;
 & text{white-space:pre;fill:$ink}
-.name{font-size:13px;font-weight:700}
+.item,.wire{--edge:$line;--wide:1.25px}
+.item{--ground:$card;--head:$op;--on:$ink}
+.leaf{--edge:$leaf;--head:$leaf;--on:$on-leaf}
+.output{--edge:$output;--head:$output;--on:$on-output}
+.block{--head:$rim;--on:$ink}
+.pale{--edge:$rim}
+.pale:not(.block){--head:$page;--ground:$page}
+.bad,.broken{--edge:$alarm;--wide:2.5px}
+.wire{--wide:1.5px}
+.many{--wide:2.5px}
+.done{--edge:$heat;--wide:2.5px}
+.future{--edge:$rim}
+.line,.ring,.rim,.nan,.sign,.select,.focus,.hover,.halo,.core,.flow,.leader{fill:none}
+.line,.ring{stroke:var(--edge);stroke-width:var(--wide)}
+.still .line{stroke-dasharray:4 3}
+.broken .line{stroke-dasharray:7 4}
+.none .line{stroke-dasharray:2 4}
+.tip{fill:var(--edge)}
+.box{fill:var(--ground)}
+.head{fill:var(--head)}
+.name{font-size:13px;font-weight:700;fill:var(--on)}
 .unnamed{font-weight:400;font-style:italic}
 .rule{font-weight:400}
-.cap{font-size:10.5px}
-.sum{font-size:10.5px;font-weight:700;fill:$backward}
-.num{text-anchor:end}
-.mid{text-anchor:middle}
+.cap,.sum{font-size:10.5px}
+.sum,.final .grad,.badge+text{font-weight:700}
+.raised,.frame text,.pill+text{font-weight:600}
+.num,.label{text-anchor:end}
+.badge+text,.pill+text{text-anchor:middle}
 .fw{fill:$forward}
-.bw{fill:$backward}
-.dim{fill:$muted}
-.final .grad{font-weight:700}
-.wait .grad,.blocked .grad{fill:$muted}
-.thumb{image-rendering:pixelated}
-.nan{fill:none;stroke:$ink;stroke-width:1}
-.rim{fill:none;stroke:$rim}
-.item,.frame{pointer-events:auto}
-.item{cursor:pointer;outline:none}
-.box{fill:$card;stroke:$line;stroke-width:1.25}
-.line{fill:none;stroke:$line;stroke-width:1.25}
-.head{fill:$op}
+.bw,.sum,.pill,.label{fill:$backward}
+.dim,.wait .grad,.blocked .grad,.pale text{fill:$muted}
 .wash{fill:$wash}
-.leaf .line,.leaf .box{stroke:$leaf}
-.leaf .head{fill:$leaf}
-.leaf .name,.leaf .name tspan{fill:$on-leaf}
-.output .head{fill:$output}
-.output .name,.output .name tspan{fill:$on-output}
-.block .name{fill:$ink}
-.block .name .bw{fill:$backward}
-.output .line,.ring{stroke:$output}
-.ring{fill:none;stroke-width:1.25}
-.still .line{stroke-dasharray:4 3}
-.pale .box{fill:$page}
-.pale .head{fill:$page}
-.pale .wash{fill:none}
-.pale .line,.pale .ring{stroke:$rim}
-.pale text,.pale .name,.pale .name tspan{fill:$muted}
+.way,.bar{fill:$rim}
+.badge,.raised{fill:$alarm}
+.badge+text{fill:$on-alarm}
+.nan{stroke:$ink}
+.rim{stroke:$rim}
+.stack{fill:$card;stroke:$line}
 .pale .thumb{display:none}
-.broken .line{stroke:$alarm;stroke-width:2.5;stroke-dasharray:7 4}
-.bad .line{stroke:$alarm;stroke-width:2.5}
-.badge{fill:$alarm}
-.badge+text{fill:$on-alarm;font-weight:700;text-anchor:middle}
-.raised{fill:$alarm;font-weight:600}
-.stack{fill:$card;stroke:$line;stroke-width:1}
-.block .head{fill:$rim}
-.block .box{fill:$card}
-.way{fill:$rim}
-.done-fw{fill:$forward}
-.done-bw{fill:$backward}
-.hull{fill:$ink;fill-opacity:.025;stroke:$line;stroke-width:1;stroke-dasharray:1 3;stroke-linecap:round}
-.bar{fill:$rim;fill-opacity:.55}
-.frame{cursor:pointer;outline:none}
+.pale .wash{fill:none}
+.thumb{image-rendering:pixelated}
+.item,.frame{pointer-events:auto;outline:none}
+.hull{fill:$ink;fill-opacity:.025;stroke:$line;stroke-dasharray:1 3;stroke-linecap:round}
+.bar{fill-opacity:.55}
+.frame{cursor:pointer}
 .frame:hover .bar{fill-opacity:1}
-.frame text{font-size:11.5px;font-weight:600}
-.sign{fill:none;stroke:$muted;stroke-width:1.5}
-.wire{fill:none;stroke:$line;stroke-width:1.5}
-.wire.many{stroke-width:2.5}
-.wire.none{stroke-dasharray:2 4}
-.wire.done{stroke:$heat;stroke-width:2.5}
-.wire.future{stroke:$rim}
-.tip{fill:$line}
-.tip.done{fill:$heat}
-.tip.future{fill:$rim}
-.label{font-size:11px;text-anchor:end;fill:$backward;paint-order:stroke;stroke:$page;stroke-width:7;
-stroke-linejoin:round}
-.select,.focus,.hover{fill:none;pointer-events:none}
-.hover{stroke:$muted;stroke-width:1.5}
-.select{stroke:$ink;stroke-width:2;stroke-dasharray:5 3}
-.focus{stroke:$forward;stroke-width:3}
-.halo{fill:none;stroke-width:9;stroke-opacity:.5;stroke-linejoin:round}
-.core{fill:none;stroke-width:2.5}
-.forward .halo,.flow.forward{stroke:$halo}
-.forward .core{stroke:$forward}
-.backward .halo,.flow.backward,.backward .core{stroke:$hot}
-.flow{fill:none;stroke-width:4.5;stroke-linecap:butt}
-.point{stroke:none}
-.leader{fill:none;stroke:$backward;stroke-width:1.5}
-.forward .point{fill:$forward}
-.backward .point{fill:$hot}
-.pill{fill:$backward}
-.pill+text{fill:$page;font-size:12px;font-weight:600;text-anchor:middle}
-.overlay{pointer-events:none}
+.frame text{font-size:11.5px}
+.sign{stroke:$muted;stroke-width:1.5}
+.label{font-size:11px;paint-order:stroke;stroke:$page;stroke-width:7;stroke-linejoin:round}
+.overlay{--large:1;pointer-events:none}
+.forward{--edge:$forward;--glow:$halo}
+.backward{--edge:$hot;--glow:$hot}
+.overlay *{stroke-width:calc(var(--wide)*var(--large))}
+.hover{stroke:$muted;--wide:1.5px}
+.select{stroke:$ink;--wide:2px;stroke-dasharray:5 3}
+.focus{stroke:$forward;--wide:3px}
+.halo{--wide:9px;stroke-opacity:.5;stroke-linejoin:round}
+.core{stroke:var(--edge);--wide:2.5px}
+.flow{--wide:4.5px}
+.halo,.flow{stroke:var(--glow)}
+.leader{stroke:$backward;--wide:1.5px}
+.point{fill:$hot}
+.pill+text{fill:$page;font-size:12px}
 }
 .mg-heat{position:relative;display:inline-block;margin:0;max-width:100%;font-family:$font;color:$ink}
 .mg-heat canvas{display:block;max-width:100%;image-rendering:pixelated;border:1px solid $rim;border-radius:3px;

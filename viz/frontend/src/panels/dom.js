@@ -10,8 +10,8 @@ const MATHML = "http://www.w3.org/1998/Math/MathML";
 const PLAIN_MATH =
   /^(math|m(i|n|o|row|frac|sup|sub|subsup|text|sqrt|root|over|under|underover|space|table|tr|td|style))$/;
 
-/** @param {Element} element @param {Record<string, any>} attributes */
-function dress(element, attributes) {
+/** Sets attributes. @param {Element} element @param {Record<string, any>} attributes */
+export function dress(element, attributes) {
   for (const [key, value] of Object.entries(attributes)) {
     if (typeof value === "function") element.addEventListener(key.slice(2), value);
     else if (typeof value === "boolean") element.toggleAttribute(key, value);
@@ -31,7 +31,7 @@ export function h(tag, attributes = {}, ...children) {
   return element;
 }
 
-/** An SVG element. @param {string} tag @param {Record<string, any>} [attributes] @param {Node[]} children */
+/** An SVG element. @param {string} tag @param {Record<string, any>} [attributes] @param {(Node | string)[]} children */
 export function drawn(tag, attributes = {}, ...children) {
   const element = document.createElementNS(SVG, tag);
   dress(element, attributes);

@@ -176,7 +176,7 @@ function pictures(s, node, value, grad) {
     ? (/** @type {number} */ cell) => pick(s, elementKey(graph, node, cell))
     : undefined;
   const scale = s.scales.get(node);
-  const hover = op && linkTo(op.name, graph.attrs.get(node) ?? {}, shapes, operands);
+  const hover = op && linkTo(op, graph.attrs.get(node) ?? {}, shapes, operands);
   return {
     value: picture(s, value, `value of ${name}`, { size: 240, scale, hover, pick: chooser }),
     grad: picture(s, grad, `gradient of ${name}`, { size: 240, scale }),

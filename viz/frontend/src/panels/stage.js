@@ -1,16 +1,14 @@
-/** The place of the drawing: chooses SVG or canvas by how much there is to see, and gives what changed to it. */
+/** The place of the drawing, and of the map below it: gives what changed to both. */
 
 import { collapseAll, expandAll, visible } from "../model/blocks.js";
-import { canvasView } from "../drawing/canvas.js";
 import { h } from "./dom.js";
 import { shownNode, toggleBlock } from "./inspector.js";
 import { minimap } from "../drawing/minimap.js";
 import { overview } from "../drawing/overview.js";
 import { firstIn, scene } from "../drawing/scene.js";
 import { select, setExpanded } from "./session.js";
-import { svgView } from "../drawing/svg.js";
+import { drawingView } from "../drawing/view.js";
 
-const SVG_UP_TO = 1500; // items: panning more of them takes longer than a frame
 const MAP_FROM = 400; // nodes: of fewer the map shows boxes, not nodes
 const MOST_OPEN = 5000; // nodes that are worth seeing all at once
 
@@ -21,11 +19,9 @@ export function stage(s) {
     select: (/** @type {string | null} */ id) => select(s, id),
     toggle: (/** @type {number} */ block) => toggleBlock(s, block),
   };
-  let greyed = false;
   const element = h("div", { class: "canvas" }, place);
   const look = { view: /** @type {any} */ (null), drawing: /** @type {any} */ (null) };
   const maps = mapsOf(s, element, look);
-  const build = builder(s, place, look, maps, listeners);
   const { map } = maps;
   return {
     element,
@@ -37,14 +33,11 @@ export function stage(s) {
     /** @param {string} what @param {any} changed */
     update(what, changed) {
       const fresh = !look.view || what === "expanded" || what === "pass";
-      if (fresh) build();
+      if (fresh) build(s, place, look, maps, listeners);
       maps.active();
       if (what === "moved") for (const one of [look.view, map]) one?.update(changed);
       if (what === "numbers" && !fresh) look.view.renumber();
       if (what === "pass") map?.setPlayback(s.playback);
-      const unlike = s.overrides.size > 0;
-      if (fresh || unlike !== greyed) grey(s, place);
-      greyed = unlike;
       if (what !== "selected" && what !== "expanded") return;
       look.view.select(s.selected);
       const id = s.selected || what === "expanded" ? shownItem(s, look.drawing) : null;
@@ -85,26 +78,19 @@ function mapsOf(s, element, look) {
 }
 
 /**
- * Makes what is seen, and the other kind of view where there is much more of it than before, or less.
+ * Makes what is seen.
  * @param {any} s @param {HTMLElement} place @param {{view: any, drawing: any}} look
- * @param {ReturnType<typeof mapsOf>} maps @param {import("../drawing/svg.js").Listeners} listeners
+ * @param {ReturnType<typeof mapsOf>} maps @param {import("../drawing/view.js").Listeners} listeners
  */
-function builder(s, place, look, { mini, frame, watch }, listeners) {
-  let large = false;
-  return () => {
-    const drawing = scene(s.graph, visible(s.graph, s.expanded));
-    look.drawing = drawing;
-    const wide = drawing.items.length > SVG_UP_TO;
-    mini?.setScene(drawing);
-    if (look.view && wide === large) return look.view.setScene(drawing, s.playback);
-    watch.disconnect();
-    look.view?.destroy();
-    large = wide;
-    const view = (wide ? canvasView : svgView)(place, s.graph, s.playback, drawing, listeners);
-    look.view = view;
-    view.element.addEventListener("scroll", frame, { passive: true });
-    for (const sized of [view.element, view.element.firstElementChild]) if (sized) watch.observe(sized);
-  };
+function build(s, place, look, { mini, frame, watch }, listeners) {
+  const drawing = scene(s.graph, visible(s.graph, s.expanded));
+  look.drawing = drawing;
+  mini?.setScene(drawing);
+  if (look.view) return look.view.setScene(drawing, s.playback);
+  const view = drawingView(place, s.graph, s.playback, drawing, listeners);
+  look.view = view;
+  view.element.addEventListener("scroll", frame, { passive: true });
+  for (const sized of [view.element, view.element.firstElementChild]) if (sized) watch.observe(sized);
 }
 
 /**
@@ -146,17 +132,4 @@ function zoomButtons(s, view) {
     button("⤢", "Fit", () => view().fit()),
     button("+", "Larger", () => view().zoom(1.25)),
   );
-}
-
-/**
- * While a leaf holds another number, what cannot be computed again is grey.
- * @param {any} s
- * @param {HTMLElement} place
- */
-function grey(s, place) {
-  if (s.engine === null) return;
-  for (const item of place.querySelectorAll("[data-id^=n]")) {
-    const node = Number(item.getAttribute("data-id")?.slice(1));
-    item.toggleAttribute("data-unable", s.playback.unable(node));
-  }
 }

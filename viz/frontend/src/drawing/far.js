@@ -1,0 +1,92 @@
+/** A large drawing from afar, where nothing can be read: on a canvas a rectangle a card, and a line an arrow. */
+import { max, min, round } from "../math.js";
+import { HEAD, ROW } from "./cards.js";
+import { timeOf } from "./looks.js";
+import { OP } from "../model/trace.js";
+
+/** @typedef {import("./viewport.js").Rect} Rect */
+/** @typedef {import("./view.js").Drawing} Drawing */
+/** @typedef {(colour: string, alpha: number, x: number, y: number, w: number, h: number) => void} Fill */
+
+const CARDS = 0.16; // from this scale on, a card has its head; below it is one rectangle
+
+/** Whether two rectangles meet. @param {Rect} a @param {Rect} b */
+export const meet = (a, b) => a.x <= b.x + b.w && a.x + a.w >= b.x && a.y <= b.y + b.h && a.y + a.h >= b.y;
+
+/** Whether a wire comes through a rectangle. @param {{points: [number, number][]}} wire @param {Rect} part */
+export function crosses({ points }, { x, y, w, h }) {
+  for (let k = points.length - 1; k > 0 && points[k][0] >= x; k -= 1) {
+    const [[from, a], [to, b]] = [points[k - 1], points[k]];
+    if (from <= x + w && to >= x && min(a, b) <= y + h && max(a, b) >= y) return true;
+  }
+  return false;
+}
+
+/**
+ * Paints a part of the drawing, where that lies in the stage.
+ * @param {HTMLCanvasElement} canvas @param {Drawing} now @param {Rect} part @param {number} scale
+ */
+export function paintFar(canvas, now, part, scale) {
+  const ratio = scale * devicePixelRatio;
+  const [left, top, width, height] = [part.x, part.y, part.w, part.h].map((length) => round(length * ratio));
+  Object.assign(canvas, { width, height });
+  const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
+  context.setTransform(ratio, 0, 0, ratio, -left, -top);
+  for (const [side, pixels] of Object.entries({ left, top, width, height }))
+    canvas.style.setProperty(side, `${pixels / devicePixelRatio}px`);
+  /** @type {Fill} */
+  const fill = (colour, alpha, x, y, w, h) => {
+    context.globalAlpha = alpha;
+    context.fillStyle = now.colours[colour];
+    context.fillRect(x, y, w, h);
+  };
+  for (const { x, y, w, h } of now.scene.hulls) {
+    fill("ink", 0.025, x, y, w, h);
+    fill("rim", 0.55, x, y, w, 22);
+    for (const at of [y, y + h]) fill("line", 1, x, at, w, 1 / scale);
+    for (const at of [x, x + w]) fill("line", 1, at, y, 1 / scale, h);
+  }
+  paintWires(context, now, part, scale);
+  now.scene.items.forEach((item) => {
+    if (meet(item, part)) paintCard(fill, now, item, scale >= CARDS);
+  });
+}
+
+/**
+ * @param {CanvasRenderingContext2D} context @param {Drawing} now @param {Rect} part @param {number} scale
+ */
+function paintWires(context, now, part, scale) {
+  const paths = { future: new Path2D(), "": new Path2D(), done: new Path2D() };
+  now.scene.wires.forEach((wire) => {
+    if (!crosses(wire, part)) return;
+    const path = paths[timeOf(now.playback, wire)];
+    wire.points.forEach((point, k) => (k ? path.lineTo(...point) : path.moveTo(...point)));
+  });
+  for (const [time, path] of Object.entries(paths)) {
+    context.strokeStyle = now.colours[{ future: "rim", done: "heat" }[time] ?? "line"];
+    context.lineWidth = (time === "done" ? 1.2 : 0.6) / scale;
+    context.stroke(path);
+  }
+}
+
+/**
+ * A rectangle in the colour of its border; nearer the border, the ground, the head, and the place of the gradient.
+ * @param {Fill} fill @param {Drawing} now @param {import("./scene.js").SceneItem} item @param {boolean} near
+ */
+function paintCard(fill, { graph, playback, progress }, { node, block, x, y, w, h, card }, near) {
+  const { kind, alarm, output, picture } = card;
+  const done = progress.done[block];
+  const pale = done ? done.of > 0 && !done.forward : graph.kind[node] === OP && !playback.known(node);
+  const head = output ? "output" : kind === "leaf" ? "leaf" : "";
+  const edge = alarm || kind === "broken" ? "alarm" : pale ? "rim" : head || "line";
+  const alpha = !done && playback.unable(node) ? 0.35 : 1;
+  fill(!near && kind === "op" && edge === "line" ? "muted" : edge, alpha, x, y, w, h);
+  if (!near) return;
+  const rim = alarm ? 2.5 : 1.25;
+  const inside = w - 2 * rim;
+  fill(pale ? "page" : "card", alpha, x + rim, y + rim, inside, h - 2 * rim);
+  if (pale || (kind === "constant" && !picture)) return;
+  fill(head || (done ? "rim" : "op"), alpha, x + rim, y + rim, inside, HEAD - rim);
+  if (picture) fill("wash", alpha, x + w / 2, y + HEAD, w / 2 - rim, picture.h + 24);
+  else if (!done && kind !== "broken") fill("wash", alpha, x + rim, y + HEAD + ROW, inside, h - HEAD - ROW - rim);
+}

@@ -1,0 +1,252 @@
+/**
+ * The elements of the drawing, made once, and how each is painted at a moment. What a card says that never changes is
+ * written when it is made; the rest only when it differs from what stands there.
+ */
+import { finite, max, round } from "../math.js";
+import { CAPTION, HEAD, PAD, RAISED, RIM, ROW, STACK, ruleOf } from "./cards.js";
+import { curvePath, tipPath } from "./curves.js";
+import { drawn, setText } from "../panels/dom.js";
+import { fitNumber, textWidth } from "./measure.js";
+import { pretty } from "../engine/notation.js";
+import { spokenNode } from "./looks.js";
+import { crossPath, thumbnail } from "./heatcolour.js";
+
+/** @typedef {import("../types.js").Graph} Graph */
+/** @typedef {import("../types.js").Playback} Playback */
+/** @typedef {import("../types.js").Cells} Cells */
+/** @typedef {import("./scene.js").SceneItem} SceneItem */
+/** @typedef {import("./scene.js").SceneWire} SceneWire */
+/** @typedef {import("./looks.js").Look} Look */
+
+/**
+ * What is drawn of an item: its group, its classes that never change, its rule for a screen reader, and the parts of it
+ * that change. Which of them can be seen, its kind says.
+ * @typedef {ReturnType<typeof makeItem>} DrawnItem
+ */
+
+/**
+ * @param {string} look @param {number} x @param {number} y @param {number} width @param {number} height
+ * @param {number} [rx]
+ */
+export const rect = (look, x, y, width, height, rx) => drawn("rect", { class: look, x, y, width, height, rx });
+
+/** @param {string} look @param {string} [d] */
+export const path = (look, d) => drawn("path", { class: look, d });
+
+/** @param {string} look @param {number} x @param {number} y @param {(Node | string)[]} words */
+export const text = (look, x, y, ...words) => drawn("text", { class: look, x, y }, ...words);
+
+/**
+ * A part of a text, `dx` after what stands before it.
+ * @param {string} look @param {string} [words] @param {number} [dx]
+ */
+const span = (look, words = "", dx) => drawn("tspan", { class: look, dx }, words);
+
+/** The radius of a card's corners: round leaves, angular operations. @param {SceneItem} item */
+export const cornerOf = ({ card }) => ({ constant: 13, leaf: 12, block: 5, op: 4, broken: 4 })[card.kind];
+
+/** How large a card is without the second border of an output, or the stack below a block. @param {SceneItem} item */
+export function sizeOf({ w, h, card }) {
+  const less = card.kind === "block" ? STACK : 2 * card.rim;
+  return [w - less, h - less];
+}
+
+/**
+ * A strip from y0 to y1 whose upper corners are rounded by r, and the lower ones by s.
+ * @param {number} w @param {number} y0 @param {number} y1 @param {number} r @param {number} s
+ */
+const strip = (w, y0, y1, r, s) =>
+  `M0 ${y0 + r}a${r} ${r} 0 0 1 ${r} ${-r}H${w - r}a${r} ${r} 0 0 1 ${r} ${r}` +
+  `V${y1 - s}a${s} ${s} 0 0 1 ${-s} ${s}H${s}a${s} ${s} 0 0 1 ${-s} ${-s}z`;
+
+/** Makes an item. @param {Graph} graph @param {SceneItem} item */
+export function makeItem(graph, item) {
+  const { node, card } = item;
+  const [w] = sizeOf(item);
+  const { kind, rim, output } = card;
+  const pill = kind === "constant" && !card.picture;
+  const base = ["item", kind, output && "output", card.still && "still", card.alarm && "bad"].filter(Boolean).join(" ");
+  const transform = `translate(${item.x + rim} ${item.y + rim})`;
+  const group = drawn("g", { class: base, transform, "data-id": item.id, tabindex: -1, role: "button" });
+  const rule = node >= 0 ? ruleOf(graph, node, 60) : "";
+  const parts = {
+    group,
+    base,
+    rule: rule && ` = ${rule}`,
+    value: text("num", w - PAD, HEAD + 14.5),
+    grad: card.picture ? span("grad dim", "", 4) : text("num grad", w - PAD, HEAD + ROW + 14.5),
+    sum: span("sum", "", 5),
+    pictures: /** @type {SVGElement[]} */ ([]),
+    ways: /** @type {SVGElement[]} */ ([]),
+  };
+  group.append(tooltip(graph, item, parts.rule), ...(pill ? pillOf(item) : bodyOf(item, parts)));
+  if (rim) group.append(rect("ring", -RIM, -RIM, item.w, item.h, cornerOf(item) + RIM));
+  if (card.alarm) {
+    const [x, y] = pill ? [w, 0] : [w - 13, HEAD / 2];
+    group.append(drawn("circle", { class: "badge", cx: x, cy: y, r: 7.5 }), text("", x, y + 4.5, "!"));
+  }
+  return parts;
+}
+
+/**
+ * The whole name, however long, and what the card has no room for.
+ * @param {Graph} graph @param {SceneItem} item @param {string} rule
+ */
+function tooltip(graph, { node, block, card }, rule) {
+  const lines =
+    node >= 0
+      ? [`${graph.names[node] ?? graph.title(node)}${rule}`, graph.lines.get(node)]
+      : [graph.blocks[block].name, card.note, "Click to open"];
+  return drawn("title", {}, lines.filter(Boolean).join("\n"));
+}
+
+/** A constant. @param {SceneItem} item */
+function pillOf(item) {
+  const [w, high] = sizeOf(item);
+  const number = text("num", w - PAD - 1, 17.5, item.card.name);
+  return [rect("box line", 0, 0, w, high, cornerOf(item)), text("cap dim", PAD + 1, 17, "const"), number];
+}
+
+/** A node, or a closed block: a box with a head. @param {SceneItem} item @param {DrawnItem} parts */
+function bodyOf(item, parts) {
+  const { card } = item;
+  const [w, high] = sizeOf(item);
+  const r = cornerOf(item);
+  const block = card.kind === "block";
+  const box = (/** @type {string} */ look, off = 0) => rect(look, off, off, w, high, r);
+  const [first, second] = [HEAD + 14.5, HEAD + ROW + 14.5];
+  const rows = block
+    ? progressOf(item, parts)
+    : card.kind === "broken"
+      ? [text("raised", PAD, HEAD + 15.5, RAISED)]
+      : card.picture
+        ? picturesOf(item, parts, card.picture)
+        : [text("cap fw", PAD, first, "data"), parts.value, text("cap bw", PAD, second, "grad", parts.sum), parts.grad];
+  const washed = !block && !card.picture && card.kind !== "broken";
+  const title = [span(card.named ? "" : "unnamed", card.name), span("rule", card.rule), span("bw", card.badge, 8)];
+  return [
+    ...(block ? [box("stack", STACK), box("stack", STACK / 2)] : []),
+    box("box"),
+    ...(washed ? [path("wash", strip(w, HEAD + ROW, high, 0, r))] : []),
+    path("head", strip(w, 0, HEAD, r, 0)),
+    ...(block ? [path("sign", `M${PAD} ${HEAD / 2}h9m-4.5 -4.5v9`)] : []),
+    text("name", block ? PAD + 15 : PAD, 17, ...title.filter((one) => one.textContent)),
+    ...rows,
+    box("line"),
+  ];
+}
+
+/**
+ * The two heatmaps of a tensor.
+ * @param {SceneItem} item @param {DrawnItem} parts @param {{w: number, h: number}} size
+ */
+function picturesOf(item, parts, { w, h }) {
+  const [wide] = sizeOf(item);
+  const half = wide / 2;
+  const top = HEAD + 18;
+  const right = half + 4;
+  parts.pictures = [PAD, right].map((x) => drawn("g", { transform: `translate(${x} ${top})` }));
+  return [
+    path("wash", `M${half} ${HEAD}H${wide}V${top + h + 6}H${half}z`),
+    text("cap fw", PAD, HEAD + 13, "data"),
+    text("cap bw", right, HEAD + 13, "grad", parts.sum, parts.grad),
+    ...[PAD, right].map((x) => rect("rim", x - 0.5, top - 0.5, w + 1, h + 1)),
+    ...parts.pictures,
+    text("cap dim", PAD, top + h + 16, item.card.note),
+  ];
+}
+
+/** What is in a block, and how far it is. @param {SceneItem} item @param {DrawnItem} parts */
+function progressOf(item, parts) {
+  const bar = (/** @type {string} */ look, /** @type {number} */ y, wide = 0) => rect(look, PAD, y, wide, 4, 2);
+  const ys = [HEAD + 22, HEAD + 28];
+  parts.ways = ys.map((y, k) => bar(k ? "bw" : "fw", y));
+  const ways = ys.map((y) => bar("way", y, sizeOf(item)[0] - 2 * PAD));
+  return [text("cap dim", PAD, HEAD + 15, item.card.note), ...ways, ...parts.ways];
+}
+
+/** Sets an attribute where it differs. @param {Element} element @param {string} name @param {string} words */
+export function attribute(element, name, words) {
+  if (element.getAttribute(name) !== words) element.setAttribute(name, words);
+}
+
+/**
+ * Paints a node as it looks now.
+ * @param {Graph} graph @param {SceneItem} item @param {DrawnItem} parts @param {Look} look
+ * @param {ReturnType<typeof pictureMaker>} picture
+ */
+export function paintNode(graph, item, parts, look, picture) {
+  const { card } = item;
+  const { value, grad } = look;
+  const wild = typeof value === "number" && !finite(value);
+  attribute(parts.group, "class", `${parts.base} ${look.state}${look.pale ? " pale" : ""}${wild ? " bad" : ""}`);
+  parts.group.toggleAttribute("data-unable", look.unable);
+  attribute(parts.group, "aria-label", spokenNode(graph, look, item.node, parts.rule));
+  const room = sizeOf(item)[0] - 2 * PAD - CAPTION;
+  const sum = look.sum ? textWidth(look.sum, 10.5, true) + 5 : 0;
+  const shown = (/** @type {unknown} */ x, less = 0) =>
+    typeof x === "number" ? fitNumber(x, room - less, 12.5, pretty) : "";
+  setText(parts.value, shown(value));
+  setText(parts.sum, look.sum);
+  setText(parts.grad, look.pale ? "" : look.sign || shown(grad, sum));
+  parts.pictures.forEach((place, k) => paintPicture(place, k ? grad : value, card, picture));
+}
+
+/**
+ * @param {SVGElement} place @param {Look["value"]} cells @param {import("./cards.js").Card} card
+ * @param {ReturnType<typeof pictureMaker>} picture
+ */
+function paintPicture(place, cells, card, picture) {
+  if (cells === null || typeof cells === "number" || !card.picture) return place.replaceChildren();
+  const { w, h: height } = card.picture;
+  const { url, crosses, w: cols, h: rows } = picture(cells, w, height, card.scale ?? 1);
+  if (place.firstElementChild?.getAttribute("href") === url) return;
+  const [cw, ch] = [w / cols, height / rows];
+  const d = crosses.slice(0, 400).map(([c, r]) => crossPath(c * cw, r * ch, cw, ch));
+  place.replaceChildren(
+    drawn("image", { class: "thumb", href: url, width: w, height, preserveAspectRatio: "none" }),
+    ...(d.length ? [path("nan", d.join(""))] : []),
+  );
+}
+
+/** Pictures of arrays, each made once for a theme and a scale. @param {Uint8Array} ramp */
+export function pictureMaker(ramp) {
+  /** @type {WeakMap<Cells, Map<number, ReturnType<typeof thumbnail>>>} */
+  const made = new WeakMap();
+  /** @param {Cells} cells @param {number} w @param {number} high @param {number} scale */
+  return (cells, w, high, scale) => {
+    const known = made.get(cells) ?? new Map();
+    if (!known.has(scale)) known.set(scale, thumbnail(cells, scale, ramp, round(w), round(high)));
+    made.set(cells, known);
+    return /** @type {ReturnType<typeof thumbnail>} */ (known.get(scale));
+  };
+}
+
+/**
+ * @param {SceneItem} item @param {DrawnItem} parts @param {import("./looks.js").Done} done @param {string} name
+ */
+export function paintBlock(item, parts, done, name) {
+  const { forward, backward, of, gradients } = done;
+  const long = sizeOf(item)[0] - 2 * PAD;
+  const shares = [of && forward / of, gradients && backward / gradients];
+  parts.ways.forEach((bar, k) => attribute(bar, "width", String(long * shares[k])));
+  attribute(parts.group, "class", `${parts.base}${forward || !of ? "" : " pale"}`);
+  const { badge, note } = item.card;
+  const said = `${name} ${badge}, closed block of ${note}, ${forward} of ${of} computed`;
+  attribute(parts.group, "aria-label", `${said}, ${backward} gradients final`);
+}
+
+/** A wire: its line with its tip, and its label if there is one. @param {SceneWire} wire */
+export function makeWire({ points, label, labelAt: [x, y] }) {
+  const group = drawn("g", {}, path("line", curvePath(points)), path("tip", tipPath(points[points.length - 1])));
+  return { group, over: label ? text("label", x, y + 3.9) : null };
+}
+
+/** The frame around an open block; its title closes it. @param {import("./scene.js").Hull} hull */
+export function makeFrame({ x, y, w, h: high, name }) {
+  const moved = drawn("g", {}, path("sign", "M9 11h9"), text("", 24, 15, name));
+  const bar = path("bar", strip(w, 0, 22, 6, 0));
+  const frame = drawn("g", { class: "frame" }, drawn("title", {}, `Close ${name}`), bar, moved);
+  const group = drawn("g", { transform: `translate(${x} ${y})` }, rect("hull", 0, 0, w, high, 6), frame);
+  return { group, moved, x, most: max(0, w - 34 - textWidth(name, 11.5, true)) };
+}

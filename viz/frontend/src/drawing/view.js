@@ -1,0 +1,349 @@
+/**
+ * The drawing: cards, arrows, labels and frames as elements of SVG, made once a scene; a step touches only what it
+ * changed. Of more than a browser can move only those in sight are there, and from afar, where nothing can be read, a
+ * canvas shows the drawing (far.js).
+ */
+import { ceil, floor, max, min, round } from "../math.js";
+import { dress, drawn, h, setText } from "../panels/dom.js";
+import { crosses, meet, paintFar } from "./far.js";
+import { rampOf } from "./heatcolour.js";
+import { lookOf, nodesOf, progressOf, timeOf } from "./looks.js";
+import { focusOf, overlay } from "./overlay.js";
+import { attribute, makeFrame, makeItem, makeWire, paintBlock, paintNode, pictureMaker } from "./parts.js";
+import { neighbour, wayOf } from "./roving.js";
+import { firstIn, localText } from "./scene.js";
+import { coloursAt } from "./style.js";
+import { viewport } from "./viewport.js";
+
+/** @typedef {import("../types.js").Graph} Graph */
+/** @typedef {import("../types.js").Playback} Playback */
+/** @typedef {import("../types.js").Changed} Changed */
+/** @typedef {import("./scene.js").Scene} Scene */
+/** @typedef {import("./scene.js").SceneItem} SceneItem */
+
+/**
+ * @typedef {object} Listeners
+ * @property {(id: string | null) => void} select an item was chosen: "n12", "b3", null for the ground
+ * @property {(block: number) => void} toggle a block is to be opened or closed
+ */
+
+const MOST = 1500; // of up to so many items all elements are there: panning more of them takes longer than a frame
+const NEAR = 0.42; // the scale from which on a larger drawing has elements
+const SHEET = 80; // so many things of a kind lie on a sheet, and more where that would be
+const SHEETS = 25; // too many sheets
+
+/**
+ * @param {HTMLElement} host @param {Graph} graph @param {Playback} playback @param {Scene} scene
+ * @param {Listeners} listeners
+ */
+export function drawingView(host, graph, playback, scene, listeners) {
+  const now = stateOf(host, graph, playback);
+  const { port, above } = now;
+  const { zoom, fit, shown, look } = port;
+  const itemNamed = (/** @type {string | null} */ id) => now.scene.items[now.places.get(id ?? "") ?? -1];
+  const reveal = (/** @type {string} */ id) => itemNamed(id) && port.reveal(itemNamed(id));
+  const setScene = (/** @type {Scene} */ next, played = now.playback) => {
+    if (played !== now.playback) now.progress = progressOf(graph, played);
+    Object.assign(now, { scene: next, playback: played });
+    layOut(now);
+  };
+  dress(port.stage, { role: "group", "aria-label": graph.sentence });
+  listen(now, listeners);
+  setScene(scene);
+  const { node: active } = playback.moment();
+  if (active >= 0) {
+    rove(now, scene.itemOf(active));
+    port.reveal(scene.items[scene.itemOf(active)]);
+  }
+  return {
+    element: port.view,
+    /** Draws what a step changed; null is everything, as in another theme. @param {Changed | null} changed */
+    update(changed) {
+      if (changed === null) return repaint(now);
+      step(now, changed);
+      const moment = now.playback.moment();
+      if (moment.node >= 0 && !within(port.stage)) rove(now, now.scene.itemOf(moment.node));
+      port.reveal(focusOf(now.scene, graph, moment, shown()));
+    },
+    /** Draws other numbers at the same moment, after what-if. */
+    renumber: () => paintAll(now),
+    setScene,
+    /** @param {string | null} id */
+    select(id) {
+      now.selected = id;
+      above.ring("select", itemNamed(id));
+    },
+    /** Rings around the items that show these nodes. @param {number[]} nodes */
+    mark: (nodes) => above.mark([...new Set(nodes.map(now.scene.itemOf))].map((at) => now.scene.items[at])),
+    reveal,
+    ...{ zoom, fit, shown, look },
+    destroy() {
+      cancelAnimationFrame(now.asked);
+      port.destroy();
+    },
+  };
+}
+
+/** @typedef {ReturnType<typeof stateOf>} Drawing */
+
+/** @param {HTMLElement} host @param {Graph} graph @param {Playback} playback */
+function stateOf(host, graph, playback) {
+  const ask = () => (now.asked ||= requestAnimationFrame(() => follow(now)));
+  const now = {
+    graph,
+    playback,
+    scene: /** @type {Scene} */ ({}),
+    port: viewport(host, ask),
+    above: overlay(graph),
+    canvas: /** @type {HTMLCanvasElement} */ (h("canvas")),
+    /** What of a large drawing is there, and at which scale. */
+    kept: { x: 0, y: 0, w: 0, h: 0, scale: 0 },
+    ask,
+    asked: 0,
+    selected: /** @type {string | null} */ (null),
+    focus: "",
+    hover: /** @type {SceneItem | undefined} */ (undefined),
+    /** @type {Map<string, number>} */ places: new Map(),
+    progress: progressOf(graph, playback),
+    /** @type {Record<string, string>} */ colours: {},
+    picture: pictureMaker(new Uint8Array()),
+    ...{ frames: layer([], makeFrame), wires: layer([], makeWire) },
+    items: layer(/** @type {SceneItem[]} */ ([]), (item) => makeItem(graph, item)),
+  };
+  return now;
+}
+
+/**
+ * Things of one kind on sheets that lie on each other: a browser paints a sheet again only if something on it changed,
+ * so what moves, and a card that changes, do not cost the painting of the whole. A wire's label lies on another sheet,
+ * over all wires.
+ * @template Thing @template {{group: SVGElement, over?: SVGElement | null}} Made
+ * @param {Thing[]} things
+ * @param {(thing: Thing) => Made} make
+ * @param {(at: number, made: Made) => void} [paint]
+ */
+function layer(things, make, paint) {
+  const many = min(ceil(things.length / SHEET), SHEETS);
+  const [sheets, tops] = [0, 1].map(() => Array.from({ length: many }, () => drawn("svg", { class: "mg-drawing" })));
+  const made = /** @type {(Made | undefined)[]} */ ([]);
+  const add = (/** @type {number} */ at) => {
+    const one = make(things[at]);
+    const sheet = floor((at * many) / things.length);
+    sheets[sheet].append(one.group);
+    if (one.over) tops[sheet].append(one.over);
+    paint?.(at, one);
+    return (made[at] = one);
+  };
+  return {
+    sheets,
+    tops,
+    made,
+    have: (/** @type {number} */ at) => made[at] ?? add(at),
+    /** Makes what is wanted, and takes away what is not. @param {(at: number) => boolean} wanted */
+    keep(wanted) {
+      for (let at = 0; at < things.length; at += 1) {
+        const one = made[at];
+        if (wanted(at) === Boolean(one)) continue;
+        one?.group.remove();
+        one?.over?.remove();
+        if (one) made[at] = undefined;
+        else add(at);
+      }
+    },
+    /** Paints one, or all, that are there. @param {number} at */
+    paint(at) {
+      const one = made[at];
+      if (one) paint?.(at, one);
+    },
+  };
+}
+
+/** Makes the elements of a scene. @param {Drawing} now */
+function layOut(now) {
+  const { graph, scene, port, above } = now;
+  const focused = within(port.stage);
+  now.places = new Map(scene.items.map((item, at) => [item.id, at]));
+  now.frames = layer(scene.hulls, makeFrame);
+  now.wires = layer(scene.wires, makeWire, (at, made) => paintWire(now, at, made));
+  const make = (/** @type {SceneItem} */ item) => makeItem(graph, item);
+  now.items = layer(scene.items, make, (at, made) => paintItem(now, at, made));
+  const focus = successor(now);
+  now.focus = "";
+  repaint(now);
+  rove(now, focus);
+  if (scene.items.length <= MOST) for (const one of [now.frames, now.wires, now.items]) one.keep(() => true);
+  now.kept.scale = scene.items.length > MOST ? 0 : Infinity;
+  port.resize(scene.width, scene.height);
+  follow(now);
+  const sheet = (/** @type {SVGElement} */ part) => drawn("svg", { class: "mg-drawing" }, part);
+  const silent = [...now.frames.sheets, ...now.wires.sheets, sheet(above.under), ...now.wires.tops];
+  const all = [...silent, ...now.items.sheets, sheet(above.layer)];
+  for (const one of silent) dress(one, { "aria-hidden": "true" });
+  for (const one of all) dress(one, { viewBox: `0 0 ${scene.width} ${scene.height}` });
+  port.stage.replaceChildren(now.canvas, ...all); // painted and sized by now, so that the browser lays them out once
+  above.ring("focus");
+  if (focused) now.items.have(focus).group.focus({ preventScroll: true });
+}
+
+/** After the view moved. @param {Drawing} now */
+function follow(now) {
+  now.asked = 0;
+  if (now.above.enlarge(now.port.scale())) show(now, false);
+  if (now.scene.items.length > MOST) tend(now);
+  keepTitles(now);
+}
+
+/** Sees to it that what is in sight is there, and a little around it. @param {Drawing} now */
+function tend(now) {
+  const { scene, port, kept } = now;
+  const [seen, scale] = [port.shown(), port.scale()];
+  const { x, y, w, h: high } = kept;
+  const inside = x <= seen.x && y <= seen.y && x + w >= seen.x + seen.w && y + high >= seen.y + seen.h;
+  if (inside && scale === kept.scale) return;
+  const part = { x: seen.x - seen.w / 4, y: seen.y - seen.h / 4, w: 1.5 * seen.w, h: 1.5 * seen.h };
+  const near = scale >= NEAR;
+  const focus = now.places.get(now.focus);
+  now.kept = { ...part, scale };
+  now.frames.keep((at) => near && meet(scene.hulls[at], part));
+  now.wires.keep((at) => near && crosses(scene.wires[at], part));
+  now.items.keep((at) => at === focus || (near && meet(scene.items[at], part)));
+  now.canvas.hidden = near;
+  if (!near) paintFar(now.canvas, now, part, scale);
+}
+
+/** Whether the focus is in the drawing. @param {HTMLElement} stage */
+const within = (stage) => stage.contains(/** @type {ShadowRoot} */ (stage.getRootNode()).activeElement ?? null);
+
+/** Makes an item the one that Tab goes to. @param {Drawing} now @param {number} at */
+function rove(now, at) {
+  const before = now.items.made[now.places.get(now.focus) ?? -1];
+  if (before) dress(before.group, { tabindex: -1 });
+  dress(now.items.have(at).group, { tabindex: 0 });
+  now.focus = now.scene.items[at].id;
+}
+
+/** What has the focus in a new scene: the same, or the block that hides it, or the first in a block now open.
+ * @param {Drawing} now */
+function successor({ graph, scene, places, focus }) {
+  const number = Number(focus.slice(1));
+  return places.get(focus) ?? (focus ? scene.itemOf(focus[0] === "b" ? firstIn(graph, number) : number) : 0);
+}
+
+/** Titles of frames stay in sight while the drawing is scrolled sideways. @param {Drawing} now */
+function keepTitles({ frames, port }) {
+  const left = port.shown().x;
+  for (const frame of frames.made) {
+    const by = frame ? round(max(0, min(left - frame.x, frame.most))) : 0;
+    if (frame) attribute(frame.moved, "transform", `translate(${by})`);
+  }
+}
+
+/** Paints everything, where the theme may be another. @param {Drawing} now */
+function repaint(now) {
+  now.colours = coloursAt(now.port.view);
+  now.picture = pictureMaker(rampOf(now.colours));
+  paintAll(now);
+}
+
+/** Paints everything, where numbers may be others. @param {Drawing} now */
+function paintAll(now) {
+  now.progress.count(nodesOf(now.graph));
+  for (const { made, paint } of [now.wires, now.items]) made.forEach((_, at) => paint(at));
+  show(now, false);
+  now.above.ring("select", now.scene.items[now.places.get(now.selected ?? "") ?? -1]);
+}
+
+/** Paints what a step changed. @param {Drawing} now @param {Changed} changed */
+function step(now, { nodes, edges }) {
+  const { scene } = now;
+  now.progress.count(nodes);
+  for (const at of new Set(nodes.map(scene.itemOf))) now.items.paint(at);
+  for (const at of new Set(edges.map((edge) => scene.wireOf[edge]))) now.wires.paint(at);
+  show(now, true);
+}
+
+/** Shows what is active. @param {Drawing} now @param {boolean} moving whether something may travel */
+function show(now, moving) {
+  now.above.show(now.scene, now.playback.moment(), moving);
+  if (now.kept.scale >= NEAR) return;
+  now.kept.scale = 0;
+  now.ask();
+}
+
+/** @param {Drawing} now @param {number} at @param {import("./parts.js").DrawnItem} made */
+function paintItem({ graph, scene, playback, progress, picture }, at, made) {
+  const item = scene.items[at];
+  if (item.node >= 0) paintNode(graph, item, made, lookOf(graph, playback, item.node), picture);
+  else paintBlock(item, made, progress.done[item.block], graph.blocks[item.block].name);
+}
+
+/**
+ * Paints a wire: tinted where a gradient went back, faint where its result is not computed yet.
+ * @param {Drawing} now @param {number} at @param {ReturnType<typeof makeWire>} made
+ */
+function paintWire({ graph, scene, playback }, at, { group, over }) {
+  const wire = scene.wires[at];
+  const [edge, ...more] = wire.edges;
+  const time = timeOf(playback, wire);
+  attribute(group, "class", `wire ${wire.flows ? "" : "none "}${more.length ? "many " : ""}${time}`);
+  const told = time === "future" || playback.moment().edge === edge; // the words about the active edge say it
+  if (over) setText(over, told ? "" : localText(graph, playback.numbers, edge, scene.wordy));
+}
+
+/** Clicks, hovering, focus and arrow keys, for all items at once. @param {Drawing} now @param {Listeners} listeners */
+function listen(now, { select, toggle }) {
+  const { port, above } = now;
+  const { stage } = port;
+  /** The item that something happens to; from afar by its place. @param {Event} event */
+  const itemAt = (event) => {
+    const id = /** @type {Element} */ (event.target).closest("[data-id]")?.getAttribute("data-id");
+    const spot = port.spot(/** @type {MouseEvent} */ (event));
+    return now.scene.items.find((item) => (id ? item.id === id : meet(item, spot)));
+  };
+  const choose = (/** @type {SceneItem} */ { id, block }) => {
+    select(id);
+    if (block >= 0) toggle(block);
+  };
+  const hover = (/** @type {SceneItem | undefined} */ item) => {
+    if (item === now.hover) return;
+    now.hover = item;
+    stage.style.cursor = item ? "pointer" : "";
+    above.ring("hover", item);
+  };
+  dress(stage, {
+    onclick(/** @type {MouseEvent} */ event) {
+      const item = itemAt(event);
+      if (item) return choose(item);
+      const frame = now.scene.hulls.findLast((hull) => meet({ ...hull, h: 22 }, port.spot(event))); // the innermost
+      if (frame) toggle(frame.block);
+      else select(null);
+    },
+    onpointermove: (/** @type {Event} */ event) => hover(itemAt(event)),
+    onpointerleave: () => hover(undefined),
+    onfocusin(/** @type {Event} */ event) {
+      const item = itemAt(event);
+      if (!item) return;
+      if (item.id !== now.focus) goTo(now, item);
+      above.ring("focus", /** @type {Element} */ (event.target).matches(":focus-visible") ? item : undefined);
+    },
+    onfocusout: () => above.ring("focus"),
+    onkeydown(/** @type {KeyboardEvent} */ event) {
+      const item = itemAt(event);
+      if (!item || event.shiftKey || event.ctrlKey || event.metaKey || event.altKey) return;
+      const way = wayOf(event.key);
+      if (!way && event.key !== "Enter") return;
+      event.preventDefault();
+      if (!way) return choose(item);
+      const to = neighbour(now.scene, now.scene.items.indexOf(item), way);
+      if (to >= 0) goTo(now, now.scene.items[to]);
+    },
+  });
+}
+
+/** Gives an item the focus. @param {Drawing} now @param {SceneItem} item */
+function goTo(now, item) {
+  const at = now.scene.items.indexOf(item);
+  rove(now, at);
+  now.items.have(at).group.focus({ preventScroll: true });
+  now.port.reveal(item);
+}
