@@ -96,7 +96,7 @@ def _by_presence(op: Op, write: Callable[[dict[str, None]], str]) -> str:
         if not names:
             return write(given)
         without, present = choose(names[1:], {**given, names[0]: None}), choose(names[1:], given)
-        return present if without == present else f"({names[0]} === null ? {without} : {present})"
+        return present if without == present else f"(({names[0]} === null) ? {without} : {present})"
 
     return choose([name for name, default in op.defaults.items() if default is None], {})
 

@@ -384,7 +384,7 @@ function expectedState(graph, run, position) {
       const operand = graph.operand[edge];
       edges[edge] = "active";
       met[operand] += 1;
-      value[operand] = (value[operand] ?? 0) + value[graph.result[edge]] * graph.numbers.local[edge];
+      value[operand] = (value[operand] ?? 0) + value[graph.result[edge]] * Number(graph.numbers.local(edge));
     }
   }
   const stateAt = (/** @type {number} */ i) => {

@@ -140,7 +140,7 @@ function newState(graph, playback, scene) {
     playback,
     places: new Map(scene.items.map((item, at) => [item.id, at])),
     progress: progressOf(graph, playback),
-    known: playback.numbers.known,
+    values: playback.numbers.value,
     pale: new Uint8Array(scene.items.length),
     wireState: new Uint8Array(scene.wires.length),
     bounds: boundsOf(scene),

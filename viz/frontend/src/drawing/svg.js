@@ -124,7 +124,7 @@ function stateOf(graph, playback, scene, above) {
     /** @type {ReturnType<typeof makeFrame>[]} */ frames: [],
     /** @type {Map<string, number>} */ places: new Map(),
     progress: progressOf(graph, playback),
-    known: playback.numbers.known,
+    values: playback.numbers.value,
     picture: pictureMaker(() => rampOf(PALETTE.light)),
   };
 }
@@ -232,12 +232,12 @@ function repaint(graph, now, view) {
 
 /**
  * Whether other nodes are known than when this was asked last: with other numbers some cannot be computed.
- * @param {{playback: Playback, known: Uint8Array}} now
+ * @param {{playback: Playback, values: unknown[]}} now
  */
 export function unlike(now) {
-  const before = now.known;
-  now.known = now.playback.numbers.known;
-  return before !== now.known && now.known.some((known, node) => known !== before[node]);
+  const before = now.values;
+  now.values = now.playback.numbers.value;
+  return before !== now.values && now.values.some((x, node) => (x === null) !== (before[node] === null));
 }
 
 /** Paints other numbers; all else is as it was. @param {Graph} graph @param {Drawing} now */

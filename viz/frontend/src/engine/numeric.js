@@ -1,13 +1,29 @@
 /**
- * The functions that formulas name and JavaScript's Math lacks, or has with other corners than Python's floats:
- * they agree with minigrad's device "python", at 0, at infinity and for NaN too.
+ * What formulas name and JavaScript's Math lacks, or has with other corners than Python's floats: it agrees with
+ * minigrad's device "python", at 0, at infinity and for NaN too.
  */
 
 const SELU_SCALE = 1.0507009873554805; // Klambauer et al. 2017, appendix A
 const SELU_ALPHA = 1.6732632423543772;
 
-/** @type {Record<string, (...numbers: any[]) => any>} */
+/** @type {Record<string, number | null | ((...numbers: any[]) => any)>} */
 export const NUMERIC = {
+  "+": (a, b) => a + b,
+  "-": (a, b) => a - b,
+  "*": (a, b) => a * b,
+  "/": (a, b) => a / b,
+  "<": (a, b) => a < b,
+  "<=": (a, b) => a <= b,
+  ">": (a, b) => a > b,
+  ">=": (a, b) => a >= b,
+  "===": (a, b) => a === b,
+  "!==": (a, b) => a !== b,
+  "&&": (a, b) => a && b,
+  "||": (a, b) => a || b,
+  "?:": (condition, a, b) => (condition ? a : b),
+  NaN,
+  Infinity,
+  null: null,
   erf,
   quotient,
   remainder: (a, b) => {

@@ -3,11 +3,10 @@
  * fires at fixed positions of a timeline, whichever way the reader comes.
  */
 
-import { quantityAt } from "./history.js";
+import { runOf } from "./history.js";
 import { shortenName } from "../engine/notation.js";
 import { parseNumber } from "./predict.js";
 import { outermost, pathOf, plainDigits } from "./search.js";
-import { valueOf } from "./trace.js";
 
 /** @typedef {import("../types.js").Playback} Playback */
 /** @typedef {import("../types.js").BreakpointSpec} BreakpointSpec */
@@ -180,20 +179,21 @@ function whereGradient(playback, value) {
   const { seed } = playback.timeline;
   return (position) => {
     if (seed < 0 || position < seed) return false;
-    const total = position === seed ? playback.moment(seed).total : quantityAt(playback, "total", position - seed - 1);
+    const total = position === seed ? playback.moment(seed).total : runOf(playback).total[position - seed - 1];
     return largest(total) > value;
   };
 }
 
 /** Where a value, a contribution or a sum is NaN or infinite. @type {(p: Playback, v: any) => Test} */
 function whereNotFinite(playback) {
-  const { graph, timeline } = playback;
+  const { timeline } = playback;
   return (position) => {
     const kind = timeline.kindAt(position);
-    if (kind === "forward") return isBroken(valueOf(graph, playback.numbers, timeline.nodeAt(position)));
+    if (kind === "forward") return isBroken(playback.numbers.value[timeline.nodeAt(position)]);
     if (kind !== "edge") return false;
     const k = position - timeline.seed - 1;
-    return isBroken(quantityAt(playback, "contribution", k)) || isBroken(quantityAt(playback, "total", k));
+    const { contribution, total } = runOf(playback);
+    return isBroken(contribution[k]) || isBroken(total[k]);
   };
 }
 

@@ -4,7 +4,7 @@
  */
 
 import { pretty } from "../engine/notation.js";
-import { BLOCKED, BROKEN, CONSTANT, LEAF, OP, valueOf } from "./trace.js";
+import { BLOCKED, BROKEN, CONSTANT, LEAF, OP, grouped } from "./trace.js";
 
 /** @typedef {import("../types.js").Graph} Graph */
 /** @typedef {import("../types.js").Timeline} Timeline */
@@ -25,7 +25,7 @@ export function timeline(graph, run = graph.numbers.runs[0] ?? null) {
   const forward = order.length;
   const seed = root < 0 ? -1 : forward + 1;
   const last = root < 0 ? forward : seed + edge.length;
-  const events = eventsInto(graph, edge);
+  const events = grouped(edge.map((over) => graph.operand[over]), graph.count);
   const passed = new Int32Array(graph.edgeCount).fill(-1);
   for (let k = 0; k < edge.length; k += 1) passed[edge[k]] = seed + 1 + k;
   const edgeAt = (/** @type {number} */ p) => (p > forward + 1 ? edge[p - seed - 1] : -1);
@@ -54,11 +54,11 @@ export function timeline(graph, run = graph.numbers.runs[0] ?? null) {
     computedAt: (node) => computed[node],
     finalAt(node) {
       if (node === root) return seed;
-      return contributions(node) ? seed + 1 + events.of[events.from[node + 1] - 1] : -1;
+      return contributions(node) ? seed + 1 + events.at(node)[contributions(node) - 1] : -1;
     },
     passedAt: (at) => passed[at],
     contributions,
-    arrivals: (node) => events.of.subarray(events.from[node], events.from[node + 1]),
+    arrivals: events.at,
   };
 }
 
@@ -74,17 +74,6 @@ function opsInOrder({ count, kind }) {
     computed[node] = ops;
   }
   return { order: order.subarray(0, ops), computed };
-}
-
-/** The events that reach each node, in order: one array for all. @param {Graph} graph @param {Int32Array} edge */
-function eventsInto({ count, operand }, edge) {
-  const from = new Int32Array(count + 1);
-  for (let k = 0; k < edge.length; k += 1) from[operand[edge[k]] + 1] += 1;
-  for (let node = 0; node < count; node += 1) from[node + 1] += from[node];
-  const of = new Int32Array(edge.length);
-  const next = from.slice();
-  for (let k = 0; k < edge.length; k += 1) of[next[operand[edge[k]]]++] = k;
-  return { from, of };
 }
 
 /**
@@ -111,8 +100,8 @@ export function playback(graph, moments, numbers = graph.numbers) {
       self.position = to;
       return from === to ? { nodes: [], edges: [] } : changedBetween(Math.min(from, to), Math.max(from, to));
     },
-    known: (node) => moments.computedAt(node) <= self.position && self.numbers.known[node] === 1,
-    value: (node) => (self.known(node) ? valueOf(graph, self.numbers, node) : null),
+    known: (node) => self.value(node) !== null,
+    value: (node) => (moments.computedAt(node) <= self.position ? self.numbers.value[node] : null),
     gradient: (node) => gradientAt(self, node),
     edgeState(edge) {
       const { position } = self;
@@ -181,7 +170,7 @@ function gradientAt(self, node) {
   const arrivals = moments.arrivals(node);
   const met = position > moments.seed ? countUpTo(arrivals, position - moments.seed - 1) : 0;
   if (met === 0) return { state: "none", met, of, value: null };
-  return { state: met < of ? "partial" : "final", met, of, value: quantityAt(self, "total", arrivals[met - 1]) };
+  return { state: met < of ? "partial" : "final", met, of, value: runOf(self).total[arrivals[met - 1]] };
 }
 
 /** How many of the ascending `items` are at most `most`. @param {Int32Array} items @param {number} most */
@@ -200,23 +189,12 @@ function countUpTo(items, most) {
  * @param {import("../types.js").Playback} self
  */
 function seedOf(self) {
-  return self.numbers.runs[self.timeline.run].edge.length ? quantityAt(self, "upstream", 0) : 1;
+  const { edge, upstream } = runOf(self);
+  return edge.length ? upstream[0] : 1;
 }
 
-/**
- * A number or array of event k of the pass that is played; null where it is not known.
- * @param {import("../types.js").Playback} self
- * @param {"upstream" | "contribution" | "total"} which
- * @param {number} k
- * @returns {Quantity | null}
- */
-export function quantityAt({ graph, numbers, timeline: { run } }, which, k) {
-  const { arrays, cells, known, [which]: values } = numbers.runs[run];
-  if (cells) return cells[which][k];
-  const place = arrays === null ? -1 : arrays[which][k];
-  if (place >= 0) return graph.arrays[place];
-  return known[k] || !Number.isNaN(values[k]) ? values[k] : null;
-}
+/** The pass that is played. @param {import("../types.js").Playback} self */
+export const runOf = ({ numbers, timeline: { run } }) => numbers.runs[run];
 
 // --- moments ---------------------------------------------------------------------------------------------------------
 
@@ -226,26 +204,27 @@ export function quantityAt({ graph, numbers, timeline: { run } }, which, k) {
  * @returns {Moment}
  */
 function momentAt(self, position) {
-  const { graph, timeline: moments, numbers } = self;
+  const { timeline: moments, numbers } = self;
   const kind = moments.kindAt(position);
   const node = moments.nodeAt(position);
   const nothing = { upstream: null, local: null, contribution: null, before: null, total: null };
   const moment = { kind, node, edge: -1, value: null, ...nothing, met: 0, of: 0 };
-  if (kind === "forward") return { ...moment, value: valueOf(graph, numbers, node) };
+  if (kind === "forward") return { ...moment, value: numbers.value[node] };
   if (kind === "seed") return { ...moment, total: seedOf(self) };
   if (kind === "start") return moment;
   const k = position - moments.seed - 1;
   const edge = moments.edgeAt(position);
+  const { upstream, contribution, total } = runOf(self);
   const arrivals = moments.arrivals(node);
   const met = countUpTo(arrivals, k);
   return {
     ...moment,
     edge,
-    upstream: quantityAt(self, "upstream", k),
-    local: numbers.localKnown[edge] ? numbers.local[edge] : null,
-    contribution: quantityAt(self, "contribution", k),
-    before: met > 1 ? quantityAt(self, "total", arrivals[met - 2]) : null,
-    total: quantityAt(self, "total", k),
+    upstream: upstream[k],
+    local: numbers.local(edge),
+    contribution: contribution[k],
+    before: met > 1 ? total[arrivals[met - 2]] : null,
+    total: total[k],
     met,
     of: arrivals.length,
   };
@@ -302,7 +281,7 @@ function whatIsGiven({ kind }) {
  */
 function computation({ graph, numbers }, { node, value }, title, say) {
   const operands = Array.from(graph.operand.subarray(graph.start[node], graph.start[node + 1]), (operand) => {
-    const x = valueOf(graph, numbers, operand);
+    const x = numbers.value[operand];
     if (x === null || (graph.kind[operand] === CONSTANT && graph.names[operand] === null)) return title(operand);
     const cells = cellsIn(x);
     return cells ? `${title(operand)} (${sizes(cells)})` : `${title(operand)} = ${say(x)}`;

@@ -130,7 +130,7 @@ function questionFrom(playback, position, asked, show, title) {
     to: title(graph.operand[edge]),
     by: by(edge),
     factors: factorsBefore(playback, graph.result[edge]).map((at) => {
-      return { value: playback.numbers.local[at], name: by(at) };
+      return { value: Number(playback.numbers.local(at)), name: by(at) };
     }),
     show,
   };

@@ -1,7 +1,7 @@
 /** Finding nodes by what a reader remembers of them: a name, an op, a scope, a line of code, a number. */
 
 import { pretty } from "../engine/notation.js";
-import { CONSTANT, valueOf } from "./trace.js";
+import { CONSTANT } from "./trace.js";
 
 /** @typedef {import("../types.js").Graph} Graph */
 /** @typedef {(node: number) => number} Ranking of a node: the smaller the better; MISS if it does not fit */
@@ -96,7 +96,7 @@ function numberTest(word) {
  */
 function holds(number, array) {
   return (/** @type {Graph} */ graph, /** @type {number} */ node) => {
-    const value = valueOf(graph, graph.numbers, node);
+    const value = graph.numbers.value[node];
     return value !== null && (typeof value === "number" ? number(value) : array(value));
   };
 }
