@@ -182,7 +182,7 @@
  * @property {(edge: number) => "idle" | "active" | "done"} edgeState "active": into the node that is computed now, or
  *   the gradient goes over it now; "done": the gradient has gone over it
  * @property {(position?: number) => Moment} moment at a position; the present one if none is given
- * @property {(title?: (node: number) => string, show?: (x: number) => string) => string} sentence for aria-live
+ * @property {() => string} sentence for aria-live
  */
 
 /** What a `seek` changed; what was or is active counts. @typedef {{nodes: number[], edges: number[]}} Changed */

@@ -9,10 +9,11 @@
  */
 
 import { compiled, interpreted } from "./expression.js";
+import { tiled, tilesAcross } from "../drawing/heatcolour.js";
 import { cellOf, leafOf, wholeOf } from "./keys.js";
 import { programOf } from "./loops.js";
+import { abs, max } from "./maths.js";
 import { pretty } from "./notation.js";
-import { tiled, tilesAcross } from "../drawing/heatcolour.js";
 import { BLOCKED, BROKEN, CONSTANT, LEAF, OP } from "../model/trace.js";
 
 /** @typedef {import("../types.js").Graph} Graph */
@@ -95,7 +96,7 @@ export function engine(graph) {
       const [node, cell] = [leafOf(graph, key), cellOf(graph, key)];
       const at = (/** @type {Held | null | undefined} */ x) => (typeof x === "number" ? x : (x?.[cell] ?? NaN));
       const x = at(forward.values[node]);
-      const step = 6e-6 * Math.max(1, Math.abs(x)); // the cube root of the rounding error, where the two errors meet
+      const step = 6e-6 * max(1, abs(x)); // the cube root of the rounding error, where the two errors meet
       const [above, below] = [x + step, x - step].map((to) => output(root, new Map(overrides).set(key, to)));
       const run = runs.find((one) => one.root === root);
       const { total, last } = run ? runBackward(again, forward, run) : { total: [], last: [-1] };
@@ -193,8 +194,8 @@ function whyUnlike(again, node) {
   const found = listOf(compute(again, node, base));
   if (!said.length || !found.length || graph.stale.has(node)) return null;
   const unlike = (/** @type {number} */ slack) =>
-    found.findIndex((/** @type {number} */ x, /** @type {number} */ k) => !Object.is(x, said[k]) && x !== said[k] && !(Math.abs(x - said[k]) <= slack));
-  let slack = 1e-5 * largest(said, (x) => (Math.abs(x) < Infinity ? x : 0));
+    found.findIndex((/** @type {number} */ x, /** @type {number} */ k) => !Object.is(x, said[k]) && x !== said[k] && !(abs(x - said[k]) <= slack));
+  let slack = 1e-5 * largest(said, (x) => (abs(x) < Infinity ? x : 0));
   if (unlike(slack) < 0) return null;
   for (const one of graph.operand.subarray(graph.start[node], graph.start[node + 1])) {
     const x = /** @type {Held} */ (base[one]);
@@ -208,7 +209,7 @@ function whyUnlike(again, node) {
 }
 
 /** The largest size of what `of` makes of numbers. @param {ArrayLike<number>} all @param {(x: number, k: number) => number} of */
-const largest = (all, of) => Array.from(all, of).reduce((most, x) => Math.max(most, Math.abs(x)), 0);
+const largest = (all, of) => Array.from(all, of).reduce((most, x) => max(most, abs(x)), 0);
 
 /** @param {Held | null} x @returns {Float64Array | number[]} */
 const listOf = (x) => (typeof x === "number" ? [x] : (x ?? []));

@@ -1,6 +1,7 @@
 /** Keys for what what-if can change: a leaf that holds a number, or an element of a leaf. They are numbers themselves. */
 
 import { tiled } from "../drawing/heatcolour.js";
+import { floor, max } from "./maths.js";
 import { LEAF } from "../model/trace.js";
 
 /** @typedef {import("../types.js").Graph} Graph */
@@ -12,7 +13,7 @@ export const elementKey = ({ count }, node, cell) => node + count * (cell + 1);
 export const leafOf = ({ count }, key) => key % count;
 
 /** The place in its leaf, row by row; 0 for the number of a leaf. @param {Graph} graph @param {number} key */
-export const cellOf = ({ count }, key) => Math.max(0, Math.floor(key / count) - 1);
+export const cellOf = ({ count }, key) => max(0, floor(key / count) - 1);
 
 /** A number, or all numbers of an array row by row; null if not all are known. @param {import("../types.js").Quantity | null} x */
 export function wholeOf(x) {
@@ -64,7 +65,7 @@ export function keyTitle(graph, key, name = graph.title(leafOf(graph, key))) {
   const place = [];
   for (const size of [...shape].reverse()) {
     place.unshift(rest % size);
-    rest = Math.floor(rest / size);
+    rest = floor(rest / size);
   }
   return `${name}[${place.join(", ")}]`;
 }

@@ -3,6 +3,8 @@
  * character by character, so that a page shows what Python shows.
  */
 
+import { abs, floor } from "./maths.js";
+
 // --- numbers ---------------------------------------------------------------------------------------------------------
 
 /**
@@ -28,11 +30,11 @@ export const bracketed = (x) => (x < 0 ? `(${pretty(x)})` : pretty(x));
 function sixDigits(x) {
   if (!Number.isFinite(x)) return Number.isNaN(x) ? "nan" : x > 0 ? "inf" : "-inf";
   if (x === 0) return Object.is(x, -0) ? "-0" : "0";
-  const [digits, power] = roundedToEven(Math.abs(x));
+  const [digits, power] = roundedToEven(abs(x));
   const sign = x < 0 ? "-" : "";
   if (power < -4 || power >= 6) {
     const mantissa = withoutZeros(`${digits[0]}.${digits.slice(1)}`);
-    return `${sign}${mantissa}e${power < 0 ? "-" : "+"}${String(Math.abs(power)).padStart(2, "0")}`;
+    return `${sign}${mantissa}e${power < 0 ? "-" : "+"}${String(abs(power)).padStart(2, "0")}`;
   }
   if (power < 0) return `${sign}${withoutZeros(`0.${"0".repeat(-power - 1)}${digits}`)}`;
   return `${sign}${withoutZeros(`${digits.slice(0, power + 1)}.${digits.slice(power + 1)}`)}`;
@@ -84,7 +86,7 @@ export function shorten(text, limit) {
 export function shortenName(name, limit) {
   const start = name.replace(/[₀-₉]+$/, "");
   const tail = name.slice(start.length);
-  return tail.length < Math.floor(limit / 2) ? shorten(start, limit - tail.length) + tail : shorten(name, limit);
+  return tail.length < floor(limit / 2) ? shorten(start, limit - tail.length) + tail : shorten(name, limit);
 }
 
 /** A text as XML or HTML, for content. @param {string} text */
@@ -193,7 +195,7 @@ const MATHML_NOTATION = {
 
 /** The size of a number, as formulas write it. @param {number} x */
 function digitsOf(x) {
-  return sixDigits(Math.abs(x)).replace("inf", "∞").replace("nan", "NaN");
+  return sixDigits(abs(x)).replace("inf", "∞").replace("nan", "NaN");
 }
 
 /** A number in MathML: 2.5e-7 is 2.5 · 10⁻⁷. @param {number} x @returns {[string, number]} */

@@ -3,6 +3,7 @@
  * sees at a position follows from the position alone: stepping back is as exact as stepping forward, a jump is a step.
  */
 
+import { max, min } from "../engine/maths.js";
 import { pretty } from "../engine/notation.js";
 import { BLOCKED, BROKEN, CONSTANT, LEAF, OP, grouped } from "./trace.js";
 
@@ -42,12 +43,12 @@ export function timeline(graph, run = graph.numbers.runs[0] ?? null) {
     nodeAt: (p) => (p === 0 ? -1 : p <= forward ? order[p - 1] : p === seed ? root : graph.operand[edgeAt(p)]),
     edgeAt,
     next(p, size) {
-      let to = Math.min(p + 1, last);
+      let to = min(p + 1, last);
       while (size === "op" && to > forward + 1 && to < last && resultAt(to) === resultAt(to + 1)) to += 1;
       return to;
     },
     previous(p, size) {
-      let to = Math.max(p - 1, 0);
+      let to = max(p - 1, 0);
       while (size === "op" && p > forward + 1 && resultAt(to) === resultAt(p)) to -= 1;
       return to;
     },
@@ -84,7 +85,6 @@ function opsInOrder({ count, kind }) {
  * @returns {import("../types.js").Playback}
  */
 export function playback(graph, moments, numbers = graph.numbers) {
-  const changedBetween = collector(graph, moments);
   /** @type {import("../types.js").Playback} */
   const self = {
     graph,
@@ -98,7 +98,7 @@ export function playback(graph, moments, numbers = graph.numbers) {
       }
       const from = self.position;
       self.position = to;
-      return from === to ? { nodes: [], edges: [] } : changedBetween(Math.min(from, to), Math.max(from, to));
+      return from === to ? { nodes: [], edges: [] } : changedBetween(self, min(from, to), max(from, to));
     },
     known: (node) => self.value(node) !== null,
     value: (node) => (moments.computedAt(node) <= self.position ? self.numbers.value[node] : null),
@@ -112,44 +112,33 @@ export function playback(graph, moments, numbers = graph.numbers) {
       return position > 0 && moments.computedAt(graph.result[edge]) === position ? "active" : "idle";
     },
     moment: (position = self.position) => momentAt(self, position),
-    sentence: (title = graph.title, show = pretty) => sentenceOf(self, title, show),
+    sentence: () => sentenceOf(self),
   };
   return self;
 }
 
 /**
- * A function that lists all that takes part in the moments from one position to another, each once.
- * @param {Graph} graph
- * @param {Timeline} moments
+ * All that takes part in the moments from one position to another, each once.
+ * @param {import("../types.js").Playback} self
+ * @param {number} low
+ * @param {number} high
  */
-function collector(graph, moments) {
-  const nodeSeen = new Int32Array(graph.count);
-  const edgeSeen = new Int32Array(graph.edgeCount);
-  let turn = 0;
-  return (/** @type {number} */ low, /** @type {number} */ high) => {
-    turn += 1;
-    /** @type {number[]} */ const nodes = [];
-    /** @type {number[]} */ const edges = [];
-    const addNode = (/** @type {number} */ node) => {
-      if (nodeSeen[node] !== turn) nodes.push(node);
-      nodeSeen[node] = turn;
-    };
-    const addEdge = (/** @type {number} */ edge) => {
-      if (edgeSeen[edge] !== turn) edges.push(edge);
-      edgeSeen[edge] = turn;
-    };
-    for (let p = Math.max(low, 1); p <= high; p += 1) {
-      const node = moments.nodeAt(p);
-      addNode(node);
-      if (p <= moments.forward) {
-        for (let edge = graph.start[node]; edge < graph.start[node + 1]; edge += 1) addEdge(edge);
-      } else if (p > moments.seed) {
-        addEdge(moments.edgeAt(p));
-        addNode(graph.result[moments.edgeAt(p)]);
-      }
+function changedBetween({ graph, timeline: moments }, low, high) {
+  /** @type {Set<number>} */
+  const nodes = new Set();
+  /** @type {Set<number>} */
+  const edges = new Set();
+  for (let p = max(low, 1); p <= high; p += 1) {
+    const node = moments.nodeAt(p);
+    nodes.add(node);
+    if (p <= moments.forward) {
+      for (let edge = graph.start[node]; edge < graph.start[node + 1]; edge += 1) edges.add(edge);
+    } else if (p > moments.seed) {
+      edges.add(moments.edgeAt(p));
+      nodes.add(graph.result[moments.edgeAt(p)]);
     }
-    return { nodes, edges };
-  };
+  }
+  return { nodes: [...nodes], edges: [...edges] };
 }
 
 // --- gradients -------------------------------------------------------------------------------------------------------
@@ -232,33 +221,25 @@ function momentAt(self, position) {
 
 // --- sentences -------------------------------------------------------------------------------------------------------
 
-/**
- * What happens at the position, to be read aloud.
- * @param {import("../types.js").Playback} self
- * @param {(node: number) => string} title
- * @param {(x: number) => string} show
- */
-function sentenceOf(self, title, show) {
+/** What happens at the position, to be read aloud. @param {import("../types.js").Playback} self */
+function sentenceOf(self) {
   const { graph, timeline: moments, position } = self;
-  const moment = self.moment();
+  const { kind, node, edge, upstream, local, contribution, before, total, met, of } = self.moment();
   const step = `Step ${position} of ${moments.last}, `;
-  const say = (/** @type {Quantity | null} */ x) => inWords(x, show);
-  if (moment.kind === "start") return `${step}start: ${whatIsGiven(graph)}.`;
-  if (moment.kind === "forward") return `${step}forward: ${computation(self, moment, title, say)}`;
-  const name = title(moment.node);
-  if (moment.kind === "seed") return `${step}backward: it begins at ${name}, with the gradient ${say(moment.total)}.`;
-  const { edge, upstream, local, contribution, before, total, met, of } = moment;
+  if (kind === "start") return `${step}start: ${whatIsGiven(graph)}.`;
+  if (kind === "forward") return `${step}forward: ${computation(self, node)}`;
+  const name = graph.title(node);
+  if (kind === "seed") return `${step}backward: it begins at ${name}, with the gradient ${inWords(total)}.`;
   const result = graph.result[edge];
-  const through = local === null ? `through ${opName(graph, result)} gives` : `times local ${say(local)} is`;
+  const through = local === null ? `through ${opName(graph, result)} gives` : `times local ${pretty(local)} is`;
   const cells = cellsIn(upstream);
-  const above = cells ? `, ${sizes(cells)},` : ` ${say(upstream)}`; // its numbers were told when it was summed up
-  const product = `Upstream${above} ${through} ${say(contribution)}`;
-  const way = `${step}backward: ${title(result)} to ${name}. ${product}`;
+  const above = cells ? `, ${sizes(cells)},` : ` ${inWords(upstream)}`; // its numbers were told when it was summed up
+  const product = `Upstream${above} ${through} ${inWords(contribution)}`;
+  const way = `${step}backward: ${graph.title(result)} to ${name}. ${product}`;
   if (of === 1) return `${way}, the gradient of ${name}.`;
   if (met === 1) return `${way}, the gradient of ${name} so far, 1 of ${of}.`;
-  const sum = cellsIn(total)
-    ? `, which becomes ${say(total)}`
-    : `: ${say(before)} plus ${say(contribution)} is ${say(total)}`;
+  const becomes = inWords(total);
+  const sum = cellsIn(total) ? `, which becomes ${becomes}` : `: ${inWords(before)} plus ${inWords(contribution)} is ${becomes}`;
   return `${way}, added to the gradient of ${name}${sum}, ${met} of ${of}.`;
 }
 
@@ -273,27 +254,25 @@ function whatIsGiven({ kind }) {
   return `${texts.join(" and ") || "nothing"} ${leaves + constants > 1 ? "are" : "is"} known`;
 }
 
-/**
- * @param {import("../types.js").Playback} self
- * @param {Moment} moment
- * @param {(node: number) => string} title
- * @param {(x: Quantity | null) => string} say
- */
-function computation({ graph, numbers }, { node, value }, title, say) {
+/** @param {import("../types.js").Playback} self @param {number} node */
+function computation({ graph, numbers }, node) {
+  const { title, kind, names } = graph;
   const operands = Array.from(graph.operand.subarray(graph.start[node], graph.start[node + 1]), (operand) => {
     const x = numbers.value[operand];
-    if (x === null || (graph.kind[operand] === CONSTANT && graph.names[operand] === null)) return title(operand);
+    if (x === null || (kind[operand] === CONSTANT && names[operand] === null)) return title(operand);
     const cells = cellsIn(x);
-    return cells ? `${title(operand)} (${sizes(cells)})` : `${title(operand)} = ${say(x)}`;
+    return cells ? `${title(operand)} (${sizes(cells)})` : `${title(operand)} = ${inWords(x)}`;
   });
-  const shown = operands.length > 4 ? [...operands.slice(0, 3), `${operands.length - 3} more`] : operands;
-  const list = shown.length > 1 ? `${shown.slice(0, -1).join(", ")} and ${shown[shown.length - 1]}` : shown.join("");
-  const what = list ? `${opName(graph, node)} of ${list}` : opName(graph, node);
-  if (graph.kind[node] !== BROKEN) {
-    return `${what} is ${title(node)}${value === null ? ", which was not kept" : ` = ${say(value)}`}.`;
+  if (operands.length > 4) operands.splice(3, Infinity, `${operands.length - 3} more`);
+  const last = operands.pop();
+  const list = operands.length ? `${operands.join(", ")} and ${last}` : last;
+  const what = `${opName(graph, node)}${list ? ` of ${list}` : ""}`;
+  if (kind[node] !== BROKEN) {
+    const value = numbers.value[node];
+    return `${what} is ${title(node)}${value === null ? ", which was not kept" : ` = ${inWords(value)}`}.`;
   }
   const error = graph.notes.find((note) => note.kind === "error" && note.node === node);
-  return error ? `${what} failed: ${error.text}` : `${what} failed.`;
+  return `${what} failed${error ? `: ${error.text}` : "."}`;
 }
 
 /** @param {Graph} graph @param {number} node */
@@ -304,17 +283,16 @@ function opName(graph, node) {
 /**
  * A number, or an array in a few words.
  * @param {Quantity | null} x
- * @param {(x: number) => string} show
  * @returns {string}
  */
-export function inWords(x, show) {
+export function inWords(x) {
   if (x === null) return "not known";
-  if (typeof x === "number") return show(x);
-  if (cellsIn(x) === null) return show(x.cells[0]);
+  if (typeof x === "number") return pretty(x);
+  if (cellsIn(x) === null) return pretty(x.cells[0]);
   const { min, max, nan, inf } = x;
-  const bad = [nan ? `${nan} NaN` : "", inf ? `${inf} infinite` : ""].filter(Boolean).join(" and ");
-  const some = min !== null && max !== null; // a finite number
-  const range = !some ? "" : min === max && !bad ? `, all ${show(min)}` : ` from ${show(min)} to ${show(max)}`;
+  const bad = [nan && `${nan} NaN`, inf && `${inf} infinite`].filter(Boolean).join(" and ");
+  const same = min === max && !bad;
+  const range = min === null ? "" : same ? `, all ${pretty(min)}` : ` from ${pretty(min)} to ${pretty(max)}`;
   return `an array of ${sizes(x)}${range}${bad && `, ${bad}`}`;
 }
 

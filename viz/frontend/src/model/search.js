@@ -1,5 +1,7 @@
 /** Finding nodes by what a reader remembers of them: a name, an op, a scope, a line of code, a number. */
 
+import { abs, min } from "../engine/maths.js";
+import { outwards } from "./blocks.js";
 import { pretty } from "../engine/notation.js";
 import { CONSTANT } from "./trace.js";
 
@@ -49,7 +51,7 @@ function rankingBy(graph, word) {
     if (node === handle && name === null && graph.kind[node] !== CONSTANT) rank = EXACT;
     if (rank <= OP_NAME) return rank;
     const op = graph.op[node];
-    rank = Math.min(rank, op < 0 ? MISS : ops[op], scopes[graph.block[node]]);
+    rank = min(rank, op < 0 ? MISS : ops[op], scopes[graph.block[node]]);
     if (rank > NUMBER && fits !== null && fits(graph, node)) rank = NUMBER;
     if (rank > LINE && graph.lines.get(node)?.toLowerCase().includes(word)) rank = LINE;
     return rank;
@@ -84,10 +86,10 @@ function numberTest(word) {
   if (!/^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/.test(written)) return null;
   const x = Number(written);
   const start = written.replace(/^\+/, "").replace(/^(-?)\./, "$10.").replace("-", "−");
-  const near = written.includes("e") ? Math.abs(x) * 1e-5 : 1.00001 * 10 ** -(written.split(".")[1] ?? "").length;
+  const near = written.includes("e") ? abs(x) * 1e-5 : 1.00001 * 10 ** -(written.split(".")[1] ?? "").length;
   // Writing 100,000 numbers as text would be felt at each key; those far away need not be.
   const same = (/** @type {string} */ shown) => shown.startsWith(start) || shown === pretty(x);
-  return holds((value) => Math.abs(value - x) <= near && same(pretty(value)), () => false);
+  return holds((value) => abs(value - x) <= near && same(pretty(value)), () => false);
 }
 
 /**
@@ -114,9 +116,8 @@ export function plainDigits(text) {
  * @param {number} at
  */
 export function pathOf(graph, at) {
-  const names = [];
-  for (let block = at; block > 0; block = graph.blocks[block].outer) names.unshift(graph.blocks[block].name);
-  return names.join("/");
+  const names = outwards(graph, at).map((block) => graph.blocks[block].name);
+  return names.reverse().join("/");
 }
 
 /**
