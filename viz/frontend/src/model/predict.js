@@ -6,7 +6,7 @@
  */
 
 import { abs, floor, log10, max } from "../engine/maths.js";
-import { bracketed, pretty } from "../engine/notation.js";
+import { bracketed, pretty, readNumber, shorten } from "../engine/notation.js";
 
 /** @typedef {import("../types.js").Playback} Playback */
 /** @typedef {import("../types.js").Diagnosis} Diagnosis */
@@ -69,23 +69,16 @@ export function askable({ upstream, local, contribution, before, total, met }) {
  * @param {string} text
  */
 export function parseNumber(text) {
-  const written = text.trim().replaceAll("−", "-").replaceAll("∞", "inf");
+  const written = text.trim();
   const how = "write a number, such as −3, 0.25, 1/3 or 2e-3";
   if (written === "") throw new Error(`Nothing is written: ${how}.`);
   if (/^[+-]?\d*,\d+$/.test(written)) throw new Error(`Write decimals with a point: ${written.replace(",", ".")}.`);
-  const parts = written.split("/").map((part) => readPart(part.trim()));
-  const short = text.trim().length > 20 ? `${text.trim().slice(0, 19)}…` : text.trim();
-  if (parts.length > 2 || parts.includes(null)) throw new Error(`“${short}” is no number: ${how}.`);
+  const parts = written.split("/").map(readNumber);
+  const quoted = `“${shorten(written, 20)}”`;
+  if (parts.length > 2 || parts.includes(null)) throw new Error(`${quoted} is no number: ${how}.`);
   const [above, below = 1] = /** @type {number[]} */ (parts);
-  if (below === 0) throw new Error(`“${short}” divides by 0: ${how}.`);
+  if (below === 0) throw new Error(`${quoted} divides by 0: ${how}.`);
   return above / below;
-}
-
-/** @param {string} text @returns {number | null} */
-function readPart(text) {
-  if (/^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(text)) return Number(text);
-  if (/^[+-]?inf(inity)?$/i.test(text)) return text.startsWith("-") ? -Infinity : Infinity;
-  return /^nan$/i.test(text) ? NaN : null;
 }
 
 /**

@@ -2,7 +2,7 @@
 
 import { abs, min } from "../engine/maths.js";
 import { outwards } from "./blocks.js";
-import { pretty } from "../engine/notation.js";
+import { pretty, readNumber } from "../engine/notation.js";
 import { CONSTANT } from "./trace.js";
 
 /** @typedef {import("../types.js").Graph} Graph */
@@ -77,14 +77,11 @@ function rankOf(text, word, exact, beginning, inside) {
  * @returns {((graph: Graph, node: number) => boolean) | null}
  */
 function numberTest(word) {
-  const written = word.replace("−", "-").replace("∞", "inf");
-  if (written === "nan") return holds((x) => Number.isNaN(x), ({ nan }) => nan > 0);
-  if (/^[+-]?inf(inity)?$/.test(written)) {
-    const wanted = written.startsWith("-") ? -Infinity : Infinity;
-    return holds((x) => x === wanted, ({ inf }) => inf > 0);
-  }
-  if (!/^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/.test(written)) return null;
-  const x = Number(written);
+  const written = word.replace("−", "-");
+  const x = readNumber(written);
+  if (x === null) return null;
+  if (Number.isNaN(x)) return holds((value) => Number.isNaN(value), ({ nan }) => nan > 0);
+  if (abs(x) === Infinity) return holds((value) => value === x, ({ inf }) => inf > 0);
   const start = written.replace(/^\+/, "").replace(/^(-?)\./, "$10.").replace("-", "−");
   const near = written.includes("e") ? abs(x) * 1e-5 : 1.00001 * 10 ** -(written.split(".")[1] ?? "").length;
   // Writing 100,000 numbers as text would be felt at each key; those far away need not be.

@@ -30,34 +30,34 @@ const BLOCK_KINDS = ["graph", "scope", "fold", "run"];
  */
 export function decode(data) {
   const trace = new Place(data, "trace");
-  const version = trace.at("version").json;
+  const version = trace.at("version").found;
   if (version !== TRACE_VERSION) {
     refuse(`it is of version ${JSON.stringify(version)}, and this player reads version ${TRACE_VERSION}`);
   }
   const lists = {
-    blocks: trace.at("blocks").items(readBlock),
-    ops: trace.at("ops").items(readOp),
-    formulas: trace.at("formulas").items((item) => ({ text: item.at("text").text(), mathml: item.at("mathml").text() })),
-    arrays: trace.at("arrays").items(readCells),
-    programs: trace.at("programs").or([], (programs) => programs.items((item) => item.record())),
+    blocks: trace.at("blocks").asItems(readBlock),
+    ops: trace.at("ops").asItems(readOp),
+    formulas: trace.at("formulas").asItems((item) => ({ text: item.at("text").asText(), mathml: item.at("mathml").asText() })),
+    arrays: trace.at("arrays").asItems(readCells),
+    programs: trace.at("programs").or([], (programs) => programs.asItems((item) => item.record())),
   };
   const { value, ...nodes } = readNodes(trace.at("nodes"), lists);
   const { count, names, kind } = nodes;
   const { local, ...edges } = readEdges(trace.at("edges"), nodes, lists.formulas.length);
   return {
-    sentence: trace.at("sentence").text(),
+    sentence: trace.at("sentence").asText(),
     outputs: [...trace.at("outputs").indices(count)],
     ...lists,
     ...nodes,
     ...edges,
     outs: grouped(edges.operand, count).at,
-    notes: trace.at("notes").items((note) => readNote(note, count, edges.edgeCount)),
+    notes: trace.at("notes").asItems((note) => readNote(note, count, edges.edgeCount)),
     numbers: {
       value,
       local: (edge) => local[edge],
-      runs: trace.at("passes").items((pass) => readRun(pass, count, edges, lists.arrays)),
+      runs: trace.at("passes").asItems((pass) => readRun(pass, count, edges, lists.arrays)),
     },
-    tours: trace.at("tours").or([], (tours) => tours.list()),
+    tours: trace.at("tours").or([], (tours) => tours.asList()),
     title: (node, limit = 24) => {
       const name = names[node];
       if (name !== null) return shortenName(name, limit);
@@ -95,15 +95,15 @@ function readNodes(nodes, { arrays, programs, ops, blocks, formulas }) {
   const kind = nodes.at("kind").letters("locx");
   const count = kind.length;
   const value = nodes.at("value").column((item) => item.quantity([]), count);
-  const named = nodes.at("name").sparse(count, (item) => item.text());
+  const named = nodes.at("name").sparse(count, (item) => item.asText());
   const tensors = nodes.at("tensor").sparse(count, (item, node) => {
-    const place = item.at("value").or(null, (at) => at.integer(arrays.length));
+    const place = item.at("value").or(null, (at) => at.asInteger(arrays.length));
     if (place !== null) value[node] = arrays[place];
     const loops = item.at("loops").or(null, (at) => {
-      if (typeof at.json === "string") return at.json;
-      return at.items((one) => one.or(-1, () => one.integer(programs.length)));
+      if (typeof at.found === "string") return at.found;
+      return at.asItems((one) => one.or(-1, () => one.asInteger(programs.length)));
     });
-    return { shape: sizes(item.at("shape")), dtype: item.at("dtype").text(), loops };
+    return { shape: sizes(item.at("shape")), dtype: item.at("dtype").asText(), loops };
   });
   return {
     count,
@@ -113,12 +113,12 @@ function readNodes(nodes, { arrays, programs, ops, blocks, formulas }) {
     value,
     state: nodes.at("state").letters("nfbp", count),
     block: nodes.at("block").indices(blocks.length, count),
-    lines: nodes.at("line").sparse(count, (item) => item.text()),
+    lines: nodes.at("line").sparse(count, (item) => item.asText()),
     stale: new Set(nodes.at("stale").indices(count)),
     tensors,
     nodeFormula: nodes.at("formula").indices(formulas.length, count, -1),
     attrs: nodes.at("attrs").sparse(count, (item) => {
-      for (const name of Object.keys(item.record())) item.at(name).text();
+      for (const name of Object.keys(item.record())) item.at(name).asText();
       return item.record();
     }),
   };
@@ -151,7 +151,7 @@ function readEdges(edges, { count, kind, op }, formulas) {
     slot,
     start,
     flows: edges.at("flows").letters("01", edgeCount),
-    local: edges.at("local").column((item) => item.or(null, () => item.number()), edgeCount),
+    local: edges.at("local").column((item) => item.or(null, () => item.asNumber()), edgeCount),
     edgeFormula: edges.at("formula").indices(formulas, edgeCount, -1),
   };
 }
@@ -166,9 +166,9 @@ function readEdges(edges, { count, kind, op }, formulas) {
  * @returns {Run}
  */
 function readRun(pass, count, edges, arrays) {
-  const root = pass.at("root").integer(count);
+  const root = pass.at("root").asInteger(count);
   const edge = pass.at("edge").indices(edges.edgeCount);
-  checkEvents(pass.path, root, edge, count, edges);
+  checkEvents(pass.where, root, edge, count, edges);
   const read = (/** @type {string} */ name) => pass.at(name).column((item) => item.quantity(arrays), edge.length);
   return { root, edge, upstream: read("upstream"), contribution: read("contribution"), total: read("total") };
 }
@@ -204,13 +204,13 @@ function checkEvents(path, root, edge, count, { operand, result, flows, edgeCoun
 
 /** @param {Place} item @param {number} at @returns {import("../types.js").Block} */
 function readBlock(item, at) {
-  const kind = item.at("kind").text();
+  const kind = item.at("kind").asText();
   if (!BLOCK_KINDS.includes(kind)) item.at("kind").refuse(`one of ${BLOCK_KINDS.join(", ")}`);
   return {
-    name: item.at("name").text(),
-    outer: at ? item.at("outer").integer(at) : -1,
+    name: item.at("name").asText(),
+    outer: at ? item.at("outer").asInteger(at) : -1,
     kind: /** @type {import("../types.js").BlockKind} */ (kind),
-    count: item.at("count").or(null, (count) => count.integer()),
+    count: item.at("count").or(null, (count) => count.asInteger()),
     line: item.at("line").maybe(),
   };
 }
@@ -218,25 +218,25 @@ function readBlock(item, at) {
 /** @param {Place} item @returns {import("../types.js").OpInfo} */
 function readOp(item) {
   return {
-    name: item.at("name").text(),
+    name: item.at("name").asText(),
     formula: item.at("formula").maybe(),
     js: item.at("js").maybe(),
-    rules: item.at("rules").or([], (rules) => rules.items((rule) => rule.maybe())),
+    rules: item.at("rules").or([], (rules) => rules.asItems((rule) => rule.maybe())),
     why: item.at("why").maybe(),
   };
 }
 
 /** @param {Place} item @returns {Cells} */
 function readCells(item) {
-  const [rows, cols, size] = ["rows", "cols", "size"].map((name) => item.at(name).integer());
+  const [rows, cols, size] = ["rows", "cols", "size"].map((name) => item.at(name).asInteger());
   const step = item.at("step").or(null, (step) => sizes(step, 2));
-  if (!step && rows * cols !== size) refuse(`${item.path} has ${rows * cols} cells for ${size} numbers, and no step`);
-  const figure = (/** @type {string} */ name) => item.at(name).or(null, (figure) => figure.number());
+  if (!step && rows * cols !== size) refuse(`${item.where} has ${rows * cols} cells for ${size} numbers, and no step`);
+  const figure = (/** @type {string} */ name) => item.at(name).or(null, (figure) => figure.asNumber());
   return {
     shape: sizes(item.at("shape")),
-    dtype: item.at("dtype").text(),
+    dtype: item.at("dtype").asText(),
     size,
-    cells: new Float64Array(item.at("cells").column((cell) => cell.number(), rows * cols)),
+    cells: new Float64Array(item.at("cells").column((cell) => cell.asNumber(), rows * cols)),
     rows,
     cols,
     step: /** @type {[number, number] | null} */ (step),
@@ -245,8 +245,8 @@ function readCells(item) {
     mean: figure("mean"),
     std: figure("std"),
     hist: sizes(item.at("hist")),
-    nan: item.at("nan").integer(),
-    inf: item.at("inf").integer(),
+    nan: item.at("nan").asInteger(),
+    inf: item.at("inf").asInteger(),
   };
 }
 
@@ -255,11 +255,11 @@ const sizes = (list, length) => [...list.indices(Infinity, length)];
 
 /** @param {Place} note @param {number} count @param {number} edgeCount @returns {import("../types.js").Note} */
 function readNote(note, count, edgeCount) {
-  const node = note.at("node").or(-1, (node) => node.integer(count));
+  const node = note.at("node").or(-1, (node) => node.asInteger(count));
   return {
-    kind: note.at("kind").text(),
+    kind: note.at("kind").asText(),
     node,
-    text: note.at("text").text(),
+    text: note.at("text").asText(),
     nodes: note.at("nodes").or(node < 0 ? [] : [node], (nodes) => [...nodes.indices(count)]),
     edges: note.at("edges").or([], (edges) => [...edges.indices(edgeCount)]),
   };
@@ -269,27 +269,27 @@ function readNote(note, count, edgeCount) {
 
 /** What is at a place of a trace: it is read as what it should be there, or refused. */
 class Place {
-  /** @param {any} json what JSON.parse returned @param {string} path such as trace.nodes.op */
-  constructor(json, path) {
-    this.json = json;
-    this.path = path;
+  /** @param {any} found what JSON.parse returned @param {string} where such as trace.nodes.op */
+  constructor(found, where) {
+    this.found = found;
+    this.where = where;
   }
 
   /** @param {string} wanted @param {unknown} [found] @returns {never} */
-  refuse(wanted, found = this.json) {
-    if (found === undefined) refuse(`${this.path} is missing`);
-    return refuse(`${this.path} holds ${shorten(JSON.stringify(found), 60)} where ${wanted} should be`);
+  refuse(wanted, found = this.found) {
+    if (found === undefined) refuse(`${this.where} is missing`);
+    return refuse(`${this.where} holds ${shorten(JSON.stringify(found), 60)} where ${wanted} should be`);
   }
 
   /** @returns {Record<string, any>} */
   record() {
-    const { json } = this;
-    return typeof json === "object" && json !== null && !Array.isArray(json) ? json : this.refuse("an object");
+    const { found } = this;
+    return typeof found === "object" && found !== null && !Array.isArray(found) ? found : this.refuse("an object");
   }
 
   /** @param {string} name */
   at(name) {
-    return new Place(this.record()[name], `${this.path}.${name}`);
+    return new Place(this.record()[name], `${this.where}.${name}`);
   }
 
   /**
@@ -299,52 +299,52 @@ class Place {
    * @param {(place: Place) => T} read
    */
   or(nothing, read) {
-    return this.json == null ? nothing : read(this);
+    return this.found == null ? nothing : read(this);
   }
 
   /** @returns {string} */
-  text() {
-    return typeof this.json === "string" ? this.json : this.refuse("a text");
+  asText() {
+    return typeof this.found === "string" ? this.found : this.refuse("a text");
   }
 
   /** A text or nothing. */
   maybe() {
-    return this.or(null, () => this.text());
+    return this.or(null, () => this.asText());
   }
 
   /** A number; what JSON has none for is a text. @returns {number} */
-  number() {
-    const { json } = this;
-    if (typeof json === "number") return json;
-    return ["NaN", "Infinity", "-Infinity"].includes(json) ? Number(json) : this.refuse("a number");
+  asNumber() {
+    const { found } = this;
+    if (typeof found === "number") return found;
+    return ["NaN", "Infinity", "-Infinity"].includes(found) ? Number(found) : this.refuse("a number");
   }
 
   /** A number, one of the arrays, or null: not known. @param {Cells[]} arrays @returns {Quantity | null} */
   quantity(arrays) {
-    if (typeof this.json === "object") return this.or(null, () => arrays[this.at("array").integer(arrays.length)]);
-    return this.number();
+    if (typeof this.found === "object") return this.or(null, () => arrays[this.at("array").asInteger(arrays.length)]);
+    return this.asNumber();
   }
 
   /** An integer from `least` up to, but not including, `end`. @param {number} [end] @param {number} [least] @returns {number} */
-  integer(end = Infinity, least = 0, found = this.json) {
+  asInteger(end = Infinity, least = 0, found = this.found) {
     if (Number.isInteger(found) && found >= least && found < end) return found;
     return this.refuse(`an integer from ${least} to ${end - 1}`, found);
   }
 
   /** @param {number} [length] @returns {any[]} */
-  list(length) {
-    return Array.isArray(this.json) ? this.sized(this.json, length) : this.refuse("a list");
+  asList(length) {
+    return Array.isArray(this.found) ? this.sized(this.found, length) : this.refuse("a list");
   }
 
   /** @template {ArrayLike<any>} T @param {T} items @param {number} [length] */
   sized(items, length = items.length) {
-    if (items.length !== length) refuse(`${this.path} has ${items.length} items instead of ${length}`);
+    if (items.length !== length) refuse(`${this.where} has ${items.length} items instead of ${length}`);
     return items;
   }
 
   /** @template T @param {(item: Place, at: number) => T} read */
-  items(read) {
-    return this.list().map((item, at) => read(new Place(item, `${this.path}[${at}]`), at));
+  asItems(read) {
+    return this.asList().map((item, at) => read(new Place(item, `${this.where}[${at}]`), at));
   }
 
   /**
@@ -355,21 +355,21 @@ class Place {
    * @returns {(T | number)[]}
    */
   column(read, length) {
-    return this.list(length).map((item) => (typeof item === "number" ? item : read(new Place(item, this.path))));
+    return this.asList(length).map((item) => (typeof item === "number" ? item : read(new Place(item, this.where))));
   }
 
   /** A column of integers. @param {number} end @param {number} [length] @param {number} [least] */
   indices(end, length, least = 0) {
-    const items = this.list(length);
+    const items = this.asList(length);
     const indices = new Int32Array(items);
     const wrong = items.findIndex((item, k) => item !== indices[k] || item < least || item >= end);
-    if (wrong >= 0) this.integer(end, least, items[wrong]);
+    if (wrong >= 0) this.asInteger(end, least, items[wrong]);
     return indices;
   }
 
   /** A text with a letter for each item, as the places of the letters in `all`. @param {string} all @param {number} [length] */
   letters(all, length) {
-    const text = this.text();
+    const text = this.asText();
     const places = new Uint8Array(this.sized(text, length).length).map((_, k) => all.indexOf(text[k]));
     if (places.includes(255)) this.refuse(`one of the letters ${all}`, text[places.indexOf(255)]); // −1, in a byte
     return places;
@@ -386,8 +386,8 @@ class Place {
     const found = new Map();
     const items = this.record();
     for (const key of Object.keys(items)) {
-      const node = this.integer(count, 0, Number(key));
-      found.set(node, read(new Place(items[key], `${this.path}.${key}`), node));
+      const node = this.asInteger(count, 0, Number(key));
+      found.set(node, read(new Place(items[key], `${this.where}.${key}`), node));
     }
     return found;
   }
