@@ -222,6 +222,7 @@ test("numbers are read as people write them", () => {
     ["−1/−4", 0.25],
     ["2e-3", 0.002],
     ["2E−3", 0.002],
+    ["−2e−3", -0.002],
     [".5", 0.5],
     ["5.", 5],
     ["inf", Infinity],

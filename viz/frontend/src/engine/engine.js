@@ -71,7 +71,7 @@ export function engine(graph) {
   return {
     able: (node) => source[node] < 0,
     why(node) {
-      const [from] = source.subarray(node);
+      const from = source[node];
       if (from < 0) return null;
       const own = /** @type {string} */ (again.how[from]);
       return from === node ? own : `It is computed from ${graph.title(from)}, which cannot be computed again. ${own}`;
@@ -94,14 +94,12 @@ export function engine(graph) {
     tangent(key, root, overrides = new Map()) {
       const forward = runForward(again, overrides);
       const [node, cell] = [leafOf(graph, key), cellOf(graph, key)];
-      const at = (/** @type {Held | null | undefined} */ x) => (typeof x === "number" ? x : (x?.[cell] ?? NaN));
+      const at = (/** @type {Held | null} */ x) => (typeof x === "number" ? x : (x?.[cell] ?? NaN));
       const x = at(forward.values[node]);
       const step = 6e-6 * max(1, abs(x)); // the cube root of the rounding error, where the two errors meet
       const [above, below] = [x + step, x - step].map((to) => output(root, new Map(overrides).set(key, to)));
       const run = runs.find((one) => one.root === root);
-      const { total, last } = run ? runBackward(again, forward, run) : { total: [], last: [-1] };
-      // The root is not reached; nor is what it does not depend on, whose gradient is not blocked, but 0.
-      const slope = last[node] >= 0 ? at(total[last[node]]) : !run || graph.state[node] === BLOCKED ? NaN : Number(node === root);
+      const slope = run ? at(gradientOf(again, forward, run, node)) : NaN;
       const measured = (above - below) / (x + step - (x - step));
       return { x, y: sumOf(forward.values[root]), slope, measured };
     },
@@ -298,6 +296,14 @@ function runBackward(again, forward, { root, edge }) {
     last[to] = k;
   }
   return { root, edge, upstream, contribution, total, last };
+}
+
+/** What a run gives to a node. @param {Again} again @param {Forward} forward @param {Run} run @param {number} node */
+function gradientOf(again, forward, run, node) {
+  const { total, last } = runBackward(again, forward, run);
+  if (last[node] >= 0) return total[last[node]];
+  if (node === run.root) return 1;
+  return again.graph.state[node] === BLOCKED ? null : 0; // 0 for what the root does not depend on
 }
 
 /** @param {Held | null} a @param {Held | null} b */

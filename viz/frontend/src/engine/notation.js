@@ -44,7 +44,7 @@ function roundedToEven(x) {
 
 /** The number that a text writes as people do, in decimals, as “inf” or “nan”; null if it is none. @param {string} text */
 export function readNumber(text) {
-  const written = text.trim().replace("−", "-").replace("∞", "inf");
+  const written = text.trim().replaceAll("−", "-").replace("∞", "inf");
   if (/^nan$/i.test(written)) return NaN;
   if (/^[+-]?inf(inity)?$/i.test(written)) return written[0] === "-" ? -Infinity : Infinity;
   return /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(written) ? Number(written) : null;
@@ -52,12 +52,13 @@ export function readNumber(text) {
 
 // --- names -----------------------------------------------------------------------------------------------------------
 
+const SMALL_ZERO = 0x2080; // ₀, which the other nine follow
+
 /** A number in small digits below the line. @param {number} n */
-export function subscript(n) {
-  let text = "";
-  for (const digit of String(n)) text += "₀₁₂₃₄₅₆₇₈₉"[Number(digit)] ?? digit;
-  return text;
-}
+export const subscript = (n) => String(n).replace(/\d/g, (digit) => String.fromCharCode(SMALL_ZERO + Number(digit)));
+
+/** "v₁₂" as it can be typed: "v12". @param {string} text */
+export const plainDigits = (text) => text.replace(/[₀-₉]/g, (small) => String(small.charCodeAt(0) - SMALL_ZERO));
 
 /**
  * At most `limit` characters of a text, the last one an ellipsis where some are left out.

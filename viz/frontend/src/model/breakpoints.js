@@ -5,8 +5,8 @@
 
 import { runOf } from "./history.js";
 import { abs, max } from "../engine/maths.js";
-import { shortenName } from "../engine/notation.js";
-import { outermost, pathOf, plainDigits } from "./search.js";
+import { plainDigits, shortenName } from "../engine/notation.js";
+import { outermost, pathOf } from "./search.js";
 
 /** @typedef {import("../types.js").Playback} Playback */
 /** @typedef {import("../types.js").BreakpointSpec} BreakpointSpec */

@@ -2,7 +2,7 @@
 
 import { abs, min } from "../engine/maths.js";
 import { outwards } from "./blocks.js";
-import { pretty, readNumber } from "../engine/notation.js";
+import { plainDigits, pretty, readNumber } from "../engine/notation.js";
 import { CONSTANT } from "./trace.js";
 
 /** @typedef {import("../types.js").Graph} Graph */
@@ -11,7 +11,6 @@ import { CONSTANT } from "./trace.js";
 const MOST_FOUND = 50;
 const MISS = 100;
 const [EXACT, BEGINNING, OP_NAME, INSIDE, OP_PART, SCOPE_NAME, NUMBER, SCOPE_PART, LINE] = [0, 1, 2, 3, 4, 5, 6, 7, 8];
-const SUBSCRIPTS = "₀₁₂₃₄₅₆₇₈₉";
 
 /**
  * The nodes that fit every word of `text`, the best first, at most 50.
@@ -101,11 +100,6 @@ function holds(number, array) {
 }
 
 // --- names and scopes ------------------------------------------------------------------------------------------------
-
-/** "v₁₂" as it can be typed: "v12". @param {string} text */
-export function plainDigits(text) {
-  return text.replace(/[₀-₉]/g, (digit) => String(SUBSCRIPTS.indexOf(digit)));
-}
 
 /**
  * The names of a block and those around it, without the whole graph: "layer1/neuron0".
