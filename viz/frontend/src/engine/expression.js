@@ -36,7 +36,10 @@ export function readExpression(text, leaf, call) {
     const token = tokens[at++] ?? refuse();
     if (token === "(") return readBrackets("");
     if (!/^[\p{L}\d_]/u.test(token)) refuse();
-    if (tokens[at] === "(") return (at += 1), readBrackets(token);
+    if (tokens[at] === "(") {
+      at += 1;
+      return readBrackets(token);
+    }
     const value = /^\d/.test(token) ? Number(token) : known(token);
     if (value !== undefined && typeof value !== "function") return leaf(value);
     return token.includes(".") ? refuse() : leaf(token);
@@ -58,7 +61,7 @@ export function readExpression(text, leaf, call) {
     return fits && (!name || signs === ",".repeat(args.length - 1)) ? call(f, args) : refuse();
   };
   const whole = read();
-  return at < tokens.length ? (at += 1, refuse()) : whole;
+  return at++ < tokens.length ? refuse() : whole;
 }
 
 /**

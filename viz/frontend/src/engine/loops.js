@@ -2,7 +2,6 @@
 
 import { compiled, interpreted } from "./expression.js";
 
-/** @typedef {{f: string, n: number[], o: number[], x: number[][], by?: "max" | "min"}} Loop as in the trace */
 /** @typedef {(number | Float64Array)[]} Memory */
 
 const NAMES = "oabcdefhijk"; // the result, and what is read
@@ -29,7 +28,7 @@ export function programOf({ "first": first, "sizes": sizes, "result": result, "l
   };
 }
 
-/** @param {Record<string, any>} loop @returns {(memory: Memory) => void} */
+/** One loop: o says where its result lies, x what it reads. @param {Record<string, any>} loop @returns {(memory: Memory) => void} */
 function stepOf({ "f": f, "n": n, "o": o, "x": x, "by": by }) {
   /** @type {number[][]} */
   const views = [o, ...x];
