@@ -2,7 +2,8 @@
 
 Forward it is the op's formula; backward the op's own rules, run on formulas. So an op that a reader declares needs no
 line of JavaScript, if its formula is made of functions in FUNCTIONS: those of JavaScript's Math, and those that the
-player brings along because Math lacks them or has them with other corners (no dot in their name).
+player brings along because Math lacks them or has them with other corners (no dot in their name). Around each sign
+and what it joins there are brackets: the player reads nothing else, so it needs to know of no precedence.
 """
 
 from __future__ import annotations
@@ -96,7 +97,7 @@ def _by_presence(op: Op, write: Callable[[dict[str, None]], str]) -> str:
         if not names:
             return write(given)
         without, present = choose(names[1:], {**given, names[0]: None}), choose(names[1:], given)
-        return present if without == present else f"({names[0]} === null ? {without} : {present})"
+        return present if without == present else f"(({names[0]} === null) ? {without} : {present})"
 
     return choose([name for name, default in op.defaults.items() if default is None], {})
 

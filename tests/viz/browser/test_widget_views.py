@@ -64,7 +64,7 @@ def test_a_widget_that_cannot_be_played_says_why(watched):
     broken = step(chain(2))
     broken.trace.states[0] = "q"
     show(page, broken)
-    assert 'nodes.state has the letter "q"' in page.get_by_role("alert").inner_text()
+    assert 'trace.nodes.state holds "q"' in page.get_by_role("alert").inner_text()
 
 
 STOPS = {

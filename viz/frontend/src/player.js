@@ -32,7 +32,7 @@ import { table } from "./panels/table.js";
 import { tour } from "./panels/tourbar.js";
 import { decode } from "./model/trace.js";
 import { calm } from "./drawing/viewport.js";
-import { keyNamed, keyTitle, leafOf, numberAt } from "./engine/tensorengine.js";
+import { keyNamed, keyTitle, leafOf, numberAt } from "./engine/keys.js";
 import { whatIf } from "./panels/whatif.js";
 
 /**

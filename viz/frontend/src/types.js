@@ -28,9 +28,9 @@
 /** A number, or an array of them. @typedef {number | Cells} Quantity */
 
 /**
- * What a node that holds a tensor has beside its shape: its arrays, by their places in `graph.arrays`; and `loops`: the
- * places in `graph.programs` of that which computes it, and for each operand of its product (-1: none), or why none can.
- * @typedef {{shape: number[], dtype: string, value: number, grad: number, loops: number[] | string | null}} TensorInfo
+ * What a node that holds a tensor has beside its numbers. `loops` are the places in `graph.programs` of that which
+ * computes it, and for each operand of its product (-1: none), or why none can.
+ * @typedef {{shape: number[], dtype: string, loops: number[] | string | null}} TensorInfo
  */
 
 /** @typedef {"graph" | "scope" | "fold" | "run"} BlockKind */
@@ -60,28 +60,20 @@
 
 /**
  * One backward pass: its events in order. Item k: over edge[k] went upstream[k] * local = contribution[k], and the
- * operand of the edge then had total[k] *in this run*. A number that is not known is NaN, and `known[k]` is 0.
- * For tensors `arrays` holds places in `graph.arrays` (-1: the item is a number, or not known).
+ * operand of the edge then had total[k] *in this run*. What is not known is null.
  * @typedef {object} Run
  * @property {number} root
  * @property {Int32Array} edge
- * @property {Float64Array} upstream
- * @property {Float64Array} contribution
- * @property {Float64Array} total
- * @property {Uint8Array} known 1 where upstream, contribution and total are all known, as numbers or as arrays
- * @property {{upstream: Int32Array, contribution: Int32Array, total: Int32Array} | null} arrays
- * @property {Record<"upstream" | "contribution" | "total", (Cells | null)[]>} [cells] what-if's, in place of arrays
+ * @property {(Quantity | null)[]} upstream
+ * @property {(Quantity | null)[]} contribution
+ * @property {(Quantity | null)[]} total
  */
 
 /**
- * The numbers on a graph: those of the trace, or what the engine computed from changed leaves. NaN where not known.
+ * The numbers on a graph: those of the trace, or what the engine computed from changed leaves. What is not known is null.
  * @typedef {object} Numbers
- * @property {Float64Array} value a node's value; NaN for tensors
- * @property {Uint8Array} known 1 where the node has a value: a number, or an array of the trace
- * @property {Float64Array} local an edge's local derivative
- * @property {Uint8Array} localKnown 1 where it is a known number
- * @property {Float64Array} grad what .grad held when the trace was made; NaN where `graph.state` is not FINAL
- * @property {Map<number, Cells>} [cells] of tensors that have others than in the trace
+ * @property {(Quantity | null)[]} value of each node
+ * @property {(edge: number) => number | null} local derivative; null for tensors too
  * @property {Run[]} runs as many as the trace has passes, over the same edges
  */
 
@@ -190,7 +182,7 @@
  * @property {(edge: number) => "idle" | "active" | "done"} edgeState "active": into the node that is computed now, or
  *   the gradient goes over it now; "done": the gradient has gone over it
  * @property {(position?: number) => Moment} moment at a position; the present one if none is given
- * @property {(title?: (node: number) => string, show?: (x: number) => string) => string} sentence for aria-live
+ * @property {() => string} sentence for aria-live
  */
 
 /** What a `seek` changed; what was or is active counts. @typedef {{nodes: number[], edges: number[]}} Changed */

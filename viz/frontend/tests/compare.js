@@ -13,28 +13,26 @@ import { decode } from "../src/model/trace.js";
 /** What JSON has no number for is a string, as in a trace. */
 const read = (x) => (typeof x === "string" && /^(NaN|-?Infinity|-0)$/.test(x) ? Number(x) : x);
 const write = (x) => (Number.isFinite(x) && !Object.is(x, -0) ? x : Object.is(x, -0) ? "-0" : String(x));
-const all = (array) => Array.from(array, write);
+const all = (array) => Array.from(array, quantity);
+const quantity = (x) => (x === null ? null : typeof x === "number" ? write(x) : all(x.cells));
 
 /** A name is a text in an array of its own, so that “NaN” can be one. */
 const part = (x) => (Array.isArray(x) ? x[0] : read(x));
 
-function runsOf({ trace, runs, interpret, tangents }) {
+function runsOf({ trace, runs, tangents }) {
   const graph = decode(trace);
-  const made = engine(graph, { interpret });
+  const made = engine(graph);
   const found = runs.map((leaves) => {
-    const numbers = made.run(new Map(leaves.map(([leaf, x]) => [leaf, read(x)])));
-    const arrays = (cells) => cells && cells.map((one) => one && all(one.cells));
-    const passes = numbers.runs.map((run) => ({
-      ...(run.cells && { cells: Object.fromEntries(Object.entries(run.cells).map(([k, x]) => [k, arrays(x)])) }),
-      upstream: all(run.upstream),
-      contribution: all(run.contribution),
-      total: all(run.total),
-      known: Array.from(run.known),
-    }));
-    const { known, localKnown } = numbers;
-    const cells = Object.fromEntries([...(numbers.cells ?? [])].map(([node, x]) => [node, all(x.cells)]));
-    const sets = { known: Array.from(known), localKnown: Array.from(localKnown) };
-    return { value: all(numbers.value), local: all(numbers.local), grad: all(numbers.grad), ...sets, passes, cells };
+    const { value, local, runs: passes } = made.run(new Map(leaves.map(([leaf, x]) => [leaf, read(x)])));
+    return {
+      value: all(value),
+      local: Array.from({ length: graph.edgeCount }, (_, edge) => quantity(local(edge))),
+      passes: passes.map((pass) => ({
+        upstream: all(pass.upstream),
+        contribution: all(pass.contribution),
+        total: all(pass.total),
+      })),
+    };
   });
   const slopes = (tangents ?? []).map(([key, root]) => made.tangent(key, root));
   return { why: Array.from({ length: graph.count }, (_, node) => made.why(node)), runs: found, tangents: slopes };

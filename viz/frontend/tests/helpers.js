@@ -9,9 +9,9 @@
 
 /** How each op computes, its local derivatives by (y, ...operands), and its texts for the engine. */
 const OPS = {
-  add: { js: "a + b", rules: ["g", "g"], at: (a, b) => a + b, local: () => [1, 1] },
-  mul: { js: "a * b", rules: ["g * b", "g * a"], at: (a, b) => a * b, local: (y, a, b) => [b, a] },
-  tanh: { js: "Math.tanh(a)", rules: ["g * (1 - y * y)"], at: Math.tanh, local: (y) => [1 - y * y] },
+  add: { js: "(a + b)", rules: ["g", "g"], at: (a, b) => a + b, local: () => [1, 1] },
+  mul: { js: "(a * b)", rules: ["(g * b)", "(g * a)"], at: (a, b) => a * b, local: (y, a, b) => [b, a] },
+  tanh: { js: "Math.tanh(a)", rules: ["(g * (1 - (y * y)))"], at: Math.tanh, local: (y) => [1 - y * y] },
   detach: { js: "a", rules: [null], at: (a) => a, local: () => [null] },
 };
 const OP_NAMES = Object.keys(OPS);

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { outermost, pathOf, plainDigits, search } from "../src/model/search.js";
+import { plainDigits } from "../src/engine/notation.js";
+import { outermost, pathOf, search } from "../src/model/search.js";
 import { decode } from "../src/model/trace.js";
 import { scalarTrace } from "./helpers.js";
 

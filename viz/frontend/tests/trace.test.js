@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { BLOCKED, BROKEN, CONSTANT, FINAL, LEAF, OP, decode, valueOf } from "../src/model/trace.js";
+import { BLOCKED, BROKEN, CONSTANT, FINAL, LEAF, OP, decode } from "../src/model/trace.js";
 import { scalarTrace } from "./helpers.js";
 
 const small = () =>
@@ -25,12 +25,9 @@ test("columns become typed arrays", () => {
   assert.deepEqual([...graph.operand], [0, 0, 1, 2]);
   assert.deepEqual([...graph.flows], [1, 1, 1, 0]);
   assert.deepEqual([...graph.numbers.value], [2, 4, 1, 5]);
-  assert.deepEqual([...graph.numbers.local], [2, 2, 1, NaN]);
-  assert.deepEqual([...graph.numbers.localKnown], [1, 1, 1, 0]);
-  assert.deepEqual([...graph.numbers.grad], [4, 1, NaN, 1]);
+  assert.deepEqual([0, 1, 2, 3].map(graph.numbers.local), [2, 2, 1, null]);
   assert.deepEqual([...graph.numbers.runs[0].edge], [2, 0, 1]);
   assert.deepEqual([...graph.numbers.runs[0].total], [1, 2, 4]);
-  assert.equal(graph.numbers.runs[0].arrays, null);
   assert.deepEqual([...graph.lines], [[1, "lesson.py:3: c = a * a"]]);
   assert.deepEqual(graph.tours, []);
 });
@@ -53,25 +50,23 @@ test("what JSON has no numbers for comes as text", () => {
   const data = small();
   data.nodes.value = ["NaN", "Infinity", "-Infinity", null];
   const { numbers } = decode(data);
-  assert.deepEqual([...numbers.value], [NaN, Infinity, -Infinity, NaN]);
-  assert.deepEqual([...numbers.known], [1, 1, 1, 0]);
+  assert.deepEqual([...numbers.value], [NaN, Infinity, -Infinity, null]);
 });
 
 test("a tensor's value is its array, one that raised has none", () => {
   const data = withArrays();
   const graph = decode(data);
-  const value = valueOf(graph, graph.numbers, 0);
+  const [value, unknown, number] = graph.numbers.value;
   assert.ok(value !== null && typeof value === "object");
   assert.deepEqual(value.shape, [2, 2]);
   assert.deepEqual([...value.cells], [1, NaN, 3, Infinity]);
   assert.deepEqual([value.step, value.min, value.mean], [[1, 2], 1, null]);
-  assert.equal(valueOf(graph, graph.numbers, 1), null);
-  assert.equal(valueOf(graph, graph.numbers, 2), 1);
-  assert.deepEqual([...(graph.numbers.runs[0].arrays?.total ?? [])], [-1, -1, 0]);
-  assert.deepEqual([...graph.numbers.runs[0].known], [1, 1, 0]);
+  assert.deepEqual([unknown, number], [null, 1]);
+  assert.deepEqual(graph.numbers.runs[0].total, [1, 2, value]);
+  assert.deepEqual(graph.numbers.runs[0].upstream, [1, 1, null]);
   const broken = decode(scalarTrace((t) => t.failing("tanh", t.leaf("a", 1))));
   assert.equal(broken.kind[1], BROKEN);
-  assert.equal(valueOf(broken, broken.numbers, 1), null);
+  assert.equal(broken.numbers.value[1], null);
 });
 
 function withArrays() {
@@ -93,10 +88,10 @@ test("arrays may be in any column of a pass", () => {
     data.arrays.push(data.arrays[0]);
     data.passes = small().passes;
     data.passes[0][column][1] = { array: 1 };
-    const { arrays } = decode(data).numbers.runs[0];
-    const places = ["upstream", "contribution", "total"].map((one) => [.../** @type {any} */ (arrays)[one]]);
-    const expected = (/** @type {string} */ one) => (one === column ? [-1, 1, -1] : [-1, -1, -1]);
-    assert.deepEqual(places, ["upstream", "contribution", "total"].map(expected));
+    const { arrays, numbers } = decode(data);
+    const [expected] = decode(small()).numbers.runs;
+    /** @type {any} */ (expected)[column][1] = arrays[1];
+    assert.deepEqual(numbers.runs[0], expected);
   }
 });
 
@@ -117,19 +112,19 @@ test("notes say where they begin and what they concern", () => {
 const SPOILED = [
   ["another version", (d) => (d.version = 1), "it is of version 1, and this player reads version 2"],
   ["no version", (d) => delete d.version, "it is of version undefined, and this player reads version 2"],
-  ["no nodes", (d) => delete d.nodes, "nodes is missing"],
-  ["nodes as a list", (d) => (d.nodes = []), "nodes is not an object"],
-  ["no column", (d) => delete d.edges.slot, "edges.slot is missing"],
-  ["no letters", (d) => delete d.nodes.state, "nodes.state is missing"],
-  ["a column too short", (d) => d.nodes.value.pop(), "nodes.value has 3 items instead of 4"],
-  ["letters too short", (d) => (d.nodes.state = "n"), "nodes.state has 1 letters instead of 4"],
-  ["another letter", (d) => (d.nodes.kind = "loc?"), 'nodes.kind has the letter "?", which is none of "locx"'],
-  ["a text for a number", (d) => (d.nodes.value[0] = "2"), 'nodes.value holds "2" where a number should be'],
-  ["a number for a text", (d) => (d.nodes.name[0] = 2), "nodes.name holds 2 where a text should be"],
-  ["a line that is none", (d) => (d.nodes.line[0] = null), "nodes.line holds null where a text should be"],
-  ["a node too many", (d) => (d.nodes.name[9] = "z"), 'nodes.name has an item for node "9", and there are 4 nodes'],
-  ["an op that is not there", (d) => (d.nodes.op[1] = 9), "nodes.op holds 9, which is not an integer from -1 to 3"],
-  ["half an index", (d) => (d.outputs = [0.5]), "outputs holds 0.5, which is not an integer from 0 to 3"],
+  ["no nodes", (d) => delete d.nodes, "trace.nodes is missing"],
+  ["nodes as a list", (d) => (d.nodes = []), "trace.nodes holds [] where an object should be"],
+  ["no column", (d) => delete d.edges.slot, "trace.edges.slot is missing"],
+  ["no letters", (d) => delete d.nodes.state, "trace.nodes.state is missing"],
+  ["a column too short", (d) => d.nodes.value.pop(), "trace.nodes.value has 3 items instead of 4"],
+  ["letters too short", (d) => (d.nodes.state = "n"), "trace.nodes.state has 1 items instead of 4"],
+  ["another letter", (d) => (d.nodes.kind = "loc?"), 'trace.nodes.kind holds "?" where one of the letters locx should be'],
+  ["a text for a number", (d) => (d.nodes.value[0] = "2"), 'trace.nodes.value holds "2" where a number should be'],
+  ["a number for a text", (d) => (d.nodes.name[0] = 2), "trace.nodes.name.0 holds 2 where a text should be"],
+  ["a line that is none", (d) => (d.nodes.line[0] = null), "trace.nodes.line.0 holds null where a text should be"],
+  ["a node too many", (d) => (d.nodes.name[9] = "z"), "trace.nodes.name holds 9 where an integer from 0 to 3 should be"],
+  ["an op that is not there", (d) => (d.nodes.op[1] = 9), "trace.nodes.op holds 9 where an integer from -1 to 3 should be"],
+  ["half an index", (d) => (d.outputs = [0.5]), "trace.outputs holds 0.5 where an integer from 0 to 3 should be"],
   ["an op without an op", (d) => (d.nodes.op[1] = -1), "node 1 is computed by no op"],
   ["a leaf with an op", (d) => (d.nodes.op[0] = 0), "node 0 is no op, but has one"],
   ["an edge into a leaf", (d) => Object.assign(d.nodes, { kind: "llco", op: [-1, -1, -1, 0] }),
@@ -140,26 +135,26 @@ const SPOILED = [
     "edge 2 into node 1 comes after one into a later node"],
   ["slots out of order", (d) => (d.edges.slot = [1, 0, 0, 1]), "edge 1 into node 1 is not in the order of the slots"],
   ["an event where nothing flows", (d) => (d.edges.flows = "0111"),
-    "event 1 of pass 0 goes over edge 0, where no gradient flows"],
-  ["an event twice", (d) => (d.passes[0].edge = [2, 0, 0]), "event 2 of pass 0 goes over edge 0 a second time"],
+    "event 1 of trace.passes[0] goes over edge 0, where no gradient flows"],
+  ["an event twice", (d) => (d.passes[0].edge = [2, 0, 0]), "event 2 of trace.passes[0] goes over edge 0 a second time"],
   ["an event too early", (d) => (d.passes[0].edge = [0, 1, 2]),
-    "event 0 of pass 0 goes over edge 0, but node 1 has no gradient yet"],
-  ["events not as many as totals", (d) => d.passes[0].total.pop(), "passes[0].total has 2 items instead of 3"],
+    "event 0 of trace.passes[0] goes over edge 0, but node 1 has no gradient yet"],
+  ["events not as many as totals", (d) => d.passes[0].total.pop(), "trace.passes[0].total has 2 items instead of 3"],
   ["an array that is not there", (d) => (d.passes[0].total[0] = { array: 0 }),
-    "passes[0].total[0].array holds 0, which is not an integer from 0 to -1"],
+    "trace.passes[0].total.array holds 0 where an integer from 0 to -1 should be"],
   ["a root that is not there", (d) => (d.passes[0].root = 4),
-    "the root of pass 0 holds 4, which is not an integer from 0 to 3"],
-  ["a block outside", (d) => (d.blocks[1].outer = 1), "block 1 is in block 1, which does not come before it"],
-  ["two whole graphs", (d) => (d.blocks[1].outer = -1), "block 1 is in block -1, which does not come before it"],
-  ["a kind of block", (d) => (d.blocks[1].kind = "box"), 'block 1 is of the kind "box"'],
+    "trace.passes[0].root holds 4 where an integer from 0 to 3 should be"],
+  ["a block outside", (d) => (d.blocks[1].outer = 1), "trace.blocks[1].outer holds 1 where an integer from 0 to 0 should be"],
+  ["two whole graphs", (d) => (d.blocks[1].outer = -1), "trace.blocks[1].outer holds -1 where an integer from 0 to 0 should be"],
+  ["a kind of block", (d) => (d.blocks[1].kind = "box"), 'trace.blocks[1].kind holds "box" where one of graph, scope, fold, run should be'],
   ["cells left out in silence", (d) => (d.arrays = [{ ...withArrays().arrays[0], step: undefined, size: 6 }]),
-    "array 0 has 4 cells for 6 numbers, and no step"],
+    "trace.arrays[0] has 4 cells for 6 numbers, and no step"],
   ["cells that are missing", (d) => (d.arrays = [{ ...withArrays().arrays[0], rows: 3 }]),
-    "the cells of array 0 has 4 items instead of 6"],
-  ["a size that is none", (d) => (d.arrays = [{ ...withArrays().arrays[0], nan: -1 }]), "a size of array 0 is -1"],
+    "trace.arrays[0].cells has 4 items instead of 6"],
+  ["a size that is none", (d) => (d.arrays = [{ ...withArrays().arrays[0], nan: -1 }]), "trace.arrays[0].nan holds -1 where an integer from 0 to Infinity should be"],
   ["a note nowhere", (d) => (d.notes = [{ kind: "nan", node: 7, text: "" }]),
-    "note 0 holds 7, which is not an integer from 0 to 3"],
-  ["tours that are none", (d) => (d.tours = "no"), "tours is not a list"],
+    "trace.notes[0].node holds 7 where an integer from 0 to 3 should be"],
+  ["tours that are none", (d) => (d.tours = "no"), 'trace.tours holds "no" where a list should be'],
 ];
 
 for (const [what, spoil, why] of SPOILED) {
@@ -172,9 +167,10 @@ for (const [what, spoil, why] of SPOILED) {
 
 test("what is no trace at all is refused", () => {
   for (const data of [null, 3, "trace", []]) {
-    assert.throws(() => decode(data), { message: "This trace cannot be shown: the trace is not an object." });
+    const why = `trace holds ${JSON.stringify(data)} where an object should be`;
+    assert.throws(() => decode(data), { message: `This trace cannot be shown: ${why}.` });
   }
-  assert.throws(() => decode(undefined), { message: "This trace cannot be shown: the trace is missing." });
+  assert.throws(() => decode(undefined), { message: "This trace cannot be shown: trace is missing." });
 });
 
 test("a node may not receive after it has handed on", () => {
@@ -185,7 +181,7 @@ test("a node may not receive after it has handed on", () => {
   });
   assert.deepEqual(data.passes[0].edge, [2, 3, 1, 0]);
   data.passes[0].edge = [2, 0, 3, 1];
-  const why = "event 3 of pass 0 goes over edge 1, but node 1 has handed its gradient on before";
+  const why = "event 3 of trace.passes[0] goes over edge 1, but node 1 has handed its gradient on before";
   assert.throws(() => decode(data), { message: `This trace cannot be shown: ${why}.` });
 });
 

@@ -6,7 +6,7 @@ import { ceil, finite, max, min, round } from "../math.js";
 import { tilesAcross } from "./heatcolour.js";
 import { fitText, textWidth } from "./measure.js";
 import { formulaText, pretty } from "../engine/notation.js";
-import { BLOCKED, BROKEN, CONSTANT, LEAF, valueOf } from "../model/trace.js";
+import { BLOCKED, BROKEN, CONSTANT, LEAF } from "../model/trace.js";
 
 /** @typedef {import("../types.js").Graph} Graph */
 /** @typedef {import("../types.js").Cells} Cells */
@@ -70,8 +70,8 @@ export function partsOf(graph, node, limit = 24) {
   const parts = [graph.title(node, limit)];
   for (let edge = graph.start[node]; edge < graph.start[node + 1]; edge += 1) {
     const operand = graph.operand[edge];
-    const plain = graph.kind[operand] === CONSTANT && graph.numbers.known[operand] && !graph.tensors.has(operand);
-    parts.push(plain ? graph.numbers.value[operand] : graph.title(operand, limit));
+    const value = graph.kind[operand] === CONSTANT ? graph.numbers.value[operand] : null;
+    parts.push(typeof value === "number" ? value : graph.title(operand, limit));
   }
   return parts;
 }
@@ -133,7 +133,7 @@ export function numberRooms(graph, nodes) {
   const { numbers } = graph;
   for (const [node, room] of wanted) {
     if (graph.state[node] === BLOCKED) room.grad = textWidth("blocked", 12.5);
-    room.value = max(room.value, widthOf(valueOf(graph, numbers, node)));
+    room.value = max(room.value, widthOf(numbers.value[node]));
   }
   for (const run of numbers.runs) {
     /** @type {Map<number, number>} */
@@ -143,8 +143,7 @@ export function numberRooms(graph, nodes) {
       const room = wanted.get(node);
       if (room === undefined) continue;
       met.set(node, (met.get(node) ?? 0) + 1);
-      const place = run.arrays?.total[k] ?? -1;
-      if (run.known[k]) room.grad = max(room.grad, 1.13 * widthOf(place < 0 ? run.total[k] : graph.arrays[place]));
+      room.grad = max(room.grad, 1.13 * widthOf(run.total[k]));
     }
     for (const [node, of] of met) {
       const room = wanted.get(node);
@@ -169,7 +168,7 @@ export function nodeCard(graph, node, room, alarms) {
   const output = graph.outputs.includes(node);
   const kind = /** @type {const} */ (["leaf", "op", "constant", "broken"])[graph.kind[node]];
   const value = graph.numbers.value[node];
-  const wild = graph.numbers.known[node] && !graph.tensors.has(node) && !finite(value);
+  const wild = typeof value === "number" && !finite(value);
   const alarm = /** @type {0 | 1 | 2} */ (alarms[node] || Number(wild));
   const rim = output ? RIM : 0;
   const tensor = graph.tensors.get(node);
@@ -178,8 +177,8 @@ export function nodeCard(graph, node, room, alarms) {
   /** @type {Card} */
   const card = { ...BLANK, ...{ kind, output, alarm, rim, still, named } };
   if (graph.kind[node] === CONSTANT && !pictured(graph, node)) {
-    card.name = tensor || !graph.numbers.known[node] ? graph.title(node) : pretty(value);
-    card.w = ceil(max(52, textWidth(card.name, 12.5) + textWidth("const", 10.5) + 2 * PAD + 10)) + 2 * rim;
+    card.name = typeof value === "number" ? pretty(value) : graph.title(node);
+    card.w = Math.ceil(max(52, textWidth(card.name, 12.5) + textWidth("const", 10.5) + 2 * PAD + 10)) + 2 * rim;
     card.h = 26 + 2 * rim;
     return card;
   }
@@ -190,7 +189,7 @@ export function nodeCard(graph, node, room, alarms) {
   const widths = [76, taken + textWidth(card.rule, 13) + (alarm ? 20 : 0)];
   const sum = room.of > 1 ? textWidth(sumText(room.of - 1, room.of, false), 10.5, true) + 6 : 0;
   if (tensor && pictured(graph, node)) {
-    card.picture = pictureSize(tensor.value >= 0 ? graph.arrays[tensor.value] : null, tensor.shape);
+    card.picture = pictureSize(typeof value === "number" ? null : value, tensor.shape);
     card.note = fitText(`${shapeText(tensor.shape)} ${tensor.dtype}`, WIDEST, 10.5);
     const half = max(
       card.picture.w,

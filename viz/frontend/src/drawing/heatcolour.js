@@ -41,9 +41,9 @@ export function scaleOf(...all) {
  * @param {import("../types.js").Graph} graph @returns {Map<number, number>}
  */
 export function scalesOf(graph) {
-  const held = new Map([...graph.tensors].map(([node, { value }]) => [node, [graph.arrays[value] ?? null]]));
-  for (const { edge, arrays } of graph.numbers.runs)
-    arrays?.total.forEach((at, k) => held.get(graph.operand[edge[k]])?.push(graph.arrays[at] ?? null));
+  const held = new Map([...graph.tensors.keys()].map((node) => [node, [graph.numbers.value[node]]]));
+  for (const { edge, total } of graph.numbers.runs)
+    total.forEach((sum, k) => held.get(graph.operand[edge[k]])?.push(sum));
   return new Map([...held].map(([node, all]) => [node, scaleOf(...all)]));
 }
 

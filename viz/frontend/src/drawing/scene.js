@@ -64,8 +64,9 @@ export const firstIn = (graph, block) =>
  * @param {Graph} graph @param {Numbers} numbers @param {number} edge @param {boolean} wordy
  */
 export function localText(graph, numbers, edge, wordy) {
-  if (!numbers.localKnown[edge]) return "";
-  const number = pretty(numbers.local[edge]);
+  const local = numbers.local(edge);
+  if (local === null) return "";
+  const number = pretty(local);
   const at = graph.edgeFormula[edge];
   if (!wordy || at < 0) return number;
   const rule = formulaText(graph.formulas[at], partsOf(graph, graph.result[edge], 10));

@@ -1,46 +1,44 @@
 /**
- * What-if: computes a graph of single numbers again (of tensors: see tensorengine.js), forward and backward, from changed leaves. The operations compute
- * as the trace says in its `ops`, a gradient travels in the order of the trace's own events, and every number is what
- * Python would have computed.
+ * What-if: computes a graph again, forward and backward, from changed leaves. Operations on single numbers compute as
+ * the trace says in its `ops`, those on tensors by its `programs`, with the precision of float64; a gradient travels in
+ * the order of the trace's own events. So every number is what Python would have computed.
  *
- * Some nodes cannot be computed again: tensors, operations with no `js`, and those whose formula does not give the
- * number that Python computed. They keep their numbers while nothing that they come from is changed, and have none
- * else, as all that comes from them.
+ * Some nodes cannot be computed again: operations of which the trace does not say how, and those whose formula does not
+ * give the number that Python computed. They keep their numbers while nothing that they come from is changed, and have
+ * none else, as all that comes from them.
  */
 
-import { expressionClosure, expressionSource, namesIn, readExpression } from "./expression.js";
+import { compiled, interpreted } from "./expression.js";
+import { tiled, tilesAcross } from "../drawing/heatcolour.js";
+import { cellOf, leafOf, wholeOf } from "./keys.js";
+import { programOf } from "./loops.js";
+import { abs, max } from "../math.js";
 import { pretty } from "./notation.js";
-import { NUMERIC } from "./numeric.js";
-import { tensorEngine } from "./tensorengine.js";
-import { CONSTANT, FINAL, LEAF, OP } from "../model/trace.js";
+import { BLOCKED, BROKEN, CONSTANT, LEAF, OP } from "../model/trace.js";
 
 /** @typedef {import("../types.js").Graph} Graph */
 /** @typedef {import("../types.js").Numbers} Numbers */
+/** @typedef {import("../types.js").Quantity} Quantity */
 /** @typedef {import("../types.js").Run} Run */
-/** @typedef {import("./expression.js").Expression} Expression */
+/** @typedef {number | Float64Array} Held a node's number, or all of a tensor's, row by row */
+/** @typedef {(Held | null)[]} Values of all nodes; null where not known */
 
 /**
- * One operation, made ready: how it computes, its rules, and the attributes that these name.
+ * How an operation computes, from `given`: the result, its gradient, the operands, the attributes. That list is filled
+ * anew for each node, since making one takes as long as computing.
  * @typedef {object} Recipe
- * @property {Expression | null} forward
- * @property {(Expression | null)[]} rules
- * @property {string[]} attributes
- * @property {string | null} why it cannot be computed
+ * @property {any[]} given
+ * @property {(given: any[]) => Held} forward
+ * @property {(((given: any[]) => Held) | null)[]} rules by operand, for what it gets of the gradient
  */
 
 /**
- * Computes a node, and what an edge passes on of a gradient g.
- * @typedef {{compute: (node: number) => number, product: (edge: number, g: number) => number}} Machine
+ * What computes a graph again: its numbers as recorded, and by node how, or in a sentence why not; null for leaves.
+ * @typedef {{graph: Graph, base: Values, how: (Recipe | string | null)[]}} Again
  */
 
-/**
- * @typedef {object} Plan
- * @property {Graph} graph
- * @property {Recipe[]} recipes
- * @property {(number | null)[][]} attributes of each node that has any, in the order of its recipe
- * @property {(string | null)[]} why a node itself cannot be computed again
- * @property {Float64Array} value the numbers that the machine works on
- */
+/** The numbers from changed leaves, and which nodes may have others than recorded. */
+/** @typedef {{values: Values, changed: Uint8Array}} Forward */
 
 /**
  * @typedef {object} Engine
@@ -48,366 +46,313 @@ import { CONSTANT, FINAL, LEAF, OP } from "../model/trace.js";
  * @property {(node: number) => string | null} why it cannot, in a sentence
  * @property {(overrides: Map<number, number>) => Numbers} run the numbers of the graph when leaves have other numbers
  * @property {(root: number, overrides: Map<number, number>) => number} output only a root, of many numbers their sum
- * @property {(leaf: number, root: number, overrides?: Map<number, number>) => Tangent} tangent
+ * @property {(key: number, root: number, overrides?: Map<number, number>) => Tangent} tangent
  */
 
 /**
- * The root as a function of a leaf, at the leaf's number x: its value y, its slope by the chain rule (NaN without a
- * backward pass from there), and `measured` by central differences.
+ * The root as a function of a leaf or an element, at its number x: its value y, its slope by the chain rule (NaN
+ * without a backward pass from there), and `measured` by central differences.
  * @typedef {{x: number, y: number, slope: number, measured: number}} Tangent
  */
 
 const OPERAND_LETTERS = "abcdefhijk";
 
 /**
- * The engine of a graph.
+ * The engine of a graph. Leaves are named by keys: see keys.js.
  * @param {Graph} graph
- * @param {{interpret?: boolean}} [options] interpret: make no code, as where a page's security policy forbids it
  * @returns {Engine}
  */
-export function engine(graph, { interpret = false } = {}) {
-  if (graph.tensors.size) return tensorEngine(graph, { interpret });
-  const plan = planOf(graph);
-  const machine = (interpret ? null : compiledMachine(plan)) ?? interpretedMachine(plan);
-  for (let node = 0; node < graph.count; node += 1) {
-    if (plan.why[node] === null && graph.kind[node] === OP) plan.why[node] = whyUnlike(plan, machine, node);
-  }
-  const source = sourcesOfInability(plan);
-  const fresh = nodesWithFreshGradient(graph);
-  /** @param {Map<number, number>} overrides */
-  const run = (overrides) => {
-    const forward = runForward(plan, machine, overrides);
-    const { local, localKnown } = runLocals(plan, machine, forward);
-    const grad = fresh.map((is) => (is ? 0 : NaN));
-    const runs = graph.numbers.runs.map((one) => runBackward(plan, machine, forward, local, localKnown, one, grad));
-    return { value: plan.value.slice(), known: forward.known, local, localKnown, grad, runs };
-  };
+export function engine(graph) {
+  const { value, local, runs } = graph.numbers;
+  const again = { graph, base: value.map(wholeOf), how: recipesOf(graph) };
+  const source = sourcesOfInability(again);
   /** @type {Engine["output"]} */
-  const output = (root, overrides) => {
-    runForward(plan, machine, overrides);
-    return plan.value[root];
-  };
+  const output = (root, overrides) => sumOf(runForward(again, overrides).values[root]);
   return {
     able: (node) => source[node] < 0,
-    why: (node) => inabilityText(plan, node, source[node]),
-    run,
+    why(node) {
+      const from = source[node];
+      if (from < 0) return null;
+      const own = /** @type {string} */ (again.how[from]);
+      return from === node ? own : `It is computed from ${graph.title(from)}, which cannot be computed again. ${own}`;
+    },
     output,
-    tangent: (leaf, root, overrides = new Map()) => {
-      const numbers = run(overrides);
-      const x = numbers.value[leaf];
-      const step = 6e-6 * Math.max(1, Math.abs(x)); // the cube root of the rounding error, where the two errors meet
-      const [above, below] = [x + step, x - step].map((at) => output(root, new Map(overrides).set(leaf, at)));
+    run(overrides) {
+      const forward = runForward(again, overrides);
+      const { values, changed } = forward;
+      const found = runs.map((run) => runBackward(again, forward, run));
+      if (!graph.tensors.size) {
+        const localAt = (/** @type {number} */ edge) => (graph.flows[edge] ? productOf(again, forward, edge, 1) : null);
+        return /** @type {Numbers} */ ({ value: values, local: localAt, runs: found });
+      }
+      return {
+        value: values.map((x, node) => (changed[node] ? shown(graph, node, x) : value[node])),
+        local,
+        runs: found.map((run) => picturesOf(graph, run)),
+      };
+    },
+    tangent(key, root, overrides = new Map()) {
+      const forward = runForward(again, overrides);
+      const [node, cell] = [leafOf(graph, key), cellOf(graph, key)];
+      const at = (/** @type {Held | null} */ x) => (typeof x === "number" ? x : (x?.[cell] ?? NaN));
+      const x = at(forward.values[node]);
+      const step = 6e-6 * max(1, abs(x)); // the cube root of the rounding error, where the two errors meet
+      const [above, below] = [x + step, x - step].map((to) => output(root, new Map(overrides).set(key, to)));
+      const run = runs.find((one) => one.root === root);
+      const slope = run ? at(gradientOf(again, forward, run, node)) : NaN;
       const measured = (above - below) / (x + step - (x - step));
-      return { x, y: numbers.value[root], slope: slopeIn(graph, numbers, leaf, root), measured };
+      return { x, y: sumOf(forward.values[root]), slope, measured };
     },
   };
 }
 
+/** @param {Held | null} x */
+const sumOf = (x) => (typeof x === "number" ? x : (x?.reduce((a, b) => a + b) ?? NaN));
+
 // --- what can be computed --------------------------------------------------------------------------------------------
 
-/** @param {Graph} graph @returns {Plan} */
-function planOf(graph) {
-  const recipes = graph.ops.map(recipeOf);
-  /** @type {(number | null)[][]} */
-  const attributes = [];
-  /** @type {(string | null)[]} */
-  const why = [];
-  for (let node = 0; node < graph.count; node += 1) {
-    const recipe = graph.kind[node] === OP ? recipes[graph.op[node]] : null;
-    why.push(whyNot(graph, node, recipe));
-    if (why[node] !== null || recipe === null || !recipe.attributes.length) continue;
-    const given = graph.attrs.get(node) ?? {};
-    const found = recipe.attributes.map((name) => attributeNumber(given[name]));
-    const missing = recipe.attributes.filter((_, k) => found[k] === undefined);
-    if (missing.length) why[node] = `The trace has no number for “${missing[0]}”.`;
-    attributes[node] = /** @type {(number | null)[]} */ (found);
-  }
-  return { graph, recipes, attributes, why, value: graph.numbers.value.slice() };
+/** By node how it is computed, or why not. @param {Graph} graph @returns {Again["how"]} */
+function recipesOf({ kind, op, ops, tensors, programs, attrs, numbers }) {
+  /** @type {Recipe["forward"][]} */
+  const made = [];
+  const program = (/** @type {number} */ at) => (made[at] ??= programOf(programs[at]));
+  /** @type {ReturnType<typeof recipeOf>[]} */
+  const recipes = [];
+  return numbers.value.map((value, node) => {
+    if (kind[node] === BROKEN) return "It was never computed.";
+    if (kind[node] === LEAF || kind[node] === CONSTANT) {
+      if (wholeOf(value) !== null) return null;
+      return value ? "The trace has not all of its numbers." : "Its numbers were not kept; under mg.record() they are.";
+    }
+    const tensor = tensors.get(node);
+    if (!tensor) return withAttributes((recipes[op[node]] ??= recipeOf(ops[op[node]])), attrs.get(node) ?? {});
+    if (!Array.isArray(tensor.loops)) return tensor.loops ?? "The trace does not say how it is computed.";
+    const [forward, ...rules] = tensor.loops;
+    return { given: [], forward: program(forward), rules: rules.map((at) => (at < 0 ? null : program(at))) };
+  });
 }
 
-/** @param {import("../types.js").OpInfo} op @returns {Recipe} */
-function recipeOf(op) {
-  const none = { forward: null, rules: [], attributes: [] };
-  if (op.js === null) return { ...none, why: op.why ?? `${op.name} has no formula for single numbers.` };
+/** How an operation on numbers computes, with the names of its attributes; or why not. @param {import("../types.js").OpInfo} op */
+function recipeOf({ name, js, rules, why }) {
+  if (js === null) return why ?? `${name} has no formula for single numbers.`;
+  const names = ["y", "g", ...OPERAND_LETTERS.slice(0, rules.length)];
+  const first = names.length;
+  const place = (/** @type {string} */ one) => (names.includes(one) ? names.indexOf(one) : names.push(one) - 1);
+  const formula = (/** @type {string} */ text) => {
+    const number = `(1 * ${text})`; // of a truth too
+    return compiled(number, (one) => `m[${place(one)}]`, (code) => `return ${code}`) ?? interpreted(number, place);
+  };
   try {
-    const forward = readExpression(op.js);
-    const rules = op.rules.map((rule) => (rule === null ? null : readExpression(rule)));
-    const names = new Set([forward, ...rules].flatMap((tree) => (tree === null ? [] : [...namesIn(tree)])));
-    const attributes = [...names].filter((name) => name !== "g" && name !== "y" && !isOperandLetter(name));
-    return { forward, rules, attributes, why: null };
+    const [forward, made] = [formula(js), rules.map((rule) => (rule === null ? null : formula(rule)))];
+    return { given: [], forward, rules: made, first, attributes: names.slice(first) };
   } catch (error) {
-    return { ...none, why: /** @type {Error} */ (error).message };
+    return /** @type {Error} */ (error).message;
   }
 }
 
-/** @param {string} name */
-function isOperandLetter(name) {
-  return name.length === 1 && OPERAND_LETTERS.includes(name);
-}
-
-/** Why a node itself cannot be computed. @param {Graph} graph @param {number} node @param {Recipe | null} recipe */
-function whyNot(graph, node, recipe) {
-  const { kind, numbers } = graph;
-  if (kind[node] === LEAF || kind[node] === CONSTANT) return numbers.known[node] ? null : "Its number is not known.";
-  if (recipe === null) return "It was never computed.";
-  return recipe.why;
+/** @param {ReturnType<typeof recipeOf>} recipe @param {Record<string, string>} texts @returns {Recipe | string} */
+function withAttributes(recipe, texts) {
+  if (typeof recipe === "string" || !recipe.attributes.length) return recipe;
+  const given = new Array(recipe.first).fill(NaN);
+  for (const name of recipe.attributes) {
+    const x = attributeNumber(texts[name]);
+    if (x === undefined) return `The trace has no number for “${name}”.`;
+    given.push(x);
+  }
+  return { ...recipe, given };
 }
 
 /** What the text of an attribute says; undefined if that is no number. @param {string | undefined} text */
-function attributeNumber(text) {
-  if (text === undefined || text.trim() === "") return undefined;
+function attributeNumber(text = "") {
   const words = { None: null, True: 1, False: 0, inf: Infinity, "-inf": -Infinity, nan: NaN };
   if (Object.hasOwn(words, text)) return words[/** @type {keyof typeof words} */ (text)];
-  const x = Number(text);
-  return Number.isNaN(x) ? undefined : x;
+  return text.trim() === "" || Number.isNaN(Number(text)) ? undefined : Number(text);
 }
 
-/**
- * Why a node is not to be computed again: its formula gives another number than Python did, by more than the rounding
- * of the numbers in a trace can explain. That is measured: how much a change in the sixth digit changes the result.
- * @param {Plan} plan
- * @param {Machine} machine
- * @param {number} node
- */
-function whyUnlike({ graph, value }, machine, node) {
-  const { numbers, start, operand, stale } = graph;
-  if (!numbers.known[node] || stale.has(node)) return null;
-  for (let edge = start[node]; edge < start[node + 1]; edge += 1) if (!numbers.known[operand[edge]]) return null;
-  const [found, said] = [machine.compute(node), numbers.value[node]];
-  let slack = 1e-5 * Math.abs(said) + 1e-300;
-  if (Object.is(found, said) || Math.abs(found - said) <= slack) return null;
-  for (let edge = start[node]; edge < start[node + 1]; edge += 1) {
-    const x = value[operand[edge]];
-    for (const factor of [1 - 1e-6, 1 + 1e-6]) {
-      value[operand[edge]] = x * factor;
-      slack += 2 * Math.abs(machine.compute(node) - found);
-    }
-    value[operand[edge]] = x;
-  }
-  if (found === said || Math.abs(found - said) <= slack) return null;
-  return `Its formula gives ${pretty(found)} here, and Python computed ${pretty(said)}.`;
-}
-
-/** For each node the first on the way to it that cannot be computed again; -1: there is none. @param {Plan} plan */
-function sourcesOfInability({ graph, why }) {
-  const source = new Int32Array(graph.count).fill(-1);
-  for (let node = 0; node < graph.count; node += 1) {
-    if (why[node] !== null) source[node] = node;
-    for (let edge = graph.start[node]; edge < graph.start[node + 1] && source[node] < 0; edge += 1) {
-      source[node] = source[graph.operand[edge]];
-    }
+/** For each node the first on the way to it that cannot be computed again; -1: there is none. @param {Again} again */
+function sourcesOfInability(again) {
+  const { count, start, operand } = again.graph;
+  const source = new Int32Array(count).fill(-1);
+  for (let node = 0; node < count; node += 1) {
+    again.how[node] = whyUnlike(again, node) ?? again.how[node];
+    if (typeof again.how[node] === "string") source[node] = node;
+    for (let k = start[node]; k < start[node + 1] && source[node] < 0; k += 1) source[node] = source[operand[k]];
   }
   return source;
 }
 
-/** @param {Plan} plan @param {number} node @param {number} source */
-function inabilityText({ graph, why }, node, source) {
-  if (source < 0) return null;
-  const title = graph.title(source);
-  return source === node ? why[node] : `It is computed from ${title}, which cannot be computed again. ${why[source]}`;
-}
-
-// --- machines --------------------------------------------------------------------------------------------------------
-
 /**
- * A machine of generated code: one function with a case for each operation, one with a case for each rule. Null where
- * the page forbids it.
- * @param {Plan} plan
- * @returns {Machine | null}
+ * Why a node is not to be computed again: its formula gives other numbers than Python did, by more than the rounding
+ * of the numbers in a trace can explain. That is measured: how much a change in the sixth digit changes the result.
+ * @param {Again} again @param {number} node
  */
-function compiledMachine({ graph, recipes, attributes, value }) {
-  const cases = recipes.map((recipe, op) => {
-    const names = new Map([["g", "g"], ["y", "y"]]);
-    [...OPERAND_LETTERS].forEach((letter, k) => names.set(letter, `v[x[s + ${k}]]`));
-    recipe.attributes.forEach((name, k) => names.set(name, `t[i][${k}]`));
-    const rules = recipe.rules.map((rule, slot) => rule && `case ${slot}: return +${expressionSource(rule, names)};`);
-    const forward = recipe.forward && `case ${op}: return +${expressionSource(recipe.forward, names)};`;
-    return { forward, rules: `case ${op}: switch (e - s) { ${rules.filter(Boolean).join("\n")} } break;` };
-  });
-  const source = `"use strict";
-    return [
-      (i) => { const s = start[i]; switch (op[i]) { ${cases.map((c) => c.forward ?? "").join("\n")} } return NaN; },
-      (e, g) => {
-        const i = result[e], s = start[i], y = v[i];
-        switch (op[i]) { ${cases.map((c) => c.rules).join("\n")} }
-        return NaN;
-      },
-    ];`;
-  const { start, operand, result, op } = graph;
-  const given = { N: NUMERIC, start, x: operand, result, op, t: attributes, v: value };
-  try {
-    const [compute, product] = new Function(...Object.keys(given), source)(...Object.values(given));
-    return { compute, product };
-  } catch (error) {
-    if (error instanceof EvalError) return null; // what a Content-Security-Policy raises
-    throw error;
+function whyUnlike(again, node) {
+  const { base, graph } = again;
+  const said = listOf(base[node]);
+  const found = listOf(compute(again, node, base));
+  if (!said.length || !found.length || graph.stale.has(node)) return null;
+  const unlike = (/** @type {number} */ slack) =>
+    found.findIndex((/** @type {number} */ x, /** @type {number} */ k) => !Object.is(x, said[k]) && x !== said[k] && !(abs(x - said[k]) <= slack));
+  let slack = 1e-5 * largest(said, (x) => (abs(x) < Infinity ? x : 0));
+  if (unlike(slack) < 0) return null;
+  for (const one of graph.operand.subarray(graph.start[node], graph.start[node + 1])) {
+    const x = /** @type {Held} */ (base[one]);
+    const nudged = (/** @type {number} */ x, k = 0) => x * (1 + ((k * 7) % 5 < 2 ? 2e-6 : -2e-6));
+    base[one] = typeof x === "number" ? nudged(x) : x.map(nudged);
+    slack += 8 * largest(listOf(compute(again, node, base)), (y, k) => y - found[k] || 0);
+    base[one] = x;
   }
+  const at = unlike(slack);
+  return at < 0 ? null : `Its formula gives ${pretty(found[at])} here, and Python computed ${pretty(said[at])}.`;
 }
 
-/** The same by interpretation. @param {Plan} plan @returns {Machine} */
-function interpretedMachine({ graph, recipes, attributes, value }) {
-  const { start, operand, result, op } = graph;
-  const programs = recipes.map((recipe) => {
-    const names = [...OPERAND_LETTERS, "g", "y", ...recipe.attributes];
-    const places = new Map(names.map((name, place) => [name, place]));
-    const close = (/** @type {Expression | null} */ tree) => tree && expressionClosure(tree, places);
-    return { forward: close(recipe.forward), rules: recipe.rules.map(close) };
-  });
-  /** @type {(number | null)[]} */
-  const frame = [];
-  const first = OPERAND_LETTERS.length;
-  const fill = (/** @type {number} */ node, /** @type {number} */ g) => {
-    for (let edge = start[node]; edge < start[node + 1]; edge += 1) frame[edge - start[node]] = value[operand[edge]];
-    frame[first] = g;
-    frame[first + 1] = value[node];
-    attributes[node]?.forEach((x, k) => (frame[first + 2 + k] = x));
-    return programs[op[node]];
-  };
-  return {
-    compute: (node) => Number(fill(node, NaN).forward?.(frame) ?? NaN),
-    product: (edge, g) => {
-      const node = result[edge];
-      return Number(fill(node, g).rules[edge - start[node]]?.(frame) ?? NaN);
-    },
-  };
-}
+/** The largest size of what `of` makes of numbers. @param {ArrayLike<number>} all @param {(x: number, k: number) => number} of */
+const largest = (all, of) => Array.from(all, of).reduce((most, x) => max(most, abs(x)), 0);
+
+/** @param {Held | null} x @returns {Float64Array | number[]} */
+const listOf = (x) => (typeof x === "number" ? [x] : (x ?? []));
 
 // --- running ---------------------------------------------------------------------------------------------------------
 
 /**
- * Which nodes have a number after a run, and which may have another one than in the trace.
- * @typedef {{known: Uint8Array, changed: Uint8Array}} Forward
+ * What a recipe is given at a node; null where a number is not known.
+ * @param {Again} again @param {Recipe} recipe @param {number} node @param {Values} values @param {Held} g
  */
+function givenTo({ graph: { start, operand, slot } }, { given }, node, values, g) {
+  given[0] = values[node] ?? NaN;
+  given[1] = g;
+  for (let edge = start[node]; edge < start[node + 1]; edge += 1) {
+    const x = values[operand[edge]];
+    if (x === null) return null;
+    given[2 + slot[edge]] = x;
+  }
+  return given;
+}
+
+/** The numbers of an operation; null where they cannot be computed. @param {Again} again @param {number} node @param {Values} values */
+function compute(again, node, values) {
+  const recipe = again.how[node];
+  const given = typeof recipe !== "string" && recipe && givenTo(again, recipe, node, values, NaN);
+  return given ? recipe.forward(given) : null;
+}
 
 /**
- * Compute all nodes into plan.value.
- * @param {Plan} plan
- * @param {Machine} machine
- * @param {Map<number, number>} overrides
- * @returns {Forward}
+ * What goes over an edge of a gradient g: by the rule, or by the recorded derivative where nothing is changed.
+ * @param {Again} again @param {Forward} forward @param {number} edge @param {Held} g
  */
-function runForward({ graph, why, value }, machine, overrides) {
-  const { count, kind, start, operand, numbers } = graph;
-  value.set(numbers.value);
-  const known = numbers.known.slice();
+function productOf(again, { values, changed }, edge, g) {
+  const { graph, how } = again;
+  const node = graph.result[edge];
+  const recipe = how[node];
+  const rule = typeof recipe !== "string" && values[node] !== null && recipe?.rules[graph.slot[edge]];
+  const given = rule && givenTo(again, recipe, node, values, g);
+  if (given) return rule(given);
+  const local = graph.numbers.local(edge);
+  return changed[node] || local === null || typeof g !== "number" ? null : g * local;
+}
+
+/** All numbers, when some leaves have others. @param {Again} again @param {Map<number, number>} overrides @returns {Forward} */
+function runForward(again, overrides) {
+  const { graph, base } = again;
+  const { count, kind, start, operand } = graph;
+  const values = base.slice();
   const changed = new Uint8Array(count);
-  for (const [node, x] of overrides) {
-    if (kind[node] === OP) throw new RangeError(`Node ${node} is no leaf with one number.`);
-    changed[node] = Object.is(x, value[node]) ? 0 : 1;
-    value[node] = x;
+  for (const [key, x] of overrides) {
+    const [node, cell] = [leafOf(graph, key), cellOf(graph, key)];
+    const own = listOf(values[node]).slice();
+    if (kind[node] === OP || cell >= own.length) throw new RangeError(`There is no leaf or element ${key}.`);
+    if (Object.is(own[cell], x)) continue;
+    own[cell] = x;
+    values[node] = Array.isArray(own) ? x : own;
+    changed[node] = 1;
   }
   for (let node = 0; node < count; node += 1) {
     if (kind[node] === LEAF || kind[node] === CONSTANT) continue;
-    let [all, some] = [1, 0];
-    for (let edge = start[node]; edge < start[node + 1]; edge += 1) {
-      all &= known[operand[edge]];
-      some |= changed[operand[edge]] | (known[operand[edge]] ^ numbers.known[operand[edge]]);
-    }
-    changed[node] = some;
-    if (why[node] === null && all) {
-      value[node] = machine.compute(node);
-      known[node] = 1;
-    } else if (some) {
-      value[node] = NaN;
-      known[node] = 0;
-    }
+    for (let edge = start[node]; edge < start[node + 1]; edge += 1) changed[node] |= changed[operand[edge]];
+    if (!changed[node] && values[node] !== null) continue;
+    values[node] = compute(again, node, values);
+    if (values[node] !== null) changed[node] = 1;
   }
-  return { known, changed };
+  return { values, changed };
 }
 
 /**
- * The local derivative of each edge: computed, or the trace's where nothing that it depends on was changed.
- * @param {Plan} plan
- * @param {Machine} machine
- * @param {Forward} forward
+ * The events of one backward pass again; and `last` has, by node, which of them brought it something last.
+ * @param {Again} again @param {Forward} forward @param {Run} run
  */
-function runLocals({ graph, why }, machine, { known, changed }) {
-  const { result, flows, numbers, start } = graph;
-  const local = new Float64Array(graph.edgeCount).fill(NaN);
-  const localKnown = new Uint8Array(graph.edgeCount);
-  for (let edge = 0; edge < graph.edgeCount; edge += 1) {
-    const node = result[edge];
-    if (!flows[edge]) continue;
-    if (why[node] === null && known[node] && hasRule(graph, node, edge - start[node])) {
-      local[edge] = machine.product(edge, 1);
-      localKnown[edge] = 1;
-    } else if (!changed[node]) {
-      local[edge] = numbers.local[edge];
-      localKnown[edge] = numbers.localKnown[edge];
-    }
+function runBackward(again, forward, { root, edge }) {
+  const { count, result, operand } = again.graph;
+  // A list of numbers from the beginning: it is faster than one that may hold anything.
+  const [upstream, contribution, total] = [0, 1, 2].map(() => new Array(edge.length).fill(NaN));
+  const last = new Int32Array(count).fill(-1);
+  const y = forward.values[root];
+  const seed = typeof y === "number" ? 1 : (y?.map(() => 1) ?? null);
+  for (let k = 0; k < edge.length; k += 1) {
+    const from = result[edge[k]];
+    const to = operand[edge[k]];
+    upstream[k] = from === root ? seed : total[last[from]];
+    contribution[k] = upstream[k] === null ? null : productOf(again, forward, edge[k], upstream[k]);
+    total[k] = last[to] < 0 ? contribution[k] : added(total[last[to]], contribution[k]);
+    last[to] = k;
   }
-  return { local, localKnown };
+  return { root, edge, upstream, contribution, total, last };
 }
 
-/** @param {Graph} graph @param {number} node @param {number} slot */
-function hasRule(graph, node, slot) {
-  return graph.ops[graph.op[node]].rules[slot] !== null;
+/** What a run gives to a node. @param {Again} again @param {Forward} forward @param {Run} run @param {number} node */
+function gradientOf(again, forward, run, node) {
+  const { total, last } = runBackward(again, forward, run);
+  if (last[node] >= 0) return total[last[node]];
+  if (node === run.root) return 1;
+  return again.graph.state[node] === BLOCKED ? null : 0; // 0 for what the root does not depend on
+}
+
+/** @param {Held | null} a @param {Held | null} b */
+function added(a, b) {
+  if (a === null || b === null) return null;
+  return typeof a === "number" ? a + Number(b) : a.map((x, k) => x + listOf(b)[k]);
+}
+
+/** With pictures in place of arrays. @param {Graph} graph @param {ReturnType<typeof runBackward>} run @returns {Run} */
+function picturesOf(graph, { root, edge, upstream, contribution, total }) {
+  const shownAt = (/** @type {Int32Array} */ ends) => (/** @type {Held | null} */ x, /** @type {number} */ k) =>
+    shown(graph, ends[edge[k]], x);
+  const [there, here] = [shownAt(graph.result), shownAt(graph.operand)];
+  return { root, edge, upstream: upstream.map(there), contribution: contribution.map(here), total: total.map(here) };
 }
 
 /**
- * The events of one backward pass again. What it adds to the gradients is added to `grad`.
- * @param {Plan} plan
- * @param {Machine} machine
- * @param {Forward} forward
- * @param {Float64Array} local
- * @param {Uint8Array} localKnown
- * @param {Run} run
- * @param {Float64Array} grad
- * @returns {Run}
+ * An array of a node as a picture; a number as it is.
+ * @param {Graph} graph @param {number} node @param {Held | null} x
+ * @returns {Quantity | null}
  */
-function runBackward({ graph, why }, machine, forward, local, localKnown, { root, edge }, grad) {
-  const { result, operand } = graph;
-  const count = edge.length;
-  const [upstream, contribution, total] = [0, 1, 2].map(() => new Float64Array(count));
-  const known = new Uint8Array(count);
-  const gradient = new Float64Array(graph.count).fill(-0); // the one number that, added to, leaves even a −0 as it is
-  const lost = new Uint8Array(graph.count);
-  gradient[root] = 1;
-  for (let k = 0; k < count; k += 1) {
-    const over = edge[k];
-    const [from, to] = [result[over], operand[over]];
-    const g = gradient[from];
-    const ruled = why[from] === null && forward.known[from];
-    if (lost[from] || !localKnown[over]) {
-      lost[to] = 1;
-      upstream[k] = lost[from] ? NaN : g;
-      contribution[k] = total[k] = NaN;
-      continue;
+function shown(graph, node, x) {
+  if (x === null || typeof x === "number") return x;
+  const { shape, dtype } = graph.tensors.get(node) ?? { shape: [], dtype: "float64" };
+  const cols = (shape.length ? shape[shape.length - 1] : 1) * tilesAcross(shape);
+  let [min, max, nan, inf] = [Infinity, -Infinity, 0, 0];
+  for (const one of x) {
+    if (one - one !== 0) {
+      if (one !== one) nan += 1;
+      else inf += 1;
+    } else {
+      if (one < min) min = one;
+      if (one > max) max = one;
     }
-    upstream[k] = g;
-    contribution[k] = ruled ? machine.product(over, g) : g * local[over];
-    gradient[to] += contribution[k];
-    total[k] = lost[to] ? NaN : gradient[to];
-    known[k] = lost[to] ? 0 : 1;
   }
-  for (let node = 0; node < graph.count; node += 1) grad[node] += lost[node] ? NaN : gradient[node];
-  return { root, edge, upstream, contribution, total, known, arrays: null };
-}
-
-/**
- * The nodes whose .grad in the trace is what its passes add up to, each once. Others hold more or less than that, of
- * passes that the trace does not know.
- * @param {Graph} graph
- */
-function nodesWithFreshGradient({ count, state, operand, numbers }) {
-  const sums = new Float64Array(count);
-  for (const run of numbers.runs) {
-    const totals = new Float64Array(count);
-    totals[run.root] = 1;
-    run.edge.forEach((edge, k) => (totals[operand[edge]] = run.total[k]));
-    totals.forEach((total, node) => (sums[node] += total));
-  }
-  return numbers.grad.map((x, node) => {
-    const same = Object.is(x, sums[node]) || Math.abs(x - sums[node]) <= 1e-5 * Math.abs(x);
-    return Number(same && state[node] === FINAL);
-  });
-}
-
-/** @param {Graph} graph @param {Numbers} numbers @param {number} leaf @param {number} root */
-function slopeIn(graph, numbers, leaf, root) {
-  if (leaf === root) return 1;
-  const run = numbers.runs.find((one) => one.root === root);
-  if (run === undefined) return NaN;
-  for (let k = run.edge.length - 1; k >= 0; k -= 1) if (graph.operand[run.edge[k]] === leaf) return run.total[k];
-  return 0;
+  return {
+    shape,
+    dtype,
+    size: x.length,
+    cells: tiled(x, shape),
+    rows: x.length / cols,
+    cols,
+    step: null,
+    min: min <= max ? min : null,
+    max: min <= max ? max : null,
+    mean: null,
+    std: null,
+    hist: [],
+    nan,
+    inf,
+  };
 }

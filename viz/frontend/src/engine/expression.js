@@ -1,188 +1,109 @@
 /**
- * The language in which a trace says how operations compute: JavaScript for one number, such as "(g * Math.cos(a))".
- * It is always read by `readExpression`, which knows nothing else, and only what was read is ever run: translated into
- * a function of the browser's, or, where the page forbids that, interpreted.
+ * The language in which a trace says how operations compute: JavaScript for one number, such as "(g * Math.cos(a))",
+ * with brackets around each sign and what it joins. It is always read here, and only what was read is ever run: as code
+ * that the browser translates, or, where the page forbids that, as functions of functions.
  */
 
 import { NUMERIC } from "./numeric.js";
 
-/**
- * @typedef {{kind: "number", value: number | null} | {kind: "name", name: string}
- *   | {kind: "call", name: string, args: Expression[]} | {kind: "sign", sign: string, args: Expression[]}} Expression
- */
+/** @typedef {(memory: any) => any} Computation from numbers that lie at known places */
 
-/** @typedef {(frame: (number | null)[]) => any} Closure */
+const TOKEN = /\d[\d.]*(?:e[-+]?\d+)?|Math\.\w+|[\p{L}_][\p{L}\p{N}_]*|[(),]|[^\s\p{L}\p{N}_(),]+/gu;
 
-const EXPRESSION_TOKEN =
-  /\s*(\d+(?:\.\d+)?(?:e[+-]?\d+)?|Math\.\w+|[\p{L}_][\p{L}\p{N}_]*|===|!==|<=|>=|&&|\|\||[-+*/<>!?:(),])/uy;
-const MATH_NAMES = new Set([
-  ..."abs ceil floor trunc exp expm1 log log1p log2 sqrt sin cos tan asin acos atan atan2".split(" "),
-  ..."sinh cosh tanh asinh acosh atanh".split(" "),
-]);
-/** @type {Map<string, number | null>} */
-const LITERALS = new Map([
-  ["Infinity", Infinity],
-  ["NaN", NaN],
-  ["Math.PI", Math.PI],
-  ["Math.E", Math.E],
-]).set("null", /** @type {any} */ (null));
-/** Signs between two expressions, loosest first. */
-const LEVELS = [["||"], ["&&"], ["===", "!=="], ["<", "<=", ">", ">="], ["+", "-"], ["*", "/"]];
-
-/** @type {Record<string, (a: any, b: any) => any>} */
-const BETWEEN = {
-  "||": (a, b) => a || b,
-  "&&": (a, b) => a && b,
-  "===": (a, b) => a === b,
-  "!==": (a, b) => a !== b,
-  "<": (a, b) => a < b,
-  "<=": (a, b) => a <= b,
-  ">": (a, b) => a > b,
-  ">=": (a, b) => a >= b,
-  "+": (a, b) => a + b,
-  "-": (a, b) => a - b,
-  "*": (a, b) => a * b,
-  "/": (a, b) => a / b,
-};
-
-/** Where reading has come to. @typedef {{text: string, tokens: string[], at: number}} Cursor */
+/** A function or a constant, of Math's or ours; undefined if there is none. @param {string} name */
+function known(name) {
+  const inMath = name.startsWith("Math.");
+  const [table, own] = /** @type {[any, string]} */ (inMath ? [Math, name.slice(5)] : [NUMERIC, name]);
+  return Object.hasOwn(table, own) ? table[own] : undefined;
+}
 
 /**
- * What `text` says. Throws an Error for anything that is not of this language.
+ * What `text` says: `leaf` makes something of a number, or of a name, `call` of a function and what it is given.
+ * Throws an Error for anything that is not of this language.
+ * @template T
  * @param {string} text
- * @returns {Expression}
+ * @param {(leaf: number | null | string) => T} leaf
+ * @param {(f: (...numbers: any[]) => any, args: T[]) => T} call
  */
-export function readExpression(text) {
-  const cursor = { text, tokens: expressionTokens(text), at: 0 };
-  const whole = readChoice(cursor);
-  return cursor.at < cursor.tokens.length ? refuseExpression(text, cursor.tokens[cursor.at]) : whole;
-}
-
-/** @param {string} text @param {string | undefined} at @returns {never} */
-function refuseExpression(text, at) {
-  throw new Error(`“${text}” is no expression that the player knows: it stops at “${at ?? "its end"}”.`);
-}
-
-/** @param {string} text @returns {string[]} */
-function expressionTokens(text) {
-  const tokens = [];
-  EXPRESSION_TOKEN.lastIndex = 0;
-  const end = text.trimEnd().length;
-  while (EXPRESSION_TOKEN.lastIndex < end) {
-    const from = EXPRESSION_TOKEN.lastIndex;
-    const found = EXPRESSION_TOKEN.exec(text);
-    if (found === null) return refuseExpression(text, text.slice(from));
-    tokens.push(found[1]);
-  }
-  return tokens;
-}
-
-/** Go past a token if it is there. @param {Cursor} cursor @param {string} token */
-function takeToken(cursor, token) {
-  return cursor.tokens[cursor.at] === token && (cursor.at += 1) > 0;
-}
-
-/** @param {Cursor} cursor @param {string} token */
-function needToken(cursor, token) {
-  if (!takeToken(cursor, token)) refuseExpression(cursor.text, cursor.tokens[cursor.at]);
-}
-
-/** @param {Cursor} cursor @returns {Expression} */
-function readChoice(cursor) {
-  const condition = readBetween(cursor, 0);
-  if (!takeToken(cursor, "?")) return condition;
-  const then = readChoice(cursor);
-  needToken(cursor, ":");
-  return { kind: "sign", sign: "?", args: [condition, then, readChoice(cursor)] };
-}
-
-/** @param {Cursor} cursor @param {number} level @returns {Expression} */
-function readBetween(cursor, level) {
-  if (level === LEVELS.length) return readBefore(cursor);
-  let left = readBetween(cursor, level + 1);
-  while (LEVELS[level].includes(cursor.tokens[cursor.at])) {
-    const sign = cursor.tokens[cursor.at++];
-    left = { kind: "sign", sign, args: [left, readBetween(cursor, level + 1)] };
-  }
-  return left;
-}
-
-/** @param {Cursor} cursor @returns {Expression} */
-function readBefore(cursor) {
-  const sign = cursor.tokens[cursor.at];
-  if (takeToken(cursor, "-") || takeToken(cursor, "!")) return { kind: "sign", sign, args: [readBefore(cursor)] };
-  if (!takeToken(cursor, "(")) return readAtom(cursor);
-  const inner = readChoice(cursor);
-  needToken(cursor, ")");
-  return inner;
-}
-
-/** A number, a name or a call. @param {Cursor} cursor @returns {Expression} */
-function readAtom(cursor) {
-  const token = cursor.tokens[cursor.at] ?? refuseExpression(cursor.text, undefined);
-  if (!/^[\p{L}_\d]/u.test(token)) refuseExpression(cursor.text, token);
-  cursor.at += 1;
-  if (/^\d/.test(token)) return { kind: "number", value: Number(token) };
-  const literal = LITERALS.get(token);
-  if (literal !== undefined) return { kind: "number", value: literal };
-  const inMath = token.startsWith("Math.");
-  if (!takeToken(cursor, "(")) return inMath ? refuseExpression(cursor.text, token) : { kind: "name", name: token };
-  const known = inMath ? MATH_NAMES.has(token.slice(5)) : Object.hasOwn(NUMERIC, token);
-  if (!known) throw new Error(`The player has no function “${token}”.`);
-  /** @type {Expression[]} */
-  const args = [];
-  while (!takeToken(cursor, ")")) {
-    if (args.length) needToken(cursor, ",");
-    args.push(readChoice(cursor));
-  }
-  return { kind: "call", name: token, args };
-}
-
-/** The names in an expression. @param {Expression} tree @returns {Set<string>} */
-export function namesIn(tree) {
-  if (tree.kind === "name") return new Set([tree.name]);
-  return new Set(tree.kind === "number" ? [] : tree.args.flatMap((inner) => [...namesIn(inner)]));
+export function readExpression(text, leaf, call) {
+  const tokens = text.match(TOKEN) ?? [];
+  let at = 0;
+  const refuse = () => {
+    throw new Error(`“${text}” is no expression that the player knows: it stops at “${tokens[at - 1] ?? "its end"}”.`);
+  };
+  /** @returns {T} */
+  const read = () => {
+    const token = tokens[at++] ?? refuse();
+    if (token === "(") return readBrackets("");
+    if (!/^[\p{L}\d_]/u.test(token)) refuse();
+    if (tokens[at] === "(") {
+      at += 1;
+      return readBrackets(token);
+    }
+    const value = /^\d/.test(token) ? Number(token) : known(token);
+    if (value !== undefined && typeof value !== "function") return leaf(value);
+    return token.includes(".") ? refuse() : leaf(token);
+  };
+  /** What a function is given, or what signs join. @param {string} name */
+  const readBrackets = (name) => {
+    /** @type {T[]} */
+    const args = [];
+    let signs = "";
+    while (tokens[at] !== ")") {
+      if (/^[^\p{L}\d_(]/u.test(tokens[at] ?? "")) signs += tokens[at++];
+      else args.push(read());
+    }
+    at += 1;
+    if (!name && !signs && args.length === 1) return args[0];
+    if (!name && signs === "-" && args.length === 1) args.unshift(leaf(-0)); // −x is −0 − x, for zeros too
+    const f = known(name || signs);
+    const fits = typeof f === "function" && args.length > 0 && f.length === args.length;
+    return fits && (!name || signs === ",".repeat(args.length - 1)) ? call(f, args) : refuse();
+  };
+  const whole = read();
+  return at++ < tokens.length ? refuse() : whole;
 }
 
 /**
- * An expression as JavaScript source, in which the names are called as `names` says, and helpers are those of an
- * object N.
- * @param {Expression} tree
- * @param {Map<string, string>} names
- * @returns {string}
+ * What a text computes, as code: `place` says where a name's number lies in the memory m, `around` what is done with
+ * the expression. Null where the page forbids to make code of text.
+ * @param {string} text
+ * @param {(name: string) => string} place
+ * @param {(expression: string) => string} around
+ * @returns {Computation | null}
  */
-export function expressionSource(tree, names) {
-  if (tree.kind === "number") return `(${tree.value})`;
-  if (tree.kind === "name") return /** @type {string} */ (names.get(tree.name));
-  const args = tree.args.map((inner) => expressionSource(inner, names));
-  if (tree.kind === "call") return `${tree.name.startsWith("Math.") ? "" : "N."}${tree.name}(${args.join(", ")})`;
-  if (args.length === 3) return `(${args[0]} ? ${args[1]} : ${args[2]})`;
-  return args.length === 1 ? `(${tree.sign} ${args[0]})` : `(${args[0]} ${tree.sign} ${args[1]})`;
+export function compiled(text, place, around) {
+  /** @type {unknown[]} */
+  const functions = [];
+  const expression = readExpression(
+    text,
+    (leaf) => (typeof leaf === "string" ? place(leaf) : Object.is(leaf, -0) ? "-0" : `${leaf}`),
+    (f, args) => `f${functions.push(f) - 1}(${args})`,
+  );
+  try {
+    return new Function(...functions.map((_, k) => `f${k}`), `return m => { ${around(expression)} }`)(...functions);
+  } catch {
+    return null;
+  }
 }
 
 /**
- * An expression as a function of a frame, in which a name's number stands where `places` says.
- * @param {Expression} tree
- * @param {Map<string, number>} places
- * @returns {Closure}
+ * The same without code.
+ * @param {string} text
+ * @param {(name: string) => number} place
+ * @returns {Computation}
  */
-export function expressionClosure(tree, places) {
-  if (tree.kind === "number") return () => tree.value;
-  if (tree.kind === "name") {
-    const place = /** @type {number} */ (places.get(tree.name));
-    return (frame) => frame[place];
-  }
-  const [first, second, third] = tree.args.map((inner) => expressionClosure(inner, places));
-  if (tree.kind === "call") {
-    const { name } = tree;
-    /** @type {(...args: any[]) => any} */
-    const f = name.startsWith("Math.") ? /** @type {any} */ (Math)[name.slice(5)] : NUMERIC[name];
-    if (third) return (frame) => f(first(frame), second(frame), third(frame));
-    return second ? (frame) => f(first(frame), second(frame)) : (frame) => f(first(frame));
-  }
-  if (third) return (frame) => (first(frame) ? second(frame) : third(frame));
-  const { sign } = tree;
-  if (!second) return sign === "!" ? (frame) => !first(frame) : (frame) => -first(frame);
-  const both = BETWEEN[sign];
-  return (frame) => both(first(frame), second(frame));
+export function interpreted(text, place) {
+  return readExpression(
+    text,
+    (leaf) => {
+      if (typeof leaf !== "string") return () => leaf;
+      const at = place(leaf);
+      return (memory) => memory[at];
+    },
+    (f, [first, second, third]) => {
+      if (third) return (memory) => f(first(memory), second(memory), third(memory));
+      return second ? (memory) => f(first(memory), second(memory)) : (memory) => f(first(memory));
+    },
+  );
 }

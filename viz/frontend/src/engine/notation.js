@@ -3,6 +3,8 @@
  * character by character, so that a page shows what Python shows.
  */
 
+import { abs, floor } from "../math.js";
+
 // --- numbers ---------------------------------------------------------------------------------------------------------
 
 /**
@@ -26,45 +28,37 @@ export const bracketed = (x) => (x < 0 ? `(${pretty(x)})` : pretty(x));
 
 /** Python's format "%.6g". @param {number} x */
 function sixDigits(x) {
-  if (!Number.isFinite(x)) return Number.isNaN(x) ? "nan" : x > 0 ? "inf" : "-inf";
-  if (x === 0) return Object.is(x, -0) ? "-0" : "0";
-  const [digits, power] = roundedToEven(Math.abs(x));
-  const sign = x < 0 ? "-" : "";
-  if (power < -4 || power >= 6) {
-    const mantissa = withoutZeros(`${digits[0]}.${digits.slice(1)}`);
-    return `${sign}${mantissa}e${power < 0 ? "-" : "+"}${String(Math.abs(power)).padStart(2, "0")}`;
-  }
-  if (power < 0) return `${sign}${withoutZeros(`0.${"0".repeat(-power - 1)}${digits}`)}`;
-  return `${sign}${withoutZeros(`${digits.slice(0, power + 1)}.${digits.slice(power + 1)}`)}`;
+  if (x - x !== 0) return x > 0 ? "inf" : x < 0 ? "-inf" : "nan";
+  const [mantissa, power] = roundedToEven(x).split("e");
+  const size = abs(Number(power));
+  if (-5 < Number(power) && Number(power) < 6) return Object.is(x, -0) ? "-0" : String(Number(`${mantissa}e${power}`));
+  return `${Number(mantissa)}e${power[0]}${size < 10 ? 0 : ""}${size}`;
 }
 
-/**
- * Six digits of x > 0, and its power of ten. Halves go to the even digit; JavaScript's own rounding takes them up.
- * @param {number} x
- * @returns {[string, number]}
- */
+/** Six digits and a power of ten. Halves go to the even digit; JavaScript's own rounding takes them up. @param {number} x */
 function roundedToEven(x) {
-  const [mantissa, power] = x.toExponential(60).split("e");
-  const rest = mantissa.slice(7);
-  const even = (Number(mantissa[6]) & 1) === 0;
-  if (rest[0] === "5" && /^50*$/.test(rest) && even) return [mantissa.slice(0, 7).replace(".", ""), Number(power)];
-  const [digits, raised] = x.toExponential(5).split("e");
-  return [digits.replace(".", ""), Number(raised)];
+  const seven = x.toExponential(6);
+  const half = /[02468]5e/.test(seven) && /\.\d{5}50*e/.test(x.toExponential(60)); // all of the digits: that takes long
+  return half ? seven.replace("5e", "e") : x.toExponential(5);
 }
 
-/** @param {string} decimal */
-function withoutZeros(decimal) {
-  return decimal.replace(/\.?0*$/, "");
+/** The number that a text writes as people do, in decimals, as “inf” or “nan”; null if it is none. @param {string} text */
+export function readNumber(text) {
+  const written = text.trim().replaceAll("−", "-").replace("∞", "inf");
+  if (/^nan$/i.test(written)) return NaN;
+  if (/^[+-]?inf(inity)?$/i.test(written)) return written[0] === "-" ? -Infinity : Infinity;
+  return /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(written) ? Number(written) : null;
 }
 
 // --- names -----------------------------------------------------------------------------------------------------------
 
+const SMALL_ZERO = 0x2080; // ₀, which the other nine follow
+
 /** A number in small digits below the line. @param {number} n */
-export function subscript(n) {
-  let text = "";
-  for (const digit of String(n)) text += "₀₁₂₃₄₅₆₇₈₉"[Number(digit)] ?? digit;
-  return text;
-}
+export const subscript = (n) => String(n).replace(/\d/g, (digit) => String.fromCharCode(SMALL_ZERO + Number(digit)));
+
+/** "v₁₂" as it can be typed: "v12". @param {string} text */
+export const plainDigits = (text) => text.replace(/[₀-₉]/g, (small) => String(small.charCodeAt(0) - SMALL_ZERO));
 
 /**
  * At most `limit` characters of a text, the last one an ellipsis where some are left out.
@@ -84,7 +78,7 @@ export function shorten(text, limit) {
 export function shortenName(name, limit) {
   const start = name.replace(/[₀-₉]+$/, "");
   const tail = name.slice(start.length);
-  return tail.length < Math.floor(limit / 2) ? shorten(start, limit - tail.length) + tail : shorten(name, limit);
+  return tail.length < floor(limit / 2) ? shorten(start, limit - tail.length) + tail : shorten(name, limit);
 }
 
 /** A text as XML or HTML, for content. @param {string} text */
@@ -193,7 +187,7 @@ const MATHML_NOTATION = {
 
 /** The size of a number, as formulas write it. @param {number} x */
 function digitsOf(x) {
-  return sixDigits(Math.abs(x)).replace("inf", "∞").replace("nan", "NaN");
+  return sixDigits(abs(x)).replace("inf", "∞").replace("nan", "NaN");
 }
 
 /** A number in MathML: 2.5e-7 is 2.5 · 10⁻⁷. @param {number} x @returns {[string, number]} */

@@ -1,13 +1,31 @@
 /**
- * The functions that formulas name and JavaScript's Math lacks, or has with other corners than Python's floats:
- * they agree with minigrad's device "python", at 0, at infinity and for NaN too.
+ * What formulas name and JavaScript's Math lacks, or has with other corners than Python's floats: it agrees with
+ * minigrad's device "python", at 0, at infinity and for NaN too.
  */
+
+import { abs, exp, floor, sqrt } from "../math.js";
 
 const SELU_SCALE = 1.0507009873554805; // Klambauer et al. 2017, appendix A
 const SELU_ALPHA = 1.6732632423543772;
 
-/** @type {Record<string, (...numbers: any[]) => any>} */
+/** @type {Record<string, number | null | ((...numbers: any[]) => any)>} */
 export const NUMERIC = {
+  "+": (a, b) => a + b,
+  "-": (a, b) => a - b,
+  "*": (a, b) => a * b,
+  "/": (a, b) => a / b,
+  "<": (a, b) => a < b,
+  "<=": (a, b) => a <= b,
+  ">": (a, b) => a > b,
+  ">=": (a, b) => a >= b,
+  "===": (a, b) => a === b,
+  "!==": (a, b) => a !== b,
+  "&&": (a, b) => a && b,
+  "||": (a, b) => a || b,
+  "?:": (condition, a, b) => (condition ? a : b),
+  NaN,
+  Infinity,
+  null: null,
   erf,
   quotient,
   remainder: (a, b) => {
@@ -21,7 +39,7 @@ export const NUMERIC = {
   /** Halves to the even neighbour. */
   round: (a) => {
     const up = Math.round(a);
-    return Math.abs(a % 1) === 0.5 && up % 2 !== 0 ? up - 1 : up;
+    return abs(a % 1) === 0.5 && up % 2 !== 0 ? up - 1 : up;
   },
   sign: (a) => (a > 0 ? 1 : a < 0 ? -1 : 0),
   max: (a, b) => (a > b || a !== a ? a : b),
@@ -35,11 +53,11 @@ export const NUMERIC = {
   isfinite: (a) => Number.isFinite(a),
   not: (a) => a === 0,
   sigmoid: (a) => {
-    if (a >= 0) return 1 / (1 + Math.exp(-a));
-    const e = Math.exp(a); // for a < 0 the form above would overflow
+    if (a >= 0) return 1 / (1 + exp(-a));
+    const e = exp(a); // for a < 0 the form above would overflow
     return e / (1 + e);
   },
-  softplus: (a) => (a <= 0 ? 0 : a) + Math.log1p(Math.exp(-Math.abs(a))),
+  softplus: (a) => (a <= 0 ? 0 : a) + Math.log1p(exp(-abs(a))),
   relu: (a) => (a <= 0 ? 0 : a), // this way round NaN stays NaN
   relu6: (a) => (a <= 0 ? 0 : a >= 6 ? 6 : a),
   hardtanh: (a, min, max) => (a <= min ? min : a >= max ? max : a),
@@ -61,7 +79,7 @@ function quotient(a, b) {
   const rest = a % b;
   const whole = (a - rest) / b - (rest !== 0 && b < 0 !== rest < 0 ? 1 : 0);
   if (whole === 0) return a / b < 0 ? -0 : 0;
-  const down = Math.floor(whole); // whole but for a rounding error
+  const down = floor(whole); // whole but for a rounding error
   return whole - down > 0.5 ? down + 1 : down;
 }
 
@@ -72,18 +90,18 @@ function quotient(a, b) {
  * @param {number} a
  */
 function erf(a) {
-  const x = Math.abs(a);
+  const x = abs(a);
   if (x > 6) return Math.sign(a); // within 2e-17 of it
   if (x > 2) {
     let tail = x;
     for (let k = 60; k > 0; k -= 1) tail = x + k / 2 / tail;
-    return Math.sign(a) * (1 - Math.exp(-x * x) / (Math.sqrt(Math.PI) * tail));
+    return Math.sign(a) * (1 - exp(-x * x) / (sqrt(Math.PI) * tail));
   }
   let term = a;
   let sum = a;
-  for (let k = 1; Math.abs(term) > 1e-17 * Math.abs(sum); k += 1) {
+  for (let k = 1; abs(term) > 1e-17 * abs(sum); k += 1) {
     term *= (2 * x * x) / (2 * k + 1);
     sum += term;
   }
-  return a === 0 || a !== a ? a : (2 / Math.sqrt(Math.PI)) * Math.exp(-x * x) * sum;
+  return a === 0 || a !== a ? a : (2 / sqrt(Math.PI)) * exp(-x * x) * sum;
 }

@@ -136,14 +136,19 @@ function groupsOf(blocks) {
   return group;
 }
 
+/** A block and those around it, but for the whole graph. @param {Graph} graph @param {number} block */
+export function outwards({ blocks }, block) {
+  const path = [];
+  for (let at = block; at > 0; at = blocks[at].outer) path.push(at);
+  return path;
+}
+
 /**
  * With all blocks around a node opened too.
  * @param {Graph} graph @param {ReadonlySet<number>} expanded @param {number} node
  */
 export function reveal(graph, expanded, node) {
-  const opened = new Set(expanded);
-  for (let block = graph.block[node]; block >= 0; block = graph.blocks[block].outer) opened.add(block);
-  return opened;
+  return new Set([...expanded, ...outwards(graph, graph.block[node])]);
 }
 
 /**

@@ -3,58 +3,37 @@
  * fires at fixed positions of a timeline, whichever way the reader comes.
  */
 
-import { quantityAt } from "./history.js";
-import { shortenName } from "../engine/notation.js";
-import { parseNumber } from "./predict.js";
-import { outermost, pathOf, plainDigits } from "./search.js";
-import { valueOf } from "./trace.js";
+import { runOf } from "./history.js";
+import { abs, max } from "../math.js";
+import { plainDigits, shortenName } from "../engine/notation.js";
+import { outermost, pathOf } from "./search.js";
 
 /** @typedef {import("../types.js").Playback} Playback */
 /** @typedef {import("../types.js").BreakpointSpec} BreakpointSpec */
 /** @typedef {import("../types.js").Quantity} Quantity */
 /** @typedef {(position: number) => boolean} Test */
 
-const NAMED_KINDS = ["op", "name", "scope"];
+/** Those that name something, with an example. @type {Record<string, string>} */
+const EXAMPLES = { op: "tanh", name: "w0", scope: "attention" };
 
 /**
- * A breakpoint: its text, which `parseBreakpoint` reads, and whether it fires. Throws an Error for what makes no sense.
+ * A breakpoint: its text, and whether it fires. Throws an Error for what makes no sense.
  * @param {BreakpointSpec} spec
  */
 export function breakpoint({ kind, value }) {
   const make = TESTS[kind];
   if (make === undefined) throw new Error(`There are no breakpoints of the kind “${kind}”.`);
-  if (NAMED_KINDS.includes(kind) && (typeof value !== "string" || value.trim() === "")) {
+  if (EXAMPLES[kind] && (typeof value !== "string" || value.trim() === "")) {
     throw new Error(`Which ${kind}? Write, for example, “${kind} ${EXAMPLES[kind]}”.`);
   }
   if (kind === "gradient-above" && !(typeof value === "number" && value >= 0)) {
     throw new Error("A gradient can be larger than a number that is not negative, as in “|grad| > 10”.");
   }
   return {
-    kind,
-    value,
     text: textOfBreakpoint(kind, value),
     /** @param {Playback} playback */
     on: (playback) => make(playback, value),
   };
-}
-
-/**
- * The breakpoint that a reader wrote: "op tanh", "name w0", "scope attention", "|grad| > 10", "NaN or Inf" or
- * "second contribution". Throws an Error that says what can be written.
- * @param {string} text
- * @returns {BreakpointSpec}
- */
-export function parseBreakpoint(text) {
-  const written = text.trim();
-  const named = /^(op|name|scope)(?:\s+(.*))?$/i.exec(written);
-  if (named) return checked({ kind: /** @type {"op"} */ (named[1].toLowerCase()), value: named[2] ?? "" });
-  const above = /^\|?\s*grad(?:ient)?\s*\|?\s*>(.*)$/i.exec(written);
-  if (above) return checked({ kind: "gradient-above", value: parseNumber(above[1]) });
-  if (/^(nan|inf|nan or inf|not finite)$/i.test(written)) return { kind: "not-finite", value: null };
-  if (/^second contribution$/i.test(written)) return { kind: "second-contribution", value: null };
-  throw new Error(
-    "Write “op tanh”, “name w0”, “scope attention”, “|grad| > 10”, “NaN or Inf” or “second contribution”.",
-  );
 }
 
 /**
@@ -94,15 +73,6 @@ export function runTo({ timeline, position }, node) {
   const [computed, final] = [timeline.computedAt(node), timeline.finalAt(node)];
   return computed > position || final < 0 ? computed : final;
 }
-
-/** @param {BreakpointSpec} spec */
-function checked(spec) {
-  breakpoint(spec);
-  return spec;
-}
-
-/** @type {Record<string, string>} */
-const EXAMPLES = { op: "tanh", name: "w0", scope: "attention" };
 
 /** @param {import("../types.js").BreakpointKind} kind @param {string | number | null} value */
 function textOfBreakpoint(kind, value) {
@@ -180,20 +150,21 @@ function whereGradient(playback, value) {
   const { seed } = playback.timeline;
   return (position) => {
     if (seed < 0 || position < seed) return false;
-    const total = position === seed ? playback.moment(seed).total : quantityAt(playback, "total", position - seed - 1);
+    const total = position === seed ? playback.moment(seed).total : runOf(playback).total[position - seed - 1];
     return largest(total) > value;
   };
 }
 
 /** Where a value, a contribution or a sum is NaN or infinite. @type {(p: Playback, v: any) => Test} */
 function whereNotFinite(playback) {
-  const { graph, timeline } = playback;
+  const { timeline } = playback;
   return (position) => {
     const kind = timeline.kindAt(position);
-    if (kind === "forward") return isBroken(valueOf(graph, playback.numbers, timeline.nodeAt(position)));
+    if (kind === "forward") return isBroken(playback.numbers.value[timeline.nodeAt(position)]);
     if (kind !== "edge") return false;
     const k = position - timeline.seed - 1;
-    return isBroken(quantityAt(playback, "contribution", k)) || isBroken(quantityAt(playback, "total", k));
+    const { contribution, total } = runOf(playback);
+    return isBroken(contribution[k]) || isBroken(total[k]);
   };
 }
 
@@ -210,8 +181,8 @@ function whereAdded(playback) {
 /** The largest size of a number in `x`; 0 where none is known. @param {Quantity | null} x */
 function largest(x) {
   if (x === null) return 0;
-  if (typeof x === "number") return Math.abs(x);
-  return x.inf ? Infinity : Math.max(Math.abs(x.min ?? 0), Math.abs(x.max ?? 0));
+  if (typeof x === "number") return abs(x);
+  return x.inf ? Infinity : max(abs(x.min ?? 0), abs(x.max ?? 0));
 }
 
 /** Whether there is a NaN or an infinity in `x`. @param {Quantity | null} x */

@@ -3,8 +3,9 @@
  * sees at a position follows from the position alone: stepping back is as exact as stepping forward, a jump is a step.
  */
 
+import { max, min } from "../math.js";
 import { pretty } from "../engine/notation.js";
-import { BLOCKED, BROKEN, CONSTANT, LEAF, OP, valueOf } from "./trace.js";
+import { BLOCKED, BROKEN, CONSTANT, LEAF, OP, grouped } from "./trace.js";
 
 /** @typedef {import("../types.js").Graph} Graph */
 /** @typedef {import("../types.js").Timeline} Timeline */
@@ -25,7 +26,7 @@ export function timeline(graph, run = graph.numbers.runs[0] ?? null) {
   const forward = order.length;
   const seed = root < 0 ? -1 : forward + 1;
   const last = root < 0 ? forward : seed + edge.length;
-  const events = eventsInto(graph, edge);
+  const events = grouped(edge.map((over) => graph.operand[over]), graph.count);
   const passed = new Int32Array(graph.edgeCount).fill(-1);
   for (let k = 0; k < edge.length; k += 1) passed[edge[k]] = seed + 1 + k;
   const edgeAt = (/** @type {number} */ p) => (p > forward + 1 ? edge[p - seed - 1] : -1);
@@ -42,23 +43,23 @@ export function timeline(graph, run = graph.numbers.runs[0] ?? null) {
     nodeAt: (p) => (p === 0 ? -1 : p <= forward ? order[p - 1] : p === seed ? root : graph.operand[edgeAt(p)]),
     edgeAt,
     next(p, size) {
-      let to = Math.min(p + 1, last);
+      let to = min(p + 1, last);
       while (size === "op" && to > forward + 1 && to < last && resultAt(to) === resultAt(to + 1)) to += 1;
       return to;
     },
     previous(p, size) {
-      let to = Math.max(p - 1, 0);
+      let to = max(p - 1, 0);
       while (size === "op" && p > forward + 1 && resultAt(to) === resultAt(p)) to -= 1;
       return to;
     },
     computedAt: (node) => computed[node],
     finalAt(node) {
       if (node === root) return seed;
-      return contributions(node) ? seed + 1 + events.of[events.from[node + 1] - 1] : -1;
+      return contributions(node) ? seed + 1 + events.at(node)[contributions(node) - 1] : -1;
     },
     passedAt: (at) => passed[at],
     contributions,
-    arrivals: (node) => events.of.subarray(events.from[node], events.from[node + 1]),
+    arrivals: events.at,
   };
 }
 
@@ -76,17 +77,6 @@ function opsInOrder({ count, kind }) {
   return { order: order.subarray(0, ops), computed };
 }
 
-/** The events that reach each node, in order: one array for all. @param {Graph} graph @param {Int32Array} edge */
-function eventsInto({ count, operand }, edge) {
-  const from = new Int32Array(count + 1);
-  for (let k = 0; k < edge.length; k += 1) from[operand[edge[k]] + 1] += 1;
-  for (let node = 0; node < count; node += 1) from[node + 1] += from[node];
-  const of = new Int32Array(edge.length);
-  const next = from.slice();
-  for (let k = 0; k < edge.length; k += 1) of[next[operand[edge[k]]]++] = k;
-  return { from, of };
-}
-
 /**
  * A position on a timeline, and what is known there. Replace `numbers` by what the engine computed from changed leaves.
  * @param {Graph} graph
@@ -95,7 +85,6 @@ function eventsInto({ count, operand }, edge) {
  * @returns {import("../types.js").Playback}
  */
 export function playback(graph, moments, numbers = graph.numbers) {
-  const changedBetween = collector(graph, moments);
   /** @type {import("../types.js").Playback} */
   const self = {
     graph,
@@ -109,10 +98,10 @@ export function playback(graph, moments, numbers = graph.numbers) {
       }
       const from = self.position;
       self.position = to;
-      return from === to ? { nodes: [], edges: [] } : changedBetween(Math.min(from, to), Math.max(from, to));
+      return from === to ? { nodes: [], edges: [] } : changedBetween(self, min(from, to), max(from, to));
     },
-    known: (node) => moments.computedAt(node) <= self.position && self.numbers.known[node] === 1,
-    value: (node) => (self.known(node) ? valueOf(graph, self.numbers, node) : null),
+    known: (node) => self.value(node) !== null,
+    value: (node) => (moments.computedAt(node) <= self.position ? self.numbers.value[node] : null),
     gradient: (node) => gradientAt(self, node),
     edgeState(edge) {
       const { position } = self;
@@ -123,44 +112,33 @@ export function playback(graph, moments, numbers = graph.numbers) {
       return position > 0 && moments.computedAt(graph.result[edge]) === position ? "active" : "idle";
     },
     moment: (position = self.position) => momentAt(self, position),
-    sentence: (title = graph.title, show = pretty) => sentenceOf(self, title, show),
+    sentence: () => sentenceOf(self),
   };
   return self;
 }
 
 /**
- * A function that lists all that takes part in the moments from one position to another, each once.
- * @param {Graph} graph
- * @param {Timeline} moments
+ * All that takes part in the moments from one position to another, each once.
+ * @param {import("../types.js").Playback} self
+ * @param {number} low
+ * @param {number} high
  */
-function collector(graph, moments) {
-  const nodeSeen = new Int32Array(graph.count);
-  const edgeSeen = new Int32Array(graph.edgeCount);
-  let turn = 0;
-  return (/** @type {number} */ low, /** @type {number} */ high) => {
-    turn += 1;
-    /** @type {number[]} */ const nodes = [];
-    /** @type {number[]} */ const edges = [];
-    const addNode = (/** @type {number} */ node) => {
-      if (nodeSeen[node] !== turn) nodes.push(node);
-      nodeSeen[node] = turn;
-    };
-    const addEdge = (/** @type {number} */ edge) => {
-      if (edgeSeen[edge] !== turn) edges.push(edge);
-      edgeSeen[edge] = turn;
-    };
-    for (let p = Math.max(low, 1); p <= high; p += 1) {
-      const node = moments.nodeAt(p);
-      addNode(node);
-      if (p <= moments.forward) {
-        for (let edge = graph.start[node]; edge < graph.start[node + 1]; edge += 1) addEdge(edge);
-      } else if (p > moments.seed) {
-        addEdge(moments.edgeAt(p));
-        addNode(graph.result[moments.edgeAt(p)]);
-      }
+function changedBetween({ graph, timeline: moments }, low, high) {
+  /** @type {Set<number>} */
+  const nodes = new Set();
+  /** @type {Set<number>} */
+  const edges = new Set();
+  for (let p = max(low, 1); p <= high; p += 1) {
+    const node = moments.nodeAt(p);
+    nodes.add(node);
+    if (p <= moments.forward) {
+      for (let edge = graph.start[node]; edge < graph.start[node + 1]; edge += 1) edges.add(edge);
+    } else if (p > moments.seed) {
+      edges.add(moments.edgeAt(p));
+      nodes.add(graph.result[moments.edgeAt(p)]);
     }
-    return { nodes, edges };
-  };
+  }
+  return { nodes: [...nodes], edges: [...edges] };
 }
 
 // --- gradients -------------------------------------------------------------------------------------------------------
@@ -181,7 +159,7 @@ function gradientAt(self, node) {
   const arrivals = moments.arrivals(node);
   const met = position > moments.seed ? countUpTo(arrivals, position - moments.seed - 1) : 0;
   if (met === 0) return { state: "none", met, of, value: null };
-  return { state: met < of ? "partial" : "final", met, of, value: quantityAt(self, "total", arrivals[met - 1]) };
+  return { state: met < of ? "partial" : "final", met, of, value: runOf(self).total[arrivals[met - 1]] };
 }
 
 /** How many of the ascending `items` are at most `most`. @param {Int32Array} items @param {number} most */
@@ -200,23 +178,12 @@ function countUpTo(items, most) {
  * @param {import("../types.js").Playback} self
  */
 function seedOf(self) {
-  return self.numbers.runs[self.timeline.run].edge.length ? quantityAt(self, "upstream", 0) : 1;
+  const { edge, upstream } = runOf(self);
+  return edge.length ? upstream[0] : 1;
 }
 
-/**
- * A number or array of event k of the pass that is played; null where it is not known.
- * @param {import("../types.js").Playback} self
- * @param {"upstream" | "contribution" | "total"} which
- * @param {number} k
- * @returns {Quantity | null}
- */
-export function quantityAt({ graph, numbers, timeline: { run } }, which, k) {
-  const { arrays, cells, known, [which]: values } = numbers.runs[run];
-  if (cells) return cells[which][k];
-  const place = arrays === null ? -1 : arrays[which][k];
-  if (place >= 0) return graph.arrays[place];
-  return known[k] || !Number.isNaN(values[k]) ? values[k] : null;
-}
+/** The pass that is played. @param {import("../types.js").Playback} self */
+export const runOf = ({ numbers, timeline: { run } }) => numbers.runs[run];
 
 // --- moments ---------------------------------------------------------------------------------------------------------
 
@@ -226,26 +193,27 @@ export function quantityAt({ graph, numbers, timeline: { run } }, which, k) {
  * @returns {Moment}
  */
 function momentAt(self, position) {
-  const { graph, timeline: moments, numbers } = self;
+  const { timeline: moments, numbers } = self;
   const kind = moments.kindAt(position);
   const node = moments.nodeAt(position);
   const nothing = { upstream: null, local: null, contribution: null, before: null, total: null };
   const moment = { kind, node, edge: -1, value: null, ...nothing, met: 0, of: 0 };
-  if (kind === "forward") return { ...moment, value: valueOf(graph, numbers, node) };
+  if (kind === "forward") return { ...moment, value: numbers.value[node] };
   if (kind === "seed") return { ...moment, total: seedOf(self) };
   if (kind === "start") return moment;
   const k = position - moments.seed - 1;
   const edge = moments.edgeAt(position);
+  const { upstream, contribution, total } = runOf(self);
   const arrivals = moments.arrivals(node);
   const met = countUpTo(arrivals, k);
   return {
     ...moment,
     edge,
-    upstream: quantityAt(self, "upstream", k),
-    local: numbers.localKnown[edge] ? numbers.local[edge] : null,
-    contribution: quantityAt(self, "contribution", k),
-    before: met > 1 ? quantityAt(self, "total", arrivals[met - 2]) : null,
-    total: quantityAt(self, "total", k),
+    upstream: upstream[k],
+    local: numbers.local(edge),
+    contribution: contribution[k],
+    before: met > 1 ? total[arrivals[met - 2]] : null,
+    total: total[k],
     met,
     of: arrivals.length,
   };
@@ -253,33 +221,25 @@ function momentAt(self, position) {
 
 // --- sentences -------------------------------------------------------------------------------------------------------
 
-/**
- * What happens at the position, to be read aloud.
- * @param {import("../types.js").Playback} self
- * @param {(node: number) => string} title
- * @param {(x: number) => string} show
- */
-function sentenceOf(self, title, show) {
+/** What happens at the position, to be read aloud. @param {import("../types.js").Playback} self */
+function sentenceOf(self) {
   const { graph, timeline: moments, position } = self;
-  const moment = self.moment();
+  const { kind, node, edge, upstream, local, contribution, before, total, met, of } = self.moment();
   const step = `Step ${position} of ${moments.last}, `;
-  const say = (/** @type {Quantity | null} */ x) => inWords(x, show);
-  if (moment.kind === "start") return `${step}start: ${whatIsGiven(graph)}.`;
-  if (moment.kind === "forward") return `${step}forward: ${computation(self, moment, title, say)}`;
-  const name = title(moment.node);
-  if (moment.kind === "seed") return `${step}backward: it begins at ${name}, with the gradient ${say(moment.total)}.`;
-  const { edge, upstream, local, contribution, before, total, met, of } = moment;
+  if (kind === "start") return `${step}start: ${whatIsGiven(graph)}.`;
+  if (kind === "forward") return `${step}forward: ${computation(self, node)}`;
+  const name = graph.title(node);
+  if (kind === "seed") return `${step}backward: it begins at ${name}, with the gradient ${inWords(total)}.`;
   const result = graph.result[edge];
-  const through = local === null ? `through ${opName(graph, result)} gives` : `times local ${say(local)} is`;
+  const through = local === null ? `through ${opName(graph, result)} gives` : `times local ${pretty(local)} is`;
   const cells = cellsIn(upstream);
-  const above = cells ? `, ${sizes(cells)},` : ` ${say(upstream)}`; // its numbers were told when it was summed up
-  const product = `Upstream${above} ${through} ${say(contribution)}`;
-  const way = `${step}backward: ${title(result)} to ${name}. ${product}`;
+  const above = cells ? `, ${sizes(cells)},` : ` ${inWords(upstream)}`; // its numbers were told when it was summed up
+  const product = `Upstream${above} ${through} ${inWords(contribution)}`;
+  const way = `${step}backward: ${graph.title(result)} to ${name}. ${product}`;
   if (of === 1) return `${way}, the gradient of ${name}.`;
   if (met === 1) return `${way}, the gradient of ${name} so far, 1 of ${of}.`;
-  const sum = cellsIn(total)
-    ? `, which becomes ${say(total)}`
-    : `: ${say(before)} plus ${say(contribution)} is ${say(total)}`;
+  const becomes = inWords(total);
+  const sum = cellsIn(total) ? `, which becomes ${becomes}` : `: ${inWords(before)} plus ${inWords(contribution)} is ${becomes}`;
   return `${way}, added to the gradient of ${name}${sum}, ${met} of ${of}.`;
 }
 
@@ -294,27 +254,25 @@ function whatIsGiven({ kind }) {
   return `${texts.join(" and ") || "nothing"} ${leaves + constants > 1 ? "are" : "is"} known`;
 }
 
-/**
- * @param {import("../types.js").Playback} self
- * @param {Moment} moment
- * @param {(node: number) => string} title
- * @param {(x: Quantity | null) => string} say
- */
-function computation({ graph, numbers }, { node, value }, title, say) {
+/** @param {import("../types.js").Playback} self @param {number} node */
+function computation({ graph, numbers }, node) {
+  const { title, kind, names } = graph;
   const operands = Array.from(graph.operand.subarray(graph.start[node], graph.start[node + 1]), (operand) => {
-    const x = valueOf(graph, numbers, operand);
-    if (x === null || (graph.kind[operand] === CONSTANT && graph.names[operand] === null)) return title(operand);
+    const x = numbers.value[operand];
+    if (x === null || (kind[operand] === CONSTANT && names[operand] === null)) return title(operand);
     const cells = cellsIn(x);
-    return cells ? `${title(operand)} (${sizes(cells)})` : `${title(operand)} = ${say(x)}`;
+    return cells ? `${title(operand)} (${sizes(cells)})` : `${title(operand)} = ${inWords(x)}`;
   });
-  const shown = operands.length > 4 ? [...operands.slice(0, 3), `${operands.length - 3} more`] : operands;
-  const list = shown.length > 1 ? `${shown.slice(0, -1).join(", ")} and ${shown[shown.length - 1]}` : shown.join("");
-  const what = list ? `${opName(graph, node)} of ${list}` : opName(graph, node);
-  if (graph.kind[node] !== BROKEN) {
-    return `${what} is ${title(node)}${value === null ? ", which was not kept" : ` = ${say(value)}`}.`;
+  if (operands.length > 4) operands.splice(3, Infinity, `${operands.length - 3} more`);
+  const last = operands.pop();
+  const list = operands.length ? `${operands.join(", ")} and ${last}` : last;
+  const what = `${opName(graph, node)}${list ? ` of ${list}` : ""}`;
+  if (kind[node] !== BROKEN) {
+    const value = numbers.value[node];
+    return `${what} is ${title(node)}${value === null ? ", which was not kept" : ` = ${inWords(value)}`}.`;
   }
   const error = graph.notes.find((note) => note.kind === "error" && note.node === node);
-  return error ? `${what} failed: ${error.text}` : `${what} failed.`;
+  return `${what} failed${error ? `: ${error.text}` : "."}`;
 }
 
 /** @param {Graph} graph @param {number} node */
@@ -325,17 +283,16 @@ function opName(graph, node) {
 /**
  * A number, or an array in a few words.
  * @param {Quantity | null} x
- * @param {(x: number) => string} show
  * @returns {string}
  */
-export function inWords(x, show) {
+export function inWords(x) {
   if (x === null) return "not known";
-  if (typeof x === "number") return show(x);
-  if (cellsIn(x) === null) return show(x.cells[0]);
+  if (typeof x === "number") return pretty(x);
+  if (cellsIn(x) === null) return pretty(x.cells[0]);
   const { min, max, nan, inf } = x;
-  const bad = [nan ? `${nan} NaN` : "", inf ? `${inf} infinite` : ""].filter(Boolean).join(" and ");
-  const some = min !== null && max !== null; // a finite number
-  const range = !some ? "" : min === max && !bad ? `, all ${show(min)}` : ` from ${show(min)} to ${show(max)}`;
+  const bad = [nan && `${nan} NaN`, inf && `${inf} infinite`].filter(Boolean).join(" and ");
+  const same = min === max && !bad;
+  const range = min === null ? "" : same ? `, all ${pretty(min)}` : ` from ${pretty(min)} to ${pretty(max)}`;
   return `an array of ${sizes(x)}${range}${bad && `, ${bad}`}`;
 }
 

@@ -1,7 +1,9 @@
 /** Finding nodes by what a reader remembers of them: a name, an op, a scope, a line of code, a number. */
 
-import { pretty } from "../engine/notation.js";
-import { CONSTANT, valueOf } from "./trace.js";
+import { abs, min } from "../math.js";
+import { outwards } from "./blocks.js";
+import { plainDigits, pretty, readNumber } from "../engine/notation.js";
+import { CONSTANT } from "./trace.js";
 
 /** @typedef {import("../types.js").Graph} Graph */
 /** @typedef {(node: number) => number} Ranking of a node: the smaller the better; MISS if it does not fit */
@@ -9,7 +11,6 @@ import { CONSTANT, valueOf } from "./trace.js";
 const MOST_FOUND = 50;
 const MISS = 100;
 const [EXACT, BEGINNING, OP_NAME, INSIDE, OP_PART, SCOPE_NAME, NUMBER, SCOPE_PART, LINE] = [0, 1, 2, 3, 4, 5, 6, 7, 8];
-const SUBSCRIPTS = "₀₁₂₃₄₅₆₇₈₉";
 
 /**
  * The nodes that fit every word of `text`, the best first, at most 50.
@@ -49,7 +50,7 @@ function rankingBy(graph, word) {
     if (node === handle && name === null && graph.kind[node] !== CONSTANT) rank = EXACT;
     if (rank <= OP_NAME) return rank;
     const op = graph.op[node];
-    rank = Math.min(rank, op < 0 ? MISS : ops[op], scopes[graph.block[node]]);
+    rank = min(rank, op < 0 ? MISS : ops[op], scopes[graph.block[node]]);
     if (rank > NUMBER && fits !== null && fits(graph, node)) rank = NUMBER;
     if (rank > LINE && graph.lines.get(node)?.toLowerCase().includes(word)) rank = LINE;
     return rank;
@@ -75,19 +76,16 @@ function rankOf(text, word, exact, beginning, inside) {
  * @returns {((graph: Graph, node: number) => boolean) | null}
  */
 function numberTest(word) {
-  const written = word.replace("−", "-").replace("∞", "inf");
-  if (written === "nan") return holds((x) => Number.isNaN(x), ({ nan }) => nan > 0);
-  if (/^[+-]?inf(inity)?$/.test(written)) {
-    const wanted = written.startsWith("-") ? -Infinity : Infinity;
-    return holds((x) => x === wanted, ({ inf }) => inf > 0);
-  }
-  if (!/^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/.test(written)) return null;
-  const x = Number(written);
+  const written = word.replace("−", "-");
+  const x = readNumber(written);
+  if (x === null) return null;
+  if (Number.isNaN(x)) return holds((value) => Number.isNaN(value), ({ nan }) => nan > 0);
+  if (abs(x) === Infinity) return holds((value) => value === x, ({ inf }) => inf > 0);
   const start = written.replace(/^\+/, "").replace(/^(-?)\./, "$10.").replace("-", "−");
-  const near = written.includes("e") ? Math.abs(x) * 1e-5 : 1.00001 * 10 ** -(written.split(".")[1] ?? "").length;
+  const near = written.includes("e") ? abs(x) * 1e-5 : 1.00001 * 10 ** -(written.split(".")[1] ?? "").length;
   // Writing 100,000 numbers as text would be felt at each key; those far away need not be.
   const same = (/** @type {string} */ shown) => shown.startsWith(start) || shown === pretty(x);
-  return holds((value) => Math.abs(value - x) <= near && same(pretty(value)), () => false);
+  return holds((value) => abs(value - x) <= near && same(pretty(value)), () => false);
 }
 
 /**
@@ -96,17 +94,12 @@ function numberTest(word) {
  */
 function holds(number, array) {
   return (/** @type {Graph} */ graph, /** @type {number} */ node) => {
-    const value = valueOf(graph, graph.numbers, node);
+    const value = graph.numbers.value[node];
     return value !== null && (typeof value === "number" ? number(value) : array(value));
   };
 }
 
 // --- names and scopes ------------------------------------------------------------------------------------------------
-
-/** "v₁₂" as it can be typed: "v12". @param {string} text */
-export function plainDigits(text) {
-  return text.replace(/[₀-₉]/g, (digit) => String(SUBSCRIPTS.indexOf(digit)));
-}
 
 /**
  * The names of a block and those around it, without the whole graph: "layer1/neuron0".
@@ -114,9 +107,8 @@ export function plainDigits(text) {
  * @param {number} at
  */
 export function pathOf(graph, at) {
-  const names = [];
-  for (let block = at; block > 0; block = graph.blocks[block].outer) names.unshift(graph.blocks[block].name);
-  return names.join("/");
+  const names = outwards(graph, at).map((block) => graph.blocks[block].name);
+  return names.reverse().join("/");
 }
 
 /**

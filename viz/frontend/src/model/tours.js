@@ -2,6 +2,8 @@
  * A tour that a lesson scripts: stations with a caption each. Python has found the places; here they are checked.
  */
 
+import { outwards } from "./blocks.js";
+
 /** @typedef {import("../types.js").Graph} Graph */
 /** @typedef {import("../types.js").Timeline} Timeline */
 /** @typedef {import("../types.js").Station} Station */
@@ -34,7 +36,5 @@ function openedFor(graph, select, where) {
   if (kind === undefined || place >= (kind === "n" ? graph.count : graph.blocks.length)) {
     throw new Error(`${where} looks at ${JSON.stringify(select)}, which is not there.`);
   }
-  const open = [];
-  for (let block = kind === "b" ? place : 0; block > 0; block = graph.blocks[block].outer) open.push(block);
-  return open;
+  return outwards(graph, kind === "b" ? place : 0);
 }

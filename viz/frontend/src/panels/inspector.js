@@ -7,7 +7,7 @@ import { scalesOf } from "../drawing/heatcolour.js";
 import { heatmap, linkTo } from "../drawing/heatmap.js";
 import { toggle } from "../model/blocks.js";
 import { runTo } from "../model/breakpoints.js";
-import { elementKey, isFree } from "../engine/tensorengine.js";
+import { elementKey, isFree } from "../engine/keys.js";
 import { chainRule, formulaElement, gradientText, numbersFor, operandsOf, quantityText } from "./wording.js";
 
 const KINDS = ["leaf", "operation", "constant", "raised an error"];

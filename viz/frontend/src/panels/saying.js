@@ -26,7 +26,7 @@ export function saying(s) {
       const [text, ...parts] = momentText(s, moment);
       setText(words, s.stopped + text);
       refill(formula, ...parts);
-      const said = s.stopped + s.playback.sentence(s.graph.title);
+      const said = s.stopped + s.playback.sentence();
       if (what === "moved" || what === "numbers") setText(live, said);
     },
   };

@@ -7,7 +7,7 @@ import { startExpanded, reveal } from "../model/blocks.js";
 import { breakpoint, firing, nextStop } from "../model/breakpoints.js";
 import { engine } from "../engine/engine.js";
 import { playback, timeline } from "../model/history.js";
-import { numberAt } from "../engine/tensorengine.js";
+import { numberAt } from "../engine/keys.js";
 
 /** @typedef {"moved"|"numbers"|"picked"|"pass"|"selected"|"expanded"|"playing"|"stops"|"predicting"|"options"} What */
 /** @typedef {{nodes: number[], edges: number[]} | null} Changed  null is everything */

@@ -6,7 +6,7 @@
 import { drawn, h, refill, setText, show } from "./dom.js";
 import { pretty } from "../engine/notation.js";
 import { engineOf, override, pick, recompute, selectedNode } from "./session.js";
-import { elementKey, isFree, keyNamed, keyTitle, leafOf, numberAt } from "../engine/tensorengine.js";
+import { elementKey, isFree, keyNamed, keyTitle, leafOf, numberAt } from "../engine/keys.js";
 
 const SHOWN = 12;
 const PLOT = { width: 300, height: 170 };

@@ -1,0 +1,71 @@
+/** Keys for what what-if can change: a leaf that holds a number, or an element of a leaf. They are numbers themselves. */
+
+import { tiled } from "../drawing/heatcolour.js";
+import { floor, max } from "../math.js";
+import { LEAF } from "../model/trace.js";
+
+/** @typedef {import("../types.js").Graph} Graph */
+
+/** An element of a leaf, as a key among leaves. @param {Graph} graph @param {number} node @param {number} cell */
+export const elementKey = ({ count }, node, cell) => node + count * (cell + 1);
+
+/** The leaf of a key. @param {Graph} graph @param {number} key */
+export const leafOf = ({ count }, key) => key % count;
+
+/** The place in its leaf, row by row; 0 for the number of a leaf. @param {Graph} graph @param {number} key */
+export const cellOf = ({ count }, key) => max(0, floor(key / count) - 1);
+
+/** A number, or all numbers of an array row by row; null if not all are known. @param {import("../types.js").Quantity | null} x */
+export function wholeOf(x) {
+  if (x === null || typeof x === "number") return x;
+  return x.step ? null : tiled(x.cells, x.shape, true);
+}
+
+/** The number of a key. @param {Graph} graph @param {import("../types.js").Numbers} numbers @param {number} key */
+export function numberAt(graph, numbers, key) {
+  const x = wholeOf(numbers.value[leafOf(graph, key)]);
+  return typeof x === "number" ? x : (x?.[cellOf(graph, key)] ?? NaN);
+}
+
+/** Whether the elements of a node can be changed, or its one number. @param {Graph} graph @param {number} node */
+export function isFree({ kind, tensors, numbers }, node) {
+  const float = tensors.get(node)?.dtype.startsWith("float") ?? true;
+  return kind[node] === LEAF && float && wholeOf(numbers.value[node]) !== null;
+}
+
+/**
+ * The key of a name such as “a” or “w[0, 1]”; -1: there is none.
+ * @param {Graph} graph @param {string} name @param {(node: number) => string} [nameOf]
+ */
+export function keyNamed(graph, name, nameOf = (node) => graph.names[node] ?? graph.title(node)) {
+  const [, stem, inside] = name.match(/^(.*?)\s*\[([\d\s,]*)\]\s*$/s) ?? [];
+  for (let node = 0; node < graph.count; node += 1) {
+    if (!isFree(graph, node)) continue;
+    const own = nameOf(node);
+    const shape = graph.tensors.get(node)?.shape;
+    if (own === name && !shape) return node;
+    if (own === name && shape?.every((size) => size === 1)) return elementKey(graph, node, 0);
+    if (own !== stem || !shape) continue;
+    const place = inside.split(",").map((text) => (text.trim() === "" ? NaN : Number(text)));
+    if (place.length !== shape.length || !place.every((at, k) => at < shape[k])) return -1;
+    return elementKey(graph, node, place.reduce((sum, at, k) => sum * shape[k] + at, 0)); // prettier-ignore
+  }
+  return -1;
+}
+
+/**
+ * What to call the leaf or the element of a key. @param {Graph} graph @param {number} key
+ * @param {string} [name] of the leaf
+ */
+export function keyTitle(graph, key, name = graph.title(leafOf(graph, key))) {
+  const { shape } = graph.tensors.get(leafOf(graph, key)) ?? {};
+  if (!shape?.length) return name;
+  let rest = cellOf(graph, key);
+  /** @type {number[]} */
+  const place = [];
+  for (const size of [...shape].reverse()) {
+    place.unshift(rest % size);
+    rest = floor(rest / size);
+  }
+  return `${name}[${place.join(", ")}]`;
+}

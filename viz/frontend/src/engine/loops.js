@@ -1,0 +1,69 @@
+/** The loops by which a trace says how tensors are computed: see minigrad/backends/loops.py. */
+
+import { compiled, interpreted } from "./expression.js";
+
+/** @typedef {(number | Float64Array)[]} Memory */
+
+const NAMES = "oabcdefhijk"; // the result, and what is read
+
+/**
+ * A program of a trace, as a function of a node, its gradient, and its operands.
+ * @param {Record<string, any>} program
+ * @returns {(given: Memory) => Float64Array}
+ */
+export function programOf({ "first": first, "sizes": sizes, "result": result, "loops": loops }) {
+  const steps = loops.map(stepOf);
+  return (given) => {
+    const memory = given.map((x) => (typeof x === "number" ? Float64Array.of(x) : x));
+    sizes.forEach((/** @type {number | [number]} */ size, /** @type {number} */ k) => {
+      if (Array.isArray(size)) memory[first + k] = Float64Array.from({ length: size[0] }, (_, i) => i);
+    });
+    steps.forEach((/** @type {any} */ step, /** @type {number} */ k) => {
+      const { "o": o, "by": by } = loops[k];
+      const empty = by === "max" ? -Infinity : by ? Infinity : -0; // to −0 even a −0 can be added
+      memory[o[0]] ??= new Float64Array(sizes[o[0] - first]).fill(empty);
+      step(memory);
+    });
+    return /** @type {Float64Array} */ (memory[result]);
+  };
+}
+
+/** One loop: o says where its result lies, x what it reads. @param {Record<string, any>} loop @returns {(memory: Memory) => void} */
+function stepOf({ "f": f, "n": n, "o": o, "x": x, "by": by }) {
+  /** @type {number[][]} */
+  const views = [o, ...x];
+  const text = by ? `${by}(o, ${f})` : `(o + ${f})`;
+  const place = (/** @type {number} */ k) => {
+    const [, offset, ...strides] = views[k];
+    return `m${k}[${[Number(offset), ...strides.map((by, d) => `i${d} * ${Number(by)}`)].join(" + ")}]`;
+  };
+  const around = n.map((/** @type {number} */ size, /** @type {number} */ d) => {
+    return `for (let i${d} = 0; i${d} < ${Number(size)}; i${d} += 1)`;
+  });
+  const named = views.map(([array], k) => `const m${k} = m[${Number(array)}];`);
+  return (
+    compiled(text, (name) => place(NAMES.indexOf(name)), (sum) => `${[...named, ...around, place(0)].join(" ")} = ${sum}`) ??
+    loopOver(n, views, interpreted(text, (name) => NAMES.indexOf(name)))
+  );
+}
+
+/** @param {number[]} sizes @param {number[][]} views @param {import("./expression.js").Computation} f */
+function loopOver(sizes, views, f) {
+  return (/** @type {any} */ memory) => {
+    const arrays = views.map(([array]) => memory[array]);
+    const at = views.map(([, offset]) => offset);
+    const done = sizes.map(() => 0);
+    const frame = views.map(() => 0);
+    for (let d = 0; d >= 0; ) {
+      for (let k = 0; k < at.length; k += 1) frame[k] = arrays[k][at[k]];
+      arrays[0][at[0]] = f(frame);
+      for (d = sizes.length - 1; d >= 0; d -= 1) {
+        done[d] += 1;
+        const by = done[d] < sizes[d] ? 1 : 1 - sizes[d];
+        for (let k = 0; k < at.length; k += 1) at[k] += by * views[k][d + 2];
+        if (by === 1) break;
+        done[d] = 0;
+      }
+    }
+  };
+}
