@@ -1,7 +1,7 @@
 /** The side panel: all that is known of one node at this moment. It follows the steps, unless a node is selected. */
 
 import { ruleOf } from "../drawing/cards.js";
-import { h, refill, setText, show } from "./dom.js";
+import { tag } from "./dom.js";
 import { activeNode, moveTo, pick, select, selectedNode, setExpanded, setPlaying, setStops } from "./session.js";
 import { scalesOf } from "../drawing/heatcolour.js";
 import { heatmap, linkTo } from "../drawing/heatmap.js";
@@ -14,39 +14,37 @@ const KINDS = ["leaf", "operation", "constant", "raised an error"];
 
 /** @param {any} s */
 export function inspector(s) {
-  const title = h("strong", { class: "title" }); // no heading: the page around may be at any level
-  const free = h(
-    "button",
-    { class: "quiet", title: "Follow the steps again (Esc)", onclick: () => select(s, null) },
-    "Follow steps",
-  );
   let last = -2;
-  const body = h("div", { class: "facts" });
-  const run = h("button", { onclick: () => runToNode(s) }, "Run to here");
-  const stop = h("button", { onclick: () => toggleNodeStop(s) }, "Stop here");
-  const acts = h("div", { class: "acts" }, run, stop);
-  const element = h(
-    "aside",
-    { class: "inspector", "aria-label": "Inspector" },
-    h("header", {}, title, acts, free),
-    body,
-  );
-  return {
-    element,
-    update() {
-      const block = s.selected?.[0] === "b" ? Number(s.selected.slice(1)) : -1;
-      const node = shownNode(s);
-      show(free, s.selected !== null);
-      show(acts, node >= 0 && block < 0);
-      setText(title, block >= 0 ? s.graph.blocks[block].name : node >= 0 ? s.graph.title(node) : "Nothing selected");
-      stop.setAttribute("aria-pressed", String(hasStop(s, node)));
-      if (node !== last) s.pictures = new Map();
-      last = node;
-      if (block >= 0) refill(body, ...blockFacts(s, block));
-      else if (node >= 0) refill(body, ...nodeFacts(s, node));
-      else refill(body, h("p", { class: "dim" }, "Step with → or choose a node: here is all that is known of it."));
-      for (const one of s.pictures.values()) one.redraw();
-    },
+  return () => {
+    const block = s.selected?.[0] === "b" ? Number(s.selected.slice(1)) : -1;
+    const node = shownNode(s);
+    if (node !== last) s.pictures = new Map();
+    last = node;
+    const [title, ...facts] =
+      block >= 0
+        ? [s.graph.blocks[block].name, ...blockFacts(s, block)]
+        : node >= 0
+          ? [s.graph.title(node), ...nodeFacts(s, node)]
+          : ["Nothing selected", tag("p", { class: "dim" }, "Step with → or choose a node: here is all that is known of it.")];
+    const acts = tag(
+      "div",
+      { class: "acts", hidden: node < 0 || block >= 0 },
+      tag("button", { onclick: () => runToNode(s) }, "Run to here"),
+      tag("button", { "aria-pressed": s.stops.some(isOn(s, node)), onclick: () => toggleNodeStop(s) }, "Stop here"),
+    );
+    const free = {
+      class: "quiet",
+      hidden: s.selected === null,
+      title: "Follow the steps again (Esc)",
+      onclick: () => select(s, null),
+    };
+    return tag(
+      "aside",
+      { class: "inspector", "aria-label": "Inspector" },
+      // no heading: the page around may be at any level
+      tag("header", {}, tag("strong", { class: "title" }, title), acts, tag("button", free, "Follow steps")),
+      tag("div", { class: "facts" }, ...facts),
+    );
   };
 }
 
@@ -59,35 +57,32 @@ function runToNode(s) {
   moveTo(s, runTo(s.playback, shownNode(s)));
 }
 
-/** The name of a node, in full. @param {any} s @param {number} node */
-const fullName = (s, node) => s.graph.title(node, Infinity);
-
-/** @param {any} s @param {number} node */
-const hasStop = (s, node) =>
-  node >= 0 &&
-  s.stops.some((/** @type {any} */ stop) => stop.kind === "name" && stop.value === fullName(s, node));
+/** Whether a breakpoint is on a node. @param {any} s @param {number} node */
+const isOn = (s, node) => (/** @type {any} */ stop) =>
+  node >= 0 && stop.kind === "name" && stop.value === s.graph.title(node, Infinity);
 
 /** A breakpoint on the node shown, or none any more. @param {any} s */
 export function toggleNodeStop(s) {
   const node = shownNode(s);
   if (node < 0) return;
-  const value = fullName(s, node);
-  if (hasStop(s, node))
-    setStops(
-      s,
-      s.stops.filter((/** @type {any} */ x) => !(x.kind === "name" && x.value === value)),
-    );
-  else setStops(s, [...s.stops, { kind: "name", value }]);
+  const is = isOn(s, node);
+  const others = s.stops.filter((/** @type {any} */ stop) => !is(stop));
+  const more = others.length < s.stops.length ? [] : [{ kind: "name", value: s.graph.title(node, Infinity) }];
+  setStops(s, [...others, ...more]);
 }
 
 /** One line: what it is, and it. @param {string} term @param {...import("./dom.js").Child} facts */
-const row = (term, ...facts) => h("div", { class: "row" }, h("dt", {}, term), h("dd", {}, ...facts));
+const row = (term, ...facts) => tag("div", { class: "row" }, tag("dt", {}, term), tag("dd", {}, ...facts));
 
 /** A link to a node. @param {any} s @param {number} node */
-export function nodeLink(s, node) {
-  const act = () => select(s, `n${node}`);
-  return h("button", { class: "link", "data-key": `n${node}`, onclick: act }, s.graph.title(node));
-}
+const nodeLink = (s, node) =>
+  tag("button", { class: "link", onclick: () => select(s, `n${node}`) }, s.graph.title(node));
+
+/** Links to the first so many nodes. @param {any} s @param {number[]} nodes @param {number} most */
+export const nodeLinks = (s, nodes, most) => [
+  ...nodes.slice(0, most).flatMap((node) => [nodeLink(s, node), " "]),
+  nodes.length > most && `and ${nodes.length - most} more`,
+];
 
 /** @param {any} s @param {number} node */
 function nodeFacts(s, node) {
@@ -101,33 +96,33 @@ function nodeFacts(s, node) {
   const seen = pictures(s, node, value, gradient.value);
   const notes = graph.notes.filter((/** @type {any} */ note) => note.node === node);
   return [
-    h(
+    tag(
       "p",
       { class: "dim kind" },
       op ? op.name : KINDS[graph.kind[node]],
       tensor ? ` · ${tensor.dtype} (${tensor.shape.join(", ")})` : "",
     ),
-    ...notes.map((/** @type {any} */ note) => h("p", { class: "alarm" }, `! ${note.text}`)),
+    ...notes.map((/** @type {any} */ note) => tag("p", { class: "alarm" }, `! ${note.text}`)),
     stepFacts(s, node),
-    h(
+    tag(
       "dl",
       {},
       row(
         "value",
-        h("span", { class: "fw" }, playback.known(node) ? quantityText(value) : "not computed yet"),
+        tag("span", { class: "fw" }, playback.known(node) ? quantityText(value) : "not computed yet"),
         seen.value?.element,
       ),
       row(
         "gradient",
-        h("span", { class: "bw" }, gradientText(gradient)),
-        h("small", {}, ` ${stateText(gradient)}`),
+        tag("span", { class: "bw" }, gradientText(gradient)),
+        tag("small", {}, ` ${stateText(gradient)}`),
         seen.grad?.element,
       ),
       op && row("formula", formula(s, graph.nodeFormula[node], node)),
       attrs.length > 0 && row("with", attrs.join(", ")),
       ...linkRows(s, node),
       ...seen.operands.map((one, i) => one && row(graph.title(operandsOf(graph, node)[i]), one.element)),
-      graph.lines.has(node) && row("line", h("code", {}, graph.lines.get(node))),
+      graph.lines.has(node) && row("line", tag("code", {}, graph.lines.get(node))),
       graph.block[node] > 0 && row("scope", ...crumbs(s, graph.block[node])),
       why !== null && row("what if", why),
     ),
@@ -186,14 +181,14 @@ function pictures(s, node, value, grad) {
 
 /** A formula in symbols, and below with its numbers. @param {any} s @param {number} index @param {number} node */
 function formula(s, index, node) {
-  if (index < 0) return h("span", {}, ruleOf(s.graph, node));
+  if (index < 0) return tag("span", {}, ruleOf(s.graph, node));
   const numbers = numbersFor(s, node);
-  return h(
+  return tag(
     "div",
     { class: "formula" },
-    h("div", {}, `${s.graph.title(node)} = `, formulaElement(s, index, node)),
+    tag("div", {}, `${s.graph.title(node)} = `, formulaElement(s, index, node)),
     numbers &&
-      h("div", { class: "fw" }, "= ", formulaElement(s, index, node, numbers), ` = ${quantityText(numbers[0])}`),
+      tag("div", { class: "fw" }, "= ", formulaElement(s, index, node, numbers), ` = ${quantityText(numbers[0])}`),
   );
 }
 
@@ -209,27 +204,26 @@ function stepFacts(s, node) {
     formulaElement(s, index, result),
     ` = ${quantityText(moment.local)}`,
   ];
-  return h(
+  return tag(
     "div",
     { class: "step" },
-    h("div", {}, ...(rule.rule < 0 ? [rule.symbols] : [rule.left, formulaElement(s, rule.rule, result)])),
-    h("div", { class: "bw" }, `= ${rule.numbers}`),
-    rule.rule < 0 && index >= 0 && h("div", { class: "dim" }, ...local()),
-    rule.rule >= 0 && h("div", { class: "dim" }, `g = ∂${rule.root}/∂${rule.result}`),
-    rule.sum && h("div", {}, rule.sum),
+    tag("div", {}, ...(rule.rule < 0 ? [rule.symbols] : [rule.left, formulaElement(s, rule.rule, result)])),
+    tag("div", { class: "bw" }, `= ${rule.numbers}`),
+    rule.rule < 0 && index >= 0 && tag("div", { class: "dim" }, ...local()),
+    rule.rule >= 0 && tag("div", { class: "dim" }, `g = ∂${rule.root}/∂${rule.result}`),
+    rule.sum && tag("div", {}, rule.sum),
   );
 }
 
 /** What it was made of, and what it is used in. @param {any} s @param {number} node */
 function linkRows(s, node) {
   const uses = [...s.graph.outs(node)].map((edge) => s.graph.result[edge]);
-  const links = (/** @type {number[]} */ nodes) => nodes.slice(0, 8).flatMap((one) => [nodeLink(s, one), " "]);
   return [
     ["made of", operandsOf(s.graph, node)],
     ["used in", uses],
   ].map(([term, all]) => {
     const nodes = [...new Set(/** @type {number[]} */ (all))];
-    return nodes.length > 0 && row(String(term), ...links(nodes), nodes.length > 8 && `and ${nodes.length - 8} more`);
+    return nodes.length > 0 && row(String(term), ...nodeLinks(s, nodes, 8));
   });
 }
 
@@ -243,12 +237,11 @@ function crumbs(s, block) {
 /** @param {any} s @param {number} block */
 function blockLink(s, block) {
   const open = s.expanded.has(block);
-  return h(
+  return tag(
     "button",
     {
       class: "link",
-      "data-key": `b${block}`,
-      "aria-expanded": String(open),
+      "aria-expanded": open,
       title: open ? "Collapse" : "Expand",
       onclick: () => toggleBlock(s, block),
     },
@@ -278,19 +271,19 @@ function blockFacts(s, block) {
     0,
   );
   return [
-    h(
+    tag(
       "p",
       { class: "dim kind" },
       kind === "fold" ? `${count} alike blocks, folded` : kind === "run" ? "a stretch of the graph" : "scope",
     ),
-    h(
+    tag(
       "dl",
       {},
       inside > 0 && row("nodes", String(inside)),
-      line && row("line", h("code", {}, line)),
+      line && row("line", tag("code", {}, line)),
       outer > 0 && row("scope", ...crumbs(s, outer)),
       row("", blockLink(s, block)),
     ),
-    h("p", { class: "dim" }, `E opens and closes ${name}.`),
+    tag("p", { class: "dim" }, `E opens and closes ${name}.`),
   ];
 }

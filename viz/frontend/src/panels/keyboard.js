@@ -5,7 +5,7 @@
 
 import { h } from "./dom.js";
 import { shownNode, toggleBlock, toggleNodeStop } from "./inspector.js";
-import { lastPosition, moveTo, select, setPlaying, stepBy } from "./session.js";
+import { moveTo, select, setPlaying, stepBy } from "./session.js";
 
 const KEYS = [
   ["← →", "step back, step forward"],
@@ -52,7 +52,7 @@ function meaning(s, parts, event, drawing) {
     ",": () => stepBy(s, -1),
     ".": () => stepBy(s, 1),
     Home: () => moveTo(s, 0),
-    End: () => moveTo(s, lastPosition(s)),
+    End: () => moveTo(s, s.line.last),
     " ": () => (parts.tour.running ? parts.tour.next() : setPlaying(s, !s.playing)),
     b: () => toggleNodeStop(s),
     e: () => toggleBlockAt(s),
@@ -61,7 +61,7 @@ function meaning(s, parts, event, drawing) {
     t: () => parts.toggle("table"),
     s: () => parts.toggle("stops"),
     a: () => parts.toggle("alarms"),
-    "/": () => parts.open("search"),
+    "/": () => parts.search(),
     "?": () => parts.help(),
     Escape: () => (drawing ? parts.leaveDrawing() : select(s, null)),
   };

@@ -1,13 +1,14 @@
 /**
  * Predict mode: before each backward step the reader says what the gradient will be. The number is hidden until then,
- * for
- * the player goes no further than what was answered.
+ * for the player goes no further than what was answered.
  */
 
 import { askable, diagnose, parseNumber } from "../model/predict.js";
-import { h, setText, show } from "./dom.js";
+import { tag } from "./dom.js";
 import { moveTo, setPlaying, tell } from "./session.js";
 import { chainRule } from "./wording.js";
+
+const NOTHING = { verdict: "", text: "" };
 
 /** How far one may go from a position without a prediction. @param {any} s @param {number} from */
 function freeTo(s, from) {
@@ -67,55 +68,44 @@ function showNext(s) {
 
 /** @param {any} s */
 export function predicting(s) {
-  const question = h("label", { for: "mg-answer" });
-  const input = h("input", {
-    id: "mg-answer",
-    inputmode: "decimal",
-    autocomplete: "off",
-    size: 8,
-    placeholder: "a number",
-  });
-  const verdict = h("p", { class: "verdict", role: "status" });
-  const score = h("span", { class: "dim score" });
-  const form = h(
-    "form",
-    { onsubmit: (/** @type {Event} */ event) => check(event) },
-    question,
-    input,
-    h("button", { class: "main" }, "Check"),
-    h("button", { type: "button", onclick: () => giveIn() }, "Show me"),
-    score,
-  );
-  const element = h("div", { class: "predict" }, form, verdict);
-  /** @param {Event} event */
-  function check(event) {
+  let found = NOTHING;
+  const check = (/** @type {any} */ event) => {
     event.preventDefault();
-    const found = diagnosed(s, input.value);
-    verdict.setAttribute("data-verdict", found.verdict);
-    setText(verdict, found.text);
+    const [input] = event.target;
+    found = diagnosed(s, input.value);
     if (found.verdict === "right") input.value = "";
     input.select();
-  }
-  function giveIn() {
+    tell(s, "panel");
+  };
+  const giveIn = (/** @type {any} */ { target }) => {
     const rule = chainRule(s, s.playback.moment(asked(s)));
-    showNext(s);
-    verdict.setAttribute("data-verdict", "shown");
-    setText(verdict, `${rule.symbols} = ${rule.numbers}${rule.sum ? `; ${rule.sum}` : ""}`);
+    found = { verdict: "shown", text: `${rule.symbols} = ${rule.numbers}${rule.sum ? `; ${rule.sum}` : ""}` };
+    const [input] = target.form;
     input.value = "";
     input.focus();
-  }
-  return {
-    element,
-    input,
-    update(/** @type {string} */ what) {
-      const next = asked(s);
-      show(element, s.limit < Infinity);
-      show(form, next >= 0);
-      if (what === "predicting") setText(verdict, "");
-      if (next >= 0) setText(question, questionText(s, next));
-      else if (s.limit < Infinity) setText(verdict, endText(s));
-      if (s.score) setText(score, s.score.asked ? `${s.score.right} of ${s.score.asked} at the first try` : "");
-    },
+    showNext(s);
+  };
+  return (/** @type {string} */ what) => {
+    const next = asked(s);
+    if (what === "predicting") found = NOTHING;
+    return tag(
+      "div",
+      { class: "predict", hidden: s.limit === Infinity },
+      tag(
+        "form",
+        { onsubmit: check, hidden: next < 0 },
+        tag("label", { for: "mg-answer" }, next < 0 ? "" : questionText(s, next)),
+        tag("input", { id: "mg-answer", inputmode: "decimal", autocomplete: "off", size: 8, placeholder: "a number" }),
+        tag("button", { class: "main" }, "Check"),
+        tag("button", { type: "button", onclick: giveIn }, "Show me"),
+        tag("span", { class: "dim score" }, s.score?.asked > 0 && `${s.score.right} of ${s.score.asked} at the first try`),
+      ),
+      tag(
+        "p",
+        { class: "verdict", role: "status", "data-verdict": found.verdict },
+        next < 0 && s.limit < Infinity ? endText(s) : found.text,
+      ),
+    );
   };
 }
 

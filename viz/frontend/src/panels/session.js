@@ -9,7 +9,7 @@ import { engine } from "../engine/engine.js";
 import { playback, timeline } from "../model/history.js";
 import { numberAt } from "../engine/tensorengine.js";
 
-/** @typedef {"moved"|"numbers"|"picked"|"pass"|"selected"|"expanded"|"playing"|"stops"|"predicting"|"options"} What */
+/** @typedef {"moved"|"numbers"|"picked"|"pass"|"selected"|"expanded"|"playing"|"stops"|"predicting"|"options"|"panel"} What */
 /** @typedef {{nodes: number[], edges: number[]} | null} Changed  null is everything */
 /** @typedef {(what: What, changed: Changed) => void} Listener */
 /** @typedef {{kind: string, value?: string | number}} Spec */
@@ -206,6 +206,13 @@ function applyOverrides(s) {
   const on = s.overrides.size > 0;
   s.playback.numbers = on ? engineOf(s).run(s.overrides) : s.base;
   s.playback.unable = on ? (/** @type {number} */ node) => !s.engine.able(node) : () => false;
+}
+
+/** How fast it plays, and how far a step goes. @param {any} s @param {number} speed @param {string} unit */
+export function setOptions(s, speed, unit) {
+  s.speed = speed;
+  s.unit = unit;
+  tell(s, "options");
 }
 
 /** @param {any} s @param {Spec[]} stops */

@@ -2,7 +2,7 @@
 
 import { collapseAll, expandAll, visible } from "../model/blocks.js";
 import { canvasView } from "../drawing/canvas.js";
-import { h } from "./dom.js";
+import { h, tag } from "./dom.js";
 import { shownNode, toggleBlock } from "./inspector.js";
 import { minimap } from "../drawing/minimap.js";
 import { overview } from "../drawing/overview.js";
@@ -134,10 +134,10 @@ function seenNodes(drawing, { x, y, w, h: high }) {
 
 /** @param {any} s @param {() => any} view */
 function zoomButtons(s, view) {
-  const button = (/** @type {string} */ sign, /** @type {string} */ label, /** @type {() => void} */ act) =>
-    h("button", { class: "quiet", "aria-label": label, title: label, onclick: act }, sign);
+  const button = (/** @type {string} */ sign, /** @type {string} */ title, /** @type {() => void} */ onclick) =>
+    tag("button", { class: "quiet", "aria-label": title, title, onclick }, sign);
   const blocks = s.graph.blocks.length > 1;
-  return h(
+  return tag(
     "div",
     { class: "zoom", role: "group", "aria-label": "View" },
     blocks && button("⊟", "Close all blocks", () => setExpanded(s, collapseAll())),

@@ -1,11 +1,10 @@
 /**
  * The same moment as a table: one row a node. It is the accessible form of the drawing, so it says all that a card
- * says.
- * Above a thousand rows only those near the window exist.
+ * says. Above a thousand rows only those near the window exist.
  */
 
 import { ruleOf } from "../drawing/cards.js";
-import { h, setText } from "./dom.js";
+import { fill, h } from "./dom.js";
 import { activeNode, select, selectedNode } from "./session.js";
 import { gradientText, quantityText } from "./wording.js";
 
@@ -24,23 +23,21 @@ export function table(s) {
   const place = () => drawWindow(s, element, body, rows);
   element.addEventListener("scroll", () => s.graph.count > ALL && place());
   let [current, asked] = [-1, 0];
-  return {
-    element,
-    /** @param {string} what @param {{nodes: number[]} | null} changed */
-    update(what, changed) {
-      if (!rows.size) place();
-      for (const node of changed?.nodes ?? rows.keys()) {
-        const row = rows.get(node);
-        if (row) fillRow(s, node, row);
-      }
-      const node = selectedNode(s) >= 0 && what === "selected" ? selectedNode(s) : activeNode(s);
-      if (node !== current) {
-        cancelAnimationFrame(asked); // once a frame: scrolling in a step would make the browser lay out in it
-        asked = requestAnimationFrame(() => scrollToRow(s, element, node));
-      }
-      current = node;
-      mark(s, rows, activeNode(s), selectedNode(s));
-    },
+  return (/** @type {string} */ what, /** @type {{nodes: number[]} | null} */ changed) => {
+    if (!rows.size) place();
+    for (const node of changed?.nodes ?? rows.keys()) {
+      const row = rows.get(node);
+      if (row) fillRow(s, node, row);
+    }
+    const [active, selected] = [activeNode(s), selectedNode(s)];
+    const node = selected >= 0 && what === "selected" ? selected : active;
+    if (node !== current) {
+      cancelAnimationFrame(asked); // once a frame: scrolling in a step would make the browser lay out in it
+      asked = requestAnimationFrame(() => scrollToRow(s, element, node));
+    }
+    current = node;
+    mark(rows, active, selected);
+    return element;
   };
 }
 
@@ -70,7 +67,7 @@ function drawWindow(s, element, body, rows) {
   const gap = (/** @type {number} */ n) =>
     h("tr", { class: "gap", "aria-hidden": "true", style: `height:${n * ROW_HEIGHT}px` });
   body.replaceChildren(gap(from), ...inside, gap(count - to));
-  mark(s, rows, activeNode(s), selectedNode(s));
+  mark(rows, activeNode(s), selectedNode(s));
 }
 
 /** @param {HTMLElement} element */
@@ -95,18 +92,15 @@ function makeRow(s, node) {
 /** @param {any} s @param {number} node @param {HTMLTableRowElement} row */
 function fillRow(s, node, row) {
   const now = s.playback;
-  setText(row.cells[2], now.known(node) ? quantityText(now.value(node)) : "");
-  setText(row.cells[3], gradientText(now.gradient(node)));
+  fill(row.cells[2], now.known(node) ? quantityText(now.value(node)) : "");
+  fill(row.cells[3], gradientText(now.gradient(node)));
 }
 
-/** @param {any} s @param {Map<number, HTMLTableRowElement>} rows @param {number} active @param {number} selected */
-function mark(s, rows, active, selected) {
+/** @param {Map<number, HTMLTableRowElement>} rows @param {number} active @param {number} selected */
+function mark(rows, active, selected) {
   for (const [node, row] of rows) {
-    const current = node === active ? "step" : null;
-    if (row.getAttribute("aria-current") !== current) {
-      if (current) row.setAttribute("aria-current", current);
-      else row.removeAttribute("aria-current");
-    }
+    if (node === active) row.setAttribute("aria-current", "step");
+    else row.removeAttribute("aria-current");
     row.classList.toggle("chosen", node === selected);
   }
 }
