@@ -84,7 +84,7 @@ const PANELS = /** @type {Record<string, (s: any, highlight: (nodes: number[]) =
 export function mount(host, traceData, options = {}) {
   const s = createSession(decode(traceData), options);
   const root = host.shadowRoot ?? host.attachShadow({ mode: "open" });
-  const app = h("div", { class: "app", role: "group", "aria-label": `Player: ${s.graph.sentence}` });
+  const app = h("div.app", { role: "group", label: `Player: ${s.graph.sentence}` });
   const focus = (/** @type {string} */ selector) => app.querySelector(selector)?.focus();
   const { draw, keys, drawing } = assemble(s, options, focus);
   root.replaceChildren(h("style", {}, drawingStyle() + shellStyle()), app, keys.dialog);
@@ -173,7 +173,7 @@ function tabs(s, names, drawing, focus) {
   };
   const button = (/** @type {string} */ name) => {
     const state = name === "predict" ? { "aria-pressed": s.limit < Infinity } : { "aria-expanded": name === open };
-    const alarmed = name === "alarms" && alarmCount > 0 && tag("span", { class: "warn" }, ` ! ${alarmCount}`);
+    const alarmed = name === "alarms" && alarmCount > 0 && tag("span.warn", {}, ` ! ${alarmCount}`);
     return tag("button", { ...state, onclick: () => toggle(name) }, TITLES[name], alarmed);
   };
   return {
@@ -186,7 +186,7 @@ function tabs(s, names, drawing, focus) {
         panels[open] ??= PANELS[open](s, highlight);
         seen[open] = panels[open](what, changed);
       }
-      const group = { class: "tabs", role: "group", "aria-label": "Panels" };
+      const group = { class: "tabs", role: "group", label: "Panels" };
       return tag(
         "div",
         {},

@@ -18,15 +18,15 @@ export function alarms(s, highlight) {
       tell(s, "panel");
     };
     const name = ALARM_NAMES[note.kind] ?? note.kind[0].toUpperCase() + note.kind.slice(1);
-    return tag("li", {}, tag("button", { class: "alarm", onclick: act }, tag("b", {}, `! ${name} `), note.text));
+    return tag("li", {}, tag("button.alarm", { onclick: act }, tag("b", {}, `! ${name} `), note.text));
   };
-  const list = tag("ul", { class: "list" }, ...notes.map(item));
+  const list = tag("ul.list", {}, ...notes.map(item));
   return () =>
     tag(
-      "section",
-      { class: "panel", "aria-label": "Alarms" },
+      "section.panel",
+      { label: "Alarms" },
       list,
-      tag("div", { class: "reach dim", role: "status" }, ...reach),
+      tag("div.reach.dim", { role: "status" }, ...reach),
     );
 }
 

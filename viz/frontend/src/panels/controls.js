@@ -28,7 +28,7 @@ const UNITS = [
 const key = (name, label, act, off, picture = ICONS[name]) =>
   tag(
     "button",
-    { class: `key ${name}`, "aria-label": label, title: label, "aria-disabled": off, onclick: act },
+    { class: `key ${name}`, label, title: label, "aria-disabled": off, onclick: act },
     picture,
   );
 
@@ -41,11 +41,11 @@ export function controls(s, help) {
     const [start, end] = [position === 0, position === last];
     const [word, picture] = s.playing ? ["Pause", ICONS.pause] : ["Play", ICONS.play];
     return tag(
-      "div",
-      { class: "transport", role: "toolbar", "aria-label": "Steps" },
+      "div.transport",
+      { role: "toolbar", label: "Steps" },
       tag(
-        "div",
-        { class: "keys" },
+        "div.keys",
+        {},
         key("first", "First (Home)", () => moveTo(s, 0), start),
         key("back", "Step back (←)", () => stepBy(s, -1), start),
         key("play", `${word} (Space)`, () => setPlaying(s, !s.playing), undefined, picture),
@@ -53,11 +53,11 @@ export function controls(s, help) {
         key("last", "Last (End)", () => moveTo(s, last), end),
       ),
       track(s, ticks(s.stops, s.playback.numbers, s.line)),
-      tag("div", { class: "switch", role: "group", "aria-label": "A step is" }, ...UNITS.map(([unit, title]) =>
+      tag("div.switch", { role: "group", label: "A step is" }, ...UNITS.map(([unit, title]) =>
         tag("button", { title, "aria-pressed": s.unit === unit, onclick: () => setOptions(s, s.speed, unit) }, unit),
       )),
       choice("Speed", SPEEDS.map((x) => [x, `${x}×`]), s.speed, (speed) => setOptions(s, speed, s.unit)),
-      tag("button", { class: "quiet", "aria-label": "Help: keys (?)", title: "Keys (?)", onclick: help }, "?"),
+      tag("button.quiet", { label: "Help: keys (?)", title: "Keys (?)", onclick: help }, "?"),
       passChoice(s),
     );
   };
@@ -71,8 +71,8 @@ function track(s, ticks) {
   const phase = (/** @type {string} */ name, /** @type {number} */ from, /** @type {number} */ to) =>
     to > from && tag("span", { class: `phase ${name}`, style: `left:${share(from)};width:${share(to - from)}` }, name);
   return tag(
-    "div",
-    { class: "track" },
+    "div.track",
+    {},
     tag("input", {
       type: "range",
       class: "scrub",
@@ -81,18 +81,18 @@ function track(s, ticks) {
       step: 1,
       value: position,
       style: `--split:${share(forward)}`,
-      "aria-label": "Position",
+      label: "Position",
       "aria-valuetext": `${position} of ${last}`,
       oninput: (event) => moveTo(s, event.target.valueAsNumber),
     }),
     tag(
-      "div",
-      { class: "marks", "aria-hidden": true },
+      "div.marks",
+      { "aria-hidden": true },
       phase("forward", 0, forward),
       phase("backward", forward, last),
-      ...ticks.map((at) => tag("i", { class: "tick", style: `left:${share(at)}` })),
+      ...ticks.map((at) => tag("i.tick", { style: `left:${share(at)}` })),
     ),
-    tag("span", { class: "count" }, `${position} / ${last}`),
+    tag("span.count", {}, `${position} / ${last}`),
   );
 }
 
@@ -103,7 +103,7 @@ function track(s, ticks) {
 const choice = (label, choices, value, choose) =>
   tag(
     "select",
-    { class: label.toLowerCase(), "aria-label": label, title: label, value, onchange: ({ target }) => choose(+target.value) },
+    { class: label.toLowerCase(), label, title: label, value, onchange: ({ target }) => choose(+target.value) },
     ...choices.map(([value, text]) => tag("option", { value }, text)),
   );
 

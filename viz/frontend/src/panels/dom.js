@@ -6,11 +6,14 @@
  * lay out and to read aloud again what is as before would take longer than all the rest of a step.
  */
 
-/** A function is a listener (`onclick`), true and false are attributes that are there or not. */
-/** @typedef {{[name: string]: any, [on: `on${string}`]: ((event: any) => unknown) | undefined}} Attributes */
-/** @typedef {{tag: string, has: Attributes, inside: Child[]}} Tag what an element is to be like */
+/**
+ * A function is a listener (`onclick`), true and false are attributes that are there or not, `label` is `aria-label`.
+ * @typedef {{[name: string]: any, [on: `on${string}`]: ((event: any) => unknown) | undefined}} Attributes
+ */
+/** What an element is to be like; its name has its classes, as "div.row". @typedef {{name: string, has: Attributes, inside: Child[]}} Tag */
 /** @typedef {string | Node | Tag | null | undefined | false} Child */
 
+const HTML = "http://www.w3.org/1999/xhtml";
 const SVG = "http://www.w3.org/2000/svg";
 const SPACES = /** @type {Record<string, string>} */ ({ svg: SVG, math: "http://www.w3.org/1998/Math/MathML" });
 const PLAIN_MATH =
@@ -20,7 +23,29 @@ const PLAIN_MATH =
 const DESCRIBED = /** @type {WeakMap<Node, Tag>} */ (new WeakMap());
 
 /** Describes an element. @param {string} name @param {Attributes} [has] @param {Child[]} inside @returns {Tag} */
-export const tag = (name, has = {}, ...inside) => ({ tag: name, has, inside });
+export const tag = (name, has = {}, ...inside) => ({ name, has, inside });
+
+/** An HTML element, made now. @param {string} name @param {Attributes} [has] @param {Child[]} inside @returns {any} */
+export const h = (name, has, ...inside) => make(HTML, tag(name, has, ...inside));
+
+/** An SVG element, made now. @param {string} name @param {Attributes} [has] @param {Child[]} inside */
+export const drawn = (name, has, ...inside) => /** @type {SVGElement} */ (make(SVG, tag(name, has, ...inside)));
+
+/** @param {string | null} space @param {Tag} like */
+function make(space, like) {
+  const [name, ...classes] = like.name.split(".");
+  const element = document.createElementNS(SPACES[name] ?? space, name);
+  if (classes.length) element.setAttribute("class", classes.join(" "));
+  return become(element, like, {});
+}
+
+/** @param {Element} element @param {Tag} like @param {Attributes} before */
+function become(element, { has, inside }, before) {
+  fill(element, ...inside);
+  dress(element, has, before);
+  return element;
+}
+
 
 /** Makes what is inside an element as described. @param {Element} parent @param {Child[]} children */
 export function fill(parent, ...children) {
@@ -51,24 +76,24 @@ function nodeOf(child, old, parent) {
   }
   const before = old ? DESCRIBED.get(old) : undefined;
   if (old && before === child) return old;
-  const same = before?.tag === child.tag;
-  const space = SPACES[child.tag] ?? parent.namespaceURI;
-  const element = same ? /** @type {Element} */ (old) : document.createElementNS(space, child.tag);
+  const same = before?.name === child.name;
+  const element = same
+    ? become(/** @type {Element} */ (old), child, before.has)
+    : make(parent.namespaceURI, child);
   DESCRIBED.set(element, child);
-  fill(element, ...child.inside);
-  dress(element, child.has, same ? before.has : {});
   return element;
 }
 
-/** @param {any} element @param {Attributes} has @param {Attributes} [before] */
-function dress(element, has, before = {}) {
-  for (const key of Object.keys({ ...before, ...has })) {
-    const value = typeof has[key] === "boolean" && key.startsWith("aria-") ? String(has[key]) : has[key];
+/** @param {any} element @param {Attributes} has @param {Attributes} before */
+function dress(element, has, before) {
+  for (const key in { ...before, ...has }) {
+    const value = has[key];
+    const name = key === "label" ? "aria-label" : key;
     if (key.startsWith("on")) element[key] = value;
     else if (key === "value") setValue(element, String(value));
-    else if (has[key] === before[key]) continue;
-    else if (value == null || value === false) element.removeAttribute(key);
-    else element.setAttribute(key, value === true ? "" : value);
+    else if (value === before[key]) continue;
+    else if (value == null || (value === false && !key.startsWith("aria"))) element.removeAttribute(name);
+    else element.setAttribute(name, value === true && !key.startsWith("aria") ? "" : value);
   }
 }
 
@@ -103,26 +128,6 @@ export function remember(compute) {
     if (found === undefined || given.some((one, k) => one !== last[k])) found = compute(...(last = given));
     return found;
   };
-}
-
-/**
- * An HTML element, made now.
- * @param {string} name @param {Attributes} [has] @param {(string | Node)[]} children
- * @returns {any}
- */
-export function h(name, has = {}, ...children) {
-  const element = document.createElement(name);
-  dress(element, has);
-  element.append(...children);
-  return element;
-}
-
-/** An SVG element, made now. @param {string} name @param {Attributes} [has] @param {Node[]} children */
-export function drawn(name, has = {}, ...children) {
-  const element = document.createElementNS(SVG, name);
-  dress(element, has);
-  element.append(...children);
-  return element;
 }
 
 /** A small picture for a button, drawn in the colour of its text. @param {string} path */

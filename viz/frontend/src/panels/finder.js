@@ -28,15 +28,15 @@ export function finder(s, highlight) {
   const hint = "name, operation, scope or line";
   return () =>
     tag(
-      "section",
-      { class: "panel", "aria-label": "Search" },
+      "section.panel",
+      { label: "Search" },
       tag(
         "form",
         { onsubmit: next },
-        tag("input", { type: "search", placeholder: hint, "aria-label": "Search", oninput: look }),
+        tag("input", { type: "search", placeholder: hint, label: "Search", oninput: look }),
         tag("button", {}, "Next"),
-        tag("span", { class: "dim", role: "status" }, said),
+        tag("span.dim", { role: "status" }, said),
       ),
-      tag("div", { class: "results" }, ...nodeLinks(s, found, 40)),
+      tag("div.results", {}, ...nodeLinks(s, found, 40)),
     );
 }

@@ -25,10 +25,10 @@ export function inspector(s) {
         ? [s.graph.blocks[block].name, ...blockFacts(s, block)]
         : node >= 0
           ? [s.graph.title(node), ...nodeFacts(s, node)]
-          : ["Nothing selected", tag("p", { class: "dim" }, "Step with → or choose a node: here is all that is known of it.")];
+          : ["Nothing selected", tag("p.dim", {}, "Step with → or choose a node: here is all that is known of it.")];
     const acts = tag(
-      "div",
-      { class: "acts", hidden: node < 0 || block >= 0 },
+      "div.acts",
+      { hidden: node < 0 || block >= 0 },
       tag("button", { onclick: () => runToNode(s) }, "Run to here"),
       tag("button", { "aria-pressed": s.stops.some(isOn(s, node)), onclick: () => toggleNodeStop(s) }, "Stop here"),
     );
@@ -39,11 +39,11 @@ export function inspector(s) {
       onclick: () => select(s, null),
     };
     return tag(
-      "aside",
-      { class: "inspector", "aria-label": "Inspector" },
+      "aside.inspector",
+      { label: "Inspector" },
       // no heading: the page around may be at any level
-      tag("header", {}, tag("strong", { class: "title" }, title), acts, tag("button", free, "Follow steps")),
-      tag("div", { class: "facts" }, ...facts),
+      tag("header", {}, tag("strong.title", {}, title), acts, tag("button", free, "Follow steps")),
+      tag("div.facts", {}, ...facts),
     );
   };
 }
@@ -72,11 +72,11 @@ export function toggleNodeStop(s) {
 }
 
 /** One line: what it is, and it. @param {string} term @param {...import("./dom.js").Child} facts */
-const row = (term, ...facts) => tag("div", { class: "row" }, tag("dt", {}, term), tag("dd", {}, ...facts));
+const row = (term, ...facts) => tag("div.row", {}, tag("dt", {}, term), tag("dd", {}, ...facts));
 
 /** A link to a node. @param {any} s @param {number} node */
 const nodeLink = (s, node) =>
-  tag("button", { class: "link", onclick: () => select(s, `n${node}`) }, s.graph.title(node));
+  tag("button.link", { onclick: () => select(s, `n${node}`) }, s.graph.title(node));
 
 /** Links to the first so many nodes. @param {any} s @param {number[]} nodes @param {number} most */
 export const nodeLinks = (s, nodes, most) => [
@@ -97,24 +97,24 @@ function nodeFacts(s, node) {
   const notes = graph.notes.filter((/** @type {any} */ note) => note.node === node);
   return [
     tag(
-      "p",
-      { class: "dim kind" },
+      "p.dim.kind",
+      {},
       op ? op.name : KINDS[graph.kind[node]],
       tensor ? ` · ${tensor.dtype} (${tensor.shape.join(", ")})` : "",
     ),
-    ...notes.map((/** @type {any} */ note) => tag("p", { class: "alarm" }, `! ${note.text}`)),
+    ...notes.map((/** @type {any} */ note) => tag("p.alarm", {}, `! ${note.text}`)),
     stepFacts(s, node),
     tag(
       "dl",
       {},
       row(
         "value",
-        tag("span", { class: "fw" }, playback.known(node) ? quantityText(value) : "not computed yet"),
+        tag("span.fw", {}, playback.known(node) ? quantityText(value) : "not computed yet"),
         seen.value?.element,
       ),
       row(
         "gradient",
-        tag("span", { class: "bw" }, gradientText(gradient)),
+        tag("span.bw", {}, gradientText(gradient)),
         tag("small", {}, ` ${stateText(gradient)}`),
         seen.grad?.element,
       ),
@@ -184,11 +184,11 @@ function formula(s, index, node) {
   if (index < 0) return tag("span", {}, ruleOf(s.graph, node));
   const numbers = numbersFor(s, node);
   return tag(
-    "div",
-    { class: "formula" },
+    "div.formula",
+    {},
     tag("div", {}, `${s.graph.title(node)} = `, formulaElement(s, index, node)),
     numbers &&
-      tag("div", { class: "fw" }, "= ", formulaElement(s, index, node, numbers), ` = ${quantityText(numbers[0])}`),
+      tag("div.fw", {}, "= ", formulaElement(s, index, node, numbers), ` = ${quantityText(numbers[0])}`),
   );
 }
 
@@ -205,12 +205,12 @@ function stepFacts(s, node) {
     ` = ${quantityText(moment.local)}`,
   ];
   return tag(
-    "div",
-    { class: "step" },
+    "div.step",
+    {},
     tag("div", {}, ...(rule.rule < 0 ? [rule.symbols] : [rule.left, formulaElement(s, rule.rule, result)])),
-    tag("div", { class: "bw" }, `= ${rule.numbers}`),
-    rule.rule < 0 && index >= 0 && tag("div", { class: "dim" }, ...local()),
-    rule.rule >= 0 && tag("div", { class: "dim" }, `g = ∂${rule.root}/∂${rule.result}`),
+    tag("div.bw", {}, `= ${rule.numbers}`),
+    rule.rule < 0 && index >= 0 && tag("div.dim", {}, ...local()),
+    rule.rule >= 0 && tag("div.dim", {}, `g = ∂${rule.root}/∂${rule.result}`),
     rule.sum && tag("div", {}, rule.sum),
   );
 }
@@ -272,8 +272,8 @@ function blockFacts(s, block) {
   );
   return [
     tag(
-      "p",
-      { class: "dim kind" },
+      "p.dim.kind",
+      {},
       kind === "fold" ? `${count} alike blocks, folded` : kind === "run" ? "a stretch of the graph" : "scope",
     ),
     tag(
@@ -284,6 +284,6 @@ function blockFacts(s, block) {
       outer > 0 && row("scope", ...crumbs(s, outer)),
       row("", blockLink(s, block)),
     ),
-    tag("p", { class: "dim" }, `E opens and closes ${name}.`),
+    tag("p.dim", {}, `E opens and closes ${name}.`),
   ];
 }

@@ -25,13 +25,13 @@ const KEYS = [
 /** The overlay that says which keys there are. */
 export function helpOverlay() {
   const rows = KEYS.map(([keys, text]) =>
-    h("div", { class: "row" }, h("dt", {}, h("kbd", {}, keys)), h("dd", {}, text)),
+    h("div.row", {}, h("dt", {}, h("kbd", {}, keys)), h("dd", {}, text)),
   );
-  const close = h("button", { class: "main" }, "Close");
+  const close = h("button.main", {}, "Close");
   const element = h(
-    "dialog",
-    { class: "help", "aria-label": "Keys" },
-    h("strong", { class: "title" }, "Keys"),
+    "dialog.help",
+    { label: "Keys" },
+    h("strong.title", {}, "Keys"),
     h("dl", {}, ...rows),
     close,
   );

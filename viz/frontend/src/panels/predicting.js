@@ -89,20 +89,20 @@ export function predicting(s) {
     const next = asked(s);
     if (what === "predicting") found = NOTHING;
     return tag(
-      "div",
-      { class: "predict", hidden: s.limit === Infinity },
+      "div.predict",
+      { hidden: s.limit === Infinity },
       tag(
         "form",
         { onsubmit: check, hidden: next < 0 },
         tag("label", { for: "mg-answer" }, next < 0 ? "" : questionText(s, next)),
         tag("input", { id: "mg-answer", inputmode: "decimal", autocomplete: "off", size: 8, placeholder: "a number" }),
-        tag("button", { class: "main" }, "Check"),
+        tag("button.main", {}, "Check"),
         tag("button", { type: "button", onclick: giveIn }, "Show me"),
-        tag("span", { class: "dim score" }, s.score?.asked > 0 && `${s.score.right} of ${s.score.asked} at the first try`),
+        tag("span.dim.score", {}, s.score?.asked > 0 && `${s.score.right} of ${s.score.asked} at the first try`),
       ),
       tag(
-        "p",
-        { class: "verdict", role: "status", "data-verdict": found.verdict },
+        "p.verdict",
+        { role: "status", "data-verdict": found.verdict },
         next < 0 && s.limit < Infinity ? endText(s) : found.text,
       ),
     );

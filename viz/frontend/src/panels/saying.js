@@ -11,16 +11,16 @@ export function saying(s) {
     const [text, ...formula] = momentText(s, moment);
     if (what === "moved" || what === "numbers") said = s.stopped + s.playback.sentence(s.graph.title);
     return tag(
-      "div",
-      { class: "say" },
+      "div.say",
+      {},
       tag(
-        "div",
-        { class: "words", "aria-hidden": true },
+        "div.words",
+        { "aria-hidden": true },
         tag("span", { class: `chip ${moment.kind}` }, phase(s, moment.kind)),
         tag("span", {}, s.stopped + text),
       ),
-      tag("div", { class: "formula" }, ...formula),
-      tag("div", { class: "aria", "aria-live": "polite", "aria-atomic": true }, said),
+      tag("div.formula", {}, ...formula),
+      tag("div.mg-said", { "aria-live": "polite", "aria-atomic": true }, said),
     );
   };
 }
@@ -43,7 +43,7 @@ function momentText(s, moment) {
   const { graph } = s;
   if (moment.kind === "start") return ["The leaves have their numbers; nothing is computed yet.", "→ computes the first operation."];
   const name = graph.title(moment.node);
-  const bw = (/** @type {string} */ text) => tag("span", { class: "bw" }, text);
+  const bw = (/** @type {string} */ text) => tag("span.bw", {}, text);
   if (moment.kind === "forward") return [forwardWords(s, moment), ...forwardFormula(s, moment)];
   if (moment.kind === "seed") {
     return [
@@ -56,7 +56,7 @@ function momentText(s, moment) {
   const op = graph.ops[graph.op[graph.result[moment.edge]]];
   const how = moment.local === null ? `, through ${op.name}` : ": upstream × local";
   const words = `From ${rule.result} back to ${rule.operand}${how}${which}.`;
-  const sum = rule.sum ? tag("span", { class: "sum" }, rule.sum) : "";
+  const sum = rule.sum ? tag("span.sum", {}, rule.sum) : "";
   if (rule.rule < 0) return [words, `${rule.symbols} = `, bw(rule.numbers), sum];
   return [
     `From ${rule.result} back to ${rule.operand}${rule.where}.`,
@@ -80,7 +80,7 @@ function forwardFormula(s, { node, value }) {
   const index = s.graph.nodeFormula[node];
   const name = `${s.graph.title(node)} = `;
   const numbers = numbersFor(s, node);
-  const result = tag("span", { class: "fw" }, quantityText(value));
+  const result = tag("span.fw", {}, quantityText(value));
   if (index < 0) return [name, result];
   const rule = formulaElement(s, index, node);
   return numbers

@@ -16,13 +16,13 @@ const MOST_OPEN = 5000; // nodes that are worth seeing all at once
 
 /** @param {any} s */
 export function stage(s) {
-  const place = h("div", { class: "place" });
+  const place = h("div.place");
   const listeners = {
     select: (/** @type {string | null} */ id) => select(s, id),
     toggle: (/** @type {number} */ block) => toggleBlock(s, block),
   };
   let greyed = false;
-  const element = h("div", { class: "canvas" }, place);
+  const element = h("div.canvas", {}, place);
   const look = { view: /** @type {any} */ (null), drawing: /** @type {any} */ (null) };
   const maps = mapsOf(s, element, look);
   const build = builder(s, place, look, maps, listeners);
@@ -135,11 +135,11 @@ function seenNodes(drawing, { x, y, w, h: high }) {
 /** @param {any} s @param {() => any} view */
 function zoomButtons(s, view) {
   const button = (/** @type {string} */ sign, /** @type {string} */ title, /** @type {() => void} */ onclick) =>
-    tag("button", { class: "quiet", "aria-label": title, title, onclick }, sign);
+    tag("button.quiet", { label: title, title, onclick }, sign);
   const blocks = s.graph.blocks.length > 1;
   return tag(
-    "div",
-    { class: "zoom", role: "group", "aria-label": "View" },
+    "div.zoom",
+    { role: "group", label: "View" },
     blocks && button("⊟", "Close all blocks", () => setExpanded(s, collapseAll())),
     blocks && s.graph.count <= MOST_OPEN && button("⊞", "Open all blocks", () => setExpanded(s, expandAll(s.graph))),
     button("−", "Smaller", () => view().zoom(0.8)),

@@ -53,24 +53,24 @@ export function stops(s) {
       "form",
       { onsubmit: add },
       "Stop at ",
-      tag("select", { "aria-label": "Stop at", onchange: ask }, ...kinds),
-      tag("input", { "aria-label": "Which", size: 10, placeholder: example, hidden: !example }),
+      tag("select", { label: "Stop at", onchange: ask }, ...kinds),
+      tag("input", { label: "Which", size: 10, placeholder: example, hidden: !example }),
       tag("button", {}, "Add"),
     );
   const ways = () =>
     tag(
-      "div",
-      { class: "acts" },
+      "div.acts",
+      {},
       tag("button", { onclick: () => go(-1) }, "◂ To the stop before"),
       tag("button", { onclick: () => go(1) }, "To the next stop ▸"),
-      tag("span", { class: "dim", role: "status" }, said),
+      tag("span.dim", { role: "status" }, said),
     );
   const item = (/** @type {any} */ spec) => {
     const { text } = breakpoint(spec);
     const remove = () => setStops(s, s.stops.filter((/** @type {any} */ one) => one !== spec));
     const label = `Remove: ${text}`;
-    return tag("li", {}, `${text} `, tag("button", { class: "quiet", "aria-label": label, onclick: remove }, "✕"));
+    return tag("li", {}, `${text} `, tag("button.quiet", { label, onclick: remove }, "✕"));
   };
   return () =>
-    tag("section", { class: "panel", "aria-label": "Stops" }, form(), tag("ul", { class: "list" }, ...s.stops.map(item)), ways());
+    tag("section.panel", { label: "Stops" }, form(), tag("ul.list", {}, ...s.stops.map(item)), ways());
 }

@@ -17,7 +17,7 @@ export function table(s) {
   const body = h("tbody");
   const head = h("tr", {}, ...["node", "rule", "value", "gradient"].map((text) => h("th", { scope: "col" }, text)));
   const grid = h("table", { "aria-rowcount": s.graph.count + 1 }, h("thead", {}, head), body);
-  const element = h("div", { class: "table", tabindex: 0, role: "region", "aria-label": "Table of all nodes" }, grid);
+  const element = h("div.table", { tabindex: 0, role: "region", label: "Table of all nodes" }, grid);
   /** @type {Map<number, HTMLTableRowElement>} */
   const rows = new Map();
   const place = () => drawWindow(s, element, body, rows);
@@ -65,7 +65,7 @@ function drawWindow(s, element, body, rows) {
   for (let node = from; node < to; node++) if (!rows.has(node)) rows.set(node, makeRow(s, node));
   const inside = [...rows.keys()].sort((a, b) => a - b).map((node) => /** @type {Node} */ (rows.get(node)));
   const gap = (/** @type {number} */ n) =>
-    h("tr", { class: "gap", "aria-hidden": "true", style: `height:${n * ROW_HEIGHT}px` });
+    h("tr.gap", { "aria-hidden": true, style: `height:${n * ROW_HEIGHT}px` });
   body.replaceChildren(gap(from), ...inside, gap(count - to));
   mark(rows, activeNode(s), selectedNode(s));
 }
@@ -75,15 +75,15 @@ const rootFocus = (element) => /** @type {ShadowRoot} */ (element.getRootNode())
 
 /** @param {any} s @param {number} node */
 function makeRow(s, node) {
-  const name = h("button", { class: "link", onclick: () => select(s, `n${node}`) }, s.graph.title(node));
-  const rule = h("td", { class: "rule" }, ruleOf(s.graph, node) || RULES[s.graph.kind[node]]);
+  const name = h("button.link", { onclick: () => select(s, `n${node}`) }, s.graph.title(node));
+  const rule = h("td.rule", {}, ruleOf(s.graph, node) || RULES[s.graph.kind[node]]);
   const row = h(
     "tr",
     { "aria-rowindex": node + 2 },
     h("th", { scope: "row" }, name),
     rule,
-    h("td", { class: "fw" }),
-    h("td", { class: "bw" }),
+    h("td.fw"),
+    h("td.bw"),
   );
   fillRow(s, node, row);
   return row;

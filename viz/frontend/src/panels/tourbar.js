@@ -38,15 +38,15 @@ export function tour(s) {
       const station = stations[at];
       const faded = station && !here(station) ? " dim" : "";
       return tag(
-        "section",
-        { class: "tour", "aria-label": "Tour" },
+        "section.tour",
+        { label: "Tour" },
         tag("p", { class: `caption${faded}`, role: "status" }, station?.text ?? "The end of the tour: the player is yours."),
         tag(
-          "div",
-          { class: "acts" },
+          "div.acts",
+          {},
           tag("button", { "aria-disabled": at <= 0, onclick: () => go(at - 1) }, "Back"),
-          tag("button", { class: "main", hidden: !station, onclick: () => go(at + 1) }, "Go on"),
-          tag("span", { class: "dim" }, station && `${at + 1} of ${many}`),
+          tag("button.main", { hidden: !station, onclick: () => go(at + 1) }, "Go on"),
+          tag("span.dim", {}, station && `${at + 1} of ${many}`),
         ),
       );
     },

@@ -65,17 +65,17 @@ export function whatIf(s) {
     const note = rest ? `${rest} more: choose one in the drawing.` : noteOf(s, leaves, shown);
     const reset = () => (s.overrides.clear(), recompute(s));
     return tag(
-      "section",
-      { class: "panel whatif", "aria-label": "What if" },
+      "section.panel.whatif",
+      { label: "What if" },
       tag(
         "div",
         {},
-        tag("div", { class: "sliders" }, ...shown.map((leaf) => slider(s, leaf, leaf === current, change))),
+        tag("div.sliders", {}, ...shown.map((leaf) => slider(s, leaf, leaf === current, change))),
         field(chosen),
-        tag("p", { class: "dim" }, note),
+        tag("p.dim", {}, note),
         tag("button", { hidden: !s.overrides.size, onclick: reset }, "Reset all"),
       ),
-      tag("figure", { class: "plot" }, ...plot(current, s.playback.numbers, s.line)),
+      tag("figure.plot", {}, ...plot(current, s.playback.numbers, s.line)),
     );
   };
 }
@@ -92,7 +92,7 @@ function elementField(s) {
   const { graph } = s;
   const free = [...graph.tensors.keys()].filter((node) => isFree(graph, node) && graph.tensors.get(node).shape.length);
   if (!free.length) return () => null;
-  const field = h("input", { size: 12, "aria-label": "Element to change", spellcheck: "false" });
+  const field = h("input", { size: 12, label: "Element to change", spellcheck: "false" });
   let [last, said] = [-1, ""];
   const add = (/** @type {any} */ event) => {
     event.preventDefault();
@@ -106,11 +106,11 @@ function elementField(s) {
     if (leaf !== last) field.value = keyTitle(graph, elementKey(graph, leaf, 0), graph.names[leaf] ?? undefined);
     last = leaf;
     return tag(
-      "form",
-      { class: "acts", onsubmit: add },
+      "form.acts",
+      { onsubmit: add },
       field,
       tag("button", {}, "Add element"),
-      tag("span", { class: "alarm", role: "status" }, said),
+      tag("span.alarm", { role: "status" }, said),
     );
   };
 }
@@ -132,12 +132,12 @@ function slider(s, leaf, current, change) {
     "div",
     { class: current ? "slider current" : "slider" },
     tag("b", { title: name }, name),
-    tag("input", { type: "range", min, max, step, value, "aria-label": name, oninput: set }),
+    tag("input", { type: "range", min, max, step, value, label: name, oninput: set }),
     tag("input", {
       type: "number",
       step: "any",
       value: Number(value.toPrecision(6)),
-      "aria-label": `${name}, exactly`,
+      label: `${name}, exactly`,
       oninput: set,
     }),
     tag(
@@ -145,7 +145,7 @@ function slider(s, leaf, current, change) {
       {
         class: "quiet",
         style: s.overrides.has(leaf) ? "" : "visibility:hidden",
-        "aria-label": `Reset ${name}`,
+        label: `Reset ${name}`,
         title: "Reset",
         onclick: back,
       },
@@ -160,7 +160,7 @@ function plotOf(s, leaf) {
   const many = (s.graph.tensors.get(s.root)?.shape ?? []).some((/** @type {number} */ size) => size > 1);
   const output = `${many ? "Σ" : ""}${s.graph.title(s.root)}`;
   const why = engineOf(s).why(s.root);
-  if (why) return [tag("p", { class: "dim" }, `${output} cannot be computed again here: ${why}`)];
+  if (why) return [tag("p.dim", {}, `${output} cannot be computed again here: ${why}`)];
   const begun = performance.now();
   const { x: at, y, slope, measured } = engineOf(s).tangent(leaf, s.root, s.overrides);
   const cost = performance.now() - begun;
@@ -173,14 +173,14 @@ function plotOf(s, leaf) {
   ]);
   const finite = points.map((p) => p[1]).filter(Number.isFinite);
   const says = [
-    s.line.root >= 0 && tag("div", {}, "chain rule ", tag("b", { class: "bw" }, `∂${output}/∂${name} = ${pretty(slope)}`)),
-    Number.isNaN(slope) && tag("small", { class: "dim" }, `${name} gets no gradient that is known here.`),
+    s.line.root >= 0 && tag("div", {}, "chain rule ", tag("b.bw", {}, `∂${output}/∂${name} = ${pretty(slope)}`)),
+    Number.isNaN(slope) && tag("small.dim", {}, `${name} gets no gradient that is known here.`),
     tag(
       "div",
       {},
       "measured ",
       tag("b", {}, `≈ ${pretty(measured)}`),
-      tag("small", { class: "dim" }, " (finite difference)"),
+      tag("small.dim", {}, " (finite difference)"),
     ),
   ];
   if (!finite.length || !Number.isFinite(y)) return says;
@@ -223,15 +223,15 @@ function drawPlot(points, [at, y, slope], [low, high], [across, up], label) {
   ) => tag("text", { x, y: top, "text-anchor": end }, words);
   const line = (/** @type {string} */ kind, /** @type {number[]} */ [x1, y1, x2, y2]) =>
     tag("line", { class: kind, x1, y1, x2, y2 });
-  const box = { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label, width, height };
+  const box = { viewBox: `0 0 ${width} ${height}`, role: "img", label, width, height };
   return tag(
     "svg",
     box,
     low < 0 && high > 0 && line("axis", [8, py(0), width - 8, py(0)]),
     line("axis", [px(at), 14, px(at), height - 16]),
-    tag("path", { class: "curve", d: path }),
+    tag("path.curve", { d: path }),
     Number.isFinite(slope) && line("tangent", [px(at + from), py(y + from * slope), px(at + to), py(y + to * slope)]),
-    tag("circle", { class: "at", cx: px(at), cy: py(y), r: 4.5 }),
+    tag("circle.at", { cx: px(at), cy: py(y), r: 4.5 }),
     text(`${up} = ${pretty(y)}`, 8, 11, "start"),
     text(pretty(least), 8, height - 4, "start"),
     text(`${across} = ${pretty(at)}`, Math.min(Math.max(px(at), 90), width - 90), height - 4, "middle"),
