@@ -34,6 +34,8 @@ import { calm } from "./drawing/viewport.js";
 import { keyNamed, keyTitle, leafOf, numberAt } from "./engine/tensorengine.js";
 import { whatIf } from "./panels/whatif.js";
 
+/** @typedef {import("./panels/session.js").Session} Session */
+
 /**
  * What a widget keeps in step: `selected` is "n12", a node, or "b3", a block; `values` are the reader's own, by leaf.
  * @typedef {object} State
@@ -122,7 +124,7 @@ export function mount(host, traceData, options = {}) {
   });
 }
 
-/** The parts in their places. @param {any} s @param {Options} options @param {(selector: string) => void} focus */
+/** The parts in their places. @param {Session} s @param {Options} options @param {(selector: string) => void} focus */
 function assemble(s, options, focus) {
   const shown = (/** @type {string} */ name) => !options.show || options.show.includes(name);
   const dialog = helpOverlay();
@@ -152,7 +154,7 @@ function assemble(s, options, focus) {
 /**
  * The toggles, and the one panel that is open. A panel is made when it is first opened, and one that is closed is not
  * kept up to date.
- * @param {any} s @param {string[]} names @param {ReturnType<typeof stage>} drawing @param {(selector: string) => void} focus
+ * @param {Session} s @param {string[]} names @param {ReturnType<typeof stage>} drawing @param {(selector: string) => void} focus
  */
 function tabs(s, names, drawing, focus) {
   let open = "";
@@ -197,7 +199,7 @@ function tabs(s, names, drawing, focus) {
   };
 }
 
-/** What the outside may do. @param {any} s @param {HTMLElement} host @param {() => void} destroy */
+/** What the outside may do. @param {Session} s @param {HTMLElement} host @param {() => void} destroy */
 function playerOf(s, host, destroy) {
   const state = () => stateOfPlayer(s);
   return {
@@ -246,7 +248,7 @@ function playerOf(s, host, destroy) {
 
 /** @typedef {ReturnType<typeof playerOf>} Player */
 
-/** @param {any} s @param {string | number} node @returns {number} */
+/** @param {Session} s @param {string | number} node @returns {number} */
 function nodeCalled({ graph }, node) {
   const same = (/** @type {string | null} */ name, /** @type {number} */ at) => (name ?? graph.title(at)) === node;
   const place = typeof node === "number" ? node : graph.names.findIndex(same);
@@ -254,10 +256,10 @@ function nodeCalled({ graph }, node) {
   return place;
 }
 
-/** The name of a leaf or of an element, whole. @param {any} s @param {number} key */
+/** The name of a leaf or of an element, whole. @param {Session} s @param {number} key */
 const keyName = ({ graph }, key) => keyTitle(graph, key, graph.names[leafOf(graph, key)] ?? undefined);
 
-/** @param {any} s @returns {State} */
+/** @param {Session} s @returns {State} */
 function stateOfPlayer(s) {
   return {
     position: s.playback.position,
@@ -270,7 +272,7 @@ function stateOfPlayer(s) {
   };
 }
 
-/** @param {any} s @param {Partial<State>} part */
+/** @param {Session} s @param {Partial<State>} part */
 function restore(s, part) {
   if (part.speed || part.granularity) setOptions(s, part.speed || s.speed, part.granularity || s.unit);
   if (part.values) setValues(s, part.values);
@@ -282,7 +284,7 @@ function restore(s, part) {
 
 /**
  * The numbers of leaves and elements, by name; one that is not there has its own.
- * @param {any} s
+ * @param {Session} s
  * @param {Record<string, number | null>} values
  */
 function setValues(s, values) {

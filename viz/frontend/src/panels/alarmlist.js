@@ -4,13 +4,16 @@ import { tag } from "./dom.js";
 import { nodeLinks } from "./inspector.js";
 import { select, tell } from "./session.js";
 
+/** @typedef {import("./session.js").Session} Session */
+/** @typedef {import("../types.js").Note} Note */
+
 const ALARM_NAMES = /** @type {Record<string, string>} */ ({ nan: "NaN", inf: "Infinity", gradient: "Gradient" });
 
-/** @param {any} s @param {(nodes: number[]) => void} highlight */
+/** @param {Session} s @param {(nodes: number[]) => void} highlight */
 export function alarms(s, highlight) {
   const { notes } = s.graph;
-  let reach = notes.length ? [] : ["No alarms: every number is finite, and every gradient is of this graph."];
-  const item = (/** @type {any} */ note) => {
+  let reach = /** @type {import("./dom.js").Child[]} */ (notes.length ? [] : ["No alarms: every number is finite, and every gradient is of this graph."]);
+  const item = (/** @type {Note} */ note) => {
     const act = () => {
       if (note.node >= 0) select(s, `n${note.node}`);
       highlight(note.nodes);
@@ -30,9 +33,9 @@ export function alarms(s, highlight) {
     );
 }
 
-/** What an alarm reached, as links. @param {any} s @param {any} note @returns {any[]} */
+/** What an alarm reached, as links. @param {Session} s @param {Note} note */
 function reachOf(s, note) {
-  const others = note.nodes.filter((/** @type {number} */ node) => node !== note.node);
+  const others = note.nodes.filter((node) => node !== note.node);
   if (!others.length) return ["It reached no other node."];
   return [
     `It reached ${others.length} other ${others.length === 1 ? "node" : "nodes"}: `,

@@ -6,6 +6,8 @@
 import { icon, remember, tag } from "./dom.js";
 import { choosePass, moveTo, setOptions, setPlaying, stepBy, stopPositions } from "./session.js";
 
+/** @typedef {import("./session.js").Session} Session */
+
 const ICONS = {
   first: icon("M2 3h2v10H2zM14 3v10L5 8z"),
   back: icon("M11 3v10L4 8zM12 3h1.5v10H12z"),
@@ -15,6 +17,7 @@ const ICONS = {
   last: icon("M12 3h2v10h-2zM2 3v10l9-5z"),
 };
 const SPEEDS = [0.25, 0.5, 1, 2, 4];
+/** @type {[import("../types.js").StepSize, string][]} */
 const UNITS = [
   ["edge", "One edge a step"],
   ["op", "One operation a step, with all its edges"],
@@ -32,7 +35,7 @@ const key = (name, label, act, off, picture = ICONS[name]) =>
     picture,
   );
 
-/** @param {any} s @param {() => void} help */
+/** @param {Session} s @param {() => void} help */
 export function controls(s, help) {
   const ticks = remember(() => stopPositions(s));
   return () => {
@@ -63,7 +66,7 @@ export function controls(s, help) {
   };
 }
 
-/** The scrubber: its phases, its stops, and the position. @param {any} s @param {number[]} ticks */
+/** The scrubber: its phases, its stops, and the position. @param {Session} s @param {number[]} ticks */
 function track(s, ticks) {
   const { position } = s.playback;
   const { last, forward } = s.line;
@@ -107,9 +110,12 @@ const choice = (label, choices, value, choose) =>
     ...choices.map(([value, text]) => tag("option", { value }, text)),
   );
 
-/** Which output the backward pass starts from; shown where there are several. @param {any} s */
+/** Which output the backward pass starts from; shown where there are several. @param {Session} s */
 function passChoice(s) {
   const { runs } = s.base;
-  const outputs = runs.map((/** @type {any} */ run, /** @type {number} */ i) => [i, s.graph.title(run.root)]);
-  return runs.length > 1 && tag("label", {}, "of ", choice("Output", outputs, s.pass, (pass) => choosePass(s, pass)));
+  const choose = (/** @type {number} */ pass) => choosePass(s, pass);
+  return (
+    runs.length > 1 &&
+    tag("label", {}, "of ", choice("Output", runs.map(({ root }, i) => [i, s.graph.title(root)]), s.pass, choose))
+  );
 }

@@ -5,7 +5,9 @@ import { nodeLinks } from "./inspector.js";
 import { search } from "../model/search.js";
 import { select, tell } from "./session.js";
 
-/** @param {any} s @param {(nodes: number[]) => void} highlight */
+/** @typedef {import("./session.js").Session} Session */
+
+/** @param {Session} s @param {(nodes: number[]) => void} highlight */
 export function finder(s, highlight) {
   let found = /** @type {number[]} */ ([]);
   let [at, said] = [-1, ""];

@@ -2,7 +2,7 @@
 
 import { ruleOf } from "../drawing/cards.js";
 import { tag } from "./dom.js";
-import { activeNode, moveTo, pick, select, selectedNode, setExpanded, setPlaying, setStops } from "./session.js";
+import { activeNode, engineOf, moveTo, pick, select, selectedNode, setExpanded, setPlaying, setStops } from "./session.js";
 import { scalesOf } from "../drawing/heatcolour.js";
 import { heatmap, linkTo } from "../drawing/heatmap.js";
 import { toggle } from "../model/blocks.js";
@@ -10,9 +10,11 @@ import { runTo } from "../model/breakpoints.js";
 import { elementKey, isFree } from "../engine/tensorengine.js";
 import { chainRule, formulaElement, gradientText, numbersFor, operandsOf, quantityText } from "./wording.js";
 
+/** @typedef {import("./session.js").Session} Session */
+
 const KINDS = ["leaf", "operation", "constant", "raised an error"];
 
-/** @param {any} s */
+/** @param {Session} s */
 export function inspector(s) {
   let last = -2;
   return () => {
@@ -48,53 +50,52 @@ export function inspector(s) {
   };
 }
 
-/** @param {any} s */
+/** @param {Session} s */
 export const shownNode = (s) => (s.selected?.[0] === "n" ? selectedNode(s) : activeNode(s));
 
-/** @param {any} s */
+/** @param {Session} s */
 function runToNode(s) {
   setPlaying(s, false);
   moveTo(s, runTo(s.playback, shownNode(s)));
 }
 
-/** Whether a breakpoint is on a node. @param {any} s @param {number} node */
-const isOn = (s, node) => (/** @type {any} */ stop) =>
+/** Whether a breakpoint is on a node. @param {Session} s @param {number} node */
+const isOn = (s, node) => (/** @type {import("./session.js").Spec} */ stop) =>
   node >= 0 && stop.kind === "name" && stop.value === s.graph.title(node, Infinity);
 
-/** A breakpoint on the node shown, or none any more. @param {any} s */
+/** A breakpoint on the node shown, or none any more. @param {Session} s */
 export function toggleNodeStop(s) {
   const node = shownNode(s);
   if (node < 0) return;
   const is = isOn(s, node);
-  const others = s.stops.filter((/** @type {any} */ stop) => !is(stop));
-  const more = others.length < s.stops.length ? [] : [{ kind: "name", value: s.graph.title(node, Infinity) }];
-  setStops(s, [...others, ...more]);
+  if (s.stops.some(is)) setStops(s, s.stops.filter((stop) => !is(stop)));
+  else setStops(s, [...s.stops, { kind: "name", value: s.graph.title(node, Infinity) }]);
 }
 
 /** One line: what it is, and it. @param {string} term @param {...import("./dom.js").Child} facts */
 const row = (term, ...facts) => tag("div.row", {}, tag("dt", {}, term), tag("dd", {}, ...facts));
 
-/** A link to a node. @param {any} s @param {number} node */
+/** A link to a node. @param {Session} s @param {number} node */
 const nodeLink = (s, node) =>
   tag("button.link", { onclick: () => select(s, `n${node}`) }, s.graph.title(node));
 
-/** Links to the first so many nodes. @param {any} s @param {number[]} nodes @param {number} most */
+/** Links to the first so many nodes. @param {Session} s @param {number[]} nodes @param {number} most */
 export const nodeLinks = (s, nodes, most) => [
   ...nodes.slice(0, most).flatMap((node) => [nodeLink(s, node), " "]),
   nodes.length > most && `and ${nodes.length - most} more`,
 ];
 
-/** @param {any} s @param {number} node */
+/** @param {Session} s @param {number} node */
 function nodeFacts(s, node) {
   const { graph, playback } = s;
   const op = graph.op[node] >= 0 ? graph.ops[graph.op[node]] : null;
   const gradient = playback.gradient(node);
   const tensor = graph.tensors.get(node);
   const value = playback.known(node) ? playback.value(node) : null;
-  const why = s.overrides.size ? s.engine.why(node) : null;
+  const why = s.overrides.size ? engineOf(s).why(node) : null;
   const attrs = Object.entries(graph.attrs.get(node) ?? {}).map(([key, text]) => `${key} = ${text}`);
   const seen = pictures(s, node, value, gradient.value);
-  const notes = graph.notes.filter((/** @type {any} */ note) => note.node === node);
+  const notes = graph.notes.filter((note) => note.node === node);
   return [
     tag(
       "p.dim.kind",
@@ -102,7 +103,7 @@ function nodeFacts(s, node) {
       op ? op.name : KINDS[graph.kind[node]],
       tensor ? ` · ${tensor.dtype} (${tensor.shape.join(", ")})` : "",
     ),
-    ...notes.map((/** @type {any} */ note) => tag("p.alarm", {}, `! ${note.text}`)),
+    ...notes.map((note) => tag("p.alarm", {}, `! ${note.text}`)),
     stepFacts(s, node),
     tag(
       "dl",
@@ -129,7 +130,7 @@ function nodeFacts(s, node) {
   ];
 }
 
-/** @param {any} gradient */
+/** @param {import("../types.js").Gradient} gradient */
 function stateText(gradient) {
   if (gradient.state === "none") return "not computed yet";
   if (gradient.state === "blocked") return "gets no gradient";
@@ -137,7 +138,7 @@ function stateText(gradient) {
 }
 
 /**
- * The heatmap of an array, kept from step to step. @param {any} s @param {any} q @param {string} label
+ * The heatmap of an array, kept from step to step. @param {Session} s @param {import("../types.js").Quantity | null} q @param {string} label
  * @param {Parameters<typeof heatmap>[1]} [how]
  */
 function picture(s, q, label, how) {
@@ -149,18 +150,18 @@ function picture(s, q, label, how) {
 
 /**
  * Value and gradient of a tensor, and its operands: a cell pointed at shows where it came from.
- * @param {any} s
+ * @param {Session} s
  * @param {number} node
- * @param {any} value
- * @param {any} grad
+ * @param {import("../types.js").Quantity | null} value
+ * @param {import("../types.js").Quantity | null} grad
  */
 function pictures(s, node, value, grad) {
   const { graph } = s;
-  s.scales ??= scalesOf(graph);
+  const scales = (s.scales ??= scalesOf(graph));
   const name = graph.title(node);
   const from = operandsOf(graph, node);
   const operands = from.map((one, i) =>
-    picture(s, s.playback.value(one), `operand ${i + 1}, ${graph.title(one)}`, { size: 120, scale: s.scales.get(one) }),
+    picture(s, s.playback.value(one), `operand ${i + 1}, ${graph.title(one)}`, { size: 120, scale: scales.get(one) }),
   );
   const shapes = {
     operands: from.map((one) => graph.tensors.get(one)?.shape ?? []),
@@ -170,7 +171,7 @@ function pictures(s, node, value, grad) {
   const chooser = isFree(graph, node)
     ? (/** @type {number} */ cell) => pick(s, elementKey(graph, node, cell))
     : undefined;
-  const scale = s.scales.get(node);
+  const scale = scales.get(node);
   const hover = op && linkTo(op.name, graph.attrs.get(node) ?? {}, shapes, operands);
   return {
     value: picture(s, value, `value of ${name}`, { size: 240, scale, hover, pick: chooser }),
@@ -179,7 +180,7 @@ function pictures(s, node, value, grad) {
   };
 }
 
-/** A formula in symbols, and below with its numbers. @param {any} s @param {number} index @param {number} node */
+/** A formula in symbols, and below with its numbers. @param {Session} s @param {number} index @param {number} node */
 function formula(s, index, node) {
   if (index < 0) return tag("span", {}, ruleOf(s.graph, node));
   const numbers = numbersFor(s, node);
@@ -192,7 +193,7 @@ function formula(s, index, node) {
   );
 }
 
-/** The backward event of this moment, if it gives this node its gradient. @param {any} s @param {number} node */
+/** The backward event of this moment, if it gives this node its gradient. @param {Session} s @param {number} node */
 function stepFacts(s, node) {
   const moment = s.playback.moment();
   if (moment.kind !== "edge" || moment.node !== node) return null;
@@ -215,7 +216,7 @@ function stepFacts(s, node) {
   );
 }
 
-/** What it was made of, and what it is used in. @param {any} s @param {number} node */
+/** What it was made of, and what it is used in. @param {Session} s @param {number} node */
 function linkRows(s, node) {
   const uses = [...s.graph.outs(node)].map((edge) => s.graph.result[edge]);
   return [
@@ -227,14 +228,14 @@ function linkRows(s, node) {
   });
 }
 
-/** The scopes around, outermost first: each opens and closes. @param {any} s @param {number} block */
+/** The scopes around, outermost first: each opens and closes. @param {Session} s @param {number} block */
 function crumbs(s, block) {
   const path = [];
   for (let at = block; at > 0; at = s.graph.blocks[at].outer) path.unshift(at);
   return path.flatMap((at, i) => [i ? " › " : "", blockLink(s, at)]);
 }
 
-/** @param {any} s @param {number} block */
+/** @param {Session} s @param {number} block */
 function blockLink(s, block) {
   const open = s.expanded.has(block);
   return tag(
@@ -251,7 +252,7 @@ function blockLink(s, block) {
 
 /**
  * Opens a block or closes it; what was inside and selected gives way to the block.
- * @param {any} s
+ * @param {Session} s
  * @param {number} block
  */
 export function toggleBlock(s, block) {
@@ -263,7 +264,7 @@ export function toggleBlock(s, block) {
   }
 }
 
-/** @param {any} s @param {number} block */
+/** @param {Session} s @param {number} block */
 function blockFacts(s, block) {
   const { name, count, kind, line, outer } = s.graph.blocks[block];
   const inside = s.graph.block.reduce(

@@ -7,6 +7,8 @@ import { h } from "./dom.js";
 import { shownNode, toggleBlock, toggleNodeStop } from "./inspector.js";
 import { moveTo, select, setPlaying, stepBy } from "./session.js";
 
+/** @typedef {import("./session.js").Session} Session */
+
 const KEYS = [
   ["← →", "step back, step forward"],
   ["← → ↑ ↓ in the drawing", "follow the edges; Enter chooses the node"],
@@ -41,7 +43,7 @@ export function helpOverlay() {
 
 /**
  * What a key does, or undefined.
- * @param {any} s @param {any} parts @param {KeyboardEvent} event @param {boolean} drawing whether the drawing has the
+ * @param {Session} s @param {any} parts @param {KeyboardEvent} event @param {boolean} drawing whether the drawing has the
  * focus
  * @returns {(() => unknown) | undefined}
  */
@@ -72,13 +74,13 @@ function meaning(s, parts, event, drawing) {
   return keys[event.key.length === 1 ? event.key.toLowerCase() : event.key];
 }
 
-/** Opens or closes the selected block, or the one around the node shown. @param {any} s */
+/** Opens or closes the selected block, or the one around the node shown. @param {Session} s */
 export function toggleBlockAt(s) {
   const block = s.selected?.[0] === "b" ? Number(s.selected.slice(1)) : s.graph.block[shownNode(s)];
   if (block > 0) toggleBlock(s, block);
 }
 
-/** @param {any} s @param {any} parts @param {KeyboardEvent} event */
+/** @param {Session} s @param {any} parts @param {KeyboardEvent} event */
 export function pressKey(s, parts, event) {
   if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
   const target = /** @type {HTMLElement} */ (event.composedPath()[0]);

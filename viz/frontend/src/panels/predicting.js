@@ -8,19 +8,21 @@ import { tag } from "./dom.js";
 import { moveTo, setPlaying, tell } from "./session.js";
 import { chainRule } from "./wording.js";
 
+/** @typedef {import("./session.js").Session} Session */
+
 const NOTHING = { verdict: "", text: "" };
 
-/** How far one may go from a position without a prediction. @param {any} s @param {number} from */
+/** How far one may go from a position without a prediction. @param {Session} s @param {number} from */
 function freeTo(s, from) {
   let to = from;
   while (to < s.line.last && !askable(s.playback.moment(to + 1))) to += 1;
   return to;
 }
 
-/** The position that is predicted next; -1: none. @param {any} s */
+/** The position that is predicted next; -1: none. @param {Session} s */
 export const asked = (s) => (s.limit < s.line.last ? s.limit + 1 : -1);
 
-/** Turns the mode on or off. @param {any} s @param {boolean} on */
+/** Turns the mode on or off. @param {Session} s @param {boolean} on */
 export function setPredicting(s, on) {
   setPlaying(s, false);
   s.limit = Infinity;
@@ -34,7 +36,7 @@ export function setPredicting(s, on) {
   tell(s, "predicting");
 }
 
-/** What to make of what was typed, which may be no number. @param {any} s @param {string} text */
+/** What to make of what was typed, which may be no number. @param {Session} s @param {string} text */
 function diagnosed(s, text) {
   let answer = NaN;
   try {
@@ -45,7 +47,7 @@ function diagnosed(s, text) {
   return answerStep(s, answer);
 }
 
-/** Checks an answer; the step is taken when it is right. @param {any} s @param {number} answer */
+/** Checks an answer; the step is taken when it is right. @param {Session} s @param {number} answer */
 export function answerStep(s, answer) {
   moveTo(s, s.limit);
   const found = diagnose(answer, s.playback);
@@ -57,7 +59,7 @@ export function answerStep(s, answer) {
   return found;
 }
 
-/** Shows the next number. @param {any} s */
+/** Shows the next number. @param {Session} s */
 function showNext(s) {
   s.score.asked += 1;
   s.score.tries = 0;
@@ -66,7 +68,7 @@ function showNext(s) {
   moveTo(s, next);
 }
 
-/** @param {any} s */
+/** @param {Session} s */
 export function predicting(s) {
   let found = NOTHING;
   const check = (/** @type {any} */ event) => {
@@ -109,7 +111,7 @@ export function predicting(s) {
   };
 }
 
-/** @param {any} s */
+/** @param {Session} s */
 function endText(s) {
   const { right, asked: all } = s.score;
   return all
@@ -117,7 +119,7 @@ function endText(s) {
     : "No backward step from here moves a single number.";
 }
 
-/** @param {any} s @param {number} position */
+/** @param {Session} s @param {number} position */
 function questionText(s, position) {
   const moment = s.playback.moment(position);
   const { operand, result, root, many } = chainRule(s, moment);

@@ -3,7 +3,9 @@
 import { tag } from "./dom.js";
 import { chainRule, formulaElement, numbersFor, quantityText } from "./wording.js";
 
-/** @param {any} s */
+/** @typedef {import("./session.js").Session} Session */
+
+/** @param {Session} s */
 export function saying(s) {
   let said = "";
   return (/** @type {string} */ what) => {
@@ -25,7 +27,7 @@ export function saying(s) {
   };
 }
 
-/** @param {any} s @param {string} kind */
+/** @param {Session} s @param {string} kind */
 function phase(s, kind) {
   const { position } = s.playback;
   if (kind === "start") return "Start";
@@ -35,8 +37,8 @@ function phase(s, kind) {
 
 /**
  * A line of words, and what stands below.
- * @param {any} s
- * @param {any} moment
+ * @param {Session} s
+ * @param {import("../types.js").Moment} moment
  * @returns {[string, ...import("./dom.js").Child[]]}
  */
 function momentText(s, moment) {
@@ -68,14 +70,14 @@ function momentText(s, moment) {
   ];
 }
 
-/** @param {any} s @param {any} moment */
+/** @param {Session} s @param {import("../types.js").Moment} moment */
 function forwardWords(s, { node }) {
   const op = s.graph.ops[s.graph.op[node]];
   const end = s.playback.position === s.line.forward && s.line.root >= 0 ? " The forward pass is complete." : "";
   return `${s.graph.title(node)} is computed: ${op?.name ?? "?"}.${end}`;
 }
 
-/** @param {any} s @param {any} moment @returns {import("./dom.js").Child[]} */
+/** @param {Session} s @param {import("../types.js").Moment} moment @returns {import("./dom.js").Child[]} */
 function forwardFormula(s, { node, value }) {
   const index = s.graph.nodeFormula[node];
   const name = `${s.graph.title(node)} = `;

@@ -10,11 +10,16 @@ import { firstIn, scene } from "../drawing/scene.js";
 import { select, setExpanded } from "./session.js";
 import { svgView } from "../drawing/svg.js";
 
+/** @typedef {import("./session.js").Session} Session */
+/** @typedef {import("../drawing/scene.js").Scene} Scene */
+/** @typedef {import("../drawing/svg.js").View} View */
+/** @typedef {{view: View, drawing: Scene}} Look both are there from the first `update` on */
+
 const SVG_UP_TO = 1500; // items: panning more of them takes longer than a frame
 const MAP_FROM = 400; // nodes: of fewer the map shows boxes, not nodes
 const MOST_OPEN = 5000; // nodes that are worth seeing all at once
 
-/** @param {any} s */
+/** @param {Session} s */
 export function stage(s) {
   const place = h("div.place");
   const listeners = {
@@ -23,7 +28,7 @@ export function stage(s) {
   };
   let greyed = false;
   const element = h("div.canvas", {}, place);
-  const look = { view: /** @type {any} */ (null), drawing: /** @type {any} */ (null) };
+  const look = /** @type {Look} */ (/** @type {unknown} */ ({ view: null, drawing: null }));
   const maps = mapsOf(s, element, look);
   const build = builder(s, place, look, maps, listeners);
   const { map } = maps;
@@ -64,7 +69,7 @@ export function stage(s) {
 
 /**
  * The maps below the drawing, of the whole graph or of the scene, and how they follow it.
- * @param {any} s @param {HTMLElement} element @param {{view: any, drawing: any}} look
+ * @param {Session} s @param {HTMLElement} element @param {Look} look
  */
 function mapsOf(s, element, look) {
   const map =
@@ -86,7 +91,7 @@ function mapsOf(s, element, look) {
 
 /**
  * Makes what is seen, and the other kind of view where there is much more of it than before, or less.
- * @param {any} s @param {HTMLElement} place @param {{view: any, drawing: any}} look
+ * @param {Session} s @param {HTMLElement} place @param {Look} look
  * @param {ReturnType<typeof mapsOf>} maps @param {import("../drawing/svg.js").Listeners} listeners
  */
 function builder(s, place, look, { mini, frame, watch }, listeners) {
@@ -109,8 +114,8 @@ function builder(s, place, look, { mini, frame, watch }, listeners) {
 
 /**
  * The item to look at: of what is selected (an open block: of the first node inside), or else of the present moment.
- * @param {any} s
- * @param {any} drawing
+ * @param {Session} s
+ * @param {Scene} drawing
  */
 function shownItem(s, drawing) {
   const { selected, graph } = s;
@@ -120,19 +125,19 @@ function shownItem(s, drawing) {
 
 /**
  * The nodes whose cards are seen.
- * @param {any} drawing
+ * @param {Scene} drawing
  * @param {{x: number, y: number, w: number, h: number}} seen
  * @returns {number[]}
  */
 function seenNodes(drawing, { x, y, w, h: high }) {
   const inside = drawing.items.filter(
-    (/** @type {any} */ item) =>
+    (item) =>
       item.node >= 0 && item.x < x + w && x < item.x + item.w && item.y < y + high && y < item.y + item.h,
   );
-  return inside.map((/** @type {any} */ item) => item.node);
+  return inside.map((item) => item.node);
 }
 
-/** @param {any} s @param {() => any} view */
+/** @param {Session} s @param {() => View} view */
 function zoomButtons(s, view) {
   const button = (/** @type {string} */ sign, /** @type {string} */ title, /** @type {() => void} */ onclick) =>
     tag("button.quiet", { label: title, title, onclick }, sign);
@@ -150,7 +155,7 @@ function zoomButtons(s, view) {
 
 /**
  * While a leaf holds another number, what cannot be computed again is grey.
- * @param {any} s
+ * @param {Session} s
  * @param {HTMLElement} place
  */
 function grey(s, place) {

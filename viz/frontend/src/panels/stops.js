@@ -5,6 +5,8 @@ import { tag } from "./dom.js";
 import { parseNumber } from "../model/predict.js";
 import { moveTo, setPlaying, setStops, tell } from "./session.js";
 
+/** @typedef {import("./session.js").Session} Session */
+
 /** @type {[string, string, string][]} kind, what to call it, an example of what to ask for */
 const KINDS_OF_STOP = [
   ["op", "an operation", "mul"],
@@ -15,7 +17,7 @@ const KINDS_OF_STOP = [
   ["second-contribution", "a second contribution to one gradient", ""],
 ];
 
-/** @param {any} s */
+/** @param {Session} s */
 export function stops(s) {
   let [example, said] = [KINDS_OF_STOP[0][2], ""];
   const say = (/** @type {string} */ text) => {
@@ -65,9 +67,9 @@ export function stops(s) {
       tag("button", { onclick: () => go(1) }, "To the next stop ▸"),
       tag("span.dim", { role: "status" }, said),
     );
-  const item = (/** @type {any} */ spec) => {
+  const item = (/** @type {import("./session.js").Spec} */ spec) => {
     const { text } = breakpoint(spec);
-    const remove = () => setStops(s, s.stops.filter((/** @type {any} */ one) => one !== spec));
+    const remove = () => setStops(s, s.stops.filter((one) => one !== spec));
     const label = `Remove: ${text}`;
     return tag("li", {}, `${text} `, tag("button.quiet", { label, onclick: remove }, "✕"));
   };

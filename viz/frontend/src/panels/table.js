@@ -8,11 +8,13 @@ import { fill, h } from "./dom.js";
 import { activeNode, select, selectedNode } from "./session.js";
 import { gradientText, quantityText } from "./wording.js";
 
+/** @typedef {import("./session.js").Session} Session */
+
 const ROW_HEIGHT = 28;
 const ALL = 1000;
 const RULES = ["leaf", "", "constant", ""];
 
-/** @param {any} s */
+/** @param {Session} s */
 export function table(s) {
   const body = h("tbody");
   const head = h("tr", {}, ...["node", "rule", "value", "gradient"].map((text) => h("th", { scope: "col" }, text)));
@@ -41,7 +43,7 @@ export function table(s) {
   };
 }
 
-/** Scrolls the table, never the page. @param {any} s @param {HTMLElement} element @param {number} node */
+/** Scrolls the table, never the page. @param {Session} s @param {HTMLElement} element @param {number} node */
 function scrollToRow(s, element, node) {
   if (node < 0) return;
   const top = node * ROW_HEIGHT;
@@ -50,7 +52,7 @@ function scrollToRow(s, element, node) {
 }
 
 /**
- * @param {any} s
+ * @param {Session} s
  * @param {HTMLElement} element
  * @param {HTMLElement} body
  * @param {Map<number, HTMLTableRowElement>} rows
@@ -73,7 +75,7 @@ function drawWindow(s, element, body, rows) {
 /** @param {HTMLElement} element */
 const rootFocus = (element) => /** @type {ShadowRoot} */ (element.getRootNode()).activeElement ?? null;
 
-/** @param {any} s @param {number} node */
+/** @param {Session} s @param {number} node */
 function makeRow(s, node) {
   const name = h("button.link", { onclick: () => select(s, `n${node}`) }, s.graph.title(node));
   const rule = h("td.rule", {}, ruleOf(s.graph, node) || RULES[s.graph.kind[node]]);
@@ -89,7 +91,7 @@ function makeRow(s, node) {
   return row;
 }
 
-/** @param {any} s @param {number} node @param {HTMLTableRowElement} row */
+/** @param {Session} s @param {number} node @param {HTMLTableRowElement} row */
 function fillRow(s, node, row) {
   const now = s.playback;
   fill(row.cells[2], now.known(node) ? quantityText(now.value(node)) : "");

@@ -4,7 +4,9 @@ import { tag } from "./dom.js";
 import { moveTo, select, setExpanded, setPlaying, tell } from "./session.js";
 import { stationsOf } from "../model/tours.js";
 
-/** @param {any} s */
+/** @typedef {import("./session.js").Session} Session */
+
+/** @param {Session} s */
 export function tour(s) {
   const stations = stationsOf(s.graph, s.line);
   const many = stations.length;

@@ -8,15 +8,17 @@ import { pretty } from "../engine/notation.js";
 import { engineOf, override, pick, recompute, selectedNode, tell } from "./session.js";
 import { elementKey, isFree, keyNamed, keyTitle, leafOf, numberAt } from "../engine/tensorengine.js";
 
+/** @typedef {import("./session.js").Session} Session */
+
 const SHOWN = 12;
 const PLOT = { width: 300, height: 170 };
 
-/** The leaves that hold one number, as keys of `overrides`. @param {any} s @returns {number[]} */
+/** The leaves that hold one number, as keys of `overrides`. @param {Session} s @returns {number[]} */
 export function scalarLeaves({ graph }) {
   const all = [];
   for (let node = 0; node < graph.count; node++) {
     const shape = graph.tensors.get(node)?.shape;
-    const one = !shape || shape.every((/** @type {number} */ size) => size === 1);
+    const one = !shape || shape.every((size) => size === 1);
     if (one && graph.kind[node] === 0 && isFree(graph, node)) all.push(shape ? elementKey(graph, node, 0) : node);
   }
   return all;
@@ -36,14 +38,14 @@ export function sliderRange(x) {
   return [tidy(middle - wide), tidy(middle + wide), tidy(unit / 50)];
 }
 
-/** The slider of a leaf: around its own number, and the one that it has now. @param {any} s @param {number} leaf @param {number} now */
+/** The slider of a leaf: around its own number, and the one that it has now. @param {Session} s @param {number} leaf @param {number} now */
 function rangeOf(s, leaf, now) {
   const [least, most, step] = sliderRange(numberAt(s.graph, s.base, leaf));
   const [low, high] = now < least || now > most ? sliderRange(now) : [least, most];
   return [Math.min(least, low), Math.max(most, high), step];
 }
 
-/** @param {any} s */
+/** @param {Session} s */
 export function whatIf(s) {
   const leaves = scalarLeaves(s);
   const plot = remember((leaf) => (leaf < 0 ? [] : plotOf(s, leaf)));
@@ -80,17 +82,17 @@ export function whatIf(s) {
   };
 }
 
-/** What a reader should know of it. @param {any} s @param {number[]} leaves @param {number[]} shown */
+/** What a reader should know of it. @param {Session} s @param {number[]} leaves @param {number[]} shown */
 function noteOf(s, leaves, shown) {
   if (!s.graph.tensors.size) return leaves.length ? "" : "This graph has no leaf that holds one number.";
   if (!shown.length) return "Choose a leaf, and click an element in its picture or name it here.";
   return "What carries no gradient, as a comparison or what was detached, keeps its numbers.";
 }
 
-/** Where an element is named, in a graph of tensors: a leaf that is chosen is suggested. @param {any} s */
+/** Where an element is named, in a graph of tensors: a leaf that is chosen is suggested. @param {Session} s */
 function elementField(s) {
   const { graph } = s;
-  const free = [...graph.tensors.keys()].filter((node) => isFree(graph, node) && graph.tensors.get(node).shape.length);
+  const free = [...graph.tensors.keys()].filter((node) => isFree(graph, node) && graph.tensors.get(node)?.shape.length);
   if (!free.length) return () => null;
   const field = h("input", { size: 12, label: "Element to change", spellcheck: "false" });
   let [last, said] = [-1, ""];
@@ -116,7 +118,7 @@ function elementField(s) {
 }
 
 /**
- * @param {any} s @param {number} leaf @param {boolean} current
+ * @param {Session} s @param {number} leaf @param {boolean} current
  * @param {(leaf: number, value: number | null) => void} change
  */
 function slider(s, leaf, current, change) {
@@ -154,10 +156,10 @@ function slider(s, leaf, current, change) {
   );
 }
 
-/** @param {any} s @param {number} leaf */
+/** @param {Session} s @param {number} leaf */
 function plotOf(s, leaf) {
   const name = keyTitle(s.graph, leaf);
-  const many = (s.graph.tensors.get(s.root)?.shape ?? []).some((/** @type {number} */ size) => size > 1);
+  const many = (s.graph.tensors.get(s.root)?.shape ?? []).some((size) => size > 1);
   const output = `${many ? "Σ" : ""}${s.graph.title(s.root)}`;
   const why = engineOf(s).why(s.root);
   if (why) return [tag("p.dim", {}, `${output} cannot be computed again here: ${why}`)];
