@@ -86,10 +86,11 @@ const PANELS = /** @type {Record<string, (s: any, highlight: (nodes: number[]) =
 export function mount(host, traceData, options = {}) {
   const s = createSession(decode(traceData), options);
   const root = host.shadowRoot ?? host.attachShadow({ mode: "open" });
-  const app = h("div.app", { role: "group", label: `Player: ${s.graph.sentence}` });
+  const onkeydown = (/** @type {KeyboardEvent} */ event) => pressKey(s, keys, event);
+  const app = h("div.app", { role: "group", label: `Player: ${s.graph.sentence}`, onkeydown });
   const focus = (/** @type {string} */ selector) => app.querySelector(selector)?.focus();
   const { draw, keys, drawing } = assemble(s, options, focus);
-  root.replaceChildren(h("style", {}, drawingStyle() + shellStyle()), app, keys.dialog);
+  root.replaceChildren(h("style", {}, drawingStyle() + shellStyle()), app);
   host.dataset.lmSuppressShortcuts = "true";
   if (options.height) host.style.setProperty("--mg-view-height", `${options.height}px`);
   const repaint = () => {
@@ -99,11 +100,9 @@ export function mount(host, traceData, options = {}) {
   let unfollow = () => {};
   if (options.theme === "light" || options.theme === "dark") host.dataset.mgTheme = options.theme;
   else unfollow = followTheme(host, repaint);
-  const press = (/** @type {Event} */ event) => pressKey(s, keys, /** @type {KeyboardEvent} */ (event));
-  root.addEventListener("keydown", press);
   keys.tour.start();
   const update = (/** @type {string} */ what, /** @type {any} */ changed) => {
-    keepFocus(root, () => fill(app, ...draw(what, changed)));
+    keepFocus(root, () => fill(app, ...draw(what, changed), keys.dialog));
     drawing.update(what, changed);
     if (what === "picked") focus(".current [type=range]");
   };
@@ -118,7 +117,6 @@ export function mount(host, traceData, options = {}) {
   return playerOf(s, host, () => {
     setPlaying(s, false);
     unfollow();
-    root.removeEventListener("keydown", press);
     drawing.destroy();
     root.replaceChildren();
   });

@@ -16,7 +16,7 @@ const ICONS = {
   forward: icon("M5 3v10l7-5zM2.5 3H4v10H2.5z"),
   last: icon("M12 3h2v10h-2zM2 3v10l9-5z"),
 };
-const SPEEDS = [0.25, 0.5, 1, 2, 4];
+const SPEEDS = [0.25, 0.5, 1, 2, 4].map((x) => tag("option", { value: x }, `${x}×`));
 /** @type {[import("../types.js").StepSize, string][]} */
 const UNITS = [
   ["edge", "One edge a step"],
@@ -59,7 +59,7 @@ export function controls(s, help) {
       tag("div.switch", { role: "group", label: "A step is" }, ...UNITS.map(([unit, title]) =>
         tag("button", { title, "aria-pressed": s.unit === unit, onclick: () => setOptions(s, s.speed, unit) }, unit),
       )),
-      choice("Speed", SPEEDS.map((x) => [x, `${x}×`]), s.speed, (speed) => setOptions(s, speed, s.unit)),
+      choice("Speed", SPEEDS, s.speed, (speed) => setOptions(s, speed, s.unit)),
       tag("button.quiet", { label: "Help: keys (?)", title: "Keys (?)", onclick: help }, "?"),
       passChoice(s),
     );
@@ -101,21 +101,19 @@ function track(s, ticks) {
 
 /**
  * A choice among numbers.
- * @param {string} label @param {[number, string][]} choices @param {number} value @param {(value: number) => void} choose
+ * @param {string} label @param {import("./dom.js").Tag[]} options @param {number} value
+ * @param {(value: number) => void} choose
  */
-const choice = (label, choices, value, choose) =>
+const choice = (label, options, value, choose) =>
   tag(
     "select",
     { class: label.toLowerCase(), label, title: label, value, onchange: ({ target }) => choose(+target.value) },
-    ...choices.map(([value, text]) => tag("option", { value }, text)),
+    ...options,
   );
 
 /** Which output the backward pass starts from; shown where there are several. @param {Session} s */
 function passChoice(s) {
   const { runs } = s.base;
-  const choose = (/** @type {number} */ pass) => choosePass(s, pass);
-  return (
-    runs.length > 1 &&
-    tag("label", {}, "of ", choice("Output", runs.map(({ root }, i) => [i, s.graph.title(root)]), s.pass, choose))
-  );
+  const outputs = runs.map(({ root }, value) => tag("option", { value }, s.graph.title(root)));
+  return runs.length > 1 && tag("label", {}, "of ", choice("Output", outputs, s.pass, (pass) => choosePass(s, pass)));
 }

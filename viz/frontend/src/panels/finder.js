@@ -1,6 +1,6 @@
 /** Search: by name, operation, scope or source line. Enter goes to the first that was found. */
 
-import { tag } from "./dom.js";
+import { submit, tag } from "./dom.js";
 import { nodeLinks } from "./inspector.js";
 import { search } from "../model/search.js";
 import { select, tell } from "./session.js";
@@ -19,14 +19,13 @@ export function finder(s, highlight) {
     highlight(found);
     tell(s, "panel");
   };
-  const next = (/** @type {Event} */ event) => {
-    event.preventDefault();
+  const next = submit(() => {
     if (!found.length) return;
     at = (at + 1) % found.length;
     said = `${at + 1} of ${found.length}`;
     select(s, `n${found[at]}`);
     tell(s, "panel");
-  };
+  });
   const hint = "name, operation, scope or line";
   return () =>
     tag(

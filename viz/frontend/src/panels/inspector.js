@@ -2,7 +2,7 @@
 
 import { ruleOf } from "../drawing/cards.js";
 import { tag } from "./dom.js";
-import { activeNode, engineOf, moveTo, pick, select, selectedNode, setExpanded, setPlaying, setStops } from "./session.js";
+import { activeNode, engineOf, moveTo, pick, select, selectedBlock, selectedNode, setExpanded, setPlaying, setStops } from "./session.js";
 import { scalesOf } from "../drawing/heatcolour.js";
 import { heatmap, linkTo } from "../drawing/heatmap.js";
 import { toggle } from "../model/blocks.js";
@@ -18,7 +18,7 @@ const KINDS = ["leaf", "operation", "constant", "raised an error"];
 export function inspector(s) {
   let last = -2;
   return () => {
-    const block = s.selected?.[0] === "b" ? Number(s.selected.slice(1)) : -1;
+    const block = selectedBlock(s);
     const node = shownNode(s);
     if (node !== last) s.pictures = new Map();
     last = node;
@@ -51,7 +51,7 @@ export function inspector(s) {
 }
 
 /** @param {Session} s */
-export const shownNode = (s) => (s.selected?.[0] === "n" ? selectedNode(s) : activeNode(s));
+export const shownNode = (s) => (selectedNode(s) < 0 ? activeNode(s) : selectedNode(s));
 
 /** @param {Session} s */
 function runToNode(s) {

@@ -5,7 +5,7 @@
 
 import { h } from "./dom.js";
 import { shownNode, toggleBlock, toggleNodeStop } from "./inspector.js";
-import { moveTo, select, setPlaying, stepBy } from "./session.js";
+import { moveTo, select, selectedBlock, setPlaying, stepBy } from "./session.js";
 
 /** @typedef {import("./session.js").Session} Session */
 
@@ -29,15 +29,13 @@ export function helpOverlay() {
   const rows = KEYS.map(([keys, text]) =>
     h("div.row", {}, h("dt", {}, h("kbd", {}, keys)), h("dd", {}, text)),
   );
-  const close = h("button.main", {}, "Close");
   const element = h(
     "dialog.help",
     { label: "Keys" },
     h("strong.title", {}, "Keys"),
     h("dl", {}, ...rows),
-    close,
+    h("button.main", { onclick: () => element.close() }, "Close"),
   );
-  close.addEventListener("click", () => element.close());
   return element;
 }
 
@@ -76,7 +74,8 @@ function meaning(s, parts, event, drawing) {
 
 /** Opens or closes the selected block, or the one around the node shown. @param {Session} s */
 export function toggleBlockAt(s) {
-  const block = s.selected?.[0] === "b" ? Number(s.selected.slice(1)) : s.graph.block[shownNode(s)];
+  const chosen = selectedBlock(s);
+  const block = chosen < 0 ? s.graph.block[shownNode(s)] : chosen;
   if (block > 0) toggleBlock(s, block);
 }
 

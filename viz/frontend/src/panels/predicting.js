@@ -4,7 +4,7 @@
  */
 
 import { askable, diagnose, parseNumber } from "../model/predict.js";
-import { tag } from "./dom.js";
+import { submit, tag } from "./dom.js";
 import { moveTo, setPlaying, tell } from "./session.js";
 import { chainRule } from "./wording.js";
 
@@ -71,14 +71,12 @@ function showNext(s) {
 /** @param {Session} s */
 export function predicting(s) {
   let found = NOTHING;
-  const check = (/** @type {any} */ event) => {
-    event.preventDefault();
-    const [input] = event.target;
+  const check = submit((input) => {
     found = diagnosed(s, input.value);
     if (found.verdict === "right") input.value = "";
     input.select();
     tell(s, "panel");
-  };
+  });
   const giveIn = (/** @type {any} */ { target }) => {
     const rule = chainRule(s, s.playback.moment(asked(s)));
     found = { verdict: "shown", text: `${rule.symbols} = ${rule.numbers}${rule.sum ? `; ${rule.sum}` : ""}` };

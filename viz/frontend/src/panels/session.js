@@ -178,8 +178,14 @@ export function select(s, id) {
   tell(s, "selected");
 }
 
-/** The node that is selected, or -1. @param {Session} s */
-export const selectedNode = (s) => (s.selected?.[0] === "n" ? Number(s.selected.slice(1)) : -1);
+/** What is selected, if it is of that kind; or -1. @param {"n" | "b"} kind */
+const selectedOf = (kind) => (/** @type {Session} */ { selected }) => selected?.[0] === kind ? Number(selected.slice(1)) : -1;
+
+/** The node that is selected, or -1. */
+export const selectedNode = selectedOf("n");
+
+/** The block that is selected, or -1. */
+export const selectedBlock = selectedOf("b");
 
 /** The node that the present moment is about, or -1. @param {Session} s */
 export function activeNode(s) {

@@ -7,7 +7,7 @@ import { shownNode, toggleBlock } from "./inspector.js";
 import { minimap } from "../drawing/minimap.js";
 import { overview } from "../drawing/overview.js";
 import { firstIn, scene } from "../drawing/scene.js";
-import { select, setExpanded } from "./session.js";
+import { select, selectedBlock, setExpanded } from "./session.js";
 import { svgView } from "../drawing/svg.js";
 
 /** @typedef {import("./session.js").Session} Session */
@@ -118,8 +118,8 @@ function builder(s, place, look, { mini, frame, watch }, listeners) {
  * @param {Scene} drawing
  */
 function shownItem(s, drawing) {
-  const { selected, graph } = s;
-  const node = selected?.[0] === "b" ? firstIn(graph, Number(selected.slice(1))) : shownNode(s);
+  const block = selectedBlock(s);
+  const node = block < 0 ? shownNode(s) : firstIn(s.graph, block);
   return node < 0 ? null : drawing.items[drawing.itemOf(node)].id;
 }
 

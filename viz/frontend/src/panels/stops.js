@@ -1,7 +1,7 @@
 /** Breakpoints: where playing stops. A list, a form for one more, and the way to the next stop in either direction. */
 
 import { breakpoint, firing, nextStop } from "../model/breakpoints.js";
-import { tag } from "./dom.js";
+import { submit, tag } from "./dom.js";
 import { parseNumber } from "../model/predict.js";
 import { moveTo, setPlaying, setStops, tell } from "./session.js";
 
@@ -28,9 +28,7 @@ export function stops(s) {
     example = KINDS_OF_STOP[target.selectedIndex][2];
     tell(s, "panel");
   };
-  const add = (/** @type {any} */ event) => {
-    event.preventDefault();
-    const [kind, which] = event.target;
+  const add = submit((kind, which) => {
     const text = which.value.trim();
     const spec = { kind: kind.value, value: example ? text : null };
     try {
@@ -42,7 +40,7 @@ export function stops(s) {
     setStops(s, [...s.stops, spec]);
     which.value = "";
     say("");
-  };
+  });
   const go = (/** @type {number} */ way) => {
     setPlaying(s, false);
     const at = nextStop(s.playback, s.stops, way);

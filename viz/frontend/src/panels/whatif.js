@@ -3,7 +3,7 @@
  * over the leaf, with the tangent that the gradient promises and a slope measured by finite differences.
  */
 
-import { h, remember, tag } from "./dom.js";
+import { h, remember, submit, tag } from "./dom.js";
 import { pretty } from "../engine/notation.js";
 import { engineOf, override, pick, recompute, selectedNode, tell } from "./session.js";
 import { elementKey, isFree, keyNamed, keyTitle, leafOf, numberAt } from "../engine/tensorengine.js";
@@ -56,7 +56,9 @@ export function whatIf(s) {
     current = leaf;
     if (value === null || Number.isFinite(value)) override(s, leaf, value);
   };
+  let last = /** @type {import("./dom.js").Tag | null} */ (null);
   return (/** @type {string} */ what) => {
+    if (last && (what === "moved" || what === "playing")) return last;
     const chosen = selectedNode(s);
     const mine = [...leaves, ...s.picked].filter((key) => leafOf(s.graph, key) === chosen);
     if (what === "selected") current = mine.at(-1) ?? current;
@@ -66,7 +68,7 @@ export function whatIf(s) {
     const rest = leaves.filter((leaf) => !shown.includes(leaf)).length;
     const note = rest ? `${rest} more: choose one in the drawing.` : noteOf(s, leaves, shown);
     const reset = () => (s.overrides.clear(), recompute(s));
-    return tag(
+    last = tag(
       "section.panel.whatif",
       { label: "What if" },
       tag(
@@ -79,6 +81,7 @@ export function whatIf(s) {
       ),
       tag("figure.plot", {}, ...plot(current, s.playback.numbers, s.line)),
     );
+    return last;
   };
 }
 
@@ -96,13 +99,12 @@ function elementField(s) {
   if (!free.length) return () => null;
   const field = h("input", { size: 12, label: "Element to change", spellcheck: "false" });
   let [last, said] = [-1, ""];
-  const add = (/** @type {any} */ event) => {
-    event.preventDefault();
+  const add = submit(() => {
     const key = keyNamed(graph, field.value.trim());
     said = key < 0 ? "There is no such element." : "";
     if (key < 0) tell(s, "panel");
     else pick(s, key);
-  };
+  });
   return (/** @type {number} */ chosen) => {
     const leaf = free.includes(chosen) ? chosen : last < 0 ? free[0] : last;
     if (leaf !== last) field.value = keyTitle(graph, elementKey(graph, leaf, 0), graph.names[leaf] ?? undefined);
