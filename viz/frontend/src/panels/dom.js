@@ -86,14 +86,15 @@ function nodeOf(child, old, parent) {
 
 /** @param {any} element @param {Attributes} has @param {Attributes} before */
 function dress(element, has, before) {
-  for (const key in { ...before, ...has }) {
+  for (const key in before) if (!(key in has)) element.removeAttribute(key);
+  for (const key in has) {
     const value = has[key];
-    const name = key === "label" ? "aria-label" : key;
+    const aria = key.startsWith("aria-");
     if (key.startsWith("on")) element[key] = value;
     else if (key === "value") setValue(element, String(value));
     else if (value === before[key]) continue;
-    else if (value == null || (value === false && !key.startsWith("aria"))) element.removeAttribute(name);
-    else element.setAttribute(name, value === true && !key.startsWith("aria") ? "" : value);
+    else if (value == null || (value === false && !aria)) element.removeAttribute(key);
+    else element.setAttribute(key === "label" ? "aria-label" : key, value === true && !aria ? "" : value);
   }
 }
 
