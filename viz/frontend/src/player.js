@@ -152,7 +152,8 @@ function assemble(s, options, focus) {
 /**
  * The toggles, and the one panel that is open. A panel is made when it is first opened, and one that is closed is not
  * kept up to date.
- * @param {Session} s @param {string[]} names @param {ReturnType<typeof stage>} drawing @param {(selector: string) => void} focus
+ * @param {Session} s @param {string[]} names @param {ReturnType<typeof stage>} drawing
+ * @param {(selector: string) => void} focus
  */
 function tabs(s, names, drawing, focus) {
   let open = "";

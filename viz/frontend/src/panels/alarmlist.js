@@ -12,7 +12,8 @@ const ALARM_NAMES = /** @type {Record<string, string>} */ ({ nan: "NaN", inf: "I
 /** @param {Session} s @param {(nodes: number[]) => void} highlight */
 export function alarms(s, highlight) {
   const { notes } = s.graph;
-  let reach = /** @type {import("./dom.js").Child[]} */ (notes.length ? [] : ["No alarms: every number is finite, and every gradient is of this graph."]);
+  const none = "No alarms: every number is finite, and every gradient is of this graph.";
+  let reach = /** @type {import("./dom.js").Child[]} */ (notes.length ? [] : [none]);
   const item = (/** @type {Note} */ note) => {
     const act = () => {
       if (note.node >= 0) select(s, `n${note.node}`);

@@ -10,7 +10,10 @@
  * A function is a listener (`onclick`), true and false are attributes that are there or not, `label` is `aria-label`.
  * @typedef {{[name: string]: any, [on: `on${string}`]: ((event: any) => unknown) | undefined}} Attributes
  */
-/** What an element is to be like; its name has its classes, as "div.row". @typedef {{name: string, has: Attributes, inside: Child[]}} Tag */
+/**
+ * What an element is to be like; its name has its classes, as "div.row".
+ * @typedef {{name: string, has: Attributes, inside: Child[]}} Tag
+ */
 /** @typedef {string | Node | Tag | null | undefined | false} Child */
 
 const HTML = "http://www.w3.org/1999/xhtml";
@@ -168,11 +171,16 @@ function cleanMath(from) {
 /** What was parsed before: a step shows a formula twice, and the next one most of its parts. */
 const PARSED = /** @type {Map<string, Tag | string>} */ (new Map());
 
-/** MathML as an element; where it cannot be read, as the `text` beside it. @param {string} markup @param {string} text */
+/**
+ * MathML as an element; where it cannot be read, as the `text` beside it.
+ * @param {string} markup @param {string} text
+ */
 export function math(markup, text) {
   const known = PARSED.get(markup);
   if (known !== undefined) return known;
-  const root = new DOMParser().parseFromString(markup, "text/html").querySelector("math");
+  const template = h("template"); // in which nothing runs and nothing is loaded
+  template.innerHTML = markup;
+  const root = template.content.querySelector("math");
   const made = root ? cleanMath(root) : text;
   if (PARSED.size >= 500) PARSED.clear();
   PARSED.set(markup, made);

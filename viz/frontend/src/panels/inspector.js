@@ -2,7 +2,8 @@
 
 import { ruleOf } from "../drawing/cards.js";
 import { tag } from "./dom.js";
-import { activeNode, engineOf, moveTo, pick, select, selectedBlock, selectedNode, setExpanded, setPlaying, setStops } from "./session.js";
+import { activeNode, engineOf, moveTo, pick, select } from "./session.js";
+import { selectedBlock, selectedNode, setExpanded, setPlaying, setStops } from "./session.js";
 import { scalesOf } from "../drawing/heatcolour.js";
 import { heatmap, linkTo } from "../drawing/heatmap.js";
 import { toggle } from "../model/blocks.js";
@@ -138,7 +139,8 @@ function stateText(gradient) {
 }
 
 /**
- * The heatmap of an array, kept from step to step. @param {Session} s @param {import("../types.js").Quantity | null} q @param {string} label
+ * The heatmap of an array, kept from step to step.
+ * @param {Session} s @param {import("../types.js").Quantity | null} q @param {string} label
  * @param {Parameters<typeof heatmap>[1]} [how]
  */
 function picture(s, q, label, how) {

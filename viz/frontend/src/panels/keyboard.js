@@ -41,8 +41,8 @@ export function helpOverlay() {
 
 /**
  * What a key does, or undefined.
- * @param {Session} s @param {any} parts @param {KeyboardEvent} event @param {boolean} drawing whether the drawing has the
- * focus
+ * @param {Session} s @param {any} parts @param {KeyboardEvent} event
+ * @param {boolean} drawing whether the drawing has the focus
  * @returns {(() => unknown) | undefined}
  */
 function meaning(s, parts, event, drawing) {

@@ -43,7 +43,9 @@ function phase(s, kind) {
  */
 function momentText(s, moment) {
   const { graph } = s;
-  if (moment.kind === "start") return ["The leaves have their numbers; nothing is computed yet.", "→ computes the first operation."];
+  if (moment.kind === "start") {
+    return ["The leaves have their numbers; nothing is computed yet.", "→ computes the first operation."];
+  }
   const name = graph.title(moment.node);
   const bw = (/** @type {string} */ text) => tag("span.bw", {}, text);
   if (moment.kind === "forward") return [forwardWords(s, moment), ...forwardFormula(s, moment)];

@@ -9,7 +9,8 @@ import { engine } from "../engine/engine.js";
 import { playback, timeline } from "../model/history.js";
 import { numberAt } from "../engine/tensorengine.js";
 
-/** @typedef {"moved"|"numbers"|"picked"|"pass"|"selected"|"expanded"|"playing"|"stops"|"predicting"|"options"|"panel"} What */
+/** What is of no concern to who keeps the state. @typedef {"stops" | "predicting" | "panel"} Inner */
+/** @typedef {"moved"|"numbers"|"picked"|"pass"|"selected"|"expanded"|"playing"|"options"|Inner} What */
 /** @typedef {{nodes: number[], edges: number[]} | null} Changed  null is everything */
 /** @typedef {(what: What, changed: Changed) => void} Listener */
 /** @typedef {import("../types.js").BreakpointSpec} Spec */
@@ -29,7 +30,7 @@ import { numberAt } from "../engine/tensorengine.js";
  * @property {string | null} selected "n12" or "b3"
  * @property {Set<number>} expanded
  * @property {Map<number, number>} overrides the reader's own numbers, of leaves and of elements
- * @property {number[]} picked the elements of leaves that the reader wants to change, as keys of `overrides`, the last one last
+ * @property {number[]} picked the elements of leaves that the reader wants to change, as keys of `overrides`, in order
  * @property {import("../engine/engine.js").Engine | null} engine compiled when it is first needed
  * @property {Spec[]} stops
  * @property {string} stopped the stop that was reached, in a sentence
@@ -96,7 +97,10 @@ export function choosePass(s, pass) {
   tell(s, "pass");
 }
 
-/** Goes to a place in the timeline, or as near to it as predict mode lets. @param {Session} s @param {number} position */
+/**
+ * Goes to a place in the timeline, or as near to it as predict mode lets.
+ * @param {Session} s @param {number} position
+ */
 export function moveTo(s, position) {
   const target = Math.max(0, Math.min(Math.trunc(position) || 0, lastPosition(s), s.limit));
   if (target === s.playback.position) return false;
@@ -179,7 +183,8 @@ export function select(s, id) {
 }
 
 /** What is selected, if it is of that kind; or -1. @param {"n" | "b"} kind */
-const selectedOf = (kind) => (/** @type {Session} */ { selected }) => selected?.[0] === kind ? Number(selected.slice(1)) : -1;
+const selectedOf = (kind) => (/** @type {Session} */ { selected }) =>
+  selected?.[0] === kind ? Number(selected.slice(1)) : -1;
 
 /** The node that is selected, or -1. */
 export const selectedNode = selectedOf("n");
@@ -236,7 +241,10 @@ function applyOverrides(s) {
   s.playback.unable = on ? (node) => !engineOf(s).able(node) : () => false;
 }
 
-/** How fast it plays, and how far a step goes. @param {Session} s @param {number} speed @param {Session["unit"]} unit */
+/**
+ * How fast it plays, and how far a step goes.
+ * @param {Session} s @param {number} speed @param {Session["unit"]} unit
+ */
 export function setOptions(s, speed, unit) {
   s.speed = speed;
   s.unit = unit;

@@ -6,6 +6,8 @@ import { stationsOf } from "../model/tours.js";
 
 /** @typedef {import("./session.js").Session} Session */
 
+const END = "The end of the tour: the player is yours.";
+
 /** @param {Session} s */
 export function tour(s) {
   const stations = stationsOf(s.graph, s.line);
@@ -42,7 +44,7 @@ export function tour(s) {
       return tag(
         "section.tour",
         { label: "Tour" },
-        tag("p", { class: `caption${faded}`, role: "status" }, station?.text ?? "The end of the tour: the player is yours."),
+        tag("p", { class: `caption${faded}`, role: "status" }, station?.text ?? END),
         tag(
           "div.acts",
           {},

@@ -38,7 +38,10 @@ export function sliderRange(x) {
   return [tidy(middle - wide), tidy(middle + wide), tidy(unit / 50)];
 }
 
-/** The slider of a leaf: around its own number, and the one that it has now. @param {Session} s @param {number} leaf @param {number} now */
+/**
+ * The slider of a leaf: around its own number, and the one that it has now.
+ * @param {Session} s @param {number} leaf @param {number} now
+ */
 function rangeOf(s, leaf, now) {
   const [least, most, step] = sliderRange(numberAt(s.graph, s.base, leaf));
   const [low, high] = now < least || now > most ? sliderRange(now) : [least, most];

@@ -82,7 +82,12 @@ function summedText(graph, edge) {
   return `, summed over ${where}, where broadcasting repeated ${graph.title(graph.operand[edge])}`;
 }
 
-/** @param {string} name @param {Quantity | null} before @param {Quantity | null} contribution @param {Quantity | null} total */
+/**
+ * @param {string} name
+ * @param {Quantity | null} before
+ * @param {Quantity | null} contribution
+ * @param {Quantity | null} total
+ */
 function sumSentence(name, before, contribution, total) {
   if (typeof contribution !== "number") return `${name}.grad → ${quantityText(total)}`;
   const sum = `${before === null ? 0 : quantityText(before)} + ${bracketed(contribution)}`;
