@@ -3,7 +3,7 @@
  * readers without scripts.
  */
 
-import { refusal } from "./panels/dom.js";
+import { h, refusal } from "./panels/dom.js";
 import { mount } from "./player.js";
 
 /**
@@ -18,8 +18,7 @@ export function startAll(root) {
   for (const figure of root.querySelectorAll("figure.minigrad")) {
     const script = figure.querySelector("script.minigrad-trace");
     if (!script || figure.querySelector(".minigrad-player")) continue;
-    const host = document.createElement("div");
-    host.className = "minigrad-player";
+    const host = h("div.minigrad-player");
     figure.prepend(host);
     try {
       players.push(mount(host, JSON.parse(script.textContent ?? ""), optionsOf(figure)));
@@ -33,11 +32,8 @@ export function startAll(root) {
 
 /** On a screen the player is seen, on paper what was there before. */
 function printed() {
-  const style = document.createElement("style");
-  style.textContent = `
-    @media screen { .minigrad-player ~ * { display: none !important; } }
-    @media print { .minigrad-player { display: none; } }`;
-  return style;
+  const screen = "@media screen{.minigrad-player~*{display:none!important}}";
+  return h("style", {}, `${screen}@media print{.minigrad-player{display:none}}`);
 }
 
 /**

@@ -1,12 +1,11 @@
 /**
  * The player: everything around the drawing, in a shadow root. `mount` is the whole interface; what happens inside is
- * told
- * by one event, "change", whose state the setters of the player take.
+ * told by one event, "change", whose state the setters of the player take.
  */
 
 import { alarms } from "./panels/alarmlist.js";
-import { controls, passChoice } from "./panels/controls.js";
-import { h, show } from "./panels/dom.js";
+import { controls } from "./panels/controls.js";
+import { fill, h, keepFocus, tag } from "./panels/dom.js";
 import { finder } from "./panels/finder.js";
 import { inspector } from "./panels/inspector.js";
 import { helpOverlay, pressKey } from "./panels/keyboard.js";
@@ -14,12 +13,12 @@ import { predicting, setPredicting } from "./panels/predicting.js";
 import { saying } from "./panels/saying.js";
 import {
   arrive,
-  choosePass,
   createSession,
   moveTo,
   recompute,
   select,
   setExpanded,
+  setOptions,
   setPlaying,
   stepBy,
   tell,
@@ -34,6 +33,8 @@ import { decode } from "./model/trace.js";
 import { calm } from "./drawing/viewport.js";
 import { keyNamed, keyTitle, leafOf, numberAt } from "./engine/keys.js";
 import { whatIf } from "./panels/whatif.js";
+
+/** @typedef {import("./panels/session.js").Session} Session */
 
 /**
  * What a widget keeps in step: `selected` is "n12", a node, or "b3", a block; `values` are the reader's own, by leaf.
@@ -58,15 +59,25 @@ import { whatIf } from "./panels/whatif.js";
 
 /** @typedef {{[key in keyof State]?: State[key] | null} & Looks} Options */
 
-const PANELS = ["predict", "what-if", "table", "stops", "alarms", "search"];
-const TITLES = {
+const TITLES = /** @type {Record<string, string>} */ ({
   predict: "Predict",
   "what-if": "What if",
   table: "Table",
   stops: "Stops",
   alarms: "Alarms",
   search: "Search",
-};
+});
+
+/** What makes a panel; each gives a function that describes it at this moment. */
+const PANELS = /** @type {Record<string, (s: any, highlight: (nodes: number[]) => void) => Draw>} */ ({
+  "what-if": whatIf,
+  table,
+  stops,
+  alarms,
+  search: finder,
+});
+
+/** @typedef {(what: string, changed: any) => import("./panels/dom.js").Child} Draw */
 
 /**
  * Puts a player into an element.
@@ -75,19 +86,29 @@ const TITLES = {
 export function mount(host, traceData, options = {}) {
   const s = createSession(decode(traceData), options);
   const root = host.shadowRoot ?? host.attachShadow({ mode: "open" });
-  const parts = assemble(s, options);
-  const style = h("style", {}, drawingStyle() + shellStyle());
-  root.replaceChildren(style, parts.app, parts.dialog);
+  const onkeydown = (/** @type {KeyboardEvent} */ event) => pressKey(s, keys, event);
+  const app = h("div.app", { role: "group", label: `Player: ${s.graph.sentence}`, onkeydown });
+  const focus = (/** @type {string} */ selector) => app.querySelector(selector)?.focus();
+  const { draw, keys, drawing } = assemble(s, options, focus);
+  root.replaceChildren(h("style", {}, drawingStyle() + shellStyle()), app);
   host.dataset.lmSuppressShortcuts = "true";
   if (options.height) host.style.setProperty("--mg-view-height", `${options.height}px`);
+  const repaint = () => {
+    drawing.repaint();
+    for (const one of s.pictures.values()) one.redraw();
+  };
   let unfollow = () => {};
   if (options.theme === "light" || options.theme === "dark") host.dataset.mgTheme = options.theme;
-  else unfollow = followTheme(host, parts.stage.repaint);
-  const press = (/** @type {Event} */ event) => pressKey(s, parts.keys, /** @type {KeyboardEvent} */ (event));
-  root.addEventListener("keydown", press);
-  s.listeners.add(parts.update);
-  for (const what of ["numbers", "options", "selected"]) parts.update(what, null);
-  parts.tour.start();
+  else unfollow = followTheme(host, repaint);
+  keys.tour.start();
+  const update = (/** @type {string} */ what, /** @type {any} */ changed) => {
+    keepFocus(root, () => fill(app, ...draw(what, changed), keys.dialog));
+    drawing.update(what, changed);
+    if (what === "picked") focus(".current [type=range]");
+  };
+  update("numbers", null);
+  drawing.update("selected", null);
+  s.listeners.add(update);
   const { position, expanded, playing, ...rest } = options;
   restore(s, {
     .../** @type {Partial<State>} */ (rest),
@@ -96,141 +117,88 @@ export function mount(host, traceData, options = {}) {
   return playerOf(s, host, () => {
     setPlaying(s, false);
     unfollow();
-    root.removeEventListener("keydown", press);
-    parts.stage.destroy();
+    drawing.destroy();
     root.replaceChildren();
   });
 }
 
-/**
- * What lies behind the toggles.
- * @param {any} s
- * @param {ReturnType<typeof stage>} drawing
- * @returns {Record<string, any>}
- */
-function panelsOf(s, drawing) {
-  const highlight = (/** @type {number[]} */ nodes) => drawing.view.mark(nodes);
-  return {
-    "what-if": whatIf(s),
-    table: table(s),
-    stops: stops(s),
-    alarms: alarms(s, highlight),
-    search: finder(s, highlight),
-  };
-}
-
-/** Makes all parts and puts them in their places. @param {any} s @param {Options} options */
-function assemble(s, options) {
+/** The parts in their places. @param {Session} s @param {Options} options @param {(selector: string) => void} focus */
+function assemble(s, options, focus) {
   const shown = (/** @type {string} */ name) => !options.show || options.show.includes(name);
   const dialog = helpOverlay();
   const help = () => dialog.showModal();
-  const parts = {
-    controls: controls(s, help),
-    saying: saying(s),
-    predict: predicting(s),
-    tour: tour(s),
-    stage: stage(s),
-    inspector: inspector(s),
-  };
-  const panels = panelsOf(s, parts.stage);
-  const tabs = tabsOf(s, PANELS.filter(shown), panels, parts);
-  parts.controls.element.append(passChoice(s, (pass) => choosePass(s, pass)));
-  show(parts.controls.element, shown("transport"));
-  show(parts.inspector.element, shown("inspector"));
-  const middle = h(
-    "div",
-    { class: shown("inspector") ? "stage" : "stage alone" },
-    parts.stage.element,
-    parts.inspector.element,
-  );
-  const { tour: guide, controls: bar, saying: say, predict } = parts;
-  const inside = [
-    guide.element,
-    bar.element,
-    say.element,
-    predict.element,
-    middle,
-    tabs.element,
-    ...Object.values(panels).map((panel) => panel.element),
+  const drawing = stage(s);
+  const guide = tour(s);
+  const inspect = inspector(s);
+  const inspected = shown("inspector");
+  const { toggle, search, draw } = tabs(s, Object.keys(TITLES).filter(shown), drawing, focus);
+  /** @type {Draw[]} */
+  const parts = [
+    guide.draw,
+    ...(shown("transport") ? [controls(s, help)] : []),
+    saying(s),
+    predicting(s),
+    () => tag("div", { class: inspected ? "stage" : "stage alone" }, drawing.element, inspected && inspect()),
+    draw,
   ];
-  const app = h("div", { class: "app", role: "group", "aria-label": `Player: ${s.graph.sentence}` }, ...inside);
-  const leaveDrawing = () => (select(s, null), bar.play.focus());
-  const keys = {
-    tour: guide,
-    stage: parts.stage.place,
-    dialog,
-    help,
-    leaveDrawing,
-    toggle: tabs.toggle,
-    open: tabs.open,
-  };
-  const always = [parts.stage, bar, guide, say, predict, ...(shown("inspector") ? [parts.inspector] : [])];
+  const leaveDrawing = () => (select(s, null), focus(".key.play"));
   return {
-    app,
-    dialog,
-    keys,
-    stage: parts.stage,
-    tour: guide,
-    /** @param {any} what @param {any} changed */
-    update(what, changed) {
-      for (const part of always) part.update(what, changed);
-      tabs.update(what, changed);
-    },
+    drawing,
+    keys: { tour: guide, stage: drawing.place, dialog, help, leaveDrawing, toggle, search },
+    draw: (/** @type {string} */ what, /** @type {any} */ changed) => parts.map((part) => part(what, changed)),
   };
 }
 
 /**
- * The toggles, and the one panel that is open. A panel that is closed is not kept up to date.
- * @param {any} s @param {string[]} names @param {Record<string, any>} panels @param {any} parts
+ * The toggles, and the one panel that is open. A panel is made when it is first opened, and one that is closed is not
+ * kept up to date.
+ * @param {Session} s @param {string[]} names @param {ReturnType<typeof stage>} drawing
+ * @param {(selector: string) => void} focus
  */
-function tabsOf(s, names, panels, parts) {
+function tabs(s, names, drawing, focus) {
   let open = "";
   const alarmCount = s.graph.notes.length;
-  const buttons = names.map((name) => {
-    const title = /** @type {Record<string, string>} */ (TITLES)[name];
-    const button = h("button", { onclick: () => toggle(name) }, title);
-    if (name === "alarms" && alarmCount) button.append(h("span", { class: "warn" }, ` ! ${alarmCount}`));
-    return button;
-  });
-  for (const panel of Object.values(panels)) panel.element.hidden = true;
-  /** @param {string} name */
-  function toggle(name) {
+  const highlight = (/** @type {number[]} */ nodes) => drawing.view.mark(nodes);
+  const panels = /** @type {Record<string, Draw>} */ ({});
+  const seen = /** @type {Record<string, import("./panels/dom.js").Child>} */ ({});
+  const toggle = (/** @type {string} */ name) => {
     if (!names.includes(name)) return;
     if (name === "predict") {
       setPredicting(s, s.limit === Infinity);
-      return void (s.limit < Infinity && parts.predict.input.focus());
+      focus("#mg-answer");
+    } else {
+      open = open === name ? "" : name;
+      tell(s, "panel");
+      focus("[type=search]");
     }
-    open = open === name ? "" : name;
-    for (const [key, panel] of Object.entries(panels)) show(panel.element, key === open);
-    if (open) panels[open].update("numbers", null);
-    panels[open]?.input?.focus();
-    draw();
-  }
-  function draw() {
-    buttons.forEach((button, i) => {
-      if (names[i] === "predict") button.setAttribute("aria-pressed", String(s.limit < Infinity));
-      else button.setAttribute("aria-expanded", String(names[i] === open));
-    });
-  }
-  draw();
+  };
+  const button = (/** @type {string} */ name) => {
+    const state = name === "predict" ? { "aria-pressed": s.limit < Infinity } : { "aria-expanded": name === open };
+    const alarmed = name === "alarms" && alarmCount > 0 && tag("span.warn", {}, ` ! ${alarmCount}`);
+    return tag("button", { ...state, onclick: () => toggle(name) }, TITLES[name], alarmed);
+  };
   return {
-    element: h("div", { class: "tabs", role: "group", "aria-label": "Panels" }, ...buttons, parts.stage.zoom),
     toggle,
-    /** @param {string} name */
-    open(name) {
-      if (open !== name) toggle(name);
-      else panels[name].input.focus();
-    },
-    /** @param {string} what @param {any} changed */
-    update(what, changed) {
-      if (what === "picked" && open !== "what-if") toggle("what-if");
-      if (open) panels[open].update(what, changed);
-      if (what === "predicting" || what === "pass") draw();
+    search: () => (open === "search" ? focus("[type=search]") : toggle("search")),
+    /** @type {Draw} */
+    draw(what, changed) {
+      if (what === "picked" && names.includes("what-if")) open = "what-if";
+      if (open) {
+        panels[open] ??= PANELS[open](s, highlight);
+        seen[open] = panels[open](what, changed);
+      }
+      const group = { class: "tabs", role: "group", label: "Panels" };
+      return tag(
+        "div",
+        {},
+        tag("div", group, ...names.map(button), drawing.zoom),
+        ...Object.keys(seen).map((name) => tag("div", { hidden: name !== open }, seen[name])),
+      );
     },
   };
 }
 
-/** What the outside may do. @param {any} s @param {HTMLElement} host @param {() => void} destroy */
+/** What the outside may do. @param {Session} s @param {HTMLElement} host @param {() => void} destroy */
 function playerOf(s, host, destroy) {
   const state = () => stateOfPlayer(s);
   return {
@@ -260,7 +228,7 @@ function playerOf(s, host, destroy) {
     expand: (block) => setExpanded(s, new Set([...s.expanded, block])),
     /** @param {"change"} event @param {(state: State) => void} listener @returns {() => void} ends it */
     on(event, listener) {
-      const hear = (/** @type {string} */ what) => what !== "stops" && what !== "predicting" && listener(state());
+      const hear = (/** @type {string} */ what) => !["stops", "predicting", "panel"].includes(what) && listener(state());
       s.listeners.add(hear);
       return () => s.listeners.delete(hear);
     },
@@ -279,7 +247,7 @@ function playerOf(s, host, destroy) {
 
 /** @typedef {ReturnType<typeof playerOf>} Player */
 
-/** @param {any} s @param {string | number} node @returns {number} */
+/** @param {Session} s @param {string | number} node @returns {number} */
 function nodeCalled({ graph }, node) {
   const same = (/** @type {string | null} */ name, /** @type {number} */ at) => (name ?? graph.title(at)) === node;
   const place = typeof node === "number" ? node : graph.names.findIndex(same);
@@ -287,10 +255,10 @@ function nodeCalled({ graph }, node) {
   return place;
 }
 
-/** The name of a leaf or of an element, whole. @param {any} s @param {number} key */
+/** The name of a leaf or of an element, whole. @param {Session} s @param {number} key */
 const keyName = ({ graph }, key) => keyTitle(graph, key, graph.names[leafOf(graph, key)] ?? undefined);
 
-/** @param {any} s @returns {State} */
+/** @param {Session} s @returns {State} */
 function stateOfPlayer(s) {
   return {
     position: s.playback.position,
@@ -303,11 +271,9 @@ function stateOfPlayer(s) {
   };
 }
 
-/** @param {any} s @param {Partial<State>} part */
+/** @param {Session} s @param {Partial<State>} part */
 function restore(s, part) {
-  if (part.speed) s.speed = part.speed;
-  if (part.granularity) s.unit = part.granularity;
-  if (part.speed || part.granularity) tell(s, "options");
+  if (part.speed || part.granularity) setOptions(s, part.speed || s.speed, part.granularity || s.unit);
   if (part.values) setValues(s, part.values);
   if (part.expanded) setExpanded(s, new Set(part.expanded));
   if (part.position != null && moveTo(s, part.position) && s.playing) arrive(s);
@@ -317,7 +283,7 @@ function restore(s, part) {
 
 /**
  * The numbers of leaves and elements, by name; one that is not there has its own.
- * @param {any} s
+ * @param {Session} s
  * @param {Record<string, number | null>} values
  */
 function setValues(s, values) {

@@ -3,7 +3,7 @@
  * computed here, and a linked slider moves the numbers without asking the kernel.
  */
 
-import { refusal } from "./panels/dom.js";
+import { h, refusal } from "./panels/dom.js";
 import { mount } from "./player.js";
 
 /**
@@ -24,7 +24,7 @@ const SYNCED = ["speed", "granularity", "expanded", "selected", "position", "pla
  * @param {{model: Model, el: HTMLElement}} view
  */
 export async function render({ model, el }) {
-  const host = document.createElement("div");
+  const host = h("div");
   el.append(host);
   const state = Object.fromEntries(SYNCED.map((key) => [key, model.get(key)]));
   try {
@@ -75,7 +75,8 @@ function follow(model, player) {
   const push = () => {
     let changed = false;
     const give = (/** @type {string} */ key, /** @type {any} */ value) => {
-      if (JSON.stringify(model.get(key)) === JSON.stringify(value)) return;
+      const before = model.get(key);
+      if (before === value || JSON.stringify(before) === JSON.stringify(value)) return;
       model.set(key, value);
       changed = true;
     };

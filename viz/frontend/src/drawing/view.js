@@ -310,6 +310,13 @@ function listen(now, { select, toggle }) {
     stage.style.cursor = item ? "pointer" : "";
     above.ring("hover", item);
   };
+  stage.addEventListener("focusin", (event) => {
+    const item = itemAt(event);
+    if (!item) return;
+    if (item.id !== now.focus) goTo(now, item);
+    above.ring("focus", /** @type {Element} */ (event.target).matches(":focus-visible") ? item : undefined);
+  });
+  stage.addEventListener("focusout", () => above.ring("focus"));
   dress(stage, {
     onclick(/** @type {MouseEvent} */ event) {
       const item = itemAt(event);
@@ -320,13 +327,6 @@ function listen(now, { select, toggle }) {
     },
     onpointermove: (/** @type {Event} */ event) => hover(itemAt(event)),
     onpointerleave: () => hover(undefined),
-    onfocusin(/** @type {Event} */ event) {
-      const item = itemAt(event);
-      if (!item) return;
-      if (item.id !== now.focus) goTo(now, item);
-      above.ring("focus", /** @type {Element} */ (event.target).matches(":focus-visible") ? item : undefined);
-    },
-    onfocusout: () => above.ring("focus"),
     onkeydown(/** @type {KeyboardEvent} */ event) {
       const item = itemAt(event);
       if (!item || event.shiftKey || event.ctrlKey || event.metaKey || event.altKey) return;

@@ -1,48 +1,149 @@
 /**
  * The one way this player makes elements. Names, labels and source lines come from users and may hold anything, so text
  * is always text here, never markup.
+ *
+ * A panel describes what is to be seen now, with `tag`, and `fill` makes the page so. Only what differs is touched: to
+ * lay out and to read aloud again what is as before would take longer than all the rest of a step.
  */
 
-/** @typedef {string | Node | null | undefined | false} Child */
+/**
+ * A function is a listener (`onclick`), true and false are attributes that are there or not, `label` is `aria-label`.
+ * @typedef {{[name: string]: any, [on: `on${string}`]: ((event: any) => unknown) | undefined}} Attributes
+ */
+/**
+ * What an element is to be like; its name has its classes, as "div.row".
+ * @typedef {{name: string, has: Attributes, inside: Child[]}} Tag
+ */
+/** @typedef {string | Node | Tag | null | undefined | false} Child */
 
+const HTML = "http://www.w3.org/1999/xhtml";
 const SVG = "http://www.w3.org/2000/svg";
-const MATHML = "http://www.w3.org/1998/Math/MathML";
+const SPACES = /** @type {Record<string, string>} */ ({ svg: SVG, math: "http://www.w3.org/1998/Math/MathML" });
 const PLAIN_MATH =
   /^(math|m(i|n|o|row|frac|sup|sub|subsup|text|sqrt|root|over|under|underover|space|table|tr|td|style))$/;
 
-/** Sets attributes. @param {Element} element @param {Record<string, any>} attributes */
-export function dress(element, attributes) {
-  for (const [key, value] of Object.entries(attributes)) {
-    if (typeof value === "function") element.addEventListener(key.slice(2), value);
-    else if (typeof value === "boolean") element.toggleAttribute(key, value);
-    else if (value != null) element.setAttribute(key, String(value));
+/** How elements were described. */
+const DESCRIBED = /** @type {WeakMap<Node, Tag>} */ (new WeakMap());
+
+/** Describes an element. @param {string} name @param {Attributes} [has] @param {Child[]} inside @returns {Tag} */
+export const tag = (name, has = {}, ...inside) => ({ name, has, inside });
+
+/** An HTML element, made now. @param {string} name @param {Attributes} [has] @param {Child[]} inside @returns {any} */
+export const h = (name, has, ...inside) => make(HTML, tag(name, has, ...inside));
+
+/** An SVG element, made now. @param {string} name @param {Attributes} [has] @param {Child[]} inside */
+export const drawn = (name, has, ...inside) => /** @type {SVGElement} */ (make(SVG, tag(name, has, ...inside)));
+
+/** @param {string | null} space @param {Tag} like */
+function make(space, like) {
+  const [name, ...classes] = like.name.split(".");
+  const element = document.createElementNS(SPACES[name] ?? space, name);
+  if (classes.length) element.setAttribute("class", classes.join(" "));
+  return become(element, like, {});
+}
+
+/** @param {Element} element @param {Tag} like @param {Attributes} before */
+function become(element, { has, inside }, before) {
+  fill(element, ...inside);
+  dress(element, has, before);
+  return element;
+}
+
+
+/** Makes what is inside an element as described. @param {Element} parent @param {Child[]} children */
+export function fill(parent, ...children) {
+  let old = parent.firstChild;
+  for (const child of children) {
+    if (child == null || child === false) continue;
+    const node = nodeOf(child, old, parent);
+    if (!old) parent.append(node);
+    else if (node !== old) old.replaceWith(node);
+    old = node.nextSibling;
+  }
+  for (let next; old; old = next) {
+    next = old.nextSibling;
+    old.remove();
   }
 }
 
 /**
- * An HTML element. A function is a listener (`onclick`), true and false are attributes that are there or not.
- * @param {string} tag @param {Record<string, any>} [attributes] @param {Child[]} children
- * @returns {any}
+ * A node as described: the old one, if it can become so.
+ * @param {string | Node | Tag} child @param {ChildNode | null} old @param {Element} parent @returns {ChildNode}
  */
-export function h(tag, attributes = {}, ...children) {
-  const element = document.createElement(tag);
-  dress(element, attributes);
-  element.append(.../** @type {(string | Node)[]} */ (children.filter((child) => child != null && child !== false)));
+function nodeOf(child, old, parent) {
+  if (child instanceof Node) return /** @type {ChildNode} */ (child);
+  if (typeof child === "string") {
+    if (!(old instanceof Text)) return document.createTextNode(child);
+    if (old.data !== child) old.data = child;
+    return old;
+  }
+  const before = old ? DESCRIBED.get(old) : undefined;
+  if (old && before === child) return old;
+  const same = before?.name === child.name;
+  const element = same
+    ? become(/** @type {Element} */ (old), child, before.has)
+    : make(parent.namespaceURI, child);
+  DESCRIBED.set(element, child);
   return element;
 }
 
-/** An SVG element. @param {string} tag @param {Record<string, any>} [attributes] @param {(Node | string)[]} children */
-export function drawn(tag, attributes = {}, ...children) {
-  const element = document.createElementNS(SVG, tag);
-  dress(element, attributes);
-  element.append(...children);
-  return element;
+/** Sets attributes that were as `before`. @param {any} element @param {Attributes} has @param {Attributes} [before] */
+export function dress(element, has, before = {}) {
+  for (const key in before) if (!(key in has)) element.removeAttribute(key);
+  for (const key in has) {
+    const value = has[key];
+    const aria = key.startsWith("aria-");
+    if (key.startsWith("on")) element[key] = value;
+    else if (key === "value") setValue(element, String(value));
+    else if (value === before[key]) continue;
+    else if (value == null || (value === false && !aria)) element.removeAttribute(key);
+    else element.setAttribute(key === "label" ? "aria-label" : key, value === true && !aria ? "" : value);
+  }
 }
+
+/** A reader who types a number is not interrupted. @param {any} element @param {string} value */
+function setValue(element, value) {
+  if (element.value !== value && !element.matches("[type=number]:focus")) element.value = value;
+}
+
+/**
+ * Draws, and what has the focus keeps it. If it goes, what is around it gets the focus: it is never lost.
+ * @param {ShadowRoot} root @param {() => void} draw
+ */
+export function keepFocus(root, draw) {
+  const around = /** @type {HTMLElement[]} */ ([]);
+  for (let at = root.activeElement; at; at = at.parentElement) around.push(/** @type {HTMLElement} */ (at));
+  draw();
+  if (root.activeElement) return;
+  const left = around.find((one) => one.isConnected);
+  if (left) left.tabIndex = -1;
+  left?.focus({ preventScroll: true });
+}
+
+/**
+ * A function that computes anew only where what it is given is not the same as the last time.
+ * @template T
+ * @param {(...given: any[]) => T} compute @returns {(...given: any[]) => T}
+ */
+export function remember(compute) {
+  let last = /** @type {any[]} */ ([]);
+  let found = /** @type {T | undefined} */ (undefined);
+  return (...given) => {
+    if (found === undefined || given.some((one, k) => one !== last[k])) found = compute(...(last = given));
+    return found;
+  };
+}
+
+/** What a form does, in place of sending it. @param {(...fields: any[]) => void} act on its fields */
+export const submit = (act) => (/** @type {Event & {target: any}} */ event) => {
+  event.preventDefault();
+  act(...event.target);
+};
 
 /** A small picture for a button, drawn in the colour of its text. @param {string} path */
 export function icon(path) {
-  const box = { viewBox: "0 0 16 16", width: 16, height: 16, "aria-hidden": "true", fill: "currentColor" };
-  return drawn("svg", box, drawn("path", { d: path }));
+  const box = { viewBox: "0 0 16 16", width: 16, height: 16, "aria-hidden": true, fill: "currentColor" };
+  return tag("svg", box, tag("path", { d: path }));
 }
 
 /** Sets text, if it is another. @param {Node} node @param {string} text */
@@ -56,65 +157,39 @@ export function show(element, shown) {
 }
 
 /**
- * Puts other children in. The focus stays on what has the same `data-key`, or goes to the element itself: it is never
- * lost.
- * @param {HTMLElement} element @param {Child[]} children
- */
-export function refill(element, ...children) {
-  const root = /** @type {ShadowRoot | Document} */ (element.getRootNode());
-  const focused = /** @type {HTMLElement | null} */ (root.activeElement ?? null);
-  const inside = focused !== null && focused !== element && element.contains(focused);
-  const key = inside ? focused.dataset.key : undefined;
-  element.replaceChildren(.../** @type {Node[]} */ (children.filter((child) => child != null && child !== false)));
-  if (!inside) return;
-  const again = element.contains(focused) ? focused : null;
-  const same = again ?? (key === undefined ? null : element.querySelector(`[data-key="${CSS.escape(key)}"]`));
-  if (same === null) element.tabIndex = -1;
-  /** @type {HTMLElement} */ (same ?? element).focus({ preventScroll: true });
-}
-
-/**
- * A copy of MathML without anything that is not MathML, so that no trace can smuggle a script in.
- * @param {Element} from
+ * MathML without anything that is not MathML, so that no trace can smuggle a script in.
+ * @param {Element} from @returns {Tag | string}
  */
 function cleanMath(from) {
-  if (!PLAIN_MATH.test(from.localName)) return document.createTextNode(from.textContent ?? "");
-  const made = document.createElementNS(MATHML, from.localName);
+  if (!PLAIN_MATH.test(from.localName)) return from.textContent ?? "";
+  const has = /** @type {Attributes} */ ({});
   for (const name of ["mathvariant", "stretchy", "display", "fence", "form", "columnalign"]) {
     const value = from.getAttribute(name);
-    if (value !== null) made.setAttribute(name, value);
+    if (value !== null) has[name] = value;
   }
-  for (const child of from.childNodes) {
-    if (child.nodeType === Node.ELEMENT_NODE) made.append(cleanMath(/** @type {Element} */ (child)));
-    else if (child.nodeType === Node.TEXT_NODE) made.append(child.textContent ?? "");
-  }
-  return made;
+  const inside = [...from.childNodes].map((child) =>
+    child instanceof Element ? cleanMath(child) : child instanceof Text && child.data,
+  );
+  return tag(from.localName, has, ...inside);
 }
 
 /** What was parsed before: a step shows a formula twice, and the next one most of its parts. */
-const MADE = /** @type {Map<string, Node>} */ (new Map());
+const PARSED = /** @type {Map<string, Tag | string>} */ (new Map());
 
 /**
- * MathML text as an element; where it cannot be read, as the `text` beside it.
- * @param {string} markup
- * @param {string} text
+ * MathML as an element; where it cannot be read, as the `text` beside it.
+ * @param {string} markup @param {string} text
  */
 export function math(markup, text) {
-  let made = MADE.get(markup);
-  if (!made) {
-    const root = new DOMParser().parseFromString(markup, "text/html").querySelector("math");
-    if (root === null) return h("span", {}, text);
-    if (MADE.size >= 500) MADE.clear();
-    MADE.set(markup, (made = cleanMath(root)));
-  }
-  return made.cloneNode(true);
-}
-
-/** An element of MathML. @param {string} tag @param {(string | Node)[]} children */
-export function mathElement(tag, ...children) {
-  const element = document.createElementNS(MATHML, tag);
-  element.append(...children);
-  return element;
+  const known = PARSED.get(markup);
+  if (known !== undefined) return known;
+  const template = h("template"); // in which nothing runs and nothing is loaded
+  template.innerHTML = markup;
+  const root = template.content.querySelector("math");
+  const made = root ? cleanMath(root) : text;
+  if (PARSED.size >= 500) PARSED.clear();
+  PARSED.set(markup, made);
+  return made;
 }
 
 /** Says in the place of a player why there is none. @param {HTMLElement} host @param {unknown} error */

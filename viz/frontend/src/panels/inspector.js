@@ -1,8 +1,9 @@
 /** The side panel: all that is known of one node at this moment. It follows the steps, unless a node is selected. */
 
 import { ruleOf } from "../drawing/cards.js";
-import { h, refill, setText, show } from "./dom.js";
-import { activeNode, moveTo, pick, select, selectedNode, setExpanded, setPlaying, setStops } from "./session.js";
+import { tag } from "./dom.js";
+import { activeNode, engineOf, moveTo, pick, select } from "./session.js";
+import { selectedBlock, selectedNode, setExpanded, setPlaying, setStops } from "./session.js";
 import { scalesOf } from "../drawing/heatcolour.js";
 import { heatmap, linkTo } from "../drawing/heatmap.js";
 import { toggle } from "../model/blocks.js";
@@ -10,131 +11,127 @@ import { runTo } from "../model/breakpoints.js";
 import { elementKey, isFree } from "../engine/keys.js";
 import { chainRule, formulaElement, gradientText, numbersFor, operandsOf, quantityText } from "./wording.js";
 
+/** @typedef {import("./session.js").Session} Session */
+
 const KINDS = ["leaf", "operation", "constant", "raised an error"];
 
-/** @param {any} s */
+/** @param {Session} s */
 export function inspector(s) {
-  const title = h("strong", { class: "title" }); // no heading: the page around may be at any level
-  const free = h(
-    "button",
-    { class: "quiet", title: "Follow the steps again (Esc)", onclick: () => select(s, null) },
-    "Follow steps",
-  );
   let last = -2;
-  const body = h("div", { class: "facts" });
-  const run = h("button", { onclick: () => runToNode(s) }, "Run to here");
-  const stop = h("button", { onclick: () => toggleNodeStop(s) }, "Stop here");
-  const acts = h("div", { class: "acts" }, run, stop);
-  const element = h(
-    "aside",
-    { class: "inspector", "aria-label": "Inspector" },
-    h("header", {}, title, acts, free),
-    body,
-  );
-  return {
-    element,
-    update() {
-      const block = s.selected?.[0] === "b" ? Number(s.selected.slice(1)) : -1;
-      const node = shownNode(s);
-      show(free, s.selected !== null);
-      show(acts, node >= 0 && block < 0);
-      setText(title, block >= 0 ? s.graph.blocks[block].name : node >= 0 ? s.graph.title(node) : "Nothing selected");
-      stop.setAttribute("aria-pressed", String(hasStop(s, node)));
-      if (node !== last) s.pictures = new Map();
-      last = node;
-      if (block >= 0) refill(body, ...blockFacts(s, block));
-      else if (node >= 0) refill(body, ...nodeFacts(s, node));
-      else refill(body, h("p", { class: "dim" }, "Step with → or choose a node: here is all that is known of it."));
-      for (const one of s.pictures.values()) one.redraw();
-    },
+  return () => {
+    const block = selectedBlock(s);
+    const node = shownNode(s);
+    if (node !== last) s.pictures = new Map();
+    last = node;
+    const [title, ...facts] =
+      block >= 0
+        ? [s.graph.blocks[block].name, ...blockFacts(s, block)]
+        : node >= 0
+          ? [s.graph.title(node), ...nodeFacts(s, node)]
+          : ["Nothing selected", tag("p.dim", {}, "Step with → or choose a node: here is all that is known of it.")];
+    const acts = tag(
+      "div.acts",
+      { hidden: node < 0 || block >= 0 },
+      tag("button", { onclick: () => runToNode(s) }, "Run to here"),
+      tag("button", { "aria-pressed": s.stops.some(isOn(s, node)), onclick: () => toggleNodeStop(s) }, "Stop here"),
+    );
+    const free = {
+      class: "quiet",
+      hidden: s.selected === null,
+      title: "Follow the steps again (Esc)",
+      onclick: () => select(s, null),
+    };
+    return tag(
+      "aside.inspector",
+      { label: "Inspector" },
+      // no heading: the page around may be at any level
+      tag("header", {}, tag("strong.title", {}, title), acts, tag("button", free, "Follow steps")),
+      tag("div.facts", {}, ...facts),
+    );
   };
 }
 
-/** @param {any} s */
-export const shownNode = (s) => (s.selected?.[0] === "n" ? selectedNode(s) : activeNode(s));
+/** @param {Session} s */
+export const shownNode = (s) => (selectedNode(s) < 0 ? activeNode(s) : selectedNode(s));
 
-/** @param {any} s */
+/** @param {Session} s */
 function runToNode(s) {
   setPlaying(s, false);
   moveTo(s, runTo(s.playback, shownNode(s)));
 }
 
-/** The name of a node, in full. @param {any} s @param {number} node */
-const fullName = (s, node) => s.graph.title(node, Infinity);
+/** Whether a breakpoint is on a node. @param {Session} s @param {number} node */
+const isOn = (s, node) => (/** @type {import("./session.js").Spec} */ stop) =>
+  node >= 0 && stop.kind === "name" && stop.value === s.graph.title(node, Infinity);
 
-/** @param {any} s @param {number} node */
-const hasStop = (s, node) =>
-  node >= 0 &&
-  s.stops.some((/** @type {any} */ stop) => stop.kind === "name" && stop.value === fullName(s, node));
-
-/** A breakpoint on the node shown, or none any more. @param {any} s */
+/** A breakpoint on the node shown, or none any more. @param {Session} s */
 export function toggleNodeStop(s) {
   const node = shownNode(s);
   if (node < 0) return;
-  const value = fullName(s, node);
-  if (hasStop(s, node))
-    setStops(
-      s,
-      s.stops.filter((/** @type {any} */ x) => !(x.kind === "name" && x.value === value)),
-    );
-  else setStops(s, [...s.stops, { kind: "name", value }]);
+  const is = isOn(s, node);
+  if (s.stops.some(is)) setStops(s, s.stops.filter((stop) => !is(stop)));
+  else setStops(s, [...s.stops, { kind: "name", value: s.graph.title(node, Infinity) }]);
 }
 
 /** One line: what it is, and it. @param {string} term @param {...import("./dom.js").Child} facts */
-const row = (term, ...facts) => h("div", { class: "row" }, h("dt", {}, term), h("dd", {}, ...facts));
+const row = (term, ...facts) => tag("div.row", {}, tag("dt", {}, term), tag("dd", {}, ...facts));
 
-/** A link to a node. @param {any} s @param {number} node */
-export function nodeLink(s, node) {
-  const act = () => select(s, `n${node}`);
-  return h("button", { class: "link", "data-key": `n${node}`, onclick: act }, s.graph.title(node));
-}
+/** A link to a node. @param {Session} s @param {number} node */
+const nodeLink = (s, node) =>
+  tag("button.link", { onclick: () => select(s, `n${node}`) }, s.graph.title(node));
 
-/** @param {any} s @param {number} node */
+/** Links to the first so many nodes. @param {Session} s @param {number[]} nodes @param {number} most */
+export const nodeLinks = (s, nodes, most) => [
+  ...nodes.slice(0, most).flatMap((node) => [nodeLink(s, node), " "]),
+  nodes.length > most && `and ${nodes.length - most} more`,
+];
+
+/** @param {Session} s @param {number} node */
 function nodeFacts(s, node) {
   const { graph, playback } = s;
   const op = graph.op[node] >= 0 ? graph.ops[graph.op[node]] : null;
   const gradient = playback.gradient(node);
   const tensor = graph.tensors.get(node);
   const value = playback.known(node) ? playback.value(node) : null;
-  const why = s.overrides.size ? s.engine.why(node) : null;
+  const why = s.overrides.size ? engineOf(s).why(node) : null;
   const attrs = Object.entries(graph.attrs.get(node) ?? {}).map(([key, text]) => `${key} = ${text}`);
   const seen = pictures(s, node, value, gradient.value);
-  const notes = graph.notes.filter((/** @type {any} */ note) => note.node === node);
+  const notes = graph.notes.filter((note) => note.node === node);
   return [
-    h(
-      "p",
-      { class: "dim kind" },
+    tag(
+      "p.dim.kind",
+      {},
       op ? op.name : KINDS[graph.kind[node]],
       tensor ? ` · ${tensor.dtype} (${tensor.shape.join(", ")})` : "",
     ),
-    ...notes.map((/** @type {any} */ note) => h("p", { class: "alarm" }, `! ${note.text}`)),
+    ...notes.map((note) => tag("p.alarm", {}, `! ${note.text}`)),
     stepFacts(s, node),
-    h(
+    tag(
       "dl",
       {},
       row(
         "value",
-        h("span", { class: "fw" }, playback.known(node) ? quantityText(value) : "not computed yet"),
+        tag("span.fw", {}, playback.known(node) ? quantityText(value) : "not computed yet"),
         seen.value?.element,
       ),
       row(
         "gradient",
-        h("span", { class: "bw" }, gradientText(gradient)),
-        h("small", {}, ` ${stateText(gradient)}`),
+        tag("span.bw", {}, gradientText(gradient)),
+        tag("small", {}, ` ${stateText(gradient)}`),
         seen.grad?.element,
       ),
       op && row("formula", formula(s, graph.nodeFormula[node], node)),
       attrs.length > 0 && row("with", attrs.join(", ")),
       ...linkRows(s, node),
       ...seen.operands.map((one, i) => one && row(graph.title(operandsOf(graph, node)[i]), one.element)),
-      graph.lines.has(node) && row("line", h("code", {}, graph.lines.get(node))),
+      graph.lines.has(node) && row("line", tag("code", {}, graph.lines.get(node))),
       graph.block[node] > 0 && row("scope", ...crumbs(s, graph.block[node])),
       why !== null && row("what if", why),
     ),
   ];
 }
 
-/** @param {any} gradient */
+/** @param {import("../types.js").Gradient} gradient */
 function stateText(gradient) {
   if (gradient.state === "none") return "not computed yet";
   if (gradient.state === "blocked") return "gets no gradient";
@@ -142,7 +139,8 @@ function stateText(gradient) {
 }
 
 /**
- * The heatmap of an array, kept from step to step. @param {any} s @param {any} q @param {string} label
+ * The heatmap of an array, kept from step to step.
+ * @param {Session} s @param {import("../types.js").Quantity | null} q @param {string} label
  * @param {Parameters<typeof heatmap>[1]} [how]
  */
 function picture(s, q, label, how) {
@@ -154,18 +152,18 @@ function picture(s, q, label, how) {
 
 /**
  * Value and gradient of a tensor, and its operands: a cell pointed at shows where it came from.
- * @param {any} s
+ * @param {Session} s
  * @param {number} node
- * @param {any} value
- * @param {any} grad
+ * @param {import("../types.js").Quantity | null} value
+ * @param {import("../types.js").Quantity | null} grad
  */
 function pictures(s, node, value, grad) {
   const { graph } = s;
-  s.scales ??= scalesOf(graph);
+  const scales = (s.scales ??= scalesOf(graph));
   const name = graph.title(node);
   const from = operandsOf(graph, node);
   const operands = from.map((one, i) =>
-    picture(s, s.playback.value(one), `operand ${i + 1}, ${graph.title(one)}`, { size: 120, scale: s.scales.get(one) }),
+    picture(s, s.playback.value(one), `operand ${i + 1}, ${graph.title(one)}`, { size: 120, scale: scales.get(one) }),
   );
   const shapes = {
     operands: from.map((one) => graph.tensors.get(one)?.shape ?? []),
@@ -175,7 +173,7 @@ function pictures(s, node, value, grad) {
   const chooser = isFree(graph, node)
     ? (/** @type {number} */ cell) => pick(s, elementKey(graph, node, cell))
     : undefined;
-  const scale = s.scales.get(node);
+  const scale = scales.get(node);
   const hover = op && linkTo(op, graph.attrs.get(node) ?? {}, shapes, operands);
   return {
     value: picture(s, value, `value of ${name}`, { size: 240, scale, hover, pick: chooser }),
@@ -184,20 +182,20 @@ function pictures(s, node, value, grad) {
   };
 }
 
-/** A formula in symbols, and below with its numbers. @param {any} s @param {number} index @param {number} node */
+/** A formula in symbols, and below with its numbers. @param {Session} s @param {number} index @param {number} node */
 function formula(s, index, node) {
-  if (index < 0) return h("span", {}, ruleOf(s.graph, node));
+  if (index < 0) return tag("span", {}, ruleOf(s.graph, node));
   const numbers = numbersFor(s, node);
-  return h(
-    "div",
-    { class: "formula" },
-    h("div", {}, `${s.graph.title(node)} = `, formulaElement(s, index, node)),
+  return tag(
+    "div.formula",
+    {},
+    tag("div", {}, `${s.graph.title(node)} = `, formulaElement(s, index, node)),
     numbers &&
-      h("div", { class: "fw" }, "= ", formulaElement(s, index, node, numbers), ` = ${quantityText(numbers[0])}`),
+      tag("div.fw", {}, "= ", formulaElement(s, index, node, numbers), ` = ${quantityText(numbers[0])}`),
   );
 }
 
-/** The backward event of this moment, if it gives this node its gradient. @param {any} s @param {number} node */
+/** The backward event of this moment, if it gives this node its gradient. @param {Session} s @param {number} node */
 function stepFacts(s, node) {
   const moment = s.playback.moment();
   if (moment.kind !== "edge" || moment.node !== node) return null;
@@ -209,46 +207,44 @@ function stepFacts(s, node) {
     formulaElement(s, index, result),
     ` = ${quantityText(moment.local)}`,
   ];
-  return h(
-    "div",
-    { class: "step" },
-    h("div", {}, ...(rule.rule < 0 ? [rule.symbols] : [rule.left, formulaElement(s, rule.rule, result)])),
-    h("div", { class: "bw" }, `= ${rule.numbers}`),
-    rule.rule < 0 && index >= 0 && h("div", { class: "dim" }, ...local()),
-    rule.rule >= 0 && h("div", { class: "dim" }, `g = ∂${rule.root}/∂${rule.result}`),
-    rule.sum && h("div", {}, rule.sum),
+  return tag(
+    "div.step",
+    {},
+    tag("div", {}, ...(rule.rule < 0 ? [rule.symbols] : [rule.left, formulaElement(s, rule.rule, result)])),
+    tag("div.bw", {}, `= ${rule.numbers}`),
+    rule.rule < 0 && index >= 0 && tag("div.dim", {}, ...local()),
+    rule.rule >= 0 && tag("div.dim", {}, `g = ∂${rule.root}/∂${rule.result}`),
+    rule.sum && tag("div", {}, rule.sum),
   );
 }
 
-/** What it was made of, and what it is used in. @param {any} s @param {number} node */
+/** What it was made of, and what it is used in. @param {Session} s @param {number} node */
 function linkRows(s, node) {
   const uses = [...s.graph.outs(node)].map((edge) => s.graph.result[edge]);
-  const links = (/** @type {number[]} */ nodes) => nodes.slice(0, 8).flatMap((one) => [nodeLink(s, one), " "]);
   return [
     ["made of", operandsOf(s.graph, node)],
     ["used in", uses],
   ].map(([term, all]) => {
     const nodes = [...new Set(/** @type {number[]} */ (all))];
-    return nodes.length > 0 && row(String(term), ...links(nodes), nodes.length > 8 && `and ${nodes.length - 8} more`);
+    return nodes.length > 0 && row(String(term), ...nodeLinks(s, nodes, 8));
   });
 }
 
-/** The scopes around, outermost first: each opens and closes. @param {any} s @param {number} block */
+/** The scopes around, outermost first: each opens and closes. @param {Session} s @param {number} block */
 function crumbs(s, block) {
   const path = [];
   for (let at = block; at > 0; at = s.graph.blocks[at].outer) path.unshift(at);
   return path.flatMap((at, i) => [i ? " › " : "", blockLink(s, at)]);
 }
 
-/** @param {any} s @param {number} block */
+/** @param {Session} s @param {number} block */
 function blockLink(s, block) {
   const open = s.expanded.has(block);
-  return h(
+  return tag(
     "button",
     {
       class: "link",
-      "data-key": `b${block}`,
-      "aria-expanded": String(open),
+      "aria-expanded": open,
       title: open ? "Collapse" : "Expand",
       onclick: () => toggleBlock(s, block),
     },
@@ -258,7 +254,7 @@ function blockLink(s, block) {
 
 /**
  * Opens a block or closes it; what was inside and selected gives way to the block.
- * @param {any} s
+ * @param {Session} s
  * @param {number} block
  */
 export function toggleBlock(s, block) {
@@ -270,7 +266,7 @@ export function toggleBlock(s, block) {
   }
 }
 
-/** @param {any} s @param {number} block */
+/** @param {Session} s @param {number} block */
 function blockFacts(s, block) {
   const { name, count, kind, line, outer } = s.graph.blocks[block];
   const inside = s.graph.block.reduce(
@@ -278,19 +274,19 @@ function blockFacts(s, block) {
     0,
   );
   return [
-    h(
-      "p",
-      { class: "dim kind" },
+    tag(
+      "p.dim.kind",
+      {},
       kind === "fold" ? `${count} alike blocks, folded` : kind === "run" ? "a stretch of the graph" : "scope",
     ),
-    h(
+    tag(
       "dl",
       {},
       inside > 0 && row("nodes", String(inside)),
-      line && row("line", h("code", {}, line)),
+      line && row("line", tag("code", {}, line)),
       outer > 0 && row("scope", ...crumbs(s, outer)),
       row("", blockLink(s, block)),
     ),
-    h("p", { class: "dim" }, `E opens and closes ${name}.`),
+    tag("p.dim", {}, `E opens and closes ${name}.`),
   ];
 }

@@ -5,7 +5,9 @@
 
 import { h } from "./dom.js";
 import { shownNode, toggleBlock, toggleNodeStop } from "./inspector.js";
-import { lastPosition, moveTo, select, setPlaying, stepBy } from "./session.js";
+import { moveTo, select, selectedBlock, setPlaying, stepBy } from "./session.js";
+
+/** @typedef {import("./session.js").Session} Session */
 
 const KEYS = [
   ["← →", "step back, step forward"],
@@ -25,24 +27,22 @@ const KEYS = [
 /** The overlay that says which keys there are. */
 export function helpOverlay() {
   const rows = KEYS.map(([keys, text]) =>
-    h("div", { class: "row" }, h("dt", {}, h("kbd", {}, keys)), h("dd", {}, text)),
+    h("div.row", {}, h("dt", {}, h("kbd", {}, keys)), h("dd", {}, text)),
   );
-  const close = h("button", { class: "main" }, "Close");
   const element = h(
-    "dialog",
-    { class: "help", "aria-label": "Keys" },
-    h("strong", { class: "title" }, "Keys"),
+    "dialog.help",
+    { label: "Keys" },
+    h("strong.title", {}, "Keys"),
     h("dl", {}, ...rows),
-    close,
+    h("button.main", { onclick: () => element.close() }, "Close"),
   );
-  close.addEventListener("click", () => element.close());
   return element;
 }
 
 /**
  * What a key does, or undefined.
- * @param {any} s @param {any} parts @param {KeyboardEvent} event @param {boolean} drawing whether the drawing has the
- * focus
+ * @param {Session} s @param {any} parts @param {KeyboardEvent} event
+ * @param {boolean} drawing whether the drawing has the focus
  * @returns {(() => unknown) | undefined}
  */
 function meaning(s, parts, event, drawing) {
@@ -52,7 +52,7 @@ function meaning(s, parts, event, drawing) {
     ",": () => stepBy(s, -1),
     ".": () => stepBy(s, 1),
     Home: () => moveTo(s, 0),
-    End: () => moveTo(s, lastPosition(s)),
+    End: () => moveTo(s, s.line.last),
     " ": () => (parts.tour.running ? parts.tour.next() : setPlaying(s, !s.playing)),
     b: () => toggleNodeStop(s),
     e: () => toggleBlockAt(s),
@@ -61,7 +61,7 @@ function meaning(s, parts, event, drawing) {
     t: () => parts.toggle("table"),
     s: () => parts.toggle("stops"),
     a: () => parts.toggle("alarms"),
-    "/": () => parts.open("search"),
+    "/": () => parts.search(),
     "?": () => parts.help(),
     Escape: () => (drawing ? parts.leaveDrawing() : select(s, null)),
   };
@@ -72,13 +72,14 @@ function meaning(s, parts, event, drawing) {
   return keys[event.key.length === 1 ? event.key.toLowerCase() : event.key];
 }
 
-/** Opens or closes the selected block, or the one around the node shown. @param {any} s */
+/** Opens or closes the selected block, or the one around the node shown. @param {Session} s */
 export function toggleBlockAt(s) {
-  const block = s.selected?.[0] === "b" ? Number(s.selected.slice(1)) : s.graph.block[shownNode(s)];
+  const chosen = selectedBlock(s);
+  const block = chosen < 0 ? s.graph.block[shownNode(s)] : chosen;
   if (block > 0) toggleBlock(s, block);
 }
 
-/** @param {any} s @param {any} parts @param {KeyboardEvent} event */
+/** @param {Session} s @param {any} parts @param {KeyboardEvent} event */
 export function pressKey(s, parts, event) {
   if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
   const target = /** @type {HTMLElement} */ (event.composedPath()[0]);

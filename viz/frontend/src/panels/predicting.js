@@ -1,25 +1,28 @@
 /**
  * Predict mode: before each backward step the reader says what the gradient will be. The number is hidden until then,
- * for
- * the player goes no further than what was answered.
+ * for the player goes no further than what was answered.
  */
 
 import { askable, diagnose, parseNumber } from "../model/predict.js";
-import { h, setText, show } from "./dom.js";
+import { submit, tag } from "./dom.js";
 import { moveTo, setPlaying, tell } from "./session.js";
 import { chainRule } from "./wording.js";
 
-/** How far one may go from a position without a prediction. @param {any} s @param {number} from */
+/** @typedef {import("./session.js").Session} Session */
+
+const NOTHING = { verdict: "", text: "" };
+
+/** How far one may go from a position without a prediction. @param {Session} s @param {number} from */
 function freeTo(s, from) {
   let to = from;
   while (to < s.line.last && !askable(s.playback.moment(to + 1))) to += 1;
   return to;
 }
 
-/** The position that is predicted next; -1: none. @param {any} s */
+/** The position that is predicted next; -1: none. @param {Session} s */
 export const asked = (s) => (s.limit < s.line.last ? s.limit + 1 : -1);
 
-/** Turns the mode on or off. @param {any} s @param {boolean} on */
+/** Turns the mode on or off. @param {Session} s @param {boolean} on */
 export function setPredicting(s, on) {
   setPlaying(s, false);
   s.limit = Infinity;
@@ -33,7 +36,7 @@ export function setPredicting(s, on) {
   tell(s, "predicting");
 }
 
-/** What to make of what was typed, which may be no number. @param {any} s @param {string} text */
+/** What to make of what was typed, which may be no number. @param {Session} s @param {string} text */
 function diagnosed(s, text) {
   let answer = NaN;
   try {
@@ -44,7 +47,7 @@ function diagnosed(s, text) {
   return answerStep(s, answer);
 }
 
-/** Checks an answer; the step is taken when it is right. @param {any} s @param {number} answer */
+/** Checks an answer; the step is taken when it is right. @param {Session} s @param {number} answer */
 export function answerStep(s, answer) {
   moveTo(s, s.limit);
   const found = diagnose(answer, s.playback);
@@ -56,7 +59,7 @@ export function answerStep(s, answer) {
   return found;
 }
 
-/** Shows the next number. @param {any} s */
+/** Shows the next number. @param {Session} s */
 function showNext(s) {
   s.score.asked += 1;
   s.score.tries = 0;
@@ -65,61 +68,48 @@ function showNext(s) {
   moveTo(s, next);
 }
 
-/** @param {any} s */
+/** @param {Session} s */
 export function predicting(s) {
-  const question = h("label", { for: "mg-answer" });
-  const input = h("input", {
-    id: "mg-answer",
-    inputmode: "decimal",
-    autocomplete: "off",
-    size: 8,
-    placeholder: "a number",
-  });
-  const verdict = h("p", { class: "verdict", role: "status" });
-  const score = h("span", { class: "dim score" });
-  const form = h(
-    "form",
-    { onsubmit: (/** @type {Event} */ event) => check(event) },
-    question,
-    input,
-    h("button", { class: "main" }, "Check"),
-    h("button", { type: "button", onclick: () => giveIn() }, "Show me"),
-    score,
-  );
-  const element = h("div", { class: "predict" }, form, verdict);
-  /** @param {Event} event */
-  function check(event) {
-    event.preventDefault();
-    const found = diagnosed(s, input.value);
-    verdict.setAttribute("data-verdict", found.verdict);
-    setText(verdict, found.text);
+  let found = NOTHING;
+  const check = submit((input) => {
+    found = diagnosed(s, input.value);
     if (found.verdict === "right") input.value = "";
     input.select();
-  }
-  function giveIn() {
+    tell(s, "panel");
+  });
+  const giveIn = (/** @type {any} */ { target }) => {
     const rule = chainRule(s, s.playback.moment(asked(s)));
-    showNext(s);
-    verdict.setAttribute("data-verdict", "shown");
-    setText(verdict, `${rule.symbols} = ${rule.numbers}${rule.sum ? `; ${rule.sum}` : ""}`);
+    found = { verdict: "shown", text: `${rule.symbols} = ${rule.numbers}${rule.sum ? `; ${rule.sum}` : ""}` };
+    const [input] = target.form;
     input.value = "";
     input.focus();
-  }
-  return {
-    element,
-    input,
-    update(/** @type {string} */ what) {
-      const next = asked(s);
-      show(element, s.limit < Infinity);
-      show(form, next >= 0);
-      if (what === "predicting") setText(verdict, "");
-      if (next >= 0) setText(question, questionText(s, next));
-      else if (s.limit < Infinity) setText(verdict, endText(s));
-      if (s.score) setText(score, s.score.asked ? `${s.score.right} of ${s.score.asked} at the first try` : "");
-    },
+    showNext(s);
+  };
+  return (/** @type {string} */ what) => {
+    const next = asked(s);
+    if (what === "predicting") found = NOTHING;
+    return tag(
+      "div.predict",
+      { hidden: s.limit === Infinity },
+      tag(
+        "form",
+        { onsubmit: check, hidden: next < 0 },
+        tag("label", { for: "mg-answer" }, next < 0 ? "" : questionText(s, next)),
+        tag("input", { id: "mg-answer", inputmode: "decimal", autocomplete: "off", size: 8, placeholder: "a number" }),
+        tag("button.main", {}, "Check"),
+        tag("button", { type: "button", onclick: giveIn }, "Show me"),
+        tag("span.dim.score", {}, s.score?.asked > 0 && `${s.score.right} of ${s.score.asked} at the first try`),
+      ),
+      tag(
+        "p.verdict",
+        { role: "status", "data-verdict": found.verdict },
+        next < 0 && s.limit < Infinity ? endText(s) : found.text,
+      ),
+    );
   };
 }
 
-/** @param {any} s */
+/** @param {Session} s */
 function endText(s) {
   const { right, asked: all } = s.score;
   return all
@@ -127,7 +117,7 @@ function endText(s) {
     : "No backward step from here moves a single number.";
 }
 
-/** @param {any} s @param {number} position */
+/** @param {Session} s @param {number} position */
 function questionText(s, position) {
   const moment = s.playback.moment(position);
   const { operand, result, root, many } = chainRule(s, moment);

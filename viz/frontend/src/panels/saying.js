@@ -1,38 +1,33 @@
 /** The sentence of the present moment, in words and numbers with the formula; read aloud by screen readers. */
 
-import { h, refill, setText } from "./dom.js";
+import { tag } from "./dom.js";
 import { chainRule, formulaElement, numbersFor, quantityText } from "./wording.js";
 
-/** @param {any} s */
+/** @typedef {import("./session.js").Session} Session */
+
+/** @param {Session} s */
 export function saying(s) {
-  const chip = h("span", { class: "chip" });
-  const words = h("span", {});
-  const formula = h("div", { class: "formula" });
-  const live = h("div", { class: "aria", "aria-live": "polite", "aria-atomic": "true" });
-  const element = h(
-    "div",
-    { class: "say" },
-    h("div", { class: "words", "aria-hidden": "true" }, chip, words),
-    formula,
-    live,
-  );
-  return {
-    element,
-    update(/** @type {string} */ what) {
-      if (what === "selected" || what === "expanded" || what === "options") return;
-      const moment = s.playback.moment();
-      chip.className = `chip ${moment.kind}`;
-      setText(chip, phase(s, moment.kind));
-      const [text, ...parts] = momentText(s, moment);
-      setText(words, s.stopped + text);
-      refill(formula, ...parts);
-      const said = s.stopped + s.playback.sentence();
-      if (what === "moved" || what === "numbers") setText(live, said);
-    },
+  let said = "";
+  return (/** @type {string} */ what) => {
+    const moment = s.playback.moment();
+    const [text, ...formula] = momentText(s, moment);
+    if (what === "moved" || what === "numbers") said = s.stopped + s.playback.sentence();
+    return tag(
+      "div.say",
+      {},
+      tag(
+        "div.words",
+        { "aria-hidden": true },
+        tag("span", { class: `chip ${moment.kind}` }, phase(s, moment.kind)),
+        tag("span", {}, s.stopped + text),
+      ),
+      tag("div.formula", {}, ...formula),
+      tag("div.mg-said", { "aria-live": "polite", "aria-atomic": true }, said),
+    );
   };
 }
 
-/** @param {any} s @param {string} kind */
+/** @param {Session} s @param {string} kind */
 function phase(s, kind) {
   const { position } = s.playback;
   if (kind === "start") return "Start";
@@ -42,15 +37,17 @@ function phase(s, kind) {
 
 /**
  * A line of words, and what stands below.
- * @param {any} s
- * @param {any} moment
- * @returns {[string, ...(Node | string)[]]}
+ * @param {Session} s
+ * @param {import("../types.js").Moment} moment
+ * @returns {[string, ...import("./dom.js").Child[]]}
  */
 function momentText(s, moment) {
   const { graph } = s;
-  if (moment.kind === "start") return ["The leaves have their numbers; nothing is computed yet.", "→ computes the first operation."];
+  if (moment.kind === "start") {
+    return ["The leaves have their numbers; nothing is computed yet.", "→ computes the first operation."];
+  }
   const name = graph.title(moment.node);
-  const bw = (/** @type {string} */ text) => h("span", { class: "bw" }, text);
+  const bw = (/** @type {string} */ text) => tag("span.bw", {}, text);
   if (moment.kind === "forward") return [forwardWords(s, moment), ...forwardFormula(s, moment)];
   if (moment.kind === "seed") {
     return [
@@ -63,7 +60,7 @@ function momentText(s, moment) {
   const op = graph.ops[graph.op[graph.result[moment.edge]]];
   const how = moment.local === null ? `, through ${op.name}` : ": upstream × local";
   const words = `From ${rule.result} back to ${rule.operand}${how}${which}.`;
-  const sum = rule.sum ? h("span", { class: "sum" }, rule.sum) : "";
+  const sum = rule.sum ? tag("span.sum", {}, rule.sum) : "";
   if (rule.rule < 0) return [words, `${rule.symbols} = `, bw(rule.numbers), sum];
   return [
     `From ${rule.result} back to ${rule.operand}${rule.where}.`,
@@ -75,19 +72,19 @@ function momentText(s, moment) {
   ];
 }
 
-/** @param {any} s @param {any} moment */
+/** @param {Session} s @param {import("../types.js").Moment} moment */
 function forwardWords(s, { node }) {
   const op = s.graph.ops[s.graph.op[node]];
   const end = s.playback.position === s.line.forward && s.line.root >= 0 ? " The forward pass is complete." : "";
   return `${s.graph.title(node)} is computed: ${op?.name ?? "?"}.${end}`;
 }
 
-/** @param {any} s @param {any} moment @returns {(Node | string)[]} */
+/** @param {Session} s @param {import("../types.js").Moment} moment @returns {import("./dom.js").Child[]} */
 function forwardFormula(s, { node, value }) {
   const index = s.graph.nodeFormula[node];
   const name = `${s.graph.title(node)} = `;
   const numbers = numbersFor(s, node);
-  const result = h("span", { class: "fw" }, quantityText(value));
+  const result = tag("span.fw", {}, quantityText(value));
   if (index < 0) return [name, result];
   const rule = formulaElement(s, index, node);
   return numbers

@@ -9,44 +9,67 @@ import { engine } from "../engine/engine.js";
 import { playback, timeline } from "../model/history.js";
 import { numberAt } from "../engine/keys.js";
 
-/** @typedef {"moved"|"numbers"|"picked"|"pass"|"selected"|"expanded"|"playing"|"stops"|"predicting"|"options"} What */
+/** What is of no concern to who keeps the state. @typedef {"stops" | "predicting" | "panel"} Inner */
+/** @typedef {"moved"|"numbers"|"picked"|"pass"|"selected"|"expanded"|"playing"|"options"|Inner} What */
 /** @typedef {{nodes: number[], edges: number[]} | null} Changed  null is everything */
 /** @typedef {(what: What, changed: Changed) => void} Listener */
-/** @typedef {{kind: string, value?: string | number}} Spec */
+/** @typedef {import("../types.js").BreakpointSpec} Spec */
 
 /**
- * @param {any} graph @param {Record<string, any>} [options]
- * @returns {any}
+ * @typedef {object} Session
+ * @property {import("../types.js").Graph} graph
+ * @property {number} pass which backward pass is played
+ * @property {number} root where that begins
+ * @property {import("../types.js").Timeline} line
+ * @property {import("../types.js").Playback} playback
+ * @property {import("../types.js").Numbers} base those of the trace
+ * @property {import("../types.js").StepSize} unit
+ * @property {number} speed
+ * @property {boolean} playing
+ * @property {any} timer
+ * @property {string | null} selected "n12" or "b3"
+ * @property {Set<number>} expanded
+ * @property {Map<number, number>} overrides the reader's own numbers, of leaves and of elements
+ * @property {number[]} picked the elements of leaves that the reader wants to change, as keys of `overrides`, in order
+ * @property {import("../engine/engine.js").Engine | null} engine compiled when it is first needed
+ * @property {Spec[]} stops
+ * @property {string} stopped the stop that was reached, in a sentence
+ * @property {number} limit in predict mode, how far the reader may go: what lies behind has to be predicted first
+ * @property {{right: number, asked: number, tries: number}} score of predictions
+ * @property {Map<string, any>} pictures the heatmaps of the inspector, by their labels
+ * @property {Map<number, number> | null} scales of their colours, by node
+ * @property {Set<Listener>} listeners
+ */
+
+/**
+ * @param {import("../types.js").Graph} graph @param {Record<string, any>} [options]
+ * @returns {Session}
  */
 export function createSession(graph, options = {}) {
+  const line = timeline(graph);
+  /** @type {Session} */
   const s = {
     graph,
-    line: /** @type {any} */ (null),
-    playback: /** @type {any} */ (null),
+    line,
+    playback: playback(graph, line),
     base: graph.numbers,
-    /** which backward pass is played */
     pass: 0,
-    /** @type {"edge"|"op"} */
+    root: -1,
     unit: "edge",
     speed: 1,
     playing: false,
     timer: 0,
-    /** @type {string | null} "n12" or "b3" */
     selected: null,
     expanded: options.expanded ? new Set(options.expanded) : startExpanded(graph),
-    /** @type {Map<number, number>} */
     overrides: new Map(),
-    /** @type {Spec[]} */
+    picked: [],
+    engine: null,
     stops: [],
     stopped: "",
-    /** In predict mode, how far the reader may go: what lies behind has to be predicted first. */
     limit: Infinity,
-    engine: /** @type {any} */ (null),
-    /** @type {number[]} the elements of leaves that the reader wants to change, as keys of `overrides`, the last one last */
-    picked: [],
-    /** the heatmaps of the inspector, by their labels */
+    score: { right: 0, asked: 0, tries: 0 },
     pictures: new Map(),
-    /** @type {Set<Listener>} */
+    scales: null,
     listeners: new Set(),
   };
   choosePass(s, 0);
@@ -54,15 +77,15 @@ export function createSession(graph, options = {}) {
   return s;
 }
 
-/** @param {any} s @param {What} what @param {Changed} [changed] */
+/** @param {Session} s @param {What} what @param {Changed} [changed] */
 export function tell(s, what, changed = null) {
   for (const listener of s.listeners) listener(what, changed);
 }
 
-/** @param {any} s */
+/** @param {Session} s */
 export const lastPosition = (s) => s.line.last;
 
-/** Plays another backward pass, of another output. @param {any} s @param {number} pass */
+/** Plays another backward pass, of another output. @param {Session} s @param {number} pass */
 export function choosePass(s, pass) {
   s.pass = pass;
   s.limit = Infinity;
@@ -74,7 +97,10 @@ export function choosePass(s, pass) {
   tell(s, "pass");
 }
 
-/** Goes to a place in the timeline, or as near to it as predict mode lets. @param {any} s @param {number} position */
+/**
+ * Goes to a place in the timeline, or as near to it as predict mode lets.
+ * @param {Session} s @param {number} position
+ */
 export function moveTo(s, position) {
   const target = Math.max(0, Math.min(Math.trunc(position) || 0, lastPosition(s), s.limit));
   if (target === s.playback.position) return false;
@@ -88,7 +114,7 @@ export function moveTo(s, position) {
 /**
  * Winds the clock: the next step is so many milliseconds away, at speed 1. Each move winds it anew, so that the players
  * of one widget, or of linked ones, which move each other, keep one pace.
- * @param {any} s
+ * @param {Session} s
  * @param {number} wait
  */
 function wind(s, wait) {
@@ -98,16 +124,16 @@ function wind(s, wait) {
 
 /**
  * One step, of an edge or of an operation with all its edges.
- * @param {any} s
+ * @param {Session} s
  * @param {number} way
- * @param {string} [unit]
+ * @param {import("../types.js").StepSize} [unit]
  */
 export function stepBy(s, way, unit = s.unit) {
   const { line, playback: now } = s;
   return moveTo(s, way > 0 ? line.next(now.position, unit) : line.previous(now.position, unit));
 }
 
-/** @param {any} s @param {boolean} playing */
+/** @param {Session} s @param {boolean} playing */
 export function setPlaying(s, playing) {
   clearTimeout(s.timer);
   if (playing && s.playback.position >= lastPosition(s)) moveTo(s, 0);
@@ -118,14 +144,14 @@ export function setPlaying(s, playing) {
   if (playing) wind(s, 350);
 }
 
-/** @param {any} s */
+/** @param {Session} s */
 function tick(s) {
   const stop = s.stops.length ? nextStop(s.playback, s.stops, 1) : Infinity;
   if (moveTo(s, Math.min(stop, s.line.next(s.playback.position, s.unit)))) arrive(s);
   else setPlaying(s, false);
 }
 
-/** Playing ends at a stop and at the end, whoever made the move. @param {any} s */
+/** Playing ends at a stop and at the end, whoever made the move. @param {Session} s */
 export function arrive(s) {
   const [reached] = firing(s.playback, s.stops);
   if (reached) {
@@ -135,17 +161,17 @@ export function arrive(s) {
   if (reached || s.playback.position >= lastPosition(s)) setPlaying(s, false);
 }
 
-/** The first positions where playing stops, for the scrubber. @param {any} s @param {number} [most] */
+/** The first positions where playing stops, for the scrubber. @param {Session} s @param {number} [most] */
 export function stopPositions(s, most = 200) {
-  const fires = s.stops.map((/** @type {any} */ stop) => breakpoint(stop).on(s.playback));
+  const fires = s.stops.map((stop) => breakpoint(stop).on(s.playback));
   const found = [];
   for (let at = 1; fires.length && at <= s.line.last && found.length < most; at++) {
-    if (fires.some((/** @type {any} */ fire) => fire(at))) found.push(at);
+    if (fires.some((fire) => fire(at))) found.push(at);
   }
   return found;
 }
 
-/** Selects "n12", a node, or "b3", a block; null selects nothing. @param {any} s @param {string | null} id */
+/** Selects "n12", a node, or "b3", a block; null selects nothing. @param {Session} s @param {string | null} id */
 export function select(s, id) {
   if (id !== null && id[0] === "n") {
     const open = reveal(s.graph, s.expanded, Number(id.slice(1)));
@@ -156,22 +182,29 @@ export function select(s, id) {
   tell(s, "selected");
 }
 
-/** The node that is selected, or -1. @param {any} s */
-export const selectedNode = (s) => (s.selected?.[0] === "n" ? Number(s.selected.slice(1)) : -1);
+/** What is selected, if it is of that kind; or -1. @param {"n" | "b"} kind */
+const selectedOf = (kind) => (/** @type {Session} */ { selected }) =>
+  selected?.[0] === kind ? Number(selected.slice(1)) : -1;
 
-/** The node that the present moment is about, or -1. @param {any} s */
+/** The node that is selected, or -1. */
+export const selectedNode = selectedOf("n");
+
+/** The block that is selected, or -1. */
+export const selectedBlock = selectedOf("b");
+
+/** The node that the present moment is about, or -1. @param {Session} s */
 export function activeNode(s) {
   const moment = s.playback.moment();
   return moment.kind === "start" || moment.node == null ? -1 : moment.node;
 }
 
-/** @param {any} s @param {Set<number>} expanded */
+/** @param {Session} s @param {Set<number>} expanded */
 export function setExpanded(s, expanded) {
   s.expanded = expanded;
   tell(s, "expanded");
 }
 
-/** The what-if engine, compiled when it is first needed. @param {any} s */
+/** The what-if engine, compiled when it is first needed. @param {Session} s */
 export function engineOf(s) {
   s.engine ??= engine(s.graph);
   return s.engine;
@@ -179,7 +212,7 @@ export function engineOf(s) {
 
 /**
  * Gives a leaf, or an element of it, another number, or (null) its own back; everything is computed anew.
- * @param {any} s
+ * @param {Session} s
  * @param {number} leaf
  * @param {number | null} value
  */
@@ -189,26 +222,36 @@ export function override(s, leaf, value) {
   recompute(s);
 }
 
-/** Offers an element of a leaf to be changed. @param {any} s @param {number} key */
+/** Offers an element of a leaf to be changed. @param {Session} s @param {number} key */
 export function pick(s, key) {
-  s.picked = [...s.picked.filter((/** @type {number} */ one) => one !== key), key];
+  s.picked = [...s.picked.filter((one) => one !== key), key];
   tell(s, "picked");
 }
 
-/** @param {any} s */
+/** @param {Session} s */
 export function recompute(s) {
   applyOverrides(s);
   tell(s, "numbers");
 }
 
-/** @param {any} s */
+/** @param {Session} s */
 function applyOverrides(s) {
   const on = s.overrides.size > 0;
   s.playback.numbers = on ? engineOf(s).run(s.overrides) : s.base;
-  s.playback.unable = on ? (/** @type {number} */ node) => !s.engine.able(node) : () => false;
+  s.playback.unable = on ? (node) => !engineOf(s).able(node) : () => false;
 }
 
-/** @param {any} s @param {Spec[]} stops */
+/**
+ * How fast it plays, and how far a step goes.
+ * @param {Session} s @param {number} speed @param {Session["unit"]} unit
+ */
+export function setOptions(s, speed, unit) {
+  s.speed = speed;
+  s.unit = unit;
+  tell(s, "options");
+}
+
+/** @param {Session} s @param {Spec[]} stops */
 export function setStops(s, stops) {
   s.stops = stops;
   tell(s, "stops");

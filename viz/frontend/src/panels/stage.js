@@ -1,26 +1,31 @@
 /** The place of the drawing, and of the map below it: gives what changed to both. */
 
 import { collapseAll, expandAll, visible } from "../model/blocks.js";
-import { h } from "./dom.js";
+import { h, tag } from "./dom.js";
 import { shownNode, toggleBlock } from "./inspector.js";
 import { minimap } from "../drawing/minimap.js";
 import { overview } from "../drawing/overview.js";
 import { firstIn, scene } from "../drawing/scene.js";
-import { select, setExpanded } from "./session.js";
+import { select, selectedBlock, setExpanded } from "./session.js";
 import { drawingView } from "../drawing/view.js";
+
+/** @typedef {import("./session.js").Session} Session */
+/** @typedef {import("../drawing/scene.js").Scene} Scene */
+/** @typedef {ReturnType<typeof drawingView>} View */
+/** @typedef {{view: View, drawing: Scene}} Look both are there from the first `update` on */
 
 const MAP_FROM = 400; // nodes: of fewer the map shows boxes, not nodes
 const MOST_OPEN = 5000; // nodes that are worth seeing all at once
 
-/** @param {any} s */
+/** @param {Session} s */
 export function stage(s) {
-  const place = h("div", { class: "place" });
+  const place = h("div.place");
   const listeners = {
     select: (/** @type {string | null} */ id) => select(s, id),
     toggle: (/** @type {number} */ block) => toggleBlock(s, block),
   };
-  const element = h("div", { class: "canvas" }, place);
-  const look = { view: /** @type {any} */ (null), drawing: /** @type {any} */ (null) };
+  const element = h("div.canvas", {}, place);
+  const look = /** @type {Look} */ (/** @type {unknown} */ ({ view: null, drawing: null }));
   const maps = mapsOf(s, element, look);
   const { map } = maps;
   return {
@@ -57,7 +62,7 @@ export function stage(s) {
 
 /**
  * The maps below the drawing, of the whole graph or of the scene, and how they follow it.
- * @param {any} s @param {HTMLElement} element @param {{view: any, drawing: any}} look
+ * @param {Session} s @param {HTMLElement} element @param {Look} look
  */
 function mapsOf(s, element, look) {
   const map =
@@ -79,7 +84,7 @@ function mapsOf(s, element, look) {
 
 /**
  * Makes what is seen.
- * @param {any} s @param {HTMLElement} place @param {{view: any, drawing: any}} look
+ * @param {Session} s @param {HTMLElement} place @param {Look} look
  * @param {ReturnType<typeof mapsOf>} maps @param {import("../drawing/view.js").Listeners} listeners
  */
 function build(s, place, look, { mini, frame, watch }, listeners) {
@@ -95,37 +100,37 @@ function build(s, place, look, { mini, frame, watch }, listeners) {
 
 /**
  * The item to look at: of what is selected (an open block: of the first node inside), or else of the present moment.
- * @param {any} s
- * @param {any} drawing
+ * @param {Session} s
+ * @param {Scene} drawing
  */
 function shownItem(s, drawing) {
-  const { selected, graph } = s;
-  const node = selected?.[0] === "b" ? firstIn(graph, Number(selected.slice(1))) : shownNode(s);
+  const block = selectedBlock(s);
+  const node = block < 0 ? shownNode(s) : firstIn(s.graph, block);
   return node < 0 ? null : drawing.items[drawing.itemOf(node)].id;
 }
 
 /**
  * The nodes whose cards are seen.
- * @param {any} drawing
+ * @param {Scene} drawing
  * @param {{x: number, y: number, w: number, h: number}} seen
  * @returns {number[]}
  */
 function seenNodes(drawing, { x, y, w, h: high }) {
   const inside = drawing.items.filter(
-    (/** @type {any} */ item) =>
+    (item) =>
       item.node >= 0 && item.x < x + w && x < item.x + item.w && item.y < y + high && y < item.y + item.h,
   );
-  return inside.map((/** @type {any} */ item) => item.node);
+  return inside.map((item) => item.node);
 }
 
-/** @param {any} s @param {() => any} view */
+/** @param {Session} s @param {() => View} view */
 function zoomButtons(s, view) {
-  const button = (/** @type {string} */ sign, /** @type {string} */ label, /** @type {() => void} */ act) =>
-    h("button", { class: "quiet", "aria-label": label, title: label, onclick: act }, sign);
+  const button = (/** @type {string} */ sign, /** @type {string} */ title, /** @type {() => void} */ onclick) =>
+    tag("button.quiet", { label: title, title, onclick }, sign);
   const blocks = s.graph.blocks.length > 1;
-  return h(
-    "div",
-    { class: "zoom", role: "group", "aria-label": "View" },
+  return tag(
+    "div.zoom",
+    { role: "group", label: "View" },
     blocks && button("⊟", "Close all blocks", () => setExpanded(s, collapseAll())),
     blocks && s.graph.count <= MOST_OPEN && button("⊞", "Open all blocks", () => setExpanded(s, expandAll(s.graph))),
     button("−", "Smaller", () => view().zoom(0.8)),

@@ -1,50 +1,49 @@
 /**
  * The same moment as a table: one row a node. It is the accessible form of the drawing, so it says all that a card
- * says.
- * Above a thousand rows only those near the window exist.
+ * says. Above a thousand rows only those near the window exist.
  */
 
 import { ruleOf } from "../drawing/cards.js";
-import { h, setText } from "./dom.js";
+import { fill, h } from "./dom.js";
 import { activeNode, select, selectedNode } from "./session.js";
 import { gradientText, quantityText } from "./wording.js";
+
+/** @typedef {import("./session.js").Session} Session */
 
 const ROW_HEIGHT = 28;
 const ALL = 1000;
 const RULES = ["leaf", "", "constant", ""];
 
-/** @param {any} s */
+/** @param {Session} s */
 export function table(s) {
   const body = h("tbody");
   const head = h("tr", {}, ...["node", "rule", "value", "gradient"].map((text) => h("th", { scope: "col" }, text)));
   const grid = h("table", { "aria-rowcount": s.graph.count + 1 }, h("thead", {}, head), body);
-  const element = h("div", { class: "table", tabindex: 0, role: "region", "aria-label": "Table of all nodes" }, grid);
+  const element = h("div.table", { tabindex: 0, role: "region", label: "Table of all nodes" }, grid);
   /** @type {Map<number, HTMLTableRowElement>} */
   const rows = new Map();
   const place = () => drawWindow(s, element, body, rows);
   element.addEventListener("scroll", () => s.graph.count > ALL && place());
   let [current, asked] = [-1, 0];
-  return {
-    element,
-    /** @param {string} what @param {{nodes: number[]} | null} changed */
-    update(what, changed) {
-      if (!rows.size) place();
-      for (const node of changed?.nodes ?? rows.keys()) {
-        const row = rows.get(node);
-        if (row) fillRow(s, node, row);
-      }
-      const node = selectedNode(s) >= 0 && what === "selected" ? selectedNode(s) : activeNode(s);
-      if (node !== current) {
-        cancelAnimationFrame(asked); // once a frame: scrolling in a step would make the browser lay out in it
-        asked = requestAnimationFrame(() => scrollToRow(s, element, node));
-      }
-      current = node;
-      mark(s, rows, activeNode(s), selectedNode(s));
-    },
+  return (/** @type {string} */ what, /** @type {{nodes: number[]} | null} */ changed) => {
+    if (!rows.size) place();
+    for (const node of changed?.nodes ?? rows.keys()) {
+      const row = rows.get(node);
+      if (row) fillRow(s, node, row);
+    }
+    const [active, selected] = [activeNode(s), selectedNode(s)];
+    const node = selected >= 0 && what === "selected" ? selected : active;
+    if (node !== current) {
+      cancelAnimationFrame(asked); // once a frame: scrolling in a step would make the browser lay out in it
+      asked = requestAnimationFrame(() => scrollToRow(s, element, node));
+    }
+    current = node;
+    mark(rows, active, selected);
+    return element;
   };
 }
 
-/** Scrolls the table, never the page. @param {any} s @param {HTMLElement} element @param {number} node */
+/** Scrolls the table, never the page. @param {Session} s @param {HTMLElement} element @param {number} node */
 function scrollToRow(s, element, node) {
   if (node < 0) return;
   const top = node * ROW_HEIGHT;
@@ -53,7 +52,7 @@ function scrollToRow(s, element, node) {
 }
 
 /**
- * @param {any} s
+ * @param {Session} s
  * @param {HTMLElement} element
  * @param {HTMLElement} body
  * @param {Map<number, HTMLTableRowElement>} rows
@@ -68,45 +67,42 @@ function drawWindow(s, element, body, rows) {
   for (let node = from; node < to; node++) if (!rows.has(node)) rows.set(node, makeRow(s, node));
   const inside = [...rows.keys()].sort((a, b) => a - b).map((node) => /** @type {Node} */ (rows.get(node)));
   const gap = (/** @type {number} */ n) =>
-    h("tr", { class: "gap", "aria-hidden": "true", style: `height:${n * ROW_HEIGHT}px` });
+    h("tr.gap", { "aria-hidden": true, style: `height:${n * ROW_HEIGHT}px` });
   body.replaceChildren(gap(from), ...inside, gap(count - to));
-  mark(s, rows, activeNode(s), selectedNode(s));
+  mark(rows, activeNode(s), selectedNode(s));
 }
 
 /** @param {HTMLElement} element */
 const rootFocus = (element) => /** @type {ShadowRoot} */ (element.getRootNode()).activeElement ?? null;
 
-/** @param {any} s @param {number} node */
+/** @param {Session} s @param {number} node */
 function makeRow(s, node) {
-  const name = h("button", { class: "link", onclick: () => select(s, `n${node}`) }, s.graph.title(node));
-  const rule = h("td", { class: "rule" }, ruleOf(s.graph, node) || RULES[s.graph.kind[node]]);
+  const name = h("button.link", { onclick: () => select(s, `n${node}`) }, s.graph.title(node));
+  const rule = h("td.rule", {}, ruleOf(s.graph, node) || RULES[s.graph.kind[node]]);
   const row = h(
     "tr",
     { "aria-rowindex": node + 2 },
     h("th", { scope: "row" }, name),
     rule,
-    h("td", { class: "fw" }),
-    h("td", { class: "bw" }),
+    h("td.fw"),
+    h("td.bw"),
   );
   fillRow(s, node, row);
   return row;
 }
 
-/** @param {any} s @param {number} node @param {HTMLTableRowElement} row */
+/** @param {Session} s @param {number} node @param {HTMLTableRowElement} row */
 function fillRow(s, node, row) {
   const now = s.playback;
-  setText(row.cells[2], now.known(node) ? quantityText(now.value(node)) : "");
-  setText(row.cells[3], gradientText(now.gradient(node)));
+  fill(row.cells[2], now.known(node) ? quantityText(now.value(node)) : "");
+  fill(row.cells[3], gradientText(now.gradient(node)));
 }
 
-/** @param {any} s @param {Map<number, HTMLTableRowElement>} rows @param {number} active @param {number} selected */
-function mark(s, rows, active, selected) {
+/** @param {Map<number, HTMLTableRowElement>} rows @param {number} active @param {number} selected */
+function mark(rows, active, selected) {
   for (const [node, row] of rows) {
-    const current = node === active ? "step" : null;
-    if (row.getAttribute("aria-current") !== current) {
-      if (current) row.setAttribute("aria-current", current);
-      else row.removeAttribute("aria-current");
-    }
+    if (node === active) row.setAttribute("aria-current", "step");
+    else row.removeAttribute("aria-current");
     row.classList.toggle("chosen", node === selected);
   }
 }

@@ -3,20 +3,22 @@
  * over the leaf, with the tangent that the gradient promises and a slope measured by finite differences.
  */
 
-import { drawn, h, refill, setText, show } from "./dom.js";
+import { h, remember, submit, tag } from "./dom.js";
 import { pretty } from "../engine/notation.js";
-import { engineOf, override, pick, recompute, selectedNode } from "./session.js";
+import { engineOf, override, pick, recompute, selectedNode, tell } from "./session.js";
 import { elementKey, isFree, keyNamed, keyTitle, leafOf, numberAt } from "../engine/keys.js";
+
+/** @typedef {import("./session.js").Session} Session */
 
 const SHOWN = 12;
 const PLOT = { width: 300, height: 170 };
 
-/** The leaves that hold one number, as keys of `overrides`. @param {any} s @returns {number[]} */
+/** The leaves that hold one number, as keys of `overrides`. @param {Session} s @returns {number[]} */
 export function scalarLeaves({ graph }) {
   const all = [];
   for (let node = 0; node < graph.count; node++) {
     const shape = graph.tensors.get(node)?.shape;
-    const one = !shape || shape.every((/** @type {number} */ size) => size === 1);
+    const one = !shape || shape.every((size) => size === 1);
     if (one && graph.kind[node] === 0 && isFree(graph, node)) all.push(shape ? elementKey(graph, node, 0) : node);
   }
   return all;
@@ -36,135 +38,140 @@ export function sliderRange(x) {
   return [tidy(middle - wide), tidy(middle + wide), tidy(unit / 50)];
 }
 
-/** @param {any} s */
+/**
+ * The slider of a leaf: around its own number, and the one that it has now.
+ * @param {Session} s @param {number} leaf @param {number} now
+ */
+function rangeOf(s, leaf, now) {
+  const [least, most, step] = sliderRange(numberAt(s.graph, s.base, leaf));
+  const [low, high] = now < least || now > most ? sliderRange(now) : [least, most];
+  return [Math.min(least, low), Math.max(most, high), step];
+}
+
+/** @param {Session} s */
 export function whatIf(s) {
   const leaves = scalarLeaves(s);
-  /** @type {Map<number, any>} */
-  const made = new Map();
+  const plot = remember((leaf) => (leaf < 0 ? [] : plotOf(s, leaf)));
   let current = leaves[0] ?? -1;
-  const list = h("div", { class: "sliders" });
-  const plot = h("figure", { class: "plot" });
-  const reset = h("button", { onclick: () => (s.overrides.clear(), recompute(s)) }, "Reset all");
-  const more = h("p", { class: "dim" });
   const field = elementField(s);
-  const element = h(
-    "section",
-    { class: "panel whatif", "aria-label": "What if" },
-    h("div", {}, list, field?.element, more, reset),
-    plot,
-  );
   /** @param {number} leaf @param {number | null} value */
   const change = (leaf, value) => {
     current = leaf;
     if (value === null || Number.isFinite(value)) override(s, leaf, value);
   };
-  return {
-    element,
-    update(/** @type {string} */ what) {
-      if (what === "moved" || what === "playing") return;
-      const chosen = selectedNode(s);
-      const mine = [...leaves, ...s.picked].filter((key) => leafOf(s.graph, key) === chosen);
-      if (what === "selected" && mine.length) current = mine[mine.length - 1];
-      if (what === "picked" || current < 0) current = s.picked[s.picked.length - 1] ?? current;
-      field?.suggest(chosen);
-      const all = [...leaves.slice(0, SHOWN), ...s.picked, ...s.overrides.keys(), current];
-      const shown = [...new Set(all)].filter((key) => key >= 0);
-      for (const leaf of shown) if (!made.has(leaf)) made.set(leaf, slider(s, leaf, change));
-      if (list.childElementCount !== shown.length) refill(list, ...shown.map((leaf) => made.get(leaf).element));
-      for (const leaf of shown) made.get(leaf).update(leaf === current);
-      const rest = leaves.filter((leaf) => !shown.includes(leaf)).length;
-      setText(more, rest ? `${rest} more: choose one in the drawing.` : noteOf(s, leaves, shown));
-      show(reset, s.overrides.size > 0);
-      refill(plot, ...(current < 0 ? [] : plotOf(s, current)));
-      if (what === "picked") made.get(current).focus();
-    },
+  let last = /** @type {import("./dom.js").Tag | null} */ (null);
+  return (/** @type {string} */ what) => {
+    if (last && (what === "moved" || what === "playing")) return last;
+    const chosen = selectedNode(s);
+    const mine = [...leaves, ...s.picked].filter((key) => leafOf(s.graph, key) === chosen);
+    if (what === "selected") current = mine.at(-1) ?? current;
+    if (what === "picked" || current < 0) current = s.picked.at(-1) ?? current;
+    const all = [...leaves.slice(0, SHOWN), ...s.picked, ...s.overrides.keys(), current];
+    const shown = [...new Set(all)].filter((key) => key >= 0);
+    const rest = leaves.filter((leaf) => !shown.includes(leaf)).length;
+    const note = rest ? `${rest} more: choose one in the drawing.` : noteOf(s, leaves, shown);
+    const reset = () => (s.overrides.clear(), recompute(s));
+    last = tag(
+      "section.panel.whatif",
+      { label: "What if" },
+      tag(
+        "div",
+        {},
+        tag("div.sliders", {}, ...shown.map((leaf) => slider(s, leaf, leaf === current, change))),
+        field(chosen),
+        tag("p.dim", {}, note),
+        tag("button", { hidden: !s.overrides.size, onclick: reset }, "Reset all"),
+      ),
+      tag("figure.plot", {}, ...plot(current, s.playback.numbers, s.line)),
+    );
+    return last;
   };
 }
 
-/** What a reader should know of it. @param {any} s @param {number[]} leaves @param {number[]} shown */
+/** What a reader should know of it. @param {Session} s @param {number[]} leaves @param {number[]} shown */
 function noteOf(s, leaves, shown) {
   if (!s.graph.tensors.size) return leaves.length ? "" : "This graph has no leaf that holds one number.";
   if (!shown.length) return "Choose a leaf, and click an element in its picture or name it here.";
   return "What carries no gradient, as a comparison or what was detached, keeps its numbers.";
 }
 
-/** Where an element is named, in a graph of tensors. @param {any} s */
+/** Where an element is named, in a graph of tensors: a leaf that is chosen is suggested. @param {Session} s */
 function elementField(s) {
   const { graph } = s;
-  const free = [...graph.tensors.keys()].filter((node) => isFree(graph, node) && graph.tensors.get(node).shape.length);
-  if (!free.length) return null;
-  const input = h("input", { size: 12, "aria-label": "Element to change", spellcheck: "false" });
-  const says = h("span", { class: "alarm", role: "status" });
-  const add = (/** @type {Event} */ event) => {
-    event.preventDefault();
-    const key = keyNamed(graph, input.value.trim());
-    setText(says, key < 0 ? "There is no such element." : "");
-    if (key >= 0) pick(s, key);
-  };
-  let last = -1;
-  return {
-    element: h("form", { class: "acts", onsubmit: add }, input, h("button", {}, "Add element"), says),
-    /** @param {number} node */
-    suggest(node) {
-      const leaf = free.includes(node) ? node : last < 0 ? free[0] : last;
-      if (leaf !== last) input.value = keyTitle(graph, elementKey(graph, leaf, 0), graph.names[leaf] ?? undefined);
-      last = leaf;
-    },
+  const free = [...graph.tensors.keys()].filter((node) => isFree(graph, node) && graph.tensors.get(node)?.shape.length);
+  if (!free.length) return () => null;
+  const field = h("input", { size: 12, label: "Element to change", spellcheck: "false" });
+  let [last, said] = [-1, ""];
+  const add = submit(() => {
+    const key = keyNamed(graph, field.value.trim());
+    said = key < 0 ? "There is no such element." : "";
+    if (key < 0) tell(s, "panel");
+    else pick(s, key);
+  });
+  return (/** @type {number} */ chosen) => {
+    const leaf = free.includes(chosen) ? chosen : last < 0 ? free[0] : last;
+    if (leaf !== last) field.value = keyTitle(graph, elementKey(graph, leaf, 0), graph.names[leaf] ?? undefined);
+    last = leaf;
+    return tag(
+      "form.acts",
+      { onsubmit: add },
+      field,
+      tag("button", {}, "Add element"),
+      tag("span.alarm", { role: "status" }, said),
+    );
   };
 }
 
-/** @param {any} s @param {number} leaf @param {(leaf: number, value: number | null) => void} change */
-function slider(s, leaf, change) {
+/**
+ * @param {Session} s @param {number} leaf @param {boolean} current
+ * @param {(leaf: number, value: number | null) => void} change
+ */
+function slider(s, leaf, current, change) {
   const name = keyTitle(s.graph, leaf);
-  const value = numberAt(s.graph, s.base, leaf);
-  const [least, most, step] = sliderRange(value);
-  const range = h("input", { type: "range", min: least, max: most, step, "aria-label": name });
-  const exact = h("input", { type: "number", step: "any", "aria-label": `${name}, exactly` });
-  const back = h(
-    "button",
-    {
-      class: "quiet",
-      "aria-label": `Reset ${name}`,
-      title: "Reset",
-      onclick: () => (exact.focus(), change(leaf, null)),
-    },
-    "↺",
-  );
-  range.addEventListener("input", () => change(leaf, range.valueAsNumber));
-  exact.addEventListener("input", () => change(leaf, exact.valueAsNumber));
-  const element = h("div", { class: "slider" }, h("b", { title: name }, name), range, exact, back);
-  const root = () => /** @type {ShadowRoot} */ (element.getRootNode()).activeElement;
-  return {
-    element,
-    focus: () => range.focus(),
-    /** @param {boolean} current */
-    update(current) {
-      const now = numberAt(s.graph, s.playback.numbers, leaf);
-      element.classList.toggle("current", current);
-      if (now < Number(range.min)) range.min = String(sliderRange(now)[0]);
-      if (now > Number(range.max)) range.max = String(sliderRange(now)[1]);
-      if (range.valueAsNumber !== now) range.value = String(now);
-      if (root() !== exact) exact.value = String(Number(now.toPrecision(6)));
-      back.style.visibility = s.overrides.has(leaf) ? "visible" : "hidden";
-    },
+  const value = numberAt(s.graph, s.playback.numbers, leaf);
+  const [min, max, step] = rangeOf(s, leaf, value);
+  const set = (/** @type {any} */ { target }) => change(leaf, target.valueAsNumber);
+  const back = (/** @type {any} */ { target }) => {
+    target.previousSibling.focus();
+    change(leaf, null);
   };
+  return tag(
+    "div",
+    { class: current ? "slider current" : "slider" },
+    tag("b", { title: name }, name),
+    tag("input", { type: "range", min, max, step, value, label: name, oninput: set }),
+    tag("input", {
+      type: "number",
+      step: "any",
+      value: Number(value.toPrecision(6)),
+      label: `${name}, exactly`,
+      oninput: set,
+    }),
+    tag(
+      "button",
+      {
+        class: "quiet",
+        style: s.overrides.has(leaf) ? "" : "visibility:hidden",
+        label: `Reset ${name}`,
+        title: "Reset",
+        onclick: back,
+      },
+      "↺",
+    ),
+  );
 }
 
-/** @param {any} s @param {number} leaf */
+/** @param {Session} s @param {number} leaf */
 function plotOf(s, leaf) {
   const name = keyTitle(s.graph, leaf);
-  const many = (s.graph.tensors.get(s.root)?.shape ?? []).some((/** @type {number} */ size) => size > 1);
+  const many = (s.graph.tensors.get(s.root)?.shape ?? []).some((size) => size > 1);
   const output = `${many ? "Σ" : ""}${s.graph.title(s.root)}`;
   const why = engineOf(s).why(s.root);
-  if (why) return [h("p", { class: "dim" }, `${output} cannot be computed again here: ${why}`)];
+  if (why) return [tag("p.dim", {}, `${output} cannot be computed again here: ${why}`)];
   const begun = performance.now();
   const { x: at, y, slope, measured } = engineOf(s).tangent(leaf, s.root, s.overrides);
   const cost = performance.now() - begun;
-  let [least, most] = sliderRange(numberAt(s.graph, s.base, leaf));
-  if (at < least || at > most) {
-    const [low, high] = sliderRange(at);
-    [least, most] = [Math.min(least, low), Math.max(most, high)];
-  }
+  const [least, most] = rangeOf(s, leaf, at);
   const samples = cost < 1 ? 60 : cost < 10 ? 24 : 8;
   const numbers = new Map(s.overrides);
   const points = Array.from({ length: samples + 1 }, (_, i) => least + ((most - least) * i) / samples).map((x) => [
@@ -173,21 +180,21 @@ function plotOf(s, leaf) {
   ]);
   const finite = points.map((p) => p[1]).filter(Number.isFinite);
   const says = [
-    s.line.root >= 0 && h("div", {}, "chain rule ", h("b", { class: "bw" }, `∂${output}/∂${name} = ${pretty(slope)}`)),
-    Number.isNaN(slope) && h("small", { class: "dim" }, `${name} gets no gradient that is known here.`),
-    h(
+    s.line.root >= 0 && tag("div", {}, "chain rule ", tag("b.bw", {}, `∂${output}/∂${name} = ${pretty(slope)}`)),
+    Number.isNaN(slope) && tag("small.dim", {}, `${name} gets no gradient that is known here.`),
+    tag(
       "div",
       {},
       "measured ",
-      h("b", {}, `≈ ${pretty(measured)}`),
-      h("small", { class: "dim" }, " (finite difference)"),
+      tag("b", {}, `≈ ${pretty(measured)}`),
+      tag("small.dim", {}, " (finite difference)"),
     ),
   ];
   if (!finite.length || !Number.isFinite(y)) return says;
   const label = `${output} over ${name}, with its tangent at ${pretty(at)}`;
   return [
     drawPlot(points, [at, y, slope], [Math.min(...finite), Math.max(...finite)], [name, output], label),
-    h("figcaption", {}, ...says),
+    tag("figcaption", {}, ...says),
   ];
 }
 
@@ -220,25 +227,18 @@ function drawPlot(points, [at, y, slope], [low, high], [across, up], label) {
     /** @type {number} */ x,
     /** @type {number} */ top,
     /** @type {string} */ end,
-  ) => {
-    const made = drawn("text", { x, y: top, "text-anchor": end });
-    made.append(words);
-    return made;
-  };
+  ) => tag("text", { x, y: top, "text-anchor": end }, words);
   const line = (/** @type {string} */ kind, /** @type {number[]} */ [x1, y1, x2, y2]) =>
-    drawn("line", { class: kind, x1, y1, x2, y2 });
-  const box = { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label, width, height };
-  const zero = low < 0 && high > 0 ? [line("axis", [8, py(0), width - 8, py(0)])] : [];
-  return drawn(
+    tag("line", { class: kind, x1, y1, x2, y2 });
+  const box = { viewBox: `0 0 ${width} ${height}`, role: "img", label, width, height };
+  return tag(
     "svg",
     box,
-    ...zero,
+    low < 0 && high > 0 && line("axis", [8, py(0), width - 8, py(0)]),
     line("axis", [px(at), 14, px(at), height - 16]),
-    drawn("path", { class: "curve", d: path }),
-    Number.isFinite(slope)
-      ? line("tangent", [px(at + from), py(y + from * slope), px(at + to), py(y + to * slope)])
-      : drawn("g"),
-    drawn("circle", { class: "at", cx: px(at), cy: py(y), r: 4.5 }),
+    tag("path.curve", { d: path }),
+    Number.isFinite(slope) && line("tangent", [px(at + from), py(y + from * slope), px(at + to), py(y + to * slope)]),
+    tag("circle.at", { cx: px(at), cy: py(y), r: 4.5 }),
     text(`${up} = ${pretty(y)}`, 8, 11, "start"),
     text(pretty(least), 8, height - 4, "start"),
     text(`${across} = ${pretty(at)}`, Math.min(Math.max(px(at), 90), width - 90), height - 4, "middle"),

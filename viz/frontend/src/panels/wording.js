@@ -6,11 +6,14 @@ import { partsOf } from "../drawing/cards.js";
 import { math } from "./dom.js";
 import { bracketed, formulaMathML, formulaText, pretty } from "../engine/notation.js";
 
+/** @typedef {import("./session.js").Session} Session */
+/** @typedef {import("../types.js").Quantity} Quantity */
+
 const BROADCASTING = new Set(
   "add sub mul div pow maximum minimum atan2 where lerp expand mse_loss l1_loss huber_loss".split(" "),
 );
 
-/** A number, or an array in one line. @param {any} q */
+/** A number, or an array in one line. @param {import("../types.js").Quantity | null} q */
 export function quantityText(q) {
   if (q == null) return "—";
   if (typeof q === "number") return pretty(q);
@@ -22,7 +25,7 @@ export function quantityText(q) {
 /** @param {number[]} shape */
 export const shapeInWords = (shape) => `(${shape.join(", ")}${shape.length === 1 ? "," : ""})`;
 
-/** The gradient of a node with its state, in words. @param {any} gradient */
+/** The gradient of a node with its state, in words. @param {import("../types.js").Gradient} gradient */
 export function gradientText(gradient) {
   if (gradient.state === "none") return "—";
   if (gradient.state === "blocked") return "blocked";
@@ -37,7 +40,7 @@ const slope = (above, below) => `∂${above}/∂${below}`;
  * The chain rule of one backward event: symbols, numbers, and the sum it goes into. For tensors `rule` has the formula
  * of
  * the product, in which g is the upstream gradient.
- * @param {any} s @param {any} moment
+ * @param {Session} s @param {import("../types.js").Moment} moment
  */
 export function chainRule(s, moment) {
   const { graph } = s;
@@ -64,7 +67,7 @@ export function chainRule(s, moment) {
 
 /**
  * The axes of a result along which broadcasting repeated an operand: its gradient is summed over them.
- * @param {any} graph
+ * @param {import("../types.js").Graph} graph
  * @param {number} edge
  */
 function summedText(graph, edge) {
@@ -79,19 +82,24 @@ function summedText(graph, edge) {
   return `, summed over ${where}, where broadcasting repeated ${graph.title(graph.operand[edge])}`;
 }
 
-/** @param {string} name @param {any} before @param {any} contribution @param {any} total */
+/**
+ * @param {string} name
+ * @param {Quantity | null} before
+ * @param {Quantity | null} contribution
+ * @param {Quantity | null} total
+ */
 function sumSentence(name, before, contribution, total) {
   if (typeof contribution !== "number") return `${name}.grad → ${quantityText(total)}`;
-  if (before === null || before === undefined) return `${name}.grad: 0 + ${bracketed(contribution)} → ${pretty(total)}`;
-  return `${name}.grad: ${pretty(before)} + ${bracketed(contribution)} → ${pretty(total)}`;
+  const sum = `${before === null ? 0 : quantityText(before)} + ${bracketed(contribution)}`;
+  return `${name}.grad: ${sum} → ${quantityText(total)}`;
 }
 
-/** The operands of a node, in order. @param {any} graph @param {number} node @returns {number[]} */
+/** The operands of a node, in order. @param {import("../types.js").Graph} graph @param {number} node */
 export function operandsOf(graph, node) {
   return [...graph.operand.subarray(graph.start[node], graph.start[node + 1])];
 }
 
-/** Numbers for a formula's places; null if one is not a number. @param {any} s @param {number} node */
+/** Numbers for a formula's places; null if one is not a number. @param {Session} s @param {number} node */
 export function numbersFor(s, node) {
   const all = [node, ...operandsOf(s.graph, node)].map((one) => s.playback.value(one));
   return all.every((one) => typeof one === "number") ? all : null;
@@ -99,7 +107,7 @@ export function numbersFor(s, node) {
 
 /**
  * A formula of the trace as an element, with names or (`parts`) numbers.
- * @param {any} s
+ * @param {Session} s
  * @param {number} index
  * @param {number} node
  * @param {(string | number)[]} [parts]
