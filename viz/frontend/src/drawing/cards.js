@@ -178,7 +178,7 @@ export function nodeCard(graph, node, room, alarms) {
   const card = { ...BLANK, ...{ kind, output, alarm, rim, still, named } };
   if (graph.kind[node] === CONSTANT && !pictured(graph, node)) {
     card.name = typeof value === "number" ? pretty(value) : graph.title(node);
-    card.w = Math.ceil(max(52, textWidth(card.name, 12.5) + textWidth("const", 10.5) + 2 * PAD + 10)) + 2 * rim;
+    card.w = ceil(max(52, textWidth(card.name, 12.5) + textWidth("const", 10.5) + 2 * PAD + 10)) + 2 * rim;
     card.h = 26 + 2 * rim;
     return card;
   }

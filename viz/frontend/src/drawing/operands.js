@@ -141,7 +141,7 @@ function flipped({ operands: [shape] }, cell, { dims }) {
 function seen(text, shape, cell) {
   const numbers = (text?.match(/-?\d+/g) ?? []).map(Number);
   const rank = numbers.length / 5;
-  if (!rank || !Number.isInteger(rank) || rank > shape.length) return null;
+  if (!rank || rank % 1 || rank > shape.length) return null;
   const [sizes, shown] = [shape.slice(-rank), cell.slice(-rank)];
   return sizes.map((size, k) => {
     const from = shown[k] * numbers[rank + k] - numbers[2 * rank + 2 * k];

@@ -2,7 +2,7 @@
  * Looking at a drawing that is larger than its place: the browser's own scrolling, so that touch, keys, scroll bars and
  * assistive technology work as everywhere; with zoom by ctrl + wheel and pinch, and dragging by mouse.
  */
-import { ceil, finite, hypot, max, min } from "../math.js";
+import { ceil, exp, finite, hypot, max, min } from "../math.js";
 import { dress, h } from "../panels/dom.js";
 
 /** @typedef {{x: number, y: number, w: number, h: number}} Rect */
@@ -164,7 +164,7 @@ function listenTo(view, zoom, scrolled) {
     (event) => {
       if (!event.ctrlKey) return;
       event.preventDefault();
-      zoom(Math.exp(-max(-60, min(60, event.deltaY)) / 150), place(event));
+      zoom(exp(-max(-60, min(60, event.deltaY)) / 150), place(event));
     },
     { passive: false },
   );

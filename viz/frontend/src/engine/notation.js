@@ -3,7 +3,7 @@
  * character by character, so that a page shows what Python shows.
  */
 
-import { abs, floor } from "../math.js";
+import { abs, finite, floor } from "../math.js";
 
 // --- numbers ---------------------------------------------------------------------------------------------------------
 
@@ -194,7 +194,7 @@ function digitsOf(x) {
 function mathmlNumber(x) {
   if (x < 0) return [`<mrow><mo>−</mo>${mathmlNumber(-x)[0]}</mrow>`, PREFIX];
   const [digits, power] = digitsOf(x).split("e");
-  if (power === undefined) return [Number.isFinite(x) ? `<mn>${digits}</mn>` : `<mi>${digits}</mi>`, ATOM];
+  if (power === undefined) return [finite(x) ? `<mn>${digits}</mn>` : `<mi>${digits}</mi>`, ATOM];
   const tens = `<msup><mrow><mn>10</mn></mrow><mrow>${mathmlNumber(Number(power))[0]}</mrow></msup>`;
   return digits === "1" ? [tens, POWER] : [`<mrow><mn>${digits}</mn><mo>·</mo>${tens}</mrow>`, PRODUCT];
 }

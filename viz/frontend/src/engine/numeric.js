@@ -3,7 +3,7 @@
  * minigrad's device "python", at 0, at infinity and for NaN too.
  */
 
-import { abs, exp, floor, sqrt } from "../math.js";
+import { abs, exp, finite, floor, round, sign, sqrt } from "../math.js";
 
 const SELU_SCALE = 1.0507009873554805; // Klambauer et al. 2017, appendix A
 const SELU_ALPHA = 1.6732632423543772;
@@ -29,7 +29,7 @@ export const NUMERIC = {
   erf,
   quotient,
   remainder: (a, b) => {
-    if (b === 0 || !Number.isFinite(a)) return NaN;
+    if (b === 0 || !finite(a)) return NaN;
     const rest = a % b;
     if (rest === 0) return b < 0 ? -0 : 0;
     return rest < 0 !== b < 0 ? rest + b : rest;
@@ -38,7 +38,7 @@ export const NUMERIC = {
   pow: (a, b) => (a === 1 || (a === -1 && (b === Infinity || b === -Infinity)) ? 1 : a ** b),
   /** Halves to the even neighbour. */
   round: (a) => {
-    const up = Math.round(a);
+    const up = round(a);
     return abs(a % 1) === 0.5 && up % 2 !== 0 ? up - 1 : up;
   },
   sign: (a) => (a > 0 ? 1 : a < 0 ? -1 : 0),
@@ -50,7 +50,7 @@ export const NUMERIC = {
   },
   isnan: (a) => a !== a,
   isinf: (a) => a === Infinity || a === -Infinity,
-  isfinite: (a) => Number.isFinite(a),
+  isfinite: (a) => finite(a),
   not: (a) => a === 0,
   sigmoid: (a) => {
     if (a >= 0) return 1 / (1 + exp(-a));
@@ -75,7 +75,7 @@ export const NUMERIC = {
  */
 function quotient(a, b) {
   if (b === 0) return a / b;
-  if (!Number.isFinite(a)) return NaN;
+  if (!finite(a)) return NaN;
   const rest = a % b;
   const whole = (a - rest) / b - (rest !== 0 && b < 0 !== rest < 0 ? 1 : 0);
   if (whole === 0) return a / b < 0 ? -0 : 0;
@@ -91,11 +91,11 @@ function quotient(a, b) {
  */
 function erf(a) {
   const x = abs(a);
-  if (x > 6) return Math.sign(a); // within 2e-17 of it
+  if (x > 6) return sign(a); // within 2e-17 of it
   if (x > 2) {
     let tail = x;
     for (let k = 60; k > 0; k -= 1) tail = x + k / 2 / tail;
-    return Math.sign(a) * (1 - exp(-x * x) / (sqrt(Math.PI) * tail));
+    return sign(a) * (1 - exp(-x * x) / (sqrt(Math.PI) * tail));
   }
   let term = a;
   let sum = a;

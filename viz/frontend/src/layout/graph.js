@@ -6,6 +6,8 @@
  * bottom, the first numbered as the node itself; a dummy is its own.
  */
 
+import { max, min } from "../math.js";
+
 /** @typedef {[number, number]} Point x and y, or width and height */
 /** @typedef {[number, number]} Edge the source and the target */
 
@@ -91,16 +93,16 @@ export function rankNodes(nodes, edges, ports) {
   let last = 0;
   for (let node = 0; node < nodes; node++) {
     for (const source of before[node]) {
-      depth[node] = Math.max(depth[node], 1 + depth[source]);
-      rank[node] = Math.max(rank[node], 1 + rank[source]);
-      stretch[node] += shared[source] ? 1 : Math.min(1.5, stretch[source]);
+      depth[node] = max(depth[node], 1 + depth[source]);
+      rank[node] = max(rank[node], 1 + rank[source]);
+      stretch[node] += shared[source] ? 1 : min(1.5, stretch[source]);
     }
-    if (!pinned.has(node)) last = Math.max(last, 1 + rank[node]);
+    if (!pinned.has(node)) last = max(last, 1 + rank[node]);
   }
   for (const node of pinned) rank[node] = last;
   for (let node = nodes - 1; node >= 0; node--) {
     if (after[node].length && after[node].length >= stretch[node] && !first.has(node)) {
-      rank[node] = after[node].reduce((least, target) => Math.min(least, rank[target]), Infinity) - 1;
+      rank[node] = after[node].reduce((least, target) => min(least, rank[target]), Infinity) - 1;
     }
   }
   return { rank, depth };
@@ -119,7 +121,7 @@ export function cutIntoLinks(edges, rank, depth, ports, dummies) {
   const { wire, wires } = numberWires(edges, ports);
   const nodes = rank.length;
   const last = new Array(wires.length).fill(-1); // the column of each wire's last consumer
-  for (let edge = 0; edge < edges.length; edge++) last[wire[edge]] = Math.max(last[wire[edge]], rank[edges[edge][1]]);
+  for (let edge = 0; edge < edges.length; edge++) last[wire[edge]] = max(last[wire[edge]], rank[edges[edge][1]]);
   const lane = wires.map(({ node }) => [node]);
   const length = wires.map(({ node }, at) => last[at] - rank[node] - 1);
   for (const at of wires.map((_, index) => index).sort((one, two) => length[one] - length[two])) {

@@ -3,6 +3,8 @@
  * Mirrors layout_heights.py, function by function.
  */
 
+import { max, min } from "../math.js";
+
 /** @typedef {import("./graph.js").Layered} Layered */
 /** @typedef {Map<number, number>[]} Apart by row: the rows next below, and how far at least */
 /** @typedef {{other: number[], down: number[]}[]} Pulls by row: the rows linked to it, and how far below those it is */
@@ -94,8 +96,8 @@ export function placePorts(graph) {
       slots += slot;
     });
     const centre = level ? slots / level : (inputs.length - 1) / 2;
-    const reach = Math.max(centre, inputs.length - 1 - centre);
-    const step = reach ? Math.min(12, (0.8 * graph.half[node]) / reach) : 0;
+    const reach = max(centre, inputs.length - 1 - centre);
+    const step = reach ? min(12, (0.8 * graph.half[node]) / reach) : 0;
     inputs.forEach((edge, slot) => (graph.port[edge] = graph.arrive[edge] ?? (slot - centre) * step));
   });
 }
@@ -119,7 +121,7 @@ function placeOutlets(graph) {
     const outlets = graph.outlets[node];
     if (outlets.length === 1 || !graph.loose.has(node)) continue;
     const middle = (outlets.length - 1) / 2;
-    const step = Math.min(12, (0.8 * graph.half[node]) / middle);
+    const step = min(12, (0.8 * graph.half[node]) / middle);
     const sorted = [...outlets].sort((one, two) => mean[one] - mean[two]);
     sorted.forEach((outlet, place) => (graph.leave[outlet] = (place - middle) * step));
   }
@@ -148,7 +150,7 @@ export function settleHeights(graph, gap, moves) {
     const wish = y.map((at, index) => (pulls[index].other.length ? (at + pullOf(pulls[index], y)) / 2 : at));
     const down = pushDown(apart, order, wish);
     const up = pushUp(apart, order, wish);
-    y = down.map((one, at) => Math.min(Math.max((one + up[at]) / 2, highest[at]), lowest[at]));
+    y = down.map((one, at) => min(max((one + up[at]) / 2, highest[at]), lowest[at]));
   }
   return row.map((at, vertex) => y[at] + shift[vertex]);
 }
@@ -199,7 +201,7 @@ function rowDistances(graph, row, shift, count, gap) {
       const space = upper < nodes && lower < nodes ? gap : 0.6 * gap;
       const far = half[upper] + half[lower] + space + (shift[upper] - shift[lower]);
       const below = apart[row[upper]];
-      below.set(row[lower], Math.max(far, below.get(row[lower]) ?? far));
+      below.set(row[lower], max(far, below.get(row[lower]) ?? far));
     }
   }
   return apart;
@@ -261,15 +263,15 @@ function rowBounds(graph, row, shift, apart, order) {
   for (let node = 0; node < graph.nodes; node++) {
     if (graph.half[node] > tall && hasGivenPorts(graph, node)) tall = graph.half[node];
   }
-  const rise = graph.half.map((half) => Math.min(0, half - tall));
+  const rise = graph.half.map((half) => min(0, half - tall));
   const top = new Array(apart.length).fill(-Infinity);
   const bottom = new Array(apart.length).fill(Infinity);
-  row.forEach((at, vertex) => (top[at] = Math.max(top[at], rise[vertex] - shift[vertex])));
+  row.forEach((at, vertex) => (top[at] = max(top[at], rise[vertex] - shift[vertex])));
   const highest = pushDown(apart, order, top);
   let room = row.length ? -Infinity : 0;
-  row.forEach((at, vertex) => (room = Math.max(room, highest[at] + shift[vertex] + rise[vertex])));
+  row.forEach((at, vertex) => (room = max(room, highest[at] + shift[vertex] + rise[vertex])));
   room *= 1.3;
-  row.forEach((at, vertex) => (bottom[at] = Math.min(bottom[at], room - rise[vertex] - shift[vertex])));
+  row.forEach((at, vertex) => (bottom[at] = min(bottom[at], room - rise[vertex] - shift[vertex])));
   return { highest, lowest: pushUp(apart, order, bottom) };
 }
 
@@ -313,7 +315,7 @@ function topDown(apart) {
  */
 function pushDown(apart, order, wish) {
   const y = wish.slice();
-  for (const row of order) for (const [lower, far] of apart[row]) y[lower] = Math.max(y[lower], y[row] + far);
+  for (const row of order) for (const [lower, far] of apart[row]) y[lower] = max(y[lower], y[row] + far);
   return y;
 }
 
@@ -327,7 +329,7 @@ function pushDown(apart, order, wish) {
 function pushUp(apart, order, wish) {
   const y = wish.slice();
   for (let at = order.length - 1; at >= 0; at--) {
-    for (const [lower, far] of apart[order[at]]) y[order[at]] = Math.min(y[order[at]], y[lower] - far);
+    for (const [lower, far] of apart[order[at]]) y[order[at]] = min(y[order[at]], y[lower] - far);
   }
   return y;
 }

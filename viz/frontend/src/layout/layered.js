@@ -15,6 +15,7 @@
 
 import { cutIntoLinks, rankNodes } from "./graph.js";
 import { placePorts, settleHeights, straighten } from "./heights.js";
+import { abs, floor, max, min, whole } from "../math.js";
 import { orderColumns } from "./order.js";
 
 /** @typedef {import("./graph.js").Edge} Edge */
@@ -93,7 +94,7 @@ export function checkSizes(sizes) {
  */
 export function arrange(sizes, edges, gapX, gapY, ports) {
   const { rank, depth } = rankNodes(sizes.length, edges, ports);
-  const graph = cutIntoLinks(edges, rank, depth, ports, Math.max(MOST_DUMMIES, sizes.length));
+  const graph = cutIntoLinks(edges, rank, depth, ports, max(MOST_DUMMIES, sizes.length));
   const { sweeps, swaps, moves } = effortFor(graph);
   graph.half = rank.map((_, vertex) => (vertex < sizes.length ? sizes[vertex][1] / 2 : 0));
   orderColumns(graph, sweeps, swaps);
@@ -113,8 +114,8 @@ export function arrange(sizes, edges, gapX, gapY, ports) {
 function effortFor(graph) {
   const work = graph.before.reduce((sum, before) => sum + before.length, graph.rank.length) + 1;
   if (work > 40000) return { sweeps: 2, swaps: [0], moves: 4 };
-  const more = Math.floor(10000 / work);
-  return { sweeps: 3 + Math.min(20, more), swaps: [2, 10], moves: 10 + Math.min(30, more) };
+  const more = floor(10000 / work);
+  return { sweeps: 3 + min(20, more), swaps: [2, 10], moves: 10 + min(30, more) };
 }
 
 /**
@@ -131,12 +132,12 @@ function routeEdges(graph, sizes, y, gapX, gapY) {
   const sides = columnSides(graph, sizes, gapX);
   let [top, bottom] = y.length ? [Infinity, -Infinity] : [0, 0];
   y.forEach((at, vertex) => {
-    top = Math.min(top, at - graph.half[vertex]);
-    bottom = Math.max(bottom, at + graph.half[vertex]);
+    top = min(top, at - graph.half[vertex]);
+    bottom = max(bottom, at + graph.half[vertex]);
   });
   const express = [...new Set(wire.filter((_, edge) => feeder[edge] < 0))].sort((one, two) => one - two);
   const lift = new Map(express.map((at, index) => [at, top - gapY * (1 + 0.6 * index)]));
-  for (const high of lift.values()) top = Math.min(top, high);
+  for (const high of lift.values()) top = min(top, high);
   const x = Array.from({ length: nodes }, (_, node) => (sides[rank[node]][0] + sides[rank[node]][1]) / 2);
   const out = graph.owner.map((vertex, outlet) => y[vertex] + graph.leave[outlet]);
   const bends = graph.lane.map((lane) => laneBends(graph, lane, sides, out));
@@ -173,7 +174,7 @@ function columnSides(graph, sizes, gapX) {
   let right = -gapX;
   return graph.columns.map((column) => {
     const left = right + gapX;
-    right = left + column.reduce((most, vertex) => (vertex < graph.nodes ? Math.max(most, sizes[vertex][0]) : most), 0);
+    right = left + column.reduce((most, vertex) => (vertex < graph.nodes ? max(most, sizes[vertex][0]) : most), 0);
     return [left, right];
   });
 }
@@ -225,9 +226,9 @@ export function tidyRoute(points) {
  * @returns {number}
  */
 export function roundCoordinate(x) {
-  const low = Math.floor(x * 100);
+  const low = floor(x * 100);
   const part = x * 100 - low;
-  if (Math.abs(part - 0.5) > 1e-4) return (part < 0.5 ? low : low + 1) / 100;
-  if (Number.isInteger(x * 8)) return (low % 2 ? low + 1 : low) / 100;
+  if (abs(part - 0.5) > 1e-4) return (part < 0.5 ? low : low + 1) / 100;
+  if (whole(x * 8)) return (low % 2 ? low + 1 : low) / 100;
   return Number(x.toFixed(2));
 }

@@ -12,6 +12,7 @@
  */
 
 import { arrange, checkSizes, roundCoordinate, tidyRoute } from "./layered.js";
+import { abs, max } from "../math.js";
 
 /** @typedef {import("./layered.js").Layout} Layout */
 /** @typedef {import("./graph.js").Edge} Edge */
@@ -213,7 +214,7 @@ function valueDepths(items, edges, frames) {
   }
   const far = new Array(items).fill(0);
   for (const item of inputsFirst(inputs)) {
-    for (const source of inputs.get(item) ?? []) far[item] = Math.max(far[item], far[source] + 1);
+    for (const source of inputs.get(item) ?? []) far[item] = max(far[item], far[source] + 1);
   }
   return far;
 }
@@ -296,7 +297,7 @@ function arrangeFrame(frames, item, sizes, ports, { gapX, gapY, padding }) {
   }
   const header = sizes[item];
   frame.inner = [entry.size ? 0 : padding, header[1] + padding];
-  frame.width = Math.max(frame.inner[0] + drawn.width + (leaving.size ? 0 : padding), header[0]);
+  frame.width = max(frame.inner[0] + drawn.width + (leaving.size ? 0 : padding), header[0]);
   frame.height = frame.inner[1] + drawn.height + padding;
   const below = (/** @type {number} */ node) => frame.inner[1] + drawn.centers[node][1] - frame.height / 2;
   for (const [wire, node] of entry) frame.entry.set(wire, below(node));
@@ -368,7 +369,7 @@ function joinHops(path, frames) {
     const route = frame.drawn.routes[number].map(([x, y]) => [frame.inner[0] + x, frame.inner[1] + y]);
     for (const [x, y] of route.slice(begin)) {
       const last = points.length ? points[points.length - 1][1] : y;
-      points.push([x, Math.abs(y - last) < 1e-6 ? last : y]);
+      points.push([x, abs(y - last) < 1e-6 ? last : y]);
     }
   }
   return tidyRoute(points);

@@ -3,6 +3,7 @@
  */
 
 import { consumersOf } from "./graph.js";
+import { max, min } from "../math.js";
 
 /** @typedef {import("./graph.js").Layered} Layered */
 /**
@@ -220,7 +221,7 @@ function followFellows(graph, column, key) {
   for (const vertex of column) {
     const at = key[vertex];
     if (Number.isNaN(at)) continue;
-    above = Math.min(above, at);
+    above = min(above, at);
     for (const consumer of consumersOf(graph, vertex)) {
       const ats = fellows.get(consumer);
       if (ats) ats.push(at);
@@ -271,7 +272,7 @@ function swapNeighbours(column, left, right, steps) {
       column[at] = lower;
       column[at + 1] = upper;
     }
-    at = gain > 0 ? Math.max(at - 1, 0) : at + 1;
+    at = gain > 0 ? max(at - 1, 0) : at + 1;
   }
 }
 

@@ -4,7 +4,7 @@
  */
 
 import { runOf } from "./history.js";
-import { abs, max } from "../math.js";
+import { abs, finite, max } from "../math.js";
 import { plainDigits, shortenName } from "../engine/notation.js";
 import { outermost, pathOf } from "./search.js";
 
@@ -188,5 +188,5 @@ function largest(x) {
 /** Whether there is a NaN or an infinity in `x`. @param {Quantity | null} x */
 function isBroken(x) {
   if (x === null) return false;
-  return typeof x === "number" ? !Number.isFinite(x) : x.nan > 0 || x.inf > 0;
+  return typeof x === "number" ? !finite(x) : x.nan > 0 || x.inf > 0;
 }

@@ -3,7 +3,7 @@
  * sees at a position follows from the position alone: stepping back is as exact as stepping forward, a jump is a step.
  */
 
-import { max, min } from "../math.js";
+import { max, min, whole } from "../math.js";
 import { pretty } from "../engine/notation.js";
 import { BLOCKED, BROKEN, CONSTANT, LEAF, OP, grouped } from "./trace.js";
 
@@ -93,7 +93,7 @@ export function playback(graph, moments, numbers = graph.numbers) {
     numbers,
     unable: () => false,
     seek(to) {
-      if (!Number.isInteger(to) || to < 0 || to > moments.last) {
+      if (!whole(to) || to < 0 || to > moments.last) {
         throw new RangeError(`There is no position ${to}: they go from 0 to ${moments.last}.`);
       }
       const from = self.position;

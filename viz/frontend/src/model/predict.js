@@ -5,7 +5,7 @@
  * No text gives the answer away before it is right: it says which numbers to take, and what to do with them.
  */
 
-import { abs, floor, log10, max } from "../math.js";
+import { abs, finite, floor, log10, max } from "../math.js";
 import { bracketed, pretty, readNumber, shorten } from "../engine/notation.js";
 
 /** @typedef {import("../types.js").Playback} Playback */
@@ -88,7 +88,7 @@ export function parseNumber(text) {
  * @param {number} [scale]
  */
 export function sameNumber(answer, number, scale = 0) {
-  if (!Number.isFinite(number) || !Number.isFinite(answer)) return Object.is(answer, number);
+  if (!finite(number) || !finite(answer)) return Object.is(answer, number);
   const unit = 10 ** (floor(log10(abs(number))) - 2); // of the third digit; 0 for 0
   // A little more than half a unit, for 0.0005 is not exactly half of 0.001.
   return abs(answer - number) <= max(0.500001 * unit, 1e-9 * scale);

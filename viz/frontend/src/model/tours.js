@@ -3,6 +3,7 @@
  */
 
 import { outwards } from "./blocks.js";
+import { whole } from "../math.js";
 
 /** @typedef {import("../types.js").Graph} Graph */
 /** @typedef {import("../types.js").Timeline} Timeline */
@@ -20,7 +21,7 @@ export function stationsOf(graph, moments) {
     const where = `Station ${i + 1} of the tour`;
     const { at, text, select = null } = /** @type {Record<string, any>} */ (item ?? {});
     if (typeof text !== "string") throw new Error(`${where} has no text.`);
-    if (!Number.isInteger(at) || at < 0 || at > moments.last) {
+    if (!whole(at) || at < 0 || at > moments.last) {
       throw new Error(`${where} is at position ${JSON.stringify(at)}: they go from 0 to ${moments.last}.`);
     }
     return { position: at, text, select, expand: select === null ? [] : openedFor(graph, select, where) };

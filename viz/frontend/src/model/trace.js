@@ -3,6 +3,7 @@
  * traces come from files too. Nothing after this needs to look whether an index is in range or an edge leads back.
  */
 
+import { whole } from "../math.js";
 import { pretty, shorten, shortenName, subscript } from "../engine/notation.js";
 
 /** @typedef {import("../types.js").Graph} Graph */
@@ -327,7 +328,7 @@ class Place {
 
   /** An integer from `least` up to, but not including, `end`. @param {number} [end] @param {number} [least] @returns {number} */
   asInteger(end = Infinity, least = 0, found = this.found) {
-    if (Number.isInteger(found) && found >= least && found < end) return found;
+    if (whole(found) && found >= least && found < end) return found;
     return this.refuse(`an integer from ${least} to ${end - 1}`, found);
   }
 

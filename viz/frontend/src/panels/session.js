@@ -8,6 +8,7 @@ import { breakpoint, firing, nextStop } from "../model/breakpoints.js";
 import { engine } from "../engine/engine.js";
 import { playback, timeline } from "../model/history.js";
 import { numberAt } from "../engine/keys.js";
+import { max, min } from "../math.js";
 
 /** What is of no concern to who keeps the state. @typedef {"stops" | "predicting" | "panel"} Inner */
 /** @typedef {"moved"|"numbers"|"picked"|"pass"|"selected"|"expanded"|"playing"|"options"|Inner} What */
@@ -102,7 +103,7 @@ export function choosePass(s, pass) {
  * @param {Session} s @param {number} position
  */
 export function moveTo(s, position) {
-  const target = Math.max(0, Math.min(Math.trunc(position) || 0, lastPosition(s), s.limit));
+  const target = max(0, min(Math.trunc(position) || 0, lastPosition(s), s.limit));
   if (target === s.playback.position) return false;
   s.stopped = "";
   const changed = s.playback.seek(target);
@@ -147,7 +148,7 @@ export function setPlaying(s, playing) {
 /** @param {Session} s */
 function tick(s) {
   const stop = s.stops.length ? nextStop(s.playback, s.stops, 1) : Infinity;
-  if (moveTo(s, Math.min(stop, s.line.next(s.playback.position, s.unit)))) arrive(s);
+  if (moveTo(s, min(stop, s.line.next(s.playback.position, s.unit)))) arrive(s);
   else setPlaying(s, false);
 }
 

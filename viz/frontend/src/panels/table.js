@@ -5,6 +5,7 @@
 
 import { ruleOf } from "../drawing/cards.js";
 import { fill, h } from "./dom.js";
+import { ceil, floor, max, min } from "../math.js";
 import { activeNode, select, selectedNode } from "./session.js";
 import { gradientText, quantityText } from "./wording.js";
 
@@ -60,8 +61,8 @@ function scrollToRow(s, element, node) {
 function drawWindow(s, element, body, rows) {
   const { count } = s.graph;
   const windowed = count > ALL;
-  const from = windowed ? Math.max(0, Math.floor(element.scrollTop / ROW_HEIGHT) - 20) : 0;
-  const to = windowed ? Math.min(count, from + 40 + Math.ceil((element.clientHeight || 300) / ROW_HEIGHT)) : count;
+  const from = windowed ? max(0, floor(element.scrollTop / ROW_HEIGHT) - 20) : 0;
+  const to = windowed ? min(count, from + 40 + ceil((element.clientHeight || 300) / ROW_HEIGHT)) : count;
   if (rows.size === to - from && rows.has(from)) return;
   for (const [node, row] of rows) if ((node < from || node >= to) && !row.contains(rootFocus(row))) rows.delete(node);
   for (let node = from; node < to; node++) if (!rows.has(node)) rows.set(node, makeRow(s, node));

@@ -4,6 +4,7 @@
  */
 
 import { h, remember, submit, tag } from "./dom.js";
+import { abs, ceil, finite, floor, log10, max, min, round } from "../math.js";
 import { pretty } from "../engine/notation.js";
 import { engineOf, override, pick, recompute, selectedNode, tell } from "./session.js";
 import { elementKey, isFree, keyNamed, keyTitle, leafOf, numberAt } from "../engine/keys.js";
@@ -30,10 +31,10 @@ export function scalarLeaves({ graph }) {
  * @returns {[number, number, number]} least, most, step
  */
 export function sliderRange(x) {
-  const reach = Number.isFinite(x) ? Math.max(2, 2 * Math.abs(x)) : 2;
-  const unit = 10 ** Math.floor(Math.log10(reach));
-  const wide = Math.ceil(reach / unit) * unit;
-  const middle = Number.isFinite(x) ? Math.round(x / unit) * unit : 0;
+  const reach = finite(x) ? max(2, 2 * abs(x)) : 2;
+  const unit = 10 ** floor(log10(reach));
+  const wide = ceil(reach / unit) * unit;
+  const middle = finite(x) ? round(x / unit) * unit : 0;
   const tidy = (/** @type {number} */ number) => Number(number.toPrecision(12));
   return [tidy(middle - wide), tidy(middle + wide), tidy(unit / 50)];
 }
@@ -45,7 +46,7 @@ export function sliderRange(x) {
 function rangeOf(s, leaf, now) {
   const [least, most, step] = sliderRange(numberAt(s.graph, s.base, leaf));
   const [low, high] = now < least || now > most ? sliderRange(now) : [least, most];
-  return [Math.min(least, low), Math.max(most, high), step];
+  return [min(least, low), max(most, high), step];
 }
 
 /** @param {Session} s */
@@ -57,7 +58,7 @@ export function whatIf(s) {
   /** @param {number} leaf @param {number | null} value */
   const change = (leaf, value) => {
     current = leaf;
-    if (value === null || Number.isFinite(value)) override(s, leaf, value);
+    if (value === null || finite(value)) override(s, leaf, value);
   };
   let last = /** @type {import("./dom.js").Tag | null} */ (null);
   return (/** @type {string} */ what) => {
@@ -178,7 +179,7 @@ function plotOf(s, leaf) {
     x,
     engineOf(s).output(s.root, numbers.set(leaf, x)),
   ]);
-  const finite = points.map((p) => p[1]).filter(Number.isFinite);
+  const heights = points.map((p) => p[1]).filter(finite);
   const says = [
     s.line.root >= 0 && tag("div", {}, "chain rule ", tag("b.bw", {}, `∂${output}/∂${name} = ${pretty(slope)}`)),
     Number.isNaN(slope) && tag("small.dim", {}, `${name} gets no gradient that is known here.`),
@@ -190,10 +191,10 @@ function plotOf(s, leaf) {
       tag("small.dim", {}, " (finite difference)"),
     ),
   ];
-  if (!finite.length || !Number.isFinite(y)) return says;
+  if (!heights.length || !finite(y)) return says;
   const label = `${output} over ${name}, with its tangent at ${pretty(at)}`;
   return [
-    drawPlot(points, [at, y, slope], [Math.min(...finite), Math.max(...finite)], [name, output], label),
+    drawPlot(points, [at, y, slope], [min(...heights), max(...heights)], [name, output], label),
     tag("figcaption", {}, ...says),
   ];
 }
@@ -211,15 +212,15 @@ function drawPlot(points, [at, y, slope], [low, high], [across, up], label) {
     height - 18 - ((v - low + room) / (high - low + 2 * room || 1)) * (height - 34);
   const path = points
     .map(([x, v], i) =>
-      Number.isFinite(v)
-        ? `${i && Number.isFinite(points[i - 1][1]) ? "L" : "M"}${px(x).toFixed(1)} ${py(v).toFixed(1)}`
+      finite(v)
+        ? `${i && finite(points[i - 1][1]) ? "L" : "M"}${px(x).toFixed(1)} ${py(v).toFixed(1)}`
         : "",
     )
     .join("");
   // The tangent ends where the plot does.
   const end = (/** @type {number} */ way) => {
     const free = slope * way > 0 ? high + room - y : y - low + room;
-    return way * Math.min((most - least) * 0.22, slope ? Math.max(free, 0) / Math.abs(slope) : Infinity);
+    return way * min((most - least) * 0.22, slope ? max(free, 0) / abs(slope) : Infinity);
   };
   const [from, to] = [end(-1), end(1)];
   const text = (
@@ -237,11 +238,11 @@ function drawPlot(points, [at, y, slope], [low, high], [across, up], label) {
     low < 0 && high > 0 && line("axis", [8, py(0), width - 8, py(0)]),
     line("axis", [px(at), 14, px(at), height - 16]),
     tag("path.curve", { d: path }),
-    Number.isFinite(slope) && line("tangent", [px(at + from), py(y + from * slope), px(at + to), py(y + to * slope)]),
+    finite(slope) && line("tangent", [px(at + from), py(y + from * slope), px(at + to), py(y + to * slope)]),
     tag("circle.at", { cx: px(at), cy: py(y), r: 4.5 }),
     text(`${up} = ${pretty(y)}`, 8, 11, "start"),
     text(pretty(least), 8, height - 4, "start"),
-    text(`${across} = ${pretty(at)}`, Math.min(Math.max(px(at), 90), width - 90), height - 4, "middle"),
+    text(`${across} = ${pretty(at)}`, min(max(px(at), 90), width - 90), height - 4, "middle"),
     text(pretty(most), width - 8, height - 4, "end"),
   );
 }
