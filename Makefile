@@ -52,7 +52,7 @@ lint: $(DEV)  ## formatting, ruff, mypy
 
 frontend: $(DEV) $(TOOLS)  ## build the player's module again from its sources, and test it
 	@node viz/frontend/build.mjs
-	@$(PYTEST) tests/viz/test_frontend.py tests/viz/test_packaging.py tests/viz/test_player.py tests/viz/browser $(ARGS)
+	@$(PYTEST) tests/viz/test_frontend.py tests/viz/test_packaging.py tests/viz/browser $(ARGS)
 
 screenshots: $(DEV)  ## pictures of the player to look at, into screenshots/
 	@PYTHONPATH=tests $(PY) tests/viz/browser/screenshots.py $(ARGS)

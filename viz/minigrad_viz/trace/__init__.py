@@ -3,21 +3,8 @@
 `build` makes it, `columns` says what is in it, `wire` writes it as JSON.
 """
 
-from minigrad_viz.trace.build import (
-    FULL,
-    Block,
-    Builder,
-    Edge,
-    Node,
-    Note,
-    Pass,
-    Shaped,
-    Step,
-    Stop,
-    Trace,
-    placed,
-    to_trace,
-)
+from minigrad_viz.trace.build import Builder, placed, to_trace
+from minigrad_viz.trace.columns import FULL, Block, Edge, Node, Note, Pass, Shaped, Step, Stop, Trace
 
 __all__ = [
     "FULL",

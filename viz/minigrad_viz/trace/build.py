@@ -14,24 +14,10 @@ from minigrad.kernels import untapped
 from minigrad_viz.notation import clean, handle, shorten
 from minigrad_viz.trace.alarms import raise_alarms
 from minigrad_viz.trace.blocks import divide
-from minigrad_viz.trace.columns import FULL, Block, Edge, Node, Note, Pass, Shaped, Step, Stop, Trace
+from minigrad_viz.trace.columns import Block, Note, Pass, Trace
 from minigrad_viz.trace.names import Namespaces, callers, names_of, told_apart
 
-__all__ = [
-    "FULL",
-    "Block",
-    "Builder",
-    "Edge",
-    "Node",
-    "Note",
-    "Pass",
-    "Shaped",
-    "Step",
-    "Stop",
-    "Trace",
-    "placed",
-    "to_trace",
-]
+__all__ = ["Builder", "placed", "to_trace"]
 
 _FOLDER = re.compile(r"^.*?[/\\](?=[^/\\]*:\d+: )")  # of a source line: the same file lies elsewhere on each machine
 _LIKE_HANDLE = re.compile("v[₀-₉]*")

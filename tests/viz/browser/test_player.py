@@ -9,9 +9,8 @@ import pytest
 
 import minigrad as mg
 from minigrad_viz import frontend, to_trace
-from tools import FRONTEND, chromium, need
+from tools import FRONTEND
 
-ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-sync"]
 PAGE = """<!doctype html><meta charset="utf-8"><title>Player</title><div id="host"></div><script type="module">
 import { mount } from "/built.js";
 import { scalarTrace, randomTrace } from "/tests/helpers.js";
@@ -45,24 +44,13 @@ def address():
     server.server_close()
 
 
-@pytest.fixture(scope="module")
-def browser():
-    need("chromium", "playwright")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as driver:
-        program = driver.chromium.launch(executable_path=chromium(), args=ARGUMENTS)
-        yield program
-        program.close()
-
-
 @pytest.fixture
-def play(browser, address):
+def play(chrome, address):
     """A function that opens a player on a trace, which JavaScript builds, and returns the page."""
     pages = []
 
     def opened(build=PRODUCT, options=None, width=1100, **context):
-        page = browser.new_page(viewport={"width": width, "height": 900}, **context)
+        page = chrome.new_page(viewport={"width": width, "height": 900}, **context)
         pages.append((page, errors := []))
         page.on("pageerror", lambda error: errors.append(str(error)))
         page.route("**/player.html", lambda route: route.fulfill(body=PAGE, content_type="text/html; charset=utf-8"))
