@@ -87,7 +87,7 @@ def __dir__() -> list[str]:
 
 def _rooms() -> Iterator[ModuleType]:
     """Where the public names are that are not here. The first that has one gives it."""
-    tensors = ("functional", "_tensor", "creation", "random") if find_spec("numpy") else ()
+    tensors = ("functional", "_tensor", "creation", "random", "engine") if find_spec("numpy") else ()
     for room in (*tensors, "dtypes", "ops"):
         yield import_module(f"minigrad.{room}")
 

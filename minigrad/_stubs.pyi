@@ -217,7 +217,7 @@ class Methods(Node):
     def count_nonzero(self, dim: builtins.int | tuple[builtins.int, ...] | None = None) -> Tensor:
         """How many numbers over `dim`, None for all, are not 0."""
     def cpu(self) -> Tensor:
-        """These numbers in the memory of the processor, where those of the device "numpy" are: itself."""
+        """These numbers in the memory of the processor, on the device "cpu", or "numpy" where they are there."""
     def cuda(self, device: Any = None) -> Tensor:
         """These numbers on the device "cuda"."""
     def cumprod(self, dim: builtins.int, *, dtype: DType | None = None) -> Tensor:

@@ -4,28 +4,27 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Mapping
-from numbers import Integral, Real
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+import minigrad.backends.arrays  # noqa: F401 -- registers the kernels
 from minigrad import views
+from minigrad._promotion import promoted
 from minigrad._step import Step, check_gradient, fitted, keep_gradients
-from minigrad.backends.numpy import DEVICE
-from minigrad.dtypes import DTYPES, DType, get_default_dtype, of_number, result_type
+from minigrad.dtypes import DTYPES, DType
 from minigrad.errors import DTypeError, GraphError, ShapeError
 from minigrad.graph import Node, RemovableHandle, enable_grad, modes, number, propagate
 from minigrad.kernels import detour, dispatch
 from minigrad.layout import Shape, broadcast_shapes, check_equal_shapes
 from minigrad.op import OPS, Op
-from minigrad.storage import Storage, device
+from minigrad.storage import Storage, common_place, device, get_default_device, memory, owns, place_of
 
 __all__ = ["Tensor", "linked", "promoted", "record", "wrap"]
 
 _DTYPE = {np.dtype(name): dtype for name, dtype in DTYPES.items()}
-_DEVICE = device(DEVICE)
 _NOTHING: Mapping[str, Any] = {}
-_NUMBERS = frozenset({float, int, bool})
 
 
 if TYPE_CHECKING:  # the methods that the families in `functional` bring along, written out by `make stubs`
@@ -74,7 +73,7 @@ class Tensor(Methods):
     @property
     def device(self) -> device:
         """Where its numbers are."""
-        return _DEVICE
+        return device(place_of(self._array))
 
     @property
     def ndim(self) -> int:
@@ -86,7 +85,7 @@ class Tensor(Methods):
     def storage(self) -> Storage:
         """The bytes that it shares with its views."""
         if self._storage is None:
-            self._storage = Storage(DEVICE, self._array) if self._base is None else self._base.storage
+            self._storage = Storage(self._array) if self._base is None else self._base.storage
         return self._storage
 
     @property
@@ -153,7 +152,7 @@ class Tensor(Methods):
 
     def clone(self) -> Tensor:
         """A copy with memory of its own, through which the gradient flows."""
-        return cast(Tensor, OPS["copy"](wrap(np.empty_like(self._array)), self))
+        return cast(Tensor, OPS["copy"](self.detach(), self))
 
     # --- written in place ---
 
@@ -210,7 +209,7 @@ class Tensor(Methods):
         return self._array
 
     def _handed(self, gradient: Any, create_graph: bool) -> Any:
-        return gradient if create_graph else wrap(np.asarray(number(gradient)))
+        return gradient if create_graph else wrap(np.asanyarray(number(gradient)))
 
     def _local(self, slot: int) -> float | None:
         return None
@@ -282,7 +281,7 @@ class Tensor(Methods):
                     f"backward: a gradient can be left out for a single number only, and this has shape {self.shape}.\n"
                     "  Sum it first, or give backward(gradient) of the same shape."
                 )
-            return wrap(np.ones_like(self._array))
+            return wrap(memory(place_of(self._array)).copied(np.ones(self.shape, self._array.dtype)))
         check_gradient(gradient, self._array, "backward: the given gradient", "the tensor", of_type=False)
         return gradient if gradient.dtype is self.dtype else cast(Tensor, OPS["to"](gradient, dtype=self.dtype))
 
@@ -295,9 +294,9 @@ class Tensor(Methods):
     @staticmethod
     def _computed(op: Op, inputs: tuple[Any, ...], attrs: Mapping[str, Any]) -> Any:
         if op.promotes is not None:
-            inputs = promoted(op, inputs)
+            inputs = promoted(op, inputs, partial(_beside, inputs))
         arrays = tuple([x._array if isinstance(x, Tensor) else x for x in inputs])
-        result = dispatch(op.name, DEVICE, arrays, attrs)
+        result = dispatch(op.name, common_place(arrays, op.name), arrays, attrs)
         if result.__class__ is tuple:
             outputs, aux = tuple([wrap(array) for array in result[: op.outputs]]), result[op.outputs :]
         else:
@@ -318,20 +317,22 @@ class Tensor(Methods):
                 return False
         return True
 
-    def _operands_of_write(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    def _compute(self, op: Op, inputs: tuple[Any, ...], attrs: Mapping[str, Any]) -> None:
+        """Compute `op` into this memory."""
         arrays = [x._array if isinstance(x, Tensor) else x for x in inputs]
+        place = common_place((self._array, *arrays), f"{op.name}_")
         if modes.keeps_operands:
             arrays = [x.copy() if x is self._array else x for x in arrays]
-        return tuple(arrays)
+        dispatch(op.name, place, tuple(arrays), attrs, out=self._array)
 
     def _write(self, op: Op, inputs: tuple[Any, ...], attrs: Mapping[str, Any] = _NOTHING) -> Tensor:
         """Compute `op` of `inputs` into this memory. Raises, before anything is changed, where that cannot be."""
         name = f"{op.name}_"
         if not modes.grad and self._fits(op, inputs):
             self.storage.written(name)
-            dispatch(op.name, DEVICE, self._operands_of_write(inputs), attrs, out=self._array)
+            self._compute(op, inputs, attrs)
             return self
-        inputs = promoted(op, inputs) if op.promotes is not None else inputs
+        inputs = promoted(op, inputs, partial(_beside, (self,))) if op.promotes is not None else inputs
         tensors = [self]  # what an op does not bring together its caller has fitted
         if op.promotes is not None:
             tensors = [x for x in inputs if isinstance(x, Tensor)]
@@ -343,7 +344,7 @@ class Tensor(Methods):
         if step is not None:
             step.replace_saved(self, self._before_write())
         self.storage.written(name, modes.grad)  # before the write: a tap that raises leaves the new numbers behind
-        dispatch(op.name, DEVICE, self._operands_of_write(inputs), attrs, out=self._array)
+        self._compute(op, inputs, attrs)
         if step is not None:
             step.output_written()
             if detour.reasons:
@@ -371,9 +372,15 @@ def wrap(array: Any) -> Tensor:
     return out
 
 
+def _beside(inputs: tuple[Any, ...], numbers: Any) -> Tensor:
+    """An array of NumPy's as a tensor on the device of the first tensor among `inputs`."""
+    place = next((place_of(x._array) for x in inputs if isinstance(x, Tensor)), get_default_device())
+    return wrap(memory(place).copied(numbers))
+
+
 def _through(hook: Callable[[Tensor], Tensor | None], gradient: Any) -> Any:
     """What `hook`, which takes and returns tensors, makes of a gradient that may be a bare array; None: no change."""
-    given = gradient if isinstance(gradient, Tensor) else wrap(np.asarray(gradient))
+    given = gradient if isinstance(gradient, Tensor) else wrap(np.asanyarray(gradient))
     found = hook(given)
     if found is None:
         found = given
@@ -394,11 +401,11 @@ def _summed(grad: Tensor | None, total: Tensor) -> Tensor:
 def _added(grad: Tensor | None, total: Any, taken: set[int]) -> Tensor:
     """`grad` with the array `total` added in place, as PyTorch does; a memory of its own where there was none."""
     if grad is not None:
-        dispatch("add", DEVICE, (grad._array, total), out=grad._array)
+        dispatch("add", place_of(grad._array), (grad._array, total), out=grad._array)
         grad.storage.written("backward")
         return grad
-    array = np.asarray(total)
-    if id(array) in taken or array.base is not None or not array.flags.c_contiguous:
+    array = np.asanyarray(total)
+    if id(array) in taken or not owns(array) or not array.flags.c_contiguous:
         array = array.copy()  # a rule may pass the same gradient on to two operands, or a view of it
     taken.add(id(array))
     return wrap(array)
@@ -439,62 +446,3 @@ def linked(step: Step, outputs: tuple[Tensor, ...]) -> Step:
         if pick is not None:
             output._step, output._requires_grad = pick, True
     return step
-
-
-def promoted(op: Op, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-    """`inputs` brought to the one type in which `op` computes, and checked to broadcast together."""
-    first: tuple[Any, ...] = ()
-    if op.promotes == "rest":
-        first, inputs = inputs[:1], inputs[1:]
-    shape = dtype = None
-    plain = True  # all tensors are of one float type and one shape, so that nothing is to be done
-    for x in (*first, *inputs) if first else inputs:
-        if isinstance(x, Tensor):
-            array = x._array
-            if dtype is None:
-                dtype, shape = array.dtype, array.shape
-                plain = dtype.kind == "f" and not first
-            elif array.dtype is not dtype or array.shape != shape:
-                plain = False
-        elif x.__class__ not in _NUMBERS:
-            return promoted(op, tuple([_operand(op, x) for x in (*first, *inputs)]))
-    if plain:
-        return inputs
-    broadcast_shapes(*[x.shape for x in (*first, *inputs) if isinstance(x, Tensor)], op=op.name)
-    if modes.strict:
-        named = zip(op.inputs, (*first, *inputs), strict=True)
-        check_equal_shapes({name: x.shape for name, x in named if isinstance(x, Tensor)}, op.name)
-    tensors = [x for x in inputs if isinstance(x, Tensor)]
-    target = result_type(
-        [x.dtype for x in tensors if x.ndim],
-        [x.dtype for x in tensors if not x.ndim],
-        [of_number(x) for x in inputs if not isinstance(x, Tensor)],
-    )
-    if op.promotes == "number" and target is DTYPES["bool"]:
-        raise DTypeError(f"{op.name}: bools have no sign and no difference; convert them first: x.to(mg.int64).")
-    if op.promotes == "int" and target is DTYPES["bool"]:
-        target = DTYPES["int64"]
-    if op.promotes == "float" and not target.is_floating_point:
-        target = get_default_dtype()
-    if not tensors:  # numbers alone would come out in NumPy's default type
-        return (*first, *[wrap(np.asarray(x, target.name)) for x in inputs])
-    return (*first, *[_cast(x, target) for x in inputs])
-
-
-def _cast(x: Any, dtype: DType) -> Any:
-    if isinstance(x, Tensor):
-        return x if x.dtype is dtype else OPS["to"](x, dtype=dtype)
-    return float(x) if dtype.kind == 2 else int(x) if dtype.kind == 1 else bool(x)
-
-
-def _operand(op: Op, x: Any) -> Any:
-    if isinstance(x, Tensor) or x.__class__ in _NUMBERS:
-        return x
-    if isinstance(x, np.generic) and x.dtype.kind in "biuf":
-        return x.item()  # else NumPy's own promotion would join in
-    if isinstance(x, Real):
-        return int(x) if isinstance(x, Integral) else float(x)
-    raise DTypeError(
-        f"{op.name}: {type(x).__name__} is neither a tensor nor a number.\n"
-        "  Make it a tensor first: mg.tensor(x), or mg.from_numpy(x) to share memory."
-    )

@@ -66,6 +66,14 @@ def _parser() -> argparse.ArgumentParser:
     tour.add_argument("--open", action="store_true", help="open the page in a browser")
     tour.add_argument("--lab", action="store_true", help="then start JupyterLab on the lessons")
     tour.set_defaults(run=_tour)
+    ops = commands.add_parser(
+        "ops",
+        allow_abbrev=False,
+        help="the operations: what each computes, how often it can be differentiated, which devices have a kernel",
+        description="Print the table of operations: what each computes, and which devices have a kernel for it.",
+    )
+    ops.add_argument("names", nargs="*", metavar="NAME", help="only these operations, or those with this in their name")
+    ops.set_defaults(run=_ops)
     return parser
 
 
@@ -73,6 +81,44 @@ def _positive(text: str) -> int:
     if not text.isdecimal() or int(text) == 0:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0")
     return int(text)
+
+
+# --- minigrad ops ----------------------------------------------------------------------------------------------------
+
+
+def _ops(options: argparse.Namespace) -> int:
+    """A line an operation: its name, its formula, which operands have a derivative, and the devices."""
+    from importlib.util import find_spec
+
+    from minigrad.backends.formula import expression
+    from minigrad.kernels import kernels_of
+    from minigrad.op import OPS
+
+    devices = ["python"]
+    if find_spec("numpy"):
+        from minigrad import functional  # noqa: F401 -- registers the kernels of arrays
+        from minigrad.storage import DEVICES
+
+        devices += DEVICES
+    chosen = [op for name, op in OPS.items() if not options.names or any(part in name for part in options.names)]
+    if not chosen:
+        raise _Stop(f"minigrad ops: no operation has {' or '.join(map(repr, options.names))} in its name")
+    rows = [["operation", "computes", "gradient of", *devices]]
+    for op in sorted(chosen, key=lambda op: op.name):
+        free = [x for x, rule in zip(op.inputs, op.vjp, strict=True) if rule is not None]
+        marks = ["yes" if device in kernels_of(op.name) else "-" for device in devices]
+        formula = expression(op, op.inputs).text() if not op.variadic else op.formula
+        rows.append([op.name, _short(formula), ", ".join(free) or "-", *marks])
+    widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
+    for row in rows:
+        print("  ".join(x.ljust(width) for x, width in zip(row, widths, strict=True)).rstrip())
+    counts = ", ".join(f"{sum(device in kernels_of(op.name) for op in chosen)} on {device}" for device in devices)
+    print(f"{len(chosen)} operations: {counts}.")
+    return 0
+
+
+def _short(text: str, most: int = 44) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 # --- minigrad tour ---------------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from minigrad._tensor import Tensor, wrap
 from minigrad.dtypes import DType, as_dtype, get_default_dtype, int64, of_number
 from minigrad.errors import ArgumentError, DTypeError, ShapeError
 from minigrad.layout import size_of
-from minigrad.storage import check_device
+from minigrad.storage import check_device, get_default_device, host, memory
 
 __all__ = [
     "arange",
@@ -64,10 +64,10 @@ def as_tensor(data: Any, dtype: DType | None = None, device: str | None = None) 
 
     Raises as `tensor`.
     """
-    check_device(device, "as_tensor")
+    place = check_device(device, "as_tensor")
     if isinstance(data, Tensor):
-        return data if dtype is None else data.to(as_dtype(dtype))
-    return wrap(_array_of(data, dtype, "as_tensor"))
+        return data.to(data.dtype if dtype is None else as_dtype(dtype), device=device)
+    return wrap(memory(place).shared(_array_of(data, dtype, "as_tensor")))
 
 
 def asarray(
@@ -83,7 +83,9 @@ def asarray(
     Raises DTypeError where it would have to be copied and may not, and as `tensor`.
     """
     out = as_tensor(obj.detach() if isinstance(obj, Tensor) else obj, dtype, device)
-    shared = isinstance(obj, Tensor | np.ndarray) and np.may_share_memory(out._array, getattr(obj, "_array", obj))
+    shared = isinstance(obj, Tensor | np.ndarray) and np.may_share_memory(
+        host(out._array), host(obj._array) if isinstance(obj, Tensor) else obj
+    )
     if copy is False and not shared:
         raise DTypeError(
             f"asarray: copy=False, but a tensor{f' of {dtype.name}' if dtype else ''} cannot share the memory of "
@@ -103,7 +105,7 @@ def from_numpy(array: Any) -> Tensor:
             "  Copy them: mg.tensor(array)."
         )
     as_dtype(array.dtype)  # raises for a type that minigrad has not
-    return wrap(array)
+    return wrap(memory(get_default_device()).shared(array))
 
 
 def scalar_tensor(s: float, *, dtype: DType | None = None, device: str | None = None) -> Tensor:
@@ -302,8 +304,7 @@ def _new(make: Callable[..., Tensor], what: str) -> Callable[..., Tensor]:
 
 def _finished(array: Any, device: str | None, requires_grad: bool, asked: str) -> Tensor:
     """`array`, which nobody else has, as a tensor on `device`."""
-    check_device(device, asked)
-    out = wrap(array)
+    out = wrap(memory(check_device(device, asked)).copied(array))
     return out.requires_grad_() if requires_grad else out
 
 
@@ -326,7 +327,7 @@ def _spaced(start: float, end: float, steps: int, asked: str) -> Any:
 def _array_of(data: Any, dtype: DType | None, asked: str) -> Any:
     """`data` as an array of a type that tensors have, shared with it where it can be."""
     if isinstance(data, Tensor):
-        array = data._array
+        array = host(data._array)
     elif isinstance(data, np.ndarray | np.generic):
         array = np.asarray(data)
     else:

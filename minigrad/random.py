@@ -24,9 +24,10 @@ from minigrad._tensor import Tensor, wrap
 from minigrad.backends.numpy.random import KEYS, philox
 from minigrad.dtypes import DType, as_dtype, float32, get_default_dtype, int64
 from minigrad.errors import ArgumentError, DTypeError, ShapeError
+from minigrad.kernels import dispatch
 from minigrad.layout import Shape, broadcast_shapes, size_of
 from minigrad.op import OPS
-from minigrad.storage import check_device
+from minigrad.storage import check_device, host
 
 __all__ = [
     "Generator",
@@ -105,7 +106,7 @@ class Generator:
         """Go on from a state that `get_state` returned. Raises DTypeError for anything else. Returns itself."""
         if not isinstance(new_state, Tensor) or (new_state.dtype.name, new_state.shape) != ("uint8", (16,)):
             raise DTypeError("set_state: this is not a state; give what get_state() returned: 16 numbers of uint8.")
-        seed, drawn = np.frombuffer(new_state._array.tobytes(), "<u8").tolist()
+        seed, drawn = np.frombuffer(host(new_state._array).tobytes(), "<u8").tolist()
         with self._lock:
             self._seed, self._drawn = seed, drawn
         return self
@@ -207,7 +208,7 @@ def randint(
         raise DTypeError(f"randint: how many numbers below {high}?\n  Give a shape: randint({high}, (2, 3)).")
     check_device(device, "randint")
     shape = size_of((size,), "randint")
-    out = _whole("randint", shape, low, high, generator, int64 if dtype is None else as_dtype(dtype))
+    out = _whole("randint", shape, low, high, generator, int64 if dtype is None else as_dtype(dtype), device)
     return out.requires_grad_() if requires_grad else out
 
 
@@ -222,7 +223,7 @@ def randperm(
     """The ints from 0 to ``n - 1`` in random order, each order as likely as another."""
     check_device(device, "randperm")
     (count,) = size_of((n,), "randperm")
-    out: Tensor = _drawn("random_permutation", count, generator, count=count).to(as_dtype(dtype))
+    out: Tensor = _drawn("random_permutation", count, generator, device, count=count).to(as_dtype(dtype))
     return out.requires_grad_() if requires_grad else out
 
 
@@ -244,7 +245,7 @@ def normal(
     given = [x.detach() for x in (mean, std) if isinstance(x, Tensor)]
     if bool(given) == (size is not None):
         raise ArgumentError("normal: of two numbers it takes a size, of tensors it does not: normal(0.0, 1.0, (2, 3)).")
-    if np.any((std._array if isinstance(std, Tensor) else std) < 0):
+    if np.any((host(std._array) if isinstance(std, Tensor) else np.asarray(std)) < 0):
         raise ArgumentError(f"normal: a standard deviation is 0 or more, and std is {std!r}.")
     shape = broadcast_shapes(*[x.shape for x in given], op="normal") if given else size_of((size,), "normal")
     kind = given[0].dtype if given and dtype is None else dtype
@@ -282,7 +283,7 @@ def multinomial(
         raise ShapeError(f"multinomial: weights are (n,) or (m, n), at least one a row, not {input.shape}.")
     if not isinstance(num_samples, int) or num_samples < 1:
         raise ShapeError(f"multinomial: num_samples={num_samples!r} is not an int of 1 or more.")
-    weights = input._array
+    weights = host(input._array)
     if not np.isfinite(weights).all() or (weights < 0).any() or not (weights > 0).any(-1).all():
         raise ArgumentError("multinomial: weights are finite, 0 or more, and at least one of a row is above 0.")
     available = int((weights > 0).sum(-1).min())
@@ -293,7 +294,9 @@ def multinomial(
         )
     rows = weights.size // weights.shape[-1]
     used = rows * num_samples if replacement else weights.size
-    return _drawn("random_choice", used, generator, input.detach(), count=num_samples, replacement=bool(replacement))
+    return _drawn(
+        "random_choice", used, generator, None, input.detach(), count=num_samples, replacement=bool(replacement)
+    )
 
 
 def rand_like(input: Tensor, **options: Any) -> Tensor:
@@ -351,16 +354,21 @@ def _random_(self: Tensor, from_: int = 0, to: int | None = None, *, generator: 
     if to is None:
         from_, to = 0, from_ or _ends(self.dtype)[1]
     _check_target("random_", self)
-    return self.copy_(_whole("random_", self.shape, from_, to, generator, self.dtype))
+    return self.copy_(_whole("random_", self.shape, from_, to, generator, self.dtype, self.device))
 
 
 # --- what they share ---
 
 
-def _drawn(name: str, used: int, generator: Generator | None, *operands: Tensor, **attrs: Any) -> Tensor:
-    """The result of the op `name`, which uses up `used` numbers of `generator`."""
+def _drawn(
+    name: str, used: int, generator: Generator | None, device: str | None, *operands: Tensor, **attrs: Any
+) -> Tensor:
+    """What the op `name`, which uses up `used` numbers of `generator`, gives: on `device`, or where `operands` are."""
     key, offset = (default_generator if generator is None else generator).draw(used)
-    out: Tensor = Tensor._apply(OPS[name], operands, {"key": key, "offset": offset, **attrs})
+    attrs = {"key": key, "offset": offset, **attrs}
+    if not operands:
+        return wrap(dispatch(name, check_device(device, name), (), attrs))
+    out: Tensor = Tensor._apply(OPS[name], operands, attrs)
     return out
 
 
@@ -377,11 +385,13 @@ def _made(
     kind = get_default_dtype() if dtype is None else as_dtype(dtype)
     if not kind.is_floating_point:
         raise DTypeError(f"{asked}: it draws fractions, which {kind.name} does not hold; see randint.")
-    out = _drawn(op, prod(shape), generator, shape=shape, dtype=kind)
+    out = _drawn(op, prod(shape), generator, device, shape=shape, dtype=kind)
     return out.requires_grad_() if requires_grad else out
 
 
-def _whole(name: str, shape: Shape, low: Any, high: Any, generator: Generator | None, dtype: DType) -> Tensor:
+def _whole(
+    name: str, shape: Shape, low: Any, high: Any, generator: Generator | None, dtype: DType, device: str | None
+) -> Tensor:
     if not isinstance(low, int) or not isinstance(high, int):
         raise DTypeError(f"{name}: from {low!r} up to {high!r}: both are ints.")
     if low >= high:
@@ -389,7 +399,7 @@ def _whole(name: str, shape: Shape, low: Any, high: Any, generator: Generator | 
     least, end = _ends(dtype)
     if low < least or high > end:
         raise DTypeError(f"{name}: numbers from {low} up to {high} do not all fit into {dtype.name}.")
-    return _drawn("random_int", prod(shape), generator, shape=shape, low=low, high=high, dtype=dtype)
+    return _drawn("random_int", prod(shape), generator, device, shape=shape, low=low, high=high, dtype=dtype)
 
 
 def _ends(dtype: DType) -> tuple[int, int]:
@@ -404,11 +414,11 @@ def _ends(dtype: DType) -> tuple[int, int]:
 
 
 def _coins(name: str, like: Tensor, p: Tensor | float, generator: Generator | None) -> Tensor:
-    chances = p._array if isinstance(p, Tensor) else np.asarray(p)
+    chances = host(p._array) if isinstance(p, Tensor) else np.asarray(p)
     if not ((chances >= 0) & (chances <= 1)).all():
         raise ArgumentError(f"{name}: a probability is from 0 to 1, and p is {p!r}.")
     kind = p.dtype if isinstance(p, Tensor) else like.dtype
-    drawn = rand(like.shape, generator=generator, dtype=kind if kind.is_floating_point else None)
+    drawn = rand(like.shape, generator=generator, dtype=kind if kind.is_floating_point else None, device=like.device)
     return drawn < p
 
 

@@ -1,31 +1,173 @@
-"""Storage: where the bytes of a tensor live. Tensors that are views of one another share one."""
+"""Storage: where the bytes of a tensor live. Tensors that are views of one another share one.
+
+A device with arrays says here how it makes them (`Memory`), and by what type of array they are known: so an array knows
+its device, and a tensor asks its array.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
 
 from minigrad.errors import DeviceError, caller, source_line
+from minigrad.kernels import kernel
 
-__all__ = ["DEVICES", "Storage", "check_device", "device"]
+__all__ = [
+    "DEVICES",
+    "PLACES",
+    "Memory",
+    "Storage",
+    "Transfers",
+    "add_memory",
+    "check_device",
+    "common_place",
+    "device",
+    "get_default_device",
+    "host",
+    "memory",
+    "owns",
+    "place_of",
+    "pool_of",
+    "pools",
+    "set_default_device",
+    "transfers",
+]
 
-DEVICES = ("numpy",)
-"""The devices that tensors can be on; the first is where they are made."""
+
+class Memory(NamedTuple):
+    """How a device makes arrays and gives them back."""
+
+    empty: Callable[[tuple[int, ...], Any], Any]
+    """An array of a shape and a type of NumPy's, with whatever numbers."""
+    shared: Callable[[Any], Any]
+    """An array in the memory of one of NumPy's, or a copy where that cannot be."""
+    copied: Callable[[Any], Any]
+    """An array with the numbers of one of NumPy's, which nobody else has."""
+    host: Callable[[Any], Any]
+    """The numbers of an array as one of NumPy's, in the same memory where that can be."""
+    owner: type
+    """What the `base` of an array is that shares its memory with no other."""
+    pool: Any = None
+    """Memory that is kept for the next array: its bytes `held`, the `peak` of those in use, `clear()`."""
+
+
+DEVICES: list[str] = []
+"""The devices that tensors can be on."""
+PLACES: dict[type, str] = {}
+"""The devices by the type of their arrays."""
+_default = ["numpy"]  # where they are made: the last, if one was chosen
+_memories: dict[str, Memory] = {}
+
+
+def add_memory(name: str, array: type, memory: Memory) -> None:
+    """Make `name` a device for tensors, whose arrays are of the type `array`."""
+    PLACES[array] = name
+    _memories[name] = memory
+    kernel("move", name)(_moved)
+    if name not in DEVICES:
+        DEVICES.append(name)
+
+
+def _moved(a: Any, *, device: str, source: str) -> Any:
+    for way, end in (("down", source), ("up", device)):
+        if end != "numpy":
+            _count(way, a.nbytes)
+    return _memories[device].copied(host(a))
+
+
+def pools() -> list[str]:
+    """The devices that keep memory which is not in use for the next tensor."""
+    return [name for name, memory in _memories.items() if memory.pool is not None]
+
+
+def pool_of(name: str) -> Any:
+    """The pool of a device, None if it has none or is not there."""
+    return _memories[name].pool if name in _memories else None
+
+
+def owns(array: Any) -> bool:
+    """Whether an array was not made as a view of another."""
+    return array.base.__class__ is _memories[PLACES[array.__class__]].owner
+
+
+def set_default_device(device: str | None) -> None:
+    """Make tensors on `device` where nothing else is said; None goes back to the device of the start."""
+    named = device if device in DEVICES else check_device(device, "set_default_device")
+    _default[1:] = [] if device is None else [named]
+
+
+def get_default_device() -> device:
+    """Where tensors are made unless `device=` says otherwise."""
+    return device(_default[-1])
+
+
+def memory(name: str) -> Memory:
+    """How the device `name` makes arrays."""
+    return _memories[name]
+
+
+def place_of(array: Any) -> str:
+    """The device that an array is on."""
+    return PLACES[array.__class__]
+
+
+def common_place(arrays: Iterable[Any], asked: str) -> str:
+    """The one device that arrays are on, among them other things. Raises DeviceError if there are several."""
+    found = None
+    for x in arrays:
+        place = PLACES.get(x.__class__)
+        if place is None or place == found:
+            continue
+        if found is not None:
+            raise DeviceError(
+                f"{asked}: one tensor is on the device {found!r}, another on {place!r}.\n"
+                f"  Bring them together: x.to({found!r})."
+            )
+        found = place
+    return found or _default[-1]
+
+
+def host(array: Any) -> Any:
+    """The numbers of an array, on whatever device, as one of NumPy's; they are only to be read."""
+    return _memories[PLACES[array.__class__]].host(array)
+
+
+class Transfers(NamedTuple):
+    """How often numbers were moved, and how many bytes in all."""
+
+    times: int
+    bytes: int
+
+    def since(self, before: Transfers) -> Transfers:
+        """What was moved after `before` was counted."""
+        return Transfers(self.times - before.times, self.bytes - before.bytes)
+
+
+transfers = {"up": Transfers(0, 0), "down": Transfers(0, 0)}
+"""What was moved from NumPy's memory to another device, and back, since the start."""
+
+
+def _count(way: str, size: int) -> None:
+    transfers[way] = Transfers(transfers[way].times + 1, transfers[way].bytes + size)
 
 
 class device(str):
     """The name of a device, with its `type`, as in ``mg.device("cuda:0")``. It need not be there.
 
-    "cpu", the memory of the processor, is the device "numpy".
+    "cpu" is the memory of the processor, of which both "numpy" and "cpu" are: it means "numpy" unless
+    ``mg.set_default_device("cpu")`` chose the kernels of Taichi.
 
-    >>> device("cuda", 1), device("cuda:1").type, device("cpu")
-    ('cuda:1', 'cuda', 'numpy')
+    >>> device("cuda", 1), device("cuda:1").type, device("cpu") == get_default_device()
+    ('cuda:1', 'cuda', True)
     """
 
     __slots__ = ()
 
     def __new__(cls, type: str, index: int | None = None) -> device:
         name = type if index is None else f"{type}:{index}"
-        return super().__new__(cls, "numpy" if name in ("cpu", "cpu:0") else name)
+        if name in ("cpu", "cpu:0"):
+            name = "cpu" if "cpu" in _default else "numpy"
+        return super().__new__(cls, name)
 
     @property
     def type(self) -> str:
@@ -43,16 +185,20 @@ class Storage:
     `unrecorded` says that the last write left no trace in the graph, which still tells of the numbers before.
     """
 
-    __slots__ = ("array", "device", "place", "rebased", "unrecorded", "version", "writer")
+    __slots__ = ("array", "place", "rebased", "unrecorded", "version", "writer")
 
-    def __init__(self, device: str, array: Any) -> None:
-        self.device = device
+    def __init__(self, array: Any) -> None:
         self.array = array
         self.version = 0
         self.rebased = 0
         self.unrecorded = False
         self.writer = ""
         self.place: tuple[str, int] | None = None
+
+    @property
+    def device(self) -> device:
+        """Where they are."""
+        return device(place_of(self.array))
 
     def written(self, writer: str, recorded: bool = False) -> None:
         """Count a write by `writer`, an operation's name, and note from where in the reader's code it came."""
@@ -70,10 +216,10 @@ class Storage:
 def check_device(name: Any, asked: str) -> device:
     """The name of the device to make a tensor on, the default for None. Raises DeviceError if there is none such."""
     if name is None:
-        return device(DEVICES[0])
+        return get_default_device()
     if isinstance(name, str) and device(name) in DEVICES:
         return device(name)
     raise DeviceError(
-        f"{asked}: there is no device {str(name)!r}: tensors live on {' or '.join(map(repr, DEVICES))}.\n"
-        f"  Leave device= out, or write device={DEVICES[0]!r}."
+        f"{asked}: there is no device {str(name)!r}: tensors live on {_default[-1]!r}.\n"
+        f"  Leave device= out, or write device={_default[-1]!r}."
     )

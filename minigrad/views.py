@@ -18,13 +18,14 @@ from minigrad.kernels import detour
 from minigrad.layout import overlapping
 from minigrad.op import Op
 from minigrad.ops.shape import overwrite, replay
+from minigrad.storage import owns
 
 __all__ = ["check_memory", "check_writable", "link", "rebase", "refresh", "stride_of"]
 
 
 def link(view: Any, source: Any, op: Op, attrs: Mapping[str, Any]) -> None:
     """Note that `view` was made from `source` by a view operation, and shares its memory, unless it has its own."""
-    if view._array.base is None:  # a reshape that had to copy
+    if owns(view._array):  # a reshape that had to copy
         return
     if source._base is None:
         view._base, view._chain = source, ((op, attrs),)

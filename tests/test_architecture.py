@@ -24,11 +24,11 @@ FLOORS = [
     {"storage", "cuda", "kernels"},
     {"op"},
     {"graph"},
-    {"_step"},
+    {"_step", "_promotion"},
     {"ops"},
     {"views"},
     {"value", "_tensor"},
-    {"creation", "random"},
+    {"creation", "random", "engine"},
     {"functional"},
     {"autograd", "check"},
     {"nn", "data", "lessons"},
@@ -37,10 +37,13 @@ FLOORS = [
 ]
 BACKENDS = {
     "python": {"kernels"},
-    "numpy": {"kernels"},
+    "numpy": {"kernels", "storage"},
+    "taichi": {"errors", "kernels", "layout", "storage", "backends.numpy"},
+    "arrays": {"backends.numpy", "backends.taichi"},
     "formula": {"kernels", "op"},
     "loops": {"kernels", "op", "layout", "backends.formula", "backends.numpy"},
-}  # a formula is what an op can be applied to, as a Value is; loops are written from formulas and views of NumPy
+}  # a formula is what an op can be applied to, as a Value is; loops are written from formulas and views of NumPy, which
+# are Taichi's too: where numbers lie is a matter of strides
 
 
 def imports_of(path: Path) -> set[str]:
@@ -76,10 +79,14 @@ def test_imports_point_one_way(path):
         return
     assert room in rooms, f"{room} has no floor yet: give it one in FLOORS"
     level = next(i for i, floor in enumerate(FLOORS) if room in floor)
-    below = {room for floor in FLOORS[: level + 1] for room in floor} | {"backends.python", "backends.numpy"}
+    below = {room for floor in FLOORS[: level + 1] for room in floor} | {
+        "backends.python",
+        "backends.numpy",
+        "backends.arrays",
+    }
     modules = {name for name in imported if name in rooms or name.startswith("backends") or name == "minigrad_viz"}
     if room == "cli":
-        below |= {"minigrad_viz"}
+        below |= {"minigrad_viz", "backends.formula"}
     assert modules <= below, f"{room} imports {sorted(modules - below)}"
 
 
@@ -117,13 +124,13 @@ def files_in(*parts: str) -> list[Path]:
 # read in an afternoon: it has a number of lines. The families are as many as PyTorch has functions, and are looked up
 # one at a time: as long as each operation and function is short, there may be any number of them. A budget is there to
 # make you look for the simpler idea; where there is none, raise it and say why. (An operation took 15 lines before it
-# said, for the viewer, what the gradient of each operand is made of.)
+# said, for the viewer, what the gradient of each operand is made of; an engine of one device took 2,490.)
 
 
 def test_the_engine_can_be_read_in_an_afternoon():
     floors = FLOORS[: 1 + next(i for i, floor in enumerate(FLOORS) if "_tensor" in floor)]
     engine = set().union(*floors, {"autograd", "check"}) - {"ops"}
-    assert sum(code_lines(path) for path in HOUSE.rglob("*.py") if room_of(path) in engine) <= 2490
+    assert sum(code_lines(path) for path in HOUSE.rglob("*.py") if room_of(path) in engine) <= 2600
 
 
 def test_an_operation_and_a_function_take_few_lines_on_average():

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from minigrad import cli
+from minigrad import OPS, cli
 
 
 def run(capsys, *arguments):
@@ -151,3 +151,27 @@ def test_python_m_minigrad_is_the_command():
     assert child.returncode == 0
     assert child.stdout.startswith("usage: minigrad [-h] [--version] COMMAND ...")
     assert "tour" in child.stdout
+
+
+def test_ops_prints_a_line_an_operation_with_the_devices_that_have_a_kernel(capsys):
+    code, out, _ = run(capsys, "ops", "matmul", "tanh")
+    lines = out.splitlines()
+    by_name = {line.split()[0]: line.split() for line in lines[1:-1]}
+    assert code == 0
+    assert lines[0].split()[:5] == ["operation", "computes", "gradient", "of", "python"]
+    assert by_name["tanh"][1:4] == ["tanh(a)", "a", "yes"]
+    assert "a, b" in next(line for line in lines if line.startswith("matmul"))
+    assert lines[-1].startswith(f"{len(by_name)} operations: ")
+
+
+def test_ops_prints_every_operation_of_the_table(capsys):
+    pytest.importorskip("numpy")
+    _, out, _ = run(capsys, "ops")
+    lines = out.splitlines()
+    assert {line.split()[0] for line in lines[1:-1]} == set(OPS)
+    assert max(map(len, lines)) <= 120
+
+
+def test_ops_of_no_such_name_is_told_in_one_line(capsys):
+    line = "minigrad ops: no operation has 'nothing-like-it' in its name\n"
+    assert run(capsys, "ops", "nothing-like-it") == (2, "", line)

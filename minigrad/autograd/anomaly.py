@@ -10,6 +10,7 @@ from typing import Any
 from minigrad.errors import GraphError, caller_line
 from minigrad.graph import keep_lines, keep_operands, modes
 from minigrad.kernels import Call, tap
+from minigrad.storage import host
 
 __all__ = ["detect_anomaly"]
 
@@ -50,6 +51,7 @@ def _count(x: Any) -> tuple[int, int]:
         return int(math.isnan(x)), int(math.isinf(x))
     if getattr(getattr(x, "dtype", None), "kind", "") != "f":
         return 0, 0
+    x = host(x)
     nans = int((x != x).sum())
     return nans, int((abs(x) == math.inf).sum())
 

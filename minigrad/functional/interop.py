@@ -19,7 +19,7 @@ from minigrad.dtypes import ALIASES, DType, as_dtype, bool, uint8
 from minigrad.errors import DTypeError, GraphError, ShapeError
 from minigrad.graph import no_grad
 from minigrad.layout import Shape, dim_of
-from minigrad.storage import check_device
+from minigrad.storage import check_device, host
 
 __all__ = ["clone", "detach", "from_dlpack", "is_floating_point", "is_tensor", "numel"]
 
@@ -84,12 +84,12 @@ def _item(self: Tensor) -> float | int:
     """The one number as Python's. Raises ShapeError if there is not exactly one."""
     if self._array.size != 1:
         raise ShapeError(f"item: there are {numel(self)} numbers in shape {self.shape}, not one; see tolist().")
-    return cast(float, self._array.item())
+    return cast(float, host(self._array).item())
 
 
 def _tolist(self: Tensor) -> Any:
     """The numbers as nested lists of Python's; one number where there are no dimensions."""
-    return self._array.tolist()
+    return host(self._array).tolist()
 
 
 def _truth(self: Tensor) -> builtins.bool:
@@ -98,7 +98,7 @@ def _truth(self: Tensor) -> builtins.bool:
             f"bool: the {numel(self)} numbers in shape {self.shape} are not true or false as one.\n"
             "  Write x.any() or x.all()."
         )
-    return builtins.bool(self._array.item())
+    return builtins.bool(host(self._array).item())
 
 
 def _float(self: Tensor) -> float:
@@ -112,7 +112,7 @@ def _int(self: Tensor) -> int:
 def _index(self: Tensor) -> int:
     if self._array.size != 1 or is_floating_point(self):
         raise DTypeError(f"index: {numel(self)} numbers of type {self.dtype.name} are no index: that is one int.")
-    return int(self._array.item())
+    return int(host(self._array).item())
 
 
 def _len(self: Tensor) -> int:
@@ -130,7 +130,7 @@ def _row(x: Tensor, name: str) -> int:
 
 
 def _contains(self: Tensor, element: Any) -> builtins.bool:
-    return builtins.bool(ops.eq(self.detach(), element)._array.any())
+    return builtins.bool(host(ops.eq(self.detach(), element)._array).any())
 
 
 # --- to NumPy, and whoever else knows arrays ---
@@ -143,23 +143,23 @@ def _numpy(self: Tensor, *, force: builtins.bool = False) -> Any:
     """
     if not force:
         _check_free(self, "numpy", "NumPy", "x.detach().numpy()")
-    return self._array
+    return host(self._array)
 
 
 def _array(self: Tensor, dtype: Any = None, copy: builtins.bool | None = None) -> Any:
     _check_free(self, "numpy", "NumPy", "x.detach().numpy()")
     if copy is False and dtype is not None and np.dtype(dtype) != self._array.dtype:
         raise ValueError(f"A tensor of {self.dtype.name} is no array of {np.dtype(dtype)} without a copy.")
-    return np.array(self._array, dtype) if copy else np.asarray(self._array, dtype)
+    return np.array(host(self._array), dtype) if copy else np.asarray(host(self._array), dtype)
 
 
 def _dlpack(self: Tensor, **options: Any) -> Any:
     _check_free(self, "__dlpack__", "the other library", "x.detach()")
-    return self._array.__dlpack__(**options)
+    return host(self._array).__dlpack__(**options)
 
 
 def _dlpack_device(self: Tensor) -> tuple[int, int]:
-    return cast(tuple[int, int], self._array.__dlpack_device__())
+    return cast(tuple[int, int], host(self._array).__dlpack_device__())
 
 
 def from_dlpack(ext_tensor: Any) -> Tensor:
@@ -205,7 +205,7 @@ def _deepcopied(self: Tensor, memo: dict[int, Any]) -> Tensor:
 def _reduced(self: Tensor, protocol: int) -> tuple[Callable[..., Tensor], tuple[Any, ...]]:
     """For ``pickle``: the numbers, and whether they need a gradient. What has views is stored once for each."""
     _check_leaf(self, "pickle")
-    return _rebuilt, (np.ascontiguousarray(self._array).reshape(self.shape), self.requires_grad)
+    return _rebuilt, (np.ascontiguousarray(host(self._array)).reshape(self.shape), self.requires_grad)
 
 
 def _rebuilt(array: Any, requires_grad: builtins.bool) -> Tensor:
@@ -236,8 +236,8 @@ def _type(self: Tensor, dtype: Any = None) -> Any:
 
 
 def _cpu(self: Tensor) -> Tensor:
-    """These numbers in the memory of the processor, where those of the device "numpy" are: itself."""
-    return self
+    """These numbers in the memory of the processor, on the device "cpu", or "numpy" where they are there."""
+    return self if self.device == "numpy" else self.to("cpu")
 
 
 def _cuda(self: Tensor, device: Any = None) -> Tensor:
@@ -299,7 +299,9 @@ def _to(
             device = one
         elif one is not None:
             dtype = one
-    check_device(device, "to")
+    place = check_device(device, "to")
+    if device is not None and place != self.device:
+        self = cast(Tensor, ops.move(self, device=place, source=self.device))
     if dtype is None or as_dtype(dtype) is self.dtype:
         return self.clone() if copy else self
     kind = as_dtype(dtype)

@@ -11,6 +11,7 @@ import numpy as np
 from minigrad._tensor import Tensor
 from minigrad.dtypes import get_default_dtype
 from minigrad.errors import DTypeError
+from minigrad.storage import host
 
 __all__ = ["METHODS"]
 
@@ -31,7 +32,7 @@ def _repr(self: Tensor) -> str:
     tensor([[0., 0., 0.,  ..., 0., 0., 0.],
             [0., 0., 0.,  ..., 0., 0., 0.]], size=(2, 1000))
     """
-    array, details = self._array, []
+    array, details = host(self._array), []
     if array.size == 0:
         text = "[]"
     else:
@@ -111,7 +112,7 @@ def _float_form(numbers: list[float]) -> Callable[[float], str]:
 def _format(self: Tensor, spec: str) -> str:
     """One number as Python's is written; of several there is ``repr`` alone."""
     if not self.ndim:
-        return format(self._array.item(), spec)
+        return format(host(self._array).item(), spec)
     if spec:
         raise DTypeError(
             f"format: {spec!r} is for one number, and this tensor has shape {self.shape}.\n"

@@ -10,7 +10,9 @@ from minigrad.op import Op
 
 __all__ = ["random_choice", "random_int", "random_normal", "random_permutation", "random_uniform"]
 
-random_uniform = Op("random_uniform", r"U[0, 1)", vjp=(), attrs=("key", "offset", "shape", "dtype"))
+random_uniform = Op(
+    "random_uniform", r"\operatorname{uniform}(0, 1)", vjp=(), attrs=("key", "offset", "shape", "dtype")
+)
 random_normal = Op("random_normal", r"N(0, 1)", vjp=(), attrs=("key", "offset", "shape", "dtype"))
 random_int = Op("random_int", r"U", vjp=(), attrs=("key", "offset", "shape", "low", "high", "dtype"))
 random_permutation = Op("random_permutation", r"\pi", vjp=(), attrs=("key", "offset", "count"))

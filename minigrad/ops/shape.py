@@ -20,6 +20,7 @@ __all__ = [
     "flip",
     "index",
     "index_backward",
+    "move",
     "overwrite",
     "pad",
     "permute",
@@ -47,6 +48,7 @@ expand: Op
 flip: Op
 index: Op
 index_backward: Op
+move: Op
 overwrite: Op
 pad: Op
 permute: Op
@@ -168,6 +170,12 @@ as_strided_backward = Op(
 
 # --- copies ---
 
+move = Op(
+    "move",
+    "{a}",
+    vjp=(lambda g, device, source: move(g, device=source, source=device),),
+    attrs=("device", "source"),
+)
 contiguous = Op("contiguous", "{a}", vjp=(lambda g: g,))
 flip = Op(
     "flip",

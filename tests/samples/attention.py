@@ -13,6 +13,7 @@ HIDDEN = np.array([[True, True, False, True], [False, False, False, False], [Tru
 
 INTS = ("int64", "int32", "uint8", "bool")
 EMPTY = {"empty": "PyTorch does not check the sizes of what is empty"}
+COARSE = {"broadcast": "of equal rows: gradients that nearly cancel, of which PyTorch's float32 keeps few digits"}
 ZERO = {"broadcast": "of equal numbers: a gradient of 0, but for rounding"}
 
 
@@ -30,7 +31,9 @@ SAMPLES = [
     sample("log_softmax", lambda F, x: F.log_softmax(x, dim=1), numbers(3, 4)),
     sample("log_softmax along the first dimension", lambda F, x: x.log_softmax(0), numbers(4, 3, 2), differs=ZERO),
     sample("log_softmax as float64", lambda F, x: F.log_softmax(x, dim=-1, dtype=F.float64), numbers(3, 4)),
-    sample("log_softmax of distant numbers", lambda F, x: F.log_softmax(x, 0), numbers(5, low=-300, high=300)),
+    sample(
+        "log_softmax of distant numbers", lambda F, x: F.log_softmax(x, 0), numbers(5, low=-300, high=300), differs=ZERO
+    ),
     sample("softmin", lambda F, x: F.softmin(x, dim=1), numbers(3, 4)),
     attention("attention", (Q, K, V)),
     attention("attention of matrices", (Q[0], K[0], V[0])),
@@ -43,9 +46,9 @@ SAMPLES = [
     attention(
         "attention, batches of values alone", (numbers(3, 2), numbers(4, 2, seed=1), numbers(2, 4, 2, seed=2)), EMPTY
     ),
-    attention("attention, a mask of floats", (Q, K, V, numbers(3, 4, seed=3)), EMPTY),
+    attention("attention, a mask of floats", (Q, K, V, numbers(3, 4, seed=3)), EMPTY | COARSE),
     attention("attention, a mask a key", (Q, K, V, numbers(4, seed=3)), EMPTY),
-    attention("attention, a mask a batch", (Q, K, V, numbers(2, 1, 4, seed=3))),
+    attention("attention, a mask a batch", (Q, K, V, numbers(2, 1, 4, seed=3)), COARSE),
     attention(
         "attention, no keys",
         (Q, K[:, :0], V[:, :0]),

@@ -16,6 +16,7 @@ import numpy as np
 
 from minigrad.backends.numpy.arrays import DEVICE
 from minigrad.kernels import Kernel, raw_numbers, runner
+from minigrad.storage import Memory, add_memory
 
 __all__ = ["DEVICE", "quiet"]
 
@@ -52,7 +53,7 @@ def run(kernel: Kernel, inputs: tuple[Any, ...], attrs: Mapping[str, Any], out: 
         np.copyto(out, _quietly(kernel, *inputs, **attrs), casting="unsafe")
         return out
     result = _quietly(kernel, *inputs, **attrs)
-    if type(result) is np.ndarray or type(result) is tuple:
+    if isinstance(result, np.ndarray | tuple):
         return result
     return np.asarray(result)
 
@@ -64,9 +65,10 @@ def run_raw(kernel: Kernel, inputs: tuple[Any, ...], attrs: Mapping[str, Any]) -
             inputs = tuple([np.asarray(x) if isinstance(x, np.generic) else x for x in inputs])
             break
     result = kernel(*inputs, **attrs)
-    return result if type(result) is np.ndarray or type(result) is tuple else np.asarray(result)
+    return result if isinstance(result, np.ndarray | tuple) else np.asarray(result)
 
 
+add_memory(DEVICE, np.ndarray, Memory(np.empty, lambda array: array, np.array, lambda array: array, type(None)))
 raw_numbers(
     DEVICE,
     (np.ndarray, np.float64, np.float32, np.int64, np.int32, np.uint8, np.bool_),

@@ -1,0 +1,473 @@
+"""Elementwise kernels: a snippet for each operation, and how arrays of any shape are brought to one loop."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from minigrad.backends.taichi import source
+from minigrad.backends.taichi.array import LINE, CpuArray, empty
+from minigrad.backends.taichi.runtime import compiled
+from minigrad.kernels import kernel, kernels_of
+from minigrad.layout import broadcast_shapes
+
+__all__ = [
+    "SNIPPETS",
+    "arange",
+    "collapsed",
+    "computed",
+    "filled",
+    "fitting",
+    "laid_out_like",
+    "pointer",
+    "put",
+    "stretched",
+    "taken",
+]
+
+DEVICE = "cpu"
+_NOTHING: Mapping[str, Any] = {}
+
+_ROOT, _CUBIC, _HALF = 0.7978845608028654, 0.044715, 0.7071067811865476
+_SCALE, _ALPHA = 1.0507009873554805, 1.6732632423543772
+_BENT = f"ti.tanh({_ROOT} * (b + {_CUBIC} * (b * b * b)))"
+_SLOPE = f"({_ROOT} * (1 + {3 * _CUBIC} * (b * b)))"
+
+SNIPPETS = {
+    "add": "a + b",
+    "sub": "a - b",
+    "mul": "a * b",
+    "div": "a / b",
+    "neg": "a * -1",
+    "abs": "ti.abs(a)",
+    "exp": "ti.exp(a)",
+    "log": "ti.log(a)",
+    "sqrt": "ti.sqrt(a)",
+    "sin": "ti.sin(a)",
+    "cos": "ti.cos(a)",
+    "tan": "ti.tan(a)",
+    "tanh": "ti.tanh(a)",
+    "asin": "ti.asin(a)",
+    "acos": "ti.acos(a)",
+    "atan": "ti.atan2(a, 1.0)",
+    "atan2": "ti.atan2(a, b)",
+    "sinh": "sinh(a)",
+    "cosh": "cosh(a)",
+    "asinh": "asinh(a)",
+    "acosh": "acosh(a)",
+    "atanh": "atanh(a)",
+    "expm1": "expm1(a)",
+    "log1p": "log1p(a)",
+    "log2": "log2(a)",
+    "erf": "erf(a)",
+    "square": "a * a",
+    "reciprocal": "1.0 / a",
+    "rsqrt": "1.0 / ti.sqrt(a)",
+    "maximum": "ti.select(((a == a) == 0) | (a > b), a, b)",
+    "minimum": "ti.select(((a == a) == 0) | (a < b), a, b)",
+    "lerp": "ti.select(ti.abs(c) < 0.5, a + c * (b - a), b - (b - a) * (1 - c))",
+    # --- activations ---
+    "sigmoid": "sigmoid(a)",
+    "softplus": "softplus(a)",
+    "silu": "a * sigmoid(a)",
+    "mish": "a * ti.tanh(softplus(a))",
+    "softsign": "a / (1 + ti.abs(a))",
+    "relu": "ti.select(a <= 0, 0, a)",
+    "relu6": "ti.select(a <= 0, 0, ti.select(a >= 6, 6, a))",
+    "hardtanh": "ti.select(a <= min_val, min_val, ti.select(a >= max_val, max_val, a))",
+    "selu": f"ti.select(a <= 0, {_SCALE * _ALPHA} * expm1(ti.select(a <= 0, a, 0)), {_SCALE} * a)",
+    "elu": "ti.select(a <= 0, alpha * expm1(ti.select(a <= 0, a, 0)), a)",
+    "leaky_relu": "ti.select(a > 0, a, a * negative_slope)",
+    "prelu": "ti.select(a > 0, a, a * b)",
+    "step": "ti.select(a > 0, 1, ti.select(a == a, alpha, a))",
+    "gelu": f"a * (0.5 * (1 + erf(a * {_HALF})))",
+    "gelu_tanh": f"a * (0.5 * (1 + ti.tanh({_ROOT} * (a + {_CUBIC} * (a * a * a)))))",
+    "gelu_backward": f"a * (0.5 * (1 + erf(b * {_HALF})) + b * (0.3989422804014327 * ti.exp(-0.5 * (b * b))))",
+    "gelu_tanh_backward": f"a * (0.5 * (1 + {_BENT}) + 0.5 * b * ((1 - {_BENT} * {_BENT}) * {_SLOPE}))",
+    # --- losses ---
+    "mse_loss": "(a - b) * (a - b)",
+    "l1_loss": "ti.abs(a - b)",
+    "hinge_loss": "ti.select(a * b >= 1, 0, 1 - a * b)",
+    "huber_loss": "ti.min(ti.abs(a - b), delta) * (ti.abs(a - b) - 0.5 * ti.min(ti.abs(a - b), delta))",
+    "bce_with_logits": "(1 - b) * a + (1 + (c - 1) * b) * softplus(a * -1)",
+}
+TRUTHS = {
+    "lt": "a < b",
+    "le": "a <= b",
+    "gt": "a > b",
+    "ge": "a >= b",
+    "eq": "a == b",
+    "ne": "(a == b) == 0",
+    "isnan": "isnan(a)",
+    "isinf": "isinf(a)",
+    "isfinite": "isfinite(a)",
+    "logical_and": "((a == 0) | (b == 0)) == 0",
+    "logical_or": "((a == 0) & (b == 0)) == 0",
+    "logical_xor": "((a == 0) == (b == 0)) == 0",
+    "logical_not": "a == 0",
+}
+
+
+def pointer(x: Any) -> tuple[int, int, int]:
+    """Where an array lies row by row, the count of its numbers and its bytes."""
+    return x.address or x.__array_interface__["data"][0], x.size, x.nbytes
+
+
+def computed(
+    name: str, snippet: str, inputs: Sequence[Any], dtype: Any, out: Any = None, attrs: Mapping[str, Any] = _NOTHING
+) -> Any:
+    """The snippet of the inputs, arrays that broadcast together, and numbers, as an array of `dtype`; or in `out`."""
+    shape: Any = None
+    if out is None:
+        dtype, plain = np.dtype(dtype), True
+    else:
+        dtype, shape, plain = out.dtype, out.shape, out.address or out.flags.c_contiguous
+    given: list[Any] = []
+    arrays: list[Any] = []
+    types: list[Any] = [dtype]
+    for x in inputs:
+        if isinstance(x, CpuArray):
+            if x.shape != shape:
+                plain = plain and shape is None
+                shape = x.shape
+            if not x.address:
+                plain = plain and x.flags.c_contiguous
+            arrays.append(x)
+            types.append(x.dtype)
+        else:
+            x = fitting(x, dtype)
+            types.append(x.__class__)
+        given.append(x)
+    if attrs:
+        types += [*attrs, *[x.__class__ for x in attrs.values()]]
+    family = _families.get((snippet, *types))
+    if family is None:
+        family = _families[(snippet, *types)] = Family(name, snippet, given, dtype, attrs)
+    if not plain:
+        shape = broadcast_shapes(*[x.shape for x in arrays], op=name)
+    if out is None:
+        out = empty(shape, dtype) if plain else laid_out_like(arrays, shape, dtype)
+    if not out.size:
+        return out
+    if plain:
+        _flat(family, given, out, attrs)
+    else:
+        walk = walk_of(out.shape, *[(x.shape, x.strides, x.itemsize) for x in (out, *arrays)])
+        if walk.flat:
+            _flat(family, given, out, attrs)
+        else:
+            _walked(family, walk, given, out, attrs)
+    return out
+
+
+def _flat(family: Family, given: Sequence[Any], out: Any, attrs: Mapping[str, Any]) -> None:
+    """Compute into `out` what lies in memory as it does, without gaps."""
+    size = out.size
+    at = pointer(out)
+    args, places = [at], at[0]
+    whole = size % source.WIDE == 0
+    wide = family.wide and (whole or out.address or room_of(out) == out.nbytes)  # what comes after is not ours to write
+    for x in given:
+        if isinstance(x, CpuArray):
+            wide = wide and (whole or x.address or room_of(x))
+            x = pointer(x)
+            places |= x[0]
+        args.append(x)
+    if wide and places % LINE == 0:
+        made = family.kernel(VECTORS, size <= source.SERIAL_WIDE)
+        size = -(-size // source.WIDE)
+    else:
+        made = family.kernel(0, size <= source.SERIAL)
+    made.launch(*args, *attrs.values(), size)
+
+
+def _walked(family: Family, walk: Walk, given: Sequence[Any], out: Any, attrs: Mapping[str, Any]) -> None:
+    """Compute into `out` what lies in memory anyhow."""
+    args = [pointer(out)]
+    places, k = args[0][0], 0
+    for x in given:
+        if isinstance(x, CpuArray):
+            x, k = pointer(x), k + 1
+            if walk.along and walk.along[k]:
+                places |= x[0]
+        args.append(x)
+    if family.wide and walk.along and places % LINE == 0:
+        made, numbers = family.kernel(walk.along, out.size <= source.SERIAL_WIDE), walk.vectors
+    else:
+        made, numbers = family.kernel(walk.dims, out.size <= source.SERIAL), walk.numbers
+    made.launch(*args, *attrs.values(), *numbers)
+
+
+class Walk(NamedTuple):
+    """How a kernel goes over the result and its operands, in as few dimensions as can be."""
+
+    flat: bool
+    """Whether all lie in memory alike, without gaps."""
+    dims: int
+    numbers: tuple[int, ...]
+    """The strides of the result, then of each operand, then the sizes."""
+    along: tuple[int, ...] | None
+    """The dimensions, then how each operand goes along the last, by 1 or by 0; None unless that is whole vectors."""
+    vectors: tuple[int, ...]
+    """The numbers of that: strides and the last size in vectors."""
+
+
+@lru_cache(4096)
+def walk_of(shape: tuple[int, ...], *arrays: tuple[tuple[int, ...], tuple[int, ...], int]) -> Walk:
+    """The walk over the result, given first, and operands that broadcast: each by shape, strides and bytes a number."""
+    walks = [_steps(*one, shape) for one in arrays]
+    order = sorted(range(len(shape)), key=lambda k: -abs(walks[0][k]))  # as the result lies in memory
+    sizes, strides = collapsed([shape[k] for k in order], [[walk[k] for k in order] for walk in walks])
+    numbers = (*[by for per in strides for by in per], *sizes)
+    last = [by[-1] for by in strides]
+    rows = [by if step else [] for by, step in zip(strides, last, strict=True)]
+    whole = not any(n % source.WIDE for n in (sizes[-1], *[step for by in rows for step in by[:-1]]))
+    if not whole or last[0] != 1 or not {0, 1}.issuperset(last):
+        return Walk(strides == [[1]] * len(strides), len(sizes), numbers, None, ())
+    lines = [[step // source.WIDE for step in by] if by[-1] else by for by in strides]
+    vectors = (*[by for per in lines for by in per], *sizes[:-1], sizes[-1] // source.WIDE)
+    return Walk(strides == [[1]] * len(strides), len(sizes), numbers, (len(sizes), *last[1:]), vectors)
+
+
+def room_of(view: Any) -> int:
+    """The bytes of the array that a view is of, if that was made by `empty`, so that whole lines are ours; else 0."""
+    base = view.base
+    return base.nbytes if base.__class__ is CpuArray and base.address else 0
+
+
+VECTORS = -1  # the form of a kernel that takes sixteen numbers at once; others by their number of dimensions
+
+
+class Family:
+    """The kernels of a snippet for operands of the same types, by how these lie in memory."""
+
+    __slots__ = ("_dtype", "_made", "_name", "_snippet", "_takes", "_work", "wide")
+
+    def __init__(self, name: str, snippet: str, given: Sequence[Any], dtype: Any, attrs: Mapping[str, Any]) -> None:
+        self._name, self._snippet, self._dtype = name, snippet, dtype.name
+        floats = [x.dtype.name for x in given[::-1] if isinstance(x, np.ndarray) and x.dtype.kind == "f"]
+        self._work = floats[0] if floats else "float64"
+        takes = [taken(letter, x, self._work) for letter, x in zip(source.LETTERS, given, strict=False)]
+        self._takes = (*takes, *[taken(letter, x, self._work) for letter, x in attrs.items()])
+        self._made: dict[tuple[Any, bool], Any] = {}
+        self.wide = source.in_vectors(snippet, self._takes, self._dtype)
+
+    def kernel(self, form: Any, serial: bool) -> Any:
+        """The kernel for memory row by row where `form` is 0; for so many dimensions; for `VECTORS`; or, where it is
+        what a `Walk` has as `along`, for rows of those."""
+        made = self._made.get((form, serial))
+        if made is None:
+            made = self._made[form, serial] = compiled(self._name, *self.text(form, serial))
+        return made
+
+    def text(self, form: Any, serial: bool) -> tuple[str, str]:
+        """What is compiled, and the kinds of its arguments."""
+        what = self._name, self._snippet, self._takes
+        if form == VECTORS:
+            return source.vectors(*what, serial)
+        if isinstance(form, tuple):
+            return source.strided(*what, self._dtype, self._work, form[0], serial, form[1:])
+        if form:
+            return source.strided(*what, self._dtype, self._work, form, serial)
+        return source.flat(*what, self._dtype, self._work, serial)
+
+
+_families: dict[Any, Family] = {}
+
+
+def laid_out_like(arrays: Sequence[Any], shape: tuple[int, ...], dtype: Any) -> Any:
+    """An array whose dimensions lie in memory in the order of those of the arrays, where they agree, as in PyTorch."""
+    orders = {tuple(sorted(range(x.ndim), key=lambda k, x=x: -x.strides[k])) for x in arrays if x.shape == shape}  # type: ignore[misc]
+    if len(orders) != 1:
+        return empty(shape, dtype)
+    (order,) = orders
+    out = empty(tuple([shape[k] for k in order]), dtype)
+    return out.transpose([order.index(k) for k in range(len(shape))])
+
+
+def _common(inputs: Sequence[Any]) -> Any:
+    """The type of a result: that of the arrays, or what holds all where a rule mixes types."""
+    found = None
+    for x in inputs:
+        if isinstance(x, np.ndarray) and x.dtype is not found:
+            if found is not None:
+                return np.result_type(*[x.dtype for x in inputs if isinstance(x, np.ndarray)])
+            found = x.dtype
+    return found
+
+
+def fitting(x: Any, dtype: Any) -> Any:
+    """A number as the type of the arrays beside it has it. Raises OverflowError where it is too large for that."""
+    if dtype.kind == "b":  # what is compared need not fit
+        return x
+    if dtype.kind == "f":
+        return float(x)
+    if dtype.kind in "iu" and not np.iinfo(dtype).min <= x <= np.iinfo(dtype).max:
+        raise OverflowError(f"Python integer {x} out of bounds for {dtype.name}")
+    return x
+
+
+def filled(shape: Sequence[int], dtype: Any, value: float = 0) -> Any:
+    """An array of one number."""
+    out = empty(tuple(shape), dtype)
+    return computed(
+        "fill", "value", (), out.dtype, out, {"value": float(value) if out.dtype.kind == "f" else int(value)}
+    )
+
+
+def put(into: Any, x: Any) -> None:
+    """Write `x`, which broadcasts, into an array, a view of one for the most part."""
+    computed("put", "a", (x,), into.dtype, into)
+
+
+def arange(count: int) -> Any:
+    """0, 1, … as int64."""
+    out = empty((count,), np.int64)
+    return computed("arange", "i", (), out.dtype, out)
+
+
+def taken(name: str, x: Any, work: str) -> source.Taken:
+    if isinstance(x, np.ndarray):
+        return source.Taken("a", name, x.dtype.name)
+    return source.Taken("f", name, work) if isinstance(x, float) else source.Taken("i", name, "int64")
+
+
+def stretched(x: Any, shape: tuple[int, ...]) -> list[int]:
+    """By how many numbers each step along a dimension of `shape` moves in the memory of `x`."""
+    return _steps(x.shape, x.strides, x.itemsize, shape)
+
+
+def _steps(sizes: Sequence[int], strides: Sequence[int], itemsize: int, shape: tuple[int, ...]) -> list[int]:
+    new = len(shape) - len(sizes)
+    return [0] * new + [0 if n == 1 else by // itemsize for n, by in zip(sizes, strides, strict=True)]
+
+
+def collapsed(shape: Sequence[int], strides: list[list[int]]) -> tuple[list[int], list[list[int]]]:
+    """The same walk in as few dimensions as can be: those of size 1 left out, neighbours joined that are one row."""
+    sizes: list[int] = []
+    walks: list[list[int]] = [[] for _ in strides]
+    for k, n in enumerate(shape):
+        if n == 1:
+            continue
+        if sizes and all(walk[-1] == per[k] * n for walk, per in zip(walks, strides, strict=True)):
+            sizes[-1] *= n
+            for walk, per in zip(walks, strides, strict=True):
+                walk[-1] = per[k]
+            continue
+        sizes.append(n)
+        for walk, per in zip(walks, strides, strict=True):
+            walk.append(per[k])
+    return (sizes, walks) if sizes else ([1], [[0] for _ in strides])
+
+
+def _register(name: str, snippet: str, truth: bool) -> None:
+    def run(*inputs: Any, out: Any = None, **attrs: Any) -> Any:
+        dtype = np.bool_ if truth else _common(inputs)
+        return computed(name, snippet, inputs, dtype, out, attrs)
+
+    kernel(name, DEVICE)(run)
+
+
+for _name, _snippet in SNIPPETS.items():
+    _register(_name, _snippet, False)
+for _name, _snippet in TRUTHS.items():
+    _register(_name, _snippet, True)
+
+
+@kernel("sign", DEVICE)
+def sign(a: Any) -> Any:
+    if a.dtype.kind in "bu":
+        return computed("sign", "(a == 0) == 0", (a,), a.dtype)
+    return computed("sign", "ti.cast(a > 0, ti.i32) - ti.cast(a < 0, ti.i32)", (a,), a.dtype)  # of nan 0, as in PyTorch
+
+
+@kernel("where", DEVICE)
+def where(a: Any, b: Any, c: Any, *, out: Any = None) -> Any:
+    arrays = [x for x in (b, c) if isinstance(x, np.ndarray)]
+    dtype = _common(arrays) if arrays else np.result_type(type(b), type(c))
+    b, c = (x if isinstance(x, np.ndarray) else fitting(x, np.dtype(dtype)) for x in (b, c))
+    if not isinstance(a, np.ndarray):
+        return computed("chosen", "b" if a else "c", (a, b, c), dtype, out)
+    return computed("where", "ti.select(a != 0, b, c)", (a, b, c), dtype, out)
+
+
+for _name, _snippet in {
+    "ceil": "ti.ceil(a)",
+    "floor": "ti.floor(a)",
+    "trunc": "truncated(a)",
+    "round": "rounded(a)",
+}.items():
+
+    def _rounded(a: Any, *, out: Any = None, name: str = _name, snippet: str = _snippet) -> Any:
+        return computed(name, snippet if a.dtype.kind == "f" else "a", (a,), a.dtype, out)
+
+    kernel(_name, DEVICE)(_rounded)
+
+
+@kernel("kl_div", DEVICE)
+def kl_div(a: Any, b: Any, *, log_target: bool) -> Any:
+    if log_target:
+        return computed("kl_div_of_logs", "ti.exp(b) * (b - a)", (a, b), _common((a, b)))
+    return computed("kl_div", "ti.select(b == 0, 0, b * ti.log(b)) - b * a", (a, b), _common((a, b)))
+
+
+@kernel("pow", DEVICE)
+def pow(a: Any, b: Any, *, out: Any = None) -> Any:
+    dtype = _common((a, b))
+    if isinstance(b, float) or isinstance(a, float) or dtype.kind == "f":
+        return computed("pow", "ti.pow(a, b)", (a, b), dtype, out)
+    return computed("power_of_ints", "power_of_ints(a, b)", (a, b), dtype, out)
+
+
+@kernel("clamp", DEVICE)
+def clamp(a: Any, *, min: float | None, max: float | None, out: Any = None) -> Any:
+    given = {name: bound for name, bound in (("low", min), ("high", max)) if bound is not None}
+    snippet = "a"
+    if min is not None:
+        snippet = f"ti.select({snippet} < low, low, {snippet})"
+    if max is not None:
+        snippet = f"ti.select({snippet} > high, high, {snippet})"
+    whole = a.dtype.kind != "f" and all(isinstance(x, int) for x in given.values())
+    dtype = a.dtype if a.dtype.kind == "f" or whole else np.result_type(a.dtype, np.float64)
+    return computed("clamp", snippet, (a,), dtype, out, {k: x if whole else float(x) for k, x in given.items()})
+
+
+@kernel("floor_divide", DEVICE)
+def floor_divide(a: Any, b: Any, *, out: Any = None) -> Any:
+    dtype = _common((a, b))
+    if dtype.kind == "f":
+        return computed("floor_divide", "ti.select(b == 0, a / b, ti.floor(a / b))", (a, b), dtype, out)
+    return computed("floor_divide", "a // ti.select(b == 0, b * 0 + 1, b)", (a, b), dtype, out)
+
+
+@kernel("remainder", DEVICE)
+def remainder(a: Any, b: Any, *, out: Any = None) -> Any:
+    dtype = _common((a, b))
+    if dtype.kind == "f":
+        return computed("remainder", "a - b * ti.floor(a / b)", (a, b), dtype, out)
+    return computed("remainder", "a % ti.select(b == 0, b * 0 + 1, b)", (a, b), dtype, out)
+
+
+@kernel("binary_cross_entropy", DEVICE)
+def binary_cross_entropy(a: Any, b: Any) -> Any:
+    outside = computed("outside", "((a >= 0) & (a <= 1)) == 0", (a,), np.bool_)
+    if kernels_of("any")[DEVICE](outside, dim=None, keepdim=False).view(np.ndarray):
+        raise ValueError("a probability below 0 or above 1")
+    snippet = "(b - 1) * ti.max(log1p(a * -1), -100.0) - b * ti.max(ti.log(a), -100.0)"
+    return computed("binary_cross_entropy", snippet, (a, b), a.dtype)
+
+
+for _name, _sign in (("and", "&"), ("or", "|"), ("xor", "^")):
+
+    def _bits(a: Any, b: Any, *, out: Any = None, name: str = f"bitwise_{_name}", sign: str = _sign) -> Any:
+        return computed(name, f"a {sign} b", (a, b), _common((a, b)), out)
+
+    kernel(f"bitwise_{_name}", DEVICE)(_bits)
+
+
+@kernel("bitwise_not", DEVICE)
+def bitwise_not(a: Any) -> Any:
+    return computed("bitwise_not", "a == 0" if a.dtype.kind == "b" else "~a", (a,), a.dtype)

@@ -1,0 +1,160 @@
+"""Losses of classes, which are along dimension 1; positions are the other dimensions."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from minigrad.backends.taichi import source, wide
+from minigrad.backends.taichi.array import empty
+from minigrad.backends.taichi.elementwise import computed, pointer
+from minigrad.backends.taichi.rows import TOP, along, in_rows, stretched_to, typed_as, without
+from minigrad.backends.taichi.runtime import compiled
+from minigrad.kernels import kernel
+
+__all__: list[str] = []
+
+DEVICE = "cpu"
+
+_TOTAL = """for k in range(n):
+    s = s + ti.exp(a_[at + k * step] - top)
+"""
+# A class that is not there is noted and read as 0: nothing may be read outside of the memory. All notes are the same.
+_SHARED = """t = b_[i]
+counted = (t == ignore) == 0
+if t == ignore:
+    noted_[1] = 1
+    t = t * 0
+if (t < 0) | (t >= n):
+    noted_[0] = 1
+    t = t * 0
+at_[i] = ti.cast(t, ti.i64)
+share_[i] = ti.select(counted, {weight}, 0)
+y_[i] = ti.select(counted, ti.cast(part - a_[at + t * step], {type}) * share_[i], 0)
+"""
+
+
+def _of_classes(
+    name: str, formula: str, a: Any, b: Any, c: Any, ignore_index: int, reduction: str, more: dict[str, Any]
+) -> tuple[Any, ...]:
+    """The loss, reduced; the class of each position; by which share it counts. Raises IndexError for no class."""
+    y, share = empty(b.shape, a.dtype), empty(b.shape, a.dtype)
+    at, noted = empty(b.shape, np.int64), _told((2,), np.int32, 0)
+    others = {"share": share, "at": at, "noted": noted, **more, "a": a, "b": in_rows(b)}
+    if c is not None:
+        others["c"] = in_rows(c)
+    body = formula + _SHARED.replace("{weight}", "1" if c is None else "c_[t]")
+    along(name, typed_as(body, a.dtype), a.shape, 1, y, {**others, "ignore": ignore_index})
+    wrong, ignored = noted.tolist()
+    if wrong:
+        raise IndexError("no such class")
+    loss = y if reduction == "none" else _summed(y, share, others["b"], ignore_index, reduction == "mean")
+    if c is None and not ignored:  # one for all
+        share = _told((1,) * b.ndim, a.dtype, 1 / max(b.size, 1) if reduction == "mean" else 1)
+    return loss, at, share
+
+
+def _told(shape: tuple[int, ...], dtype: Any, value: float) -> Any:
+    """A number or two for a kernel, which the host writes."""
+    out = empty(shape, dtype)
+    out.view(np.ndarray).fill(value)
+    return out
+
+
+_SUMMED = """        s = ti.cast(0, ti.f64)
+        whole = ti.cast(0, ti.f64)
+        for k in range(n):
+            s = s + a_[k]
+            whole = whole + b_[k]
+        y_[0] = ti.cast(s{share}, {type})
+"""
+_SHARES = """        for k in range(n):
+            b_[k] = ti.cast(ti.select(c_[k] == ignore, 0, b_[k] / whole), {type})
+"""
+
+
+@cache
+def _text_of_sum(dtype: Any, target: str, mean: bool) -> tuple[str, str]:
+    work = dtype.name
+    takes = [source.Taken("a", "a", work), source.Taken("a", "b", work), source.Taken("a", "c", target)]
+    body = typed_as(_SUMMED.replace("{share}", " / whole" if mean else "") + (_SHARES if mean else ""), dtype)
+    takes.append(source.Taken("i", "ignore", "int64"))
+    return source.wrapped("mean_of_losses" if mean else "sum_of_losses", takes, work, work, ["n"], "1", body, True)
+
+
+def _summed(losses: Any, share: Any, classes: Any, ignore: int, mean: bool) -> Any:
+    """The sum of the losses, or their mean: then the shares become those of the whole.
+
+    If that is 0 the mean is nan, and shares only where a position counts. One loop, in turn: there is little to add.
+    """
+    y = empty((), losses.dtype)
+    made = compiled("mean_of_losses" if mean else "sum_of_losses", *_text_of_sum(y.dtype, classes.dtype.name, mean))
+    made(pointer(y), pointer(losses), pointer(share), pointer(classes), ignore, losses.size)
+    return y
+
+
+@kernel("cross_entropy", DEVICE)
+def cross_entropy(a: Any, b: Any, c: Any, *, ignore_index: int, reduction: str) -> tuple[Any, ...]:
+    a, kept = in_rows(a), without(a.shape, 1, True)
+    more = {"top": empty(kept, a.dtype), "total": empty(kept, a.dtype)}
+    name, formula = "cross_entropy", f"{TOP}{_TOTAL}top_[i] = top\ntotal_[i] = ti.cast(s, {{type}})\n"
+    if wide.in_rows_of(a, 1):
+        wide.top_and_total(a, **more)
+        name, formula = "cross_entropy_of_total", "top = top_[i]\ns = ti.cast(total_[i], ti.f64)\n"
+    formula += "part = ti.log(s) + top\n"
+    made = _of_classes(name, formula, a, b, c, ignore_index, reduction, more)
+    return (*made, more["top"], more["total"])
+
+
+@kernel("nll_loss", DEVICE)
+def nll_loss(a: Any, b: Any, c: Any, *, ignore_index: int, reduction: str) -> tuple[Any, ...]:
+    return _of_classes("nll_loss", "part = {type}(0.0)\n", in_rows(a), b, c, ignore_index, reduction, {})
+
+
+_BACKWARD = """top = top_[i]
+scale = up_[i * ups] * share_[i * shares]
+by = scale / total_[i]
+for k in range(n):
+    y_[at + k * step] = ti.cast(ti.exp(a_[at + k * step] - top) * by, {type})
+y_[at + at_[i] * step] = ti.cast(y_[at + at_[i] * step] - scale, {type})
+"""
+_AT = """scale = up_[i * ups] * share_[i * shares]
+y_[at + at_[i] * step] = ti.cast(y_[at + at_[i] * step] - scale, {type})
+"""
+
+
+@kernel("cross_entropy_backward", DEVICE)
+def cross_entropy_backward(up: Any, a: Any, at: Any, share: Any, top: Any, total: Any) -> Any:
+    up = up if isinstance(up, np.ndarray) else _told((), share.dtype, up)
+    y = empty(a.shape, np.result_type(a.dtype, up.dtype, share.dtype))
+    up, share = (in_rows(x) if x.size == 1 else stretched_to(x, at.shape) for x in (up, share))
+    others = {"up": up, "share": share, "at": in_rows(at)}
+    scores = {"a": in_rows(a), "top": in_rows(top), "total": in_rows(total)}
+    name, body = "cross_entropy_backward", _BACKWARD
+    if wide.in_rows_of(scores["a"], 1) and all(map(wide.aligned, (y, top, total))):
+        by = computed("div", "a / b", (share.reshape(-1, 1), total.reshape(-1, 1)), y.dtype)
+        by = computed("mul", "a * b", (up.reshape(-1, 1), by), y.dtype)
+        ones = {"t": scores["top"], "b": by}
+        wide.rows(name, {"a": scores["a"]}, y, "exp16(a - t) * b", ones=ones)
+        name, body, scores = f"{name}_at", _AT, {}
+    steps = {"ups": int(up.size > 1), "shares": int(share.size > 1)}
+    along(name, typed_as(body, y.dtype), a.shape, 1, y, {**others, **scores, **steps})
+    return y
+
+
+_SOFT = """s = ti.log(s)
+loss = ti.cast(0, ti.f64)
+for k in range(n):
+    loss = loss + b_[at + k * step] * (s - (a_[at + k * step] - top))
+y_[i] = ti.cast(loss, {type})
+"""
+
+
+@kernel("soft_cross_entropy", DEVICE)
+def soft_cross_entropy(a: Any, b: Any) -> Any:
+    y = empty(without(a.shape, 1), np.result_type(a, b))
+    body = typed_as(TOP + _TOTAL + _SOFT, y.dtype)
+    along("soft_cross_entropy", body, a.shape, 1, y, {"a": in_rows(a), "b": stretched_to(b, a.shape)})
+    return y

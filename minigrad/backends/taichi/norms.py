@@ -1,0 +1,140 @@
+"""Normalisation and dropout. `norm` is a `Norm`: the shape to see numbers in, and what is done over it."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from minigrad.backends.taichi import source, wide
+from minigrad.backends.taichi.array import empty
+from minigrad.backends.taichi.elementwise import computed, filled, pointer, taken
+from minigrad.backends.taichi.reduce import reduced
+from minigrad.backends.taichi.rows import in_rows, stretched_to
+from minigrad.backends.taichi.runtime import compiled
+from minigrad.backends.taichi.shape import reshape
+from minigrad.kernels import kernel
+
+__all__: list[str] = []
+
+DEVICE = "cpu"
+
+
+def _share(name: str, snippet: str, inputs: tuple[Any, ...], norm: Any) -> Any:
+    """The mean of a snippet over what is standardised together, with those dimensions kept."""
+    return _summed(
+        name, snippet, inputs, norm.dim, norm, "s / n", {"n": float(prod([norm.shape[k] for k in norm.dim]))}
+    )
+
+
+def _summed(
+    name: str, snippet: str, inputs: tuple[Any, ...], dims: tuple[int, ...], norm: Any, end: str, numbers: Any
+) -> Any:
+    """A sum over dimensions, which are kept: over the last, where that is long, and then over the others.
+
+    So each line of it is one piece of memory, with one number of each array that has no such dimension.
+    """
+    dtype, last = _type(*inputs), len(norm.shape) - 1
+    if len(dims) > 1 and last in dims and norm.shape[last] >= wide.LEAST:
+        shape = (*norm.shape[:-1], 1)
+        inputs = tuple([x if x.shape == norm.shape else stretched_to(x, shape) for x in inputs])
+        inputs = (reduced(f"{name}_lines", "sum", snippet, inputs, (last,), True, np.float64),)
+        snippet, dims = "a", tuple([k for k in dims if k != last])
+    return reduced(name, "sum", snippet, inputs, dims, True, dtype, end, numbers)
+
+
+def _type(*arrays: Any) -> Any:
+    types = [x.dtype for x in arrays if x is not None]
+    return types[0] if all(one is types[0] for one in types) else np.result_type(*types)
+
+
+def _computed(name: str, snippet: str, inputs: list[Any], shape: tuple[int, ...]) -> Any:
+    """The snippet of arrays that broadcast to `shape`."""
+    y = empty(shape, _type(*inputs))
+    return y if wide.broadcast(name, snippet, inputs, y) else computed(name, snippet, inputs, y.dtype, y)
+
+
+def _aligned(weight: Any, norm: Any) -> Any:
+    return reshape(weight, shape=tuple(size if k in norm.along else 1 for k, size in enumerate(norm.shape)))
+
+
+def _standardised(a: Any, weight: Any, bias: Any, norm: Any) -> tuple[Any, Any, Any, Any]:
+    """The result, with the mean, the variance and rstd, which keep their dimensions."""
+    x = reshape(a, shape=norm.shape)
+    mean = _share("average", "a", (x,), norm) if norm.centred else filled((), a.dtype)
+    if norm.centred:
+        var = _share("variance", "(a - b) * (a - b)", (x, mean), norm)
+    else:
+        var = _share("square", "a * a", (x,), norm)
+    rstd = computed("rstd", "1.0 / ti.sqrt(a + eps)", (var,), var.dtype, attrs={"eps": float(norm.eps)})
+    snippet, inputs = "(a - b) * c", [x, mean, rstd]
+    for given, sign in ((weight, "*"), (bias, "+")):
+        if given is not None:
+            snippet += f" {sign} {source.LETTERS[len(inputs)]}"
+            inputs.append(_aligned(given, norm))
+    return _computed("standardised", snippet, inputs, norm.shape).reshape(a.shape), mean, var, rstd
+
+
+@kernel("layer_norm", DEVICE)
+@kernel("group_norm", DEVICE)
+@kernel("rms_norm", DEVICE)
+def norm(a: Any, weight: Any, bias: Any = None, *, norm: Any) -> tuple[Any, Any, Any]:
+    y, mean, _, rstd = _standardised(a, weight, bias, norm)
+    return y, mean, rstd
+
+
+@kernel("batch_norm", DEVICE)
+@kernel("instance_norm", DEVICE)
+def norm_with_statistics(a: Any, weight: Any, bias: Any, *, norm: Any) -> tuple[Any, ...]:
+    y, mean, var, rstd = _standardised(a, weight, bias, norm)
+    return y, mean, var, mean, rstd
+
+
+@kernel("norm_backward", DEVICE)
+def norm_backward(u: Any, a: Any, weight: Any, mean: Any, rstd: Any, *, norm: Any) -> Any:
+    x, h = reshape(a, shape=norm.shape), reshape(u, shape=norm.shape)
+    if weight is not None:
+        h = _computed("weighted", "a * b", [h, _aligned(weight, norm)], norm.shape)
+    inputs = [h, x, mean, rstd, _share("norm_share", "a * ((b - c) * d)", (h, x, mean, rstd), norm)]
+    snippet = "(a - (b - c) * d * e) * d"
+    if norm.centred:
+        inputs.append(_share("norm_mean", "a", (h,), norm))
+        snippet = "(a - (b - c) * d * e - f) * d"
+    return _computed("norm_backward", snippet, inputs, norm.shape).reshape(a.shape)
+
+
+@kernel("norm_weight", DEVICE)
+def norm_weight(u: Any, a: Any, mean: Any, rstd: Any, *, to: tuple[int, ...], norm: Any) -> Any:
+    inputs = (reshape(u, shape=norm.shape), reshape(a, shape=norm.shape), mean, rstd)
+    rest = tuple(k for k in range(len(norm.shape)) if k not in norm.along)
+    return _summed("norm_weight", "a * ((b - c) * d)", inputs, rest, norm, "s", {}).reshape(to)
+
+
+# Four numbers share a block of random words: Philox4x32-10, as in the numpy backend, which says more of it.
+_ROUNDS = 10
+_DROPOUT = f"""        w0, w1, w2, w3 = ti.u64(i), ti.u64(0), ti.u64(0), ti.u64(0)
+        k0, k1 = ti.u64(low), ti.u64(high)
+        for _ in ti.static(range({_ROUNDS})):
+            p0 = w0 * ti.u64(0xD2511F53)
+            p1 = w2 * ti.u64(0xCD9E8D57)
+            w0, w1, w2, w3 = (p1 >> 32) ^ w1 ^ k0, p1 & mask, (p0 >> 32) ^ w3 ^ k1, p0 & mask
+            k0, k1 = (k0 + ti.u64(0x9E3779B9)) & mask, (k1 + ti.u64(0xBB67AE85)) & mask
+"""
+_KEPT = """        if 4 * i + {k} < n:
+            kept = ti.cast(w{k} >> 8, ti.f32) * ti.f32(5.9604644775390625e-08) >= ti.cast(p, ti.f32)
+            y_[4 * i + {k}] = ti.select(kept, a_[4 * i + {k}] / (1 - p), 0)
+"""
+
+
+@kernel("dropout", DEVICE)
+def dropout(a: Any, *, p: float, key: int) -> Any:
+    y, work = empty(a.shape, a.dtype), a.dtype.name
+    if not a.size:
+        return y
+    given = {"a": in_rows(a), "p": float(p), "low": key & 0xFFFFFFFF, "high": key >> 32}
+    takes = [taken(name, x, work) for name, x in given.items()]
+    body = "        mask = ti.u64(0xFFFFFFFF)\n" + _DROPOUT + "".join(_KEPT.replace("{k}", str(k)) for k in range(4))
+    made = source.wrapped("dropout", takes, work, work, ["n"], "(n + 3) // 4", body, a.size <= source.SERIAL)
+    compiled("dropout", *made)(pointer(y), pointer(given["a"]), p, given["low"], given["high"], a.size)
+    return y

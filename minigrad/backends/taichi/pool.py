@@ -1,0 +1,123 @@
+"""Pooling and resizing. What the windows of a line see is told to the kernels by tables of small ints."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from minigrad.backends.taichi import source
+from minigrad.backends.taichi.array import empty, like
+from minigrad.backends.taichi.elementwise import pointer
+from minigrad.backends.taichi.runtime import compiled
+from minigrad.backends.taichi.shape import in_rows
+from minigrad.kernels import Kernel, kernel
+
+__all__: list[str] = []
+
+DEVICE = "cpu"
+Rows = tuple[tuple[range, tuple[float, ...]], ...]
+
+
+@lru_cache(maxsize=256)
+def lines(windows: tuple[range, ...]) -> Any:
+    """For each window of a line where it starts, how many places it sees, and how far they are apart."""
+    table = [(window.start, len(window), window.step) for window in windows]
+    return like(np.array(table, np.int32).reshape(len(windows), 3))
+
+
+def _pooling(name: str, beats: str, dtype: str, serial: bool) -> tuple[str, str]:
+    """Rows first, and in them columns: of equal numbers the first stays, and of nan the last."""
+    array, table, places = (source.array_of(x) for x in (dtype, "int32", "int64"))
+    text = f"""@ti.kernel
+def {name}_kernel(
+    y_: {array}, at_: {places}, a_: {array}, down_: {table}, right_: {table},
+    images: ti.i32, height: ti.i32, width: ti.i32, rows: ti.i32, columns: ti.i32
+):
+    ti.loop_config(serialize={serial})
+    for line in range(images * rows):
+        first = line // rows * height * width
+        row = line % rows
+        for column in range(columns):
+            best = a_[first + down_[row * 3] * width + right_[column * 3]]
+            best_at = down_[row * 3] * width + right_[column * 3]
+            for i in range(down_[row * 3 + 1]):
+                for j in range(right_[column * 3 + 1]):
+                    to_right = right_[column * 3] + j * right_[column * 3 + 2]
+                    place = (down_[row * 3] + i * down_[row * 3 + 2]) * width + to_right
+                    x = a_[first + place]
+                    if (x {beats} best) | ((x == x) == 0):
+                        best = x
+                        best_at = place
+            y_[line * columns + column] = best
+            at_[line * columns + column] = ti.cast(best_at, ti.i64)
+"""
+    return text, "aaaaaiiiii"
+
+
+def pooling(name: str, beats: str) -> Kernel:
+    """The kernel that keeps of each window the number that `beats` all others, or its last nan, as PyTorch does."""
+
+    def pool(a: Any, *, windows: tuple[tuple[range, ...], ...]) -> tuple[Any, Any]:
+        lead = a.ndim - len(windows)
+        shape = (*a.shape[:lead], *map(len, windows))
+        best, best_at = empty(shape, a.dtype), empty(shape, np.int64)
+        if best.size:
+            down, right = windows if len(windows) == 2 else ((range(1),), *windows)
+            height, width = a.shape[lead:] if len(windows) == 2 else (1, a.shape[-1])
+            arrays = (best, best_at, in_rows(a), lines(down), lines(right))
+            made = compiled(name, *_pooling(name, beats, a.dtype.name, best.size <= source.SERIAL))
+            made(*map(pointer, arrays), prod(a.shape[:lead]), height, width, len(down), len(right))
+        return best, best_at
+
+    return pool
+
+
+for _name, _beats in (("max_pool", ">"), ("min_pool", "<")):
+    kernel(_name, DEVICE)(pooling(_name, _beats))
+
+
+@lru_cache(maxsize=256)
+def sparse(rows: Rows, size: int, back: bool) -> tuple[Any, Any, Any]:
+    """A matrix row by row, or with `back` its transpose: where in the lists each row starts, their columns, weights."""
+    found: list[list[tuple[int, float]]] = [[] for _ in range(size if back else len(rows))]
+    for row, (places, weights) in enumerate(rows):
+        for place, weight in zip(places, weights, strict=True):
+            found[place if back else row].append((row if back else place, weight))
+    entries = [entry for line in found for entry in line]
+    ends = np.cumsum([0, *map(len, found)])
+    columns, weights_ = np.array([k for k, _ in entries], np.int32), np.array([w for _, w in entries], np.float64)
+    return like(ends.astype(np.int32)), like(columns), like(weights_)
+
+
+def _resampling(dtype: str, serial: bool) -> tuple[str, str]:
+    array = source.array_of(dtype)
+    text = f"""@ti.kernel
+def resample_kernel(
+    y_: {array}, a_: {array}, ends_: {source.array_of("int32")}, columns_: {source.array_of("int32")},
+    weights_: {source.array_of("float64")}, outer: ti.i32, made: ti.i32, size: ti.i32, inner: ti.i32
+):
+    ti.loop_config(serialize={serial})
+    for line in range(outer * made):
+        first = line // made * size
+        row = line % made
+        for k in range(inner):
+            s = ti.cast(0, ti.f64)
+            for entry in range(ends_[row], ends_[row + 1]):
+                s += ti.cast(a_[(first + columns_[entry]) * inner + k], ti.f64) * weights_[entry]
+            y_[line * inner + k] = ti.cast(s, ti.{source.TI[dtype]})
+"""
+    return text, "aaaaaiiii"
+
+
+@kernel("resample", DEVICE)
+def resample(a: Any, *, rows: Rows, dim: int, size: int, back: bool) -> Any:
+    made = size if back else len(rows)
+    out = empty((*a.shape[:dim], made, *a.shape[dim + 1 :]), a.dtype)
+    if out.size:
+        ready = compiled("resample", *_resampling(a.dtype.name, out.size <= source.SERIAL))
+        arrays = (out, in_rows(a), *sparse(rows, size, back))
+        ready(*map(pointer, arrays), prod(a.shape[:dim]), made, a.shape[dim], prod(a.shape[dim + 1 :]))
+    return out

@@ -1,0 +1,167 @@
+"""The text of kernels: a snippet for each number, and around it the loops for how the numbers lie in memory.
+
+A snippet is an expression of Taichi's Python in the operands a, b, c, … and the attributes of an operation. The same
+goes into a loop over memory row by row, number by number or in vectors of sixteen, and into one that follows strides.
+Sizes and strides are arguments, so that a text serves all shapes; types and the number of dimensions are not.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from textwrap import indent
+from typing import NamedTuple
+
+from minigrad.backends.taichi.functions import needed, packable, packed, typed
+
+__all__ = ["LETTERS", "SERIAL", "TI", "Taken", "array_of", "flat", "spread", "strided", "vectors", "wrapped"]
+
+LETTERS = "abcdefhijk"
+TI = {"float32": "f32", "float64": "f64", "int32": "i32", "int64": "i64", "uint8": "u8", "bool": "u8"}
+SERIAL = 4096  # up to so many numbers a second core is not worth waking
+
+WIDE = 16  # numbers in a vector
+STRETCH = 64  # of so many
+SERIAL_WIDE = 32768  # the same of numbers in vectors
+
+
+class Taken(NamedTuple):
+    """What a kernel takes: an array ("a", "v" of vectors) or a number ("f", "i"), its name in the snippet, its type."""
+
+    kind: str
+    name: str
+    dtype: str
+
+
+def flat(name: str, snippet: str, takes: tuple[Taken, ...], out: str, work: str, serial: bool) -> tuple[str, str]:
+    """A kernel of numbers that all lie row by row, and the kinds of its arguments: y, what it takes, the count.
+
+    `out` is the type of the result, and `work` that of fractions in the snippet.
+    """
+    reads = [f"        {one.name} = {one.name}_[i]\n" for one in takes if one.kind == "a"]
+    body = f"{''.join(reads)}        y_[i] = ti.cast({snippet}, ti.{TI[out]})\n"
+    return wrapped(name, takes, out, work, ["n"], "n", body, serial)
+
+
+def vectors(name: str, snippet: str, takes: tuple[Taken, ...], serial: bool) -> tuple[str, str]:
+    """The same of float32, sixteen at a time, in memory that begins at a multiple of 64 bytes and ends at one.
+
+    Taichi calls a function for each step of a parallel loop, so a step is a stretch of `STRETCH` vectors.
+    """
+    reads = [f"            {one.name} = {one.name}_[i]\n" for one in takes if one.kind == "a"]
+    body = (
+        f"{''.join(_spread(f'{one.name}_', one.name) for one in takes if one.kind == 'f')}"
+        f"        for i in range(s * {STRETCH}, ti.min(n, s * {STRETCH} + {STRETCH})):\n"
+        f"{''.join(reads)}            y_[i] = {packed(snippet)}\n"
+    )
+    count = f"(n + {STRETCH - 1}) // {STRETCH}"
+    wide = tuple([one._replace(kind="v") if one.kind == "a" else one for one in takes])
+    return wrapped(name, wide, "float32", "float32", ["n"], count, body, serial, WIDE, "s")
+
+
+def _spread(number: str, name: str) -> str:
+    """A number as a vector, since functions of vectors take nothing else."""
+    return f"        {name} = ti.Vector([{number} for j in range({WIDE})])\n"
+
+
+def in_vectors(snippet: str, takes: Sequence[Taken], out: str) -> bool:
+    """Whether a snippet can be computed in vectors: all is float32, and what it calls can be lowered."""
+    return out == "float32" and all(x.dtype == "float32" for x in takes) and packable(snippet)
+
+
+def strided(
+    name: str,
+    snippet: str,
+    takes: tuple[Taken, ...],
+    out: str,
+    work: str,
+    ndim: int,
+    serial: bool,
+    along: Sequence[int] | None = None,
+) -> tuple[str, str]:
+    """The same of numbers that lie anyhow: after y and what it takes come for y, then for each array, `ndim` strides;
+    then the sizes. A step goes along the last dimension, so that where a row begins is not asked for each number.
+
+    `along` makes it one of vectors: arrays whose entry is 1 are read in vectors along the last dimension, y too, and
+    those whose entry is 0 have one number there for a row. Then strides and the last size are in vectors.
+    """
+    walked = ["y", *[one.name for one in takes if one.kind == "a"]]
+    vectors = along is not None
+    last, length = ndim - 1, STRETCH if vectors else STRETCH * WIDE
+    steps = [f"        i{k} = rest % n{k}\n        rest = rest // n{k}\n" for k in reversed(range(1, last))]
+    begins = {one: " + ".join(f"i{k} * {one}{k}" for k in range(last)) or "0" for one in walked}
+    body = (
+        f"        parts = (n{last} + {length - 1}) // {length}\n        rest = s // parts\n"
+        f"        first = s % parts * {length}\n{''.join(steps)}        i0 = rest\n"
+        + "".join(f"        {one}_at = {begins[one]}\n" for one in walked)
+    )
+    inner = f"        for i in range(first, ti.min(n{last}, first + {length})):\n"
+    wide = {one for one, by in zip(walked[1:], along or (), strict=False) if by}
+    for one in walked[1:]:
+        if vectors and one not in wide:
+            body += _spread(f"{one}_[{one}_at]", one)
+        else:
+            inner += f"            {one} = {one}_[{one}_at + i{'' if vectors else f' * {one}{last}'}]\n"
+    if vectors:
+        body += "".join(_spread(f"{one.name}_", one.name) for one in takes if one.kind == "f")
+        inner += f"            y_[y_at + i] = {packed(snippet)}\n"
+    else:
+        inner += f"            y_[y_at + i * y{last}] = ti.cast({snippet}, ti.{TI[out]})\n"
+    numbers = [f"{one}{k}" for one in walked for k in range(ndim)] + [f"n{k}" for k in range(ndim)]
+    count = " * ".join([*[f"n{k}" for k in range(last)], f"((n{last} + {length - 1}) // {length})"])
+    read = tuple([one._replace(kind="v") if one.name in wide else one for one in takes])
+    return wrapped(name, read, out, work, numbers, count, body + inner, serial, WIDE if vectors else 1, "s")
+
+
+def wrapped(
+    name: str,
+    takes: Sequence[Taken],
+    out: str,
+    work: str,
+    numbers: Sequence[str],
+    count: str,
+    body: str,
+    serial: bool,
+    wide: int = 1,
+    step: str = "i",
+) -> tuple[str, str]:
+    """The loop around a body, in which `step` goes up to the text `count`, as a kernel of y, `takes` and `numbers`.
+
+    The elements of y, and of arrays of the kind "v", are vectors of `wide` numbers.
+    """
+    arguments = [f"y_: {array_of(out, wide)}"]
+    for x in takes:
+        array = array_of(x.dtype, wide if x.kind == "v" else 1)
+        name_of = x.name if x.kind not in "av" and wide == 1 else f"{x.name}_"
+        arguments.append(f"{name_of}: {array if x.kind in 'av' else f'ti.{TI[x.dtype]}'}")
+    arguments += [f"{number}: ti.i32" for number in numbers]
+    loop = "    ti.loop_config(serialize=True)\n" if serial else ""
+    text = (
+        f"{needed(body, TI[work], wide > 1)}@ti.kernel\ndef {name}_kernel(\n    {', '.join(arguments)}\n):\n"
+        f"{loop}    for {step} in range({count}):\n{typed(body, TI[work])}"
+    )
+    return text, "a" + "".join([x.kind for x in takes]).replace("v", "a") + "i" * len(numbers)
+
+
+def spread(count: str, body: str, serial: bool) -> str:
+    """A loop in which t goes up to the text `count`, of long rounds, be they few, on all cores.
+
+    Taichi hands out 512 rounds at a time, whatever it is told: so a stretch of t is the first of 512, the others empty.
+    """
+    if serial:
+        return f"    ti.loop_config(serialize=True)\n    for t in range({count}):\n{body}"
+    first, last = (f"(part // 512 + {k}) * ({count}) // {STRETCHES}" for k in (0, 1))
+    return (
+        f"    for part in range({STRETCHES} * 512):\n        if part % 512 == 0:\n"
+        f"            for t in range({first}, {last}):\n"
+        f"{indent(body, ' ' * 8)}"
+    )
+
+
+STRETCHES = 4 * (os.cpu_count() or 1)
+
+
+def array_of(dtype: str, wide: int = 1) -> str:
+    """The annotation of an array of numbers, row by row, or of vectors of `wide` numbers."""
+    element = f"ti.{TI[dtype]}" if wide == 1 else f"ti.types.vector({wide}, ti.{TI[dtype]})"
+    return f"ti.types.ndarray(dtype={element}, ndim=1)"

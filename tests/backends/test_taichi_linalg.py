@@ -1,0 +1,190 @@
+"""Matrices, convolution, pooling and sampling on the device cpu are NumPy's: sizes that the samples do not reach."""
+
+import itertools
+
+import pytest
+
+pytest.importorskip("numpy")
+pytest.importorskip("taichi")
+
+import numpy as np
+
+from minigrad.backends.taichi.array import CpuArray, like
+from minigrad.kernels import dispatch, kernels_of
+from minigrad.ops.conv import Window
+
+RNG = np.random.default_rng(0)
+CLOSE = {"float32": 2e-6, "float64": 1e-13}
+OPS = (
+    *("matmul", "linear", "contract", "conv2d", "conv2d_input", "conv2d_weight", "im2col", "col2im", "max_pool"),
+    *("min_pool", "resample", "grid_sample", "grid_put", "scaled_dot_product_attention", "attention_backward"),
+)
+
+
+def numbers(*shape, dtype="float32"):
+    return RNG.normal(size=shape).astype(dtype)
+
+
+def on_cpu(x):
+    """The same numbers on the device, with the same strides."""
+    if not isinstance(x, np.ndarray):
+        return x
+    order = sorted(range(x.ndim), key=lambda k: -x.strides[k])
+    return like(x.transpose(order)).transpose([order.index(k) for k in range(x.ndim)])
+
+
+def same(op, *inputs, tolerance=None, **attrs):
+    """Assert that the kernels of both devices give the same numbers, shapes and types."""
+    expected = dispatch(op, "numpy", inputs, attrs)
+    found = dispatch(op, "cpu", tuple(map(on_cpu, inputs)), attrs)
+    pairs = zip(found, expected, strict=True) if isinstance(expected, tuple) else [(found, expected)]
+    for mine, its in pairs:
+        assert isinstance(mine, CpuArray)
+        assert (mine.shape, mine.dtype) == (its.shape, its.dtype)
+        scale = np.abs(its[np.isfinite(its)]).max(initial=0.0)
+        close = CLOSE.get(its.dtype.name, 0) if tolerance is None else tolerance
+        np.testing.assert_allclose(mine.view(np.ndarray), its, rtol=0, atol=close * scale)
+
+
+@pytest.mark.parametrize("op", OPS)
+def test_it_has_a_kernel_of_its_own(op):
+    assert not kernels_of(op)["cpu"].__qualname__.startswith("through_host")
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("sizes", [(32, 784, 16), (17, 33, 19), (2, 3, 700), (8, 16, 16), (7, 1100, 5), (65, 12, 48)])
+def test_products_of_every_layout_and_batch(dtype, sizes):
+    m, k, n = sizes
+    batches = [((), ()), ((3,), (3,)), ((1,), (3,)), ((3,), ()), ((2, 1), (1, 4))]
+    for (left, right), turn_a, turn_b in itertools.product(batches, (False, True), (False, True)):
+        a = numbers(*left, k, m, dtype=dtype).swapaxes(-1, -2) if turn_a else numbers(*left, m, k, dtype=dtype)
+        b = numbers(*right, n, k, dtype=dtype).swapaxes(-1, -2) if turn_b else numbers(*right, k, n, dtype=dtype)
+        same("matmul", a, b)
+
+
+@pytest.mark.parametrize("sizes", [(0, 3, 4), (3, 0, 4), (3, 4, 0), (1, 500, 1), (1, 90, 90), (90, 90, 1)])
+def test_products_of_nothing_and_of_single_rows(sizes):
+    m, k, n = sizes
+    same("matmul", numbers(m, k), numbers(k, n))
+
+
+@pytest.mark.parametrize("dtype", ["int64", "int32", "uint8"])
+def test_products_of_whole_numbers(dtype):
+    a, b = RNG.integers(0, 9, (20, 30)).astype(dtype), RNG.integers(0, 9, (30, 25)).astype(dtype)
+    same("matmul", a, b)
+
+
+def test_products_of_views_that_begin_anywhere():
+    """Vectors may be loaded from aligned memory alone: a view at an odd place takes another way."""
+    a, b = numbers(70, 81), numbers(81, 90)
+    mine, its = like(a), like(b)
+    for rows, inner, columns in itertools.product((0, 1, 2), (0, 1, 4), (0, 1, 16)):
+        found = dispatch("matmul", "cpu", (mine[rows:, inner:], its[inner:, columns:]))
+        expected = a[rows:, inner:] @ b[inner:, columns:]
+        np.testing.assert_allclose(found.view(np.ndarray), expected, rtol=0, atol=2e-6 * np.abs(expected).max())
+        found = dispatch("matmul", "cpu", (mine[rows::2, inner::2], its[inner::2, columns::3]))
+        expected = a[rows::2, inner::2] @ b[inner::2, columns::3]
+        np.testing.assert_allclose(found.view(np.ndarray), expected, rtol=0, atol=2e-6 * np.abs(expected).max())
+
+
+def test_what_is_not_a_number_stays_in_its_row_and_column():
+    a, b = numbers(40, 37), numbers(37, 45)
+    a[3, 36], b[35, 44] = np.nan, np.inf
+    found = dispatch("matmul", "cpu", (like(a), like(b))).view(np.ndarray)
+    clean = np.ones((40, 45), bool)
+    clean[3] = clean[:, 44] = False
+    assert (np.isfinite(found) == clean).all()
+    assert (np.isposinf(found[:, 44]) | np.isneginf(found[:, 44]) | (np.arange(40) == 3)).all()
+
+
+def test_a_long_sum_keeps_its_digits():
+    a, b = np.full((8, 100_000), 0.1, "float32"), np.ones((100_000, 16), "float32")
+    found = dispatch("matmul", "cpu", (like(a), like(b))).view(np.ndarray)
+    np.testing.assert_allclose(found, a.astype("float64") @ b, rtol=3e-6)
+
+
+@pytest.mark.parametrize("shape", [(40, 90), (2, 20, 90), (90,)])
+@pytest.mark.parametrize("outputs", [16, 33, 128])
+def test_linear_with_and_without_a_bias(shape, outputs):
+    x, w = numbers(*shape), numbers(outputs, 90)
+    if len(shape) > 1:
+        for bias in (None, numbers(outputs), numbers(1)):
+            same("linear", x, w, bias)
+
+
+WINDOWS = [
+    (9, 8, Window((3, 2), (1, 1), ((1, 1), (0, 1)), (1, 1))),
+    (12, 11, Window((3, 3), (2, 1), ((1, 0), (2, 1)), (1, 2))),
+    (16, 16, Window((1, 1), (1, 1), ((0, 0), (0, 0)), (1, 1))),
+    (10, 10, Window((2, 2), (1, 1), ((-1, 0), (0, -2)), (1, 1))),
+    (10, 10, Window((2, 2), (1, 1), ((-1, 3), (4, -2)), (1, 1))),
+    (7, 7, Window((3, 3), (1, 1), ((2, 2), (3, 3)), (1, 1))),
+    (8, 8, Window((3, 3), (3, 2), ((1, 1), (1, 1)), (1, 1))),
+]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(("height", "width", "window"), WINDOWS)
+@pytest.mark.parametrize(("inner", "outer", "groups"), [(8, 16, 1), (16, 5, 1), (3, 33, 1), (4, 6, 2), (4, 4, 4)])
+def test_convolution_and_its_gradients(dtype, height, width, window, inner, outer, groups):
+    x, w = numbers(6, inner, height, width, dtype=dtype), numbers(outer, inner // groups, *window.size, dtype=dtype)
+    same("conv2d", x, w, None, window=window, groups=groups)
+    same("conv2d", x, w, numbers(outer, dtype=dtype), window=window, groups=groups)
+    g = np.empty_like(dispatch("conv2d", "numpy", (x, w, None), {"window": window, "groups": groups}))
+    g[...] = numbers(*g.shape, dtype=dtype)
+    same("conv2d_weight", g, x, window=window, groups=groups)
+    same("conv2d_input", g, w, shape=x.shape, window=window, groups=groups)
+    columns = dispatch("im2col", "numpy", (x,), {"window": window})
+    same("im2col", x, window=window)
+    same("col2im", columns, shape=x.shape, window=window)
+
+
+def test_convolution_of_images_whose_channels_lie_last():
+    x, w = numbers(4, 10, 10, 16).transpose(0, 3, 1, 2), numbers(8, 3, 3, 16).transpose(0, 3, 1, 2)
+    same("conv2d", x, w, numbers(8), window=Window((3, 3), (1, 1), ((1, 1), (1, 1)), (1, 1)), groups=1)
+
+
+@pytest.mark.parametrize("op", ["max_pool", "min_pool"])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "int32", "uint8"])
+def test_pools_of_ties_and_nan(op, dtype):
+    x = RNG.integers(0, 4, (5, 3, 40, 41)).astype(dtype)
+    if x.dtype.kind == "f":
+        x[RNG.uniform(size=x.shape) < 0.1] = np.nan
+        x[RNG.uniform(size=x.shape) < 0.1] = -np.inf
+    windows = tuple(tuple(range(max(0, at - 1), min(n, at + 2)) for at in range(0, n, 2)) for n in (40, 41))
+    expected = dispatch(op, "numpy", (x,), {"windows": windows})
+    for layout in (x, np.ascontiguousarray(x.T).T):
+        found = dispatch(op, "cpu", (on_cpu(layout),), {"windows": windows})
+        for mine, its in zip(found, expected, strict=True):
+            assert mine.dtype == its.dtype
+            np.testing.assert_array_equal(mine.view(np.ndarray), its)
+
+
+@pytest.mark.parametrize("dim", [0, 1, 2])
+@pytest.mark.parametrize("back", [False, True])
+def test_resampling_along_every_dimension(dim, back):
+    rows = tuple((range(k, k + 3), (0.25, 0.5, 0.25 + k)) for k in range(0, 18, 2))
+    shape = [30, 31, 32]
+    shape[dim] = 9 if back else 20
+    same("resample", numbers(*shape), rows=rows, dim=dim, size=20, back=back)
+
+
+@pytest.mark.parametrize("nearest", [False, True])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_sampling_on_and_off_the_image(nearest, dtype):
+    x, y = (RNG.uniform(-3, 12, (3, 30, 20)).astype(dtype) for _ in range(2))
+    x[0, 0, :5] = [0.5, 1.5, -0.5, 8.5, 9.0]
+    same("grid_sample", numbers(3, 4, 9, 10, dtype=dtype), x, y, nearest=nearest)
+    same("grid_put", numbers(3, 4, 30, 20, dtype=dtype), x, y, shape=(3, 4, 9, 10), nearest=nearest)
+
+
+@pytest.mark.parametrize("masked", [None, "bool", "float32", "causal"])
+def test_attention_and_its_gradients(masked):
+    q, k, v = numbers(2, 3, 40, 16), numbers(2, 3, 50, 16), numbers(2, 3, 50, 24)
+    mask = {None: None, "causal": None, "bool": numbers(40, 50) > 0, "float32": numbers(40, 50)}[masked]
+    if masked == "bool":
+        mask[7] = False
+    how = {"scale": 0.25, "p": 0.0, "seed": 0}
+    same("scaled_dot_product_attention", q, k, v, mask, is_causal=masked == "causal", **how)
+    weights = dispatch("scaled_dot_product_attention", "numpy", (q, k, v, mask), {"is_causal": False, **how})[1]
+    same("attention_backward", numbers(2, 3, 40, 24), q, k, v, weights, **how)

@@ -1,0 +1,98 @@
+"""Sorting on the device ``cpu``: the order of NumPy's stable sort, place by place."""
+
+import hashlib
+
+import pytest
+
+from cores import digest_on
+from minigrad.kernels import dispatch
+
+np = pytest.importorskip("numpy")
+pytest.importorskip("taichi")
+array = pytest.importorskip("minigrad.backends.taichi.array")
+
+TYPES = ["float32", "float64", "int64", "int32", "uint8", "bool"]
+SIZES = [1, 2, 7, 8, 9, 17, 511, 512, 513, 4097, 32_768, 32_769, 70_001, 140_000]  # around each way and each step of it
+
+
+def spread(*shape, dtype, seed=0):
+    """Numbers from the whole range of a type."""
+    rng = np.random.default_rng(seed)
+    if np.dtype(dtype).kind == "f":
+        return (rng.normal(size=shape) * 10.0 ** rng.integers(-20, 20, shape)).astype(dtype)
+    if dtype == "bool":
+        return rng.integers(0, 2, shape).astype(bool)
+    limits = np.iinfo(dtype)
+    return rng.integers(limits.min, limits.max, shape, dtype, endpoint=True)
+
+
+def tied(*shape, dtype):
+    """Numbers that are often equal, with all that is special about floats."""
+    x = np.random.default_rng(1).integers(0, 5, shape).astype(dtype)
+    if x.dtype.kind == "f":
+        x[x == 0] = -0.0
+        for k, special in enumerate((0.0, np.nan, -np.nan, np.inf, -np.inf)):
+            x.reshape(-1)[k::11] = special
+    return x
+
+
+def check(op, x, **attrs):
+    found, right = dispatch(op, "cpu", (array.like(x),), attrs), dispatch(op, "numpy", (x,), attrs)
+    for ours, theirs in zip(found, right, strict=True):
+        ours = ours.view(np.ndarray)
+        assert (ours.dtype, ours.shape, ours.flags.c_contiguous) == (theirs.dtype, theirs.shape, True)
+        assert ours.tobytes() == np.ascontiguousarray(theirs).tobytes()
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("size", SIZES)
+def test_one_line_is_sorted_stably_with_nan_last(dtype, size):
+    for x in (spread(size, dtype=dtype), tied(size, dtype=dtype)):
+        check("sort", x, dim=0, descending=False)
+        check("sort", x, dim=0, descending=True)
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize(
+    "shape", [(3, 50), (50, 3), (3, 17, 5), (600, 7), (7, 600), (2, 33_000), (0, 3), (3, 0)], ids=str
+)
+def test_lines_along_each_dimension(dtype, shape):
+    for x in (spread(*shape, dtype=dtype), tied(*shape, dtype=dtype)):
+        for dim in range(len(shape)):
+            check("sort", x, dim=dim, descending=bool(dim))
+            check("topk", x, k=(shape[dim] + 1) // 2, dim=dim, largest=not dim)
+
+
+@pytest.mark.parametrize("descending", [False, True])
+def test_lines_that_are_sorted_or_all_the_same(descending):
+    for x in (np.arange(50_000.0), np.arange(50_000.0)[::-1].copy(), np.full(50_000, 3.0)):
+        check("sort", x, dim=0, descending=descending)
+        check("sort", x.astype("float32"), dim=0, descending=descending)
+
+
+def test_the_smallest_floats_have_their_place():
+    bits = np.array([1, 0, 3, 2, -(2**31) + 1, -(2**31), -(2**31) + 2], np.int32)
+    _, at = dispatch("sort", "cpu", (array.like(bits.view(np.float32)),), {"dim": 0, "descending": False})
+    assert at.tolist() == [6, 4, 1, 5, 0, 3, 2]
+
+
+def test_an_array_that_lies_in_columns():
+    x = spread(40, 30, dtype="float32")
+    values, at = dispatch("sort", "cpu", (array.like(x).transpose(),), {"dim": 1, "descending": False})
+    np.testing.assert_array_equal(values.view(np.ndarray), np.sort(x.T, 1))
+    np.testing.assert_array_equal(at.view(np.ndarray), np.argsort(x.T, 1, kind="stable"))
+
+
+def digest():
+    found = hashlib.sha256()
+    for dtype in TYPES:
+        for shape in ((140_000,), (300, 700)):
+            for part in dispatch(
+                "sort", "cpu", (array.like(tied(*shape, dtype=dtype)),), {"dim": 0, "descending": True}
+            ):
+                found.update(part.tobytes())
+    return found.hexdigest()
+
+
+def test_the_order_is_the_same_on_one_core_and_on_two():
+    assert digest() == digest_on(1, "test_taichi_sorting") == digest_on(2, "test_taichi_sorting")

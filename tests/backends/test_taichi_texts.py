@@ -1,0 +1,162 @@
+"""No text that the generators emit takes the process down: each is compiled, in a child process.
+
+Where Taichi cannot lower what a text says it may abort, and not raise. So the texts are collected where nothing is
+compiled, by making each call of the samples, that is each operation of the table, on each type; and what a snippet
+gives for other layouts is added. Then children compile them, each saying how far it is, so that what kills it is known.
+"""
+
+import json
+import math
+import os
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import pytest
+
+CORES = 2
+
+
+def grown(shape: tuple[int, ...], dim) -> list[tuple[int, ...]]:
+    """Shapes of 2**16 numbers and more: longer in all dimensions, and in those that a reduction goes along."""
+    along = set(range(len(shape)) if dim is None else [dim] if isinstance(dim, int) else dim)
+    shapes = []
+    for dims in (set(range(len(shape))), {k % len(shape) for k in along} if shape else set()):
+        new = shape
+        while dims and math.prod(new) < 2**16:
+            new = tuple(2 * n if k in dims else n for k, n in enumerate(new))
+        shapes.append(new)
+    return shapes
+
+
+def collected() -> list[tuple[str, str, str]]:
+    """Name, text and kinds of arguments of all kernels, by calls that launch nothing: to be called in a child."""
+    import minigrad as mg
+    import parity
+    from minigrad.backends.taichi import array, elementwise, runtime
+    from minigrad.kernels import kernels_of
+    from minigrad.storage import set_default_device
+    from samples import all_samples
+
+    found = {}
+    take, larger = array.Pool.take, []
+
+    def emptied(pool, count):
+        block = take(pool, count)
+        block[...] = 0
+        return block
+
+    def heard(call):
+        if "keepdim" in call.attrs and len(call.inputs) == 1 and call.inputs[0].size:
+            larger.append(call)
+
+    array.Pool.take = emptied  # what is not computed is 0, for who looks at it
+    runtime.Kernel._first = lambda self, *args: found.update({self.text: (self.name, self.text, self._kinds)})
+    warnings.simplefilter("ignore")
+    set_default_device("cpu")
+    for sample in all_samples().values():
+        for dtype in (*parity.FLOATS, *parity.INTS):
+            try:
+                with mg.tap(heard):
+                    outputs, leaves = parity.called(sample, mg.tensor, parity.ours(), dtype, "contiguous")
+                    roots = [x for x in outputs if x.requires_grad]
+                    inputs = [x for x in leaves if x.requires_grad]
+                    if roots:
+                        weights = [mg.ones(*x.shape, dtype=x.dtype) for x in roots]
+                        grads = mg.grad(roots, inputs, weights, create_graph=True, allow_unused=True)
+                        behind = [g for g in grads if g is not None and g.requires_grad]
+                        if behind:
+                            mg.grad(
+                                behind, inputs, [mg.ones(*g.shape, dtype=g.dtype) for g in behind], allow_unused=True
+                            )
+            except Exception:  # noqa: BLE001 -- refused for this type, or by a check of numbers that are all 0
+                continue
+    for call in larger:
+        for shape in grown(call.inputs[0].shape, call.attrs["dim"]):
+            kernels_of(call.op)["cpu"](array.empty(shape, call.inputs[0].dtype), **call.attrs)
+    for family in list(elementwise._families.values()):
+        forms = [(0, True), (2, False)]
+        if family.wide:
+            arrays = sum(one.kind == "a" for one in family._takes)
+            mixed = [1] * (arrays - 1) + [0] * (arrays > 0)  # one number a row for the last
+            forms += [(elementwise.VECTORS, True), (elementwise.VECTORS, False), ((2, *mixed), False)]
+        for form in forms:
+            text, kinds = family.text(*form)
+            found[text] = (family._name, text, kinds)
+    return list(found.values())
+
+
+def compile_from(path: str, first: int, step: int) -> None:
+    """Compile every `step`-th text of a file, from number `first`; say which was compiled, or what was raised."""
+    from minigrad.backends.taichi import runtime
+
+    ti = runtime.start()
+    for k, (name, text, kinds) in list(enumerate(json.loads(Path(path).read_text())))[first::step]:
+        try:
+            runtime.Kernel(name, text, kinds)._compile(ti)
+            print(json.dumps([k, ""]), flush=True)
+        except Exception as error:  # noqa: BLE001 -- a failure too
+            print(json.dumps([k, f"{type(error).__name__}: {error}"]), flush=True)
+
+
+def child(code: str, **options) -> subprocess.Popen:
+    """A process that has this module as `texts`."""
+    path = os.pathsep.join([str(Path(__file__).parent), *sys.path])
+    command = [sys.executable, "-c", f"import test_taichi_texts as texts; {code}"]
+    return subprocess.Popen(command, env={**os.environ, "PYTHONPATH": path}, text=True, **options)
+
+
+def refused(path: Path, texts: list[list[str]]) -> list[str]:
+    """The texts that cannot be compiled, each with what happened."""
+
+    def started(first: int) -> subprocess.Popen:
+        code = f"texts.compile_from({str(path)!r}, {first}, {CORES})"
+        return child(code, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+
+    found = []
+    running = {first: started(first) for first in range(min(CORES, len(texts)))}
+    while running:
+        first, process = running.popitem()
+        output, _ = process.communicate()
+        done = [json.loads(line) for line in output.splitlines() if line.startswith("[") and line.endswith("]")]
+        found += [f"{error}\n{texts[k][1]}" for k, error in done if error]
+        if process.returncode:
+            killer = done[-1][0] + CORES if done else first
+            found.append(f"the process ended with {process.returncode}\n{texts[killer][1]}")
+            if killer + CORES < len(texts):
+                running[killer + CORES] = started(killer + CORES)
+    return found
+
+
+@pytest.fixture(scope="module")
+def texts(tmp_path_factory) -> tuple[Path, list[list[str]]]:
+    path = tmp_path_factory.mktemp("texts") / "texts.json"
+    process = child(f"open({str(path)!r}, 'w').write(texts.json.dumps(texts.collected()))")
+    assert process.wait() == 0
+    return path, json.loads(path.read_text())
+
+
+def test_each_operation_with_a_snippet_is_among_the_texts(texts):
+    from minigrad.backends.taichi.elementwise import SNIPPETS, TRUTHS
+
+    names = {name for name, _, _ in texts[1]}
+    assert {*SNIPPETS, *TRUTHS} <= names
+
+
+def test_every_text_can_be_compiled(texts):
+    assert refused(*texts) == []
+
+
+def test_a_text_that_kills_the_process_is_found_and_the_others_are_compiled(tmp_path):
+    good = "@ti.kernel\ndef one_kernel(y: ti.types.ndarray(dtype=ti.f32, ndim=1)):\n    y[0] = 1.0\n"
+    wide = "ti.types.ndarray(dtype=ti.types.vector(16, ti.f32), ndim=1)"
+    bad = f"@ti.kernel\ndef sine_kernel(y: {wide}):\n    for i in range(1):\n        y[i] = ti.sin(y[i])\n"
+    raising = good.replace("1.0", "unknown")
+    texts = [["one", good, "a"], ["one", good, "a"], ["sine", bad, "a"], ["one", raising, "a"], ["one", good, "a"]]
+    path = tmp_path / "texts.json"
+    path.write_text(json.dumps(texts))
+    found = refused(path, texts)
+    assert len(found) == 2
+    assert any("unknown" in one for one in found)
+    assert any("ti.sin" in one for one in found)
