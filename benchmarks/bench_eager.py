@@ -1,7 +1,8 @@
 """Claim: a tensor that is computed at once, operation by operation, is not much slower than PyTorch's.
 
 Each part gives both libraries the same numbers, on 2 threads, in child processes that take turns. A round's time is the
-median of its steps after the first 10; the ratio is of the medians of the rounds. Results must agree.
+median of its steps after the first 10; the ratio is of the medians of the rounds. Results must agree. The bars are for
+the engine and its NumPy kernels, the device "numpy"; --device measures another.
 
     python benchmarks/bench_eager.py
 
@@ -22,7 +23,7 @@ import sys
 PEER = "torch 2.13.0"
 
 HEAD = """
-import json, sys, time
+import json, os, sys, time
 import numpy as np
 library, steps = sys.argv[1], int(sys.argv[2])
 if library == "torch":
@@ -31,6 +32,7 @@ if library == "torch":
     F = lib.nn.functional
 elif library == "minigrad":
     import minigrad as lib
+    lib.set_default_device(os.environ["MINIGRAD_DEVICE"])
     F = lib.functional
 generator = np.random.default_rng(7)
 def leaf(*shape):
@@ -172,9 +174,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--steps", type=int, default=110, help="the first 10 are not counted")
+    parser.add_argument("--device", default="numpy")
     options = parser.parse_args()
-    load = os.getloadavg()[0]
-    print(f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}, load {load:.1f}")
+    os.environ["MINIGRAD_DEVICE"] = options.device  # which the children read
+    machine = f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"
+    print(f"{machine}, load {os.getloadavg()[0]:.1f}, on {options.device}")
     missed = [part(options.rounds, options.steps) for part in (small_ops, mlp, conv, memory)]
     return 1 if any(missed) else 0
 

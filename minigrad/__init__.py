@@ -41,7 +41,7 @@ from minigrad.graph import (
     strict_shapes,
     topological,
 )
-from minigrad.kernels import dispatch, kernel, tap
+from minigrad.kernels import dispatch, synchronize, tap
 from minigrad.op import OPS, Domain, Op
 from minigrad.ops import (
     abs,
@@ -57,6 +57,7 @@ from minigrad.ops import (
     sqrt,
     tanh,
 )
+from minigrad.own import kernel
 from minigrad.storage import device
 from minigrad.value import Value
 
@@ -87,7 +88,9 @@ def __dir__() -> list[str]:
 
 def _rooms() -> Iterator[ModuleType]:
     """Where the public names are that are not here. The first that has one gives it."""
-    tensors = ("functional", "_tensor", "creation", "random", "engine") if find_spec("numpy") else ()
+    tensors = (
+        ("functional", "_tensor", "creation", "random", "engine", "sources", "tidying") if find_spec("numpy") else ()
+    )
     for room in (*tensors, "dtypes", "ops"):
         yield import_module(f"minigrad.{room}")
 
@@ -149,6 +152,7 @@ __all__ = [
     "sin",
     "sqrt",
     "strict_shapes",
+    "synchronize",
     "tanh",
     "tap",
     "topological",

@@ -20,8 +20,11 @@ from minigrad import (
     nn,
     op,
     ops,
+    own,
     random,
+    sources,
     storage,
+    tidying,
     value,
     views,
 )
@@ -68,6 +71,18 @@ from minigrad.dtypes import (
     result_type,
     set_default_dtype,
     uint8,
+)
+from minigrad.engine import (
+    DeviceMemory,
+    MemoryReport,
+    Profile,
+    Ran,
+    empty_cache,
+    get_default_device,
+    memory,
+    profile,
+    set_default_device,
+    set_pool_limit,
 )
 from minigrad.functional import (
     Extremes,
@@ -327,7 +342,7 @@ from minigrad.functional import (
     where,
 )
 from minigrad.graph import Event, Recording, is_grad_enabled, record, scope, strict_shapes, topological
-from minigrad.kernels import dispatch, kernel, tap
+from minigrad.kernels import dispatch, synchronize, tap
 from minigrad.op import OPS, Domain, Op
 from minigrad.ops import (
     Norm,
@@ -378,6 +393,7 @@ from minigrad.ops import (
     to,
     unfold_backward,
 )
+from minigrad.own import kernel
 from minigrad.random import (
     Generator,
     bernoulli,
@@ -398,7 +414,9 @@ from minigrad.random import (
     seed,
     set_rng_state,
 )
+from minigrad.sources import Source, kernel_source
 from minigrad.storage import device
+from minigrad.tidying import Freed, keep, tidy
 from minigrad.value import Value
 
 __all__ = [
@@ -406,17 +424,23 @@ __all__ = [
     "DTYPES",
     "OPS",
     "DType",
+    "DeviceMemory",
     "Domain",
     "Event",
     "Extremes",
     "FloatInfo",
+    "Freed",
     "Generator",
     "IntInfo",
+    "MemoryReport",
     "Norm",
     "Op",
+    "Profile",
+    "Ran",
     "Recording",
     "Size",
     "Sorted",
+    "Source",
     "Tensor",
     "Value",
     "Window",
@@ -535,6 +559,7 @@ __all__ = [
     "elu",
     "embedding",
     "empty",
+    "empty_cache",
     "empty_like",
     "enable_grad",
     "engine",
@@ -570,6 +595,7 @@ __all__ = [
     "gelu_backward",
     "gelu_tanh",
     "gelu_tanh_backward",
+    "get_default_device",
     "get_default_dtype",
     "get_rng_state",
     "grad",
@@ -612,7 +638,9 @@ __all__ = [
     "isin",
     "isinf",
     "isnan",
+    "keep",
     "kernel",
+    "kernel_source",
     "kernels",
     "kl_div",
     "kthvalue",
@@ -656,6 +684,7 @@ __all__ = [
     "maximum",
     "mean",
     "median",
+    "memory",
     "meshgrid",
     "min",
     "min_pool",
@@ -698,6 +727,7 @@ __all__ = [
     "ops",
     "outer",
     "overwrite",
+    "own",
     "pad",
     "pairwise_distance",
     "permute",
@@ -708,6 +738,7 @@ __all__ = [
     "pow",
     "prelu",
     "prod",
+    "profile",
     "promote_types",
     "promoted",
     "put_along",
@@ -750,8 +781,10 @@ __all__ = [
     "seed",
     "select",
     "selu",
+    "set_default_device",
     "set_default_dtype",
     "set_grad_enabled",
+    "set_pool_limit",
     "set_rng_state",
     "shift",
     "sigmoid",
@@ -767,6 +800,7 @@ __all__ = [
     "softplus",
     "softsign",
     "sort",
+    "sources",
     "split",
     "spread",
     "sqrt",
@@ -784,6 +818,7 @@ __all__ = [
     "sum_to",
     "swapaxes",
     "swapdims",
+    "synchronize",
     "t",
     "take",
     "take_along_dim",
@@ -793,6 +828,8 @@ __all__ = [
     "tensor",
     "tensor_split",
     "tensordot",
+    "tidy",
+    "tidying",
     "tile",
     "to",
     "topk",
@@ -830,7 +867,7 @@ e: builtins.float
 def empty_like(
     input: Tensor, *, dtype: DType | None = None, device: str | None = None, requires_grad: builtins.bool = False
 ) -> Tensor:
-    """A tensor of whatever was in its memory, with the shape and type of `input`."""
+    """A tensor of whatever was in its memory, with the shape, type and device of `input`."""
 
 float: DType
 inf: builtins.float
@@ -842,7 +879,7 @@ newaxis: None
 def ones_like(
     input: Tensor, *, dtype: DType | None = None, device: str | None = None, requires_grad: builtins.bool = False
 ) -> Tensor:
-    """A tensor of ones with the shape and type of `input`."""
+    """A tensor of ones with the shape, type and device of `input`."""
 
 pi: builtins.float
 relu: Unary
@@ -850,6 +887,6 @@ relu: Unary
 def zeros_like(
     input: Tensor, *, dtype: DType | None = None, device: str | None = None, requires_grad: builtins.bool = False
 ) -> Tensor:
-    """A tensor of zeros with the shape and type of `input`."""
+    """A tensor of zeros with the shape, type and device of `input`."""
 
 __version__: str

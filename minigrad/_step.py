@@ -7,15 +7,15 @@ op, the nodes its operands came from, and, of their numbers, those that the rule
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from copy import copy
 from typing import Any, cast
 
 from minigrad.dtypes import as_dtype
 from minigrad.errors import DTypeError, GraphError, ShapeError, caller_line
-from minigrad.graph import Node, modes, number
+from minigrad.graph import Node, copied, modes, number
 from minigrad.kernels import detour
 from minigrad.layout import Shape, broadcast_shapes
 from minigrad.op import OPS, Op
+from minigrad.storage import common_place
 
 __all__ = ["Step", "check_gradient", "fitted", "keep_gradients"]
 
@@ -91,7 +91,7 @@ class Step(Node):
     def observe(self, inputs: Sequence[Any], output: Any) -> None:
         """Inside ``mg.record()`` keep a copy of the `output`, and what it was made from that has no record itself."""
         if modes.recordings:
-            self._remember("output", output._array.copy())
+            self._remember("output", copied(output))
             kept = [x if not isinstance(x, Node) else None if _made(x) else (x, _version(x)) for x in inputs]
             if inputs:
                 self._remember("constants", tuple(kept))
@@ -256,7 +256,7 @@ def keep_gradients(totals: Mapping[Node, Any]) -> None:
     """Add to the `grad` of each step what a pass inside ``mg.record()`` found there, as an array."""
     for node, total in totals.items():
         if isinstance(node, Step) and not isinstance(total, tuple):  # else its parts are those of its picks
-            array = copy(number(total))
+            array = copied(total)
             node.grad = array if node.grad is None else node.grad + array
 
 
@@ -268,6 +268,7 @@ def check_gradient(x: Any, like: Any, what: str, whose: str, of_type: bool = Tru
         raise ShapeError(
             f"{what} has shape {x.shape}, but {whose} has {like.shape}.\n  Both must be equal: reshape it, or expand."
         )
+    common_place((like, x._array), what)
     if of_type and x._array.dtype is not like.dtype:
         raise DTypeError(
             f"{what} is of {x.dtype.name}, but {whose} of {like.dtype}.\n  Convert it: x.to(mg.{like.dtype})."

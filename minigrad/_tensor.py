@@ -281,7 +281,7 @@ class Tensor(Methods):
                     f"backward: a gradient can be left out for a single number only, and this has shape {self.shape}.\n"
                     "  Sum it first, or give backward(gradient) of the same shape."
                 )
-            return wrap(memory(place_of(self._array)).copied(np.ones(self.shape, self._array.dtype)))
+            return wrap(memory(place_of(self._array)).full(self.shape, self._array.dtype, 1))
         check_gradient(gradient, self._array, "backward: the given gradient", "the tensor", of_type=False)
         return gradient if gradient.dtype is self.dtype else cast(Tensor, OPS["to"](gradient, dtype=self.dtype))
 

@@ -124,10 +124,10 @@ class _Point:
             elif not self._checked(i):
                 leaves.append(x)
             else:
-                leaf = x.detach().clone()
+                numbers = _numbers(x)
                 for j, number in mine.items():
-                    leaf.numpy().flat[j] = number
-                leaves.append(leaf.requires_grad_())
+                    numbers[j] = number
+                leaves.append(_like(x, numbers).requires_grad_())
         return leaves
 
     def _checked(self, i: int) -> bool:
@@ -144,12 +144,10 @@ def _numbers(x: Any) -> Vector:
 
 
 def _like(output: Any, row: Vector) -> Any:
-    """`row` as a gradient of `output`."""
+    """`row` as a tensor like `output`, or as a number if that is one."""
     if isinstance(output, Value):
         return row[0]
-    gradient = output.detach().clone()
-    gradient.numpy().flat[:] = row
-    return gradient
+    return output.detach().clone().copy_(output.new_tensor(row).reshape(output.shape))
 
 
 def _name(function: Callable[..., Any]) -> str:

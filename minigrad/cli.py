@@ -117,7 +117,7 @@ def _ops(options: argparse.Namespace) -> int:
     return 0
 
 
-def _short(text: str, most: int = 44) -> str:
+def _short(text: str, most: int = 34) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from minigrad._tensor import Tensor, wrap
+from minigrad.backends.limits import check_count
 from minigrad.dtypes import DType, as_dtype, get_default_dtype, int64, of_number
 from minigrad.errors import ArgumentError, DTypeError, ShapeError
 from minigrad.layout import size_of
@@ -55,8 +56,9 @@ def tensor(data: Any, *, dtype: DType | None = None, device: str | None = None, 
     >>> tensor([[1.0, 2.0], [3.0, 4.0]]).shape
     (2, 2)
     """
-    array = _array_of(data, dtype, "tensor")
-    return _finished(np.array(array, order="C"), device, requires_grad, "tensor")
+    array = np.asarray(_array_of(data, dtype, "tensor"), order="C")
+    place = data.device if device is None and isinstance(data, Tensor) else device
+    return _finished(array, place, requires_grad, "tensor")
 
 
 def as_tensor(data: Any, dtype: DType | None = None, device: str | None = None) -> Tensor:
@@ -131,7 +133,7 @@ def full(
     """
     number = _number(fill_value, "full")
     kind = of_number(number) if dtype is None else as_dtype(dtype)
-    return _finished(np.full(size_of((size,), "full"), number, kind.name), device, requires_grad, "full")
+    return _filled(_sizes("full", device, (size,)), kind.name, number, device, requires_grad, "full")
 
 
 def zeros(
@@ -142,7 +144,7 @@ def zeros(
     requires_grad: bool = False,
 ) -> Tensor:
     """A tensor of zeros, as in ``zeros(2, 3)``."""
-    return _finished(np.zeros(size_of(sizes, "zeros", size), _name(dtype)), device, requires_grad, "zeros")
+    return _filled(_sizes("zeros", device, sizes, size), _name(dtype), 0, device, requires_grad, "zeros")
 
 
 def ones(
@@ -153,7 +155,7 @@ def ones(
     requires_grad: bool = False,
 ) -> Tensor:
     """A tensor of ones, as in ``ones(2, 3)``."""
-    return _finished(np.ones(size_of(sizes, "ones", size), _name(dtype)), device, requires_grad, "ones")
+    return _filled(_sizes("ones", device, sizes, size), _name(dtype), 1, device, requires_grad, "ones")
 
 
 def empty(
@@ -164,7 +166,9 @@ def empty(
     requires_grad: bool = False,
 ) -> Tensor:
     """A tensor whose numbers are whatever was in its memory: write before you read."""
-    return _finished(np.empty(size_of(sizes, "empty", size), _name(dtype)), device, requires_grad, "empty")
+    place = memory(check_device(device, "empty"))
+    out = wrap(place.empty(_sizes("empty", device, sizes, size), np.dtype(_name(dtype))))
+    return out.requires_grad_() if requires_grad else out
 
 
 def eye(
@@ -176,7 +180,7 @@ def eye(
     requires_grad: bool = False,
 ) -> Tensor:
     """An (n, m) matrix, square without `m`, of ones on the diagonal and zeros beside it."""
-    rows, columns = size_of((n, n if m is None else m), "eye")
+    rows, columns = _sizes("eye", device, (n, n if m is None else m))
     return _finished(np.eye(rows, columns, dtype=_name(dtype)), device, requires_grad, "eye")
 
 
@@ -206,6 +210,7 @@ def arange(
     whole = all(isinstance(x, int) for x in (first, last, by))
     count = -((first - last) // by) if whole else ceil((last - first) / by)
     kind = (int64 if whole else get_default_dtype()) if dtype is None else as_dtype(dtype)
+    _sizes("arange", device, (count,))
     numbers = np.arange(count) * by + first
     return _finished(numbers.astype(kind.name), device, requires_grad, "arange")
 
@@ -220,7 +225,9 @@ def linspace(
     requires_grad: bool = False,
 ) -> Tensor:
     """`steps` numbers, evenly spaced from `start` to `end`, both of which are there."""
-    return _finished(_spaced(start, end, steps, "linspace").astype(_name(dtype)), device, requires_grad, "linspace")
+    return _finished(
+        _spaced(start, end, steps, "linspace", device).astype(_name(dtype)), device, requires_grad, "linspace"
+    )
 
 
 def logspace(
@@ -234,7 +241,7 @@ def logspace(
     requires_grad: bool = False,
 ) -> Tensor:
     """`base` to the power of `steps` numbers that are evenly spaced from `start` to `end`."""
-    powers = np.power(float(base), _spaced(start, end, steps, "logspace"))
+    powers = np.power(float(base), _spaced(start, end, steps, "logspace", device))
     return _finished(powers.astype(_name(dtype)), device, requires_grad, "logspace")
 
 
@@ -265,20 +272,20 @@ def full_like(
     device: str | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """A tensor of the shape and type of `input` in which every number is `fill_value`."""
-    kind = input.dtype if dtype is None else dtype
-    return full(input.shape, fill_value, dtype=kind, device=device, requires_grad=requires_grad)
+    """A tensor of the shape, type and device of `input` in which every number is `fill_value`."""
+    kind, place = input.dtype if dtype is None else dtype, input.device if device is None else device
+    return full(input.shape, fill_value, dtype=kind, device=place, requires_grad=requires_grad)
 
 
 def _like(make: Callable[..., Tensor], what: str) -> Callable[..., Tensor]:
     def like(
         input: Tensor, *, dtype: DType | None = None, device: str | None = None, requires_grad: bool = False
     ) -> Tensor:
-        kind = input.dtype if dtype is None else dtype
-        return make(input.shape, dtype=kind, device=device, requires_grad=requires_grad)
+        kind, place = input.dtype if dtype is None else dtype, input.device if device is None else device
+        return make(input.shape, dtype=kind, device=place, requires_grad=requires_grad)
 
     like.__name__ = f"{make.__name__}_like"
-    like.__doc__ = f"A tensor of {what} with the shape and type of `input`."
+    like.__doc__ = f"A tensor of {what} with the shape, type and device of `input`."
     return like
 
 
@@ -291,11 +298,11 @@ def _new(make: Callable[..., Tensor], what: str) -> Callable[..., Tensor]:
     def new(
         self: Tensor, *args: Any, dtype: DType | None = None, device: str | None = None, requires_grad: bool = False
     ) -> Tensor:
-        kind = self.dtype if dtype is None else dtype
-        return make(*args, dtype=kind, device=device, requires_grad=requires_grad)
+        kind, place = self.dtype if dtype is None else dtype, self.device if device is None else device
+        return make(*args, dtype=kind, device=place, requires_grad=requires_grad)
 
     new.__name__ = f"new_{make.__name__}"
-    new.__doc__ = f"`{make.__name__}({what})` of the type of this tensor."
+    new.__doc__ = f"`{make.__name__}({what})` of the type of this tensor, on its device."
     return new
 
 
@@ -303,8 +310,23 @@ def _new(make: Callable[..., Tensor], what: str) -> Callable[..., Tensor]:
 
 
 def _finished(array: Any, device: str | None, requires_grad: bool, asked: str) -> Tensor:
-    """`array`, which nobody else has, as a tensor on `device`."""
+    """A copy of `array` as a tensor on `device`."""
     out = wrap(memory(check_device(device, asked)).copied(array))
+    return out.requires_grad_() if requires_grad else out
+
+
+def _sizes(asked: str, device: str | None, sizes: tuple[Any, ...], size: Any = None) -> tuple[int, ...]:
+    """The shape that `size_of` finds, if `device` can count so many numbers."""
+    shape = size_of(sizes, asked, size)
+    check_count(shape, check_device(device, asked), asked)
+    return shape
+
+
+def _filled(
+    shape: tuple[int, ...], dtype: str, value: Any, device: str | None, requires_grad: bool, asked: str
+) -> Tensor:
+    """A tensor of one number, made where it is to be."""
+    out = wrap(memory(check_device(device, asked)).full(shape, np.dtype(dtype), value))
     return out.requires_grad_() if requires_grad else out
 
 
@@ -319,8 +341,8 @@ def _number(x: Any, asked: str) -> Any:
     return number
 
 
-def _spaced(start: float, end: float, steps: int, asked: str) -> Any:
-    (count,) = size_of((steps,), asked)
+def _spaced(start: float, end: float, steps: int, asked: str, device: str | None) -> Any:
+    (count,) = _sizes(asked, device, (steps,))
     return np.linspace(_number(start, asked), _number(end, asked), count)
 
 

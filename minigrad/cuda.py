@@ -1,13 +1,13 @@
 """What programs ask before they choose a device."""
 
-from minigrad.storage import DEVICES
+from minigrad.storage import is_there
 
 __all__ = ["device_count", "is_available"]
 
 
 def is_available() -> bool:
     """Whether tensors can be on the device "cuda"."""
-    return "cuda" in DEVICES
+    return is_there("cuda")
 
 
 def device_count() -> int:

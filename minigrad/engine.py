@@ -13,9 +13,11 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
-from minigrad.kernels import Call, tap
+from minigrad.backends.limits import size_text
+from minigrad.errors import ArgumentError
+from minigrad.kernels import Call, kernels_of, tap
 from minigrad.storage import (
     Transfers,
     get_default_device,
@@ -29,11 +31,13 @@ __all__ = [
     "DeviceMemory",
     "MemoryReport",
     "Profile",
+    "Ran",
     "empty_cache",
     "get_default_device",
     "memory",
     "profile",
     "set_default_device",
+    "set_pool_limit",
 ]
 
 
@@ -66,12 +70,8 @@ class MemoryReport:
     def __str__(self) -> str:
         rows = [["device", "tensors", "bytes", "pooled", "peak"]]
         for name, one in self.devices.items():
-            rows.append([name, f"{one.tensors:,}", _bytes(one.bytes), _bytes(one.pooled), _bytes(one.peak)])
-        moved = [f"{way}: {times:,}, {_bytes(size)}" for way, (times, size) in self._moved()]
-        return "\n".join([*_table(rows), *moved])
-
-    def _moved(self) -> list[tuple[str, Transfers]]:
-        return [("uploads", self.uploads), ("downloads", self.downloads)]
+            rows.append([name, f"{one.tensors:,}", size_text(one.bytes), size_text(one.pooled), size_text(one.peak)])
+        return "\n".join([*_table(rows), *_moved(self.uploads, self.downloads)])
 
     __repr__ = __str__
 
@@ -88,15 +88,17 @@ def memory() -> MemoryReport:
     (1, 0)
     """
     from minigrad._tensor import Tensor
+    from minigrad.tidying import Freed
 
     tensors: dict[str, int] = defaultdict(int)
     owners: dict[str, dict[int, int]] = defaultdict(dict)
     for x in gc.get_objects():
-        if issubclass(type(x), Tensor):  # isinstance would ask objects of others what they are
+        # isinstance would ask objects what they are; a tensor that is being made has no array yet
+        if issubclass(type(x), Tensor) and type(getattr(x, "_array", None)) not in (Freed, type(None)):
             tensors[x.device] += 1
             owner = _owner(x._array)
             owners[x.device][id(owner)] = owner.nbytes
-    names = sorted({*tensors, *pools()})
+    names = sorted({*tensors, *[name for name in pools() if pool_of(name).peak]})
     devices = {}
     for name in names:
         pool = pool_of(name)
@@ -118,6 +120,22 @@ def empty_cache() -> None:
         pool_of(name).clear()
 
 
+def set_pool_limit(size: int, device: str | None = None) -> None:
+    """Let the pool of `device`, or each pool, keep at most `size` bytes of memory that is not in use; 0 keeps nothing.
+
+    At the start that is 256 MiB. What it keeps beyond the new limit goes back to the machine. Raises ArgumentError for
+    a size below 0, and for a device that has no pool.
+    """
+    if size < 0:
+        raise ArgumentError(f"set_pool_limit: {size!r} is not a number of bytes.")
+    if device is not None and pool_of(device) is None:
+        raise ArgumentError(f"set_pool_limit: the device {device!r} keeps no memory; {', '.join(pools())} do.")
+    for pool in map(pool_of, pools() if device is None else [device]):
+        pool.limit = size
+        if pool.held > size:
+            pool.clear()
+
+
 # --- profile ---------------------------------------------------------------------------------------------------------
 
 
@@ -130,50 +148,98 @@ class _Row:
     seconds: float = 0.0
     read: int = 0
     written: int = 0
+    new: int = 0
+    """Results in memory of their own: neither views nor written in place."""
+
+
+class Ran(NamedTuple):
+    """One kernel call: when it began and how long it took, in seconds, and how many bytes it read and wrote."""
+
+    op: str
+    device: str
+    start: float
+    seconds: float
+    read: int
+    written: int
+    new: int
 
 
 @dataclass
 class Profile:
     """What ran inside a block of `profile`: each kernel call in order, and by kernel how often, how long, how much."""
 
-    events: list[tuple[str, str, float, float]] = field(default_factory=list)
-    """Operation, device, when it began and how long it took, in seconds."""
+    events: list[Ran] = field(default_factory=list)
     rows: dict[tuple[str, str], _Row] = field(default_factory=lambda: defaultdict(_Row))
     uploads: Transfers = _NONE
     downloads: Transfers = _NONE
 
+    @property
+    def new_tensors(self) -> int:
+        """How many results took memory of their own."""
+        return sum(row.new for row in self.rows.values())
+
     def _hear(self, call: Call) -> None:
-        row = self.rows[call.op, call.device]
+        known = {id(_owner(x)) for x in (*call.inputs, call.out) if hasattr(x, "nbytes")}
+        results = call.result if isinstance(call.result, tuple) else (call.result,)
+        new = sum(hasattr(x, "nbytes") and id(_owner(x)) not in known for x in results)
+        start, read, written = time.perf_counter() - call.seconds, _size(call.inputs), _size(call.result)
+        by = getattr(kernels_of(call.op).get(call.device), "by", "")  # where another device's kernel computes
+        device = f"{call.device} by {by}" if by else call.device
+        self.events.append(Ran(call.op, device, start, call.seconds, read, written, new))
+        row = self.rows[call.op, device]
         row.calls += 1
         row.seconds += call.seconds
-        row.read += _size(call.inputs)
-        row.written += _size(call.result)
-        self.events.append((call.op, call.device, time.perf_counter() - call.seconds, call.seconds))
+        row.read += read
+        row.written += written
+        row.new += new
 
     def __str__(self) -> str:
-        table = [["kernel", "device", "calls", "ms", "read", "written"]]
+        table = [["kernel", "device", "calls", "ms", "read", "written", "new tensors"]]
         order = sorted(self.rows.items(), key=lambda item: -item[1].seconds)
         for (op, device), row in order:
-            numbers = [f"{row.calls:,}", f"{row.seconds * 1e3:.3f}", _bytes(row.read), _bytes(row.written)]
-            table.append([op, device, *numbers])
-        return "\n".join([*_table(table), f"uploads: {self.uploads[0]:,}", f"downloads: {self.downloads[0]:,}"])
+            numbers = [f"{row.calls:,}", f"{row.seconds * 1e3:.3f}", size_text(row.read), size_text(row.written)]
+            table.append([op, device, *numbers, f"{row.new:,}"])
+        return "\n".join([*_table(table), *_moved(self.uploads, self.downloads)])
 
     __repr__ = __str__
 
     def export(self, path: Any) -> None:
-        """Write the calls as JSON in Chrome's trace format, for chrome://tracing or Perfetto."""
-        first = self.events[0][2] if self.events else 0.0
-        events = [
-            {"name": op, "cat": device, "ph": "X", "ts": (at - first) * 1e6, "dur": took * 1e6, "pid": 0, "tid": device}
-            for op, device, at, took in self.events
+        """Write the calls as JSON in Chrome's trace format, to open at https://ui.perfetto.dev or chrome://tracing.
+
+        Each device is a thread there, with a call as a bar from its start to its end.
+        """
+        devices = sorted({event.device for event in self.events})
+        first = min((event.start for event in self.events), default=0.0)
+        names = [
+            {"name": "thread_name", "ph": "M", "pid": 1, "tid": k, "args": {"name": device}}
+            for k, device in enumerate(devices, 1)
+        ]
+        calls = [
+            {
+                "name": event.op,
+                "cat": "kernel",
+                "ph": "X",
+                "ts": (event.start - first) * 1e6,
+                "dur": event.seconds * 1e6,
+                "pid": 1,
+                "tid": 1 + devices.index(event.device),
+                "args": {"bytes read": event.read, "bytes written": event.written, "new tensors": event.new},
+            }
+            for event in self.events
         ]
         with open(path, "w", encoding="utf-8") as file:
-            json.dump({"traceEvents": events, "displayTimeUnit": "ms"}, file)
+            json.dump({"traceEvents": names + calls, "displayTimeUnit": "ms"}, file)
+
+
+def _moved(uploads: Transfers, downloads: Transfers) -> list[str]:
+    """A line each of what went to a device, and what came back."""
+    ways = {"uploads": uploads, "downloads": downloads}
+    return [f"{way}: {times:,}, {size_text(size)}" for way, (times, size) in ways.items()]
 
 
 @contextmanager
 def profile() -> Iterator[Profile]:
-    """A block in which each kernel call is written down: what, where, how long, how many bytes it read and wrote.
+    """A block in which each kernel call is written down: what, where, how long, bytes read and written, new tensors.
 
     It listens, so small operations take longer inside; their times are those of the kernels alone.
 
@@ -196,20 +262,6 @@ def _size(x: Any) -> int:
     if isinstance(x, tuple | list):
         return sum(_size(one) for one in x)
     return int(getattr(x, "nbytes", 0))
-
-
-def _bytes(count: int) -> str:
-    """A size as people say it.
-
-    >>> _bytes(512), _bytes(1536), _bytes(3 << 20)
-    ('512 B', '1.5 KiB', '3.0 MiB')
-    """
-    size, unit = float(count), "B"
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if size < 1024 or unit == "GiB":
-            break
-        size /= 1024
-    return f"{count} B" if unit == "B" else f"{size:.1f} {unit}"
 
 
 def _table(rows: list[list[str]]) -> list[str]:

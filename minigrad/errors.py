@@ -7,6 +7,8 @@
     ├── ArgumentError     ValueError              an option that is not there, out of range, or at odds with another
     ├── DivisionError     ZeroDivisionError       whole numbers divided by 0; fractions give inf or nan
     ├── DeviceError       RuntimeError            no kernel for this operation on this device
+    ├── OutOfMemoryError  MemoryError             more bytes than a device has
+    ├── TidiedError       RuntimeError            a tensor whose memory `mg.tidy` gave back
     ├── DeclarationError  ValueError              an operation declared in contradiction with itself
     └── GradcheckError    AssertionError          a derivative that disagrees with its finite difference
 
@@ -30,7 +32,9 @@ __all__ = [
     "GradcheckError",
     "GraphError",
     "MinigradError",
+    "OutOfMemoryError",
     "ShapeError",
+    "TidiedError",
     "caller",
     "caller_line",
     "source_line",
@@ -63,6 +67,14 @@ class DivisionError(MinigradError, ZeroDivisionError):
 
 class DeviceError(MinigradError, RuntimeError):
     """No kernel for an operation on a device."""
+
+
+class OutOfMemoryError(MinigradError, MemoryError):
+    """More memory was asked for than a device has."""
+
+
+class TidiedError(MinigradError, RuntimeError):
+    """A tensor was asked for numbers that `mg.tidy` gave back."""
 
 
 class DeclarationError(MinigradError, ValueError):

@@ -12,11 +12,11 @@ import inspect
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext
-from copy import copy
 from typing import Any, ClassVar, NamedTuple
 
 from minigrad.kernels import detour, on_raw_numbers, tapped, untapped
 from minigrad.op import Op, Operand
+from minigrad.storage import PLACES, host
 
 __all__ = [
     "Event",
@@ -24,6 +24,7 @@ __all__ = [
     "Recording",
     "RemovableHandle",
     "Scope",
+    "copied",
     "enable_grad",
     "inference_mode",
     "is_grad_enabled",
@@ -198,8 +199,8 @@ def strict_shapes(mode: bool = True) -> Any:
 def record(*, lines: bool = False) -> Iterator[Recording]:
     """Keep, in the `Recording` it gives, each `Event` of every backward pass inside the block.
 
-    Of tensors it keeps what Values always have: ``grad_fn.output``, a copy of the result, and ``grad_fn.grad``; a pass
-    frees nothing unless asked to. With `lines` each node also remembers the source line that made it.
+    Of tensors it keeps what Values always have, as NumPy's arrays: ``grad_fn.output``, a copy of the result, and
+    ``grad_fn.grad``; a pass frees nothing unless asked to. With `lines` each node also knows the line that made it.
 
     >>> import minigrad as mg
     >>> a = mg.Value(3.0, "a")
@@ -223,7 +224,7 @@ class Event(NamedTuple):
     """One product of the chain rule: `source`'s gradient reaches `target`, one of its operands.
 
     ``contribution = upstream * local`` for scalars, where `local` is the derivative of source by its operand number
-    `slot` (None where it is not a single number). `total` is what target has received so far, this included.
+    `slot`, or None. `total` is what target has received so far, this included. Those of tensors are NumPy's arrays.
     """
 
     source: Node
@@ -383,6 +384,7 @@ class RemovableHandle:
 
 
 _READY = object()
+_AS_IT_IS: nullcontext[None] = nullcontext()
 
 
 def topological(roots: Iterable[Node]) -> list[Node]:
@@ -477,22 +479,20 @@ def _leading_to(wanted: Collection[Node], order: Sequence[Node]) -> set[Node]:
     return leads
 
 
-_AS_IT_IS: nullcontext[None] = nullcontext()
-
-
 def _tell(listeners: Sequence[Callable[[Event], None]], node: Node, target: Node, slot: int, *products: Any) -> None:
-    upstream, contribution, total = map(_noted, products)
+    upstream, contribution, total = map(copied, products)
     with untapped() if tapped() else _AS_IT_IS:
         event = Event(node, target, slot, upstream, node._local(slot), contribution, total)
         for listener in listeners:
             listener(event)
 
 
-def _noted(gradient: Any) -> Any:
-    """A copy of the numbers in a gradient: an event stays as it was when gradients are written in place."""
-    if gradient.__class__ is float:
-        return gradient
-    return tuple(map(_noted, gradient)) if isinstance(gradient, tuple) else copy(number(gradient))
+def copied(gradient: Any) -> Any:
+    """A copy of the number in a gradient, or of its numbers as an array of NumPy's: it stays when they are written."""
+    if isinstance(gradient, tuple):
+        return tuple(map(copied, gradient))
+    raw = number(gradient)
+    return host(raw).copy() if raw.__class__ in PLACES else raw
 
 
 def number(gradient: Any) -> Any:

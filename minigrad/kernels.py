@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from minigrad.errors import DeviceError, DTypeError
+from minigrad.errors import DeviceError, DTypeError, OutOfMemoryError
 
 __all__ = [
     "Call",
@@ -24,11 +24,14 @@ __all__ = [
     "kernel",
     "kernels_of",
     "on_raw_numbers",
+    "operations",
     "raw_numbers",
     "runner",
+    "synchronize",
     "tap",
     "tapped",
     "untapped",
+    "waits",
 ]
 
 Kernel = Callable[..., Any]
@@ -36,6 +39,7 @@ Tap = Callable[["Call"], None]
 
 _registry: dict[str, dict[str, Kernel]] = {}  # operation -> device -> kernel
 _runners: dict[str, Callable[..., Any]] = {}  # device -> how its kernels are called, where not simply so
+_waits: dict[str, Callable[[], None]] = {}  # device -> what waits until it has done what it was told
 _raw: dict[type, tuple[str, Callable[..., Any]]] = {}  # type of raw numbers -> their device, and how to call kernels
 _around: list[Callable[[], AbstractContextManager[Any]]] = []  # what surrounds a pass on raw numbers
 
@@ -120,6 +124,20 @@ def runner(device: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     return register
 
 
+def waits(device: str, wait: Callable[[], None]) -> None:
+    """Say that `device` computes by itself, and that `wait` returns when it has done all that it was told."""
+    _waits[device] = wait
+
+
+def synchronize() -> None:
+    """Wait until every device has done what it was told: kernels of a GPU run while Python goes on.
+
+    >>> synchronize()
+    """
+    for wait in set(_waits.values()):
+        wait()
+
+
 def raw_numbers(
     device: str, types: Iterable[type], run: Callable[..., Any], around: Callable[[], AbstractContextManager[Any]]
 ) -> None:
@@ -164,6 +182,11 @@ def kernels_of(op: str) -> Mapping[str, Kernel]:
     return _registry.setdefault(op, {})
 
 
+def operations(device: str) -> list[str]:
+    """The operations that have a kernel on `device`."""
+    return [op for op, kernels in _registry.items() if device in kernels]
+
+
 def dispatch(
     op: str, device: str, inputs: tuple[Any, ...], attrs: Mapping[str, Any] | None = None, out: Any = None
 ) -> Any:
@@ -187,10 +210,14 @@ def dispatch(
             result = run(function, inputs, attrs or {}, out)
         except OverflowError as error:
             raise DTypeError(_too_large(op, inputs, error)) from None
+        except MemoryError as error:
+            raise OutOfMemoryError(f"{op}: {error}") from None
     else:
         result = function(*inputs, **attrs) if attrs else function(*inputs)
     if not listeners:
         return result
+    if device in _waits:
+        _waits[device]()
     call = Call(op, device, inputs, attrs or {}, out, result, time.perf_counter() - start)
     with untapped():  # a listener may compute, and must not hear itself
         for listener in listeners:

@@ -27,7 +27,7 @@ from minigrad.errors import ArgumentError, DTypeError, ShapeError
 from minigrad.kernels import dispatch
 from minigrad.layout import Shape, broadcast_shapes, size_of
 from minigrad.op import OPS
-from minigrad.storage import check_device, host
+from minigrad.storage import check_device, device, host, memory
 
 __all__ = [
     "Generator",
@@ -98,9 +98,10 @@ class Generator:
         return int(high << 32 | low)
 
     def get_state(self) -> Tensor:
-        """Its state as 16 numbers of type uint8: the seed, then how many were drawn, lowest byte first."""
+        """Its state as 16 numbers of type uint8, on "cpu": the seed, then how many were drawn, lowest byte first."""
         with self._lock:
-            return wrap(np.frombuffer(np.array([self._seed, self._drawn], "<u8").tobytes(), np.uint8).copy())
+            state = np.array([self._seed, self._drawn], "<u8")
+        return wrap(memory(device("cpu")).copied(state.view(np.uint8)))
 
     def set_state(self, new_state: Any) -> Generator:
         """Go on from a state that `get_state` returned. Raises DTypeError for anything else. Returns itself."""
@@ -249,7 +250,8 @@ def normal(
         raise ArgumentError(f"normal: a standard deviation is 0 or more, and std is {std!r}.")
     shape = broadcast_shapes(*[x.shape for x in given], op="normal") if given else size_of((size,), "normal")
     kind = given[0].dtype if given and dtype is None else dtype
-    drawn = _made("random_normal", "normal", shape, generator, kind, device, False)
+    place = given[0].device if given and device is None else device
+    drawn = _made("random_normal", "normal", shape, generator, kind, place, False)
     out: Tensor = drawn * _plain(std) + _plain(mean)
     return out.requires_grad_() if requires_grad else out
 
@@ -300,19 +302,20 @@ def multinomial(
 
 
 def rand_like(input: Tensor, **options: Any) -> Tensor:
-    """`rand` of the shape and, unless said otherwise, the type of `input`."""
-    return rand(input.shape, **{"dtype": input.dtype, **options})
+    """`rand` of the shape of `input` and, unless said otherwise, its type and device."""
+    return rand(input.shape, **{"dtype": input.dtype, "device": input.device, **options})
 
 
 def randn_like(input: Tensor, **options: Any) -> Tensor:
-    """`randn` of the shape and, unless said otherwise, the type of `input`."""
-    return randn(input.shape, **{"dtype": input.dtype, **options})
+    """`randn` of the shape of `input` and, unless said otherwise, its type and device."""
+    return randn(input.shape, **{"dtype": input.dtype, "device": input.device, **options})
 
 
 def randint_like(input: Tensor, low: int = 0, high: int | None = None, **options: Any) -> Tensor:
-    """`randint` of the shape and, unless said otherwise, the type of `input`: also ``randint_like(input, high)``."""
+    """`randint` of the shape of `input` and, unless said otherwise, its type and device: ``randint_like(input, high)``
+    too."""
     low, high = (0, low) if high is None else (low, high)
-    return randint(low, high, input.shape, **{"dtype": input.dtype, **options})
+    return randint(low, high, input.shape, **{"dtype": input.dtype, "device": input.device, **options})
 
 
 # --- in place ---

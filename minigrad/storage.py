@@ -7,6 +7,7 @@ its device, and a tensor asks its array.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 from minigrad.errors import DeviceError, caller, source_line
@@ -21,9 +22,11 @@ __all__ = [
     "add_memory",
     "check_device",
     "common_place",
+    "count_transfer",
     "device",
     "get_default_device",
     "host",
+    "is_there",
     "memory",
     "owns",
     "place_of",
@@ -39,6 +42,8 @@ class Memory(NamedTuple):
 
     empty: Callable[[tuple[int, ...], Any], Any]
     """An array of a shape and a type of NumPy's, with whatever numbers."""
+    full: Callable[[tuple[int, ...], Any, Any], Any]
+    """The same in which all numbers are one."""
     shared: Callable[[Any], Any]
     """An array in the memory of one of NumPy's, or a copy where that cannot be."""
     copied: Callable[[Any], Any]
@@ -48,14 +53,16 @@ class Memory(NamedTuple):
     owner: type
     """What the `base` of an array is that shares its memory with no other."""
     pool: Any = None
-    """Memory that is kept for the next array: its bytes `held`, the `peak` of those in use, `clear()`."""
+    """Memory kept for the next array: bytes `held`, their `limit`; bytes `used` and their `peak`; `clear()`."""
+    there: Callable[[], bool] = lambda: True
+    """Whether the machine has the device."""
 
 
 DEVICES: list[str] = []
-"""The devices that tensors can be on."""
+"""The devices that tensors can be on, where the machine has them."""
 PLACES: dict[type, str] = {}
 """The devices by the type of their arrays."""
-_default = ["numpy"]  # where they are made: the last, if one was chosen
+_default = ["cpu" if find_spec("taichi") else "numpy"]  # what "cpu" means, then where they are made if that was chosen
 _memories: dict[str, Memory] = {}
 
 
@@ -69,9 +76,6 @@ def add_memory(name: str, array: type, memory: Memory) -> None:
 
 
 def _moved(a: Any, *, device: str, source: str) -> Any:
-    for way, end in (("down", source), ("up", device)):
-        if end != "numpy":
-            _count(way, a.nbytes)
     return _memories[device].copied(host(a))
 
 
@@ -99,6 +103,11 @@ def set_default_device(device: str | None) -> None:
 def get_default_device() -> device:
     """Where tensors are made unless `device=` says otherwise."""
     return device(_default[-1])
+
+
+def is_there(name: str) -> bool:
+    """Whether tensors can be on the device `name` on this machine."""
+    return name in DEVICES and _memories[name].there()
 
 
 def memory(name: str) -> Memory:
@@ -147,17 +156,19 @@ transfers = {"up": Transfers(0, 0), "down": Transfers(0, 0)}
 """What was moved from NumPy's memory to another device, and back, since the start."""
 
 
-def _count(way: str, size: int) -> None:
+def count_transfer(way: str, size: int) -> None:
     transfers[way] = Transfers(transfers[way].times + 1, transfers[way].bytes + size)
 
 
 class device(str):
     """The name of a device, with its `type`, as in ``mg.device("cuda:0")``. It need not be there.
 
-    "cpu" is the memory of the processor, of which both "numpy" and "cpu" are: it means "numpy" unless
-    ``mg.set_default_device("cpu")`` chose the kernels of Taichi.
+    "cpu" are kernels that Taichi compiles for the processor; tensors are made there unless `device=` or
+    ``mg.set_default_device`` says otherwise. "numpy" is NumPy: the readable reference, beside the others in one
+    process, and the default where Taichi is not installed; there "cpu" means it too, so that programs which name "cpu"
+    run. ``x.to(device)`` moves a tensor; those of two devices do not mix. ``minigrad ops`` prints the kernels of each.
 
-    >>> device("cuda", 1), device("cuda:1").type, device("cpu") == get_default_device()
+    >>> device("cuda", 1), device("cuda:1").type, device("cpu:0") == device("cpu")
     ('cuda:1', 'cuda', True)
     """
 
@@ -166,7 +177,7 @@ class device(str):
     def __new__(cls, type: str, index: int | None = None) -> device:
         name = type if index is None else f"{type}:{index}"
         if name in ("cpu", "cpu:0"):
-            name = "cpu" if "cpu" in _default else "numpy"
+            name = _default[0]
         return super().__new__(cls, name)
 
     @property
@@ -217,8 +228,8 @@ def check_device(name: Any, asked: str) -> device:
     """The name of the device to make a tensor on, the default for None. Raises DeviceError if there is none such."""
     if name is None:
         return get_default_device()
-    if isinstance(name, str) and device(name) in DEVICES:
-        return device(name)
+    if isinstance(name, str) and device(name.removesuffix(":0")) in DEVICES:
+        return device(name.removesuffix(":0"))
     raise DeviceError(
         f"{asked}: there is no device {str(name)!r}: tensors live on {_default[-1]!r}.\n"
         f"  Leave device= out, or write device={_default[-1]!r}."

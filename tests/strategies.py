@@ -16,6 +16,7 @@ FIRST = {"atol": 1e-7, "rtol": 1e-6}  # a central difference of step 1e-6
 SECOND = {"atol": 1e-6, "rtol": 1e-5}  # the same of a gradient, whose numbers are larger and rounded more often
 THIRD = {"atol": 1e-4, "rtol": 1e-4}  # of a second gradient: its numbers reach hundreds, and are sums of many products
 PARITY = {"float64": 1e-12, "float32": 1e-5}  # of the largest number of a result, as sums are added up in other orders
+RELATIVE = {"float64": 1e-12, "float32": 1e-6}  # of each number of an elementwise op, and its gradients beside 1
 PYTORCH = 1e-12  # float64: libm and PyTorch's vectorised functions differ in the last digits
 
 ELEMENTWISE = mg.ops.elementwise.ELEMENTWISE + mg.ops.activation.ACTIVATIONS

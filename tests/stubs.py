@@ -23,15 +23,25 @@ from typing import Any
 sys.path[:0] = [str(Path(__file__).parent.parent), str(Path(__file__).parent.parent / "viz")]
 
 import minigrad as mg  # noqa: E402 -- found by the path above
-from minigrad import _tensor, creation, dtypes, functional, ops, random  # noqa: E402
+from minigrad import _tensor, creation, dtypes, engine, functional, ops, random, sources, tidying  # noqa: E402
 from minigrad.functional import bits, elementwise  # noqa: E402
 from minigrad.functional.methods import with_axis  # noqa: E402
 from minigrad.op import OPS, Op, Operand  # noqa: E402
 from minigrad_viz import palette  # noqa: E402
 
 HOUSE = Path(mg.__file__).parent
-ROOMS = (functional, _tensor, creation, random, dtypes, ops)  # where minigrad looks for a name, in its order
-EAGER = (mg.autograd, mg.check, mg.graph, mg.kernels, mg.op, mg.value)
+ROOMS = (
+    functional,
+    _tensor,
+    creation,
+    random,
+    engine,
+    sources,
+    tidying,
+    dtypes,
+    ops,
+)  # where minigrad looks for a name, in its order
+EAGER = (mg.autograd, mg.check, mg.graph, mg.kernels, mg.op, mg.own, mg.value)
 ELEMENTWISE = {op.name for op in (*ops.elementwise.ELEMENTWISE, *ops.activation.ACTIVATIONS)}
 FACES = (mg.Tensor, mg.Value, float)  # what elementwise operations take, and give
 EMPTY = inspect.Parameter.empty

@@ -11,6 +11,7 @@ table is complete, that is, each operation reached and each cell that can be fil
 import sys
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parent.parent)]
@@ -33,19 +34,21 @@ def steps(tensors) -> set[str]:
 def reached(sample: Sample) -> tuple[set[str], set[str], set[str]]:
     """The operations that compute in a sample or its gradients, those whose rule runs once, and those where twice."""
     computed: set[str] = set()
-    with mg.tap(lambda call: computed.add(call.op)):
-        outputs, leaves = parity.called(sample, mg.tensor, parity.ours(), "float64", "contiguous")
+    first: set[str] = set()
+    second: set[str] = set()
+    with mg.tap(lambda call: computed.add(call.op)), suppress(*parity.REFUSED):
+        outputs, leaves = parity.called(sample, mg.tensor, parity.ours(), parity.FLOATS[0], "contiguous")
         roots = [x for x in outputs if x.requires_grad]
         first = steps(roots)
         if not roots:
             return computed, set(), set()
         inputs = [x for x in leaves if x.requires_grad]
-        weights = [mg.ones(*x.shape, dtype=mg.float64) for x in roots]
+        weights = [mg.ones(*x.shape, dtype=x.dtype) for x in roots]
         grads = mg.grad(roots, inputs, weights, create_graph=True, allow_unused=True)
         behind = [g for g in grads if g is not None and g.requires_grad]
         second = steps(behind)
         if behind:
-            mg.grad(behind, inputs, [mg.ones(*g.shape, dtype=mg.float64) for g in behind], allow_unused=True)
+            mg.grad(behind, inputs, [mg.ones(*g.shape, dtype=g.dtype) for g in behind], allow_unused=True)
     return computed, first | second, first
 
 

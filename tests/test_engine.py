@@ -1,16 +1,22 @@
 """What the process is doing: memory, profile, default device; and what a device refuses."""
 
+import functools
 import gc
 import json
 import multiprocessing
+import pickle
 import threading
 
 import numpy as np
 import pytest
 
 import minigrad as mg
+import parity
+from samples import all_samples
 
 pytest.importorskip("taichi", reason="needs Taichi, which has wheels for most machines")
+
+SAMPLES = all_samples()
 
 
 @pytest.fixture(autouse=True)
@@ -58,15 +64,14 @@ def test_the_peak_is_the_most_that_was_in_use_at_once():
     assert mg.memory()["cpu"].peak == peak
 
 
-def test_moves_are_counted_where_they_happen():
+def test_moves_on_the_processor_are_no_transfers():
     before = mg.memory()
     x = mg.ones(10, device="numpy").to("cpu")
     assert x.device == "cpu"
     assert x.to("cpu") is x
     assert x.to("numpy").tolist() == [1.0] * 10
-    after = mg.memory()
-    assert after.uploads.since(before.uploads) == (1, 40)
-    assert after.downloads.since(before.downloads) == (1, 40)
+    after = mg.memory()  # between the processor's own devices nothing is transferred
+    assert after.uploads.since(before.uploads) == after.downloads.since(before.downloads) == (0, 0)
 
 
 def test_a_gradient_goes_back_to_the_device_it_came_from():
@@ -83,7 +88,7 @@ def test_a_second_gradient_goes_back_too():
     assert (second.device, second.tolist()) == ("numpy", [6.0, 12.0])
 
 
-def test_profile_names_kernels_calls_bytes_and_times(tmp_path):
+def test_profile_names_kernels_calls_bytes_and_times():
     x = mg.ones(8, device="cpu", requires_grad=True)
     with mg.profile() as p:
         (x * x).sum().backward()
@@ -92,12 +97,49 @@ def test_profile_names_kernels_calls_bytes_and_times(tmp_path):
     assert row.calls >= 1
     assert row.seconds > 0
     assert p.rows["sum", "cpu"].written == 4
-    assert (p.downloads, p.uploads) == ((1, 32), (0, 0))
-    assert str(p).splitlines()[0].split() == ["kernel", "device", "calls", "ms", "read", "written"]
+    assert (p.downloads, p.uploads) == ((0, 0), (0, 0))
+    heads, *_, up, down = str(p).splitlines()
+    assert heads.split() == ["kernel", "device", "calls", "ms", "read", "written", "new", "tensors"]
+    assert (up, down) == ("uploads: 0, 0 B", "downloads: 0, 0 B")
+
+
+def test_profile_counts_new_tensors_and_neither_views_nor_what_is_written_in_place():
+    x = cpu(8)
+    with mg.profile() as p:
+        y = x.view(2, 4).T
+        y.add_(1.0)
+        (x + x).sort()
+    new = {op: row.new for (op, _), row in p.rows.items()}
+    assert new == {"reshape": 0, "permute": 0, "add": 1, "sort": 2}
+    assert p.new_tensors == 3
+
+
+def test_profile_exports_what_the_trace_event_format_asks_for(tmp_path):
+    with mg.profile() as p:
+        x = cpu(8) + 1.0
+        x.to("numpy").exp()
     p.export(tmp_path / "trace.json")
-    events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
-    assert [event["name"] for event in events] == [event[0] for event in p.events]
-    assert all(event["ph"] == "X" and event["dur"] >= 0 for event in events)
+    trace = json.loads((tmp_path / "trace.json").read_text())
+    assert set(trace) == {"traceEvents", "displayTimeUnit"}
+    assert trace["displayTimeUnit"] in ("ms", "ns")
+    names = {event["tid"]: event["args"]["name"] for event in trace["traceEvents"] if event["ph"] == "M"}
+    calls = [event for event in trace["traceEvents"] if event["ph"] == "X"]
+    assert [(event["name"], names[event["tid"]]) for event in calls] == [(e.op, e.device) for e in p.events]
+    assert {"numpy", "cpu"} == set(names.values())
+    for event in calls:
+        assert isinstance(event["pid"], int)
+        assert isinstance(event["tid"], int)
+        assert event["ts"] >= 0
+        assert event["dur"] >= 0
+    assert calls[0]["args"] == {"bytes read": 32, "bytes written": 32, "new tensors": 1}
+
+
+def test_an_empty_profile_is_a_table_and_a_trace_too(tmp_path):
+    with mg.profile() as p:
+        pass
+    assert str(p).splitlines()[1:] == ["uploads: 0, 0 B", "downloads: 0, 0 B"]
+    p.export(tmp_path / "trace.json")
+    assert json.loads((tmp_path / "trace.json").read_text())["traceEvents"] == []
 
 
 def test_tensors_of_two_devices_do_not_mix():
@@ -113,9 +155,47 @@ def test_the_default_device_is_where_tensors_are_made():
     made = [mg.zeros(2), mg.tensor([1.0]), mg.rand(2), mg.arange(3), mg.from_numpy(np.ones(2)), mg.eye(2)]
     assert {x.device for x in made} == {"cpu"}
     mg.set_default_device("numpy")
-    assert mg.zeros(2).device == mg.zeros(2, device="cpu").device == "numpy"
-    mg.set_default_device("cpu")
-    assert mg.zeros(2).device == mg.zeros(2, device="cpu").device == "cpu"
+    assert (mg.zeros(2).device, mg.zeros(2, device="cpu").device) == ("numpy", "cpu")
+    mg.set_default_device(None)
+    assert mg.zeros(2).device == mg.zeros(2, device="cpu:0").device == "cpu"
+
+
+@pytest.mark.parametrize("key", [key for key, sample in SAMPLES.items() if sample.inputs])
+def test_results_and_gradients_stay_on_the_device_of_the_operands_which_is_not_the_default(key):
+    sample = SAMPLES[key]
+    outputs, leaves = parity.called(
+        sample, functools.partial(mg.tensor, device="numpy"), parity.ours(), "float64", "contiguous"
+    )
+    ends = [x for x in outputs if x.requires_grad]
+    grads = []
+    if ends:
+        ones, wanted = [mg.ones_like(x) for x in ends], [x for x in leaves if x.requires_grad]
+        grads = mg.grad(ends, wanted, ones, create_graph=True, allow_unused=True)
+    assert {x.device for x in (*outputs, *grads) if isinstance(x, mg.Tensor)} == {"numpy"}
+
+
+@pytest.mark.parametrize("device", ["cpu", "numpy"])
+def test_a_tensor_is_unpickled_on_its_device(device):
+    x = pickle.loads(pickle.dumps(mg.ones(2, device=device, requires_grad=True)))
+    assert (x.device, x.tolist(), x.requires_grad) == (device, [1.0, 1.0], True)
+
+
+def test_a_tensor_is_unpickled_on_the_default_device_where_its_own_is_not_there():
+    pickled = pickle.dumps(mg.ones(2)).replace(b"\x03cpu", b"\x03tpu")
+    assert pickle.loads(pickled).device == "cpu"
+
+
+def test_a_tensor_that_is_not_on_the_default_device_says_so():
+    x = mg.tensor([1.0, 2.0], dtype=mg.float64, device="numpy")
+    assert (repr(x), repr(cpu(1))) == ("tensor([1., 2.], device='numpy', dtype=minigrad.float64)", "tensor([0.])")
+
+
+def test_a_gradient_from_another_device_is_refused():
+    x = mg.ones(2, device="numpy", requires_grad=True)
+    with pytest.raises(mg.errors.DeviceError, match="the given gradient: one tensor is on the device 'numpy', another"):
+        (x * x).backward(cpu(2))
+    with pytest.raises(mg.errors.DeviceError, match="grad: one tensor is on the device 'numpy', another on 'cpu'"):
+        x.grad = cpu(2)
 
 
 def test_memory_of_numpy_is_shared_and_memory_of_cpu_seen_by_it():

@@ -97,8 +97,8 @@ def test_types_are_converted_as_in_pytorch(torch, dtype, name):
 def test_to_takes_a_type_a_device_or_a_tensor_and_copies_only_where_it_must():
     x = mg.ones(2)
     double = mg.zeros(1, dtype=mg.float64)
-    assert x.to(mg.float32) is x.to("numpy") is x.to(x) is x.to(None) is x.float() is x.cpu() is x.type_as(x) is x
-    for y in (x.to(mg.float64), x.to(float).double(), x.to(double), x.to("numpy", mg.float64), x.to(dtype=mg.float64)):
+    assert x.to(mg.float32) is x.to(x.device) is x.to(x) is x.to(None) is x.float() is x.cpu() is x.type_as(x) is x
+    for y in (x.to(mg.float64), x.to(float).double(), x.to(double), x.to(x.device, mg.float64), x.to(dtype=mg.float64)):
         assert y.dtype is mg.float64
     copied = x.to(mg.float32, copy=True)
     x.add_(1.0)

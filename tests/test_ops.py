@@ -8,9 +8,11 @@ import parity
 import table
 from minigrad.kernels import kernels_of
 from minigrad.op import OPS
+from minigrad.storage import DEVICES
 from samples import all_samples
 
 SAMPLES = all_samples()
+OF_TENSORS = [name for name in OPS if "numpy" in kernels_of(name)]
 COMPARED = [key for key, sample in SAMPLES.items() if sample.parity]
 DIFFERENTIABLE = [key for key, sample in SAMPLES.items() if not sample.kinked and parity.differentiable(sample)]
 
@@ -56,9 +58,16 @@ def test_second_gradients_match_central_differences(key):
     parity.check_second(SAMPLES[key])
 
 
+@pytest.mark.parametrize("device", DEVICES)
+def test_every_operation_has_a_kernel_on_each_device(device):
+    assert [name for name in OF_TENSORS if device not in kernels_of(name)] == []
+
+
 def test_every_operation_of_the_table_is_reached_and_each_rule_twice():
     computed, once, twice = map(set.union, *[table.reached(sample) for sample in SAMPLES.values()])
     elsewhere = {"move"}  # to another device: test_engine.py
+    if parity.NARROW:
+        elsewhere.add("to")  # there is one type of floats to convert to
     differentiable = {name for name, op in OPS.items() if op.differentiable} - elsewhere
     with_kernels = {name for name in OPS if kernels_of(name)} - elsewhere
     assert (with_kernels - computed, differentiable - once, differentiable - twice) == (set(), set(), set())

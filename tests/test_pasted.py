@@ -67,11 +67,12 @@ def test_constants_are_pytorch_s(torch):
 
 def test_a_program_chooses_its_device_as_in_pytorch():
     device = mg.device("cuda" if mg.cuda.is_available() else "cpu")
-    x = mg.zeros(2, device=device).to(device).to("cpu").to("cpu", mg.float64)
-    assert x.device == device == "numpy"
-    assert (x.device.type, mg.device("cuda", 1).type) == ("numpy", "cuda")
-    assert (x.is_cuda, mg.cuda.device_count()) == (False, 0)
-    assert mg.ones(2, device=x.device).type(mg.long).type() == "minigrad.int64"
+    x = mg.zeros(2, device=device).to(device)
+    assert (x.device, x.device.type, mg.device("cuda", 1).type) == (device, device.type, "cuda")
+    assert (x.is_cuda, mg.cuda.device_count()) == (mg.cuda.is_available(), int(mg.cuda.is_available()))
+    y = x.to("cpu").to("cpu", mg.float64)
+    assert y.device == mg.device("cpu") == mg.device("cpu:0")
+    assert mg.ones(2, device=y.device).type(mg.long).type() == "minigrad.int64"
 
 
 @pytest.mark.parity
@@ -168,8 +169,11 @@ def test_dimensions_go_by_numpy_s_names_too(torch):
         (lambda x: x @ 3, "matmul: other is an int, not a tensor.\n  Make it one first: mg.tensor(x)."),
         (lambda x: mg.randint(5), "randint: how many numbers below 5?\n  Give a shape: randint(5, (2, 3))."),
         (
-            lambda x: x.cuda(),
-            "to: there is no device 'cuda': tensors live on 'numpy'.\n  Leave device= out, or write device='numpy'.",
+            lambda x: x.to("tpu"),
+            (
+                f"to: there is no device 'tpu': tensors live on '{mg.get_default_device()}'.\n"
+                f"  Leave device= out, or write device='{mg.get_default_device()}'."
+            ),
         ),
         (
             lambda x: x.type("torch.FloatTensor"),
@@ -179,7 +183,7 @@ def test_dimensions_go_by_numpy_s_names_too(torch):
             ),
         ),
     ],
-    ids=["list", "classes of floats", "a number's rows", "no shape", "cuda", "type of a string"],
+    ids=["list", "classes of floats", "a number's rows", "no shape", "no such device", "type of a string"],
 )
 def test_common_slips_are_explained(call, message):
     with pytest.raises(MinigradError) as error:

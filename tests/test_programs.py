@@ -23,7 +23,7 @@ def logistic_regression(torch, F):
     x = torch.tensor(array(60, 2)).to(device)
     y = (x[:, 0] + x[:, 1] > 0).float()
     w = torch.zeros(2, requires_grad=True, device=device)
-    b = torch.zeros((), requires_grad=True)
+    b = torch.zeros((), requires_grad=True, device=device)
     for _ in range(30):
         p = torch.sigmoid(x @ w + b)
         loss = -(y * torch.log(p + 1e-8) + (1 - y) * torch.log(1 - p + 1e-8)).mean()
@@ -200,6 +200,6 @@ def test_the_program_computes_what_it_does_in_pytorch(program):
     torch = pytest.importorskip("torch", reason="needs the extra 'parity'")
     ours, theirs = program(mg, minigrad.functional), program(torch, torch.nn.functional)
     for a, b in zip(ours, theirs, strict=True):
-        a, b = (x.detach().numpy() if hasattr(x, "detach") else np.array(x) for x in (a, b))
+        a, b = (x.detach().cpu().numpy() if hasattr(x, "detach") else np.array(x) for x in (a, b))
         assert (a.dtype, a.shape) == (b.dtype, b.shape)
         np.testing.assert_allclose(a, b, rtol=10 * PARITY["float32"], atol=10 * PARITY["float32"])

@@ -4,7 +4,8 @@ import pytest
 
 import minigrad as mg
 from minigrad.errors import MinigradError
-from strategies import PYTORCH
+from parity import FLOATS, NARROW
+from strategies import PARITY, PYTORCH
 
 np = pytest.importorskip("numpy")
 torch = pytest.importorskip("torch", reason="needs the extra 'parity': make test EXTRAS=dev,parity")
@@ -63,6 +64,8 @@ BASES = {
     "the leaf": lambda x: x,
 }
 
+TOLERANCE = PARITY["float32"] if NARROW else PYTORCH
+
 
 class Twin:
     """The same tensor in both libraries. `whole`: all the memory is in it, so that as_strided leaves nothing out."""
@@ -73,7 +76,9 @@ class Twin:
     def overlaps(self):
         """Whether one number stands in several places, which PyTorch leaves to chance unless a stride is 0."""
         t = self.theirs
-        places = torch.arange(t.untyped_storage().size() // 8).as_strided(t.size(), t.stride(), t.storage_offset())
+        places = torch.arange(t.untyped_storage().size() // t.element_size()).as_strided(
+            t.size(), t.stride(), t.storage_offset()
+        )
         return len(places.unique()) < t.numel()
 
 
@@ -88,7 +93,7 @@ class Views(RuleBasedStateMachine):
         self.live.append(Twin(ours, theirs, base != "a view of a copy"))
 
     def leaf(self, shape, requires_grad):
-        numbers = np.cos(np.arange(1.0, 1.0 + np.prod(shape)) + len(self.leaves)).reshape(shape)
+        numbers = np.cos(np.arange(1.0, 1.0 + np.prod(shape)) + len(self.leaves)).reshape(shape).astype(FLOATS[0])
         found = [module.tensor(numbers, requires_grad=requires_grad) for module in (mg, torch)]
         self.leaves.append(Twin(*found, True))
         return self.leaves[-1]
@@ -150,7 +155,7 @@ class Views(RuleBasedStateMachine):
         for x in self.live:
             ours, theirs = x.ours, x.theirs
             assert ours.shape == tuple(theirs.shape)
-            close(ours, theirs, PYTORCH)
+            close(ours, theirs, TOLERANCE)
             assert ours._version == theirs._version
             assert (ours.requires_grad, ours.is_leaf) == (theirs.requires_grad, theirs.is_leaf)
             if theirs.numel():
@@ -171,7 +176,7 @@ class Views(RuleBasedStateMachine):
             assert (found is None) == (expected is None)
             if expected is None:
                 return
-            tolerance = 10 ** (order - 1) * PYTORCH
+            tolerance = 10 ** (order - 1) * TOLERANCE
             for a, b in zip(found, expected, strict=True):
                 if a is None or b is None:
                     assert all(x is None or not x.detach().numpy().any() for x in (a, b))
@@ -189,9 +194,9 @@ def close(ours, theirs, tolerance):
 
 def weighted(library, tensors):
     """The sum of all numbers' tanh, each with a weight of its own."""
-    total = library.tensor(0.0, dtype=library.float64)
+    total = library.tensor(0.0, dtype=getattr(library, FLOATS[0]))
     for x in tensors:
-        weights = np.cos(np.arange(float(np.prod(x.shape)))).reshape(tuple(x.shape))
+        weights = np.cos(np.arange(float(np.prod(x.shape)))).reshape(tuple(x.shape)).astype(FLOATS[0])
         total = total + (x.tanh() * library.tensor(weights)).sum()
     return total
 

@@ -1,8 +1,9 @@
-"""What tests of the player need besides Python. Where it is missing they are skipped, and one line says all of it."""
+"""What tests need besides Python. Where it is missing they are skipped, and one line says all of it."""
 
 import importlib.util
 import os
 import shutil
+from ctypes.util import find_library
 from functools import cache
 from pathlib import Path
 
@@ -17,6 +18,10 @@ _TOOLS = {
     "npm packages": (lambda: (PACKAGES / "esbuild").is_dir() and (PACKAGES / "typescript").is_dir(), "make frontend"),
     "dot": (lambda: shutil.which("dot") is not None, "apt-get install graphviz"),
     "chromium": (lambda: chromium() is not None, "apt-get install chromium"),
+    "vulkan": (
+        lambda: find_library("vulkan") is not None and any(Path("/usr/share/vulkan/icd.d").glob("lvp*")),
+        "apt-get install libvulkan1 mesa-vulkan-drivers",
+    ),
     "playwright": (lambda: importlib.util.find_spec("playwright") is not None, "pip install playwright"),
 }
 
@@ -40,4 +45,4 @@ def need(*names: str) -> None:
     missing = ", ".join(f"{name} ({advice})" for name, advice in lacking().items())
     if os.environ.get("CI_SKIPS_NOTHING"):
         pytest.fail(f"missing here: {missing}")
-    pytest.skip(f"the player is not checked in full here, for want of {missing}")
+    pytest.skip(f"not checked in full here, for want of {missing}")

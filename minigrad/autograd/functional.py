@@ -160,9 +160,9 @@ def _unit(x: Any, place: int) -> Any:
     """The gradient that picks number `place` of `x`."""
     if isinstance(x, Value):
         return 1.0
-    unit = x.detach().clone().zero_()
-    unit.numpy().flat[place] = 1.0
-    return unit
+    unit = x.detach().reshape(-1).clone().zero_()
+    unit[place] = 1.0
+    return unit.reshape(x.shape)
 
 
 def _weights(v: Any, like: Sequence[Any], name: str) -> list[Any]:

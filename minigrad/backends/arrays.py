@@ -1,10 +1,53 @@
-"""The devices that have arrays, of which tensors are made: NumPy's, and Taichi's where it is installed."""
+"""The devices that have arrays, of which tensors are made: NumPy's, and Taichi's where it is installed.
 
+What the rest asks of Taichi's without knowing it: which texts are launched, and kernels that readers write.
+"""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from importlib.util import find_spec
+from typing import Any
 
-import minigrad.backends.numpy
+import numpy as np
 
-if find_spec("taichi") is not None:
-    import minigrad.backends.taichi  # noqa: F401 -- loads no Taichi: the first launch of a kernel does
+import minigrad.backends.numpy  # noqa: F401 -- registers its kernels
+from minigrad.storage import PLACES, host, memory
 
-__all__: list[str] = []
+if find_spec("taichi") is not None:  # loads no Taichi: the first launch of a kernel does
+    from minigrad.backends.taichi import own, runtime, shape
+
+    _compiles = True
+else:
+    _compiles = False
+
+__all__ = ["for_reader", "from_reader", "from_snippet", "launches", "readers_own"]
+
+
+def launches(listener: Callable[[Any], None]) -> AbstractContextManager[None]:
+    """A block in which `listener` is told of each compiled kernel, which has a `name` and a `text`, when it runs."""
+    return runtime.launches(listener) if _compiles else nullcontext()
+
+
+def readers_own(device: str) -> AbstractContextManager[None]:
+    """A block in which a reader's own kernel may run on `device`."""
+    return runtime.readers_own(device) if _compiles and device != "numpy" else nullcontext()
+
+
+def from_snippet(op: str, inputs: tuple[str, ...], attrs: tuple[str, ...], snippet: str) -> Callable[..., Any]:
+    """The kernel of an elementwise operation from an expression of Taichi's. Raises ArgumentError if it is none."""
+    return own.from_snippet(op, inputs, attrs, snippet)
+
+
+def for_reader(device: str, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    """What a reader's own kernel gets: on ``cpu`` arrays that lie row by row, without gaps; of a GPU NumPy's copies."""
+    if device == "numpy":
+        return inputs
+    take = shape.in_rows if device == "cpu" else host
+    return tuple([take(x) if x.__class__ in PLACES else x for x in inputs])
+
+
+def from_reader(device: str, result: Any) -> Any:
+    """What it returned, on the device."""
+    if isinstance(result, tuple):
+        return tuple([from_reader(device, one) for one in result])
+    return memory(device).copied(result) if device not in ("numpy", "cpu") and type(result) is np.ndarray else result

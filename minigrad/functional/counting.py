@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, cast
 
 from minigrad._tensor import Tensor
-from minigrad.creation import ones, zeros
+from minigrad.creation import ones_like
 from minigrad.dtypes import int64
 from minigrad.errors import DTypeError, ShapeError
 from minigrad.functional.checks import shaped, tensor_of
@@ -37,8 +37,8 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
     if input.shape[0] and int(input.min()) < 0:
         raise ShapeError(f"bincount: {int(input.min())} is below 0, and counts are listed from 0 on.")
     size = max(int(minlength), int(input.max()) + 1 if input.shape[0] else 0)
-    each = ones(*input.shape, dtype=int64) if weights is None else weights.detach()
-    return scatter_add(zeros(size, dtype=each.dtype), 0, input.to(int64), each)
+    each = ones_like(input, dtype=int64) if weights is None else weights.detach()
+    return scatter_add(each.new_zeros(size), 0, input.to(int64), each)
 
 
 def unique(
@@ -60,7 +60,7 @@ def unique(
     if dim is not None:
         raise DTypeError(f"unique: dim={dim}, but only single numbers are compared here.\n  Leave dim out.")
     values, order = sort(shaped(tensor_of(input, "unique").detach(), (numel(input.shape),)))
-    first = cat([ones(min(1, len(values))) != 0, values[1:] != values[:-1]])
+    first = cat([ones_like(values[:1]) != 0, values[1:] != values[:-1]])
     group = cumsum(first, 0) - 1
     found = [values[first]]
     if return_inverse:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Literal, cast, overload
 
-from minigrad import creation, ops
+from minigrad import ops
 from minigrad._tensor import Tensor
 from minigrad.dtypes import DTYPES, DType
 from minigrad.errors import ArgumentError, DTypeError, ShapeError
@@ -194,7 +194,7 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
             raise ShapeError("one_hot: no ints, so that the number of classes cannot be seen.\n  Give num_classes.")
         num_classes = max(int(at.amax()), 0) + 1
     at = in_range("one_hot", at[..., None], num_classes, at.ndim)
-    classes = creation.zeros(*tensor.shape, num_classes, dtype=_INT64)
+    classes = tensor.new_zeros(*tensor.shape, num_classes, dtype=_INT64)
     return cast(Tensor, ops.scatter(classes, at, 1, dim=tensor.ndim))
 
 

@@ -54,7 +54,7 @@ def _unary(op: Op) -> Apply:
                 out = wrap(result if result.__class__ is ndarray else np.asarray(result))
             else:
                 out = wrap(kernels[PLACES[array.__class__]](array))
-        except (RuntimeError, KeyError):  # inside another kernel; no kernel
+        except (RuntimeError, KeyError, MemoryError):  # inside another kernel; no kernel; no room
             return Tensor._computed(op, (x,), _NOTHING)
         edge = x._edge() if recording else None
         if edge is not None:
@@ -99,7 +99,7 @@ def _binary(op: Op) -> Apply:
                 out = wrap(result if result.__class__ is ndarray else np.asarray(result))
             else:
                 out = wrap(kernels[PLACES.get(x.__class__) or PLACES[y.__class__]](x, y))
-        except (ValueError, OverflowError, RuntimeError, KeyError):  # shapes, too large a number, inside another kernel
+        except (ValueError, OverflowError, RuntimeError, KeyError, MemoryError):  # shapes, sizes, inside another kernel
             return Tensor._computed(op, (a, b), _NOTHING)  # which says why, or finds its way
         if recording and (edge_a is not None or edge_b is not None):
             step = Step(op, (edge_a, edge_b), _NOTHING, out._array.shape, dtype)

@@ -19,7 +19,7 @@ from minigrad.dtypes import ALIASES, DType, as_dtype, bool, uint8
 from minigrad.errors import DTypeError, GraphError, ShapeError
 from minigrad.graph import no_grad
 from minigrad.layout import Shape, dim_of
-from minigrad.storage import check_device, host
+from minigrad.storage import DEVICES, check_device, device, get_default_device, host, memory
 
 __all__ = ["clone", "detach", "from_dlpack", "is_floating_point", "is_tensor", "numel"]
 
@@ -203,9 +203,16 @@ def _deepcopied(self: Tensor, memo: dict[int, Any]) -> Tensor:
 
 
 def _reduced(self: Tensor, protocol: int) -> tuple[Callable[..., Tensor], tuple[Any, ...]]:
-    """For ``pickle``: the numbers, and whether they need a gradient. What has views is stored once for each."""
+    """For ``pickle``: the numbers, where they are, if they need a gradient. What has views is stored once for each."""
     _check_leaf(self, "pickle")
-    return _rebuilt, (np.ascontiguousarray(host(self._array)).reshape(self.shape), self.requires_grad)
+    array = np.ascontiguousarray(host(self._array)).reshape(self.shape)
+    return _unpickled, (array, str(self.device), self.requires_grad)
+
+
+def _unpickled(array: Any, place: str, requires_grad: builtins.bool) -> Tensor:
+    """A tensor on the device where it was pickled; where that is not there, on the default one."""
+    there = device(place) if device(place) in DEVICES else get_default_device()
+    return _rebuilt(memory(there).copied(array), requires_grad)
 
 
 def _rebuilt(array: Any, requires_grad: builtins.bool) -> Tensor:

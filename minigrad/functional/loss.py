@@ -13,7 +13,6 @@ from typing import Any, cast
 
 from minigrad import ops
 from minigrad._tensor import Tensor
-from minigrad.creation import ones
 from minigrad.dtypes import int64, uint8
 from minigrad.errors import ArgumentError, DTypeError, GraphError, ShapeError
 from minigrad.functional import reduce as reductions
@@ -148,7 +147,7 @@ def _even_cross_entropy(
 ) -> Tensor:
     """Where at each position that counts all classes are equally right; the mean is that of the right classes."""
     counted = target != ignore_index
-    weight = _by_class(ones(input.shape[1], dtype=input.dtype) if weight is None else weight, input)
+    weight = _by_class(input.new_ones(input.shape[1]) if weight is None else weight, input)
     even = ops.soft_cross_entropy(input, (weight / float(input.shape[1])).expand(*input.shape))
     losses = ops.where(counted, even, 0.0)
     if reduction != "mean":

@@ -11,7 +11,8 @@ import numpy as np
 from minigrad._tensor import Tensor
 from minigrad.dtypes import get_default_dtype
 from minigrad.errors import DTypeError
-from minigrad.storage import host
+from minigrad.storage import get_default_device, host
+from minigrad.tidying import Freed
 
 __all__ = ["METHODS"]
 
@@ -22,7 +23,9 @@ EDGE = 3
 
 
 def _repr(self: Tensor) -> str:
-    """Its numbers; its size where they are left out; how many are NaN and Inf; its type and place in the graph.
+    """Its numbers; its size where they are left out; how many are NaN and Inf; its device, type and place in the graph.
+
+    The device and the type are left out where they are those that tensors have by default.
 
     >>> import minigrad as mg
     >>> mg.tensor([[1.0, 0.25], [float("nan"), -3.0]], requires_grad=True)
@@ -32,6 +35,8 @@ def _repr(self: Tensor) -> str:
     tensor([[0., 0., 0.,  ..., 0., 0., 0.],
             [0., 0., 0.,  ..., 0., 0., 0.]], size=(2, 1000))
     """
+    if type(self._array) is Freed:
+        return repr(self._array)
     array, details = host(self._array), []
     if array.size == 0:
         text = "[]"
@@ -44,6 +49,8 @@ def _repr(self: Tensor) -> str:
     if self.dtype.is_floating_point:
         counts = {"nan": np.isnan(array).sum(), "inf": np.isinf(array).sum()}
         details += [f"{name}={count}" for name, count in counts.items() if count]
+    if self.device != get_default_device():
+        details.append(f"device={str(self.device)!r}")
     usual = get_default_dtype().name
     if self.dtype.name not in ((usual,) if array.size == 0 else (usual, "int64", "bool")):
         details.append(f"dtype={self.dtype!r}")

@@ -11,7 +11,6 @@ from typing import Any, cast
 
 from minigrad import ops
 from minigrad._tensor import Tensor
-from minigrad.creation import tensor
 from minigrad.errors import ShapeError
 from minigrad.functional.checks import check_option, check_same_type, floats_of
 
@@ -40,7 +39,7 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None =
         raise ShapeError(
             f"affine_grid: theta has shape {theta.shape}, but size={tuple(size)} asks for {(batch, 2, 3)}."
         )
-    columns, rows = [tensor(_spaced(n, bool(align_corners)), dtype=theta.dtype) for n in (width, height)]
+    columns, rows = [theta.new_tensor(_spaced(n, bool(align_corners))) for n in (width, height)]
     matrix = theta[:, None, None]
     return columns[:, None] * matrix[..., 0] + rows[:, None, None] * matrix[..., 1] + matrix[..., 2]
 

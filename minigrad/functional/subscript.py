@@ -72,7 +72,7 @@ def _split(x: Tensor, key: Any) -> tuple[Tensor, dict[int, Tensor]]:
     place = key if key.__class__ is tuple else (key,)
     if all(part.__class__ is int or part is None or part is ... or _is_range(part) for part in place):
         return _basic(x, place), {}
-    parts = [_part(part) for part in place]
+    parts = [_part(part, x) for part in place]
     used = sum([_consumed(part) for part in parts])
     if used > x.ndim:
         raise ShapeError(f"index: {used} indices are too many for shape {x.shape}, which has {x.ndim} dimensions.")
@@ -105,8 +105,8 @@ def _basic(x: Tensor, place: tuple[Any, ...]) -> Tensor:
         raise DTypeError(f"index: {error}.") from None
 
 
-def _part(part: Any) -> Any:
-    """A part of a key as an int, a slice, None, `...`, or a tensor of int64 or bool."""
+def _part(part: Any, x: Tensor) -> Any:
+    """A part of a key of `x` as an int, a slice, None, `...`, or a tensor of int64 or bool."""
     if part is None or part is ... or part.__class__ is int:
         return part
     if isinstance(part, slice):
@@ -116,7 +116,8 @@ def _part(part: Any) -> Any:
             raise DTypeError(
                 f"index: {part!r} is a {type(part).__name__}; it takes ints, slices, None, ..., lists and tensors."
             )
-        part = creation.tensor(part, dtype=_INT64 if isinstance(part, list | tuple) and not part else None)
+        kind = _INT64 if isinstance(part, list | tuple) and not part else None
+        part = creation.tensor(part, dtype=kind, device=x.device)
     if part.dtype is _BOOL:
         return part
     if part.dtype not in (_INT32, _INT64):
@@ -140,7 +141,7 @@ def _columns(mask: Tensor, shape: Shape, dim: int) -> list[Tensor]:
             "  It has a bool for each number, or each row, that there is."
         )
     if not mask.ndim:
-        return [creation.tensor([0] * int(mask), dtype=_INT64)]
+        return [mask.new_tensor([0] * int(mask), dtype=_INT64)]
     found = ops.nonzero(mask)
     return [found[:, k] for k in range(mask.ndim)]
 

@@ -6,6 +6,7 @@ import pytest
 
 from cores import digest_on
 from minigrad.kernels import dispatch
+from places import HERE, put
 
 np = pytest.importorskip("numpy")
 pytest.importorskip("taichi")
@@ -29,8 +30,8 @@ def places(size, *shape, seed=1):
 
 def same(op, *inputs, **attrs):
     """The result, which is that of NumPy's kernel in type, shape and every bit."""
-    ours = [array.like(x) if isinstance(x, np.ndarray) else x for x in inputs]
-    found = dispatch(op, "cpu", tuple(ours), attrs).view(np.ndarray)
+    ours = [put(x) if isinstance(x, np.ndarray) else x for x in inputs]
+    found = dispatch(op, HERE, tuple(ours), attrs).host
     right = np.asarray(dispatch(op, "numpy", inputs, attrs))
     assert (found.dtype, found.shape) == (right.dtype, right.shape)
     assert found.tobytes() == right.tobytes()
@@ -76,24 +77,24 @@ def test_sizes_around_what_one_core_does_alone(size):
 @pytest.mark.parametrize("dtype", ["float32", "int64"])
 def test_arrays_may_lie_anyhow(laid, dtype):
     a, b = LAID[laid](numbers(30, 40, dtype=dtype)), LAID[laid](places(15, 30, 40))
-    whole, index = array.like(numbers(30, 40, dtype=dtype)), array.like(places(15, 30, 40))
+    whole, index = put(numbers(30, 40, dtype=dtype)), put(places(15, 30, 40))
     ours, at = LAID[laid](whole), LAID[laid](index)
     for op, attrs in [("gather", {"dim": 0}), ("index_select", {"dim": 1}), ("nonzero", {})]:
         given = [(a, ours), (b, at)][: 1 if op == "nonzero" else 2]
-        found = dispatch(op, "cpu", tuple(two for _, two in given), attrs).view(np.ndarray)
+        found = dispatch(op, HERE, tuple(two for _, two in given), attrs).host
         np.testing.assert_array_equal(found, dispatch(op, "numpy", tuple(one for one, _ in given), attrs))
     for op in ("scatter", "scatter_add"):
         attrs = {"dim": 1} | ({"shape": None} if op == "scatter_add" else {})
-        found = dispatch(op, "cpu", (ours, at, ours), attrs).view(np.ndarray)
+        found = dispatch(op, HERE, (ours, at, ours), attrs).host
         np.testing.assert_array_equal(found, dispatch(op, "numpy", (a, b, a), attrs))
     into, right = (
-        LAID[laid](array.like(a * 0 if laid == "rows" else np.zeros((30, 40), dtype))),
+        LAID[laid](put(a * 0 if laid == "rows" else np.zeros((30, 40), dtype))),
         np.zeros(a.shape, dtype),
     )
     row = numbers(a.shape[1], dtype=dtype)
-    dispatch("index_copy", "cpu", (into, array.like(places(9, 4)), array.like(row)), {"dim": 0}, out=into)
+    dispatch("index_copy", HERE, (into, put(places(9, 4)), put(row)), {"dim": 0}, out=into)
     right[places(9, 4)] = row
-    np.testing.assert_array_equal(into.view(np.ndarray), right)
+    np.testing.assert_array_equal(into.host, right)
 
 
 @pytest.mark.parametrize("dtype", TYPES)
@@ -111,8 +112,8 @@ def test_nothing_at_all_and_no_dimensions(dtype):
 @pytest.mark.parametrize("times", [1, 2000])
 def test_nan_and_the_smallest_float_are_not_zero_and_minus_zero_is(dtype, times):
     least = np.array([1], np.int32 if dtype == "float32" else np.int64).view(dtype)[0]
-    x = array.like(np.array([0.0, -0.0, np.nan, np.inf, least, -least] * times, dtype))
-    found = dispatch("nonzero", "cpu", (x,), {}).view(np.ndarray)
+    x = put(np.array([0.0, -0.0, np.nan, np.inf, least, -least] * times, dtype))
+    found = dispatch("nonzero", HERE, (x,), {}).host
     np.testing.assert_array_equal(found[:, 0] % 6, [2, 3, 4, 5] * times)
 
 
@@ -127,11 +128,9 @@ def test_places_in_an_area_and_repeats():
     same("put_at", numbers(3, 4, 2, 5), b, shape=a.shape, dims=2)
     for repeats in (3, (0, 2, 1, 3)):
         made = same("repeat_interleave", a, repeats=repeats, dim=1)
-        found = dispatch(
-            "repeat_interleave_backward", "cpu", (array.like(made),), {"count": 4, "repeats": repeats, "dim": 1}
-        )
+        found = dispatch("repeat_interleave_backward", HERE, (put(made),), {"count": 4, "repeats": repeats, "dim": 1})
         right = dispatch("repeat_interleave_backward", "numpy", (made,), {"count": 4, "repeats": repeats, "dim": 1})
-        np.testing.assert_allclose(found.view(np.ndarray), right, rtol=1e-6)
+        np.testing.assert_allclose(found.host, right, rtol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -147,45 +146,41 @@ def test_places_in_an_area_and_repeats():
 )
 def test_gradients_of_windows_that_overlap_are_added_up(size, stride):
     given, own = numbers(*size), {"shape": (300,), "own": (1,)}
-    found = dispatch(
-        "as_strided_backward", "cpu", (array.like(given),), own | {"size": size, "stride": stride, "offset": 7}
-    )
+    found = dispatch("as_strided_backward", HERE, (put(given),), own | {"size": size, "stride": stride, "offset": 7})
     right = dispatch("as_strided_backward", "numpy", (given,), own | {"size": size, "stride": stride, "offset": 7})
-    np.testing.assert_allclose(found.view(np.ndarray), right, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(found.host, right, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("wrong", [-1, 3, 2**32])
 @pytest.mark.parametrize("op", ["index_select", "index_copy", "index_add"])
 def test_an_index_out_of_range_raises_and_touches_nothing(op, wrong):
-    x, at = array.like(numbers(3)), array.like(np.array([wrong]))
-    more = {"index_select": (), "index_copy": (1.0,), "index_add": (array.like(numbers(1)),)}[op]
+    x, at = put(numbers(3)), put(np.array([wrong]))
+    more = {"index_select": (), "index_copy": (1.0,), "index_add": (put(numbers(1)),)}[op]
     with pytest.raises(IndexError, match="an index is out of range: dimension 0 has size 3"):
-        dispatch(op, "cpu", (x, at, *more), {"dim": 0} | ({"shape": None} if op == "index_add" else {}))
-    dispatch("index_select", "cpu", (x, array.like(np.array([0]))), {"dim": 0})  # and it is forgotten
+        dispatch(op, HERE, (x, at, *more), {"dim": 0} | ({"shape": None} if op == "index_add" else {}))
+    dispatch("index_select", HERE, (x, put(np.array([0]))), {"dim": 0})  # and it is forgotten
 
 
 def test_a_number_too_large_for_the_type_is_refused():
     with pytest.raises(Exception, match="300"):
-        dispatch(
-            "index_copy", "cpu", (array.like(numbers(3, dtype="uint8")), array.like(places(3, 1)), 300), {"dim": 0}
-        )
+        dispatch("index_copy", HERE, (put(numbers(3, dtype="uint8")), put(places(3, 1)), 300), {"dim": 0})
 
 
 def test_what_is_read_may_be_what_is_written():
-    x = array.like(np.arange(4))
-    assert dispatch("index_copy", "cpu", (x, x, x[::-1]), {"dim": 0}, out=x).tolist() == [3, 2, 1, 0]
+    x = put(np.arange(4))
+    assert dispatch("index_copy", HERE, (x, x, x[::-1]), {"dim": 0}, out=x).tolist() == [3, 2, 1, 0]
 
 
 def digest():
     """Of results that would depend on the order of additions, if cores raced."""
     found = hashlib.sha256()
     for shape, at in [((50, 3000), 0), ((50, 3000), 1), ((100_000, 3), 0), ((20_000, 64), 0)]:
-        c, b = array.like(numbers(*shape)), array.like(places(13, *shape))
+        c, b = put(numbers(*shape)), put(places(13, *shape))
         attrs = {"dim": at, "shape": tuple(13 if k == at else n for k, n in enumerate(shape))}
-        found.update(dispatch("scatter_add", "cpu", (None, b, c), attrs).tobytes())
-        found.update(dispatch("index_add", "cpu", (None, array.like(places(13, shape[at])), c), attrs).tobytes())
+        found.update(dispatch("scatter_add", HERE, (None, b, c), attrs).tobytes())
+        found.update(dispatch("index_add", HERE, (None, put(places(13, shape[at])), c), attrs).tobytes())
     attrs = {"shape": (20_000,), "own": (1,), "size": (2000, 9, 500), "stride": (9, 1, 3), "offset": 0}
-    found.update(dispatch("as_strided_backward", "cpu", (array.like(numbers(2000, 9, 500)),), attrs).tobytes())
+    found.update(dispatch("as_strided_backward", HERE, (put(numbers(2000, 9, 500)),), attrs).tobytes())
     return found.hexdigest()
 
 

@@ -7,6 +7,8 @@ import pytest
 import minigrad as mg
 from cores import digest_on
 from minigrad.kernels import dispatch
+from parity import NARROW
+from places import HERE, put
 
 np = pytest.importorskip("numpy")
 pytest.importorskip("taichi")
@@ -23,7 +25,7 @@ RANGES = [
 
 
 def both(op, *inputs, **attrs):
-    found = dispatch(op, "cpu", tuple(map(array.like, inputs)), attrs).view(np.ndarray)
+    found = dispatch(op, HERE, tuple(map(put, inputs)), attrs).host
     right = dispatch(op, "numpy", inputs, attrs)
     assert (found.dtype, found.shape) == (right.dtype, right.shape)
     return found, right
@@ -59,9 +61,18 @@ def test_choices_are_the_same(dtype, shape):
     weights = np.random.default_rng(0).uniform(size=shape).astype(dtype)
     weights[..., 1:2] = 0
     for count in (1, shape[-1], 300):
-        np.testing.assert_array_equal(*both("random_choice", weights, key=5, offset=3, count=count, replacement=True))
+        found, right = both("random_choice", weights, key=5, offset=3, count=count, replacement=True)
+        assert_chosen(found, right)
     for count in {1, shape[-1] // 2 + 1, shape[-1]}:
-        np.testing.assert_array_equal(*both("random_choice", weights, key=5, offset=3, count=count, replacement=False))
+        assert_chosen(*both("random_choice", weights, key=5, offset=3, count=count, replacement=False))
+
+
+def assert_chosen(found, right):
+    """The same choices; without float64 a few, for which what was drawn is near the end of a share, are neighbours."""
+    if NARROW and found.size > 100:
+        assert (found != right).mean() < 0.02
+    else:
+        np.testing.assert_array_equal(found, right)
 
 
 def test_a_part_of_a_stream_is_what_it_is_in_the_whole():
@@ -72,12 +83,12 @@ def test_a_part_of_a_stream_is_what_it_is_in_the_whole():
 
 
 def digest():
+    """Of numbers that would depend on the order in which cores make them. (Of GPUs the normal ones are left out: CUDA's
+    differ in the last digit from process to process, as kernels that were compiled anew and kept ones do.)"""
     found = hashlib.sha256()
-    for op in ("random_uniform", "random_normal"):
-        for dtype in (mg.float32, mg.float64):
-            found.update(
-                dispatch(op, "cpu", (), {"key": 5, "offset": 1, "shape": (100_000,), "dtype": dtype}).tobytes()
-            )
+    for op in ("random_uniform", "random_normal") if HERE == "cpu" else ("random_uniform",):
+        for dtype in (mg.float32,) if NARROW else (mg.float32, mg.float64):
+            found.update(dispatch(op, HERE, (), {"key": 5, "offset": 1, "shape": (100_000,), "dtype": dtype}).tobytes())
     return found.hexdigest()
 
 

@@ -5,6 +5,7 @@ import pytest
 from minigrad.kernels import dispatch
 from minigrad.ops.normalization import Norm
 from minigrad.storage import memory
+from places import HERE
 
 np = pytest.importorskip("numpy")
 pytest.importorskip("taichi")
@@ -19,18 +20,18 @@ def numbers(*shape, dtype="float32", seed=0):
 
 
 def on_cpu(x):
-    return memory("cpu").copied(x) if isinstance(x, np.ndarray) else x
+    return memory(HERE).copied(x) if isinstance(x, np.ndarray) else x
 
 
 def check(op, inputs, beside=None, skip=(), **attrs):
     """The kernel of ``cpu`` gives what NumPy's does, `beside` instead of `inputs` if these are views on the device."""
     with np.errstate(all="ignore"):
         its = dispatch(op, "numpy", inputs, attrs)
-    mine = dispatch(op, "cpu", tuple(map(on_cpu, inputs)) if beside is None else beside, attrs)
+    mine = dispatch(op, HERE, tuple(map(on_cpu, inputs)) if beside is None else beside, attrs)
     its, mine = (x if isinstance(x, tuple) else (x,) for x in (its, mine))
     for k, (x, y) in enumerate(zip(mine, its, strict=True)):
         if k not in skip:
-            x, y = memory("cpu").host(x), np.asarray(y)
+            x, y = memory(HERE).host(x), np.asarray(y)
             assert (x.dtype, x.shape) == (y.dtype, y.shape)
             close = TOLERANCE.get(y.dtype.name, 0)
             largest = np.abs(y[np.isfinite(y)].astype(float)).max(initial=0)
@@ -68,15 +69,15 @@ def test_sums_keep_the_digits_of_float64(shape, view):
     for dim in dims:
         for op, more in {"sum": {}, "mean": {}, "var": {"correction": 1}, "norm": {"p": 2.0}, "logsumexp": {}}.items():
             its = dispatch(op, "numpy", (x.astype(np.float64),), {"dim": dim, "keepdim": False, **more})
-            y = memory("cpu").host(dispatch(op, "cpu", (mine,), {"dim": dim, "keepdim": False, **more}))
+            y = memory(HERE).host(dispatch(op, HERE, (mine,), {"dim": dim, "keepdim": False, **more}))
             np.testing.assert_allclose(y, its, rtol=2e-6, atol=1e-6 * max(1, np.abs(its).max()))
 
 
 def test_a_sum_of_many_ones_is_exact_and_of_tenths_close():
     dim = {"dim": (0,), "keepdim": False}
-    assert dispatch("sum", "cpu", (on_cpu(np.ones(20_000_001, np.float32)),), dim).item() == 20_000_000  # the nearest
+    assert dispatch("sum", HERE, (on_cpu(np.ones(20_000_001, np.float32)),), dim).item() == 20_000_000  # the nearest
     tenths = np.full(10**7, 0.1, np.float32)
-    assert abs(dispatch("sum", "cpu", (on_cpu(tenths),), dim).item() / tenths.sum(dtype=np.float64) - 1) < 1e-6
+    assert abs(dispatch("sum", HERE, (on_cpu(tenths),), dim).item() / tenths.sum(dtype=np.float64) - 1) < 1e-6
 
 
 NORMS = {
@@ -123,7 +124,7 @@ def test_a_class_that_is_not_there_is_refused(wrong):
     for op in ("cross_entropy", "nll_loss"):
         inputs = on_cpu(numbers(3, 5)), on_cpu(np.array([1, wrong, 2])), None
         with pytest.raises(IndexError):
-            dispatch(op, "cpu", inputs, {"ignore_index": -100, "reduction": "mean"})
+            dispatch(op, HERE, inputs, {"ignore_index": -100, "reduction": "mean"})
 
 
 @pytest.mark.parametrize("dtype", [*FLOATS, "int64", "int32", "uint8", "bool"])
@@ -140,6 +141,20 @@ def test_the_first_of_the_largest_and_running_totals(shape, dtype):
             if dtype != "bool":
                 check("recur", (x % 2, x), dim=dim, reverse=reverse)
     check("cumprod", (np.where(x > 0, 1, x).astype(dtype),), dim=0, reverse=True)
+
+
+@pytest.mark.parametrize("odd", [0, np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("shape", [(5, 33), (64, 48), (7, 1017), (1100, 1000), (3, 7, 32)], ids=str)
+def test_extremes_in_vectors_and_their_places(shape, odd):
+    x = np.round(2 * numbers(*shape))
+    x[numbers(*shape, seed=1) > 2] = odd
+    x[0] = odd
+    for dim in range(len(shape)):
+        for op in ("max", "min", "argmax", "argmin"):
+            check(op, (x,), dim=dim, keepdim=False)
+        for op in ("amax", "amin"):
+            check(op, (x,), dim=(dim,), keepdim=False)
+    check("amax", (x,), dim=tuple(range(x.ndim)), keepdim=False)
 
 
 @pytest.mark.parametrize("dtype", FLOATS)

@@ -30,11 +30,43 @@ def grown(shape: tuple[int, ...], dim) -> list[tuple[int, ...]]:
     return shapes
 
 
+def more():
+    """Calls that reach what the samples, which are small, do not."""
+    import minigrad as mg
+
+    large, steep = mg.empty(1100, 1000), mg.empty(1024, 1024)
+    for x in (large, steep):
+        for dim in (0, 1):
+            for op in (mg.argmax, mg.argmin, mg.amax, mg.amin, mg.sum, mg.softmax):
+                yield lambda op=op, x=x, dim=dim: op(x, dim)
+    for op in (mg.amax, mg.amin, mg.sum):
+        yield lambda op=op: op(large)
+    rows = mg.zeros(1100, dtype=mg.int64)
+    for x in (large, steep, mg.empty(1100, 1001), mg.empty(1100, 1000, dtype=mg.int64)):
+        places = mg.zeros(*x.shape, dtype=mg.int64)
+        yield lambda x=x: x.index_select(0, rows)
+        yield lambda x=x: x.index_copy(0, rows[: len(x)], x)
+        yield lambda x=x: x.index_add(0, rows[: len(x)], x)
+        yield lambda x=x, places=places: x.gather(0, places)
+        yield lambda x=x, places=places: x.scatter(1, places, x)
+    for x in (mg.empty(4, 32), steep):
+        weight = mg.empty(x.shape[1])
+        for given in ((), (weight,), (weight, weight)):
+            yield lambda x=x, given=given: mg.functional.layer_norm(x, x.shape[1:], *given)
+            yield lambda x=x, given=given: mg.functional.rms_norm(x, x.shape[1:], *given[:1])
+    for dtype in (mg.float32, mg.float64):
+        for m, depth, n in ((8, 64, 16), (64, 64, 64), (512, 512, 512), (1000, 600, 10), (8, 30, 20), (100, 50, 30)):
+            a, b = mg.empty(m, depth, dtype=dtype), mg.empty(depth, n, dtype=dtype)
+            for x in (a, mg.empty(depth, m, dtype=dtype).T):
+                for y in (b, mg.empty(n, depth, dtype=dtype).T):
+                    yield lambda x=x, y=y: x @ y
+
+
 def collected() -> list[tuple[str, str, str]]:
     """Name, text and kinds of arguments of all kernels, by calls that launch nothing: to be called in a child."""
     import minigrad as mg
     import parity
-    from minigrad.backends.taichi import array, elementwise, runtime
+    from minigrad.backends.taichi import array, elementwise, moves, runtime
     from minigrad.kernels import kernels_of
     from minigrad.storage import set_default_device
     from samples import all_samples
@@ -75,15 +107,21 @@ def collected() -> list[tuple[str, str, str]]:
     for call in larger:
         for shape in grown(call.inputs[0].shape, call.attrs["dim"]):
             kernels_of(call.op)["cpu"](array.empty(shape, call.inputs[0].dtype), **call.attrs)
+    for call in more():
+        call()
     for family in list(elementwise._families.values()):
         forms = [(0, True), (2, False)]
         if family.wide:
             arrays = sum(one.kind == "a" for one in family._takes)
             mixed = [1] * (arrays - 1) + [0] * (arrays > 0)  # one number a row for the last
-            forms += [(elementwise.VECTORS, True), (elementwise.VECTORS, False), ((2, *mixed), False)]
+            forms += [(elementwise.VECTORS, True), (elementwise.VECTORS, False)]
+            forms += [((n, 2, *mixed), False) for n in (elementwise.WIDTHS if family.narrow else (16,))]
         for form in forms:
             text, kinds = family.text(*form)
             found[text] = (family._name, text, kinds)
+    for unit in moves.UNITS:
+        made = moves.moving(2, unit, False)
+        found[made.text] = (made.name, made.text, made._kinds)
     return list(found.values())
 
 

@@ -35,9 +35,9 @@ def on_cpu(op, *inputs, **options):
     return kernels_of(op)["cpu"](*inputs, **options, **ATTRS.get(op, {}))
 
 
-def family(snippet, count):
-    """The kernels of a snippet for float32 alone."""
-    key = (snippet, *[np.dtype(np.float32)] * (count + 1))
+def family(op, count):
+    """The kernels of an operation's snippet for float32 alone."""
+    key = (op, elementwise.SNIPPETS[op], *[np.dtype(np.float32)] * (count + 1))
     return elementwise._families[key]
 
 
@@ -56,7 +56,7 @@ def same_class(a, b):
 @pytest.mark.parametrize("op", ULPS)
 def test_a_function_has_all_its_digits(op):
     y = host(on_cpu(op, array.like(MANY)))
-    assert family(elementwise.SNIPPETS[op], 1).wide
+    assert family(op, 1).wide
     exact = np.asarray(kernels_of(op)["numpy"](MANY.astype(np.float64)))
     rounded = exact.astype(np.float32)
     same_class(y, rounded)
@@ -88,7 +88,7 @@ def test_every_number_is_computed_and_none_beside_them(op, size):
     if size < source.SERIAL_WIDE:  # Taichi's own threads flush denormal numbers to 0
         x[: len(CORNERS)] = CORNERS[:size]
     out = host(on_cpu(op, array.like(x), array.like(y)))
-    assert family(elementwise.SNIPPETS[op], 2).wide
+    assert family(op, 2).wide
     np.testing.assert_array_equal(out, kernels_of(op)["numpy"](x, y))
 
 
@@ -126,6 +126,8 @@ ROWS = {
     "row of each of several": ((3, 5, 64), (3, 1, 64)),
     "column of each of several": ((3, 5, 64), (3, 5, 1)),
     "rows that are not whole": ((40, 50), (50,)),
+    "rows of half a vector": ((40, 24), (24,)),
+    "columns of a quarter of one": ((40, 100), (40, 1)),
     "long rows": ((3, 4800), (4800,)),
     "long rows that are not whole": ((3, 2500), (3, 1)),
     "many": ((300, 1600), (1600,)),
@@ -140,6 +142,20 @@ def test_operands_that_broadcast_are_taken_along_rows(op, shapes, dtype):
     for a, b in ((x, y), (y, x)):
         out = host(on_cpu(op, array.like(a), array.like(b)))
         np.testing.assert_array_equal(out, kernels_of(op)["numpy"](a, b))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int64", "uint8"])
+@pytest.mark.parametrize("shape", [(8, 16), (200, 200), (3, 40, 64), (5, 6, 12), (7, 9), (130, 1000)], ids=str)
+def test_copies_are_the_same_by_any_unit(shape, dtype):
+    x = np.asarray(100 * rng.normal(size=shape)).astype(dtype)
+    for key in (np.s_[1:], np.s_[:, :8], np.s_[:, 4:], np.s_[::2], np.s_[:, ::2], np.s_[:, ::-1], np.s_[..., 1:]):
+        np.testing.assert_array_equal(host(on_cpu("contiguous", array.like(x)[key])), x[key])
+        y, z = array.like(x), x.copy()
+        elementwise.put(y[key], array.like(x[key] // 2))
+        z[key] = x[key] // 2
+        np.testing.assert_array_equal(host(y), z)
+    turned = on_cpu("contiguous", array.like(x).swapaxes(0, 1))
+    np.testing.assert_array_equal(host(turned), x.swapaxes(0, 1))
 
 
 @pytest.mark.parametrize("key", [np.s_[:, :16], np.s_[:, 16:], np.s_[:, 1:17], np.s_[::2], np.s_[::-1], np.s_[:, ::-1]])

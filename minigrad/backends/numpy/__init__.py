@@ -68,7 +68,18 @@ def run_raw(kernel: Kernel, inputs: tuple[Any, ...], attrs: Mapping[str, Any]) -
     return result if isinstance(result, np.ndarray | tuple) else np.asarray(result)
 
 
-add_memory(DEVICE, np.ndarray, Memory(np.empty, lambda array: array, np.array, lambda array: array, type(None)))
+add_memory(
+    DEVICE,
+    np.ndarray,
+    Memory(
+        np.empty,
+        lambda sizes, dtype, value: np.full(sizes, value, dtype),
+        lambda array: array,
+        np.array,
+        lambda array: array,
+        type(None),
+    ),
+)
 raw_numbers(
     DEVICE,
     (np.ndarray, np.float64, np.float32, np.int64, np.int32, np.uint8, np.bool_),

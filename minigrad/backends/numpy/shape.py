@@ -23,7 +23,7 @@ class Memory:
     """The memory behind an array, arranged otherwise: what NumPy needs to make a view. Strides and offset in bytes."""
 
     def __init__(self, a: Array, shape: Shape, strides: Shape, offset: int) -> None:
-        self.owner = a
+        self.base = a
         interface = a.__array_interface__
         address, readonly = interface["data"]
         self.__array_interface__ = {

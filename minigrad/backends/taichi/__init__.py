@@ -1,4 +1,7 @@
-"""The device ``cpu``: kernels that Taichi compiles for this machine, on memory that NumPy sees too.
+"""The devices of Taichi: ``cpu``, on memory that NumPy sees too, and the GPUs ``cuda``, ``vulkan`` and ``metal``.
+
+Their kernels are the same texts, which the registry has under `DEVICE`; each device gets them under its name. Taichi
+compiles for one of the devices at a time. While that is a GPU, what is on ``cpu`` is computed by NumPy's kernels.
 
 Importing this loads no Taichi: the first launch of a kernel does.
 """
@@ -7,57 +10,171 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import nullcontext
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 
-from minigrad.backends.taichi.array import Block, CpuArray, empty, like
-from minigrad.backends.taichi.array import pool as memory_pool
-from minigrad.kernels import Kernel, kernels_of, raw_numbers, runner
+from minigrad.backends import numpy as reference
+from minigrad.backends.taichi import buffers, runtime, source
+from minigrad.backends.taichi.array import CPU, DEVICE, CpuArray, TaichiArray, Target, empty, like, set_target, shared
+from minigrad.backends.taichi.elementwise import filled
+from minigrad.errors import DTypeError
+from minigrad.kernels import Kernel, kernel, kernels_of, operations, raw_numbers, runner, waits
 from minigrad.storage import Memory, add_memory
 
 __all__ = ["DEVICE"]
 
-DEVICE = "cpu"
-add_memory(
-    DEVICE,
-    CpuArray,
-    Memory(empty, lambda array: array.view(CpuArray), like, lambda array: array.view(np.ndarray), Block, memory_pool),
-)
+MODULES = [
+    import_module(f"minigrad.backends.taichi.{name}")  # each registers its kernels
+    for name in (
+        "attention", "conv", "cuda", "elementwise", "extremes", "indexing", "loss", "matmul", "moves", "norms", "pool",
+        "random", "reduce", "rows", "running", "sampling", "segments", "shape", "sorting", "wide",
+    )
+]  # fmt: skip
+_beside: dict[Any, Kernel] = {}  # what computes on cpu, in place of each kernel of Taichi's, while that runs on a GPU
 
 
-@runner(DEVICE)
-def run(kernel: Kernel, inputs: tuple[Any, ...], attrs: Mapping[str, Any], out: Any = None) -> Any:
-    """Call `kernel`; write into `out` where that is given."""
-    if out is None:
-        return kernel(*inputs, **attrs)
-    if "out" in (getattr(kernel, "__kwdefaults__", None) or ()):
-        return kernel(*inputs, **attrs, out=out)
-    kernels_of("copy")[DEVICE](out, kernel(*inputs, **attrs), out=out)
-    return out
+# --- which of the devices Taichi compiles for ---
 
 
-def run_raw(kernel: Kernel, inputs: tuple[Any, ...], attrs: Mapping[str, Any]) -> Any:
-    return kernel(*inputs, **attrs)
+def _aim() -> None:
+    """Compile for the architecture that Taichi runs on now."""
+    arch = runtime.arch()
+    source.cut_for(arch)
+    for module in MODULES:
+        for remembered in vars(module).values():
+            if hasattr(remembered, "cache_clear"):
+                remembered.cache_clear()
+            elif isinstance(remembered, runtime.Remembered):
+                remembered.clear()
+    if arch in runtime.GPUS:
+        narrow = arch in runtime.NARROW
+        gpu = buffers.ARRAYS[arch], buffers.POOLS[arch], buffers.copied, buffers.downloaded, buffers.GpuBlock, narrow
+        set_target(Target(*gpu))
+    else:
+        set_target(CPU)
+    for op in operations(DEVICE):
+        ours = kernels_of(op)[DEVICE]
+        known = kernels_of(op)["cpu"]
+        if arch == "cpu" and known is _beside.get(ours):
+            kernel(op, "cpu")(ours)
+        elif arch != "cpu" and known is ours:
+            kernel(op, "cpu")(_beside.setdefault(ours, _by_numpy(kernels_of(op)["numpy"])))
 
 
-raw_numbers(DEVICE, (CpuArray,), run_raw, nullcontext)
+runtime.on_change(_aim)
 
 
-from minigrad.backends.taichi import (  # noqa: E402 -- each registers its kernels
-    attention,  # noqa: F401
-    conv,  # noqa: F401
-    elementwise,  # noqa: F401
-    indexing,  # noqa: F401
-    loss,  # noqa: F401
-    matmul,  # noqa: F401
-    norms,  # noqa: F401
-    pool,  # noqa: F401
-    random,  # noqa: F401
-    reduce,  # noqa: F401
-    rows,  # noqa: F401
-    running,  # noqa: F401
-    sampling,  # noqa: F401
-    shape,  # noqa: F401
-    sorting,  # noqa: F401
-)
+def _by_numpy(plain: Kernel) -> Kernel:
+    """NumPy's kernel on arrays of ``cpu``."""
+
+    def by_numpy(*inputs: Any, out: Any = None, **attrs: Any) -> Any:
+        given = tuple([x.view(np.ndarray) if isinstance(x, CpuArray) else x for x in inputs])
+        result = reference.run(plain, given, attrs, None if out is None else out.view(np.ndarray))
+        if out is not None:
+            return out
+        return tuple(map(_ours, result)) if isinstance(result, tuple) else _ours(result)
+
+    by_numpy.by = "numpy"  # type: ignore[attr-defined]
+    return by_numpy
+
+
+def _ours(x: Any) -> Any:
+    """NumPy's result as an array of ``cpu``, in memory of ours, unless it is a view of an operand."""
+    if not isinstance(x, np.ndarray):
+        return x
+    return CPU.below(x, _empty_below) if x.base is None else x.view(CpuArray)
+
+
+def _empty_below(shape: tuple[int, ...], dtype: Any) -> Any:
+    return empty(shape, dtype, CPU)
+
+
+# --- how kernels are called ---
+
+
+def _run_on(name: str) -> None:
+    @runner(name)
+    def run(kernel: Kernel, inputs: tuple[Any, ...], attrs: Mapping[str, Any], out: Any = None) -> Any:
+        """Call `kernel`; write into `out` where that is given."""
+        if not runtime.is_current():
+            runtime.start()
+        if name != runtime.arch():
+            kernel = _beside.get(kernel, kernel)
+        if out is None:
+            if attrs:
+                _check_type(attrs.get("dtype"))
+            return kernel(*inputs, **attrs)
+        if "out" in (getattr(kernel, "__kwdefaults__", None) or ()):
+            return kernel(*inputs, **attrs, out=out)
+        kernels_of("copy")[name](out, kernel(*inputs, **attrs), out=out)
+        return out
+
+    def run_raw(kernel: Kernel, inputs: tuple[Any, ...], attrs: Mapping[str, Any]) -> Any:
+        return run(kernel, inputs, attrs)
+
+    raw_numbers(name, (_ARRAYS[name],), run_raw, nullcontext)
+
+
+_ARRAYS: dict[str, type[TaichiArray]] = {"cpu": CpuArray, **buffers.ARRAYS}
+
+
+def _check_type(dtype: Any) -> None:
+    """Raise DTypeError for float64 where the GPU has none."""
+    if runtime.arch() in runtime.NARROW and getattr(dtype, "name", "") == "float64":
+        raise DTypeError(
+            f"float64: the device {runtime.arch()} has none.\n"
+            '  Use float32, x.to(mg.float32), or compute on another device: x.to("cpu").'
+        )
+
+
+# --- where arrays are made ---
+
+
+def _on_cpu() -> Memory:
+    def filled_below(shape: tuple[int, ...], dtype: Any, value: Any) -> Any:
+        out = _empty_below(shape, dtype)
+        out.view(np.ndarray).fill(value)
+        return out
+
+    return Memory(
+        _empty_below,
+        filled_below,
+        shared,
+        lambda array: CPU.below(array, _empty_below),
+        CPU.seen,
+        CPU.block,
+        CPU.pool,
+    )
+
+
+def _on_gpu(name: str) -> Memory:
+    def there(make: Any) -> Any:
+        def made(first: Any, *args: Any) -> Any:
+            runtime.start(name)
+            _check_type(args[0] if args else first.dtype)
+            return make(first, *args)
+
+        return made
+
+    copied = there(like)
+    return Memory(
+        there(empty),
+        there(filled),
+        copied,
+        copied,
+        buffers.downloaded,
+        buffers.GpuBlock,
+        buffers.POOLS[name],
+        lambda: runtime.is_there(name),
+    )
+
+
+for _name in _ARRAYS:
+    for _op in operations(DEVICE):
+        kernel(_op, _name)(kernels_of(_op)[DEVICE])
+    add_memory(_name, _ARRAYS[_name], _on_cpu() if _name == "cpu" else _on_gpu(_name))
+    _run_on(_name)
+    if _name != "cpu":
+        waits(_name, runtime.synchronize)

@@ -1,20 +1,44 @@
-"""Arrays on the device ``cpu``: NumPy's, in memory of our own, whose arithmetic is that of Taichi's kernels.
+"""Arrays whose arithmetic is that of Taichi's kernels: NumPy's as far as shapes and views go, in blocks of memory.
 
-The memory is aligned to 64 bytes and a multiple of that long, so that kernels may load sixteen numbers at once, and it
-comes back to a pool when the last array on it is gone.
+On the device ``cpu`` a block is memory of our own, aligned to 64 bytes and a multiple of that long, so that kernels may
+load sixteen numbers at once; `buffers` has those of GPUs. A block comes back to a pool when no array is on it.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any, NoReturn, cast
+from collections.abc import Callable
+from typing import Any, NamedTuple, NoReturn, cast
 
 import numpy as np
 
+from minigrad.backends.limits import MOST, check_count, obtained
 from minigrad.kernels import kernels_of
 
-__all__ = ["Block", "CpuArray", "empty", "like", "pool", "shaped"]
+__all__ = [
+    "CPU",
+    "DEVICE",
+    "Block",
+    "CpuArray",
+    "Pool",
+    "TaichiArray",
+    "Target",
+    "block_of",
+    "counted",
+    "cpu_pool",
+    "current",
+    "empty",
+    "like",
+    "pointer",
+    "set_target",
+    "shaped",
+    "shaped_memory",
+    "shared",
+    "target",
+]
 
+DEVICE = "taichi"  # where the registry has Taichi's kernels, whatever they are compiled for
+DOUBLE, FLOAT = np.dtype(np.float64), np.dtype(np.float32)
 LINE = 64  # bytes: a line of the cache, and a vector of sixteen floats
 
 
@@ -24,41 +48,67 @@ class Block(np.ndarray):
     address = 0
 
     def __del__(self) -> None:
-        if pool is not None and self.address:
-            pool.give(self.base, self.address, self.nbytes)
+        if cpu_pool is not None and self.address:
+            cpu_pool.give((self.base, self.address), self.nbytes)
+
+
+def block_of(array: Any) -> Any:
+    """The block that an array lies in; None where its memory is not ours."""
+    while array is not None and not isinstance(array, Block):
+        array = array.base
+    return array
 
 
 class Pool:
     """Memory that is not in use, by size."""
+
+    refusal: type[Exception] = MemoryError  # what is raised where there is no more
 
     def __init__(self, limit: int = 1 << 28) -> None:
         self.limit = limit
         self.held = self.used = self.peak = 0  # bytes: kept here, given out, the most that ever was
         self._free: dict[int, list[Any]] = {}
 
+    @property
+    def place(self) -> str:
+        """The device whose memory it is."""
+        return "cpu"
+
     def take(self, count: int) -> Any:
         """At least `count` bytes, aligned, and as many as fill whole lines."""
-        size = (count + LINE - 1) // LINE * LINE or LINE if count <= 4096 else _size_class(count)
-        try:
-            raw, address = self._free[size].pop()
-            self.held -= size
-        except (KeyError, IndexError):  # none was given back
-            raw = np.empty(size + LINE, np.uint8)
-            address = raw.ctypes.data
-            raw = np.frombuffer(cast(Any, memoryview(cast(Any, raw)[-address % LINE :][:size])), np.uint8)
-            address += -address % LINE
-        self.used += size
-        self.peak = max(self.peak, self.used)
+        raw, address = self.entry(self.size_of(count))
         block = raw.view(Block)
         block.address = address
         return block
 
-    def give(self, raw: Any, address: int, size: int) -> None:
+    def size_of(self, count: int) -> int:
+        """How many bytes are taken for so many: whole lines, and above a page a power of two or one and a half."""
+        if count <= 4096:
+            return (count + LINE - 1) // LINE * LINE or LINE
+        power = 1 << (count - 1).bit_length()
+        return power if count > power * 3 // 4 else power * 3 // 4
+
+    def entry(self, size: int) -> Any:
+        """What was given back of that size, or something new."""
+        try:
+            found = self._free[size].pop()
+            self.held -= size
+        except (KeyError, IndexError):  # none was given back
+            found = obtained(lambda: self.new(size), size, self, self.place, self.refusal)
+        self.used += size
+        self.peak = max(self.peak, self.used)
+        return found
+
+    def new(self, size: int) -> Any:
+        """Memory that was not here before: what has it, and where it begins."""
+        return shaped_memory(size)
+
+    def give(self, entry: Any, size: int) -> None:
         """Take memory back, for the next who asks."""
         self.used -= size
         if self.held + size <= self.limit:
             self.held += size
-            self._free.setdefault(size, []).append((raw, address))
+            self._free.setdefault(size, []).append(entry)
 
     def clear(self) -> None:
         """Give what is not in use back to the machine."""
@@ -66,34 +116,38 @@ class Pool:
         self.held = 0
 
 
-def _size_class(count: int) -> int:
-    """Above a page, a power of two or one and a half."""
-    power = 1 << (count - 1).bit_length()
-    return power if count > power * 3 // 4 else power * 3 // 4
+def shaped_memory(size: int) -> tuple[Any, int]:
+    """So many bytes, and where they begin: at a multiple of a line."""
+    raw = np.empty(size + LINE, np.uint8)
+    address = raw.ctypes.data
+    start = -address % LINE
+    return np.frombuffer(cast(Any, memoryview(cast(Any, raw)[start:][:size])), np.uint8), address + start
 
 
-pool: Any = Pool()
+cpu_pool: Any = Pool()
 
 
-def _compute(name: str, *operands: Any) -> Any:
-    return kernels_of(name)["cpu"](*operands)
+def _compute(place: str, name: str, *operands: Any) -> Any:
+    return kernels_of(name)[place](*operands)
 
 
-class CpuArray(np.ndarray):
-    """An array whose operators are operations of the table, on the device ``cpu``."""
+class TaichiArray(np.ndarray):
+    """An array whose operators are operations of the table, on its device, `place`."""
 
-    place = "cpu"
+    place = ""
     address = 0  # where it begins, known of one that `empty` made; views have to ask
     __array_priority__ = 100.0
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> NoReturn:
-        raise TypeError(f"{ufunc.__name__} of NumPy's was asked for on the device cpu; use x.numpy() for its memory.")
+        raise TypeError(
+            f"{ufunc.__name__} of NumPy's was asked for on the device {self.place}; use x.numpy() for its numbers."
+        )
 
     def _binary(name: str) -> Any:  # type: ignore[misc]
-        return lambda self, other: _compute(name, self, other)
+        return lambda self, other: _compute(self.place, name, self, other)
 
     def _swapped(name: str) -> Any:  # type: ignore[misc]
-        return lambda self, other: _compute(name, other, self)
+        return lambda self, other: _compute(self.place, name, other, self)
 
     __add__, __radd__ = _binary("add"), _swapped("add")
     __sub__, __rsub__ = _binary("sub"), _swapped("sub")
@@ -105,38 +159,112 @@ class CpuArray(np.ndarray):
     __eq__, __ne__ = _binary("eq"), _binary("ne")
     __hash__ = None
 
+    @property
+    def host(self) -> Any:
+        """The numbers as an array of NumPy's, to be read."""
+        return target.seen(self)
+
     def copy(self, order: Any = "C") -> Any:
         """The same numbers in memory of their own, row by row."""
-        return _compute("contiguous", self)
+        return _compute(self.place, "contiguous", self)
+
+    def __copy__(self) -> Any:
+        return self.copy()
 
     def __neg__(self) -> Any:
-        return _compute("neg", self)
+        return _compute(self.place, "neg", self)
 
     def __abs__(self) -> Any:
-        return _compute("abs", self)
+        return _compute(self.place, "abs", self)
 
 
-def empty(shape: tuple[int, ...], dtype: Any) -> CpuArray:
-    """An array with whatever is in its memory."""
-    dtype = np.dtype(dtype)
-    block = pool.take(math.prod(shape) * dtype.itemsize)
-    out = np.ndarray.__new__(CpuArray, shape, dtype, block)
+class CpuArray(TaichiArray):
+    """An array on the device ``cpu``."""
+
+    place = "cpu"
+
+
+class Target(NamedTuple):
+    """What kernels make arrays of: those of the architecture that they are compiled for."""
+
+    array: type[TaichiArray]
+    pool: Any
+    below: Callable[[Any, Any], Any]
+    """Copies an array of NumPy's into one of these."""
+    seen: Callable[[Any], Any]
+    """The numbers of an array of these as one of NumPy's."""
+    block: type[Block] = Block
+    """What its memory is an array of."""
+    narrow: bool = False
+    """Whether there is no float64: what kernels make of it, for themselves, is float32."""
+
+
+def _laid(array: Any, empty: Any) -> Any:
+    out = empty(array.shape, array.dtype)
+    out.view(np.ndarray)[...] = array
+    return out
+
+
+CPU = Target(CpuArray, cpu_pool, _laid, lambda array: array.view(np.ndarray))
+target = CPU
+
+
+def set_target(new: Target) -> None:
+    """From now on make arrays for another architecture."""
+    global target
+    target = new
+
+
+def current() -> Target:
+    """What kernels make arrays of now."""
+    return target
+
+
+def empty(shape: tuple[int, ...], dtype: Any, of: Target | None = None) -> TaichiArray:
+    """An array with whatever is in its memory, for kernels, or `of` another architecture."""
+    dtype, of, size = np.dtype(dtype), of or target, math.prod(shape)
+    if size > MOST:
+        check_count(shape, of.array.place)
+    if of.narrow and dtype is DOUBLE:
+        dtype = FLOAT
+    block = of.pool.take(size * dtype.itemsize)
+    out = np.ndarray.__new__(of.array, shape, dtype, block)
     out.address = block.address
     return out
 
 
 def shaped(array: Any, shape: tuple[int, ...]) -> Any:
     """A new array in another shape, that owns its memory as that did, which nobody is to keep."""
-    if array.base.__class__ is not Block:
+    if not isinstance(array.base, Block):
         return array.reshape(shape)
-    out = np.ndarray.__new__(CpuArray, shape, array.dtype, array.base)
+    out = np.ndarray.__new__(array.__class__, shape, array.dtype, array.base)
     out.address = array.address
     return out
 
 
-def like(array: Any) -> CpuArray:
+def counted(view: Any, like: Any) -> Any:
+    """A view that NumPy made, of the type of `like`, if it is not of more numbers than there can be."""
+    if view.size > MOST:
+        check_count(view.shape, like.place)
+    return view.view(like.__class__)
+
+
+def shared(array: Any) -> Any:
+    """`array` of NumPy's on the device ``cpu``, in the same memory; copied if it reaches further than one can count."""
+    check_count(array.shape, CpuArray.place)
+    reach = sum([abs(by) * (n - 1) for by, n in zip(array.strides, array.shape, strict=True)])
+    if array.size and reach // array.itemsize > MOST:
+        return CPU.below(array, lambda shape, dtype: empty(shape, dtype, CPU))
+    return array.view(CpuArray)
+
+
+def pointer(x: Any) -> tuple[Any, ...]:
+    """Where an array lies row by row, the count of its numbers and its bytes; on a GPU its block too."""
+    if target is CPU:
+        return x.address or x.__array_interface__["data"][0], x.size, x.nbytes
+    return x.address or x.__array_interface__["data"][0], x.size, x.nbytes, block_of(x)
+
+
+def like(array: Any) -> TaichiArray:
     """`array` of NumPy's, copied into memory of our own."""
-    out = empty(array.shape, array.dtype)
-    host = out.view(np.ndarray)
-    host[...] = array
-    return out
+    return cast(TaichiArray, target.below(array, empty))

@@ -6,14 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from minigrad.backends.taichi.array import DEVICE
 from minigrad.backends.taichi.elementwise import arange, computed
 from minigrad.backends.taichi.matmul import matmul
 from minigrad.backends.taichi.reduce import reduced, sum_to
 from minigrad.kernels import kernel, kernels_of
 
 __all__: list[str] = []
-
-DEVICE = "cpu"
 
 
 def _dropped(x: Any, p: float, seed: int) -> Any:

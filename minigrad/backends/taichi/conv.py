@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from minigrad.backends.numpy.conv import grid, windows
-from minigrad.backends.taichi import source
-from minigrad.backends.taichi.array import CpuArray, empty, like, shaped
+from minigrad.backends.taichi import cuda, runtime, source
+from minigrad.backends.taichi.array import DEVICE, empty, like, shaped
 from minigrad.backends.taichi.elementwise import computed, filled, pointer, put
 from minigrad.backends.taichi.matmul import LANES, ROWS, Panels, matmul, packed, vectors
 from minigrad.backends.taichi.reduce import reduced
@@ -20,7 +20,6 @@ from minigrad.kernels import kernel, kernels_of
 
 __all__: list[str] = []
 
-DEVICE = "cpu"
 Shape = tuple[int, ...]
 Window = Any  # size, stride, padding, dilation: minigrad.ops.conv.Window
 
@@ -76,7 +75,7 @@ def padded(x: Any, window: Window) -> Any:
 
 def spots(x: Any, places: Shape, window: Window) -> Any:
     """A view of padded images as (N, C, kH, kW, *places): what each spot of the window sees, wherever that stands."""
-    return windows(x, places, window.size, window.stride, window.dilation).view(CpuArray)
+    return windows(x, places, window.size, window.stride, window.dilation).view(x.__class__)
 
 
 @kernel("im2col", DEVICE)
@@ -106,7 +105,8 @@ def col2im(a: Any, *, shape: Shape, window: Window) -> Any:
 
 def fast(x: Any, window: Window, groups: int) -> bool:
     """Whether tiles serve: many numbers, of a type that has them, and no groups, of which each has few channels."""
-    return groups == 1 and x.dtype in LANES and x.shape[1] * prod(window.size) >= 8 and x.size > 1024
+    there = (source.VECTORIZED and x.dtype in LANES) or (runtime.arch() == "cuda" and x.dtype == cuda.FLOAT)
+    return there and groups == 1 and x.shape[1] * prod(window.size) >= 8 and x.size > 1024
 
 
 @lru_cache(maxsize=64)
@@ -204,6 +204,9 @@ def convolved(x: Any, w: Any, bias: Any, window: Window, places: Shape) -> Any:
     """Each place of a window times all weights, side by side."""
     x, w, depth = padded(x, window), in_rows(w), prod(w.shape[1:])
     spot, place = tables(*x.shape[1:], places, window)
+    if not source.VECTORIZED:
+        out = cuda.seen(x, place, spot, w, 0, 1, depth, len(w)).reshape(len(x), len(w), *places)
+        return out if bias is None else computed("add", "a + b", (out, bias[:, None, None]), out.dtype, out)
     weights = packed(w, 1, LANES[x.dtype], len(w), depth, 0, depth, 1)
     weights.batch = 0
     return shaped(seen(x, place, spot, weights, len(w), bias), (len(x), len(w), *places))
@@ -237,6 +240,9 @@ def correlated(g: Any, x: Any, window: Window, places: Shape) -> Any:
     """Of each image each spot of the window times the result's gradients; then the sum over images."""
     spot, place = tables(*x.shape[1:], places, window)
     channels, depth = g.shape[1], prod(places)
+    if not source.VECTORIZED:
+        products = cuda.seen(x, spot, place, g, channels * depth, 1, depth, channels)
+        return reduced("sum", "sum", "a", (products,), (0,), False, x.dtype)
     lines = packed(g, len(x), LANES[x.dtype], channels, depth, channels * depth, depth, 1)
     products = seen(x, spot, place, lines, channels)
     return reduced("sum", "sum", "a", (products,), (0,), False, x.dtype)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from math import gcd
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from minigrad.backends.taichi import source
-from minigrad.backends.taichi.array import LINE, CpuArray, empty
-from minigrad.backends.taichi.runtime import compiled
+from minigrad.backends.taichi.array import DEVICE, LINE, CpuArray, TaichiArray, current, empty, pointer
+from minigrad.backends.taichi.checks import doubt, settle
+from minigrad.backends.taichi.moves import moving, unit_of
+from minigrad.backends.taichi.runtime import Remembered, compiled
 from minigrad.kernels import kernel, kernels_of
 from minigrad.layout import broadcast_shapes
 
@@ -18,6 +21,7 @@ __all__ = [
     "SNIPPETS",
     "arange",
     "collapsed",
+    "common_type",
     "computed",
     "filled",
     "fitting",
@@ -28,7 +32,7 @@ __all__ = [
     "taken",
 ]
 
-DEVICE = "cpu"
+WIDTHS = 16, 8, 4  # numbers that can be computed at once
 _NOTHING: Mapping[str, Any] = {}
 
 _ROOT, _CUBIC, _HALF = 0.7978845608028654, 0.044715, 0.7071067811865476
@@ -50,8 +54,8 @@ SNIPPETS = {
     "cos": "ti.cos(a)",
     "tan": "ti.tan(a)",
     "tanh": "ti.tanh(a)",
-    "asin": "ti.asin(a)",
-    "acos": "ti.acos(a)",
+    "asin": "ti.atan2(a, ti.sqrt((1 - a) * (1 + a)))",  # GPUs have coarser ones of their own
+    "acos": "ti.atan2(ti.sqrt((1 - a) * (1 + a)), a)",
     "atan": "ti.atan2(a, 1.0)",
     "atan2": "ti.atan2(a, b)",
     "sinh": "sinh(a)",
@@ -111,11 +115,6 @@ TRUTHS = {
 }
 
 
-def pointer(x: Any) -> tuple[int, int, int]:
-    """Where an array lies row by row, the count of its numbers and its bytes."""
-    return x.address or x.__array_interface__["data"][0], x.size, x.nbytes
-
-
 def computed(
     name: str, snippet: str, inputs: Sequence[Any], dtype: Any, out: Any = None, attrs: Mapping[str, Any] = _NOTHING
 ) -> Any:
@@ -129,7 +128,7 @@ def computed(
     arrays: list[Any] = []
     types: list[Any] = [dtype]
     for x in inputs:
-        if isinstance(x, CpuArray):
+        if isinstance(x, TaichiArray):
             if x.shape != shape:
                 plain = plain and shape is None
                 shape = x.shape
@@ -143,9 +142,9 @@ def computed(
         given.append(x)
     if attrs:
         types += [*attrs, *[x.__class__ for x in attrs.values()]]
-    family = _families.get((snippet, *types))
+    family = _families.get((name, snippet, *types))
     if family is None:
-        family = _families[(snippet, *types)] = Family(name, snippet, given, dtype, attrs)
+        family = _families[(name, snippet, *types)] = Family(name, snippet, given, dtype, attrs)
     if not plain:
         shape = broadcast_shapes(*[x.shape for x in arrays], op=name)
     if out is None:
@@ -171,7 +170,7 @@ def _flat(family: Family, given: Sequence[Any], out: Any, attrs: Mapping[str, An
     whole = size % source.WIDE == 0
     wide = family.wide and (whole or out.address or room_of(out) == out.nbytes)  # what comes after is not ours to write
     for x in given:
-        if isinstance(x, CpuArray):
+        if isinstance(x, TaichiArray):
             wide = wide and (whole or x.address or room_of(x))
             x = pointer(x)
             places |= x[0]
@@ -186,19 +185,32 @@ def _flat(family: Family, given: Sequence[Any], out: Any, attrs: Mapping[str, An
 
 def _walked(family: Family, walk: Walk, given: Sequence[Any], out: Any, attrs: Mapping[str, Any]) -> None:
     """Compute into `out` what lies in memory anyhow."""
+    if family.moves and source.VECTORIZED and _moved(walk, given[0], out):
+        return
     args = [pointer(out)]
     places, k = args[0][0], 0
     for x in given:
-        if isinstance(x, CpuArray):
+        if isinstance(x, TaichiArray):
             x, k = pointer(x), k + 1
-            if walk.along and walk.along[k]:
+            if walk.along and walk.along[k + 1]:
                 places |= x[0]
         args.append(x)
-    if family.wide and walk.along and places % LINE == 0:
+    width = walk.along[0] if walk.along else 0
+    if width and places % (4 * width) == 0 and (family.wide if width == source.WIDE else family.narrow):
         made, numbers = family.kernel(walk.along, out.size <= source.SERIAL_WIDE), walk.vectors
     else:
         made, numbers = family.kernel(walk.dims, out.size <= source.SERIAL), walk.numbers
     made.launch(*args, *attrs.values(), *numbers)
+
+
+def _moved(walk: Walk, x: Any, out: Any) -> bool:
+    """Copy more than one number at once into `out`, whatever they are. Whether they lie so."""
+    at = pointer(out), pointer(x)
+    unit = unit_of(walk.dims, walk.numbers, out.itemsize, gcd(LINE, at[0][0], at[1][0]))
+    if unit is None:
+        return False
+    moving(walk.dims, unit[0], out.nbytes <= 4 * source.SERIAL_WIDE).launch(*at, *unit[1])
+    return True
 
 
 class Walk(NamedTuple):
@@ -210,7 +222,10 @@ class Walk(NamedTuple):
     numbers: tuple[int, ...]
     """The strides of the result, then of each operand, then the sizes."""
     along: tuple[int, ...] | None
-    """The dimensions, then how each operand goes along the last, by 1 or by 0; None unless that is whole vectors."""
+    """The numbers in a vector, the dimensions, then how each operand goes along the last, by 1 or by 0.
+
+    None unless that is whole vectors.
+    """
     vectors: tuple[int, ...]
     """The numbers of that: strides and the last size in vectors."""
 
@@ -224,12 +239,14 @@ def walk_of(shape: tuple[int, ...], *arrays: tuple[tuple[int, ...], tuple[int, .
     numbers = (*[by for per in strides for by in per], *sizes)
     last = [by[-1] for by in strides]
     rows = [by if step else [] for by, step in zip(strides, last, strict=True)]
-    whole = not any(n % source.WIDE for n in (sizes[-1], *[step for by in rows for step in by[:-1]]))
-    if not whole or last[0] != 1 or not {0, 1}.issuperset(last):
-        return Walk(strides == [[1]] * len(strides), len(sizes), numbers, None, ())
-    lines = [[step // source.WIDE for step in by] if by[-1] else by for by in strides]
-    vectors = (*[by for per in lines for by in per], *sizes[:-1], sizes[-1] // source.WIDE)
-    return Walk(strides == [[1]] * len(strides), len(sizes), numbers, (len(sizes), *last[1:]), vectors)
+    flat, lengths = strides == [[1]] * len(strides), (sizes[-1], *[step for by in rows for step in by[:-1]])
+    if last[0] == 1 and {0, 1}.issuperset(last):
+        for wide in WIDTHS:
+            if not any(n % wide for n in lengths):
+                lines = [[step // wide for step in by] if by[-1] else by for by in strides]
+                vectors = (*[by for per in lines for by in per], *sizes[:-1], sizes[-1] // wide)
+                return Walk(flat, len(sizes), numbers, (wide, len(sizes), *last[1:]), vectors)
+    return Walk(flat, len(sizes), numbers, None, ())
 
 
 def room_of(view: Any) -> int:
@@ -244,7 +261,7 @@ VECTORS = -1  # the form of a kernel that takes sixteen numbers at once; others 
 class Family:
     """The kernels of a snippet for operands of the same types, by how these lie in memory."""
 
-    __slots__ = ("_dtype", "_made", "_name", "_snippet", "_takes", "_work", "wide")
+    __slots__ = ("_dtype", "_made", "_name", "_snippet", "_takes", "_work", "moves", "narrow", "wide")
 
     def __init__(self, name: str, snippet: str, given: Sequence[Any], dtype: Any, attrs: Mapping[str, Any]) -> None:
         self._name, self._snippet, self._dtype = name, snippet, dtype.name
@@ -253,7 +270,9 @@ class Family:
         takes = [taken(letter, x, self._work) for letter, x in zip(source.LETTERS, given, strict=False)]
         self._takes = (*takes, *[taken(letter, x, self._work) for letter, x in attrs.items()])
         self._made: dict[tuple[Any, bool], Any] = {}
+        self.moves = snippet == "a" and self._takes[0][::2] == ("a", self._dtype)
         self.wide = source.in_vectors(snippet, self._takes, self._dtype)
+        self.narrow = self.wide and source.of_any_width(snippet)
 
     def kernel(self, form: Any, serial: bool) -> Any:
         """The kernel for memory row by row where `form` is 0; for so many dimensions; for `VECTORS`; or, where it is
@@ -269,13 +288,13 @@ class Family:
         if form == VECTORS:
             return source.vectors(*what, serial)
         if isinstance(form, tuple):
-            return source.strided(*what, self._dtype, self._work, form[0], serial, form[1:])
+            return source.strided(*what, self._dtype, self._work, form[1], serial, form[2:], form[0])
         if form:
             return source.strided(*what, self._dtype, self._work, form, serial)
         return source.flat(*what, self._dtype, self._work, serial)
 
 
-_families: dict[Any, Family] = {}
+_families: dict[Any, Family] = Remembered()
 
 
 def laid_out_like(arrays: Sequence[Any], shape: tuple[int, ...], dtype: Any) -> Any:
@@ -288,7 +307,7 @@ def laid_out_like(arrays: Sequence[Any], shape: tuple[int, ...], dtype: Any) -> 
     return out.transpose([order.index(k) for k in range(len(shape))])
 
 
-def _common(inputs: Sequence[Any]) -> Any:
+def common_type(inputs: Sequence[Any]) -> Any:
     """The type of a result: that of the arrays, or what holds all where a rule mixes types."""
     found = None
     for x in inputs:
@@ -365,7 +384,7 @@ def collapsed(shape: Sequence[int], strides: list[list[int]]) -> tuple[list[int]
 
 def _register(name: str, snippet: str, truth: bool) -> None:
     def run(*inputs: Any, out: Any = None, **attrs: Any) -> Any:
-        dtype = np.bool_ if truth else _common(inputs)
+        dtype = np.bool_ if truth else common_type(inputs)
         return computed(name, snippet, inputs, dtype, out, attrs)
 
     kernel(name, DEVICE)(run)
@@ -387,7 +406,7 @@ def sign(a: Any) -> Any:
 @kernel("where", DEVICE)
 def where(a: Any, b: Any, c: Any, *, out: Any = None) -> Any:
     arrays = [x for x in (b, c) if isinstance(x, np.ndarray)]
-    dtype = _common(arrays) if arrays else np.result_type(type(b), type(c))
+    dtype = common_type(arrays) if arrays else np.result_type(type(b), type(c))
     b, c = (x if isinstance(x, np.ndarray) else fitting(x, np.dtype(dtype)) for x in (b, c))
     if not isinstance(a, np.ndarray):
         return computed("chosen", "b" if a else "c", (a, b, c), dtype, out)
@@ -410,15 +429,16 @@ for _name, _snippet in {
 @kernel("kl_div", DEVICE)
 def kl_div(a: Any, b: Any, *, log_target: bool) -> Any:
     if log_target:
-        return computed("kl_div_of_logs", "ti.exp(b) * (b - a)", (a, b), _common((a, b)))
-    return computed("kl_div", "ti.select(b == 0, 0, b * ti.log(b)) - b * a", (a, b), _common((a, b)))
+        return computed("kl_div_of_logs", "ti.exp(b) * (b - a)", (a, b), common_type((a, b)))
+    return computed("kl_div", "ti.select(b == 0, 0, b * ti.log(b)) - b * a", (a, b), common_type((a, b)))
 
 
 @kernel("pow", DEVICE)
 def pow(a: Any, b: Any, *, out: Any = None) -> Any:
-    dtype = _common((a, b))
+    dtype = common_type((a, b))
     if isinstance(b, float) or isinstance(a, float) or dtype.kind == "f":
-        return computed("pow", "ti.pow(a, b)", (a, b), dtype, out)
+        snippet = "power(a, b)" if current().narrow else "ti.pow(a, b)"
+        return computed("pow", snippet, (a, b), dtype, out)
     return computed("power_of_ints", "power_of_ints(a, b)", (a, b), dtype, out)
 
 
@@ -437,7 +457,7 @@ def clamp(a: Any, *, min: float | None, max: float | None, out: Any = None) -> A
 
 @kernel("floor_divide", DEVICE)
 def floor_divide(a: Any, b: Any, *, out: Any = None) -> Any:
-    dtype = _common((a, b))
+    dtype = common_type((a, b))
     if dtype.kind == "f":
         return computed("floor_divide", "ti.select(b == 0, a / b, ti.floor(a / b))", (a, b), dtype, out)
     return computed("floor_divide", "a // ti.select(b == 0, b * 0 + 1, b)", (a, b), dtype, out)
@@ -445,7 +465,7 @@ def floor_divide(a: Any, b: Any, *, out: Any = None) -> Any:
 
 @kernel("remainder", DEVICE)
 def remainder(a: Any, b: Any, *, out: Any = None) -> Any:
-    dtype = _common((a, b))
+    dtype = common_type((a, b))
     if dtype.kind == "f":
         return computed("remainder", "a - b * ti.floor(a / b)", (a, b), dtype, out)
     return computed("remainder", "a % ti.select(b == 0, b * 0 + 1, b)", (a, b), dtype, out)
@@ -454,8 +474,11 @@ def remainder(a: Any, b: Any, *, out: Any = None) -> Any:
 @kernel("binary_cross_entropy", DEVICE)
 def binary_cross_entropy(a: Any, b: Any) -> Any:
     outside = computed("outside", "((a >= 0) & (a <= 1)) == 0", (a,), np.bool_)
-    if kernels_of("any")[DEVICE](outside, dim=None, keepdim=False).view(np.ndarray):
-        raise ValueError("a probability below 0 or above 1")
+    complaint = ValueError, "a probability below 0 or above 1"
+    wrong = doubt(*complaint)
+    found = kernels_of("any")[DEVICE](outside, dim=None, keepdim=False)
+    computed("noted", "ti.max(a, b)", (wrong, found), wrong.dtype, wrong)
+    settle(wrong, *complaint)
     snippet = "(b - 1) * ti.max(log1p(a * -1), -100.0) - b * ti.max(ti.log(a), -100.0)"
     return computed("binary_cross_entropy", snippet, (a, b), a.dtype)
 
@@ -463,7 +486,7 @@ def binary_cross_entropy(a: Any, b: Any) -> Any:
 for _name, _sign in (("and", "&"), ("or", "|"), ("xor", "^")):
 
     def _bits(a: Any, b: Any, *, out: Any = None, name: str = f"bitwise_{_name}", sign: str = _sign) -> Any:
-        return computed(name, f"a {sign} b", (a, b), _common((a, b)), out)
+        return computed(name, f"a {sign} b", (a, b), common_type((a, b)), out)
 
     kernel(f"bitwise_{_name}", DEVICE)(_bits)
 

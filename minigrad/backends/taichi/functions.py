@@ -14,7 +14,7 @@ from functools import cache
 
 from minigrad.backends.numpy.elementwise import _P, _Q, _R, _S
 
-__all__ = ["FUNCTIONS", "VECTORS", "needed", "packable", "packed", "typed"]
+__all__ = ["FUNCTIONS", "VECTORS", "alone", "needed", "packable", "packed", "typed"]
 
 
 def _horner(coefficients: tuple[float, ...], x: str) -> str:
@@ -74,6 +74,13 @@ FUNCTIONS: dict[str, str] = {
     y = 0.5 * log1p(2 * s / (1 - s))
     return ti.select(x < 0, y * -1, ti.select(x == 0, x, y))""",
     # by squaring; to a whole power below 0 it is 1 / x, cut to a whole number
+    # where pow is of positive numbers only
+    "power": """size, whole = ti.abs(x), ti.floor(y) == y
+    odd = whole & ((ti.floor(y * 0.5) * 2 == y) == 0)
+    found = ti.pow(ti.select(size == 0, 1.0, size), y)
+    none = ti.select(y == 0, 1.0, ti.select(y > 0, 0.0, inf))
+    found = ti.select(size == 0, none, found)
+    return ti.select(x < 0, ti.select(whole, ti.select(odd, found * -1, found), nan), found)""",
     "power_of_ints": """result, base, left = x * 0 + 1, x, ti.cast(y, ti.i64)
     while left > 0:
         if left % 2 == 1:
@@ -81,7 +88,7 @@ FUNCTIONS: dict[str, str] = {
         base *= base
         left //= 2
     odd = ti.cast(y, ti.i64) % 2 == 1
-    return ti.select(y >= 0, result, ti.select(x == 1, x, ti.select(x == -1, ti.select(odd, x, -x), x * 0)))""",
+    return ti.select(y >= 0, result, ti.select(x == 1, x, ti.select(x == -1, ti.select(odd, x, x * -1), x * 0)))""",
     "sigmoid": """small = ti.exp(ti.abs(x) * -1)
     return ti.select(x >= 0, small * 0 + 1, small) / (1 + small)""",
     "softplus": "return ti.max(x, 0) + log1p(ti.exp(ti.abs(x) * -1))",
@@ -135,6 +142,12 @@ def typed(text: str, dtype: str) -> str:
     return _FRACTION.sub(lambda found: f"ti.{dtype}({_CONSTANTS.get(found[1], found[1])})", text)
 
 
+def alone(name: str) -> str:
+    """The function of VECTORS for single numbers, as ``log_alone``: some GPUs compute their own too coarsely."""
+    text = re.sub(r"ti\.Vector\(\[\s*(.*?)\s*for j in range\(16\)\s*\]\)", r"(\1)", VECTORS[f"{name}16"], flags=re.S)
+    return f"@ti.func\ndef {name}_alone(x):\n    {typed(text.replace('[j]', ''), 'f32')}\n"
+
+
 _CONSTANTS = {"inf": "ti.math.inf", "nan": "ti.math.nan"}
 
 
@@ -153,7 +166,7 @@ def packable(text: str) -> bool:
     for prefix, name in re.findall(r"(?<![\w.])(ti\.)?(\w+)\(", packed(text)):
         if prefix + name in _LOWERED or name in VECTORS:
             continue
-        if prefix or name not in FUNCTIONS or name == "power_of_ints" or not packable(FUNCTIONS[name]):
+        if prefix or name not in FUNCTIONS or name.startswith("power") or not packable(FUNCTIONS[name]):
             return False
     return not re.search(r"[%~^]|//|ti\.i\d|(?<![\w.])\d+ /", text)
 
@@ -169,7 +182,7 @@ def needed(text: str, dtype: str, vectors: bool = False) -> str:
             if name in known and name not in found:
                 inner = packed(known[name]) if vectors else known[name]
                 visit(inner)
-                takes = "x, y" if name == "power_of_ints" else "x"
+                takes = "x, y" if name.startswith("power") else "x"
                 found[name] = f"@ti.func\ndef {name}({takes}):\n    {typed(inner, dtype)}\n\n\n"
 
     visit(text)

@@ -8,7 +8,6 @@ numbers put to one place the last stays there, and those added up there are adde
 
 from __future__ import annotations
 
-import threading
 from functools import cache, lru_cache
 from math import gcd, prod
 from typing import Any, NamedTuple
@@ -17,21 +16,23 @@ import numpy as np
 
 from minigrad.backends.numpy import shape as views
 from minigrad.backends.taichi import source
-from minigrad.backends.taichi.array import CpuArray, empty, like
+from minigrad.backends.taichi.array import DEVICE, empty, like
+from minigrad.backends.taichi.checks import doubt, look_at, settle
 from minigrad.backends.taichi.elementwise import arange, collapsed, computed, filled, fitting, pointer
 from minigrad.backends.taichi.elementwise import stretched as strides_of
 from minigrad.backends.taichi.reduce import reduced
 from minigrad.backends.taichi.runtime import compiled
+from minigrad.backends.taichi.segments import walked_by_places
+from minigrad.backends.taichi.shape import in_rows
 from minigrad.kernels import kernel, kernels_of
 
-__all__ = ["gather", "in_rows"]
+__all__: list[str] = []
 
-DEVICE = "cpu"
 Shape = tuple[int, ...]
 
-STEPS = {"take": "y_[y] = x_[x + at * index_by]", "put": "y_[y + at * index_by] = x_[x]"}
-ADD = "y_[y + at * index_by] = ti.cast(y_[y + at * index_by] {sign} x_[x], ti.{type})"
-ADD_VECTORS = "y_[y + at * index_by] = y_[y + at * index_by] + x_[x]"
+STEPS = {"take": "y_[{y}] = x_[{x} + far]", "put": "y_[{y} + far] = x_[{x}]"}
+ADD = "y_[{y} + far] = ti.cast(y_[{y} + far] {sign} x_[{x}], ti.{type})"
+ADD_VECTORS = "y_[{y} + far] = y_[{y} + far] + x_[{x}]"
 WORDS = {1: "uint8", 4: "int32", 8: "int64"}  # numbers that are only moved are so many bytes, whatever they mean
 LINE = 64  # bytes of a line of the cache
 VECTORS = 64, 16  # bytes that are moved at once where numbers lie so: of sixteen floats, or of four
@@ -57,30 +58,18 @@ def walked(step: str, y: Any, x: Any, b: Any, shape: Shape, dim: int) -> None:
     if not prod(shape):
         return
     given = pointer(y), pointer(x)
-    aligned = gcd(LINE, given[0][0], given[1][0])
+    aligned = gcd(LINE, given[0][0], given[1][0]) if source.VECTORIZED else 1
     laid = [_Laid(one.shape, one.strides, one.itemsize, one.ndim) for one in (y, x, b)]
     launch, unit, numbers = _plan(step, y.dtype, b.dtype, *laid, shape, dim, aligned)
-    wrong = _wrong()
-    launch(*[(address, size // unit, size) for address, _, size in given], pointer(b), pointer(wrong), *numbers)
-    found = wrong.view(np.ndarray)
-    if found[0]:
-        found[0] = 0
-        size = (x if step == "take" else y).shape[dim]
-        raise IndexError(f"an index is out of range: dimension {dim} has size {size}")
-
-
-class _Here(threading.local):
-    wrong: Any = None
-
-
-_here = _Here()
-
-
-def _wrong() -> Any:
-    """A place for this thread's kernels to say that an index was wrong."""
-    if _here.wrong is None:
-        _here.wrong = filled((1,), np.int32)
-    return _here.wrong
+    size = (x if step == "take" else y).shape[dim]
+    complaint = IndexError, "an index is out of range: dimension {} has size {}", dim, size
+    look_at(b, size, *complaint)
+    wrong = doubt(*complaint)
+    if step != "take" and not source.VECTORIZED:
+        walked_by_places(step, y, x, b, shape, dim, wrong)
+        return
+    launch(*[(at[0], at[2] // unit, *at[2:]) for at in given], pointer(b), pointer(wrong), *numbers)
+    settle(wrong, *complaint)
 
 
 class _Walk(NamedTuple):
@@ -116,8 +105,9 @@ def _plan(
         if aligned % width == 0 and (step != "add" or kind == "float32") and _in_vectors(walk, width // unit):
             walk, kind, unit = _by_vectors(walk, width // unit), f"vector{width // 4}", width
             break
-    serial = prod(shape) <= source.SERIAL
-    made = _kernel(step, kind, index.name, len(walk.outer), nested, serial)
+    serial = prod(shape) * target.itemsize // unit <= source.SERIAL
+    lines = nested and walk.inner_steps[2] == 0
+    made = _kernel(step, kind, index.name, len(walk.outer), nested, lines, serial)
     return made, unit, _numbers(step, walk, LINE // unit, target.shape[dim])
 
 
@@ -138,7 +128,8 @@ def _numbers(step: str, walk: _Walk, least: int, size: int) -> tuple[int, ...]:
     """What the kernel is told of sizes and steps, and of how the work is divided: by `least` numbers or more."""
     lines, length, width = prod(walk.outer), walk.places, walk.inner
     if step == "take":
-        length, width = min(length, max(1, PIECE // width)), min(width, PIECE)
+        piece = PIECE if source.VECTORIZED else 1
+        length, width = min(length, max(1, piece // width)), min(width, piece)
     elif lines < BLOCKS:
         width = max(-(-width // BLOCKS), min(width, least))
     pieces, blocks = -(-walk.places // length), -(-walk.inner // width)
@@ -148,14 +139,16 @@ def _numbers(step: str, walk: _Walk, least: int, size: int) -> tuple[int, ...]:
 
 
 @cache
-def _kernel(step: str, dtype: str, index: str, outer: int, nested: bool, serial: bool) -> Any:
-    """The walk for such numbers, with so many outer dimensions, and one within that of the index where `nested`."""
+def _kernel(step: str, dtype: str, index: str, outer: int, nested: bool, lines: bool, serial: bool) -> Any:
+    """The walk for such numbers, with so many outer dimensions, and one within that of the index where `nested`.
+
+    Where an index is for `lines` of numbers along that one, it is read once for each.
+    """
     dims = range(outer)
     vector = dtype.removeprefix("vector")
     kind = source.TI.get(dtype) or f"types.vector({vector}, ti.f32)"
-    body = STEPS.get(step) or (
-        ADD_VECTORS if vector != dtype else ADD.format(sign="|" if dtype == "bool" else "+", type=kind)
-    )
+    body = STEPS.get(step) or (ADD_VECTORS if vector != dtype else ADD)
+    sign = "|" if dtype == "bool" else "+"
     numbers = ["lines", "pieces", "length", "blocks", "width", "count", "inner", "size", "along"]
     numbers += [by for a in "yxb" for by in (*[f"{a}{k}" for k in dims], f"{a}k", f"{a}j")] + [f"n{k}" for k in dims]
     arguments = [f"{a}_: ti.types.ndarray(dtype=ti.{kind}, ndim=1)" for a in "yx"]
@@ -164,30 +157,38 @@ def _kernel(step: str, dtype: str, index: str, outer: int, nested: bool, serial:
     split = [f"        i{k} = rest % n{k}\n        rest = rest // n{k}\n" for k in reversed(dims) if k]
     first = [f"{' + '.join(f'i{k} * {a}{k}' for k in dims)} + piece * length * {a}k\n" for a in "yxb"]
     near = [f"        {a}{'_k' if nested else ''} = {at}" for a, at in zip("yxb", first, strict=True)]
-    pad = " " * (16 if nested else 12)
-    starts = [f"            {a} = {a}_k + block * width * {a}j\n" for a in "yxb"]
-    loop = "            for j in range(block * width, ti.min(block * width + width, inner)):\n"
+    if nested:
+        walk = _nested(lines, body.format(y="y_k + j * y_by", x="x_k + j * x_by", sign=sign, type=kind))
+    else:
+        walk = _asked(12, "b", body.format(y="y", x="x", sign=sign, type=kind))
+        walk += "".join(f"            {a} += {a}_by\n" for a in "yxb")
     step_of = "j" if nested else "k"
-    text = (
-        f"@ti.kernel\ndef {step}_along_kernel(\n    {', '.join(arguments)}\n):\n"
-        + ("    ti.loop_config(serialize=True)\n" if serial else "")
-        + "    for i in range(lines * pieces * blocks):\n"
-        + "        block = i % blocks\n        piece = i // blocks % pieces\n        rest = i // blocks // pieces\n"
-        + f"{''.join(split)}        i0 = rest\n{''.join(near)}"
-        + f"        y_by, x_by, b_by, index_by, end = y{step_of}, x{step_of}, b{step_of}, along, size\n"
-        + "        for k in range(piece * length, ti.min(piece * length + length, count)):\n"
-        + "".join([*starts, loop] if nested else [])
-        + f"{pad}asked = b_[b]\n{pad}at = ti.cast(asked, ti.i32)\n"
-        + f"{pad}if (asked >= 0) & (asked < end):\n{pad}    {body}\n{pad}else:\n{pad}    wrong_[0] = 1\n"
-        + "".join(f"{pad}{a} += {a}_by\n" for a in "yxb")
+    each = (
+        "        i = t\n        block = i % blocks\n        piece = i // blocks % pieces\n"
+        f"        rest = i // blocks // pieces\n{''.join(split)}        i0 = rest\n{''.join(near)}"
+        f"        y_by, x_by, b_by, index_by, end = y{step_of}, x{step_of}, b{step_of}, along, size\n"
+        "        for k in range(piece * length, ti.min(piece * length + length, count)):\n"
+        + walk
         + "".join(f"            {a}_k += {a}k\n" for a in ("yxb" if nested else ""))
     )
+    loop = source.spread("lines * pieces * blocks", each, serial)
+    text = f"@ti.kernel\ndef {step}_along_kernel(\n    {', '.join(arguments)}\n):\n{loop}"
     return compiled(f"{step}_along", text, "aaaa" + "i" * len(numbers))
 
 
-def in_rows(a: Any) -> Any:
-    """`a`, or a copy of it that lies row by row."""
-    return a if a.flags.c_contiguous else kernels_of("contiguous")[DEVICE](a)
+def _asked(indent: int, place: str, then: str) -> str:
+    """What is done with the index at a place, where that is in range; else it is noted."""
+    lines = [f"asked = b_[{place}]", "far = ti.cast(asked, ti.i32) * index_by", "if (asked >= 0) & (asked < end):"]
+    lines += [*[f"    {line}" for line in then.splitlines()], "else:", "    wrong_[0] = 1"]
+    return "".join(f"{' ' * indent}{line}\n" for line in lines)
+
+
+def _nested(lines: bool, body: str) -> str:
+    """A body for each j of a block, with an index each or one for all."""
+    loop = "for j in range(block * width, ti.min(block * width + width, inner)):\n"
+    if lines:
+        return _asked(12, "b_k", f"{loop}    {body}\n")
+    return f"            {loop}{_asked(16, 'b_k + j * b_by', body)}"
 
 
 def _as(x: Any, dtype: Any) -> Any:
@@ -337,13 +338,13 @@ def as_strided_backward(a: Any, *, shape: Shape, own: Shape, size: Shape, stride
     start, count = views.span(shape, own)
     memory = filled((count,), a.dtype)
     by = tuple([step * 8 for step in stride])
-    places = views.arranged(arange(count), size, by, (start + offset) * 8).view(CpuArray)
+    places = views.arranged(arange(count), size, by, (start + offset) * 8).view(memory.__class__)
     order, apart = _apart(size, stride)
     of = (prod([size[k] for k in order[:apart]]), prod([size[k] for k in order[apart:]]))
     given, at = [kernels_of("reshape")[DEVICE](x.transpose(order), shape=of) for x in (a, places)]
     walked("add", np.broadcast_to(memory, (of[0], count), subok=True), given, at, of, 1)
     out = views.arranged(memory, shape, tuple([step * a.itemsize for step in own]), start * a.itemsize)
-    return kernels_of("contiguous")[DEVICE](out.view(CpuArray))
+    return kernels_of("contiguous")[DEVICE](out.view(memory.__class__))
 
 
 def _apart(size: Shape, stride: Shape) -> tuple[list[int], int]:
@@ -362,7 +363,7 @@ def last(b: Any, *, dim: int | None) -> Any:
     along = dim or 0
     if not b.size:
         return empty(b.shape, np.bool_)
-    end = int(reduced("amax", "max", "a", (index,), None, False, b.dtype).view(np.ndarray)) + 1
+    end = int(reduced("amax", "max", "a", (index,), None, False, b.dtype).host) + 1
     number = arange(index.shape[along]).reshape(-1, *(1,) * (index.ndim - along - 1))
     written = empty((*index.shape[:along], end, *index.shape[along + 1 :]), np.int64)
     walked("put", written, number, index, index.shape, along)
@@ -383,7 +384,7 @@ def nonzero(a: Any) -> Any:
     serial, dtype = a.size <= source.SERIAL, WORDS[a.itemsize]
     there = "((x_[k] + x_[k]) == 0) == 0" if a.dtype.kind == "f" else "x_[k] != 0"
     _counting(dtype, there, serial)(pointer(ends), pointer(a), a.size, stretches)
-    out = empty((int(ends.view(np.ndarray)[-1]), a.ndim), np.int64)
+    out = empty((int(ends.host[-1]), a.ndim), np.int64)
     if out.size:
         _writing(dtype, there, a.ndim, serial)(pointer(out), pointer(a), pointer(ends), a.size, stretches, *a.shape)
     return out

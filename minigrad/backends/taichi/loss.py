@@ -8,31 +8,32 @@ from typing import Any
 import numpy as np
 
 from minigrad.backends.taichi import source, wide
-from minigrad.backends.taichi.array import empty
-from minigrad.backends.taichi.elementwise import computed, pointer
-from minigrad.backends.taichi.rows import TOP, along, in_rows, stretched_to, typed_as, without
-from minigrad.backends.taichi.runtime import compiled
+from minigrad.backends.taichi.array import DEVICE, CpuArray, empty
+from minigrad.backends.taichi.checks import doubt, look_at, settle
+from minigrad.backends.taichi.elementwise import computed, filled, pointer
+from minigrad.backends.taichi.rows import TOP, along, stretched_to, typed_as, without
+from minigrad.backends.taichi.runtime import check_rounds, compiled
+from minigrad.backends.taichi.shape import in_rows
 from minigrad.kernels import kernel
 
 __all__: list[str] = []
 
-DEVICE = "cpu"
 
 _TOTAL = """for k in range(n):
     s = s + ti.exp(a_[at + k * step] - top)
 """
 # A class that is not there is noted and read as 0: nothing may be read outside of the memory. All notes are the same.
-_SHARED = """t = b_[i]
-counted = (t == ignore) == 0
-if t == ignore:
-    noted_[1] = 1
-    t = t * 0
-if (t < 0) | (t >= n):
+_SHARED = """found = b_[i]
+counted = (found == ignore) == 0
+if found == ignore:
     noted_[0] = 1
-    t = t * 0
-at_[i] = ti.cast(t, ti.i64)
+    found = found * 0
+if (found < 0) | (found >= n):
+    wrong_[0] = 1
+    found = found * 0
+at_[i] = ti.cast(found, ti.i64)
 share_[i] = ti.select(counted, {weight}, 0)
-y_[i] = ti.select(counted, ti.cast(part - a_[at + t * step], {type}) * share_[i], 0)
+y_[i] = ti.select(counted, ti.cast(part + (base - a_[at + found * step]), {type}) * share_[i], 0)
 """
 
 
@@ -41,15 +42,17 @@ def _of_classes(
 ) -> tuple[Any, ...]:
     """The loss, reduced; the class of each position; by which share it counts. Raises IndexError for no class."""
     y, share = empty(b.shape, a.dtype), empty(b.shape, a.dtype)
-    at, noted = empty(b.shape, np.int64), _told((2,), np.int32, 0)
-    others = {"share": share, "at": at, "noted": noted, **more, "a": a, "b": in_rows(b)}
+    at, noted = empty(b.shape, np.int64), _told((1,), np.int32, 0)
+    complaint = IndexError, "no such class"
+    look_at(b, a.shape[1], *complaint, but=ignore_index)
+    wrong = doubt(*complaint)
+    others = {"share": share, "at": at, "noted": noted, "wrong": wrong, **more, "a": a, "b": in_rows(b)}
     if c is not None:
         others["c"] = in_rows(c)
-    body = formula + _SHARED.replace("{weight}", "1" if c is None else "c_[t]")
+    body = formula + _SHARED.replace("{weight}", "1" if c is None else "c_[found]")
     along(name, typed_as(body, a.dtype), a.shape, 1, y, {**others, "ignore": ignore_index})
-    wrong, ignored = noted.tolist()
-    if wrong:
-        raise IndexError("no such class")
+    ignored = noted.__class__ is not CpuArray or bool(noted.item())  # a GPU is not asked: that would be a wait
+    settle(wrong, *complaint)
     loss = y if reduction == "none" else _summed(y, share, others["b"], ignore_index, reduction == "mean")
     if c is None and not ignored:  # one for all
         share = _told((1,) * b.ndim, a.dtype, 1 / max(b.size, 1) if reduction == "mean" else 1)
@@ -58,6 +61,8 @@ def _of_classes(
 
 def _told(shape: tuple[int, ...], dtype: Any, value: float) -> Any:
     """A number or two for a kernel, which the host writes."""
+    if not source.VECTORIZED:
+        return filled(shape, dtype, value)
     out = empty(shape, dtype)
     out.view(np.ndarray).fill(value)
     return out
@@ -91,6 +96,7 @@ def _summed(losses: Any, share: Any, classes: Any, ignore: int, mean: bool) -> A
     """
     y = empty((), losses.dtype)
     made = compiled("mean_of_losses" if mean else "sum_of_losses", *_text_of_sum(y.dtype, classes.dtype.name, mean))
+    check_rounds("losses", losses.size)
     made(pointer(y), pointer(losses), pointer(share), pointer(classes), ignore, losses.size)
     return y
 
@@ -103,14 +109,14 @@ def cross_entropy(a: Any, b: Any, c: Any, *, ignore_index: int, reduction: str) 
     if wide.in_rows_of(a, 1):
         wide.top_and_total(a, **more)
         name, formula = "cross_entropy_of_total", "top = top_[i]\ns = ti.cast(total_[i], ti.f64)\n"
-    formula += "part = ti.log(s) + top\n"
+    formula += "part = ti.log(s)\nbase = top\n"
     made = _of_classes(name, formula, a, b, c, ignore_index, reduction, more)
     return (*made, more["top"], more["total"])
 
 
 @kernel("nll_loss", DEVICE)
 def nll_loss(a: Any, b: Any, c: Any, *, ignore_index: int, reduction: str) -> tuple[Any, ...]:
-    return _of_classes("nll_loss", "part = {type}(0.0)\n", in_rows(a), b, c, ignore_index, reduction, {})
+    return _of_classes("nll_loss", "part = {type}(0.0)\nbase = part\n", in_rows(a), b, c, ignore_index, reduction, {})
 
 
 _BACKWARD = """top = top_[i]
@@ -136,8 +142,8 @@ def cross_entropy_backward(up: Any, a: Any, at: Any, share: Any, top: Any, total
     if wide.in_rows_of(scores["a"], 1) and all(map(wide.aligned, (y, top, total))):
         by = computed("div", "a / b", (share.reshape(-1, 1), total.reshape(-1, 1)), y.dtype)
         by = computed("mul", "a * b", (up.reshape(-1, 1), by), y.dtype)
-        ones = {"t": scores["top"], "b": by}
-        wide.rows(name, {"a": scores["a"]}, y, "exp16(a - t) * b", ones=ones)
+        ones = {"m": scores["top"], "b": by}
+        wide.rows(name, {"a": scores["a"]}, y, "exp16(a - m) * b", ones=ones)
         name, body, scores = f"{name}_at", _AT, {}
     steps = {"ups": int(up.size > 1), "shares": int(share.size > 1)}
     along(name, typed_as(body, y.dtype), a.shape, 1, y, {**others, **scores, **steps})

@@ -1,21 +1,23 @@
 """Products of matrices: tiles of 8 rows and one vector of columns, whose sums stay in registers.
 
-The operands are first laid out in panels, in the order in which a tile reads them: of the left one, 8 rows by 4 places
-of the sum; of the right one, a vector of columns after the other. So any strides, transposed operands among them, cost
-the same; and 64 bytes at once can be loaded from an aligned place. What is small, or no float, is one plain reduction.
+A tile wants vectors of columns of the right operand, and of the left one 8 numbers a place of the sum, each for all
+lanes. Where operands lie so that it can read them as they are, it does. Else they are first laid out in panels, in the
+order of reading: of the left one, 8 rows by 4 places; of the right one, a vector of columns after the other. Of little
+work a tile gathers each number by its strides: one launch is quicker than three. What is tiny, or no float, is one
+plain reduction.
 """
 
 from __future__ import annotations
 
 from functools import lru_cache
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from minigrad.backends.taichi import source
-from minigrad.backends.taichi.array import CpuArray, empty, shaped
-from minigrad.backends.taichi.elementwise import collapsed, computed, filled, put
+from minigrad.backends.taichi import cuda, source
+from minigrad.backends.taichi.array import DEVICE, empty, shaped
+from minigrad.backends.taichi.elementwise import collapsed, computed, filled
 from minigrad.backends.taichi.reduce import reduced
 from minigrad.backends.taichi.runtime import Kernel, compiled
 from minigrad.backends.taichi.shape import in_rows
@@ -24,13 +26,15 @@ from minigrad.layout import broadcast_shapes
 
 __all__ = ["LANES", "Panels", "matmul", "packed", "times", "vectors"]
 
-DEVICE = "cpu"
 LANES = {np.dtype("float32"): 16, np.dtype("float64"): 8}  # numbers in a vector of 64 bytes
 ROWS, STEPS = 8, 4
 PLAIN = 4096  # up to so many multiplications a reduction, one launch, is quicker
+SERIAL = 2**18  # up to so many a second core is not worth waking
+LITTLE = 2**16  # up to so many, gathering is quicker than laying out
 FEW = 64  # so few rows read each column too seldom for it to pay to lay the columns out
+NARROW = 256  # so few columns read each row too seldom
 NEAR = 2**20  # bytes that are near wherever in them they lie
-BLOCK = 64  # so many times 4 products are added up, and then those sums: it keeps more digits than one long sum
+BLOCK = 256  # so many products are added up, and then those sums: it keeps more digits than one long sum
 
 
 def vectors(dtype: str, count: int) -> str:
@@ -78,34 +82,59 @@ def _packing(how: str, type: Any, width: int, serial: bool) -> Kernel:
     return compiled(f"pack_{how}_{width}", text, "aa" + "i" * len(numbers))
 
 
-@lru_cache(maxsize=16)
-def _tiling(type: Any, serial: bool) -> Kernel:
-    dtype, lanes, rows, steps = type.name, LANES[type], range(ROWS), range(STEPS)
+# How a tile reads the left operand: the places of the sum in one step, how many numbers its memory is seen in at once,
+# what is known before the loop, and number r of place s in step k. `deep` steps make the sum.
+_LEFT = {
+    "panels": (STEPS, ROWS * STEPS, ["first = n * by_a + i * deep"], "a_[first + k][{s} * 8 + {r}]"),
+    "rows": (16, 16, ["r{r} = n * by_a + ti.min(i * 8 + {r}, m - 1) * down_a"], "a_[r{r} + k][{s}]"),
+    "columns": (4, ROWS, ["first = n * by_a + i"], "a_[first + (k * 4 + {s}) * right_a][{r}]"),
+    "any": (1, 1, ["r{r} = n * by_a + ti.min(i * 8 + {r}, m - 1) * down_a"], "a_[r{r} + k * right_a]"),
+}
+_NUMBERS = (
+    "batches", "down", "right", "m", "size", "deep", "by_a", "down_a", "right_a",
+    "by_b", "step_b", "panel_b", "right_b", "step_z",
+)  # fmt: skip
+
+
+@lru_cache(maxsize=64)
+def _tiling(type: Any, left: str, gathered: bool, whole: bool, serial: bool) -> Kernel:
+    """Tiles that read the left operand so, the right one in vectors or `gathered`, and write `whole` vectors or not.
+
+    Rows and columns past the end are the last ones again, which are written again.
+    """
+    dtype, lanes, rows = type.name, LANES[type], range(ROWS)
+    steps, seen, before, number = _LEFT[left]
     each, zero = vectors(dtype, lanes), f"ti.{source.TI[dtype]}(0.0)"
-    numbers = ("batches", "down", "right", "m", "wide", "deep", "by_a", "by_b", "step_b", "panel_b", "step_z")
-    head = f"y_: {each}, a_: {vectors(dtype, ROWS * STEPS)}, b_: {each}, z_: {each}, "
-    head = f"@ti.kernel\ndef matmul_tiles_kernel({head}{', '.join(f'{x}: ti.i32' for x in numbers)}):\n"
+    alone = source.array_of(dtype)
+    arrays = {"y_": each if whole else alone, "a_": source.array_of(dtype, seen), "b_": alone if gathered else each}
+    head = ", ".join(
+        [f"{x}: {what}" for x, what in {**arrays, "z_": each}.items()] + [f"{x}: ti.i32" for x in _NUMBERS]
+    )
     lines = [
         "        i = t % down",
         "        j = t // down % right",
         "        n = t // down // right",
-        "        first = n * by_a + i * deep",
         "        at = n * by_b + j * panel_b",
+        *[f"        {line.format(r=r)}" for line in before for r in (rows if "{r}" in line else (0,))],
+        *[f"        o{k} = ti.min(j * {lanes} + {k}, size - 1)" for k in range(lanes) if gathered or not whole],
         *[f"        d{r} = z_[j * step_z]" for r in rows],
-        f"        for block in range((deep + {BLOCK - 1}) // {BLOCK}):",
+        f"        for block in range((deep + {BLOCK // steps - 1}) // {BLOCK // steps}):",
         *[f"            c{r} = ti.Vector([{zero} for _ in range({lanes})])" for r in rows],
-        f"            for k in range(first + block * {BLOCK}, first + ti.min(deep, (block + 1) * {BLOCK})):",
+        f"            for k in range(block * {BLOCK // steps}, ti.min(deep, (block + 1) * {BLOCK // steps})):",
     ]
-    for s in steps:
-        lines.append(f"                b{s} = b_[at + {s} * step_b]")
-        lines += [f"                c{r} += b{s} * a_[k][{s * ROWS + r}]" for r in rows]
-    lines.append(f"                at += {STEPS} * step_b")
+    for s in range(steps):
+        column = ", ".join(f"b_[at + o{k} * right_b]" for k in range(lanes))
+        lines.append(f"                b{s} = " + (f"ti.Vector([{column}])" if gathered else f"b_[at + {s} * step_b]"))
+        lines += [f"                c{r} += b{s} * {number.format(r=r, s=s)}" for r in rows]
+    lines.append(f"                at += {steps} * step_b")
     lines += [f"            d{r} += c{r}" for r in rows]
     for r in rows:
-        lines.append(f"        if i * {ROWS} + {r} < m:")
-        lines.append(f"            y_[(n * m + i * {ROWS} + {r}) * wide + j] = d{r}")
+        lines.append(f"        row{r} = n * m + ti.min(i * {ROWS} + {r}, m - 1)")
+        lines += [f"        y_[row{r} * right + j] = d{r}"] if whole else []
+        lines += [f"        y_[row{r} * size + o{k}] = d{r}[{k}]" for k in range(lanes) if not whole]
     loop = source.spread("batches * down * right", "\n".join(lines) + "\n", serial)
-    return compiled("matmul_tiles", head + loop, "aaaa" + "i" * len(numbers))
+    name = f"matmul_{left}{'_gathered' * gathered}"
+    return compiled(name, f"@ti.kernel\ndef {name}_kernel({head}):\n{loop}", "aaaa" + "i" * len(_NUMBERS))
 
 
 class Panels:
@@ -119,18 +148,28 @@ class Panels:
 
 def packed(x: Any, batches: int, width: int, size: int, depth: int, by: int, right: int, down: int) -> Panels:
     """The panels of numbers x[n * by + l * right + k * down], l below `size` and k below `depth`."""
-    panels, deep = -(-size // width), -(-depth // STEPS) * STEPS
-    out = empty((batches * panels * deep * width,), x.dtype)
-    address, length = _memory(x)[0], x.itemsize
+    made, count, numbers = _panels(x.dtype, _memory(x)[0] % 64, batches, width, size, depth, by, right, down)
+    out = empty((count,), x.dtype)
+    made.launch(_memory(out), _memory(x), *numbers)
+    deep = numbers[4]
+    return Panels(out, numbers[1] * deep, 1, deep)
+
+
+@lru_cache(maxsize=4096)
+def _panels(
+    dtype: Any, odd: int, batches: int, width: int, size: int, depth: int, by: int, right: int, down: int
+) -> tuple[Kernel, int, tuple[int, ...]]:
+    """The kernel that lays them out, the count of all, and its numbers; `odd` bytes are before whole lines."""
+    panels, deep, length = -(-size // width), -(-depth // STEPS) * STEPS, dtype.itemsize
+    count = batches * panels * deep * width
     how, unit = "any", 1
     if depth == deep:
-        if right == 1 and not (size % width or by % width or down % width or address % (width * length)):
+        if right == 1 and not (size % width or by % width or down % width or odd % (width * length)):
             how, unit = "beside", width
-        elif down == 1 and not (by % 4 or right % 4 or address % (4 * length)):
+        elif down == 1 and not (by % 4 or right % 4 or odd % (4 * length)):
             how, unit = "along", 4
-    made = _packing(how, x.dtype, width, out.size <= 4 * source.SERIAL)
-    made(_memory(out), _memory(x), batches, panels, size, depth, deep, by // unit, right // unit, down // unit)
-    return Panels(out, panels * deep, 1, deep)
+    made = _packing(how, dtype, width, count <= 4 * source.SERIAL)
+    return made, count, (batches, panels, size, depth, deep, by // unit, right // unit, down // unit)
 
 
 @lru_cache(maxsize=2)
@@ -138,20 +177,45 @@ def _zeros(dtype: Any) -> Any:
     return filled((LANES[dtype],), dtype)
 
 
-def tiles(a: Panels, b: Panels, out: Any, depth: int, bias: Any = None) -> None:
-    """Write the products of panels, plus a number a column, into `out`, (batches, m, n) row by row."""
-    (batches, m, n), dtype = out.shape, out.dtype
-    lanes, deep = LANES[dtype], -(-depth // STEPS)
-    right, down = -(-n // lanes), -(-m // ROWS)
-    whole = n == right * lanes and not _memory(out)[0] % 64
-    into = out if whole else empty((batches, m, right * lanes), dtype)
-    start = _zeros(dtype) if bias is None else bias
-    made = _tiling(dtype, batches * m * n * depth <= 2**18)
-    memories = map(_memory, (into, a.array, b.array, start))
-    numbers = (a.batch // STEPS, b.batch, b.step, b.panel, int(bias is not None))
-    made(*memories, batches, down, right, m, right, deep, *numbers)
-    if not whole:
-        put(out, into[..., :n])
+class Plan(NamedTuple):
+    """How a product is computed: what is laid out before, as arguments of `packed`, and the launch."""
+
+    left: tuple[int, ...] | None
+    right: tuple[int, ...] | None
+    kernel: Kernel
+    numbers: tuple[int, ...]
+
+
+@lru_cache(maxsize=4096)
+def _plan(
+    dtype: Any, m: int, n: int, depth: int, count: int, odd: int, by_a: int, down_a: int, right_a: int,
+    by_b: int, down_b: int, right_b: int, biased: bool,
+) -> Plan:  # fmt: skip
+    """For (m, depth) times (depth, n), `count` of each, with their steps; `odd` bytes of b are before whole lines."""
+    lanes, length, work = LANES[dtype], dtype.itemsize, count * m * n * depth
+    near = m * depth * length <= NEAR
+    left, gathered = "panels", False
+    if near and down_a == 1 and not (m % ROWS or right_a % ROWS or by_a % ROWS or depth % 4):
+        left = "columns"
+    elif near and n <= NARROW and right_a == 1 and not (depth % 16 or down_a % 16 or by_a % 16):
+        left = "rows"
+    aligned = right_b == 1 and not (n % lanes or down_b % lanes or by_b % lanes or odd)
+    direct = aligned and (left != "panels" or depth % STEPS == 0) and (m <= FEW or depth * n * length <= NEAR)
+    if work <= LITTLE and (left == "panels" or not direct):
+        left, gathered = "any", not aligned
+    lay_a = (count if by_a else 1, ROWS, m, depth, by_a, down_a, right_a) if left == "panels" else None
+    lay_b = (count if by_b else 1, lanes, n, depth, by_b, right_b, down_b) if not direct and left != "any" else None
+    down, right, deep = -(-m // ROWS), -(-n // lanes), -(-depth // STEPS) * STEPS
+    steps, seen = _LEFT[left][:2]
+    reads_a = (by_a // seen, down_a // seen, right_a // seen)
+    if lay_a:
+        reads_a = (down * deep // STEPS * (by_a != 0), 0, 0)
+    if lay_b:
+        reads_b = (right * deep * (by_b != 0), 1, deep, 0)
+    else:
+        reads_b = (by_b, down_b, 0, right_b) if gathered else (by_b // lanes, down_b // lanes, 1, 0)
+    made = _tiling(dtype, left, gathered, n % lanes == 0, work <= SERIAL)
+    return Plan(lay_a, lay_b, made, (count, down, right, m, n, -(-depth // steps), *reads_a, *reads_b, int(biased)))
 
 
 def _batched(x: Any, batch: tuple[int, ...]) -> tuple[Any, int]:
@@ -162,39 +226,56 @@ def _batched(x: Any, batch: tuple[int, ...]) -> tuple[Any, int]:
     _, (steps,) = collapsed(batch, [[by // x.itemsize for by in wide.strides[:-2]]])
     if len(steps) == 1:
         return x, steps[0]
-    return in_rows(wide.view(CpuArray)), x.shape[-2] * x.shape[-1]
+    return in_rows(wide.view(x.__class__)), x.shape[-2] * x.shape[-1]
 
 
 def times(a: Any, b: Any, bias: Any = None) -> Any:
     """a @ b + bias of floats, by tiles."""
     (m, depth), n, length = a.shape[-2:], b.shape[-1], a.itemsize
-    batch = () if a.ndim == b.ndim == 2 else broadcast_shapes(a.shape[:-2], b.shape[:-2], op="matmul")
-    (a, by_a), (b, by_b) = _batched(a, batch), _batched(b, batch)
-    count, lanes = prod(batch), LANES[a.dtype]
-    (right_a, down_a), (down_b, right_b) = [tuple([by // length for by in x.strides[-2:]]) for x in (a, b)]
-    left = packed(a, count if by_a else 1, ROWS, m, depth, by_a, right_a, down_a)
-    left.batch *= by_a != 0
-    aligned = right_b == 1 and not (n % lanes or depth % STEPS or down_b % lanes or by_b % lanes or _memory(b)[0] % 64)
-    if aligned and (m <= FEW or depth * n * length <= NEAR):
-        columns = Panels(b, by_b // lanes, down_b // lanes, 1)
-    else:
-        columns = packed(b, count if by_b else 1, lanes, n, depth, by_b, right_b, down_b)
-        columns.batch *= by_b != 0
-    out = empty((count, m, n), a.dtype)
+    batch: tuple[int, ...] = ()
+    by_a = by_b = 0
+    if a.ndim > 2 or b.ndim > 2:
+        batch = broadcast_shapes(a.shape[:-2], b.shape[:-2], op="matmul")
+        (a, by_a), (b, by_b) = _batched(a, batch), _batched(b, batch)
     early = (
-        bias is not None and bias.shape == (n,) and bias.flags.c_contiguous and not (n % lanes or _memory(bias)[0] % 64)
+        bias is not None
+        and bias.shape == (n,)
+        and bias.flags.c_contiguous
+        and not (n % LANES[a.dtype] or _memory(bias)[0] % 64)
     )
-    tiles(left, columns, out, depth, bias if early else None)
+    (down_a, right_a), (down_b, right_b) = a.strides[-2:], b.strides[-2:]
+    count, odd = prod(batch), _memory(b)[0] % 64
+    steps = (by_a, down_a // length, right_a // length, by_b, down_b // length, right_b // length)
+    plan = _plan(a.dtype, m, n, depth, count, odd, *steps, early)
+    left = packed(a, *plan.left).array if plan.left else a
+    right = packed(b, *plan.right).array if plan.right else b
+    out = empty((*batch, m, n), a.dtype)
+    start = bias if early else _zeros(a.dtype)
+    plan.kernel.launch(_memory(out), _memory(left), _memory(right), _memory(start), *plan.numbers)
     if bias is not None and not early:
         out = computed("add", "a + b", (out, bias), out.dtype, out)
-    return out if len(batch) == 1 else shaped(out, (*batch, m, n))
+    return out
+
+
+def _batches(a: Any, b: Any) -> int:
+    return int(max(prod(a.shape[:-2]), prod(b.shape[:-2])))
+
+
+def _by_blocks(a: Any, b: Any) -> Any:
+    """a @ b on CUDA."""
+    batch = () if a.ndim == b.ndim == 2 else broadcast_shapes(a.shape[:-2], b.shape[:-2], op="matmul")
+    (a, by_a), (b, by_b) = _batched(a, batch), _batched(b, batch)
+    return cuda.times(a, b, batch, by_a, by_b)
 
 
 def _product(a: Any, b: Any, bias: Any = None) -> Any:
-    if a.dtype == b.dtype and a.dtype in LANES and min(a.shape[-2], b.shape[-1]) > 1:
-        count = max(prod(a.shape[:-2]), prod(b.shape[:-2]))
-        if count * a.shape[-2] * a.shape[-1] * b.shape[-1] > PLAIN:
-            return times(a, b, bias)
+    (m, depth), n = a.shape[-2:], b.shape[-1]
+    tiled = source.VECTORIZED and a.dtype == b.dtype and a.dtype in LANES and min(m, n) > 1
+    if tiled and _batches(a, b) * m * depth * n > PLAIN:
+        return times(a, b, bias)
+    if a.dtype == b.dtype == cuda.FLOAT and cuda.serves_product(m, n, depth, _batches(a, b)):
+        out = _by_blocks(a, b)
+        return out if bias is None else computed("add", "a + b", (out, bias), out.dtype, out)
     dtype = np.result_type(a.dtype, b.dtype)
     ends = "(s == 0) == 0" if dtype.kind == "b" else "s"
     dim = max(a.ndim, b.ndim) - 1

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
+from functools import cache
 from math import prod
 from typing import Any
 
 import numpy as np
 
 from minigrad.backends.taichi import source, wide
-from minigrad.backends.taichi.array import empty
+from minigrad.backends.taichi.array import DEVICE, empty
 from minigrad.backends.taichi.elementwise import computed, filled, pointer, taken
 from minigrad.backends.taichi.reduce import reduced
-from minigrad.backends.taichi.rows import in_rows, stretched_to
+from minigrad.backends.taichi.rows import stretched_to
 from minigrad.backends.taichi.runtime import compiled
-from minigrad.backends.taichi.shape import reshape
+from minigrad.backends.taichi.shape import in_rows, reshape
 from minigrad.kernels import kernel
 
 __all__: list[str] = []
-
-DEVICE = "cpu"
 
 
 def _share(name: str, snippet: str, inputs: tuple[Any, ...], norm: Any) -> Any:
@@ -76,10 +75,55 @@ def _standardised(a: Any, weight: Any, bias: Any, norm: Any) -> tuple[Any, Any, 
     return _computed("standardised", snippet, inputs, norm.shape).reshape(a.shape), mean, var, rstd
 
 
+# Rows of whole vectors in one launch: while a row is near it is gone through for its mean, its variance, the result.
+_ADDED = """        sums = ti.Vector([ti.cast(0, ti.f64) for j in range(16)])
+        for k in range(n):
+            x = {x}
+            sums = sums + ti.Vector([ti.cast(x[j], ti.f64) for j in range(16)])
+"""
+_MEAN = (
+    f"{_ADDED.format(x='a_[i * n + k]')}        mean = ti.cast(sums.sum() / count, ti.f32)\n        mean_[i] = mean\n"
+)
+_ROW = """        rstd = ti.cast(1.0 / ti.sqrt(sums.sum() / count + eps), ti.f32)
+        rstd_[i] = rstd
+        for k in range(n):
+            y_[i * n + k] = {result}
+"""
+
+
+@cache
+def _of_rows(centred: bool, given: tuple[str, ...], serial: bool) -> Any:
+    x = "(a_[i * n + k] - mean)" if centred else "a_[i * n + k]"
+    result = f"{x} * rstd" + " * weight_[k]" * ("weight" in given) + " + bias_[k]" * ("bias" in given)
+    body = (_MEAN if centred else "") + _ADDED.format(x=f"{x} * {x}") + _ROW.format(result=result)
+    arguments = [("y_", wide.VECTOR), ("a_", wide.VECTOR), ("rstd_", wide.NUMBER)]
+    arguments += [("mean_", wide.NUMBER)] if centred else []
+    arguments += [(f"{x}_", wide.VECTOR) for x in given] + [("count", "ti.f64"), ("eps", "ti.f64")]
+    text = wide.text_of("norm_of_rows", [*arguments, ("lines", "ti.i32"), ("n", "ti.i32")], "lines", body, serial)
+    return compiled("norm_of_rows", *text)
+
+
+def _rows_normed(a: Any, given: dict[str, Any], norm: Any) -> tuple[Any, Any, Any] | None:
+    """The result, the means and rstd of rows of whole vectors; None where they are no such rows."""
+    n, last = norm.shape[-1], len(norm.shape) - 1
+    whole = norm.dim == norm.along == (last,) and a.size and n % 16 == 0
+    if not whole or not all(wide.aligned(x) and x.flags.c_contiguous for x in (a, *given.values())):
+        return None
+    y, shape = empty(a.shape, a.dtype), (*norm.shape[:-1], 1)
+    rstd, mean = empty(shape, a.dtype), empty(shape, a.dtype) if norm.centred else filled((), a.dtype)
+    arrays = (y, a, rstd, *([mean] if norm.centred else []), *given.values())
+    made = _of_rows(norm.centred, tuple(given), a.size <= wide.SERIAL_ROWS)
+    made.launch(*map(pointer, arrays), float(n), norm.eps, a.size // n, n // 16)
+    return y, mean, rstd
+
+
 @kernel("layer_norm", DEVICE)
 @kernel("group_norm", DEVICE)
 @kernel("rms_norm", DEVICE)
 def norm(a: Any, weight: Any, bias: Any = None, *, norm: Any) -> tuple[Any, Any, Any]:
+    found = _rows_normed(a, {k: x for k, x in (("weight", weight), ("bias", bias)) if x is not None}, norm)
+    if found is not None:
+        return found
     y, mean, _, rstd = _standardised(a, weight, bias, norm)
     return y, mean, rstd
 

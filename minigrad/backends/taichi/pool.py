@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from minigrad.backends.taichi import source
-from minigrad.backends.taichi.array import empty, like
+from minigrad.backends.taichi.array import DEVICE, empty, like
 from minigrad.backends.taichi.elementwise import pointer
 from minigrad.backends.taichi.runtime import compiled
 from minigrad.backends.taichi.shape import in_rows
@@ -17,7 +17,6 @@ from minigrad.kernels import Kernel, kernel
 
 __all__: list[str] = []
 
-DEVICE = "cpu"
 Rows = tuple[tuple[range, tuple[float, ...]], ...]
 
 

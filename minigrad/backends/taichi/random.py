@@ -14,16 +14,15 @@ import numpy as np
 
 from minigrad.backends.numpy.random import BITS, LOW, MULTIPLIERS, NORMAL, NORMAL64, STEPS, UNIFORM, UNIFORM64
 from minigrad.backends.taichi import source
-from minigrad.backends.taichi.array import empty
+from minigrad.backends.taichi.array import DEVICE, empty
 from minigrad.backends.taichi.elementwise import computed, pointer
-from minigrad.backends.taichi.indexing import in_rows
-from minigrad.backends.taichi.runtime import compiled
+from minigrad.backends.taichi.runtime import check_rounds, compiled
+from minigrad.backends.taichi.shape import in_rows
 from minigrad.backends.taichi.sorting import order
 from minigrad.kernels import kernel
 
 __all__: list[str] = []
 
-DEVICE = "cpu"
 Shape = tuple[int, ...]
 
 _PHILOX = f"""@ti.func
@@ -148,6 +147,7 @@ def random_choice(a: Any, *, key: int, offset: int, count: int, replacement: boo
     drawn = _drawn("uniform", UNIFORM64, key, offset, (lines, count), "float64")
     if out.size:
         serial = weights.size <= source.SERIAL
+        check_rounds("random_choice", size)
         _shares(weights.dtype.name, serial)(pointer(shares), pointer(weights), lines, size)
         _found(out.size <= source.SERIAL)(pointer(out), pointer(shares), pointer(drawn), out.size, count, size)
     return out

@@ -2,8 +2,8 @@
 
 A result of few numbers, from many, is made in two steps, so that all cores work: first of stretches of fixed length,
 then of those. What is summed is summed as float64, so sums keep the digits of what they are of; and nothing depends on
-how many cores there are. Where float32 lie in rows or columns, the sums of `wide` take sixteen numbers at a time. How a
-shape is reduced is planned once.
+how many cores there are. Where float32 lie in rows or columns, `wide` takes sixteen numbers at a time. How a shape is
+reduced is planned once.
 """
 
 from __future__ import annotations
@@ -16,18 +16,29 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minigrad.backends.taichi import source, wide
-from minigrad.backends.taichi.array import empty
+from minigrad.backends.taichi.array import DEVICE, current, empty
 from minigrad.backends.taichi.elementwise import collapsed, computed, pointer, stretched
-from minigrad.backends.taichi.runtime import compiled
+from minigrad.backends.taichi.runtime import Remembered, compiled
 from minigrad.kernels import kernel
 from minigrad.layout import broadcast_shapes
 
 __all__ = ["reduced"]
 
-DEVICE = "cpu"
 STRETCH = 8192  # so many numbers at least for each first step
 WHOLE = 64  # so many results need no first step
+PIECE, THREADS = 64, 1 << 18  # on a GPU: so many numbers at least, and so many threads at most
 
+# A stretch is a piece of memory. On a GPU it is what is so far apart that threads beside one another read what is so.
+ROUNDS = {
+    True: "        for r in range(first, ti.min(first + length, count)):\n",
+    False: "        part = i % stretches\n        for turn in range((count - part + stretches - 1) // stretches):\n"
+    "            r = part + turn * stretches\n",
+}
+# Without float64 eight numbers are added up, and then those sums: fewer digits are lost than in one long sum.
+EIGHTS = (
+    "            near = near + x\n            if turn % 8 == 7:\n                s = s + near\n"
+    "                near = near - near\n"
+)
 JOINS = {
     "sum": ("s + x", "0"),
     "prod": ("s * x", "1"),
@@ -51,7 +62,7 @@ class Step(NamedTuple):
     numbers: tuple[Any, ...]
 
 
-_plans: dict[Any, list[Step]] = {}
+_plans: dict[Any, list[Step]] = Remembered()
 PLANS = 4096  # that are remembered
 
 
@@ -109,7 +120,7 @@ def _planned(
         *collapsed([shape[k] for k in dims], [[by[k] for k in dims] for by in strides]),
     )
     types = tuple([x.dtype for x in inputs])
-    in_vectors = join == "sum" and all(map(wide.aligned, inputs))
+    in_vectors = join in wide.JOINS and all(map(wide.aligned, inputs))
     return _steps(Reduction(name, join, snippet, types, result, dtype, end, numbers), walk, in_vectors)
 
 
@@ -144,7 +155,7 @@ def _steps(what: Reduction, walk: Walk, in_vectors: bool) -> list[Step]:
         stretches = min(-(-numbers // wide.STRETCH), -(-count // 64)) if few and numbers > wide.SERIAL else 1
         parts, of_rows = stretches if lines.rows else stretches * wide.phases(outs), lines.rows
     else:
-        parts = stretches = -(-count // STRETCH) if outs <= WHOLE and count > 2 * STRETCH else 1
+        parts = stretches = _stretches(outs, count)
         of_rows = True
     kind = what.dtype.name if what.join in ("max", "min") else "float64" if what.dtype.kind == "f" else "int64"
     if what.join in ("any", "all"):
@@ -159,6 +170,13 @@ def _steps(what: Reduction, walk: Walk, in_vectors: bool) -> list[Step]:
     joined = Walk([outs], [[parts if of_rows else 1]], [parts], [[1 if of_rows else outs]])
     last = what._replace(name=f"{what.name}_joined", snippet="a", types=(first.dtype,))
     return [step, *_steps(last, joined, False)]
+
+
+def _stretches(outs: int, count: int) -> int:
+    """How many pieces a sum of `count` numbers is made of, where there are `outs` such sums."""
+    if source.VECTORIZED:
+        return -(-count // STRETCH) if outs <= WHOLE and count > 2 * STRETCH else 1
+    return max(1, min(-(-count // PIECE), THREADS // max(outs, 1))) if count > 2 * PIECE else 1
 
 
 class Lines(NamedTuple):
@@ -195,9 +213,18 @@ def _place(along_lines: int, in_line: int) -> str:
 
 
 def _in_lines(what: Reduction, lines: Lines, outs: int, count: int, stretches: int) -> Step:
-    sums = wide.sum_of_rows if lines.rows else wide.sum_of_columns
-    kernel, sizes = sums(
-        what.name, lines.snippet, lines.full, count, outs, stretches, what.dtype.name, what.end, tuple(what.numbers)
+    joined = wide.joined_rows if lines.rows else wide.joined_columns
+    kernel, sizes = joined(
+        what.name,
+        what.join,
+        lines.snippet,
+        lines.full,
+        count,
+        outs,
+        stretches,
+        what.dtype.name,
+        what.end,
+        tuple(what.numbers),
     )
     return Step(kernel, what.shape, what.dtype, (*what.numbers.values(), *sizes))
 
@@ -231,6 +258,8 @@ def _text(
     serial: bool,
 ) -> tuple[str, str]:
     update, start = JOINS[join]
+    in_eights = join == "sum" and current().narrow
+    update = EIGHTS if in_eights else f"            s = {update}\n"
     start = _LEAST[join].get(kind, start) if join in _LEAST else start
     arrays = [one.name for one in takes]
     sizes = [f"o{k}" for k in range(outer)] + [f"r{k}" for k in range(inner)]
@@ -240,18 +269,21 @@ def _text(
     split = [f"        i{k} = rest % o{k}\n        rest = rest // o{k}\n" for k in reversed(range(outer)) if k]
     walk = [f"            j{k} = left % r{k}\n            left = left // r{k}\n" for k in reversed(range(inner)) if k]
     body = (
-        f"        rest = i // stretches\n        first = i % stretches * length\n{''.join(split)}        i0 = rest\n"
+        f"        i = t\n        rest = i // stretches\n"
+        f"        first = i % stretches * length\n{''.join(split)}        i0 = rest\n"
         + "".join(f"        {a}_at = {near[a]}\n" for a in arrays)
         + f"        s = ti.cast({start}, ti.{source.TI[kind]})\n"
-        + "        for r in range(first, ti.min(first + length, count)):\n"
+        + "        near = s\n" * in_eights
+        + ROUNDS[source.VECTORIZED]
         + f"            left = r\n{''.join(walk)}            j0 = left\n"
         + "".join(f"            {a} = {a}_[{far[a]}]\n" for a in arrays)
-        + f"            x = {snippet}\n            s = {update}\n"
+        + f"            x = {snippet}\n{update}"
+        + "        s = s + near\n" * in_eights
         + f"        y_[i] = ti.cast({end}, ti.{source.TI[out]})\n"
     )
     args = tuple([source.Taken("f", x, "float64") for x in numbers])
     counts = ["outs", "stretches", "length", "count", *steps, *sizes]
-    return source.wrapped(name, (*takes, *args), out, work, counts, "outs * stretches", body, serial)
+    return source.wrapped(name, (*takes, *args), out, work, counts, "outs * stretches", body, serial, 1, True)
 
 
 def total(a: Any) -> Any:

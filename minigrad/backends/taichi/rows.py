@@ -1,4 +1,4 @@
-"""Kernels along one dimension: softmax and its kin, and which number of a line is the largest.
+"""Kernels along one dimension, and softmax and its kin.
 
 A line is what one dimension makes of an array, with all other indices fixed. A kernel has a text for one line, which
 reads and writes number k of it at ``at + k * step``, and what there is one of for each line at ``i``.
@@ -13,16 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.backends.taichi import source, wide
-from minigrad.backends.taichi.array import empty
+from minigrad.backends.taichi import cuda, source, wide
+from minigrad.backends.taichi.array import DEVICE, empty
 from minigrad.backends.taichi.elementwise import pointer, taken
-from minigrad.backends.taichi.runtime import compiled
-from minigrad.backends.taichi.shape import contiguous
+from minigrad.backends.taichi.runtime import Remembered, check_rounds, compiled
+from minigrad.backends.taichi.shape import contiguous, in_rows
 from minigrad.kernels import kernel
 
-__all__ = ["along", "in_rows", "stretched_to", "typed_as", "without"]
+__all__ = ["along", "stretched_to", "typed_as", "without"]
 
-DEVICE = "cpu"
 Shape = tuple[int, ...]
 
 
@@ -36,6 +35,7 @@ def along(name: str, body: str, shape: Shape, dim: int, y: Any, others: Mapping[
     if not lines:
         return
     n, step = shape[dim], prod(shape[dim + 1 :])
+    check_rounds(name, n)
     given = [pointer(x) if isinstance(x, np.ndarray) else x for x in others.values()]
     types = [x.dtype if isinstance(x, np.ndarray) else x.__class__ for x in others.values()]
     key = (name, body, y.dtype, *others, *types, lines * n <= source.SERIAL)
@@ -49,18 +49,13 @@ def _made(name: str, body: str, y: Any, others: Mapping[str, Any], serial: bool)
     floats = [x.dtype for x in (y, *others.values()) if isinstance(x, np.ndarray) and x.dtype.kind == "f"]
     work = np.result_type(*floats).name if floats else "float64"
     takes = [taken(letter, x, work) for letter, x in others.items()]
-    start = "        at = i // step * (n * step) + i % step\n"
+    start = "        i = t\n        at = i // step * (n * step) + i % step\n"
     lined = start + "".join(f"        {line}\n" for line in body.splitlines())
-    text = source.wrapped(name, takes, y.dtype.name, work, ["lines", "n", "step"], "lines", lined, serial)
+    text = source.wrapped(name, takes, y.dtype.name, work, ["lines", "n", "step"], "lines", lined, serial, 1, True)
     return compiled(name, *text)
 
 
-_kernels: dict[Any, Any] = {}
-
-
-def in_rows(x: Any) -> Any:
-    """`x` row by row, itself if it is."""
-    return x if x.flags.c_contiguous else contiguous(x)
+_kernels: dict[Any, Any] = Remembered()
 
 
 def stretched_to(x: Any, shape: Shape) -> Any:
@@ -117,7 +112,9 @@ def typed_as(body: str, dtype: Any) -> str:
 
 
 def _row_wise(name: str, body: str, dim: int, y: Any, arrays: dict[str, Any], in_vectors: dict[str, Any]) -> Any:
-    if all(wide.in_rows_of(x, dim) for x in arrays.values()):
+    if cuda.serves_rows([y, *arrays.values()], dim):
+        cuda.rows(name, arrays, y, **in_vectors)
+    elif all(wide.in_rows_of(x, dim) for x in arrays.values()):
         wide.rows(name, arrays, y, **in_vectors)
     elif all(wide.in_columns_of(x, dim) for x in arrays.values()):
         wide.columns(name, arrays, dim, y, **in_vectors)
@@ -144,37 +141,3 @@ _of_scores("softmax", _SOFTMAX, top=True, summed=_exp, kept=True, after="1 / s64
 _of_scores("log_softmax", _LOG_SOFTMAX, top=True, summed=_exp, after="ti.log(s64)", result="(a - top) - whole")
 _of_slopes("softmax_backward", _SOFTMAX_BACKWARD, summed="u * s", after="s64", result="(u - whole) * s")
 _of_slopes("log_softmax_backward", _LOG_SOFTMAX_BACKWARD, summed="u", after="s64", result="u - exp16(s) * whole")
-
-
-# --- the largest and the smallest, and where: the first of equals, and nan before all ---
-
-_EXTREME = """best = a_[at]
-place = 0
-for k in range(1, n):
-    x = a_[at + k * step]
-    if (best == best) & ((x {than} best) | ((x == x) == 0)):
-        best = x
-        place = k
-y_[i] = ti.cast(place, ti.i64)
-"""
-
-
-def _extreme(name: str, than: str) -> None:
-    body = _EXTREME.replace("{than}", than)
-
-    @kernel(f"arg{name}", DEVICE)
-    def place(a: Any, *, dim: int, keepdim: bool) -> Any:
-        y = empty(without(a.shape, dim, keepdim), np.int64)
-        along(f"arg{name}", body, a.shape, dim, y, {"a": in_rows(a)})
-        return y
-
-    @kernel(name, DEVICE)
-    def value_and_place(a: Any, *, dim: int, keepdim: bool) -> Any:
-        shape = without(a.shape, dim, keepdim)
-        y, best = empty(shape, np.int64), empty(shape, a.dtype)
-        along(name, f"{body}best_[i] = best\n", a.shape, dim, y, {"best": best, "a": in_rows(a)})
-        return best, y
-
-
-_extreme("max", ">")
-_extreme("min", "<")

@@ -7,14 +7,13 @@ from typing import Any
 import numpy as np
 
 from minigrad.backends.taichi import source
-from minigrad.backends.taichi.array import empty
+from minigrad.backends.taichi.array import DEVICE, empty
 from minigrad.backends.taichi.reduce import total
-from minigrad.backends.taichi.rows import along, in_rows, stretched_to
+from minigrad.backends.taichi.rows import along, stretched_to
+from minigrad.backends.taichi.shape import in_rows
 from minigrad.kernels import kernel
 
 __all__: list[str] = []
-
-DEVICE = "cpu"
 
 
 def _running(name: str, start: int, update: str, dtype: Any, reverse: bool, others: dict[str, Any], dim: int) -> Any:

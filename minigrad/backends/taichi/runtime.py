@@ -2,7 +2,11 @@
 
 Taichi's public call of a kernel takes 40 µs, most of it in Python; `Kernel.__call__` does the same by way of what the
 call comes down to, a launch context that is filled and handed over, in a quarter of that. A test holds the two to the
-same results. One architecture a process: the first that is asked for.
+same results.
+
+Taichi has one architecture a process. It begins with ``cpu`` and goes over to a GPU when a tensor is first put there:
+the memory of ``cpu`` is ours, so nothing is lost but kernels, which are compiled again. A reader's own ``ti.init`` is
+taken as it is: we compute on what it chose.
 """
 
 from __future__ import annotations
@@ -14,63 +18,182 @@ import io
 import linecache
 import os
 import threading
-from collections.abc import Iterator
+import warnings
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
+from minigrad.backends.taichi.offsets import moved
 from minigrad.errors import DeviceError
 
-__all__ = ["Kernel", "compiled", "start"]
+__all__ = [
+    "GPUS",
+    "Buffer",
+    "Kernel",
+    "Remembered",
+    "arch",
+    "check_rounds",
+    "compiled",
+    "is_current",
+    "is_there",
+    "launches",
+    "on_change",
+    "on_restart",
+    "readers_own",
+    "renewed",
+    "start",
+    "synchronize",
+]
+
+GPUS = ("cuda", "vulkan", "metal")
+NARROW = ("vulkan", "metal")  # have no float64, or not all of its functions
+ROUNDS = 1 << 14
+_OURS = {"real_matrix_scalarize": False, "fast_math": False}  # what our texts ask of the compiler, and no others
+_ARCHES = {"x64": "cpu", "arm64": "cpu"}
 
 _lock = threading.RLock()
-_started: dict[str, Any] = {}  # "ti": the module, "arch": its name, "prog": what launches
-_compiled: list[Any] = []  # the kernels that can be launched
+_listeners: list[Callable[[Kernel], None]] = []  # who is told of launches
 _forked = False
+_changes: list[Callable[[], None]] = []  # who wants to know of another architecture
+_restarts: list[Callable[[], None]] = []  # who wants to know of another program
+
+
+class _State:
+    """What Taichi runs on: its module, our name of the architecture, and what it keeps and launches its kernels with.
+
+    A start of Taichi's, be it ours or the reader's, makes a new program, and clears the core of the one before.
+    """
+
+    ti: Any = None
+    arch = ""
+    core: Any = None
+    program: Any = None
+
+
+_state = _State()
+
+
+class Remembered(dict[Any, Any]):
+    """What was planned for an architecture, by what it is for: it is forgotten when that changes."""
+
+
+_compiled: list[Kernel] = []  # the kernels that can be launched
 
 
 def _in_child() -> None:
     global _forked
-    _forked = bool(_started)
-    for made in _compiled:  # so that each starts, which is refused
-        made.launch = made._first
+    _forked = _state.ti is not None
+    _forget()
 
 
 os.register_at_fork(after_in_child=_in_child)
 
 
-def start(arch: str = "cpu") -> Any:
-    """Taichi, started for `arch`. Raises DeviceError in a forked child, and where another architecture was started."""
+def _forget() -> None:
+    """Let every kernel start anew, and be compiled."""
+    for made in _compiled:
+        made.launch = made._first
+    _compiled.clear()
+
+
+def arch() -> str:
+    """The architecture that kernels are for: "cpu", or a GPU's name."""
+    return _state.arch or "cpu"
+
+
+def is_current() -> bool:
+    """Whether Taichi runs as we know it: nobody has started it otherwise since."""
+    return _state.core is not None and _state.core.prog is _state.program
+
+
+def on_change(listener: Callable[[], None]) -> None:
+    """Call `listener` whenever the architecture has changed."""
+    _changes.append(listener)
+
+
+def on_restart(listener: Callable[[], None]) -> None:
+    """Call `listener` whenever Taichi was started anew, so that what was in a GPU's buffers is gone."""
+    _restarts.append(listener)
+
+
+def renewed() -> str:
+    """The architecture, now that Taichi runs. Raises DeviceError in a forked child."""
+    if not is_current():
+        start()
+    return _state.arch
+
+
+def start(wanted: str | None = None) -> Any:
+    """Taichi, started for `wanted`, or running on whatever it runs on. Raises DeviceError in a forked child, and where
+    it runs on a GPU and another is wanted."""
     if _forked:
         raise DeviceError(
             "Taichi does not survive a fork: this process was forked from one that had computed on a device.\n"
             '  Start workers with multiprocessing\'s "spawn", or compute on device="numpy" in them.'
         )
     with _lock:
-        if not _started:
-            _start(arch)
-        if _started["arch"] != arch:
+        ti = _state.ti = _taichi()
+        running = _running(ti)
+        if not running or (running == "cpu" and wanted in GPUS):
+            _start(ti, wanted or "cpu")
+            running = wanted or "cpu"
+        if wanted and running != wanted:
             raise DeviceError(
-                f"{arch}: this process computes on {_started['arch']}, and Taichi has one architecture a process.\n"
-                f"  Use device={_started['arch']!r}, or restart Python."
+                f"{wanted}: this process computes on {running}, and Taichi has one GPU a process.\n"
+                f"  Use device={running!r}, or restart Python."
             )
-        return _started["ti"]
+        core = ti.lang.impl.get_runtime()
+        if core.prog is not _state.program:
+            _forget()
+            _state.core, _state.program = core, core.prog
+            for listener in _restarts:
+                listener()
+        if running != _state.arch:
+            _state.arch = running
+            for listener in _changes:
+                listener()
+        return ti
 
 
-def _start(arch: str) -> None:
+def _taichi() -> Any:
+    """The module, which greets at its import, and whose sources newer Pythons warn of when they compile them."""
     os.environ.setdefault("ENABLE_TAICHI_HEADER_PRINT", "0")
-    import taichi as ti
+    os.environ.setdefault("TI_SKIP_VERSION_CHECK", "ON")  # else it tells a server about this machine, once a day
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SyntaxWarning)
+        import taichi as ti
+    return ti
 
+
+def _running(ti: Any) -> str:
+    """The architecture that Taichi runs on, whoever started it; "" if it does not run."""
+    if ti.lang.impl.get_runtime().prog is None:
+        return ""
+    name = ti.lang.impl.current_cfg().arch.name
+    return str(_ARCHES.get(name, name))
+
+
+def _start(ti: Any, wanted: str) -> None:
+    if not is_there(wanted):
+        raise DeviceError(
+            f"{wanted}: Taichi finds no such device on this machine.\n"
+            '  Compute on the processor: device="cpu". `minigrad ops` lists what there is.'
+        )
     with contextlib.redirect_stdout(io.StringIO()), _float_settings_kept():  # it greets
         ti.init(
-            arch=getattr(ti, arch),
+            arch=getattr(ti, wanted),
             offline_cache=True,
-            real_matrix_scalarize=False,
-            fast_math=False,
-            default_fp=ti.f64,
-            log_level="error",
+            default_fp=ti.f32 if wanted in NARROW else ti.f64,
+            log_level="error" if wanted == "cpu" else "critical",
         )
-    _started.update(ti=ti, arch=arch, runtime=ti.lang.impl.get_runtime())
+
+
+@functools.cache
+def is_there(name: str) -> bool:
+    """Whether this machine has the device, and Taichi can compute on it."""
+    ti = _taichi()
+    return name == "cpu" or bool(ti.lang.misc.is_arch_supported(getattr(ti, name)))
 
 
 @contextlib.contextmanager
@@ -86,17 +209,59 @@ def _float_settings_kept() -> Iterator[None]:
         c.fesetenv(kept)
 
 
+def synchronize() -> None:
+    """Wait until everything that was launched is done."""
+    if _state.ti is not None and is_current():
+        with _lock:
+            _state.program.synchronize()
+
+
+def check_rounds(name: str, count: int) -> None:
+    """Raise DeviceError where a thread would go through more numbers, one after the other, than it may be let to."""
+    if _state.arch == "vulkan" and count > ROUNDS:
+        raise DeviceError(
+            f"{name}: {count:,} numbers one after the other are more than a thread may take on vulkan, {ROUNDS:,}.\n"
+            '  Some drivers stop it without a word. Compute this elsewhere: x.to("cpu").'
+        )
+
+
+class Buffer:
+    """Some bytes of the GPU."""
+
+    __slots__ = ("_program", "raw")
+
+    def __init__(self, size: int) -> None:
+        ti = _state.ti if is_current() else start()
+        debug = ti._lib.core.DebugInfo("")
+        self._program = _state.program
+        with _lock:
+            self.raw = self._program.create_ndarray(
+                ti.i32, (-(-size // 4),), layout=ti.lang.enums.Layout.NULL, zero_fill=False, dbg_info=debug
+            )
+
+    @property
+    def alive(self) -> bool:
+        """Whether the program runs that it belongs to."""
+        return bool(_state) and self._program is _state.program and is_current()
+
+    def __del__(self) -> None:
+        if hasattr(self, "raw") and self.alive:
+            self._program.delete_ndarray(self.raw)
+
+
 class Kernel:
     """A text of Taichi's Python as something to call, with arrays (in memory, row by row) and numbers.
 
-    `kinds` has a letter for each argument: "a" an array, given as its address, count and bytes, "i" an int, "f" a
-    fraction. `launch` is the quick way to call it: it changes when the text is compiled, so look it up for each call.
+    `kinds` has a letter for each argument: "a" an array, given as its address, count and bytes, on a GPU with its block
+    of memory too; "h" one that is the host's anyhow; "i" an int, "f" a fraction. `launch` is the quick way to call it:
+    it changes when the text is compiled, and while somebody listens, so look it up for each call.
     """
 
-    __slots__ = ("_kinds", "launch", "name", "text")
+    __slots__ = ("_kinds", "_ready", "launch", "name", "text")
 
     def __init__(self, name: str, text: str, kinds: str) -> None:
         self.name, self.text, self._kinds = name, text, kinds
+        self._ready: Any = None
         self.launch: Any = self._first
 
     def __call__(self, *args: Any) -> None:
@@ -104,24 +269,110 @@ class Kernel:
 
     def _first(self, *args: Any) -> None:
         ti = start()
+        if _state.arch in GPUS and any(kind == "a" and len(x) == 3 for kind, x in zip(self._kinds, args, strict=True)):
+            raise DeviceError(
+                f"{self.name}: Taichi runs on {_state.arch} now, so that NumPy computes what is on the cpu.\n"
+                "  Repeat the operation."
+            )
         with _lock:
             if self.launch == self._first:
                 self._compile(ti)
         self.launch(*args)
 
+    def _heard(self, *args: Any) -> None:
+        for listener in tuple(_listeners):
+            listener(self)
+        self._ready(*args)
+
+    def _again(self, *args: Any) -> None:
+        """Launch after Taichi was started otherwise, by the reader."""
+        start()
+        self.launch(*args)
+
+    @property
+    def ran(self) -> str:
+        """The text as it was compiled: for a GPU it is another."""
+        return moved(self.text, _state.arch in NARROW).text if _state.arch in GPUS else self.text
+
     def _compile(self, ti: Any) -> None:
+        gpu = _state.arch in GPUS
+        made = moved(self.text, _state.arch in NARROW) if gpu else None
+        text = self.text if made is None else made.text
         file = f"<minigrad kernel {self.name}>"
-        linecache.cache[file] = (len(self.text), None, self.text.splitlines(True), file)  # where Taichi looks for it
+        linecache.cache[file] = (len(text), None, text.splitlines(True), file)  # where Taichi looks for it
         space: dict[str, Any] = {"ti": ti}
-        exec(compile(self.text, file, "exec", dont_inherit=True), space)  # with annotations as they are
+        exec(compile(text, file, "exec", dont_inherit=True), space)  # with annotations as they are
         primal = space[f"{self.name}_kernel"]._primal
-        annotations = [argument.annotation for argument in primal.arguments]
-        samples = [_sample(note) if kind == "a" else 1 for kind, note in zip(self._kinds, annotations, strict=True)]
-        prepared = primal.compiled_kernels[primal.ensure_compiled(*samples)]
-        program = _started["runtime"].prog
-        ready = program.compile_kernel(program.config(), program.get_device_caps(), prepared)
-        self.launch = _launcher(self._kinds)(_lock, prepared.make_launch_context, program.launch_kernel, ready)
+        samples = [_sample(argument.annotation) for argument in primal.arguments]
+        program = _state.program
+        with _compiling_as_ours(ti):
+            try:
+                prepared = primal.compiled_kernels[primal.ensure_compiled(*samples)]
+                ready = program.compile_kernel(program.config(), program.get_device_caps(), prepared)
+            except Exception as error:
+                raise DeviceError(_not_compiled(self.name, error)) from error
+        if made is None:
+            make = _launcher(self._kinds)
+        else:
+            make = _buffer_launcher(self._kinds, tuple(map(_bytes, made.arrays)), made.written)
+        self._ready = make(_lock, prepared.make_launch_context, program.launch_kernel, ready, _state.core, self._again)
+        self.launch = self._heard if _listeners else self._ready
         _compiled.append(self)
+
+
+def _not_compiled(name: str, error: Exception) -> str:
+    reason = str(error).strip().splitlines()[-1] if str(error).strip() else type(error).__name__
+    return (
+        f"{name}: Taichi cannot compile this kernel for {_state.arch}: {reason}\n"
+        '  Compute it elsewhere: x.to("cpu"), or x.to("numpy").'
+    )
+
+
+@contextlib.contextmanager
+def _compiling_as_ours(ti: Any) -> Iterator[None]:
+    """A block in which Taichi compiles with our settings, also where the reader started it with others."""
+    config, core = ti.lang.impl.current_cfg(), _state.core
+    ours = {**_OURS, "real_matrix_scalarize": _state.arch in NARROW}
+    before, real = {name: getattr(config, name) for name in ours}, core.default_fp
+    core.default_fp = ti.f32 if _state.arch in NARROW else ti.f64
+    for name, value in ours.items():
+        setattr(config, name, value)
+    try:
+        yield
+    finally:
+        core.default_fp = real
+        for name, value in before.items():
+            setattr(config, name, value)
+
+
+@contextlib.contextmanager
+def launches(listener: Callable[[Kernel], None]) -> Iterator[None]:
+    """A block in which `listener` is told of each kernel that this thread launches, before it is."""
+    thread = threading.get_ident()
+
+    def told(made: Kernel) -> None:
+        if threading.get_ident() == thread:
+            listener(made)
+
+    with _lock:
+        _listeners.append(told)
+        for made in _compiled:
+            made.launch = made._heard
+    try:
+        yield
+    finally:
+        with _lock:
+            _listeners.remove(told)
+            for made in _compiled:
+                made.launch = made._heard if _listeners else made._ready
+
+
+@contextlib.contextmanager
+def readers_own(name: str) -> Iterator[None]:
+    """A block for kernels of Taichi's that others wrote: started, and alone."""
+    start(name)
+    with _lock:
+        yield
 
 
 @functools.cache
@@ -132,31 +383,85 @@ def _launcher(kinds: str) -> Any:
         "i": "            whole(({k},), x{k})\n",
         "f": "            fraction(({k},), x{k})\n",
     }
-    named = {"a": "array = context.set_arg_external_array_with_shape", "i": "whole = context.set_arg_int"}
-    named["f"] = "fraction = context.set_arg_float"
-    names = ", ".join(f"x{k}" for k in range(len(kinds)))
     text = (
-        f"def launcher(lock, make, launch, ready):\n    def launched({names}):\n"
-        "        with lock:\n            context = make()\n"
-        + "".join(f"            {named[kind]}\n" for kind in sorted(set(kinds)))
+        f"def launcher(lock, make, launch, ready, core, again):\n    program = core.prog\n"
+        f"    def launched({_names(kinds)}):\n        if core.prog is not program:\n"
+        f"            return again({_names(kinds)})\n"
+        f"        with lock:\n            context = make()\n{_setters(kinds)}"
         + "".join(lines[kind].format(k=k) for k, kind in enumerate(kinds))
         + "            launch(ready, context)\n    return launched\n"
     )
+    return _function(text)
+
+
+@functools.cache
+def _buffer_launcher(kinds: str, sizes: tuple[int, ...], written: tuple[bool, ...]) -> Any:
+    """The same with buffers, each with its place to begin: they are filled before, and known to be written after."""
+    before, sets, after, at, array = "", "", "", 0, 0
+    for k, kind in enumerate(kinds):
+        if kind == "a":
+            before += f"        b{k} = x{k}[3]\n        if not b{k}.above:\n            b{k}.raise_up()\n"
+            sets += f"            buffer(({at},), b{k}.buffer.raw)\n"
+            sets += f"            whole(({at + 1},), (x{k}[0] - b{k}.address) // {sizes[array]})\n"
+            after += f"        b{k}.below = False\n" * written[array]
+        elif kind == "h":
+            sets += f"            array(({at},), x{k}[0], x{k}[2], (x{k}[1],), 0)\n            whole(({at + 1},), 0)\n"
+        else:
+            sets += f"            {'whole' if kind == 'i' else 'fraction'}(({at},), x{k})\n"
+        array += kind in "ah"
+        at += 2 if kind in "ah" else 1
+    text = (
+        f"def launcher(lock, make, launch, ready, core, again):\n    program = core.prog\n"
+        f"    def launched({_names(kinds)}):\n        if core.prog is not program:\n"
+        f"            return again({_names(kinds)})\n{before}"
+        f"        with lock:\n            context = make()\n{_setters(kinds + 'i', 'buffer')}{sets}"
+        f"            launch(ready, context)\n{after}    return launched\n"
+    )
+    return _function(text)
+
+
+def _names(kinds: str) -> str:
+    return ", ".join(f"x{k}" for k in range(len(kinds)))
+
+
+def _setters(kinds: str, array: str = "array") -> str:
+    """Lines that give short names to the functions which fill a context."""
+    named = {
+        "array": "array = context.set_arg_external_array_with_shape",
+        "buffer": "buffer = context.set_arg_ndarray",
+        "i": "whole = context.set_arg_int",
+        "f": "fraction = context.set_arg_float",
+    }
+    which = {{"a": array, "h": "array"}.get(kind, kind) for kind in kinds}
+    return "".join(f"            {named[one]}\n" for one in sorted(which))
+
+
+def _function(text: str) -> Any:
     space: dict[str, Any] = {}
     exec(text, space)
     return space["launcher"]
 
 
 def _sample(note: Any) -> Any:
-    """An array such as an argument asks for, to compile with."""
+    """An argument such as a kernel asks for, to compile with."""
+    if not hasattr(note, "dtype"):
+        return 1
     if hasattr(note.dtype, "n"):
         return np.zeros((4, note.dtype.n), _numpy(note.dtype.dtype))
     return np.zeros(16, _numpy(note.dtype))
 
 
 def _numpy(dtype: Any) -> Any:
-    names = {"f32": "float32", "f64": "float64", "i32": "int32", "i64": "int64", "u8": "uint8"}
-    return np.dtype(names[dtype.to_string()])
+    return np.dtype(_NAMES[dtype.to_string()])
+
+
+_NAMES = {"f32": "float32", "f64": "float64", "i32": "int32", "i64": "int64", "u8": "uint8"}
+
+
+def _bytes(element: str) -> int:
+    """Of an element of an array: "f32" has 4, "f32*16" 64."""
+    kind, _, count = element.partition("*")
+    return np.dtype(_NAMES[kind]).itemsize * int(count or 1)
 
 
 @functools.cache

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from minigrad.backends.taichi import source
-from minigrad.backends.taichi.array import empty
+from minigrad.backends.taichi.array import DEVICE, empty
 from minigrad.backends.taichi.elementwise import pointer
 from minigrad.backends.taichi.functions import needed, typed
 from minigrad.backends.taichi.runtime import compiled
@@ -14,7 +14,6 @@ from minigrad.kernels import kernel
 
 __all__: list[str] = []
 
-DEVICE = "cpu"
 Shape = tuple[int, ...]
 
 # Of each point the corners around it: `inside`, and if so its `pixel`, and its `weight`.

@@ -7,19 +7,18 @@ from typing import Any
 import numpy as np
 
 from minigrad.backends.numpy import shape as views
-from minigrad.backends.taichi.array import CpuArray, empty
+from minigrad.backends.taichi.array import DEVICE, counted, empty
 from minigrad.backends.taichi.elementwise import arange, computed, filled, laid_out_like, put
 from minigrad.kernels import kernel, kernels_of
 
 __all__ = ["in_rows"]
 
-DEVICE = "cpu"
 Shape = tuple[int, ...]
 
 
 def _viewing(view: Any) -> Any:
     """The kernel of a view operation, which is NumPy's."""
-    return lambda a, **attrs: view(a, **attrs).view(CpuArray)
+    return lambda a, **attrs: counted(view(a, **attrs), a)
 
 
 for _view in (views.expand, views.permute, views.index, views.diagonal, views.unfold):
@@ -122,7 +121,7 @@ def index_backward(a: Any, *, shape: Shape, key: Any) -> Any:
 @kernel("diagonal_backward", DEVICE)
 def diagonal_backward(a: Any, *, shape: Shape, offset: int, dim1: int, dim2: int) -> Any:
     out = filled(shape, a.dtype)
-    put(views.diagonal(out, offset=offset, dim1=dim1, dim2=dim2).view(CpuArray), a)
+    put(views.diagonal(out, offset=offset, dim1=dim1, dim2=dim2).view(out.__class__), a)
     return out
 
 
@@ -140,7 +139,9 @@ def _laid_out(a: Any, stride: Shape) -> Any:
     """A copy of `a` with these strides, in numbers."""
     start, size = views.span(a.shape, stride)
     memory = empty((size,), a.dtype)
-    out = views.arranged(memory, a.shape, tuple(by * a.itemsize for by in stride), start * a.itemsize).view(CpuArray)
+    out = views.arranged(memory, a.shape, tuple(by * a.itemsize for by in stride), start * a.itemsize).view(
+        memory.__class__
+    )
     put(out, a)
     return out
 
@@ -149,8 +150,8 @@ def _laid_out(a: Any, stride: Shape) -> Any:
 def as_strided(a: Any, *, own: Shape, size: Shape, stride: Shape, offset: int) -> Any:
     by = tuple(step * a.itemsize for step in stride)
     if a.strides == tuple(step * a.itemsize for step in own):
-        return views.arranged(a, size, by, offset * a.itemsize).view(CpuArray)
-    return contiguous(views.arranged(_laid_out(a, own), size, by, offset * a.itemsize).view(CpuArray))
+        return counted(views.arranged(a, size, by, offset * a.itemsize), a)
+    return contiguous(views.arranged(_laid_out(a, own), size, by, offset * a.itemsize).view(a.__class__))
 
 
 @kernel("overwrite", DEVICE)

@@ -14,26 +14,27 @@ from typing import Any
 import numpy as np
 
 from minigrad.backends.taichi import source
-from minigrad.backends.taichi.array import empty
+from minigrad.backends.taichi.array import DEVICE, empty
 from minigrad.backends.taichi.elementwise import computed, pointer
-from minigrad.backends.taichi.indexing import gather, in_rows
 from minigrad.backends.taichi.runtime import compiled
-from minigrad.kernels import kernel
+from minigrad.backends.taichi.shape import in_rows
+from minigrad.kernels import kernel, kernels_of
 
-__all__ = ["order"]
+__all__ = ["order", "taken"]
 
-DEVICE = "cpu"
 RUN = 8  # so many pairs are sorted by insertion
 DEALT = 512  # from so many in a line on, by their digits
 STRETCH = 32768  # so many at once: they stay in the cache
 PIECE = 8192  # so many are merged at once
+SHORT = 64  # by a thread of a GPU
 _LAST, _PLACE = "ti.i64(9223372036854775807)", "ti.i64(4294967295)"
 
 
 def _key(bits: int, most: str, none: str) -> str:
     """Of a float the ints that are ordered as the floats are, where -0, which would be -1, is 0 and nan is largest."""
     plain = f"ti.bit_cast(a, ti.i{bits})"
-    ordered = f"({plain} ^ (({plain} >> {bits - 1}) & {most}))"
+    # the bits of negative ones but the sign are turned: by arithmetic, since compilers for CUDA get `^` here wrong
+    ordered = f"ti.select({plain} < 0, ti.i{bits}(-2) - {most} - {plain}, {plain})"
     return f"ti.select((a == a) == 0, {most}, ti.select({ordered} == -1, {none}, {ordered}))"
 
 
@@ -53,8 +54,13 @@ def order(a: Any, descending: bool = False) -> Any:
     if a.dtype.kind == "f":
         a = computed("ordered", key, (a,), np.int64)
     first = _places(_sorted(_pairs(a, _HALVES["low"], descending)))
-    second = _places(_sorted(_pairs(gather(a, first, dim=1), _HALVES["high"], descending)))
-    return gather(first, second, dim=1)
+    second = _places(_sorted(_pairs(taken(a, first), _HALVES["high"], descending)))
+    return taken(first, second)
+
+
+def taken(lines: Any, at: Any) -> Any:
+    """Of each line the numbers at some indices. (By the registry: what takes by an index sorts, on a GPU.)"""
+    return kernels_of("gather")[DEVICE](lines, at, dim=1)
 
 
 def _pairs(a: Any, key: str, descending: bool) -> Any:
@@ -74,17 +80,48 @@ def _sorted(pairs: Any) -> Any:
         return pairs
     serial = pairs.size <= source.SERIAL
     other = empty(pairs.shape, pairs.dtype)
+    if not source.VECTORIZED:
+        _runs()(pointer(pairs), lines, -(-count // RUN), count)
+        return _merged(pairs, other, RUN, False)
     if count < DEALT:
         _merging(serial)(pointer(pairs), pointer(other), lines, count)
         return other if (-(-count // RUN) - 1).bit_length() % 2 else pairs
     stretches = -(-count // STRETCH)
     counts = empty((lines * stretches, 4, 256), np.int32)
     _dealing(serial)(pointer(pairs), pointer(other), pointer(counts), lines, stretches, count)
-    run = STRETCH
+    return _merged(pairs, other, STRETCH, serial)
+
+
+def _merged(pairs: Any, other: Any, run: int, serial: bool) -> Any:
+    """Lines in which each `run` pairs are sorted, sorted whole; `other` is room for them."""
+    lines, count = pairs.shape
     while run < count:
-        _pieces(serial)(pointer(other), pointer(pairs), lines, -(-count // PIECE), count, run)
+        piece = min(PIECE if source.VECTORIZED else SHORT, 2 * run)
+        _pieces(serial)(pointer(other), pointer(pairs), lines, -(-count // piece), count, run, piece)
         pairs, other, run = other, pairs, run * 2
     return pairs
+
+
+# Put number k where it belongs among those from `start` on.
+_INSERT = """            pair = x_[k]
+            j = k
+            while (j > start) & (x_[ti.max(j - 1, 0)] > pair):
+                x_[j] = x_[j - 1]
+                j -= 1
+            x_[j] = pair
+"""
+
+
+@cache
+def _runs() -> Any:
+    """Sort runs by insertion, each by a thread of a GPU."""
+    text = f"""@ti.kernel
+def sort_runs_kernel(x_: {_PAIRS}, lines: ti.i32, runs: ti.i32, count: ti.i32):
+    for i in range(lines * runs):
+        start = i // runs * count + i % runs * {RUN}
+        for k in range(start + 1, ti.min(start + {RUN}, i // runs * count + count)):
+{_INSERT}"""
+    return compiled("sort_runs", text, "aiii")
 
 
 # Write what comes from k to `end` of two neighbours in order, from i and j on, each up to an end of its own.
@@ -117,13 +154,7 @@ def sort_short_kernel(x_: {_PAIRS}, y_: {_PAIRS}, lines: ti.i32, count: ti.i32):
         high = low + count
         for k in range(low, high):
             start = low + (k - low) // {RUN} * {RUN}
-            pair = x_[k]
-            j = k
-            while (j > start) & (x_[ti.max(j - 1, 0)] > pair):
-                x_[j] = x_[j - 1]
-                j -= 1
-            x_[j] = pair
-        run = {RUN}
+{_INSERT}        run = {RUN}
         turn = 0
         while run < high - low:
             for r in range((high - low + 2 * run - 1) // (2 * run)):
@@ -196,10 +227,12 @@ def sort_digits_kernel(
 def _pieces(serial: bool) -> Any:
     """Merge neighbours of `run` sorted pairs, from x to y, in pieces that lie within two of them."""
     text = f"""{_MERGE}@ti.kernel
-def sort_pieces_kernel(y_: {_PAIRS}, x_: {_PAIRS}, lines: ti.i32, pieces: ti.i32, count: ti.i32, run: ti.i32):
+def sort_pieces_kernel(
+    y_: {_PAIRS}, x_: {_PAIRS}, lines: ti.i32, pieces: ti.i32, count: ti.i32, run: ti.i32, piece: ti.i32
+):
 {_SERIAL * serial}    for i in range(lines * pieces):
         line = i // pieces * count
-        begin = i % pieces * {PIECE}
+        begin = i % pieces * piece
         first = line + begin // (2 * run) * (2 * run)
         middle, end = ti.min(first + run, line + count), ti.min(first + 2 * run, line + count)
         ahead = line + begin - first
@@ -210,10 +243,10 @@ def sort_pieces_kernel(y_: {_PAIRS}, x_: {_PAIRS}, lines: ti.i32, pieces: ti.i32
                 low = half + 1
             else:
                 high = half
-        stop = ti.min(line + begin + {PIECE}, end)
+        stop = ti.min(line + begin + piece, end)
         merge(y_, x_, line + begin, stop, first + low, middle, middle + ahead - low, end)
 """
-    return compiled("sort_pieces", text, "aaiiii")
+    return compiled("sort_pieces", text, "aaiiiii")
 
 
 def _lines(a: Any, dim: int) -> Any:
@@ -242,4 +275,4 @@ def topk(a: Any, *, k: int, dim: int, largest: bool) -> tuple[Any, Any]:
         return empty(shape, a.dtype), empty(shape, np.int64)
     lines = _lines(a, dim)
     at = in_rows(order(lines, largest)[:, :k])
-    return _back(gather(lines, at, dim=1), shape, dim), _back(at, shape, dim)
+    return _back(taken(lines, at), shape, dim), _back(at, shape, dim)

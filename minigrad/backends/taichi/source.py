@@ -14,15 +14,38 @@ from typing import NamedTuple
 
 from minigrad.backends.taichi.functions import needed, packable, packed, typed
 
-__all__ = ["LETTERS", "SERIAL", "TI", "Taken", "array_of", "flat", "spread", "strided", "vectors", "wrapped"]
+__all__ = [
+    "LETTERS",
+    "SERIAL",
+    "TI",
+    "Taken",
+    "array_of",
+    "cut_for",
+    "flat",
+    "of_any_width",
+    "spread",
+    "strided",
+    "vectors",
+    "wrapped",
+]
 
 LETTERS = "abcdefhijk"
 TI = {"float32": "f32", "float64": "f64", "int32": "i32", "int64": "i64", "uint8": "u8", "bool": "u8"}
 SERIAL = 4096  # up to so many numbers a second core is not worth waking
+ROUND = 1024  # so many numbers along a row are one round of a loop
+FOURS = False  # whether a thread takes four numbers
+VECTORIZED = True  # whether sixteen numbers can be taken at once
 
 WIDE = 16  # numbers in a vector
 STRETCH = 64  # of so many
 SERIAL_WIDE = 32768  # the same of numbers in vectors
+
+
+def cut_for(arch: str) -> None:
+    """Cut loops as `arch` likes them: on a GPU each number is a thread's, that of its neighbour the next thread's."""
+    global SERIAL, ROUND, VECTORIZED, FOURS
+    SERIAL, ROUND, VECTORIZED = (4096, STRETCH * WIDE, True) if arch == "cpu" else (0, 1, False)
+    FOURS = arch == "cuda"
 
 
 class Taken(NamedTuple):
@@ -39,34 +62,70 @@ def flat(name: str, snippet: str, takes: tuple[Taken, ...], out: str, work: str,
     `out` is the type of the result, and `work` that of fractions in the snippet.
     """
     reads = [f"        {one.name} = {one.name}_[i]\n" for one in takes if one.kind == "a"]
-    body = f"{''.join(reads)}        y_[i] = ti.cast({snippet}, ti.{TI[out]})\n"
-    return wrapped(name, takes, out, work, ["n"], "n", body, serial)
+    store = f"y_[i] = ti.cast({snippet}, ti.{TI[out]})\n"
+    if not FOURS:
+        return wrapped(name, takes, out, work, ["n"], "n", f"{''.join(reads)}        {store}", serial)
+    arrays = [one.name for one in takes if one.kind == "a"]
+    return wrapped(
+        name,
+        takes,
+        out,
+        work,
+        ["n"],
+        "(n + 1023) // 1024 * 256",
+        _fours(arrays, snippet, store, out),
+        serial,
+        long=True,
+    )
+
+
+def _fours(arrays: Sequence[str], snippet: str, store: str, out: str) -> str:
+    """A step of four numbers, 256 apart: all are read before the first is written, and neighbours by neighbours."""
+    read = "".join(f"            {x}{k} = {x}_[first + {256 * k}]\n" for x in arrays for k in range(4))
+    made = "".join(
+        f"            i = first + {256 * k}\n"
+        + "".join(f"            {x} = {x}{k}\n" for x in arrays)
+        + f"            made{k} = ti.cast({snippet}, ti.{TI[out]})\n"
+        for k in range(4)
+    )
+    written = "".join(f"            y_[first + {256 * k}] = made{k}\n" for k in range(4))
+    rest = "".join(f"                {x} = {x}_[i]\n" for x in arrays)
+    return (
+        f"        first = t // 256 * 1024 + t % 256\n        if first + 768 < n:\n{read}{made}{written}"
+        "        else:\n            for k in range((n - first + 255) // 256):\n"
+        f"                i = first + k * 256\n{rest}                {store}"
+    )
 
 
 def vectors(name: str, snippet: str, takes: tuple[Taken, ...], serial: bool) -> tuple[str, str]:
     """The same of float32, sixteen at a time, in memory that begins at a multiple of 64 bytes and ends at one.
 
-    Taichi calls a function for each step of a parallel loop, so a step is a stretch of `STRETCH` vectors.
+    A round is a stretch of `STRETCH` vectors.
     """
     reads = [f"            {one.name} = {one.name}_[i]\n" for one in takes if one.kind == "a"]
     body = (
-        f"{''.join(_spread(f'{one.name}_', one.name) for one in takes if one.kind == 'f')}"
-        f"        for i in range(s * {STRETCH}, ti.min(n, s * {STRETCH} + {STRETCH})):\n"
+        f"{''.join(_spread(f'{one.name}_', one.name, WIDE) for one in takes if one.kind == 'f')}"
+        f"        for i in range(t * {STRETCH}, ti.min(n, t * {STRETCH} + {STRETCH})):\n"
         f"{''.join(reads)}            y_[i] = {packed(snippet)}\n"
     )
     count = f"(n + {STRETCH - 1}) // {STRETCH}"
     wide = tuple([one._replace(kind="v") if one.kind == "a" else one for one in takes])
-    return wrapped(name, wide, "float32", "float32", ["n"], count, body, serial, WIDE, "s")
+    return wrapped(name, wide, "float32", "float32", ["n"], count, body, serial, WIDE, True)
 
 
-def _spread(number: str, name: str) -> str:
+def _spread(number: str, name: str, wide: int) -> str:
     """A number as a vector, since functions of vectors take nothing else."""
-    return f"        {name} = ti.Vector([{number} for j in range({WIDE})])\n"
+    return f"        {name} = ti.Vector([{number} for j in range({wide})])\n"
 
 
 def in_vectors(snippet: str, takes: Sequence[Taken], out: str) -> bool:
     """Whether a snippet can be computed in vectors: all is float32, and what it calls can be lowered."""
-    return out == "float32" and all(x.dtype == "float32" for x in takes) and packable(snippet)
+    return VECTORIZED and out == "float32" and all(x.dtype == "float32" for x in takes) and packable(snippet)
+
+
+def of_any_width(snippet: str) -> bool:
+    """Whether a snippet in vectors is arithmetic alone, and serves fewer than sixteen numbers too."""
+    return "16(" not in packed(snippet) + needed(packed(snippet), "f32", True)
 
 
 def strided(
@@ -78,39 +137,40 @@ def strided(
     ndim: int,
     serial: bool,
     along: Sequence[int] | None = None,
+    wide: int = WIDE,
 ) -> tuple[str, str]:
     """The same of numbers that lie anyhow: after y and what it takes come for y, then for each array, `ndim` strides;
     then the sizes. A step goes along the last dimension, so that where a row begins is not asked for each number.
 
     `along` makes it one of vectors: arrays whose entry is 1 are read in vectors along the last dimension, y too, and
-    those whose entry is 0 have one number there for a row. Then strides and the last size are in vectors.
+    those whose entry is 0 have one number there for a row. Then strides and the last size are in vectors, of `wide`.
     """
     walked = ["y", *[one.name for one in takes if one.kind == "a"]]
     vectors = along is not None
-    last, length = ndim - 1, STRETCH if vectors else STRETCH * WIDE
+    last, length = ndim - 1, STRETCH if vectors else ROUND
     steps = [f"        i{k} = rest % n{k}\n        rest = rest // n{k}\n" for k in reversed(range(1, last))]
     begins = {one: " + ".join(f"i{k} * {one}{k}" for k in range(last)) or "0" for one in walked}
     body = (
-        f"        parts = (n{last} + {length - 1}) // {length}\n        rest = s // parts\n"
-        f"        first = s % parts * {length}\n{''.join(steps)}        i0 = rest\n"
+        f"        parts = (n{last} + {length - 1}) // {length}\n        rest = t // parts\n"
+        f"        first = t % parts * {length}\n{''.join(steps)}        i0 = rest\n"
         + "".join(f"        {one}_at = {begins[one]}\n" for one in walked)
     )
     inner = f"        for i in range(first, ti.min(n{last}, first + {length})):\n"
-    wide = {one for one, by in zip(walked[1:], along or (), strict=False) if by}
+    rows = {one for one, by in zip(walked[1:], along or (), strict=False) if by}
     for one in walked[1:]:
-        if vectors and one not in wide:
-            body += _spread(f"{one}_[{one}_at]", one)
+        if vectors and one not in rows:
+            body += _spread(f"{one}_[{one}_at]", one, wide)
         else:
             inner += f"            {one} = {one}_[{one}_at + i{'' if vectors else f' * {one}{last}'}]\n"
     if vectors:
-        body += "".join(_spread(f"{one.name}_", one.name) for one in takes if one.kind == "f")
+        body += "".join(_spread(f"{one.name}_", one.name, wide) for one in takes if one.kind == "f")
         inner += f"            y_[y_at + i] = {packed(snippet)}\n"
     else:
         inner += f"            y_[y_at + i * y{last}] = ti.cast({snippet}, ti.{TI[out]})\n"
     numbers = [f"{one}{k}" for one in walked for k in range(ndim)] + [f"n{k}" for k in range(ndim)]
     count = " * ".join([*[f"n{k}" for k in range(last)], f"((n{last} + {length - 1}) // {length})"])
-    read = tuple([one._replace(kind="v") if one.name in wide else one for one in takes])
-    return wrapped(name, read, out, work, numbers, count, body + inner, serial, WIDE if vectors else 1, "s")
+    read = tuple([one._replace(kind="v") if one.name in rows else one for one in takes])
+    return wrapped(name, read, out, work, numbers, count, body + inner, serial, wide if vectors else 1, True)
 
 
 def wrapped(
@@ -123,9 +183,10 @@ def wrapped(
     body: str,
     serial: bool,
     wide: int = 1,
-    step: str = "i",
+    long: bool = False,
 ) -> tuple[str, str]:
-    """The loop around a body, in which `step` goes up to the text `count`, as a kernel of y, `takes` and `numbers`.
+    """The loop around a body, in which i, or t where a round is `long`, goes up to the text `count`, as a kernel of y,
+    `takes` and `numbers`.
 
     The elements of y, and of arrays of the kind "v", are vectors of `wide` numbers.
     """
@@ -135,30 +196,33 @@ def wrapped(
         name_of = x.name if x.kind not in "av" and wide == 1 else f"{x.name}_"
         arguments.append(f"{name_of}: {array if x.kind in 'av' else f'ti.{TI[x.dtype]}'}")
     arguments += [f"{number}: ti.i32" for number in numbers]
-    loop = "    ti.loop_config(serialize=True)\n" if serial else ""
-    text = (
-        f"{needed(body, TI[work], wide > 1)}@ti.kernel\ndef {name}_kernel(\n    {', '.join(arguments)}\n):\n"
-        f"{loop}    for {step} in range({count}):\n{typed(body, TI[work])}"
-    )
+    body, before = typed(body, TI[work]), needed(body, TI[work], wide > 1)
+    once = "    ti.loop_config(serialize=True)\n" if serial else ""
+    loop = spread(count, body, serial) if long else f"{once}    for i in range({count}):\n{body}"
+    text = f"{before}@ti.kernel\ndef {name}_kernel(\n    {', '.join(arguments)}\n):\n{loop}"
     return text, "a" + "".join([x.kind for x in takes]).replace("v", "a") + "i" * len(numbers)
 
 
 def spread(count: str, body: str, serial: bool) -> str:
     """A loop in which t goes up to the text `count`, of long rounds, be they few, on all cores.
 
-    Taichi hands out 512 rounds at a time, whatever it is told: so a stretch of t is the first of 512, the others empty.
+    Taichi cuts a loop into one piece for each core, but of 512 rounds at least: so a piece is the first of 512, the
+    others empty.
     """
     if serial:
         return f"    ti.loop_config(serialize=True)\n    for t in range({count}):\n{body}"
-    first, last = (f"(part // 512 + {k}) * ({count}) // {STRETCHES}" for k in (0, 1))
+    if not VECTORIZED:
+        return f"    for t in range({count}):\n{body}"
+    length = f"({count} + {CORES - 1}) // {CORES}"
     return (
-        f"    for part in range({STRETCHES} * 512):\n        if part % 512 == 0:\n"
-        f"            for t in range({first}, {last}):\n"
+        f"    for core in range({CORES} * 512):\n        if core % 512 == 0:\n"
+        f"            first_t = core // 512 * ({length})\n"
+        f"            for t in range(first_t, ti.min({count}, first_t + {length})):\n"
         f"{indent(body, ' ' * 8)}"
     )
 
 
-STRETCHES = 4 * (os.cpu_count() or 1)
+CORES = os.cpu_count() or 1
 
 
 def array_of(dtype: str, wide: int = 1) -> str:

@@ -1,4 +1,5 @@
-"""Kernels of float32 along lines, sixteen numbers at a time: sums of rows, sums of columns, and softmax and its kin.
+"""Kernels of float32 along lines, sixteen numbers at a time: sums and extremes of rows and of columns, softmax and its
+kin.
 
 A row may begin and end anywhere. Its first and its last vector hold numbers of its neighbours too, which are masked;
 all between are its own. Numbers are added up as float64, sixteen sums beside one another.
@@ -11,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from math import gcd, prod
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,18 +20,19 @@ from minigrad.backends.taichi import source
 from minigrad.backends.taichi.array import LINE
 from minigrad.backends.taichi.elementwise import collapsed, pointer, stretched
 from minigrad.backends.taichi.functions import needed, typed
-from minigrad.backends.taichi.runtime import compiled
+from minigrad.backends.taichi.runtime import Remembered, compiled
 
 __all__ = [
-    "FULL", "LEAST", "LINE", "ONE", "PLACE", "SERIAL", "STRETCH",
-    "aligned", "broadcast", "columns", "in_columns_of", "in_rows_of", "packed", "phases", "rows",
-    "sum_of_columns", "sum_of_rows", "top_and_total",
+    "EDGES", "FULL", "JOINS", "LEAST", "LINE", "NUMBER", "ONE", "PLACE", "SERIAL", "SERIAL_LINES", "SERIAL_ROWS",
+    "STRETCH", "VECTOR", "aligned", "broadcast", "columns", "in_columns_of", "in_rows_of", "joined_columns",
+    "joined_rows", "packed", "phases", "rows", "text_of", "top_and_total",
 ]  # fmt: skip
 
 FLOAT = np.dtype(np.float32)
 LEAST = 32  # a row of fewer numbers gains nothing
 STRETCH = 1 << 17  # so many numbers at least for each first step of a sum
 SERIAL = 1 << 20  # up to so many numbers to add up a second core is not worth waking: a tenth of a millisecond
+SERIAL_LINES = 1 << 19  # the same where each row is one sum
 SERIAL_ROWS = 1 << 17  # the same where there are exponentials to compute
 FULL, ONE, PLACE = "full", "one", "place"  # an array has all numbers of a line, or one a line, or one a place in lines
 TILE = 4  # vectors of columns beside one another, so that memory is read in longer pieces
@@ -38,7 +40,7 @@ TILE = 4  # vectors of columns beside one another, so that memory is read in lon
 
 def aligned(x: Any) -> bool:
     """Whether `x` is float32 and begins where a vector may."""
-    return x.dtype == FLOAT and pointer(x)[0] % LINE == 0
+    return source.VECTORIZED and x.dtype == FLOAT and pointer(x)[0] % LINE == 0
 
 
 _LOWERED = re.compile(r"(?:exp16\(|[a-h]|\d+\.\d*|[()]|(?<=[\w)]) [*/+-] (?=[\w(]))+")
@@ -54,18 +56,18 @@ def packed(snippet: str) -> str | None:
     return snippet if _LOWERED.fullmatch(snippet) else None
 
 
-def _kernel(name: str, arguments: Sequence[tuple[str, str]], loop: str, body: str, serial: bool) -> tuple[str, str]:
+def text_of(name: str, arguments: Sequence[tuple[str, str]], count: str, body: str, serial: bool) -> tuple[str, str]:
     """The text around a body, and the kinds of its arguments: pairs of a name and what it is."""
     kinds = "".join("a" if "ndarray" in what else "f" if what == "ti.f64" else "i" for _, what in arguments)
     head = f"@ti.kernel\ndef {name}_kernel(\n    {', '.join(f'{name}: {what}' for name, what in arguments)}\n):\n"
-    once = "    ti.loop_config(serialize=True)\n" if serial else ""
-    return f"{needed(body, 'f32', True)}{head}{once}    for i in range({loop}):\n{typed(body, 'f32')}", kinds
+    loop = source.spread(count, f"        i = t\n{typed(body, 'f32')}", serial)
+    return f"{needed(body, 'f32', True)}{head}{loop}", kinds
 
 
 VECTOR, NUMBER = source.array_of("float32", 16), source.array_of("float32")
 
 # The vectors of a row from number `start` up to `end`, and which lanes of the first and of the last are its own.
-_EDGES = """        first = start >> 4
+EDGES = """        first = start >> 4
         last = (end - 1) >> 4
         low = ti.cast(start - first * 16, ti.f32)
         high = ti.cast(end - last * 16, ti.f32)
@@ -79,13 +81,67 @@ def _add(indent: int, x: str, s: str = "sums", wide: int = 16) -> str:
     return " " * indent + _ADD.format(s=s, x=x, wide=wide)
 
 
-# --- sums ---
+# --- sums and extremes ---
+
+
+class Join(NamedTuple):
+    """How sixteen results beside one another, {s}, begin, take in {x}, are ready, and become s, in lines of text.
+
+    A lane without a number takes in `nothing`.
+    """
+
+    start: str
+    add: str
+    nothing: str
+    ready: str
+    end: str
+
+    def lines(self, part: str, indent: int, s: str = "sums", x: str = "x") -> str:
+        return "".join(f"{' ' * indent}{line}\n" for line in part.format(s=s, x=x).splitlines())
+
+
+_JOINED = """s = sums[0]
+for j in ti.static(range(1, 16)):
+    s = ti.select(({s}[j] SIGN s) | (({s}[j] == {s}[j]) == 0), {s}[j], s)"""
+
+
+def _of_extreme(sign: str, least: str) -> Join:
+    """What is not a number is kept beside, so that the next step waits for one instruction alone."""
+    sixteen = "ti.Vector([ti.cast({least}, ti.f32) for j in range(16)])"
+    return Join(
+        f"{{s}} = {sixteen.format(least=least)}\n{{s}}_odd = {sixteen.format(least=1)}",
+        f"{{s}} = ti.select({{x}} {sign} {{s}}, {{x}}, {{s}})\n{{s}}_odd = ti.select({{x}} == {{x}}, {{s}}_odd, {{x}})",
+        f"none + {least}",
+        "{s} = ti.select({s}_odd == {s}_odd, {s}, {s}_odd)",
+        _JOINED.replace("SIGN", sign),
+    )
+
+
+JOINS = {
+    "sum": Join(
+        "{s} = ti.Vector([ti.cast(0, ti.f64) for j in range(16)])",
+        "{s} = {s} + ti.Vector([ti.cast({x}[j], ti.f64) for j in range(16)])",
+        "none",
+        "",
+        "s = {s}.sum()",
+    ),
+    "max": _of_extreme(">", "-inf"),
+    "min": _of_extreme("<", "inf"),
+}
 
 
 @cache
-def _sum_of_rows(
-    name: str, snippet: str, full: tuple[str, ...], out: str, end: str, numbers: tuple[str, ...], serial: bool
+def _joined_rows(
+    name: str,
+    join: str,
+    snippet: str,
+    full: tuple[str, ...],
+    out: str,
+    end: str,
+    numbers: tuple[str, ...],
+    serial: bool,
 ) -> tuple[str, str]:
+    how = JOINS[join]
     letters = source.LETTERS[: len(full)]
     each = [letter for letter, kind in zip(letters, full, strict=True) if kind == FULL]
 
@@ -94,33 +150,34 @@ def _sum_of_rows(
 
     body = (
         "        row = i // stretches\n        start = row * size + i % stretches * length\n"
-        f"        end = ti.min(start + length, row * size + size)\n{_EDGES}"
+        f"        end = ti.min(start + length, row * size + size)\n{EDGES}        nothing = {how.nothing}\n"
         + "".join(f"        {x} = {x}_[row]\n" for x in letters if x not in each)
-        + "        sums = ti.Vector([ti.cast(0, ti.f64) for j in range(16)])\n"
-        + f"        for k in range(first + 1, last):\n{reads(12, 'k')}{_add(12, 'x')}"
+        + how.lines(how.start, 8)
+        + f"        for k in range(first + 1, last):\n{reads(12, 'k')}{how.lines(how.add, 12)}"
         + f"        if start < end:\n            most = ti.select(first < last, 16.0, high)\n{reads(12, 'first')}"
-        + f"            x = ti.select((lanes >= low) & (lanes < most), x, none)\n{_add(12, 'x')}"
+        + f"            x = ti.select((lanes >= low) & (lanes < most), x, nothing)\n{how.lines(how.add, 12)}"
         + f"        if first < last:\n{reads(12, 'last')}"
-        + f"            x = ti.select(lanes < high, x, none)\n{_add(12, 'x')}"
-        + f"        s = sums.sum()\n        y_[i] = ti.cast({end}, ti.{source.TI[out]})\n"
+        + f"            x = ti.select(lanes < high, x, nothing)\n{how.lines(how.add, 12)}"
+        + how.lines(f"{how.ready}\n{how.end}", 8)
+        + f"        y_[i] = ti.cast({end}, ti.{source.TI[out]})\n"
     )
     arguments = [("y_", source.array_of(out))]
     arguments += [(f"{x}_", VECTOR if x in each else NUMBER) for x in letters]
     arguments += [(x, "ti.f64") for x in numbers] + [(x, "ti.i32") for x in ("outs", "stretches", "length", "size")]
-    return _kernel(f"{name}_of_rows", arguments, "outs * stretches", body, serial)
+    return text_of(f"{name}_of_rows", arguments, "outs * stretches", body, serial)
 
 
-def sum_of_rows(
-    name: str, snippet: str, full: tuple[str, ...], n: int, count: int, stretches: int, out: str, end: str,
+def joined_rows(
+    name: str, join: str, snippet: str, full: tuple[str, ...], n: int, count: int, stretches: int, out: str, end: str,
     numbers: tuple[str, ...],
 ) -> tuple[Any, tuple[int, ...]]:  # fmt: skip
-    """A kernel of the sums of a snippet over `count` rows of `n` numbers, or each of their `stretches`, and its sizes.
+    """A kernel of what `join` makes of a snippet over `count` rows of `n` numbers, or each of their `stretches`.
 
-    `full` says of each array which numbers it has: all of a row, FULL, or one a row, ONE.
+    With it come its sizes. `full` says of each array which numbers it has: all of a row, FULL, or one a row, ONE.
     """
     length = -(-n // stretches)
     length += -length % 16 if stretches > 1 else 0
-    text = _sum_of_rows(name, snippet, full, out, end, numbers, n * count <= SERIAL)
+    text = _joined_rows(name, join, snippet, full, out, end, numbers, n * count <= SERIAL_LINES)
     return compiled(f"{name}_of_rows", *text), (count, stretches, length, n)
 
 
@@ -130,9 +187,17 @@ def phases(columns: int) -> int:
 
 
 @cache
-def _sum_of_columns(
-    name: str, snippet: str, full: tuple[str, ...], out: str, end: str, numbers: tuple[str, ...], serial: bool
+def _joined_columns(
+    name: str,
+    join: str,
+    snippet: str,
+    full: tuple[str, ...],
+    out: str,
+    end: str,
+    numbers: tuple[str, ...],
+    serial: bool,
 ) -> tuple[str, str]:
+    how = JOINS[join]
     letters, tile = source.LETTERS[: len(full)], range(TILE)
     each, fixed, places = ([x for x, k in zip(letters, full, strict=True) if k == one] for one in (FULL, ONE, PLACE))
     lines = ["        group = i // tiles\n        phase = group % phases\n        begin = group // phases * length\n"]
@@ -140,7 +205,7 @@ def _sum_of_columns(
     lines.append("        offset = (phase * columns) & 15\n        most = (offset + columns - 1) >> 4\n")
     for t in tile:
         lines.append(f"        at{t} = ti.min(i % tiles * {TILE} + {t}, most)\n")
-        lines.append(f"        sum{t} = ti.Vector([ti.cast(0, ti.f64) for j in range(16)])\n")
+        lines.append(how.lines(how.start, 8, f"sum{t}"))
         column = f"ti.min(ti.max(at{t} * 16 + j - offset, 0), columns - 1)"
         lines += [f"        {x}_{t} = ti.Vector([{x}_[{column}] for j in range(16)])\n" for x in fixed]
     lines.append("        for q in range(begin, stop):\n            r = phase + q * phases\n")
@@ -149,19 +214,20 @@ def _sum_of_columns(
     for t in tile:
         lines += [f"            {x} = {x}_[start + at{t}]\n" for x in each]
         lines += [f"            {x} = {x}_{t}\n" for x in fixed]
-        lines += [f"            x{t} = {snippet}\n", _add(12, f"x{t}", f"sum{t}")]
+        lines += [f"            x{t} = {snippet}\n", how.lines(how.add, 12, f"sum{t}", f"x{t}")]
     for t in tile:
+        lines.append(how.lines(how.ready, 8, f"sum{t}"))
         lines.append(f"        for j in ti.static(range(16)):\n            column{t} = at{t} * 16 + j - offset\n")
         lines.append(f"            if (column{t} >= 0) & (column{t} < columns):\n                s = sum{t}[j]\n")
         lines.append(f"                y_[group * columns + column{t}] = ti.cast({end}, ti.{source.TI[out]})\n")
     arguments = [("y_", source.array_of(out)), *[(f"{x}_", VECTOR if x in each else NUMBER) for x in letters]]
     arguments += [(x, "ti.f64") for x in numbers]
     arguments += [(x, "ti.i32") for x in ("tiles", "phases", "stretches", "length", "rows", "columns")]
-    return _kernel(f"{name}_of_columns", arguments, "tiles * phases * stretches", "".join(lines), serial)
+    return text_of(f"{name}_of_columns", arguments, "tiles * phases * stretches", "".join(lines), serial)
 
 
-def sum_of_columns(
-    name: str, snippet: str, full: tuple[str, ...], n: int, count: int, stretches: int, out: str, end: str,
+def joined_columns(
+    name: str, join: str, snippet: str, full: tuple[str, ...], n: int, count: int, stretches: int, out: str, end: str,
     numbers: tuple[str, ...],
 ) -> tuple[Any, tuple[int, ...]]:  # fmt: skip
     """The same of columns, `n` numbers each. PLACE: one a row.
@@ -169,7 +235,7 @@ def sum_of_columns(
     Rows that begin at the same place in a vector are added up together: the result has a row for each of the phases of
     each of the stretches.
     """
-    text = _sum_of_columns(name, snippet, full, out, end, numbers, n * count <= SERIAL)
+    text = _joined_columns(name, join, snippet, full, out, end, numbers, n * count <= SERIAL)
     apart = phases(count)
     vectors = (count + 30) // 16 if apart > 1 else count // 16  # of a row, at most
     length = -(-n // (apart * stretches))
@@ -196,13 +262,13 @@ def _broadcast(name: str, snippet: str, inner: tuple[bool, ...], ndim: int, seri
     ]
     arguments += [(f"{x}{k}", "ti.i32") for x in letters for k in dims]
     arguments += [(f"n{k}", "ti.i32") for k in dims] + [("n", "ti.i32")]
-    return _kernel(f"{name}_broadcast", arguments, " * ".join(f"n{k}" for k in dims), "".join(lines), serial)
+    return text_of(f"{name}_broadcast", arguments, " * ".join(f"n{k}" for k in dims), "".join(lines), serial)
 
 
 def broadcast(name: str, snippet: str, inputs: Sequence[Any], y: Any) -> bool:
     """Fill `y`, which is new, with a snippet of arrays that broadcast to its shape. Whether vectors can do that."""
     given = [pointer(x) for x in inputs]
-    if not y.size or y.dtype != FLOAT or any(at[0] % LINE for at in given):
+    if not source.VECTORIZED or not y.size or y.dtype != FLOAT or any(at[0] % LINE for at in given):
         return False
     key = (name, snippet, y.shape, *[(x.shape, x.strides, x.dtype) for x in inputs])
     if key not in _plans:
@@ -216,7 +282,7 @@ def broadcast(name: str, snippet: str, inputs: Sequence[Any], y: Any) -> bool:
 
 
 PLANS = 4096  # that are remembered
-_plans: dict[Any, tuple[Any, tuple[int, ...]] | None] = {}
+_plans: dict[Any, tuple[Any, tuple[int, ...]] | None] = Remembered()
 
 
 def _planned(name: str, snippet: str, inputs: Sequence[Any], y: Any) -> tuple[Any, tuple[int, ...]] | None:
@@ -267,7 +333,7 @@ def _rows(
     name: str, arrays: tuple[str, ...], ones: tuple[str, ...], top: bool, summed: str, after: str, result: str,
     kept: bool, serial: bool,
 ) -> tuple[str, str]:  # fmt: skip
-    lines = [f"        start = i * n\n        end = start + n\n{_EDGES}{_reads(ones, 8, 'i')}"]
+    lines = [f"        start = i * n\n        end = start + n\n{EDGES}{_reads(ones, 8, 'i')}"]
     if top:
         lines.append(_peak())
     if summed:
@@ -285,7 +351,7 @@ def _rows(
         *[(f"{x}_", VECTOR) for x in arrays],
         *[(f"{x}_", NUMBER) for x in ones],
     ]
-    return _kernel(f"{name}_rows", [*arguments, ("lines", "ti.i32"), ("n", "ti.i32")], "lines", "".join(lines), serial)
+    return text_of(f"{name}_rows", [*arguments, ("lines", "ti.i32"), ("n", "ti.i32")], "lines", "".join(lines), serial)
 
 
 def rows(
@@ -325,7 +391,7 @@ def _columns(
     lines.append(f"{each}{'            x = y_[at]' if kept else ''}\n            y_[at] = {result}\n")
     arguments = [("y_", VECTOR), *[(f"{x}_", VECTOR) for x in arrays]]
     arguments += [(x, "ti.i32") for x in ("count", "n", "step")]
-    return _kernel(f"{name}_columns", arguments, "count", "".join(lines), serial)
+    return text_of(f"{name}_columns", arguments, "count", "".join(lines), serial)
 
 
 def columns(
@@ -349,11 +415,11 @@ def columns(
 @cache
 def _top_and_total(serial: bool) -> tuple[str, str]:
     body = (
-        f"        start = i * n\n        end = start + n\n{_EDGES}{_peak()}{_sum(('a',), 'exp16(a - top)')}"
+        f"        start = i * n\n        end = start + n\n{EDGES}{_peak()}{_sum(('a',), 'exp16(a - top)')}"
         "        y_[i] = top\n        z_[i] = ti.cast(s64, ti.f32)\n"
     )
     arguments = [("y_", NUMBER), ("z_", NUMBER), ("a_", VECTOR), ("lines", "ti.i32"), ("n", "ti.i32")]
-    return _kernel("top_and_total", arguments, "lines", body, serial)
+    return text_of("top_and_total", arguments, "lines", body, serial)
 
 
 def top_and_total(a: Any, top: Any, total: Any) -> None:

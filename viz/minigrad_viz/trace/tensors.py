@@ -18,6 +18,7 @@ import numpy as np
 import minigrad as mg
 from minigrad._step import Step, _version
 from minigrad.errors import GraphError
+from minigrad.graph import copied
 from minigrad_viz.trace.alarms import raise_alarms
 from minigrad_viz.trace.build import Builder
 from minigrad_viz.trace.columns import Note, Pass, Shaped, Trace
@@ -132,7 +133,7 @@ def _node_of(tensor: Any) -> Any:
 
 def _copied(tensor: Any) -> Any:
     """The numbers of a tensor, which may change later, as an array."""
-    return None if tensor is None else np.array(tensor._raw())
+    return None if tensor is None else copied(tensor)
 
 
 class _Held:

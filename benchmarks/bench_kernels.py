@@ -1,0 +1,273 @@
+"""Claims: kernels that Taichi compiles are as quick as NumPy's on two cores, and not far from CUDA's own on a GPU.
+
+Each line is a ratio: the peer's time by ours, so that 2 is twice as fast; or what its name says. The two take turns in
+one process, and rest before each turn. The time of a turn is that of its fastest call, since OpenBLAS takes 100 times
+as long where another process has one of its cores; of the turns it is the median. Results must agree. Where ours
+writes into memory of a pool, NumPy writes into an array that it has already (``out=``), so that neither waits for new
+pages. sigmoid and gelu are written as a user of NumPy writes them, with what that makes on the way. On the CPU PyTorch,
+whose threads spin while they wait, has a process of its own.
+
+    python benchmarks/bench_kernels.py
+    python benchmarks/bench_kernels.py --device cuda
+
+The first needs the extra 'parity' and two cores that nobody else uses; the second one NVIDIA GPU, numpy, torch, taichi.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import os
+import platform
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+THREADS = {"OPENBLAS_NUM_THREADS": "2", "OMP_NUM_THREADS": "2", "MKL_NUM_THREADS": "2", "TI_CPU_MAX_NUM_THREADS": "2"}
+os.environ.update(THREADS)  # before NumPy reads them
+
+import bench_eager  # noqa: E402
+import numpy as np  # noqa: E402
+
+import minigrad as mg  # noqa: E402
+
+PEERS = "numpy 2.4, torch 2.13.0"
+REST = 0.2  # seconds, in which the threads of the other fall asleep: OpenBLAS's spin for a tenth
+
+generator = np.random.default_rng(7)
+missed: list[str] = []
+
+
+def report(what: str, figure: float, bar: float, at_most: bool = False, worst: float = 0.0) -> None:
+    """Print a figure, its bar, and whether that holds; results that differ by more than 1e-4 hold nothing."""
+    held = (figure <= bar if at_most else figure >= bar) and worst < 1e-4
+    differ = f"; results differ by {worst:.0e}" if worst else ""
+    print(f"{what}, {figure:.2f}, {'at most' if at_most else 'at least'} {bar:g}, {'held' if held else 'NOT'}{differ}")
+    sys.stdout.flush()
+    if not held:
+        missed.append(what)
+
+
+def numbers(*shape: int) -> Any:
+    return generator.normal(size=shape).astype("float32")
+
+
+def difference(a: Any, b: Any) -> float:
+    """The largest difference, by the largest number."""
+    return float(np.abs(a - b).max() / max(np.abs(b).max(), 1e-30))
+
+
+def in_turns(calls: list[Callable[[], Any]], rounds: int, run: Callable[[Callable[[], Any]], float]) -> Any:
+    """The median of what `run` measures of each call, over rounds in which they take turns."""
+    seconds: list[list[float]] = [[] for _ in calls]
+    for _ in range(rounds):
+        for call, times in zip(calls, seconds, strict=True):
+            time.sleep(REST)
+            times.append(run(call))
+    return [statistics.median(times) for times in seconds]
+
+
+def fastest(call: Callable[[], Any], least: float = 0.02) -> float:
+    """The seconds of a call that returns when it is done, the best of those for a while but the first."""
+    call()
+    times: list[float] = []
+    while len(times) < 3 or sum(times) < least:
+        start = time.perf_counter()
+        call()
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+# --- cpu -------------------------------------------------------------------------------------------------------------
+
+
+def against_numpy(what: str, bar: float, ours: Callable[[], Any], peer: Callable[[], Any], rounds: int) -> None:
+    worst = difference(ours().numpy(), peer())
+    mine, its = in_turns([ours, peer], rounds, fastest)
+    report(f"{what}, NumPy", its / mine, bar, worst=worst)
+
+
+def launch(x: Any, w: Any, count: int = 50) -> float:
+    """Microseconds for an operation on tensors that want gradients, one after the other."""
+    start = time.perf_counter()
+    for _ in range(count):
+        y = x * w  # noqa: F841 -- the graph of one is freed while the next is made, as in a training step
+    return (time.perf_counter() - start) / count * 1e6
+
+
+def elementwise(rounds: int) -> None:
+    many, few = 16_000_000, 1_000_000
+    a, b, out = numbers(many), numbers(many), np.zeros(many, np.float32)
+    x, y = mg.tensor(a), mg.tensor(b)
+    against_numpy("add, 16 M floats", 0.9, lambda: x + y, lambda: np.add(a, b, out=out), rounds)
+    against_numpy("mul, 16 M floats", 0.9, lambda: x * y, lambda: np.multiply(a, b, out=out), rounds)
+    against_numpy("relu, 16 M floats", 0.9, x.relu, lambda: np.maximum(a, 0, out=out), rounds)
+    a, out = a[:few].copy(), out[:few].copy()
+    z = mg.tensor(a)
+    against_numpy("exp, 1 M floats", 1.0, z.exp, lambda: np.exp(a, out=out), rounds)
+    against_numpy("tanh, 1 M floats", 1.0, z.tanh, lambda: np.tanh(a, out=out), rounds)
+    against_numpy("sigmoid, 1 M floats, 1 / (1 + np.exp(-x))", 1.0, z.sigmoid, lambda: 1 / (1 + np.exp(-a)), rounds)
+
+    def gelu() -> Any:
+        return 0.5 * a * (1 + np.tanh(0.7978845608 * (a + 0.044715 * a * a * a)))
+
+    what = "gelu of tanh, 1 M floats, 0.5 * x * (1 + np.tanh(0.798 * (x + 0.0447 * x * x * x)))"
+    against_numpy(what, 1.0, lambda: mg.functional.gelu(z, approximate="tanh"), gelu, rounds)
+
+
+def rows(rounds: int) -> None:
+    a, out = numbers(1000, 1000), np.zeros((1000, 1000), np.float32)
+    one = np.zeros((1000, 1), np.float32)
+    x = mg.tensor(a)
+
+    def softmax() -> Any:
+        np.subtract(a, np.max(a, axis=1, keepdims=True, out=one), out=out)
+        np.exp(out, out=out)
+        return np.divide(out, np.sum(out, axis=1, keepdims=True, out=one), out=out)
+
+    line = np.zeros(1000, np.float32)
+    against_numpy("sum, 1,000 rows of 1,000", 1.5, lambda: x.sum(1), lambda: np.sum(a, axis=1, out=line), rounds)
+    against_numpy("softmax, 1,000 rows of 1,000", 1.5, lambda: x.softmax(1), softmax, rounds)
+
+
+def products(rounds: int) -> None:
+    for m, k, n in ((256, 256, 256), (512, 512, 512), (1024, 1024, 1024), (32, 784, 128)):
+        a, b, out = numbers(m, k), numbers(k, n), np.zeros((m, n), np.float32)
+        x, y = mg.tensor(a), mg.tensor(b)
+        against_numpy(
+            f"matmul {m}x{k}x{n}",
+            0.8,
+            lambda x=x, y=y: x @ y,
+            lambda a=a, b=b, out=out: np.matmul(a, b, out=out),
+            rounds,
+        )
+
+
+def on_cpu(rounds: int) -> None:
+    mg.set_default_device("cpu")
+    x, w = mg.tensor(numbers(8), requires_grad=True), mg.tensor(numbers(8), requires_grad=True)
+    launch(x, w)
+    (took,) = in_turns([lambda: launch(x, w)], rounds, lambda call: min(call() for _ in range(40)))
+    report("µs for a small operation that is recorded", took, 15, at_most=True)
+    elementwise(rounds)
+    rows(rounds)
+    products(rounds)
+    code = 'if library == "minigrad":\n    lib.set_default_device("cpu")\n' + bench_eager.CONV
+    seconds, worst = bench_eager.measured(code, ("minigrad", "torch"), 3, 60)
+    what = f"conv2d 32x16x28x28 to 32 channels and its gradients, {bench_eager.PEER}"
+    report(what, seconds["torch"] / seconds["minigrad"], 0.5, worst=worst)
+
+
+# --- cuda ------------------------------------------------------------------------------------------------------------
+
+
+def on_cuda(rounds: int) -> None:
+    import torch
+
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
+    mg.set_default_device("cuda")
+
+    def done() -> None:
+        mg.synchronize()
+        torch.cuda.synchronize()
+
+    def batch(call: Callable[[], Any], least: float = 0.03) -> float:
+        """The seconds of a call, of so many that waiting for them counts for little."""
+        count = 1
+        while True:
+            done()
+            start = time.perf_counter()
+            for _ in range(count):
+                call()
+            done()
+            took = time.perf_counter() - start
+            if took > least:
+                return took / count
+            count *= 2
+
+    def against_torch(what: str, bar: float, ours: Callable[[], Any], peer: Callable[[], Any]) -> None:
+        worst = difference(ours().numpy(), peer().detach().cpu().numpy())
+        mine, its = in_turns([ours, peer], rounds, batch)
+        report(f"{what}, torch {torch.__version__}", its / mine, bar, worst=worst)
+
+    def pair(*shape: int) -> tuple[Any, Any]:
+        host = numbers(*shape)
+        return mg.tensor(host), torch.from_numpy(host).cuda()
+
+    print(torch.cuda.get_device_name())
+    x, w = mg.tensor(numbers(8), requires_grad=True), mg.tensor(numbers(8), requires_grad=True)
+    launch(x, w)
+    (took,) = in_turns([lambda: launch(x, w)], rounds, lambda call: min(call() for _ in range(40)))
+    report("µs for a small operation that is recorded", took, 25, at_most=True)
+    (x, a), (y, b) = pair(1 << 26), pair(1 << 26)
+    worst = difference((x + y).numpy(), (a + b).cpu().numpy())
+    copied = torch.empty_like(a)
+    # a copy moves 2 numbers where an addition moves 3
+    added, copy, peer = in_turns([lambda: x + y, lambda: copied.copy_(a), lambda: a + b], rounds, batch)
+    report("add, 2**26 floats, of the bandwidth of copy_", 1.5 * copy / added, 0.85, worst=worst)
+    print(f"(add, 2**26 floats, PyTorch's, of the bandwidth of copy_: {1.5 * copy / peer:.2f})")
+    x, a = pair(8192, 4096)
+    against_torch("softmax 8192x4096", 1.0, lambda: x.softmax(1), lambda: a.softmax(1))
+    (x, a), (y, b) = pair(4096, 4096), pair(4096, 4096)
+    against_torch("matmul 4096x4096x4096 without TF32", 0.6, lambda: x @ y, lambda: a @ b)
+    (x, a), (y, b) = pair(32, 16, 28, 28), pair(32, 16, 3, 3)
+    small = "conv2d 32x16x28x28 to 32 channels"
+    ours, peer = mg.functional.conv2d, torch.nn.functional.conv2d
+    against_torch(small, 0.3, lambda: ours(x, y, padding=1), lambda: peer(a, b, padding=1))
+    (x, a), (y, b) = pair(64, 64, 56, 56), pair(64, 64, 3, 3)
+    large = "conv2d 64x64x56x56 to 64 channels"
+    against_torch(large, 0.3, lambda: ours(x, y, padding=1), lambda: peer(a, b, padding=1))
+    upstream, above = pair(64, 64, 56, 56)
+    for t in (x, y, a, b):
+        t.requires_grad_()
+
+    def trained(conv: Callable[..., Any], x: Any, w: Any, upstream: Any) -> Any:
+        x.grad = w.grad = None
+        conv(x, w, padding=1).backward(upstream)
+        return w.grad
+
+    what = f"{large} and its gradients"
+    against_torch(what, 0.3, lambda: trained(ours, x, y, upstream), lambda: trained(peer, a, b, above))
+    transfers()
+
+
+def transfers() -> None:
+    """How often a training loop moves numbers to or from the GPU after its first step."""
+    functional = mg.functional
+    images, classes = mg.tensor(numbers(1024, 784)), mg.tensor(generator.integers(10, size=1024))
+    parameters = [mg.tensor(0.03 * numbers(*shape), requires_grad=True) for shape in ((128, 784), (128,), (10, 128))]
+
+    def step(first: int) -> None:
+        w1, b1, w2 = parameters
+        x, y = images[first : first + 64], classes[first : first + 64]
+        functional.cross_entropy(functional.linear(functional.relu(functional.linear(x, w1, b1)), w2), y).backward()
+        with mg.no_grad():
+            for p in parameters:
+                p.sub_(p.grad, alpha=0.01)
+                p.grad = None
+
+    step(0)
+    before = mg.memory()
+    for first in range(64, 1024, 64):
+        step(first)
+    after = mg.memory()
+    moved = sum(x[0] - y[0] for x, y in ((after.uploads, before.uploads), (after.downloads, before.downloads)))
+    report("transfers in 15 steps of training after the first", moved, 0, at_most=True)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
+    parser.add_argument("--rounds", type=int, default=9)
+    options = parser.parse_args()
+    where = f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}, {PEERS}"
+    print(f"{where}, load {os.getloadavg()[0]:.1f}, {datetime.date.today()}")
+    print("what, peer's time by ours or as it says, bar, held or NOT")
+    (on_cpu if options.device == "cpu" else on_cuda)(options.rounds)
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

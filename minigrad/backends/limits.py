@@ -1,0 +1,61 @@
+"""Where a device ends: how many numbers it counts, and how much memory it has."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable
+from math import prod
+from typing import Any
+
+from minigrad.errors import OutOfMemoryError, ShapeError
+
+__all__ = ["MOST", "check_count", "obtained", "size_text"]
+
+# The most numbers of an array on a device of Taichi's, which counts them in 32 bits. Its loops, and ours, round a count
+# up to whole stretches: of 2**31 - 1 numbers they silently leave almost all out.
+MOST = 2**31 - 2**16
+
+
+def check_count(shape: tuple[int, ...], place: str, asked: str = "") -> None:
+    """Raise ShapeError if an array of `shape` has more numbers than a device can count."""
+    if place != "numpy" and prod(shape) > MOST:
+        raise ShapeError(
+            f"{asked and f'{asked}: '}shape {shape} has {prod(shape):,} numbers, and the device {place!r} counts to "
+            f'{MOST:,} in a tensor.\n  Make several smaller ones, or one with device="numpy".'
+        )
+
+
+def obtained(make: Callable[[], Any], size: int, pool: Any, place: str, refusal: type[Exception] = MemoryError) -> Any:
+    """What `make` gives, memory of `size` bytes; if the device refuses, once more without what its `pool` keeps.
+
+    Raises OutOfMemoryError if it still does.
+    """
+    try:
+        return make()
+    except refusal:
+        kept = pool.held
+        gc.collect()  # graphs in cycles hold memory, and give it to the pool
+        pool.clear()
+    try:
+        return make()
+    except refusal:
+        raise OutOfMemoryError(
+            f"{size_text(size)} were asked for on the device {place!r}, which has no more. Tensors hold "
+            f"{size_text(pool.used)} there, and {size_text(kept)} that were kept for later have been given back.\n"
+            "  Let go of tensors (del x, with mg.tidy():), compute in mg.no_grad() what needs no gradient, or take "
+            "smaller batches."
+        ) from None
+
+
+def size_text(count: int) -> str:
+    """A number of bytes as people say it.
+
+    >>> size_text(512), size_text(1536), size_text(3 << 20)
+    ('512 B', '1.5 KiB', '3.0 MiB')
+    """
+    size, unit = float(count), "B"
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if size < 1024 or unit == "GiB":
+            break
+        size /= 1024
+    return f"{count} B" if unit == "B" else f"{size:.1f} {unit}"

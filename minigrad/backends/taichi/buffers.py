@@ -1,0 +1,168 @@
+"""Arrays on a GPU: shapes and strides are NumPy's, over memory of the host that is empty until numbers are asked for.
+
+A *block* is some bytes of the GPU, a buffer, and as many of the host's, which nothing touches. An array looks as if it
+lay in the host's part, so that its views are those of NumPy; and where it lies there says where it lies in the buffer.
+The numbers of a block are in one of the two, or in both: they go up when a kernel first reads them, down when somebody
+looks at them, and neither way again until a kernel has written to them.
+"""
+
+from __future__ import annotations
+
+import gc
+from typing import Any
+
+import numpy as np
+
+from minigrad.backends.taichi import runtime
+from minigrad.backends.taichi.array import Block, Pool, TaichiArray, block_of, shaped_memory
+from minigrad.backends.taichi.checks import verify
+from minigrad.backends.taichi.runtime import compiled
+from minigrad.errors import DeviceError
+from minigrad.storage import count_transfer
+
+__all__ = ["ARRAYS", "POOLS", "GpuArray", "GpuBlock", "copied", "downloaded"]
+
+_WORD = "ti.types.ndarray(dtype=ti.i32, ndim=1)"
+# What one side is given as an address, as memory of the host, the other by its buffer. Both are named as outsiders.
+_COPY = f"@ti.kernel\ndef transfer_kernel(y_: {_WORD}, x_: {_WORD}, count: ti.i32):\n"
+_COPY += "    for i in range(count):\n        y_[i] = x_[i]\n"
+_WHOLE = 2**31 - 64  # so many words are moved at once
+
+
+def _down(name: str) -> Any:
+    return lambda self, *args: getattr(self.host, name)(*args)
+
+
+_LOST = (
+    "Taichi was started again, by ti.init or ti.reset, after these numbers were computed on its GPU: they are gone.\n"
+    "  Start Taichi first and compute then, or bring tensors back with cpu() before."
+)
+
+
+class GpuArray(TaichiArray):
+    """An array whose numbers are in a buffer of the GPU. To look at them brings them down."""
+
+    item, tolist, tobytes = _down("item"), _down("tolist"), _down("tobytes")
+    __bool__, __int__, __float__, __repr__ = _down("__bool__"), _down("__int__"), _down("__float__"), _down("__repr__")
+
+
+ARRAYS: dict[str, type[GpuArray]] = {
+    name: type(f"{name.capitalize()}Array", (GpuArray,), {"place": name, "__doc__": f"An array on the device {name}."})
+    for name in runtime.GPUS
+}
+
+
+class GpuBlock(Block):
+    """Bytes of the GPU, and where arrays on them seem to lie."""
+
+    buffer: Any = None
+    pool: Any = None
+    size = 0  # the bytes that were asked for: what is moved
+    above = False  # whether the numbers are in the buffer
+    below = False  # and here
+    lost = False  # or nowhere
+
+    def __del__(self) -> None:
+        if POOLS is not None and self.address:
+            self.pool.give((self.base, self.address, self.buffer), self.nbytes)
+
+    def _here(self) -> tuple[Any, ...]:
+        return self.address, self.nbytes // 4, self.nbytes
+
+    def _there(self) -> tuple[Any, ...]:
+        return *self._here(), self
+
+    def raise_up(self) -> None:
+        """Let the numbers be in the buffer. Those of a block that nobody has written to are whatever they are."""
+        if self.lost:
+            raise DeviceError(_LOST)
+        if not self.buffer.alive:
+            self.buffer = runtime.Buffer(self.nbytes)
+        if self.below and not self.above:
+            self.above = True
+            _transfer("transfer_up", "ahi", self._there(), self._here(), self.size)
+            self.below = True
+            count_transfer("up", self.size)
+        self.above = True
+
+    def bring_down(self) -> None:
+        """Let the numbers be here."""
+        if (self.above or self.lost) and not self.below:
+            if self.lost or not self.buffer.alive:
+                raise DeviceError(_LOST)
+            runtime.synchronize()
+            _transfer("transfer_down", "hai", self._here(), self._there(), self.size)
+            runtime.synchronize()
+            count_transfer("down", self.size)
+        self.below = True
+
+
+def _miss() -> None:
+    """Taichi was started anew: what was in buffers alone is lost, the rest goes up again when it is asked for."""
+    for x in gc.get_objects():
+        if issubclass(type(x), GpuBlock) and x.address:
+            x.lost = x.above and not x.below
+            x.above = False
+
+
+runtime.on_restart(_miss)
+
+
+def _transfer(name: str, kinds: str, into: Any, source: Any, size: int) -> None:
+    compiled(name, _COPY.replace("transfer", name), kinds).launch(into, source, -(-size // 4))
+
+
+class GpuPool(Pool):
+    """Buffers that are not in use, by size."""
+
+    refusal = RuntimeError
+
+    @property
+    def place(self) -> str:
+        return runtime.arch()
+
+    def take(self, count: int) -> Any:
+        size = self.size_of(count)
+        raw, address, buffer = self.entry(size)
+        block = raw.view(GpuBlock)
+        block.address, block.buffer, block.size, block.pool = address, buffer, count, self
+        return block
+
+    def entry(self, size: int) -> Any:
+        found = super().entry(size)
+        while not found[2].alive:  # of a program that is gone
+            self.used -= size
+            found = super().entry(size)
+        return found
+
+    def new(self, size: int) -> Any:
+        raw, address = shaped_memory(size)
+        return raw, address, runtime.Buffer(size)
+
+    def give(self, entry: Any, size: int) -> None:
+        if entry[2].alive:
+            super().give(entry, size)
+        else:
+            self.used -= size
+
+    def clear(self) -> None:
+        runtime.synchronize()
+        super().clear()
+
+
+POOLS: Any = {name: GpuPool(1 << 62) for name in runtime.GPUS}  # until the GPU has no more
+
+
+def copied(array: Any, empty: Any) -> Any:
+    """`array` of NumPy's as one on the GPU, which goes up when a kernel first reads it."""
+    out = empty(array.shape, array.dtype)
+    np.copyto(out.view(np.ndarray), array)
+    block_of(out).below = True
+    return out
+
+
+def downloaded(array: Any) -> Any:
+    """The numbers of an array on the GPU, as one of NumPy's that nobody else has."""
+    block_of(array).bring_down()
+    verify()
+    return array.view(np.ndarray).copy()

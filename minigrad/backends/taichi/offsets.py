@@ -1,0 +1,122 @@
+"""Kernels for a GPU from those for the processor: the same text, in which arrays are buffers and a place to begin.
+
+On the processor an array is an address. On a GPU several arrays lie in one buffer, which has no address to add to. So
+each array of a kernel gets an int beside it, where its first number is: what is read or written lies so much further.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import NamedTuple
+
+from minigrad.backends.taichi.functions import alone
+
+__all__ = ["Moved", "moved"]
+
+COARSE = ("log",)  # what a GPU without float64 computes with few digits
+
+
+class Moved(NamedTuple):
+    """A text for a GPU."""
+
+    text: str
+    arrays: tuple[str, ...]
+    """The types of the elements of each array, as in ``"f32"``, or ``"f32*16"`` of vectors."""
+    written: tuple[bool, ...]
+    """Whether the kernel writes to each array."""
+
+
+def moved(text: str, narrow: bool) -> Moved:
+    """`text` with an int after each array; float64 is float32 where the GPU is `narrow`, that is, has no other.
+
+    >>> kernel = "@ti.kernel\\ndef k(y_: ti.types.ndarray(dtype=ti.f32, ndim=1), n: ti.i32):\\n    y_[n] = 1.0\\n"
+    >>> print(moved(kernel, False).text, end="")
+    @ti.kernel
+    def k(y_: ti.types.ndarray(dtype=ti.f32, ndim=1), y_from: ti.i32, n: ti.i32):
+        y_[y_from + n] = 1.0
+    """
+    coarse = [name for name in COARSE if narrow and f"ti.{name}(" in text]
+    tree = ast.parse("".join(map(alone, coarse)) + text)
+    functions: dict[str, list[bool | None]] = {}
+    found = Moved(text, (), ())
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef):
+            function = _Function(node, functions, narrow)
+            node.args.args = function.arguments
+            node.body = [function.visit(line) for line in node.body]
+            functions[node.name] = [
+                name in function.written if name in function.arrays else None for name in function.names
+            ]
+            if _is_kernel(node):
+                found = Moved(
+                    "", tuple(function.arrays.values()), tuple(x in function.written for x in function.arrays)
+                )
+    return found._replace(text=ast.unparse(ast.fix_missing_locations(tree)) + "\n")
+
+
+def _is_kernel(node: ast.FunctionDef) -> bool:
+    return any(ast.unparse(x) == "ti.kernel" for x in node.decorator_list)
+
+
+class _Function(ast.NodeTransformer):
+    def __init__(self, node: ast.FunctionDef, functions: dict[str, list[bool | None]], narrow: bool) -> None:
+        self.functions, self.narrow = functions, narrow
+        self.names = [x.arg for x in node.args.args]
+        self.arrays: dict[str, str] = {}
+        self.written: set[str] = set()
+        self.arguments: list[ast.arg] = []
+        for argument in node.args.args:
+            if argument.annotation is not None:
+                argument.annotation = self.visit(argument.annotation)
+            self.arguments.append(argument)
+            note = ast.unparse(argument.annotation) if argument.annotation else ""
+            if "ndarray" in note or note == "ti.template()":
+                self.arrays[argument.arg] = _element(argument.annotation)
+                annotation = ast.parse("ti.i32", mode="eval").body if "ndarray" in note else None
+                self.arguments.append(ast.arg(_start(argument.arg), annotation))
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        if self.narrow and node.attr in COARSE and isinstance(node.value, ast.Name) and node.value.id == "ti":
+            return ast.Name(f"{node.attr}_alone", ast.Load())
+        if self.narrow and node.attr == "f64" and isinstance(node.value, ast.Name) and node.value.id == "ti":
+            node.attr = "f32"
+        return self.generic_visit(node)
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
+        if isinstance(node.value, ast.Name) and node.value.id in self.arrays:
+            name = node.value.id
+            if isinstance(node.ctx, ast.Store):
+                self.written.add(name)
+            place = self.visit(node.slice)
+            node.slice = ast.BinOp(ast.Name(_start(name), ast.Load()), ast.Add(), place)
+            return node
+        return self.generic_visit(node)
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        given: list[ast.expr] = []
+        takes = self.functions.get(node.func.id, []) if isinstance(node.func, ast.Name) else []
+        for k, x in enumerate(node.args):
+            given.append(self.visit(x))
+            if isinstance(x, ast.Name) and x.id in self.arrays:
+                given.append(ast.Name(_start(x.id), ast.Load()))
+                if takes[k]:
+                    self.written.add(x.id)
+        node.args = given
+        node.func = self.visit(node.func)
+        node.keywords = [self.visit(k) for k in node.keywords]
+        return node
+
+
+def _start(name: str) -> str:
+    return f"{name.rstrip('_')}_from"
+
+
+def _element(annotation: ast.expr | None) -> str:
+    """The type of the elements that an annotation tells."""
+    if not isinstance(annotation, ast.Call):
+        return ""
+    dtype = next((ast.unparse(k.value) for k in annotation.keywords if k.arg == "dtype"), "")
+    if dtype.startswith("ti.types.vector("):
+        count, _, kind = dtype.removeprefix("ti.types.vector(").rstrip(")").partition(", ")
+        return f"{kind.removeprefix('ti.')}*{count}"
+    return dtype.removeprefix("ti.")

@@ -1,0 +1,222 @@
+"""A GPU's memory: what goes up, what stays, what comes back, and what its neighbours on the processor do meanwhile."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad._tensor import wrap
+from minigrad.errors import DeviceError, DTypeError
+from minigrad.kernels import dispatch
+from minigrad.storage import transfers
+
+GPU = mg.get_default_device()
+
+
+def moved(before):
+    return tuple(transfers[way].since(before[way]).times for way in ("up", "down"))
+
+
+def test_numbers_go_up_once_and_results_stay():
+    x = mg.tensor(np.arange(6.0, dtype=np.float32).reshape(2, 3))
+    before = dict(transfers)
+    y = x + 1
+    for _ in range(5):
+        y = (y * x).sin()
+    assert moved(before) == (1, 0)
+    assert y.shape == (2, 3)
+    assert y.sum().item() == y.numpy().sum()
+    assert moved(before) == (1, 2), "the sum and the numbers came down, each once"
+    y.numpy(), y.tolist()
+    assert moved(before) == (1, 2)
+
+
+def test_an_epoch_of_mini_batches_uploads_each_array_once():
+    generator = np.random.default_rng(0)
+    images = mg.tensor(generator.normal(size=(256, 20)).astype(np.float32))
+    labels = mg.tensor(generator.integers(0, 4, size=256))
+    w = mg.tensor(generator.normal(size=(4, 20)).astype(np.float32), requires_grad=True)
+    before, losses = dict(transfers), []
+    for start in range(0, 256, 32):
+        batch = slice(start, start + 32)
+        loss = mg.functional.cross_entropy(images[batch] @ w.T, labels[batch])
+        (gradient,) = mg.grad(loss, w)
+        with mg.no_grad():
+            w -= 0.1 * gradient
+        losses.append(loss.detach())
+    assert moved(before) == (3, 0), "images, labels and weights, and nothing down"
+    assert all(mg.isfinite(loss).item() for loss in losses)
+
+
+def test_views_share_the_numbers_on_the_device():
+    x = mg.zeros(4, 6)
+    before = dict(transfers)
+    part = x[1:3, ::2]
+    part += 5
+    x.T[0, 0] = 7
+    assert moved(before)[1] == 0
+    expected = np.zeros((4, 6))
+    expected[1:3, ::2] = 5
+    expected[0, 0] = 7
+    np.testing.assert_array_equal(x.numpy(), expected)
+    np.testing.assert_array_equal(part.numpy(), expected[1:3, ::2])
+
+
+def test_what_is_looked_at_is_a_copy_and_can_be_written_afterwards():
+    x = mg.ones(3)
+    seen = x.numpy()
+    seen[0] = 9
+    x *= 2
+    assert x.tolist() == [2, 2, 2]
+    assert seen.tolist() == [9, 1, 1]
+
+
+def test_freed_buffers_are_used_again():
+    mg.empty_cache()
+    x = mg.ones(1000)
+    for _ in range(50):
+        x = x + 1
+    report = mg.memory()[GPU]
+    assert x[0].item() == 51
+    assert report.pooled + report.bytes <= 10 * 4096, report
+    del x
+    mg.empty_cache()
+    assert mg.memory()[GPU].pooled == 0
+
+
+def test_tensors_beside_it_are_computed_by_numpy_and_profile_says_so():
+    x = mg.ones(3, device="cpu")
+    with mg.profile() as p:
+        y = (x + mg.ones(3, device="cpu") * 2).sum()
+        z = mg.ones(3) * 2
+    assert (y.device, y.item(), z.device) == ("cpu", 9.0, GPU)
+    assert {device for _, device in p.rows} == {"cpu by numpy", GPU}
+    assert "cpu by numpy" in str(p)
+
+
+def test_devices_do_not_mix_and_numbers_go_both_ways():
+    x, y = mg.ones(3), mg.ones(3, device="cpu")
+    with pytest.raises(DeviceError, match="one tensor is on the device"):
+        x + y
+    assert (x + y.to(GPU)).tolist() == (x.cpu() + y).tolist() == [2, 2, 2]
+    assert x.to(GPU, non_blocking=True) is x
+    assert x.cpu().device == "cpu"
+
+
+def test_gradients_go_back_across_devices():
+    x = mg.tensor([1.0, 2.0, 3.0], device="cpu", requires_grad=True)
+    (x.to(GPU) ** 2).sum().backward()
+    assert x.grad.device == "cpu"
+    np.testing.assert_allclose(x.grad.numpy(), [2, 4, 6], rtol=1e-6)
+
+
+def test_another_gpu_is_refused_in_the_same_process():
+    other = "metal" if GPU != "metal" else "cuda"
+    with pytest.raises(DeviceError, match="one GPU a process"):
+        mg.ones(3, device=other)
+
+
+def test_float64_is_refused_where_there_is_none():
+    if GPU == "cuda":
+        assert mg.ones(2, dtype=mg.float64).exp().dtype == mg.float64
+        return
+    for make in (lambda: mg.ones(2, dtype=mg.float64), lambda: mg.ones(2).double(), lambda: mg.tensor(np.ones(2))):
+        with pytest.raises(DTypeError, match=f"float64: the device {GPU} has none"):
+            make()
+
+
+def test_a_wrong_index_is_told_at_once_if_the_host_knows_it_and_else_when_numbers_come_down():
+    x = mg.arange(5.0)
+    with pytest.raises(IndexError, match="out of range"):
+        x[mg.tensor([1, 7])]
+    wrong = (mg.tensor([1, 3]) * 2)._array  # computed there, and asked for past what looks at it before
+    y = wrap(dispatch("gather", GPU, (x._array, wrong), {"dim": 0}))
+    with pytest.raises(IndexError, match="out of range: dimension 0 has size 5"):
+        y.tolist()
+    assert x[mg.tensor([1, 3])].tolist() == [1, 3], "and is forgotten"
+
+
+def test_kernel_calls_are_timed_to_their_end():
+    x = mg.rand(300, 300)
+    with mg.profile() as p:
+        x @ x
+    assert p.rows["matmul", GPU].seconds > 0
+
+
+def run(code):
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ, "GPU": GPU})
+    assert done.returncode == 0, done.stderr[-2000:]
+    return done.stdout.split()
+
+
+def test_the_reader_s_own_taichi_is_shared():
+    """Started before on this GPU, with other settings: ours computes there. A field of the reader's lives on."""
+    assert run("""
+import os, taichi as ti
+ti.init(arch=getattr(ti, os.environ["GPU"]), log_level="error", fast_math=True)
+field = ti.field(ti.f32, shape=3)
+field.fill(2)
+import minigrad as mg
+from minigrad._tensor import wrap
+x = mg.ones(3, device=os.environ["GPU"]) + 1
+print("ours", *x.tolist(), "theirs", *field.to_numpy(), mg.isnan(mg.log(-x)).all().item())
+""")[-9:] == ["ours", "2.0", "2.0", "2.0", "theirs", "2.0", "2.0", "2.0", "True"]
+
+
+def test_the_cpu_is_numpy_s_beside_a_reader_s_taichi_on_a_gpu():
+    for before, after in (("ti.init(arch=gpu, log_level='error')", ""), ("", "ti.init(arch=gpu, log_level='error')")):
+        assert run(f"""
+import os, taichi as ti, minigrad as mg
+gpu = getattr(ti, os.environ["GPU"])
+{before}
+x = mg.ones(3, device="cpu", requires_grad=True)
+y = (x + 1) * x
+{after}
+(y + 1).sum().backward()
+with mg.profile() as p:
+    y = y.detach() @ y.detach()
+print(y.item(), *x.grad.tolist(), *{{device for _, device in p.rows}})
+""")[-7:] == ["12.0", "3.0", "3.0", "3.0", "cpu", "by", "numpy"]
+
+
+def test_numbers_that_another_start_of_taichi_took_are_missed_in_words():
+    out = run("""
+import os, taichi as ti, minigrad as mg
+gpu = os.environ["GPU"]
+x, kept = mg.ones(3, device=gpu) + 1, mg.ones(3, device=gpu) * 3
+kept.tolist()
+ti.init(arch=getattr(ti, gpu), log_level="error")
+print((kept + 1).tolist(), (mg.ones(3, device=gpu) * 5).tolist())
+try:
+    x.tolist()
+except mg.errors.DeviceError as error:
+    print(error)
+""")
+    text = " ".join(out)
+    assert "[4.0, 4.0, 4.0] [5.0, 5.0, 5.0]" in text
+    assert "Taichi was started again" in text
+
+
+def test_steps_of_training_leave_memory_flat():
+    generator = np.random.default_rng(1)
+    x, y = (mg.tensor(generator.normal(size=(16, n)).astype(np.float32)) for n in (8, 1))
+    w = mg.tensor(generator.normal(size=(1, 8)).astype(np.float32), requires_grad=True)
+
+    def steps(count):
+        for _ in range(count):
+            loss = ((x @ w.T - y) ** 2).mean()
+            loss.backward()
+            with mg.no_grad():
+                w.sub_(0.01 * w.grad)
+            w.grad = None
+        return mg.memory()[GPU]
+
+    before, transferred = steps(20), dict(transfers)
+    after = steps(200)
+    assert (after.tensors, after.bytes, after.pooled, after.peak) == (
+        before.tensors, before.bytes, before.pooled, before.peak,
+    )  # fmt: skip
+    assert moved(transferred) == (0, 0)

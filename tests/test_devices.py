@@ -1,0 +1,40 @@
+"""The tests that compute with tensors, once more with tensors on each device that is not the default one.
+
+Each file runs in a child process, since a process has one architecture of Taichi's. That nothing is left out on a
+device for want of a kernel is part of the claim.
+"""
+
+from pathlib import Path
+
+import pytest
+
+import minigrad as mg
+from children import on_device
+
+HERE = Path(__file__).parent
+
+DEVICES = [device for device in ("numpy",) if device != mg.get_default_device()]
+# Of Values, of files and declarations, or with devices of their own; each other file is about tensors.
+APART = {
+    "architecture",
+    "cli",
+    "data",
+    "devices",
+    "dtypes",
+    "engine",
+    "help",
+    "lessons",
+    "notebooks",
+    "on_gpu",
+    "readme",
+    "stubs",
+    "value",
+}
+FILES = sorted(path.name for path in HERE.glob("test_*.py") if path.stem.removeprefix("test_") not in APART)
+FILES += ["viz/test_alarms.py", "viz/test_tensors.py", "viz/test_tensors_drawn.py"]  # the viewer looks into arrays
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("device", "file"), [(x, file) for x in DEVICES for file in FILES])
+def test_tensors_are_the_same_on_each_device(device, file):
+    on_device(device, file)

@@ -1,0 +1,137 @@
+"""What lasts: memory stays flat over 10,000 steps of training, and Ctrl-C leaves a usable state."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from importlib.util import find_spec
+
+import pytest
+
+pytest.importorskip("numpy")
+WITHOUT = pytest.mark.skipif(find_spec("taichi") is None, reason="needs Taichi, which has wheels for most machines")
+DEVICES = ["numpy", pytest.param("cpu", marks=WITHOUT)]
+STEPS, SHARE = 10_000, 2_000
+GROWTH = 4 << 20  # bytes that the process may grow by: nothing of a step is 400 bytes long and stays
+
+
+def step(mg, parameters, x, labels):
+    """One step of a perceptron with one hidden layer, by hand; the loss."""
+    w1, b1, w2, b2 = parameters
+    loss = mg.functional.cross_entropy(mg.tanh(x @ w1 + b1) @ w2 + b2, labels)
+    loss.backward()
+    with mg.no_grad():
+        for p in parameters:
+            p.sub_(p.grad, alpha=0.05)
+            p.grad = None
+    return loss.item()
+
+
+def model(mg):
+    mg.manual_seed(0)
+    parameters = [mg.randn(*shape) * 0.3 for shape in ((8, 16), (16,), (16, 4), (4,))]
+    for p in parameters:
+        p.requires_grad_()
+    x = mg.randn(32, 8)
+    return parameters, x, x[:, :4].argmax(1)
+
+
+def footprint(mg):
+    import gc
+
+    gc.collect()
+    with open("/proc/self/statm") as file:
+        resident = int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    found = mg.memory()[mg.get_default_device()]
+    return [found.tensors, found.bytes, found.pooled, found.peak, resident]
+
+
+def trained(device):
+    """For a child: what there is in memory after the first steps, and after all, and the losses there."""
+    import minigrad as mg
+
+    mg.set_default_device(device)
+    made = model(mg)
+    found = []
+    for k in range(SHARE + STEPS + 1):
+        loss = step(mg, *made)
+        if k in (SHARE, SHARE + STEPS):
+            found.append([*footprint(mg), loss])
+    print(json.dumps(found))
+
+
+def interrupted(device):
+    """For a child: compute until Ctrl-C, many times, also while kernels are compiled, and then train."""
+    import minigrad as mg
+
+    mg.set_default_device(device)
+    made, interrupts = model(mg), 0
+    a = mg.rand(400, 400)
+    print("ready", flush=True)
+    ops = ["exp", "sin", "tanh", "sum", "var", "sort", "cumsum", "argmax", "softmax", "log1p", "erf", "logsumexp"]
+    end = time.monotonic() + 5.0
+    while time.monotonic() < end:
+        try:
+            while time.monotonic() < end:
+                for name in ops:
+                    args = (1,) if name in ("cumsum", "softmax", "logsumexp") else ()
+                    getattr(a.double() if interrupts % 2 else a, name)(*args)
+                    (a @ a).relu()
+        except KeyboardInterrupt:
+            interrupts += 1
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    losses = [step(mg, *made) for _ in range(20)]
+    print(json.dumps([interrupts, losses]), flush=True)
+
+
+def calm(device):
+    """For a child: the same training, undisturbed."""
+    import minigrad as mg
+
+    mg.set_default_device(device)
+    made = model(mg)
+    print(json.dumps([step(mg, *made) for _ in range(20)]))
+
+
+def child(call):
+    path = os.pathsep.join([os.path.dirname(__file__), *sys.path])
+    env = {**os.environ, "PYTHONPATH": path}
+    return subprocess.Popen(
+        [sys.executable, "-c", f"import test_lasting; test_lasting.{call}"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=env,
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="reads the memory of a process as Linux tells it")
+@pytest.mark.parametrize("device", DEVICES)
+def test_ten_thousand_steps_take_no_more_memory_than_the_first(device):
+    process = child(f"trained({device!r})")
+    output, errors = process.communicate(timeout=300)
+    assert process.returncode == 0, errors
+    (*first, early), (*last, late) = json.loads(output)
+    assert last[:4] == first[:4]  # tensors, their bytes, those in the pool, and the most there ever were
+    assert last[4] - first[4] < GROWTH
+    assert late < early < 1.0  # and it learned
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C is no signal there")
+@pytest.mark.parametrize("device", DEVICES)
+def test_ctrl_c_leaves_a_usable_state_whenever_it_comes(device):
+    process = child(f"interrupted({device!r})")
+    assert process.stdout.readline() == "ready\n", process.stderr.read()
+    for k in range(40):
+        time.sleep(0.05 + 0.013 * (k % 7))
+        process.send_signal(signal.SIGINT)
+    output, errors = process.communicate(timeout=120)
+    assert process.returncode == 0, errors
+    interrupts, losses = json.loads(output)
+    assert interrupts >= 20
+    calm = child(f"calm({device!r})")
+    assert losses == pytest.approx(json.loads(calm.communicate(timeout=120)[0]), rel=1e-6)
