@@ -370,3 +370,13 @@ def test_format_of_several_numbers_says_how():
     assert f"{mg.ones(2)}" == repr(mg.ones(2))
     with pytest.raises(DTypeError, match=r"format: '.2f' is for one number, and this tensor has shape \(2,\)"):
         f"{mg.ones(2):.2f}"
+
+
+def test_a_tensor_of_a_device_that_is_not_there_is_unpickled_on_the_default_one(monkeypatch):
+    from minigrad import storage
+    from minigrad.functional import interop
+
+    elsewhere = storage.memory("metal")._replace(there=lambda: False)
+    monkeypatch.setitem(storage._memories, "metal", elsewhere)
+    x = interop._unpickled(np.ones(2, np.float32), "metal", False)
+    assert (x.device, x.tolist()) == (mg.get_default_device(), [1.0, 1.0])

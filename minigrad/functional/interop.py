@@ -19,7 +19,7 @@ from minigrad.dtypes import ALIASES, DType, as_dtype, bool, uint8
 from minigrad.errors import DTypeError, GraphError, ShapeError
 from minigrad.graph import no_grad
 from minigrad.layout import Shape, dim_of
-from minigrad.storage import DEVICES, check_device, device, get_default_device, host, memory
+from minigrad.storage import check_device, device, get_default_device, host, is_there, memory
 
 __all__ = ["clone", "detach", "from_dlpack", "is_floating_point", "is_tensor", "numel"]
 
@@ -211,7 +211,7 @@ def _reduced(self: Tensor, protocol: int) -> tuple[Callable[..., Tensor], tuple[
 
 def _unpickled(array: Any, place: str, requires_grad: builtins.bool) -> Tensor:
     """A tensor on the device where it was pickled; where that is not there, on the default one."""
-    there = device(place) if device(place) in DEVICES else get_default_device()
+    there = device(place) if is_there(device(place)) else get_default_device()
     return _rebuilt(memory(there).copied(array), requires_grad)
 
 
