@@ -32,6 +32,8 @@ import bench_eager  # noqa: E402
 import numpy as np  # noqa: E402
 
 import minigrad as mg  # noqa: E402
+from minigrad.backends.taichi import runtime  # noqa: E402
+from minigrad.backends.taichi.array import pointer  # noqa: E402
 
 PEERS = "numpy 2.4, torch 2.13.0"
 REST = 0.2  # seconds, in which the threads of the other fall asleep: OpenBLAS's spin for a tenth
@@ -95,6 +97,22 @@ def launch(x: Any, w: Any, count: int = 50) -> float:
     for _ in range(count):
         y = x * w  # noqa: F841 -- the graph of one is freed while the next is made, as in a training step
     return (time.perf_counter() - start) / count * 1e6
+
+
+def launch_alone(x: Any) -> Callable[[], float]:
+    """The same for the kernel of x + x, without what is around it."""
+    found: list[Any] = []
+    with runtime.launches(found.append):
+        y = x + x
+    arguments = (*[pointer(t._array) for t in (y, x, x)], x.numel())
+
+    def call(count: int = 50) -> float:
+        start = time.perf_counter()
+        for _ in range(count):
+            found[0].launch(*arguments)
+        return (time.perf_counter() - start) / count * 1e6
+
+    return call
 
 
 def elementwise(rounds: int) -> None:
@@ -200,6 +218,9 @@ def on_cuda(rounds: int) -> None:
     x, w = mg.tensor(numbers(8), requires_grad=True), mg.tensor(numbers(8), requires_grad=True)
     launch(x, w)
     (took,) = in_turns([lambda: launch(x, w)], rounds, lambda call: min(call() for _ in range(40)))
+    alone = launch_alone(x.detach())
+    (bare,) = in_turns([alone], rounds, lambda call: min(call() for _ in range(40)))
+    report("µs for a launch", bare, 25, at_most=True)
     report("µs for a small operation that is recorded", took, 25, at_most=True)
     (x, a), (y, b) = pair(1 << 26), pair(1 << 26)
     worst = difference((x + y).numpy(), (a + b).cpu().numpy())

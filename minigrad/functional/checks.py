@@ -154,6 +154,8 @@ def _are_ints(given: Any) -> bool:
 
 def ints_of(given: Any, count: int, op: str, argument: str, least: int = 0) -> Shape:
     """`given`, one int or one for each of `count` dimensions, as a tuple of `count`."""
+    if given.__class__ is int and given >= least:
+        return (given,) * count
     sizes = given if isinstance(given, Sequence) else (given,)
     if not _are_ints(sizes):
         raise DTypeError(f"{op}: {argument}={given!r} is neither an int nor a tuple of ints.")

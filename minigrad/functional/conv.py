@@ -7,6 +7,7 @@ do not fit together, DTypeError where types differ, ArgumentError for options.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from math import prod
 from typing import Any
 
@@ -134,7 +135,7 @@ def unfold(input: Tensor, kernel_size: Ints, dilation: Ints = 1, padding: Ints =
     """
     window = _window("unfold", ints_of(kernel_size, 2, "unfold", "kernel_size", 1), stride, padding, dilation)
     check_images(input, "NCHW", "unfold")
-    _places("unfold", input.shape, window)
+    _places("unfold", input.shape[-2:], window)
     columns: Tensor = ops.im2col(input if input.ndim == 4 else input[None], window=window)
     return columns if input.ndim == 4 else columns[0]
 
@@ -178,7 +179,7 @@ def _correlate(
 ) -> Tensor:
     x, w = _images(name, input, weight, bias, groups, data_format)
     window = _window(name, weight.shape[2:], stride, padding, dilation)
-    _places(name, x.shape, window)
+    _places(name, x.shape[-2:], window)
     return _as_given(ops.conv2d(x, w, bias, window=window, groups=groups), weight.ndim, input, data_format)
 
 
@@ -255,7 +256,13 @@ def _as_given(y: Tensor, ndim: int, input: Tensor, data_format: str) -> Tensor:
 
 
 def _window(name: str, size: Shape, stride: Ints, padding: Ints | str, dilation: Ints) -> Window:
-    """The settings of `name` as a Window; along one dimension it has one row."""
+    """The settings of `name` as a Window, remembered where each is an int or an option."""
+    plain = stride.__class__ is int and dilation.__class__ is int and padding.__class__ in (int, str)
+    return (_known if plain else _found)(name, size, stride, padding, dilation)
+
+
+def _found(name: str, size: Shape, stride: Ints, padding: Ints | str, dilation: Ints) -> Window:
+    """Along one dimension a window has one row."""
     n = len(size)
     size = (1,) * (2 - n) + size
     steps, apart = _each(name, "stride", stride, n, 1), _each(name, "dilation", dilation, n, 1)
@@ -269,14 +276,18 @@ def _window(name: str, size: Shape, stride: Ints, padding: Ints | str, dilation:
     return Window(size, steps, around, apart)
 
 
-def _places(name: str, shape: Shape, window: Window) -> Shape:
-    """How many places the window has, in rows and columns of images of `shape`."""
-    padded = tuple(n + sum(pad) for n, pad in zip(shape[-2:], window.padding, strict=True))
+_known = lru_cache(maxsize=1024)(_found)
+
+
+@lru_cache(maxsize=1024)
+def _places(name: str, size: Shape, window: Window) -> Shape:
+    """How many places the window has, in rows and columns of images of `size`."""
+    padded = tuple(n + sum(pad) for n, pad in zip(size, window.padding, strict=True))
     reach = tuple(d * (k - 1) + 1 for d, k in zip(window.dilation, window.size, strict=True))
     if not all(0 < r <= n for r, n in zip(reach, padded, strict=True)):
         wide = f", which reaches over {reach} with dilation {window.dilation}," if reach != window.size else ""
         raise ShapeError(
-            f"{name}: a window of {window.size}{wide} does not fit an image of {shape[-2:]}, with padding {padded}.\n"
+            f"{name}: a window of {window.size}{wide} does not fit an image of {size}, with padding {padded}.\n"
             "  Take a smaller kernel, or pad more."
         )
     return tuple((n - r) // s + 1 for n, r, s in zip(padded, reach, window.stride, strict=True))

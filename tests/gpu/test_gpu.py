@@ -220,3 +220,14 @@ def test_steps_of_training_leave_memory_flat():
         before.tensors, before.bytes, before.pooled, before.peak,
     )  # fmt: skip
     assert moved(transferred) == (0, 0)
+
+
+def test_numbers_drawn_first_of_all_are_drawn_on_the_gpu():
+    """Nothing has put an array there that would have started it."""
+    assert run("""
+import os, minigrad as mg
+mg.set_default_device(os.environ["GPU"])
+x = mg.randn(3)
+from minigrad.backends.taichi import runtime
+print(x.device, runtime.arch())
+""") == [GPU, GPU]

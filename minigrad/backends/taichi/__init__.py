@@ -99,8 +99,10 @@ def _run_on(name: str) -> None:
     def run(kernel: Kernel, inputs: tuple[Any, ...], attrs: Mapping[str, Any], out: Any = None) -> Any:
         """Call `kernel`; write into `out` where that is given."""
         if not runtime.is_current():
-            runtime.start()
+            runtime.start(name if name in runtime.GPUS else None)
         if name != runtime.arch():
+            if name in runtime.GPUS:
+                runtime.start(name)
             kernel = _beside.get(kernel, kernel)
         if out is None:
             if attrs:

@@ -36,13 +36,7 @@ def room(shape: Shape, window: Window, dtype: Any) -> tuple[Any, Any, Any]:
     return made, made[(..., *inside)], (..., *part)
 
 
-@lru_cache(maxsize=16)
-def _padding(dtype: str, serial: bool) -> Kernel:
-    array = source.array_of(dtype)
-    numbers = ("lines", "height", "width", "rows", "columns", "top", "left")
-    text = f"""@ti.kernel
-def pad_kernel(y_: {array}, a_: {array}, {", ".join(f"{x}: ti.i32" for x in numbers)}):
-    ti.loop_config(serialize={serial})
+_PADDED_BY_LINES = """    ti.loop_config(serialize={serial})
     for t in range(lines):
         row = t % rows - top
         inside = (row >= 0) & (row < height)
@@ -50,12 +44,30 @@ def pad_kernel(y_: {array}, a_: {array}, {", ".join(f"{x}: ti.i32" for x in numb
         last = ti.select(inside, ti.min(left + width, columns), columns)
         from_ = (t // rows * height + row) * width - left
         for column in range(ti.min(first, columns)):
-            y_[t * columns + column] = ti.cast(0, ti.{source.TI[dtype]})
+            y_[t * columns + column] = {zero}
         for column in range(first, last):
             y_[t * columns + column] = a_[from_ + column]
         for column in range(ti.max(first, last), columns):
-            y_[t * columns + column] = ti.cast(0, ti.{source.TI[dtype]})
+            y_[t * columns + column] = {zero}
 """
+_PADDED = """    for t in range(lines * columns):
+        line = t // columns
+        row, column = line % rows - top, t % columns - left
+        inside = (row >= 0) & (row < height) & (column >= 0) & (column < width)
+        from_ = ti.select(inside, (line // rows * height + row) * width + column, 0)
+        y_[t] = ti.select(inside, a_[from_], {zero})
+"""
+
+
+@lru_cache(maxsize=16)
+def _padding(dtype: str, serial: bool) -> Kernel:
+    array = source.array_of(dtype)
+    numbers = ("lines", "height", "width", "rows", "columns", "top", "left")
+    zero = f"ti.cast(0, ti.{source.TI[dtype]})"
+    loop = _PADDED_BY_LINES if source.VECTORIZED else _PADDED
+    text = f"""@ti.kernel
+def pad_kernel(y_: {array}, a_: {array}, {", ".join(f"{x}: ti.i32" for x in numbers)}):
+{loop.format(serial=serial, zero=zero)}"""
     return compiled("pad", text, "aa" + "i" * len(numbers))
 
 
@@ -109,14 +121,51 @@ def fast(x: Any, window: Window, groups: int) -> bool:
     return there and groups == 1 and x.shape[1] * prod(window.size) >= 8 and x.size > 1024
 
 
-@lru_cache(maxsize=64)
-def tables(channels: int, rows: int, columns: int, places: Shape, window: Window) -> tuple[Any, Any]:
-    """How far in a padded image, in numbers, each spot of a window is from its first, and each place from the first."""
+def _steps(channel: int, row: int, image: Shape, places: Shape, window: Window) -> tuple[Any, Any]:
+    """How far each spot of a window is from its first, and each place of it from the first place, if a channel and a
+    row of an image (C, H, W) make so much."""
     (kh, kw), (sh, sw), _, (dh, dw) = window
-    spot = np.arange(channels)[:, None, None] * rows * columns
-    spot = spot + np.arange(kh)[:, None] * (dh * columns) + np.arange(kw) * dw
-    place = np.arange(places[0])[:, None] * (sh * columns) + np.arange(places[1]) * sw
-    return like(spot.reshape(-1).astype(np.int32)), like(place.reshape(-1).astype(np.int32))
+    spot = np.arange(image[0])[:, None, None] * channel + np.arange(kh)[:, None] * (dh * row) + np.arange(kw) * dw
+    place = np.arange(places[0])[:, None] * (sh * row) + np.arange(places[1]) * sw
+    return spot.reshape(-1), place.reshape(-1)
+
+
+@lru_cache(maxsize=64)
+def tables(image: Shape, places: Shape, window: Window) -> tuple[Any, Any]:
+    """How far in a padded image, in numbers, each spot of a window is from its first, and each place from the first."""
+    spot, place = _steps(image[1] * image[2], image[2], image, places, window)
+    return like(spot.astype(np.int32)), like(place.astype(np.int32))
+
+
+@lru_cache(maxsize=256)
+def _table(
+    images: Shape, places: Shape, window: Window, around: bool, by_place: bool, n: int, steps: tuple[int, int, int]
+) -> cuda.Table:
+    """How a product on CUDA sees images, a row of it for each place of the window, or for each spot in it."""
+    batches, channels, rows, columns = images
+    image = images[1:]
+    spot, place = _steps(rows * columns, columns, image, places, window)
+    above, before = (window.padding[0][0], window.padding[1][0]) if around else (0, 0)
+    place -= above * columns + before
+    codes = _steps(0, 1 << 16, image, places, window) if around else None
+    size = (channels * rows * columns, rows, columns, above, before)
+    if by_place:
+        return cuda.table_of(place, spot, codes and codes[::-1], size, batches, n, steps)
+    return cuda.table_of(spot, place, codes, size, batches, n, steps)
+
+
+LITTLE = 1 << 30  # up to so many products it pays to ask for each number whether it is padding, and to copy nothing
+
+
+def _by_blocks(x: Any, b: Any, window: Window, places: Shape, by_place: bool, n: int, steps: Any, bias: Any) -> Any:
+    """Products on CUDA of what windows see of images with `n` columns of b."""
+    work = len(x) * prod(places) * x.shape[1] * prod(window.size) * n
+    around = window.padding != ((0, 0), (0, 0)) and work <= LITTLE
+    if around and max(size + sum(pad) for size, pad in zip(x.shape[2:], window.padding, strict=True)) < 1 << 15:
+        x = in_rows(x)
+    else:
+        x, around = padded(x, window), False
+    return cuda.seen(x, b, _table(x.shape, places, window, around, by_place, n, steps), bias)
 
 
 @lru_cache(maxsize=16)
@@ -202,11 +251,12 @@ def turned(a: Any, count: int) -> Any:
 
 def convolved(x: Any, w: Any, bias: Any, window: Window, places: Shape) -> Any:
     """Each place of a window times all weights, side by side."""
-    x, w, depth = padded(x, window), in_rows(w), prod(w.shape[1:])
-    spot, place = tables(*x.shape[1:], places, window)
+    w, depth = in_rows(w), prod(w.shape[1:])
     if not source.VECTORIZED:
-        out = cuda.seen(x, place, spot, w, 0, 1, depth, len(w)).reshape(len(x), len(w), *places)
-        return out if bias is None else computed("add", "a + b", (out, bias[:, None, None]), out.dtype, out)
+        out = _by_blocks(x, w, window, places, True, len(w), (0, 1, depth), None if bias is None else in_rows(bias))
+        return shaped(out, (len(x), len(w), *places))
+    x = padded(x, window)
+    spot, place = tables(x.shape[1:], places, window)
     weights = packed(w, 1, LANES[x.dtype], len(w), depth, 0, depth, 1)
     weights.batch = 0
     return shaped(seen(x, place, spot, weights, len(w), bias), (len(x), len(w), *places))
@@ -228,7 +278,7 @@ def conv2d(x: Any, w: Any, bias: Any, *, window: Window, groups: int) -> Any:
 def conv2d_weight(g: Any, x: Any, *, window: Window, groups: int) -> Any:
     places, shape = grid(x.shape, window), (g.shape[1], x.shape[1] // groups, *window.size)
     if fast(x, window, groups) and min(places) > 0:
-        return shaped(correlated(in_rows(g), padded(x, window), window, places), shape)
+        return shaped(correlated(in_rows(g), x, window, places), shape)
     columns = im2col(x, window=window)
     columns = columns.reshape(len(x), groups, columns.shape[1] // groups, columns.shape[2])
     lines = kernels_of("reshape")[DEVICE](g, shape=(len(g), groups, g.shape[1] // groups, prod(g.shape[2:])))
@@ -238,11 +288,12 @@ def conv2d_weight(g: Any, x: Any, *, window: Window, groups: int) -> Any:
 
 def correlated(g: Any, x: Any, window: Window, places: Shape) -> Any:
     """Of each image each spot of the window times the result's gradients; then the sum over images."""
-    spot, place = tables(*x.shape[1:], places, window)
     channels, depth = g.shape[1], prod(places)
     if not source.VECTORIZED:
-        products = cuda.seen(x, spot, place, g, channels * depth, 1, depth, channels)
+        products = _by_blocks(x, g, window, places, False, channels, (channels * depth, 1, depth), None)
         return reduced("sum", "sum", "a", (products,), (0,), False, x.dtype)
+    x = padded(x, window)
+    spot, place = tables(x.shape[1:], places, window)
     lines = packed(g, len(x), LANES[x.dtype], channels, depth, channels * depth, depth, 1)
     products = seen(x, spot, place, lines, channels)
     return reduced("sum", "sum", "a", (products,), (0,), False, x.dtype)

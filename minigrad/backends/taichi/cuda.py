@@ -11,19 +11,31 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 from math import prod
+from textwrap import indent
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from minigrad.backends.taichi import runtime, source
-from minigrad.backends.taichi.array import empty, pointer
+from minigrad.backends.taichi.array import empty, like, pointer
 from minigrad.backends.taichi.functions import typed
 from minigrad.backends.taichi.runtime import compiled
 
-__all__ = ["FLOAT", "rows", "seen", "serves_product", "serves_rows", "times"]
+__all__ = ["FLOAT", "Table", "rows", "seen", "serves_product", "serves_rows", "table_of", "times"]
 
 FLOAT = np.dtype(np.float32)
+
+
+def _blocks(count: str, threads: int, body: str, few: bool) -> str:
+    """A loop of blocks of threads over `count` blocks, which may be `few`: then it takes one launch, see `offsets`."""
+    head = f"    ti.loop_config(block_dim={threads})\n"
+    if not few:
+        return f"{head}    for t in range({count} * {threads}):\n{body}"
+    return f"{head}    for t in range({FEW * threads}):\n        if t < {count} * {threads}:\n{indent(body, ' ' * 4)}"
+
+
+FEW = 2048  # so many blocks at most
 
 # --- rows ---
 
@@ -65,6 +77,7 @@ def _rows(
     after: str,
     result: str,
     each: int,
+    few: bool,
 ) -> tuple[str, str]:
     """The text in which a thread keeps `each` numbers, or reads them again where that is 0."""
 
@@ -89,9 +102,9 @@ def _rows(
         )
         return f"{head}{read('', 'at', 12)}{lines('', 'at', 12)}"
 
-    body = f"        ti.simt.block.sync()\n        start = i // {THREADS} * n\n        lane = i % {THREADS}\n"
+    body = f"        ti.simt.block.sync()\n        start = t // {THREADS} * n\n        lane = t % {THREADS}\n"
     body += f"        near = ti.simt.block.SharedArray(({2 * THREADS // 32},), ti.f32)\n"
-    body += "".join(f"        {x} = {x}_[i // {THREADS}]\n" for x in ones)
+    body += "".join(f"        {x} = {x}_[t // {THREADS}]\n" for x in ones)
     body += "".join(read(k, f"lane + {k * THREADS}", 8) for k in range(each))
     if top:
         body += "        top = ti.f32(-inf)\n"
@@ -109,11 +122,11 @@ def _rows(
 
     body += loop(store)
     takes = [f"{x}_: {source.array_of('float32')}" for x in ("y", *arrays, *ones)]
-    text = (
-        f"@ti.kernel\ndef {name}_kernel({', '.join(takes)}, lines: ti.i32, n: ti.i32):\n"
-        f"    ti.loop_config(block_dim={THREADS})\n    for i in range(lines * {THREADS}):\n{typed(body, 'f32')}"
+    blocks = _blocks("lines", THREADS, typed(body, "f32"), few)
+    return (
+        f"@ti.kernel\ndef {name}_kernel({', '.join(takes)}, lines: ti.i32, n: ti.i32):\n{blocks}",
+        "a" * len(takes) + "ii",
     )
-    return text, "a" * len(takes) + "ii"
 
 
 def _renamed(text: str, name: str, to: str) -> str:
@@ -135,9 +148,12 @@ def rows(
     n = y.shape[-1]
     each = -(-n // THREADS)
     texts = [text.replace("exp16(", "ti.exp(") for text in (summed, after, result)]
-    made = _rows(f"{name}_by_blocks", tuple(arrays), tuple(ones), top, *texts, each if each <= MOST else 0)
+    lines = y.size // n
+    made = _rows(
+        f"{name}_by_blocks", tuple(arrays), tuple(ones), top, *texts, each if each <= MOST else 0, lines <= FEW
+    )
     given = [pointer(x) for x in (*arrays.values(), *ones.values())]
-    compiled(f"{name}_by_blocks", *made)(pointer(y), *given, y.size // n, n)
+    compiled(f"{name}_by_blocks", *made)(pointer(y), *given, lines, n)
 
 
 # --- products of matrices ---
@@ -160,13 +176,29 @@ class Tile(NamedTuple):
 
 LARGE = Tile(128, 128, 8, 16, 8)
 NARROW = Tile(128, 64, 8, 8, 8)  # of few columns
+BUSY = 64  # so many tiles keep a GPU busy
 PAD = 4  # numbers between the lines of a tile in the near memory
 SLIM = Tile(128, 32, 8, 4, 16)
 
 
 def serves_product(m: int, n: int, depth: int, batches: int) -> bool:
     """Whether tiles serve a product: enough of them to keep the GPU busy, and none too empty."""
-    return runtime.arch() == "cuda" and min(m, n) >= 32 and depth >= 8 and batches * m * n >= 1 << 14
+    enough = batches * m * n >= (1 << 14 if depth > 1024 else 1 << 12)
+    return runtime.arch() == "cuda" and min(m, n) >= 32 and depth >= 8 and enough
+
+
+class Table(NamedTuple):
+    """How a product sees images. Of each of its rows, and of each number k of its sum, `numbers` has how far from the
+    first number of an image that is; where padding is `around`, a code too: both together are 65,536 times the row in
+    the image with its padding, plus the column.
+    """
+
+    numbers: Any
+    shape: tuple[int, int, int]
+    """Of the result."""
+    tiles: int
+    how: tuple[Tile, tuple[bool, bool], bool, str, bool]
+    """What decides about the text."""
 
 
 class Fetch(NamedTuple):
@@ -183,7 +215,7 @@ class Fetch(NamedTuple):
 
 def _fetches(tile: Tile, along: tuple[bool, bool]) -> list[Fetch]:
     found = []
-    for side, near, size, by_sum in (("a", "left", tile.rows, along[0]), ("b", "right", tile.columns, along[1])):
+    for side, near, size, by_sum in (("a", "near_a", tile.rows, along[0]), ("b", "near_b", tile.columns, along[1])):
         count, apart = size * tile.depth // tile.threads, tile.threads // tile.depth
         if by_sum:
             places = [(f"lane % {tile.depth}", f"lane // {tile.depth} + {j * apart}") for j in range(count)]
@@ -196,15 +228,24 @@ def _fetches(tile: Tile, along: tuple[bool, bool]) -> list[Fetch]:
     return found
 
 
-def _fetch(fetches: list[Fetch], whole: bool, seen: bool, pad: str, start: str) -> str:
+def _fetch(fetches: list[Fetch], whole: bool, seen: str, pad: str, start: str) -> str:
     """Lines that read numbers of both operands into registers: where not all is `whole`, 0 beyond the sum."""
     lines = []
     for one in fetches:
         for j, (k, _) in enumerate(one.places):
-            by = "down_[{}]" if seen and one.side == "a" else f"({{}}) * {one.side}_k"
-            at = f"{start} + {k}"
-            number = f"{one.side}_[{one.side}{j}_at + {by.format(at if whole else f'ti.min({at}, depth - 1)')}]"
-            lines.append(f"{one.side}{j} = " + (number if whole else f"ti.select({at} < depth, {number}, zero)"))
+            name, at = f"{one.side}{j}", f"{start} + {k}"
+            k, inside = at if whole else f"ti.min({at}, depth - 1)", [] if whole else [f"({at} < depth)"]
+            place = f"{name}_at + ({k}) * {one.side}_k"
+            if seen and one.side == "a":
+                place = f"{name}_at + table_[down + {k}]"
+                if seen == "around":
+                    lines.append(f"code = {name}_code + table_[down_code + {k}]")
+                    inside.append("(ti.cast((code >> 16) - above, ti.u32) < ti.cast(rows, ti.u32))")
+                    inside.append("(ti.cast((code & 65535) - before, ti.u32) < ti.cast(columns, ti.u32))")
+                    lines.append(f"inside = {' & '.join(inside)}")
+                    inside, place = ["inside"], f"ti.select(inside, {place}, 0)"
+            number = f"{one.side}_[{place}]"
+            lines.append(f"{name} = " + (f"ti.select({' & '.join(inside)}, {number}, zero)" if inside else number))
     return "".join(f"{pad}{line}\n" for line in lines)
 
 
@@ -216,9 +257,17 @@ def _store(fetches: list[Fetch], pad: str, half: str) -> str:
     )
 
 
-def _head(tile: Tile, fetches: list[Fetch], whole: bool, seen: bool) -> str:
+def _head(tile: Tile, fetches: list[Fetch], whole: bool, seen: str) -> str:
     """Lines that say which tile a block makes, and where in memory what a thread fetches begins."""
-    lines = [
+    lines = [f"{name} = table_[{k}]" for k, name in enumerate(SIZES)] if seen else []
+    if seen:
+        lines += [
+            f"right = {len(SIZES)}",
+            "down = right + m",
+            "right_code = down + depth",
+            "down_code = right_code + m",
+        ]
+    lines += [
         "ti.simt.block.sync()",
         f"lane = t % {tile.threads}",
         f"tile = t // {tile.threads}",
@@ -227,8 +276,8 @@ def _head(tile: Tile, fetches: list[Fetch], whole: bool, seen: bool) -> str:
         f"first = tile % wide * {tile.columns}",
         f"x = lane % {tile.columns // tile.wide}",
         f"y = lane // {tile.columns // tile.wide}",
-        f"left = ti.simt.block.SharedArray(({2 * tile.depth * (tile.rows + PAD)},), ti.f32)",
-        f"right = ti.simt.block.SharedArray(({2 * tile.depth * (tile.columns + PAD)},), ti.f32)",
+        f"near_a = ti.simt.block.SharedArray(({2 * tile.depth * (tile.rows + PAD)},), ti.f32)",
+        f"near_b = ti.simt.block.SharedArray(({2 * tile.depth * (tile.columns + PAD)},), ti.f32)",
         "zero = ti.f32(0.0)",
         "a_start, b_start = batch * a_by, batch * b_by",
     ]
@@ -237,18 +286,21 @@ def _head(tile: Tile, fetches: list[Fetch], whole: bool, seen: bool) -> str:
         begin, size, start = ends[one.side]
         for j, (_, place) in enumerate(one.places):
             place = f"{begin} + {place}" if whole else f"ti.min({begin} + {place}, {size} - 1)"
-            by = f"right_[{place}]" if seen and one.side == "a" else f"({place}) * {one.side}_{size}"
+            by = f"table_[right + {place}]" if seen and one.side == "a" else f"({place}) * {one.side}_{size}"
             lines.append(f"{one.side}{j}_at = {start} + {by}")
+            if seen == "around" and one.side == "a":
+                lines.append(f"a{j}_code = table_[right_code + {place}]")
     for r in range(tile.high):
         lines += [f"c{r}_{c} = zero" for c in range(tile.wide)]
     return "".join(f"        {line}\n" for line in lines)
 
 
 @cache
-def _product(tile: Tile, along: tuple[bool, bool], whole: bool, seen: bool) -> tuple[str, str]:
+def _product(tile: Tile, along: tuple[bool, bool], whole: bool, seen: str, few: bool, biased: bool) -> tuple[str, str]:
     """The text. Operands lie `along` the sum or across it; where sizes are `whole` tiles no number is outside.
 
-    If `seen`, a is read where tables say, and each column of the result is a line of it.
+    If "seen", a is read where a table says, without padding or with padding "around", and each column of the result is
+    a line of it.
     """
     apart_y, apart_x = tile.rows // tile.high, tile.columns // tile.wide
     fetches = _fetches(tile, along)
@@ -262,9 +314,9 @@ def _product(tile: Tile, along: tuple[bool, bool], whole: bool, seen: bool) -> t
     body += f"            for d in ti.static(range({tile.depth})):\n"
     pad = " " * 16
     body += f"{pad}at = (half + d) * {tile.rows + PAD} + y * 4\n"
-    body += "".join(f"{pad}l{r} = left[at + {r // 4 * apart_y * 4 + r % 4}]\n" for r in range(tile.high))
+    body += "".join(f"{pad}l{r} = near_a[at + {r // 4 * apart_y * 4 + r % 4}]\n" for r in range(tile.high))
     body += f"{pad}at = (half + d) * {tile.columns + PAD} + x * 4\n"
-    body += "".join(f"{pad}r{c} = right[at + {c // 4 * apart_x * 4 + c % 4}]\n" for c in range(tile.wide))
+    body += "".join(f"{pad}r{c} = near_b[at + {c // 4 * apart_x * 4 + c % 4}]\n" for c in range(tile.wide))
     for r in range(tile.high):
         body += "".join(f"{pad}c{r}_{c} += l{r} * r{c}\n" for c in range(tile.wide))
     body += (
@@ -276,43 +328,87 @@ def _product(tile: Tile, along: tuple[bool, bool], whole: bool, seen: bool) -> t
             column = f"first + (x + {c // 4 * apart_x}) * 4 + {c % 4}"
             into = f"(batch * n + {column}) * m + i" if seen else f"(batch * m + i) * n + {column}"
             guard = "" if whole else f"if (i < m) & ({column} < n):\n            "
-            body += f"        {guard}y_[{into}] = c{r}_{c}\n"
-    numbers = ("batches", "high", "wide", "m", "n", "depth", "a_by", "a_m", "a_k", "b_by", "b_k", "b_n")
-    takes = [f"{x}_: {source.array_of('float32')}" for x in "yab"]
-    takes += [f"{x}_: {source.array_of('int32')}" for x in ("right", "down") if seen]
-    name = "seen_by_blocks" if seen else "matmul_by_blocks"
+            added = f" + z_[{column if whole else f'ti.min({column}, n - 1)'}]" if biased else ""
+            body += f"        {guard}y_[{into}] = c{r}_{c}{added}\n"
+    numbers: tuple[str, ...] = (
+        "batches",
+        "high",
+        "wide",
+        "m",
+        "n",
+        "depth",
+        "a_by",
+        "a_m",
+        "a_k",
+        "b_by",
+        "b_k",
+        "b_n",
+    )
+    takes = [f"{x}_: {source.array_of('float32')}" for x in ("yabz" if biased else "yab")]
+    tiles, name = "batches * high * wide", "matmul_by_blocks"
+    if seen:
+        takes, numbers = [*takes, f"table_: {source.array_of('int32')}"], ("tiles",)
+        tiles, name = "tiles", "seen_by_blocks"
     text = (
         f"@ti.kernel\ndef {name}_kernel({', '.join(takes)}, {', '.join(f'{x}: ti.i32' for x in numbers)}):\n"
-        f"    ti.loop_config(block_dim={tile.threads})\n"
-        f"    for t in range(batches * high * wide * {tile.threads}):\n{body}"
+        f"{_blocks(tiles, tile.threads, body, few)}"
     )
     return text, "a" * len(takes) + "i" * len(numbers)
 
 
-def _tile(n: int) -> Tile:
-    return LARGE if n > 64 else NARROW if n > 32 else SLIM
+def _tile(batches: int, m: int, n: int) -> Tile:
+    """The largest that is not mostly empty, and of which there are enough to keep a GPU busy; else the smallest."""
+    for tile in (LARGE, NARROW):
+        if n > tile.columns // 2 and batches * -(-m // tile.rows) * -(-n // tile.columns) >= BUSY:
+            return tile
+    return SLIM
 
 
-def times(a: Any, b: Any, batch: tuple[int, ...], by_a: int, by_b: int) -> Any:
-    """The products of matrices a and b, whose batches begin `by_a` and `by_b` numbers apart; any strides."""
+def times(a: Any, b: Any, batch: tuple[int, ...], by_a: int, by_b: int, bias: Any = None) -> Any:
+    """The products of matrices a and b, whose batches begin `by_a` and `by_b` numbers apart, plus a number for each
+    column; any strides."""
     (m, depth), n = a.shape[-2:], b.shape[-1]
-    out, tile = empty((*batch, m, n), FLOAT), _tile(n)
+    out, tile = empty((*batch, m, n), FLOAT), _tile(prod(batch), m, n)
     (a_m, a_k), (b_k, b_n) = [tuple(by // 4 for by in x.strides[-2:]) for x in (a, b)]
     whole = m % tile.rows == n % tile.columns == depth % tile.depth == 0
     sizes = (prod(batch), -(-m // tile.rows), -(-n // tile.columns), m, n, depth)
-    made = compiled("matmul_by_blocks", *_product(tile, (a_k == 1, b_k == 1), whole, False))
-    made(pointer(out), pointer(a), pointer(b), *sizes, by_a, a_m, a_k, by_b, b_k, b_n)
+    made = compiled(
+        "matmul_by_blocks", *_product(tile, (a_k == 1, b_k == 1), whole, "", prod(sizes[:3]) <= FEW, bias is not None)
+    )
+    more = () if bias is None else (pointer(bias),)
+    made(pointer(out), pointer(a), pointer(b), *more, *sizes, by_a, a_m, a_k, by_b, b_k, b_n)
     return out
 
 
-def seen(x: Any, right: Any, down: Any, b: Any, by: int, b_k: int, b_n: int, n: int) -> Any:
-    """The sums over k of x[batch, right[row] + down[k]] times b[batch * by + k * b_k + column * b_n], of each column a
-    line: (batches, n, rows)."""
-    m, depth = right.size, down.size
-    out, tile = empty((len(x), n, m), FLOAT), _tile(n)
+# What the kernel of a convolution finds in memory: an argument costs a launch 0.6 µs, and a window has many.
+SIZES = ("high", "wide", "m", "n", "depth", "a_by", "b_by", "b_k", "b_n", "rows", "columns", "above", "before")
+
+
+def table_of(
+    right: Any, down: Any, codes: tuple[Any, Any] | None, image: tuple[int, ...], batches: int, n: int,
+    steps: tuple[int, int, int],
+) -> Table:  # fmt: skip
+    """What says how `batches` products of `n` columns see images: see `Table`.
+
+    An `image` is so many numbers, rows, columns, and lines of padding above and before it. `steps` lead to the next
+    batch of b, its next number in the sum, and its next column.
+    """
+    m, depth = len(right), len(down)
+    tile = _tile(batches, m, n)
+    high, wide = -(-m // tile.rows), -(-n // tile.columns)
+    sizes = (high, wide, m, n, depth, image[0], *steps, *image[1:])
+    host = np.concatenate([sizes, right, down, *(codes or ())]).astype(np.int32)
     whole = m % tile.rows == n % tile.columns == depth % tile.depth == 0
-    sizes = (len(x), -(-m // tile.rows), -(-n // tile.columns), m, n, depth)
-    made = compiled("seen_by_blocks", *_product(tile, (False, b_k == 1), whole, True))
-    arrays = map(pointer, (out, x, b, right, down))
-    made(*arrays, *sizes, prod(x.shape[1:]), 0, 0, by, b_k, b_n)
+    tiles = batches * high * wide
+    how = tile, (False, steps[1] == 1), whole, "around" if codes else "seen", tiles <= FEW
+    return Table(like(host), (batches, n, m), tiles, how)
+
+
+def seen(x: Any, b: Any, table: Table, bias: Any = None) -> Any:
+    """The sums over k of what row and k see of x[batch], times b at batch, k and column, plus bias[column]; each column
+    is a line: (batches, n, rows)."""
+    out = empty(table.shape, FLOAT)
+    made = compiled("seen_by_blocks", *_product(*table.how, bias is not None))
+    more = () if bias is None else (pointer(bias),)
+    made(pointer(out), pointer(x), pointer(b), *more, pointer(table.numbers), table.tiles)
     return out

@@ -29,7 +29,7 @@ __all__ = ["LANES", "Panels", "matmul", "packed", "times", "vectors"]
 LANES = {np.dtype("float32"): 16, np.dtype("float64"): 8}  # numbers in a vector of 64 bytes
 ROWS, STEPS = 8, 4
 PLAIN = 4096  # up to so many multiplications a reduction, one launch, is quicker
-SERIAL = 2**18  # up to so many a second core is not worth waking
+SERIAL = 2**22  # up to so many a second core is not worth waking
 LITTLE = 2**16  # up to so many, gathering is quicker than laying out
 FEW = 64  # so few rows read each column too seldom for it to pay to lay the columns out
 NARROW = 256  # so few columns read each row too seldom
@@ -90,8 +90,8 @@ _LEFT = {
     "columns": (4, ROWS, ["first = n * by_a + i"], "a_[first + (k * 4 + {s}) * right_a][{r}]"),
     "any": (1, 1, ["r{r} = n * by_a + ti.min(i * 8 + {r}, m - 1) * down_a"], "a_[r{r} + k * right_a]"),
 }
-_NUMBERS = (
-    "batches", "down", "right", "m", "size", "deep", "by_a", "down_a", "right_a",
+_NUMBERS = (  # in memory, since each would cost a launch as an argument 0.4 µs
+    "down", "right", "m", "size", "deep", "by_a", "down_a", "right_a",
     "by_b", "step_b", "panel_b", "right_b", "step_z",
 )  # fmt: skip
 
@@ -107,10 +107,9 @@ def _tiling(type: Any, left: str, gathered: bool, whole: bool, serial: bool) -> 
     each, zero = vectors(dtype, lanes), f"ti.{source.TI[dtype]}(0.0)"
     alone = source.array_of(dtype)
     arrays = {"y_": each if whole else alone, "a_": source.array_of(dtype, seen), "b_": alone if gathered else each}
-    head = ", ".join(
-        [f"{x}: {what}" for x, what in {**arrays, "z_": each}.items()] + [f"{x}: ti.i32" for x in _NUMBERS]
-    )
+    arrays |= {"z_": each, "numbers_": source.array_of("int32")}
     lines = [
+        *[f"        {x} = numbers_[{k}]" for k, x in enumerate(_NUMBERS)],
         "        i = t % down",
         "        j = t // down % right",
         "        n = t // down // right",
@@ -132,9 +131,10 @@ def _tiling(type: Any, left: str, gathered: bool, whole: bool, serial: bool) -> 
         lines.append(f"        row{r} = n * m + ti.min(i * {ROWS} + {r}, m - 1)")
         lines += [f"        y_[row{r} * right + j] = d{r}"] if whole else []
         lines += [f"        y_[row{r} * size + o{k}] = d{r}[{k}]" for k in range(lanes) if not whole]
-    loop = source.spread("batches * down * right", "\n".join(lines) + "\n", serial)
+    loop = source.spread("tiles", "\n".join(lines) + "\n", serial)
     name = f"matmul_{left}{'_gathered' * gathered}"
-    return compiled(name, f"@ti.kernel\ndef {name}_kernel({head}):\n{loop}", "aaaa" + "i" * len(_NUMBERS))
+    head = ", ".join([*[f"{x}: {what}" for x, what in arrays.items()], "tiles: ti.i32"])
+    return compiled(name, f"@ti.kernel\ndef {name}_kernel({head}):\n{loop}", "aaaaai")
 
 
 class Panels:
@@ -183,7 +183,9 @@ class Plan(NamedTuple):
     left: tuple[int, ...] | None
     right: tuple[int, ...] | None
     kernel: Kernel
-    numbers: tuple[int, ...]
+    numbers: np.ndarray[Any, Any]
+    memory: tuple[int, int, int]  # of the numbers
+    tiles: int
 
 
 @lru_cache(maxsize=4096)
@@ -215,7 +217,8 @@ def _plan(
     else:
         reads_b = (by_b, down_b, 0, right_b) if gathered else (by_b // lanes, down_b // lanes, 1, 0)
     made = _tiling(dtype, left, gathered, n % lanes == 0, work <= SERIAL)
-    return Plan(lay_a, lay_b, made, (count, down, right, m, n, -(-depth // steps), *reads_a, *reads_b, int(biased)))
+    numbers = np.array((down, right, m, n, -(-depth // steps), *reads_a, *reads_b, int(biased)), np.int32)
+    return Plan(lay_a, lay_b, made, numbers, (numbers.ctypes.data, len(numbers), 4), count * down * right)
 
 
 def _batched(x: Any, batch: tuple[int, ...]) -> tuple[Any, int]:
@@ -251,7 +254,7 @@ def times(a: Any, b: Any, bias: Any = None) -> Any:
     right = packed(b, *plan.right).array if plan.right else b
     out = empty((*batch, m, n), a.dtype)
     start = bias if early else _zeros(a.dtype)
-    plan.kernel.launch(_memory(out), _memory(left), _memory(right), _memory(start), *plan.numbers)
+    plan.kernel.launch(_memory(out), _memory(left), _memory(right), _memory(start), plan.memory, plan.tiles)
     if bias is not None and not early:
         out = computed("add", "a + b", (out, bias), out.dtype, out)
     return out
@@ -261,11 +264,13 @@ def _batches(a: Any, b: Any) -> int:
     return int(max(prod(a.shape[:-2]), prod(b.shape[:-2])))
 
 
-def _by_blocks(a: Any, b: Any) -> Any:
-    """a @ b on CUDA."""
+def _by_blocks(a: Any, b: Any, bias: Any) -> Any:
+    """a @ b + bias on CUDA."""
     batch = () if a.ndim == b.ndim == 2 else broadcast_shapes(a.shape[:-2], b.shape[:-2], op="matmul")
     (a, by_a), (b, by_b) = _batched(a, batch), _batched(b, batch)
-    return cuda.times(a, b, batch, by_a, by_b)
+    early = bias if bias is not None and bias.shape == b.shape[-1:] and bias.flags.c_contiguous else None
+    out = cuda.times(a, b, batch, by_a, by_b, early)
+    return out if bias is early else computed("add", "a + b", (out, bias), out.dtype, out)
 
 
 def _product(a: Any, b: Any, bias: Any = None) -> Any:
@@ -274,8 +279,7 @@ def _product(a: Any, b: Any, bias: Any = None) -> Any:
     if tiled and _batches(a, b) * m * depth * n > PLAIN:
         return times(a, b, bias)
     if a.dtype == b.dtype == cuda.FLOAT and cuda.serves_product(m, n, depth, _batches(a, b)):
-        out = _by_blocks(a, b)
-        return out if bias is None else computed("add", "a + b", (out, bias), out.dtype, out)
+        return _by_blocks(a, b, bias)
     dtype = np.result_type(a.dtype, b.dtype)
     ends = "(s == 0) == 0" if dtype.kind == "b" else "s"
     dim = max(a.ndim, b.ndim) - 1

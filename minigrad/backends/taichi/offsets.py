@@ -26,8 +26,12 @@ class Moved(NamedTuple):
     """Whether the kernel writes to each array."""
 
 
-def moved(text: str, narrow: bool) -> Moved:
+def moved(text: str, narrow: bool, counted: bool = False) -> Moved:
     """`text` with an int after each array; float64 is float32 where the GPU is `narrow`, that is, has no other.
+
+    If loops are to be `counted`, each has a fixed number of threads, which go on while there is work: for a loop whose
+    end is an argument Taichi launches another kernel before, only to compute that. What is made for blocks of threads
+    counts for itself.
 
     >>> kernel = "@ti.kernel\\ndef k(y_: ti.types.ndarray(dtype=ti.f32, ndim=1), n: ti.i32):\\n    y_[n] = 1.0\\n"
     >>> print(moved(kernel, False).text, end="")
@@ -48,6 +52,8 @@ def moved(text: str, narrow: bool) -> Moved:
                 name in function.written if name in function.arrays else None for name in function.names
             ]
             if _is_kernel(node):
+                if counted and "block_dim" not in text:
+                    node.body = [_counted(line) for line in node.body]
                 found = Moved(
                     "", tuple(function.arrays.values()), tuple(x in function.written for x in function.arrays)
                 )
@@ -56,6 +62,30 @@ def moved(text: str, narrow: bool) -> Moved:
 
 def _is_kernel(node: ast.FunctionDef) -> bool:
     return any(ast.unparse(x) == "ti.kernel" for x in node.decorator_list)
+
+
+THREADS = 1 << 20
+_COUNTED = f"""
+for {{i}}_thread in range({THREADS}):
+    {{i}} = {{i}}_thread
+    {{i}}_end = {{end}}
+    while {{i}} < {{i}}_end:
+        {{i}} = ti.select({{i}} < {{i}}_end - {THREADS}, {{i}} + {THREADS}, {{i}}_end)
+"""  # at the end no number is passed that an int cannot be
+
+
+def _counted(line: ast.stmt) -> ast.stmt:
+    if not (isinstance(line, ast.For) and isinstance(line.target, ast.Name) and isinstance(line.iter, ast.Call)):
+        return line
+    ends = line.iter.args
+    if len(ends) != 1 or isinstance(ends[0], ast.Constant):
+        return line
+    loop = ast.parse(_COUNTED.format(i=line.target.id, end=ast.unparse(ends[0]))).body[0]
+    assert isinstance(loop, ast.For)
+    inner = loop.body[-1]
+    assert isinstance(inner, ast.While)
+    inner.body = [*line.body, *inner.body]
+    return loop
 
 
 class _Function(ast.NodeTransformer):

@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.backends.taichi.offsets import moved
+from minigrad.backends.taichi.offsets import Moved, moved
 from minigrad.errors import DeviceError
 
 __all__ = [
@@ -149,8 +149,8 @@ def start(wanted: str | None = None) -> Any:
             _state.core, _state.program = core, core.prog
             for listener in _restarts:
                 listener()
-        if running != _state.arch:
-            _state.arch = running
+        changed, _state.arch = running != arch(), running
+        if changed:
             for listener in _changes:
                 listener()
         return ti
@@ -292,11 +292,11 @@ class Kernel:
     @property
     def ran(self) -> str:
         """The text as it was compiled: for a GPU it is another."""
-        return moved(self.text, _state.arch in NARROW).text if _state.arch in GPUS else self.text
+        return _moved(self.text).text if _state.arch in GPUS else self.text
 
     def _compile(self, ti: Any) -> None:
         gpu = _state.arch in GPUS
-        made = moved(self.text, _state.arch in NARROW) if gpu else None
+        made = _moved(self.text) if gpu else None
         text = self.text if made is None else made.text
         file = f"<minigrad kernel {self.name}>"
         linecache.cache[file] = (len(text), None, text.splitlines(True), file)  # where Taichi looks for it
@@ -318,6 +318,10 @@ class Kernel:
         self._ready = make(_lock, prepared.make_launch_context, program.launch_kernel, ready, _state.core, self._again)
         self.launch = self._heard if _listeners else self._ready
         _compiled.append(self)
+
+
+def _moved(text: str) -> Moved:
+    return moved(text, _state.arch in NARROW, _state.arch == "cuda")
 
 
 def _not_compiled(name: str, error: Exception) -> str:

@@ -31,20 +31,21 @@ __all__ = [
 
 LETTERS = "abcdefhijk"
 TI = {"float32": "f32", "float64": "f64", "int32": "i32", "int64": "i64", "uint8": "u8", "bool": "u8"}
-SERIAL = 4096  # up to so many numbers a second core is not worth waking
+FEW = 16384  # up to so many numbers a second core is not worth waking, which takes up to a tenth of a millisecond
+SERIAL = FEW  # the same, as loops are cut now
 ROUND = 1024  # so many numbers along a row are one round of a loop
 FOURS = False  # whether a thread takes four numbers
 VECTORIZED = True  # whether sixteen numbers can be taken at once
 
 WIDE = 16  # numbers in a vector
 STRETCH = 64  # of so many
-SERIAL_WIDE = 32768  # the same of numbers in vectors
+SERIAL_WIDE = 131072  # the same of numbers in vectors
 
 
 def cut_for(arch: str) -> None:
     """Cut loops as `arch` likes them: on a GPU each number is a thread's, that of its neighbour the next thread's."""
     global SERIAL, ROUND, VECTORIZED, FOURS
-    SERIAL, ROUND, VECTORIZED = (4096, STRETCH * WIDE, True) if arch == "cpu" else (0, 1, False)
+    SERIAL, ROUND, VECTORIZED = (FEW, STRETCH * WIDE, True) if arch == "cpu" else (0, 1, False)
     FOURS = arch == "cuda"
 
 

@@ -32,7 +32,7 @@ FLOAT = np.dtype(np.float32)
 LEAST = 32  # a row of fewer numbers gains nothing
 STRETCH = 1 << 17  # so many numbers at least for each first step of a sum
 SERIAL = 1 << 20  # up to so many numbers to add up a second core is not worth waking: a tenth of a millisecond
-SERIAL_LINES = 1 << 19  # the same where each row is one sum
+SERIAL_LINES = 1 << 20  # the same where each row is one sum
 SERIAL_ROWS = 1 << 17  # the same where there are exponentials to compute
 FULL, ONE, PLACE = "full", "one", "place"  # an array has all numbers of a line, or one a line, or one a place in lines
 TILE = 4  # vectors of columns beside one another, so that memory is read in longer pieces
@@ -95,6 +95,7 @@ class Join(NamedTuple):
     nothing: str
     ready: str
     end: str
+    four: str = ""
 
     def lines(self, part: str, indent: int, s: str = "sums", x: str = "x") -> str:
         return "".join(f"{' ' * indent}{line}\n" for line in part.format(s=s, x=x).splitlines())
@@ -124,6 +125,7 @@ JOINS = {
         "none",
         "",
         "s = {s}.sum()",
+        "(x0 + x1) + (x2 + x3)",
     ),
     "max": _of_extreme(">", "-inf"),
     "min": _of_extreme("<", "inf"),
@@ -148,12 +150,17 @@ def _joined_rows(
     def reads(indent: int, at: str) -> str:
         return "".join(f"{' ' * indent}{x} = {x}_[{at}]\n" for x in each) + f"{' ' * indent}x = {snippet}\n"
 
+    fours = "        turns = ti.max(last - first - 1, 0) // 4\n        for turn in range(turns):\n"
+    for t in range(4):
+        fours += f"            k{t} = first + 1 + turn * 4 + {t}\n{reads(12, f'k{t}')}            x{t} = x\n"
+    fours += f"            x = {how.four}\n{how.lines(how.add, 12)}        rest = first + 1 + turns * 4\n"
     body = (
         "        row = i // stretches\n        start = row * size + i % stretches * length\n"
         f"        end = ti.min(start + length, row * size + size)\n{EDGES}        nothing = {how.nothing}\n"
         + "".join(f"        {x} = {x}_[row]\n" for x in letters if x not in each)
         + how.lines(how.start, 8)
-        + f"        for k in range(first + 1, last):\n{reads(12, 'k')}{how.lines(how.add, 12)}"
+        + (fours if how.four else "        rest = first + 1\n")
+        + f"        for k in range(rest, last):\n{reads(12, 'k')}{how.lines(how.add, 12)}"
         + f"        if start < end:\n            most = ti.select(first < last, 16.0, high)\n{reads(12, 'first')}"
         + f"            x = ti.select((lanes >= low) & (lanes < most), x, nothing)\n{how.lines(how.add, 12)}"
         + f"        if first < last:\n{reads(12, 'last')}"
