@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from minigrad._tensor import Tensor, wrap
-from minigrad.backends.limits import check_count
+from minigrad.backends.limits import check_count, number
 from minigrad.dtypes import DType, as_dtype, get_default_dtype, int64, of_number
 from minigrad.errors import ArgumentError, DTypeError, ShapeError
 from minigrad.layout import size_of
@@ -106,6 +106,11 @@ def from_numpy(array: Any) -> Tensor:
             f"from_numpy: its bytes are in the order of another machine ({array.dtype}), and cannot be shared.\n"
             "  Copy them: mg.tensor(array)."
         )
+    if any(by % array.itemsize for by in array.strides):  # of a field of a structure
+        raise DTypeError(
+            f"from_numpy: its numbers, of {array.itemsize} bytes, are {array.strides} apart, and cannot be shared.\n"
+            "  Copy them: mg.tensor(array)."
+        )
     as_dtype(array.dtype)  # raises for a type that minigrad has not
     return wrap(memory(get_default_device()).shared(array))
 
@@ -128,12 +133,15 @@ def full(
 ) -> Tensor:
     """A tensor of shape `size` in which every number is `fill_value`, whose type it has.
 
+    Raises DTypeError for a number that does not fit into `dtype`.
+
     >>> full((2,), 7).dtype, full((2,), 0.5).dtype
     (minigrad.int64, minigrad.float32)
     """
-    number = _number(fill_value, "full")
-    kind = of_number(number) if dtype is None else as_dtype(dtype)
-    return _filled(_sizes("full", device, (size,)), kind.name, number, device, requires_grad, "full")
+    value = _number(fill_value, "full")
+    kind = of_number(value) if dtype is None else as_dtype(dtype)
+    value = number("full", value, kind)
+    return _filled(_sizes("full", device, (size,)), kind.name, value, device, requires_grad, "full")
 
 
 def zeros(

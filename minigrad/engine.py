@@ -197,7 +197,7 @@ class Profile:
         table = [["kernel", "device", "calls", "ms", "read", "written", "new tensors"]]
         order = sorted(self.rows.items(), key=lambda item: -item[1].seconds)
         for (op, device), row in order:
-            numbers = [f"{row.calls:,}", f"{row.seconds * 1e3:.3f}", size_text(row.read), size_text(row.written)]
+            numbers = [f"{row.calls:,}", f"{row.seconds * 1e3:,.3f}", size_text(row.read), size_text(row.written)]
             table.append([op, device, *numbers, f"{row.new:,}"])
         return "\n".join([*_table(table), *_moved(self.uploads, self.downloads)])
 

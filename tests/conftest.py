@@ -12,6 +12,15 @@ def torch():
     return pytest.importorskip("torch", reason="needs the extra 'parity': make test EXTRAS=dev,parity")
 
 
+@pytest.fixture
+def on_cpu():
+    """Tensors are made on ``cpu``, whatever the default device is."""
+    before = mg.get_default_device()
+    mg.set_default_device("cpu")
+    yield
+    mg.set_default_device(before)
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_pyfunc_call(pyfuncitem):
     """On a GPU without float64 a test that asks for it is skipped where that is refused, in these words."""

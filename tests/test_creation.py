@@ -139,6 +139,14 @@ def test_numbers_of_another_machine_s_byte_order_are_copied_or_refused():
         mg.from_numpy(swapped)
 
 
+def test_numbers_that_are_no_whole_steps_apart_are_copied_and_not_shared():
+    fields = np.zeros(3, [("a", np.float32), ("b", np.uint8)])
+    fields["a"] = [1, 2, 3]
+    with pytest.raises(DTypeError, match=r"from_numpy: its numbers, of 4 bytes, are \(5,\) apart, and cannot"):
+        mg.from_numpy(fields["a"])
+    assert (mg.tensor(fields["a"]) + 1).tolist() == (mg.as_tensor(fields["a"]) + 1).tolist() == [2.0, 3.0, 4.0]
+
+
 ON_A_DEVICE = {
     "tensor": lambda device: mg.tensor([1.0], device=device),
     "zeros": lambda device: mg.zeros(2, device=device),

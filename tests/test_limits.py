@@ -166,3 +166,12 @@ def test_a_limit_that_is_none_is_refused():
         mg.set_pool_limit(-1)
     with pytest.raises(ArgumentError, match=r"the device 'numpy' keeps no memory; cpu.* do"):
         mg.set_pool_limit(1, "numpy")
+
+
+def test_what_is_very_large_takes_no_more_memory_than_it_needs():
+    pool = pool_of("cpu")
+    sizes = [1, 64, 65, 5000, 1 << 32, (1 << 32) + 1, MOST * 8]
+    taken = [pool.size_of(size) for size in sizes]
+    assert all(size <= got and got % 64 == 0 for size, got in zip(sizes, taken, strict=True))
+    assert taken[-1] - sizes[-1] < 1 << 16
+    assert taken[-1] // 8 < 2**31, "so that a buffer of a GPU can count it"

@@ -12,12 +12,7 @@ from minigrad.errors import ArgumentError, DTypeError, GraphError
 pytest.importorskip("taichi", reason="needs Taichi, which has wheels for most machines")
 
 
-@pytest.fixture(autouse=True)
-def _on_cpu():
-    before = mg.get_default_device()
-    mg.set_default_device("cpu")
-    yield
-    mg.set_default_device(before)
+pytestmark = pytest.mark.usefixtures("on_cpu")
 
 
 def leaf(*shape, **options):

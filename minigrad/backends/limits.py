@@ -1,15 +1,16 @@
-"""Where a device ends: how many numbers it counts, and how much memory it has."""
+"""Where a device ends: how many numbers it counts, and how much memory it has; and where a type of numbers does."""
 
 from __future__ import annotations
 
 import gc
 from collections.abc import Callable
 from math import prod
-from typing import Any
+from numbers import Real
+from typing import Any, cast
 
-from minigrad.errors import OutOfMemoryError, ShapeError
+from minigrad.errors import DTypeError, OutOfMemoryError, ShapeError
 
-__all__ = ["MOST", "check_count", "obtained", "size_text"]
+__all__ = ["MOST", "check_count", "number", "obtained", "size_text"]
 
 # The most numbers of an array on a device of Taichi's, which counts them in 32 bits. Its loops, and ours, round a count
 # up to whole stretches: of 2**31 - 1 numbers they silently leave almost all out.
@@ -25,20 +26,34 @@ def check_count(shape: tuple[int, ...], place: str, asked: str = "") -> None:
         )
 
 
-def obtained(make: Callable[[], Any], size: int, pool: Any, place: str, refusal: type[Exception] = MemoryError) -> Any:
+def number(name: str, x: Any, dtype: Any) -> float:
+    """A number as one of `dtype`. Raises DTypeError, for what is called `name`, if it is none or does not fit."""
+    if not isinstance(x, Real):
+        raise DTypeError(f"{name}: {type(x).__name__} is neither a tensor nor a number.\n  Make it one: mg.tensor(x).")
+    if dtype.kind != 1:
+        return float(x) if dtype.kind else bool(x)
+    signed = dtype.name != "uint8"
+    high = 2 ** (8 * dtype.itemsize - signed) - 1
+    if not -high - signed <= x <= high:
+        raise DTypeError(f"{name}: {x} does not fit into numbers of type {dtype.name}, which end at {high}.")
+    whole: int = int(cast(Any, x))
+    return whole if signed else whole % 256  # as in PyTorch, which refuses -256 and lets -1 be 255
+
+
+def obtained(make: Callable[[], Any], size: int, pool: Any, place: str) -> Any:
     """What `make` gives, memory of `size` bytes; if the device refuses, once more without what its `pool` keeps.
 
     Raises OutOfMemoryError if it still does.
     """
     try:
         return make()
-    except refusal:
+    except MemoryError:
         kept = pool.held
         gc.collect()  # graphs in cycles hold memory, and give it to the pool
         pool.clear()
     try:
         return make()
-    except refusal:
+    except MemoryError:
         raise OutOfMemoryError(
             f"{size_text(size)} were asked for on the device {place!r}, which has no more. Tensors hold "
             f"{size_text(pool.used)} there, and {size_text(kept)} that were kept for later have been given back.\n"

@@ -13,6 +13,7 @@ from typing import Any, cast, overload
 
 from minigrad import ops
 from minigrad._tensor import Tensor
+from minigrad.backends.limits import number
 from minigrad.dtypes import finfo, get_default_dtype, of_number, result_type
 from minigrad.errors import ArgumentError, DivisionError, DTypeError, ShapeError
 from minigrad.functional.checks import check_option
@@ -277,8 +278,8 @@ def _positive(input: Tensor) -> Tensor:
 
 
 def _fill(input: Tensor, value: Tensor | float) -> Tensor:
-    """Overwrite each number with `value`."""
-    return input.copy_(value)
+    """Overwrite each number with `value`. Raises DTypeError where that does not fit into the type."""
+    return input.copy_(value if isinstance(value, Tensor) else number("fill_", value, input.dtype))
 
 
 def _zero(input: Tensor) -> Tensor:

@@ -14,10 +14,11 @@ from typing import Any, Literal, cast, overload
 
 from minigrad import ops
 from minigrad._tensor import Tensor
+from minigrad.backends.limits import number
 from minigrad.dtypes import DTYPES, DType
 from minigrad.errors import ArgumentError, DTypeError, ShapeError
 from minigrad.functional.checks import check_same_type, flat, line, one_dim_of, shaped, tensor_of
-from minigrad.functional.subscript import get, in_range, number, put
+from minigrad.functional.subscript import get, in_range, put
 from minigrad.layout import broadcast_shapes, numel
 
 __all__ = [

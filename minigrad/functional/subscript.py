@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from math import prod
-from numbers import Real
 from typing import Any, cast
 
 from minigrad import creation, ops
 from minigrad._tensor import Tensor
+from minigrad.backends.limits import number
 from minigrad.dtypes import DTYPES, DType
 from minigrad.errors import DTypeError, ShapeError
 from minigrad.functional.checks import check_same_type, shaped
@@ -197,17 +197,3 @@ def in_range(name: str, index: Tensor, size: int, dim: int, from_end: bool = Fal
             f"{name}: index {wrong} is out of range for dimension {dim}, which has size {size}.\n  {advice}"
         )
     return cast(Tensor, ops.where(index < 0, index + size, index)) if low < 0 else index
-
-
-def number(name: str, x: Any, dtype: DType) -> float:
-    """A number as one of `dtype`."""
-    if not isinstance(x, Real):
-        raise DTypeError(f"{name}: {type(x).__name__} is neither a tensor nor a number.\n  Make it one: mg.tensor(x).")
-    if dtype.kind != 1:
-        return float(x) if dtype.kind else bool(x)
-    signed = dtype.name != "uint8"
-    high = 2 ** (8 * dtype.itemsize - signed) - 1
-    if not -high - signed <= x <= high:
-        raise DTypeError(f"{name}: {x} does not fit into numbers of type {dtype.name}, which end at {high}.")
-    whole: int = int(cast(Any, x))
-    return whole if signed else whole % 256  # as in PyTorch, which refuses -256 and lets -1 be 255

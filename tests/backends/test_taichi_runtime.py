@@ -1,5 +1,7 @@
 """Living with Taichi in one process: a reader who starts it before us or after, and texts that are moved to a GPU."""
 
+import platform
+import re
 import subprocess
 import sys
 
@@ -7,6 +9,7 @@ import pytest
 
 pytest.importorskip("taichi")
 
+from minigrad.backends.taichi import runtime
 from minigrad.backends.taichi.offsets import moved
 
 
@@ -50,6 +53,14 @@ def test_nothing_is_printed_by_taichi():
     assert run("import minigrad as mg; print((mg.ones(2) + 1).tolist())") == ["[2.0, 2.0]"]
 
 
+def test_nothing_is_printed_by_taichi_in_a_notebook_either():
+    """There Python's stdout is another than the process's."""
+    code = "import sys, io\nsys.stdout = io.StringIO()\nimport minigrad as mg\nmg.ones(2, device='cpu') + 1\n"
+    code += "assert not sys.stdout.getvalue()"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
 def test_what_a_kernel_writes_is_known_also_through_functions():
     text = """@ti.func
 def put(y: ti.template(), x: ti.template(), at):
@@ -77,3 +88,41 @@ def sum_kernel(y_: ti.types.ndarray(dtype=ti.f64, ndim=1), n: ti.i32):
     assert found.arrays == ("f32",)
     assert "f64" not in found.text
     assert "log_alone(s)" in found.text
+
+
+def test_the_device_that_runs_is_told_also_where_the_environment_chose_it(monkeypatch):
+    """Taichi takes the architecture of TI_ARCH, whatever is asked for."""
+    monkeypatch.setenv("TI_ARCH", "arm64" if platform.machine() in ("arm64", "aarch64") else "x64")
+    said = run("""
+import minigrad as mg
+from minigrad.backends.taichi import runtime
+runtime.is_there = lambda name: True
+try:
+    mg.ones(2, device="vulkan")
+except mg.errors.DeviceError as error:
+    print(error)
+print((mg.ones(2, device="cpu") + 1).tolist())
+""")
+    assert said[-3].startswith("vulkan: this process computes on cpu")
+    assert said[-1] == "[2.0, 2.0]"
+
+
+@pytest.mark.parametrize(
+    ("said", "kind"),
+    [
+        ("CUDA Error CUDA_ERROR_OUT_OF_MEMORY: out of memory while calling malloc_async_impl", MemoryError),
+        ("[gfx_program.cpp:allocate_memory_on_device@51] Assertion failure: res == RhiResult::success", MemoryError),
+        ("CUDA Error CUDA_ERROR_ILLEGAL_ADDRESS: an illegal memory access was encountered", RuntimeError),
+    ],
+)
+def test_only_what_says_that_there_is_no_more_memory_is_told_so(said, kind, monkeypatch):
+    class Program:
+        def create_ndarray(self, *args, **options):
+            raise RuntimeError(said)
+
+    runtime.start()
+    monkeypatch.setattr(runtime._state, "program", Program())
+    monkeypatch.setattr(runtime, "is_current", lambda: True)
+    with pytest.raises(kind, match=re.escape(said)) as error:
+        runtime.Buffer(64)
+    assert error.type is kind

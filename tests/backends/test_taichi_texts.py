@@ -1,10 +1,12 @@
-"""No text that the generators emit takes the process down: each is compiled, in a child process.
+"""No text that the generators emit takes the process down: each is compiled, in a child process, for the processor, and
+for a GPU where there is one that Vulkan knows, as Mesa's lavapipe.
 
 Where Taichi cannot lower what a text says it may abort, and not raise. So the texts are collected where nothing is
 compiled, by making each call of the samples, that is each operation of the table, on each type; and what a snippet
 gives for other layouts is added. Then children compile them, each saying how far it is, so that what kills it is known.
 """
 
+import contextlib
 import json
 import math
 import os
@@ -14,6 +16,8 @@ import warnings
 from pathlib import Path
 
 import pytest
+
+from tools import need
 
 CORES = 2
 
@@ -30,7 +34,7 @@ def grown(shape: tuple[int, ...], dim) -> list[tuple[int, ...]]:
     return shapes
 
 
-def more():
+def more(floats):
     """Calls that reach what the samples, which are small, do not."""
     import minigrad as mg
 
@@ -54,39 +58,61 @@ def more():
         for given in ((), (weight,), (weight, weight)):
             yield lambda x=x, given=given: mg.functional.layer_norm(x, x.shape[1:], *given)
             yield lambda x=x, given=given: mg.functional.rms_norm(x, x.shape[1:], *given[:1])
-    for dtype in (mg.float32, mg.float64):
+    for dtype in floats:
         for m, depth, n in ((8, 64, 16), (64, 64, 64), (512, 512, 512), (1000, 600, 10), (8, 30, 20), (100, 50, 30)):
             a, b = mg.empty(m, depth, dtype=dtype), mg.empty(depth, n, dtype=dtype)
             for x in (a, mg.empty(depth, m, dtype=dtype).T):
                 for y in (b, mg.empty(n, depth, dtype=dtype).T):
                     yield lambda x=x, y=y: x @ y
+    for x in (mg.empty(8), mg.empty(1 << 18), mg.empty(8, dtype=mg.float64), mg.empty(8192, dtype=mg.float64)):
+        yield from updates(x, x)
+    yield from updates(mg.empty(4, 8), mg.empty(8, 4).T)
+    yield from updates(mg.empty(128, 64), mg.empty(64, 128).T)
 
 
-def collected() -> list[tuple[str, str, str]]:
-    """Name, text and kinds of arguments of all kernels, by calls that launch nothing: to be called in a child."""
+def updates(p, grad):
+    """All updates of parameters, with and without weight decay."""
+    import parity
+    from samples.optim import UPDATES, update
+
+    for name, memory, attrs in UPDATES:
+        for change in ({}, {"weight_decay": 0.0}, {"maximize": True}):
+            call = update(name, memory, {**attrs, **change})
+            yield lambda call=call: call(parity.ours(), p, grad)
+
+
+def collected(device: str) -> list[tuple[str, str, str]]:
+    """Name, text and kinds of arguments of all kernels of a device, by calls that launch nothing: to be called in a
+    child."""
     import minigrad as mg
     import parity
-    from minigrad.backends.taichi import array, elementwise, moves, runtime
+    from minigrad.backends.taichi import array, buffers, elementwise, moves, runtime
+    from minigrad.errors import DeviceError
     from minigrad.kernels import kernels_of
     from minigrad.storage import set_default_device
     from samples import all_samples
 
+    runtime.start(device)
     found = {}
-    take, larger = array.Pool.take, []
+    larger = []
 
-    def emptied(pool, count):
-        block = take(pool, count)
-        block[...] = 0
-        return block
+    def emptying(take):
+        def emptied(pool, count):
+            block = take(pool, count)
+            block[...], block.below = 0, True
+            return block
+
+        return emptied
 
     def heard(call):
         if "keepdim" in call.attrs and len(call.inputs) == 1 and call.inputs[0].size:
             larger.append(call)
 
-    array.Pool.take = emptied  # what is not computed is 0, for who looks at it
+    for pool in (array.Pool, buffers.GpuPool):
+        pool.take = emptying(pool.take)  # what is not computed is 0, for who looks at it
     runtime.Kernel._first = lambda self, *args: found.update({self.text: (self.name, self.text, self._kinds)})
     warnings.simplefilter("ignore")
-    set_default_device("cpu")
+    set_default_device(device)
     for sample in all_samples().values():
         for dtype in (*parity.FLOATS, *parity.INTS):
             try:
@@ -106,11 +132,12 @@ def collected() -> list[tuple[str, str, str]]:
                 continue
     for call in larger:
         for shape in grown(call.inputs[0].shape, call.attrs["dim"]):
-            kernels_of(call.op)["cpu"](array.empty(shape, call.inputs[0].dtype), **call.attrs)
-    for call in more():
+            with contextlib.suppress(DeviceError):  # more than a thread of this device may take
+                kernels_of(call.op)[device](array.empty(shape, call.inputs[0].dtype), **call.attrs)
+    for call in more((mg.float32,) if device in runtime.NARROW else (mg.float32, mg.float64)):
         call()
     for family in list(elementwise._families.values()):
-        forms = [(0, True), (2, False)]
+        forms = [(0, device == "cpu"), (2, False)]
         if family.wide:
             arrays = sum(one.kind == "a" for one in family._takes)
             mixed = [1] * (arrays - 1) + [0] * (arrays > 0)  # one number a row for the last
@@ -119,17 +146,17 @@ def collected() -> list[tuple[str, str, str]]:
         for form in forms:
             text, kinds = family.text(*form)
             found[text] = (family._name, text, kinds)
-    for unit in moves.UNITS:
+    for unit in moves.UNITS if device == "cpu" else ():
         made = moves.moving(2, unit, False)
         found[made.text] = (made.name, made.text, made._kinds)
     return list(found.values())
 
 
-def compile_from(path: str, first: int, step: int) -> None:
+def compile_from(path: str, first: int, step: int, device: str = "cpu") -> None:
     """Compile every `step`-th text of a file, from number `first`; say which was compiled, or what was raised."""
     from minigrad.backends.taichi import runtime
 
-    ti = runtime.start()
+    ti = runtime.start(device)
     for k, (name, text, kinds) in list(enumerate(json.loads(Path(path).read_text())))[first::step]:
         try:
             runtime.Kernel(name, text, kinds)._compile(ti)
@@ -145,11 +172,11 @@ def child(code: str, **options) -> subprocess.Popen:
     return subprocess.Popen(command, env={**os.environ, "PYTHONPATH": path}, text=True, **options)
 
 
-def refused(path: Path, texts: list[list[str]]) -> list[str]:
+def refused(path: Path, texts: list[list[str]], device: str = "cpu") -> list[str]:
     """The texts that cannot be compiled, each with what happened."""
 
     def started(first: int) -> subprocess.Popen:
-        code = f"texts.compile_from({str(path)!r}, {first}, {CORES})"
+        code = f"texts.compile_from({str(path)!r}, {first}, {CORES}, {device!r})"
         return child(code, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
 
     found = []
@@ -167,12 +194,14 @@ def refused(path: Path, texts: list[list[str]]) -> list[str]:
     return found
 
 
-@pytest.fixture(scope="module")
-def texts(tmp_path_factory) -> tuple[Path, list[list[str]]]:
+@pytest.fixture(scope="module", params=["cpu", "vulkan"])
+def texts(request, tmp_path_factory) -> tuple[Path, list[list[str]], str]:
+    if request.param != "cpu":
+        need(request.param)
     path = tmp_path_factory.mktemp("texts") / "texts.json"
-    process = child(f"open({str(path)!r}, 'w').write(texts.json.dumps(texts.collected()))")
-    assert process.wait() == 0
-    return path, json.loads(path.read_text())
+    code = f"open({str(path)!r}, 'w').write(texts.json.dumps(texts.collected({request.param!r})))"
+    assert child(code).wait() == 0
+    return path, json.loads(path.read_text()), request.param
 
 
 def test_each_operation_with_a_snippet_is_among_the_texts(texts):
@@ -198,3 +227,15 @@ def test_a_text_that_kills_the_process_is_found_and_the_others_are_compiled(tmp_
     assert len(found) == 2
     assert any("unknown" in one for one in found)
     assert any("ti.sin" in one for one in found)
+
+
+def test_a_text_that_cannot_be_compiled_for_a_gpu_is_found(tmp_path):
+    need("vulkan")
+    good = "@ti.kernel\ndef one_kernel(y: ti.types.ndarray(dtype=ti.f32, ndim=1)):\n    y[0] = 1.0\n"
+    bad = good.replace("1.0", "unknown")
+    texts = [["one", good, "a"], ["one", bad, "a"], ["one", good, "a"]]
+    path = tmp_path / "texts.json"
+    path.write_text(json.dumps(texts))
+    (found,) = refused(path, texts, "vulkan")
+    assert "cannot compile this kernel for vulkan" in found
+    assert found.endswith(bad)

@@ -62,8 +62,6 @@ def block_of(array: Any) -> Any:
 class Pool:
     """Memory that is not in use, by size."""
 
-    refusal: type[Exception] = MemoryError  # what is raised where there is no more
-
     def __init__(self, limit: int = 1 << 28) -> None:
         self.limit = limit
         self.held = self.used = self.peak = 0  # bytes: kept here, given out, the most that ever was
@@ -82,9 +80,11 @@ class Pool:
         return block
 
     def size_of(self, count: int) -> int:
-        """How many bytes are taken for so many: whole lines, and above a page a power of two or one and a half."""
-        if count <= 4096:
-            return (count + LINE - 1) // LINE * LINE or LINE
+        """How many bytes are taken for so many: whole lines; above a page a power of two or one and a half; of what is
+        very large as many as need be, to 64 KiB."""
+        if count <= 4096 or count > 1 << 32:
+            line = LINE if count <= 4096 else 1 << 16
+            return -(-count // line) * line or LINE
         power = 1 << (count - 1).bit_length()
         return power if count > power * 3 // 4 else power * 3 // 4
 
@@ -94,7 +94,7 @@ class Pool:
             found = self._free[size].pop()
             self.held -= size
         except (KeyError, IndexError):  # none was given back
-            found = obtained(lambda: self.new(size), size, self, self.place, self.refusal)
+            found = obtained(lambda: self.new(size), size, self, self.place)
         self.used += size
         self.peak = max(self.peak, self.used)
         return found
@@ -250,10 +250,11 @@ def counted(view: Any, like: Any) -> Any:
 
 
 def shared(array: Any) -> Any:
-    """`array` of NumPy's on the device ``cpu``, in the same memory; copied if it reaches further than one can count."""
+    """`array` of NumPy's on the device ``cpu``, in the same memory; copied if it reaches further than one can count, or
+    if its numbers are no whole steps apart."""
     check_count(array.shape, CpuArray.place)
     reach = sum([abs(by) * (n - 1) for by, n in zip(array.strides, array.shape, strict=True)])
-    if array.size and reach // array.itemsize > MOST:
+    if array.size and (reach // array.itemsize > MOST or any(by % array.itemsize for by in array.strides)):
         return CPU.below(array, lambda shape, dtype: empty(shape, dtype, CPU))
     return array.view(CpuArray)
 

@@ -17,16 +17,18 @@ from minigrad.backends.taichi import runtime
 from minigrad.backends.taichi.array import Block, Pool, TaichiArray, block_of, shaped_memory
 from minigrad.backends.taichi.checks import verify
 from minigrad.backends.taichi.runtime import compiled
+from minigrad.backends.taichi.source import array_of
 from minigrad.errors import DeviceError
 from minigrad.storage import count_transfer
 
 __all__ = ["ARRAYS", "POOLS", "GpuArray", "GpuBlock", "copied", "downloaded"]
 
-_WORD = "ti.types.ndarray(dtype=ti.i32, ndim=1)"
 # What one side is given as an address, as memory of the host, the other by its buffer. Both are named as outsiders.
-_COPY = f"@ti.kernel\ndef transfer_kernel(y_: {_WORD}, x_: {_WORD}, count: ti.i32):\n"
-_COPY += "    for i in range(count):\n        y_[i] = x_[i]\n"
-_WHOLE = 2**31 - 64  # so many words are moved at once
+_COPY = """@ti.kernel
+def {name}_kernel(y_: {words}, x_: {words}, count: ti.i32):
+    for i in range(count):
+        y_[i] = x_[i]
+"""
 
 
 def _down(name: str) -> Any:
@@ -66,11 +68,14 @@ class GpuBlock(Block):
         if POOLS is not None and self.address:
             self.pool.give((self.base, self.address, self.buffer), self.nbytes)
 
-    def _here(self) -> tuple[Any, ...]:
-        return self.address, self.nbytes // 4, self.nbytes
-
-    def _there(self) -> tuple[Any, ...]:
-        return *self._here(), self
+    def _move(self, up: bool) -> None:
+        """Copy the numbers to the buffer, or from there: in words of four bytes, of eight where those are too many."""
+        way, word = ("up", "down")[not up], 4 if self.nbytes < runtime.LARGE else 8
+        here = self.address, self.nbytes // word, self.nbytes
+        text = _COPY.format(name=f"transfer_{way}", words=array_of("int32" if word == 4 else "int64"))
+        ends = ((*here, self), here) if up else (here, (*here, self))
+        compiled(f"transfer_{way}", text, "ahi" if up else "hai").launch(*ends, -(-self.size // word))
+        count_transfer(way, self.size)
 
     def raise_up(self) -> None:
         """Let the numbers be in the buffer. Those of a block that nobody has written to are whatever they are."""
@@ -80,9 +85,8 @@ class GpuBlock(Block):
             self.buffer = runtime.Buffer(self.nbytes)
         if self.below and not self.above:
             self.above = True
-            _transfer("transfer_up", "ahi", self._there(), self._here(), self.size)
+            self._move(up=True)
             self.below = True
-            count_transfer("up", self.size)
         self.above = True
 
     def bring_down(self) -> None:
@@ -91,9 +95,8 @@ class GpuBlock(Block):
             if self.lost or not self.buffer.alive:
                 raise DeviceError(_LOST)
             runtime.synchronize()
-            _transfer("transfer_down", "hai", self._here(), self._there(), self.size)
+            self._move(up=False)
             runtime.synchronize()
-            count_transfer("down", self.size)
         self.below = True
 
 
@@ -108,14 +111,8 @@ def _miss() -> None:
 runtime.on_restart(_miss)
 
 
-def _transfer(name: str, kinds: str, into: Any, source: Any, size: int) -> None:
-    compiled(name, _COPY.replace("transfer", name), kinds).launch(into, source, -(-size // 4))
-
-
 class GpuPool(Pool):
     """Buffers that are not in use, by size."""
-
-    refusal = RuntimeError
 
     @property
     def place(self) -> str:

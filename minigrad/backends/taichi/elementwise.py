@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from math import gcd
+from math import copysign, gcd, inf
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from minigrad.backends.taichi import source
 from minigrad.backends.taichi.array import DEVICE, LINE, CpuArray, TaichiArray, current, empty, pointer
-from minigrad.backends.taichi.checks import doubt, settle
 from minigrad.backends.taichi.moves import moving, unit_of
 from minigrad.backends.taichi.runtime import Remembered, compiled
-from minigrad.kernels import kernel, kernels_of
+from minigrad.kernels import kernel
 from minigrad.layout import broadcast_shapes
 
 __all__ = [
@@ -54,10 +53,10 @@ SNIPPETS = {
     "cos": "ti.cos(a)",
     "tan": "ti.tan(a)",
     "tanh": "ti.tanh(a)",
-    "asin": "ti.atan2(a, ti.sqrt((1 - a) * (1 + a)))",  # GPUs have coarser ones of their own
-    "acos": "ti.atan2(ti.sqrt((1 - a) * (1 + a)), a)",
-    "atan": "ti.atan2(a, 1.0)",
-    "atan2": "ti.atan2(a, b)",
+    "asin": "ti.select(ti.abs(a) <= 1, ti.atan2(a, ti.sqrt((1 - a) * (1 + a))), nan)",  # GPUs have coarser ones
+    "acos": "ti.select(ti.abs(a) <= 1, ti.atan2(ti.sqrt((1 - a) * (1 + a)), a), nan)",
+    "atan": "ti.select(a == a, ti.atan2(a, 1.0), a)",
+    "atan2": "ti.select((a == a) & (b == b), ti.atan2(a, b), a + b)",  # which GPUs may take for 0 of nan
     "sinh": "sinh(a)",
     "cosh": "cosh(a)",
     "asinh": "asinh(a)",
@@ -124,6 +123,7 @@ def computed(
         dtype, plain = np.dtype(dtype), True
     else:
         dtype, shape, plain = out.dtype, out.shape, out.address or out.flags.c_contiguous
+        inputs = [_apart(x, out) for x in inputs]
     given: list[Any] = []
     arrays: list[Any] = []
     types: list[Any] = [dtype]
@@ -160,6 +160,14 @@ def computed(
         else:
             _walked(family, walk, given, out, attrs)
     return out
+
+
+def _apart(x: Any, out: Any) -> Any:
+    """`x`, or a copy of it where writing to `out` would change numbers of it that are still to be read."""
+    if x is out or not isinstance(x, TaichiArray) or not np.may_share_memory(x, out):
+        return x
+    alike = x.shape == out.shape and x.strides == out.strides and pointer(x)[0] == pointer(out)[0]
+    return x if alike else computed("contiguous", "a", (x,), x.dtype, empty(x.shape, x.dtype))
 
 
 def _flat(family: Family, given: Sequence[Any], out: Any, attrs: Mapping[str, Any]) -> None:
@@ -332,9 +340,8 @@ def fitting(x: Any, dtype: Any) -> Any:
 def filled(shape: Sequence[int], dtype: Any, value: float = 0) -> Any:
     """An array of one number."""
     out = empty(tuple(shape), dtype)
-    return computed(
-        "fill", "value", (), out.dtype, out, {"value": float(value) if out.dtype.kind == "f" else int(value)}
-    )
+    value = fitting(value if out.dtype.kind == "f" else int(value), out.dtype)
+    return computed("fill", "value", (), out.dtype, out, {"value": value})
 
 
 def put(into: Any, x: Any) -> None:
@@ -344,8 +351,7 @@ def put(into: Any, x: Any) -> None:
 
 def arange(count: int) -> Any:
     """0, 1, … as int64."""
-    out = empty((count,), np.int64)
-    return computed("arange", "i", (), out.dtype, out)
+    return computed("arange", "i", (), np.int64, empty((count,), np.int64))
 
 
 def taken(name: str, x: Any, work: str) -> source.Taken:
@@ -382,9 +388,17 @@ def collapsed(shape: Sequence[int], strides: list[list[int]]) -> tuple[list[int]
     return (sizes, walks) if sizes else ([1], [[0] for _ in strides])
 
 
+def _comparable(x: Any, inputs: Sequence[Any]) -> Any:
+    """An int that no kernel takes as a fraction that compares with all numbers of the inputs alike."""
+    if x.__class__ is not int or -(2**63) <= x < 2**63:
+        return x
+    return float(x) if common_type(inputs).kind == "f" else copysign(inf, x)
+
+
 def _register(name: str, snippet: str, truth: bool) -> None:
     def run(*inputs: Any, out: Any = None, **attrs: Any) -> Any:
         dtype = np.bool_ if truth else common_type(inputs)
+        inputs = tuple([_comparable(x, inputs) for x in inputs]) if truth else inputs
         return computed(name, snippet, inputs, dtype, out, attrs)
 
     kernel(name, DEVICE)(run)
@@ -455,32 +469,22 @@ def clamp(a: Any, *, min: float | None, max: float | None, out: Any = None) -> A
     return computed("clamp", snippet, (a,), dtype, out, {k: x if whole else float(x) for k, x in given.items()})
 
 
+# Of whole numbers by -1 the processor has an instruction that ends the process: the least of them has no opposite.
+_DIVISOR = "ti.select((b == 0) | (b == -1), b * 0 + 1, b)"
+
+
 @kernel("floor_divide", DEVICE)
 def floor_divide(a: Any, b: Any, *, out: Any = None) -> Any:
     dtype = common_type((a, b))
     if dtype.kind == "f":
-        return computed("floor_divide", "ti.select(b == 0, a / b, ti.floor(a / b))", (a, b), dtype, out)
-    return computed("floor_divide", "a // ti.select(b == 0, b * 0 + 1, b)", (a, b), dtype, out)
+        return computed("floor_divide", "quotient(a, b)", (a, b), dtype, out)
+    return computed("floor_divide", f"ti.select(b == -1, a * -1, a // {_DIVISOR})", (a, b), dtype, out)
 
 
 @kernel("remainder", DEVICE)
 def remainder(a: Any, b: Any, *, out: Any = None) -> Any:
     dtype = common_type((a, b))
-    if dtype.kind == "f":
-        return computed("remainder", "a - b * ti.floor(a / b)", (a, b), dtype, out)
-    return computed("remainder", "a % ti.select(b == 0, b * 0 + 1, b)", (a, b), dtype, out)
-
-
-@kernel("binary_cross_entropy", DEVICE)
-def binary_cross_entropy(a: Any, b: Any) -> Any:
-    outside = computed("outside", "((a >= 0) & (a <= 1)) == 0", (a,), np.bool_)
-    complaint = ValueError, "a probability below 0 or above 1"
-    wrong = doubt(*complaint)
-    found = kernels_of("any")[DEVICE](outside, dim=None, keepdim=False)
-    computed("noted", "ti.max(a, b)", (wrong, found), wrong.dtype, wrong)
-    settle(wrong, *complaint)
-    snippet = "(b - 1) * ti.max(log1p(a * -1), -100.0) - b * ti.max(ti.log(a), -100.0)"
-    return computed("binary_cross_entropy", snippet, (a, b), a.dtype)
+    return computed("remainder", "modulo(a, b)" if dtype.kind == "f" else f"a % {_DIVISOR}", (a, b), dtype, out)
 
 
 for _name, _sign in (("and", "&"), ("or", "|"), ("xor", "^")):

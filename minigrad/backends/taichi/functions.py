@@ -14,7 +14,7 @@ from functools import cache
 
 from minigrad.backends.numpy.elementwise import _P, _Q, _R, _S
 
-__all__ = ["FUNCTIONS", "VECTORS", "alone", "needed", "packable", "packed", "typed"]
+__all__ = ["FUNCTIONS", "OF_TWO", "VECTORS", "alone", "needed", "packable", "packed", "typed"]
 
 
 def _horner(coefficients: tuple[float, ...], x: str) -> str:
@@ -45,7 +45,7 @@ FUNCTIONS: dict[str, str] = {
     # of a half the even neighbour
     "rounded": """low = ti.floor(x)
     part = x - low
-    even = low + ti.select(ti.floor(low * 0.5) * 2 == low, low * 0, low * 0 + 1)
+    even = ti.select(ti.floor(low * 0.5) * 2 == low, low, low + 1)
     return ti.select(part < 0.5, low, ti.select(part > 0.5, low + 1, even))""",
     # W. Kahan: what is lost in 1 + x is lost in the same way beside it, and divides out
     "log1p": """u = 1 + x
@@ -69,7 +69,8 @@ FUNCTIONS: dict[str, str] = {
     return ti.select(x < 0, y * -1, ti.select(x == 0, x, y))""",
     "acosh": """big = x > 1e8
     t = ti.select(big, x * 0 + 1, x) - 1
-    return ti.select(big, ti.log(x) + 0.6931471805599453, log1p(t + ti.sqrt(t * (t + 2))))""",
+    y = ti.select(big, ti.log(x) + 0.6931471805599453, log1p(t + ti.sqrt(t * (t + 2))))
+    return ti.select(x < 1, nan, y)""",
     "atanh": """s = ti.abs(x)
     y = 0.5 * log1p(2 * s / (1 - s))
     return ti.select(x < 0, y * -1, ti.select(x == 0, x, y))""",
@@ -89,6 +90,25 @@ FUNCTIONS: dict[str, str] = {
         left //= 2
     odd = ti.cast(y, ti.i64) % 2 == 1
     return ti.select(y >= 0, result, ti.select(x == 1, x, ti.select(x == -1, ti.select(odd, x, x * -1), x * 0)))""",
+    # What is left of |x| when |y| is taken away as often as can be. Twice |y| and so on are taken away, largest first:
+    # so each difference is exact, where x - y * floor(x / y) is not.
+    "left_over": """rest, part, by = ti.abs(x), ti.abs(y), ti.abs(y)
+    while (part <= rest * 0.5) & (part > 0) & (rest < inf):
+        part = part + part
+    while (part >= by) & (part > 0) & (part < inf) & (rest < inf):
+        rest = ti.select(rest >= part, rest - part, rest)
+        part = part * 0.5
+    return ti.select((rest < inf) & (by > 0), rest, nan)""",
+    "modulo": """rest = left_over(x, y)
+    rest = ti.select(x < 0, rest * -1, rest)
+    return ti.select((rest == 0) | ((rest < 0) == (y < 0)), rest, rest + y)""",
+    "quotient": """rest = left_over(x, y)
+    rest = ti.select(x < 0, rest * -1, rest)
+    whole = (x - rest) / y
+    whole = ti.select((rest == 0) | ((rest < 0) == (y < 0)), whole, whole - 1)
+    low = ti.floor(whole)
+    near = ti.select(whole - low > 0.5, low + 1, low)
+    return ti.select(y == 0, x / y, near)""",
     "sigmoid": """small = ti.exp(ti.abs(x) * -1)
     return ti.select(x >= 0, small * 0 + 1, small) / (1 + small)""",
     "softplus": "return ti.max(x, 0) + log1p(ti.exp(ti.abs(x) * -1))",
@@ -127,6 +147,9 @@ VECTORS: dict[str, str] = {
     return {_clamped("y", -1.0, 1.0)}""",
     "abs16": "return ti.select(x <= 0, 0.0 - x, x)",  # of -0 it is 0
 }
+OF_TWO = frozenset(
+    {"power", "power_of_ints", "left_over", "modulo", "quotient"}
+)  # functions of x and y, not of x alone
 _OF_NUMBERS = re.compile(r"ti\.(exp|log|tanh|abs)\(")
 _LOWERED = {"ti.select", "ti.min", "ti.max", "ti.sqrt", "ti.floor", "ti.ceil"}  # known to lower on vectors
 _CALLED = re.compile(r"(?<![\w.])(\w+)\(")
@@ -166,7 +189,7 @@ def packable(text: str) -> bool:
     for prefix, name in re.findall(r"(?<![\w.])(ti\.)?(\w+)\(", packed(text)):
         if prefix + name in _LOWERED or name in VECTORS:
             continue
-        if prefix or name not in FUNCTIONS or name.startswith("power") or not packable(FUNCTIONS[name]):
+        if prefix or name not in FUNCTIONS or name in OF_TWO or not packable(FUNCTIONS[name]):
             return False
     return not re.search(r"[%~^]|//|ti\.i\d|(?<![\w.])\d+ /", text)
 
@@ -182,7 +205,7 @@ def needed(text: str, dtype: str, vectors: bool = False) -> str:
             if name in known and name not in found:
                 inner = packed(known[name]) if vectors else known[name]
                 visit(inner)
-                takes = "x, y" if name.startswith("power") else "x"
+                takes = "x, y" if name in OF_TWO else "x"
                 found[name] = f"@ti.func\ndef {name}({takes}):\n    {typed(inner, dtype)}\n\n\n"
 
     visit(text)

@@ -1,4 +1,4 @@
-"""Losses of classes, which are along dimension 1; positions are the other dimensions."""
+"""Losses of classes, which are along dimension 1, positions being the other dimensions; and of chances."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from minigrad.backends.taichi.elementwise import computed, filled, pointer
 from minigrad.backends.taichi.rows import TOP, along, stretched_to, typed_as, without
 from minigrad.backends.taichi.runtime import check_rounds, compiled
 from minigrad.backends.taichi.shape import in_rows
-from minigrad.kernels import kernel
+from minigrad.kernels import kernel, kernels_of
 
 __all__: list[str] = []
 
@@ -164,3 +164,15 @@ def soft_cross_entropy(a: Any, b: Any) -> Any:
     body = typed_as(TOP + _TOTAL + _SOFT, y.dtype)
     along("soft_cross_entropy", body, a.shape, 1, y, {"a": in_rows(a), "b": stretched_to(b, a.shape)})
     return y
+
+
+@kernel("binary_cross_entropy", DEVICE)
+def binary_cross_entropy(a: Any, b: Any) -> Any:
+    outside = computed("outside", "((a >= 0) & (a <= 1)) == 0", (a,), np.bool_)
+    complaint = ValueError, "a probability below 0 or above 1"
+    wrong = doubt(*complaint)
+    found = kernels_of("any")[DEVICE](outside, dim=None, keepdim=False)
+    computed("noted", "ti.max(a, b)", (wrong, found), wrong.dtype, wrong)
+    settle(wrong, *complaint)
+    snippet = "(b - 1) * ti.max(log1p(a * -1), -100.0) - b * ti.max(ti.log(a), -100.0)"
+    return computed("binary_cross_entropy", snippet, (a, b), a.dtype)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from minigrad.backends.taichi.elementwise import common_type, computed
-from minigrad.backends.taichi.functions import FUNCTIONS
+from minigrad.backends.taichi.functions import FUNCTIONS, OF_TWO
 from minigrad.backends.taichi.source import LETTERS
 from minigrad.errors import ArgumentError
 
@@ -18,7 +18,7 @@ _OF_TAICHI = {
     "pow": 2, "select": 3, "sin": 1, "sqrt": 1, "tan": 1, "tanh": 1,
 }  # fmt: skip
 _TRUTHS = ("isnan", "isinf", "isfinite")
-_OURS = {name: 1 for name in FUNCTIONS if name not in _TRUTHS and not name.startswith("power")}
+_OURS = {name: 1 for name in FUNCTIONS if name not in _TRUTHS and name not in OF_TWO}
 _ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Div)
 _LOGIC = (ast.BitAnd, ast.BitOr)
 

@@ -17,6 +17,7 @@ import functools
 import io
 import linecache
 import os
+import re
 import threading
 import warnings
 from collections.abc import Callable, Iterator
@@ -29,6 +30,7 @@ from minigrad.errors import DeviceError
 
 __all__ = [
     "GPUS",
+    "LARGE",
     "Buffer",
     "Kernel",
     "Remembered",
@@ -49,7 +51,11 @@ __all__ = [
 GPUS = ("cuda", "vulkan", "metal")
 NARROW = ("vulkan", "metal")  # have no float64, or not all of its functions
 ROUNDS = 1 << 14
+LARGE = 1 << 33  # so many bytes cannot be counted in words of four
 _OURS = {"real_matrix_scalarize": False, "fast_math": False}  # what our texts ask of the compiler, and no others
+_NO_MORE = re.compile(
+    "out.of.memory|allocate_memory", re.IGNORECASE
+)  # what CUDA and Vulkan say when there is no more memory
 _ARCHES = {"x64": "cpu", "arm64": "cpu"}
 
 _lock = threading.RLock()
@@ -137,7 +143,7 @@ def start(wanted: str | None = None) -> Any:
         running = _running(ti)
         if not running or (running == "cpu" and wanted in GPUS):
             _start(ti, wanted or "cpu")
-            running = wanted or "cpu"
+            running = _running(ti)  # which an environment variable of Taichi's may choose
         if wanted and running != wanted:
             raise DeviceError(
                 f"{wanted}: this process computes on {running}, and Taichi has one GPU a process.\n"
@@ -160,6 +166,7 @@ def _taichi() -> Any:
     """The module, which greets at its import, and whose sources newer Pythons warn of when they compile them."""
     os.environ.setdefault("ENABLE_TAICHI_HEADER_PRINT", "0")
     os.environ.setdefault("TI_SKIP_VERSION_CHECK", "ON")  # else it tells a server about this machine, once a day
+    os.environ.setdefault("TI_ENABLE_PYBUF", "0")  # else it says that it is in a notebook, which shows prints anyhow
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SyntaxWarning)
         import taichi as ti
@@ -187,6 +194,7 @@ def _start(ti: Any, wanted: str) -> None:
             default_fp=ti.f32 if wanted in NARROW else ti.f64,
             log_level="error" if wanted == "cpu" else "critical",
         )
+        ti.lang.impl.get_runtime().materialize()  # which is refused to any thread but the one that started it
 
 
 @functools.cache
@@ -226,7 +234,7 @@ def check_rounds(name: str, count: int) -> None:
 
 
 class Buffer:
-    """Some bytes of the GPU."""
+    """Some bytes of the GPU. Raises MemoryError where it has no more."""
 
     __slots__ = ("_program", "raw")
 
@@ -234,15 +242,21 @@ class Buffer:
         ti = _state.ti if is_current() else start()
         debug = ti._lib.core.DebugInfo("")
         self._program = _state.program
-        with _lock:
-            self.raw = self._program.create_ndarray(
-                ti.i32, (-(-size // 4),), layout=ti.lang.enums.Layout.NULL, zero_fill=False, dbg_info=debug
-            )
+        kind, word = (ti.i32, 4) if size < LARGE else (ti.i64, 8)
+        try:
+            with _lock:
+                self.raw = self._program.create_ndarray(
+                    kind, (-(-size // word),), layout=ti.lang.enums.Layout.NULL, zero_fill=False, dbg_info=debug
+                )
+        except RuntimeError as error:
+            if _NO_MORE.search(str(error)):
+                raise MemoryError(str(error)) from error
+            raise
 
     @property
     def alive(self) -> bool:
         """Whether the program runs that it belongs to."""
-        return bool(_state) and self._program is _state.program and is_current()
+        return self._program is _state.program and is_current()
 
     def __del__(self) -> None:
         if hasattr(self, "raw") and self.alive:

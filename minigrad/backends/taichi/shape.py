@@ -8,7 +8,7 @@ import numpy as np
 
 from minigrad.backends.numpy import shape as views
 from minigrad.backends.taichi.array import DEVICE, counted, empty
-from minigrad.backends.taichi.elementwise import arange, computed, filled, laid_out_like, put
+from minigrad.backends.taichi.elementwise import arange, computed, filled, fitting, laid_out_like, put
 from minigrad.kernels import kernel, kernels_of
 
 __all__ = ["in_rows"]
@@ -41,7 +41,8 @@ def copy(a: Any, b: Any, *, out: Any = None) -> Any:
     if isinstance(b, np.ndarray):
         put(out, b)
         return out
-    return computed("fill", "value", (), a.dtype, out, {"value": float(b) if a.dtype.kind == "f" else int(b)})
+    value = fitting(b if a.dtype.kind == "f" else int(b), a.dtype)
+    return computed("fill", "value", (), a.dtype, out, {"value": value})
 
 
 @kernel("to", DEVICE)

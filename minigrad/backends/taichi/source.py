@@ -22,6 +22,7 @@ __all__ = [
     "array_of",
     "cut_for",
     "flat",
+    "in_lines",
     "of_any_width",
     "spread",
     "strided",
@@ -200,8 +201,23 @@ def wrapped(
     body, before = typed(body, TI[work]), needed(body, TI[work], wide > 1)
     once = "    ti.loop_config(serialize=True)\n" if serial else ""
     loop = spread(count, body, serial) if long else f"{once}    for i in range({count}):\n{body}"
-    text = f"{before}@ti.kernel\ndef {name}_kernel(\n    {', '.join(arguments)}\n):\n{loop}"
+    text = f"{before}@ti.kernel\ndef {name}_kernel(\n{in_lines(arguments)}):\n{loop}"
     return text, "a" + "".join([x.kind for x in takes]).replace("v", "a") + "i" * len(numbers)
+
+
+def in_lines(arguments: Sequence[str]) -> str:
+    """The arguments of a kernel: a line for each array, whose type is long, and eight numbers in a line.
+
+    >>> print(in_lines(["y_: ti.types.ndarray(dtype=ti.f32, ndim=1)", "n: ti.i32", "m: ti.i32"]), end="")
+        y_: ti.types.ndarray(dtype=ti.f32, ndim=1),
+        n: ti.i32, m: ti.i32,
+    """
+    lines: list[list[str]] = []
+    for one in arguments:
+        if "ndarray" in one or not lines or "ndarray" in lines[-1][0] or len(lines[-1]) == 8:
+            lines.append([])
+        lines[-1].append(one)
+    return "".join(f"    {', '.join(line)},\n" for line in lines)
 
 
 def spread(count: str, body: str, serial: bool) -> str:

@@ -1,0 +1,126 @@
+"""Corners of Taichi's elementwise kernels: what overlaps, what has no opposite, what does not fit, against NumPy's."""
+
+import itertools
+import subprocess
+import sys
+
+import pytest
+
+import minigrad as mg
+import parity
+from minigrad.errors import DTypeError
+from places import HERE
+
+np = pytest.importorskip("numpy")
+pytest.importorskip("taichi")
+
+CORNERS = [0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 1e10, -1e10, 3e38, 1e-30, 0.1, -0.1, 3.0, -3.0, 7.5, 2.0**24]
+DIVISIONS = {"%": np.remainder, "//": np.floor_divide}
+
+
+@pytest.fixture(autouse=True)
+def _here():
+    before = mg.get_default_device()
+    mg.set_default_device(HERE)
+    yield
+    mg.set_default_device(before)
+
+
+def pairs(numbers, dtype):
+    return [np.array(side, dtype) for side in zip(*itertools.product(numbers, numbers), strict=True)]
+
+
+def divided(sign, a, b):
+    x, y = mg.tensor(a), mg.tensor(b)
+    return (x % y if sign == "%" else x // y).numpy()
+
+
+@pytest.mark.parametrize("dtype", parity.FLOATS)
+@pytest.mark.parametrize("sign", DIVISIONS)
+def test_what_is_left_of_a_division_is_exact_whatever_the_quotient(sign, dtype):
+    a, b = pairs(CORNERS, dtype)
+    with np.errstate(all="ignore"):
+        np.testing.assert_array_equal(divided(sign, a, b), DIVISIONS[sign](a, b))
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64", "uint8"])
+@pytest.mark.parametrize("sign", DIVISIONS)
+def test_the_least_whole_number_has_no_opposite_and_ends_no_process(sign, dtype):
+    limits = np.iinfo(dtype)
+    numbers = [limits.min, limits.min + 1, limits.max, 1, 2, 7] + [-1, -2, -7] * (limits.min < 0)
+    a, b = pairs(numbers, dtype)
+    a, b = a[b != 0], b[b != 0]
+    code = (
+        f"import minigrad as mg\nmg.set_default_device({HERE!r})\n"
+        f"x, y = (mg.tensor(v, dtype=mg.{dtype}) for v in {(a.tolist(), b.tolist())!r})\nprint((x {sign} y).tolist())"
+    )
+    child = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert child.returncode == 0, child.stderr
+    with np.errstate(all="ignore"):
+        assert child.stdout.split("\n")[-2] == str(DIVISIONS[sign](a, b).tolist())
+
+
+@pytest.mark.parametrize("dtype", parity.FLOATS)
+def test_infinity_rounds_to_itself_and_halves_to_the_even_neighbour(dtype):
+    x = mg.tensor(np.array([np.inf, -np.inf, np.nan, 0.5, 1.5, 2.5, -0.5, -1.5, 1e30], dtype))
+    np.testing.assert_array_equal(x.round().numpy(), np.array([np.inf, -np.inf, np.nan, 0, 2, 2, 0, -2, 1e30], dtype))
+
+
+@pytest.mark.parametrize("dtype", parity.FLOATS)
+def test_numbers_below_one_are_no_hyperbolic_cosines(dtype):
+    x = mg.tensor(np.array([-3e38, -104.0, -1.0, 0.0, 0.999, -np.inf], dtype))
+    assert x.acosh().isnan().all().item()
+
+
+WRITES = {
+    "from the left": lambda x: x[1:].add_(x[:-1]),
+    "copied from the left": lambda x: x[1:].copy_(x[:-1]),
+    "copied from the right": lambda x: x[:-1].copy_(x[1:]),
+    "one number of it": lambda x: x.add_(x[3]),
+    "half of it": lambda x: x.view(-1, 2)[:, 0].mul_(x[: x.shape[0] // 2]),
+    "turned": lambda x: x.view(4, -1).copy_(x.view(-1, 4).T),
+    "turned and of the same shape": lambda x: x.view(2, 2, -1).sub_(x.view(2, 2, -1).transpose(0, 1)),
+    "two parts of it": lambda x: x[4:].lerp_(x[:-4], x[2:-2]),
+}
+
+
+@pytest.mark.parametrize("how", WRITES)
+@pytest.mark.parametrize("size", [16, 40_000])
+def test_what_is_written_over_is_read_before(how, size):
+    """Also where several threads write: the numbers of every operand are those from before."""
+    numbers = np.random.default_rng(0).integers(-4, 5, size).astype(np.float32)
+    mine, its = mg.tensor(numbers), mg.tensor(numbers, device="numpy")
+    WRITES[how](mine)
+    WRITES[how](its)
+    np.testing.assert_array_equal(mine.numpy(), its.numpy())
+
+
+def test_whole_numbers_are_compared_with_those_beyond_all_of_them():
+    x, y = mg.tensor([-(2**63), 0, 2**63 - 1]), mg.tensor([1e30, -1e30])
+    for far in (2**63, 2**64 + 1, 10**30):
+        assert (x < far).tolist() == (x > -far - 1).tolist() == (x != far).tolist() == [True] * 3
+        assert (x == far).tolist() == (x >= far).tolist() == [False] * 3
+    assert (y > 2**64).tolist() == [True, False]
+
+
+def test_a_number_that_does_not_fit_is_refused_and_not_cut():
+    x = mg.zeros(3, dtype=mg.uint8)
+    for value in (300, -256, float("nan"), float("inf"), 2**70):
+        for fill in (x.fill_, lambda value: mg.full((2,), value, dtype=mg.uint8)):
+            with pytest.raises(DTypeError, match="does not fit into numbers of type uint8"):
+                fill(value)
+    with pytest.raises(DTypeError, match="one of the numbers does not fit"):
+        x.copy_(300)
+    assert x.tolist() == [0, 0, 0]
+    assert x.fill_(-1).tolist() == [255] * 3, "as in PyTorch"
+    assert (x.fill_(2.7).tolist(), mg.full((2,), 2.7, dtype=mg.int32).tolist()) == ([2] * 3, [2] * 2)
+
+
+@pytest.mark.parametrize("dtype", parity.FLOATS)
+def test_numbers_beyond_one_are_no_sines_and_nan_has_no_angle(dtype):
+    x = mg.tensor(np.array([-3e38, -1.5, 1.001, np.inf, -np.inf, np.nan], dtype))
+    assert x.asin().isnan().all().item()
+    assert x.acos().isnan().all().item()
+    np.testing.assert_allclose(mg.tensor([-1.0, 0.0, 1.0]).acos().tolist(), [np.pi, np.pi / 2, 0], rtol=1e-6)
+    nan, one = mg.tensor(np.array([np.nan], dtype)), mg.tensor(np.array([1], dtype))
+    assert all(y.isnan().item() for y in (nan.atan(), mg.atan2(nan, one), mg.atan2(one, nan)))
