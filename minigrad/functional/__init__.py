@@ -3,6 +3,7 @@
 from minigrad import creation, random
 from minigrad._tensor import Tensor
 from minigrad.functional import (
+    activation,
     attention,
     bits,
     conv,
@@ -21,7 +22,8 @@ from minigrad.functional import (
     sorting,
     views,
 )
-from minigrad.functional.attention import *  # noqa: F403 -- the families list their names
+from minigrad.functional.activation import *  # noqa: F403 -- the families list their names
+from minigrad.functional.attention import *  # noqa: F403
 from minigrad.functional.bits import *  # noqa: F403
 from minigrad.functional.conv import *  # noqa: F403
 from minigrad.functional.counting import *  # noqa: F403
@@ -41,6 +43,7 @@ from minigrad.functional.sorting import *  # noqa: F403
 from minigrad.functional.views import *  # noqa: F403
 
 _FAMILIES = (
+    activation,
     attention,
     bits,
     conv,

@@ -19,6 +19,7 @@ __all__ = [
     "addmm",
     "addmv",
     "baddbmm",
+    "bilinear",
     "bmm",
     "dot",
     "einsum",
@@ -119,6 +120,21 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     if bias is not None and bias.shape not in ((), (1,), weight.shape[:1]):
         raise ShapeError(f"linear: bias has shape {bias.shape}, but there are {weight.shape[0]} outputs.")
     return cast(Tensor, ops.linear(input, weight, bias))
+
+
+def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """``input1 @ weight[k] @ input2 + bias[k]`` for each k: (…, n), (…, m), (out, n, m) and (out,) give (…, out).
+
+    Raises ShapeError where these sizes differ, and DTypeError where types do.
+    """
+    n, m = input1.shape[-1:], input2.shape[-1:]
+    if weight.ndim != 3 or (*n, *m) != weight.shape[1:] or input1.shape[:-1] != input2.shape[:-1]:
+        raise ShapeError(
+            f"bilinear: the inputs, {input1.shape} and {input2.shape}, are (…, n) and (…, m) with the same …, and "
+            f"weight (out, n, m), not {weight.shape}."
+        )
+    products = (input1[..., :, None] * input2[..., None, :]).flatten(-2)
+    return linear(products, weight.flatten(1), bias)
 
 
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
@@ -330,6 +346,6 @@ def _unequal(name: str, a: Shape, b: Shape, left: int, right: int) -> str:
 
 
 METHODS: dict[str, Callable[..., Any]] = {
-    name: globals()[name] for name in __all__ if name not in ("METHODS", "einsum", "linear", "tensordot")
+    name: globals()[name] for name in __all__ if name not in ("METHODS", "bilinear", "einsum", "linear", "tensordot")
 }
 METHODS["__matmul__"] = matmul

@@ -66,7 +66,9 @@ def or_in_place(op: Op) -> Callable[..., Any]:
         return write(input, *args, **attrs) if inplace else op(input, *args, **attrs)
 
     shown: Any = apply
-    shown.__name__, shown.__doc__ = op.name, f"{op.__doc__} With `inplace` it is written over `input`."
+    shown.__name__ = shown.__qualname__ = op.name  # by which pickle finds it
+    shown.__module__ = "minigrad.functional"
+    shown.__doc__ = f"{op.__doc__} With `inplace` it is written over `input`."
     own, *others = inspect.signature(op).parameters.values()
     either = [p.replace(kind=_INPLACE.kind) for p in others]
     shown.__signature__ = inspect.Signature([own.replace(name="input"), *either, _INPLACE])

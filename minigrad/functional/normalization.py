@@ -25,6 +25,8 @@ __all__ = [
     "METHODS",
     "batch_norm",
     "dropout",
+    "dropout1d",
+    "dropout2d",
     "group_norm",
     "instance_norm",
     "layer_norm",
@@ -179,6 +181,34 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
     if inplace:
         return x._write(ops.dropout, (x,), attrs)
     return cast(Tensor, ops.dropout(x, **attrs))
+
+
+def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """As `dropout`, of whole channels of (N, C, L), or one (C, L). Tompson et al. 2015."""
+    return _channels_dropped("dropout1d", input, (2, 3), p, training, inplace)
+
+
+def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """As `dropout`, of whole channels of (N, C, H, W). Tompson et al. 2015.
+
+    Three dimensions are (N, C, L), as in PyTorch, and not one image: give that as x[None].
+    """
+    return _channels_dropped("dropout2d", input, (3, 4), p, training, inplace)
+
+
+def _channels_dropped(
+    name: str, input: Tensor, ndims: tuple[int, ...], p: float, training: bool, inplace: bool
+) -> Tensor:
+    check_share(p, name, "p")
+    if floats_of(input, name).ndim not in ndims:
+        raise ShapeError(
+            f"{name}: it takes {ndims[0]} or {ndims[1]} dimensions, and the input has shape {input.shape}."
+        )
+    if not training or p == 0:
+        return input
+    first = 1 if input.ndim == 2 else 2
+    factors = dropout(input.new_ones((*input.shape[:first], *(1,) * (input.ndim - first))), p)
+    return input.mul_(factors) if inplace else input * factors
 
 
 # --- what they share ---

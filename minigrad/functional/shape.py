@@ -37,6 +37,8 @@ __all__ = [
     "flipud",
     "hstack",
     "pad",
+    "pixel_shuffle",
+    "pixel_unshuffle",
     "repeat_interleave",
     "roll",
     "stack",
@@ -275,6 +277,35 @@ def _edged(x: Tensor, k: int, before: int, after: int, mode: str) -> Tensor:
     return cat([flip(narrow(x, k, 1, before), k), x, flip(narrow(x, k, size - 1 - after, after), k)], k)
 
 
-_FUNCTIONS = ("METHODS", "cat", "concat", "hstack", "pad", "stack", "vstack")
+def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
+    """Channels as pixels: (…, C r², H, W) as (…, C, H r, W r), r the `upscale_factor`. Shi et al. 2016, eq. 4.
+
+    Raises ShapeError where the channels are not a multiple of r².
+    """
+    r = _factor("pixel_shuffle", "upscale_factor", input, upscale_factor)
+    *batch, channels, height, width = input.shape
+    if channels % (r * r):
+        raise ShapeError(f"pixel_shuffle: the {channels} channels of shape {input.shape} are no multiple of {r * r}.")
+    x = input.reshape(*batch, channels // (r * r), r, r, height, width)
+    return x.movedim((-4, -3), (-3, -1)).reshape(*batch, channels // (r * r), height * r, width * r)
+
+
+def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
+    """Pixels as channels: (…, C, H r, W r) as (…, C r², H, W): what undoes `pixel_shuffle`. Raises ShapeError."""
+    r = _factor("pixel_unshuffle", "downscale_factor", input, downscale_factor)
+    *batch, channels, height, width = input.shape
+    if height % r or width % r:
+        raise ShapeError(f"pixel_unshuffle: height and width of shape {input.shape} are not multiples of {r}.")
+    x = input.reshape(*batch, channels, height // r, r, width // r, r)
+    return x.movedim((-3, -1), (-4, -3)).reshape(*batch, channels * r * r, height // r, width // r)
+
+
+def _factor(name: str, argument: str, input: Tensor, factor: int) -> int:
+    if tensor_of(input, name).ndim < 3 or factor < 1:
+        raise ShapeError(f"{name}: input is (…, C, H, W), and {argument} 1 or more; here {input.shape} and {factor}.")
+    return factor
+
+
+_FUNCTIONS = ("METHODS", "cat", "concat", "hstack", "pad", "pixel_shuffle", "pixel_unshuffle", "stack", "vstack")
 METHODS: dict[str, Any] = {name: globals()[name] for name in __all__ if name not in _FUNCTIONS}
 METHODS["repeat"] = _repeat

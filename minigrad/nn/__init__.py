@@ -1,5 +1,67 @@
-"""Neural networks. `nn.scalar` builds them from single Values, so that each weight can be looked at."""
+"""Neural networks: PyTorch's modules. `nn.scalar` builds them from single Values, each weight of which can be seen."""
 
-from minigrad.nn import scalar
+import sys
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["scalar"]
+from minigrad.nn import scalar as scalar
+
+if TYPE_CHECKING:  # what comes with the tensors, which need NumPy, when it is first asked for
+    from minigrad.nn import functional as functional
+    from minigrad.nn import init as init
+    from minigrad.nn import utils as utils
+    from minigrad.nn.activation import *  # noqa: F403 -- the rooms list their names
+    from minigrad.nn.attention import *  # noqa: F403
+    from minigrad.nn.containers import *  # noqa: F403
+    from minigrad.nn.conv import *  # noqa: F403
+    from minigrad.nn.dropout import *  # noqa: F403
+    from minigrad.nn.embedding import *  # noqa: F403
+    from minigrad.nn.linear import *  # noqa: F403
+    from minigrad.nn.loss import *  # noqa: F403
+    from minigrad.nn.module import *  # noqa: F403
+    from minigrad.nn.norm import *  # noqa: F403
+    from minigrad.nn.pooling import *  # noqa: F403
+    from minigrad.nn.recurrent import *  # noqa: F403
+    from minigrad.nn.shape import *  # noqa: F403
+    from minigrad.nn.transformer import *  # noqa: F403
+
+_ROOMS = (
+    "module",
+    "containers",
+    "linear",
+    "conv",
+    "pooling",
+    "activation",
+    "norm",
+    "shape",
+    "embedding",
+    "dropout",
+    "loss",
+    "recurrent",
+    "attention",
+    "transformer",
+)
+
+
+def __getattr__(name: str) -> Any:
+    if find_spec("numpy"):
+        if name == "__all__":
+            layers = [layer for room in _ROOMS for layer in import_module(f"minigrad.nn.{room}").__all__]
+            return ["functional", "init", "scalar", "utils", *layers]
+        if not name.startswith("_"):
+            if find_spec(f"minigrad.nn.{name}") is not None:
+                return import_module(f"minigrad.nn.{name}")
+            for room in _ROOMS:
+                module = import_module(f"minigrad.nn.{room}")
+                if name in module.__all__:
+                    globals()[name] = found = getattr(module, name)
+                    return found
+    elif name == "__all__":
+        return ["scalar"]
+    where = "" if find_spec("numpy") else "; its modules need NumPy, which is not installed"
+    raise AttributeError(f"module 'minigrad.nn' has no attribute {name!r}{where}", name=name, obj=sys.modules[__name__])
+
+
+def __dir__() -> list[str]:
+    return sorted([*__getattr__("__all__"), "__all__"])

@@ -92,4 +92,12 @@ SAMPLES = [
     tensordot(([1], [0]), (3, 4), (4, 2)),
     tensordot(([-1, 0], [0, -1]), (3, 4), (4, 3)),
     tensordot(([0, 2], [1, 0]), (3, 2, 4), (4, 3, 2)),
+    sample(
+        "bilinear", lambda F, x, y, w, b: F.bilinear(x, y, w, b), numbers(2), numbers(3), numbers(4, 2, 3), numbers(4)
+    ),
+    sample(
+        "bilinear of batches",
+        lambda F, x, y, w: F.bilinear(x, y, w),
+        *(numbers(2, 3, 2), numbers(2, 3, 4, seed=1), numbers(1, 2, 4)),
+    ),
 ]

@@ -96,5 +96,12 @@ SAMPLES = [
         numbers(3, 4),
         differs=dict.fromkeys(INTS, "there are no fractions to scale"),
     ),
+    sample("dropout1d of all", lambda F, x: F.dropout1d(x, 1.0), numbers(2, 3), differs=dict.fromkeys(INTS, "refused")),
+    sample(
+        "dropout2d outside training",
+        lambda F, x: F.dropout2d(x, training=False),
+        numbers(2, 3, 1, 1),
+        differs={"0-d": "PyTorch warns of other dimensions, and we refuse them", **dict.fromkeys(INTS, "refused")},
+    ),
     sample("dropout outside training", lambda F, x: F.dropout(x, training=False), numbers(3, 4)),
 ]

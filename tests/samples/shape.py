@@ -8,6 +8,7 @@ X, M = numbers(2, 3, 4), numbers(3, 4)
 V = numbers(5)
 PADS = [(1, (2, 4), (2, 1)), (2, (2, 3, 4), (1, 2, 0, 2)), (3, (1, 2, 3, 3), (1, 0, 2, 1, 1, 1))]
 OUTSIDE = dict.fromkeys(("sliced", "empty", "0-d"), "numbers that are not in the input have a gradient too")
+EMPTY = {"empty": "PyTorch gives the gradient another shape, and fails"}
 
 SAMPLES = [
     # --- the same numbers in another shape ---
@@ -134,4 +135,7 @@ SAMPLES = [
         for extra, batch in ((0, ""), (1, ", batched"))
         for call in [lambda F, x, mode=mode, pads=pads: F.pad(x, pads, mode=mode)]
     ],
+    sample("pixel_shuffle", lambda F, x: F.pixel_shuffle(x, 2), numbers(2, 8, 3, 2), differs=EMPTY),
+    sample("pixel_shuffle of one", lambda F, x: F.pixel_shuffle(x, 3), numbers(9, 1, 2), differs=EMPTY),
+    sample("pixel_unshuffle", lambda F, x: F.pixel_unshuffle(x, 2), numbers(2, 3, 4, 2), differs=EMPTY),
 ]  # fmt: skip

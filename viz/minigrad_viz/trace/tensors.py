@@ -36,13 +36,14 @@ def of_tensors(roots: Sequence[Any], namespaces: Namespaces) -> tuple[Trace, dic
     ends = dict(zip(map(_node_of, roots), roots, strict=True))
     order = _as_computed(list(ends))
     builder, held = _Builder(order), _Held(order, ends, holders(namespaces))
+    homes = _homes(order)
     for node in order:
         if node in builder.parts:
             continue  # its numbers are those of the operation, or some of them
         if isinstance(node, Step):
             _add_step(builder, node, held)
         else:
-            _add_leaf(builder, node)
+            _add_leaf(builder, node, homes.get(node, node._note("scope")))
     trace, places = builder.trace, builder.places
     names: list[str | None] = [None] * len(trace.kinds)
     for node, name in names_of(list(places), namespaces, held.label).items():
@@ -131,6 +132,16 @@ def _node_of(tensor: Any) -> Any:
     return tensor if tensor.grad_fn is None else tensor.grad_fn
 
 
+def _homes(order: Sequence[Any]) -> dict[Any, Any]:
+    """The scope of each parameter of a module: that of the step which takes it first, as it is made outside of any."""
+    homes: dict[Any, Any] = {}
+    for step in order:
+        for source in step.next_functions if isinstance(step, Step) else ():
+            if isinstance(source, mg.nn.Parameter):
+                homes.setdefault(source, step.scope)
+    return homes
+
+
 def _copied(tensor: Any) -> Any:
     """The numbers of a tensor, which may change later, as an array."""
     return None if tensor is None else copied(tensor)
@@ -192,12 +203,12 @@ def _operand(step: Step, slot: int) -> tuple[Any, int]:
     return kept if isinstance(kept, tuple) else (kept, 0)
 
 
-def _add_leaf(builder: _Builder, tensor: Any) -> int:
-    """Append a tensor that no operation made, unless it is there; where it is."""
+def _add_leaf(builder: _Builder, tensor: Any, scope: Any) -> int:
+    """Append a tensor that no operation made, in the block of `scope`, unless it is there; where it is."""
     if tensor not in builder.places:
         grad = tensor.grad
         state = "b" if not tensor.requires_grad else "n" if grad is None else "f"
-        place = builder.places[tensor] = builder.add("l", None, None, state, builder.block(tensor._note("scope")))
+        place = builder.places[tensor] = builder.add("l", None, None, state, builder.block(scope))
         builder.trace.tensors[place] = Shaped(tensor.shape, tensor.dtype.name, _copied(tensor))
         if grad is not None:
             builder.trace.grads[place] = _copied(grad)
@@ -219,7 +230,8 @@ def _add_step(builder: _Builder, step: Step, held: _Held) -> None:
         if source is not None:
             operands[slot] = builder.places[source]
         elif is_tensor:
-            operands[slot] = _add_leaf(builder, kept)
+            frozen = isinstance(kept, mg.nn.Parameter)
+            operands[slot] = _add_leaf(builder, kept, step.scope if frozen else kept._note("scope"))
         else:
             operands[slot] = builder.add(
                 "c", None, None if kept is None else float(kept), "b", builder.block(step.scope)

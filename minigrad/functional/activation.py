@@ -1,0 +1,90 @@
+"""Activations composed of others, of tensors alone; those with an operation of their own are in `elementwise`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from minigrad import ops
+from minigrad._tensor import Tensor
+from minigrad.errors import ArgumentError, ShapeError
+from minigrad.functional.checks import dim_of_some, floats_of, tensor_of
+from minigrad.functional.elementwise import where
+
+__all__ = [
+    "METHODS",
+    "celu",
+    "glu",
+    "hardshrink",
+    "hardsigmoid",
+    "hardswish",
+    "softshrink",
+    "tanhshrink",
+    "threshold",
+]
+
+
+def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
+    """``alpha * elu(input / alpha)``: an elu whose slope does not jump. Barron 2017. ArgumentError if `alpha` is 0."""
+    if alpha == 0:
+        raise ArgumentError("celu: alpha=0, but the input is divided by it.")
+    return _written(input, ops.elu(floats_of(input, "celu") / alpha, 1.0) * alpha, inplace)
+
+
+def glu(input: Tensor, dim: int = -1) -> Tensor:
+    """The first half of `input` along `dim` times the sigmoid of the second half. Dauphin et al. 2017.
+
+    Raises ShapeError where the size along `dim` is odd.
+
+    >>> import minigrad as mg
+    >>> mg.functional.glu(mg.tensor([4.0, 6.0, 0.0, 0.0])).tolist()
+    [2.0, 3.0]
+    """
+    k = dim_of_some(floats_of(input, "glu"), dim, "glu")
+    if input.shape[k] % 2:
+        raise ShapeError(f"glu: dimension {dim} of shape {input.shape} is odd, and cannot be halved.")
+    values, gates = input.chunk(2, k)
+    return values * gates.sigmoid()
+
+
+def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
+    """`input`, but 0 from -lambd to lambd."""
+    x = floats_of(input, "hardshrink")
+    return where((x >= -lambd) & (x <= lambd), 0.0, x)
+
+
+def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
+    """``relu6(input + 3) / 6``: a sigmoid of three straight lines."""
+    return _written(input, ops.relu6(floats_of(input, "hardsigmoid") + 3.0) / 6.0, inplace)
+
+
+def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
+    """``input * relu6(input + 3) / 6``. Howard et al. 2019."""
+    x = input.clone() if inplace else input  # whose numbers the gradient needs
+    return _written(input, x * ops.relu6(floats_of(x, "hardswish") + 3.0) / 6.0, inplace)
+
+
+def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
+    """`input` brought nearer to 0 by `lambd`, and 0 where it is nearer. Raises ArgumentError if `lambd` is below 0."""
+    if lambd < 0:
+        raise ArgumentError(f"softshrink: lambd={lambd} is negative, and would bring numbers further from 0.")
+    x = floats_of(input, "softshrink")
+    return where(x > lambd, x - lambd, where(x < -lambd, x + lambd, x * 0.0))
+
+
+def tanhshrink(input: Tensor) -> Tensor:
+    """``input - tanh(input)``."""
+    return tensor_of(input, "tanhshrink") - input.tanh()
+
+
+def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
+    """`input`, but `value` where it is not above `threshold`."""
+    x = floats_of(input, "threshold")
+    return _written(x, where(x <= threshold, value, x), inplace)
+
+
+def _written(input: Tensor, result: Tensor, inplace: bool) -> Tensor:
+    return input.copy_(result) if inplace else result
+
+
+METHODS: dict[str, Callable[..., Any]] = {}  # as in PyTorch, tensors have none

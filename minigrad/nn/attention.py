@@ -1,0 +1,222 @@
+"""Attention and the layers of a transformer, after Vaswani et al., "Attention Is All You Need", 2017.
+
+L counts places of the target (the queries), S of the source (keys and values), N sequences, E is the size of a place. A
+mask of bools is True where a place may not be looked at, which is the opposite of what
+`functional.scaled_dot_product_attention` takes; one of floats is added to the scores.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from minigrad import functional as F
+from minigrad._tensor import Tensor
+from minigrad.creation import empty
+from minigrad.dtypes import DType, as_dtype
+from minigrad.errors import DTypeError, ShapeError
+from minigrad.functional.checks import check_share, tensor_of
+from minigrad.nn import init
+from minigrad.nn.layer import parts
+from minigrad.nn.linear import Linear
+from minigrad.nn.module import Module, Parameter
+
+__all__ = ["MultiheadAttention"]
+
+
+class MultiheadAttention(Module):
+    """Several attentions side by side, each on its part of E, and a matrix that puts what they found together.
+
+    ``forward(query, key, value)`` takes (L, N, E), (S, N, kdim) and (S, N, vdim), with `batch_first` N in front, or all
+    three without N; and gives (L, N, E) and the weights (N, L, S), the mean of all heads unless
+    `average_attn_weights` is False, or None without `need_weights`. Parameters are named and start as PyTorch's:
+    `in_proj_weight` (3 E, E) in one, or three where `kdim` or `vdim` is not E. `add_bias_kv` adds a learned key and
+    value, `add_zero_attn` ones of zeros. Raises ShapeError where sizes do not fit.
+
+    >>> import minigrad as mg
+    >>> attention = mg.nn.MultiheadAttention(8, num_heads=2, batch_first=True)
+    >>> x = mg.ones(3, 5, 8)
+    >>> output, weights = attention(x, x, x)
+    >>> output.shape, weights.shape
+    ((3, 5, 8), (3, 5, 5))
+    """
+
+    in_proj_weight: Parameter | None
+    in_proj_bias: Parameter | None
+    bias_k: Parameter | None
+    bias_v: Parameter | None
+
+    def __init__(
+        self,
+        embed_dim: int,
+        num_heads: int,
+        dropout: float = 0.0,
+        bias: bool = True,
+        add_bias_kv: bool = False,
+        add_zero_attn: bool = False,
+        kdim: int | None = None,
+        vdim: int | None = None,
+        batch_first: bool = False,
+        device: str | None = None,
+        dtype: DType | None = None,
+    ) -> None:
+        super().__init__()
+        if min(embed_dim, num_heads) < 1 or embed_dim % num_heads:
+            raise ShapeError(
+                f"MultiheadAttention: embed_dim={embed_dim} is not a multiple of num_heads={num_heads}: each head has "
+                "its part of it."
+            )
+        check_share(dropout, "MultiheadAttention", "dropout")
+        self.embed_dim, self.num_heads, self.head_dim = embed_dim, num_heads, embed_dim // num_heads
+        self.kdim, self.vdim = embed_dim if kdim is None else kdim, embed_dim if vdim is None else vdim
+        self.dropout, self.batch_first, self.add_zero_attn = dropout, batch_first, add_zero_attn
+        where: dict[str, Any] = {"device": device, "dtype": dtype}
+
+        def parameter(*shape: int, there: bool) -> Parameter | None:
+            return Parameter(empty(*shape, **where)) if there else None
+
+        same = self.kdim == self.vdim == embed_dim
+        for name, width in (("q", embed_dim), ("k", self.kdim), ("v", self.vdim)):
+            self.register_parameter(f"{name}_proj_weight", parameter(embed_dim, width, there=not same))
+        self.register_parameter("in_proj_weight", parameter(3 * embed_dim, embed_dim, there=same))
+        self.register_parameter("in_proj_bias", parameter(3 * embed_dim, there=bias))
+        self.out_proj = Linear(embed_dim, embed_dim, bias, **where)
+        self.register_parameter("bias_k", parameter(1, 1, embed_dim, there=add_bias_kv))
+        self.register_parameter("bias_v", parameter(1, 1, embed_dim, there=add_bias_kv))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw the matrices anew, and begin with biases of 0."""
+        for name in ("in_proj_weight", "q_proj_weight", "k_proj_weight", "v_proj_weight"):
+            if getattr(self, name) is not None:
+                init.xavier_uniform_(getattr(self, name))
+        for bias in (self.in_proj_bias, self.out_proj.bias):
+            if bias is not None:
+                init.zeros_(bias)
+        for bias in (self.bias_k, self.bias_v):
+            if bias is not None:
+                init.xavier_normal_(bias)
+
+    def forward(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        key_padding_mask: Tensor | None = None,
+        need_weights: bool = True,
+        attn_mask: Tensor | None = None,
+        average_attn_weights: bool = True,
+        is_causal: bool = False,
+    ) -> tuple[Tensor, Tensor | None]:
+        """What was found, and the weights.
+
+        `key_padding_mask` is (N, S), `attn_mask` (L, S) or (N · heads, L, S). `is_causal` is a hint that `attn_mask` is
+        that of `Transformer.generate_square_subsequent_mask`, which must be given too.
+        """
+        if is_causal and attn_mask is None:
+            raise ShapeError(
+                "MultiheadAttention: is_causal=True says what attn_mask is, and there is none.\n"
+                "  Give attn_mask=nn.Transformer.generate_square_subsequent_mask(L) too."
+            )
+        self._check(query, key, value)
+        alone = query.ndim == 2
+        if alone:
+            query, key, value = [x.unsqueeze(0) for x in (query, key, value)]
+            key_padding_mask = None if key_padding_mask is None else key_padding_mask.unsqueeze(0)
+        elif not self.batch_first:
+            same = query is key and key is value
+            query = query.transpose(0, 1)
+            key, value = (query, query) if same else (key.transpose(0, 1), value.transpose(0, 1))
+        q, k, v = self._projected(query, key, value)
+        mask = self._mask(attn_mask, key_padding_mask, query, key)
+        k, v, mask = self._more_keys(k, v, mask)
+        q, k, v = [self._by_head(x) for x in (q, k, v)]
+        dropout = self.dropout if self.training else 0.0
+        if need_weights:
+            found, weights = _weighed(q, k, v, mask, dropout)
+            shown: Tensor | None = weights.mean(1) if average_attn_weights else weights
+        else:
+            found, shown = F.scaled_dot_product_attention(q, k, v, mask, dropout), None
+        output = self.out_proj(found.transpose(1, 2).flatten(2))
+        if alone:
+            return output.squeeze(0), None if shown is None else shown.squeeze(0)
+        return output if self.batch_first else output.transpose(0, 1), shown
+
+    def _check(self, query: Tensor, key: Tensor, value: Tensor) -> None:
+        sizes = (self.embed_dim, self.kdim, self.vdim)
+        given = [tensor_of(x, "MultiheadAttention", "query, key or value") for x in (query, key, value)]
+        fits = all(x.ndim == query.ndim and x.shape[-1] == n for x, n in zip(given, sizes, strict=True))
+        if query.ndim not in (2, 3) or not fits or key.shape[:-1] != value.shape[:-1]:
+            order = (
+                "(N, L, {}), (N, S, {}) and (N, S, {})" if self.batch_first else "(L, N, {}), (S, N, {}) and (S, N, {})"
+            )
+            raise ShapeError(
+                f"MultiheadAttention: query, key and value are {order.format(*sizes)}, or all without N; given are "
+                f"{query.shape}, {key.shape} and {value.shape}."
+            )
+
+    def _projected(self, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Query, key and value, each by its matrix; in one product where they are one tensor."""
+        if self.in_proj_weight is not None and query is key and key is value:
+            q, k, v = parts(F.linear(query, self.in_proj_weight, self.in_proj_bias), 3)
+            return q, k, v
+        if self.in_proj_weight is not None:
+            weights: Any = parts(self.in_proj_weight, 3, 0)
+        else:
+            weights = (self.q_proj_weight, self.k_proj_weight, self.v_proj_weight)
+        biases = (None, None, None) if self.in_proj_bias is None else parts(self.in_proj_bias, 3, 0)
+        q, k, v = [F.linear(x, w, b) for x, w, b in zip((query, key, value), weights, biases, strict=True)]
+        return q, k, v
+
+    def _mask(self, mask: Any, padding: Any, query: Tensor, key: Tensor) -> Tensor | None:
+        """Both masks as one that is added to the scores, (N or 1, heads or 1, L or 1, S)."""
+        n, length, source = query.shape[0], query.shape[1], key.shape[1]
+        found: Tensor | None = None
+        if mask is not None:
+            if tensor_of(mask, "MultiheadAttention", "attn_mask").shape not in (
+                (length, source),
+                (n * self.num_heads, length, source),
+            ):
+                raise ShapeError(
+                    f"MultiheadAttention: attn_mask is {(length, source)} or {(n * self.num_heads, length, source)}, "
+                    f"and has shape {mask.shape}."
+                )
+            found = _added(mask, query).reshape(-1, self.num_heads if mask.ndim == 3 else 1, length, source)
+        if padding is not None:
+            if tensor_of(padding, "MultiheadAttention", "key_padding_mask").shape != (n, source):
+                raise ShapeError(
+                    f"MultiheadAttention: key_padding_mask is {(n, source)}, and has shape {padding.shape}."
+                )
+            hidden = _added(padding, query)[:, None, None, :]
+            found = hidden if found is None else found + hidden
+        return found
+
+    def _more_keys(self, k: Tensor, v: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor, Tensor | None]:
+        """Keys and values with the learned ones, or zeros, at their end, and a mask that lets them be seen."""
+        added = 0
+        if self.bias_k is not None and self.bias_v is not None:
+            k, v = [F.cat([x, b.expand(x.shape[0], 1, -1)], 1) for x, b in ((k, self.bias_k), (v, self.bias_v))]
+            added = 1
+        if self.add_zero_attn:
+            k, v = [F.cat([x, x.new_zeros((x.shape[0], 1, x.shape[2]))], 1) for x in (k, v)]
+            added += 1
+        return k, v, F.pad(mask, (0, added)) if mask is not None and added else mask
+
+    def _by_head(self, x: Tensor) -> Tensor:
+        return x.unflatten(-1, (self.num_heads, self.head_dim)).transpose(1, 2)
+
+
+def _added(mask: Tensor, like: Tensor) -> Tensor:
+    """A mask as numbers that are added to scores: -inf where one of bools is True."""
+    if mask.dtype is as_dtype(bool):
+        return F.where(mask, float("-inf"), like.new_zeros(()))
+    if not mask.dtype.is_floating_point:
+        raise DTypeError(f"MultiheadAttention: a mask holds bools or floats, not {mask.dtype.name}.")
+    return mask.to(like.dtype)
+
+
+def _weighed(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout: float) -> tuple[Tensor, Tensor]:
+    """`functional.scaled_dot_product_attention`, and the weights with which the values were added up."""
+    scores = (q * q.shape[-1] ** -0.5) @ k.transpose(-2, -1)
+    weights = F.softmax(scores if mask is None else scores + mask, -1)
+    weights = F.dropout(weights, dropout)
+    return weights @ v, weights

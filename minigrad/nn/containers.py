@@ -1,0 +1,303 @@
+"""Modules that hold others, or parameters, under numbers or names."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, TypeVar, overload
+
+from minigrad._tensor import Tensor
+from minigrad.errors import DTypeError, ShapeError
+from minigrad.nn.module import Module, Parameter
+
+__all__ = ["Identity", "ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequential"]
+
+Self = TypeVar("Self", bound="_Numbered")
+
+
+def _place(name: str, index: Any, count: int) -> str:
+    """The name of the item at `index`, which may count from the end."""
+    try:
+        place = operator.index(index)
+    except TypeError:
+        raise DTypeError(f"{name}: {index!r} is neither an int nor a slice.") from None
+    if not -count <= place < count:
+        raise ShapeError(f"{name}: there is no item {place}: there are {count}.")
+    return str(place % count)
+
+
+class _Numbered(Module):
+    """Modules under the names "0", "1", …"""
+
+    def __len__(self) -> int:
+        return len(self._modules)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(list(self._modules.values()))
+
+    @overload
+    def __getitem__(self: Self, index: slice) -> Self: ...
+    @overload
+    def __getitem__(self, index: int) -> Any: ...
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return self._of(list(self)[index])
+        return self._modules[_place(type(self).__name__, index, len(self))]
+
+    def _of(self, modules: list[Any]) -> Any:
+        """Another one of these modules."""
+        return type(self)(modules)  # type: ignore[call-arg]
+
+    def __setitem__(self, index: int, module: Module) -> None:
+        setattr(self, _place(type(self).__name__, index, len(self)), module)
+
+    def __delitem__(self, index: int | slice) -> None:
+        modules = list(self)
+        del modules[index if isinstance(index, slice) else int(_place(type(self).__name__, index, len(self)))]
+        self._refill(modules)
+
+    def _refill(self, modules: Iterable[Any]) -> None:
+        self._modules.clear()
+        for k, module in enumerate(modules):
+            self.add_module(str(k), module)
+
+    def append(self: Self, module: Module) -> Self:
+        """Add a module at the end."""
+        self.add_module(str(len(self)), module)
+        return self
+
+    def extend(self: Self, modules: Iterable[Module]) -> Self:
+        """Add modules at the end."""
+        for module in list(modules):
+            self.append(module)
+        return self
+
+    def insert(self: Self, index: int, module: Module) -> Self:
+        """Put a module before the one at `index`; those after it get other names."""
+        modules = list(self)
+        modules.insert(index, module)
+        self._refill(modules)
+        return self
+
+    def pop(self, index: int) -> Any:
+        """Take a module out; those after it get other names."""
+        module = self[index]
+        del self[index]
+        return module
+
+
+class Sequential(_Numbered):
+    """Modules one after the other: each is called with what the one before gave. Also of a dict, with names.
+
+    >>> import minigrad as mg
+    >>> model = mg.nn.Sequential(mg.nn.Linear(4, 8), mg.nn.ReLU(), mg.nn.Linear(8, 3))
+    >>> model(mg.ones(2, 4)).shape, len(model), model[-1].out_features
+    ((2, 3), 3, 3)
+    """
+
+    def __init__(self, *modules: Any) -> None:
+        super().__init__()
+        named: Mapping[str, Module] = {str(k): module for k, module in enumerate(modules)}
+        if len(modules) == 1 and isinstance(modules[0], Mapping):
+            named = modules[0]
+        for name, module in named.items():
+            self.add_module(name, module)
+
+    def forward(self, input: Any) -> Any:
+        """The output of the last module."""
+        for module in self._modules.values():
+            input = module(input)  # type: ignore[misc]
+        return input
+
+    def _of(self, modules: list[Any]) -> Any:
+        names = {id(module): name for name, module in self._modules.items()}
+        numbered = all(name.isdigit() for name in self._modules)
+        return type(self)(*modules) if numbered else type(self)({names[id(module)]: module for module in modules})
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return self._of(list(self)[index])
+        return list(self)[int(_place(type(self).__name__, index, len(self)))]
+
+    def __setitem__(self, index: int, module: Module) -> None:
+        setattr(self, list(self._modules)[int(_place(type(self).__name__, index, len(self)))], module)
+
+
+class ModuleList(_Numbered):
+    """A list of modules, which are called by whoever has it: ``for block in self.blocks: x = block(x)``."""
+
+    _folds = True
+
+    def __init__(self, modules: Iterable[Module] | None = None) -> None:
+        super().__init__()
+        self.extend(modules or ())
+
+    def __add__(self, other: Iterable[Module]) -> ModuleList:
+        return ModuleList([*self, *other])
+
+    def __iadd__(self, other: Iterable[Module]) -> ModuleList:
+        return self.extend(other)
+
+
+class ModuleDict(Module):
+    """Modules by name, in the order in which they were put in."""
+
+    def __init__(self, modules: Any = None) -> None:
+        super().__init__()
+        self.update(modules or {})
+
+    def __getitem__(self, key: str) -> Any:
+        if key not in self._modules:
+            raise KeyError(f"ModuleDict: there is no module {key!r}; there are {', '.join(self._modules) or 'none'}.")
+        return self._modules[key]
+
+    def __setitem__(self, key: str, module: Module) -> None:
+        self.add_module(key, module)
+
+    def __delitem__(self, key: str) -> None:
+        del self._modules[key]
+
+    def __len__(self) -> int:
+        return len(self._modules)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._modules)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._modules
+
+    def keys(self) -> Iterable[str]:
+        """The names."""
+        return self._modules.keys()
+
+    def values(self) -> Iterable[Any]:
+        """The modules."""
+        return self._modules.values()
+
+    def items(self) -> Iterable[tuple[str, Any]]:
+        """The names and modules."""
+        return self._modules.items()
+
+    def pop(self, key: str) -> Any:
+        """Take the module `key` out."""
+        module = self[key]
+        del self[key]
+        return module
+
+    def clear(self) -> None:
+        """Take all modules out."""
+        self._modules.clear()
+
+    def update(self, modules: Any) -> None:
+        """Put in the modules of a dict, or of pairs."""
+        for name, module in modules.items() if hasattr(modules, "items") else modules:
+            self[name] = module
+
+
+class ParameterList(Module):
+    """A list of parameters; tensors that are put in become parameters."""
+
+    def __init__(self, values: Iterable[Any] | None = None) -> None:
+        super().__init__()
+        self.extend(values or ())
+
+    def __len__(self) -> int:
+        return len(self._parameters)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(list(self._parameters.values()))
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return ParameterList(list(self)[index])
+        return self._parameters[_place("ParameterList", index, len(self))]
+
+    def __setitem__(self, index: int, value: Any) -> None:
+        self._parameters[_place("ParameterList", index, len(self))] = _parameter("ParameterList", value)
+
+    def append(self, value: Any) -> ParameterList:
+        """Add a parameter at the end."""
+        self.register_parameter(str(len(self)), _parameter("ParameterList", value))
+        return self
+
+    def extend(self, values: Iterable[Any]) -> ParameterList:
+        """Add parameters at the end."""
+        for value in list(values):
+            self.append(value)
+        return self
+
+    def extra_repr(self) -> str:
+        return _shapes(self._parameters)
+
+
+class ParameterDict(Module):
+    """Parameters by name; tensors that are put in become parameters."""
+
+    def __init__(self, parameters: Any = None) -> None:
+        super().__init__()
+        self.update(parameters or {})
+
+    def __getitem__(self, key: str) -> Any:
+        if key not in self._parameters:
+            here = ", ".join(self._parameters) or "none"
+            raise KeyError(f"ParameterDict: there is no parameter {key!r}; there are {here}.")
+        return self._parameters[key]
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        self.register_parameter(key, _parameter("ParameterDict", value))
+
+    def __delitem__(self, key: str) -> None:
+        del self._parameters[key]
+
+    def __len__(self) -> int:
+        return len(self._parameters)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._parameters)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._parameters
+
+    def keys(self) -> Iterable[str]:
+        """The names."""
+        return self._parameters.keys()
+
+    def values(self) -> Iterable[Any]:
+        """The parameters."""
+        return self._parameters.values()
+
+    def items(self) -> Iterable[tuple[str, Any]]:
+        """The names and parameters."""
+        return self._parameters.items()
+
+    def update(self, parameters: Any) -> None:
+        """Put in the parameters of a dict, or of pairs."""
+        for name, value in parameters.items() if hasattr(parameters, "items") else parameters:
+            self[name] = value
+
+    def extra_repr(self) -> str:
+        return _shapes(self._parameters)
+
+
+class Identity(Module):
+    """Its input. Takes any arguments, so that it can stand where another module stood."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__()
+
+    def forward(self, input: Any) -> Any:
+        """`input` itself."""
+        return input
+
+
+def _parameter(name: str, value: Any) -> Parameter:
+    if isinstance(value, Parameter):
+        return value
+    if not isinstance(value, Tensor):
+        raise DTypeError(f"{name}: it holds parameters, and this is a {type(value).__name__}.")
+    return Parameter(value, value.dtype.is_floating_point)
+
+
+def _shapes(parameters: Mapping[str, Parameter | None]) -> str:
+    shown = {name: x for name, x in parameters.items() if x is not None}
+    return "\n".join(f"({name}): Parameter of {x.dtype.name} {x.shape}" for name, x in shown.items())

@@ -1,0 +1,203 @@
+"""Convolutions as layers. What they compute is in `minigrad.functional.conv`; sizes are ints, or one a dimension."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from minigrad import functional as F
+from minigrad._tensor import Tensor
+from minigrad.creation import empty
+from minigrad.dtypes import DType
+from minigrad.errors import ArgumentError, ShapeError
+from minigrad.functional.checks import Ints, check_option, ints_of
+from minigrad.nn import init
+from minigrad.nn.layer import draw_bias
+from minigrad.nn.module import Module, Parameter
+
+__all__ = ["Conv1d", "Conv2d", "ConvTranspose1d", "ConvTranspose2d"]
+
+_MODES = ("zeros", "reflect", "replicate", "circular")
+
+
+class _Conv(Module):
+    """What convolutions share. `weight` is (out, in / groups, *kernel), transposed (in, out / groups, *kernel)."""
+
+    dims: int
+    transposed = False
+    weight: Parameter
+    bias: Parameter | None
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Ints,
+        stride: Ints = 1,
+        padding: Ints | str = 0,
+        dilation: Ints = 1,
+        groups: int = 1,
+        bias: bool = True,
+        padding_mode: str = "zeros",
+        device: str | None = None,
+        dtype: DType | None = None,
+        output_padding: Ints = 0,
+    ) -> None:
+        super().__init__()
+        name = type(self).__name__
+        if groups < 1 or in_channels % groups or out_channels % groups:
+            raise ShapeError(
+                f"{name}: groups={groups} does not divide in_channels={in_channels} and out_channels={out_channels}: "
+                "each group has its share of both."
+            )
+        check_option(padding_mode, _MODES, name, "padding_mode")
+        self.in_channels, self.out_channels = in_channels, out_channels
+        self.kernel_size = ints_of(kernel_size, self.dims, name, "kernel_size", 1)
+        self.stride = ints_of(stride, self.dims, name, "stride", 1)
+        if isinstance(padding, str):
+            check_option(padding, ("valid", "same"), name, "padding")
+            if padding == "same" and max(self.stride) > 1:
+                raise ArgumentError(f'{name}: padding="same" keeps the size, which stride={stride} does not.')
+        self.padding = padding if isinstance(padding, str) else ints_of(padding, self.dims, name, "padding")
+        self.dilation = ints_of(dilation, self.dims, name, "dilation", 1)
+        self.output_padding = ints_of(output_padding, self.dims, name, "output_padding")
+        self.groups, self.padding_mode = groups, padding_mode
+        first, second = (in_channels, out_channels) if self.transposed else (out_channels, in_channels)
+        self.weight = Parameter(empty(first, second // groups, *self.kernel_size, device=device, dtype=dtype))
+        self.register_parameter("bias", Parameter(empty(out_channels, device=device, dtype=dtype)) if bias else None)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw weight and bias anew, both from U(-k, k) with k = 1 / sqrt(in / groups · size of the kernel)."""
+        init.kaiming_uniform_(self.weight, a=math.sqrt(5))
+        draw_bias(self.bias, self.weight)
+
+    def _around(self) -> list[int]:
+        """How many places to put before and after each dimension, the last first, as `functional.pad` takes them."""
+        if self.padding == "valid":
+            return [0] * (2 * self.dims)
+        if self.padding == "same":
+            reach = [d * (k - 1) for d, k in zip(self.dilation, self.kernel_size, strict=True)]
+            return [n for r in reversed(reach) for n in (r // 2, r - r // 2)]
+        around: Any = self.padding
+        return [n for p in reversed(around) for n in (p, p)]
+
+    def _correlated(self, function: Any, input: Tensor) -> Tensor:
+        padding: Any = self.padding
+        if self.padding_mode != "zeros":
+            input, padding = F.pad(input, self._around(), self.padding_mode), 0
+        result: Tensor = function(input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
+        return result
+
+    def _spread(self, function: Any, input: Tensor, output_size: Any) -> Tensor:
+        more = self.output_padding if output_size is None else self._more(input, output_size)
+        settings = (self.stride, self.padding, more, self.groups, self.dilation)
+        result: Tensor = function(input, self.weight, self.bias, *settings)
+        return result
+
+    def _more(self, input: Tensor, output_size: Any) -> tuple[int, ...]:
+        """The output_padding that gives `output_size`, of which the last dimensions count."""
+        name = type(self).__name__
+        wanted = ints_of(tuple(output_size)[-self.dims :], self.dims, name, "output_size")
+        lines = zip(
+            wanted, input.shape[-self.dims :], self.stride, self.padding, self.dilation, self.kernel_size, strict=True
+        )
+        more = tuple(n - ((m - 1) * s - 2 * p + d * (k - 1) + 1) for n, m, s, p, d, k in lines)
+        if any(not 0 <= n < s for n, s in zip(more, self.stride, strict=True)):
+            least = tuple(n - m for n, m in zip(wanted, more, strict=True))
+            raise ShapeError(
+                f"{name}: output_size={tuple(wanted)}: of an input of shape {input.shape} with stride {self.stride} "
+                f"each size is from {least} to less than the stride more."
+            )
+        return more
+
+    def extra_repr(self) -> str:
+        parts = [f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"]
+        usual = (0,) * self.dims
+        parts += [f"padding={self.padding}"] * (self.padding != usual)
+        parts += [f"dilation={self.dilation}"] * (self.dilation != (1,) * self.dims)
+        parts += [f"output_padding={self.output_padding}"] * (self.output_padding != usual)
+        parts += [f"groups={self.groups}"] * (self.groups != 1)
+        parts += ["bias=False"] * (self.bias is None)
+        parts += [f"padding_mode={self.padding_mode}"] * (self.padding_mode != "zeros")
+        return ", ".join(parts)
+
+
+class Conv1d(_Conv):
+    """`functional.conv1d` with learned `weight`, (out, in / groups, k), and `bias`, (out,)."""
+
+    dims = 1
+
+    def forward(self, input: Tensor) -> Tensor:
+        return self._correlated(F.conv1d, input)
+
+
+class Conv2d(_Conv):
+    """`functional.conv2d` with learned `weight`, (out, in / groups, kH, kW), and `bias`, (out,).
+
+    (N, in, H, W) to (N, out, h, w); without N for one image. `padding_mode` other than "zeros" pads as `functional.pad`
+    does. Both start in U(-k, k), k = 1 / sqrt(in / groups · kH · kW). Raises ShapeError for groups that do not divide
+    the channels, ArgumentError for words.
+
+    >>> import minigrad as mg
+    >>> layer = mg.nn.Conv2d(3, 16, 3, padding="same", padding_mode="reflect")
+    >>> layer(mg.ones(2, 3, 8, 8)).shape
+    (2, 16, 8, 8)
+    """
+
+    dims = 2
+
+    def forward(self, input: Tensor) -> Tensor:
+        return self._correlated(F.conv2d, input)
+
+
+class _ConvTranspose(_Conv):
+    """Transposed convolutions take their arguments in another order, and pad with zeros only."""
+
+    transposed = True
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Ints,
+        stride: Ints = 1,
+        padding: Ints = 0,
+        output_padding: Ints = 0,
+        groups: int = 1,
+        bias: bool = True,
+        dilation: Ints = 1,
+        padding_mode: str = "zeros",
+        device: str | None = None,
+        dtype: DType | None = None,
+    ) -> None:
+        name = type(self).__name__
+        if padding_mode != "zeros" or isinstance(padding, str):
+            raise ArgumentError(f"{name}: it pads with zeros, by numbers: padding_mode={padding_mode!r} is not here.")
+        settings = (stride, padding, dilation, groups, bias, padding_mode, device, dtype)
+        super().__init__(in_channels, out_channels, kernel_size, *settings, output_padding=output_padding)
+
+
+class ConvTranspose1d(_ConvTranspose):
+    """`functional.conv_transpose1d` with learned `weight`, (in, out / groups, k), and `bias`, (out,)."""
+
+    dims = 1
+
+    def forward(self, input: Tensor, output_size: Any = None) -> Tensor:
+        """The result, of `output_size` where several sizes are possible."""
+        return self._spread(F.conv_transpose1d, input, output_size)
+
+
+class ConvTranspose2d(_ConvTranspose):
+    """`functional.conv_transpose2d` with learned `weight`, (in, out / groups, kH, kW), and `bias`, (out,).
+
+    >>> import minigrad as mg
+    >>> mg.nn.ConvTranspose2d(4, 3, 3, stride=2, padding=1)(mg.ones(1, 4, 4, 4), output_size=(8, 8)).shape
+    (1, 3, 8, 8)
+    """
+
+    dims = 2
+
+    def forward(self, input: Tensor, output_size: Any = None) -> Tensor:
+        """The result, of `output_size` (height, width) where several sizes are possible."""
+        return self._spread(F.conv_transpose2d, input, output_size)

@@ -1,0 +1,79 @@
+"""A table of learned rows, looked up by ints."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from minigrad import functional as F
+from minigrad._tensor import Tensor
+from minigrad.creation import empty
+from minigrad.dtypes import DType
+from minigrad.errors import ArgumentError, ShapeError
+from minigrad.functional.checks import floats_of
+from minigrad.graph import no_grad
+from minigrad.nn import init
+from minigrad.nn.module import Module, Parameter
+
+__all__ = ["Embedding"]
+
+
+class Embedding(Module):
+    """The rows of `weight`, (num_embeddings, embedding_dim), at the ints of the input, (…): gives (…, embedding_dim).
+
+    The rows start in N(0, 1); that at `padding_idx` is 0, and gets no gradient. Raises ShapeError for a `padding_idx`
+    that is no row, ArgumentError for `max_norm`, `scale_grad_by_freq` and `sparse`, which are not here.
+
+    >>> import minigrad as mg
+    >>> table = mg.nn.Embedding(10, 3, padding_idx=0)
+    >>> table(mg.tensor([[0, 7]])).shape, table.weight[0].tolist()
+    ((1, 2, 3), [0.0, 0.0, 0.0])
+    """
+
+    weight: Parameter
+
+    def __init__(
+        self,
+        num_embeddings: int,
+        embedding_dim: int,
+        padding_idx: int | None = None,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False,
+        sparse: bool = False,
+        device: str | None = None,
+        dtype: DType | None = None,
+    ) -> None:
+        super().__init__()
+        if max_norm is not None or scale_grad_by_freq or sparse:
+            raise ArgumentError("Embedding: max_norm, scale_grad_by_freq and sparse are not here: leave them out.")
+        if padding_idx is not None and not -num_embeddings <= padding_idx < num_embeddings:
+            raise ShapeError(f"Embedding: padding_idx={padding_idx} is not one of the {num_embeddings} rows.")
+        self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
+        self.padding_idx = None if padding_idx is None else padding_idx % num_embeddings
+        self.max_norm, self.norm_type, self.scale_grad_by_freq, self.sparse = None, norm_type, False, False
+        self.weight = Parameter(empty(num_embeddings, embedding_dim, device=device, dtype=dtype))
+        self.reset_parameters()
+
+    @classmethod
+    def from_pretrained(cls, embeddings: Tensor, freeze: bool = True, padding_idx: int | None = None) -> Embedding:
+        """A table whose rows are those of a matrix; they are learned on unless `freeze`."""
+        if floats_of(embeddings, "from_pretrained", "embeddings").ndim != 2:
+            raise ShapeError(f"from_pretrained: embeddings is a matrix, and has shape {embeddings.shape}.")
+        rows, size = embeddings.shape
+        table = cls(rows, size, padding_idx)
+        table.weight = Parameter(embeddings, not freeze)
+        return table
+
+    def reset_parameters(self) -> None:
+        """Draw all rows anew."""
+        init.normal_(self.weight)
+        if self.padding_idx is not None:
+            with no_grad():
+                self.weight[self.padding_idx].zero_()
+
+    def forward(self, input: Tensor) -> Any:
+        return F.embedding(input, self.weight, self.padding_idx)
+
+    def extra_repr(self) -> str:
+        padding = "" if self.padding_idx is None else f", padding_idx={self.padding_idx}"
+        return f"{self.num_embeddings}, {self.embedding_dim}{padding}"

@@ -1,0 +1,137 @@
+"""What is called beside `forward`: the hooks of a module, in the forward and in the backward pass.
+
+A backward pass knows operations, not modules. So the inputs and the output of a module that has backward hooks pass
+through an operation that changes nothing, and whose rule calls them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from minigrad._tensor import Tensor
+from minigrad.autograd import Function
+from minigrad.graph import RemovableHandle
+
+__all__ = ["Hooks", "added", "called"]
+
+Hook = tuple[Callable[..., Any], bool]
+
+
+class Hooks:
+    """The hooks of one module by when they are called, each with whether it takes keyword arguments."""
+
+    def __init__(self) -> None:
+        self.before: dict[Any, Hook] = {}
+        self.after: dict[Any, Hook] = {}
+        self.backward_before: dict[Any, Hook] = {}
+        self.backward_after: dict[Any, Hook] = {}
+
+
+def added(hooks: dict[Any, Hook], hook: Callable[..., Any], with_kwargs: bool, prepend: bool) -> RemovableHandle:
+    """Add a hook after the others, or before them."""
+    others = dict(hooks)
+    if prepend:
+        hooks.clear()
+    handle = RemovableHandle(hooks, (hook, with_kwargs))  # type: ignore[arg-type]
+    hooks.update(others)
+    return handle
+
+
+def called(module: Any, hooks: Hooks, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The output of `module` for these arguments, as its hooks make it."""
+    for hook, with_kwargs in tuple(hooks.before.values()):
+        found = hook(module, args, kwargs) if with_kwargs else hook(module, args)
+        if found is not None and with_kwargs:
+            args, kwargs = found
+        elif found is not None:
+            args = found if isinstance(found, tuple) else (found,)
+    passage = None
+    if hooks.backward_before or hooks.backward_after:
+        passage = _Passage(module, hooks)
+        args = passage.entered(args)
+    output = module.forward(*args, **kwargs)
+    for hook, with_kwargs in tuple(hooks.after.values()):
+        found = hook(module, args, kwargs, output) if with_kwargs else hook(module, args, output)
+        output = output if found is None else found
+    return output if passage is None else passage.left(output)
+
+
+class _Passage:
+    """One call of a module with backward hooks: it waits for the gradients of the outputs, then for the inputs'."""
+
+    def __init__(self, module: Any, hooks: Hooks) -> None:
+        self._module, self._hooks = module, hooks
+        self._inputs = 0
+        self._reached = False  # whether a gradient passes the inputs
+        self._outputs: tuple[Any, ...] = ()
+
+    def entered(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        self._inputs = len(args)
+        self._reached = any(isinstance(x, Tensor) and x.requires_grad for x in args)
+        return self._through(args, self._at_inputs) if self._reached else args
+
+    def left(self, output: Any) -> Any:
+        several = isinstance(output, tuple)
+        found = self._through(output if several else (output,), self._at_outputs)
+        return found if several else found[0]
+
+    @staticmethod
+    def _through(items: tuple[Any, ...], seen: Callable[..., Any]) -> tuple[Any, ...]:
+        """`items`, of which the tensors pass one operation together."""
+        places = [k for k, x in enumerate(items) if isinstance(x, Tensor) and x.dtype.is_floating_point]
+        if not any(items[k].requires_grad for k in places):
+            return items
+        passed = _Seen.apply(lambda gradients: seen(gradients, places, len(items)), *[items[k] for k in places])
+        out = list(items)
+        for k, x in zip(places, passed, strict=True):
+            out[k] = x
+        return tuple(out)
+
+    def _at_outputs(self, gradients: Any, places: list[int], count: int) -> Any:
+        outputs = _spread(gradients, places, count)
+        for hook, _ in tuple(self._hooks.backward_before.values()):
+            found = hook(self._module, outputs)
+            outputs = outputs if found is None else _tuple(found)
+        self._outputs = outputs
+        if not self._reached:  # no gradient comes as far as the inputs
+            self._tell((None,) * self._inputs)
+        return [outputs[k] for k in places]
+
+    def _at_inputs(self, gradients: Any, places: list[int], count: int) -> Any:
+        inputs = self._tell(_spread(gradients, places, count))
+        return [inputs[k] for k in places]
+
+    def _tell(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+        for hook, _ in tuple(self._hooks.backward_after.values()):
+            found = hook(self._module, inputs, self._outputs)
+            inputs = inputs if found is None else _tuple(found)
+        return inputs
+
+
+def _spread(gradients: Any, places: list[int], count: int) -> tuple[Any, ...]:
+    """The gradients of tensors among `count` things, None for the others."""
+    found: list[Any] = [None] * count
+    for k, gradient in zip(places, gradients, strict=True):
+        found[k] = gradient
+    return tuple(found)
+
+
+def _tuple(x: Any) -> tuple[Any, ...]:
+    return tuple(x) if isinstance(x, tuple | list) else (x,)
+
+
+class _Seen(Function):
+    """Its operands as they are, whose gradients `seen` may replace."""
+
+    @staticmethod
+    def forward(ctx: Any, seen: Callable[..., Any], *tensors: Tensor) -> tuple[Tensor, ...]:
+        ctx.seen = seen
+        ctx.set_materialize_grads(False)
+        return tensors
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> tuple[Any, ...]:
+        needed = ctx.needs_input_grad[1:]
+        found = ctx.seen(gradients)
+        return (None, *[g if needs else None for g, needs in zip(found, needed, strict=True)])

@@ -1,0 +1,257 @@
+"""Where the weights of a network start: PyTorch's `nn.init`. Each function overwrites a tensor and returns it.
+
+What is drawn comes from `minigrad.random`'s default generator, which `mg.manual_seed` seeds, or from `generator`. Of a
+weight with shape (out, in, *kernel) fan_in is in times the size of the kernel: how many numbers are added up for one
+result; fan_out is the same of the way back.
+"""
+
+from __future__ import annotations
+
+import math
+
+from minigrad._tensor import Tensor
+from minigrad.creation import eye
+from minigrad.errors import ArgumentError, ShapeError
+from minigrad.functional import argsort, where
+from minigrad.functional.checks import check_option, check_share
+from minigrad.graph import no_grad
+from minigrad.layout import numel
+from minigrad.random import Generator, rand_like, randn_like
+
+__all__ = [
+    "calculate_gain",
+    "constant_",
+    "dirac_",
+    "eye_",
+    "kaiming_normal_",
+    "kaiming_uniform_",
+    "normal_",
+    "ones_",
+    "orthogonal_",
+    "sparse_",
+    "trunc_normal_",
+    "uniform_",
+    "xavier_normal_",
+    "xavier_uniform_",
+    "zeros_",
+]
+
+_GAINS = {"tanh": 5 / 3, "relu": math.sqrt(2), "selu": 3 / 4}
+_LINEAR = ("linear", "sigmoid", *[f"conv{t}{n}d" for t in ("", "_transpose") for n in (1, 2, 3)])
+
+
+def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
+    """By what to multiply the spread of weights before a `nonlinearity`, so that signals keep their variance.
+
+    It is 1 for "linear", "sigmoid" and convolutions, 5 / 3 for "tanh", sqrt(2) for "relu", 3 / 4 for "selu", and
+    sqrt(2 / (1 + param**2)) for "leaky_relu" of slope `param`, 0.01 by default. Raises ArgumentError for others.
+
+    >>> round(calculate_gain("leaky_relu", math.sqrt(5)), 4)     # sqrt(1 / 3)
+    0.5774
+    """
+    check_option(nonlinearity, (*_LINEAR, *_GAINS, "leaky_relu"), "calculate_gain", "nonlinearity")
+    if nonlinearity == "leaky_relu":
+        return math.sqrt(2 / (1 + (0.01 if param is None else param) ** 2))
+    return _GAINS.get(nonlinearity, 1.0)
+
+
+def _calculate_fan_in_and_fan_out(tensor: Tensor) -> tuple[int, int]:
+    if tensor.ndim < 2:
+        raise ShapeError(
+            f"init: a weight of shape {tensor.shape} has no fan_in and fan_out: it is to be (out, in, …).\n"
+            "  For a bias take uniform_, normal_ or zeros_."
+        )
+    kernel = numel(tensor.shape[2:])
+    return tensor.shape[1] * kernel, tensor.shape[0] * kernel
+
+
+def _fan(tensor: Tensor, mode: str) -> int:
+    check_option(mode, ("fan_in", "fan_out"), "kaiming", "mode")
+    return _calculate_fan_in_and_fan_out(tensor)[mode == "fan_out"]
+
+
+# --- numbers drawn one by one ---
+
+
+def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generator | None = None) -> Tensor:
+    """Numbers drawn evenly from a up to b."""
+    with no_grad():
+        return tensor.uniform_(a, b, generator=generator)
+
+
+def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Generator | None = None) -> Tensor:
+    """Numbers drawn from the normal distribution of `mean` and standard deviation `std`."""
+    with no_grad():
+        return tensor.normal_(mean, std, generator=generator)
+
+
+def trunc_normal_(
+    tensor: Tensor,
+    mean: float = 0.0,
+    std: float = 1.0,
+    a: float = -2.0,
+    b: float = 2.0,
+    generator: Generator | None = None,
+) -> Tensor:
+    """Numbers drawn from the normal distribution of `mean` and `std`, those outside a … b drawn again.
+
+    Raises ArgumentError where less than a twentieth of the distribution is inside, and all would be drawn in vain.
+    """
+    with no_grad():
+        inside = _below((b - mean) / std) - _below((a - mean) / std) if std > 0 else 0.0
+        if inside < 0.05:
+            raise ArgumentError(
+                f"trunc_normal_: of numbers of mean {mean} and std {std} only {inside:.2%} is from {a} to {b}."
+                "\n  Move mean to the middle, or widen the bounds, which are numbers, not multiples of std."
+            )
+        tensor.copy_(randn_like(tensor, generator=generator) * std + mean)
+        while (outside := (tensor < a) | (tensor > b)).any():
+            tensor.copy_(where(outside, randn_like(tensor, generator=generator) * std + mean, tensor))
+        return tensor
+
+
+def _below(z: float) -> float:
+    """How much of the standard normal distribution is below `z`."""
+    return (1 + math.erf(z / math.sqrt(2))) / 2
+
+
+def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
+    """U(-b, b), b = gain sqrt(6 / (fan_in + fan_out)). Glorot and Bengio 2010, eq. 16. Raises ShapeError."""
+    bound = gain * math.sqrt(6 / max(sum(_calculate_fan_in_and_fan_out(tensor)), 1))
+    return uniform_(tensor, -bound, bound, generator)
+
+
+def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
+    """N(0, s²), s = gain sqrt(2 / (fan_in + fan_out)). Glorot and Bengio 2010, eq. 12. Raises ShapeError."""
+    std = gain * math.sqrt(2 / max(sum(_calculate_fan_in_and_fan_out(tensor)), 1))
+    return normal_(tensor, 0.0, std, generator)
+
+
+def kaiming_uniform_(
+    tensor: Tensor,
+    a: float = 0.0,
+    mode: str = "fan_in",
+    nonlinearity: str = "leaky_relu",
+    generator: Generator | None = None,
+) -> Tensor:
+    """U(-b, b), b = gain sqrt(3 / fan): what is summed over `mode`, "fan_in" or "fan_out", keeps its variance.
+
+    The gain is that of `nonlinearity`, which follows, with slope `a` if it is "leaky_relu". He et al. 2015, eq. 10-14.
+    Raises ShapeError for a tensor of fewer than two dimensions, ArgumentError for other words.
+
+    >>> import minigrad as mg
+    >>> w = kaiming_uniform_(mg.empty(128, 784), a=math.sqrt(5))      # as in nn.Linear: b = 1 / sqrt(784)
+    >>> 0.0356 < w.max().item() <= 1 / 28, -1 / 28 <= w.min().item() < -0.0356
+    (True, True)
+    """
+    fan = _fan(tensor, mode)
+    bound = calculate_gain(nonlinearity, a) * math.sqrt(3 / fan) if fan else 0.0
+    return uniform_(tensor, -bound, bound, generator)
+
+
+def kaiming_normal_(
+    tensor: Tensor,
+    a: float = 0.0,
+    mode: str = "fan_in",
+    nonlinearity: str = "leaky_relu",
+    generator: Generator | None = None,
+) -> Tensor:
+    """N(0, gain² / fan), otherwise as `kaiming_uniform_`."""
+    fan = _fan(tensor, mode)
+    return normal_(tensor, 0.0, calculate_gain(nonlinearity, a) / math.sqrt(fan) if fan else 0.0, generator)
+
+
+# --- matrices ---
+
+
+def orthogonal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
+    """A matrix whose rows, or columns if there are fewer of them, are orthonormal, times `gain`; evenly drawn.
+
+    Dimensions after the first count as one. Numbers from N(0, 1) are made orthogonal one line after the other by Gram
+    and Schmidt's method, each line twice, which makes up for rounding (Giraud et al. 2005). Saxe et al. 2013. Raises
+    ShapeError for a tensor of fewer than two dimensions.
+
+    >>> import minigrad as mg
+    >>> w = orthogonal_(mg.empty(3, 5))
+    >>> mg.allclose(w @ w.T, mg.eye(3), atol=1e-6)
+    True
+    """
+    with no_grad():
+        _calculate_fan_in_and_fan_out(tensor)  # raises for a vector
+        rows, columns = tensor.shape[0], numel(tensor.shape[1:])
+        if not rows * columns:
+            return tensor
+        drawn = randn_like(tensor, generator=generator).reshape(rows, columns)
+        lines = _orthonormal(drawn if rows <= columns else drawn.T)
+        return tensor.copy_(((lines if rows <= columns else lines.T) * gain).reshape(tensor.shape))
+
+
+def _orthonormal(rows: Tensor) -> Tensor:
+    """`rows` made orthogonal, each to those before it, and of length 1."""
+    done = rows.clone()
+    for k in range(rows.shape[0]):
+        row, before = done[k], done[:k]
+        for _ in range(2 if k else 0):
+            row = row - (before @ row) @ before
+        done[k] = row / row.norm()
+    return done
+
+
+def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Generator | None = None) -> Tensor:
+    """N(0, std²), but for zeros in a share `sparsity` of the rows, others in each column. Martens 2010."""
+    with no_grad():
+        _check_matrix(tensor, "sparse_")
+        check_share(sparsity, "sparse_", "sparsity")
+        zeros = math.ceil(sparsity * tensor.shape[0])
+        order = argsort(argsort(rand_like(tensor, generator=generator), 0), 0)
+        return tensor.copy_(where(order < zeros, 0.0, randn_like(tensor, generator=generator) * std))
+
+
+def eye_(tensor: Tensor) -> Tensor:
+    """A matrix with ones on its diagonal: a layer that passes on what it gets. Raises ShapeError for others."""
+    with no_grad():
+        _check_matrix(tensor, "eye_")
+        return tensor.copy_(eye(*tensor.shape, dtype=tensor.dtype, device=tensor.device))
+
+
+def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
+    """The weight of a convolution, (out, in, *kernel), that passes channel k on as channel k, in each of `groups`.
+
+    Raises ShapeError for other than 3 to 5 dimensions, and groups that do not divide the channels.
+    """
+    with no_grad():
+        if tensor.ndim not in (3, 4, 5) or groups < 1 or tensor.shape[0] % groups:
+            raise ShapeError(
+                f"dirac_: shape {tensor.shape} with groups={groups}: it is for the weight of a convolution, "
+                "(out, in, *kernel), with out a multiple of groups."
+            )
+        tensor.zero_()
+        size, middle = tensor.shape[0] // groups, tuple([n // 2 for n in tensor.shape[2:]])
+        for group in range(groups):
+            for k in range(min(size, tensor.shape[1])):
+                tensor[(group * size + k, k, *middle)] = 1.0
+        return tensor
+
+
+def _check_matrix(tensor: Tensor, name: str) -> None:
+    if tensor.ndim != 2:
+        raise ShapeError(f"{name}: it is for matrices, and this tensor has shape {tensor.shape}.")
+
+
+# --- one number ---
+
+
+def constant_(tensor: Tensor, val: float) -> Tensor:
+    """`val` everywhere."""
+    with no_grad():
+        return tensor.fill_(val)
+
+
+def ones_(tensor: Tensor) -> Tensor:
+    """1 everywhere."""
+    return constant_(tensor, 1.0)
+
+
+def zeros_(tensor: Tensor) -> Tensor:
+    """0 everywhere."""
+    return constant_(tensor, 0.0)

@@ -1,0 +1,45 @@
+"""What layers of several families share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from minigrad import functional as F
+from minigrad._tensor import Tensor
+from minigrad.autograd import Function
+from minigrad.graph import is_grad_enabled
+from minigrad.nn import init
+
+__all__ = ["draw_bias", "parts"]
+
+
+def draw_bias(bias: Tensor | None, weight: Tensor) -> None:
+    """Draw `bias`, if there is one, from U(-k, k) with k = 1 / sqrt(fan_in) of `weight`, as the weight itself is."""
+    if bias is not None:
+        fan_in, _ = init._calculate_fan_in_and_fan_out(weight)
+        bound = fan_in**-0.5 if fan_in else 0.0
+        init.uniform_(bias, -bound, bound)
+
+
+class _Parts(Function):
+    """A tensor cut along a dimension into equal parts, whose gradients are put together at once."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, count: int, dim: int) -> tuple[Tensor, ...]:
+        ctx.dim = dim
+        return x.chunk(count, dim)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> tuple[Any, ...]:
+        return F.cat(gradients, ctx.dim), None, None
+
+
+def parts(x: Tensor, count: int, dim: int = -1) -> tuple[Tensor, ...]:
+    """`x` cut along `dim` into `count` equal parts, none of which is written to.
+
+    Views, as those of ``chunk``, would each bring back a gradient of the whole, zeros but for its part: for many parts
+    work that grows with the square of their number.
+    """
+    found: tuple[Tensor, ...]
+    found = _Parts.apply(x, count, dim) if is_grad_enabled() and x.requires_grad else x.chunk(count, dim)
+    return found

@@ -1,0 +1,75 @@
+"""Where in a model something happens: the scopes that calls of modules open, and the note on an error that leaves one.
+
+A name is the path of attributes from the outermost module that was called, as in ``state_dict``: "blocks.0.attention".
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from minigrad.errors import MinigradError
+from minigrad.graph import modes, scope
+from minigrad.kernels import tapped
+
+__all__ = ["blamed", "entered", "watched"]
+
+
+class _Here(threading.local):
+    def __init__(self) -> None:
+        self.paths: dict[int, str] = {}  # of the modules in the outermost one that is running, by identity
+        self.around: tuple[str, ...] = ()  # the paths of the modules that are running
+
+
+_here = _Here()
+
+
+def watched() -> bool:
+    """Whether somebody looks at what is computed, and at where."""
+    return bool(modes.recordings or modes.scope or modes.lines or tapped())
+
+
+@contextmanager
+def entered(module: Any) -> Iterator[None]:
+    """A scope for one call of `module`: its path in the module around it, or the name of its class.
+
+    Its own parameters are labelled by their path, unless they have a label.
+    """
+    before = _here.paths, _here.around
+    path = _here.paths.get(id(module))
+    if path is None or not before[1]:
+        _here.paths = {id(part): name for name, part in module.named_modules()}
+        _here.around = ("",)
+        path, name = "", type(module).__name__
+    else:
+        outer = f"{before[1][-1]}." if before[1][-1] else ""
+        name = path.removeprefix(outer) or type(module).__name__
+        _here.around = (*before[1], path)
+    try:
+        with scope(name):
+            for label, parameter in module._parameters.items():
+                if parameter is not None and getattr(parameter, "label", None) is None:
+                    parameter.label = f"{path}.{label}" if path else label
+            yield
+    finally:
+        _here.paths, _here.around = before
+
+
+def blamed(module: Any, error: MinigradError) -> None:
+    """Note on `error`, which leaves `module`, where in the model it arose: each module around it knows more of that."""
+    trail = error.__dict__.setdefault("minigrad_modules", [])
+    notes = error.__dict__.setdefault("__notes__", [])
+    if trail:
+        notes.pop()
+        inner = next((name for name, part in module.named_modules() if part is trail[0]), None)
+        path = "" if inner is None else f"{inner}, "
+        notes.append(f"  in {type(module).__name__}: {path}{_line(trail[0])}")
+    else:
+        notes.append(f"  in {_line(module)}")
+    trail.append(module)
+
+
+def _line(module: Any) -> str:
+    return f"{type(module).__name__}({module.extra_repr()})"

@@ -1,0 +1,275 @@
+"""Normalisation as layers. What they compute is in `minigrad.functional.normalization`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from minigrad import functional as F
+from minigrad._tensor import Tensor
+from minigrad.creation import ones, tensor, zeros
+from minigrad.dtypes import DType, int64
+from minigrad.errors import ShapeError
+from minigrad.graph import no_grad
+from minigrad.nn import init
+from minigrad.nn.module import Module, Parameter
+
+__all__ = [
+    "BatchNorm1d",
+    "BatchNorm2d",
+    "GroupNorm",
+    "InstanceNorm1d",
+    "InstanceNorm2d",
+    "LayerNorm",
+    "RMSNorm",
+]
+
+
+class _Affine(Module):
+    """A norm with, perhaps, a learned factor, `weight`, and a learned shift, `bias`, which begin as 1 and 0."""
+
+    weight: Parameter | None
+    bias: Parameter | None
+
+    def _add_affine(self, shape: Any, weight: bool, bias: bool | None, device: Any, dtype: Any) -> None:
+        """Note weight and bias of `shape` where they are wanted; None for a bias that the norm never has."""
+        there = Parameter(ones(shape, device=device, dtype=dtype)) if weight else None
+        self.register_parameter("weight", there)
+        if bias is not None:
+            shift = Parameter(zeros(shape, device=device, dtype=dtype)) if weight and bias else None
+            self.register_parameter("bias", shift)
+
+    def reset_parameters(self) -> None:
+        """Begin again with a factor of 1 and a shift of 0."""
+        for name, start in (("weight", init.ones_), ("bias", init.zeros_)):
+            if self._parameters.get(name) is not None:
+                start(getattr(self, name))
+
+
+class _Running(_Affine):
+    """A norm of channels (N, C, …) that may follow their statistics, in `running_mean` and `running_var`."""
+
+    ndims: tuple[int, ...]  # how many dimensions an input may have
+    running_mean: Tensor | None
+    running_var: Tensor | None
+    num_batches_tracked: Tensor | None
+
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+        device: str | None = None,
+        dtype: DType | None = None,
+        *,
+        bias: bool = True,
+    ) -> None:
+        super().__init__()
+        self.num_features, self.eps, self.momentum = num_features, eps, momentum
+        self.affine, self.track_running_stats = affine, track_running_stats
+        self._add_affine(num_features, affine, bias, device, dtype)
+        kept = track_running_stats
+        self.register_buffer("running_mean", zeros(num_features, device=device, dtype=dtype) if kept else None)
+        self.register_buffer("running_var", ones(num_features, device=device, dtype=dtype) if kept else None)
+        self.register_buffer("num_batches_tracked", tensor(0, dtype=int64, device=device) if kept else None)
+
+    def reset_running_stats(self) -> None:
+        """Forget the statistics that were followed: mean 0, variance 1, of no batches."""
+        if self.running_mean is not None and self.running_var is not None and self.num_batches_tracked is not None:
+            self.running_mean.zero_()
+            self.running_var.fill_(1.0)
+            self.num_batches_tracked.zero_()
+
+    def reset_parameters(self) -> None:
+        """Begin again, with statistics too."""
+        self.reset_running_stats()
+        super().reset_parameters()
+
+    def _check(self, input: Tensor) -> None:
+        if input.ndim not in self.ndims:
+            wanted = " or ".join(map(str, self.ndims))
+            raise ShapeError(
+                f"{type(self).__name__}: it takes {wanted} dimensions, and the input has shape {input.shape}."
+            )
+
+    def extra_repr(self) -> str:
+        return (
+            f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
+            f"bias={self.bias is not None}, track_running_stats={self.track_running_stats}"
+        )
+
+
+class _BatchNorm(_Running):
+    def forward(self, input: Tensor) -> Tensor:
+        self._check(input)
+        momentum = self.momentum
+        if self.training and self.num_batches_tracked is not None:
+            with no_grad():
+                self.num_batches_tracked.add_(1)
+            if momentum is None:  # the mean of all batches, each of which counts the same
+                momentum = 1.0 / self.num_batches_tracked.item()
+        of_batch = self.training or self.running_mean is None
+        follow = self.training and self.track_running_stats
+        mean, var = (None, None) if of_batch and not follow else (self.running_mean, self.running_var)
+        return F.batch_norm(input, mean, var, self.weight, self.bias, of_batch, momentum or 0.0, self.eps)
+
+
+class BatchNorm1d(_BatchNorm):
+    """`BatchNorm2d` of (N, C) or (N, C, L)."""
+
+    ndims = (2, 3)
+
+
+class BatchNorm2d(_BatchNorm):
+    """Each channel of (N, C, H, W) brought to mean 0 and variance 1 over the batch, times `weight`, plus `bias`.
+
+    In training the buffers follow: ``running = (1 - momentum) running + momentum found``, or, with `momentum` None, the
+    mean of all batches; ``eval()`` uses them. Without `track_running_stats` there are none, and the batch is used
+    always. Ioffe and Szegedy 2015. Raises ShapeError for other dimensions, and in training for one value a channel.
+
+    >>> import minigrad as mg
+    >>> norm = mg.nn.BatchNorm2d(3)
+    >>> norm(mg.ones(2, 3, 4, 4)).shape, norm.num_batches_tracked.item()
+    ((2, 3, 4, 4), 1)
+    """
+
+    ndims = (4,)
+
+
+class _InstanceNorm(_Running):
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float = 0.1,
+        affine: bool = False,
+        track_running_stats: bool = False,
+        device: str | None = None,
+        dtype: DType | None = None,
+        *,
+        bias: bool = True,
+    ) -> None:
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
+
+    def forward(self, input: Tensor) -> Tensor:
+        self._check(input)
+        batch = input if input.ndim == self.ndims[-1] else input.unsqueeze(0)
+        if batch.shape[1] != self.num_features:
+            raise ShapeError(
+                f"{type(self).__name__}: num_features={self.num_features}, and the input has {batch.shape[1]} channels."
+            )
+        statistics = (self.running_mean, self.running_var, self.weight, self.bias)
+        of_input = self.training or not self.track_running_stats
+        out = F.instance_norm(batch, *statistics, of_input, self.momentum or 0.0, self.eps)
+        return out if batch is input else out.squeeze(0)
+
+
+class InstanceNorm1d(_InstanceNorm):
+    """`InstanceNorm2d` of (N, C, L), or one (C, L)."""
+
+    ndims = (2, 3)
+
+
+class InstanceNorm2d(_InstanceNorm):
+    """Each channel of each image of (N, C, H, W), or of one (C, H, W), brought to mean 0 and variance 1.
+
+    With `affine` times `weight` plus `bias`; with `track_running_stats` as `BatchNorm2d`. Ulyanov et al. 2016.
+    """
+
+    ndims = (3, 4)
+
+
+class LayerNorm(_Affine):
+    """The last dimensions, of sizes `normalized_shape`, brought to mean 0 and variance 1, times `weight` plus `bias`.
+
+    Both are of that shape, unless left out by `elementwise_affine` or `bias`. Ba et al. 2016.
+    """
+
+    def __init__(
+        self,
+        normalized_shape: int | Sequence[int],
+        eps: float = 1e-5,
+        elementwise_affine: bool = True,
+        bias: bool = True,
+        device: str | None = None,
+        dtype: DType | None = None,
+    ) -> None:
+        super().__init__()
+        self.normalized_shape = _shape(normalized_shape)
+        self.eps, self.elementwise_affine = eps, elementwise_affine
+        self._add_affine(self.normalized_shape, elementwise_affine, bias, device, dtype)
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
+
+    def extra_repr(self) -> str:
+        return (
+            f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}, "
+            f"bias={self.bias is not None}"
+        )
+
+
+class RMSNorm(_Affine):
+    """The last dimensions, of sizes `normalized_shape`, divided by the root of their mean square, times `weight`.
+
+    Without `eps` it is the distance from 1 to the next float of the type. Zhang and Sennrich 2019.
+    """
+
+    def __init__(
+        self,
+        normalized_shape: int | Sequence[int],
+        eps: float | None = None,
+        elementwise_affine: bool = True,
+        device: str | None = None,
+        dtype: DType | None = None,
+    ) -> None:
+        super().__init__()
+        self.normalized_shape = _shape(normalized_shape)
+        self.eps, self.elementwise_affine = eps, elementwise_affine
+        self._add_affine(self.normalized_shape, elementwise_affine, None, device, dtype)
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.rms_norm(input, self.normalized_shape, self.weight, self.eps)
+
+    def extra_repr(self) -> str:
+        return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
+
+
+class GroupNorm(_Affine):
+    """Each of `num_groups` equal groups of the channels of each sample of (N, C, …) brought to mean 0 and variance 1.
+
+    With `affine` times `weight` plus `bias`, of a number a channel. Wu and He 2018. Raises ShapeError for groups that
+    cannot be equal.
+    """
+
+    def __init__(
+        self,
+        num_groups: int,
+        num_channels: int,
+        eps: float = 1e-5,
+        affine: bool = True,
+        device: str | None = None,
+        dtype: DType | None = None,
+        *,
+        bias: bool = True,
+    ) -> None:
+        super().__init__()
+        if num_groups < 1 or num_channels % num_groups:
+            raise ShapeError(f"GroupNorm: num_groups={num_groups} does not divide num_channels={num_channels}.")
+        self.num_groups, self.num_channels, self.eps, self.affine = num_groups, num_channels, eps, affine
+        self._add_affine(num_channels, affine, bias, device, dtype)
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
+
+    def extra_repr(self) -> str:
+        return (
+            f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}, "
+            f"bias={self.bias is not None}"
+        )
+
+
+def _shape(normalized_shape: int | Sequence[int]) -> tuple[int, ...]:
+    return (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)

@@ -1,0 +1,69 @@
+"""Parameter: a tensor that a module learns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from minigrad._tensor import Tensor
+from minigrad.creation import empty
+from minigrad.errors import DTypeError
+from minigrad.functional.checks import tensor_of
+from minigrad.storage import Storage
+
+__all__ = ["Parameter", "replace"]
+
+
+class Parameter(Tensor):
+    """A tensor that requires a gradient and, assigned to an attribute of a `Module`, is one of its parameters.
+
+    It shares the memory of `data`, a tensor of floats, and is a leaf whatever that was computed from; without `data` it
+    is empty. Raises DTypeError for ints that are to have a gradient, and for what is not a tensor.
+
+    >>> import minigrad as mg
+    >>> mg.nn.Parameter(mg.ones(2))
+    Parameter containing:
+    tensor([1., 1.], requires_grad=True)
+    """
+
+    __slots__ = ()
+
+    def __init__(self, data: Any = None, requires_grad: bool = True) -> None:
+        source = empty(0) if data is None else tensor_of(data, "Parameter", "data")
+        if requires_grad and not source.dtype.is_floating_point:
+            raise DTypeError(
+                f"Parameter: only fractions have gradients, and this tensor holds {source.dtype.name}.\n"
+                "  Write nn.Parameter(x.float()), or nn.Parameter(x, requires_grad=False)."
+            )
+        self._array, self._storage = source._array, source.storage
+        self._step = self._base = self._grad = self._op = None
+        self._requires_grad = bool(requires_grad)
+
+    def __repr__(self) -> str:
+        return f"Parameter containing:\n{super().__repr__()}"
+
+    def __copy__(self) -> Parameter:
+        return Parameter(self, self.requires_grad)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Parameter:
+        if id(self) not in memo:
+            memo[id(self)] = Parameter(super().__deepcopy__(memo), self.requires_grad)
+            memo[id(self)].grad = None if self.grad is None else self.grad.__deepcopy__(memo)
+        copied: Parameter = memo[id(self)]
+        return copied
+
+    def __reduce_ex__(self, protocol: Any) -> tuple[Callable[..., Parameter], tuple[Any, ...]]:
+        return Parameter, (self.detach(), self.requires_grad)
+
+
+def replace(x: Tensor, new: Tensor) -> None:
+    """Let `x`, a leaf, have the numbers of `new`, of whatever type and device, and be the same tensor as before.
+
+    To a graph that saved the old numbers this is a write: its backward pass refuses to read others.
+    """
+    if new._array is x._array:
+        return
+    storage = Storage(new._array)
+    storage.version, storage.rebased = x._version, x.storage.rebased
+    storage.written("to")
+    x._array, x._storage, x._base = new._array, storage, None

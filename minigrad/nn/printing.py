@@ -1,0 +1,45 @@
+"""A module as text: PyTorch's tree, with the number of parameters after each part that has some."""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["count", "tree"]
+
+
+def count(module: Any) -> int:
+    """How many numbers the parameters of a module have, shared ones counted once."""
+    return sum(parameter.numel() for parameter in module.parameters())
+
+
+def tree(module: Any, times: int = 1) -> str:
+    """The text of a module, one of several that are alike if `times` is more."""
+    rows = [f"({name}): {text}" for name, text in _rows(module)]
+    extra = module.extra_repr().split("\n") if module.extra_repr() else []
+    found = count(module)
+    numbers = f"  # {found:,} parameter{'s' if found > 1 else ''}{' each' if times > 1 else ''}" if found else ""
+    head = f"{f'{times} x ' if times > 1 else ''}{module._get_name()}("
+    if not rows and len(extra) <= 1:
+        return f"{head}{''.join(extra)}){numbers}"
+    inside = "\n".join([*extra, *rows]).replace("\n", "\n  ")
+    return f"{head}{numbers}\n  {inside}\n)"
+
+
+def _rows(module: Any) -> list[tuple[str, str]]:
+    """The names and texts of the modules in it; of a list, those in a row that are alike together."""
+    listed = [(name, part) for name, part in module._modules.items() if part is not None]
+    empty = [(name, "None") for name, part in module._modules.items() if part is None]
+    if not getattr(module, "_folds", False):
+        return [(name, tree(part)) for name, part in listed] + empty
+    runs: list[tuple[str, str, Any, int]] = []  # first name, text, last module, how many
+    for name, part in listed:
+        text = tree(part)
+        if runs and runs[-1][1] == text:
+            runs[-1] = (runs[-1][0], text, part, runs[-1][3] + 1)
+        else:
+            runs.append((name, text, part, 1))
+    rows = []
+    for first, text, part, times in runs:
+        name = first if times == 1 else f"{first}-{int(first) + times - 1}"
+        rows.append((name, text if times == 1 else tree(part, times)))
+    return rows

@@ -1,0 +1,340 @@
+"""Recurrent networks: a cell makes one step, from an input and a state to the next state; layers walk along sequences.
+
+L counts the places of a sequence, N sequences, H is the hidden size. Weights have PyTorch's names and shapes: those of
+the gates stand below each other, for an LSTM input, forget, cell and output, for a GRU reset, update and new.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from minigrad import functional as F
+from minigrad._tensor import Tensor
+from minigrad.creation import empty
+from minigrad.dtypes import DType
+from minigrad.errors import ArgumentError, DTypeError, ShapeError
+from minigrad.functional.checks import check_option, check_share
+from minigrad.nn import init
+from minigrad.nn.layer import parts
+from minigrad.nn.module import Module, Parameter
+
+__all__ = ["GRU", "LSTM", "RNN", "GRUCell", "LSTMCell", "RNNCell", "RNNCellBase"]
+
+State = tuple[Tensor, ...]
+
+
+# --- one step of each kind: from what the input gives to the gates, and the state before ---
+
+
+def _rnn_step(activation: str, x: Tensor, state: State, weight: Any, bias: Any) -> State:
+    return (getattr(x + F.linear(state[0], weight, bias), activation)(),)
+
+
+def _lstm_step(_: str, x: Tensor, state: State, weight: Any, bias: Any) -> State:
+    before, cell = state
+    i, f, g, o = parts(x + F.linear(before, weight, bias), 4)
+    cell = f.sigmoid() * cell + i.sigmoid() * g.tanh()
+    return o.sigmoid() * cell.tanh(), cell
+
+
+def _gru_step(_: str, x: Tensor, state: State, weight: Any, bias: Any) -> State:
+    (before,) = state
+    x_r, x_z, x_n = parts(x, 3)
+    h_r, h_z, h_n = parts(F.linear(before, weight, bias), 3)
+    z = (x_z + h_z).sigmoid()
+    new = (x_n + (x_r + h_r).sigmoid() * h_n).tanh()
+    return (new + z * (before - new),)
+
+
+Step = Callable[[str, Tensor, State, Any, Any], State]
+
+
+def _check_sizes(name: str, input_size: int, hidden_size: int) -> None:
+    if min(input_size, hidden_size) < 1:
+        raise ShapeError(f"{name}: input_size={input_size} and hidden_size={hidden_size} are both 1 or more.")
+
+
+def _check_state(name: str, state: Any, shape: tuple[int, ...], count: int) -> State:
+    """The state that was given, as a tuple of `count` tensors of `shape`."""
+    found = (state,) if count == 1 else state
+    if not isinstance(found, tuple | list) or len(found) != count or not all(isinstance(x, Tensor) for x in found):
+        raise DTypeError(f"{name}: the state is {'a tensor' if count == 1 else 'a tuple (h, c) of tensors'}.")
+    for x in found:
+        if x.shape != shape:
+            raise ShapeError(f"{name}: the state has shape {x.shape}, and goes with this input as {shape}.")
+    return tuple(found)
+
+
+# --- cells ---
+
+
+class RNNCellBase(Module):
+    """What cells share: weights, which start in U(-k, k), k = 1 / sqrt(hidden_size), and one step."""
+
+    _gates: int
+    _states = 1
+    _step: Step
+    nonlinearity = ""
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        device: str | None = None,
+        dtype: DType | None = None,
+    ) -> None:
+        super().__init__()
+        _check_sizes(type(self).__name__, input_size, hidden_size)
+        self.input_size, self.hidden_size, self.bias = input_size, hidden_size, bias
+        rows = self._gates * hidden_size
+        self.weight_ih = Parameter(empty(rows, input_size, device=device, dtype=dtype))
+        self.weight_hh = Parameter(empty(rows, hidden_size, device=device, dtype=dtype))
+        for name in ("bias_ih", "bias_hh"):
+            self.register_parameter(name, Parameter(empty(rows, device=device, dtype=dtype)) if bias else None)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw all weights anew."""
+        for parameter in self.parameters():
+            init.uniform_(parameter, -(self.hidden_size**-0.5), self.hidden_size**-0.5)
+
+    def _stepped(self, input: Tensor, hx: Any) -> State:
+        name = type(self).__name__
+        if input.ndim not in (1, 2) or input.shape[-1] != self.input_size:
+            raise ShapeError(f"{name}: input is (N, {self.input_size}), or without N; here {input.shape}.")
+        shape = (*input.shape[:-1], self.hidden_size)
+        if hx is None:
+            state: State = (input.new_zeros(shape),) * self._states
+        else:
+            state = _check_state(name, hx, shape, self._states)
+        gates = F.linear(input, self.weight_ih, self.bias_ih)
+        return type(self)._step(self.nonlinearity, gates, state, self.weight_hh, self.bias_hh)
+
+    def extra_repr(self) -> str:
+        bias = "" if self.bias else ", bias=False"
+        other = f", nonlinearity={self.nonlinearity}" if self.nonlinearity not in ("", "tanh") else ""
+        return f"{self.input_size}, {self.hidden_size}{bias}{other}"
+
+
+class RNNCell(RNNCellBase):
+    """``tanh(W_ih x + b_ih + W_hh h + b_hh)``, or with relu: from (N, input_size) and (N, H) to (N, H). Elman 1990."""
+
+    _gates, _step = 1, staticmethod(_rnn_step)
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        nonlinearity: str = "tanh",
+        device: str | None = None,
+        dtype: DType | None = None,
+    ) -> None:
+        check_option(nonlinearity, ("tanh", "relu"), "RNNCell", "nonlinearity")
+        super().__init__(input_size, hidden_size, bias, device, dtype)
+        self.nonlinearity = nonlinearity
+
+    def forward(self, input: Tensor, hx: Any = None) -> Tensor:
+        """The next state; without `hx` the state before is 0."""
+        return self._stepped(input, hx)[0]
+
+
+class LSTMCell(RNNCellBase):
+    """One step of an `LSTM`: from (N, input_size) and (h, c) to the next (h, c), each (N, H)."""
+
+    _gates, _states, _step = 4, 2, staticmethod(_lstm_step)
+
+    def forward(self, input: Tensor, hx: Any = None) -> State:
+        """The next (h, c); without `hx` those before are 0."""
+        return self._stepped(input, hx)
+
+
+class GRUCell(RNNCellBase):
+    """One step of a `GRU`: from (N, input_size) and (N, H) to (N, H)."""
+
+    _gates, _step = 3, staticmethod(_gru_step)
+
+    def forward(self, input: Tensor, hx: Any = None) -> Tensor:
+        """The next state; without `hx` the state before is 0."""
+        return self._stepped(input, hx)[0]
+
+
+# --- layers ---
+
+
+class _Recurrent(Module):
+    """Layers of cells along sequences. Weights start in U(-k, k), k = 1 / sqrt(hidden_size)."""
+
+    _gates: int
+    _states = 1
+    _step: Step
+    nonlinearity = ""
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        proj_size: int = 0,
+        device: str | None = None,
+        dtype: DType | None = None,
+    ) -> None:
+        super().__init__()
+        name = type(self).__name__
+        _check_sizes(name, input_size, hidden_size)
+        check_share(dropout, name, "dropout")
+        if num_layers < 1:
+            raise ShapeError(f"{name}: num_layers={num_layers}: it is 1 or more.")
+        if proj_size:
+            raise ArgumentError(f"{name}: proj_size is not here.\n  Put a Linear after it.")
+        self.input_size, self.hidden_size, self.num_layers, self.bias = input_size, hidden_size, num_layers, bias
+        self.batch_first, self.dropout, self.bidirectional = batch_first, float(dropout), bidirectional
+        self.proj_size, rows = 0, self._gates * hidden_size
+        for layer in range(num_layers):
+            width = input_size if layer == 0 else hidden_size * self._ways
+            for way in range(self._ways):
+                end = self._end(layer, way)
+                self.register_parameter(f"weight_ih{end}", Parameter(empty(rows, width, device=device, dtype=dtype)))
+                self.register_parameter(
+                    f"weight_hh{end}", Parameter(empty(rows, hidden_size, device=device, dtype=dtype))
+                )
+                for kind in ("ih", "hh") if bias else ():
+                    self.register_parameter(f"bias_{kind}{end}", Parameter(empty(rows, device=device, dtype=dtype)))
+        self.reset_parameters()
+
+    @property
+    def _ways(self) -> int:
+        return 2 if self.bidirectional else 1
+
+    @staticmethod
+    def _end(layer: int, way: int) -> str:
+        return f"_l{layer}{'_reverse' if way else ''}"
+
+    @property
+    def all_weights(self) -> list[list[Parameter]]:
+        """The parameters of each layer and direction."""
+        ends = [self._end(layer, way) for layer in range(self.num_layers) for way in range(self._ways)]
+        kinds = ("weight_ih", "weight_hh", *(("bias_ih", "bias_hh") if self.bias else ()))
+        return [[self.get_parameter(f"{kind}{end}") for kind in kinds] for end in ends]
+
+    def flatten_parameters(self) -> None:
+        """Nothing: PyTorch arranges weights for cuDNN by this."""
+
+    def reset_parameters(self) -> None:
+        """Draw all weights anew."""
+        for parameter in self.parameters():
+            init.uniform_(parameter, -(self.hidden_size**-0.5), self.hidden_size**-0.5)
+
+    def _walked(self, input: Any, hx: Any) -> tuple[Tensor, State]:
+        """The states of the last layer at all places, and of all layers at the last place."""
+        name = type(self).__name__
+        if not isinstance(input, Tensor):
+            raise DTypeError(
+                f"{name}: input is a tensor of floats, not a {type(input).__name__}: packed sequences are not here.\n"
+                "  Pad the sequences, and take the output at the last place of each."
+            )
+        if input.ndim not in (2, 3) or input.shape[-1] != self.input_size or 0 in input.shape:
+            order = "(N, L, " if self.batch_first else "(L, N, "
+            raise ShapeError(f"{name}: input is {order}{self.input_size}), or without N; here {input.shape}.")
+        x = input.unsqueeze(1) if input.ndim == 2 else input.transpose(0, 1) if self.batch_first else input
+        first = (self.num_layers * self._ways, x.shape[1], self.hidden_size)
+        if hx is None:
+            starts: State = (x.new_zeros(first),) * self._states
+        else:
+            given = first if input.ndim == 3 else (first[0], first[2])
+            starts = tuple([s.reshape(first) for s in _check_state(name, hx, given, self._states)])
+        ends: list[State] = []
+        weights = self.all_weights
+        for layer in range(self.num_layers):
+            if layer and self.dropout:
+                x = F.dropout(x, self.dropout, self.training)
+            both = range(layer * self._ways, (layer + 1) * self._ways)
+            found = [self._one_way(x, tuple([s[k] for s in starts]), weights[k], k > both[0]) for k in both]
+            x = found[0][0] if len(found) == 1 else F.cat([output for output, _ in found], -1)
+            ends += [end for _, end in found]
+        last = tuple([F.stack(states) for states in zip(*ends, strict=True)])
+        if input.ndim == 2:
+            return x[:, 0], tuple([s[:, 0] for s in last])
+        return x.transpose(0, 1) if self.batch_first else x, last
+
+    def _one_way(self, x: Tensor, state: State, weights: list[Parameter], backwards: bool) -> tuple[Tensor, State]:
+        """The first state at each place of one layer in one direction, and all at its end."""
+        weight_ih, weight_hh = weights[:2]
+        bias_ih, bias_hh = weights[2:] if self.bias else (None, None)
+        gates = F.linear(x, weight_ih, bias_ih)  # of all places at once: one large product instead of many small ones
+        places = parts(gates, gates.shape[0], 0)
+        seen: list[Tensor] = []
+        for place in reversed(places) if backwards else places:
+            state = type(self)._step(self.nonlinearity, place.squeeze(0), state, weight_hh, bias_hh)
+            seen.append(state[0])
+        return F.stack(seen[::-1] if backwards else seen), state
+
+    def extra_repr(self) -> str:
+        usual = {"num_layers": 1, "bias": True, "batch_first": False, "dropout": 0.0, "bidirectional": False}
+        parts = [f"{name}={getattr(self, name)}" for name, value in usual.items() if getattr(self, name) != value]
+        return ", ".join([f"{self.input_size}, {self.hidden_size}", *parts])
+
+
+class RNN(_Recurrent):
+    """``h = tanh(W_ih x + b_ih + W_hh h + b_hh)`` along sequences, or with ``nonlinearity="relu"``. Elman 1990.
+
+    Input (L, N, input_size), with `batch_first` (N, L, input_size), or (L, input_size); and a state
+    (layers · directions, N, H), 0 if not given. Gives the states of the last layer, (L, N, directions · H), and those
+    at the end. Each layer reads the one before, through `dropout` in training; `bidirectional` ones walk both ways.
+    Raises ShapeError for sizes, DTypeError for packed sequences, ArgumentError for `proj_size`: neither is here.
+    """
+
+    _gates, _step = 1, staticmethod(_rnn_step)
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        nonlinearity: str = "tanh",
+        *args: Any,
+        **more: Any,
+    ) -> None:
+        check_option(nonlinearity, ("tanh", "relu"), "RNN", "nonlinearity")
+        super().__init__(input_size, hidden_size, num_layers, *args, **more)
+        self.nonlinearity = nonlinearity
+
+    def forward(self, input: Tensor, hx: Any = None) -> tuple[Tensor, Tensor]:
+        """The states at all places, and the last."""
+        output, (last,) = self._walked(input, hx)
+        return output, last
+
+
+class LSTM(_Recurrent):
+    """A memory c beside the state h: ``c = σ(f) c + σ(i) tanh(g)``, ``h = σ(o) tanh(c)``, with gates from x and h.
+
+    Hochreiter and Schmidhuber 1997; Gers, Schmidhuber and Cummins 2000. As `RNN`, but its state is a tuple (h, c).
+
+    >>> import minigrad as mg
+    >>> output, (h, c) = mg.nn.LSTM(4, 8, num_layers=2, batch_first=True)(mg.ones(3, 5, 4))
+    >>> output.shape, h.shape, c.shape
+    ((3, 5, 8), (2, 3, 8), (2, 3, 8))
+    """
+
+    _gates, _states, _step = 4, 2, staticmethod(_lstm_step)
+
+    def forward(self, input: Tensor, hx: Any = None) -> tuple[Tensor, State]:
+        """The states h at all places, and the last (h, c)."""
+        return self._walked(input, hx)
+
+
+class GRU(_Recurrent):
+    """``h = (1 - z) n + z h``, ``n = tanh(x_n + r h_n)``, with gates r and z. Cho et al. 2014. As `RNN`."""
+
+    _gates, _step = 3, staticmethod(_gru_step)
+
+    def forward(self, input: Tensor, hx: Any = None) -> tuple[Tensor, Tensor]:
+        """The states at all places, and the last."""
+        output, (last,) = self._walked(input, hx)
+        return output, last

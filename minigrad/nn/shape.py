@@ -1,0 +1,210 @@
+"""Modules that arrange numbers otherwise, or add some at the edges; they learn nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from minigrad import functional as F
+from minigrad._tensor import Tensor
+from minigrad.functional.checks import Ints, ints_of
+from minigrad.nn.module import Module
+
+__all__ = [
+    "CircularPad1d",
+    "CircularPad2d",
+    "ConstantPad1d",
+    "ConstantPad2d",
+    "Flatten",
+    "Fold",
+    "PixelShuffle",
+    "PixelUnshuffle",
+    "ReflectionPad1d",
+    "ReflectionPad2d",
+    "ReplicationPad1d",
+    "ReplicationPad2d",
+    "Unflatten",
+    "Unfold",
+    "ZeroPad1d",
+    "ZeroPad2d",
+]
+
+
+class Flatten(Module):
+    """The dimensions `start_dim` to `end_dim` as one: by default all but the batch."""
+
+    def __init__(self, start_dim: int = 1, end_dim: int = -1) -> None:
+        super().__init__()
+        self.start_dim, self.end_dim = start_dim, end_dim
+
+    def forward(self, input: Tensor) -> Tensor:
+        return input.flatten(self.start_dim, self.end_dim)
+
+    def extra_repr(self) -> str:
+        return f"start_dim={self.start_dim}, end_dim={self.end_dim}"
+
+
+class Unflatten(Module):
+    """Dimension `dim` as several, of sizes `unflattened_size`."""
+
+    def __init__(self, dim: int, unflattened_size: Any) -> None:
+        super().__init__()
+        self.dim, self.unflattened_size = dim, unflattened_size
+
+    def forward(self, input: Tensor) -> Tensor:
+        return input.unflatten(self.dim, self.unflattened_size)
+
+    def extra_repr(self) -> str:
+        return f"dim={self.dim}, unflattened_size={self.unflattened_size}"
+
+
+class Unfold(Module):
+    """The windows of images as columns: `functional.unfold`."""
+
+    def __init__(self, kernel_size: Ints, dilation: Ints = 1, padding: Ints = 0, stride: Ints = 1) -> None:
+        super().__init__()
+        self.kernel_size, self.dilation, self.padding, self.stride = kernel_size, dilation, padding, stride
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.unfold(input, self.kernel_size, self.dilation, self.padding, self.stride)
+
+    def extra_repr(self) -> str:
+        return f"kernel_size={self.kernel_size}, dilation={self.dilation}, padding={self.padding}, stride={self.stride}"
+
+
+class Fold(Module):
+    """Images in which columns are added up where their windows lie: `functional.fold`."""
+
+    def __init__(
+        self, output_size: Ints, kernel_size: Ints, dilation: Ints = 1, padding: Ints = 0, stride: Ints = 1
+    ) -> None:
+        super().__init__()
+        self.output_size, self.kernel_size = output_size, kernel_size
+        self.dilation, self.padding, self.stride = dilation, padding, stride
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.fold(input, self.output_size, self.kernel_size, self.dilation, self.padding, self.stride)
+
+    def extra_repr(self) -> str:
+        return (
+            f"output_size={self.output_size}, kernel_size={self.kernel_size}, dilation={self.dilation}, "
+            f"padding={self.padding}, stride={self.stride}"
+        )
+
+
+class PixelShuffle(Module):
+    """Channels as pixels: (…, C r², H, W) to (…, C, H r, W r), r the `upscale_factor`. Shi et al. 2016."""
+
+    def __init__(self, upscale_factor: int) -> None:
+        super().__init__()
+        self.upscale_factor = upscale_factor
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.pixel_shuffle(input, self.upscale_factor)
+
+    def extra_repr(self) -> str:
+        return f"upscale_factor={self.upscale_factor}"
+
+
+class PixelUnshuffle(Module):
+    """Pixels as channels: (…, C, H r, W r) to (…, C r², H, W), r the `downscale_factor`."""
+
+    def __init__(self, downscale_factor: int) -> None:
+        super().__init__()
+        self.downscale_factor = downscale_factor
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.pixel_unshuffle(input, self.downscale_factor)
+
+    def extra_repr(self) -> str:
+        return f"downscale_factor={self.downscale_factor}"
+
+
+class _Pad(Module):
+    """More places at the edges of the last `dims` dimensions, as `functional.pad` makes them."""
+
+    dims: int
+    mode: str
+
+    def __init__(self, padding: Ints) -> None:
+        super().__init__()
+        self.padding = ints_of(padding, 2 * self.dims, type(self).__name__, "padding", -(2**63))
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.pad(input, self.padding, self.mode)
+
+    def extra_repr(self) -> str:
+        return f"{self.padding}"
+
+
+class _ConstantPad(_Pad):
+    mode = "constant"
+
+    def __init__(self, padding: Ints, value: float) -> None:
+        super().__init__(padding)
+        self.value = value
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.pad(input, self.padding, "constant", self.value)
+
+    def extra_repr(self) -> str:
+        return f"padding={self.padding}, value={self.value}"
+
+
+class ConstantPad1d(_ConstantPad):
+    """`value` at the edges: `padding` places, or (left, right)."""
+
+    dims = 1
+
+
+class ConstantPad2d(_ConstantPad):
+    """`value` at the edges: `padding` places, or (left, right, top, bottom)."""
+
+    dims = 2
+
+
+class ZeroPad1d(_Pad):
+    """Zeros at the edges: `padding` places, or (left, right)."""
+
+    dims, mode = 1, "constant"
+
+
+class ZeroPad2d(_Pad):
+    """Zeros at the edges: `padding` places, or (left, right, top, bottom)."""
+
+    dims, mode = 2, "constant"
+
+
+class ReflectionPad1d(_Pad):
+    """A mirror at the edges: `padding` places, or (left, right)."""
+
+    dims, mode = 1, "reflect"
+
+
+class ReflectionPad2d(_Pad):
+    """A mirror at the edges: `padding` places, or (left, right, top, bottom)."""
+
+    dims, mode = 2, "reflect"
+
+
+class ReplicationPad1d(_Pad):
+    """The edge number, repeated, at the edges: `padding` places, or (left, right)."""
+
+    dims, mode = 1, "replicate"
+
+
+class ReplicationPad2d(_Pad):
+    """The edge number, repeated, at the edges: `padding` places, or (left, right, top, bottom)."""
+
+    dims, mode = 2, "replicate"
+
+
+class CircularPad1d(_Pad):
+    """What is at the other edge at the edges: `padding` places, or (left, right)."""
+
+    dims, mode = 1, "circular"
+
+
+class CircularPad2d(_Pad):
+    """What is at the other edge at the edges: `padding` places, or (left, right, top, bottom)."""
+
+    dims, mode = 2, "circular"

@@ -1,0 +1,286 @@
+"""The layers of a transformer, and stacks of them, after Vaswani et al., "Attention Is All You Need", 2017.
+
+Shapes and masks are those of `nn.MultiheadAttention`: a mask of bools is True where a place may not be looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import deepcopy
+from typing import Any
+
+from minigrad import functional as F
+from minigrad._tensor import Tensor
+from minigrad.creation import full
+from minigrad.dtypes import DType
+from minigrad.errors import ArgumentError, ShapeError
+from minigrad.nn import init
+from minigrad.nn.attention import MultiheadAttention
+from minigrad.nn.containers import ModuleList
+from minigrad.nn.dropout import Dropout
+from minigrad.nn.linear import Linear
+from minigrad.nn.module import Module
+from minigrad.nn.norm import LayerNorm
+
+__all__ = [
+    "Transformer",
+    "TransformerDecoder",
+    "TransformerDecoderLayer",
+    "TransformerEncoder",
+    "TransformerEncoderLayer",
+]
+
+Activation = str | Callable[[Tensor], Tensor]
+
+
+class _Layer(Module):
+    """What layers share: attention to themselves, two matrices with an activation between them, and norms."""
+
+    _attentions: tuple[str, ...]
+
+    def __init__(
+        self,
+        d_model: int,
+        nhead: int,
+        dim_feedforward: int = 2048,
+        dropout: float = 0.1,
+        activation: Activation = F.relu,
+        layer_norm_eps: float = 1e-5,
+        batch_first: bool = False,
+        norm_first: bool = False,
+        bias: bool = True,
+        device: str | None = None,
+        dtype: DType | None = None,
+    ) -> None:
+        super().__init__()
+        known: dict[Any, Callable[[Tensor], Tensor]] = {"relu": F.relu, "gelu": F.gelu}
+        if not callable(activation) and activation not in known:
+            raise ArgumentError(
+                f"{type(self).__name__}: activation={activation!r} is none of 'relu', 'gelu' and a function."
+            )
+        where: dict[str, Any] = {"device": device, "dtype": dtype}
+        for name in self._attentions:
+            attention = MultiheadAttention(d_model, nhead, dropout, bias, batch_first=batch_first, **where)
+            self.add_module(name, attention)
+        self.linear1 = Linear(d_model, dim_feedforward, bias, **where)
+        self.dropout = Dropout(dropout)
+        self.linear2 = Linear(dim_feedforward, d_model, bias, **where)
+        self.norm_first = norm_first
+        count = len(self._attentions) + 1
+        for k in range(1, count + 1):
+            self.add_module(f"norm{k}", LayerNorm(d_model, layer_norm_eps, bias=bias, **where))
+        for k in range(1, count + 1):
+            self.add_module(f"dropout{k}", Dropout(dropout))
+        self.activation = activation if callable(activation) else known[activation]
+
+    def _changed(self, k: int, x: Tensor, change: Callable[[Tensor], Tensor]) -> Tensor:
+        """`x` plus what `change` makes of it, normalised by norm `k` after that, or `x` before it."""
+        norm, dropout = getattr(self, f"norm{k}"), getattr(self, f"dropout{k}")
+        result: Tensor = x + dropout(change(norm(x))) if self.norm_first else norm(x + dropout(change(x)))
+        return result
+
+    def _fed_forward(self, x: Tensor) -> Tensor:
+        result: Tensor = self.linear2(self.dropout(self.activation(self.linear1(x))))
+        return result
+
+
+class TransformerEncoderLayer(_Layer):
+    """Each place looks at all others, then at itself: ``x + attention(x)``, ``x + W_2 activation(W_1 x)``, with norms.
+
+    The norms stand after each sum, or, with `norm_first`, before each change (Xiong et al. 2020). The input is
+    (L, N, d_model), with `batch_first` N in front. `activation` is "relu", "gelu" or a function.
+
+    >>> import minigrad as mg
+    >>> layer = mg.nn.TransformerEncoderLayer(8, nhead=2, dim_feedforward=16, batch_first=True)
+    >>> layer(mg.ones(3, 5, 8)).shape
+    (3, 5, 8)
+    """
+
+    _attentions = ("self_attn",)
+
+    def forward(
+        self,
+        src: Tensor,
+        src_mask: Tensor | None = None,
+        src_key_padding_mask: Tensor | None = None,
+        is_causal: bool = False,
+    ) -> Tensor:
+        """The places after this layer. `is_causal` is a hint about `src_mask`."""
+
+        def look(x: Tensor) -> Tensor:
+            found: Tensor = self.self_attn(x, x, x, src_key_padding_mask, False, src_mask)[0]
+            return found
+
+        return self._changed(2, self._changed(1, src, look), self._fed_forward)
+
+
+class TransformerDecoderLayer(_Layer):
+    """As `TransformerEncoderLayer`, with a look at `memory`, what an encoder gave, in between."""
+
+    _attentions = ("self_attn", "multihead_attn")
+
+    def forward(
+        self,
+        tgt: Tensor,
+        memory: Tensor,
+        tgt_mask: Tensor | None = None,
+        memory_mask: Tensor | None = None,
+        tgt_key_padding_mask: Tensor | None = None,
+        memory_key_padding_mask: Tensor | None = None,
+        tgt_is_causal: bool = False,
+        memory_is_causal: bool = False,
+    ) -> Tensor:
+        """The places after this layer. The last two are hints about the masks."""
+
+        def look(x: Tensor) -> Tensor:
+            found: Tensor = self.self_attn(x, x, x, tgt_key_padding_mask, False, tgt_mask)[0]
+            return found
+
+        def look_there(x: Tensor) -> Tensor:
+            found: Tensor = self.multihead_attn(x, memory, memory, memory_key_padding_mask, False, memory_mask)[0]
+            return found
+
+        return self._changed(3, self._changed(2, self._changed(1, tgt, look), look_there), self._fed_forward)
+
+
+class _Stack(Module):
+    """`num_layers` layers that begin as copies of one, and perhaps a norm at the end."""
+
+    def __init__(self, layer: Module, num_layers: int, norm: Module | None) -> None:
+        super().__init__()
+        if num_layers < 0:
+            raise ShapeError(f"{type(self).__name__}: num_layers={num_layers}: it is 0 or more.")
+        self.layers = ModuleList([deepcopy(layer) for _ in range(num_layers)])
+        self.num_layers = num_layers
+        self.norm = norm
+
+    def _stacked(self, x: Tensor, *args: Any) -> Tensor:
+        for layer in self.layers:
+            x = layer(x, *args)
+        return x if self.norm is None else self.norm(x)
+
+
+class TransformerEncoder(_Stack):
+    """`num_layers` encoder layers, which all begin as copies of one, and a `norm` if there is one.
+
+    PyTorch's `enable_nested_tensor` and `mask_check` are taken and change nothing.
+    """
+
+    def __init__(
+        self,
+        encoder_layer: Module,
+        num_layers: int,
+        norm: Module | None = None,
+        enable_nested_tensor: bool = True,
+        mask_check: bool = True,
+    ) -> None:
+        super().__init__(encoder_layer, num_layers, norm)
+
+    def forward(
+        self,
+        src: Tensor,
+        mask: Tensor | None = None,
+        src_key_padding_mask: Tensor | None = None,
+        is_causal: bool | None = None,
+    ) -> Tensor:
+        """The places after all layers."""
+        return self._stacked(src, mask, src_key_padding_mask)
+
+
+class TransformerDecoder(_Stack):
+    """`num_layers` decoder layers, which all begin as copies of one, and a `norm` if there is one."""
+
+    def __init__(self, decoder_layer: Module, num_layers: int, norm: Module | None = None) -> None:
+        super().__init__(decoder_layer, num_layers, norm)
+
+    def forward(
+        self,
+        tgt: Tensor,
+        memory: Tensor,
+        tgt_mask: Tensor | None = None,
+        memory_mask: Tensor | None = None,
+        tgt_key_padding_mask: Tensor | None = None,
+        memory_key_padding_mask: Tensor | None = None,
+        tgt_is_causal: bool | None = None,
+        memory_is_causal: bool = False,
+    ) -> Tensor:
+        """The places after all layers."""
+        return self._stacked(tgt, memory, tgt_mask, memory_mask, tgt_key_padding_mask, memory_key_padding_mask)
+
+
+class Transformer(Module):
+    """An encoder that reads a source, and a decoder that looks at what it gave: the network of Vaswani et al. 2017.
+
+    Matrices start by `init.xavier_uniform_`. `custom_encoder` and `custom_decoder` take the place of those made here.
+    """
+
+    def __init__(
+        self,
+        d_model: int = 512,
+        nhead: int = 8,
+        num_encoder_layers: int = 6,
+        num_decoder_layers: int = 6,
+        dim_feedforward: int = 2048,
+        dropout: float = 0.1,
+        activation: Activation = F.relu,
+        custom_encoder: Module | None = None,
+        custom_decoder: Module | None = None,
+        layer_norm_eps: float = 1e-5,
+        batch_first: bool = False,
+        norm_first: bool = False,
+        bias: bool = True,
+        device: str | None = None,
+        dtype: DType | None = None,
+    ) -> None:
+        super().__init__()
+        how: Any = {
+            "dim_feedforward": dim_feedforward,
+            "dropout": dropout,
+            "activation": activation,
+            "layer_norm_eps": layer_norm_eps,
+            "batch_first": batch_first,
+            "norm_first": norm_first,
+            "bias": bias,
+            "device": device,
+            "dtype": dtype,
+        }
+
+        def norm() -> LayerNorm:
+            return LayerNorm(d_model, layer_norm_eps, bias=bias, device=device, dtype=dtype)
+
+        self.encoder = custom_encoder or TransformerEncoder(
+            TransformerEncoderLayer(d_model, nhead, **how), num_encoder_layers, norm()
+        )
+        self.decoder = custom_decoder or TransformerDecoder(
+            TransformerDecoderLayer(d_model, nhead, **how), num_decoder_layers, norm()
+        )
+        for parameter in self.parameters():
+            if parameter.ndim > 1:
+                init.xavier_uniform_(parameter)
+        self.d_model, self.nhead, self.batch_first = d_model, nhead, batch_first
+
+    def forward(
+        self,
+        src: Tensor,
+        tgt: Tensor,
+        src_mask: Tensor | None = None,
+        tgt_mask: Tensor | None = None,
+        memory_mask: Tensor | None = None,
+        src_key_padding_mask: Tensor | None = None,
+        tgt_key_padding_mask: Tensor | None = None,
+        memory_key_padding_mask: Tensor | None = None,
+    ) -> Tensor:
+        """The places of the target after all layers."""
+        memory = self.encoder(src, src_mask, src_key_padding_mask)
+        masks = (tgt_mask, memory_mask, tgt_key_padding_mask, memory_key_padding_mask)
+        result: Tensor = self.decoder(tgt, memory, *masks)
+        return result
+
+    @staticmethod
+    def generate_square_subsequent_mask(sz: int, device: str | None = None, dtype: DType | None = None) -> Tensor:
+        """A mask by which each place sees itself and those before: 0 there, -inf above the diagonal.
+
+        >>> Transformer.generate_square_subsequent_mask(2).tolist()
+        [[0.0, -inf], [0.0, 0.0]]
+        """
+        return full((sz, sz), float("-inf"), device=device, dtype=dtype).triu(1)

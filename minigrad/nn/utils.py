@@ -1,0 +1,96 @@
+"""For gradients and parameters all together: PyTorch's `nn.utils`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+from minigrad._tensor import Tensor
+from minigrad.creation import tensor
+from minigrad.errors import ArgumentError, ShapeError
+from minigrad.functional import cat, norm, stack
+from minigrad.graph import no_grad
+
+__all__ = [
+    "clip_grad_norm_",
+    "clip_grad_value_",
+    "get_total_norm",
+    "parameters_to_vector",
+    "vector_to_parameters",
+]
+
+
+def _listed(parameters: Any) -> list[Tensor]:
+    return [parameters] if isinstance(parameters, Tensor) else list(parameters)
+
+
+def get_total_norm(tensors: Any, norm_type: float = 2.0, error_if_nonfinite: bool = False) -> Tensor:
+    """The norm of all numbers of some tensors in one line; 0 of none. See `clip_grad_norm_`."""
+    with no_grad():
+        found = _listed(tensors)
+        if not found:
+            return tensor(0.0)
+        total: Tensor = norm(stack([norm(x, norm_type) for x in found]), norm_type)
+        if error_if_nonfinite and not math.isfinite(total.item()):
+            raise ArgumentError(
+                f"clip_grad_norm_: the total norm of the gradients is {total.item()}, and error_if_nonfinite=True."
+            )
+        return total
+
+
+def clip_grad_norm_(
+    parameters: Any, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False
+) -> Tensor:
+    """Shorten the gradients of all parameters, by one factor, so that their norm together is at most `max_norm`.
+
+    Gives the norm that they had, a number on the device. The factor is max_norm / (norm + 1e-6), as in PyTorch.
+    Pascanu, Mikolov and Bengio, "On the difficulty of training recurrent neural networks", 2013, algorithm 1. Call it
+    between ``backward`` and ``step``. With `error_if_nonfinite` ArgumentError is raised if the norm is inf or nan.
+
+    >>> import minigrad as mg
+    >>> w = mg.zeros(2, requires_grad=True)
+    >>> (w * mg.tensor([3.0, 4.0])).sum().backward()
+    >>> mg.nn.utils.clip_grad_norm_([w], max_norm=1.0).item(), [round(g, 3) for g in w.grad.tolist()]
+    (5.0, [0.6, 0.8])
+    """
+    with no_grad():
+        gradients = [p.grad for p in _listed(parameters) if p.grad is not None]
+        total = get_total_norm(gradients, norm_type, error_if_nonfinite)
+        factor = (max_norm / (total + 1e-6)).clamp(max=1.0)
+        for gradient in gradients:
+            gradient.mul_(factor.to(gradient.dtype))
+        return total
+
+
+def clip_grad_value_(parameters: Any, clip_value: float) -> None:
+    """Bring each number of the gradients into -clip_value … clip_value, in place."""
+    with no_grad():
+        if clip_value < 0:
+            raise ArgumentError(
+                f"clip_grad_value_: clip_value={clip_value} is negative, and no number is below itself."
+            )
+        for parameter in _listed(parameters):
+            if parameter.grad is not None:
+                parameter.grad.clamp_(-clip_value, clip_value)
+
+
+def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
+    """All numbers of some parameters in one line, through which gradients flow."""
+    return cat([parameter.reshape(-1) for parameter in parameters])
+
+
+def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
+    """Overwrite parameters with the numbers of one line, as `parameters_to_vector` made it. Raises ShapeError."""
+    with no_grad():
+        found = list(parameters)
+        count = sum(parameter.numel() for parameter in found)
+        if vec.shape != (count,):
+            raise ShapeError(
+                f"vector_to_parameters: the parameters have {count} numbers, and vec has shape {vec.shape}."
+            )
+        start = 0
+        for parameter in found:
+            end = start + parameter.numel()
+            parameter.copy_(vec.detach()[start:end].reshape(parameter.shape))
+            start = end

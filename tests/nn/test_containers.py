@@ -1,0 +1,92 @@
+"""Modules and parameters under numbers and names."""
+
+import pytest
+
+import minigrad as mg
+from minigrad import nn
+from minigrad.errors import DTypeError, ShapeError
+
+
+def three():
+    return [nn.Linear(k, k) for k in (1, 2, 3)]
+
+
+@pytest.mark.parametrize("kind", [nn.ModuleList, lambda modules: nn.Sequential(*modules)])
+def test_numbered_modules_are_a_list(kind):
+    a, b, c = modules = three()
+    held = kind(modules)
+    assert list(held) == [held[0], held[1], held[-1]] == modules
+    assert len(held) == 3
+    assert list(held[1:]) == [b, c]
+    assert type(held[1:]) is type(held)
+    held[1] = c
+    assert list(held) == [a, c, c]
+    assert list(held.append(b)) == [a, c, c, b]
+    del held[1]
+    assert list(held) == [a, c, b]
+    assert held.pop(0) is a
+    assert list(held.insert(1, a)) == [c, a, b]
+    assert list(held.extend([b])) == [c, a, b, b]
+    assert list(held._modules) == ["0", "1", "2", "3"]
+    with pytest.raises(ShapeError, match="there is no item 4: there are 4"):
+        held[4]
+    with pytest.raises(DTypeError, match="'a' is neither an int nor a slice"):
+        held["a"]
+
+
+def test_a_sequence_with_names_keeps_them():
+    model = nn.Sequential({"first": nn.Linear(1, 2), "second": nn.Linear(2, 3)})
+    assert list(model.state_dict()) == ["first.weight", "first.bias", "second.weight", "second.bias"]
+    assert model.second is model[1]
+    assert list(model[:1].state_dict()) == ["first.weight", "first.bias"]
+    assert model(mg.ones(1, 1)).shape == (1, 3)
+    model[0] = nn.Linear(5, 2)
+    assert model.first.in_features == 5
+
+
+def test_lists_add_up():
+    a, b = nn.ModuleList(three()), nn.ModuleList(three())
+    assert list(a + b) == [*a, *b]
+    a += b
+    assert len(a) == 6
+
+
+def test_a_dict_of_modules():
+    held = nn.ModuleDict({"a": nn.Linear(1, 1)})
+    held["b"] = nn.ReLU()
+    held.update([("c", nn.Tanh())])
+    assert list(held) == list(held.keys()) == ["a", "b", "c"]
+    assert [type(m).__name__ for m in held.values()] == ["Linear", "ReLU", "Tanh"]
+    assert dict(held.items())["b"] is held["b"]
+    assert "b" in held
+    assert held.pop("b") is not None
+    del held["c"]
+    assert len(held) == 1
+    with pytest.raises(KeyError, match="there is no module 'z'; there are a"):
+        held["z"]
+    held.clear()
+    assert len(held) == 0
+    with pytest.raises(DTypeError, match="k is a int, not a module"):
+        held["k"] = 3
+
+
+def test_lists_and_dicts_of_parameters():
+    held = nn.ParameterList([mg.ones(2), nn.Parameter(mg.zeros(3))])
+    held.append(mg.tensor([1]))
+    assert [p.requires_grad for p in held] == [True, True, False]
+    assert list(held.state_dict()) == ["0", "1", "2"]
+    held[0] = mg.zeros(5)
+    assert held[0].shape == (5,)
+    assert len(held[1:]) == 2
+    with pytest.raises(DTypeError, match="it holds parameters, and this is a int"):
+        held.append(3)
+    named = nn.ParameterDict({"a": mg.ones(2)})
+    named["b"] = mg.ones(1)
+    assert list(named.state_dict()) == list(named) == ["a", "b"]
+    assert "a" in named
+    del named["a"]
+    assert [name for name, _ in named.items()] == list(named.keys()) == ["b"]
+    assert len(list(named.values())) == len(named) == 1
+    with pytest.raises(KeyError, match="no parameter 'a'; there are b"):
+        named["a"]
+    assert repr(named) == "ParameterDict((b): Parameter of float32 (1,))  # 1 parameter"

@@ -1,0 +1,267 @@
+"""Each layer is PyTorch's: its parameters, their start, its text, what it computes and the gradients of that."""
+
+import copy
+import pickle
+import re
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad import nn
+from minigrad.errors import ArgumentError, DTypeError, ShapeError
+from nn_layers import APART, CASES, Case, case
+from parity import FLOATS, close
+from strategies import PARITY, SECOND
+
+DTYPE = FLOATS[0]
+IDS = [case.name for case in CASES]
+# PyTorch tells its users what would be faster.
+pytestmark = pytest.mark.filterwarnings("ignore:enable_nested_tensor", "ignore:Using padding='same'")
+each = pytest.mark.parametrize("case", CASES, ids=IDS)
+
+
+def tensor(library, array):
+    return library.tensor(array.astype(DTYPE) if array.dtype.kind == "f" else array)
+
+
+def made(case: Case, torch):
+    """The layer of both libraries, of one type, with the same state, of numbers that are not those they start with."""
+    mine, its = case.make(nn), case.make(torch.nn)
+    for module in (mine, its):
+        module.to(getattr(mg if module is mine else torch, DTYPE))
+    generator = np.random.default_rng(0)
+    state = {}
+    for name, x in its.state_dict().items():
+        if x.is_floating_point():
+            state[name] = generator.uniform(0.5, 1.0, tuple(x.shape)).astype(DTYPE)
+            if not name.endswith("running_var"):
+                state[name] *= generator.choice([-1.0, 1.0], tuple(x.shape)).astype(DTYPE)
+    its.load_state_dict({**its.state_dict(), **{name: torch.tensor(x) for name, x in state.items()}})
+    mine.load_state_dict(its.state_dict())
+    return mine, its
+
+
+def called(case: Case, layer, library):
+    """The outputs, and the gradients of a weighted sum of them to inputs and parameters."""
+    inputs = [tensor(library, x) for x in case.inputs]
+    for x in inputs:
+        if x.is_floating_point():
+            x.requires_grad_()
+    result = case.call(layer, *inputs)
+    outputs = [
+        y for x in (result if isinstance(result, tuple) else [result]) for y in (x if isinstance(x, tuple) else [x])
+    ]
+    total = sum((x * tensor(library, np.linspace(-1.0, 2.0, x.numel()).reshape(tuple(x.shape)))).sum() for x in outputs)
+    leaves = [x for x in (*inputs, *layer.parameters()) if x.requires_grad]
+    if total.requires_grad:
+        total.backward()
+    return [x.detach() for x in outputs], [x.grad for x in leaves]
+
+
+def numbers(x):
+    return x.numpy(force=True)
+
+
+def test_every_layer_has_a_case():
+    named = {re.match(r"\w+", case.name).group() for case in CASES}
+    modules = {name for name in nn.__all__ if isinstance(getattr(nn, name), type)}
+    assert modules - named - APART == set()
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize(
+    ("case", "mode"),
+    [
+        pytest.param(case, mode, id=f"{mode}-{case.name}")
+        for mode in ("train", "eval")
+        for case in CASES
+        if case.trains or mode == "eval"
+    ],
+)
+def test_layer_gives_what_pytorch_gives_with_the_same_state(case, mode, torch):
+    mine, its = made(case, torch)
+    mine.train(mode == "train")
+    its.train(mode == "train")
+    outputs, gradients = called(case, mine, mg)
+    expected, its_gradients = called(case, its, torch)
+    tolerance = 10 * PARITY["float32" if case.narrow else DTYPE]
+    for a, b in zip(outputs, expected, strict=True):
+        assert a.shape == tuple(b.shape)
+        close(numbers(a), numbers(b), tolerance)
+    for a, b in zip(gradients, its_gradients, strict=True):
+        assert (a is None) == (b is None)
+        if a is not None:
+            close(numbers(a), numbers(b), tolerance)
+    for name, x in its.state_dict().items():  # running statistics
+        close(numbers(mine.state_dict()[name]), numbers(x), PARITY[DTYPE])
+
+
+@pytest.mark.parity
+@each
+def test_keys_shapes_and_types_of_the_state_are_pytorchs(case, torch):
+    mine, its = case.make(nn).state_dict(), case.make(torch.nn).state_dict()
+    described = [(name, x.shape, x.dtype.name) for name, x in mine.items()]
+    assert described == [(name, tuple(x.shape), str(x.dtype)[6:]) for name, x in its.items()]
+
+
+@pytest.mark.parity
+@each
+def test_parameters_start_where_pytorchs_do(case, torch):
+    mg.manual_seed(1)
+    torch.manual_seed(1)
+    mine, its = case.make(nn), case.make(torch.nn)
+    for (name, x), (other, y) in zip(mine.named_parameters(), its.named_parameters(), strict=True):
+        assert name == other
+        a, b = numbers(x), numbers(y)
+        assert bool((a == a.flat[0]).all()) == bool((b == b.flat[0]).all()), name  # constants are constants
+        if (b == b.flat[0]).all():
+            np.testing.assert_array_equal(a, b)
+        elif b.size >= 12:  # of so few numbers only the spread can be told, and roughly
+            assert 0.5 < a.std() / b.std() < 2.0, name
+
+
+@pytest.mark.parity
+@each
+def test_text_is_pytorchs_but_for_the_numbers_of_parameters(case, torch):
+    mine = re.sub(r"  # [\d,]+ parameters?( each)?", "", repr(case.make(nn)))
+    its = repr(case.make(torch.nn)).replace("NonDynamicallyQuantizableLinear", "Linear")
+    assert mine == its.replace("\\n", "\n")
+
+
+@each
+def test_layer_is_the_same_after_a_copy_and_after_pickle(case):
+    layer = case.make(nn).eval()
+    for twin in (copy.deepcopy(layer), pickle.loads(pickle.dumps(layer))):
+        inputs = [tensor(mg, x) for x in case.inputs]
+        twin.to(getattr(mg, DTYPE))
+        assert repr(twin) == repr(layer)
+        assert twin.state_dict().keys() == layer.state_dict().keys()
+        assert not {id(p) for p in twin.parameters()} & {id(p) for p in layer.parameters()}
+        case.call(twin, *inputs)
+
+
+def test_min_pool_is_the_max_pool_of_the_negative():
+    x = mg.randn(1, 2, 6, 6)
+    assert (nn.MinPool2d(2)(x) == -nn.MaxPool2d(2)(-x)).all()
+
+
+def test_hinge_loss_is_the_functions():
+    x, y = mg.tensor([0.5, -2.0]), mg.tensor([1.0, 1.0])
+    assert nn.HingeLoss()(x, y).item() == pytest.approx((0.5 + 3.0) / 2)
+
+
+def test_dropout_of_channels_drops_whole_ones_and_scales_the_others():
+    mg.manual_seed(0)
+    for layer, shape in ((nn.Dropout1d(0.25), (40, 25, 3)), (nn.Dropout2d(0.25), (40, 25, 2, 2))):
+        y = layer(mg.ones(*shape)).flatten(2)
+        assert (y == y[..., :1]).all()
+        assert set(y.flatten().tolist()) == {0.0, mg.tensor(4 / 3).item()}
+        assert (y[..., 0] == 0.0).to(mg.float32).mean().item() == pytest.approx(0.25, abs=0.06)
+        x = mg.ones(*shape)
+        assert type(layer)(0.5, inplace=True)(x) is x
+        assert layer.eval()(x) is x
+
+
+def test_dropout_between_layers_is_drawn_in_training_alone():
+    layer, x = nn.GRU(4, 3, 2, dropout=0.5), mg.ones(5, 2, 4)
+    assert (layer(x)[0] != layer(x)[0]).any()
+    layer.eval()
+    assert (layer(x)[0] == layer(x)[0]).all()
+
+
+def test_embedding_starts_with_zeros_at_its_padding_and_can_be_given():
+    table = nn.Embedding(4, 2, padding_idx=1)
+    assert table.weight[1].tolist() == [0.0, 0.0]
+    given = nn.Embedding.from_pretrained(mg.eye(3))
+    assert not given.weight.requires_grad
+    assert given(mg.tensor([2])).tolist() == [[0.0, 0.0, 1.0]]
+
+
+def test_a_causal_mask_hides_what_comes_later():
+    layer, x = nn.MultiheadAttention(8, 2, batch_first=True), mg.randn(1, 4, 8)
+    mask = nn.Transformer.generate_square_subsequent_mask(4)
+    _, weights = layer(x, x, x, attn_mask=mask, is_causal=True)
+    assert (weights.triu(1) == 0.0).all()
+    assert (weights.sum(-1) - 1.0).abs().max().item() < 1e-6
+
+
+def test_sequences_cost_no_more_than_their_length():
+    """Each place's gradient is put in once, and not as zeros for all other places."""
+    layer, counts = nn.LSTM(3, 4), []
+    for length in (8, 16):
+        x, sizes = mg.ones(length, 2, 3, requires_grad=True), []
+        output = layer(x)[0].sum()
+        with mg.tap(lambda call, sizes=sizes: sizes.append(getattr(call.result, "size", 0))):
+            output.backward()
+        counts.append(sum(sizes))
+    assert counts[1] < 2.2 * counts[0]
+
+
+@pytest.mark.parametrize(
+    ("act", "kind", "text"),
+    [
+        (lambda: nn.Linear(-1, 2), ShapeError, "from -1 to 2 features"),
+        (lambda: nn.Conv2d(3, 4, 3, groups=2), ShapeError, "groups=2 does not divide in_channels=3 and out_channels=4"),
+        (lambda: nn.Conv2d(3, 4, 3, padding="wide"), ArgumentError, "padding='wide' is none of 'valid', 'same'"),
+        (lambda: nn.Conv2d(3, 4, 3, 2, "same"), ArgumentError, "keeps the size, which stride=2 does not"),
+        (lambda: nn.Conv2d(3, 4, 3, padding_mode="wrap"), ArgumentError, "padding_mode='wrap' is none of 'zeros'"),
+        (lambda: nn.ConvTranspose2d(3, 4, 3, padding_mode="reflect"), ArgumentError, "pads with zeros, by numbers"),
+        (
+            lambda: nn.ConvTranspose2d(1, 1, 3, stride=2)(mg.ones(1, 1, 4, 4), output_size=(12, 9)),
+            ShapeError,
+            r"output_size=\(12, 9\): .* each size is from \(9, 9\) to less than the stride more",
+        ),
+        (lambda: nn.BatchNorm2d(3)(mg.ones(2, 3)), ShapeError, r"takes 4 dimensions, and the input has shape \(2, 3\)"),
+        (lambda: nn.InstanceNorm1d(3)(mg.ones(2, 4, 5)), ShapeError, "num_features=3, and the input has 4 channels"),
+        (lambda: nn.GroupNorm(2, 3), ShapeError, "num_groups=2 does not divide num_channels=3"),
+        (lambda: nn.Embedding(3, 2, padding_idx=3), ShapeError, "padding_idx=3 is not one of the 3 rows"),
+        (lambda: nn.Embedding(3, 2, max_norm=1.0), ArgumentError, "max_norm, scale_grad_by_freq and sparse are not"),
+        (lambda: nn.Dropout(1.5), ArgumentError, "p=1.5 is not from 0 to 1"),
+        (lambda: nn.Dropout2d()(mg.ones(2)), ShapeError, "takes 3 or 4 dimensions"),
+        (lambda: nn.PixelShuffle(2)(mg.ones(3, 2, 2)), ShapeError, "the 3 channels of .* are no multiple of 4"),
+        (lambda: nn.PixelUnshuffle(2)(mg.ones(3, 3, 2)), ShapeError, "are not multiples of 2"),
+        (lambda: nn.GLU()(mg.ones(3)), ShapeError, "is odd, and cannot be halved"),
+        (lambda: nn.Bilinear(2, 3, 4)(mg.ones(1, 2), mg.ones(1, 2)), ShapeError, r"weight \(out, n, m\), not"),
+        (lambda: nn.MSELoss(reduction="avg"), ArgumentError, "reduction='avg' is none of"),
+        (lambda: nn.MSELoss(reduce=True), ArgumentError, "size_average and reduce are not here"),
+        (lambda: nn.LSTM(2, 3)([1, 2]), DTypeError, "packed sequences are not here"),
+        (lambda: nn.LSTM(2, 3, proj_size=1), ArgumentError, "proj_size is not here"),
+        (lambda: nn.LSTM(2, 3)(mg.ones(4, 1, 5)), ShapeError, r"input is \(L, N, 2\), or without N; here \(4, 1, 5\)"),
+        (lambda: nn.LSTM(2, 3)(mg.ones(4, 1, 2), mg.ones(1, 1, 3)), DTypeError, r"a tuple \(h, c\) of tensors"),
+        (lambda: nn.GRU(2, 3)(mg.ones(4, 1, 2), mg.ones(1, 2, 3)), ShapeError, r"goes with this input as \(1, 1, 3\)"),
+        (lambda: nn.GRUCell(2, 3)(mg.ones(1, 3)), ShapeError, r"input is \(N, 2\), or without N"),
+        (lambda: nn.RNN(2, 3, nonlinearity="sin"), ArgumentError, "nonlinearity='sin' is none of 'tanh', 'relu'"),
+        (lambda: nn.MultiheadAttention(8, 3), ShapeError, "embed_dim=8 is not a multiple of num_heads=3"),
+        (
+            lambda: attend(mg.ones(5, 2, 6)),
+            ShapeError,
+            r"query, key and value are \(L, N, 8\), .*; given are \(5, 2, 6\)",
+        ),
+        (lambda: attend(attn_mask=mg.ones(4, 5)), ShapeError, r"attn_mask is \(5, 5\) or \(4, 5, 5\)"),
+        (lambda: attend(key_padding_mask=mg.ones(5, 2)), ShapeError, r"key_padding_mask is \(2, 5\)"),
+        (lambda: attend(attn_mask=mg.tensor([[0] * 5] * 5)), DTypeError, "holds bools or floats, not int64"),
+        (lambda: attend(is_causal=True), ShapeError, "is_causal=True says what attn_mask is, and there is none"),
+        (lambda: nn.TransformerEncoderLayer(8, 2, activation="elu"), ArgumentError, "none of 'relu', 'gelu' and a"),
+    ],
+)
+def test_what_cannot_be_is_said(act, kind, text):
+    with pytest.raises(kind, match=text):
+        act()
+
+
+def attend(x=None, **more):
+    x = mg.ones(5, 2, 8) if x is None else x
+    return nn.MultiheadAttention(8, 2)(x, x, x, **more)
+
+
+@pytest.mark.parametrize("text", ["LSTM(2, 2)", "GRU(2, 2)", "TransformerEncoderLayer(2, 1, 3, 0.0)"])
+def test_layers_made_of_parts_can_be_differentiated_twice(text):
+    mg.manual_seed(0)
+    layer = case(text).make(nn).double()
+
+    def outputs(x):
+        found = layer(x)
+        return found[0] if isinstance(found, tuple) else found
+
+    assert mg.gradgradcheck(outputs, [mg.randn(3, 1, 2, dtype=mg.float64)], fast_mode=True, **SECOND)
