@@ -192,7 +192,8 @@ def dispatch(
 ) -> Any:
     """Run the kernel of `op` on `device` over raw `inputs`, and return its raw result.
 
-    `attrs` are the static attributes. `out` makes a mutation explicit: the kernel writes there, and `out` comes back.
+    `attrs` are the static attributes. `out`, a tuple where there are several outputs, makes a mutation explicit: the
+    kernel writes there, and `out` comes back.
     Raises DeviceError if there is no such kernel, or if `out` is given on ``python``, whose floats cannot be written;
     DTypeError for an int among `inputs` that is too large for the type of the arrays.
     """

@@ -1,7 +1,20 @@
 """Random tensors, from generators that count: PyTorch's functions, with numbers that are the same on every device.
 
-A generator is a seed and a count of the numbers used so far, and number k of a seed is a function of k (see
-`ops.random`). So ``rand(6)`` draws what ``rand(2)`` and then ``rand(4)`` do, and a state is two numbers.
+A generator is a seed and a count of the numbers used so far, and number k of a seed is a function of k. So
+``rand(6)`` draws what ``rand(2)`` and then ``rand(4)`` do, and a state is two numbers.
+
+That function is Philox4x32-10 (Salmon, Moraes, Dror, Shaw 2011, "Parallel random numbers: as easy as 1, 2, 3"). It
+makes of the seed, a key of 64 bits, and of a counter of 128, four words of 32 bits. Number k is word k mod 4 of the
+counter whose lower half is ⌊k / 4⌋; the upper half says which kind of number is drawn, so that no two kinds share any.
+A float32 is the upper 24 bits of a word times 2⁻²⁴; a float64 takes two words, the lower first, and 53 bits; a normal
+number takes two even ones (Box, Muller 1958); a whole number is 64 bits modulo how many there are:
+
+>>> from minigrad.backends.numpy.random import philox
+>>> words = philox((0, 0, 0, 0), 7)  # of the counter's four words the lowest comes first
+>>> [(word >> 8) * 2.0**-24 for word in words] == rand(4, generator=Generator(7)).tolist()
+True
+
+`minigrad.generators` has two of another kind, to look at: Park and Miller's, and xoroshiro64*.
 
 Where they agree: `sizes`, `size`, `dtype`, `device` and `requires_grad` are as in `creation`; `generator` is where the
 numbers come from, the default one for None. No gradient flows into what a number was drawn by. Not PyTorch's are the
@@ -332,7 +345,7 @@ def _uniform_(self: Tensor, from_: float = 0.0, to: float = 1.0, *, generator: G
 def _normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None) -> Tensor:
     """Overwrite these numbers by ones drawn from the normal distribution of `mean` and standard deviation `std`."""
     _check_target("normal_", self, fractions=True)
-    return self.copy_(normal(mean, std, self.shape, generator=generator, dtype=self.dtype))
+    return self.copy_(normal(mean, std, self.shape, generator=generator, dtype=self.dtype, device=self.device))
 
 
 def _exponential_(self: Tensor, lambd: float = 1.0, *, generator: Generator | None = None) -> Tensor:

@@ -15,6 +15,7 @@ from minigrad.ops import (
     linalg,
     loss,
     normalization,
+    optim,
     pool,
     random,
     reduce,
@@ -31,6 +32,7 @@ from minigrad.ops.indexing import *  # noqa: F403
 from minigrad.ops.linalg import *  # noqa: F403
 from minigrad.ops.loss import *  # noqa: F403
 from minigrad.ops.normalization import *  # noqa: F403
+from minigrad.ops.optim import *  # noqa: F403
 from minigrad.ops.pool import *  # noqa: F403
 from minigrad.ops.random import *  # noqa: F403
 from minigrad.ops.reduce import *  # noqa: F403
@@ -48,6 +50,7 @@ _FAMILIES = (
     linalg,
     loss,
     normalization,
+    optim,
     pool,
     random,
     reduce,

@@ -50,12 +50,14 @@ def run(kernel: Kernel, inputs: tuple[Any, ...], attrs: Mapping[str, Any], out: 
             return _quietly(kernel, *inputs, out=out, casting="unsafe")
         if "out" in (getattr(kernel, "__kwdefaults__", None) or ()):  # it need not go through all the numbers
             return _quietly(kernel, *inputs, **attrs, out=out)
-        np.copyto(out, _quietly(kernel, *inputs, **attrs), casting="unsafe")
+        found = _quietly(kernel, *inputs, **attrs)
+        for into, numbers in zip(out, found, strict=True) if isinstance(out, tuple) else ((out, found),):
+            np.copyto(into, numbers, casting="unsafe")
         return out
     result = _quietly(kernel, *inputs, **attrs)
-    if isinstance(result, np.ndarray | tuple):
-        return result
-    return np.asarray(result)
+    if isinstance(result, tuple):
+        return tuple([np.asarray(x) if isinstance(x, np.generic) else x for x in result])
+    return result if isinstance(result, np.ndarray) else np.asarray(result)
 
 
 def run_raw(kernel: Kernel, inputs: tuple[Any, ...], attrs: Mapping[str, Any]) -> Any:
@@ -97,6 +99,7 @@ from minigrad.backends.numpy import (  # noqa: E402 -- each registers its kernel
     linalg,  # noqa: F401
     loss,  # noqa: F401
     normalization,  # noqa: F401
+    optim,  # noqa: F401
     pool,  # noqa: F401
     random,  # noqa: F401
     reduce,  # noqa: F401

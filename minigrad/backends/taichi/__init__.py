@@ -28,8 +28,8 @@ __all__ = ["DEVICE"]
 MODULES = [
     import_module(f"minigrad.backends.taichi.{name}")  # each registers its kernels
     for name in (
-        "attention", "conv", "cuda", "elementwise", "extremes", "indexing", "loss", "matmul", "moves", "norms", "pool",
-        "random", "reduce", "rows", "running", "sampling", "segments", "shape", "sorting", "wide",
+        "attention", "conv", "cuda", "elementwise", "extremes", "indexing", "loss", "matmul", "moves", "norms", "optim",
+        "pool", "random", "reduce", "rows", "running", "sampling", "segments", "shape", "sorting", "wide",
     )
 ]  # fmt: skip
 _beside: dict[Any, Kernel] = {}  # what computes on cpu, in place of each kernel of Taichi's, while that runs on a GPU
@@ -71,7 +71,8 @@ def _by_numpy(plain: Kernel) -> Kernel:
 
     def by_numpy(*inputs: Any, out: Any = None, **attrs: Any) -> Any:
         given = tuple([x.view(np.ndarray) if isinstance(x, CpuArray) else x for x in inputs])
-        result = reference.run(plain, given, attrs, None if out is None else out.view(np.ndarray))
+        seen = tuple([x.view(np.ndarray) for x in out]) if isinstance(out, tuple) else out
+        result = reference.run(plain, given, attrs, seen.view(np.ndarray) if isinstance(seen, np.ndarray) else seen)
         if out is not None:
             return out
         return tuple(map(_ours, result)) if isinstance(result, tuple) else _ours(result)

@@ -1,0 +1,176 @@
+"""Updates of parameters by their gradients, as their papers write them; `minigrad.optim` says which those are.
+
+What a kernel gets and returns is in the order of its declaration: the parameter, its gradient, and memory in; the new
+parameter and the new memory out. `step` counts from 1.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from minigrad.backends.numpy.arrays import DEVICE, Array
+from minigrad.kernels import kernel
+
+__all__ = ["rectified"]
+
+Arrays = tuple[Array, ...]
+
+
+def uphill(p: Array, grad: Array, weight_decay: float, maximize: bool) -> Array:
+    """The direction to go against: the gradient, and that of weight_decay / 2 times the parameter's square."""
+    g = -grad if maximize else grad
+    return g + weight_decay * p if weight_decay else g
+
+
+def shrunk(p: Array, grad: Array, lr: float, weight_decay: float, decoupled: bool, maximize: bool) -> Arrays:
+    """The parameter and its gradient after weight decay: by the gradient, or, decoupled, of the parameter itself."""
+    if decoupled:
+        return p * (1 - lr * weight_decay), uphill(p, grad, 0.0, maximize)
+    return p, uphill(p, grad, weight_decay, maximize)
+
+
+def moments(g: Array, m: Array, v: Array, beta1: float, beta2: float) -> Arrays:
+    """The running means of the gradient and of its square."""
+    return beta1 * m + (1 - beta1) * g, beta2 * v + (1 - beta2) * g * g
+
+
+@kernel("sgd_step", DEVICE)
+def sgd_step(p: Array, grad: Array, *, lr: float, weight_decay: float, maximize: bool) -> Array:
+    return p - lr * uphill(p, grad, weight_decay, maximize)
+
+
+@kernel("momentum_step", DEVICE)
+def momentum_step(
+    p: Array,
+    grad: Array,
+    b: Array,
+    *,
+    lr: float,
+    momentum: float,
+    dampening: float,
+    nesterov: bool,
+    weight_decay: float,
+    maximize: bool,
+) -> Arrays:
+    g = uphill(p, grad, weight_decay, maximize)
+    b = momentum * b + (1 - dampening) * g
+    return p - lr * (g + momentum * b if nesterov else b), b
+
+
+@kernel("adam_step", DEVICE)
+def adam_step(
+    p: Array, grad: Array, m: Array, v: Array, *, lr: float, beta1: float, beta2: float, eps: float, decoupled: bool,
+    step: int, weight_decay: float, maximize: bool,
+) -> Arrays:  # fmt: skip
+    p, g = shrunk(p, grad, lr, weight_decay, decoupled, maximize)
+    m, v = moments(g, m, v, beta1, beta2)
+    return p - lr * (m / (1 - beta1**step)) / (np.sqrt(v / (1 - beta2**step)) + eps), m, v
+
+
+@kernel("amsgrad_step", DEVICE)
+def amsgrad_step(
+    p: Array, grad: Array, m: Array, v: Array, w: Array, *, lr: float, beta1: float, beta2: float, eps: float,
+    decoupled: bool, step: int, weight_decay: float, maximize: bool,
+) -> Arrays:  # fmt: skip
+    p, g = shrunk(p, grad, lr, weight_decay, decoupled, maximize)
+    m, v = moments(g, m, v, beta1, beta2)
+    w = np.maximum(w, v)
+    return p - lr * (m / (1 - beta1**step)) / (np.sqrt(w / (1 - beta2**step)) + eps), m, v, w
+
+
+@kernel("nadam_step", DEVICE)
+def nadam_step(
+    p: Array, grad: Array, m: Array, v: Array, *, lr: float, beta1: float, beta2: float, eps: float, decoupled: bool,
+    step: int, mu: float, next_mu: float, mu_product: float, weight_decay: float, maximize: bool,
+) -> Arrays:  # fmt: skip
+    p, g = shrunk(p, grad, lr, weight_decay, decoupled, maximize)
+    m, v = moments(g, m, v, beta1, beta2)
+    ahead = next_mu / (1 - mu_product * next_mu) * m + (1 - mu) / (1 - mu_product) * g
+    return p - lr * ahead / (np.sqrt(v / (1 - beta2**step)) + eps), m, v
+
+
+def rectified(beta2: float, step: int) -> float:
+    """RAdam's r, by which the variance of the adaptive rate is evened out; 0 where it has none yet."""
+    longest = 2 / (1 - beta2) - 1
+    length = longest - 2 * step * beta2**step / (1 - beta2**step)
+    if length <= 5:
+        return 0.0
+    above = (length - 4) * (length - 2) * longest
+    return float(np.sqrt(above / ((longest - 4) * (longest - 2) * length)))
+
+
+@kernel("radam_step", DEVICE)
+def radam_step(
+    p: Array, grad: Array, m: Array, v: Array, *, lr: float, beta1: float, beta2: float, eps: float, decoupled: bool,
+    step: int, weight_decay: float, maximize: bool,
+) -> Arrays:  # fmt: skip
+    p, g = shrunk(p, grad, lr, weight_decay, decoupled, maximize)
+    m, v = moments(g, m, v, beta1, beta2)
+    mean, r = m / (1 - beta1**step), rectified(beta2, step)
+    if not r:
+        return p - lr * mean, m, v
+    return p - lr * r * mean * np.sqrt(1 - beta2**step) / (np.sqrt(v) + eps), m, v
+
+
+@kernel("adamax_step", DEVICE)
+def adamax_step(
+    p: Array, grad: Array, m: Array, u: Array, *, lr: float, beta1: float, beta2: float, eps: float, step: int,
+    weight_decay: float, maximize: bool,
+) -> Arrays:  # fmt: skip
+    g = uphill(p, grad, weight_decay, maximize)
+    m, u = beta1 * m + (1 - beta1) * g, np.maximum(beta2 * u, np.abs(g) + eps)
+    return p - lr / (1 - beta1**step) * m / u, m, u
+
+
+@kernel("adagrad_step", DEVICE)
+def adagrad_step(
+    p: Array, grad: Array, s: Array, *, lr: float, eps: float, weight_decay: float, maximize: bool
+) -> Arrays:
+    g = uphill(p, grad, weight_decay, maximize)
+    s = s + g * g
+    return p - lr * g / (np.sqrt(s) + eps), s
+
+
+@kernel("adadelta_step", DEVICE)
+def adadelta_step(
+    p: Array, grad: Array, s: Array, d: Array, *, lr: float, rho: float, eps: float, weight_decay: float, maximize: bool
+) -> Arrays:
+    g = uphill(p, grad, weight_decay, maximize)
+    s = rho * s + (1 - rho) * g * g
+    delta = np.sqrt(d + eps) / np.sqrt(s + eps) * g
+    return p - lr * delta, s, rho * d + (1 - rho) * delta * delta
+
+
+def rmsprop_step(
+    p: Array, grad: Array, *memory: Array, centered: bool, kept: bool, lr: float, alpha: float, eps: float,
+    momentum: float, weight_decay: float, maximize: bool,
+) -> Arrays:  # fmt: skip
+    g, (s, *rest) = uphill(p, grad, weight_decay, maximize), memory
+    s = alpha * s + (1 - alpha) * g * g
+    variance, found = s, [s]
+    if centered:
+        a = alpha * rest[0] + (1 - alpha) * g
+        variance, found = s - a * a, [s, a]
+    b = g / (np.sqrt(variance) + eps)
+    if kept:
+        b = momentum * rest[-1] + b
+        found.append(b)
+    return p - lr * b, *found
+
+
+for _centered in (False, True):
+    for _kept in (False, True):
+
+        def _run(*arrays: Array, centered: bool = _centered, kept: bool = _kept, **attrs: float) -> Arrays:
+            return rmsprop_step(*arrays, centered=centered, kept=kept, **attrs)  # type: ignore[arg-type]
+
+        kernel(f"rmsprop_{'centered_' * _centered}{'momentum_' * _kept}step", DEVICE)(_run)
+
+
+@kernel("lion_step", DEVICE)
+def lion_step(
+    p: Array, grad: Array, m: Array, *, lr: float, beta1: float, beta2: float, weight_decay: float, maximize: bool
+) -> Arrays:
+    p, g = shrunk(p, grad, lr, weight_decay, True, maximize)
+    ahead = beta1 * m + (1 - beta1) * g
+    return p - lr * ((ahead > 0).astype(p.dtype) - (ahead < 0)), beta2 * m + (1 - beta2) * g  # of nan no step

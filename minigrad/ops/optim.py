@@ -1,0 +1,82 @@
+"""Updates of parameters: a step of an optimizer is one operation, and so one launch for each parameter.
+
+Each takes a parameter, its gradient, and what the optimizer remembers of it, all of one shape, and returns the new
+parameter and the new memory; the optimizer gives `out`, so that they are written where the old ones were. None has a
+derivative. In the formulas g is the gradient, turned round by `maximize`, plus `weight_decay` times the parameter, and
+letters on the right are numbers before the step unless they have a prime. Where each comes from stands in `optim`.
+"""
+
+from __future__ import annotations
+
+from minigrad.op import Op
+
+__all__ = [
+    "adadelta_step",
+    "adagrad_step",
+    "adam_step",
+    "adamax_step",
+    "amsgrad_step",
+    "lion_step",
+    "momentum_step",
+    "nadam_step",
+    "radam_step",
+    "rmsprop_centered_momentum_step",
+    "rmsprop_centered_step",
+    "rmsprop_momentum_step",
+    "rmsprop_step",
+    "sgd_step",
+]
+
+
+def _update(name: str, formula: str, memory: str, attrs: str) -> Op:
+    """An update; `memory` and `attrs` are names with spaces between."""
+    inputs = ("p", "grad", *memory.split())
+    static = (*attrs.split(), "weight_decay", "maximize")
+    return Op(
+        name, formula, vjp=(None,) * len(inputs), inputs=inputs, attrs=static, outputs=len(inputs) - 1, promotes="float"
+    )
+
+
+_ADAM = "lr beta1 beta2 eps decoupled step"
+_RMSPROP = "lr alpha eps momentum"
+
+sgd_step = _update("sgd_step", r"{p} - \eta {grad}", "", "lr")
+momentum_step = _update(
+    "momentum_step", r"{p} - \eta (\mu {b} + (1 - \tau) {grad})", "b", "lr momentum dampening nesterov"
+)
+adam_step = _update("adam_step", r"{p} - \eta \frac{\hat {m}}{\sqrt{\hat {v}} + \epsilon}", "m v", _ADAM)
+amsgrad_step = _update("amsgrad_step", r"{p} - \eta \frac{\hat {m}}{\sqrt{\hat {w}} + \epsilon}", "m v w", _ADAM)
+nadam_step = _update(
+    "nadam_step",
+    r"{p} - \eta \frac{\bar {m}}{\sqrt{\hat {v}} + \epsilon}",
+    "m v",
+    f"{_ADAM} mu next_mu mu_product",
+)
+radam_step = _update("radam_step", r"{p} - \eta r \frac{\hat {m}}{\sqrt{\hat {v}} + \epsilon}", "m v", _ADAM)
+adamax_step = _update("adamax_step", r"{p} - \eta \frac{\hat {m}}{{u}}", "m u", "lr beta1 beta2 eps step")
+adagrad_step = _update("adagrad_step", r"{p} - \eta \frac{{grad}}{\sqrt{{s}} + \epsilon}", "s", "lr eps")
+adadelta_step = _update(
+    "adadelta_step", r"{p} - \eta \frac{\sqrt{{d} + \epsilon}}{\sqrt{{s} + \epsilon}} {grad}", "s d", "lr rho eps"
+)
+rmsprop_step = _update("rmsprop_step", r"{p} - \eta \frac{{grad}}{\sqrt{{s}} + \epsilon}", "s", _RMSPROP)
+rmsprop_momentum_step = _update(
+    "rmsprop_momentum_step",
+    r"{p} - \eta (\mu {b} + \frac{{grad}}{\sqrt{{s}} + \epsilon})",
+    "s b",
+    _RMSPROP,
+)
+rmsprop_centered_step = _update(
+    "rmsprop_centered_step", r"{p} - \eta \frac{{grad}}{\sqrt{{s} - {a}^2} + \epsilon}", "s a", _RMSPROP
+)
+rmsprop_centered_momentum_step = _update(
+    "rmsprop_centered_momentum_step",
+    r"{p} - \eta (\mu {b} + \frac{{grad}}{\sqrt{{s} - {a}^2} + \epsilon})",
+    "s a b",
+    _RMSPROP,
+)
+lion_step = _update(
+    "lion_step",
+    r"{p} - \eta (\operatorname{sign}(\beta_1 {m} + (1 - \beta_1) {grad}) + \lambda {p})",
+    "m",
+    "lr beta1 beta2",
+)

@@ -1,0 +1,166 @@
+"""Rates for each number, by the squares of its gradients: all of them (Adagrad), or of late (RMSprop, Adadelta)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, ClassVar
+
+from minigrad import ops
+from minigrad._tensor import Tensor
+from minigrad.optim.optimizer import RATE, SHARE, Limits, Optimizer
+
+__all__ = ["Adadelta", "Adagrad", "RMSprop"]
+
+_RMSPROP = {
+    (False, False): ops.rmsprop_step,
+    (False, True): ops.rmsprop_momentum_step,
+    (True, False): ops.rmsprop_centered_step,
+    (True, True): ops.rmsprop_centered_momentum_step,
+}  # by whether it is centered and has momentum
+
+
+class Adagrad(Optimizer):
+    """A rate for each number that falls with the squares of all its gradients.
+
+    Duchi, Hazan, Singer 2011, "Adaptive subgradient methods for online learning and stochastic optimization", figure 1
+    with a diagonal matrix; t counts from 1:
+
+    - g = gradient + `weight_decay` · p, the gradient's sign turned round if `maximize`
+    - s = s + g², from `initial_accumulator_value`
+    - p = p − `lr` / (1 + (t − 1) · `lr_decay`) · g / (√s + `eps`)
+
+    `lr` is how far a number moves in the first step, in its own units. Raises ArgumentError for a negative option; and
+    as `Optimizer`.
+
+    >>> import minigrad as mg
+    >>> x = mg.tensor([1.0, 200.0], requires_grad=True)
+    >>> optimizer = mg.optim.Adagrad([x], lr=0.5)
+    >>> (x * x).sum().backward()
+    >>> optimizer.step()
+    >>> x
+    tensor([  0.5000, 199.5000], requires_grad=True)
+    """
+
+    limits: ClassVar[Limits] = {
+        "lr": RATE,
+        "lr_decay": RATE,
+        "weight_decay": RATE,
+        "initial_accumulator_value": RATE,
+        "eps": RATE,
+    }
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float = 1e-2,
+        lr_decay: float = 0.0,
+        weight_decay: float = 0.0,
+        initial_accumulator_value: float = 0.0,
+        eps: float = 1e-10,
+        *,
+        maximize: bool = False,
+    ) -> None:
+        options = {"lr": lr, "lr_decay": lr_decay, "weight_decay": weight_decay, "eps": eps, "maximize": maximize}
+        super().__init__(params, {**options, "initial_accumulator_value": initial_accumulator_value})
+
+    def update(self, p: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
+        """One step of `p`."""
+        kept = self.memory(state, p, "sum", value=group["initial_accumulator_value"])
+        rate = group["lr"] / (1 + state.get("step", 0) * group["lr_decay"])
+        state["step"] = state.get("step", 0) + 1
+        how = {name: group[name] for name in ("eps", "weight_decay", "maximize")}
+        self.apply(ops.adagrad_step, p, grad, kept, lr=rate, **how)
+
+
+class Adadelta(Optimizer):
+    """A rate for each number: the root mean square of its last steps by that of its last gradients.
+
+    Zeiler 2012, "ADADELTA: an adaptive learning rate method", algorithm 1, with a rate before the step; g as in
+    `Adagrad`:
+
+    - s = ρ s + (1 − ρ) g²
+    - Δ = √(d + `eps`) / √(s + `eps`) · g, p = p − `lr` · Δ
+    - d = ρ d + (1 − ρ) Δ²
+
+    `lr` has no unit, `rho` is a share, `eps` is in squares of the gradient's units. Raises ArgumentError for a negative
+    option and a `rho` outside [0, 1); and as `Optimizer`.
+
+    >>> import minigrad as mg
+    >>> x = mg.tensor([1.0, 200.0], requires_grad=True)
+    >>> optimizer = mg.optim.Adadelta([x])
+    >>> (x * x).sum().backward()
+    >>> optimizer.step()
+    >>> x
+    tensor([  0.9968, 199.9968], requires_grad=True)
+    """
+
+    limits: ClassVar[Limits] = {"lr": RATE, "rho": SHARE, "eps": RATE, "weight_decay": RATE}
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float = 1.0,
+        rho: float = 0.9,
+        eps: float = 1e-6,
+        weight_decay: float = 0.0,
+        *,
+        maximize: bool = False,
+    ) -> None:
+        super().__init__(params, {"lr": lr, "rho": rho, "eps": eps, "weight_decay": weight_decay, "maximize": maximize})
+
+    def update(self, p: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
+        """One step of `p`."""
+        state["step"] = state.get("step", 0) + 1
+        how = {name: group[name] for name in ("lr", "rho", "eps", "weight_decay", "maximize")}
+        self.apply(ops.adadelta_step, p, grad, self.memory(state, p, "square_avg", "acc_delta"), **how)
+
+
+class RMSprop(Optimizer):
+    """A rate for each number that falls with the squares of its last gradients.
+
+    Tieleman, Hinton 2012, "Neural networks for machine learning", lecture 6.5; `centered` and `momentum` as in Graves
+    2013, "Generating sequences with recurrent neural networks", equations 38 to 41; g as in `Adagrad`:
+
+    - s = α s + (1 − α) g²; if `centered`, a = α a + (1 − α) g, and s − a² is in place of s below
+    - p = p − `lr` · g / (√s + `eps`); with `momentum` b = μ b + g / (√s + `eps`), p = p − `lr` · b
+
+    `lr` is in the parameter's units, `alpha` a share. Raises ArgumentError for a negative option and an `alpha` outside
+    [0, 1); and as `Optimizer`.
+
+    >>> import minigrad as mg
+    >>> x = mg.tensor([1.0, 200.0], requires_grad=True)
+    >>> optimizer = mg.optim.RMSprop([x], lr=0.05)
+    >>> (x * x).sum().backward()
+    >>> optimizer.step()
+    >>> x
+    tensor([  0.5000, 199.5000], requires_grad=True)
+    """
+
+    limits: ClassVar[Limits] = {"lr": RATE, "alpha": SHARE, "eps": RATE, "weight_decay": RATE, "momentum": RATE}
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float = 1e-2,
+        alpha: float = 0.99,
+        eps: float = 1e-8,
+        weight_decay: float = 0.0,
+        momentum: float = 0.0,
+        centered: bool = False,
+        *,
+        maximize: bool = False,
+    ) -> None:
+        options = {"lr": lr, "alpha": alpha, "eps": eps, "weight_decay": weight_decay, "momentum": momentum}
+        super().__init__(params, {**options, "centered": centered, "maximize": maximize})
+
+    def update(self, p: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
+        """One step of `p`."""
+        state["step"] = state.get("step", 0) + 1
+        kept = ["square_avg"]
+        if group["centered"]:
+            kept.append("grad_avg")
+        if group["momentum"] > 0:
+            kept.append("momentum_buffer")
+        how = {name: group[name] for name in ("lr", "alpha", "eps", "momentum", "weight_decay", "maximize")}
+        op = _RMSPROP[bool(group["centered"]), group["momentum"] > 0]
+        self.apply(op, p, grad, self.memory(state, p, *kept), **how)

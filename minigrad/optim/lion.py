@@ -1,0 +1,54 @@
+"""Steps by the sign of a mean: Lion."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, ClassVar
+
+from minigrad import ops
+from minigrad._tensor import Tensor
+from minigrad.optim.optimizer import RATE, SHARE, Limits, Optimizer
+
+__all__ = ["Lion"]
+
+
+class Lion(Optimizer):
+    """Every number moves by `lr`, the way that a mean of its gradients says; one memory a parameter, Adam has two.
+
+    Chen et al. 2023, "Symbolic discovery of optimization algorithms", algorithm 2; β₁, β₂ are `betas`, and the
+    gradient g has its sign turned round if `maximize`:
+
+    - p = p − `lr` · (sign(β₁ m + (1 − β₁) g) + `weight_decay` · p)
+    - m = β₂ m + (1 − β₂) g
+
+    `lr` is in the parameter's units; the paper takes a third to a tenth of AdamW's, and as much more `weight_decay`.
+    PyTorch has no Lion. Raises ArgumentError for a negative `lr` or `weight_decay` and for a beta outside [0, 1); and
+    as `Optimizer`.
+
+    >>> import minigrad as mg
+    >>> x = mg.tensor([1.0, -200.0], requires_grad=True)
+    >>> optimizer = mg.optim.Lion([x], lr=0.5)
+    >>> (x * x).sum().backward()
+    >>> optimizer.step()
+    >>> x
+    tensor([   0.5000, -199.5000], requires_grad=True)
+    """
+
+    limits: ClassVar[Limits] = {"lr": RATE, "betas": SHARE, "weight_decay": RATE}
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float = 1e-4,
+        betas: tuple[float, float] = (0.9, 0.99),
+        weight_decay: float = 0.0,
+        *,
+        maximize: bool = False,
+    ) -> None:
+        super().__init__(params, {"lr": lr, "betas": betas, "weight_decay": weight_decay, "maximize": maximize})
+
+    def update(self, p: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
+        """One step of `p`."""
+        beta1, beta2 = group["betas"]
+        how = {name: group[name] for name in ("lr", "weight_decay", "maximize")}
+        self.apply(ops.lion_step, p, grad, self.memory(state, p, "exp_avg"), beta1=beta1, beta2=beta2, **how)

@@ -1,0 +1,35 @@
+"""Learning rates that change from step to step, with PyTorch's names and numbers.
+
+A scheduler sets ``group["lr"]`` of an optimizer when it is made, and at each `step`, which comes after the optimizer's.
+The rate that a group began with is kept in ``group["initial_lr"]``. Below, e counts the steps from 0, `last_epoch`.
+Call `step` once an epoch or once a batch: e is in whatever unit that is.
+"""
+
+from minigrad.optim.lr_scheduler.base import LRScheduler
+from minigrad.optim.lr_scheduler.cycles import CosineAnnealingWarmRestarts, LambdaLR, OneCycleLR
+from minigrad.optim.lr_scheduler.factors import (
+    ConstantLR,
+    CosineAnnealingLR,
+    ExponentialLR,
+    LinearLR,
+    MultiStepLR,
+    StepLR,
+)
+from minigrad.optim.lr_scheduler.joined import ChainedScheduler, SequentialLR
+from minigrad.optim.lr_scheduler.plateau import ReduceLROnPlateau
+
+__all__ = [
+    "ChainedScheduler",
+    "ConstantLR",
+    "CosineAnnealingLR",
+    "CosineAnnealingWarmRestarts",
+    "ExponentialLR",
+    "LRScheduler",
+    "LambdaLR",
+    "LinearLR",
+    "MultiStepLR",
+    "OneCycleLR",
+    "ReduceLROnPlateau",
+    "SequentialLR",
+    "StepLR",
+]

@@ -1,0 +1,166 @@
+"""Rates that follow from the step alone, as a formula says: waves, cycles, a reader's function."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from minigrad.errors import ArgumentError
+from minigrad.optim.lr_scheduler.base import LRScheduler, checked, each, share, whole
+from minigrad.optim.optimizer import Optimizer
+
+__all__ = [
+    "CosineAnnealingWarmRestarts",
+    "LambdaLR",
+    "OneCycleLR",
+]
+
+
+class LambdaLR(LRScheduler):
+    """The rate times `lr_lambda` of e: a function, or one for each group. It does not go into `state_dict`.
+
+    >>> import minigrad as mg
+    >>> optimizer = mg.optim.SGD([mg.ones(1, requires_grad=True)], lr=1.0)
+    >>> scheduler = LambdaLR(optimizer, lambda e: 1 / (1 + e))
+    >>> optimizer.step(); scheduler.step(); scheduler.get_last_lr()
+    [0.5]
+    """
+
+    def __init__(self, optimizer: Optimizer, lr_lambda: Any, last_epoch: int = -1) -> None:
+        count = len(checked(optimizer, self).param_groups)
+        functions: list[Callable[[float], float]] = (
+            list(lr_lambda) if isinstance(lr_lambda, list | tuple) else [lr_lambda] * count
+        )
+        if len(functions) != count:
+            raise ArgumentError(f"LambdaLR: there are {len(functions)} functions for {count} groups of parameters.")
+        self.lr_lambdas = functions
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self) -> list[float]:
+        """The rate of each group at `last_epoch`."""
+        return [base * of(self.last_epoch) for base, of in zip(self.base_lrs, self.lr_lambdas, strict=True)]
+
+
+class CosineAnnealingWarmRestarts(LRScheduler):
+    """Half a wave from the rate down to `eta_min` in `T_0` steps, then again, each time `T_mult` times as long.
+
+    Loshchilov, Hutter 2017, "SGDR: stochastic gradient descent with warm restarts", equation 5. `step` may be told
+    where it is, also between two epochs: ``scheduler.step(epoch + batch / batches)``. Raises ArgumentError unless `T_0`
+    and `T_mult` are whole numbers of 1 and more.
+    """
+
+    def __init__(
+        self, optimizer: Optimizer, T_0: int, T_mult: int = 1, eta_min: float = 0.0, last_epoch: int = -1
+    ) -> None:
+        self.T_0, self.eta_min = whole(T_0, "CosineAnnealingWarmRestarts", "T_0"), eta_min
+        self.T_mult = whole(T_mult, "CosineAnnealingWarmRestarts", "T_mult")
+        super().__init__(optimizer, last_epoch)
+
+    def step(self, epoch: float | None = None) -> None:
+        """Set the rates of the next e, or those of `epoch`."""
+        if epoch is not None:
+            if epoch < 0:
+                raise ArgumentError(f"CosineAnnealingWarmRestarts.step: epoch={epoch}, and it is 0 or more.")
+            self.last_epoch = epoch - 1
+        super().step()
+
+    def get_lr(self) -> list[float]:
+        """The rate of each group at `last_epoch`."""
+        at, length = self.last_epoch, self.T_0
+        if self.T_mult == 1:
+            at %= length
+        while at >= length:
+            at, length = at - length, length * self.T_mult
+        share = (1 + math.cos(math.pi * at / length)) / 2
+        return [self.eta_min + (base - self.eta_min) * share for base in self.base_lrs]
+
+
+class _Phase(NamedTuple):
+    """The step at which a phase ends, and where a group has its first and last rate and momentum."""
+
+    end: float
+    rates: tuple[str, str]
+    momenta: tuple[str, str]
+
+
+class OneCycleLR(LRScheduler):
+    """One cycle in `total_steps`: the rate goes up to `max_lr`, then down to far below its start; momentum opposite.
+
+    It starts at `max_lr` / `div_factor`, is at `max_lr` after the share `pct_start` of the steps, and ends at the start
+    / `final_div_factor`; with `three_phase` it comes back to the start first, as fast as it went up. Between them it
+    goes by a "cos" or "linear" `anneal_strategy`. With `cycle_momentum` the momentum (the first beta) goes from
+    `max_momentum` to `base_momentum` and back. Smith, Topin 2018, "Super-convergence: very fast training of neural
+    networks using large learning rates". `max_lr` and the momenta may be lists, a number for each group.
+
+    Raises ArgumentError without steps (`total_steps`, or `epochs` and `steps_per_epoch`), for a `pct_start` outside
+    [0, 1], another strategy, an optimizer that has no momentum to cycle, and a step more than there are.
+    """
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        max_lr: float | Sequence[float],
+        total_steps: int | None = None,
+        epochs: int | None = None,
+        steps_per_epoch: int | None = None,
+        pct_start: float = 0.3,
+        anneal_strategy: str = "cos",
+        cycle_momentum: bool = True,
+        base_momentum: float | Sequence[float] = 0.85,
+        max_momentum: float | Sequence[float] = 0.95,
+        div_factor: float = 25.0,
+        final_div_factor: float = 1e4,
+        three_phase: bool = False,
+        last_epoch: int = -1,
+    ) -> None:
+        groups = checked(optimizer, self).param_groups
+        if total_steps is None:
+            if epochs is None or steps_per_epoch is None:
+                raise ArgumentError(
+                    "OneCycleLR: how many steps? Give total_steps=…, or epochs=… and steps_per_epoch=…."
+                )
+            total_steps = epochs * steps_per_epoch
+        self.total_steps = whole(total_steps, "OneCycleLR", "total_steps")
+        if anneal_strategy not in ("cos", "linear"):
+            raise ArgumentError(f'OneCycleLR: anneal_strategy={anneal_strategy!r}; there are "cos" and "linear".')
+        self.anneal_strategy, self.cycle_momentum = anneal_strategy, cycle_momentum
+        if cycle_momentum and not {"momentum", "betas"} & optimizer.defaults.keys():
+            raise ArgumentError(
+                f"OneCycleLR: {optimizer.name} has no momentum to cycle.\n  Write cycle_momentum=False."
+            )
+        last, up = self.total_steps - 1, share(pct_start, "OneCycleLR", "pct_start") * self.total_steps - 1
+        ends = [up, 2 * up, last] if three_phase else [up, last]  # where each phase ends
+        marks = ["initial_lr", "max_lr", *["initial_lr"] * three_phase, "min_lr"]
+        momenta = ["max_momentum", "base_momentum", *["max_momentum"] * (1 + three_phase)]
+        self._phases = [_Phase(*one) for one in zip(ends, pairwise(marks), pairwise(momenta), strict=True)]
+        if last_epoch == -1:
+            highs, lows = each(max_momentum, groups), each(base_momentum, groups)
+            for group, top, high, low in zip(groups, each(max_lr, groups), highs, lows, strict=True):
+                start = top / div_factor
+                group.update(initial_lr=start, max_lr=top, min_lr=start / final_div_factor)
+                if cycle_momentum:
+                    group.update(max_momentum=high, base_momentum=low)
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self) -> list[float]:
+        """The rate of each group at `last_epoch`; the momentum it sets itself."""
+        if self.last_epoch >= self.total_steps:
+            raise ArgumentError(f"OneCycleLR.step: it was made for {self.total_steps} steps, and all were taken.")
+        k = min(bisect_left([phase.end for phase in self._phases], self.last_epoch), len(self._phases) - 1)
+        begin, phase, rates = self._phases[k - 1].end if k else 0.0, self._phases[k], []
+        part = (self.last_epoch - begin) / (phase.end - begin) if phase.end != begin else 1.0
+        for group in self.optimizer.param_groups:
+            rates.append(self._between(group, phase.rates, part))
+            if self.cycle_momentum:
+                momentum = self._between(group, phase.momenta, part)
+                group.update({"betas": (momentum, *group["betas"][1:])} if "betas" in group else {"momentum": momentum})
+        return rates
+
+    def _between(self, group: dict[str, Any], names: tuple[str, str], part: float) -> float:
+        start, end = group[names[0]], group[names[1]]
+        if self.anneal_strategy == "linear":
+            return float(start + (end - start) * part)
+        return float(end + (start - end) / 2 * (1 + math.cos(math.pi * part)))

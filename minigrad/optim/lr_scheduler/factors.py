@@ -1,0 +1,149 @@
+"""Rates that are multiplied by a factor from step to step, so that several schedulers multiply."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Sequence
+
+from minigrad.errors import ArgumentError
+from minigrad.optim.lr_scheduler.base import LRScheduler, share, whole
+from minigrad.optim.optimizer import Optimizer
+
+__all__ = [
+    "ConstantLR",
+    "CosineAnnealingLR",
+    "ExponentialLR",
+    "LinearLR",
+    "MultiStepLR",
+    "StepLR",
+]
+
+
+class _Factors(LRScheduler):
+    """Rates that are multiplied by `factor`, as far as they are above `eta_min`.
+
+    Each step multiplies by factor(e) / factor(e − 1), so that several schedulers of one optimizer multiply, and what
+    else changes a rate is kept.
+    """
+
+    eta_min: float = 0.0
+
+    def factor(self, e: float) -> float:
+        """What the rate at the start is multiplied by at `e`."""
+        raise NotImplementedError
+
+    def get_lr(self) -> list[float]:
+        """The rate of each group at `last_epoch`."""
+        now, low, rates = self.factor(self.last_epoch), self.eta_min, []
+        before = self.factor(self.last_epoch - 1) if self.last_epoch else 1.0
+        for group, base in zip(self.optimizer.param_groups, self.base_lrs, strict=True):
+            rates.append(low + (base - low) * now if before == 0 else low + (group["lr"] - low) * (now / before))
+        return rates
+
+
+class StepLR(_Factors):
+    """Multiply the rate by `gamma` every `step_size` steps: rate · gamma^⌊e / step_size⌋.
+
+    >>> import minigrad as mg
+    >>> optimizer = mg.optim.SGD([mg.ones(1, requires_grad=True)], lr=1.0)
+    >>> scheduler, rates = StepLR(optimizer, step_size=2), []
+    >>> for _ in range(5):
+    ...     rates += scheduler.get_last_lr()
+    ...     optimizer.step()
+    ...     scheduler.step()
+    >>> [round(rate, 4) for rate in rates]
+    [1.0, 1.0, 0.1, 0.1, 0.01]
+    """
+
+    def __init__(self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1) -> None:
+        self.step_size, self.gamma = whole(step_size, "StepLR", "step_size"), gamma
+        super().__init__(optimizer, last_epoch)
+
+    def factor(self, e: float) -> float:
+        """gamma to the power of how often it came."""
+        return float(self.gamma ** (e // self.step_size))
+
+
+class MultiStepLR(_Factors):
+    """Multiply the rate by `gamma` at each of the `milestones`, numbers of steps."""
+
+    def __init__(
+        self, optimizer: Optimizer, milestones: Sequence[int], gamma: float = 0.1, last_epoch: int = -1
+    ) -> None:
+        self.milestones, self.gamma = sorted(milestones), gamma
+        super().__init__(optimizer, last_epoch)
+
+    def factor(self, e: float) -> float:
+        """gamma to the power of how many are behind."""
+        return float(self.gamma ** bisect_right(self.milestones, e))
+
+
+class ConstantLR(_Factors):
+    """The rate times `factor` for `total_iters` steps, then the rate. Raises ArgumentError for one outside [0, 1]."""
+
+    def __init__(self, optimizer: Optimizer, factor: float = 1 / 3, total_iters: int = 5, last_epoch: int = -1) -> None:
+        self.share, self.total_iters = share(factor, "ConstantLR", "factor"), total_iters
+        super().__init__(optimizer, last_epoch)
+
+    def factor(self, e: float) -> float:
+        """The share, or 1."""
+        return self.share if e < self.total_iters else 1.0
+
+
+class LinearLR(_Factors):
+    """The rate times `start_factor`, changing evenly to `end_factor` within `total_iters` steps: a warm-up.
+
+    Raises ArgumentError for a factor outside [0, 1], and a `start_factor` of 0.
+
+    >>> import minigrad as mg
+    >>> optimizer = mg.optim.SGD([mg.ones(1, requires_grad=True)], lr=1.0)
+    >>> LinearLR(optimizer, start_factor=0.25, total_iters=3).get_last_lr()
+    [0.25]
+    """
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        start_factor: float = 1 / 3,
+        end_factor: float = 1.0,
+        total_iters: int = 5,
+        last_epoch: int = -1,
+    ) -> None:
+        if start_factor == 0:
+            raise ArgumentError("LinearLR: start_factor=0 would train nothing in the first step; begin above 0.")
+        self.start_factor = share(start_factor, "LinearLR", "start_factor")
+        self.end_factor, self.total_iters = share(end_factor, "LinearLR", "end_factor"), total_iters
+        super().__init__(optimizer, last_epoch)
+
+    def factor(self, e: float) -> float:
+        """On the line between the two."""
+        part = min(e / self.total_iters, 1.0) if self.total_iters else 1.0
+        return self.start_factor + (self.end_factor - self.start_factor) * part
+
+
+class ExponentialLR(_Factors):
+    """Multiply the rate by `gamma` at every step."""
+
+    def __init__(self, optimizer: Optimizer, gamma: float, last_epoch: int = -1) -> None:
+        self.gamma = gamma
+        super().__init__(optimizer, last_epoch)
+
+    def factor(self, e: float) -> float:
+        """gamma to the power of e."""
+        return float(self.gamma**e)
+
+
+class CosineAnnealingLR(_Factors):
+    """Half a wave from the rate down to `eta_min` in `T_max` steps, and up again: the share (1 + cos(π e / T_max)) / 2.
+
+    Loshchilov, Hutter 2017, "SGDR: stochastic gradient descent with warm restarts", equation 5, without the restarts.
+    """
+
+    def __init__(self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1) -> None:
+        self.T_max, self.eta_min = whole(T_max, "CosineAnnealingLR", "T_max"), eta_min
+        super().__init__(optimizer, last_epoch)
+
+    def factor(self, e: float) -> float:
+        """The height of the wave, from 0 to 1."""
+        return (1 + math.cos(math.pi * e / self.T_max)) / 2

@@ -1,0 +1,91 @@
+"""Schedulers made of schedulers: one after the other, or all at once."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from typing import Any
+
+from minigrad.errors import ArgumentError
+from minigrad.optim.lr_scheduler.base import LRScheduler, checked
+from minigrad.optim.optimizer import Optimizer
+
+__all__ = [
+    "ChainedScheduler",
+    "SequentialLR",
+]
+
+
+class SequentialLR(LRScheduler):
+    """One scheduler after the other: number k from step ``milestones[k - 1]`` on, beginning there anew.
+
+    Raises ArgumentError unless there is one milestone fewer than schedulers, all of `optimizer`.
+
+    >>> import minigrad as mg
+    >>> from minigrad.optim import lr_scheduler as schedules
+    >>> optimizer = mg.optim.SGD([mg.ones(1, requires_grad=True)], lr=1.0)
+    >>> parts = [schedules.LinearLR(optimizer, 0.5, total_iters=2), schedules.CosineAnnealingLR(optimizer, T_max=4)]
+    >>> scheduler, rates = SequentialLR(optimizer, parts, milestones=[2]), []
+    >>> for _ in range(5):
+    ...     rates += scheduler.get_last_lr()
+    ...     optimizer.step()
+    ...     scheduler.step()
+    >>> [round(rate, 2) for rate in rates]
+    [0.5, 0.75, 1.0, 0.85, 0.5]
+    """
+
+    def __init__(
+        self, optimizer: Optimizer, schedulers: Sequence[LRScheduler], milestones: Sequence[int], last_epoch: int = -1
+    ) -> None:
+        self._schedulers, self._milestones = _of_one(schedulers, optimizer, "SequentialLR"), list(milestones)
+        if len(self._milestones) != len(self._schedulers) - 1:
+            raise ArgumentError(
+                f"SequentialLR: {len(self._schedulers)} schedulers have {len(self._schedulers) - 1} steps where one "
+                f"begins after another, and there are {len(self._milestones)} milestones."
+            )
+        super().__init__(optimizer, last_epoch)
+
+    def _set(self) -> None:
+        k = bisect_right(self._milestones, self.last_epoch)
+        one = self._schedulers[k]
+        if self.last_epoch == (self._milestones[k - 1] if k else 0):
+            one._restart()
+        else:
+            one.last_epoch += 1
+            one._set()
+        self._last_lr = one.get_last_lr()
+
+    def state_dict(self) -> dict[str, Any]:
+        """What it knows, and each of its schedulers."""
+        return {**super().state_dict(), "_schedulers": [one.state_dict() for one in self._schedulers]}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Go on from what `state_dict` returned."""
+        for one, known in zip(self._schedulers, state_dict["_schedulers"], strict=True):
+            one.load_state_dict(known)
+        super().load_state_dict({name: x for name, x in state_dict.items() if name != "_schedulers"})
+
+
+class ChainedScheduler(SequentialLR):
+    """All schedulers of an optimizer at once, in this order: what they multiply the rate by is multiplied."""
+
+    def __init__(self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None = None) -> None:
+        of = optimizer or (schedulers[0].optimizer if len(schedulers) else None)
+        self._schedulers = _of_one(schedulers, checked(of, self), "ChainedScheduler")
+        self.optimizer, self._told = self._schedulers[0].optimizer, False
+        self.last_epoch, self._last_lr = 0, self._schedulers[-1].get_last_lr()
+
+    def _set(self) -> None:
+        for one in self._schedulers:
+            one.last_epoch += 1
+            one._set()
+        self._last_lr = self._schedulers[-1].get_last_lr()
+
+
+def _of_one(schedulers: Sequence[Any], optimizer: Optimizer, asked: str) -> list[LRScheduler]:
+    for one in schedulers:
+        if not isinstance(one, LRScheduler) or one.optimizer is not optimizer:
+            raise ArgumentError(
+                f"{asked}: it joins schedulers of one optimizer that step by themselves; {type(one).__name__} is none."
+            )
+    return list(schedulers)

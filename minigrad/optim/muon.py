@@ -1,0 +1,107 @@
+"""Steps of matrices in which no direction is preferred: Muon."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any, ClassVar
+
+from minigrad._tensor import Tensor
+from minigrad.errors import ArgumentError, ShapeError
+from minigrad.optim.optimizer import RATE, Limits, Optimizer
+
+__all__ = ["Muon", "orthogonalized"]
+
+_COEFFICIENTS = (3.4445, -4.7750, 2.0315)  # Jordan 2024: the steepest at 0 that keep singular values near 1
+
+
+def orthogonalized(
+    x: Tensor, coefficients: tuple[float, float, float] = _COEFFICIENTS, steps: int = 5, eps: float = 1e-7
+) -> Tensor:
+    """Of a matrix U S Vᵀ about U Vᵀ: with all singular values between 0.7 and 1.2, but those that are next to 0.
+
+    Newton and Schulz's iteration with a polynomial of degree 5: X = X / max(‖X‖, eps), then `steps` times
+    X = a X + (b A + c A²) X, where A = X Xᵀ and a, b, c are the `coefficients`. It maps a singular value s to
+    a s + b s³ + c s⁵. Jordan et al. 2024, "Muon: an optimizer for hidden layers in neural networks".
+
+    `x` is (m, n); the result has its shape and type, in which it is computed. PyTorch's Muon computes it in bfloat16.
+
+    >>> import minigrad as mg
+    >>> orthogonalized(mg.tensor([[3.0, 0.0], [0.0, 4.0]])).shape
+    (2, 2)
+    """
+    a, b, c = coefficients
+    tall = x.shape[0] > x.shape[1]
+    x = x.T if tall else x
+    x = x / (x * x).sum().sqrt().clamp(min=eps)
+    for _ in range(steps):
+        gram = x @ x.T
+        x = a * x + (b * gram + c * (gram @ gram)) @ x
+    return x.T if tall else x
+
+
+class Muon(Optimizer):
+    """Momentum whose step is made orthogonal: for matrices (m, n) of hidden layers; others are AdamW's.
+
+    Jordan et al. 2024, "Muon: an optimizer for hidden layers in neural networks", as PyTorch has it:
+
+    - b = `momentum` · b + (1 − `momentum`) · g; o = g + `momentum` · (b − g) with `nesterov`, else b
+    - p = p · (1 − `lr` · `weight_decay`) − `lr` · s · orthogonalized(o)
+
+    where s is √max(1, m / n) (`adjust_lr_fn` "original", or None) or 0.2 √max(m, n) ("match_rms_adamw": a rate made
+    for AdamW does; Liu et al. 2025, "Muon is scalable for LLM training"). It computes in the parameter's type, where
+    PyTorch rounds to bfloat16. It is made of several operations a parameter, products of matrices among them.
+
+    Raises ShapeError for what is no matrix, ArgumentError for a negative `lr`, `momentum`, `weight_decay` or `eps`, 100
+    `ns_steps` or more and an unknown `adjust_lr_fn`; and as `Optimizer`.
+
+    >>> import minigrad as mg
+    >>> w = mg.tensor([[1.0, 0.0], [0.0, 1.0]], requires_grad=True)
+    >>> optimizer = mg.optim.Muon([w], lr=0.1)
+    >>> w.sum().backward()
+    >>> optimizer.step()
+    >>> bool(w[0, 0] < 1.0), w.requires_grad
+    (True, True)
+    """
+
+    limits: ClassVar[Limits] = {"lr": RATE, "weight_decay": RATE, "momentum": RATE, "eps": RATE, "ns_steps": (0, 100)}
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float = 1e-3,
+        weight_decay: float = 0.1,
+        momentum: float = 0.95,
+        nesterov: bool = True,
+        ns_coefficients: tuple[float, float, float] = _COEFFICIENTS,
+        eps: float = 1e-7,
+        ns_steps: int = 5,
+        adjust_lr_fn: str | None = None,
+    ) -> None:
+        options = {"lr": lr, "weight_decay": weight_decay, "momentum": momentum, "nesterov": nesterov}
+        more = {"ns_coefficients": ns_coefficients, "eps": eps, "ns_steps": ns_steps, "adjust_lr_fn": adjust_lr_fn}
+        super().__init__(params, {**options, **more})
+
+    def _check(self, group: dict[str, Any]) -> None:
+        super()._check(group)
+        if group["adjust_lr_fn"] not in (None, "original", "match_rms_adamw"):
+            raise ArgumentError(
+                f'Muon: adjust_lr_fn={group["adjust_lr_fn"]!r}; there are "original" and "match_rms_adamw".'
+            )
+        for p in group["params"]:
+            if p.ndim != 2:
+                raise ShapeError(
+                    f"Muon: it updates matrices, and a parameter has shape {p.shape}.\n"
+                    "  Give those to another optimizer: AdamW([p for p in model.parameters() if p.ndim != 2])."
+                )
+
+    def update(self, p: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
+        """One step of `p`."""
+        (kept,) = self.memory(state, p, "momentum_buffer")
+        kept.lerp_(grad, 1 - group["momentum"])
+        way = grad.lerp(kept, group["momentum"]) if group["nesterov"] else kept
+        way = orthogonalized(way, group["ns_coefficients"], group["ns_steps"], group["eps"])
+        m, n = p.shape
+        scale = 0.2 * math.sqrt(max(m, n)) if group["adjust_lr_fn"] == "match_rms_adamw" else math.sqrt(max(1, m / n))
+        p.mul_(1 - group["lr"] * group["weight_decay"])
+        p.add_(way, alpha=-group["lr"] * scale)

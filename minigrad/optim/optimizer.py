@@ -1,0 +1,249 @@
+"""Optimizer: what all optimizers share. It holds parameters in groups, and what it remembers of each.
+
+A subclass says how one parameter is updated, in `update`; all that is counted, checked, saved and loaded is here.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from itertools import chain
+from typing import Any, ClassVar
+
+import numpy as np
+
+from minigrad import views
+from minigrad._tensor import Tensor, wrap
+from minigrad.errors import ArgumentError, DTypeError, ShapeError, caller
+from minigrad.graph import enable_grad, modes, no_grad
+from minigrad.kernels import dispatch
+from minigrad.op import Op
+from minigrad.storage import common_place, host, memory, place_of
+
+__all__ = ["Optimizer"]
+
+Limits = Mapping[str, tuple[float, float]]
+RATE, SHARE = (0.0, float("inf")), (0.0, 1.0)  # from 0 on; from 0 up to, and without, 1
+
+
+class Optimizer:
+    """Parameters and how they are updated. `params` are leaves, or dicts of them under "params" with options of theirs.
+
+    `param_groups` are such dicts, completed from `defaults`; change ``group["lr"]`` there. `state` has for each
+    parameter that was updated what is remembered of it, on its device and of its type.
+
+    A subclass has a method ``update(p, grad, state, group)`` that changes one parameter and returns nothing, and may
+    say in `limits` from where up to where each option goes.
+
+    Raises DTypeError where `params` is no iterable of tensors or dicts, ArgumentError where it is empty, a tensor is in
+    it twice or is no leaf, or an option is out of its limits.
+
+    >>> import minigrad as mg
+    >>> class Halving(mg.optim.Optimizer):
+    ...     def update(self, p, grad, state, group):
+    ...         p.mul_(group["share"])
+    >>> x = mg.tensor([2.0, 4.0], requires_grad=True)
+    >>> optimizer = Halving([x], {"share": 0.5})
+    >>> x.sum().backward()
+    >>> optimizer.step()
+    >>> x
+    tensor([1., 2.], requires_grad=True)
+    """
+
+    limits: ClassVar[Limits] = {}
+
+    def __init__(self, params: Iterable[Any], defaults: Mapping[str, Any]) -> None:
+        self.defaults = dict(defaults)
+        self.state: defaultdict[Tensor, dict[str, Any]] = defaultdict(dict)
+        self.param_groups: list[dict[str, Any]] = []
+        self._place: tuple[str, int] | None = None  # the reader's line that steps
+        self.steps = 0  # how often it stepped, for schedules to know whether they come too early
+        if isinstance(params, Tensor | str) or not isinstance(params, Iterable):
+            raise DTypeError(
+                f"{self.name}: params is a {type(params).__name__}, and not an iterable of tensors or dicts.\n"
+                f"  Write {self.name}(model.parameters(), …), or {self.name}([x], …) for one tensor."
+            )
+        given = list(params)
+        if not given:
+            raise ArgumentError(
+                f"{self.name}: there are no parameters to update; an iterator can be used up only once."
+            )
+        for group in given if isinstance(given[0], Mapping) else [{"params": given}]:
+            self.add_param_group(group)
+
+    @property
+    def name(self) -> str:
+        """What its class is called."""
+        return type(self).__name__
+
+    def update(self, p: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
+        """Change the parameter `p` by its gradient; inside ``no_grad``. What is remembered of it goes into `state`."""
+        raise NotImplementedError(f"{self.name}.update: say how a parameter is changed: def update(self, p, grad, …)")
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Update every parameter that has a gradient. `closure`, called first, computes the loss again; it is returned.
+
+        Raises ShapeError or DTypeError where a gradient or what is remembered no longer fits its parameter.
+        """
+        loss = None
+        if closure is not None:
+            with enable_grad():
+                loss = closure()
+        self._place = caller()
+        with no_grad():
+            for group in self.param_groups:
+                for p in group["params"]:
+                    if p.grad is not None:
+                        self.update(p, p.grad, self.state[p], group)
+        self.steps += 1
+        return loss
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forget the gradients: None, or filled with zeros where `set_to_none` is False."""
+        for group in self.param_groups:
+            for p in group["params"]:
+                if set_to_none:
+                    p.grad = None
+                elif p.grad is not None:
+                    p.grad = p.grad.detach()
+                    p.grad.zero_()
+
+    # --- what subclasses use ---
+
+    def memory(self, state: dict[str, Any], p: Tensor, *names: str, value: float = 0.0) -> list[Tensor]:
+        """What `state` has under `names`, tensors like `p`; filled with `value` where there is nothing yet."""
+        for name in names:
+            if state.get(name) is None:
+                state[name] = wrap(memory(place_of(p._array)).full(p.shape, p._array.dtype, value))
+        return [state[name] for name in names]
+
+    def apply(self, op: Op, p: Tensor, grad: Tensor, kept: list[Tensor], **attrs: Any) -> None:
+        """Update `p` and what is `kept` of it by `op`, in one launch, in place."""
+        array = p._array
+        given = (array, grad._array, *[x._array for x in kept])
+        for x in given[1:]:
+            if x.shape != array.shape or x.dtype is not array.dtype:
+                self._refuse(p, x)
+        place = common_place(given, f"{self.name}.step")
+        if not array.flags.carray:
+            views.check_memory(p, f"{self.name}.step")
+        out: Any = (array, *given[2:]) if kept else array
+        if modes.keeps_operands:
+            given = tuple([x.copy() for x in given])
+        for x in (p, *kept):  # as `Storage.written` does, which looks each time where in the reader's code it is
+            storage = x._storage or x.storage
+            storage.version += 1
+            storage.writer, storage.place, storage.unrecorded = op.name, self._place, True
+        dispatch(op.name, place, given, attrs, out)
+
+    def _refuse(self, p: Tensor, x: Any) -> None:
+        raise (ShapeError if x.shape != p.shape else DTypeError)(
+            f"{self.name}.step: a parameter of shape {p.shape} and type {p.dtype.name} has a gradient, or a memory in "
+            f"the optimizer, of shape {tuple(x.shape)} and type {x.dtype.name}.\n"
+            "  Make the optimizer after the model has its shapes, types and device."
+        )
+
+    # --- groups ---
+
+    def add_param_group(self, param_group: Any) -> None:
+        """Update more parameters, ``{"params": …}`` and options that differ from the defaults. Raises as the class."""
+        if not isinstance(param_group, Mapping) or "params" not in param_group:
+            raise DTypeError(
+                f'{self.name}: a group is a dict with its tensors under "params", not {param_group!r:.80}.'
+            )
+        params = param_group["params"]
+        if isinstance(params, set | frozenset):
+            raise DTypeError(f"{self.name}: the parameters of a group have an order, and a set has none; give a list.")
+        group = {**self.defaults, **param_group, "params": [params] if isinstance(params, Tensor) else list(params)}
+        known = {id(p) for other in self.param_groups for p in other["params"]}
+        for p in group["params"]:
+            if not isinstance(p, Tensor):
+                raise DTypeError(f"{self.name}: it updates tensors, and got a {type(p).__name__}: {p!r:.80}.")
+            if not p.is_leaf:
+                raise ArgumentError(
+                    f"{self.name}: a tensor of shape {p.shape} is no leaf: an operation made it, and it has no "
+                    "gradient.\n  Give the tensors that it was computed from, or x.detach().requires_grad_()."
+                )
+            if id(p) in known:
+                raise ArgumentError(
+                    f"{self.name}: a parameter of shape {p.shape} is given twice, and would be updated twice a step.\n"
+                    "  model.parameters() has each once, also where a weight is shared."
+                )
+            known.add(id(p))
+        self._check(group)
+        self.param_groups.append(group)
+
+    def _check(self, group: dict[str, Any]) -> None:
+        for name, (low, end) in self.limits.items():
+            values = group[name] if isinstance(group[name], tuple | list) else (group[name],)
+            if name == "betas" and len(values) != 2:
+                raise ArgumentError(f"{self.name}: betas={group[name]!r}, and there are two: (0.9, 0.999), say.")
+            for value in values:
+                if isinstance(value, bool) or not isinstance(value, int | float):
+                    raise DTypeError(f"{self.name}: {name}={group[name]!r} is not made of numbers.")
+                if not low <= value < end:
+                    limits = "0 or more" if end == RATE[1] else f"from {low:g} up to, and without, {end:g}"
+                    raise ArgumentError(f"{self.name}: {name}={group[name]!r}, and it must be {limits}.")
+
+    # --- saved and loaded ---
+
+    def state_dict(self) -> dict[str, Any]:
+        """What is remembered, by number of the parameter, and the options, in PyTorch's layout.
+
+        Tensors in it are the optimizer's own: they change with the next step.
+
+        >>> import minigrad as mg
+        >>> x = mg.ones(2, requires_grad=True)
+        >>> mg.optim.SGD([x], lr=0.1).state_dict()["param_groups"][0]["params"]
+        [0]
+        """
+        params = [p for group in self.param_groups for p in group["params"]]
+        number = {id(p): k for k, p in enumerate(params)}
+        groups = [{**group, "params": [number[id(p)] for p in group["params"]]} for group in self.param_groups]
+        known = {number[id(p)]: dict(kept) for p, kept in self.state.items() if id(p) in number}
+        return {"state": known, "param_groups": groups}
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Go on from what `state_dict` returned, PyTorch's too: parameters are told by their order in the groups.
+
+        Tensors, of either library, are copied to the device and type of their parameter. Raises, before anything is
+        changed, ArgumentError where there are other groups, ShapeError where a memory is not of its parameter's shape.
+        """
+        groups, saved = self.param_groups, list(state_dict["param_groups"])
+        counts = [len(group["params"]) for group in groups], [len(group["params"]) for group in saved]
+        if counts[0] != counts[1]:
+            raise ArgumentError(
+                f"{self.name}.load_state_dict: here are groups of {counts[0]} parameters, and what is loaded has "
+                f"groups of {counts[1]}.\n  Make the optimizer as the saved one was made, from the same model."
+            )
+        pairs = [zip(new["params"], old["params"], strict=True) for new, old in zip(saved, groups, strict=True)]
+        of = dict(chain.from_iterable(pairs))
+        state: defaultdict[Tensor, dict[str, Any]] = defaultdict(dict)
+        for k, kept in state_dict["state"].items():
+            if k not in of:
+                raise ArgumentError(f"{self.name}.load_state_dict: it remembers parameter {k}, which is in no group.")
+            state[of[k]] = {name: self._loaded(name, x, of[k]) for name, x in kept.items()}
+        completed = [{**old, **new, "params": old["params"]} for old, new in zip(groups, saved, strict=True)]
+        for group in completed:
+            self._check(group)
+        self.state, self.param_groups = state, completed
+
+    def _loaded(self, name: str, x: Any, p: Tensor) -> Any:
+        numbers = host(x._array) if isinstance(x, Tensor) else x.detach().cpu().numpy() if hasattr(x, "detach") else x
+        if not isinstance(numbers, np.ndarray):
+            return x
+        if name == "step" or (numbers.shape == () and p.shape != ()):  # a number that PyTorch has as a tensor
+            return int(numbers) if name == "step" else float(numbers)
+        if numbers.shape != p.shape:
+            raise ShapeError(
+                f"{self.name}.load_state_dict: {name} has shape {numbers.shape}, and its parameter {p.shape}.\n"
+                "  The parameters are in another order, or of another model."
+            )
+        return wrap(memory(place_of(p._array)).copied(np.array(numbers, p._array.dtype, order="C")))
+
+    def __repr__(self) -> str:
+        lines = [f"{self.name} ("]
+        for k, group in enumerate(self.param_groups):
+            lines.append(f"Parameter Group {k}")
+            lines += [f"    {name}: {group[name]}" for name in sorted(group) if name != "params"]
+        return "\n".join([*lines, ")"])

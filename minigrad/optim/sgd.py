@@ -1,0 +1,69 @@
+"""Gradient descent: SGD, with momentum."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, ClassVar
+
+from minigrad import ops
+from minigrad._tensor import Tensor
+from minigrad.errors import ArgumentError
+from minigrad.optim.optimizer import RATE, Limits, Optimizer
+
+__all__ = ["SGD"]
+
+
+class SGD(Optimizer):
+    r"""Gradient descent: a step of size `lr` against the gradient g, or against what has gathered of it.
+
+    - g = gradient + `weight_decay` · p, the gradient's sign turned round if `maximize`
+    - b = `momentum` · b + (1 − `dampening`) · g, and at the first step b = g (Polyak 1964, "Some methods of speeding up
+      the convergence of iteration methods", with the rate outside of b)
+    - p = p − `lr` · b; with `nesterov` p = p − `lr` · (g + `momentum` · b) (Sutskever, Martens, Dahl, Hinton 2013, "On
+      the importance of initialization and momentum in deep learning")
+
+    `lr` is in units of the parameter by unit of its gradient. Raises ArgumentError for negative `lr`, `momentum` or
+    `weight_decay`, and for `nesterov` without momentum or with dampening; and as `Optimizer`.
+
+    >>> import minigrad as mg
+    >>> x = mg.tensor([1.0, 2.0], requires_grad=True)
+    >>> optimizer = mg.optim.SGD([x], lr=0.25)
+    >>> (x * x).sum().backward()
+    >>> optimizer.step()
+    >>> x
+    tensor([0.5000, 1.0000], requires_grad=True)
+    """
+
+    limits: ClassVar[Limits] = {"lr": RATE, "momentum": RATE, "weight_decay": RATE}
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float = 1e-3,
+        momentum: float = 0.0,
+        dampening: float = 0.0,
+        weight_decay: float = 0.0,
+        nesterov: bool = False,
+        *,
+        maximize: bool = False,
+    ) -> None:
+        options = {"lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay}
+        super().__init__(params, {**options, "nesterov": nesterov, "maximize": maximize})
+
+    def _check(self, group: dict[str, Any]) -> None:
+        super()._check(group)
+        if group["nesterov"] and (group["momentum"] == 0 or group["dampening"] != 0):
+            raise ArgumentError(
+                f"SGD: nesterov=True looks ahead along the momentum, so it needs one, undampened: momentum="
+                f"{group['momentum']!r}, dampening={group['dampening']!r}.\n  Write momentum=0.9, dampening=0."
+            )
+
+    def update(self, p: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
+        """One step of `p`."""
+        how = {name: group[name] for name in ("lr", "weight_decay", "maximize")}
+        if not group["momentum"]:
+            return self.apply(ops.sgd_step, p, grad, [], **how)
+        dampening = 0.0 if state.get("momentum_buffer") is None else group["dampening"]
+        kept = self.memory(state, p, "momentum_buffer")
+        how |= {"momentum": group["momentum"], "nesterov": group["nesterov"]}
+        self.apply(ops.momentum_step, p, grad, kept, dampening=dampening, **how)

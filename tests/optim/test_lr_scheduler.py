@@ -1,0 +1,262 @@
+"""Schedulers set PyTorch's rates for 100 steps, alone, chained and in sequence, and can be saved and gone on from."""
+
+import copy
+import math
+import re
+import warnings
+
+import pytest
+
+import minigrad as mg
+from minigrad.errors import ArgumentError, DTypeError
+from strategies import PYTORCH
+
+pytest.importorskip("numpy")
+
+STEPS = 100
+
+
+def lambdas(e):
+    return 0.95**e
+
+
+CASES = [
+    ("StepLR", {"step_size": 7}),
+    ("StepLR", {"step_size": 30, "gamma": 0.5}),
+    ("MultiStepLR", {"milestones": [40, 10, 10, 80], "gamma": 0.3}),
+    ("ConstantLR", {}),
+    ("ConstantLR", {"factor": 0.25, "total_iters": 20}),
+    ("LinearLR", {}),
+    ("LinearLR", {"start_factor": 0.01, "end_factor": 0.5, "total_iters": 50}),
+    ("ExponentialLR", {"gamma": 0.9}),
+    ("CosineAnnealingLR", {"T_max": 100}),
+    ("CosineAnnealingLR", {"T_max": 13, "eta_min": 0.01}),
+    ("CosineAnnealingWarmRestarts", {"T_0": 9}),
+    ("CosineAnnealingWarmRestarts", {"T_0": 5, "T_mult": 2, "eta_min": 0.01}),
+    ("OneCycleLR", {"max_lr": 0.5, "total_steps": 101}),
+    ("OneCycleLR", {"max_lr": [0.5, 0.7], "total_steps": 120, "pct_start": 0.5, "anneal_strategy": "linear"}),
+    ("OneCycleLR", {"max_lr": 0.5, "epochs": 11, "steps_per_epoch": 10, "three_phase": True, "base_momentum": 0.5}),
+    ("OneCycleLR", {"max_lr": 0.5, "total_steps": 101, "cycle_momentum": False}),
+    ("LambdaLR", {"lr_lambda": lambdas}),
+    ("LambdaLR", {"lr_lambda": [lambdas, lambda e: 1 / (1 + e)]}),
+]
+JOINED = {
+    "warm-up, then a cosine": lambda s, o: s.SequentialLR(
+        o, [s.LinearLR(o, 0.1, total_iters=10), s.CosineAnnealingLR(o, T_max=90)], [10]
+    ),
+    "three in sequence": lambda s, o: s.SequentialLR(
+        o, [s.ConstantLR(o, 0.1, 5), s.ExponentialLR(o, 0.9), s.StepLR(o, 10)], [20, 50]
+    ),
+    "restarts after a warm-up": lambda s, o: s.SequentialLR(
+        o, [s.LinearLR(o, 0.1, total_iters=8), s.CosineAnnealingWarmRestarts(o, T_0=11)], [8]
+    ),
+    "two at once": lambda s, o: s.ChainedScheduler([s.ConstantLR(o, 0.1, 20), s.ExponentialLR(o, 0.9)]),
+    "two waves at once": lambda s, o: s.ChainedScheduler(
+        [s.CosineAnnealingLR(o, T_max=40, eta_min=0.01), s.StepLR(o, 30), s.LinearLR(o)]
+    ),
+}
+
+
+def optimizer_of(library, kind="SGD"):
+    """Two groups of different rates, stepped without gradients."""
+    params = [library.ones(2).requires_grad_() for _ in range(2)]
+    groups = [{"params": [params[0]]}, {"params": [params[1]], "lr": 0.02}]
+    options = {"lr": 0.1, "momentum": 0.9} if kind == "SGD" else {"lr": 0.1}
+    return getattr(library.optim, kind)(groups, **options)
+
+
+def seen(library, make, kind="SGD", steps=STEPS):
+    """The rates and momenta of all groups before each step, and what the scheduler says that it set last."""
+    optimizer = optimizer_of(library, kind)
+    scheduler = make(library.optim.lr_scheduler, optimizer)
+    found = []
+    for _ in range(steps):
+        momenta = [group.get("momentum", group.get("betas", (0.0,))[0]) for group in optimizer.param_groups]
+        found.append([*(group["lr"] for group in optimizer.param_groups), *momenta, *scheduler.get_last_lr()])
+        optimizer.step()
+        scheduler.step()
+    return found
+
+
+def close(found, expected):
+    for k, (row, its) in enumerate(zip(found, expected, strict=True)):
+        assert row == pytest.approx(its, rel=PYTORCH, abs=PYTORCH), f"step {k}"
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("kind", ["SGD", "Adam"])
+@pytest.mark.parametrize(("name", "options"), CASES, ids=str)
+def test_rates_are_pytorch_s_for_100_steps(torch, name, options, kind):
+    def make(schedulers, optimizer):
+        return getattr(schedulers, name)(optimizer, **options)
+
+    close(seen(mg, make, kind), seen(torch, make, kind))
+
+
+@pytest.mark.parity
+@pytest.mark.filterwarnings("ignore")  # PyTorch's SequentialLR warns of how it calls itself
+@pytest.mark.parametrize("make", JOINED.values(), ids=JOINED)
+def test_joined_schedulers_set_pytorch_s_rates(torch, make):
+    close(seen(mg, make), seen(torch, make))
+
+
+@pytest.mark.parity
+def test_restarts_can_be_told_where_they_are_between_epochs(torch):
+    found = []
+    for library in (mg, torch):
+        optimizer = optimizer_of(library)
+        scheduler = library.optim.lr_scheduler.CosineAnnealingWarmRestarts(optimizer, T_0=3, T_mult=2)
+        rates = []
+        for k in range(40):
+            optimizer.step()
+            scheduler.step(k / 4)
+            rates.append(scheduler.get_last_lr())
+        found.append(rates)
+    close(*found)
+
+
+PLATEAUS = [
+    {"patience": 3},
+    {"patience": 0, "cooldown": 4, "factor": 0.5},
+    {"mode": "max", "patience": 2, "threshold": 0.1, "min_lr": [0.01, 0.001]},
+    {"patience": 2, "threshold": 0.05, "threshold_mode": "abs"},
+    {"mode": "max", "patience": 2, "threshold": 0.05, "threshold_mode": "abs", "eps": 0.005},
+]
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("options", PLATEAUS, ids=str)
+def test_plateaus_lower_the_rate_where_pytorch_does(torch, options):
+    found = []
+    for library in (mg, torch):
+        optimizer = optimizer_of(library)
+        scheduler = library.optim.lr_scheduler.ReduceLROnPlateau(optimizer, **options)
+        rates = []
+        for k in range(STEPS):
+            scheduler.step(math.cos(k / 3.0) / (1 + k % 17))
+            rates.append([*(group["lr"] for group in optimizer.param_groups), *scheduler.get_last_lr()])
+        found.append(rates)
+    close(*found)
+    assert found[0][0] != found[0][-1]
+
+
+ALL = {f"{name} {k}": (name, options) for k, (name, options) in enumerate(CASES)}
+
+
+@pytest.mark.parametrize("key", [*ALL, *JOINED])
+def test_a_saved_scheduler_goes_on_as_if_uninterrupted(key):
+    def make(schedulers, optimizer):
+        if key in JOINED:
+            return JOINED[key](schedulers, optimizer)
+        name, options = ALL[key]
+        return getattr(schedulers, name)(optimizer, **options)
+
+    expected = seen(mg, make)
+    first = optimizer_of(mg)
+    scheduler = make(mg.optim.lr_scheduler, first)
+    for _ in range(37):
+        first.step()
+        scheduler.step()
+    saved = copy.deepcopy((first.state_dict(), scheduler.state_dict()))
+    again = optimizer_of(mg)
+    resumed = make(mg.optim.lr_scheduler, again)
+    again.load_state_dict(saved[0])
+    resumed.load_state_dict(saved[1])
+    rates = []
+    for _ in range(37, STEPS):
+        rates.append([group["lr"] for group in again.param_groups])
+        again.step()
+        resumed.step()
+    assert rates == [row[:2] for row in expected[37:]]
+
+
+def test_a_saved_plateau_goes_on_as_if_uninterrupted():
+    found = []
+    for interrupted in (False, True):
+        optimizer = optimizer_of(mg)
+        scheduler = mg.optim.lr_scheduler.ReduceLROnPlateau(optimizer, patience=2, cooldown=3)
+        for k in range(40):
+            if interrupted and k == 17:
+                saved = copy.deepcopy((optimizer.state_dict(), scheduler.state_dict()))
+                optimizer = optimizer_of(mg)
+                scheduler = mg.optim.lr_scheduler.ReduceLROnPlateau(optimizer, factor=0.9)
+                optimizer.load_state_dict(saved[0])
+                scheduler.load_state_dict(saved[1])
+            scheduler.step(mg.tensor(1.0 + k % 5))
+        found.append((scheduler.get_last_lr(), scheduler.state_dict()))
+    assert found[0] == found[1]
+    assert found[0][0][0] < 0.1
+
+
+def test_a_rate_that_somebody_changes_is_multiplied_further():
+    optimizer = optimizer_of(mg)
+    scheduler = mg.optim.lr_scheduler.ExponentialLR(optimizer, gamma=0.5)
+    optimizer.param_groups[0]["lr"] = 8.0
+    optimizer.step()
+    scheduler.step()
+    assert scheduler.get_last_lr() == [4.0, 0.01]
+
+
+def test_a_scheduler_that_steps_before_its_optimizer_is_warned_of_once():
+    optimizer = optimizer_of(mg)
+    scheduler = mg.optim.lr_scheduler.StepLR(optimizer, 3)
+    with pytest.warns(UserWarning, match=re.escape("StepLR.step() came before optimizer.step()")) as told:
+        scheduler.step()
+    assert told[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        scheduler.step()
+        other = mg.optim.lr_scheduler.StepLR(optimizer, 3)
+        optimizer.step()
+        other.step()
+
+
+def test_a_scheduler_can_go_on_from_a_number_of_steps():
+    optimizer = optimizer_of(mg)
+    with pytest.raises(ArgumentError, match="StepLR: last_epoch=9 goes on with a run, but group 0 has no initial_lr"):
+        mg.optim.lr_scheduler.StepLR(optimizer, 5, last_epoch=9)
+    for group in optimizer.param_groups:
+        group["initial_lr"] = group["lr"]
+    assert mg.optim.lr_scheduler.LambdaLR(optimizer, lambda e: e, last_epoch=9).get_last_lr() == [1.0, 0.2]
+
+
+REFUSALS = [
+    (lambda s, o: s.StepLR("SGD", 3), DTypeError, "StepLR: it schedules an optimizer, not a str."),
+    (lambda s, o: s.StepLR(o, 0), ArgumentError, "StepLR: step_size=0, and it is a whole number of steps, 1 or more."),
+    (lambda s, o: s.ConstantLR(o, 2.0), ArgumentError, "ConstantLR: factor=2.0, and it is a share, from 0 to 1."),
+    (lambda s, o: s.LinearLR(o, 0), ArgumentError, "LinearLR: start_factor=0 would train nothing"),
+    (lambda s, o: s.CosineAnnealingLR(o, 0.5), ArgumentError, "CosineAnnealingLR: T_max=0.5, and it is a whole"),
+    (lambda s, o: s.OneCycleLR(o, 0.1), ArgumentError, "OneCycleLR: how many steps? Give total_steps"),
+    (lambda s, o: s.OneCycleLR(o, 0.1, 9, anneal_strategy="x"), ArgumentError, "OneCycleLR: anneal_strategy='x'"),
+    (lambda s, o: s.OneCycleLR(o, [0.1], 9), ArgumentError, "there are 1 numbers, [0.1], for 2 groups of parameters."),
+    (
+        lambda s, o: s.OneCycleLR(mg.optim.Adagrad([mg.ones(1)]), 0.1, 9),
+        ArgumentError,
+        "OneCycleLR: Adagrad has no momentum to cycle.\n  Write cycle_momentum=False.",
+    ),
+    (lambda s, o: s.LambdaLR(o, [abs]), ArgumentError, "LambdaLR: there are 1 functions for 2 groups of parameters."),
+    (lambda s, o: s.SequentialLR(o, [s.StepLR(o, 3)], [4]), ArgumentError, "SequentialLR: 1 schedulers have 0 steps"),
+    (
+        lambda s, o: s.SequentialLR(o, [s.StepLR(optimizer_of(mg), 3)], []),
+        ArgumentError,
+        "SequentialLR: it joins schedulers of one optimizer that step by themselves; StepLR is none.",
+    ),
+    (lambda s, o: s.ReduceLROnPlateau(o, factor=1.0), ArgumentError, "ReduceLROnPlateau: factor=1.0, which does not"),
+    (lambda s, o: s.ReduceLROnPlateau(o, mode="up"), ArgumentError, "ReduceLROnPlateau: mode='up' is"),
+]
+
+
+@pytest.mark.parametrize(("make", "error", "text"), REFUSALS, ids=range(len(REFUSALS)))
+def test_mistakes_are_named(make, error, text):
+    with pytest.raises(error, match=re.escape(text)):
+        make(mg.optim.lr_scheduler, optimizer_of(mg))
+
+
+def test_one_cycle_refuses_a_step_more_than_it_has():
+    optimizer = optimizer_of(mg)
+    scheduler = mg.optim.lr_scheduler.OneCycleLR(optimizer, 0.1, total_steps=3)
+    for _ in range(2):
+        optimizer.step()
+        scheduler.step()
+    with pytest.raises(ArgumentError, match="it was made for 3 steps, and all were taken"):
+        scheduler.step()

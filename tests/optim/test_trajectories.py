@@ -1,0 +1,164 @@
+"""Each optimizer, with each of its options, walks PyTorch's way for 100 steps; Lion and Muon their papers'."""
+
+import pytest
+
+import minigrad as mg
+from strategies import BFLOAT16, RELATIVE, SINGLE, TRAJECTORY
+
+np = pytest.importorskip("numpy")
+
+STEPS = 100
+BOTH = ({}, {"lr": 0.03}, {"weight_decay": 0.1}, {"maximize": True, "lr": 1e-3, "weight_decay": 0.1})
+BETAS = {"betas": (0.8, 0.9), "eps": 1e-4}
+OPTIONS = {
+    "SGD": [
+        *BOTH,
+        {"momentum": 0.9},
+        {"momentum": 0.9, "dampening": 0.5, "weight_decay": 0.1},
+        {"momentum": 0.9, "nesterov": True, "maximize": True, "lr": 1e-4},
+    ],
+    "Adam": [*BOTH, BETAS, {"amsgrad": True, "betas": (0.5, 0.6)}, {"decoupled_weight_decay": True, "weight_decay": 1}],
+    "AdamW": [*BOTH, BETAS, {"amsgrad": True}, {"weight_decay": 0}],
+    "Adamax": [*BOTH, BETAS],
+    "NAdam": [*BOTH, BETAS, {"momentum_decay": 0.1}, {"decoupled_weight_decay": True, "weight_decay": 0.1}],
+    "RAdam": [*BOTH, BETAS, {"decoupled_weight_decay": True, "weight_decay": 0.1}],
+    "Adagrad": [*BOTH, {"lr_decay": 0.1}, {"initial_accumulator_value": 0.5, "eps": 1e-3}],
+    "Adadelta": [*BOTH, {"rho": 0.5, "eps": 1e-3}],
+    "RMSprop": [
+        *BOTH,
+        {"alpha": 0.5, "eps": 1e-3},
+        {"momentum": 0.9},
+        {"centered": True},
+        {"centered": True, "momentum": 0.5, "weight_decay": 0.1},
+    ],
+}
+CASES = [(name, options) for name, found in OPTIONS.items() for options in found]
+
+
+def start(seed=0):
+    """A matrix, a transposed one, a row, one number, and none."""
+    draw = np.random.default_rng(seed).normal
+    return [draw(size=(5, 4)), draw(size=(3, 6)).T, draw(size=17), draw(size=()), draw(size=(0, 3))]
+
+
+def gradient(x, k):
+    """Of a valley that is not quadratic, on ground that moves with step k: the same numbers for both libraries."""
+    return np.tanh(x) + 0.3 * np.cos(3.0 * x + k) + 0.1 * x
+
+
+def laid(make, x, dtype):
+    """A leaf of either library that lies in memory as `x` does: transposed where that is."""
+    x = x.astype(dtype)
+    leaf = make(np.ascontiguousarray(x.T)).T if x.ndim == 2 and x.flags.f_contiguous and x.size else make(x.copy())
+    return leaf.detach().requires_grad_()
+
+
+def walked(library, make, name, options, dtype="float64", steps=STEPS):
+    """Where the parameters are after so many steps, and the optimizer."""
+    params = [laid(make, x, dtype) for x in start()]
+    optimizer = getattr(library.optim, name)(params, **options)
+    for k in range(steps):
+        for p in params:
+            p.grad = make(gradient(p.detach().numpy(), k).astype(dtype))
+        optimizer.step()
+    return [p.detach().numpy().copy() for p in params], optimizer
+
+
+def ours(name, options, dtype="float64", steps=STEPS):
+    return walked(mg, mg.tensor, name, options, dtype, steps)
+
+
+def close(found, expected, tolerance):
+    for a, b in zip(found, expected, strict=True):
+        assert a.shape == b.shape
+        assert abs(a - b).max(initial=0.0) <= tolerance * max(1.0, abs(b).max(initial=0.0))
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize(("name", "options"), CASES, ids=str)
+def test_an_optimizer_walks_pytorch_s_way_for_100_steps(torch, name, options):
+    found, optimizer = ours(name, options)
+    expected, twin = walked(torch, torch.tensor, name, options)
+    tolerance = SINGLE if name == "NAdam" else TRAJECTORY
+    close(found, expected, tolerance)
+    kept, its = optimizer.state_dict()["state"], twin.state_dict()["state"]
+    for k, state in its.items():
+        for one, x in state.items():
+            if x is not None:
+                mine = kept[k][one]
+                mine = mine.numpy() if hasattr(mine, "numpy") else np.asarray(mine)
+                close([mine], [np.asarray(x)], tolerance)
+
+
+@pytest.mark.parametrize(("name", "options"), [*CASES, ("Lion", {}), ("Lion", {"weight_decay": 0.1})], ids=str)
+def test_float32_agrees_with_float64(name, options):
+    expected, _ = ours(name, options, steps=10)
+    found, _ = ours(name, options, "float32", steps=10)
+    close(found, expected, 100 * RELATIVE["float32"])
+
+
+@pytest.mark.parametrize("options", [{}, {"weight_decay": 0.5}, {"betas": (0.5, 0.6), "lr": 0.01, "maximize": True}])
+def test_lion_walks_the_way_of_algorithm_2(options):
+    """Chen et al. 2023, "Symbolic discovery of optimization algorithms"."""
+    found, _ = ours("Lion", options)
+    (beta1, beta2), rate = options.get("betas", (0.9, 0.99)), options.get("lr", 1e-4)
+    decay, sign = options.get("weight_decay", 0.0), -1 if options.get("maximize") else 1
+    expected = start()
+    for i, theta in enumerate(expected):
+        m = np.zeros_like(theta)
+        for k in range(STEPS):
+            g = sign * gradient(theta, k)
+            c = beta1 * m + (1 - beta1) * g
+            theta = theta - rate * (np.sign(c) + decay * theta)
+            m = beta2 * m + (1 - beta2) * g
+        expected[i] = theta
+    close(found, expected, TRAJECTORY)
+
+
+def newton_schulz(g, steps=5, eps=1e-7):
+    """Jordan et al. 2024, "Muon: an optimizer for hidden layers in neural networks", with the coefficients there."""
+    a, b, c = 3.4445, -4.7750, 2.0315
+    x = g.T if g.shape[0] > g.shape[1] else g
+    x = x / max(np.linalg.norm(x), eps)
+    for _ in range(steps):
+        gram = x @ x.T
+        x = a * x + (b * gram + c * gram @ gram) @ x
+    return x.T if g.shape[0] > g.shape[1] else x
+
+
+@pytest.mark.parametrize("options", [{}, {"nesterov": False}, {"adjust_lr_fn": "match_rms_adamw", "lr": 0.01}], ids=str)
+@pytest.mark.parametrize("shape", [(6, 4), (4, 6), (5, 5)])
+def test_muon_walks_the_way_of_its_formula(shape, options):
+    w = np.random.default_rng(0).normal(size=shape)
+    p = mg.tensor(w, requires_grad=True)
+    optimizer = mg.optim.Muon([p], **options)
+    buffer, rate = np.zeros(shape), options.get("lr", 1e-3)
+    like_adam = options.get("adjust_lr_fn") == "match_rms_adamw"
+    scale = 0.2 * np.sqrt(max(shape)) if like_adam else np.sqrt(max(1, shape[0] / shape[1]))
+    for k in range(STEPS):
+        p.grad = mg.tensor(gradient(p.detach().numpy(), k))
+        optimizer.step()
+        g = gradient(w, k)
+        buffer = 0.95 * buffer + 0.05 * g
+        way = 0.05 * g + 0.95 * buffer if options.get("nesterov", True) else buffer
+        w = w * (1 - rate * 0.1) - rate * scale * newton_schulz(way)
+    close([p.detach().numpy()], [w], TRAJECTORY)
+
+
+@pytest.mark.parity
+def test_muon_is_pytorch_s_but_for_its_rounding_to_bfloat16(torch):
+    w, grad = np.random.default_rng(0).normal(size=(2, 6, 4))
+    found = []
+    for library, make in ((mg, mg.tensor), (torch, torch.tensor)):
+        p = make(w).requires_grad_()
+        p.grad = make(grad)
+        library.optim.Muon([p], lr=0.1).step()
+        found.append(p.detach().numpy())
+    close(found[:1], found[1:], BFLOAT16)
+
+
+def test_newton_schulz_makes_singular_values_about_one():
+    x = mg.tensor(np.random.default_rng(0).normal(size=(20, 30)))
+    values = np.linalg.svd(mg.optim.muon.orthogonalized(x).numpy(), compute_uv=False)
+    assert values.min() > 0.6
+    assert values.max() < 1.3
