@@ -74,6 +74,13 @@ def _parser() -> argparse.ArgumentParser:
     )
     ops.add_argument("names", nargs="*", metavar="NAME", help="only these operations, or those with this in their name")
     ops.set_defaults(run=_ops)
+    data = commands.add_parser(
+        "data",
+        allow_abbrev=False,
+        help="the data: what is shipped, what is read from files of yours, and where those go",
+        description="List the data that is shipped, and what is read from files of yours: which, and where they go.",
+    )
+    data.set_defaults(run=_data)
     return parser
 
 
@@ -117,8 +124,53 @@ def _ops(options: argparse.Namespace) -> int:
     return 0
 
 
-def _short(text: str, most: int = 34) -> str:
+def _short(text: str, most: int = 32) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+# --- minigrad data ---------------------------------------------------------------------------------------------------
+
+
+def _data(options: argparse.Namespace) -> int:
+    """What is shipped, a line each; then what is read from files of the reader's, and which of them are there."""
+    from importlib.resources import files
+
+    from minigrad.data import known
+
+    print("Shipped with minigrad: mg.data.…")
+    for one in known.SHIPPED:
+        size = sum(len(files("minigrad.data").joinpath(name).read_bytes()) for name in one.files)
+        shown = f"{-(-size // 1000)} kB" if size else ""
+        print(f"  {one.call:<19} {one.what:<31} {shown:>6}  {one.source}".rstrip())
+    print(f"\nRead from files of yours, below {_short_path(known.data_folder())}")
+    print("Nothing is ever fetched. The environment variable MINIGRAD_DATA names another folder.")
+    for data in known.OFFICIAL:
+        there = known.find(data)
+        folder = there[0].parent if there else known.places(data)[0]
+        print(f"\n  {data.call:<19} {data.name}: {data.what}")
+        print(f"    by      {data.authors}; {data.licence}")
+        print(f"    from    {data.where}")
+        print(f"    {'in  ' if there else 'into'}    {_short_path(folder)}")
+        for name, md5 in data.files.items():
+            print(f"            {name:<27} MD5 {md5}  {_state(there, name, md5)}".rstrip())
+        if there and not {path.name for path in there} & set(data.files):
+            print(f"            {len(there)} of its {len(data.unpacked)} files are here, unpacked")
+    return 0
+
+
+def _short_path(path: Path) -> str:
+    """A path with ``~`` for the home folder."""
+    return f"~/{path.relative_to(Path.home()).as_posix()}" if path.is_relative_to(Path.home()) else str(path)
+
+
+def _state(there: Sequence[Path], name: str, md5: str) -> str:
+    """What is known of a file that may be there."""
+    from minigrad.data.known import md5_of
+
+    path = next((path for path in there if path.name == name), None)
+    if path is not None:
+        return "here" if md5_of(path) == md5 else "another MD5"
+    return ""
 
 
 # --- minigrad tour ---------------------------------------------------------------------------------------------------

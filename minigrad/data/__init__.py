@@ -1,69 +1,104 @@
-"""Data to learn from, shipped with the package."""
+"""Data to learn from: datasets and loaders with PyTorch's names, file formats, and what is shipped with the package.
+
+`minigrad data` lists what there is. Iris, the names and the text need no NumPy; all else comes when it is asked for.
+"""
 
 from __future__ import annotations
 
-import csv
-import random
-from importlib.resources import files
-from typing import NamedTuple
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["Iris", "iris"]
+from minigrad.data.known import data_folder
+from minigrad.data.shipped import Digits, Iris, corpus, digits, iris, names
 
-
-class Iris(NamedTuple):
-    """Flowers to train on and flowers to test with: four measurements each, in standard deviations from the mean."""
-
-    train_x: list[list[float]]
-    train_y: list[int]
-    test_x: list[list[float]]
-    test_y: list[int]
-    features: tuple[str, ...]
-    species: tuple[str, ...]
-    mean: tuple[float, ...]
-    deviation: tuple[float, ...]
-
-
-def iris(seed: int = 0) -> Iris:
-    """The 150 Iris flowers in an order drawn from `seed`: 120 to train on, and 10 of each species to test with.
-
-    Each flower is the length and width of its sepals and of its petals (measured in cm), standardised with the mean and
-    the standard deviation of the 120: subtract `mean` (cm), divide by `deviation` (cm). Its class is 0, 1 or 2, an
-    index of `species`.
-
-    Source: R. A. Fisher, "The use of multiple measurements in taxonomic problems", Annals of Eugenics 7 (1936),
-    table I; measured by E. Anderson. These are the paper's numbers: the copy in the UCI repository errs in the 35th
-    and the 38th flower.
-
-    >>> flowers = iris()
-    >>> len(flowers.train_x), len(flowers.test_x), flowers.species
-    (120, 30, ('setosa', 'versicolor', 'virginica'))
-    """
-    with files(__name__).joinpath("iris.csv").open(encoding="utf-8") as file:
-        header, *rows = csv.reader(file)
-    species = tuple(sorted({row[-1] for row in rows}))
-    flowers = [([float(cell) for cell in row[:-1]], species.index(row[-1])) for row in rows]
-    random.Random(seed).shuffle(flowers)
-    test = [flower for k in range(len(species)) for flower in [f for f in flowers if f[1] == k][:10]]
-    train = [flower for flower in flowers if not any(flower is other for other in test)]
-    means, deviations = zip(
-        *[_mean_and_deviation(column) for column in zip(*[x for x, _ in train], strict=True)], strict=True
+if TYPE_CHECKING:
+    from minigrad.data import transforms
+    from minigrad.data.collate import default_collate, default_convert
+    from minigrad.data.dataset import (
+        ChainDataset,
+        ConcatDataset,
+        Dataset,
+        IterableDataset,
+        StackDataset,
+        Subset,
+        TensorDataset,
+        random_split,
     )
-
-    def standardised(x: list[float]) -> list[float]:
-        return [(v - mean) / deviation for v, mean, deviation in zip(x, means, deviations, strict=True)]
-
-    return Iris(
-        [standardised(x) for x, _ in train],
-        [y for _, y in train],
-        [standardised(x) for x, _ in test],
-        [y for _, y in test],
-        tuple(name.replace("_", " ") for name in header[:-1]),
-        species,
-        means,
-        deviations,
+    from minigrad.data.idx import read_idx, write_idx
+    from minigrad.data.loader import DataLoader
+    from minigrad.data.official import cifar10, fashion_mnist, mnist, read_images
+    from minigrad.data.sampler import (
+        BatchSampler,
+        RandomSampler,
+        Sampler,
+        SequentialSampler,
+        SubsetRandomSampler,
+        WeightedRandomSampler,
     )
+    from minigrad.data.tables import Table, read_csv
+    from minigrad.data.text import Vocabulary, read_text
+    from minigrad.data.toys import blobs, circles, moons, spirals
+    from minigrad.data.workers import get_worker_info
+
+_ROOMS = ("dataset", "sampler", "collate", "loader", "workers", "idx", "toys", "official", "tables", "text")
 
 
-def _mean_and_deviation(column: tuple[float, ...]) -> tuple[float, float]:
-    mean = sum(column) / len(column)
-    return mean, (sum((v - mean) ** 2 for v in column) / len(column)) ** 0.5
+def __getattr__(name: str) -> Any:
+    """What needs NumPy comes when it is first asked for."""
+    if name == "transforms":
+        return import_module("minigrad.data.transforms")
+    if name in __all__:
+        for room in _ROOMS:
+            module = import_module(f"minigrad.data.{room}")
+            if name in module.__all__:
+                globals()[name] = found = getattr(module, name)
+                return found
+    raise AttributeError(f"module 'minigrad.data' has no attribute {name!r}", name=name)
+
+
+def __dir__() -> list[str]:
+    return __all__
+
+
+__all__ = [
+    "BatchSampler",
+    "ChainDataset",
+    "ConcatDataset",
+    "DataLoader",
+    "Dataset",
+    "Digits",
+    "Iris",
+    "IterableDataset",
+    "RandomSampler",
+    "Sampler",
+    "SequentialSampler",
+    "StackDataset",
+    "Subset",
+    "SubsetRandomSampler",
+    "Table",
+    "TensorDataset",
+    "Vocabulary",
+    "WeightedRandomSampler",
+    "blobs",
+    "cifar10",
+    "circles",
+    "corpus",
+    "data_folder",
+    "default_collate",
+    "default_convert",
+    "digits",
+    "fashion_mnist",
+    "get_worker_info",
+    "iris",
+    "mnist",
+    "moons",
+    "names",
+    "random_split",
+    "read_csv",
+    "read_idx",
+    "read_images",
+    "read_text",
+    "spirals",
+    "transforms",
+    "write_idx",
+]

@@ -1,0 +1,111 @@
+"""How examples become a batch: numbers, arrays and tensors are stacked, inside tuples, lists and dicts of any depth.
+
+The rules are PyTorch's `default_collate` and `default_convert`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from minigrad._tensor import Tensor
+from minigrad.creation import as_tensor, tensor
+from minigrad.dtypes import float64
+from minigrad.errors import DTypeError, ShapeError
+from minigrad.functional import stack
+
+__all__ = ["default_collate", "default_convert", "mapped"]
+
+
+def default_collate(batch: Sequence[Any]) -> Any:
+    """Examples as one batch, with the batch as the first dimension of each tensor.
+
+    Tensors, arrays, floats (as float64), ints (int64) and bools are stacked; strings and bytes stay as they are. Of
+    dicts each entry is a batch, of tuples and lists each place: a list of batches, a named tuple of one. Raises
+    ShapeError for examples of different shapes or lengths, DTypeError for what it does not know.
+
+    >>> x, (y, name) = default_collate([((1, 2), (0.5, "a")), ((3, 4), (1.5, "b"))])
+    >>> x, y, name
+    ([tensor([1, 3]), tensor([2, 4])], tensor([0.5000, 1.5000], dtype=minigrad.float64), ('a', 'b'))
+    """
+    if not batch:
+        raise ShapeError("default_collate: a batch of no examples.")
+    first = batch[0]
+    kind = type(first)
+    if isinstance(first, Tensor):
+        _check_shapes([x.shape for x in batch])
+        return stack(list(batch))
+    if isinstance(first, np.ndarray | np.generic):
+        arrays = [np.asarray(x) for x in batch]
+        if arrays[0].dtype.kind not in "fiub":
+            raise _unknown(f"an array of {arrays[0].dtype}")
+        _check_shapes([x.shape for x in arrays])
+        return as_tensor(np.stack(arrays))
+    if isinstance(first, bool | int):
+        return tensor(list(batch))
+    if isinstance(first, float):
+        return tensor(list(batch), dtype=float64)
+    if isinstance(first, str | bytes):
+        return batch
+    if isinstance(first, Mapping):
+        return _mapping(kind, {key: default_collate([x[key] for x in batch]) for key in first})
+    if isinstance(first, Sequence):
+        lengths = {len(x) for x in batch}
+        if len(lengths) > 1:
+            raise ShapeError(
+                "default_collate: each element in list of batch should be of equal size, and these have "
+                f"{', '.join(map(str, sorted(lengths)))}.\n  Pad them, or give the loader a collate_fn of your own."
+            )
+        columns = [default_collate(column) for column in zip(*batch, strict=True)]
+        return kind(*columns) if hasattr(first, "_fields") else columns
+    raise _unknown(f"{kind.__module__}.{kind.__qualname__}")
+
+
+def default_convert(data: Any) -> Any:
+    """`data` with the arrays in it as tensors, and all else as it is, but for tuples, which become lists."""
+
+    def convert(x: Any) -> Any:
+        if isinstance(x, np.ndarray | np.generic) and np.asarray(x).dtype.kind in "fiub":
+            return as_tensor(np.asarray(x))
+        return x
+
+    return mapped(convert, data, tuples=list)
+
+
+def mapped(function: Callable[[Any], Any], data: Any, tuples: type = tuple) -> Any:
+    """`data` with `function` applied to all that is in its tuples, which may become lists, lists and dicts."""
+    if isinstance(data, Mapping):
+        return _mapping(type(data), {key: mapped(function, x, tuples) for key, x in data.items()})
+    if isinstance(data, tuple) and hasattr(data, "_fields"):
+        return type(data)(*[mapped(function, x, tuples) for x in data])
+    if isinstance(data, tuple):
+        return tuples([mapped(function, x, tuples) for x in data])
+    if isinstance(data, Sequence) and not isinstance(data, str | bytes | Tensor):
+        return [mapped(function, x, tuples) for x in data]
+    return function(data)
+
+
+def _mapping(kind: type, entries: dict[Any, Any]) -> Any:
+    """As the type of mapping that the examples were; one that cannot be made of a dict becomes a dict."""
+    try:
+        return kind(entries)
+    except TypeError:
+        return entries
+
+
+def _check_shapes(shapes: list[tuple[int, ...]]) -> None:
+    for k, shape in enumerate(shapes):
+        if shape != shapes[0]:
+            raise ShapeError(
+                f"default_collate: stack expects each tensor to be equal size, but got {shapes[0]} at entry 0 and "
+                f"{shape} at entry {k}.\n  Crop or pad them, or give the loader a collate_fn of your own."
+            )
+
+
+def _unknown(what: str) -> DTypeError:
+    return DTypeError(
+        f"default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {what}.\n"
+        "  Give the loader a collate_fn of your own."
+    )

@@ -1,0 +1,154 @@
+"""What data there is: what is shipped, and what is read from files of the reader's, with where, from whom and which.
+
+It needs no NumPy: `minigrad data` prints it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+from typing import NamedTuple
+
+__all__ = [
+    "ARCHIVE",
+    "CIFAR10",
+    "FASHION_MNIST",
+    "MNIST",
+    "OFFICIAL",
+    "SHIPPED",
+    "Official",
+    "Shipped",
+    "data_folder",
+    "find",
+    "md5_of",
+    "places",
+]
+
+
+class Shipped(NamedTuple):
+    """Data that comes with the package: how to get it, what it is, the files it is in, where it is from."""
+
+    call: str
+    what: str
+    files: tuple[str, ...]
+    source: str
+
+
+SHIPPED = (
+    Shipped(
+        "iris()",
+        "150 flowers, 4 measurements",
+        ("iris.csv",),
+        "Fisher 1936; public domain",
+    ),
+    Shipped(
+        "digits()",
+        "1,797 handwritten digits, 8x8",
+        ("digits-images.idx3.gz", "digits-labels.idx1.gz"),
+        "Alpaydin, Kaynak 1998 (UCI); CC BY 4.0",
+    ),
+    Shipped('names("elements")', "118 chemical elements", ("elements.txt",), "IUPAC 2016; facts"),
+    Shipped('names("countries")', "195 countries", ("countries.txt",), "United Nations 2024; facts"),
+    Shipped('names("stars")', "330 stars", ("stars.txt",), "IAU star names 2018; CC BY 4.0"),
+    Shipped("corpus()", "minigrad's own text", ("corpus.txt.gz",), "minigrad; MIT"),
+    Shipped("moons(), circles(),", "points in the plane, in classes", (), "made from a seed"),
+    Shipped("spirals(), blobs()", "", (), ""),
+)
+
+
+class Official(NamedTuple):
+    """A data set that the reader may have: its folders, its packed files with their MD5, what they unpack to.
+
+    The MD5 of MNIST are torchvision's, since its authors publish none; the others' stand where the files are.
+    """
+
+    name: str
+    call: str
+    what: str
+    folders: tuple[str, ...]
+    files: dict[str, str]
+    unpacked: tuple[str, ...]
+    where: str
+    authors: str
+    licence: str
+
+
+_IDX = (
+    "train-images-idx3-ubyte",
+    "train-labels-idx1-ubyte",
+    "t10k-images-idx3-ubyte",
+    "t10k-labels-idx1-ubyte",
+)
+MNIST = Official(
+    "MNIST",
+    "mnist()",
+    "70,000 handwritten digits, 28x28",
+    ("mnist", "MNIST/raw"),
+    {
+        "train-images-idx3-ubyte.gz": "f68b3c2dcbeaaa9fbdd348bbdeb94873",
+        "train-labels-idx1-ubyte.gz": "d53e105ee54ea40749a09fcbcd1e9432",
+        "t10k-images-idx3-ubyte.gz": "9fb629c4189551a2d022fa330f9573f3",
+        "t10k-labels-idx1-ubyte.gz": "ec29112dd5afa0611ce80d1b7f02629c",
+    },
+    _IDX,
+    "yann.lecun.com/exdb/mnist",
+    "Y. LeCun, C. Cortes, C. Burges",
+    "CC BY-SA 3.0",
+)
+FASHION_MNIST = Official(
+    "Fashion-MNIST",
+    "fashion_mnist()",
+    "70,000 pieces of clothing, 28x28",
+    ("fashion-mnist", "FashionMNIST/raw"),
+    {
+        "train-images-idx3-ubyte.gz": "8d4fb7e6c68d591d4c3dfef9ec88bf0d",
+        "train-labels-idx1-ubyte.gz": "25c81989df183df01b3e8a0aad5dffbe",
+        "t10k-images-idx3-ubyte.gz": "bef4ecab320f06d8554ea6380940ec79",
+        "t10k-labels-idx1-ubyte.gz": "bb300cfdad3c16e7a12a480ee83cd310",
+    },
+    _IDX,
+    "github.com/zalandoresearch/fashion-mnist",
+    "H. Xiao, K. Rasul, R. Vollgraf",
+    "MIT",
+)
+ARCHIVE = "cifar-10-binary.tar.gz"
+_BATCHES = "cifar-10-batches-bin"
+CIFAR10 = Official(
+    "CIFAR-10",
+    "cifar10()",
+    "60,000 colour pictures of 10 kinds, 32x32",
+    (".", "cifar-10", "cifar10"),
+    {ARCHIVE: "c32a1d4ab5d03f1284b67883e8d87530"},
+    tuple(f"{_BATCHES}/{name}.bin" for name in (*(f"data_batch_{k}" for k in range(1, 6)), "test_batch")),
+    "www.cs.toronto.edu/~kriz/cifar.html, “binary version”",
+    "A. Krizhevsky",
+    "no licence stated",
+)
+OFFICIAL = (MNIST, FASHION_MNIST, CIFAR10)
+
+
+def data_folder() -> Path:
+    """Where data sets are looked for: ``$MINIGRAD_DATA``, else ``~/.cache/minigrad/data``."""
+    named = os.environ.get("MINIGRAD_DATA")
+    return Path(named).expanduser() if named else Path.home() / ".cache" / "minigrad" / "data"
+
+
+def find(one: Official, folder: str | os.PathLike[str] | None = None) -> list[Path]:
+    """The files of a data set that are there, packed or not, of the first folder that has any."""
+    for place in places(one, folder):
+        if found := [place / name for name in (*one.files, *one.unpacked) if (place / name).is_file()]:
+            return found
+    return []
+
+
+def places(one: Official, folder: str | os.PathLike[str] | None = None) -> list[Path]:
+    """The folders in which a data set is looked for: below the one of all data, or below and in `folder`."""
+    root = data_folder() if folder is None else Path(folder)
+    return [root / name for name in one.folders] + ([] if folder is None else [root])
+
+
+def md5_of(path: Path) -> str:
+    """The MD5 of a file, which is what its authors publish."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "md5").hexdigest()

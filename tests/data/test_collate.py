@@ -1,0 +1,77 @@
+"""How examples become a batch: by PyTorch's rules."""
+
+import re
+from collections import OrderedDict, namedtuple
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad.data import default_collate, default_convert
+from minigrad.errors import DTypeError, ShapeError
+
+Point = namedtuple("Point", "x y")
+NARROW = mg.get_default_device() in ("vulkan", "metal")
+
+EXAMPLES = {
+    "ints": [1, 2],
+    "bools": [True, False],
+    "floats": [1.0, 2.5],
+    "strings": ["a", "b"],
+    "bytes": [b"a", b"b"],
+    "arrays": [np.ones((2, 3), np.float32), np.zeros((2, 3), np.float32)],
+    "numbers of numpy": [np.float32(1), np.float32(2)],
+    "whole numbers of numpy": [np.int64(1), np.int64(2)],
+    "tuples": [(1, "a"), (2, "b")],
+    "lists": [[1, 2], [3, 4]],
+    "dicts": [{"x": 1, "y": (2, "a")}, {"x": 3, "y": (4, "b")}],
+    "an ordered dict": [OrderedDict(a=1), OrderedDict(a=2)],
+    "named tuples": [Point(1, np.uint8(2)), Point(3, np.uint8(4))],
+}
+
+
+def plain(thing):
+    """What something is made of, whichever library's it is."""
+    if hasattr(thing, "dtype"):
+        return str(thing.dtype).split(".")[-1], np.asarray(thing).tolist()
+    if isinstance(thing, dict):
+        return type(thing), {key: plain(x) for key, x in thing.items()}
+    if isinstance(thing, list | tuple):
+        return type(thing), [plain(x) for x in thing]
+    return type(thing), thing
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("function", ["default_collate", "default_convert"])
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_batches_are_pytorchs(torch, name, function):
+    ours = getattr(mg.data, function)(EXAMPLES[name])
+    assert plain(ours) == plain(getattr(torch.utils.data, function)(EXAMPLES[name]))
+
+
+def test_tensors_are_stacked_where_they_are():
+    batch = default_collate([(mg.ones(2, device="numpy"), 1), (mg.zeros(2, device="numpy"), 2)])
+    assert (batch[0].tolist(), batch[0].device) == ([[1.0, 1.0], [0.0, 0.0]], "numpy")
+    assert batch[1].dtype is mg.int64
+
+
+def test_arrays_become_tensors_one_by_one():
+    x, rest = default_convert((np.ones(2, np.float32), {"a": "text", "n": 3}))
+    assert (type(x), x.dtype, rest) == (mg.Tensor, mg.float32, {"a": "text", "n": 3})
+
+
+@pytest.mark.parametrize(
+    ("batch", "kind", "message"),
+    [
+        ([mg.ones(2), mg.ones(3)], ShapeError, r"equal size, but got \(2,\) at entry 0 and \(3,\) at entry 1"),
+        ([np.ones(2), np.ones(3)], ShapeError, r"equal size, but got \(2,\) at entry 0"),
+        ([[1, 2], [1]], ShapeError, "each element in list of batch should be of equal size, and these have 1, 2"),
+        ([None], DTypeError, "numbers, dicts or lists; found builtins.NoneType"),
+        ([np.array(["a"])], DTypeError, "found an array of <U1"),
+        ([], ShapeError, "a batch of no examples"),
+    ],
+)
+def test_what_cannot_be_a_batch_is_refused(batch, kind, message):
+    with pytest.raises(kind, match=message) as caught:
+        default_collate(batch)
+    assert re.match("default_collate: ", str(caught.value))

@@ -1,0 +1,98 @@
+"""IDX: what is written is read, and a file that lies is told so before it costs anything."""
+
+import gzip
+import struct
+import tracemalloc
+
+import numpy as np
+import pytest
+
+from minigrad.data import read_idx, write_idx
+from minigrad.errors import DTypeError, FileFormatError
+
+TYPES = ["uint8", "int8", "int16", "int32", "float32", "float64"]
+
+
+@pytest.mark.parametrize("name", ["a.idx", "a.idx.gz"])
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("shape", [(), (3,), (2, 3, 4), (0, 5)])
+def test_what_is_written_is_read(tmp_path, name, dtype, shape):
+    array = (np.arange(np.prod(shape, dtype=int)) * 1.5 - 2).astype(dtype).reshape(shape)
+    write_idx(tmp_path / name, array)
+    found = read_idx(tmp_path / name)
+    assert (found.dtype, found.shape, found.tolist()) == (array.dtype, shape, array.tolist())
+
+
+def test_the_bytes_are_those_of_the_published_format(tmp_path):
+    write_idx(tmp_path / "a", np.array([[1, 2, 3], [4, 5, -6]], np.int16))
+    assert (tmp_path / "a").read_bytes() == bytes.fromhex("00000b02 00000002 00000003 0001 0002 0003 0004 0005 fffa")
+
+
+def test_the_same_numbers_give_the_same_packed_file(tmp_path):
+    for name in ("a.gz", "b.gz"):
+        write_idx(tmp_path / name, np.ones(9, np.uint8))
+    assert (tmp_path / "a.gz").read_bytes() == (tmp_path / "b.gz").read_bytes()
+
+
+def test_first_bytes_say_what_is_packed_not_the_name(tmp_path):
+    write_idx(tmp_path / "a.gz", np.arange(4, dtype=np.uint8))
+    (tmp_path / "plain.gz").write_bytes(gzip.decompress((tmp_path / "a.gz").read_bytes()))
+    (tmp_path / "packed").write_bytes((tmp_path / "a.gz").read_bytes())
+    assert [read_idx(tmp_path / name).tolist() for name in ("plain.gz", "packed")] == [[0, 1, 2, 3]] * 2
+
+
+def test_a_type_that_idx_has_not_is_refused(tmp_path):
+    with pytest.raises(DTypeError, match="IDX has no int64; it has uint8, int8, int16, int32, float32, float64"):
+        write_idx(tmp_path / "a", np.arange(3))
+
+
+HEADER = struct.pack(">HBBI", 0, 8, 1, 10)
+HUGE = struct.pack(">HBBII", 0, 8, 2, 10**6, 10**6)
+BAD = {
+    "empty": (b"", "4 bytes were to come, and there are 0"),
+    "a web page": (b"<!DOCTYPE html><html>", "It seems to be a web page"),
+    "a zip archive": (b"PK\3\4aaaa", "It seems to be a zip archive"),
+    "of an unknown type": (b"\0\0\7\1\0\0\0\0", "begins with two bytes 0 and the code of a type"),
+    "cut in its header": (HEADER[:6], "4 bytes were to come, and there are 2"),
+    "cut in its numbers": (HEADER + b"123456789", "header speaks of 10 bytes.*19|cut short"),
+    "too long": (HEADER + b"12345678901", "it goes on after the 10 bytes that it should have"),
+    "with a header that lies": (HUGE + b"1" * 100, "speaks of 1,000,000,000,000 bytes, in 1000000x1000000; at most"),
+    "with sizes beyond 64 bits": (b"\0\0\x0e\x09" + b"\xff" * 36, "at most 4,294,967,296 are read"),
+    "packed, with a header that lies": (gzip.compress(HUGE[:4] + struct.pack(">II", 1000, 1000)), "is cut short"),
+    "packed, and cut": (gzip.compress(HEADER + b"1234567890")[:-12], "cannot be unpacked|cut short"),
+    "packed, with a wrong checksum": (
+        gzip.compress(HEADER + b"1234567890")[:-8] + b"\0\0\0\0\x12\0\0\0",
+        "cannot be unpacked: CRC check failed",
+    ),
+    "packed, and broken": (gzip.compress(HEADER)[:10] + b"\xff" * 20, "cannot be unpacked"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_bad_file_is_told_apart(tmp_path, name):
+    data, message = BAD[name]
+    (tmp_path / "bad").write_bytes(data)
+    with pytest.raises(FileFormatError, match=message) as caught:
+        read_idx(tmp_path / "bad")
+    assert str(caught.value).startswith(f"{tmp_path / 'bad'}: ")
+
+
+def test_neither_a_header_nor_a_bomb_takes_memory(tmp_path):
+    bomb = gzip.compress(HEADER + b"\0" * 50_000_000)
+    (tmp_path / "bomb").write_bytes(bomb)
+    claim = struct.pack(">HBBI", 0, 8, 1, 2**31)
+    (tmp_path / "claim").write_bytes(gzip.compress(claim + b"\0" * 3_000_000 + np.random.default_rng(0).bytes(2**21)))
+    tracemalloc.start()
+    for name, message in (("bomb", "goes on after the 10 bytes"), ("claim", "is cut short")):
+        with pytest.raises(FileFormatError, match=message):
+            read_idx(tmp_path / name)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 30_000_000
+
+
+def test_more_can_be_allowed(tmp_path):
+    write_idx(tmp_path / "a", np.ones(100, np.uint8))
+    with pytest.raises(FileFormatError, match="speaks of 100 bytes, in 100; at most 99 are read"):
+        read_idx(tmp_path / "a", most=99)
+    assert read_idx(tmp_path / "a", most=100).sum() == 100

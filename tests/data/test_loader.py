@@ -1,0 +1,264 @@
+"""DataLoader: which batches, in which order, where, and how it goes on where it stood."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from data_sets import Broken, Squares, Stream
+from minigrad.data import (
+    BatchSampler,
+    DataLoader,
+    RandomSampler,
+    Subset,
+    TensorDataset,
+    WeightedRandomSampler,
+    random_split,
+)
+from minigrad.errors import ArgumentError, DTypeError
+from minigrad.kernels import tap
+
+
+def rows(n=10):
+    return TensorDataset(mg.arange(n, dtype=mg.float32).reshape(n, 1), mg.arange(n) * 10)
+
+
+def seen(loader):
+    return [batch[1].tolist() for batch in loader]
+
+
+def flat(lists):
+    return list(itertools.chain.from_iterable(lists))
+
+
+def drawn(seed=0, **options):
+    return DataLoader(rows(), batch_size=3, shuffle=True, generator=mg.Generator(seed), **options)
+
+
+def test_batches_are_rows_in_order_and_the_last_has_fewer():
+    loader = DataLoader(rows(7), batch_size=3)
+    assert seen(loader) == [[0, 10, 20], [30, 40, 50], [60]]
+    assert [x.shape for x, _ in loader] == [(3, 1), (3, 1), (1, 1)]
+    assert len(loader) == 3
+
+
+def test_drop_last_leaves_out_a_last_batch_of_fewer():
+    loader = DataLoader(rows(7), batch_size=3, drop_last=True)
+    assert seen(loader) == [[0, 10, 20], [30, 40, 50]]
+    assert len(loader) == 2
+
+
+def test_shuffled_epochs_have_every_row_once_and_differ():
+    loader = drawn()
+    first, second = flat(seen(loader)), flat(seen(loader))
+    assert sorted(first) == sorted(second) == [k * 10 for k in range(10)]
+    assert first != second
+
+
+def test_a_seed_gives_one_order_whether_rows_are_gathered_or_made_one_by_one():
+    made = [DataLoader(Squares(), batch_size=3, shuffle=True, generator=mg.Generator(4)) for _ in range(2)]
+    gathered = DataLoader(rows(), batch_size=3, shuffle=True, generator=mg.Generator(4))
+    assert seen(made[0]) == seen(made[1])
+    assert [[k * 10 for k in batch[0].tolist()] for batch in made[0]] == seen_again(gathered)
+
+
+def seen_again(loader):
+    """The second epoch."""
+    seen(loader)
+    return seen(loader)
+
+
+def test_without_a_generator_the_order_follows_manual_seed():
+    loader = DataLoader(rows(), shuffle=True)
+    mg.manual_seed(3)
+    first = seen(loader)
+    mg.manual_seed(3)
+    assert seen(loader) == first != seen(loader)
+
+
+def test_a_batch_has_memory_of_its_own():
+    data = rows()
+    for x, _ in DataLoader(data, batch_size=5):
+        x += 100
+    assert data.tensors[0].max().item() == 9
+
+
+def test_a_batch_of_rows_is_one_gather_a_tensor():
+    loader, calls = drawn(), []
+    with tap(lambda call: calls.append(call.op)):
+        batches = list(loader)
+    gathers = [op for op in calls if op == "index_select"]
+    assert len(gathers) == 2 * len(batches)
+    assert calls.count("random_permutation") == 1
+
+
+def test_rows_of_a_split_are_gathered_too():
+    train, test = random_split(rows(), [7, 3], generator=mg.Generator(1))
+    calls = []
+    with tap(lambda call: calls.append(call.op)):
+        batches = [seen(DataLoader(part, batch_size=2)) for part in (train, test)]
+    assert sorted(flat(flat(batches))) == [k * 10 for k in range(10)]
+    assert [k // 10 for k in flat(batches[0])] == list(train.indices)
+    assert "stack" not in calls
+    inner = Subset(train, [2, 0])
+    assert flat(seen(DataLoader(inner))) == [train.indices[2] * 10, train.indices[0] * 10]
+
+
+def test_a_subset_on_a_device_takes_only_its_rows_there():
+    part = Subset(rows(), [8, 1])
+    loader = DataLoader(part, batch_size=2, device="numpy")
+    ((x, y),) = list(loader)
+    assert (y.tolist(), x.device, y.device) == ([80, 10], "numpy", "numpy")
+    if mg.get_default_device() != "numpy":  # else they were there
+        assert sum(len(x) for x in loader._resident[0]) == 4
+
+
+def test_device_moves_batches_of_any_dataset():
+    (batch,) = DataLoader(Squares(3), batch_size=3, device="numpy")
+    assert [x.device for x in batch] == ["numpy", "numpy"]
+    assert batch[1].tolist() == [0, 1, 4]
+
+
+def test_batch_sampler_and_sampler_say_which():
+    assert seen(DataLoader(rows(), batch_sampler=[[3, 1], [2]])) == [[30, 10], [20]]
+    assert seen(DataLoader(rows(), batch_size=2, sampler=[5, 4, 3])) == [[50, 40], [30]]
+    assert seen(DataLoader(rows(), batch_size=2, sampler=[-1, mg.tensor(0)])) == [[90, 0]]
+    assert len(DataLoader(rows(), batch_sampler=BatchSampler(range(10), 4, True))) == 2
+    weights = WeightedRandomSampler([0.0, 1.0, 0.0], 4)
+    assert seen(DataLoader(rows(3), batch_size=4, sampler=weights)) == [[10, 10, 10, 10]]
+
+
+def test_batch_size_none_gives_examples_as_they_are():
+    assert [(float(x), y) for x, y in DataLoader(Squares(2), batch_size=None)] == [(0.0, 0), (1.0, 1)]
+    (x, y), *_ = DataLoader(rows(), batch_size=None)
+    assert (x.shape, y.shape) == ((1,), ())
+    assert list(DataLoader(Stream(3), batch_size=None)) == [0, 1, 2]
+
+
+def test_collate_fn_gets_the_examples():
+    loader = DataLoader(rows(3), batch_size=2, collate_fn=len)
+    assert list(loader) == [2, 1]
+
+
+def test_an_iterable_dataset_is_cut_into_batches():
+    assert [batch.tolist() for batch in DataLoader(Stream(5), batch_size=2)] == [[0, 1], [2, 3], [4]]
+    assert [batch.tolist() for batch in DataLoader(Stream(5), batch_size=2, drop_last=True)] == [[0, 1], [2, 3]]
+    with pytest.raises(DTypeError, match="Stream has no __len__"):
+        len(DataLoader(Stream(5)))
+
+
+def test_an_error_says_which_example_it_was():
+    with pytest.raises(ValueError, match="seven is missing") as caught:
+        list(DataLoader(Broken(), batch_size=4))
+    assert caught.value.__notes__ == ["It was raised by dataset[7] of Broken."]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"batch_size": 0}, "batch_size should be a positive integer value, but got batch_size=0"),
+        ({"batch_size": 2.5}, "batch_size should be a positive integer value"),
+        ({"shuffle": True, "sampler": [1]}, "sampler option is mutually exclusive with shuffle"),
+        ({"batch_sampler": [[1]], "batch_size": 2}, "batch_sampler option is mutually exclusive with batch_size"),
+        ({"batch_size": None, "drop_last": True}, "mutually exclusive with drop_last"),
+        ({"num_workers": -1}, "num_workers option should be non-negative"),
+        ({"prefetch_factor": 2}, "prefetch_factor option could only be specified in multiprocessing"),
+        ({"persistent_workers": True}, "persistent_workers option needs num_workers > 0"),
+        ({"timeout": -1}, "timeout option should be non-negative"),
+        ({"num_workers": 1, "multiprocessing_context": "fork"}, "workers are spawned, since a copy of a process"),
+    ],
+)
+def test_options_that_cannot_be_are_refused(options, message):
+    with pytest.raises(ArgumentError, match=message):
+        DataLoader(rows(), **options)
+
+
+def test_an_iterable_dataset_is_not_shuffled():
+    with pytest.raises(ArgumentError, match="expected unspecified shuffle option"):
+        DataLoader(Stream(), shuffle=True)
+
+
+# --- where an epoch stands ---
+
+
+@pytest.mark.parametrize("at", [0, 1, 3, 4, 5, 7])
+@pytest.mark.parametrize("kind", ["gathered", "made", "sampler", "stream"])
+def test_a_resumed_loader_goes_on_with_the_same_batches(kind, at):
+    def loader():
+        own = mg.Generator(5)
+        if kind == "sampler":
+            return DataLoader(Squares(), batch_size=3, sampler=RandomSampler(range(10), True, 11, generator=own))
+        if kind == "stream":
+            return DataLoader(Pairs(10), batch_size=3)
+        return DataLoader(rows() if kind == "gathered" else Squares(), batch_size=3, shuffle=True, generator=own)
+
+    def run(source):
+        return itertools.chain.from_iterable(iter(source) for _ in range(2))
+
+    whole = [batch[1].tolist() for batch in run(loader())]
+    assert len(whole) == 8
+    first, states = loader(), []
+    states.append(first.state_dict())
+    for _ in run(first):
+        states.append(first.state_dict())
+    second = loader()
+    second.load_state_dict(states[at])
+    assert [batch[1].tolist() for batch in run(second)][: len(whole) - at] == whole[at:][: 8 - at]
+
+
+class Pairs(Stream):
+    def __iter__(self):
+        return zip(range(10), range(10), strict=True)
+
+
+def test_a_resumed_loader_of_the_default_generator_goes_on_with_the_stored_state_of_that():
+    mg.manual_seed(8)
+    first = DataLoader(rows(), batch_size=2, shuffle=True)
+    begun = iter(first)
+    next(begun), next(begun)
+    state, numbers = first.state_dict(), mg.get_rng_state()
+    rest = [batch[1].tolist() for batch in begun] + seen(first)
+    mg.manual_seed(9)
+    second = DataLoader(rows(), batch_size=2, shuffle=True)
+    second.load_state_dict(state)
+    mg.set_rng_state(numbers)
+    assert seen(second) + seen(second) == rest
+
+
+def test_the_state_is_of_plain_numbers_and_says_epoch_and_position():
+    loader = drawn(seed=2)
+    assert loader.state_dict() == {"epoch": 0, "position": 0, "start": None, "generator": [2, 0]}
+    begun = iter(loader)
+    next(begun)
+    assert loader.state_dict() == {"epoch": 0, "position": 1, "start": [2, 0], "generator": [2, 1]}
+    list(begun)
+    assert loader.state_dict() == {"epoch": 1, "position": 0, "start": None, "generator": [2, 1]}
+    next(iter(loader))
+    next(iter(loader))
+    assert loader.state_dict()["epoch"] == 2, "an epoch that was left early counts"
+
+
+def test_a_state_of_something_else_is_refused():
+    with pytest.raises(ArgumentError, match="this is not the state of a loader"):
+        drawn().load_state_dict({"epoch": 1})
+    with pytest.raises(ArgumentError, match="with a generator of its own, and this one is not"):
+        DataLoader(rows(), shuffle=True).load_state_dict(drawn().state_dict())
+
+
+# --- beside PyTorch ---
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize(
+    "options", [{"batch_size": 3}, {"batch_size": 4, "drop_last": True}, {"batch_size": None}], ids=str
+)
+def test_batches_are_pytorchs(torch, options):
+    ours = list(DataLoader(Squares(), **options))
+    theirs = list(torch.utils.data.DataLoader(Squares(), **options))
+    assert len(ours) == len(theirs)
+    for mine, other in zip(ours, theirs, strict=True):
+        assert type(mine) is type(other)
+        for x, y in zip(mine, other, strict=True):
+            assert np.asarray(x).tolist() == np.asarray(y).tolist()
+            assert str(getattr(x, "dtype", type(x))).split(".")[-1] == str(getattr(y, "dtype", type(y))).split(".")[-1]

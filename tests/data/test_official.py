@@ -1,0 +1,275 @@
+"""MNIST, Fashion-MNIST, CIFAR-10: read from files like theirs; other files in their place are told apart."""
+
+import gzip
+import hashlib
+import io
+import re
+import tarfile
+import warnings
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad import cli
+from minigrad.data import cifar10, data_folder, fashion_mnist, known, mnist, official, read_images, write_idx
+from minigrad.errors import FileFormatError, MissingFileError
+
+NAMES = ("train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte")
+
+
+@pytest.fixture
+def small(monkeypatch, tmp_path):
+    """A folder of data in which MNIST has 12 and 6 images, and CIFAR's files 4 records."""
+    monkeypatch.setenv("MINIGRAD_DATA", str(tmp_path))
+    monkeypatch.setattr(official, "_COUNTS", {True: 12, False: 6})
+    monkeypatch.setattr(official, "_RECORDS", 4)
+    return tmp_path
+
+
+def images(n, seed=0, size=28):
+    return np.random.default_rng(seed).integers(0, 256, (n, size, size), dtype=np.uint8)
+
+
+def labels(n, seed=0):
+    return np.random.default_rng(seed + 1).integers(0, 10, n, dtype=np.uint8)
+
+
+def write_four(folder, ending="", seed=0):
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, array in zip(NAMES, (images(12, seed), labels(12, seed), images(6, seed), labels(6, seed)), strict=True):
+        write_idx(folder / f"{name}{ending}", array)
+
+
+def make_official(monkeypatch, one, folder):
+    """Let the files in a folder be the official ones."""
+    md5 = {name: hashlib.md5((folder / name).read_bytes()).hexdigest() for name in one.files}
+    monkeypatch.setattr(
+        official, one.name.replace("-", "_").upper().replace("CIFAR_10", "CIFAR10"), one._replace(files=md5)
+    )
+    monkeypatch.setattr(official, "_KNOWN", {digest: (one.name, name) for name, digest in md5.items()})
+
+
+def test_the_folder_is_the_environments_else_one_in_the_cache(monkeypatch):
+    monkeypatch.setenv("MINIGRAD_DATA", "~/somewhere")
+    assert data_folder().parts[-1] == "somewhere"
+    assert "~" not in str(data_folder())
+    monkeypatch.delenv("MINIGRAD_DATA")
+    assert data_folder().parts[-3:] == (".cache", "minigrad", "data")
+
+
+@pytest.mark.parametrize("place", ["mnist", "MNIST/raw"])
+def test_mnist_is_read_from_unpacked_files(small, place):
+    write_four(small / place)
+    data = mnist()
+    x, y = data.tensors
+    assert (x.shape, x.dtype, y.shape, y.dtype) == ((12, 1, 28, 28), mg.float32, (12,), mg.int64)
+    assert np.abs(x.numpy()[:, 0] * 255 - images(12)).max() < 1e-4
+    assert y.tolist() == labels(12).tolist()
+    assert len(mnist(train=False)) == 6
+    assert mnist(raw=True, device="numpy").tensors[0].dtype is mg.uint8
+
+
+def test_packed_files_are_compared_with_their_checksums(small, monkeypatch):
+    write_four(small / "mnist", ".gz")
+    make_official(monkeypatch, known.MNIST, small / "mnist")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert len(mnist()) == 12
+
+
+def test_an_unknown_checksum_is_warned_of_and_the_file_read(small):
+    write_four(small / "fashion-mnist", ".gz")
+    with pytest.warns(
+        UserWarning, match=r"its MD5 is \w{32}, that of the official file \w{32}\. Packed anew"
+    ) as caught:
+        assert len(fashion_mnist()) == 12
+    assert [str(each.message).partition(":")[0] for each in caught] == [
+        str(small / "fashion-mnist" / f"{name}.gz") for name in NAMES[:2]
+    ]
+
+
+def test_another_data_sets_file_is_told_by_its_checksum(small, monkeypatch):
+    write_four(small / "fashion-mnist", ".gz")
+    make_official(monkeypatch, known.FASHION_MNIST, small / "fashion-mnist")
+    (small / "fashion-mnist").rename(small / "mnist")
+    with pytest.raises(
+        FileFormatError, match=r"this is train-images-idx3-ubyte\.gz of Fashion-MNIST, by its checksum, in"
+    ):
+        mnist()
+
+
+def test_what_is_missing_is_told_with_where_it_goes(small):
+    with pytest.raises(MissingFileError) as caught:
+        mnist()
+    assert str(caught.value) == (
+        f"MNIST: train-images-idx3-ubyte, train-labels-idx1-ubyte are not in {small / 'mnist'}.\n"
+        "  Nothing is fetched: get train-images-idx3-ubyte.gz, train-labels-idx1-ubyte.gz, t10k-images-idx3-ubyte.gz, "
+        "t10k-labels-idx1-ubyte.gz from\n"
+        "  yann.lecun.com/exdb/mnist, and put them there, or say folder=.\n"
+        "  `minigrad data` lists what is where."
+    )
+    with pytest.raises(
+        MissingFileError, match=r"test_batch.bin is not in .*\n  Nothing is fetched: get cifar-10-binary.tar.gz"
+    ):
+        cifar10(train=False)
+    with pytest.raises(FileNotFoundError, match="there is no train-images-idx3-ubyte, and no"):
+        read_images(small)
+
+
+WRONG = {
+    "the test files in place of the training files": (
+        (NAMES[2], NAMES[3]),
+        "12 images of 28x28 to train on, and here are 6",
+    ),
+    "labels in place of images": ((NAMES[1], NAMES[1]), "it holds uint8 in 1 dimensions, .* it seems to be the labels"),
+    "images in place of labels": ((NAMES[0], NAMES[0]), "it holds uint8 in 3 dimensions, .* it seems to be the images"),
+    "labels of another set": ((NAMES[0], NAMES[3]), "has 12 images, and .* 6 labels: they are of two sets"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_files_in_the_place_of_others_are_refused(small, name):
+    (x, y), message = WRONG[name]
+    write_four(small / "other")
+    (small / "mnist").mkdir()
+    for source, target in ((x, NAMES[0]), (y, NAMES[1])):
+        (small / "mnist" / target).write_bytes((small / "other" / source).read_bytes())
+    with pytest.raises(FileFormatError, match=message):
+        mnist()
+
+
+def test_labels_above_nine_are_refused(small):
+    write_four(small / "mnist")
+    write_idx(small / "mnist" / NAMES[1], np.full(12, 10, np.uint8))
+    with pytest.raises(FileFormatError, match="a label is 10, where they are from 0 to 9"):
+        mnist()
+
+
+def test_images_of_any_size_are_read_by_the_same_names(tmp_path):
+    write_idx(tmp_path / f"{NAMES[0]}.gz", images(5, size=8))
+    write_idx(tmp_path / NAMES[1], labels(5))
+    x, y = read_images(tmp_path).tensors
+    assert (x.shape, len(y)) == ((5, 1, 8, 8), 5)
+
+
+# --- CIFAR-10 ---
+
+
+def records(n=4, seed=0):
+    generator = np.random.default_rng(seed)
+    table = generator.integers(0, 256, (n, 3073), dtype=np.uint8)
+    table[:, 0] %= 10
+    return table
+
+
+FILES = [*(f"data_batch_{k}.bin" for k in range(1, 6)), "test_batch.bin"]
+
+
+def write_cifar(folder):
+    folder.mkdir(parents=True)
+    for seed, name in enumerate(FILES):
+        (folder / name).write_bytes(records(seed=seed).tobytes())
+
+
+def pack_cifar(path, contents):
+    with tarfile.open(path, "w:gz") as archive:
+        for name, data in contents.items():
+            member = tarfile.TarInfo(f"cifar-10-batches-bin/{name}")
+            member.size = len(data)
+            archive.addfile(member, io.BytesIO(data))
+
+
+def test_cifar_is_read_from_what_its_archive_unpacks_to(small):
+    write_cifar(small / "cifar-10-batches-bin")
+    x, y = cifar10().tensors
+    assert (x.shape, y.shape) == ((20, 3, 32, 32), (20,))
+    assert y[:4].tolist() == records()[:, 0].tolist()
+    assert np.abs(x[3].numpy() * 255 - records()[3, 1:].reshape(3, 32, 32)).max() < 1e-4
+    assert len(cifar10(train=False, folder=small / "cifar-10-batches-bin")) == 4
+
+
+def test_cifar_is_read_from_its_archive(small, monkeypatch):
+    pack_cifar(small / "cifar-10-binary.tar.gz", {name: records(seed=k).tobytes() for k, name in enumerate(FILES)})
+    make_official(monkeypatch, known.CIFAR10, small)
+    assert cifar10(train=False).tensors[1].tolist() == records(seed=5)[:, 0].tolist()
+    assert len(cifar10()) == 20
+
+
+BAD = {
+    "cut short": (records().tobytes()[:-1], "it has 12,291 bytes, where 4 pictures take 12,292: it is cut short"),
+    "of CIFAR-100": (b"\1" * 4 * 3074, "it seems to be of CIFAR-100"),
+    "a pickle": (b"\x80\4abc", "it seems to be the Python version, a pickle, which is not read"),
+    "packed": (gzip.compress(records().tobytes()), "it is packed by gzip: unpack it"),
+    "mislabelled": (b"\x0b" * 4 * 3073, "the label of picture 0 is 11, where they are from 0 to 9"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_bad_batch_is_told_apart(small, name):
+    data, message = BAD[name]
+    (small / "cifar-10-batches-bin").mkdir()
+    (small / "cifar-10-batches-bin" / "test_batch.bin").write_bytes(data)
+    with pytest.raises(FileFormatError, match=message):
+        cifar10(train=False)
+
+
+def test_a_bad_archive_is_told_apart(small, recwarn):
+    path = small / "cifar-10-binary.tar.gz"
+    path.write_bytes(b"<html>")
+    with pytest.raises(FileFormatError, match="it cannot be unpacked"):
+        cifar10()
+    pack_cifar(path, {"other.bin": b"123"})
+    with pytest.raises(FileFormatError, match=r"test_batch\.bin is not in it: it is not CIFAR-10's binary version"):
+        cifar10(train=False)
+    pack_cifar(path, {"test_batch.bin": b"123"})
+    with pytest.raises(FileFormatError, match=r"test_batch\.bin: it has 3 bytes, where 4 pictures take 12,292"):
+        cifar10(train=False)
+    pack_cifar(path, {"bomb.bin": b"\0" * (2**26 + 1)})
+    with pytest.raises(FileFormatError, match=r"bomb\.bin is of 67,108,865 bytes, and CIFAR-10 has none such"):
+        cifar10()
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(FileFormatError):
+        cifar10()
+    assert len(recwarn) == 5, "a checksum that nobody knows is warned of each time"
+
+
+# --- minigrad data ---
+
+
+def printed(capsys):
+    assert cli.main(["data"]) == 0
+    return capsys.readouterr().out
+
+
+def test_the_command_lists_what_is_shipped_and_where_the_rest_goes(small, capsys):
+    out = printed(capsys)
+    for call in (
+        "iris()",
+        "digits()",
+        'names("stars")',
+        "corpus()",
+        "moons()",
+        "mnist()",
+        "fashion_mnist()",
+        "cifar10()",
+    ):
+        assert f"  {call}" in out
+    for one in known.OFFICIAL:
+        for name, md5 in one.files.items():
+            assert re.search(rf"{name} +MD5 {md5}$", out, re.MULTILINE)
+    assert f"into    {small / 'mnist'}\n" in out
+    assert max(map(len, out.replace(str(small), "~").splitlines())) <= 100
+
+
+def test_the_command_says_what_is_there(small, capsys, monkeypatch):
+    write_four(small / "MNIST" / "raw", ".gz")
+    write_cifar(small / "cifar-10-batches-bin")
+    out = printed(capsys)
+    assert f"in      {small / 'MNIST/raw'}\n" in out
+    assert len(re.findall(r"MD5 \w{32}  another MD5$", out, re.MULTILINE)) == 4
+    assert "6 of its 6 files are here, unpacked" in out
+    right = {name: hashlib.md5((small / "MNIST/raw" / name).read_bytes()).hexdigest() for name in known.MNIST.files}
+    monkeypatch.setattr(known, "OFFICIAL", (known.MNIST._replace(files=right),))
+    assert len(re.findall(r"MD5 \w{32}  here$", printed(capsys), re.MULTILINE)) == 4

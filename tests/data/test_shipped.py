@@ -1,0 +1,141 @@
+"""The data that is shipped."""
+
+import hashlib
+import unicodedata
+from collections import Counter
+from datetime import date
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+
+import minigrad as mg
+from minigrad.data import corpus, digits, iris, names, read_idx
+from minigrad.data.freeze import MACHINE_PATH, frozen
+from minigrad.errors import ArgumentError
+
+
+def test_iris_is_split_120_to_30_with_ten_of_each_species_in_the_30():
+    flowers = iris()
+    assert (len(flowers.train_x), len(flowers.train_y), len(flowers.test_x)) == (120, 120, 30)
+    assert Counter(flowers.test_y) == {0: 10, 1: 10, 2: 10}
+    assert Counter(flowers.train_y) == {0: 40, 1: 40, 2: 40}
+
+
+def test_iris_holds_fisher_s_numbers_where_the_uci_copy_errs():
+    flowers = iris()
+    centimetres = [
+        tuple(round(v * d + m, 1) for v, m, d in zip(x, flowers.mean, flowers.deviation, strict=True))
+        for x in (*flowers.train_x, *flowers.test_x)
+    ]
+    assert (4.9, 3.1, 1.5, 0.2) in centimetres
+    assert (4.9, 3.6, 1.4, 0.1) in centimetres
+    assert Counter(centimetres)[(5.8, 2.7, 5.1, 1.9)] == 2
+    assert len(centimetres) == 150
+
+
+def test_the_training_columns_have_mean_zero_and_deviation_one():
+    flowers = iris()
+    for column in zip(*flowers.train_x, strict=True):
+        assert abs(sum(column)) < 1e-10
+        assert abs(sum(v * v for v in column) / 120 - 1) < 1e-12
+
+
+def test_the_split_follows_its_seed():
+    assert iris(1) == iris(1)
+    assert iris(1).train_x != iris(0).train_x
+
+
+# --- digits ---
+
+
+def test_digits_are_split_1500_to_297_and_hold_the_published_counts():
+    data = digits()
+    assert (data.train_x.shape, data.train_x.dtype) == ((1500, 1, 8, 8), mg.float32)
+    assert (data.test_y.shape, data.test_y.dtype) == ((297,), mg.int64)
+    counts = Counter(data.train_y.tolist() + data.test_y.tolist())
+    assert [counts[k] for k in range(10)] == [178, 182, 177, 183, 181, 182, 181, 179, 174, 180]  # UCI's optdigits.names
+    assert set(data.train_x.flatten().tolist()) == {k / 16 for k in range(17)}
+
+
+def test_the_digits_are_uci_s():
+    folder = files("minigrad.data")
+    images, labels = (read_idx(folder.joinpath(f"digits-{x}.gz")) for x in ("images.idx3", "labels.idx1"))
+    first = "00 00 05 13 09 01 00 00 00 00 13 15 10 15 05 00 00 03 15 02 00 11 08 00 00 04 12 00 00 08 08 00"
+    assert images[0, :4].flatten().tolist() == [int(x) for x in first.split()]
+    assert labels[:10].tolist() == list(range(10))
+    assert int(images.sum()) == 561718
+
+
+def test_the_split_of_the_digits_follows_its_seed_and_has_each_once():
+    one, again, other = digits(seed=1), digits(seed=1), digits(seed=2)
+    assert one.train_y.tolist() == again.train_y.tolist() != other.train_y.tolist()
+    sums = [sorted(mg.cat([x.train_x, x.test_x]).sum((1, 2, 3)).tolist()) for x in (one, other)]
+    assert sums[0] == sums[1]
+    assert [len(part) for part in (one.train, one.test)] == [1500, 297]
+    assert digits(train=1000, device="numpy").test_x.device == "numpy"
+    with pytest.raises(ArgumentError, match="train=1797: of 1797 digits, 1 to 1796 can train"):
+        digits(train=1797)
+
+
+# --- names and the text ---
+
+
+@pytest.mark.parametrize(("kind", "count"), [("elements", 118), ("countries", 195), ("stars", 330)])
+def test_names_are_as_many_as_there_are_each_once_and_in_order(kind, count):
+    found = names(kind)
+    assert len(found) == len(set(found)) == count
+    plain = [unicodedata.normalize("NFD", name).encode("ascii", "ignore").decode().lower() for name in found]
+    assert plain == sorted(plain)
+    assert all(name == name.strip() == unicodedata.normalize("NFC", name) for name in found)
+
+
+def test_names_are_spelt_as_their_sources_spell_them():
+    assert {"aluminium", "caesium", "sulfur", "nihonium", "oganesson"} <= set(names("elements"))
+    assert {"Côte d’Ivoire", "São Tomé and Príncipe", "Timor-Leste", "Türkiye", "Eswatini"} <= set(names("countries"))
+    assert {"Sirius", "Barnard's Star", "Zubeneschamali", "Unurgunite", "Rigil Kentaurus"} <= set(names("stars"))
+    with pytest.raises(ArgumentError, match="no names of 'dogs'; there are those of 'elements', 'countries', 'stars'"):
+        names("dogs")
+
+
+def test_the_text_is_frozen():
+    text = corpus()
+    digest = hashlib.sha256(text.encode("utf-8")).hexdigest()
+    assert digest == "256debde128bd8d67937d97472faa0693b303166eab2a8cab8a7bd5f032d4603", "remake it on purpose only"
+    assert len(text) > 200_000
+    assert text.startswith("minigrad: its own sources, documents and lessons, as of 2026-11-22.\n")
+
+
+def test_the_text_names_no_place_on_a_machine():
+    assert MACHINE_PATH.findall(corpus()) == []
+    assert [bool(MACHINE_PATH.search(x)) for x in (r"in C:\data", "in /home/x/y", "a/b, /tmp.py")] == [
+        True,
+        True,
+        False,
+    ]
+
+
+def test_a_text_is_made_of_files_in_one_order(tmp_path):
+    for name in ("minigrad/b.py", "minigrad/a.py", "README.md"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(f"This is {name}.\n\n", encoding="utf-8")
+    day = date(2030, 1, 2)
+    assert frozen(tmp_path, day) == (
+        "minigrad: its own sources, documents and lessons, as of 2030-01-02.\n"
+        "\n=== README.md ===\n\nThis is README.md.\n"
+        "\n=== minigrad/a.py ===\n\nThis is minigrad/a.py.\n"
+        "\n=== minigrad/b.py ===\n\nThis is minigrad/b.py.\n"
+    )
+    (tmp_path / "README.md").write_text("see /home/someone/x", encoding="utf-8")
+    with pytest.raises(ArgumentError, match=r"README\.md names a place on a machine: '/home/s'"):
+        frozen(tmp_path, day)
+    with pytest.raises(ArgumentError, match="is no clone of minigrad"):
+        frozen(tmp_path / "minigrad", day)
+
+
+def test_each_shipped_file_has_its_source_stated():
+    folder = Path(str(files("minigrad.data")))
+    told = (folder / "SOURCES.md").read_text(encoding="utf-8")
+    shipped = {path.name for path in folder.iterdir() if path.suffix in (".gz", ".csv", ".txt")}
+    assert {name for name in shipped if f"`{name}`" not in told} == set()
+    assert len(shipped) == 7

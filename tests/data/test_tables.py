@@ -1,0 +1,100 @@
+"""CSV: what a cell is, what a column is, and what is no table."""
+
+import pytest
+
+import minigrad as mg
+from minigrad.data import read_csv
+from minigrad.errors import ArgumentError, DTypeError, FileFormatError
+
+TEXT = 'age,height,name,smokes\n31,1.5,"Ada, ""Countess""",yes\n,2,"two\nlines",no\n40,NA,é,yes\n'
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(text, encoding="utf-8"):
+        path = tmp_path / "a.csv"
+        path.write_bytes(text.encode(encoding) if isinstance(text, str) else text)
+        return path
+
+    return write
+
+
+def test_columns_have_types_and_missing_cells_are_none(write):
+    table = read_csv(write(TEXT))
+    assert table.columns == ["age", "height", "name", "smokes"]
+    assert table.types == {"age": int, "height": float, "name": str, "smokes": str}
+    assert table["age"] == [31, None, 40]
+    assert table["height"] == [1.5, 2.0, None]
+    assert table["name"] == ['Ada, "Countess"', "two\nlines", "é"]
+    assert table.missing() == {"age": 1, "height": 1}
+    assert (len(table), repr(table)) == (3, "Table(3 rows; age: int, height: float, name: str, smokes: str)")
+
+
+def test_numbers_become_tensors_and_missing_ones_nan(write):
+    table = read_csv(write("a,b,c\n1,2.5,3\n4,,6\n"))
+    both = table.tensor("a", "b")
+    assert (both.shape, both.dtype) == ((2, 2), mg.float32)
+    assert both.isnan().tolist() == [[False, False], [False, True]]
+    assert (table.tensor("a", "c").dtype, table.tensor("c").tolist()) == (mg.int64, [3, 6])
+    assert table.tensor("c", dtype=mg.float32, device="numpy").device == "numpy"
+    assert table.tensor().shape == (2, 3)
+
+
+def test_texts_become_classes(write):
+    numbers, kinds = read_csv(write(TEXT)).classes("smokes")
+    assert (numbers.tolist(), numbers.dtype, kinds) == ([1, 0, 1], mg.int64, ["no", "yes"])
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "columns"),
+    [
+        ("1,2\n3,4\n", {"header": False}, {"0": [1, 3], "1": [2, 4]}),
+        ("1;2\n3;4\n", {"header": ["x", "y"], "delimiter": ";"}, {"x": [1, 3], "y": [2, 4]}),
+        ("a,b\n", {}, {"a": [], "b": []}),
+        ("", {}, {}),
+        ("a\n-9\n7\n", {"missing": ["-9"]}, {"a": [None, 7]}),
+        ("\ufeffa\n1\n\n2\n", {}, {"a": [1, 2]}),
+        ("a\n007\n1e3\n", {}, {"a": [7.0, 1000.0]}),
+        ("a\n1_000\n2\n", {}, {"a": ["1_000", "2"]}),
+        ("a\n99999999999999999999\n", {}, {"a": [1e20]}),
+        ("a\n-inf\n 2 \n", {}, {"a": [float("-inf"), 2.0]}),
+        ("a\n 2\n x\n", {}, {"a": [" 2", " x"]}),
+    ],
+)
+def test_what_is_written_is_read(write, text, options, columns):
+    table = read_csv(write(text), **options)
+    assert {name: table[name] for name in table.columns} == columns
+
+
+def test_another_encoding_is_read_when_it_is_said(write):
+    path = write("a\né\n", "latin-1")
+    with pytest.raises(FileFormatError, match=r"it is not text in utf-8: byte 2 is 0xe9\.\n  Say encoding="):
+        read_csv(path)
+    assert read_csv(path, encoding="latin-1")["a"] == ["é"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a,b\n1,2\n3\n", r"a\.csv, line 3: it has 1 cells, where there are 2 columns"),
+        ("a,a\n1,2\n", "two columns are named 'a'"),
+        ('a\n"never closed\n', r"a\.csv, line 2: unexpected end of data"),
+        ("a\n" + "x" * 200_000 + "\n", r"line 2: field larger than field limit"),
+        (b"a\n\0\n", "line 2: it has a byte 0, which no text has"),
+    ],
+)
+def test_what_is_no_table_is_refused(write, text, message):
+    with pytest.raises(FileFormatError, match=message):
+        read_csv(write(text))
+
+
+def test_columns_that_are_no_numbers_are_told(write):
+    table = read_csv(write(TEXT))
+    with pytest.raises(DTypeError, match=r"column 'name' holds texts, 'Ada.*\n.*table.classes\('name'\)"):
+        table.tensor()
+    with pytest.raises(DTypeError, match="cells are missing, and int64 has no nan for them"):
+        table.tensor("age", dtype=mg.int64)
+    with pytest.raises(DTypeError, match="column 'age' lacks a class in row 1"):
+        table.classes("age")
+    with pytest.raises(ArgumentError, match="there is no column 'x'; there are 'age', 'height', 'name', 'smokes'"):
+        table["x"]

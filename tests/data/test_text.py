@@ -1,0 +1,48 @@
+"""Texts as numbers, there and back."""
+
+import pytest
+
+import minigrad as mg
+from minigrad.data import Vocabulary, corpus, read_text
+from minigrad.errors import ArgumentError, FileFormatError, ShapeError
+
+
+def test_a_text_comes_back_from_its_numbers():
+    words = Vocabulary(corpus())
+    numbers = words.encode(corpus()[:2000])
+    assert (numbers.shape, numbers.dtype) == ((2000,), mg.int64)
+    assert words.decode(numbers) == corpus()[:2000]
+    assert numbers.max().item() < len(words) == len(set(corpus()))
+
+
+def test_characters_are_numbered_in_their_order():
+    words = Vocabulary(["ba", "cé"])
+    assert words.characters == "abcé"
+    assert words.encode("éa", device="numpy").tolist() == [3, 0]
+    assert ("c" in words, "x" in words, len(words)) == (True, False, 4)
+    assert words == Vocabulary("éabc") != Vocabulary("abc")
+    assert repr(words) == "Vocabulary(4 characters: 'abcé')"
+
+
+@pytest.mark.parametrize(
+    ("act", "kind", "message"),
+    [
+        (lambda v: v.encode("abx"), ArgumentError, "encode: 'x', at place 2, is none of the 2 characters"),
+        (lambda v: v.decode([0, 2]), ShapeError, "no character has the number 2; they are from 0 to 1"),
+        (lambda v: v.decode([-1]), ShapeError, "no character has the number -1"),
+        (lambda v: v.decode(mg.tensor([[0]])), ShapeError, "it takes one row of numbers"),
+        (lambda v: Vocabulary(""), ArgumentError, "a text without characters has none to count"),
+    ],
+)
+def test_what_is_not_known_is_refused(act, kind, message):
+    with pytest.raises(kind, match=message):
+        act(Vocabulary("ab"))
+
+
+def test_a_file_is_read_as_utf8_with_plain_line_breaks(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_bytes("\ufeffé\r\nb\rc\n".encode())
+    assert read_text(path) == "é\nb\nc\n"
+    path.write_bytes(b"ab\xff")
+    with pytest.raises(FileFormatError, match=r"it is not text in UTF-8: byte 2 is 0xff"):
+        read_text(path)

@@ -1,0 +1,78 @@
+"""Points in the plane: where they lie, how many of each class, and that a seed gives the same everywhere."""
+
+import math
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad.data import blobs, circles, moons, spirals
+from minigrad.errors import ArgumentError
+
+EXACT = 1e-6  # float32, of numbers about 1
+
+
+def without_noise(make, **options):
+    x, y = make(noise=0.0, **options)
+    return x.numpy().astype(float), y.numpy()
+
+
+def test_moons_are_two_half_circles():
+    x, y = without_noise(moons, n=101)
+    upper, lower = x[y == 0], x[y == 1]
+    assert (len(upper), len(lower)) == (51, 50)
+    assert np.abs(np.hypot(*upper.T) - 1).max() < EXACT
+    assert np.abs(np.hypot(*(lower - [1, 0.5]).T) - 1).max() < EXACT
+    assert upper[:, 1].min() > -EXACT
+    assert lower[:, 1].max() < 0.5 + EXACT
+
+
+def test_circles_have_their_radii():
+    x, y = without_noise(circles, n=40, factor=0.3)
+    assert np.abs(np.hypot(*x.T) - np.where(y == 1, 0.3, 1.0)).max() < EXACT
+
+
+def test_spirals_turn_with_their_radius():
+    x, y = without_noise(spirals, n=90, classes=3, turns=0.5)
+    radius, angle = np.hypot(*x.T), np.arctan2(x[:, 1], x[:, 0])
+    expected = 2 * math.pi * (y / 3 + 0.5 * radius)
+    away = radius > 0.1
+    assert np.abs(np.exp(1j * angle) - np.exp(1j * expected))[away].max() < 1e-5
+    assert np.bincount(y).tolist() == [30, 30, 30]
+
+
+def test_blobs_lie_around_their_centres():
+    x, y = blobs(9000, centers=[(0, 0), (20, 0), (0, 20)], std=2.0)
+    for k, centre in enumerate([(0, 0), (20, 0), (0, 20)]):
+        cloud = x[y == k].numpy()
+        assert np.abs(cloud.mean(0) - centre).max() < 0.15
+        assert np.abs(cloud.std(0) - 2).max() < 0.1
+    drawn = blobs(5, centers=5, std=0.0)[0]
+    assert drawn.abs().max().item() <= 10
+    assert len({tuple(row) for row in drawn.tolist()}) == 5
+
+
+@pytest.mark.parametrize("make", [moons, circles, spirals, blobs])
+def test_a_seed_gives_the_same_points_on_every_device(make):
+    x, y = make(30, seed=3)
+    here, there = make(30, seed=3, device="numpy"), make(30, seed=4)
+    assert (x.tolist(), y.tolist()) == (here[0].tolist(), here[1].tolist())
+    assert x.tolist() != there[0].tolist()
+    assert (x.dtype, y.dtype, x.device, here[0].device) == (mg.float32, mg.int64, mg.get_default_device(), "numpy")
+    assert y.tolist() != sorted(y.tolist())
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: moons(0), "moons: n=0 is not an int of 1 or more"),
+        (lambda: moons(noise=-1), "moons: -1 is no standard deviation"),
+        (lambda: circles(factor=1), "circles: factor=1 is the inner radius"),
+        (lambda: spirals(classes=0), "classes=0 is not an int of 1 or more"),
+        (lambda: blobs(centers=0), "centers=0 is not 1 or more"),
+        (lambda: blobs(centers=[1.0, 2.0]), "are not points in the plane"),
+    ],
+)
+def test_what_is_out_of_range_is_refused(make, message):
+    with pytest.raises(ArgumentError, match=message):
+        make()

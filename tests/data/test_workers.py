@@ -1,0 +1,262 @@
+"""Worker processes: the same batches as without, errors that say where, and no process left behind."""
+
+import multiprocessing
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from data_sets import Broken, Deadly, Marked, Noisy, Slow, Squares, Stream, Tensors, remember
+from minigrad.data import DataLoader, TensorDataset
+from minigrad.data.workers import _packed
+from minigrad.errors import ArgumentError
+
+TESTS = Path(__file__).parents[1]
+pytestmark = pytest.mark.slow  # each process imports minigrad
+
+
+def left():
+    """The processes of loaders that are still there."""
+    return [child for child in multiprocessing.active_children() if child.name.startswith("DataLoader worker")]
+
+
+def test_workers_make_the_batches_that_there_are_without_them():
+    def batches(workers, **options):
+        loader = DataLoader(
+            Squares(), batch_size=3, shuffle=True, generator=mg.Generator(1), num_workers=workers, **options
+        )
+        return [[x.tolist() for x in batch] for _ in range(2) for batch in loader]
+
+    assert batches(2) == batches(0) == batches(1, persistent_workers=True, prefetch_factor=1)
+    assert left() == []
+
+
+def test_no_kernel_but_numpys_runs_in_a_worker_and_tensors_arrive_on_the_default_device():
+    x = mg.arange(6, dtype=mg.float32).reshape(3, 2) + 0
+    (batch,) = DataLoader(Tensors(x), batch_size=3, num_workers=1)
+    assert batch["where"] == ["numpy"] * 3
+    assert batch["taichi"].tolist() == [False] * 3
+    assert set(batch["pid"].tolist()).isdisjoint({os.getpid()})
+    assert batch["row"].tolist() == (x * 2).tolist()
+    assert batch["row"].device == mg.get_default_device()
+
+
+def test_tensors_of_a_dataset_reach_the_workers():
+    data = TensorDataset(mg.arange(4), mg.ones(4, 2) * 3)
+    found = list(DataLoader(data, batch_size=3, num_workers=1))
+    assert [[x.tolist() for x in batch] for batch in found] == [
+        [[0, 1, 2], [[3.0, 3.0]] * 3],
+        [[3], [[3.0, 3.0]]],
+    ]
+
+
+def test_a_model_in_a_dataset_reaches_the_workers_as_one():
+    model = mg.nn.Linear(2, 3)
+    found = pickle.loads(_packed({"model": model, "x": mg.ones(2, requires_grad=True), "y": mg.ones(2)}))
+    assert isinstance(found["model"].weight, mg.nn.Parameter)
+    assert [name for name, _ in found["model"].named_parameters()] == ["weight", "bias"]
+    assert found["model"].weight.tolist() == model.weight.tolist()
+    assert (found["x"].requires_grad, found["y"].requires_grad) == (True, False)
+
+
+def test_random_numbers_follow_from_the_epoch_and_the_batch_not_from_the_worker():
+    def epochs(workers):
+        loader = DataLoader(Noisy(4), batch_size=2, num_workers=workers, generator=mg.Generator(0))
+        return [[np.asarray(x).tolist() for x in batch] for _ in range(2) for batch in loader]
+
+    first = epochs(1)
+    assert first == epochs(2)
+    flat = [number for batch in first for number in batch[2] + batch[3]]
+    assert len(set(flat)) == len(flat) == 16, "no two examples, batches or epochs have the same"
+
+
+def test_a_resumed_epoch_has_the_same_random_numbers():
+    def loader():
+        return DataLoader(Noisy(6), batch_size=2, num_workers=1, shuffle=True, generator=mg.Generator(0))
+
+    first, second = loader(), loader()
+    begun = iter(first)
+    next(begun)
+    second.load_state_dict(first.state_dict())
+    assert [[np.asarray(x).tolist() for x in batch] for batch in second] == [
+        [np.asarray(x).tolist() for x in batch] for batch in begun
+    ]
+
+
+def test_an_iterable_dataset_is_shared_out():
+    batches = [batch.tolist() for batch in DataLoader(Stream(7), batch_size=2, num_workers=2)]
+    assert batches == [[0, 2], [1, 3], [4, 6], [5]]
+
+
+def test_worker_init_fn_runs_in_each():
+    assert [x.tolist() for x in DataLoader(Marked(4), num_workers=2, worker_init_fn=remember)] == [[0], [1], [0], [1]]
+
+
+def test_an_error_arrives_with_its_type_traceback_and_example():
+    with pytest.raises(ValueError, match="seven is missing") as caught:
+        list(DataLoader(Broken(), batch_size=4, num_workers=2))
+    text = str(caught.value)
+    assert text.startswith("Caught ValueError in DataLoader worker process 1.\nOriginal Traceback")
+    assert "in __getitem__\n" in text
+    assert "It was raised by dataset[7] of Broken." in text
+    assert left() == []
+
+
+def test_a_worker_that_ends_is_missed_in_words():
+    with pytest.raises(RuntimeError, match=r"worker 0 \(pid \d+\) exited unexpectedly, with code 41"):
+        list(DataLoader(Deadly(), num_workers=1))
+    assert left() == []
+
+
+def test_waiting_ends_after_the_timeout():
+    with pytest.raises(RuntimeError, match=r"DataLoader timed out after 0\.2 seconds, waiting for worker 0"):
+        next(iter(DataLoader(Slow(), num_workers=1, timeout=0.2)))
+    assert left() == []
+
+
+def test_a_loop_left_early_leaves_no_process():
+    for _ in DataLoader(Squares(100), num_workers=2):
+        break
+    assert left() == []
+
+
+def test_persistent_workers_stay_until_the_loader_goes():
+    loader = DataLoader(Squares(), num_workers=1, persistent_workers=True)
+    for x, _ in loader:
+        assert x.item() == 0
+        break
+    first = [child.pid for child in left()]
+    assert [x.item() for x, _ in loader] == list(range(10)), "what was under way when the loop was left is dropped"
+    assert [child.pid for child in left()] == first
+    assert len(first) == 1
+    inner = [(a.item(), b.item()) for (a, _), (b, _) in zip(loader, loader, strict=True)]
+    assert inner == [(k, k) for k in range(10)], "two loops at once do not mix"
+    del loader
+    assert left() == []
+
+
+def test_what_cannot_be_sent_to_a_worker_is_told_before_one_is_started():
+    with pytest.raises(ArgumentError, match="stand at the top of a file, not inside another function"):
+        next(iter(DataLoader(Squares(), num_workers=1, collate_fn=lambda batch: batch)))
+    assert left() == []
+
+
+def run(code, *, name=None, tmp_path=None, **options):
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(TESTS), *sys.path])}
+    code = textwrap.dedent(code)
+    if name is None:
+        command = [sys.executable, "-c", code]
+    else:
+        (tmp_path / name).write_text(code, encoding="utf-8")
+        command = [sys.executable, str(tmp_path / name)]
+    return subprocess.Popen(
+        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options
+    )
+
+
+def test_a_class_of_a_notebook_is_told_to_go_into_a_file():
+    child = run("""
+        from minigrad.data import DataLoader, Dataset
+        class Mine(Dataset):
+            def __len__(self): return 2
+            def __getitem__(self, k): return k
+        next(iter(DataLoader(Mine(), num_workers=1)))
+    """)
+    _, err = child.communicate(timeout=60)
+    assert "workers cannot find Mine, which is written in this notebook or session" in err
+    assert "%%writefile my_data.py" in err
+
+
+def test_a_script_without_its_guard_is_told_of_it(tmp_path):
+    child = run(
+        """
+        from data_sets import Squares
+        from minigrad.data import DataLoader
+        next(iter(DataLoader(Squares(), num_workers=1)))
+        """,
+        name="script.py",
+        tmp_path=tmp_path,
+    )
+    _, err = child.communicate(timeout=60)
+    assert 'if __name__ == "__main__":' in err
+
+
+def test_a_script_may_have_classes_of_its_own(tmp_path):
+    child = run(
+        """
+        from minigrad.data import DataLoader, Dataset
+        class Mine(Dataset):
+            def __len__(self): return 2
+            def __getitem__(self, k): return k
+        if __name__ == "__main__":
+            print([x.item() for x in DataLoader(Mine(), num_workers=1)])
+        """,
+        name="script.py",
+        tmp_path=tmp_path,
+    )
+    assert child.communicate(timeout=60) == ("[0, 1]\n", "")
+
+
+def test_a_notebook_may_have_workers_of_what_it_imports():
+    nbclient, nbformat = pytest.importorskip("nbclient"), pytest.importorskip("nbformat")
+    cells = (
+        "from data_sets import Squares\nfrom minigrad.data import DataLoader, Dataset",
+        "print([x[1].tolist() for x in DataLoader(Squares(6), batch_size=3, num_workers=2)])",
+        "def alone(batch): return batch\nnext(iter(DataLoader(Squares(), num_workers=1, collate_fn=alone)))",
+        "import multiprocessing; print(multiprocessing.active_children())",
+    )
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
+    nbclient.NotebookClient(notebook, timeout=120, allow_errors=True).execute()
+    _, batches, refused, left_over = [cell.outputs for cell in notebook.cells]
+    assert batches[0]["text"] == "[[0, 1, 4], [9, 16, 25]]\n"
+    assert "workers cannot find alone, which is written in this notebook" in refused[0]["evalue"]
+    assert left_over[0]["text"] == "[]\n"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of groups are POSIX's")
+@pytest.mark.parametrize("ended", ["interrupted", "killed"])
+def test_no_process_outlives_a_program_that_is(ended):
+    child = run(
+        """
+        import multiprocessing
+        from data_sets import Slow, announce
+        from minigrad.data import DataLoader
+        loader = iter(DataLoader(Slow(), num_workers=2, worker_init_fn=announce))
+        try:
+            next(loader)
+        except KeyboardInterrupt:
+            print("stopped", flush=True)
+            loader.close()
+            print(len(multiprocessing.active_children()), flush=True)
+        """,
+        start_new_session=True,
+    )
+    assert {child.stdout.readline() for _ in range(2)} == {"0\n", "1\n"}
+    if ended == "interrupted":
+        os.killpg(child.pid, signal.SIGINT)
+        out, err = child.communicate(timeout=60)
+        assert (out.splitlines()[-2:], err) == (["stopped", "0"], "")
+    else:
+        os.kill(child.pid, signal.SIGKILL)
+        child.communicate(timeout=60)
+    deadline = time.monotonic() + 60
+    while anyone(child.pid) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert not anyone(child.pid)
+
+
+def anyone(group):
+    """Whether a group of processes has any."""
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    return True
