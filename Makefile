@@ -7,7 +7,7 @@
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help tour test check lint frontend screenshots stubs table notebooks pictures lab bench bench-viewer book clean
+.PHONY: help tour test check lint frontend screenshots stubs table corpus notebooks pictures lab bench bench-viewer book clean
 
 VENV   := .venv
 PY     := $(VENV)/bin/python
@@ -62,6 +62,9 @@ stubs: $(DEV)  ## write the type information (.pyi) again, from the declarations
 
 table: $(DEV)  ## every operation, and what is checked of it
 	@$(PY) tests/table.py
+
+corpus: $(DEV)  ## freeze minigrad's own text again, for models of characters: on purpose only
+	@$(PY) -m minigrad.data.freeze
 
 notebooks: $(DEV)  ## run the lessons again and store what they print
 	@$(PY) notebooks/build.py $(ARGS)

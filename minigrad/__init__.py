@@ -83,13 +83,17 @@ def __getattr__(name: str) -> Any:
 def __dir__() -> list[str]:
     """What there is to ask for: the names listed here, and those that come with the tensors."""
     listed = [name for room in _rooms() if room.__name__ not in _INNER for name in room.__all__ if name != "METHODS"]
-    return sorted({*__all__, *listed, *(("Tensor", "functional") if find_spec("numpy") else ()), "__version__"})
+    return sorted(
+        {*__all__, *listed, *(("Tensor", "functional", "optim") if find_spec("numpy") else ()), "__version__"}
+    )
 
 
 def _rooms() -> Iterator[ModuleType]:
     """Where the public names are that are not here. The first that has one gives it."""
     tensors = (
-        ("functional", "_tensor", "creation", "random", "engine", "sources", "tidying") if find_spec("numpy") else ()
+        ("functional", "_tensor", "creation", "random", "engine", "sources", "tidying", "io")
+        if find_spec("numpy")
+        else ()
     )
     for room in (*tensors, "dtypes", "ops"):
         yield import_module(f"minigrad.{room}")

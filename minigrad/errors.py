@@ -9,6 +9,10 @@
     ├── DeviceError       RuntimeError            no kernel for this operation on this device
     ├── OutOfMemoryError  MemoryError             more bytes than a device has
     ├── TidiedError       RuntimeError            a tensor whose memory `mg.tidy` gave back
+    ├── FileFormatError   ValueError              a file that is damaged, or not what it was taken for
+    ├── MissingFileError  FileNotFoundError       a file that the reader has to put in its place
+    ├── DivergedError     ArithmeticError         a training whose loss is no number any more
+    ├── MissingPackageError  ImportError          a package that something needs and nobody installed
     ├── DeclarationError  ValueError              an operation declared in contradiction with itself
     └── GradcheckError    AssertionError          a derivative that disagrees with its finite difference
 
@@ -28,10 +32,14 @@ __all__ = [
     "DTypeError",
     "DeclarationError",
     "DeviceError",
+    "DivergedError",
     "DivisionError",
+    "FileFormatError",
     "GradcheckError",
     "GraphError",
     "MinigradError",
+    "MissingFileError",
+    "MissingPackageError",
     "OutOfMemoryError",
     "ShapeError",
     "TidiedError",
@@ -75,6 +83,22 @@ class OutOfMemoryError(MinigradError, MemoryError):
 
 class TidiedError(MinigradError, RuntimeError):
     """A tensor was asked for numbers that `mg.tidy` gave back."""
+
+
+class FileFormatError(MinigradError, ValueError):
+    """A file that is damaged, or not of the format that it was read as."""
+
+
+class MissingFileError(MinigradError, FileNotFoundError):
+    """A file that is not where it was looked for, and that nobody but the reader can put there."""
+
+
+class DivergedError(MinigradError, ArithmeticError):
+    """A training whose loss is nan or infinite."""
+
+
+class MissingPackageError(MinigradError, ImportError):
+    """A package that is needed for what was asked, and is not installed."""
 
 
 class DeclarationError(MinigradError, ValueError):

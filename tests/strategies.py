@@ -18,6 +18,9 @@ THIRD = {"atol": 1e-4, "rtol": 1e-4}  # of a second gradient: its numbers reach 
 PARITY = {"float64": 1e-12, "float32": 1e-5}  # of the largest number of a result, as sums are added up in other orders
 RELATIVE = {"float64": 1e-12, "float32": 1e-6}  # of each number of an elementwise op, and its gradients beside 1
 PYTORCH = 1e-12  # float64: libm and PyTorch's vectorised functions differ in the last digits
+TRAJECTORY = 1e-11  # float64: the same of 100 steps, each of which begins where the rounding of the last one led
+SINGLE = 1e-6  # float64, of what PyTorch keeps of it as float32: the product of NAdam's momenta
+BFLOAT16 = 4e-3  # of a step of PyTorch's Muon, 15 products of numbers of 8 bits, times a rate of 0.1
 
 ELEMENTWISE = mg.ops.elementwise.ELEMENTWISE + mg.ops.activation.ACTIVATIONS
 DIFFERENTIABLE = [op for op in ELEMENTWISE if op.differentiable]

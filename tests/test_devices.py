@@ -18,10 +18,10 @@ DEVICES = [device for device in ("numpy",) if device != mg.get_default_device()]
 APART = {
     "architecture",
     "cli",
-    "data",
     "devices",
     "dtypes",
     "engine",
+    "generators",
     "help",
     "lessons",
     "notebooks",
@@ -31,6 +31,9 @@ APART = {
     "value",
 }
 FILES = sorted(path.name for path in HERE.glob("test_*.py") if path.stem.removeprefix("test_") not in APART)
+FILES += [f"data/test_{name}.py" for name in ("collate", "dataset", "loader", "sampler", "toys", "transforms")]
+FILES += ["optim/test_optimizer.py", "optim/test_trajectories.py"]
+FILES += [f"nn/{path.name}" for path in sorted((HERE / "nn").glob("test_*.py")) if path.stem != "test_scalar"]
 FILES += ["viz/test_alarms.py", "viz/test_tensors.py", "viz/test_tensors_drawn.py"]  # the viewer looks into arrays
 
 

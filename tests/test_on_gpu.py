@@ -9,7 +9,10 @@ from children import on_device
 from tools import need
 
 ON_GPU = ["gpu/test_gpu.py", "test_autograd.py", "test_ops.py", "test_programs.py", "test_reduce.py", "test_views.py"]
-ON_GPU += [f"backends/test_taichi_{family}.py" for family in ("indexing", "linalg", "random", "rows", "sorting")]
+ON_GPU += ["optim/test_optimizer.py"]
+ON_GPU += [
+    f"backends/test_taichi_{family}.py" for family in ("elementwise", "indexing", "linalg", "random", "rows", "sorting")
+]
 
 
 @pytest.mark.slow

@@ -231,3 +231,18 @@ x = mg.randn(3)
 from minigrad.backends.taichi import runtime
 print(x.device, runtime.arch())
 """) == [GPU, GPU]
+
+
+def test_epochs_of_a_loader_upload_each_array_once():
+    data = mg.data.TensorDataset(
+        mg.tensor(np.arange(640.0, dtype=np.float32).reshape(64, 10), device="numpy"),
+        mg.tensor(np.arange(64), device="numpy"),
+    )
+    before, rows = mg.memory().uploads, []
+    loader = mg.data.DataLoader(data, batch_size=10, shuffle=True, generator=mg.Generator(0), device=GPU)
+    epochs = [[(x + 0, y + 0) for x, y in loader] for _ in range(3)]
+    assert mg.memory().uploads.since(before).times == 2, "images and labels; the order is drawn there"
+    for epoch in epochs:
+        rows = [k for _, y in epoch for k in y.tolist()]
+        assert sorted(rows) == list(range(64)) != rows
+        assert [x[0].item() for batch, _ in epoch for x in batch] == [10.0 * k for k in rows]

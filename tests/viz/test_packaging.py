@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import minigrad as mg
+from minigrad.data import known
 from minigrad_viz import frontend, tour
 from minigrad_viz.trace import to_trace
 from tools import FRONTEND, need
@@ -76,7 +77,11 @@ def test_wheel_carries_the_player(tmp_path):
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
         assert archive.read("minigrad_viz/static/player.js") == frontend.BUILT.read_bytes()
+        data = {name.rpartition("/")[2]: archive.getinfo(name) for name in names if name.startswith("minigrad/data/")}
     assert "minigrad/value.py" in names
+    shipped = {file for one in known.SHIPPED for file in one.files}
+    assert {*shipped, "SOURCES.md"} <= set(data)
+    assert sum(data[file].file_size for file in shipped) < 250_000
     assert not [name for name in names if name.startswith(("tests", "viz"))]
     with tarfile.open(sdist) as archive:
         files = [name.partition("/")[2] for name in archive.getnames()]

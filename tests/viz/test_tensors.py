@@ -416,3 +416,15 @@ def test_values_and_tensors_are_not_drawn_together():
 def test_what_is_no_place_in_a_graph_is_refused(x):
     with pytest.raises(DTypeError, match="not a Value or a tensor"):
         to_trace([x])
+
+
+def test_a_parameter_is_drawn_in_the_module_that_uses_it_first_and_an_input_outside():
+    model = mg.nn.Sequential(mg.nn.Linear(2, 2), mg.nn.Linear(2, 2))
+    model[1].weight = model[0].weight
+    model[1].bias.requires_grad_(False)
+    x = mg.ones(1, 2)
+    with mg.record():
+        y = model(x)
+    trace = to_trace(y, namespaces=({"x": x},))
+    blocks = {name: trace.scopes[block] for name, block in zip(trace.names, trace.block, strict=True)}
+    assert (blocks["0.weight"], blocks["1.bias"], blocks["x"]) == ("Sequential/0", "Sequential/1", "")

@@ -1,0 +1,129 @@
+"""Tensors as safetensors, through the library of that name; and numbers of the types that files have."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from typing import Any, Literal
+
+import numpy as np
+
+from minigrad._tensor import Tensor, wrap
+from minigrad.dtypes import DType, float32, float64, int32, int64, uint8
+from minigrad.dtypes import bool as bool_
+from minigrad.errors import DTypeError, FileFormatError, MissingPackageError
+from minigrad.storage import host, memory
+
+__all__ = ["decoded", "encoded", "numbers", "size_of_one"]
+
+CODES = {bool_: "BOOL", uint8: "U8", int32: "I32", int64: "I64", float32: "F32", float64: "F64"}
+TYPES: dict[str, tuple[DType, Any]] = {code: (dtype, np.dtype(dtype.name)) for dtype, code in CODES.items()}
+"""The types that are here too, by the names that safetensors has for them."""
+WIDER: dict[str, tuple[DType, Any]] = {
+    "F16": (float32, np.dtype("f2")),
+    "BF16": (float32, np.dtype("u2")),  # the upper half of a float32
+    "I8": (int32, np.dtype("i1")),
+    "I16": (int32, np.dtype("i2")),
+    "U16": (int32, np.dtype("u2")),
+    "U32": (int64, np.dtype("u4")),
+}
+"""Types that are not here, and the one that holds all their numbers."""
+NAMES = {"F16": "float16", "BF16": "bfloat16", "I8": "int8", "I16": "int16", "U16": "uint16", "U32": "uint32"}
+
+_NATIVE = "<" if sys.byteorder == "little" else ">"
+
+
+def size_of_one(code: str) -> int | None:
+    """The bytes of one number of a type; None if there is no way to read it."""
+    found = TYPES.get(code) or WIDER.get(code)
+    return found and found[1].itemsize
+
+
+def numbers(data: bytes, code: str, name: str, widen: bool, order: Literal["<", ">"] = "<") -> Any:
+    """The numbers in `data`, of the type `code`, as an array of a type that is here. It may share their memory.
+
+    Its type is the one object that NumPy has for it, since others compare by ``is``.
+
+    Raises DTypeError for types that are not, but for those that are read as a wider one if `widen`.
+    """
+    if code not in TYPES and code not in WIDER:
+        raise DTypeError(f"load: {name!r} holds numbers of type {code}, which no type here can hold.")
+    dtype, kind = TYPES.get(code) or WIDER[code]
+    if code in WIDER and not widen:
+        raise DTypeError(
+            f"load: {name!r} holds numbers of type {NAMES[code]}, which is not here; {dtype.name} holds them all.\n"
+            f"  Write load(…, widen=True) to read them so."
+        )
+    array = np.frombuffer(data, kind if order == _NATIVE else kind.newbyteorder(order))
+    if code == "BOOL":
+        return array.view("u1") != 0  # whatever bytes there are
+    if code == "BF16":
+        return (array.astype("u4") << 16).view("f4")
+    return array.astype(dtype.name, copy=False)
+
+
+# --- as safetensors ---
+
+
+def encoded(tree: Any, tensors: dict[str, Tensor]) -> bytes:
+    """A file of safetensors with these tensors, and `tree` in its metadata."""
+    arrays = {name: _bare(x) for name, x in tensors.items()}
+    described = json.dumps(tree, separators=(",", ":"), allow_nan=False)
+    seen = [(name, CODES[x.dtype], x.shape, arrays[name]) for name, x in tensors.items()]
+    metadata = {"minigrad": "1", "tree": described, "sha256": _digest(described, seen)}
+    return bytes(_library().numpy.save(arrays, metadata))
+
+
+def decoded(data: bytes, place: str, widen: bool) -> tuple[Any, dict[str, Tensor]]:
+    """The tree of a file, a dict of all its tensors if it is another program's; and the tensors on `place`.
+
+    Raises FileFormatError where the file is none, or not the one that was written.
+    """
+    library = _library()
+    try:
+        found = library.deserialize(data)
+        described = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")]).get("__metadata__") or {}
+    except (library.SafetensorError, ValueError, RecursionError) as error:
+        raise FileFormatError(
+            f"load: this file is neither safetensors nor a .pt of PyTorch, or it was cut off or damaged: {error}."
+        ) from None
+    tree = {name: {"$tensor": name} for name, _ in found}
+    if not {"minigrad", "sha256", "tree"}.isdisjoint(described):
+        tree = _checked(described, [(name, x["dtype"], tuple(x["shape"]), x["data"]) for name, x in found])
+    arrays = {name: numbers(x["data"], x["dtype"], name, widen).reshape(x["shape"]) for name, x in found}
+    return tree, {name: wrap(memory(place).copied(array)) for name, array in arrays.items()}
+
+
+def _checked(described: dict[str, str], found: list[tuple[str, str, tuple[int, ...], Any]]) -> Any:
+    """The tree in the metadata of a file whose tensors are `found`."""
+    layout = described.get("minigrad")
+    if layout != "1":
+        raise FileFormatError(f"load: this file has layout {layout!r:.20}; this minigrad reads layout '1'. Update it.")
+    if described.get("sha256") != _digest(described.get("tree", ""), found):
+        raise FileFormatError("load: this file is damaged: its checksum is not that of what it holds.")
+    return json.loads(described["tree"])  # what was written, so it is JSON
+
+
+def _digest(tree: str, found: list[tuple[str, str, tuple[int, ...], Any]]) -> str:
+    digest = hashlib.sha256(tree.encode())
+    for name, code, shape, data in sorted(found, key=lambda one: one[0]):
+        digest.update(json.dumps([name, code, shape]).encode())
+        digest.update(data if isinstance(data, bytes) else np.ascontiguousarray(data).reshape(-1).view("u1").data)
+    return digest.hexdigest()
+
+
+def _bare(x: Tensor) -> Any:
+    """The numbers of a tensor, in order, as NumPy's own array."""
+    return np.ascontiguousarray(host(x._array)).reshape(x.shape)
+
+
+def _library() -> Any:
+    try:
+        import safetensors.numpy
+    except ImportError:
+        raise MissingPackageError(
+            "save and load: files of tensors are written and read by the package safetensors, which is not installed.\n"
+            "  Write: pip install safetensors"
+        ) from None
+    return safetensors

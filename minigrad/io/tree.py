@@ -1,0 +1,100 @@
+"""Nested dicts taken apart into tensors by name and a tree that JSON can write; and put together again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import isfinite
+from typing import Any
+
+from minigrad._tensor import Tensor
+from minigrad.errors import ArgumentError, DTypeError, FileFormatError
+
+__all__ = ["put_together", "taken_apart"]
+
+DEEPEST = 100  # what is nested deeper contains itself
+
+
+def taken_apart(obj: Any) -> tuple[Any, dict[str, Tensor]]:
+    """What `obj` is, as JSON can write it, and its tensors by the names that the former has for them.
+
+    >>> taken_apart({"a": (1, float("inf")), 2: None})
+    ({'$dict': [['a', {'$tuple': [1, {'$float': 'inf'}]}], [2, None]]}, {})
+    """
+    tensors: dict[str, Tensor] = {}
+    return _plain(obj, (), tensors), tensors
+
+
+def _plain(x: Any, path: tuple[str, ...], tensors: dict[str, Tensor]) -> Any:
+    if isinstance(x, Tensor):
+        name = ".".join(path) or "tensor"
+        while name in tensors or name == "__metadata__":  # {"a.b": …, "a": {"b": …}}, and a name that safetensors keeps
+            name += "_"
+        tensors[name] = x
+        return {"$tensor": name}
+    if x is None or isinstance(x, bool | int | str):
+        return x
+    if isinstance(x, float):
+        return x if isfinite(x) else {"$float": str(float(x))}
+    if len(path) > DEEPEST:
+        raise ArgumentError(
+            f"save: what is at {_place(path[:3])} … is nested deeper than {DEEPEST}, or contains itself."
+        )
+    if isinstance(x, list) or type(x) is tuple:
+        inner = [_plain(one, (*path, str(k)), tensors) for k, one in enumerate(x)]
+        return inner if isinstance(x, list) else {"$tuple": inner}
+    if isinstance(x, Mapping):
+        pairs = [(_key(key, path), _plain(one, (*path, str(key)), tensors)) for key, one in x.items()]
+        if all(isinstance(key, str) for key in x) and not any(key.startswith("$") for key in x):
+            return dict(pairs)
+        return {"$dict": [list(pair) for pair in pairs]}
+    raise DTypeError(
+        f"save: {_place(path)} is a {type(x).__name__}: a file holds tensors, numbers, texts, and dicts, lists and "
+        f"tuples of them.\n  {_advice(x)}"
+    )
+
+
+def _key(key: Any, path: tuple[str, ...]) -> Any:
+    if key is None or isinstance(key, bool | int | str) or (isinstance(key, float) and isfinite(key)):
+        return key
+    raise DTypeError(f"save: {_place(path)} has the key {key!r:.80}; keys are texts or numbers.")
+
+
+def _place(path: tuple[str, ...]) -> str:
+    return "this" if not path else "".join(["obj", *(f"[{key!r}]" for key in path)])
+
+
+def _advice(x: Any) -> str:
+    if hasattr(x, "state_dict"):
+        return "Write save(x.state_dict(), path)."
+    if hasattr(x, "_asdict"):
+        return "Write x._asdict() for a named tuple."
+    if hasattr(x, "tolist"):
+        return "Write mg.tensor(x) for an array, x.item() for one number."
+    return "Leave it out, or save the numbers that it is made of."
+
+
+def put_together(tree: Any, tensors: Mapping[str, Tensor]) -> Any:
+    """What `taken_apart` took apart. Raises FileFormatError for a tree that it did not make."""
+    try:
+        return _nested(tree, tensors)
+    except (KeyError, TypeError, ValueError, RecursionError):
+        raise FileFormatError("load: the tree in this file does not go with its tensors: it was damaged.") from None
+
+
+def _nested(tree: Any, tensors: Mapping[str, Tensor]) -> Any:
+    if isinstance(tree, list):
+        return [_nested(one, tensors) for one in tree]
+    if not isinstance(tree, dict):
+        return tree
+    if len(tree) != 1 or not next(iter(tree)).startswith("$"):
+        return {key: _nested(one, tensors) for key, one in tree.items()}
+    ((kind, inner),) = tree.items()
+    if kind == "$tensor":
+        return tensors[inner]
+    if kind == "$float":
+        return float(inner)
+    if kind == "$tuple":
+        return tuple([_nested(one, tensors) for one in inner])
+    if kind == "$dict":
+        return {key: _nested(one, tensors) for key, one in inner}
+    raise KeyError(kind)

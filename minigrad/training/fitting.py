@@ -1,0 +1,122 @@
+"""`fit`: the loop that trains a model. What it needs along the way is in the files beside this one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from minigrad._tensor import Tensor
+from minigrad.errors import ArgumentError
+from minigrad.nn.module import Module
+from minigrad.optim import Optimizer
+from minigrad.random import manual_seed
+from minigrad.training.evaluation import evaluate, in_mode, parts, place_of
+from minigrad.training.history import History
+from minigrad.training.progress import Progress
+from minigrad.training.run import Callback, Run, keeps_place
+from minigrad.training.stopping import Best, EarlyStop
+
+__all__ = ["fit"]
+
+
+def fit(
+    model: Module,
+    loader: Iterable[Any],
+    optimizer: Optimizer,
+    loss: Callable[[Any, Any], Tensor],
+    *,
+    epochs: int,
+    validate: Iterable[Any] | None = None,
+    metrics: Mapping[str, Callable[[Any, Any], Any]] | None = None,
+    scheduler: Any = None,
+    schedule: str = "epoch",
+    early_stop: int | EarlyStop | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    checkpoint_every: int | None = None,
+    resume: bool = True,
+    progress: bool = True,
+    seed: int | None = None,
+    callbacks: Sequence[Callback | Callable[[Run], Any]] = (),
+) -> History:
+    """Train `model` for `epochs` rounds through `loader`, and return the numbers of each.
+
+    After an epoch `validate` is gone through and the `scheduler` steps; with ``schedule="step"`` after each batch.
+    `early_stop` is an `EarlyStop`, or its patience; whenever training ends then, the model has its best weights.
+    Into the file `checkpoint` goes all that changes; if it is there, and `resume`, training goes on from it. `seed`
+    begins the default generator, where nothing is resumed. What batches, metrics, checkpoints and callbacks are is said
+    in `minigrad.training`.
+
+    Raises DivergedError when a loss is nan or infinite, before the weights are changed by it; ArgumentError for options
+    that do not go together; FileFormatError for a damaged checkpoint.
+
+    >>> import minigrad as mg
+    >>> model = mg.nn.Linear(1, 1)
+    >>> batch = mg.tensor([[0.0], [1.0]]), mg.tensor([[1.0], [3.0]])
+    >>> history = fit(model, [batch], mg.optim.SGD(model.parameters(), lr=0.5), mg.functional.mse_loss,
+    ...               epochs=100, progress=False)
+    >>> len(history), model.weight.item().__round__(2), model.bias.item().__round__(2)
+    (100, 2.0, 1.0)
+    """
+    best = None if early_stop is None else Best.of(early_stop, "loss" if validate is None else "val_loss")
+    run = Run(model, loader, optimizer, loss, metrics or {}, scheduler, schedule, validate, best, callbacks)
+    _check(run, epochs, schedule, checkpoint, checkpoint_every)
+    resumed = checkpoint is not None and resume and os.path.exists(checkpoint)
+    if checkpoint is not None and resumed:
+        run.load(checkpoint)
+    elif seed is not None:
+        manual_seed(seed)
+    with in_mode(model, True), Progress(progress, run.said(epochs), run.step, run.steps_in(epochs)) as bar:
+        if resumed:
+            bar.say(f"going on from {checkpoint}, after {run.epoch} epochs and {run.step} steps")
+        try:
+            _train(run, epochs, checkpoint, checkpoint_every, bar)
+        except KeyboardInterrupt:
+            if checkpoint is not None and os.path.exists(checkpoint):
+                bar.say(f"interrupted: the same call goes on from {checkpoint}")
+            raise
+    return run.history
+
+
+def _train(run: Run, epochs: int, checkpoint: Any, every: int | None, bar: Progress) -> None:
+    """The loop."""
+    place = place_of(run.model)
+    while run.epoch < epochs and not run.is_over:
+        bar.epoch(run.said(epochs))
+        for batch in run.loader:
+            inputs, target = parts(batch, place)
+            run.optimizer.zero_grad()
+            output = run.model(*inputs)
+            number = run.criterion(output, target)
+            run.look(number)
+            number.backward()
+            run.tell("on_backward")
+            run.optimizer.step()
+            run.end_step(output, target)
+            run.tell("on_step")
+            bar.step(run.loss)
+            if every and run.step % every == 0:
+                run.save(checkpoint)
+        bar.numbers(run.end_epoch({} if run.validate is None else evaluate(run.model, run.validate, run.measured)))
+        run.tell("on_epoch")
+        if checkpoint is not None:
+            run.save(checkpoint)
+    if run.best is not None:
+        run.history.stopped = run.best.restore(run.model, run.is_over)
+        bar.end()
+
+
+def _check(run: Run, epochs: Any, schedule: str, checkpoint: Any, every: Any) -> None:
+    """Raise ArgumentError for options that cannot be, or do not go together."""
+    if schedule not in ("epoch", "step"):
+        raise ArgumentError(f"fit: schedule={schedule!r} is not 'epoch' or 'step'.")
+    for name, count in (("epochs", epochs), ("checkpoint_every", every)):
+        if count is not None and (not isinstance(count, int) or isinstance(count, bool) or count < 1):
+            raise ArgumentError(f"fit: {name}={count!r} is not an int of 1 or more.")
+    if every and checkpoint is None:
+        raise ArgumentError("fit: checkpoint_every= says when, and checkpoint= where to.\n  Give a path.")
+    if every and not keeps_place(run.loader):
+        raise ArgumentError(
+            f"fit: checkpoint_every={every} saves within an epoch, and a {type(run.loader).__name__} does not "
+            "say where it stands.\n  Give a DataLoader, or leave checkpoint_every= out: each epoch is saved."
+        )

@@ -1,0 +1,60 @@
+"""What a training was like: its numbers by epoch and by step."""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["History"]
+
+SHOWN = 20  # rows of a table, beyond which its middle is left out
+
+
+class History:
+    """The numbers of a training: `epochs` has a dict for each epoch, `steps` the loss at each step.
+
+    A name in brackets gives a number of all epochs: ``history["val_loss"]``. `stopped` says why training ended before
+    its last epoch, if it did.
+
+    >>> history = History()
+    >>> history.epochs += [{"loss": 1.5, "val_loss": 1.25, "lr": 0.1}, {"loss": 0.75, "val_loss": 1.0, "lr": 0.1}]
+    >>> history["loss"], len(history)
+    ([1.5, 0.75], 2)
+    >>> history
+    epoch  loss  val_loss   lr
+        1   1.5      1.25  0.1
+        2  0.75         1  0.1
+    """
+
+    def __init__(self) -> None:
+        self.epochs: list[dict[str, float]] = []
+        self.steps: list[float] = []
+        self.stopped = ""
+
+    @property
+    def names(self) -> list[str]:
+        """What there are numbers of, in the order in which they came."""
+        return list(dict.fromkeys(name for row in self.epochs for name in row))
+
+    def __getitem__(self, name: str) -> list[float]:
+        if name not in self.names:
+            raise KeyError(f"history has no {name!r}; it has {', '.join(self.names) or 'no epochs yet'}.")
+        return [row[name] for row in self.epochs if name in row]
+
+    def __len__(self) -> int:
+        return len(self.epochs)
+
+    def __repr__(self) -> str:
+        if not self.epochs:
+            return f"History: no epoch has ended yet, after {len(self.steps)} steps"
+        names = self.names
+        rows = [[str(k), *(_short(row.get(name)) for name in names)] for k, row in enumerate(self.epochs, 1)]
+        if len(rows) > SHOWN:
+            rows[SHOWN // 2 : -(SHOWN // 2)] = [["…" for _ in rows[0]]]
+        table = [["epoch", *names], *rows]
+        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+        lines = ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in table]
+        return "\n".join([*lines, *([self.stopped] if self.stopped else [])])
+
+
+def _short(x: Any) -> str:
+    return "" if x is None else f"{x:.4g}"

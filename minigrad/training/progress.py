@@ -1,0 +1,71 @@
+"""A line that shows how far training is: one bar for all epochs, in a terminal as in a notebook."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Any
+
+from minigrad.errors import MissingPackageError
+
+__all__ = ["Progress"]
+
+_FORM = "{desc}{percentage:3.0f}%|{bar}| {elapsed}<{remaining}{postfix}"
+"""Without counts and rates, so that the numbers of a training fit into a line of 80."""
+
+
+class Progress:
+    """The bar of tqdm's, from `done` of `total` steps on, `total` None where nobody knows; none unless `shown`.
+
+    It begins as `first`."""
+
+    def __init__(self, shown: bool, first: str, done: int, total: int | None) -> None:
+        self.bar: Any = None
+        if shown:
+            try:
+                from tqdm.auto import tqdm
+            except ImportError:
+                raise MissingPackageError(
+                    "fit: the progress bar is tqdm's, which is not installed.\n"
+                    "  Write: pip install tqdm, or fit(…, progress=False)."
+                ) from None
+            form = _FORM if total else None
+            self.bar = tqdm(
+                desc=f"{first}: ", initial=done, total=total, unit=" steps", dynamic_ncols=True, bar_format=form
+            )
+        self.known = ""
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if self.bar is not None:
+            self.bar.close()
+
+    def epoch(self, text: str) -> None:
+        """Say which epoch begins."""
+        if self.bar is not None:
+            self.bar.set_description(text, refresh=False)
+
+    def step(self, loss: float) -> None:
+        """One step more, with this loss."""
+        if self.bar is not None:
+            self.bar.set_postfix_str(f"loss={loss:.3g}{self.known}", refresh=False)
+            self.bar.update()
+
+    def numbers(self, row: Mapping[str, float]) -> None:
+        """Show the numbers of an epoch that has ended, and go on to show those that steps do not have."""
+        if self.bar is not None:
+            self.known = "".join(f", {name}={x:.3g}" for name, x in row.items() if name not in ("loss", "lr"))
+            self.bar.set_postfix_str(f"loss={row['loss']:.3g}{self.known}")
+
+    def say(self, text: str) -> None:
+        """A line above the bar."""
+        if self.bar is not None:
+            self.bar.write(text)
+
+    def end(self) -> None:
+        """Make what was done all that there was to do: training stopped early."""
+        if self.bar is not None:
+            self.bar.total = self.bar.n
+            self.bar.refresh()

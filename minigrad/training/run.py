@@ -1,0 +1,203 @@
+"""A training that is under way: all that changes while it goes on, and how that is saved and loaded."""
+
+from __future__ import annotations
+
+import copy
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from math import isfinite
+from typing import Any
+
+from minigrad import io
+from minigrad._tensor import Tensor
+from minigrad.creation import tensor
+from minigrad.dtypes import float64
+from minigrad.errors import ArgumentError, DivergedError, FileFormatError
+from minigrad.nn.module import Module
+from minigrad.optim import Optimizer
+from minigrad.optim.lr_scheduler import ReduceLROnPlateau
+from minigrad.random import get_rng_state, set_rng_state
+from minigrad.training.evaluation import Mean
+from minigrad.training.history import History
+from minigrad.training.stopping import Best
+
+__all__ = ["Callback", "Run", "keeps_place"]
+
+
+class Callback:
+    """What wants to hear of a training: derive from it, and write the methods of the moments that matter.
+
+    Each gets the `Run`. They are called at every step, so what they do should be cheap.
+    """
+
+    def on_backward(self, run: Run) -> None:
+        """After the backward pass of a step: the gradients are there, and the weights are still the old ones."""
+
+    def on_step(self, run: Run) -> None:
+        """After the optimizer's step."""
+
+    def on_epoch(self, run: Run) -> None:
+        """After an epoch, when it has been validated: `run.history` has its row."""
+
+
+class Run:
+    """A training as callbacks see it.
+
+    `model`, `optimizer`, `scheduler` and `history` are what `fit` was given and will return; `epoch` counts the epochs
+    that ended, `step` the steps, and `loss` is the latest one's. `mean` has the sums of the epoch that is under way.
+    """
+
+    def __init__(
+        self,
+        model: Module,
+        loader: Iterable[Any],
+        optimizer: Optimizer,
+        criterion: Callable[[Any, Any], Tensor],
+        metrics: Mapping[str, Callable[[Any, Any], Any]],
+        scheduler: Any,
+        schedule: str,
+        validate: Iterable[Any] | None,
+        best: Best | None,
+        callbacks: Sequence[Callback | Callable[[Run], Any]],
+    ) -> None:
+        self.model, self.loader, self.optimizer, self.criterion = model, loader, optimizer, criterion
+        self.scheduler, self.schedule, self.validate, self.best = scheduler, schedule, validate, best
+        self.measured = {"loss": criterion, **metrics}
+        self.history = History()
+        self.mean = Mean(self.measured if validate is None else {"loss": criterion})
+        self.epoch, self.step, self.loss = 0, 0, float("nan")
+        self._heard = {name: _hearing(callbacks, name) for name in ("on_backward", "on_step", "on_epoch")}
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing became better for too long."""
+        return self.best is not None and self.best.is_over
+
+    def steps_in(self, epochs: int) -> int | None:
+        """How many steps so many epochs have; None where the loader does not know."""
+        try:
+            return epochs * len(self.loader)  # type: ignore[arg-type]
+        except TypeError:
+            return None
+
+    def said(self, epochs: int) -> str:
+        """Which of so many epochs is under way; the last, where all are over."""
+        return f"epoch {min(self.epoch + 1, epochs)}/{epochs}"
+
+    def tell(self, moment: str) -> None:
+        """Call what wants to hear of a moment."""
+        for hear in self._heard[moment]:
+            hear(self)
+
+    def look(self, loss: Tensor) -> None:
+        """Take note of a loss. Raises DivergedError if it is no finite number."""
+        self.loss = float(loss)
+        if isfinite(self.loss):
+            return
+        before = f", after {self.history.steps[-1]:.4g}" if self.history.steps else ""
+        raise DivergedError(
+            f"fit: the loss is {self.loss} at step {self.step + 1}, in epoch {self.epoch + 1}{before}. The weights are "
+            "those before this step.\n"
+            "  Where it comes from: fit again inside `with mg.detect_anomaly():`, which names the operation and the "
+            "line.\n  Often the learning rate is too large, or something takes a log, a root or a quotient of 0."
+        )
+
+    def end_step(self, output: Any, target: Any) -> None:
+        """Take note of a step, after the optimizer's."""
+        if self.scheduler is not None and self.schedule == "step":
+            self.scheduler.step()
+        self.step += 1
+        self.history.steps.append(self.loss)
+        self.mean.add(output, target, loss=self.loss)
+
+    def end_epoch(self, validated: Mapping[str, float]) -> dict[str, float]:
+        """Make the row of an epoch in the history, and return it. Raises ArgumentError if there was no batch."""
+        if not self.mean.count:
+            raise ArgumentError(
+                f"fit: the loader gave no batch in epoch {self.epoch + 1}.\n"
+                "  It is gone through once an epoch, and a generator gives its batches only once: give a list, or a "
+                "DataLoader."
+            )
+        row = {**self.mean.numbers(), **{f"val_{name}": x for name, x in validated.items()}}
+        row["lr"] = float(self.optimizer.param_groups[0]["lr"])
+        self.history.epochs.append(row)
+        self.mean = Mean(self.mean.metrics)
+        self.epoch += 1
+        if self.best is not None:
+            self.best.look(row, self.epoch, self.model)
+        if self.scheduler is not None and self.schedule == "epoch":
+            plateau = isinstance(self.scheduler, ReduceLROnPlateau)
+            self.scheduler.step(*([row.get("val_loss", row["loss"])] if plateau else []))
+        return row
+
+    @property
+    def parts(self) -> dict[str, Any]:
+        """What has a state of its own, by name."""
+        found = {"model": self.model, "optimizer": self.optimizer, "scheduler": self.scheduler, "best": self.best}
+        loaders = {"loader": self.loader, "validate": self.validate}
+        found |= {name: loader for name, loader in loaders.items() if keeps_place(loader)}
+        return {name: part for name, part in found.items() if part is not None}
+
+    # --- saved and loaded ---
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write all that is needed to go on exactly, as one file, whole or not at all (see `minigrad.io`)."""
+        state: dict[str, Any] = {name: part.state_dict() for name, part in self.parts.items()}
+        state["random"] = get_rng_state()
+        state["fit"] = {
+            "epoch": self.epoch,
+            "step": self.step,
+            "history": self.history.epochs,
+            "count": self.mean.count,
+            "totals": self.mean.totals,
+        }
+        state["losses"] = tensor(self.history.steps, dtype=float64, device="numpy")
+        io.save(state, path)
+
+    def load(self, path: str | os.PathLike[str]) -> None:
+        """Go on from what `save` wrote.
+
+        Raises FileFormatError for a damaged file, ArgumentError for one of a training with other parts, and what the
+        parts raise where it does not fit them: then all of them are as they were.
+        """
+        state = io.load(path, "numpy")
+        if not isinstance(state, dict) or not {"random", "fit", "losses"} <= set(state):
+            raise FileFormatError(f"fit: {os.fspath(path)!r} is not a checkpoint that fit wrote.")
+        here, there = list(self.parts), [name for name in state if name not in ("random", "fit", "losses")]
+        if sorted(here) != sorted(there):
+            raise ArgumentError(
+                f"fit: the checkpoint {os.fspath(path)!r} has states of {', '.join(there)}, and here are "
+                f"{', '.join(here)}.\n  Call fit as before, or with resume=False to begin again."
+            )
+        self._load_parts(state)
+        set_rng_state(state["random"])
+        self.epoch, self.step = state["fit"]["epoch"], state["fit"]["step"]
+        self.history.epochs, self.history.steps = state["fit"]["history"], state["losses"].tolist()
+        self.mean.count, self.mean.totals = state["fit"]["count"], state["fit"]["totals"]
+
+    def _load_parts(self, state: dict[str, Any]) -> None:
+        before = {name: copy.deepcopy(part.state_dict()) for name, part in self.parts.items()}
+        try:
+            for name, part in self.parts.items():
+                part.load_state_dict(state[name])
+        except BaseException:
+            for name, part in self.parts.items():
+                part.load_state_dict(before[name])
+            raise
+
+
+def _hearing(callbacks: Sequence[Any], moment: str) -> list[Callable[[Run], Any]]:
+    """What to call at a moment: methods of that name that do something; functions hear of steps."""
+    found = []
+    for callback in callbacks:
+        method = getattr(callback, moment, None)
+        if method is not None and getattr(type(callback), moment, None) is not getattr(Callback, moment):
+            found.append(method)
+        elif moment == "on_step" and callable(callback) and not isinstance(callback, Callback):
+            found.append(callback)
+    return found
+
+
+def keeps_place(loader: Any) -> bool:
+    """Whether a loader can say where it stands, and go on from there."""
+    return hasattr(loader, "state_dict") and hasattr(loader, "load_state_dict")
