@@ -40,6 +40,7 @@ CASES = [
     ("LambdaLR", {"lr_lambda": lambdas}),
     ("LambdaLR", {"lr_lambda": [lambdas, lambda e: 1 / (1 + e)]}),
 ]
+ALL = {f"{name} {k}": (name, options) for k, (name, options) in enumerate(CASES)}
 JOINED = {
     "warm-up, then a cosine": lambda s, o: s.SequentialLR(
         o, [s.LinearLR(o, 0.1, total_iters=10), s.CosineAnnealingLR(o, T_max=90)], [10]
@@ -85,7 +86,7 @@ def close(found, expected):
 
 @pytest.mark.parity
 @pytest.mark.parametrize("kind", ["SGD", "Adam"])
-@pytest.mark.parametrize(("name", "options"), CASES, ids=str)
+@pytest.mark.parametrize(("name", "options"), ALL.values(), ids=ALL)
 def test_rates_are_pytorch_s_for_100_steps(torch, name, options, kind):
     def make(schedulers, optimizer):
         return getattr(schedulers, name)(optimizer, **options)
@@ -138,9 +139,6 @@ def test_plateaus_lower_the_rate_where_pytorch_does(torch, options):
         found.append(rates)
     close(*found)
     assert found[0][0] != found[0][-1]
-
-
-ALL = {f"{name} {k}": (name, options) for k, (name, options) in enumerate(CASES)}
 
 
 @pytest.mark.parametrize("key", [*ALL, *JOINED])
