@@ -92,6 +92,31 @@ def test_a_query_that_sees_no_key_gets_zeros_and_passes_none_on(torch):
             near(a, b)
 
 
+@pytest.mark.parametrize("is_causal", [False, True])
+@pytest.mark.parametrize(("queries", "keys"), [(1, 16), (33, 32), (20, 48), (48, 48), (600, 128)])
+def test_rows_of_whole_vectors_are_weighed_as_by_the_formula(queries, keys, is_causal):
+    """Kernels take these rows in vectors, and of causal ones no more than what may be seen."""
+    q, k, v, g = [random(2, n, 8, seed=n + s) for s, n in enumerate((queries, keys, keys, queries))]
+    scores = np.einsum("bqe,bke->bqk", q, k) / 8**0.5
+    scores = np.where(np.tri(queries, keys, dtype=bool) | (not is_causal), scores, -np.inf)
+    weights = np.exp(scores - scores.max(-1, keepdims=True))
+    weights /= weights.sum(-1, keepdims=True)
+    x = [mg.tensor(one, dtype=mg.float32, requires_grad=True) for one in (q, k, v)]
+    y = F.scaled_dot_product_attention(*x, is_causal=is_causal)
+    parity.close(y.detach().numpy(), weights @ v, PARITY["float32"])
+    y.backward(mg.tensor(g, dtype=mg.float32))
+    by_weights = g @ v.swapaxes(-1, -2)
+    by_scores = weights * (by_weights - (weights * by_weights).sum(-1, keepdims=True)) / 8**0.5
+    parity.close(x[0].grad.numpy(), by_scores @ k, PARITY["float32"])
+    parity.close(x[1].grad.numpy(), by_scores.swapaxes(-1, -2) @ q, PARITY["float32"])
+    parity.close(x[2].grad.numpy(), weights.swapaxes(-1, -2) @ g, PARITY["float32"])
+
+
+def test_scores_of_minus_infinity_alone_weigh_nothing_in_rows_of_whole_vectors():
+    q, k, v = mg.ones(1, 2), mg.full((16, 2), -mg.inf), mg.ones(16, 2)
+    assert F.scaled_dot_product_attention(q, k, v).tolist() == [[0.0, 0.0]]
+
+
 def test_attention_is_one_operation():
     seen = []
     with mg.tap(lambda call: seen.append(call.op)):

@@ -64,8 +64,9 @@ def more(floats):
             for x in (a, mg.empty(depth, m, dtype=dtype).T):
                 for y in (b, mg.empty(n, depth, dtype=dtype).T):
                     yield lambda x=x, y=y: x @ y
-    for x in (mg.empty(8), mg.empty(1 << 18), mg.empty(8, dtype=mg.float64), mg.empty(8192, dtype=mg.float64)):
-        yield from updates(x, x)
+    for dtype in floats:
+        for x in (mg.empty(8, dtype=dtype), mg.empty(1 << 18, dtype=dtype)):
+            yield from updates(x, x)
     yield from updates(mg.empty(4, 8), mg.empty(8, 4).T)
     yield from updates(mg.empty(128, 64), mg.empty(64, 128).T)
 

@@ -36,7 +36,7 @@ SAMPLES = [
     ),
     sample("softmin", lambda F, x: F.softmin(x, dim=1), numbers(3, 4)),
     attention("attention", (Q, K, V)),
-    attention("attention of matrices", (Q[0], K[0], V[0])),
+    attention("attention of matrices", (Q[0], K[0], V[0]), ZERO),
     attention("attention, scaled", (Q, K, V), scale=0.3),
     attention("attention, scaled by 0", (Q, K, V), scale=0.0),
     attention("attention, causal", (Q, K, V), is_causal=True),
