@@ -1,0 +1,104 @@
+"""Claim: `watch` slows the training of a small model by less than a tenth.
+
+Two models on the 8x8 digits, each trained with a watch and without, in turns, in one process; a turn's time is that of
+its steps, drawing included, and the ratio is of the medians: of the processor time of the thread that trains, which
+others who compute on the machine change least, and of the clock's. Small models are the hard case: a step of theirs
+takes no longer than one look at all their layers.
+
+    python benchmarks/bench_watch.py
+    python benchmarks/bench_watch.py --device numpy
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import sys
+import time
+from typing import Any
+
+BAR = 1.1
+BATCH, STEPS = 32, 100
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--rounds", type=int, default=25)
+    options = parser.parse_args()
+
+    import minigrad as mg
+    from minigrad_viz import watching
+
+    mg.set_default_device(options.device)
+    watching._in_notebook = lambda: True  # so that pictures are made as there
+    nn, data = mg.nn, mg.data.digits()
+
+    def mlp() -> Any:
+        return nn.Sequential(
+            nn.Flatten(), nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 32), nn.ReLU(), nn.Linear(32, 10)
+        )
+
+    def cnn() -> Any:
+        first = [nn.Conv2d(1, 16, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2)]
+        second = [nn.Conv2d(16, 32, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2)]
+        return nn.Sequential(*first, *second, nn.Flatten(), nn.Linear(128, 10))
+
+    places = range(0, len(data.train_x) - BATCH + 1, BATCH)
+    batches = [(data.train_x[k : k + BATCH], data.train_y[k : k + BATCH]) for k in places]
+
+    def turn(model: Any, optimizer: Any, seen: Any) -> tuple[float, float]:
+        """Wall and processor seconds of some steps."""
+        wall, busy = time.perf_counter(), time.thread_time()
+        for k in range(STEPS):
+            x, t = batches[k % len(batches)]
+            optimizer.zero_grad()
+            loss = mg.functional.cross_entropy(model(x), t)
+            loss.backward()
+            optimizer.step()
+            if seen is not None:
+                seen.log(loss)
+        mg.synchronize()
+        return time.perf_counter() - wall, time.thread_time() - busy
+
+    failed = False
+    for name, build in (("MLP", mlp), ("CNN", cnn)):
+        models = [build(), build()]
+        optimizers = [mg.optim.Adam(model.parameters(), lr=1e-3) for model in models]
+        shown, seen = _Display(), watching.watch(models[0])
+        seen._shown = shown
+        sides = list(zip(models, optimizers, (seen, None), strict=True))
+        times: list[list[tuple[float, float]]] = [[], []]
+        for k in range(options.rounds + 2):
+            if k == 2:  # kernels are compiled
+                before = seen.measured, shown.times
+            for side, kept in zip(sides, times, strict=True):
+                seen._clock.work_ends()  # the other's turn was no step of this
+                kept.append(turn(*side))
+        wall, busy = (
+            statistics.median(one[k] for one in times[0][2:]) / statistics.median(one[k] for one in times[1][2:])
+            for k in (0, 1)
+        )
+        failed |= busy > BAR
+        measured, drawn = seen.measured - before[0], shown.times - before[1]
+        print(
+            f"{name}: {busy:.3f} of the thread's time without (bar {BAR}), {wall:.3f} of the clock's; "
+            f"{measured} of {STEPS * options.rounds} steps measured, {drawn} pictures; "
+            f"a step takes {statistics.median(one[0] for one in times[1][2:]) / STEPS * 1e3:.2f} ms on {options.device}"
+        )
+        seen._disarm()
+    return int(failed)
+
+
+class _Display:
+    """Takes pictures as a notebook does: as HTML and text."""
+
+    times = 0
+
+    def update(self, seen: Any) -> None:
+        seen._repr_mimebundle_()
+        self.times += 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

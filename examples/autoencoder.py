@@ -1,0 +1,33 @@
+"""An autoencoder squeezes a digit of 64 pixels through 8 numbers, and draws it again from those.
+
+Of all that differs between the 297 test digits, pixel by pixel, at least 80% must come back. The picture (--picture)
+shows one test digit of each kind, and below it what was drawn again.
+"""
+
+from common import finish, options
+from png import save_png, side_by_side
+
+import minigrad as mg
+from minigrad import nn
+from minigrad.training import fit
+
+args = options(__doc__, epochs=60, picture="autoencoder.png")
+digits = mg.data.digits()
+images = mg.data.TensorDataset(digits.train_x, digits.train_x)  # what is to come out is what goes in
+loader = mg.data.DataLoader(images, batch_size=50, shuffle=True)
+
+encoder = nn.Sequential(nn.Flatten(), nn.Linear(64, 128), nn.GELU(), nn.Linear(128, 8))
+decoder = nn.Sequential(nn.Linear(8, 128), nn.GELU(), nn.Linear(128, 64), nn.Sigmoid(), nn.Unflatten(1, (1, 8, 8)))
+model = nn.Sequential(encoder, decoder)
+optimizer = mg.optim.AdamW(model.parameters(), lr=5e-3)
+schedule = mg.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=args.epochs)
+history = fit(model, loader, optimizer, nn.MSELoss(), epochs=args.epochs, scheduler=schedule)
+
+with mg.no_grad():
+    drawn = model(digits.test_x)
+    error = ((drawn - digits.test_x) ** 2).mean()
+    spread = digits.test_x.var(0).mean()
+    kinds = mg.stack([(digits.test_y == kind).to(mg.int64).argmax() for kind in range(10)])  # the first of each
+    pairs = [side_by_side(x[kinds]) for x in (digits.test_x, drawn)]
+save_png(args.picture, 1 - mg.cat(pairs))  # ink is 1 in the data, and black in the picture
+finish(args, history.steps, test_error=error.item(), test_explained=1 - (error / spread).item())

@@ -1,0 +1,79 @@
+"""A network that was trained in PyTorch straightens pictures: it sees how a letter lies, and warps it back upright.
+
+Only forward passes: its weights come from a file. The letters are made by formulas, turned by up to 60 degrees, moved
+and made smaller. At least three quarters of the squared error of their pixels must be gone. The picture (--picture)
+shows letters as they lay, and below each what became of it. tests/torch_warper.py has the network in PyTorch,
+and has trained it; a test holds the two to the same picture.
+"""
+
+from math import pi
+from pathlib import Path
+
+from common import finish, options
+from png import save_png, side_by_side
+
+import minigrad as mg
+import minigrad.nn.functional as F
+from minigrad import nn
+
+WEIGHTS = Path(__file__).with_suffix(".safetensors")
+BARS = {  # the middle of each bar of a letter, from -1 to 1, and half of its width and height
+    "L": [(-0.3, 0.0, 0.1, 0.6), (0.0, 0.5, 0.4, 0.1)],
+    "T": [(0.0, 0.0, 0.1, 0.6), (0.0, -0.5, 0.4, 0.1)],
+    "F": [(-0.3, 0.0, 0.1, 0.6), (0.0, -0.5, 0.4, 0.1), (-0.05, 0.0, 0.25, 0.1)],
+    "E": [(-0.3, 0.0, 0.1, 0.6), (0.0, -0.5, 0.4, 0.1), (-0.05, 0.0, 0.25, 0.1), (0.0, 0.5, 0.4, 0.1)],
+}
+
+
+class Warper(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv1 = nn.Conv2d(1, 8, 5, stride=2, padding=2, bias=False)
+        self.conv2 = nn.Conv2d(8, 16, 3, stride=2, padding=1, bias=False)
+        self.conv3 = nn.Conv2d(16, 16, 3, stride=2, padding=1, bias=False)
+        self.how = nn.Linear(16 * 4 * 4, 6)
+
+    def look(self, x):
+        """Where each picture is to be sampled, as a matrix (N, 2, 3)."""
+        seen = F.relu(F.instance_norm(self.conv1(x)))
+        seen = F.relu(F.instance_norm(self.conv2(seen)))
+        seen = F.relu(F.instance_norm(self.conv3(seen)))
+        return self.how(seen.flatten(1)).reshape(-1, 2, 3)
+
+    def forward(self, x):
+        return F.grid_sample(x, F.affine_grid(self.look(x), x.shape, align_corners=False), align_corners=False)
+
+
+def letters(count):
+    """Letters (count, 1, 32, 32), ink 1 on 0, as they lie, and upright; and what `look` should say. All at random."""
+    kind = mg.randint(len(BARS), (count,))
+    angle, size = (mg.rand(count) * 2 - 1) * (pi / 3), 1 + 0.4 * mg.rand(count)
+    right, down = (mg.rand(2, count) * 2 - 1) * 0.2
+    line = (mg.arange(32) + 0.5) / 16 - 1
+    y, x = mg.meshgrid(line, line, indexing="ij")
+
+    def drawn(x, y):  # where the pixels of each picture, (count, 32, 32), lie on the upright letter
+        found = []
+        for bars in BARS.values():
+            parts = [mg.sigmoid(25 * (w - (x - a).abs())) * mg.sigmoid(25 * (h - (y - b).abs())) for a, b, w, h in bars]
+            found.append(mg.stack(parts).max(0).values)
+        return sum(one * (kind == k).reshape(-1, 1, 1) for k, one in enumerate(found))[:, None]
+
+    cos, sin = angle.cos(), angle.sin()
+    column = [t.reshape(-1, 1, 1) for t in (cos * size, sin * size, right, down)]
+    turn, shear, moved_x, moved_y = column[0], column[1], x - column[2], y - column[3]
+    lying = drawn(turn * moved_x - shear * moved_y, shear * moved_x + turn * moved_y)
+    theta = mg.stack([cos / size, sin / size, right, -sin / size, cos / size, down], 1).reshape(-1, 2, 3)
+    return lying, drawn(x.expand(count, 32, 32), y.expand(count, 32, 32)), theta
+
+
+if __name__ == "__main__":
+    args = options(__doc__, epochs=1, picture="image_warper.png")
+    model = Warper()
+    model.load_state_dict(mg.load(WEIGHTS))
+    lying, upright, _ = letters(40 if args.quick else 1000)
+    with mg.no_grad():
+        straight = model(lying)
+    before, after = [((x - upright) ** 2).mean().item() for x in (lying, straight)]
+    save_png(args.picture, 1 - mg.cat([side_by_side(x[:10]) for x in (lying, straight)]), scale=3)
+    finish(args, letters=len(lying), error_before=before, error_after=after, share_gone=1 - after / before)

@@ -1,0 +1,190 @@
+"""The examples run, end in a line of one form, and learn; what their full runs reached is on record."""
+
+import os
+import re
+import runpy
+import struct
+import subprocess
+import sys
+import zlib
+
+import pytest
+
+import minigrad as mg
+from strategies import PICTURE
+from torch_warper import EXAMPLES, network
+
+np = pytest.importorskip("numpy")
+
+LINE = re.compile(r"(\w+) device=(\w+) seed=(\d+)((?: \w+=[-+.\de]+)+) seconds=(\d+)")
+# What each must reach, of its final line.
+BARS = {
+    "digits_mlp": lambda n: n["test_accuracy"] >= 0.96,
+    "digits_cnn": lambda n: n["test_accuracy"] >= 0.98,
+    "idx_cnn": lambda n: n["test_accuracy"] >= 0.96,
+    "spatial_transformer": lambda n: n["transformer_accuracy"] > n["plain_accuracy"],
+    "autoencoder": lambda n: n["test_explained"] >= 0.8,
+    "image_warper": lambda n: n["share_gone"] >= 0.75,
+}
+
+
+def read(line):
+    """The name, the device, the seed and the numbers of a final line."""
+    found = LINE.fullmatch(line)
+    assert found, line
+    name, device, seed, numbers, _ = found.groups()
+    return name, device, int(seed), {k: float(v) for k, v in (pair.split("=") for pair in numbers.split())}
+
+
+def ran(name, folder, alone=True, **env):
+    """What the final line of an example says, run quickly in `folder`; unless that is `alone`, what was said too."""
+    child = subprocess.run(
+        [sys.executable, EXAMPLES / f"{name}.py", "--quick", "--seed", "3", "--device", mg.get_default_device()],
+        cwd=folder,
+        env={**os.environ, "MINIGRAD_DATA": str(folder / "data"), **env},
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+    assert child.returncode == 0, child.stderr[-3000:]
+    *before, line = child.stdout.splitlines()
+    printed, device, seed, numbers = read(line)
+    assert (printed, device, seed) == (name, mg.get_default_device(), 3)
+    if alone:
+        assert not before
+        return numbers
+    return numbers, "\n".join(before)
+
+
+def pixels(path):
+    """The grey pixels of a PNG file, each of its checksums held."""
+    data, at, parts = path.read_bytes(), 8, {}
+    assert data[:8] == b"\x89PNG\r\n\x1a\n"
+    while at < len(data):
+        (length,) = struct.unpack(">I", data[at : at + 4])
+        name, content = data[at + 4 : at + 8], data[at + 8 : at + 8 + length]
+        assert struct.unpack(">I", data[at + 8 + length : at + 12 + length]) == (zlib.crc32(name + content),)
+        parts[name], at = content, at + 12 + length
+    width, height, bits, colour = struct.unpack(">IIBB", parts[b"IHDR"][:10])
+    assert (bits, colour, parts[b"IEND"]) == (8, 0, b"")
+    rows = np.frombuffer(zlib.decompress(parts[b"IDAT"]), np.uint8).reshape(height, width + 1)
+    assert not rows[:, 0].any()
+    return rows[:, 1:]
+
+
+@pytest.fixture
+def example(monkeypatch):
+    """What a file of the examples defines."""
+    monkeypatch.syspath_prepend(EXAMPLES)
+    return lambda name: runpy.run_path(str(EXAMPLES / f"{name}.py"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["digits_mlp", "digits_cnn", "idx_cnn", "spatial_transformer"])
+def test_a_quick_run_learns_and_ends_in_a_line_of_the_form(name, tmp_path):
+    numbers = ran(name, tmp_path)
+    assert numbers["last_loss"] < 0.9 * numbers["first_loss"]
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.slow
+def test_the_autoencoder_draws_ten_digits_and_what_became_of_them(tmp_path):
+    numbers = ran("autoencoder", tmp_path)
+    assert numbers["last_loss"] < 0.9 * numbers["first_loss"]
+    picture = pixels(tmp_path / "autoencoder.png")
+    assert picture.shape == (2 * 10 * 8, 10 * 10 * 8)  # two rows of ten digits of 8x8 in frames, each pixel 8x8
+    digits = mg.data.digits()
+    first = next(k for k, y in enumerate(digits.test_y.tolist()) if y == 0)
+    drawn = picture[8:72:8, 8:72:8]
+    np.testing.assert_array_equal(drawn, np.round((1 - digits.test_x[first, 0].numpy()) * 255))
+
+
+@pytest.mark.slow
+def test_the_image_warper_needs_no_pytorch_and_warps_letters_upright(tmp_path):
+    (tmp_path / "torch.py").write_text("raise ImportError('PyTorch was asked for')")
+    numbers = ran("image_warper", tmp_path, PYTHONPATH=f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
+    assert numbers["letters"] == 40
+    assert BARS["image_warper"](numbers)
+    assert pixels(tmp_path / "image_warper.png").shape == (2 * 34 * 3, 10 * 34 * 3)
+
+
+@pytest.mark.slow
+def test_files_in_mnist_s_folder_are_read_instead_of_the_digits(tmp_path):
+    folder = tmp_path / "data" / "mnist"
+    folder.mkdir(parents=True)
+    digits = mg.data.digits()
+    for part, x, y in (("train", digits.train_x, digits.train_y), ("t10k", digits.test_x, digits.test_y)):
+        large = (np.pad(x[:250, 0].numpy().repeat(3, 1).repeat(3, 2), ((0, 0), (2, 2), (2, 2))) * 255).astype(np.uint8)
+        mg.data.write_idx(folder / f"{part}-images-idx3-ubyte", large)
+        mg.data.write_idx(folder / f"{part}-labels-idx1-ubyte", y[:250].numpy().astype(np.uint8))
+    numbers = ran("idx_cnn", tmp_path)
+    assert (numbers["images"], numbers["pixels"]) == (250, 28 * 28)
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("format", ["pt", "safetensors"])
+def test_the_warper_s_picture_is_pytorch_s(torch, format, example, tmp_path):
+    """Weights that PyTorch drew and wrote, read here."""
+    from safetensors.torch import save_file
+
+    torch.manual_seed(0)
+    theirs, path = network(), tmp_path / f"warper.{format}"
+    (torch.save if format == "pt" else save_file)(theirs.state_dict(), path)
+    warper = example("image_warper")
+    ours = warper["Warper"]()
+    ours.load_state_dict(mg.load(path))
+    with mg.random.fork_rng():
+        mg.manual_seed(0)
+        shapes, _, _ = warper["letters"](20)
+    same_picture(torch, ours, theirs, shapes)
+
+
+@pytest.mark.parity
+def test_the_trained_warper_s_picture_is_pytorch_s(torch, example):
+    """The weights that are shipped with the example, read by PyTorch."""
+    from safetensors.torch import load_file
+
+    warper, theirs = example("image_warper"), network()
+    theirs.load_state_dict(load_file(warper["WEIGHTS"]))
+    ours = warper["Warper"]()
+    ours.load_state_dict(mg.load(warper["WEIGHTS"]))
+    with mg.random.fork_rng():
+        mg.manual_seed(1)
+        shapes, _, _ = warper["letters"](20)
+    same_picture(torch, ours, theirs, shapes)
+
+
+def same_picture(torch, ours, theirs, shapes):
+    with mg.no_grad(), torch.no_grad():
+        mine, its = ours(shapes).numpy(), theirs(torch.from_numpy(shapes.numpy())).numpy()
+    assert mine.shape == (20, 1, 32, 32)
+    assert np.abs(its - shapes.numpy()).max() > 0.5  # something was warped
+    np.testing.assert_allclose(mine, its, rtol=0, atol=PICTURE)
+
+
+def test_letters_upright_are_letters_as_they_lie_seen_from_where_they_say(example):
+    """The formulas of the letters and what the network was to say of them belong together."""
+    with mg.random.fork_rng():
+        mg.manual_seed(0)
+        lying, upright, theta = example("image_warper")["letters"](30)
+    F = mg.functional
+    back = F.grid_sample(lying, F.affine_grid(theta, lying.shape, align_corners=False), align_corners=False)
+    before, after = [float(((x - upright) ** 2).mean()) for x in (lying, back)]
+    assert after < 0.05 * before  # what is left is the mixing of neighbouring pixels
+
+
+def recorded():
+    text = (EXAMPLES / "results.txt").read_text(encoding="utf-8")
+    return [read(" ".join(line.split())) for line in text.splitlines() if " device=" in line]
+
+
+@pytest.mark.parametrize("name", BARS)
+def test_the_full_runs_on_record_reached_what_the_example_asks_for(name):
+    runs = [(seed, numbers) for found, device, seed, numbers in recorded() if (found, device) == (name, "cpu")]
+    assert [seed for seed, _ in runs] == [0, 1, 2]
+    assert all(BARS[name](numbers) for _, numbers in runs)
+
+
+def test_each_example_says_what_it_is_and_has_its_record():
+    names = {path.stem for path in EXAMPLES.glob("*.py")} - {"common", "png"}
+    assert {name for name, *_ in recorded()} == names
