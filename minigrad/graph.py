@@ -147,17 +147,17 @@ def is_grad_enabled() -> bool:
 
 
 class Scope(str):
-    """The path of a scope, as "layer1/neuron0", with its own `name` and the scope `outer` to it. Each entry is another
-    Scope, though the text be the same: so what a loop builds in each turn can be told apart.
-    """
+    """The path of a scope, as "layer1/neuron0", with its own `name`, the scope `outer` to it, and the `module` whose
+    call it is, or None. Each entry is another Scope: so what a loop builds in each turn can be told apart."""
 
-    __slots__ = ("name", "outer")
+    __slots__ = ("module", "name", "outer")
     name: str
     outer: Scope | None
+    module: Any
 
     def __new__(cls, name: str, outer: Scope | None = None) -> Scope:
         entered = super().__new__(cls, f"{outer}/{name}" if outer else name)
-        entered.name, entered.outer = name, outer or None
+        entered.name, entered.outer, entered.module = name, outer or None, None
         return entered
 
     def __reduce__(self) -> tuple[Any, ...]:

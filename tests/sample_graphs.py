@@ -2,6 +2,7 @@
 
 import minigrad as mg
 from minigrad import functional as F
+from minigrad_viz import draw
 
 
 def scalars():
@@ -75,3 +76,46 @@ def transformer():
                 x = x + F.gelu(F.layer_norm(x, (wide,)) @ p["w1"]) @ p["w2"]
         loss = (x * x).mean()
     return loss
+
+
+def cnn():
+    """A network for the 8x8 digits, as `draw(model, x)` gives it."""
+    nn = mg.nn
+    mg.manual_seed(0)
+    first = nn.Sequential(nn.Conv2d(1, 16, 3, padding=1), nn.BatchNorm2d(16), nn.ReLU(), nn.MaxPool2d(2))
+    second = nn.Sequential(nn.Conv2d(16, 32, 3, padding=1), nn.BatchNorm2d(32), nn.ReLU(), nn.MaxPool2d(2))
+    return draw(nn.Sequential(first, second, nn.Flatten(), nn.Linear(128, 10)), mg.data.digits().test_x[:2])
+
+
+class Gpt(mg.nn.Module):
+    """A small decoder whose output matrix is that of its embedding."""
+
+    def __init__(self, layers=3):
+        super().__init__()
+        nn = mg.nn
+        self.tokens, self.places = nn.Embedding(27, 16), nn.Embedding(8, 16)
+        self.blocks = nn.ModuleList(
+            [nn.TransformerEncoderLayer(16, 4, 32, 0.0, batch_first=True, norm_first=True) for _ in range(layers)]
+        )
+        self.norm, self.head = nn.LayerNorm(16), nn.Linear(16, 27, bias=False)
+        self.head.weight = self.tokens.weight
+
+    def forward(self, tokens):
+        count = tokens.shape[1]
+        mask = mg.nn.Transformer.generate_square_subsequent_mask(count)
+        x = self.tokens(tokens) + self.places(mg.arange(count))
+        for block in self.blocks:
+            x = block(x, mask)
+        return self.head(self.norm(x))
+
+
+def gpt():
+    """Three layers of a language model."""
+    mg.manual_seed(0)
+    return draw(Gpt(), mg.tensor([[1, 2, 3, 4]]))
+
+
+def broken_model():
+    """A convolution too many channels come to."""
+    nn = mg.nn
+    return draw(nn.Sequential(nn.Conv2d(1, 4, 3), nn.ReLU(), nn.Conv2d(8, 4, 3)), mg.ones(1, 1, 8, 8))

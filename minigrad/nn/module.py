@@ -15,6 +15,7 @@ from minigrad.nn.naming import blamed, entered, watched
 from minigrad.nn.parameter import Parameter, replace
 from minigrad.nn.printing import tree
 from minigrad.nn.state import IncompatibleKeys, load, slots
+from minigrad.nn.summary import Summary, summarize
 from minigrad.storage import check_device
 
 __all__ = ["Module", "Parameter"]
@@ -435,3 +436,24 @@ class Module:
 
     def __repr__(self) -> str:
         return tree(self)
+
+    def summary(self, *args: Any, **kwargs: Any) -> Summary:
+        """A table of the modules: shapes of their outputs, parameters, multiply-adds, memory, when called so.
+
+        The model runs once, in eval mode and without gradients; it and the random state stay as they are. The numbers
+        of a module are those of all that is in it. Shared weights are counted once.
+        Raises ArgumentError without an input, and what the model raises.
+
+        >>> import minigrad as mg
+        >>> mg.nn.Sequential(mg.nn.Linear(4, 8), mg.nn.ReLU(), mg.nn.Linear(8, 3)).summary(mg.ones(5, 4))
+        layer       kind    output  parameters  multiply-adds  memory
+        ─────────────────────────────────────────────────────────────
+        Sequential          (5, 3)          67            280   380 B
+          0         Linear  (5, 8)          40            160   160 B
+          1         ReLU    (5, 8)                              160 B
+          2         Linear  (5, 3)          27            120    60 B
+        ─────────────────────────────────────────────────────────────
+        67 parameters; 268 B
+        280 multiply-adds of matrices and convolutions; 380 B of results, for an input of (5, 4)
+        """
+        return summarize(self, args, kwargs)

@@ -49,6 +49,7 @@ def entered(module: Any) -> Iterator[None]:
         _here.around = (*before[1], path)
     try:
         with scope(name):
+            modes.scope.module = module
             for label, parameter in module._parameters.items():
                 if parameter is not None and getattr(parameter, "label", None) is None:
                     parameter.label = f"{path}.{label}" if path else label

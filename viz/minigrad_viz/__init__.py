@@ -38,7 +38,16 @@ __all__ = [
     "to_trace",
     "tour",
     "unload_ipython_extension",
+    "watch",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "watch":  # which needs NumPy, as all tensors do
+        from minigrad_viz.watching import watch
+
+        return watch
+    raise AttributeError(f"module 'minigrad_viz' has no attribute {name!r}")
 
 
 def load_ipython_extension(shell: Any) -> None:

@@ -17,11 +17,12 @@ from minigrad.op import OPS
 from minigrad_viz.notation import clean
 from minigrad_viz.player import find
 from minigrad_viz.trace import Block, Note, Trace, placed
+from minigrad_viz.trace.modules import modules_of
 from minigrad_viz.trace.names import Namespaces
 
 __all__ = ["Call", "failing_call", "readers_frames", "to_broken_trace"]
 
-_MINIGRAD = Path(mg.__file__).parent
+_MINIGRAD, _VIEWER = Path(mg.__file__).parent, Path(__file__).parent
 
 
 class Call(NamedTuple):
@@ -43,8 +44,12 @@ def failing_call(error: BaseException) -> Call | None:
     ('mul', [Value(2.0), 'three'])
     """
     frames = list(traceback.walk_tb(error.__traceback__))
+    found = None
     for (outer, line), (inner, _) in zip(reversed(frames[:-1]), reversed(frames[1:]), strict=True):
+        if found is None and _is_ours(inner) and not _is_layer(inner) and (_is_layer(outer) or not _is_ours(outer)):
+            found = inner  # a layer calls as a reader would
         if _is_ours(inner) and not _is_ours(outer):
+            inner = found or inner
             name = str(error).partition(":")[0] if isinstance(error, MinigradError) else ""
             op = name if name.isidentifier() else inner.f_code.co_name.strip("_")
             return Call(op, _operands(op, inner), outer, _line_of(outer, line))
@@ -86,7 +91,8 @@ def to_broken_trace(error: BaseException, namespaces: Namespaces, built: list[An
     """
     call = failing_call(error)
     operands = [] if call is None else [x for x in call.operands if isinstance(x, GraphNode)]
-    text = " ".join(clean(f"{type(error).__name__}: {error}").split()).removesuffix(":")
+    where = getattr(error, "__notes__", ()) if isinstance(error, MinigradError) else ()
+    text = " ".join(clean(" ".join([f"{type(error).__name__}: {error}", *where])).split()).removesuffix(":")
     if call is None or not operands:
         if not built:
             return None
@@ -95,7 +101,8 @@ def to_broken_trace(error: BaseException, namespaces: Namespaces, built: list[An
         trace.notes.append(Note("error", None, text + where))
         return trace
     drawn = dict.fromkeys(_of_one_kind(operands))
-    trace, places = placed(list(drawn), namespaces=(*namespaces, call.frame.f_locals))
+    known = {} if Path(call.frame.f_code.co_filename).is_relative_to(_VIEWER) else call.frame.f_locals
+    trace, places = placed(list(drawn), namespaces=(*namespaces, known))
     ends = []
     for x in call.operands:
         if isinstance(x, GraphNode):
@@ -104,6 +111,9 @@ def to_broken_trace(error: BaseException, namespaces: Namespaces, built: list[An
             ends.append(_add(trace, "c", None, float(x), []))
     at = _add(trace, "x", call.op, None, ends)
     trace.block[at] = _block_of(trace, places, getattr(error, "minigrad_scope", ""))
+    for end in ends:  # what belongs to a layer that failed
+        if isinstance(next((x for x, place in places.items() if place == end), None), mg.nn.Parameter):
+            trace.block[end] = trace.block[at] if trace.operand.count(end) == 1 else trace.block[end]
     trace.lines[at] = clean(call.line)
     trace.outputs, trace.passes = [at], []
     trace.notes.append(Note("error", at, text))
@@ -144,16 +154,32 @@ def _block_of(trace: Trace, places: Mapping[Any, int], scope: Any) -> int:
     """The block of this entry of a scope, in which the call was made: a new one, where no node was."""
     if not scope:
         return 0
-    inside = (at for node, at in places.items() if getattr(node, "scope", None) is scope)
+    inside = ((at, up) for node, at in places.items() if (up := _levels(getattr(node, "scope", None), scope)) >= 0)
     if (first := next(inside, None)) is None:
         outer = _block_of(trace, places, scope.outer)
-        trace.blocks.append(Block(clean(scope.name), outer, "scope"))
+        trace.blocks.append(Block(clean(scope.name), outer, "scope", module=scope.module))
+        trace.modules = modules_of(trace.blocks)
         trace.scopes.append(clean(scope))
         return len(trace.blocks) - 1
-    block = trace.block[first]
-    while trace.blocks[block].kind != "scope":
+    block, up = trace.block[first[0]], first[1]
+    while up or trace.blocks[block].kind != "scope":
+        up -= trace.blocks[block].kind == "scope"
         block = trace.blocks[block].outer
     return block
+
+
+def _levels(scope: Any, outer: Any) -> int:
+    """How many scopes up from `scope` this entry of `outer` is; -1 if it is not around it."""
+    up = 0
+    while scope:
+        if scope is outer:
+            return up
+        scope, up = getattr(scope, "outer", None), up + 1
+    return -1
+
+
+def _is_layer(frame: FrameType) -> bool:
+    return Path(frame.f_code.co_filename).is_relative_to(_MINIGRAD / "nn")
 
 
 def _is_ours(frame: FrameType) -> bool:

@@ -42,6 +42,7 @@ PANELS = {
     "all-open": ["click:Open all blocks", "=0.7"],
     "all-closed": ["click:Close all blocks", "=0.7"],
     "fit": ["=0.7", "click:Fit"],
+    "model": ["End", "click:Fit"],
 }
 MOST = ["light", "dark", "zoom", "narrow"]
 SHOTS = [
@@ -51,6 +52,13 @@ SHOTS = [
     *((graph, "backward", way) for graph in ("scalars", "mlp") for way in ("contrast", "still")),
     *(("expression", moment, "light") for moment in ("forward", "backward")),
     *(("not_a_number", moment, way) for moment in ("alarms", "backward") for way in ("light", "dark")),
+    *(
+        (model, moment, way)
+        for model in ("cnn", "gpt")
+        for moment in ("model", "all-open")
+        for way in ("light", "dark")
+    ),
+    *(("broken_model", "model", way) for way in ("light", "dark")),
     *(("scalars", panel, "narrow") for panel in ("predict", "what-if", "table", "help")),
 ]
 

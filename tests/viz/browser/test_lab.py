@@ -35,6 +35,19 @@ widgets.VBox([player.slider("a", min=-5, max=5), player])
     "player.position = 5",
     "%load_ext minigrad_viz",
     "%%trace\nc = (a * b).exp()\nc + 1",
+    """
+from minigrad_viz import watch
+model = mg.nn.Sequential(mg.nn.Linear(2, 8), mg.nn.ReLU(), mg.nn.Linear(8, 1))
+x = mg.randn(16, 2).detach()
+optimizer = mg.optim.SGD(model.parameters(), lr=0.01)
+with watch(model) as w:
+    for _ in range(30):
+        optimizer.zero_grad()
+        loss = mg.functional.mse_loss(model(x), x[:, :1])
+        loss.backward()
+        optimizer.step()
+        w.log(loss)
+""",
 ]
 
 
@@ -154,3 +167,14 @@ def test_player_in_lab(opened):
     page.keyboard.type("-1")
     page.keyboard.press("Enter")  # around its outputs Lab refuses what Enter does in a form by itself
     traced.locator(".verdict", has_text="sign").wait_for()
+
+
+def test_watch_leaves_one_picture_in_the_cell_that_trains(opened):
+    page = opened
+    run_cell(page, 0)
+    cell = run_cell(page, 6)
+    picture = cell.locator(".minigrad-watch img")
+    picture.wait_for()
+    assert picture.count() == 1
+    assert picture.get_attribute("alt").startswith("Sequential after 30 steps · loss")
+    assert picture.evaluate("one => one.naturalWidth") == 1000

@@ -36,8 +36,8 @@
 /** @typedef {"graph" | "scope" | "fold" | "run"} BlockKind */
 
 /**
- * A part of the graph. Block 0 is the whole; a block comes after its outer one; `count` is for folds.
- * @typedef {{name: string, outer: number, kind: BlockKind, count: number | null, line: string | null}} Block
+ * A part of the graph. Block 0 is the whole; a block comes after its outer one; `count` is for folds, `about` for modules.
+ * @typedef {{name: string, outer: number, kind: BlockKind, count: number | null, about: string | null}} Block
  */
 
 /**

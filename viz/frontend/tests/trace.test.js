@@ -20,7 +20,7 @@ test("columns become typed arrays", () => {
   assert.deepEqual(graph.names, ["a", null, null, "y"]);
   assert.deepEqual([...graph.state], [FINAL, FINAL, BLOCKED, FINAL]);
   assert.deepEqual([...graph.block], [0, 1, 0, 0]);
-  assert.deepEqual(graph.blocks[1], { name: "inner", outer: 0, kind: "scope", count: null, line: null });
+  assert.deepEqual(graph.blocks[1], { name: "inner", outer: 0, kind: "scope", count: null, about: null });
   assert.deepEqual([...graph.start], [0, 0, 2, 2, 4]);
   assert.deepEqual([...graph.operand], [0, 0, 1, 2]);
   assert.deepEqual([...graph.flows], [1, 1, 1, 0]);

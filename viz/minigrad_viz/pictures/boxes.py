@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from minigrad_viz.notation import escape, fit, text_width
 from minigrad_viz.pictures.cards import HEAD, PAD, ROW, shape_text, strip, value
 from minigrad_viz.trace.blocks import Item, Wire
-from minigrad_viz.trace.columns import Trace, finite
+from minigrad_viz.trace.columns import About, Trace, finite
 
 __all__ = ["COLOURS", "SHAPES", "Frame", "Stack", "stacks"]
 
@@ -59,6 +59,7 @@ class Stack:
     """The box of a closed block."""
 
     name: str
+    kind: str
     badge: str
     tooltip: str
     rows: tuple[tuple[str, str], ...]
@@ -79,7 +80,8 @@ class Stack:
         for off in (_STACK, _STACK / 2):
             parts.append(f'<rect class="stack" x="{off:g}" y="{off:g}" width="{w:g}" height="{h:g}" rx="5"/>')
         colour = "" if self.output else ' class="bw"'
-        badge = f'<tspan{colour} dx="8">{self.badge}</tspan>' if self.badge else ""
+        badge = f'<tspan class="many" dx="8">{escape(self.kind)}</tspan>' if self.kind else ""
+        badge += f'<tspan{colour} dx="8">{self.badge}</tspan>' if self.badge else ""
         parts.append(
             f'<rect class="box" width="{w:g}" height="{h:g}" rx="5"/><path class="head" d="{strip(w, 0, HEAD, 5)}"/>'
             f'<text class="name" x="{PAD:g}" y="17">{escape(self.name)}{badge}</text>'
@@ -161,7 +163,14 @@ def _tooltip(trace: Trace, k: int, inside: _Inside) -> str:
         at = trace.blocks[at].outer
     most = sorted(inside.ops.items(), key=lambda pair: (-pair[1], pair[0]))
     counts = ", ".join(f"{n:,} {name}" for name, n in most[:8]) + (", …" if len(most) > 8 else "")
-    return "\n".join(filter(None, [" / ".join(reversed(path)), _said(inside), counts, trace.blocks[k].line]))
+    about = trace.modules.get(k)
+    said = [] if about is None else [f"{about.kind} {_parameters(about)}".strip(), *about.shared]
+    return "\n".join(filter(None, [" / ".join(reversed(path)), *said, _said(inside), counts]))
+
+
+def _parameters(about: About) -> str:
+    """How many parameters a module has; "" for none."""
+    return f"{about.parameters:,} parameter{'' if about.parameters == 1 else 's'}" if about.parameters else ""
 
 
 def _badge(trace: Trace, k: int) -> str:
@@ -170,20 +179,31 @@ def _badge(trace: Trace, k: int) -> str:
 
 
 def _frame(trace: Trace, k: int, inside: Sequence[_Inside]) -> Frame:
-    return Frame(fit(trace.blocks[k].name, _WIDEST, 11.5, True), _tooltip(trace, k, inside[k]), _badge(trace, k))
+    about = trace.modules.get(k)
+    kind = "" if about is None else about.kind
+    said = [] if about is None else [kind, _parameters(about), *about.shared[:1]]
+    note = " · ".join(filter(None, [_badge(trace, k), *said]))
+    return Frame(fit(trace.blocks[k].name, _WIDEST, 11.5, True), _tooltip(trace, k, inside[k]), note)
 
 
 def _stack(trace: Trace, k: int, inside: Sequence[_Inside], enter: list[int], leave: list[int]) -> Stack:
     box, badge = inside[k], _badge(trace, k)
     leave = [*leave, *(output for output in box.outputs if output not in leave)]
     name = fit(trace.blocks[k].name, _WIDEST, 13, True)
-    rows = [("", _said(box))]
+    about = trace.modules.get(k)
+    kind = "" if about is None else about.kind
+    rows = [("", _said(box) if about is None else _parameters(about) or _said(box))]
+    rows += [("", fit(text, _WIDEST, 10.5)) for text in (() if about is None else about.shared[:_LISTED])]
     rows += [("in", fit(_values(trace, enter), _WIDEST, 12.5))] if enter else []
     rows += [("out", fit(_values(trace, leave), _WIDEST, 12.5))] if leave else []
     widths = [text_width(text, 12.5) + text_width(caption, 10.5) + (14 if caption else 0) for caption, text in rows]
-    widths.append(text_width(name, 13, True) + (text_width(badge, 13, True) + 10 if badge else 0))
+    widths.append(
+        text_width(name, 13, True)
+        + (text_width(kind, 13) + 8 if kind else 0)
+        + (text_width(badge, 13, True) + 10 if badge else 0)
+    )
     width = math.ceil(max(96.0, *widths) + 2 * PAD)
-    return Stack(name, badge, _tooltip(trace, k, box), tuple(rows), box.bad, bool(box.outputs), width)
+    return Stack(name, kind, badge, _tooltip(trace, k, box), tuple(rows), box.bad, bool(box.outputs), width)
 
 
 def _values(trace: Trace, nodes: list[int]) -> str:

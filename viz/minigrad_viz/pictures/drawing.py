@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
+from minigrad_viz.models import opened
 from minigrad_viz.pictures.graphviz import digraph
 from minigrad_viz.pictures.html import figure, page, state_of
 from minigrad_viz.pictures.svg import picture
@@ -21,13 +22,16 @@ __all__ = ["Drawing", "draw", "export", "to_json"]
 class Drawing:
     """A picture of a graph as it was when it was drawn: later gradients do not change it."""
 
-    def __init__(self, trace: Trace, state: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self, trace: Trace, state: Mapping[str, Any] | None = None, blocks: Collection[int] | None = None
+    ) -> None:
         self.trace = trace
-        self.state = state
+        self.state = state  # how a player of it begins
+        self.blocks = blocks  # that are open in the picture, or None for as many as can be read
 
     def svg(self) -> str:
         """The picture alone, as SVG."""
-        return picture(self.trace).svg
+        return picture(self.trace, self.blocks).svg
 
     def text(self) -> str:
         """The text form."""
@@ -35,7 +39,7 @@ class Drawing:
 
     def html(self) -> str:
         """A page with the player, the picture, all numbers and the backward pass step by step, in one file."""
-        return page(self.trace, self.state)
+        return page(self.trace, self.state, self.blocks)
 
     def json(self) -> str:
         """The trace."""
@@ -71,15 +75,20 @@ class Drawing:
         return self.text()
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        return {"text/html": figure(self.trace), "text/plain": self.text()}
+        return {"text/html": figure(self.trace, self.state, self.blocks), "text/plain": self.text()}
 
 
-def draw(x: Any, *more: Any) -> Drawing:
+def draw(x: Any, *more: Any, expand: bool | Collection[str] | None = None) -> Drawing:
     """Draw the graph that ends in `x`, a Value, or in several: ``draw(y)``, ``draw(y, z)``, ``draw([y, z])``.
 
     Every node shows its name, its rule, its number and its gradient (a dash before ``backward``); an arrow shows the
     local derivative. Names are labels, or else your variables. Nothing in the graph is changed.
-    Raises DTypeError for what is neither a Value nor a tensor.
+
+    ``draw(model, x)`` draws what an `nn.Module` computes of `x`: its modules are blocks with their numbers of
+    parameters and their shapes. `expand` says which are opened: all, with False none, or those named, as "blocks.0".
+    Where the model raises, the drawing ends in the call that failed.
+
+    Raises DTypeError for what is neither a Value, a tensor nor a model, ArgumentError for a model without an input.
 
     >>> import minigrad as mg
     >>> a = mg.Value(3.0, "a")
@@ -92,7 +101,10 @@ def draw(x: Any, *more: Any) -> Drawing:
       ∂v₁/∂a = a = 3.0
       ∂v₁/∂a = a = 3.0
     """
-    return Drawing(to_trace(x, *more))
+    trace = to_trace(x, *more)
+    blocks = opened(trace, expand)
+    state = None if blocks is None else {"expanded": blocks}
+    return Drawing(trace, state, None if expand is None else blocks)
 
 
 def export(x: Any, path: str | os.PathLike[str]) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from minigrad_viz.frontend import script
@@ -49,13 +49,14 @@ def to_html(x: Any, *more: Any, path: str | os.PathLike[str] | None = None) -> s
 # --- for a notebook --------------------------------------------------------------------------------------------------
 
 
-def figure(trace: Trace, state: Mapping[str, Any] | None = None) -> str:
-    """An HTML fragment: the picture as an image, and the trace as data; `state` is how a player of it begins.
+def figure(trace: Trace, state: Mapping[str, Any] | None = None, blocks: Collection[int] | None = None) -> str:
+    """An HTML fragment: the picture as an image, and the trace as data; `state` is how a player of it begins, `blocks`
+    are those that the picture shows open.
 
     A picture wider than the page shrinks to 60%, where its text can still be read, and then scrolls. One too large for
     that is shown whole, as an overview, and says how to read it.
     """
-    svg, width, _ = picture(trace)
+    svg, width, _ = picture(trace, blocks)
     least = round(width * 0.6) if width <= WIDE else 900
     encoded = base64.b64encode(svg.encode()).decode()
     style = f"width:clamp({least}px,100%,{width}px);max-width:none;height:auto"
@@ -74,8 +75,9 @@ def _begins(state: Mapping[str, Any] | None) -> str:
 
 
 def state_of(x: Any) -> dict[str, Any]:
-    """How a player in a page begins: as `x` stands, if it is one."""
-    return x.state() if hasattr(x, "trace") and hasattr(x, "state") else {}
+    """How a player in a page begins: as `x` stands, if it is one, or as a drawing says."""
+    state = getattr(x, "state", None) if hasattr(x, "trace") else None
+    return dict((state() if callable(state) else state) or {})
 
 
 def _data(trace: Trace, full: bool = False) -> str:
@@ -87,7 +89,7 @@ def _data(trace: Trace, full: bool = False) -> str:
 # --- a page ----------------------------------------------------------------------------------------------------------
 
 
-def page(trace: Trace, state: Mapping[str, Any] | None = None) -> str:
+def page(trace: Trace, state: Mapping[str, Any] | None = None, blocks: Collection[int] | None = None) -> str:
     """The whole page of a trace; `state` is how its player begins."""
     title = escape(", ".join(trace.title(index) for index in trace.outputs[:3]))
     notes = "".join(f'<p class="note"><b aria-hidden="true">!</b> {escape(note.text)}</p>' for note in trace.notes)
@@ -98,15 +100,15 @@ def page(trace: Trace, state: Mapping[str, Any] | None = None) -> str:
         f'<meta name="color-scheme" content="light dark"><title>{title} · minigrad</title>'
         f"<style>{_css()}</style></head>\n"
         f"<body><header><h1>{title}</h1><p>{escape(trace.sentence())}</p>{notes}</header>\n<main>"
-        f'<figure class="minigrad"{_begins(state)}>{_viewport(trace)}{_data(trace, full=True)}</figure>\n'
+        f'<figure class="minigrad"{_begins(state)}>{_viewport(trace, blocks)}{_data(trace, full=True)}</figure>\n'
         f"{_nodes(trace)}\n{passes}</main>\n"
         f"<script>\n{script()}</script></body></html>\n"
     )
 
 
-def _viewport(trace: Trace) -> str:
+def _viewport(trace: Trace, blocks: Collection[int] | None) -> str:
     """The picture in a region that the keyboard scrolls, with zoom by radio buttons: it is for where no scripts run."""
-    svg, width, _ = picture(trace)
+    svg, width, _ = picture(trace, blocks)
     first = "full" if width <= 1150 else "fit"
     zooms = "".join(
         f'<input type="radio" name="zoom" id="{key}"{" checked" if key == first else ""}>'

@@ -7,7 +7,7 @@ one box each, that few things are to be seen.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -20,13 +20,16 @@ from minigrad_viz.pictures import boxes, heat
 from minigrad_viz.pictures.boxes import Frame, Stack, stacks
 from minigrad_viz.pictures.cards import Card, card, pictured
 from minigrad_viz.trace import Trace, to_trace
-from minigrad_viz.trace.blocks import Item, Wire, start_expanded, visible
+from minigrad_viz.trace.blocks import Item, Wire, visible
+from minigrad_viz.trace.modules import begin_open
 
 __all__ = ["WIDE", "Picture", "picture", "to_svg"]
 
 Point = tuple[float, float]
 
 WIDE = 3000  # pixels: a picture wider than this is only an overview
+
+_MODEL = 2200  # a model is looked at as a whole first, in a page
 
 _MARGIN = 18.0
 _TIP = 8.0  # length of an arrowhead
@@ -57,12 +60,12 @@ def to_svg(x: Any, *more: Any) -> str:
     return picture(to_trace(x, *more)).svg
 
 
-def picture(trace: Trace) -> Picture:
-    """The picture of a trace."""
-    for budget in _BUDGETS:
-        seen = _seen(trace, budget)
+def picture(trace: Trace, opened: Collection[int] | None = None) -> Picture:
+    """The picture of a trace; `opened` are the blocks to show so, None for as many as make one that can be read."""
+    for budget in _BUDGETS if opened is None else _BUDGETS[:1]:
+        seen = _seen(trace, budget, opened)
         body, width, height = _drawn(trace, seen)
-        if width <= WIDE or len(seen.opened) == 1:
+        if width <= (_MODEL if trace.modules else WIDE) or len(seen.opened) == 1:
             break
     width = max(width, 300.0)
     captions, below = _captions(trace, seen, width, height + 2 * _MARGIN)
@@ -91,10 +94,10 @@ class _Seen:
     special: bool
 
 
-def _seen(trace: Trace, budget: int) -> _Seen:
-    small = trace.full and not any(block.kind == "scope" for block in trace.blocks)
+def _seen(trace: Trace, budget: int, chosen: Collection[int] | None) -> _Seen:
+    small = chosen is None and trace.full and not any(block.kind == "scope" for block in trace.blocks)
     where = [0] * len(trace.block) if small else trace.block
-    opened = {0} if small else start_expanded(trace.blocks, where, budget)
+    opened = {0} if small else begin_open(trace, budget) if chosen is None else {0, *chosen}
     items, wires = visible(trace.blocks, where, list(zip(trace.operand, trace.result, strict=True)), opened)
     blocks = stacks(trace, items, wires)
     counts = trace.contributions()

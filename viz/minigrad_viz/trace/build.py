@@ -15,6 +15,7 @@ from minigrad_viz.notation import clean, handle, shorten
 from minigrad_viz.trace.alarms import raise_alarms
 from minigrad_viz.trace.blocks import divide
 from minigrad_viz.trace.columns import Block, Note, Pass, Trace
+from minigrad_viz.trace.modules import modules_of
 from minigrad_viz.trace.names import Namespaces, callers, names_of, told_apart
 
 __all__ = ["Builder", "placed", "to_trace"]
@@ -27,6 +28,7 @@ _MOST_STEPS = 50_000  # of all backward passes together: thousands of outputs wo
 def to_trace(x: Any, *more: Any, namespaces: Namespaces | None = None) -> Trace:
     """The trace of the graph that ends in `x`, a Value or a tensor or several of one kind; a Trace is its own trace.
 
+    If `x` is a model, of what it computes when it is called with `more`; see `minigrad_viz.models`.
     Names come from labels, or else from `namespaces`, the variables of the caller if None. Nothing in the graph is
     changed. Raises DTypeError for what is neither a Value nor a tensor.
     """
@@ -35,6 +37,10 @@ def to_trace(x: Any, *more: Any, namespaces: Namespaces | None = None) -> Trace:
 
 def placed(x: Any, *more: Any, namespaces: Namespaces | None = None) -> tuple[Trace, dict[Any, int]]:
     """`to_trace`, and for each node of the graph its place in the trace; no places where `x` was a trace before."""
+    if hasattr(x, "named_modules"):  # a model, and what it is called with
+        from minigrad_viz.models import of_model
+
+        return of_model(x, more, callers() if namespaces is None else namespaces)
     made = x if isinstance(x, Trace) else getattr(x, "trace", None)
     if isinstance(made, Trace) and not more:
         return made, {}
@@ -115,7 +121,8 @@ class Builder:
         at = self._scopes[_key(scope)] if scope else 0
         for inner in reversed(way):
             name = inner.name if isinstance(inner, Scope) else inner
-            self.trace.blocks.append(Block(clean(name), at, "scope"))
+            module = inner.module if isinstance(inner, Scope) else None
+            self.trace.blocks.append(Block(clean(name), at, "scope", module=module))
             at = self._scopes[_key(inner)] = len(self.trace.blocks) - 1
         return at
 
@@ -131,6 +138,7 @@ class Builder:
         edges = list(zip(trace.operand, trace.result, strict=True))
         inputs = {at for at, name in enumerate(names) if name and trace.kinds[at] == "l" and trace.states[at] == "b"}
         trace.blocks, trace.block = divide(trace.blocks, trace.block, ops, edges, inputs)
+        trace.modules = modules_of(trace.blocks)
         trace.scopes = [""]
         for block in trace.blocks[1:]:
             parts = (trace.scopes[block.outer], block.name if block.kind == "scope" else "")

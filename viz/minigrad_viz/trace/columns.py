@@ -24,6 +24,7 @@ from minigrad_viz.trace import wire
 
 __all__ = [
     "FULL",
+    "About",
     "Block",
     "Edge",
     "Node",
@@ -117,7 +118,18 @@ class Block(NamedTuple):
     kind: Literal["graph", "scope", "fold", "run"]
     copies: int = 0
     """How many alike blocks a fold holds."""
-    line: str | None = None
+    module: Any = None
+    """Whose call a scope is, if it is that of a module."""
+
+
+class About(NamedTuple):
+    """What is known of the module whose call a block is; of a fold, of all in it together."""
+
+    kind: str
+    """What its class is called; "" where the name of the block says so."""
+    parameters: int
+    shared: tuple[str, ...]
+    """What in it is not its own: "head.weight = tok.weight", or "called 3 times"."""
 
 
 class Edge(NamedTuple):
@@ -226,6 +238,8 @@ class Trace:
     blocks: list[Block] = field(default_factory=lambda: [Block("graph", -1, "graph")])
     scopes: list[str] = field(default_factory=lambda: [""])
     """The scopes around each block, and itself if it is one, joined by slashes."""
+    modules: dict[int, About] = field(default_factory=dict)
+    """What is to be said of the blocks that are calls of modules, or folds of such."""
     notes: list[Note] = field(default_factory=list)
     tours: list[Stop] = field(default_factory=list)
 

@@ -13,7 +13,8 @@ Columns instead of rows, because JSON of 100,000 rows is slow on both sides. Whe
     edges     operand, result, slot; flows: "1" where a gradient goes back; local: its scalar derivative
               all edges into a node are neighbours, in slot order
     passes    for each output the events of its backward pass, by column
-    blocks    the tree of scopes: name, outer, kind; block 0 is the whole graph, and each comes after its outer one
+    blocks    the tree of scopes: name, outer, kind; block 0 is the whole graph, and each comes after its outer one;
+              about: of a module, its parameters and the shape of what it gives, in words
     formulas  templates that the player fills with names and numbers: see templates.py; -1 where there is none
     ops       name, formula; js, rules: how to compute it again in the browser, or why that cannot be
     arrays    summaries of tensors
@@ -54,15 +55,17 @@ def data(trace: Trace, full: bool) -> dict[str, Any]:
     """`trace` as plain lists and dicts."""
     show = _whole if full else rounded
     arrays, formulas, programs = _Arrays(), _Formulas(trace), Programs(trace)
+    ops = [op_data(op) for op in trace.ops]
+    op = _ops_of_nodes(trace, ops)
     columns = {
         "version": VERSION,
         "sentence": trace.sentence(),
         "outputs": trace.outputs,
-        "nodes": {**_nodes(trace, show, arrays, programs), "formula": formulas.of_node},
+        "nodes": {**_nodes(trace, show, arrays, programs), "op": op, "formula": formulas.of_node},
         "edges": {**_edges(trace, show), "formula": formulas.of_edge},
         "passes": [_pass(run, show, arrays) for run in trace.passes],
-        "blocks": [_block(block) for block in trace.blocks],
-        "ops": [op_data(op) for op in trace.ops],
+        "blocks": _blocks(trace),
+        "ops": ops,
         "formulas": formulas.found,
         "notes": [_note(note) for note in trace.notes],
         **({"tours": list(map(_stop, trace.tours))} if trace.tours else {}),
@@ -134,7 +137,6 @@ def _nodes(trace: Trace, show: Show, arrays: _Arrays, programs: Programs) -> dic
             tensors[str(index)]["loops"] = programs.of_node[index]
     return {
         "kind": "".join(trace.kinds),
-        "op": trace.op,
         "name": {str(index): name for index, name in enumerate(trace.names) if name is not None},
         "value": _column(trace.values, show),
         "state": "".join(trace.states),
@@ -145,6 +147,16 @@ def _nodes(trace: Trace, show: Show, arrays: _Arrays, programs: Programs) -> dic
         "tensor": tensors,
         "attrs": {str(index): attributes(attrs) for index, attrs in trace.attrs.items()},
     }
+
+
+def _ops_of_nodes(trace: Trace, ops: list[dict[str, Any]]) -> list[int]:
+    """Which of `ops` each node has. A call that raised, which may be of none, gets one of its own there."""
+    places = list(trace.op)
+    for index, kind in enumerate(trace.kinds):
+        if kind == "x":
+            places[index] = len(ops)
+            ops.append({"name": trace.names[index] or "call", "formula": None, "js": None, "rules": []})
+    return places
 
 
 def _edges(trace: Trace, show: Show) -> dict[str, Any]:
@@ -168,9 +180,39 @@ def _pass(run: Pass, show: Show, arrays: _Arrays) -> dict[str, Any]:
     return {"root": run.root, "edge": run.edge, "upstream": upstream, "contribution": contribution, "total": total}
 
 
-def _block(block: Any) -> dict[str, Any]:
-    data = {"name": block.name, "outer": block.outer, "kind": block.kind}
-    return data | ({"count": block.copies} if block.copies else {}) | ({"line": block.line} if block.line else {})
+def _blocks(trace: Trace) -> list[dict[str, Any]]:
+    found = []
+    leaves = _leaving(trace) if trace.modules else {}
+    for k, block in enumerate(trace.blocks):
+        data: dict[str, Any] = {"name": block.name, "outer": block.outer, "kind": block.kind}
+        if block.copies:
+            data["count"] = block.copies
+        if (about := trace.modules.get(k)) is not None:
+            data["name"] += f" · {about.kind}" if about.kind else ""
+            count = f"{about.parameters:,} parameter{'' if about.parameters == 1 else 's'}"
+            said = [count if about.parameters else "", *about.shared[:1]]
+            given = f"→ {leaves[k]}" if k in leaves else ""
+            data["about"] = " ".join(filter(None, [" · ".join(filter(None, said)), given]))
+        found.append(data)
+    return found
+
+
+def _leaving(trace: Trace) -> dict[int, str]:
+    """The shape of what each block gives, where that is one tensor."""
+    leaving: dict[int, dict[int, None]] = {}
+    ends = [*zip(trace.operand, trace.result, strict=True), *((output, -1) for output in trace.outputs)]
+    for operand, result in ends:
+        around = set()
+        k = 0 if result < 0 else trace.block[result]
+        while k > 0:
+            around.add(k)
+            k = trace.blocks[k].outer
+        k = trace.block[operand] if trace.op[operand] >= 0 else 0
+        while k > 0 and k not in around:
+            leaving.setdefault(k, {})[operand] = None
+            k = trace.blocks[k].outer
+    shapes = {k: {trace.tensors[x].shape for x in nodes if x in trace.tensors} for k, nodes in leaving.items()}
+    return {k: "×".join(map(str, one.pop())) or "a number" for k, one in shapes.items() if len(one) == 1}
 
 
 class _Formulas:

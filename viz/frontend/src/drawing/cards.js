@@ -217,13 +217,14 @@ export function nodeCard(graph, node, room, alarms) {
  * @returns {Card}
  */
 export function blockCard(graph, block, inside) {
-  const { name, kind, count } = graph.blocks[block];
+  const { name, kind, count, about } = graph.blocks[block];
   const badge = kind === "fold" && count ? `×${count}` : "";
   const shown = fitText(name, WIDEST, 13, true);
   const many = (/** @type {number} */ n, /** @type {string} */ one, /** @type {string} */ more) =>
     `${n.toLocaleString("en")} ${n === 1 ? one : more}`;
   const note =
-    inside.ops || !inside.leaves ? many(inside.ops, "operation", "operations") : many(inside.leaves, "leaf", "leaves");
+    about ||
+    (inside.ops || !inside.leaves ? many(inside.ops, "operation", "operations") : many(inside.leaves, "leaf", "leaves"));
   const head =
     textWidth(shown, 13, true) + 20 + (badge ? textWidth(badge, 12, true) + 10 : 0) + (inside.alarm ? 20 : 0);
   const w = ceil(max(110, head, textWidth(note, 11)) + 2 * PAD) + STACK;

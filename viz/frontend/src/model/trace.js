@@ -212,7 +212,7 @@ function readBlock(item, at) {
     outer: at ? item.at("outer").asInteger(at) : -1,
     kind: /** @type {import("../types.js").BlockKind} */ (kind),
     count: item.at("count").or(null, (count) => count.asInteger()),
-    line: item.at("line").maybe(),
+    about: item.at("about").maybe(),
   };
 }
 

@@ -268,7 +268,7 @@ export function toggleBlock(s, block) {
 
 /** @param {Session} s @param {number} block */
 function blockFacts(s, block) {
-  const { name, count, kind, line, outer } = s.graph.blocks[block];
+  const { name, count, kind, about, outer } = s.graph.blocks[block];
   const inside = s.graph.block.reduce(
     (/** @type {number} */ sum, /** @type {number} */ at) => sum + Number(at === block),
     0,
@@ -283,7 +283,7 @@ function blockFacts(s, block) {
       "dl",
       {},
       inside > 0 && row("nodes", String(inside)),
-      line && row("line", tag("code", {}, line)),
+      about && row("module", about),
       outer > 0 && row("scope", ...crumbs(s, outer)),
       row("", blockLink(s, block)),
     ),

@@ -1,0 +1,253 @@
+"""What a model is made of, as a table: `Module.summary` runs it once, and notes what each module gave and cost."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from minigrad._tensor import Tensor
+from minigrad.backends.limits import size_text
+from minigrad.engine import Profile, profile
+from minigrad.errors import ArgumentError
+from minigrad.graph import no_grad
+from minigrad.kernels import Call, tap
+from minigrad.random import get_rng_state, set_rng_state
+
+__all__ = ["Row", "Summary", "summarize"]
+
+WIDTH = 100  # columns of a terminal: texts are cut until the table has no more, but for numbers
+_HEADS = ("layer", "kind", "output", "parameters", "multiply-adds", "memory")
+_TEXTS = 3  # of the columns
+_LEAST = 12  # letters that a text keeps
+
+
+@dataclass
+class Row:
+    """A module of a model. The numbers are those of all that is in it.
+
+    `output` has the shapes that it gave when it was called last; `calls` says how often that was, 0 for one that only
+    holds others. `parameters` are those that no row above has; `shared` are the names of the others, and by which name
+    they are counted. `memory` are the bytes of all tensors that it made.
+    """
+
+    name: str
+    kind: str
+    output: str = ""
+    parameters: int = 0
+    multiply_adds: int = 0
+    memory: int = 0
+    calls: int = 0
+    shared: dict[str, str] = field(default_factory=dict)
+    same: str = ""
+    """The name under which this very module stands further up, if it does."""
+    rows: list[Row] = field(default_factory=list)
+
+    def looks(self) -> tuple[Any, ...]:
+        """What those rows have in common that are shown as one."""
+        numbers = (self.kind, self.output, self.parameters, self.multiply_adds, self.memory, self.calls)
+        return (*numbers, bool(self.shared), self.same, *[(row.name, row.looks()) for row in self.rows])
+
+
+@dataclass(repr=False)
+class Summary:
+    """The table of a model: `rows` has a tree of one row. Printed, modules in a row that are alike stand there once."""
+
+    rows: list[Row]
+    trained: int
+    state: int
+    """Bytes of parameters and buffers."""
+    inputs: str
+
+    @property
+    def total(self) -> Row:
+        """The row of the whole model."""
+        return self.rows[0]
+
+    def __str__(self) -> str:
+        lines = [_HEADS, *_lines(self.total, 0)]
+        widths = [max(len(line[k]) for line in lines) for k in range(len(_HEADS))]
+        while sum(widths) + 2 * len(widths) - 2 > WIDTH and (widest := max(widths[:_TEXTS])) > _LEAST:
+            widths[widths.index(widest)] -= 1
+        rule = "─" * (sum(widths) + 2 * len(widths) - 2)
+        table = ["  ".join(_cell(line[k], width, k) for k, width in enumerate(widths)).rstrip() for line in lines]
+        return "\n".join([table[0], rule, *table[1:], rule, *self._said()])
+
+    __repr__ = __str__
+
+    def _said(self) -> Iterator[str]:
+        """What stands below the table."""
+        total = self.total
+        frozen = total.parameters - self.trained
+        yield f"{total.parameters:,} parameters{f', {frozen:,} frozen' if frozen else ''}; {size_text(self.state)}"
+        work = f"{total.multiply_adds:,} multiply-adds of matrices and convolutions"
+        yield f"{work}; {size_text(total.memory)} of results, for {self.inputs}"
+        for name, first in _shared(total):
+            yield f"* {name} is {first}: counted once"
+
+
+def _shared(row: Row) -> Iterator[tuple[str, str]]:
+    yield from row.shared.items()
+    for inner in row.rows:
+        yield from _shared(inner)
+
+
+def _cell(text: str, width: int, column: int) -> str:
+    """A text to the left, cut where it is too long; a number to the right."""
+    if len(text) > width:
+        text = text[: width - 1] + "…"
+    return text.ljust(width) if column < _TEXTS else text.rjust(width)
+
+
+def _lines(row: Row, depth: int, times: int = 1, last: str = "") -> Iterator[tuple[str, ...]]:
+    """The line of a row, or of several that are alike, up to the one named `last`; those in it below."""
+    name = f"{row.name}-{last}" if times > 1 else row.name
+    kind = f"{row.kind} × {times}" if times > 1 else row.kind
+    mark = "*" if row.shared or row.same else ""
+    output = f"{row.output} ({row.calls} calls)" if row.calls > 1 else row.output
+    parameters = f"{mark}{row.parameters:,}" if row.parameters or mark else ""
+    work = f"{row.multiply_adds:,}" if row.multiply_adds else ""
+    memory = size_text(row.memory) if row.memory else ""
+    yield "  " * depth + name, kind, output or "–", parameters, work, memory
+    for first, end, count in _runs(row.rows):
+        yield from _lines(first, depth + 1, count, end.name)
+
+
+def _runs(rows: list[Row]) -> Iterator[tuple[Row, Row, int]]:
+    """The rows, where modules under numbers that hold others and are alike come together: first, last, how many."""
+    start = 0
+    while start < len(rows):
+        end = start + 1
+        if rows[start].rows and rows[start].name.isdigit():
+            while end < len(rows) and rows[end].name.isdigit() and rows[end].looks() == rows[start].looks():
+                end += 1
+        yield rows[start], rows[end - 1], end - start
+        start = end
+
+
+# --- one run of the model ------------------------------------------------------------------------------------------
+
+
+def summarize(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Summary:
+    """Run the model in eval mode, outside the graph, and make its table. Its state and the random one stay."""
+    if not args and not kwargs:
+        raise ArgumentError(
+            f"summary: {type(model).__name__} is called once, to see what its modules give: with what?\n"
+            "  Give it an input, as in model.summary(mg.zeros(1, 3, 32, 32))."
+        )
+    modes, random = [(module, module.training) for module in model.modules()], get_rng_state()
+    meter = _Meter()
+    handles = [handle for module, _ in modes for handle in meter.follow(module)]
+    try:
+        model.eval()
+        with no_grad(), profile() as meter.ran, tap(meter.hear):
+            model(*args, **kwargs)
+    finally:
+        for handle in handles:
+            handle.remove()
+        for module, mode in modes:
+            module.training = mode
+        set_rng_state(random)
+    known = list({id(x): x for x in (*model.parameters(), *model.buffers())}.values())
+    inputs = _shapes([*args, *kwargs.values()])
+    return Summary(
+        [_row(model, model._get_name(), "", meter, {}, {})],
+        sum(x.numel() for x in model.parameters() if x.requires_grad),
+        sum(x.numel() * x.element_size() for x in known),
+        f"an input of {inputs}" if inputs else "this input",
+    )
+
+
+class _Meter:
+    """What each module gave, and what it cost, while a model runs: by identity of the module."""
+
+    def __init__(self) -> None:
+        self.ran = Profile()
+        self.work = 0  # multiply-adds so far
+        self.output: dict[int, str] = {}
+        self.calls: dict[int, int] = {}
+        self.cost: dict[int, tuple[int, int]] = {}
+        self._begun: list[tuple[int, int]] = []
+
+    def follow(self, module: Any) -> Iterator[Any]:
+        """Hear of each call of a module: the handles of the hooks for that."""
+        yield module.register_forward_pre_hook(lambda *_: self._begun.append((self.work, len(self.ran.events))))
+        yield module.register_forward_hook(lambda _, args, output: self._end(id(module), output))
+
+    def _end(self, module: int, output: Any) -> None:
+        work, first = self._begun.pop()
+        made = sum(
+            event.written
+            for event in self.ran.events[first:]
+            if event.new and not (event.op in _CHECKS and event.written <= 16)
+        )
+        before = self.cost.get(module, (0, 0))
+        self.cost[module] = before[0] + self.work - work, before[1] + made
+        self.output[module], self.calls[module] = _shapes(output), self.calls.get(module, 0) + 1
+
+    def hear(self, call: Call) -> None:
+        """Count the multiply-adds of a kernel."""
+        if call.op in _WORK:
+            self.work += _WORK[call.op](call)
+
+
+def _contracted(call: Call) -> int:
+    sizes: dict[str, int] = {}
+    for letters, x in zip((call.attrs["left"], call.attrs["right"]), call.inputs, strict=True):
+        sizes.update(zip(letters, x.shape, strict=True))
+    return math.prod(sizes.values())
+
+
+def _attended(call: Call) -> int:
+    weights: int = math.prod(call.result[1].shape)
+    return weights * (int(call.inputs[0].shape[-1]) + int(call.inputs[2].shape[-1]))
+
+
+_WORK: dict[str, Callable[[Call], int]] = {
+    "matmul": lambda call: math.prod(call.result.shape) * int(call.inputs[0].shape[-1]),
+    "linear": lambda call: math.prod(call.result.shape) * int(call.inputs[0].shape[-1]),
+    "contract": _contracted,
+    "conv2d": lambda call: math.prod(call.result.shape) * math.prod(call.inputs[1].shape[1:]),
+    "conv2d_input": lambda call: math.prod(call.inputs[0].shape) * math.prod(call.inputs[1].shape[1:]),
+    "scaled_dot_product_attention": _attended,
+}
+"""How many products a kernel adds up: of those that do little else. A transposed convolution is `conv2d_input`."""
+
+_CHECKS = {"amax", "amin", "last"}  # of indices, whether they are there: no results of the model
+
+
+def _row(module: Any, name: str, path: str, meter: _Meter, counted: dict[int, str], seen: dict[int, str]) -> Row:
+    """The row of a module, with those of what is in it. `counted` and `seen` are parameters and modules further up."""
+    row = Row(
+        name, module._get_name() if path else "", meter.output.get(id(module), ""), calls=meter.calls.get(id(module), 0)
+    )
+    if id(module) in seen:
+        row.same = seen[id(module)]
+        row.shared[path] = row.same
+        return row
+    seen[id(module)] = path or name
+    for label, parameter in module._parameters.items():
+        if parameter is not None:
+            where = f"{path}.{label}" if path else label
+            if id(parameter) in counted:
+                row.shared[where] = counted[id(parameter)]
+            else:
+                counted[id(parameter)] = where
+                row.parameters += parameter.numel()
+    for label, inner in module._modules.items():
+        if inner is not None:
+            row.rows.append(_row(inner, label, f"{path}.{label}" if path else label, meter, counted, seen))
+    row.parameters += sum(inner.parameters for inner in row.rows)
+    inside = sum(inner.multiply_adds for inner in row.rows), sum(inner.memory for inner in row.rows)
+    row.multiply_adds, row.memory = meter.cost.get(id(module), inside)
+    return row
+
+
+def _shapes(x: Any) -> str:
+    """The shapes of the tensors in what a module takes or gives."""
+    if isinstance(x, Tensor):
+        return str(x.shape)
+    if isinstance(x, dict):
+        x = list(x.values())
+    return ", ".join(filter(None, map(_shapes, x))) if isinstance(x, list | tuple) else ""

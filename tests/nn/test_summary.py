@@ -1,0 +1,125 @@
+"""The table of a model: what stands in it, what is counted, and what the run for it leaves alone."""
+
+import pytest
+
+import minigrad as mg
+from minigrad.nn.summary import WIDTH
+
+nn, F = mg.nn, mg.functional
+
+
+class Tied(nn.Module):
+    """A model of tokens whose output matrix is that of its embedding, and one of whose layers is used twice."""
+
+    def __init__(self, blocks=2):
+        super().__init__()
+        self.embedding = nn.Embedding(7, 4)
+        self.blocks = nn.ModuleList([nn.Sequential(nn.Linear(4, 4), nn.ReLU()) for _ in range(blocks)])
+        self.head = nn.Linear(4, 7, bias=False)
+        self.head.weight = self.embedding.weight
+
+    def forward(self, tokens):
+        x = self.embedding(tokens)
+        for block in self.blocks:
+            x = block(block(x))
+        return self.head(x)
+
+
+def test_a_table_has_a_line_a_module_and_alike_blocks_once():
+    assert str(Tied().summary(mg.zeros(3, 5, dtype=mg.int64))) == (
+        "layer        kind            output               parameters  multiply-adds   memory\n"
+        "────────────────────────────────────────────────────────────────────────────────────\n"
+        "Tied                         (3, 5, 7)                    68          1,380  2.5 KiB\n"
+        "  embedding  Embedding       (3, 5, 4)                    28                   240 B\n"
+        "  blocks     ModuleList      –                            40            960  1.9 KiB\n"
+        "    0-1      Sequential × 2  (3, 5, 4) (2 calls)          20            480    960 B\n"
+        "      0      Linear          (3, 5, 4) (2 calls)          20            480    480 B\n"
+        "      1      ReLU            (3, 5, 4) (2 calls)                               480 B\n"
+        "  head       Linear          (3, 5, 7)                    *0            420    420 B\n"
+        "────────────────────────────────────────────────────────────────────────────────────\n"
+        "68 parameters; 272 B\n"
+        "1,380 multiply-adds of matrices and convolutions; 2.5 KiB of results, for an input of (3, 5)\n"
+        "* head.weight is embedding.weight: counted once"
+    )
+
+
+@pytest.mark.parametrize(
+    ("layer", "shape", "products"),
+    [
+        (nn.Linear(4, 3), (2, 4), 2 * 3 * 4),
+        (nn.Conv2d(4, 6, 3, groups=2), (2, 4, 8, 8), 2 * 6 * 6 * 6 * (2 * 9)),
+        (nn.Conv1d(4, 6, 3), (2, 4, 8), 2 * 6 * 6 * 4 * 3),
+        (nn.ConvTranspose2d(4, 6, 2, stride=2), (2, 4, 5, 5), 2 * 4 * 25 * 6 * 4),
+        (nn.RNNCell(3, 4), (2, 3), 2 * 4 * (3 + 4)),
+    ],
+    ids=lambda x: type(x).__name__ if isinstance(x, nn.Module) else None,
+)
+def test_multiply_adds_are_those_of_the_layers_formula(layer, shape, products):
+    assert layer.summary(mg.ones(*shape)).total.multiply_adds == products
+
+
+def test_attention_counts_the_products_of_queries_and_keys_and_of_weights_and_values():
+    class Attention(nn.Module):
+        def forward(self, q, k, v):
+            return F.scaled_dot_product_attention(q, k, v)
+
+    found = Attention().summary(mg.ones(2, 3, 5, 8), mg.ones(2, 3, 7, 8), mg.ones(2, 3, 7, 4))
+    assert found.total.multiply_adds == 2 * 3 * 5 * 7 * (8 + 4)
+
+
+def test_a_module_in_two_places_is_counted_once_and_said():
+    layer = nn.Linear(3, 3)
+    found = nn.Sequential(layer, nn.ReLU(), layer).summary(mg.ones(2, 3))
+    assert found.total.parameters == 12
+    assert str(found).endswith("* 2 is 0: counted once")
+
+
+def test_frozen_parameters_are_told():
+    model = nn.Sequential(nn.Linear(3, 2), nn.BatchNorm1d(2))
+    model[0].requires_grad_(False)
+    assert "12 parameters, 8 frozen; 72 B" in str(model.summary(mg.ones(2, 3)))  # and the norm's two buffers
+
+
+def test_the_run_leaves_modes_buffers_hooks_gradients_and_random_numbers_alone():
+    model = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.Dropout(0.5)).train()
+    model[2].eval()
+    mg.manual_seed(3)
+    expected = mg.rand(2).tolist()
+    mg.manual_seed(3)
+    before = {name: x.tolist() for name, x in model.state_dict().items()}
+    model.summary(mg.rand(5, 3).detach())
+    mg.manual_seed(3)
+    model.summary(mg.ones(5, 3))
+    assert mg.rand(2).tolist() == expected
+    assert {name: x.tolist() for name, x in model.state_dict().items()} == before
+    assert [module.training for module in model.modules()] == [True, True, True, False]
+    assert all(not module._hooks.before and not module._hooks.after for module in model.modules())
+    assert all(parameter.grad is None for parameter in model.parameters())
+
+
+def test_a_forward_that_raises_says_where_and_leaves_the_model_as_it_was():
+    model = nn.Sequential(nn.Linear(3, 4), nn.Linear(5, 2))
+    with pytest.raises(mg.errors.ShapeError, match="linear") as raised:
+        model.summary(mg.ones(2, 3))
+    assert "1, Linear(in_features=5" in raised.value.__notes__[0]
+    assert model.training
+    assert not any(module._hooks.after for module in model.modules())
+
+
+def test_no_line_is_longer_than_a_terminal():
+    class AModuleWhoseNameIsLongerThanAnyTerminalWouldLike(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.a_layer_that_somebody_described_at_length_in_its_name = nn.LSTM(3, 4, num_layers=2)
+
+        def forward(self, x):
+            return self.a_layer_that_somebody_described_at_length_in_its_name(x)
+
+    table = str(AModuleWhoseNameIsLongerThanAnyTerminalWouldLike().summary(mg.ones(5, 2, 3)))
+    assert max(map(len, table.splitlines())) <= WIDTH
+    assert "…" in table
+
+
+def test_without_an_input_summary_says_what_to_write():
+    with pytest.raises(mg.errors.ArgumentError, match=r"summary: Linear is called once.*\n.*model\.summary\(mg\.zeros"):
+        nn.Linear(2, 2).summary()

@@ -1,0 +1,210 @@
+"""`watch`: what it measures, that it costs little and leaves the training as it is, and what it shows."""
+
+import html
+import re
+
+import pytest
+
+import minigrad as mg
+from minigrad.engine import profile
+from minigrad_viz import watch, watching
+from minigrad_viz.palette import DARK, LIGHT
+from minigrad_viz.pictures.board import WIDTH, Layer, View, board, figure, lines
+from strategies import PARITY
+
+nn, F = mg.nn, mg.functional
+
+
+def model(seed=0):
+    mg.manual_seed(seed)
+    return nn.Sequential(nn.Linear(3, 8), nn.ReLU(), nn.Linear(8, 2))
+
+
+def steps(net, count, seen=None, lr=0.1):
+    """Train on the same batch; returns the losses."""
+    mg.manual_seed(1)
+    x, t = mg.randn(16, 3).detach(), mg.randint(0, 2, (16,))
+    optimizer, found = mg.optim.SGD(net.parameters(), lr=lr), []
+    for _ in range(count):
+        optimizer.zero_grad()
+        loss = F.cross_entropy(net(x), t)
+        loss.backward()
+        optimizer.step()
+        if seen is not None:
+            seen.log(loss)
+        found.append(float(loss))
+    return found
+
+
+def always(seen):
+    """Measure each step, whatever it takes."""
+    seen._clock.may = lambda share: True
+    return seen
+
+
+def test_training_is_the_same_to_the_bit_with_and_without():
+    plain, watched = model(), model()
+    losses = steps(plain, 20)
+    with always(watch(watched)) as seen:
+        assert steps(watched, 20, seen) == losses
+    assert [p.tolist() for p in watched.parameters()] == [p.tolist() for p in plain.parameters()]
+    assert seen.measured == 20
+    assert [loss for _, loss in seen.view.losses] == losses
+
+
+def test_a_measured_step_tells_norms_updates_and_dead_units():
+    net = model()
+    with mg.no_grad():
+        net[0].weight[:2] = 0.0
+        net[0].bias[:2] = -1.0
+    before = [p.detach().clone() for p in net[0].parameters()]
+    with watch(net) as seen:
+        steps(net, 1, seen)
+    first, relu, last = seen.view.layers
+    assert [layer.kind for layer in seen.view.layers] == ["Linear", "ReLU", "Linear"]
+    norm = sum(float((p.grad * p.grad).sum()) for p in net[0].parameters()) ** 0.5
+    assert first.norms == [(1, pytest.approx(norm, rel=PARITY["float32"]))]
+    weight = sum(float((p * p).sum()) for p in before) ** 0.5
+    assert first.update == pytest.approx(0.1 * norm / weight, rel=1e-3)  # a difference of nearby float32 numbers
+    assert relu.dead >= 0.25
+    assert (relu.norms, first.dead, last.dead) == ([], None, None)
+    assert len(first.values) == 16 * 8
+    assert len(last.gradients) == 16 * 2
+
+
+def test_a_unit_is_a_channel_of_images():
+    net = nn.Sequential(nn.Conv2d(1, 4, 3), nn.ReLU(), nn.Flatten(), nn.Linear(16, 2))
+    with mg.no_grad():
+        net[0].weight[1:2] = 0.0
+        net[0].bias[1:2] = -1.0
+        net[0].bias[0:1] = 100.0
+        net[0].bias[2:] = 100.0
+    seen = watch(net)
+    loss = net(mg.ones(2, 1, 4, 4)).sum()
+    loss.backward()
+    seen.log(loss)
+    assert seen.view.layers[1].dead == 0.25
+    seen.close()
+
+
+def test_all_layers_of_a_measured_step_come_in_one_transfer(monkeypatch):
+    monkeypatch.setattr(watching, "_HERE", ())
+    net = model()
+    x, t = mg.randn(16, 3).detach(), mg.randint(0, 2, (16,))
+    seen = always(watch(net))
+    for _ in range(2):
+        loss = F.cross_entropy(net(x), t)
+        loss.backward()
+        with profile() as ran:
+            seen.log(loss)
+    seen.close()
+    assert seen.measured == 2
+    assert ran.downloads.times <= 1
+
+
+def test_steps_that_are_not_measured_have_no_hooks_and_keep_their_loss_on_the_device(monkeypatch):
+    monkeypatch.setattr(watching, "_HERE", ())  # as if the default device were a GPU
+    net = model()
+    seen = watch(net)
+    seen._clock.may = lambda share: False
+    steps(net, 5, seen)
+    assert seen.measured == 1
+    assert all(not module._hooks.after for module in net)
+    assert len(seen.view.losses) == 1
+    seen.close()
+    assert [step for step, _ in seen.view.losses] == [1, 2, 3, 4, 5]
+
+
+def test_measuring_waits_until_it_was_earned():
+    clock = watch(model())._clock
+    clock._measured, clock._usual, clock._cost, clock._credit, clock._took = False, 1.0, 3.0, -3.0, 1.0
+    waited = 0
+    while not clock.may(0.1):
+        waited += 1
+    assert 29 <= waited <= 31  # three steps' time at a tenth of each
+
+
+def test_fit_tells_the_losses_and_those_of_validation():
+    net = model()
+    data = [(mg.randn(8, 3).detach(), mg.randint(0, 2, (8,))) for _ in range(3)]
+    seen = watch(net)
+    optimizer = mg.optim.SGD(net.parameters(), lr=0.1)
+    history = mg.training.fit(
+        net, data, optimizer, F.cross_entropy, epochs=2, validate=data, callbacks=[seen], progress=False
+    )
+    seen.close()
+    assert [loss for _, loss in seen.view.losses] == history.steps
+    assert seen.view.validation == [(3, history["val_loss"][0]), (6, history["val_loss"][1])]
+    assert "● of validation" in seen.svg()
+
+
+def test_layers_are_chosen_by_name():
+    assert [layer.name for layer in watch(model(), layers=["2", "0"]).view.layers] == ["2", "0"]
+    with pytest.raises(mg.errors.ArgumentError, match=r"layers=\['3'\]: there are only 0, 1, 2"):
+        watch(model(), layers=["3"])
+
+
+def test_of_many_layers_some_are_shown_and_the_text_says_so():
+    net = nn.Sequential(*[nn.Linear(2, 2) for _ in range(40)])
+    seen = watch(net)
+    names = [layer.name for layer in seen.view.layers]
+    assert (len(names), names[0], names[-1]) == (24, "0", "39")
+    assert str(seen).endswith("16 more layers are not shown: watch(model, layers=[…]) chooses.")
+
+
+def test_what_is_no_model_is_refused():
+    with pytest.raises(mg.errors.DTypeError, match=r"watch: 3 is no module"):
+        watch(3)
+    with pytest.raises(mg.errors.ArgumentError, match=r"share=0 of the time"):
+        watch(model(), share=0)
+
+
+def shown():
+    """A picture with all that can be in one."""
+    import numpy as np
+
+    sample = np.linspace(-1.0, 3.0, 50)
+    layers = [
+        Layer("a<b>", "Linear", sample, sample * 1e-3, [(1, 2.0), (5, 0.5)], 0.5),
+        Layer("c", "ReLU", np.array([np.nan, 1.0]), None, [], None, 0.75),
+    ]
+    losses = [(k, 2.0 / k) for k in range(1, 1001)]
+    return View("Net", 1000, 900, losses, [(500, 0.1), (1000, float("nan"))], layers, 3)
+
+
+def test_the_picture_says_all_numbers_and_marks_what_is_wrong_by_signs_too():
+    svg = board(shown())
+    texts = [html.unescape(text) for text in re.findall(r"<text[^>]*>(.*?)</text>", svg)]
+    for text in ("a<b>", "Linear", "−1.0 … 3.0", "0.5", "! 0.5", "! 75%", "! 1 NaN or Inf"):
+        assert text in texts
+    assert "Net after 1,000 steps · loss 0.002, at first 2.0 · validation NaN · layers at step 900" in texts
+    assert any("logarithmic" in text for text in texts)
+    assert LIGHT["forward"] in svg
+    assert DARK["forward"] in svg
+
+
+def test_the_picture_is_well_formed_and_no_text_leaves_it():
+    from xml.etree import ElementTree
+
+    from minigrad_viz.notation import text_width
+
+    root = ElementTree.fromstring(board(shown()))
+    for text in root.iter("{http://www.w3.org/2000/svg}text"):
+        x, said = float(text.get("x")), "".join(text.itertext())
+        if "end" not in text.get("class"):
+            assert x + text_width(said, 10.5) <= WIDTH, said
+
+
+def test_before_the_first_step_and_of_one_step_there_is_a_picture_too():
+    assert "no loss yet" in board(View("Net"))
+    assert lines(View("Net")).startswith("Net: no step yet")
+    assert 'class="curve"' in board(View("Net", 1, 0, [(1, 2.0)]))
+
+
+def test_a_notebook_keeps_an_image_and_a_text():
+    seen = watch(model())
+    bundle = seen._repr_mimebundle_()
+    assert set(bundle) == {"text/html", "text/plain"}
+    assert bundle["text/html"] == figure(seen.view)
+    assert "<script" not in bundle["text/html"]
+    assert bundle["text/plain"].splitlines()[1].split()[:2] == ["layer", "values"]

@@ -1,0 +1,107 @@
+"""A model and an input: the graph of what it computes, its modules as blocks; or how far it came, where it raises."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Collection, Iterator
+from typing import Any
+
+import minigrad as mg
+from minigrad.errors import ArgumentError
+from minigrad_viz.broken import to_broken_trace
+from minigrad_viz.trace import Trace, placed
+from minigrad_viz.trace.modules import begin_open
+from minigrad_viz.trace.names import Namespaces
+
+__all__ = ["of_model", "opened"]
+
+_OF_A_LOSS = ("vanishing", "exploding")  # what outputs alone say nothing about: their sum is no loss
+_ITEMS = 40  # visible at first
+
+
+def opened(trace: Trace, expand: bool | Collection[str] | None = None) -> list[int] | None:
+    """The blocks of a model to show opened: all, only the model, or those of some names, as "blocks.0" or "head".
+
+    With `expand` None as many as can be read; of what is no model nothing is said. Raises ArgumentError for a name that
+    no block has.
+    """
+    blocks = trace.blocks
+    if expand is None:
+        return sorted(begin_open(trace, _ITEMS)) if trace.modules else None
+    if isinstance(expand, bool):
+        return list(range(len(blocks))) if expand else [0, *(k for k in range(1, len(blocks)) if not blocks[k].outer)]
+    found = {0}
+    for name in [expand] if isinstance(expand, str) else expand:
+        paths = (f".{path.replace('/', '.')}" for path in trace.scopes)
+        wanted = [k for k, path in enumerate(paths) if k and path.endswith(f".{name}")]
+        if not wanted:
+            known = ", ".join(dict.fromkeys(block.name for block in blocks[1:])) or "none"
+            raise ArgumentError(f"draw: there is no block {name!r} to expand.\n  The blocks are {known}.")
+        for k in wanted:
+            while k > 0:
+                found.add(k)
+                k = blocks[k].outer
+    return sorted(found)
+
+
+def of_model(model: Any, inputs: tuple[Any, ...], namespaces: Namespaces) -> tuple[Trace, dict[Any, int]]:
+    """The trace of ``model(*inputs)``, and the places of its nodes. The model is called as it stands, in train or eval
+    mode; its buffers and the random state are put back.
+
+    Where the model raises, the graph of what was built, with the call that failed as its last node.
+    Raises ArgumentError without an input; what the model raises, where nothing of it can be drawn.
+    """
+    name = type(model).__name__
+    if not inputs:
+        raise ArgumentError(
+            f"draw: {name} is a model, and what it computes depends on what it is called with.\n"
+            "  Give an input too, as in draw(model, mg.zeros(1, 3, 32, 32))."
+        )
+    buffers, state = [(x, x.detach().clone()) for x in model.buffers()], mg.get_rng_state()
+    spaces = (*namespaces, _arguments(model, inputs))
+    made: list[Any] = []
+    handles = [part.register_forward_hook(lambda _, args, output: made.append(output)) for part in model.modules()]
+    try:
+        with mg.enable_grad(), mg.record(lines=True):
+            try:
+                outputs = list(_tensors(model(*inputs)))
+            except Exception as error:
+                built = [x for x in _tensors(made) if x.grad_fn is not None]
+                broken = to_broken_trace(error, spaces, built[-1:])
+                if broken is None:
+                    raise
+                return _without_loss(broken), {}
+        if not outputs:
+            raise ArgumentError(f"draw: {name} gave no tensor, and there is nothing to draw.")
+        names = ["output"] if len(outputs) == 1 else [f"output[{k}]" for k in range(len(outputs))]
+        trace, places = placed(outputs, namespaces=(*spaces, dict(zip(names, outputs, strict=True))))
+        return _without_loss(trace), places
+    finally:
+        for handle in handles:
+            handle.remove()
+        with mg.no_grad():
+            for buffer, before in buffers:
+                buffer.copy_(before)
+        mg.set_rng_state(state)
+
+
+def _without_loss(trace: Trace) -> Trace:
+    trace.notes = [note for note in trace.notes if note.kind not in _OF_A_LOSS]
+    return trace
+
+
+def _arguments(model: Any, inputs: tuple[Any, ...]) -> dict[str, Any]:
+    """The inputs by what `forward` calls them, for those that are no variables of the reader's."""
+    try:
+        return dict(inspect.signature(model.forward).bind(*inputs).arguments)
+    except (TypeError, ValueError):  # `forward` will say so itself
+        return {}
+
+
+def _tensors(x: Any) -> Iterator[Any]:
+    """The tensors in what a model gives."""
+    if isinstance(x, mg.Tensor):
+        yield x
+    elif isinstance(x, dict | list | tuple):
+        for part in x.values() if isinstance(x, dict) else x:
+            yield from _tensors(part)

@@ -1,0 +1,379 @@
+"""The picture of a training: the loss above, a row a layer below. As SVG, and as text."""
+
+from __future__ import annotations
+
+import base64
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from minigrad_viz.notation import escape, fit, pretty, text_width
+from minigrad_viz.palette import stylesheet
+from minigrad_viz.trace.arrays import bars
+
+__all__ = ["Layer", "View", "board", "figure", "lines"]
+
+Point = tuple[int, float]
+
+WIDTH = 1000
+_LEFT, _RIGHT, _TOP, _HIGH = 58, 984, 44, 132  # of the loss
+_ROW = 34
+_BINS, _TEXT_BINS = 28, 12
+_POINTS = 300  # of a curve
+_COLUMNS = {"layer": 16, "values": 204, "gradients": 414, "norm": 634, "update": 764, "dead": 916}
+_WIDE = 92  # of a histogram
+_LOW, _SPAN = -6.0, 6.0  # decades of update/weight
+_USUAL = (-4.0, -2.0)  # where it mostly is when training goes well: about 1e-3
+_DYING = 0.5  # share of units that is worth a word
+
+SHAPES = (
+    ".mg .curve{{fill:none;stroke-width:1.75;stroke-linejoin:round}}.mg .band{{stroke:none}}"
+    ".mg .axis{{fill:none;stroke-width:1}}.mg .head2{{font-size:15px;font-weight:700}}.mg .warn{{font-weight:700}}"
+    ".mg .end{{text-anchor:end}}.mg .kind{{font-size:10.5px}}"
+)
+COLOURS = (
+    ".mg .curve{{stroke:{forward}}}.mg .curve.bw{{stroke:{backward};fill:none}}.mg .band{{fill:{forward};"
+    "fill-opacity:.18}}.mg .axis{{stroke:{rim}}}.mg .zero2{{stroke:{line};fill:none}}.mg .warn{{fill:{alarm}}}"
+    ".mg .track{{fill:{op}}}.mg .usual{{fill:{line};fill-opacity:.35}}.mg .dot{{fill:{backward}}}"
+    ".mg .dot.warn{{fill:{alarm}}}.mg .stripe{{fill:{ink};fill-opacity:.03}}"
+)
+
+
+@dataclass
+class Layer:
+    """What is known of a layer: samples of its outputs and their gradients, and numbers about its parameters."""
+
+    name: str
+    kind: str
+    values: Any = None
+    gradients: Any = None
+    norms: list[Point] = field(default_factory=list)
+    """The norm of the gradient of its parameters, by step."""
+    update: float | None = None
+    """The norm of the last update of its parameters, by theirs."""
+    dead: float | None = None
+    """The share of its units that were 0 for the whole batch."""
+
+
+@dataclass
+class View:
+    """All that the picture shows."""
+
+    model: str
+    step: int = 0
+    measured: int = 0
+    """The step that the layers show."""
+    losses: list[Point] = field(default_factory=list)
+    validation: list[Point] = field(default_factory=list)
+    layers: list[Layer] = field(default_factory=list)
+    hidden: int = 0
+    """How many layers there are beside those."""
+
+    def sentence(self) -> str:
+        """What is to be seen, in one line."""
+        if not self.losses:
+            return f"{self.model}: no step yet"
+        first, last = self.losses[0][1], self.losses[-1][1]
+        parts = [f"{self.model} after {self.step:,} step{'' if self.step == 1 else 's'}"]
+        parts.append(f"loss {_short(last)}, at first {_short(first)}")
+        parts += [f"validation {_short(self.validation[-1][1])}"] if self.validation else []
+        parts += [f"layers at step {self.measured:,}"] if self.measured else []
+        return " · ".join(parts)
+
+
+# --- text ------------------------------------------------------------------------------------------------------------
+
+
+def lines(view: View) -> str:
+    """The picture as text, for terminals and diffs."""
+    heads = ["layer", "values", "gradients", "|gradient|", "update/weight", "dead"]
+    rows = [heads]
+    for layer in view.layers:
+        norm = _short(layer.norms[-1][1]) if layer.norms else ""
+        dead = "" if layer.dead is None else f"{layer.dead:.0%}"
+        update = "" if layer.update is None else _short(layer.update)
+        rows.append([layer.name, _told(layer.values), _told(layer.gradients), norm, update, dead])
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    table = [
+        "  ".join(
+            text.ljust(w) if k < 3 else text.rjust(w) for k, (text, w) in enumerate(zip(row, widths, strict=True))
+        )
+        for row in rows
+    ]
+    more = [_said_hidden(view)] if view.hidden else []
+    return "\n".join([view.sentence(), *(line.rstrip() for line in table), *more])
+
+
+def _told(sample: Any) -> str:
+    if sample is None:
+        return ""
+    low, high, counts, wild = _histogram(sample, _TEXT_BINS)
+    return f"{_short(low)} … {_short(high)} {bars(counts)}" + (f" NaN or Inf! {wild}" if wild else "")
+
+
+def _said_hidden(view: View) -> str:
+    return f"{view.hidden} more layers are not shown: watch(model, layers=[…]) chooses."
+
+
+def _short(x: float | None) -> str:
+    """A number to 3 digits.
+
+    >>> [_short(x) for x in (0.0, 1234.5, 0.00012345, -2.0)]
+    ['0.0', '1230.0', '0.000123', '−2.0']
+    """
+    return pretty(None if x is None else float(f"{x:.3g}"))
+
+
+def _brief(x: float | None) -> str:
+    """A number to 2 digits, small ones by their power of ten.
+
+    >>> [_brief(x) for x in (-0.00454, 0.25, 123.0, 0.0, None)]
+    ['−4.5e−3', '0.25', '120.0', '0.0', '—']
+    """
+    if x is None or not x or abs(x) >= 0.01 or math.isnan(x):
+        return pretty(None if x is None else float(f"{x:.2g}"))
+    mantissa, _, power = f"{x:.1e}".partition("e")
+    return f"{mantissa}e{int(power)}".replace("-", "−")
+
+
+def _histogram(sample: Any, bins: int) -> tuple[float | None, float | None, list[int], int]:
+    """Least, largest, counts between them, and how many numbers are not finite."""
+    import numpy as np
+
+    finite = sample[np.isfinite(sample)]
+    wild = int(sample.size - finite.size)
+    if not finite.size:
+        return None, None, [0] * bins, wild
+    low, high = float(finite.min()), float(finite.max())
+    if low == high:
+        counts = [0] * bins
+        counts[bins // 2] = int(finite.size)
+        return low, high, counts, wild
+    return low, high, np.histogram(finite, bins, (low, high))[0].tolist(), wild
+
+
+# --- SVG -------------------------------------------------------------------------------------------------------------
+
+
+def figure(view: View) -> str:
+    """For a notebook: an image, which needs no script to be shown."""
+    encoded = base64.b64encode(board(view).encode()).decode()
+    return (
+        '<figure class="minigrad-watch" style="margin:0;overflow-x:auto"><img alt="'
+        f'{escape(view.sentence())}" src="data:image/svg+xml;base64,{encoded}" width="{WIDTH}" '
+        f'style="width:clamp({WIDTH * 6 // 10}px,100%,{WIDTH}px);max-width:none;height:auto"></figure>'
+    )
+
+
+def board(view: View) -> str:
+    """The whole picture."""
+    top = _TOP + _HIGH + 58
+    rows = "".join(_layer(layer, top + _ROW * k, k) for k, layer in enumerate(view.layers))
+    end = top + _ROW * len(view.layers) + 6
+    key = [
+        "histograms and norms: of one step",
+        "update/weight: grey from 1e−4 to 1e−2, where it mostly is",
+        "dead: units that are 0 for all of the batch",
+        *([_said_hidden(view)] if view.hidden else []),
+    ]
+    below = "".join(
+        f'<text class="key" x="16" y="{end + 14 + 17 * k}">{escape(line)}</text>'
+        for k, line in enumerate(_wrapped(" · ".join(key), WIDTH - 32))
+    )
+    height = end + 10 + 17 * len(_wrapped(" · ".join(key), WIDTH - 32))
+    said = escape(view.sentence())
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="mg" role="img" width="{WIDTH}" height="{height}" '
+        f'viewBox="0 0 {WIDTH} {height}"><title>{said}</title><style>{_css()}</style>'
+        f'<rect class="page" x=".5" y=".5" width="{WIDTH - 1}" height="{height - 1}" rx="8"/>'
+        f'<text class="head2" x="16" y="26">{said}</text>{_curve(view)}{_heads(top - 12)}{rows}{below}</svg>'
+    )
+
+
+def _css() -> str:
+    return stylesheet(SHAPES, COLOURS).replace("&", "&amp;").replace("<", "&lt;")
+
+
+def _wrapped(text: str, width: float) -> list[str]:
+    found = [""]
+    for part in text.split(" · "):
+        longer = f"{found[-1]} · {part}" if found[-1] else part
+        found[-1:] = [longer] if text_width(longer, 11.5) <= width else [found[-1], part]
+    return found
+
+
+def _heads(y: float) -> str:
+    titles = {
+        "layer": "layer",
+        "values": "values",
+        "gradients": "gradients of these",
+        "norm": "|gradient| of weights",
+        "update": "update / weight",
+        "dead": "dead",
+    }
+    return "".join(
+        f'<text class="cap dim" x="{_COLUMNS[k]}" y="{y}">{escape(title)}</text>' for k, title in titles.items()
+    )
+
+
+# --- the loss ---
+
+
+def _curve(view: View) -> str:
+    points = [(step, loss) for step, loss in view.losses if math.isfinite(loss)]
+    shown = points + [(step, loss) for step, loss in view.validation if math.isfinite(loss)]
+    if not shown:
+        return f'<text class="dim" x="{_LEFT}" y="{_TOP + 30}">no loss yet</text>'
+    low, high = min(y for _, y in shown), max(y for _, y in shown)
+    logs = low > 0 and high / low > 30
+    if not logs:
+        low = min(low, 0.0) if low < 0.3 * high else low
+    if high == low:
+        low, high = low - 0.5, high + 0.5
+    of = math.log10 if logs else float
+    last = max(view.step, 2)
+
+    def x_of(step: float) -> float:
+        return _LEFT + (_RIGHT - _LEFT) * (step - 1) / (last - 1)
+
+    def y_of(loss: float) -> float:
+        return _TOP + _HIGH * (1 - (of(loss) - of(low)) / (of(high) - of(low)))
+
+    parts = []
+    for tick in _ticks(low, high, logs):
+        y = y_of(tick)
+        parts.append(f'<path class="axis" d="M{_LEFT} {y:.1f}H{_RIGHT}"/>')
+        parts.append(f'<text class="cap dim end" x="{_LEFT - 8}" y="{y + 3.5:.1f}">{_short(tick)}</text>')
+    rows = list(_thinned(points))
+    if len(rows) < len(points):
+        upper = "L".join(f"{x_of(step):.1f} {y_of(most):.1f}" for step, _, _, most in rows)
+        lower = "L".join(f"{x_of(step):.1f} {y_of(least):.1f}" for step, _, least, _ in reversed(rows))
+        parts.append(f'<path class="band" d="M{upper}L{lower}z"/>')
+    parts.append(_path("curve", [(x_of(step), y_of(mean)) for step, mean, _, _ in rows]))
+    for step, loss in view.validation:
+        if math.isfinite(loss):
+            parts.append(f'<circle class="dot" cx="{x_of(step):.1f}" cy="{y_of(loss):.1f}" r="3.5"/>')
+    bottom = _TOP + _HIGH + 16
+    parts.append(f'<text class="cap dim" x="{_LEFT}" y="{bottom}">step 1</text>')
+    parts.append(f'<text class="cap dim end" x="{_RIGHT}" y="{bottom}">{last:,}</text>')
+    key = (
+        "loss" + (", on a logarithmic scale" if logs else "") + (": mean and range" if len(rows) < len(points) else "")
+    )
+    parts.append(f'<text class="cap fw" x="{_LEFT + 60}" y="{bottom}">— {key}</text>')
+    if view.validation:
+        parts.append(f'<text class="cap bw" x="{_LEFT + 320}" y="{bottom}">● of validation</text>')
+    return "".join(parts)
+
+
+def _thinned(points: Sequence[Point]) -> Iterator[tuple[float, float, float, float]]:
+    """Step, mean, least and largest of as many neighbours as make a curve of few points."""
+    size = -(-len(points) // _POINTS)
+    for start in range(0, len(points), max(size, 1)):
+        part = points[start : start + size]
+        values = [y for _, y in part]
+        yield sum(x for x, _ in part) / len(part), sum(values) / len(part), min(values), max(values)
+
+
+def _ticks(low: float, high: float, logs: bool) -> list[float]:
+    """Round numbers between two.
+
+    >>> _ticks(0.0, 2.3, False), _ticks(0.004, 3.0, True)
+    ([0.0, 1.0, 2.0], [0.01, 0.1, 1.0])
+    """
+    if logs:
+        decades = range(math.ceil(math.log10(low)), math.floor(math.log10(high)) + 1)
+        every = max(1, -(-len(decades) // 4))
+        return [10.0**k for k in decades][::every]
+    rough = (high - low) / 3
+    unit = 10.0 ** math.floor(math.log10(rough))
+    size = next(unit * k for k in (1, 2, 5, 10) if unit * k >= rough)
+    return [k * size for k in range(math.ceil(low / size), math.floor(high / size) + 1)]
+
+
+def _path(look: str, points: Sequence[tuple[float, float]]) -> str:
+    if len(points) == 1:
+        points = [points[0], (points[0][0] + 2, points[0][1])]
+    return f'<path class="{look}" d="M{"L".join(f"{x:.1f} {y:.1f}" for x, y in points)}"/>' if points else ""
+
+
+# --- a layer ---
+
+
+def _layer(layer: Layer, y: float, place: int) -> str:
+    parts = [f'<rect class="stripe" x="8" y="{y}" width="{WIDTH - 16}" height="{_ROW}" rx="4"/>'] if place % 2 else []
+    parts.append(f'<text class="name" x="16" y="{y + 15}">{escape(fit(layer.name, 186, 13, True))}</text>')
+    parts.append(f'<text class="kind dim" x="16" y="{y + 28}">{escape(fit(layer.kind, 186, 10.5))}</text>')
+    parts.append(_histogram_of(layer.values, _COLUMNS["values"], y, "fw"))
+    parts.append(_histogram_of(layer.gradients, _COLUMNS["gradients"], y, "bw"))
+    if layer.norms:
+        parts.append(_norms(layer.norms, _COLUMNS["norm"], y))
+    if layer.update is not None:
+        parts.append(_update(layer.update, _COLUMNS["update"], y))
+    if layer.dead is not None:
+        parts.append(_dead(layer.dead, _COLUMNS["dead"], y))
+    return "".join(parts)
+
+
+def _histogram_of(sample: Any, x: float, y: float, look: str) -> str:
+    if sample is None:
+        return f'<text class="dim" x="{x}" y="{y + 20}">—</text>'
+    low, high, counts, wild = _histogram(sample, _BINS)
+    most, wide = max(counts) or 1, _WIDE / _BINS
+    bars = []
+    for k, count in enumerate(counts):
+        if count:
+            high_ = max(1.0, 24 * math.sqrt(count / most))
+            bars.append(f"M{x + k * wide:.1f} {y + 29:g}v-{high_:.1f}h{wide:.2f}v{high_:.1f}z")
+    parts = [f'<path class="{look}" d="{"".join(bars)}"/>' if bars else ""]
+    parts.append(f'<path class="axis" d="M{x} {y + 29.5}h{_WIDE}"/>')
+    if low is not None and high is not None and low < 0 < high:
+        zero = x + _WIDE * -low / (high - low)
+        parts.append(f'<path class="zero2" d="M{zero:.1f} {y + 29}v4"/>')
+    beside = x + _WIDE + 8
+    span = _brief(low) if low == high else f"{_brief(low)} … {_brief(high)}"
+    parts.append(f'<text class="cap {look}" x="{beside}" y="{y + 21}">{span}</text>')
+    if wild:
+        parts.append(f'<text class="cap warn" x="{beside}" y="{y + 10}">! {wild} NaN or Inf</text>')
+    return "".join(parts)
+
+
+def _norms(norms: Sequence[Point], x: float, y: float) -> str:
+    """The way of a norm, on a logarithmic scale, and where it is."""
+    there = [(step, math.log10(n)) for step, n in norms if 0 < n < math.inf]
+    parts = []
+    if there:
+        low, high = min(n for _, n in there), max(n for _, n in there)
+        span, first, last = max(high - low, 0.5), there[0][0], max(there[-1][0], there[0][0] + 1)
+        points = [
+            (x + 54 * (step - first) / (last - first), y + 28 - 22 * (n - low) / span)
+            for step, n, _, _ in _thinned(there)
+        ]
+        parts.append(_path("curve bw", points))
+    parts.append(f'<text class="cap bw" x="{x + 62}" y="{y + 21}">{_short(norms[-1][1])}</text>')
+    return "".join(parts)
+
+
+def _update(update: float, x: float, y: float) -> str:
+    """A dot on six decades."""
+    wide = 84
+    place = min(max((math.log10(update) if update > 0 else _LOW) - _LOW, 0.0), _SPAN) / _SPAN if update == update else 0
+    left, right = ((edge - _LOW) / _SPAN * wide for edge in _USUAL)
+    usual = update == update and 10 ** (_USUAL[0] - 1) <= update <= 10 ** (_USUAL[1] + 1)
+    return (
+        f'<rect class="track" x="{x}" y="{y + 15}" width="{wide}" height="4" rx="2"/>'
+        f'<rect class="usual" x="{x + left:.1f}" y="{y + 15}" width="{right - left:.1f}" height="4"/>'
+        f'<circle class="dot{"" if usual else " warn"}" cx="{x + wide * place:.1f}" cy="{y + 17}" r="4.5"/>'
+        f'<text class="cap {"bw" if usual else "warn"}" x="{x + wide + 8}" y="{y + 21}">'
+        f"{'' if usual else '! '}{_short(update)}</text>"
+    )
+
+
+def _dead(dead: float, x: float, y: float) -> str:
+    dying = dead >= _DYING
+    said = f"{'! ' if dying else ''}{dead:.0%}"
+    return (
+        f'<rect class="track" x="{x}" y="{y + 15}" width="36" height="4" rx="2"/>'
+        f'<rect class="{"warn" if dying else "fw"}" x="{x}" y="{y + 15}" width="{36 * dead:.1f}" height="4" rx="2"/>'
+        f'<text class="cap{" warn" if dying else ""}" x="{x + 42}" y="{y + 21}">{said}</text>'
+    )

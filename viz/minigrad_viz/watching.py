@@ -1,0 +1,316 @@
+"""`watch`: see a model while it is trained. What is measured when, and where it is shown.
+
+Most steps are left alone. For one that is measured, hooks are set before and taken away after it; samples of what they
+caught, and all norms, go to the host as one tensor: a transfer a measured step, however many layers there are. How many
+steps are measured follows from what that costs: at most a twenty-fifth of the time.
+
+The picture is a display that is replaced, not a widget: so what a saved notebook holds is always the latest one, also
+where the kernel died, and nothing is needed to see it.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Collection
+from types import TracebackType
+from typing import Any
+
+import minigrad as mg
+from minigrad.errors import ArgumentError, DTypeError
+from minigrad.kernels import untapped
+from minigrad_viz.notation import clean
+from minigrad_viz.pictures.board import Layer, View, board, figure, lines
+
+__all__ = ["Watch", "watch"]
+
+_SHARE = 0.04  # of the time that may go into measuring and drawing
+_AGAIN = 0.5  # seconds from one picture to the next
+_SAMPLE = 256  # numbers of a tensor, for its histogram
+_HERE = ("cpu", "numpy")  # where reading a number is no transfer, and waits for nothing
+_WAITING = 512  # losses that stay on the device at most
+_MOST = 24  # layers that are shown
+_DEAD = ("ReLU", "ReLU6")  # what gives 0 for whole units, from which no gradient comes
+
+
+def watch(model: Any, *, layers: Collection[str] | None = None, share: float = _SHARE) -> Watch:
+    """See `model` while it is trained: the loss, and by layer values, gradients, their norms, dead units, and how far
+    an update moves the weights.
+
+    Give it to `fit` as a callback, or call ``log(loss)`` at the end of each step, after the optimizer's. In a notebook
+    the picture appears in the cell that trains, and stays there. `layers` are names of modules; by default those that
+    hold no others, with parameters first where these are many. At most `share` of the time goes into it.
+    Raises DTypeError for what is no module, ArgumentError for names and shares that cannot be.
+
+    >>> import minigrad as mg
+    >>> model = mg.nn.Sequential(mg.nn.Linear(1, 4), mg.nn.ReLU(), mg.nn.Linear(4, 1))
+    >>> optimizer, x = mg.optim.SGD(model.parameters(), lr=0.01), mg.ones(8, 1)
+    >>> with watch(model) as seen:
+    ...     for _ in range(3):
+    ...         optimizer.zero_grad()
+    ...         loss = mg.functional.mse_loss(model(x), 2 * x)
+    ...         loss.backward()
+    ...         optimizer.step()
+    ...         seen.log(loss)
+    >>> str(seen).splitlines()[1].split()
+    ['layer', 'values', 'gradients', '|gradient|', 'update/weight', 'dead']
+    """
+    return Watch(model, layers, share)
+
+
+class Watch:
+    """What `watch` gives: it measures, and it is the picture of what it measured. A callback of `fit`, and a block."""
+
+    def __init__(self, model: Any, layers: Collection[str] | None = None, share: float = _SHARE) -> None:
+        if not isinstance(model, mg.nn.Module):
+            raise DTypeError(f"watch: {clean(repr(model)):.60} is no module.\n  Write watch(model), with an nn.Module.")
+        if not 0 < share <= 1:
+            raise ArgumentError(f"watch: share={share!r} of the time, and it must be above 0 and at most 1.")
+        self.view = View(type(model).__name__)
+        self.measured = 0
+        self._modules = _chosen(model, layers)
+        self.view.layers = [Layer(clean(name), part._get_name()) for name, part in self._modules]
+        self.view.hidden = _leaf_count(model) - len(self._modules) if layers is None else 0
+        self._losses: list[tuple[int, Any]] = []  # that are on the device still
+        self._share = share
+        self._handles: list[Any] = []
+        self._caught: dict[tuple[int, str], Any] = {}
+        self._old: dict[int, Any] = {}
+        self._shown: Any = None
+        self._clock = _Clock()
+        self._arm()
+
+    # --- what the reader calls, or `fit` ---
+
+    def log(self, loss: Any) -> None:
+        """A step is over, and its loss was this."""
+        self._clock.step_ends(self._armed)
+        self.view.step += 1
+        if isinstance(loss, mg.Tensor) and loss.device not in _HERE:
+            self._losses.append((self.view.step, loss.detach()))
+        else:
+            self.view.losses.append((self.view.step, float(loss)))
+        if self._armed:
+            self._measure()
+            self._disarm()
+            if time.perf_counter() - self._clock.drawn > _AGAIN:
+                self._show()
+        elif len(self._losses) > _WAITING:
+            self._fetch([])
+        if self._clock.may(self._share):
+            self._arm()
+        self._clock.work_ends()
+
+    def on_step(self, run: Any) -> None:
+        """What `fit` calls after each step."""
+        self.log(run.loss)
+
+    def on_epoch(self, run: Any) -> None:
+        """What `fit` calls after each epoch: the picture is brought up to date."""
+        row = run.history.epochs[-1]
+        if "val_loss" in row:
+            self.view.validation.append((self.view.step, row["val_loss"]))
+        self._fetch([])
+        self._show()
+        self._clock.work_ends()
+
+    def close(self) -> None:
+        """Take the hooks away, and show the picture for the last time."""
+        self._disarm()
+        self._fetch([])
+        if self.view.step:
+            self._show()
+
+    def __enter__(self) -> Watch:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    # --- measuring ---
+
+    @property
+    def _armed(self) -> bool:
+        return bool(self._handles)
+
+    def _arm(self) -> None:
+        """Have the next step caught: outputs and their gradients by hooks, weights as they are before it."""
+        with mg.no_grad(), untapped():
+            for k, (_, module) in enumerate(self._modules):
+                self._handles.append(module.register_forward_hook(self._hook(k)))
+                self._old[k] = [(p, p.detach().clone()) for p in module._parameters.values() if p is not None]
+
+    def _disarm(self) -> None:
+        for handle in self._handles:
+            handle.remove()
+        self._handles.clear()
+        self._caught.clear()
+        self._old.clear()
+
+    def _hook(self, k: int) -> Callable[..., None]:
+        def caught(module: Any, args: Any, output: Any) -> None:
+            y = output[0] if isinstance(output, tuple) and output else output
+            if isinstance(y, mg.Tensor) and y.requires_grad and y.dtype.is_floating_point and mg.is_grad_enabled():
+                self._caught[k, "values"] = y.detach()
+                y.register_hook(lambda gradient: self._caught.__setitem__((k, "gradients"), gradient.detach()))
+
+        return caught
+
+    def _measure(self) -> None:
+        """One tensor of all that is to be known of this step, fetched at once, and what it says of each layer."""
+        parts: list[tuple[int, str, Any]] = []
+        with mg.no_grad(), untapped():
+            for (k, what), x in self._caught.items():
+                parts += [(k, what, x.reshape(-1)[:: _stride(x.numel())])] if x.numel() else []
+                if what == "values" and self.view.layers[k].kind in _DEAD and x.ndim > 1:
+                    units = x.amax(tuple(d for d in range(x.ndim) if d != (1 if x.ndim == 4 else x.ndim - 1)))
+                    parts.append((k, "dead", (units == 0).to(x.dtype).mean().reshape(1)))
+            for k, known in self._old.items():
+                for p, old in known:
+                    if p.grad is not None:
+                        moved = ("gradient", p.grad), ("update", p - old), ("weight", old)
+                        parts += [(k, what, (x * x).sum().reshape(1)) for what, x in moved]
+            found = self._fetch([x for _, _, x in parts])
+        sums: dict[tuple[int, str], float] = {}
+        for (k, what, _), numbers in zip(parts, found, strict=True):
+            layer = self.view.layers[k]
+            if what in ("values", "gradients"):
+                setattr(layer, what, numbers)
+            elif what == "dead":
+                layer.dead = float(numbers[0])
+            else:
+                sums[k, what] = sums.get((k, what), 0.0) + float(numbers[0])
+        for k, what in sums:
+            if what == "gradient":
+                layer = self.view.layers[k]
+                layer.norms.append((self.view.step, sums[k, "gradient"] ** 0.5))
+                weight = sums[k, "weight"] ** 0.5
+                layer.update = sums[k, "update"] ** 0.5 / weight if weight else None
+        self.measured += 1
+        self.view.measured = self.view.step
+
+    def _fetch(self, parts: list[Any]) -> list[Any]:
+        """These vectors as arrays, and the losses that wait, in one transfer for each type and device."""
+        if not parts and not self._losses:
+            return []
+        waiting = [loss.reshape(-1)[:1] for _, loss in self._losses]
+        with mg.no_grad(), untapped():
+            given = [x.to(mg.float32, device=parts[0].device if parts else waiting[0].device) for x in parts + waiting]
+            numbers = mg.cat(given).cpu().numpy()
+        found, at = [], 0
+        for x in given:
+            found.append(numbers[at : at + len(x)].copy())
+            at += len(x)
+        for (step, _), loss in zip(self._losses, found[len(parts) :], strict=True):
+            self.view.losses.append((step, float(loss[0])))
+        self._losses.clear()
+        return found[: len(parts)]
+
+    # --- showing ---
+
+    def _show(self) -> None:
+        """Put the picture where the reader is, in place of the one before."""
+        self._clock.drawn = time.perf_counter()
+        if not _in_notebook():
+            return
+        from IPython import display
+
+        if self._shown is None:
+            shown: Any = display.display
+            self._shown = shown(self, display_id=True)
+        else:
+            self._shown.update(self)
+
+    def svg(self) -> str:
+        """The picture alone."""
+        return board(self.view)
+
+    def __repr__(self) -> str:
+        return lines(self.view)
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        return {"text/html": figure(self.view), "text/plain": repr(self)}
+
+
+class _Clock:
+    """What measuring costs, and whether there is time for it again."""
+
+    def __init__(self) -> None:
+        self.drawn = 0.0  # when the last picture was made
+        self._last = time.perf_counter()
+        self._usual = 0.0  # seconds of a step that is left alone
+        self._cost = 0.0  # seconds that the last measured step took more
+        self._credit = 0.0
+        self._began: float | None = None
+        self._steps = 0
+        self._measured = False
+        self._took = 0.0
+
+    def step_ends(self, measured: bool) -> None:
+        """The reader's step is over; what follows is ours."""
+        self._began = time.perf_counter()
+        self._took = self._began - self._last
+        self._steps += 1
+        self._measured = measured
+        if not measured and self._steps > 2:
+            self._usual = 0.9 * self._usual + 0.1 * self._took if self._usual else self._took
+
+    def may(self, share: float) -> bool:
+        """Whether the next step may be measured: not right after the first, in which kernels were compiled."""
+        self._credit = min(self._credit + share * min(self._took, 2 * self._usual), 2 * self._cost + self._took)
+        return not self._measured and self._usual > 0 and self._credit > 0
+
+    def work_ends(self) -> None:
+        """Ours is over too."""
+        now = time.perf_counter()
+        if self._began is not None:
+            ours = now - self._began
+            if self._measured:
+                ours += max(0.0, self._took - self._usual)
+                self._cost = ours
+            if self._steps > 1:
+                self._credit -= ours
+        self._last, self._began = now, None
+
+
+def _chosen(model: Any, layers: Collection[str] | None) -> list[tuple[str, Any]]:
+    """The modules to look at, with their names."""
+    named = dict(model.named_modules())
+    if layers is not None:
+        missing = [name for name in layers if name not in named]
+        if missing or isinstance(layers, str):
+            known = ", ".join(name for name in named if name) or "none"
+            raise ArgumentError(f"watch: layers={layers!r}: there are only {known}.\n  Give a list of such names.")
+        return [(name or type(model).__name__, named[name]) for name in layers]
+    found = [(name or type(model).__name__, part) for name, part in named.items() if not part._modules]
+    if len(found) > _MOST:
+        found = [(name, part) for name, part in found if part._parameters]
+    if len(found) > _MOST:  # from the first to the last
+        found = [found[round(k * (len(found) - 1) / (_MOST - 1))] for k in range(_MOST)]
+    return found
+
+
+def _stride(size: int) -> int:
+    """Every how many-th number to take: one that no side of a tensor of that size divides, so that all places come.
+
+    >>> _stride(100), _stride(32 * 16 * 64)
+    (1, 129)
+    """
+    step = -(-size // _SAMPLE)
+    while math.gcd(step, size) > 1:
+        step += 1
+    return step
+
+
+def _leaf_count(model: Any) -> int:
+    return sum(not part._modules for part in model.modules())
+
+
+def _in_notebook() -> bool:
+    """Whether pictures can be shown: IPython has a kernel here."""
+    try:
+        from IPython.core.getipython import get_ipython
+    except ImportError:
+        return False
+    shell: Any = get_ipython()
+    return shell is not None and hasattr(shell, "kernel")
