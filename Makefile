@@ -3,11 +3,12 @@
 #   make test ARGS="-k tanh"      passes ARGS on
 #   make test EXTRAS=dev,parity   compares with PyTorch too
 #   make tour PYTHON=python3.12   builds .venv with that Python
+#   make examples SEEDS="0 1 2"   runs each three times
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help tour test check lint frontend screenshots stubs table corpus notebooks pictures lab bench bench-viewer book clean
+.PHONY: help tour test check lint frontend screenshots stubs table torch corpus notebooks pictures examples lab bench bench-viewer book clean
 
 VENV   := .venv
 PY     := $(VENV)/bin/python
@@ -63,6 +64,9 @@ stubs: $(DEV)  ## write the type information (.pyi) again, from the declarations
 table: $(DEV)  ## every operation, and what is checked of it
 	@$(PY) tests/table.py
 
+torch: $(DEV)  ## what of PyTorch is here, into book/pytorch.md
+	@$(PY) -m minigrad torch --markdown > book/pytorch.md
+
 corpus: $(DEV)  ## freeze minigrad's own text again, for models of characters: on purpose only
 	@$(PY) -m minigrad.data.freeze
 
@@ -71,6 +75,17 @@ notebooks: $(DEV)  ## run the lessons again and store what they print
 
 pictures: $(DEV)  ## make the README's pictures again, with Chromium those of the player too
 	@$(PY) book/pictures.py
+
+# Each trains from the seeds; the progress is on stderr, and of what is printed the last line is kept.
+EXAMPLES ?= $(filter-out %/common.py %/png.py,$(wildcard examples/*.py))
+SEEDS    ?= 0
+examples: $(BASE)  ## run the examples, a minute each, and print what they reached
+	@failed=0; for file in $(EXAMPLES); do for seed in $(SEEDS); do \
+	    if printed=$$($(PY) "$$file" --seed "$$seed" $(ARGS)); then \
+	        set -- $$(printf '%s\n' "$$printed" | tail -n 1); \
+	        printf '%-20s %-12s %-7s' "$$1" "$$2" "$$3"; shift 3; printf ' %s' "$$@"; echo; \
+	    else failed=1; echo "$$file seed=$$seed failed"; fi; \
+	done; done; exit $$failed
 
 lab: $(BASE)-lab  ## open the lessons in JupyterLab
 	@$(PY) -m jupyter lab notebooks $(ARGS)

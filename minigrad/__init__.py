@@ -76,7 +76,9 @@ def __getattr__(name: str) -> Any:
             if name in room.__all__:
                 globals()[name] = found = getattr(room, name)
                 return found
-    where = "" if find_spec("numpy") else "; its tensors need NumPy, which is not installed"
+    from minigrad.pytorch.advice import missing
+
+    where = missing("torch", name) if find_spec("numpy") else "; its tensors need NumPy, which is not installed"
     raise AttributeError(f"module 'minigrad' has no attribute {name!r}{where}", name=name, obj=sys.modules[__name__])
 
 

@@ -5,6 +5,7 @@ from typing import Any, Literal, overload
 
 from minigrad._tensor import Tensor
 from minigrad.dtypes import DType
+from minigrad.functional.derived import Ends
 from minigrad.functional.reduce import Extremes
 from minigrad.functional.sorting import Sorted
 from minigrad.graph import Node
@@ -127,6 +128,8 @@ class Methods(Node):
         """The largest number over `dim`, () for all; nan where there is one."""
     def amin(self, dim: builtins.int | Sequence[builtins.int] = (), keepdim: builtins.bool = False) -> Tensor:
         """The smallest number over `dim`, () for all; nan where there is one."""
+    def aminmax(self, *, dim: builtins.int | None = None, keepdim: builtins.bool = False) -> Ends:
+        """`amin` and `amax` along `dim`, or of all numbers."""
     def any(self, dim: builtins.int | Sequence[builtins.int] | None = None, keepdim: builtins.bool = False) -> Tensor:
         """Whether any number over `dim`, () for none, is not 0: bools, or uint8 of uint8."""
     def arccos(self) -> Tensor: ...
@@ -174,6 +177,7 @@ class Methods(Node):
         """1 with the probability in `input`, else 0, of its shape and type; with `p` in place of all its numbers."""
     def bernoulli_(self, p: Tensor | builtins.float = 0.5, *, generator: Generator | None = None) -> Tensor:
         """Overwrite these numbers by 1 with probability `p`, else 0; a tensor `p` broadcasts."""
+    def bfloat16(self) -> Tensor: ...
     def bincount(self, weights: Tensor | None = None, minlength: builtins.int = 0) -> Tensor:
         """How often each int from 0 to the largest stands in `input`, (n,): int64, of at least `minlength` numbers."""
     def bitwise_and(self, other: Any) -> Any:
@@ -257,6 +261,8 @@ class Methods(Node):
     def erf(self) -> Tensor: ...
     def erf_(self) -> Tensor: ...
     def exp(self) -> Tensor: ...
+    def exp2(self) -> Tensor:
+        """2 to the power `input`."""
     def exp_(self) -> Tensor: ...
     def expand(self, *size: Any) -> Tensor:
         """A view in which dimensions of size 1 are repeated to `size`; -1 keeps one, and new ones come at the left."""
@@ -269,6 +275,8 @@ class Methods(Node):
         `lambd`."""
     def fill_(self, value: Tensor | builtins.float) -> Tensor:
         """Overwrite each number with `value`."""
+    def fill_diagonal_(self, fill_value: builtins.float) -> Tensor:
+        """Overwrite the numbers whose places are equal in all dimensions."""
     def flatten(self, start_dim: builtins.int = 0, end_dim: builtins.int = -1) -> Tensor:
         """`reshape` with the dimensions from `start_dim` to `end_dim` in one."""
     def flip(self, *given: Any, dims: builtins.int | Sequence[builtins.int] | None = None) -> Tensor:
@@ -290,6 +298,9 @@ class Methods(Node):
     def greater(self, b: Tensor | builtins.float, /) -> Tensor: ...
     def greater_equal(self, b: Tensor | builtins.float, /) -> Tensor: ...
     def gt(self, b: Tensor | builtins.float, /) -> Tensor: ...
+    def half(self) -> Tensor: ...
+    def hypot(self, other: Tensor) -> Tensor:
+        """``sqrt(input**2 + other**2)``."""
     def index_add(self, dim: builtins.int, index: Tensor, source: Tensor, *, alpha: builtins.float = 1) -> Tensor:
         """A copy with the slices of `source`, times `alpha`, added to those of `input` at `index`, a vector, along
         `dim`."""
@@ -331,6 +342,8 @@ class Methods(Node):
     @property
     def itemsize(self) -> builtins.int:
         """The bytes of one number."""
+    def kron(self, other: Tensor) -> Tensor:
+        """Kronecker's product: each number of `input` times all of `other`, in its place."""
     def kthvalue(self, k: builtins.int, dim: builtins.int = -1, keepdim: builtins.bool = False) -> Sorted:
         """The `k`-th smallest number along `dim`, from 1 on, and where it stood."""
     def le(self, b: Tensor | builtins.float, /) -> Tensor: ...
@@ -339,6 +352,8 @@ class Methods(Node):
     def less(self, b: Tensor | builtins.float, /) -> Tensor: ...
     def less_equal(self, b: Tensor | builtins.float, /) -> Tensor: ...
     def log(self) -> Tensor: ...
+    def log10(self) -> Tensor:
+        """The logarithm to base 10, as ln x / ln 10: its last digit is rounded twice."""
     def log1p(self) -> Tensor: ...
     def log1p_(self) -> Tensor: ...
     def log2(self) -> Tensor: ...
@@ -346,10 +361,14 @@ class Methods(Node):
     def log_(self) -> Tensor: ...
     def log_softmax(self, dim: builtins.int | None = None, dtype: DType | None = None) -> Tensor:
         """``log(softmax(input))`` along `dim`, also where the softmax is too small for a float."""
+    def logaddexp(self, other: Tensor) -> Tensor:
+        """``log(exp(input) + exp(other))`` without overflow."""
     def logical_and(self, b: Tensor | builtins.float, /) -> Tensor: ...
     def logical_not(self) -> Tensor: ...
     def logical_or(self, b: Tensor | builtins.float, /) -> Tensor: ...
     def logical_xor(self, b: Tensor | builtins.float, /) -> Tensor: ...
+    def logit(self, eps: builtins.float | None = None) -> Tensor:
+        """``log(x / (1 - x))``, from which `sigmoid` comes back; with `eps`, of x brought into eps … 1 - eps."""
     def logsumexp(self, dim: builtins.int | Sequence[builtins.int] | None, keepdim: builtins.bool = False) -> Tensor:
         """``log(sum(exp(input)))`` over `dim`, without overflow; ints become the default float."""
     def long(self) -> Tensor: ...
@@ -422,6 +441,14 @@ class Methods(Node):
         self, nan: builtins.float = 0.0, posinf: builtins.float | None = None, neginf: builtins.float | None = None
     ) -> Tensor:
         """`input` with `nan` for nans, `posinf` and `neginf` for infinities, by default the extremes of its type."""
+    def nanmean(
+        self, dim: builtins.int | Sequence[builtins.int] | None = None, keepdim: builtins.bool = False
+    ) -> Tensor:
+        """The mean of what is not nan; nan where nothing is."""
+    def nansum(
+        self, dim: builtins.int | Sequence[builtins.int] | None = None, keepdim: builtins.bool = False
+    ) -> Tensor:
+        """`sum`, in which nan counts as 0."""
     def narrow(self, dim: builtins.int, start: builtins.int, length: builtins.int) -> Tensor:
         """A view of `length` places along `dim`, from `start` on, which may count from the end."""
     @property
@@ -523,6 +550,9 @@ class Methods(Node):
         self, shifts: builtins.int | Sequence[builtins.int], dims: builtins.int | Sequence[builtins.int] | None = None
     ) -> Tensor:
         """A copy moved on by `shifts` along `dims`; what leaves at one end comes in at the other."""
+    def rot90(self, k: builtins.int = 1, dims: Sequence[builtins.int] = (0, 1)) -> Tensor:
+        """`input` turned `k` times by a right angle, from the first of two `dims` to the second, or raises
+        ShapeError."""
     def round(self) -> Tensor: ...
     def round_(self) -> Tensor: ...
     def rsqrt(self) -> Tensor: ...
@@ -642,9 +672,13 @@ class Methods(Node):
     def tril(self, diagonal: builtins.int = 0) -> Tensor:
         """A copy of the last two dimensions' matrices with 0 above the diagonal that is `diagonal` above the main
         one."""
+    def tril_(self, diagonal: builtins.int = 0) -> Tensor:
+        """Overwrite what is above the diagonal with 0."""
     def triu(self, diagonal: builtins.int = 0) -> Tensor:
         """A copy of the last two dimensions' matrices with 0 below the diagonal that is `diagonal` above the main
         one."""
+    def triu_(self, diagonal: builtins.int = 0) -> Tensor:
+        """Overwrite what is below the diagonal with 0."""
     def true_divide(self, other: Tensor | builtins.float, *, rounding_mode: str | None = None) -> Tensor:
         """``input / other``, and its `rounding_mode`: None, "trunc" towards 0 or "floor" down."""
     def true_divide_(self, b: Tensor | builtins.float, /) -> Tensor: ...

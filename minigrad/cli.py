@@ -81,6 +81,15 @@ def _parser() -> argparse.ArgumentParser:
         description="List the data that is shipped, and what is read from files of yours: which, and where they go.",
     )
     data.set_defaults(run=_data)
+    torch = commands.add_parser(
+        "torch",
+        allow_abbrev=False,
+        help="PyTorch's names: which are here, which differ, and what to write for the others",
+        description="Say which of PyTorch's names are here, which differ and how, and what to write for the others.",
+    )
+    torch.add_argument("names", nargs="*", metavar="NAME", help="only these, as Adam, nn.Linear, or a family, as optim")
+    torch.add_argument("--markdown", action="store_true", help="all of it, as a page in Markdown")
+    torch.set_defaults(run=_torch)
     return parser
 
 
@@ -171,6 +180,39 @@ def _state(there: Sequence[Path], name: str, md5: str) -> str:
     if path is not None:
         return "here" if md5_of(path) == md5 else "another MD5"
     return ""
+
+
+# --- minigrad torch --------------------------------------------------------------------------------------------------
+
+
+def _torch(options: argparse.Namespace) -> int:
+    """How much of each family of PyTorch's is here; or of some names, a line each."""
+    from importlib.util import find_spec
+
+    if not find_spec("numpy"):
+        raise _Stop(
+            "minigrad torch: its names are those of tensors, which need NumPy; install it with: pip install numpy"
+        )
+    from minigrad.pytorch import markdown, rows, summary, version
+
+    if options.markdown:
+        print(markdown(), end="")
+        return 0
+    table = rows()
+    asked = {name.removeprefix("torch.").removeprefix("mg.") for name in options.names}
+    if not asked:
+        print(f"{'PyTorch ' + version():<26}{'here':>6}{'differs':>9}{'not here':>10}")
+        for family, yes, differs, no in summary(table):
+            print(f"{family:<26}{yes:>6}{differs:>9}{no:>10}")
+        print("Which: minigrad torch NAME …, a name or a family; all: minigrad torch --markdown")
+        return 0
+    chosen = [row for row in table if asked & {row.name, row.family[6:], f"{row.family}.{row.name}"[6:]}]
+    if not chosen:
+        raise _Stop(f"minigrad torch: PyTorch {version()} has no {' or '.join(sorted(options.names))}")
+    width = max(len(f"{row.family}.{row.name}") for row in chosen)
+    for row in chosen:
+        print(f"{f'{row.family}.{row.name}':<{width}}  {row.state:<7}  {row.note}".rstrip())
+    return 0
 
 
 # --- minigrad tour ---------------------------------------------------------------------------------------------------

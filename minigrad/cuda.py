@@ -1,8 +1,19 @@
-"""What programs ask before they choose a device."""
+"""What programs ask before they choose a device, and what they tell it. Where there is none, telling does nothing."""
 
+from typing import Any
+
+from minigrad import kernels
 from minigrad.storage import is_there
 
-__all__ = ["device_count", "is_available"]
+__all__ = [
+    "current_device",
+    "device_count",
+    "empty_cache",
+    "is_available",
+    "manual_seed",
+    "manual_seed_all",
+    "synchronize",
+]
 
 
 def is_available() -> bool:
@@ -13,3 +24,39 @@ def is_available() -> bool:
 def device_count() -> int:
     """How many such devices there are."""
     return int(is_available())
+
+
+def current_device() -> int:
+    """The number of the device "cuda", of which there is one: 0."""
+    return 0
+
+
+def manual_seed(seed: int) -> None:
+    """`mg.manual_seed`, if the device is there: one generator draws the same numbers for all devices."""
+    if is_available():
+        from minigrad.random import manual_seed
+
+        manual_seed(seed)
+
+
+manual_seed_all = manual_seed
+
+
+def synchronize(device: object = None) -> None:
+    """Wait until the device has computed all it was given: `mg.synchronize`."""
+    kernels.synchronize()
+
+
+def empty_cache() -> None:
+    """Give back the memory that is kept for later: `mg.empty_cache`."""
+    if is_available():
+        from minigrad.engine import empty_cache
+
+        empty_cache()
+
+
+def __getattr__(name: str) -> Any:
+    from minigrad.pytorch.advice import missing
+
+    more = missing("torch.cuda", name)
+    raise AttributeError(f"module 'minigrad.cuda' has no attribute {name!r}{more}", name=name)

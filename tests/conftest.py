@@ -46,4 +46,6 @@ def _nothing_open():
         checks.forget()
 
 
-collect_ignore = [] if mg.get_default_device() in ("cuda", "vulkan", "metal") else ["gpu"]
+collect_ignore = ["torch_code"]  # programs for PyTorch, which tests load
+if mg.get_default_device() not in ("cuda", "vulkan", "metal"):
+    collect_ignore.append("gpu")

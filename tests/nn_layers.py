@@ -202,6 +202,11 @@ CASES = [
     case("BCEWithLogitsLoss(reduction='none')", LINE, numbers(2, 4, low=0.1, high=0.9)),
     case("HingeEmbeddingLoss(2.0)", LINE, signs(2, 4)),
     case("MarginRankingLoss(0.5)", LINE, numbers(2, 4, seed=1), signs(2, 4)),
+    case("CosineEmbeddingLoss(0.2)", numbers(4, 3), numbers(4, 3, seed=1), signs(4)),
+    case("TripletMarginLoss(2.0, p=1.0, swap=True)", LINE, numbers(2, 4, seed=1), numbers(2, 4, seed=2)),
+    case("SoftMarginLoss(reduction='sum')", LINE, signs(2, 4).astype(int)),
+    case("PoissonNLLLoss(full=True)", LINE, numbers(2, 4, low=0.1, high=9.0)),
+    case("GaussianNLLLoss(full=True)", LINE, numbers(2, 4, seed=1), numbers(2, 4, low=0.1, high=2.0)),
     case("CosineSimilarity(dim=-1)", LINE, numbers(2, 4, seed=1)),
     case("PairwiseDistance(1.0, keepdim=True)", LINE, numbers(2, 4, seed=1)),
 ]

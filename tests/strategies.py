@@ -20,7 +20,9 @@ RELATIVE = {"float64": 1e-12, "float32": 1e-6}  # of each number of an elementwi
 PYTORCH = 1e-12  # float64: libm and PyTorch's vectorised functions differ in the last digits
 TRAJECTORY = 1e-11  # float64: the same of 100 steps, each of which begins where the rounding of the last one led
 SINGLE = 1e-6  # float64, of what PyTorch keeps of it as float32: the product of NAdam's momenta
+PROGRAM = 1e-4  # float32: models, their gradients, and a few steps of training, by two libraries
 BFLOAT16 = 4e-3  # of a step of PyTorch's Muon, 15 products of numbers of 8 bits, times a rate of 0.1
+PICTURE = 1e-5  # float32, of a picture from 0 to 1 that was sampled where a network looked
 
 ELEMENTWISE = mg.ops.elementwise.ELEMENTWISE + mg.ops.activation.ACTIVATIONS
 DIFFERENTIABLE = [op for op in ELEMENTWISE if op.differentiable]

@@ -26,6 +26,7 @@ APART = {
     "lessons",
     "notebooks",
     "on_gpu",
+    "pytorch",
     "readme",
     "stubs",
     "value",

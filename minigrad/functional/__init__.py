@@ -8,6 +8,8 @@ from minigrad.functional import (
     bits,
     conv,
     counting,
+    derived,
+    distance,
     elementwise,
     indexing,
     interop,
@@ -27,6 +29,8 @@ from minigrad.functional.attention import *  # noqa: F403
 from minigrad.functional.bits import *  # noqa: F403
 from minigrad.functional.conv import *  # noqa: F403
 from minigrad.functional.counting import *  # noqa: F403
+from minigrad.functional.derived import *  # noqa: F403
+from minigrad.functional.distance import *  # noqa: F403
 from minigrad.functional.elementwise import *  # noqa: F403
 from minigrad.functional.indexing import *  # noqa: F403
 from minigrad.functional.interop import *  # noqa: F403
@@ -48,6 +52,8 @@ _FAMILIES = (
     bits,
     conv,
     counting,
+    derived,
+    distance,
     elementwise,
     indexing,
     interop,

@@ -15,6 +15,7 @@ __all__ = [
     "METHODS",
     "celu",
     "glu",
+    "gumbel_softmax",
     "hardshrink",
     "hardsigmoid",
     "hardswish",
@@ -45,6 +46,21 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
         raise ShapeError(f"glu: dimension {dim} of shape {input.shape} is odd, and cannot be halved.")
     values, gates = input.chunk(2, k)
     return values * gates.sigmoid()
+
+
+def gumbel_softmax(logits: Tensor, tau: float = 1.0, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:
+    """A draw of one of some classes, softened so that it has a gradient: softmax((logits + noise) / `tau`) along `dim`.
+
+    The noise is Gumbel's, -ln of exponential numbers, with which the largest is a draw by softmax(logits). With `hard`
+    the result is 1 at the largest and 0 elsewhere, and has the gradient of the soft one. `eps` does nothing, as in
+    PyTorch. Jang et al. 2017, eq. 2; Maddison et al. 2017.
+    """
+    noise = -floats_of(logits, "gumbel_softmax").detach().new_empty(logits.shape).exponential_().log()
+    soft: Tensor = ((logits + noise) / tau).softmax(dim)
+    if not hard:
+        return soft
+    chosen = soft.detach().new_zeros(logits.shape).scatter_(dim, soft.detach().argmax(dim, keepdim=True), 1.0)
+    return chosen - soft.detach() + soft
 
 
 def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:

@@ -265,6 +265,19 @@ def _conversion(name: str, dtype: DType) -> Callable[[Tensor], Tensor]:
     return convert
 
 
+def _refused(name: str) -> Callable[[Tensor], Tensor]:
+    """The method of that name, which says why there is no such type."""
+
+    def refuse(self: Tensor) -> Tensor:
+        raise DTypeError(
+            f"{name}: float32 is the smallest float here, and computes on every device.\n"
+            f"  Leave .{name}() out, or write .float()."
+        )
+
+    refuse.__name__, refuse.__doc__ = name, "Raises DTypeError: float32 is the smallest float here."
+    return refuse
+
+
 # --- .data ---
 
 
@@ -351,3 +364,4 @@ METHODS: dict[str, Any] = {
     "type_as": _type_as,
 }
 METHODS |= {name: _conversion(name, dtype) for name, dtype in {"bool": bool, "byte": uint8, **ALIASES}.items()}
+METHODS |= {name: _refused(name) for name in ("bfloat16", "half")}

@@ -44,13 +44,21 @@ def save(obj: Any, f: str | os.PathLike[str] | IO[bytes]) -> None:
     write_all(f, tensors.encoded(described, found))
 
 
-def load(f: str | os.PathLike[str] | IO[bytes], map_location: str | None = None, *, widen: bool = False) -> Any:
+def load(
+    f: str | os.PathLike[str] | IO[bytes],
+    map_location: str | None = None,
+    *,
+    weights_only: bool = True,
+    widen: bool = False,
+) -> Any:
     """What the file `f` holds, its tensors on the device `map_location`, the default one for None.
 
     `f` is a path, or a file opened for reading bytes, with what `save` wrote, with safetensors of another program's
     (a dict of tensors), or with what ``torch.save`` of PyTorch 1.6 or later wrote of state dicts: dicts, lists, tuples
     of tensors, parameters, numbers, texts. Which it is, is seen from its first bytes. Of a ``.pt``, which is a program,
     only those few things are understood and none is run.
+
+    `weights_only` is PyTorch's permission to run nothing but what tensors need: here nothing is run, also without it.
 
     Numbers of types that are not here are refused; `widen` reads them as the type that holds them all: float16 and
     bfloat16 as float32, int8, int16 and uint16 as int32, uint32 as int64.

@@ -59,7 +59,9 @@ def __getattr__(name: str) -> Any:
                     return found
     elif name == "__all__":
         return ["scalar"]
-    where = "" if find_spec("numpy") else "; its modules need NumPy, which is not installed"
+    from minigrad.pytorch.advice import missing
+
+    where = missing("torch.nn", name) if find_spec("numpy") else "; its modules need NumPy, which is not installed"
     raise AttributeError(f"module 'minigrad.nn' has no attribute {name!r}{where}", name=name, obj=sys.modules[__name__])
 
 

@@ -11,6 +11,8 @@
 [1.0, 1.0]
 """
 
+from typing import Any
+
 from minigrad.optim import lr_scheduler
 from minigrad.optim.adagrad import Adadelta, Adagrad, RMSprop
 from minigrad.optim.adam import Adam, Adamax, AdamW, NAdam, RAdam
@@ -34,3 +36,9 @@ __all__ = [
     "RMSprop",
     "lr_scheduler",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    from minigrad.pytorch.advice import missing
+
+    raise AttributeError(f"module 'minigrad.optim' has no attribute {name!r}{missing('torch.optim', name)}", name=name)

@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 
 import minigrad as mg
@@ -70,3 +71,22 @@ def test_parameters_go_to_one_line_and_back():
     assert (twin.bias == model.bias).all()
     with pytest.raises(ShapeError, match=r"have 8 numbers, and vec has shape \(7,\)"):
         utils.vector_to_parameters(line[:7], twin.parameters())
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("batch_first", [True, False])
+@pytest.mark.parametrize("side", ["right", "left"])
+def test_sequences_are_padded_as_in_pytorch_and_come_back(torch, batch_first, side):
+    rows = [np.arange(6.0).reshape(3, 2), np.ones((1, 2)), np.zeros((0, 2))]
+    options = {"batch_first": batch_first, "padding_value": -1.0, "padding_side": side}
+    mine = utils.rnn.pad_sequence([mg.tensor(x) for x in rows], **options)
+    its = torch.nn.utils.rnn.pad_sequence([torch.tensor(x) for x in rows], **options)
+    assert mine.tolist() == its.tolist()
+    if side == "right":
+        back = utils.rnn.unpad_sequence(mine, mg.tensor([3, 1, 0]), batch_first=batch_first)
+        assert [x.tolist() for x in back] == [x.tolist() for x in rows]
+
+
+def test_no_sequences_have_no_length():
+    with pytest.raises(ArgumentError, match="pad_sequence: there is no sequence, so no length"):
+        utils.rnn.pad_sequence([])

@@ -34,6 +34,7 @@ CASES = [
     ("CosineAnnealingWarmRestarts", {"T_0": 9}),
     ("CosineAnnealingWarmRestarts", {"T_0": 5, "T_mult": 2, "eta_min": 0.01}),
     ("OneCycleLR", {"max_lr": 0.5, "total_steps": 101}),
+    ("OneCycleLR", {"max_lr": 0.5, "total_steps": 100}),  # as loops have it: a step of it after each of training
     ("OneCycleLR", {"max_lr": [0.5, 0.7], "total_steps": 120, "pct_start": 0.5, "anneal_strategy": "linear"}),
     ("OneCycleLR", {"max_lr": 0.5, "epochs": 11, "steps_per_epoch": 10, "three_phase": True, "base_momentum": 0.5}),
     ("OneCycleLR", {"max_lr": 0.5, "total_steps": 101, "cycle_momentum": False}),
@@ -253,7 +254,7 @@ def test_mistakes_are_named(make, error, text):
 def test_one_cycle_refuses_a_step_more_than_it_has():
     optimizer = optimizer_of(mg)
     scheduler = mg.optim.lr_scheduler.OneCycleLR(optimizer, 0.1, total_steps=3)
-    for _ in range(2):
+    for _ in range(3):
         optimizer.step()
         scheduler.step()
     with pytest.raises(ArgumentError, match="it was made for 3 steps, and all were taken"):

@@ -147,7 +147,7 @@ class OneCycleLR(LRScheduler):
 
     def get_lr(self) -> list[float]:
         """The rate of each group at `last_epoch`; the momentum it sets itself."""
-        if self.last_epoch >= self.total_steps:
+        if self.last_epoch > self.total_steps:  # the one after the last training step sets a rate that nobody uses
             raise ArgumentError(f"OneCycleLR.step: it was made for {self.total_steps} steps, and all were taken.")
         k = min(bisect_left([phase.end for phase in self._phases], self.last_epoch), len(self._phases) - 1)
         begin, phase, rates = self._phases[k - 1].end if k else 0.0, self._phases[k], []

@@ -11,12 +11,14 @@ from minigrad.creation import tensor
 from minigrad.errors import ArgumentError, ShapeError
 from minigrad.functional import cat, norm, stack
 from minigrad.graph import no_grad
+from minigrad.nn.utils import rnn
 
 __all__ = [
     "clip_grad_norm_",
     "clip_grad_value_",
     "get_total_norm",
     "parameters_to_vector",
+    "rnn",
     "vector_to_parameters",
 ]
 

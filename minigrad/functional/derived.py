@@ -1,0 +1,203 @@
+"""PyTorch's functions that are a line or two of others. They have the gradients of what they are made of."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, cast
+
+from minigrad import ops
+from minigrad._tensor import Tensor
+from minigrad.creation import arange, zeros_like
+from minigrad.dtypes import int32, int64
+from minigrad.errors import ArgumentError, ShapeError
+from minigrad.functional.checks import Dims, floats_of, shaped, tensor_of
+from minigrad.functional.elementwise import clamp, where
+from minigrad.functional.reduce import amax, amin, logsumexp, sum
+from minigrad.functional.shape import cat, flip, stack, tril, triu
+from minigrad.functional.views import broadcast_tensors, transpose
+
+__all__ = [
+    "METHODS",
+    "Ends",
+    "aminmax",
+    "atleast_1d",
+    "atleast_2d",
+    "bucketize",
+    "column_stack",
+    "concatenate",
+    "dstack",
+    "exp2",
+    "hypot",
+    "kron",
+    "log10",
+    "logaddexp",
+    "logit",
+    "nanmean",
+    "nansum",
+    "rot90",
+    "searchsorted",
+]
+
+
+class Ends(NamedTuple):
+    """What `aminmax` returns."""
+
+    min: Tensor
+    max: Tensor
+
+
+def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False) -> Ends:
+    """`amin` and `amax` along `dim`, or of all numbers."""
+    along = () if dim is None else dim
+    return Ends(amin(input, along, keepdim), amax(input, along, keepdim))
+
+
+def exp2(input: Tensor) -> Tensor:
+    """2 to the power `input`."""
+    return cast(Tensor, ops.pow(2.0, tensor_of(input, "exp2")))
+
+
+def log10(input: Tensor) -> Tensor:
+    """The logarithm to base 10, as ln x / ln 10: its last digit is rounded twice."""
+    return cast(Tensor, ops.log(tensor_of(input, "log10")) / math.log(10.0))
+
+
+def logit(input: Tensor, eps: float | None = None) -> Tensor:
+    """``log(x / (1 - x))``, from which `sigmoid` comes back; with `eps`, of x brought into eps … 1 - eps."""
+    x = tensor_of(input, "logit") if eps is None else clamp(tensor_of(input, "logit"), eps, 1 - eps)
+    return cast(Tensor, ops.log(x / (1 - x)))
+
+
+def logaddexp(input: Tensor, other: Tensor) -> Tensor:
+    """``log(exp(input) + exp(other))`` without overflow."""
+    return logsumexp(stack(broadcast_tensors(input, other)), 0)
+
+
+def hypot(input: Tensor, other: Tensor) -> Tensor:
+    """``sqrt(input**2 + other**2)``."""
+    return cast(Tensor, ops.sqrt(tensor_of(input, "hypot") ** 2 + other**2))
+
+
+def nansum(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
+    """`sum`, in which nan counts as 0."""
+    x = tensor_of(input, "nansum")
+    return sum(where(ops.isnan(x), 0.0, x) if x.dtype.is_floating_point else x, dim, keepdim)
+
+
+def nanmean(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
+    """The mean of what is not nan; nan where nothing is."""
+    there = ops.logical_not(ops.isnan(floats_of(input, "nanmean")))
+    return nansum(input, dim, keepdim) / sum(there, dim, keepdim).to(input.dtype)
+
+
+# --- arranged ---
+
+
+def atleast_1d(*tensors: Any) -> Any:
+    """A tensor, or each of several, with one dimension or more: a number becomes (1,)."""
+    return _each(tensors, lambda x: x if x.ndim else shaped(x, (1,)))
+
+
+def atleast_2d(*tensors: Any) -> Any:
+    """A tensor, or each of several, with two dimensions or more: a row (n,) becomes (1, n)."""
+    return _each(tensors, lambda x: x if x.ndim > 1 else shaped(x, (1, x.shape[0] if x.ndim else 1)))
+
+
+def _each(tensors: Sequence[Any], made: Callable[[Tensor], Tensor]) -> Any:
+    listed = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], list | tuple) else tensors
+    found = tuple(made(tensor_of(x, "atleast")) for x in listed)
+    return found[0] if listed is tensors and len(found) == 1 else found
+
+
+def concatenate(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
+    """`cat` by its other name."""
+    return cat(tensors, dim)
+
+
+def column_stack(tensors: Sequence[Tensor]) -> Tensor:
+    """Rows of numbers (n,) become the columns of one tensor; those of two dimensions stand beside one another."""
+    return cat([x if x.ndim > 1 else shaped(x, (x.shape[0] if x.ndim else 1, 1)) for x in tensors], 1)
+
+
+def dstack(tensors: Sequence[Tensor]) -> Tensor:
+    """Tensors after one another along the third dimension; (n,) counts as (1, n, 1), and (m, n) as (m, n, 1)."""
+    return cat([x if x.ndim > 2 else atleast_2d(x)[..., None] for x in tensors], 2)
+
+
+def kron(input: Tensor, other: Tensor) -> Tensor:
+    """Kronecker's product: each number of `input` times all of `other`, in its place."""
+    ndim = max(tensor_of(input, "kron").ndim, tensor_of(other, "kron", "other").ndim)
+    a, b = (shaped(x, (*(1,) * (ndim - x.ndim), *x.shape)) for x in (input, other))
+    spread = shaped(a, tuple(n for size in a.shape for n in (size, 1)))
+    tiles = shaped(b, tuple(n for size in b.shape for n in (1, size)))
+    return shaped(spread * tiles, tuple(m * n for m, n in zip(a.shape, b.shape, strict=True)))
+
+
+def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
+    """`input` turned `k` times by a right angle, from the first of two `dims` to the second, or raises ShapeError."""
+    first, second = dims
+    if tensor_of(input, "rot90").ndim < 2:
+        raise ShapeError(f"rot90: shape {input.shape} has no two dimensions to turn between.")
+    turned = flip(input, [first, second]) if k % 4 >= 2 else input
+    return flip(transpose(turned, first, second), [first]) if k % 2 else turned.clone()
+
+
+# --- places ---
+
+
+def searchsorted(
+    sorted_sequence: Tensor, input: Any, *, out_int32: bool = False, right: bool = False, side: str | None = None
+) -> Tensor:
+    """Where each number of `input` (…, m) would go into the rising `sorted_sequence` (…, n): int64 from 0 to n.
+
+    Before numbers that are equal, or behind them with `right`. All pairs are compared. Raises ShapeError where a
+    sequence has several rows and `input` other ones.
+
+    >>> import minigrad as mg
+    >>> mg.searchsorted(mg.tensor([1.0, 3.0, 5.0]), mg.tensor([0.0, 3.0, 9.0])).tolist()
+    [0, 1, 3]
+    """
+    if side not in (None, "left", "right") or (side == "left" and right):
+        raise ArgumentError(f'searchsorted: side={side!r} and right={right}; side is "left" or "right".')
+    rows = tensor_of(sorted_sequence, "searchsorted", "sorted_sequence").detach()
+    x = input.detach() if isinstance(input, Tensor) else rows.new_tensor(input)
+    if rows.ndim > 1 and rows.shape[:-1] != x.shape[:-1]:
+        raise ShapeError(f"searchsorted: the sequences are {rows.shape} and the numbers {x.shape}: other rows.")
+    places = rows if rows.ndim == 1 else rows[..., None, :]
+    before = places <= x[..., None] if right or side == "right" else places < x[..., None]
+    return sum(before, -1).to(int32 if out_int32 else int64)
+
+
+def bucketize(input: Any, boundaries: Tensor, *, out_int32: bool = False, right: bool = False) -> Tensor:
+    """The number of the bucket between rising `boundaries` (n,) for each number: `searchsorted` from its side."""
+    return searchsorted(boundaries, input, out_int32=out_int32, right=right)
+
+
+# --- in place ---
+
+
+def _fill_diagonal_(self: Tensor, fill_value: float) -> Tensor:
+    """Overwrite the numbers whose places are equal in all dimensions. Raises ShapeError for fewer than two of them."""
+    if self.ndim < 2:
+        raise ShapeError(f"fill_diagonal_: shape {self.shape} has no diagonal; two dimensions or more have.")
+    places = arange(min(self.shape), device=self.device)
+    self[(places,) * self.ndim] = fill_value
+    return self
+
+
+def _tril_(self: Tensor, diagonal: int = 0) -> Tensor:
+    """Overwrite what is above the diagonal with 0."""
+    return self.masked_fill_(tril(zeros_like(self, dtype=int64) + 1, diagonal) == 0, 0)
+
+
+def _triu_(self: Tensor, diagonal: int = 0) -> Tensor:
+    """Overwrite what is below the diagonal with 0."""
+    return self.masked_fill_(triu(zeros_like(self, dtype=int64) + 1, diagonal) == 0, 0)
+
+
+METHODS: dict[str, Any] = {
+    name: globals()[name]
+    for name in ("aminmax", "exp2", "hypot", "kron", "log10", "logaddexp", "logit", "nanmean", "nansum", "rot90")
+}
+METHODS |= {"fill_diagonal_": _fill_diagonal_, "tril_": _tril_, "triu_": _triu_}

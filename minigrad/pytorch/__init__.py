@@ -1,0 +1,9 @@
+"""What of PyTorch is here: its public names, what differs, and what to write where a name is not here.
+
+`minigrad torch` prints the table, and ``AttributeError`` of a name that is not here quotes it.
+"""
+
+from minigrad.pytorch.advice import advice, missing
+from minigrad.pytorch.coverage import Row, markdown, rows, summary, version
+
+__all__ = ["Row", "advice", "markdown", "missing", "rows", "summary", "version"]

@@ -1,0 +1,175 @@
+"""What differs from PyTorch under the same name, and what to write where a name is not here."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+from importlib import import_module
+from typing import Any
+
+__all__ = ["DIFFERS", "REFUSED", "advice", "missing"]
+
+# Methods that are here only to say, in an error, what to write instead.
+REFUSED = {"torch.Tensor.half", "torch.Tensor.bfloat16"}
+
+# The name is here, and means something else in a way that a reader of PyTorch's pages may meet.
+DIFFERS = {
+    "torch.Event": "an event of a backward pass, not one of a GPU's stream",
+    "torch.Generator": "another stream of numbers: seeds give other numbers than in PyTorch, the same on each device",
+    "torch.Size": "a plain tuple, without numel()",
+    "torch.Tensor": "makes nothing when called: write tensor(data) or empty(sizes)",
+    "torch.Tensor.data": "assigning to it copies the numbers, and backward notices the write",
+    "torch.Tensor.type": 'names are those of minigrad, as "minigrad.float32"',
+    "torch.backends": 'cudnn and mps alone, whose switches change nothing; the Mac\'s GPU is the device "metal"',
+    "torch.cuda": "one device; where there is none, seeds and waiting do nothing",
+    "torch.cuda.manual_seed": "seeds the one generator that all devices share, if there is a GPU",
+    "torch.cuda.manual_seed_all": "seeds the one generator that all devices share, if there is a GPU",
+    "torch.layout": "a module on shapes, not a type: tensors are dense",
+    "torch.load": "reads safetensors and PyTorch's .pt, and runs nothing of them, whatever weights_only says",
+    "torch.save": "writes safetensors: tensors, numbers and texts in dicts, lists and tuples, no other objects",
+    "torch.manual_seed": "other numbers than PyTorch's, the same on each device",
+    "torch.sort": "is always stable",
+    "torch.unique": "of numbers, without dim",
+    "torch.Tensor.unique": "of numbers, without dim",
+    "torch.nn.Module": "without the state_dict hooks, to_empty and ipu or xpu",
+    "torch.optim.Muon": "computes in float32, where PyTorch rounds to bfloat16",
+    "torch.utils.data.DataLoader": "workers are spawned; device= keeps a data set on a device",
+}
+
+# Patterns of qualified names, the first that fits; what to write instead.
+INSTEAD = {
+    "torch.compile": "there is no compiler yet: leave the line out, and the model runs as it is",
+    "torch.compiler": "there is no compiler yet: leave it out",
+    "torch.jit": "models are not compiled: call the module; save its state_dict()",
+    "torch.export": "models are not exported: save their state_dict()",
+    "torch.onnx": "models are not exported: save their state_dict()",
+    "torch.fx": "mg.record() and the viewer show the graph of a call",
+    "torch.func": "mg.autograd.functional has vjp, jvp, jacobian, hessian",
+    "torch.vmap": "write the batch as a dimension",
+    "torch.fft": "there are no Fourier transforms, and no complex numbers",
+    "torch.linalg": "mg.norm, matmul, einsum and trace are here; inverses and decompositions are not",
+    "torch.linalg.*norm": "mg.norm",
+    "torch.linalg.*": "matmul, einsum, norm and trace are here; for the others take NumPy: np.linalg on x.numpy()",
+    "torch.special": "the functions that are here are in mg itself",
+    "torch.distributions": "mg.randn, rand, multinomial, bernoulli draw; write the log-probability as a formula",
+    "torch.distributed": "one process computes",
+    "torch.multiprocessing": "one process computes; DataLoader(num_workers=…) has workers",
+    "torch.nn.DataParallel": "one device computes: leave it out, and use the module itself",
+    "torch.nn.SyncBatchNorm": "one device computes: nn.BatchNorm2d",
+    "torch.utils.data.Distributed*": "one process computes: shuffle=True",
+    "torch.amp": "numbers are float32 or float64: leave autocast and GradScaler out",
+    "torch.*autocast*": "numbers are float32 or float64: leave autocast and GradScaler out",
+    "torch.GradScaler": "numbers are float32 or float64: leave autocast and GradScaler out",
+    "torch.half": "float32 is the smallest float: leave it out",
+    "torch.float16": "float32 is the smallest float",
+    "torch.bfloat16": "float32 is the smallest float",
+    "torch.complex*": "there are no complex numbers: keep the two parts in a dimension of size 2",
+    "torch.cdouble": "there are no complex numbers",
+    "torch.cfloat": "there are no complex numbers",
+    "torch.chalf": "there are no complex numbers",
+    "torch.int8": "mg.uint8, mg.int32 and mg.int64 are here",
+    "torch.*int16": "mg.int32",
+    "torch.short": "mg.int32",
+    "torch.uint32": "mg.int64",
+    "torch.uint64": "mg.int64",
+    "torch.FloatTensor": "mg.tensor(data, dtype=mg.float32), or mg.empty(sizes)",
+    "torch.DoubleTensor": "mg.tensor(data, dtype=mg.float64), or mg.empty(sizes, dtype=mg.float64)",
+    "torch.LongTensor": "mg.tensor(data, dtype=mg.int64)",
+    "torch.IntTensor": "mg.tensor(data, dtype=mg.int32)",
+    "torch.BoolTensor": "mg.tensor(data, dtype=mg.bool)",
+    "torch.ByteTensor": "mg.tensor(data, dtype=mg.uint8)",
+    "torch.HalfTensor": "mg.tensor(data): float32 is the smallest float",
+    "torch.set_default_tensor_type": "mg.set_default_dtype(mg.float64), mg.set_default_device(…)",
+    "torch.set_float32_matmul_precision": "products are of float32, always: leave it out",
+    "torch.get_float32_matmul_precision": "products are of float32, always",
+    "torch.use_deterministic_algorithms": "every computation is deterministic: leave it out",
+    "torch.are_deterministic_algorithms_enabled": "every computation is deterministic",
+    "torch.set_printoptions": 'format numbers as texts: f"{x.item():.3f}"',
+    "torch.channels_last*": "images are (N, C, H, W) in memory: leave memory_format out",
+    "torch.*_format": "images are (N, C, H, W) in memory: leave memory_format out",
+    "torch.memory_format": "images are (N, C, H, W) in memory: leave it out",
+    "torch.profiler": "mg.profile()",
+    "torch.quantization": "numbers are float32 or float64",
+    "torch.hub": "build the model, and load_state_dict(mg.load(file))",
+    "torch.mps": 'the device "metal"',
+    "torch.xpu": "there is no such device",
+    "torch.sparse*": "tensors are dense",
+    "torch.Tensor.*sparse*": "tensors are dense",
+    "torch.stft": "there are no complex numbers",
+    "torch.Tensor.squeeze_": "shapes stay: x = x.squeeze(), which shares the numbers",
+    "torch.Tensor.unsqueeze_": "shapes stay: x = x.unsqueeze(dim), which shares the numbers",
+    "torch.Tensor.transpose_": "shapes stay: x = x.transpose(a, b), which shares the numbers",
+    "torch.Tensor.t_": "shapes stay: x = x.t(), which shares the numbers",
+    "torch.Tensor.swap*_": "shapes stay: x = x.transpose(a, b), which shares the numbers",
+    "torch.Tensor.resize*": "x = x.new_empty(sizes)",
+    "torch.Tensor.share_memory_": "one process computes: leave it out",
+    "torch.Tensor.pin_memory": "numbers go to a GPU when they are first used: leave it out",
+    "torch.Tensor.is_cpu": 'x.device.type == "cpu"',
+    "torch.Tensor.get_device": "x.device",
+    "torch.Tensor.half": "float32 is the smallest float: leave it out",
+    "torch.Tensor.bfloat16": "float32 is the smallest float: leave it out",
+    "torch.Tensor.short": "x.int()",
+    "torch.Tensor.char": "x.int()",
+    "torch.Tensor.inverse": "NumPy's np.linalg.inv of x.numpy()",
+    "torch.inverse": "NumPy's np.linalg.inv of x.numpy()",
+    "torch.svd*": "NumPy's np.linalg.svd of x.numpy()",
+    "torch.quantile": "sort, then index or lerp",
+    "torch.block_diag": "zeros, then write the blocks into it",
+    "torch.nn.*3d": "images of two dimensions are the most there is",
+    "torch.nn.functional.*3d": "images of two dimensions are the most there is",
+    "torch.max_pool3d": "images of two dimensions are the most there is",
+    "torch.conv*3d": "images of two dimensions are the most there is",
+    "torch.nn.Lazy*": "give the sizes: nn.Linear(in_features, out_features)",
+    "torch.nn.Uninitialized*": "give the sizes",
+    "torch.nn.EmbeddingBag": "nn.Embedding, then mean(dim=1) or sum(dim=1)",
+    "torch.nn.functional.embedding_bag": "F.embedding, then mean(dim=1) or sum(dim=1)",
+    "torch.embedding_bag": "F.embedding, then mean(dim=1) or sum(dim=1)",
+    "torch.nn.Buffer": "self.register_buffer(name, tensor)",
+    "torch.nn.NLLLoss2d": "nn.NLLLoss",
+    "torch.nn.AlphaDropout": "nn.Dropout",
+    "torch.nn.functional.alpha_dropout": "F.dropout",
+    "torch.nn.functional.upsample*": "F.interpolate",
+    "torch.nn.functional.*_with_indices": "F.max_pool2d(…, return_indices=True)",
+    "torch.nn.functional.multi_head_attention_forward": "nn.MultiheadAttention, or F.scaled_dot_product_attention",
+    "torch.nn.utils.rnn.pack*": "pad_sequence, and a mask of the lengths over what comes out",
+    "torch.nn.utils.rnn.Packed*": "pad_sequence, and a mask of the lengths over what comes out",
+    "torch.nn.utils.rnn.*pad_packed*": "pad_sequence, and a mask of the lengths over what comes out",
+    "torch.nn.utils.clip_grad_norm": "clip_grad_norm_",
+    "torch.nn.init.*[!_]": "the same with _ at its end",
+    "torch.optim.LBFGS": "optim.Adam, or SGD",
+    "torch.optim.SparseAdam": "optim.Adam: gradients are dense",
+    "torch.optim.lr_scheduler.MultiplicativeLR": "LambdaLR, with the product of the factors",
+    "torch.optim.lr_scheduler.PolynomialLR": "LambdaLR(optimizer, lambda e: (1 - e / total) ** power)",
+    "torch.cuda.amp": "numbers are float32 or float64: leave autocast and GradScaler out",
+    "torch.cuda.*memory*": "mg.memory()",
+    "torch.cuda.*stream*": "a device computes in the order in which it is asked",
+    "torch.cuda.Stream*": "a device computes in the order in which it is asked",
+    "torch.cuda.Event": "mg.synchronize(), then time.perf_counter()",
+    "torch.autograd.Variable": "a tensor is all there is: mg.tensor(…, requires_grad=True)",
+    "torch.autograd.variable": "a tensor is all there is: mg.tensor(…, requires_grad=True)",
+    "torch.autograd.profiler": "mg.profile()",
+    "torch.utils.tensorboard": "write the numbers into a list, and plot it",
+    "torch.utils.checkpoint": "all is kept: call the function itself",
+}
+
+
+def advice(family: str, name: str) -> str:
+    """What to write where ``family.name`` of PyTorch is not here; nothing if there is nothing to say."""
+    asked = f"{family}.{name}"
+    for pattern, words in INSTEAD.items():
+        if fnmatchcase(asked, pattern):
+            return words
+    if family == "torch" and name.endswith("_") and hasattr(_named("Tensor"), name):
+        return f"the method: x.{name}(…)"
+    if family == "torch.nn.functional" and name.endswith("_") and hasattr(_named("functional"), name[:-1]):
+        return f"F.{name[:-1]}(x, inplace=True)"
+    return ""
+
+
+def _named(name: str) -> Any:
+    return getattr(import_module("minigrad"), name, None)  # None where there is no NumPy
+
+
+def missing(family: str, name: str) -> str:
+    """The second line of an error about a name that is not here."""
+    words = DIFFERS.get(f"{family}.{name}") or advice(family, name)
+    return f".\n  PyTorch's {family}.{name} is not here: {words}." if words else ""

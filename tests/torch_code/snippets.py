@@ -1,0 +1,551 @@
+"""Small pieces as notebooks, answers and tutorials have them. Each returns what it found, to be compared."""
+
+import copy
+import io
+import math
+import os
+import random
+from collections import OrderedDict, defaultdict
+from functools import partial
+from typing import Dict, List, Optional, Tuple, Union
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn, optim
+from torch.nn import Linear, Module, ModuleList, Parameter, init
+from torch.nn.parameter import Parameter as P
+from torch.nn.utils import clip_grad_norm_, clip_grad_value_
+from torch.optim import SGD, Adam, AdamW
+from torch.optim.lr_scheduler import CosineAnnealingLR, LinearLR, OneCycleLR, SequentialLR
+from torch.utils.data import DataLoader, Dataset, Subset, TensorDataset, random_split
+from tqdm import tqdm
+
+
+def fixed(*shape, seed=0):
+    return torch.from_numpy(np.random.default_rng(seed).standard_normal(shape).astype("float32"))
+
+
+def fill(model):
+    """The same weights in either library."""
+    for k, p in enumerate(model.parameters()):
+        p.data.copy_(fixed(*p.shape, seed=k) * 0.3)
+    return model
+
+
+def sequential_of_names():
+    model = nn.Sequential(
+        OrderedDict(
+            [
+                ("conv1", nn.Conv2d(1, 4, 5)),
+                ("relu1", nn.ReLU()),
+                ("pool", nn.AdaptiveAvgPool2d((2, 2))),
+                ("flatten", nn.Flatten()),
+                ("fc", nn.Linear(16, 3)),
+            ]
+        )
+    )
+    fill(model)
+    assert model.conv1 is model[0]
+    assert len(model) == 5
+    shapes = [(name, tuple(p.shape)) for name, p in model.named_parameters()]
+    total = sum(p.numel() for p in model.parameters() if p.requires_grad)
+    return model(fixed(2, 1, 8, 8)), shapes, total, str(type(model).__name__)
+
+
+class Head(nn.Module):
+    """one head of self-attention"""
+
+    def __init__(self, n_embd, head_size, block_size, dropout=0.0):
+        super().__init__()
+        self.key = nn.Linear(n_embd, head_size, bias=False)
+        self.query = nn.Linear(n_embd, head_size, bias=False)
+        self.value = nn.Linear(n_embd, head_size, bias=False)
+        self.register_buffer("tril", torch.tril(torch.ones(block_size, block_size)))
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, x):
+        _, T, C = x.shape
+        k = self.key(x)
+        q = self.query(x)
+        wei = q @ k.transpose(-2, -1) * C**-0.5
+        wei = wei.masked_fill(self.tril[:T, :T] == 0, float("-inf"))
+        wei = F.softmax(wei, dim=-1)
+        wei = self.dropout(wei)
+        v = self.value(x)
+        return wei @ v
+
+
+class MultiHead(nn.Module):
+    def __init__(self, num_heads, n_embd, block_size):
+        super().__init__()
+        self.heads = nn.ModuleList([Head(n_embd, n_embd // num_heads, block_size) for _ in range(num_heads)])
+        self.proj = nn.Linear(n_embd, n_embd)
+
+    def forward(self, x):
+        return self.proj(torch.cat([h(x) for h in self.heads], dim=-1))
+
+
+def heads_of_attention():
+    model = fill(MultiHead(2, 8, 6))
+    x = fixed(2, 5, 8).requires_grad_()
+    y = model(x)
+    y.square().mean().backward()
+    names = [n for n, _ in model.named_buffers()]
+    return y, x.grad, names, [p.grad.norm() for p in model.parameters()]
+
+
+def attention_agrees_with_itself():
+    q, k, v = fixed(3, 2, 4, 6, 8).unbind(0)
+    a = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+    mask = torch.ones(6, 6, dtype=torch.bool).tril(diagonal=0)
+    b = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+    assert torch.allclose(a, b, atol=1e-6)
+    bias = torch.triu(torch.full((6, 6), float("-inf")), diagonal=1)
+    return a, F.scaled_dot_product_attention(q, k, v, attn_mask=bias, scale=0.5)
+
+
+def rotary_positions():
+    dim, seq = 8, 5
+    inv_freq = 1.0 / (10000 ** (torch.arange(0, dim, 2).float() / dim))
+    t = torch.arange(seq, dtype=inv_freq.dtype)
+    freqs = torch.outer(t, inv_freq)
+    emb = torch.cat((freqs, freqs), dim=-1)
+    cos, sin = emb.cos()[None, :, None, :], emb.sin()[None, :, None, :]
+    x = fixed(2, seq, 3, dim)
+    x1, x2 = x[..., : dim // 2], x[..., dim // 2 :]
+    return x * cos + torch.cat((-x2, x1), dim=-1) * sin, torch.einsum("i,j->ij", t, inv_freq)
+
+
+class PositionalEncoding(nn.Module):
+    def __init__(self, d_model: int, dropout: float = 0.0, max_len: int = 50):
+        super().__init__()
+        self.dropout = nn.Dropout(p=dropout)
+        position = torch.arange(max_len).unsqueeze(1)
+        div_term = torch.exp(torch.arange(0, d_model, 2) * (-math.log(10000.0) / d_model))
+        pe = torch.zeros(max_len, 1, d_model)
+        pe[:, 0, 0::2] = torch.sin(position * div_term)
+        pe[:, 0, 1::2] = torch.cos(position * div_term)
+        self.register_buffer("pe", pe)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = x + self.pe[: x.size(0)]
+        return self.dropout(x)
+
+
+def encoder_with_positions():
+    torch.manual_seed(1)
+    layer = nn.TransformerEncoderLayer(d_model=8, nhead=2, dim_feedforward=16, dropout=0.0, batch_first=False)
+    model = nn.Sequential(PositionalEncoding(8), nn.TransformerEncoder(layer, num_layers=2, enable_nested_tensor=False))
+    fill(model)
+    mask = nn.Transformer.generate_square_subsequent_mask(5)
+    x = fixed(5, 2, 8)
+    return model(x), model[1](model[0](x), mask=mask), mask
+
+
+class RMSNorm(torch.nn.Module):
+    def __init__(self, dim: int, eps: float = 1e-6):
+        super().__init__()
+        self.eps = eps
+        self.weight = nn.Parameter(torch.ones(dim))
+
+    def _norm(self, x):
+        return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + self.eps)
+
+    def forward(self, x):
+        output = self._norm(x.float()).type_as(x)
+        return output * self.weight
+
+
+class SwiGLU(nn.Module):
+    def __init__(self, dim: int, hidden_dim: int):
+        super().__init__()
+        self.w1 = nn.Linear(dim, hidden_dim, bias=False)
+        self.w2 = nn.Linear(hidden_dim, dim, bias=False)
+        self.w3 = nn.Linear(dim, hidden_dim, bias=False)
+
+    def forward(self, x):
+        return self.w2(F.silu(self.w1(x)) * self.w3(x))
+
+
+def llama_block():
+    block = fill(nn.Sequential(RMSNorm(6), SwiGLU(6, 10)))
+    x = fixed(2, 4, 6)
+    out = x + block(x)
+    kv = fixed(2, 4, 2, 3)
+    repeated = kv[:, :, :, None, :].expand(2, 4, 2, 3, 3).reshape(2, 4, 6, 3)
+    return out, repeated, torch.repeat_interleave(kv, dim=2, repeats=3)
+
+
+class Pairs(Dataset):
+    def __init__(self, n: int, transform=None):
+        self.x, self.y = fixed(n, 3), torch.arange(n) % 2
+        self.transform = transform
+
+    def __len__(self):
+        return len(self.x)
+
+    def __getitem__(self, idx):
+        x = self.x[idx]
+        if self.transform:
+            x = self.transform(x)
+        return {"x": x, "y": self.y[idx], "name": f"row {int(idx)}"}
+
+
+def loop_with_a_bar():
+    dataset = Pairs(10, transform=lambda x: x * 2)
+    loader = DataLoader(dataset, batch_size=4, shuffle=False, num_workers=0, pin_memory=False, drop_last=False)
+    device = torch.device("cpu")
+    model = fill(nn.Sequential(nn.Linear(3, 8), nn.Tanh(), nn.Linear(8, 2))).to(device)
+    optimizer = AdamW(model.parameters(), lr=1e-2, betas=(0.9, 0.98), eps=1e-9, weight_decay=0.01)
+    scheduler = OneCycleLR(optimizer, max_lr=0.05, steps_per_epoch=len(loader), epochs=2)
+    history: Dict[str, List[float]] = defaultdict(list)
+    for epoch in range(2):
+        model.train()
+        running_loss, correct, total = 0.0, 0, 0
+        pbar = tqdm(loader, desc=f"Epoch {epoch + 1}", leave=False, disable=True)
+        for batch in pbar:
+            inputs, labels = batch["x"].to(device, non_blocking=True), batch["y"].to(device)
+            optimizer.zero_grad()
+            outputs = model(inputs)
+            loss = F.cross_entropy(outputs, labels)
+            loss.backward()
+            nn.utils.clip_grad_norm_(model.parameters(), max_norm=1.0)
+            optimizer.step()
+            scheduler.step()
+            running_loss += loss.item() * inputs.size(0)
+            _, predicted = torch.max(outputs.data, 1)
+            total += labels.size(0)
+            correct += (predicted == labels).sum().item()
+            pbar.set_postfix(loss=f"{loss.item():.4f}", acc=100.0 * correct / total)
+        history["loss"].append(running_loss / len(loader.dataset))
+        history["lr"].append(scheduler.get_last_lr()[0])
+    return history["loss"], history["lr"], correct / total, batch["name"], len(loader)
+
+
+def pieces_of_a_data_set():
+    x, y = fixed(12, 2), torch.arange(12)
+    full = TensorDataset(x, y)
+    train, val = random_split(full, [9, 3], generator=torch.Generator().manual_seed(42))
+    rows = sorted([int(t) for _, t in train] + [int(t) for _, t in val])
+
+    def collate(batch):
+        xs, ys = zip(*batch)
+        return torch.stack(xs), torch.tensor([int(t) for t in ys])
+
+    first = next(iter(DataLoader(Subset(full, [3, 1, 2]), batch_size=3, collate_fn=collate)))
+    return rows, first[0], first[1], len(train), len(val)
+
+
+def two_groups_and_a_warm_up():
+    model = fill(nn.Sequential(nn.Linear(3, 4), nn.LayerNorm(4), nn.Linear(4, 1)))
+    decay, no_decay = [], []
+    for name, param in model.named_parameters():
+        if not param.requires_grad:
+            continue
+        if param.ndim <= 1 or name.endswith(".bias"):
+            no_decay.append(param)
+        else:
+            decay.append(param)
+    groups = [{"params": decay, "weight_decay": 0.1}, {"params": no_decay, "weight_decay": 0.0, "lr": 5e-2}]
+    optimizer = optim.AdamW(groups, lr=1e-2)
+    warmup = LinearLR(optimizer, start_factor=0.1, total_iters=2)
+    cosine = CosineAnnealingLR(optimizer, T_max=4, eta_min=1e-4)
+    scheduler = SequentialLR(optimizer, schedulers=[warmup, cosine], milestones=[2])
+    rates, norms = [], []
+    for _ in range(5):
+        optimizer.zero_grad()
+        loss = model(fixed(6, 3)).pow(2).mean()
+        loss.backward()
+        norms.append(float(clip_grad_norm_(model.parameters(), 0.5)))
+        optimizer.step()
+        scheduler.step()
+        rates.append([g["lr"] for g in optimizer.param_groups])
+    return rates, norms, list(model.parameters())
+
+
+def frozen_layers():
+    model = fill(nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 2)))
+    for param in model[0].parameters():
+        param.requires_grad = False
+    model[2] = fill(nn.Linear(4, 3))
+    optimizer = SGD(filter(lambda p: p.requires_grad, model.parameters()), lr=0.1)
+    before = copy.deepcopy(model.state_dict())
+    loss = F.mse_loss(model(fixed(5, 3)), fixed(5, 3, seed=4))
+    loss.backward()
+    clip_grad_value_(model.parameters(), 0.1)
+    optimizer.step()
+    same = [torch.equal(before[k], v) for k, v in model.state_dict().items()]
+    return same, model[0].weight.grad is None, model[2].weight
+
+
+def moving_average_of_weights():
+    model = fill(nn.Linear(3, 2))
+    ema = copy.deepcopy(model).eval().requires_grad_(False)
+    with torch.no_grad():
+        for p in model.parameters():
+            p.add_(0.5)
+        for e, p in zip(ema.parameters(), model.parameters()):
+            e.mul_(0.9).add_(p, alpha=0.1)
+            e.lerp_(p, 0.01)
+    return list(ema.parameters()), [p.requires_grad for p in ema.parameters()]
+
+
+@torch.no_grad()
+def estimate(model, x):
+    model.eval()
+    out = model(x)
+    model.train()
+    return out
+
+
+def modes_of_recording():
+    model = fill(nn.Sequential(nn.Linear(3, 3), nn.Dropout(0.5)))
+    x = fixed(2, 3)
+    found = [estimate(model, x).requires_grad, model.training]
+    for phase in ["train", "val"]:
+        model.train(phase == "train")
+        with torch.set_grad_enabled(phase == "train"):
+            found.append(model(x).sum().requires_grad)
+    with torch.inference_mode():
+        found.append(model(x).requires_grad)
+    with torch.enable_grad():
+        found.append(torch.is_grad_enabled())
+    return found, estimate(model, x)
+
+
+def texts_of_tensors():
+    loss = torch.tensor(0.123456)
+    x = torch.tensor([1.0, 2.5])
+    return (
+        f"{loss:.4f}",
+        f"loss: {loss.item():>7f}  [{10:>5d}/{60:>5d}]",
+        f"{x[0]:.2f}",
+        f"{x}",
+        str(x.shape[0]),
+        f"{x.mean():.3e}",
+        "%.3f" % loss,
+        repr(torch.arange(3)),
+        f"{torch.tensor(3)}",
+        f"{torch.tensor(True)}",
+        round(loss.item(), 3),
+    )
+
+
+def a_checkpoint_in_memory():
+    model, other = fill(nn.Linear(3, 2)), nn.Linear(3, 2)
+    optimizer = Adam(model.parameters(), lr=0.01)
+    model(fixed(4, 3)).sum().backward()
+    optimizer.step()
+    file = io.BytesIO()
+    checkpoint = {"epoch": 3, "model": model.state_dict(), "optimizer": optimizer.state_dict(), "loss": 0.5}
+    torch.save(checkpoint, file)
+    file.seek(0)
+    found = torch.load(file, map_location=torch.device("cpu"), weights_only=True)
+    missing, unexpected = other.load_state_dict(found["model"], strict=False)
+    again = Adam(other.parameters(), lr=0.5)
+    again.load_state_dict(found["optimizer"])
+    other(fixed(4, 3)).sum().backward()
+    again.step()
+    return found["epoch"], found["loss"], missing, unexpected, again.param_groups[0]["lr"], other.weight
+
+
+def seeds():
+    def set_seed(seed: int) -> None:
+        random.seed(seed)
+        np.random.seed(seed)
+        torch.manual_seed(seed)
+        torch.cuda.manual_seed_all(seed)
+        torch.backends.cudnn.deterministic = True
+        torch.backends.cudnn.benchmark = False
+        os.environ["PYTHONHASHSEED"] = str(seed)
+
+    set_seed(1)
+    a = torch.rand(3)
+    set_seed(1)
+    b = torch.rand(3)
+    g = torch.Generator()
+    g.manual_seed(1)
+    c = torch.randn(2, 2, generator=g)
+    return torch.equal(a, b), tuple(c.shape), torch.randperm(5).sort()[0], bool((torch.randint(0, 4, (9,)) < 4).all())
+
+
+def penalties_and_distances():
+    model = fill(nn.Sequential(nn.Linear(4, 5), nn.ReLU(), nn.Linear(5, 2)))
+    x = fixed(6, 4)
+    l2 = sum(p.pow(2.0).sum() for p in model.parameters())
+    l1 = sum(torch.norm(p, 1) for p in model.parameters())
+    logits = model(x)
+    soft = F.kl_div(
+        F.log_softmax(logits / 2.0, dim=1), F.softmax(fixed(6, 2, seed=9) / 2.0, dim=1), reduction="batchmean"
+    )
+    z = F.normalize(fixed(4, 3), dim=1)
+    sim = z @ z.T / 0.5
+    sim.fill_diagonal_(-1e9)
+    triplet = nn.TripletMarginLoss(margin=1.0)(fixed(4, 3), fixed(4, 3, seed=1), fixed(4, 3, seed=2))
+    cosine = F.cosine_embedding_loss(fixed(4, 3), fixed(4, 3, seed=1), torch.tensor([1.0, -1.0, 1.0, -1.0]))
+    gauss = nn.GaussianNLLLoss()(fixed(4, 3), fixed(4, 3, seed=1), torch.ones(4, 3))
+    return l2, l1, soft, F.cross_entropy(sim, torch.tensor([1, 0, 3, 2])), triplet, cosine, gauss, torch.cdist(z, z)
+
+
+def gates_and_choices():
+    torch.manual_seed(0)
+    logits = fixed(4, 3).requires_grad_()
+    hard = F.gumbel_softmax(logits, tau=1.0, hard=True)
+    experts, index = torch.topk(F.softmax(logits, -1), k=2, dim=-1)
+    experts = experts / experts.sum(-1, keepdim=True)
+    full = torch.zeros_like(logits).scatter(-1, index, experts)
+    straight = (logits.round() - logits).detach() + logits
+    straight.sum().backward()
+    return hard.sum(-1).detach(), full, index, logits.grad, torch.bincount(index.flatten(), minlength=3)
+
+
+def policy_gradient():
+    rewards, gamma, R = [1.0, 0.0, 2.0, 1.0], 0.99, 0.0
+    returns = []
+    for r in rewards[::-1]:
+        R = r + gamma * R
+        returns.insert(0, R)
+    returns = torch.tensor(returns)
+    returns = (returns - returns.mean()) / (returns.std() + np.finfo(np.float32).eps.item())
+    policy = fill(nn.Linear(3, 2))
+    probs = F.softmax(policy(fixed(4, 3)), dim=1)
+    actions = torch.tensor([0, 1, 1, 0])
+    log_prob = torch.log(probs.gather(1, actions.unsqueeze(1)).squeeze(1))
+    loss = (-log_prob * returns).sum()
+    loss.backward()
+    q = fixed(4, 2)
+    target = 0.1 + 0.99 * q.max(1)[0].detach() * (1 - torch.tensor([0, 0, 1, 0], dtype=torch.float32))
+    return loss, policy.weight.grad, F.smooth_l1_loss(q.max(dim=1).values, target), q.argmax(1).tolist()
+
+
+def straight_line_by_hand():
+    X = torch.linspace(-1, 1, 20).view(-1, 1)
+    Y = 3 * X + 2
+    w, b = torch.zeros(1, 1, requires_grad=True), torch.zeros(1, requires_grad=True)
+    for _ in range(20):
+        loss = ((X.mm(w) + b - Y) ** 2).mean()
+        loss.backward()
+        with torch.no_grad():
+            for p in (w, b):
+                p -= 0.1 * p.grad
+                p.grad.zero_()
+    return w, b, loss.item()
+
+
+def patches_of_pictures():
+    img = fixed(2, 3, 8, 8)
+    p = 4
+    patches = img.reshape(2, 3, 2, p, 2, p).permute(0, 2, 4, 1, 3, 5).flatten(3).flatten(1, 2)
+    proj = fill(nn.Conv2d(3, 5, kernel_size=p, stride=p))
+    tokens = proj(img).flatten(2).transpose(1, 2)
+    cls = nn.Parameter(torch.zeros(1, 1, 5))
+    x = torch.cat((cls.expand(img.shape[0], -1, -1), tokens), dim=1)
+    mean, std = torch.tensor([0.5, 0.4, 0.3]).view(-1, 1, 1), torch.tensor([0.2, 0.2, 0.2])[:, None, None]
+    normal = (img - mean) / std
+    dropped = x * torch.empty(2, 1, 1).bernoulli_(1.0) / 1.0
+    return patches, x, normal.clamp(0, 1), F.unfold(img, p, stride=p), dropped, img.flip(-1), torch.roll(img, 1, -1)
+
+
+def diffusion_schedule():
+    betas = torch.linspace(1e-4, 0.02, 20)
+    alphas_cumprod = torch.cumprod(1.0 - betas, dim=0)
+    prev = F.pad(alphas_cumprod[:-1], (1, 0), value=1.0)
+    variance = betas * (1.0 - prev) / (1.0 - alphas_cumprod)
+    t = torch.tensor([3, 7])
+    x0, noise = fixed(2, 1, 4, 4), fixed(2, 1, 4, 4, seed=3)
+    a = alphas_cumprod.gather(-1, t).reshape(2, *((1,) * (len(x0.shape) - 1)))
+    xt = a.sqrt() * x0 + (1 - a).sqrt() * noise
+    half = 4
+    emb = torch.exp(torch.arange(half) * -(math.log(10000) / (half - 1)))
+    emb = t[:, None].float() * emb[None, :]
+    return variance, xt, torch.cat((emb.sin(), emb.cos()), dim=-1), (xt - (1 - a).sqrt() * noise) / a.sqrt()
+
+
+def hooks_and_features():
+    model = fill(nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 1)))
+    features, grads = {}, {}
+
+    def get_activation(name):
+        def hook(module, input, output):
+            features[name] = output.detach()
+
+        return hook
+
+    handle = model[0].register_forward_hook(get_activation("first"))
+    model[2].register_full_backward_hook(lambda m, gi, go: grads.update(out=go[0]))
+    x = fixed(2, 3).requires_grad_(True)
+    out = model(x)
+    out.backward(torch.ones_like(out))
+    handle.remove()
+    return features["first"], grads["out"], x.grad.data.abs()
+
+
+def packed_and_padded():
+    rows = [torch.tensor([1, 2, 3]), torch.tensor([4]), torch.tensor([5, 6])]
+    padded = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=0)
+    lengths = torch.tensor([len(r) for r in rows])
+    mask = torch.arange(padded.size(1))[None, :] < lengths[:, None]
+    emb = nn.Embedding(7, 4, padding_idx=0)
+    fill(emb)
+    vectors = (emb(padded) * mask.unsqueeze(-1)).sum(1) / mask.sum(1, keepdim=True)
+    return padded, mask, vectors, F.one_hot(padded, num_classes=7)
+
+
+def types_and_shapes():
+    x = torch.tensor([[1, 2], [3, 4]], dtype=torch.float)
+    y = torch.from_numpy(np.array([0, 1])).long()
+    z = torch.as_tensor([0.5, 1.5])
+    flat = x.view(x.size(0), -1).to(torch.float32).contiguous()
+    assert flat.dtype == torch.float32
+    assert not (x.is_cuda or x.requires_grad)
+    rows, columns = x.shape
+    triangle = torch.triu(torch.ones(rows, columns, dtype=torch.bool), diagonal=1)
+    grid = torch.stack(torch.meshgrid(torch.arange(2), torch.arange(3), indexing="ij"), dim=-1)
+    return flat, y, z, torch.addmm(torch.zeros(2), x, x), x.clone().clamp_(max=3), x.long().sum().item(), triangle, grid
+
+
+def parts_by_their_types():
+    net = nn.Sequential(nn.Linear(2, 3), nn.BatchNorm1d(3), nn.GELU(approximate="tanh"))
+    for m in net.modules():
+        if isinstance(m, (nn.Linear, nn.Conv2d)):
+            init.xavier_uniform_(m.weight, gain=init.calculate_gain("relu"))
+            nn.init.constant_(m.bias, 0.01)
+        elif isinstance(m, nn.BatchNorm1d):
+            m.weight.data.fill_(1)
+            m.bias.data.zero_()
+    kinds: List[Tuple[str, str]] = [(n, type(m).__name__) for n, m in net.named_children()]
+    norm_layer = partial(nn.BatchNorm2d, eps=1e-3)
+    scale: Optional[P] = Parameter(torch.tensor(0.5))
+    both: Union[Tensor, Parameter] = scale
+    is_parts = [isinstance(net[0], Module), isinstance(both, Tensor), isinstance(ModuleList([Linear(1, 1)]), Module)]
+    return kinds, norm_layer(4).eps, is_parts, net[0].bias, net(fixed(4, 2)).shape[1]
+
+
+SNIPPETS = [
+    sequential_of_names,
+    heads_of_attention,
+    attention_agrees_with_itself,
+    rotary_positions,
+    encoder_with_positions,
+    llama_block,
+    loop_with_a_bar,
+    pieces_of_a_data_set,
+    two_groups_and_a_warm_up,
+    frozen_layers,
+    moving_average_of_weights,
+    modes_of_recording,
+    texts_of_tensors,
+    a_checkpoint_in_memory,
+    seeds,
+    penalties_and_distances,
+    gates_and_choices,
+    policy_gradient,
+    straight_line_by_hand,
+    patches_of_pictures,
+    diffusion_schedule,
+    hooks_and_features,
+    packed_and_padded,
+    types_and_shapes,
+    parts_by_their_types,
+]
