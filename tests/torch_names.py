@@ -42,7 +42,7 @@ INNER = (
 KEPT = {"uint16", "uint32", "uint64", "int16", "int32", "int64", "int8", "sparse_coo_tensor", "quantize_per_tensor"}
 ROOMS = {
     "amp", "autograd", "backends", "compiler", "cuda", "distributed", "distributions", "export", "fft", "func", "fx",
-    "hub", "jit", "linalg", "masked", "mps", "multiprocessing", "nested", "nn", "onnx", "optim", "profiler",
+    "hub", "jit", "linalg", "masked", "mps", "multiprocessing", "nested", "nn", "optim", "profiler",
     "quantization", "random", "signal", "sparse", "special", "testing", "utils", "xpu",
 }  # fmt: skip
 

@@ -208,6 +208,7 @@ def test_a_script_may_have_classes_of_its_own(tmp_path):
 def test_a_notebook_may_have_workers_of_what_it_imports():
     nbclient, nbformat = pytest.importorskip("nbclient"), pytest.importorskip("nbformat")
     cells = (
+        f"import sys; sys.path.insert(0, {str(Path(__file__).parents[1])!r})",
         "from data_sets import Squares\nfrom minigrad.data import DataLoader, Dataset",
         "print([x[1].tolist() for x in DataLoader(Squares(6), batch_size=3, num_workers=2)])",
         "def alone(batch): return batch\nnext(iter(DataLoader(Squares(), num_workers=1, collate_fn=alone)))",
@@ -215,7 +216,7 @@ def test_a_notebook_may_have_workers_of_what_it_imports():
     )
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
     nbclient.NotebookClient(notebook, timeout=120, allow_errors=True).execute()
-    _, batches, refused, left_over = [cell.outputs for cell in notebook.cells]
+    _, _, batches, refused, left_over = [cell.outputs for cell in notebook.cells]
     assert batches[0]["text"] == "[[0, 1, 4], [9, 16, 25]]\n"
     assert "workers cannot find alone, which is written in this notebook" in refused[0]["evalue"]
     assert left_over[0]["text"] == "[]\n"

@@ -1,5 +1,6 @@
 /** The sentence of the present moment, in words and numbers with the formula; read aloud by screen readers. */
 
+import { BROKEN } from "../model/trace.js";
 import { tag } from "./dom.js";
 import { chainRule, formulaElement, numbersFor, quantityText } from "./wording.js";
 
@@ -76,7 +77,8 @@ function momentText(s, moment) {
 function forwardWords(s, { node }) {
   const op = s.graph.ops[s.graph.op[node]];
   const end = s.playback.position === s.line.forward && s.line.root >= 0 ? " The forward pass is complete." : "";
-  return `${s.graph.title(node)} is computed: ${op?.name ?? "?"}.${end}`;
+  const what = s.graph.kind[node] === BROKEN ? "raised an error" : `is computed: ${op?.name ?? "?"}`;
+  return `${s.graph.title(node)} ${what}.${end}`;
 }
 
 /** @param {Session} s @param {import("../types.js").Moment} moment @returns {import("./dom.js").Child[]} */
