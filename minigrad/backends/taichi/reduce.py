@@ -89,11 +89,11 @@ def reduced(
         if len(_plans) >= PLANS:
             _plans.clear()
         steps = _plans[key] = _planned(name, join, snippet, inputs, dims, keepdim, np.dtype(dtype), end, numbers)
+    out: Any = None
     for step in steps:
-        out = empty(step.shape, step.dtype)
-        step.kernel(pointer(out), *given, *step.numbers)
-        given = [pointer(out)]
-        hold = out  # noqa: F841 -- its memory, until the next step has read it
+        made = empty(step.shape, step.dtype)
+        step.kernel(pointer(made), *given, *step.numbers)
+        given, out = [pointer(made)], made  # the one before has been read by now, and may go
     return out
 
 
