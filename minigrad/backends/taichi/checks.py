@@ -8,7 +8,7 @@ come to the host. But an index that the host has, still, is looked at before: so
 from __future__ import annotations
 
 import threading
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -21,12 +21,32 @@ __all__ = ["doubt", "forget", "look_at", "settle", "verify"]
 SLOTS = 256
 
 
-class _Here(threading.local):
-    """The slots of this thread."""
+class _Slots:
+    """The slots of a thread, in one block of memory: all, and those that nobody has looked at since a launch."""
 
-    memory: Any = None
-    slots: dict[Any, Any]
-    open: dict[Any, Any]  # those of kernels that were launched, and not looked at
+    def __init__(self) -> None:
+        self.memory: Any = empty((SLOTS,), np.int32)
+        kernels_of("copy")[DEVICE](self.memory, 0, out=self.memory)
+        self.all: dict[Any, Any] = {}
+        self.open: dict[Any, Any] = {}
+
+    @property
+    def alive(self) -> bool:
+        buffer = getattr(block_of(self.memory), "buffer", None)
+        return self.memory.__class__ is arrays.target.array and (buffer is None or buffer.alive)
+
+    def added(self, key: Any) -> Any:
+        k = len(self.all)
+        slot = self.memory[k : k + 1]
+        slot.address = self.memory.address + 4 * k  # views do not know theirs
+        self.all[key] = slot
+        return slot
+
+
+class _Here(threading.local):
+    """The slots of this thread. They are exchanged as one, since Ctrl-C may come between any two lines."""
+
+    slots: _Slots | None = None
 
 
 _here = _Here()
@@ -34,27 +54,19 @@ _here = _Here()
 
 def doubt(kind: type[Exception], text: str, *args: Any) -> Any:
     """The slot for what is wrong if a kernel says so: an exception of this `kind`, its `text` formatted with `args`."""
-    if _here.memory is None or _here.memory.__class__ is not arrays.target.array or not _alive(_here.memory):
-        _here.memory = empty((SLOTS,), np.int32)
-        kernels_of("copy")[DEVICE](_here.memory, 0, out=_here.memory)
-        _here.slots, _here.open = {}, {}
+    slots = _here.slots
+    if slots is None or not slots.alive:
+        slots = _here.slots = _Slots()
     key = (kind, text, args)
-    slot = _here.slots.get(key)
+    slot = slots.all.get(key)
     if slot is None:
-        if len(_here.slots) == SLOTS:
+        if len(slots.all) == SLOTS:
             verify()
-            _here.slots.clear()
-        k = len(_here.slots)
-        slot = _here.slots[key] = cast(Any, _here.memory)[k : k + 1]
-        slot.address = _here.memory.address + 4 * k  # views do not know theirs
+            slots.all.clear()
+        slot = slots.added(key)
     if slot.__class__ is not CpuArray:
-        _here.open[key] = slot
+        slots.open[key] = slot
     return slot
-
-
-def _alive(memory: Any) -> bool:
-    buffer = getattr(block_of(memory), "buffer", None)
-    return buffer is None or buffer.alive
 
 
 def settle(slot: Any, kind: type[Exception], text: str, *args: Any) -> None:
@@ -66,19 +78,20 @@ def settle(slot: Any, kind: type[Exception], text: str, *args: Any) -> None:
 
 def verify() -> None:
     """Raise what any slot of this thread says."""
-    if _here.memory is None or not _here.open:
+    slots = _here.slots
+    if slots is None or not slots.open:
         return
-    keys, _here.open = list(_here.open), {}
-    found = arrays.target.seen(_here.memory)
-    for (kind, text, args), slot in [(key, _here.slots[key]) for key in keys]:
-        if found[(slot.address - _here.memory.address) // 4]:
-            _here.memory = None
+    found = arrays.target.seen(slots.memory)
+    looked_at, slots.open = slots.open, {}
+    for (kind, text, args), slot in looked_at.items():
+        if found[(slot.address - slots.memory.address) // 4]:
+            _here.slots = None
             raise kind(text.format(*args))
 
 
 def forget() -> None:
     """Let what was found wrong and not been asked for be forgotten."""
-    _here.memory = None
+    _here.slots = None
 
 
 def look_at(index: Any, size: int, kind: type[Exception], text: str, *args: Any, but: int | None = None) -> None:
