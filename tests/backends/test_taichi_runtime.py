@@ -90,6 +90,27 @@ def sum_kernel(y_: ti.types.ndarray(dtype=ti.f64, ndim=1), n: ti.i32):
     assert "log_alone(s)" in found.text
 
 
+@pytest.mark.parametrize(
+    ("name", "dtype", "exact"), [("div", "f32", True), ("div", "f64", False), ("mul", "f32", False)]
+)
+def test_quotients_of_float32_are_computed_in_float64_for_cuda(name, dtype, exact):
+    text = f"""@ti.kernel
+def {name}_kernel(y_: ti.types.ndarray(dtype=ti.{dtype}, ndim=1), n: ti.i32):
+    y_[n] = y_[n] / (y_[n] - 1)
+"""
+    quotient = "ti.f32(ti.f64(y_[y_from + n]) * (1.0 / ti.f64(y_[y_from + n] - 1)))"
+    assert (quotient in moved(text, False, cuda=True).text) is exact
+    assert quotient not in moved(text, False).text
+
+
+def test_what_is_computed_so_is_the_quotient_to_the_last_bit():
+    np = pytest.importorskip("numpy")
+    rng = np.random.default_rng(0)
+    a, b = (rng.integers(2**23, 2**24, 1_000_000).astype(np.float32) for _ in range(2))
+    found = (a.astype(np.float64) * (1.0 / b.astype(np.float64))).astype(np.float32)
+    np.testing.assert_array_equal(found, a / b)
+
+
 def test_the_device_that_runs_is_told_also_where_the_environment_chose_it(monkeypatch):
     """Taichi takes the architecture of TI_ARCH, whatever is asked for."""
     monkeypatch.setenv("TI_ARCH", "arm64" if platform.machine() in ("arm64", "aarch64") else "x64")
