@@ -227,9 +227,10 @@ def test_a_notebook_may_have_workers_of_what_it_imports():
 def test_no_process_outlives_a_program_that_is(ended):
     child = run(
         """
-        import multiprocessing
+        import multiprocessing, signal
         from data_sets import Slow, announce
         from minigrad.data import DataLoader
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell may have let be ignored
         loader = iter(DataLoader(Slow(), num_workers=2, worker_init_fn=announce))
         try:
             next(loader)

@@ -81,8 +81,8 @@ def verify() -> None:
     slots = _here.slots
     if slots is None or not slots.open:
         return
-    found = arrays.target.seen(slots.memory)
     looked_at, slots.open = slots.open, {}
+    found = arrays.target.seen(slots.memory)  # which asks here again, before numbers come down
     for (kind, text, args), slot in looked_at.items():
         if found[(slot.address - slots.memory.address) // 4]:
             _here.slots = None
