@@ -65,6 +65,12 @@ def more(floats):
                 for y in (b, mg.empty(n, depth, dtype=dtype).T):
                     yield lambda x=x, y=y: x @ y
     for dtype in floats:
+        for channels, width, out in ((1, 12, 16), (3, 12, 16), (5, 11, 9), (16, 12, 32)):
+            for images in (4, 80):
+                x, w = mg.empty(images, channels, 12, width, dtype=dtype), mg.empty(out, channels, 3, 3, dtype=dtype)
+                x, w = x.requires_grad_(), w.requires_grad_()
+                yield lambda x=x, w=w: mg.functional.conv2d(x, w, padding=1).sum().backward()
+    for dtype in floats:
         for x in (mg.empty(8, dtype=dtype), mg.empty(1 << 18, dtype=dtype)):
             yield from updates(x, x)
     yield from updates(mg.empty(4, 8), mg.empty(8, 4).T)

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.backends.numpy.conv import grid, windows
-from minigrad.backends.taichi import cuda, runtime, source
-from minigrad.backends.taichi.array import DEVICE, empty, like, shaped
+from minigrad.backends.numpy.conv import grid
+from minigrad.backends.numpy.conv import windows as seen
+from minigrad.backends.taichi import cuda, runtime, source, windows
+from minigrad.backends.taichi.array import DEVICE, empty, shaped
 from minigrad.backends.taichi.elementwise import computed, filled, pointer, put
-from minigrad.backends.taichi.matmul import LANES, ROWS, Panels, matmul, packed, vectors
+from minigrad.backends.taichi.matmul import LANES, matmul
 from minigrad.backends.taichi.reduce import reduced
 from minigrad.backends.taichi.runtime import Kernel, compiled
 from minigrad.backends.taichi.shape import in_rows
@@ -22,9 +23,6 @@ __all__: list[str] = []
 
 Shape = tuple[int, ...]
 Window = Any  # size, stride, padding, dilation: minigrad.ops.conv.Window
-
-BLOCK = 256  # so many products are added up, and then those sums
-TURNED = 64  # rows of a matrix that are turned at once
 
 
 def room(shape: Shape, window: Window, dtype: Any) -> tuple[Any, Any, Any]:
@@ -87,7 +85,7 @@ def padded(x: Any, window: Window) -> Any:
 
 def spots(x: Any, places: Shape, window: Window) -> Any:
     """A view of padded images as (N, C, kH, kW, *places): what each spot of the window sees, wherever that stands."""
-    return windows(x, places, window.size, window.stride, window.dilation).view(x.__class__)
+    return seen(x, places, window.size, window.stride, window.dilation).view(x.__class__)
 
 
 @kernel("im2col", DEVICE)
@@ -130,13 +128,6 @@ def _steps(channel: int, row: int, image: Shape, places: Shape, window: Window) 
     return spot.reshape(-1), place.reshape(-1)
 
 
-@lru_cache(maxsize=64)
-def tables(image: Shape, places: Shape, window: Window) -> tuple[Any, Any]:
-    """How far in a padded image, in numbers, each spot of a window is from its first, and each place from the first."""
-    spot, place = _steps(image[1] * image[2], image[2], image, places, window)
-    return like(spot.astype(np.int32)), like(place.astype(np.int32))
-
-
 @lru_cache(maxsize=256)
 def _table(
     images: Shape, places: Shape, window: Window, around: bool, by_place: bool, n: int, steps: tuple[int, int, int]
@@ -168,98 +159,13 @@ def _by_blocks(x: Any, b: Any, window: Window, places: Shape, by_place: bool, n:
     return cuda.seen(x, b, _table(x.shape, places, window, around, by_place, n, steps), bias)
 
 
-@lru_cache(maxsize=16)
-def _seeing(type: Any, whole: bool) -> Kernel:
-    """Tiles whose rows are read from images where tables say: no columns are ever made.
-
-    Where all are `whole` they are turned in registers, and each column is written at once; else by rows.
-    """
-    dtype, lanes, rows = type.name, LANES[type], range(ROWS)
-    array, wide, table = source.array_of(dtype), vectors(dtype, lanes), source.array_of("int32")
-    numbers = ("batches", "down", "right", "m", "count", "deep", "by_a", "by_b", "panel_b", "step_z")
-    zero = ", ".join([f"ti.{source.TI[dtype]}(0.0)"] * lanes)
-    head = (
-        f"@ti.kernel\ndef see_kernel(y_: {vectors(dtype, ROWS) if whole else wide}, a_: {array}, b_: {wide}, "
-        f"z_: {wide}, right_: {table}, down_: {table}, {', '.join(f'{x}: ti.i32' for x in numbers)}):\n"
-    )
-    lines = [
-        "        i = t // right % down",
-        "        j = t % right",
-        "        n = t // right // down",
-        "        at = n * by_b + j * panel_b",
-        *[f"        r{r} = n * by_a + right_[ti.min(i * {ROWS} + {r}, m - 1)]" for r in rows],
-        *[f"        d{r} = z_[j * step_z]" for r in rows],
-        f"        for block in range((deep + {BLOCK - 1}) // {BLOCK}):",
-        *[f"            c{r} = ti.Vector([{zero}])" for r in rows],
-        f"            for k in range(block * {BLOCK}, ti.min(deep, (block + 1) * {BLOCK})):",
-        "                b = b_[at + k]",
-        "                far = down_[k]",
-        *[f"                c{r} += b * a_[far + r{r}]" for r in rows],
-        *[f"            d{r} += c{r}" for r in rows],
-    ]
-    if whole:
-        for k in range(lanes):
-            column = ", ".join(f"d{r}[{k}]" for r in rows)
-            lines.append(f"        if j * {lanes} + {k} < count:")
-            lines.append(f"            y_[(n * count + j * {lanes} + {k}) * down + i] = ti.Vector([{column}])")
-    else:
-        for r in rows:
-            lines.append(f"        if i * {ROWS} + {r} < m:")
-            lines.append(f"            y_[(n * m + i * {ROWS} + {r}) * right + j] = d{r}")
-    loop = source.spread("batches * down * right", "\n".join(lines) + "\n", False)
-    return compiled("see", head + loop, "aaaaaa" + "i" * len(numbers))
-
-
-def seen(x: Any, right: Any, down: Any, columns: Panels, count: int, bias: Any = None) -> Any:
-    """The sums over k of x[n, right[row] + down[k]] times columns, as (N, count, rows)."""
-    lanes, rows = LANES[x.dtype], right.size
-    panels, whole = -(-count // lanes), rows % ROWS == 0
-    out = empty((len(x), count, rows) if whole else (len(x), rows, panels * lanes), x.dtype)
-    start = filled((panels * lanes if bias is not None else lanes,), x.dtype)
-    if bias is not None:
-        put(start[:count], bias)
-    numbers = (-(-rows // ROWS), panels, rows, count, down.size, prod(x.shape[1:]), columns.batch, columns.panel)
-    arrays = (out, x, columns.array, start, right, down)
-    _seeing(x.dtype, whole)(*map(pointer, arrays), len(x), *numbers, int(bias is not None))
-    return out if whole else turned(out, count)
-
-
-@lru_cache(maxsize=16)
-def _turning(dtype: str) -> Kernel:
-    array = source.array_of(dtype)
-    text = f"""@ti.kernel
-def turn_kernel(y_: {array}, a_: {array}, batches: ti.i32, rows: ti.i32, wide: ti.i32, count: ti.i32, blocks: ti.i32):
-    for t in range(batches * blocks):
-        n = t // blocks
-        first = t % blocks * {TURNED}
-        last = ti.min(first + {TURNED}, rows)
-        for column in range(count):
-            to = (n * count + column) * rows
-            for row in range(first, last):
-                y_[to + row] = a_[(n * rows + row) * wide + column]
-"""
-    return compiled("turn", text, "aaiiiii")
-
-
-def turned(a: Any, count: int) -> Any:
-    """The first `count` columns of matrices as rows, some rows at a time, so that lines of the cache are read once."""
-    batches, rows, wide = a.shape
-    out = empty((batches, count, rows), a.dtype)
-    _turning(a.dtype.name)(pointer(out), pointer(a), batches, rows, wide, count, -(-rows // TURNED))
-    return out
-
-
 def convolved(x: Any, w: Any, bias: Any, window: Window, places: Shape) -> Any:
-    """Each place of a window times all weights, side by side."""
+    """Each place of a window times all weights."""
+    if source.VECTORIZED:
+        return windows.convolved(x, w, bias, window, places)
     w, depth = in_rows(w), prod(w.shape[1:])
-    if not source.VECTORIZED:
-        out = _by_blocks(x, w, window, places, True, len(w), (0, 1, depth), None if bias is None else in_rows(bias))
-        return shaped(out, (len(x), len(w), *places))
-    x = padded(x, window)
-    spot, place = tables(x.shape[1:], places, window)
-    weights = packed(w, 1, LANES[x.dtype], len(w), depth, 0, depth, 1)
-    weights.batch = 0
-    return shaped(seen(x, place, spot, weights, len(w), bias), (len(x), len(w), *places))
+    out = _by_blocks(x, w, window, places, True, len(w), (0, 1, depth), None if bias is None else in_rows(bias))
+    return shaped(out, (len(x), len(w), *places))
 
 
 @kernel("conv2d", DEVICE)
@@ -278,7 +184,7 @@ def conv2d(x: Any, w: Any, bias: Any, *, window: Window, groups: int) -> Any:
 def conv2d_weight(g: Any, x: Any, *, window: Window, groups: int) -> Any:
     places, shape = grid(x.shape, window), (g.shape[1], x.shape[1] // groups, *window.size)
     if fast(x, window, groups) and min(places) > 0:
-        return shaped(correlated(in_rows(g), x, window, places), shape)
+        return shaped(correlated(g, x, window, places), shape)
     columns = im2col(x, window=window)
     columns = columns.reshape(len(x), groups, columns.shape[1] // groups, columns.shape[2])
     lines = kernels_of("reshape")[DEVICE](g, shape=(len(g), groups, g.shape[1] // groups, prod(g.shape[2:])))
@@ -287,15 +193,11 @@ def conv2d_weight(g: Any, x: Any, *, window: Window, groups: int) -> Any:
 
 
 def correlated(g: Any, x: Any, window: Window, places: Shape) -> Any:
-    """Of each image each spot of the window times the result's gradients; then the sum over images."""
+    """Each spot of the window times the result's gradients, of each image; then the sum over images."""
+    if source.VECTORIZED:
+        return windows.correlated(g, x, window, places)
     channels, depth = g.shape[1], prod(places)
-    if not source.VECTORIZED:
-        products = _by_blocks(x, g, window, places, False, channels, (channels * depth, 1, depth), None)
-        return reduced("sum", "sum", "a", (products,), (0,), False, x.dtype)
-    x = padded(x, window)
-    spot, place = tables(x.shape[1:], places, window)
-    lines = packed(g, len(x), LANES[x.dtype], channels, depth, channels * depth, depth, 1)
-    products = seen(x, spot, place, lines, channels)
+    products = _by_blocks(x, in_rows(g), window, places, False, channels, (channels * depth, 1, depth), None)
     return reduced("sum", "sum", "a", (products,), (0,), False, x.dtype)
 
 

@@ -1,0 +1,403 @@
+"""What windows see of images, times weights or gradients, on the processor: tiles of sums in registers, one launch.
+
+Each core lays the image that it is about to read out anew, in memory of its own, with the channels of a place side by
+side and zeros around. Then what a spot of the window sees is some vectors, wherever the window stands: columns are
+never made, and a number is found without arithmetic of its own.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from math import prod
+from textwrap import indent
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from minigrad.backends.taichi import source
+from minigrad.backends.taichi.array import empty
+from minigrad.backends.taichi.matmul import BLOCK, LANES, ROWS, SERIAL, vectors
+from minigrad.backends.taichi.runtime import Kernel, compiled
+from minigrad.backends.taichi.shape import in_rows
+
+__all__ = ["convolved", "correlated"]
+
+Shape = tuple[int, ...]
+Window = Any  # size, stride, padding, dilation: minigrad.ops.conv.Window
+Memory = tuple[int, int, int]
+
+PARTS = 8  # images are cut into so many parts, each with sums of its own, which are added up in the end
+MANY = 1 << 20  # so many weights have no more than two
+FEW = 1 << 16  # up to so many weights are laid out, or sums added up, by one core
+
+
+class Images(NamedTuple):
+    """How images lie, and how one is laid out anew: its places in rows, `padded` channels each, zeros around."""
+
+    channels: int
+    padded: int  # channels, with those that are 0
+    by_n: int
+    by_c: int
+    by_row: int
+    by_col: int
+    row0: int  # the first that is not cut off
+    rows: int
+    col0: int
+    cols: int
+    inside: int  # where the first number goes
+    wide: int  # places in a row, with those around
+    room: int  # for all
+
+
+def _images(shape: Shape, steps: Shape, window: Window, unit: int) -> Images:
+    _, channels, height, width = shape
+    (above, below), (before, after) = window.padding
+    padded = -(-channels // unit) * unit
+    row0, col0, wide = max(0, -above), max(0, -before), width + before + after
+    inside = ((row0 + above) * wide + col0 + before) * padded
+    rows, cols = min(height, height + below) - row0, min(width, width + after) - col0
+    room = -(-(height + above + below) * wide * padded // 16) * 16
+    by_n, by_c, by_row, by_col = steps
+    return Images(channels, padded, by_n, by_c, by_row, by_col, row0, rows, col0, cols, inside, wide, room)
+
+
+def _unit(channels: int) -> int:
+    """How many channels of a place are read at once. Of 1 or 2, four would be zeros for the most part; eight or sixteen
+    at once are no quicker, and take up to eight seconds to compile."""
+    return 1 if channels < 3 else 4
+
+
+def _reach(images: Images, window: Window, places: Shape, unit: int) -> tuple[Any, Any]:
+    """How far each spot of a window is from its first, for each `unit` of channels, and each place from the first."""
+    (kh, kw), (sh, sw), _, (dh, dw) = window
+    vectors, wide = images.padded // unit, images.wide
+    spot = np.arange(kh)[:, None] * (dh * wide) + np.arange(kw) * dw
+    place = np.arange(places[0])[:, None] * (sh * wide) + np.arange(places[1]) * sw
+    return spot.reshape(-1, 1) * vectors + np.arange(vectors), place * vectors
+
+
+def _in_fours(images: Images, unit: int, odd: int, length: int) -> bool:
+    """Whether four numbers of a row can be read at once, each of as many channels as are written at once."""
+    steps = (images.by_n, images.by_c, images.by_row, images.col0, images.cols)
+    return unit > 1 and images.by_col == 1 and odd % (4 * length) == 0 and not any(step % 4 for step in steps)
+
+
+# --- texts ---
+
+
+def _known(names: tuple[str, ...], indent: int) -> str:
+    return "".join(f"{' ' * indent}{x} = numbers_[{k}]\n" for k, x in enumerate(names))
+
+
+def _cores(names: tuple[str, ...], count: str, body: str, serial: bool) -> str:
+    """A loop in which each core goes from its first_t up to its last_t, of all below `count`; `me` is its number."""
+    cores = 1 if serial else source.CORES
+    once = "    ti.loop_config(serialize=True)\n" if serial else ""
+    return (
+        f"{once}    for core in range({cores * 512}):\n        if core % 512 == 0:\n{_known(names, 12)}"
+        f"            me = core // 512\n            share = ({count} + {cores - 1}) // {cores}\n"
+        f"            first_t = me * share\n            last_t = ti.min({count}, first_t + share)\n{body}"
+    )
+
+
+def _turned(indent: int, width: int, read: str, write: str) -> str:
+    """Lines that read four numbers from each of `width` rows, and write `width` numbers of each of four columns."""
+    lines = [f"v{k} = {read.format(k=k)}" for k in range(width)]
+    for s in range(4):
+        lines.append(f"{write.format(s=s)} = ti.Vector([{', '.join(f'v{k}[{s}]' for k in range(width))}])")
+    return "".join(f"{' ' * indent}{line}\n" for line in lines)
+
+
+def _laying(unit: int, fours: bool) -> str:
+    """Image n goes to `mine`, but what is around it, which is 0. In fours the channels that are not there are the last
+    one again."""
+    if not fours:
+        return """                    for row in range(rows):
+                        for c in range(channels):
+                            at = n * by_n + c * by_c + (row0 + row) * by_row + col0 * by_col
+                            to = mine + inside + row * wide * padded + c
+                            for col in range(cols):
+                                s_[to + col * padded] = x_[at + col * by_col]
+"""
+    turned = _turned(
+        32, unit, "x_[at + ti.min({k}, most) * (by_c // 4) + q]", f"a_[to + (q * 4 + {{s}}) * (padded // {unit})]"
+    )
+    return f"""                    for row in range(rows):
+                        for g in range(padded // {unit}):
+                            at = (n * by_n + g * {unit} * by_c + (row0 + row) * by_row + col0) // 4
+                            to = (mine + inside + row * wide * padded) // {unit} + g
+                            most = channels - 1 - g * {unit}
+                            for q in range(cols // 4):
+{turned}"""
+
+
+def _zero(dtype: str, lanes: int) -> str:
+    return f"ti.Vector([ti.{source.TI[dtype]}(0.0) for _ in range({lanes})])"
+
+
+def _kernel(name: str, arrays: dict[str, str], loops: str) -> Kernel:
+    head = ", ".join(f"{x}: {what}" for x, what in arrays.items())
+    return compiled(name, f"@ti.kernel\ndef {name}_kernel({head}):\n{loops}", "a" * len(arrays))
+
+
+def _arrays(dtype: str, lanes: int, unit: int, fours: bool, more: dict[str, str]) -> dict[str, str]:
+    """The result, images, what more there is; `s_`, `a_` and `b_` are memory to work in, as numbers and as vectors."""
+    table = source.array_of("int32")
+    arrays = {"y_": source.array_of(dtype), "x_": source.array_of(dtype, 4 if fours else 1), **more}
+    arrays |= {"s_": source.array_of(dtype), "a_": source.array_of(dtype, unit), "b_": vectors(dtype, lanes)}
+    return arrays | {"spots_": table, "places_": table, "numbers_": table}
+
+
+# --- convolution: a tile has 8 places and a vector of channels of the result ---
+
+_CONVOLVED = (
+    "batches", "down", "m", "panels", "count", "deep", "kh", "kw",
+    "by_o", "by_i", "by_h", "by_w", "biased", "by_z", "bias_at", "room_at", "each", *Images._fields,
+)  # fmt: skip
+
+
+def _weights(dtype: str, lanes: int, serial: bool) -> str:
+    """Panels of weights, and the bias, with zeros for channels that are not there."""
+    body = f"""            for j in range(first_t, last_t):
+                for k in range(j * kh * kw * padded, (j + 1) * kh * kw * padded):
+                    b_[k] = {_zero(dtype, lanes)}
+                b_[bias_at // {lanes} + j] = {_zero(dtype, lanes)}
+                for o in range(j * {lanes}, ti.min(count, (j + 1) * {lanes})):
+                    if biased == 1:
+                        s_[bias_at + o] = z_[o * by_z]
+                    for c in range(channels):
+                        for i in range(kh):
+                            to = ((j * kh * kw + i * kw) * padded + c) * {lanes} + o - j * {lanes}
+                            at = o * by_o + c * by_i + i * by_h
+                            for k in range(kw):
+                                s_[to + k * padded * {lanes}] = w_[at + k * by_w]
+"""
+    return _cores(_CONVOLVED, "panels", body, serial)
+
+
+def _sums(lanes: int, unit: int, dtype: str) -> str:
+    """Those of a tile: d0 to d7, of places that begin at r0 to r7."""
+    rows, step, zero = range(ROWS), BLOCK // unit, _zero(dtype, lanes)
+    lines = [
+        *[f"    d{r} = b_[bias_at // {lanes} + j]" for r in rows],
+        f"    for block in range((deep + {step - 1}) // {step}):",
+        *[f"        c{r} = {zero}" for r in rows],
+        f"        for k in range(block * {step}, ti.min(deep, (block + 1) * {step})):",
+        "            far = spots_[k]",
+    ]
+    for s in range(unit):
+        number = f"[{s}]" if unit > 1 else ""
+        lines.append(f"            b = b_[(j * deep + k) * {unit} + {s}]")
+        lines += [f"            c{r} += b * a_[far + r{r}]{number}" for r in rows]
+    lines += [f"        d{r} += c{r}" for r in rows]
+    return "".join(f"                {line}\n" for line in lines)
+
+
+def _written(lanes: int, whole: bool) -> str:
+    """Channel by channel: of tiles that are `whole` eight places at once, turned in registers, else by memory."""
+    rows, lines = range(ROWS), []
+    if whole:
+        for k in range(lanes):
+            column = ", ".join(f"d{r}[{k}]" for r in rows)
+            lines.append(f"if j * {lanes} + {k} < count:")
+            lines.append(f"    y_[(n * count + j * {lanes} + {k}) * down + i] = ti.Vector([{column}])")
+    else:
+        lines += [f"b_[(mine + room) // {lanes} + {r}] = d{r}" for r in rows]
+        lines.append(f"for l in range(ti.min({lanes}, count - j * {lanes})):")
+        lines.append(f"    to = (n * count + j * {lanes} + l) * m + i * {ROWS}")
+        lines.append(f"    for r in range(ti.min({ROWS}, m - i * {ROWS})):")
+        lines.append(f"        y_[to + r] = s_[mine + room + r * {lanes} + l]")
+    return "".join(f"                    {line}\n" for line in lines)
+
+
+@lru_cache(maxsize=64)
+def _convolving(type: Any, unit: int, fours: bool, whole: bool, little: bool, serial: bool) -> Kernel:
+    dtype, lanes = type.name, LANES[type]
+    begins = [f"r{r} = mine // {unit} + places_[ti.min(i * {ROWS} + {r}, m - 1)]" for r in range(ROWS)]
+    body = f"""            mine = room_at + me * each
+            for k in range(ti.select(first_t < last_t, room // {lanes}, 0)):
+                b_[mine // {lanes} + k] = {_zero(dtype, lanes)}
+            for t in range(first_t, last_t):
+                n = t // down
+                i = t % down
+                if (i == 0) | (t == first_t):
+{_laying(unit, fours)}{"".join(f"                {line}{chr(10)}" for line in begins)}\
+                for j in range(panels):
+{_sums(lanes, unit, dtype)}{_written(lanes, whole)}"""
+    arrays = _arrays(dtype, lanes, unit, fours, dict.fromkeys(("w_", "z_"), source.array_of(dtype)))
+    if whole:
+        arrays["y_"] = vectors(dtype, ROWS)
+    loops = _weights(dtype, lanes, little) + _cores(_CONVOLVED, "batches * down", body, serial)
+    return _kernel("convolve", arrays, loops)
+
+
+class Plan(NamedTuple):
+    """A kernel, with its tables, and how many numbers it works in."""
+
+    kernel: Kernel
+    tables: tuple[Memory, ...]
+    scratch: int
+    kept: list[Any]  # what the tables lie in
+
+
+def _planned(kernel: Kernel, tables: tuple[Any, ...], scratch: int) -> Plan:
+    kept = [np.ascontiguousarray(table, np.int32) for table in tables]
+    return Plan(kernel, tuple([(table.ctypes.data, 1, 1) for table in kept]), scratch, kept)
+
+
+def _memory(x: Any) -> Memory:
+    return x.address or x.__array_interface__["data"][0], 1, 1  # kernels here know their sizes
+
+
+@lru_cache(maxsize=1024)
+def _convolution(
+    dtype: Any, odd: int, shape: Shape, count: int, window: Window, places: Shape, steps: Shape, weights: Shape,
+    bias: Shape | None,
+) -> Plan:  # fmt: skip
+    lanes, m, spots, unit = LANES[dtype], prod(places), prod(window.size), _unit(shape[1])
+    images = _images(shape, steps, window, unit)
+    spot, place = _reach(images, window, places, unit)
+    down, panels = -(-m // ROWS), -(-count // lanes)
+    bias_at = panels * spots * images.padded * lanes
+    room_at = -(-(bias_at + panels * lanes) // 16) * 16
+    each = images.room + ROWS * lanes
+    serial = shape[0] * m * bias_at <= SERIAL
+    fours = images.channels == images.padded and _in_fours(images, unit, odd, dtype.itemsize)  # 0 times inf is nan
+    numbers = (
+        shape[0], down, m, panels, count, spot.size, *window.size, *weights, int(bias is not None), *(bias or (0,)),
+        bias_at, room_at, each, *images,
+    )  # fmt: skip
+    kernel = _convolving(dtype, unit, fours, m % ROWS == 0, serial or bias_at <= FEW, serial)
+    return _planned(kernel, (spot, place, numbers), room_at + each * (1 if serial else source.CORES))
+
+
+def _steps(x: Any) -> Shape:
+    return tuple([by // x.itemsize for by in x.strides])
+
+
+def convolved(x: Any, w: Any, bias: Any, window: Window, places: Shape) -> Any:
+    """Each place of a window times all weights: (N, count, *places), of x (N, C, H, W) and w (count, C, kH, kW)."""
+    start = _memory(x)
+    how = (window, places, _steps(x), _steps(w), None if bias is None else _steps(bias))
+    plan = _convolution(x.dtype, start[0] % 64, x.shape, len(w), *how)
+    out, scratch = empty((len(x), len(w), *places), x.dtype), empty((plan.scratch,), x.dtype)
+    room = _memory(scratch)
+    added = room if bias is None else _memory(bias)
+    plan.kernel.launch(_memory(out), start, _memory(w), added, room, room, room, *plan.tables)
+    return out
+
+
+# --- correlation: a tile has 8 numbers that a window sees and a vector of channels of the result's gradient ---
+
+_CORRELATED = (
+    "units", "bands", "down", "m", "panels", "count", "deep", "spots", "parts", "sums_at", "size", "each",
+    *Images._fields,
+)  # fmt: skip
+
+
+def _slopes(lanes: int, fours: bool) -> str:
+    """Gradients of image n, in vectors of channels."""
+    if fours:
+        read = f"g_[(n * count + ti.min(j * {lanes} + {{k}}, count - 1)) * (m // 4) + q]"
+        turned = _turned(28, lanes, read, f"b_[(mine + room) // {lanes} + j * m + q * 4 + {{s}}]")
+        return f"""                    for j in range(panels):
+                        for q in range(m // 4):
+{turned}"""
+    return f"""                    for o in range(count):
+                        to = mine + room + o // {lanes} * m * {lanes} + o % {lanes}
+                        for p in range(m):
+                            s_[to + p * {lanes}] = g_[(n * count + o) * m + p]
+"""
+
+
+def _products(lanes: int, unit: int, dtype: str) -> str:
+    """Of each tile the sums over some places, added to those of the part."""
+    rows = range(ROWS)
+    lines = ["for i in range(down):"]
+    for k in range(ROWS // unit):
+        lines.append(f"    q{k} = mine // {unit} + spots_[ti.min(i * {ROWS // unit} + {k}, deep - 1)]")
+    lines += [
+        "    for j in range(panels):",
+        f"        at = (mine + room) // {lanes} + j * m",
+        f"        to = (sums_at + t * size) // {lanes} + (j * down + i) * {ROWS}",
+        *[f"        c{r} = {_zero(dtype, lanes)}" for r in rows],
+        f"        for p in range(band * {BLOCK}, ti.min(m, (band + 1) * {BLOCK})):",
+        "            b = b_[at + p]",
+        "            far = places_[p]",
+    ]
+    number = [f"[{r % unit}]" if unit > 1 else "" for r in rows]
+    lines += [f"            c{r} += b * a_[far + q{r // unit}]{number[r]}" for r in rows]
+    lines += [f"        b_[to + {r}] = b_[to + {r}] + c{r}" for r in rows]
+    return "".join(f"                    {line}\n" for line in lines)
+
+
+def _totals(lanes: int, serial: bool) -> str:
+    """The sums of all parts, as weights lie."""
+    body = f"""            for j in range(first_t, last_t):
+                begin = sums_at // {lanes} + j * down * {ROWS}
+                for k in range(begin, begin + down * {ROWS}):
+                    total = b_[k]
+                    for part in range(1, parts):
+                        total = total + b_[k + part * (size // {lanes})]
+                    b_[k] = total
+                for o in range(j * {lanes}, ti.min(count, (j + 1) * {lanes})):
+                    for c in range(channels):
+                        at = (begin + c) * {lanes} + o - j * {lanes}
+                        for k in range(spots):
+                            y_[(o * channels + c) * spots + k] = s_[at + k * padded * {lanes}]
+"""
+    return _cores(_CORRELATED, "panels", body, serial)
+
+
+@lru_cache(maxsize=64)
+def _correlating(type: Any, unit: int, fours: bool, lines: bool, little: bool, serial: bool) -> Kernel:
+    dtype, lanes = type.name, LANES[type]
+    zero = _zero(dtype, lanes)
+    body = f"""            mine = me * each
+            for k in range(ti.select(first_t < last_t, each // {lanes}, 0)):
+                b_[mine // {lanes} + k] = {zero}
+            for t in range(first_t, last_t):
+                for k in range(size // {lanes}):
+                    b_[(sums_at + t * size) // {lanes} + k] = {zero}
+                first_u = t * units // parts
+                for u in range(first_u, (t + 1) * units // parts):
+                    n = u // bands
+                    band = u % bands
+                    if (band == 0) | (u == first_u):
+{indent(_laying(unit, fours) + _slopes(lanes, lines), "    ")}{_products(lanes, unit, dtype)}"""
+    arrays = _arrays(dtype, lanes, unit, fours, {"g_": source.array_of(dtype, 4 if lines else 1)})
+    return _kernel("correlate", arrays, _cores(_CORRELATED, "parts", body, serial) + _totals(lanes, little))
+
+
+@lru_cache(maxsize=1024)
+def _correlation(
+    dtype: Any, odd: int, odd_g: int, shape: Shape, count: int, window: Window, places: Shape, steps: Shape
+) -> Plan:
+    lanes, m, unit = LANES[dtype], prod(places), _unit(shape[1])
+    images = _images(shape, steps, window, unit)
+    spot, place = _reach(images, window, places, unit)
+    panels, bands = -(-count // lanes), -(-m // BLOCK)
+    down, units = -(-spot.size * unit // ROWS), shape[0] * bands
+    size, each = down * ROWS * panels * lanes, images.room + -(-panels * m * lanes // 16) * 16
+    serial = shape[0] * m * size <= SERIAL
+    parts = 1 if serial else min(units, PARTS if size <= MANY else 2)
+    sums_at = each * (1 if serial else source.CORES)
+    numbers = (
+        units, bands, down, m, panels, count, spot.size, prod(window.size), parts, sums_at, size, each, *images,
+    )  # fmt: skip
+    fours, lines = _in_fours(images, unit, odd, dtype.itemsize), not (m % 4 or odd_g % (4 * dtype.itemsize))
+    kernel = _correlating(dtype, unit, fours, lines, serial or size * parts <= FEW, serial)
+    return _planned(kernel, (spot, place, numbers), sums_at + parts * size)
+
+
+def correlated(g: Any, x: Any, window: Window, places: Shape) -> Any:
+    """Each spot of the window times the result's gradients, summed over places and images: (count, C, kH, kW), of
+    g (N, count, *places) and x (N, C, H, W)."""
+    g = in_rows(g)
+    start, slopes = _memory(x), _memory(g)
+    count = g.shape[1]
+    plan = _correlation(x.dtype, start[0] % 64, slopes[0] % 64, x.shape, count, window, places, _steps(x))
+    out, scratch = empty((count, x.shape[1], *window.size), x.dtype), empty((plan.scratch,), x.dtype)
+    room = _memory(scratch)
+    plan.kernel.launch(_memory(out), start, slopes, room, room, room, *plan.tables)
+    return out
