@@ -43,6 +43,7 @@ def pytorch(op: Op) -> Callable[..., Any]:
     others: dict[str, Callable[..., Any]] = {
         "gelu_backward": torch.ops.aten.gelu_backward,
         "gelu_tanh_backward": lambda a, b: torch.ops.aten.gelu_backward(a, b, approximate="tanh"),
+        "relu_backward": lambda a, b: torch.ops.aten.threshold_backward(a, b, 0),
         "gelu_tanh": lambda a: torch.nn.functional.gelu(a, approximate="tanh"),
         "prelu": torch._prelu_kernel,  # the public one takes a slope a channel
         "step": lambda a, alpha: torch.where(a > 0, 1.0, alpha * torch.ones_like(a)) + 0.0 * a.floor().clamp(-1, 1),

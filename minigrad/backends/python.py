@@ -252,6 +252,11 @@ def relu(a: float) -> float:
     return 0.0 if a <= 0 else a  # this way round a nan stays a nan
 
 
+@kernel("relu_backward", DEVICE)
+def relu_backward(a: float, b: float) -> float:
+    return 0.0 if b <= 0 else a
+
+
 @kernel("relu6", DEVICE)
 def relu6(a: float) -> float:
     return 0.0 if a <= 0 else 6.0 if a >= 6 else a

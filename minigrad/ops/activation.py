@@ -18,6 +18,7 @@ __all__ = [
     "prelu",
     "relu",
     "relu6",
+    "relu_backward",
     "selu",
     "sigmoid",
     "silu",
@@ -28,6 +29,7 @@ __all__ = [
 
 gelu_backward: Op  # rules may name operations that are declared further down
 gelu_tanh_backward: Op
+relu_backward: Op
 
 sigmoid = Op("sigmoid", r"\sigma {a}", vjp=(lambda g, y: g * (y * (1.0 - y)),), domain=(ANY,), promotes="float")
 softplus = Op(
@@ -131,7 +133,20 @@ softsign = Op(
 # --- with kinks: the slope there is PyTorch's ---
 
 relu = Op(
-    "relu", r"\operatorname{relu} {a}", vjp=(lambda g, y: where(y <= 0, 0.0, g),), domain=(KINKED,), promotes="same"
+    "relu",
+    r"\operatorname{relu} {a}",
+    vjp=(lambda g, y: relu_backward(g, y),),
+    shown=(lambda g, y: where(y <= 0, 0.0, g),),
+    domain=(KINKED,),
+    promotes="same",
+)
+relu_backward = Op(  # what the operand of a relu, whose result is b, gets from a, the gradient of that
+    "relu_backward",
+    r"\begin{cases} 0 & {b} \le 0 \\ {a} & \text{otherwise} \end{cases}",
+    vjp=(lambda g, b: relu_backward(g, b), lambda g: g * 0.0),
+    shown=(lambda g, b: where(b <= 0, 0.0, g), lambda g: g * 0.0),
+    domain=(ANY, KINKED),
+    promotes="same",
 )
 relu6 = Op(
     "relu6",

@@ -66,6 +66,7 @@ BINARY = {
         0.5 * (1.0 + math.erf(y * np.sqrt(0.5))) + y * (np.exp(-0.5 * y * y) / np.sqrt(2.0 * np.pi))
     ),
     "gelu_tanh_backward": lambda x, y: x * _gelu_tanh_slope(y, np.tanh(ROOT * (y + 0.044715 * y**3))),
+    "relu_backward": lambda x, y: np.where(y <= 0, 0.0, x),
     "logical_and": np.logical_and, "logical_or": np.logical_or, "logical_xor": np.logical_xor,
 }  # fmt: skip
 

@@ -13,7 +13,7 @@ FRONTS = {
     "step": lambda F, x: F.step(x, 0.1),
 }
 
-OURS = {"step", "gelu_backward", "gelu_tanh_backward"}  # PyTorch has no function of this name
+OURS = {"step", "gelu_backward", "gelu_tanh_backward", "relu_backward"}  # PyTorch has no function of this name
 WHOLE = dict.fromkeys(("int64", "int32", "uint8", "bool"), "PyTorch refuses to divide whole numbers here alone")
 DIFFERS = {"hardtanh": {"uint8": "PyTorch refuses a bound below 0 that no number is below"}}
 

@@ -44,6 +44,11 @@ def relu(a: Array) -> Array:
     return np.maximum(a, 0)
 
 
+@kernel("relu_backward", DEVICE)
+def relu_backward(a: Array, b: Array) -> Array:
+    return np.where(b <= 0, 0.0, a)
+
+
 @kernel("relu6", DEVICE)
 def relu6(a: Array) -> Array:
     return np.clip(a, 0, 6)

@@ -79,6 +79,7 @@ SNIPPETS = {
     "mish": "a * ti.tanh(softplus(a))",
     "softsign": "a / (1 + ti.abs(a))",
     "relu": "ti.select(a <= 0, 0, a)",
+    "relu_backward": "ti.select(b <= 0, 0, a)",
     "relu6": "ti.select(a <= 0, 0, ti.select(a >= 6, 6, a))",
     "hardtanh": "ti.select(a <= min_val, min_val, ti.select(a >= max_val, max_val, a))",
     "selu": f"ti.select(a <= 0, {_SCALE * _ALPHA} * expm1(ti.select(a <= 0, a, 0)), {_SCALE} * a)",
@@ -328,10 +329,8 @@ def common_type(inputs: Sequence[Any]) -> Any:
 
 def fitting(x: Any, dtype: Any) -> Any:
     """A number as the type of the arrays beside it has it. Raises OverflowError where it is too large for that."""
-    if dtype.kind == "b":  # what is compared need not fit
-        return x
-    if dtype.kind == "f":
-        return float(x)
+    if dtype.kind in "bf":  # what is compared need not fit
+        return x if dtype.kind == "b" else float(x)
     if dtype.kind in "iu" and not np.iinfo(dtype).min <= x <= np.iinfo(dtype).max:
         raise OverflowError(f"Python integer {x} out of bounds for {dtype.name}")
     return x

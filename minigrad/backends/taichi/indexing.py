@@ -275,7 +275,39 @@ def put_at(a: Any, b: Any, *, shape: Shape, dims: int) -> Any:
     lead = shape[:-dims]
     of = (*lead, prod(b.shape[b.ndim - dims :]))
     given, at = [kernels_of("reshape")[DEVICE](x, shape=of) for x in (a, b)]
+    if source.VECTORIZED and prod(of) and prod(shape[-dims:]):
+        return _put_on_planes(given, at, shape, prod(lead), of[-1])
     return scatter_add(None, at, given, dim=len(lead), shape=(*lead, prod(shape[-dims:]))).reshape(shape)
+
+
+def _put_on_planes(given: Any, at: Any, shape: Shape, planes: int, count: int) -> Any:
+    """The same where a core takes whole planes: one number after the other, as they are in memory."""
+    out = filled(shape, given.dtype)
+    complaint = IndexError, "an index is out of range: a plane has {} places", out.size // planes
+    wrong = doubt(*complaint)
+    arrays = (out, in_rows(given), in_rows(at), wrong)
+    made = compiled("put_on_planes", *_on_planes(given.dtype.name, at.dtype.name, given.size <= source.SERIAL))
+    made(*map(pointer, arrays), planes, count, out.size // planes)
+    settle(wrong, *complaint)
+    return out
+
+
+@cache
+def _on_planes(dtype: str, index: str, serial: bool) -> tuple[str, str]:
+    body = f"""        for k in range(t * count, t * count + count):
+            place = ti.cast(at_[k], ti.i32)
+            if (at_[k] >= 0) & (at_[k] < size):
+                y_[t * size + place] = ti.cast(y_[t * size + place] + x_[k], ti.{source.TI[dtype]})
+            else:
+                wrong_[0] = 1
+"""
+    text = f"""@ti.kernel
+def put_on_planes_kernel(
+    y_: {source.array_of(dtype)}, x_: {source.array_of(dtype)}, at_: {source.array_of(index)},
+    wrong_: {source.array_of("int32")}, planes: ti.i32, count: ti.i32, size: ti.i32
+):
+{source.spread("planes", body, serial)}"""
+    return text, "aaaaiii"
 
 
 # --- slices ---

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from itertools import product
 from math import prod
 from typing import Any
 
@@ -56,6 +57,47 @@ def {name}_kernel(
     return text, "aaaaaiiiii"
 
 
+def _evenly(windows: tuple[range, ...]) -> tuple[int, int, int] | None:
+    """How many places each window of a line sees, how far apart, and the step to the next; None if they differ."""
+    first, step = windows[0], windows[1].start if len(windows) > 1 else 0
+    size, apart = len(first), first.step
+    even = all(w.start == k * step and len(w) == size and w.step == apart for k, w in enumerate(windows))
+    return (size, apart, step) if even and size <= MOST else None
+
+
+MOST = 4  # so many places, and each is written out
+
+
+def _pooling_evenly(name: str, beats: str, dtype: str, how: tuple[Any, Any], serial: bool) -> tuple[str, str]:
+    """The same where all windows are whole and alike: no table has to be asked."""
+    (tall, down, next_row), (wide, right, next_column) = how
+    body = f"""        first = t // rows * height * width
+        row = t % rows * {next_row} * width
+        for column in range(columns):
+            best_at = row + column * {next_column}
+            best = a_[first + best_at]
+"""
+    for i, j in product(range(tall), range(wide)):
+        if i or j:
+            body += f"""            place = row + column * {next_column} + {i * down} * width + {j * right}
+            x = a_[first + place]
+            better = (x {beats} best) | ((x == x) == 0)
+            best = ti.select(better, x, best)
+            best_at = ti.select(better, place, best_at)
+"""
+    body += """            y_[t * columns + column] = best
+            at_[t * columns + column] = ti.cast(best_at, ti.i64)
+"""
+    array, places = source.array_of(dtype), source.array_of("int64")
+    text = f"""@ti.kernel
+def {name}_evenly_kernel(
+    y_: {array}, at_: {places}, a_: {array},
+    images: ti.i32, height: ti.i32, width: ti.i32, rows: ti.i32, columns: ti.i32
+):
+{source.spread("images * rows", body, serial)}"""
+    return text, "aaaiiiii"
+
+
 def pooling(name: str, beats: str) -> Kernel:
     """The kernel that keeps of each window the number that `beats` all others, or its last nan, as PyTorch does."""
 
@@ -66,8 +108,13 @@ def pooling(name: str, beats: str) -> Kernel:
         if best.size:
             down, right = windows if len(windows) == 2 else ((range(1),), *windows)
             height, width = a.shape[lead:] if len(windows) == 2 else (1, a.shape[-1])
-            arrays = (best, best_at, in_rows(a), lines(down), lines(right))
-            made = compiled(name, *_pooling(name, beats, a.dtype.name, best.size <= source.SERIAL))
+            arrays: tuple[Any, ...] = (best, best_at, in_rows(a))
+            how, serial = (_evenly(down), _evenly(right)), best.size <= source.SERIAL
+            if None in how:
+                arrays += (lines(down), lines(right))
+                made = compiled(name, *_pooling(name, beats, a.dtype.name, serial))
+            else:
+                made = compiled(f"{name}_evenly", *_pooling_evenly(name, beats, a.dtype.name, how, serial))
             made(*map(pointer, arrays), prod(a.shape[:lead]), height, width, len(down), len(right))
         return best, best_at
 

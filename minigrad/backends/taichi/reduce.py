@@ -150,6 +150,10 @@ def _steps(what: Reduction, walk: Walk, in_vectors: bool) -> list[Step]:
     """In one launch, or in two: of stretches, and then of these."""
     outs, count = product(walk.outer), product(walk.inner)
     lines = _lines(what, walk) if in_vectors else None
+    if in_vectors and lines is None and len(walk.outer) == 1 and len(walk.inner) == 2:
+        runs = _runs(what, walk)
+        if runs is not None:
+            return runs
     if lines is not None:
         few, numbers = outs <= (WHOLE if lines.rows else wide.STRETCH // 16), outs * count
         stretches = min(-(-numbers // wide.STRETCH), -(-count // 64)) if few and numbers > wide.SERIAL else 1
@@ -157,9 +161,7 @@ def _steps(what: Reduction, walk: Walk, in_vectors: bool) -> list[Step]:
     else:
         parts = stretches = _stretches(outs, count)
         of_rows = True
-    kind = what.dtype.name if what.join in ("max", "min") else "float64" if what.dtype.kind == "f" else "int64"
-    if what.join in ("any", "all"):
-        kind = "int32"
+    kind = _kind(what)
     first = what
     if parts > 1:
         shape = (outs, parts) if of_rows else (parts, outs)
@@ -170,6 +172,31 @@ def _steps(what: Reduction, walk: Walk, in_vectors: bool) -> list[Step]:
     joined = Walk([outs], [[parts if of_rows else 1]], [parts], [[1 if of_rows else outs]])
     last = what._replace(name=f"{what.name}_joined", snippet="a", types=(first.dtype,))
     return [step, *_steps(last, joined, False)]
+
+
+def _kind(what: Reduction) -> str:
+    """The type in which numbers are joined."""
+    if what.join in ("any", "all"):
+        return "int32"
+    return what.dtype.name if what.join in ("max", "min") else "float64" if what.dtype.kind == "f" else "int64"
+
+
+def _runs(what: Reduction, walk: Walk) -> list[Step] | None:
+    """Of numbers in runs, such as a channel of each picture, first each run is joined, as a row, and then these."""
+    (outs,), (count, _) = walk.outer, walk.inner
+    over = [(b[0], a[0]) for a, b in zip(walk.outer_steps, walk.inner_steps, strict=True)]
+    rows = Walk(*collapsed([count, outs], [list(by) for by in over]), walk.inner[1:], [b[1:] for b in walk.inner_steps])
+    first = what._replace(
+        name=f"{what.name}_runs", shape=(count, outs), dtype=np.dtype(_kind(what)), end="s", numbers={}
+    )
+    lines = _lines(first, rows)
+    if lines is None or not lines.rows:
+        return None
+    last = what._replace(name=f"{what.name}_joined", snippet="a", types=(first.dtype,))
+    return [
+        _in_lines(first, lines, count * outs, walk.inner[1], 1),
+        *_steps(last, Walk([outs], [[1]], [count], [[outs]]), False),
+    ]
 
 
 def _stretches(outs: int, count: int) -> int:
