@@ -23,7 +23,7 @@ from typing import Any
 sys.path[:0] = [str(Path(__file__).parent.parent), str(Path(__file__).parent.parent / "viz")]
 
 import minigrad as mg  # noqa: E402 -- found by the path above
-from minigrad import _tensor, creation, dtypes, engine, functional, io, ops, random, sources, tidying  # noqa: E402
+from minigrad import _tensor, creation, dtypes, engine, functional, io, ops, random, sources, tape, tidying  # noqa: E402
 from minigrad.functional import bits, elementwise  # noqa: E402
 from minigrad.functional.methods import with_axis  # noqa: E402
 from minigrad.op import OPS, Op, Operand  # noqa: E402
@@ -39,6 +39,7 @@ ROOMS = (
     sources,
     tidying,
     io,
+    tape,
     dtypes,
     ops,
 )  # where minigrad looks for a name, in its order

@@ -106,4 +106,5 @@ from minigrad.backends.numpy import (  # noqa: E402 -- each registers its kernel
     sampling,  # noqa: F401
     shape,  # noqa: F401
     sorting,  # noqa: F401
+    tape,  # noqa: F401
 )

@@ -1,0 +1,134 @@
+"""Claim: a tape runs a graph of Values forward and backward at least 1,000 times faster than micrograd.
+
+A 2-16-16-1 perceptron with relu over 100 samples, max-margin loss, about 65,000 nodes: the network of `bench_value.py`.
+micrograd builds the graph again for each pass, as it must; the tape is made of the graph once, which is not counted but
+printed. Each library runs in a child process of its own, taking turns. A round's time is the median of its passes but
+the first ones; the ratio is of the medians of the rounds. Loss and gradients must agree to 1e-9. Beside it, a row's
+share of CPU time, which others on the machine disturb less than the clock; and one network over samples as a batch.
+
+    python benchmarks/bench_tape.py
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+
+RATIO, NANOSECONDS = 1000.0, 8.0
+
+CHILD = """
+import json, random, sys, time
+library, passes, skipped = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+generator = random.Random(7)
+weights = [generator.uniform(-1, 1) for _ in range(2 * 16 + 16 + 16 * 16 + 16 + 16 + 1)]
+samples = [(generator.uniform(-1, 1), generator.uniform(-1, 1)) for _ in range(100)]
+signs = [1.0 if x * y > 0 else -1.0 for x, y in samples]
+if library == "micrograd":
+    from micrograd.engine import Value
+    from micrograd.nn import MLP
+    model = MLP(2, [16, 16, 1])
+    score = model
+else:
+    import minigrad as mg
+    from minigrad import Value
+    from minigrad.nn.scalar import MLP
+    model = MLP([2, 16, 16, 1], "relu")
+    score = lambda x: model(x)[0]
+for parameter, weight in zip(model.parameters(), weights):
+    parameter.data = weight
+def losses():
+    scores = [score([Value(x), Value(y)]) for x, y in samples]
+    margins = [(1 + -sign * s).relu() for sign, s in zip(signs, scores)]
+    return sum(margins) * (1.0 / len(margins))
+report = {}
+if library == "micrograd":
+    def run():
+        loss = losses()
+        model.zero_grad()
+        loss.backward()
+        return loss.data
+    found = lambda: [parameter.grad for parameter in model.parameters()]
+else:
+    loss = losses()
+    start = time.perf_counter()
+    tape = mg.Tape(loss, parameters=model.parameters())
+    report["made"] = time.perf_counter() - start
+    report["nodes"] = len(tape)
+    start = time.perf_counter()
+    tape.forward(), tape.backward()
+    report["first"] = time.perf_counter() - start
+    def run():
+        number = tape.forward()
+        tape.backward()
+        return number
+    found = lambda: [tape.gradients[parameter] for parameter in model.parameters()]
+times, cpu = [], []
+for _ in range(passes):
+    start, busy = time.perf_counter(), time.process_time()
+    number = run()
+    times.append(time.perf_counter() - start)
+    cpu.append(time.process_time() - busy)
+median = lambda x: sorted(x[skipped:])[len(x[skipped:]) // 2]
+report |= {"seconds": median(times), "cpu": median(cpu), "loss": number, "gradients": found()}
+if library != "micrograd":
+    x, y = Value(0.0, "x"), Value(0.0, "y")
+    one = mg.Tape(score([x, y]), parameters=model.parameters())
+    columns = {name: [generator.uniform(-1, 1) for _ in range(10_000)] for name in "xy"}
+    import numpy as np
+    columns = {name: np.array(column) for name, column in columns.items()}
+    times = []
+    for _ in range(12):
+        start = time.perf_counter()
+        one.batch(columns)
+        one.backward()
+        times.append(time.perf_counter() - start)
+    report["batch"] = sorted(times[2:])[5] / 10_000 / len(one)
+print(json.dumps(report))
+"""
+
+
+def child(library: str, passes: int, skipped: int) -> dict:
+    """The report of one library in a fresh interpreter."""
+    command = [sys.executable, "-c", CHILD, library, str(passes), str(skipped)]
+    return json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=7)
+    options = parser.parse_args()
+    load = os.getloadavg()[0]
+    print(f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}, load {load:.1f}")
+    rounds = [(child("micrograd", 8, 3), child("tape", 300, 20)) for _ in range(options.rounds)]
+    theirs, busy = (statistics.median(a[key] for a, _ in rounds) for key in ("seconds", "cpu"))
+    ours, cpu, made, first, batch = (
+        statistics.median(b[key] for _, b in rounds) for key in ("seconds", "cpu", "made", "first", "batch")
+    )
+    nodes = rounds[0][1]["nodes"]
+    worst = max(
+        abs(x - y)
+        for a, b in rounds
+        for x, y in zip([a["loss"], *a["gradients"]], [b["loss"], *b["gradients"]], strict=True)
+    )
+    per_node = ours / nodes * 1e9
+    best = min(b["seconds"] for _, b in rounds) / nodes * 1e9
+    print(
+        f"forward and backward of {nodes:,} rows: micrograd 0.1.0 takes {theirs / ours:,.0f} x the tape's time "
+        f"(bar {RATIO:,.0f}), {busy / cpu:,.0f} x in CPU time; loss and gradients differ by {worst:.0e}"
+    )
+    print(
+        f"a row takes {per_node:.1f} ns (bar {NANOSECONDS:.0f}), {best:.1f} in the best round; "
+        f"{cpu / nodes * 1e9:.1f} ns of CPU time"
+    )
+    print(f"to make the tape takes {made / theirs:.2f} of a pass of micrograd, its first run {first / theirs:.2f}")
+    print(f"as a batch of 10,000 samples a row and sample takes {batch * 1e9:.1f} ns, on all cores")
+    return 1 if theirs / ours < RATIO or per_node > NANOSECONDS or worst > 1e-9 else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,245 @@
+"""Writing an operation on numbers as text that a machine computes: what its formula is, and what its rules make.
+
+Forward it is the op's formula; backward the op's own rules, run on formulas. So an op that a reader declares needs no
+line in any other language, if its formula is made of functions that the language has. Around each sign and what it
+joins there are brackets, so that nobody needs to know of precedence.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from functools import reduce
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from minigrad.backends.formula import Formula, Phrase
+from minigrad.backends.formula.reading import SIGNS, Part, infix, parse
+from minigrad.kernels import kernels_of
+from minigrad.op import Op
+
+__all__ = ["LETTERS", "OURS", "Language", "Unwritable", "applied", "check", "rule_text"]
+
+LETTERS = "abcdefhijk"  # what operands are called, whatever the op calls them
+OURS = "erf round sign max min remainder clamp isnan isinf isfinite not"
+OURS += " relu relu6 hardtanh leakyrelu prelu step elu selu"
+_TRUTHS = {"isnan", "isinf", "isfinite", "not"}
+_ARITHMETIC = {"+": "+", "-": "-", "/": "/", r"\cdot": "*", r"\times": "*", r"\odot": "*", "": "*"}
+_FAILURES = (ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
+
+
+class Language(NamedTuple):
+    """How a language spells what formulas are made of. Templates have ``{}`` for each part."""
+
+    reader: str
+    """Who computes, for words about what cannot be written."""
+    functions: Mapping[str, str]
+    """What the functions of formulas are called."""
+    helpers: Mapping[str, str]
+    """What is called that a formula draws, or that is exact where a composition is not: sqrt, abs, exp, pow, …"""
+    constants: Mapping[str, str]
+    comparisons: Mapping[str, str]
+    logic: Mapping[str, str]
+    """Loosest first."""
+    choice: str
+    """Of a condition, what there is if it holds, and else."""
+    truth: str
+    """Of a number: whether it is true."""
+    null: str
+    """In place of an attribute that is None."""
+    literal: Callable[[float], str]
+
+
+class Unwritable(Exception):
+    """Why something cannot be written, as a sentence."""
+
+
+class _Truth(str):
+    """Text for what is true or false."""
+
+
+class _Exp(str):
+    """Text for e to a power, which ln and − 1 know how to take up without loss."""
+
+    __slots__ = ("power",)
+    power: str
+
+    @classmethod
+    def of(cls, power: str, function: str) -> _Exp:
+        text = cls(f"{function}({power})")
+        text.power = power
+        return text
+
+
+def check(op: Op) -> None:
+    """Raise Unwritable unless `op` is of single numbers, and its rules read nothing but those."""
+    if "python" not in kernels_of(op.name) or op.outputs > 1 or op.variadic:
+        raise Unwritable(f"{op.name} works on whole tensors, not on single numbers.")
+    if op.joint or op.aux:
+        raise Unwritable(f"The rules of {op.name} read what its kernel keeps, which is not in its formula.")
+
+
+def rule_text(
+    op: Op, rule: Callable[..., Any], names: Mapping[str, str], attrs: Mapping[str, Any], language: Language
+) -> str:
+    """What a rule of `op` makes of g, y and its operands, called by `names`. Raises Unwritable if that is no text."""
+    operands = [Formula(names[name]) for name in op.inputs]
+    try:
+        made = rule(Formula("g"), Formula("y"), *operands, **attrs, **dict.fromkeys(op.shapes, ()))
+    except _FAILURES as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise Unwritable(f"A derivative rule of {op.name} is no formula: {reason}") from None
+    return _formula(made if isinstance(made, Formula) else Formula(made), language)
+
+
+def _formula(formula: Formula, language: Language) -> str:
+    """A formula whose names are names in the language."""
+    op, value = formula.op, formula.value
+    if op is None:
+        return value if isinstance(value, str) else language.literal(float(value or 0.0))
+    if isinstance(op, Phrase) or (not op.domain and "python" not in kernels_of(op.name)):
+        raise Unwritable(f"{op.name} works on whole tensors, not on single numbers.")
+    attrs = {name: _formula(x, language) if isinstance(x, Formula) else x for name, x in formula.attrs.items()}
+    operands = [_formula(x, language) for x in formula.args]
+    return applied(op, dict(zip(op.inputs, operands, strict=True)), attrs, language)
+
+
+def applied(op: Op, operands: Mapping[str, str], attrs: Mapping[str, Any], language: Language) -> str:
+    """The op's formula of `operands`. If it is one function of ours, it gets the attributes left out, too."""
+    whole: dict[str, str] = {}
+    for name in op.attrs:
+        x = attrs[name]
+        if not isinstance(x, str | int | float | None):
+            raise Unwritable(f"{op.name} has an attribute that is no number, {name}={x!r}.")
+        whole[name] = x if isinstance(x, str) else language.null if x is None else language.literal(float(x))
+    try:
+        part = parse(op.formula, (*op.inputs, *op.attrs))
+    except (IndexError, ValueError):
+        raise Unwritable(f"The formula of {op.name} cannot be read.") from None
+    writer = _Writer(op, {**operands, **whole}, language)
+    if part.kind == "call" and part.parts[0].text.removeprefix("\\") in OURS.split():
+        left_out = [whole[name] for name in op.attrs if not re.search(rf"\\{name}\b|\{{{name}\}}", op.formula)]
+        return writer.call(part.parts[0], part.parts[1], tuple(left_out))
+    return writer.write(part)
+
+
+class _Writer:
+    """Writes the formula of one op, given what its names stand for."""
+
+    def __init__(self, op: Op, names: Mapping[str, str], language: Language) -> None:
+        self.op, self.names, self.language = op, names, language
+
+    def refuse(self, what: str) -> Unwritable:
+        what = what.removeprefix("\\")
+        return Unwritable(
+            f"The formula of {self.op.name} has “{what}” in it, which {self.language.reader} cannot compute."
+        )
+
+    def write(self, part: Part) -> str:
+        match part:
+            case Part("operand", name):
+                return self.names[name]
+            case Part("number", digits):
+                return self.language.literal(float(digits))
+            case Part("letter", letter) if letter in self.language.constants:
+                return self.language.constants[letter]
+            case Part("letter", letter) if letter.removeprefix("\\") in self.names:
+                return self.names[letter.removeprefix("\\")]
+            case Part("frac", _, (above, below)):
+                return f"({self.write(above)} / {self.write(below)})"
+            case Part("sqrt", _, (inner,)):
+                return self.helped("sqrt", self.write(inner))
+            case Part("power", _, (base, exponent)):
+                return self.power(base, self.write(exponent))
+            case Part("fence", "()", (inner,)):
+                return self.write(inner)
+            case Part("fence", "||", (inner,)):
+                return self.helped("abs", self.write(inner))
+            case Part("call", _, (name, argument)):
+                return self.call(name, argument)
+            case Part("cases", _, cells):
+                return self.cases(cells)
+            case Part("row", _, row):
+                return self.row(row)
+        raise self.refuse(part.text or part.kind)
+
+    def power(self, base: Part, exponent: str) -> str:
+        if base == Part("letter", "e"):
+            return _Exp.of(exponent, self.language.helpers["exp"])
+        raised = self.write(base)
+        if exponent == self.language.literal(2.0) and raised.isidentifier():
+            return f"({raised} * {raised})"
+        return self.helped("pow", raised, exponent)
+
+    def helped(self, name: str, *given: str) -> str:
+        """A call of what the language calls one of its helpers."""
+        return f"{self.language.helpers[name]}({', '.join(given)})"
+
+    def call(self, name: Part, argument: Part, more: tuple[str, ...] = ()) -> str:
+        if name.kind == "power":
+            return self.helped("pow", self.call(name.parts[0], argument, more), self.write(name.parts[1]))
+        word = name.text.removeprefix("\\")
+        if name.kind != "name" or word not in self.language.functions:
+            raise self.refuse(word or name.kind)
+        inner = argument.parts[0] if argument.kind == "fence" and argument.text == "()" else argument
+        if word == "floor" and inner.kind == "frac":  # rounded, a quotient may be a whole number too large
+            return self.helped("quotient", self.write(inner.parts[0]), self.write(inner.parts[1]))
+        if word == "ln" and inner.parts[:2] == (Part("number", "1"), Part("sign", "+")) and len(inner.parts) == 3:
+            added = self.write(inner.parts[2])  # exact for what is small beside 1
+            if isinstance(added, _Exp):
+                return self.helped("softplus", added.power)
+            return self.helped("log1p", added)
+        given = [self.write(x) for x in _split(inner)] + list(more)
+        function = self.language.functions[word]
+        if word in ("max", "min"):
+            return reduce(lambda a, b: f"{function}({a}, {b})", given)
+        return (_Truth if word in _TRUTHS else str)(f"{function}({', '.join(given)})")
+
+    def cases(self, cells: tuple[Part, ...]) -> str:
+        text = self.language.constants[r"\mathrm{NaN}"]
+        for k in range(len(cells) - 2, -1, -2):
+            value, otherwise = self.write(cells[k]), cells[k + 1].kind == "word"
+            text = value if otherwise else self.language.choice.format(self.truth(cells[k + 1]), value, text)
+        return text
+
+    def truth(self, part: Part) -> str:
+        """`part` as a condition: every number but 0 is true, NaN too."""
+        text = self.write(part)
+        return text if isinstance(text, _Truth) else _Truth(self.language.truth.format(text))
+
+    def row(self, row: tuple[Part, ...]) -> str:
+        if len(row) == 1:
+            return self.write(row[0])
+        found = {k: x.text for k, x in enumerate(row) if infix(row, k)}
+        for group in [{sign} for sign in self.language.logic] + [set(self.language.comparisons)]:
+            places = [k for k, sign in found.items() if sign in group]
+            if places:
+                return self.between(row, places[-1], found[places[-1]])
+        for least in (SIGNS["+"], SIGNS["/"]):
+            places = [k for k, sign in found.items() if SIGNS.get(sign) == least and sign in _ARITHMETIC]
+            if places:
+                return self.between(row, places[-1], found[places[-1]])
+            if row[0] == Part("sign", "-"):
+                return f"(-{self.row(row[1:])})"
+        raise self.refuse(next((x.text for x in row if x.kind == "sign"), row[0].kind))
+
+    def between(self, row: tuple[Part, ...], k: int, sign: str) -> str:
+        left, right = row[:k], row[k + 1 :]
+        language = self.language
+        if sign in language.logic:
+            sides = [self.truth(x[0] if len(x) == 1 else Part("row", parts=x)) for x in (left, right)]
+            return _Truth(language.logic[sign].format(*sides))
+        first, second = self.row(left), self.row(right)
+        if sign in language.comparisons:
+            return _Truth(language.comparisons[sign].format(first, second))
+        if sign == "-" and second == language.literal(1.0) and isinstance(first, _Exp):
+            return self.helped("expm1", first.power)
+        return f"({first} {_ARITHMETIC[sign]} {second})"
+
+
+def _split(part: Part) -> list[Part]:
+    """The arguments between commas."""
+    if part.kind != "row":
+        return [part]
+    commas = [-1, *(k for k, x in enumerate(part.parts) if x == Part("sign", ",")), len(part.parts)]
+    return [Part("row", parts=part.parts[a + 1 : b]) for a, b in pairwise(commas)]

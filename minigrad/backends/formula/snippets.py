@@ -1,0 +1,89 @@
+"""Writing an operation on numbers as snippets of Taichi's Python, which compute it and its rules in float64.
+
+What is called ``…_of`` is a kernel of the table, one line of text for ``cpu``; other names are Taichi's (``ti.``) or
+those of `backends/taichi/functions.py`. The loops around the snippets are of `backends/taichi/tape.py`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from minigrad.backends.formula import Formula
+from minigrad.backends.formula.calculating import LETTERS, OURS, Language, Unwritable, applied, check, rule_text
+from minigrad.op import Op
+
+__all__ = ["TAICHI", "literal", "rules", "value"]
+
+_LONGER = {"max": "maximum", "min": "minimum", "leakyrelu": "leaky_relu", "not": "logical_not"}
+FUNCTIONS = {name: f"{_LONGER.get(name, name)}_of" for name in OURS.split()}
+FUNCTIONS |= {name: f"ti.{name}" for name in ("sin", "cos", "tan", "tanh", "exp", "log", "floor", "ceil")}
+FUNCTIONS |= {name: name for name in ("sinh", "cosh", "log2", "erf", "isnan", "isinf", "isfinite")}
+FUNCTIONS |= {f"arc{name}": f"a{name}_of" for name in ("sin", "cos", "tan")}
+FUNCTIONS |= {f"ar{name}": f"a{name}" for name in ("sinh", "cosh")} | {"artanh": "atanh", "atan2": "atan2_of"}
+FUNCTIONS |= {"ln": "ti.log", "trunc": "truncated", "round": "rounded", "remainder": "modulo", "sigma": "sigmoid"}
+
+
+def literal(x: float) -> str:
+    """A number: never a whole one, of which Taichi makes whole numbers."""
+    if not math.isfinite(x):
+        return "nan" if math.isnan(x) else "inf" if x > 0 else "(-inf)"
+    text = repr(float(x))
+    return f"({text})" if text.startswith("-") else text
+
+
+TAICHI = Language(
+    reader="Taichi",
+    functions=FUNCTIONS,
+    helpers={name: f"ti.{name}" for name in ("abs", "exp", "pow", "sqrt")}
+    | {name: name for name in ("expm1", "log1p", "quotient", "softplus")},
+    constants={"e": repr(math.e), r"\pi": repr(math.pi), r"\infty": "inf", r"\mathrm{NaN}": "nan"},
+    comparisons={
+        "<": "({} < {})",
+        ">": "({} > {})",
+        r"\le": "({} <= {})",
+        r"\ge": "({} >= {})",
+        "=": "({} == {})",
+        r"\ne": "(({} == {}) == 0)",  # in Taichi nan != nan is false
+    },
+    logic={r"\lor": "({} | {})", r"\land": "({} & {})", r"\oplus": "(({} == {}) == 0)"},
+    choice="ti.select({}, {}, {})",
+    truth="(({} == 0.0) == 0)",
+    null="nan",  # which no number is below or above: no bound
+    literal=literal,
+)
+
+
+def value(op: Op, fixed: Mapping[str, Any]) -> str:
+    """What `op` computes, of a, b, …: its operands and then its attributes, but those that are `fixed`.
+
+    Raises Unwritable where its formula has what Taichi cannot compute.
+
+    >>> from minigrad import OPS
+    >>> value(OPS["softsign"], {})
+    '(a / (1.0 + ti.abs(a)))'
+    """
+    check(op)
+    names = _names(op, fixed)
+    return applied(op, names, {name: fixed.get(name, names.get(name)) for name in op.attrs}, TAICHI)
+
+
+def rules(op: Op, fixed: Mapping[str, Any]) -> tuple[str | None, ...]:
+    """What each operand gets, of g and y too; None where there is no derivative. Raises Unwritable.
+
+    >>> from minigrad import OPS
+    >>> rules(OPS["elu"], {})     # its attribute alpha is called b
+    ('ti.select((a <= 0.0), (g * (y + b)), g)',)
+    """
+    check(op)
+    names = _names(op, fixed)
+    attrs = {name: fixed[name] if name in fixed else Formula(names[name]) for name in op.attrs}
+    return tuple([rule and rule_text(op, rule, names, attrs, TAICHI) for rule in op.rules])
+
+
+def _names(op: Op, fixed: Mapping[str, Any]) -> dict[str, str]:
+    taken = (*op.inputs, *[name for name in op.attrs if name not in fixed])
+    if len(taken) > len(LETTERS):
+        raise Unwritable(f"{op.name} has more than {len(LETTERS)} operands and attributes.")
+    return dict(zip(taken, LETTERS, strict=False))
