@@ -51,6 +51,13 @@ def said(drawing):
     return [html.unescape(re.sub("<[^>]*>", " ", text)) for text in re.findall(r"<text.*?</text>", drawing.svg())]
 
 
+def test_line_of_what_layers_compute_is_the_readers_that_asked_for_the_drawing():
+    trace = draw(small(), mg.ones(1, 1, 4, 4)).trace
+    lines = list(trace.lines.values())
+    assert lines
+    assert all("test_draw_model.py" in line and "draw(small(), mg.ones" in line for line in lines)
+
+
 def test_blocks_know_their_kind_their_parameters_and_what_they_share():
     trace = to_trace(Tokens(), tokens())
     about = {trace.blocks[k].name: tuple(one) for k, one in trace.modules.items()}

@@ -2,6 +2,7 @@
 
 import re
 import xml.etree.ElementTree as ET
+from itertools import pairwise
 
 import pytest
 
@@ -109,6 +110,18 @@ def test_no_gradient_flows_over_a_dotted_arrow():
     svg = to_svg(mg.Value(3.0, "a") * 2.0)
     assert [edge.get("class") for edge in elements(svg, "edge")] == ["edge", "edge none"]
     assert len(elements(svg, "d")) == 1
+
+
+def test_labels_of_arrows_into_one_node_are_a_line_of_text_apart():
+    a, b = mg.Value(3.0, "a"), mg.Value(2.0, "b")
+    y = a * b
+    for _ in range(3):
+        y = (y * a + y * y) * (b * y)
+    labels = [(float(label.get("x")), float(label.get("y"))) for label in elements(to_svg(y * y), "d")]
+    columns = [sorted(down for x, down in labels if x == column) for column in {x for x, _ in labels}]
+    apart = [low - high for ys in columns for high, low in pairwise(ys)]
+    assert len(labels) == 34
+    assert min(apart) >= 13.4
 
 
 def test_overwritten_graph_says_so_in_the_picture():

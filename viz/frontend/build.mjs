@@ -36,7 +36,7 @@ if (sizes) {
   console.log(await analyzeMetafile(metafile));
 } else {
   const [{ path, text }] = outputFiles;
-  const options = { module: true, ecma: 2020, compress: { passes: 3, keep_fargs: false, unsafe_arrows: true }, format: { ecma: 2020 } };
+  const options = { module: true, ecma: 2020, compress: { passes: 5, keep_fargs: false, pure_getters: true, unsafe_arrows: true }, format: { ecma: 2020 } };
   const { code } = await minify(text, options); // esbuild leaves a fiftieth
   writeFileSync(path, `${code}\n`);
 }

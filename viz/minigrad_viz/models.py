@@ -13,7 +13,7 @@ from minigrad_viz.trace import Trace, placed
 from minigrad_viz.trace.modules import begin_open
 from minigrad_viz.trace.names import Namespaces
 
-__all__ = ["of_model", "opened"]
+__all__ = ["of_model", "opened", "tensors_in"]
 
 _OF_A_LOSS = ("vanishing", "exploding")  # what outputs alone say nothing about: their sum is no loss
 _ITEMS = 40  # visible at first
@@ -64,9 +64,9 @@ def of_model(model: Any, inputs: tuple[Any, ...], namespaces: Namespaces) -> tup
     try:
         with mg.enable_grad(), mg.record(lines=True):
             try:
-                outputs = list(_tensors(model(*inputs)))
+                outputs = list(tensors_in(model(*inputs)))
             except Exception as error:
-                built = [x for x in _tensors(made) if x.grad_fn is not None]
+                built = [x for x in tensors_in(made) if x.grad_fn is not None]
                 broken = to_broken_trace(error, spaces, built[-1:])
                 if broken is None:
                     raise
@@ -98,10 +98,10 @@ def _arguments(model: Any, inputs: tuple[Any, ...]) -> dict[str, Any]:
         return {}
 
 
-def _tensors(x: Any) -> Iterator[Any]:
-    """The tensors in what a model gives."""
+def tensors_in(x: Any) -> Iterator[Any]:
+    """The tensors in what a model gives: in tuples, lists and dictionaries of them too."""
     if isinstance(x, mg.Tensor):
         yield x
     elif isinstance(x, dict | list | tuple):
         for part in x.values() if isinstance(x, dict) else x:
-            yield from _tensors(part)
+            yield from tensors_in(part)

@@ -18,7 +18,9 @@ from typing import Any
 
 import minigrad as mg
 from minigrad.errors import ArgumentError, DTypeError
+from minigrad.graph import Node
 from minigrad.kernels import untapped
+from minigrad_viz.models import tensors_in
 from minigrad_viz.notation import clean
 from minigrad_viz.pictures.board import Layer, View, board, figure, lines
 
@@ -30,7 +32,7 @@ _SAMPLE = 256  # numbers of a tensor, for its histogram
 _HERE = ("cpu", "numpy")  # where reading a number is no transfer, and waits for nothing
 _WAITING = 512  # losses that stay on the device at most
 _MOST = 24  # layers that are shown
-_DEAD = ("ReLU", "ReLU6")  # what gives 0 for whole units, from which no gradient comes
+_DEAD = ("relu", "relu6")  # operations that give 0 for whole units, from which no gradient comes
 
 
 def watch(model: Any, *, layers: Collection[str] | None = None, share: float = _SHARE) -> Watch:
@@ -39,7 +41,8 @@ def watch(model: Any, *, layers: Collection[str] | None = None, share: float = _
 
     Give it to `fit` as a callback, or call ``log(loss)`` at the end of each step, after the optimizer's. In a notebook
     the picture appears in the cell that trains, and stays there. `layers` are names of modules; by default those that
-    hold no others, with parameters first where these are many. At most `share` of the time goes into it.
+    hold no others, with parameters first where these are many. Dead units are those of ``nn.ReLU``, and of ``F.relu``
+    wherever a module calls it: they stand beside the layer it follows. At most `share` of the time goes into it.
     Raises DTypeError for what is no module, ArgumentError for names and shares that cannot be.
 
     >>> import minigrad as mg
@@ -68,6 +71,7 @@ class Watch:
             raise ArgumentError(f"watch: share={share!r} of the time, and it must be above 0 and at most 1.")
         self.view = View(type(model).__name__)
         self.measured = 0
+        self._model = model
         self._modules = _chosen(model, layers)
         self.view.layers = [Layer(clean(name), part._get_name()) for name, part in self._modules]
         self.view.hidden = _leaf_count(model) - len(self._modules) if layers is None else 0
@@ -76,6 +80,7 @@ class Watch:
         self._handles: list[Any] = []
         self._caught: dict[tuple[int, str], Any] = {}
         self._old: dict[int, Any] = {}
+        self._ways = _Ways()
         self._shown: Any = None
         self._clock = _Clock()
         self._arm()
@@ -135,7 +140,11 @@ class Watch:
 
     def _arm(self) -> None:
         """Have the next step caught: outputs and their gradients by hooks, weights as they are before it."""
+        rows = {module: k for k, (_, module) in enumerate(self._modules)}
+        inside = {part for module in rows for part in module.modules()} - set(rows)
         with mg.no_grad(), untapped():
+            for module in set(self._model.modules()) - inside:
+                self._handles.append(module.register_forward_hook(self._ways.hook(rows.get(module))))
             for k, (_, module) in enumerate(self._modules):
                 self._handles.append(module.register_forward_hook(self._hook(k)))
                 self._old[k] = [(p, p.detach().clone()) for p in module._parameters.values() if p is not None]
@@ -146,6 +155,7 @@ class Watch:
         self._handles.clear()
         self._caught.clear()
         self._old.clear()
+        self._ways = _Ways()
 
     def _hook(self, k: int) -> Callable[..., None]:
         def caught(module: Any, args: Any, output: Any) -> None:
@@ -162,9 +172,9 @@ class Watch:
         with mg.no_grad(), untapped():
             for (k, what), x in self._caught.items():
                 parts += [(k, what, x.reshape(-1)[:: _stride(x.numel())])] if x.numel() else []
-                if what == "values" and self.view.layers[k].kind in _DEAD and x.ndim > 1:
-                    units = x.amax(tuple(d for d in range(x.ndim) if d != (1 if x.ndim == 4 else x.ndim - 1)))
-                    parts.append((k, "dead", (units == 0).to(x.dtype).mean().reshape(1)))
+            for k, y in self._ways.rectified.items():
+                units = y.amax(tuple(d for d in range(y.ndim) if d != (1 if y.ndim == 4 else y.ndim - 1)))
+                parts.append((k, "dead", (units == 0).to(y.dtype).mean().reshape(1)))
             for k, known in self._old.items():
                 for p, old in known:
                     if p.grad is not None:
@@ -230,6 +240,61 @@ class Watch:
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         return {"text/html": figure(self.view), "text/plain": repr(self)}
+
+
+class _Ways:
+    """What the graph of one step says of how layers follow each other: after which of them there is a relu.
+
+    A relu is an operation, whoever calls it. As a call of a module ends, the steps that are new since the call before
+    are gone through, so that each of them is once.
+    """
+
+    def __init__(self) -> None:
+        self.rectified: dict[int, Any] = {}
+        """By row of the picture what the last relu in that layer gave, or the last one that follows it."""
+        self._rows: list[int] = []  # by call of a layer
+        self._after: dict[Any, int] = {}  # by step the last call before it, -1: none
+
+    def hook(self, row: int | None) -> Callable[..., None]:
+        """What is told of each call of a module, which has a `row` in the picture or has none."""
+
+        def called(module: Any, args: Any, output: Any) -> None:
+            if row is None:
+                self._go_through(_steps_of(output))
+                return
+            self._go_through(_steps_of(args))
+            self._rows.append(row)
+            here, ends = len(self._rows) - 1, _steps_of(output)
+            self._go_through(ends, here)
+            self._after.update(dict.fromkeys(ends, here))  # also where a layer hands on what it was given
+
+        return called
+
+    def _go_through(self, ends: list[Any], call: int | None = None) -> None:
+        """Look at the steps that lead to `ends` and are not known yet: made by this `call`, or between calls."""
+        stack = [(step, False) for step in ends]
+        while stack:
+            step, ready = stack.pop()
+            if step in self._after:
+                continue
+            if not ready:
+                stack.append((step, True))
+                stack += [(one, False) for one in step._inputs if isinstance(one, Node) and one._op is not None]
+                continue
+            before = max((self._after.get(one, -1) for one in step._inputs), default=-1)
+            self._after[step] = before if call is None else call
+            self._look(step)
+
+    def _look(self, step: Any) -> None:
+        if step._op.name in _DEAD and self._after[step] >= 0 and step._saved is not None:
+            y = step._saved[0]
+            if y.ndim > 1:
+                self.rectified[self._rows[self._after[step]]] = y.detach()
+
+
+def _steps_of(x: Any) -> list[Any]:
+    """What made the tensors in what a module was given, or gave."""
+    return [one.grad_fn for one in tensors_in(x) if one.grad_fn is not None]
 
 
 class _Clock:

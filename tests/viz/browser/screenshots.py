@@ -26,6 +26,7 @@ WAYS = {
 }
 # What is done before: keys, one after the other; `=7` goes to that share of the steps, `click:…` to a button.
 MOMENTS = {
+    "first": [],
     "start": ["Home"],
     "forward": ["=0.25"],
     "backward": ["=0.7"],
@@ -46,7 +47,12 @@ PANELS = {
 }
 MOST = ["light", "dark", "zoom", "narrow"]
 SHOTS = [
-    *((graph, moment, way) for graph in ("scalars", "mlp", "transformer") for moment in MOMENTS for way in MOST),
+    *(
+        (graph, moment, way)
+        for graph in ("scalars", "mlp", "transformer")
+        for moment in ("start", "forward", "backward", "end")
+        for way in MOST
+    ),
     *((graph, panel, way) for graph in ("scalars", "mlp") for panel in PANELS for way in ("light", "dark")),
     *(("transformer", panel, "light") for panel in ("all-open", "all-closed", "fit", "table")),
     *((graph, "backward", way) for graph in ("scalars", "mlp") for way in ("contrast", "still")),
@@ -57,6 +63,12 @@ SHOTS = [
         for model in ("cnn", "gpt")
         for moment in ("model", "all-open")
         for way in ("light", "dark")
+    ),
+    *(
+        (model, moment, way)
+        for model in ("cnn", "gpt")
+        for moment in ("first", "backward")
+        for way in ("light", "narrow")
     ),
     *(("broken_model", "model", way) for way in ("light", "dark")),
     *(("scalars", panel, "narrow") for panel in ("predict", "what-if", "table", "help")),

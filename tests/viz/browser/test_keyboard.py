@@ -80,7 +80,7 @@ def said(page):
 
 def test_tab_goes_through_all_in_the_order_in_which_it_stands(opened):
     page = opened("mlp")
-    passed = tab_to(page, "^Larger$")
+    passed = tab_to(page, "^Larger")
     assert all(one["seen"] for one in passed if one["player"])
     names = [one["name"] for one in passed]
     order = ["Back", "Play", "Step forward", "Last", "Position", "edge", "op", "Speed", "Help"]

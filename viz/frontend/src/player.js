@@ -144,7 +144,7 @@ function assemble(s, options, focus) {
   const leaveDrawing = () => (select(s, null), focus(".key.play"));
   return {
     drawing,
-    keys: { tour: guide, stage: drawing.place, dialog, help, leaveDrawing, toggle, search },
+    keys: { tour: guide, drawing, dialog, help, leaveDrawing, toggle, search },
     draw: (/** @type {string} */ what, /** @type {any} */ changed) => parts.map((part) => part(what, changed)),
   };
 }

@@ -100,6 +100,52 @@ test("the words on an edge stay inside the scene", () => {
   }
 });
 
+/** A random graph whose operations are made in scopes, one after the other. @param {number} seed */
+function scopedTrace(seed) {
+  const random = randomFrom(seed);
+  return scalarTrace((t) => {
+    const made = [0, 1, 2, 3].map((k) => t.leaf(`x${k}`, 1 + random()));
+    const near = () => made[made.length - 1 - Math.floor(random() * Math.min(made.length, 7))];
+    for (let k = 0; k < 9; k += 1) {
+      t.scope(`s${k}`, () => {
+        for (let n = random() * 4; n > 0; n -= 1) made.push(random() < 0.5 ? t.mul(near(), near()) : t.add(near(), near()));
+      });
+    }
+    return made[made.length - 1];
+  });
+}
+
+test("the words on an edge hide no labels of other edges and no titles of open blocks", () => {
+  for (let seed = 0; seed < 8; seed += 1) {
+    const graph = decode(scopedTrace(seed));
+    const drawn = sceneOf(graph);
+    const words = [
+      ...drawn.hulls.map(({ x, y, w }) => ({ x, y, w, h: 22 })),
+      ...drawn.wires.flatMap(({ label }) => label ?? []),
+    ];
+    for (let edge = 0; edge < graph.edgeCount; edge += 1) {
+      const [x, y] = wordsAt(drawn, graph, edge, 150);
+      const own = drawn.wires[drawn.wireOf[edge]]?.label;
+      const far = (/** @type {any} */ { w, h, ...one }) => [Math.abs(x - one.x - w / 2) - w / 2, Math.abs(y - one.y - h / 2) - h / 2];
+      const hidden = words.filter((one) => one !== own && far(one)[0] < 74 && far(one)[1] < 9);
+      assert.deepEqual(hidden, [], `the words on edge ${edge} of graph ${seed}`);
+    }
+  }
+});
+
+test("labels of arrows into one node are a line of text apart, in the order of its operands", () => {
+  for (let seed = 0; seed < 8; seed += 1) {
+    const graph = decode(scopedTrace(seed));
+    const drawn = scene(graph, visible(graph, new Set([0])));
+    const above = new Map();
+    for (const { to, label } of drawn.wires) {
+      if (!label) continue;
+      assert.ok(label.y - (above.get(to) ?? -Infinity) > 13.4, `graph ${seed}, ${drawn.items[to].id}`);
+      above.set(to, label.y);
+    }
+  }
+});
+
 test("progress counted step by step is progress counted at once", () => {
   const graph = decode(randomTrace(randomFrom(3), 60));
   const play = playback(graph, timeline(graph));

@@ -53,7 +53,7 @@ class Layer:
     update: float | None = None
     """The norm of the last update of its parameters, by theirs."""
     dead: float | None = None
-    """The share of its units that were 0 for the whole batch."""
+    """The share of its units that a relu, in it or after it, made 0 for the whole batch."""
 
 
 @dataclass
@@ -174,7 +174,7 @@ def board(view: View) -> str:
     key = [
         "histograms and norms: of one step",
         "update/weight: grey from 1e−4 to 1e−2, where it mostly is",
-        "dead: units that are 0 for all of the batch",
+        "dead: units that a relu makes 0 for all of the batch",
         *([_said_hidden(view)] if view.hidden else []),
     ]
     below = "".join(

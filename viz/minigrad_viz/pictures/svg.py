@@ -36,7 +36,7 @@ _TIP = 8.0  # length of an arrowhead
 _BUDGETS = (40, 25, 15, 8)  # items at first in a graph with blocks: as many as make a picture that can be read
 _LABELLED = 60  # up to so many nodes an arrow also carries the rule of its local derivative, where that is short
 _NEAR = 15.0  # a label is at most so far above or below the end of its arrow, which may be steep
-_PITCH = 11.5  # from one label to the next below
+_PITCH = 13.5  # from one label to the next below: letters below the line and their ground included
 _LINE = 18.0  # of the captions
 
 
@@ -196,15 +196,18 @@ def _label_heights(seen: _Seen, labels: Sequence[str], routes: Sequence[Sequence
     heights = [0.0] * len(labels)
     into: dict[int, list[int]] = {}
     for number, wire in enumerate(seen.wires):
-        into.setdefault(wire.end, []).append(number)
+        if labels[number]:
+            into.setdefault(wire.end, []).append(number)
     for edges in into.values():
         for edge in edges:
             x, port = routes[edge][-1]
             y = _height_at(routes[edge], x - _TIP - 6 - text_width(labels[edge], 11) / 3)
             heights[edge] = min(max(y, port - _NEAR), port + _NEAR)
         if any(heights[one] + _PITCH > heights[two] for one, two in pairwise(edges)):
-            for edge in edges:  # arrows from one place, or that cross: only at their ports are they apart
-                heights[edge] = routes[edge][-1][1]
+            # Arrows from one place, or that cross: only at their ports are they apart, and hardly enough for a text.
+            first, last = routes[edges[0]][-1][1], routes[edges[-1]][-1][1]
+            for at, edge in enumerate(edges):
+                heights[edge] = (first + last - (len(edges) - 1) * _PITCH) / 2 + at * _PITCH
     return heights
 
 

@@ -5,6 +5,7 @@
 import { abs, hypot, max, min, sign } from "../math.js";
 import { curvePath, middleOf, samplesOf, tipPath } from "./curves.js";
 import { dress, drawn } from "../panels/dom.js";
+import { meet } from "./far.js";
 import { productText, scalarOf } from "./looks.js";
 import { textWidth } from "./measure.js";
 import { pretty } from "../engine/notation.js";
@@ -18,14 +19,15 @@ import { READABLE, calm } from "./viewport.js";
 /** @typedef {import("./curves.js").Point} Point */
 
 /** Where words may go, from the middle of their wire; nearer is better. */
-const BESIDE = [0, -14, 14, -26, 26, -44, 44, -64, 64, -90].flatMap((dy) =>
-  [0, -36, 36, -90, 90].map((dx) => [dx, dy]),
+const [ACROSS, DOWN] = [170, 120];
+const BESIDE = [0, -14, 14, -26, 26, -44, 44, -64, 64, -90, 90, -DOWN, DOWN].flatMap((dy) =>
+  [0, -36, 36, -90, 90, -ACROSS, ACROSS].map((dx) => [dx, dy]),
 );
 const TRAVEL = 600; // milliseconds from one end of an edge to the other
 
 /**
- * The place of the words about the edge that is active: on its wire, or beside it where they hide no box; below the
- * block that hides the edge.
+ * The place of the words about the edge that is active: on its wire, or beside it where they hide no box and no other
+ * words; below the block that hides the edge.
  * @param {Scene} scene @param {Graph} graph @param {number} edge @param {number} wide @returns {[number, number]}
  */
 export function wordsAt(scene, graph, edge, wide) {
@@ -36,20 +38,21 @@ export function wordsAt(scene, graph, edge, wide) {
   const half = wide / 2 + 4;
   const within = (/** @type {number} */ a, /** @type {number} */ most, /** @type {number} */ room) =>
     max(room, min(most - room, a));
-  const [left, right, top, bottom] = [x - 2 * half - 40, x + 2 * half + 40, y - 100, y + 100];
-  const near = scene.items.filter(
-    (one) => one.x < right && one.x + one.w > left && one.y < bottom && one.y + one.h > top,
-  );
+  const [far, down] = [ACROSS + half, DOWN + 12];
+  const around = { x: x - far, y: y - down, w: 2 * far, h: 2 * down };
+  const own = scene.wires[wire]?.label; // which gives way to them
+  const near = scene.covered.filter((one) => one !== own && meet(one, around));
   let best = /** @type {[number, number]} */ ([x, y]);
   let least = Infinity;
   for (const [dx, dy] of BESIDE) {
-    const [cx, cy] = [within(x + dx, scene.width, half), within(y + dy, scene.height, 14)];
-    let hidden = hypot(dx, dy) * 4;
+    const [cx, cy] = [within(x + dx, scene.width, half), within(y + dy, scene.height, 10)];
+    let hidden = hypot(dx, dy);
     for (const item of near) {
+      if (hidden >= least) break;
       const weight = item === box || item === source ? 4 : 1; // their numbers are what the words are about
-      const across = min(cx + half, item.x + item.w + 4) - max(cx - half, item.x - 4);
-      const down = min(cy + 12, item.y + item.h + 4) - max(cy - 12, item.y - 4);
-      if (across > 0 && down > 0) hidden += weight * across * down;
+      const across = min(cx + half, item.x + item.w + 2) - max(cx - half, item.x - 2);
+      const high = min(cy + 10, item.y + item.h + 2) - max(cy - 10, item.y - 2);
+      if (across > 0 && high > 0) hidden += weight * across * high;
     }
     if (hidden < least) [least, best] = [hidden, [cx, cy]];
   }

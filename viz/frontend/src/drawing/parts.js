@@ -237,9 +237,9 @@ export function paintBlock(item, parts, done, name) {
 }
 
 /** A wire: its line with its tip, and its label if there is one. @param {SceneWire} wire */
-export function makeWire({ points, label, labelAt: [x, y] }) {
+export function makeWire({ points, label }) {
   const group = drawn("g", {}, path("line", curvePath(points)), path("tip", tipPath(points[points.length - 1])));
-  return { group, over: label ? text("label", x, y + 3.9) : null };
+  return { group, over: label && text("label", label.x + label.w, label.y + 8.9) };
 }
 
 /** The frame around an open block; its title closes it. @param {import("./scene.js").Hull} hull */

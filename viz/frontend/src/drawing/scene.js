@@ -7,7 +7,7 @@ import { alarmsOf, blockCard, contentsOf, nodeCard, numberRooms, partsOf } from 
 import { TIP, heightAt } from "./curves.js";
 import { scalesOf } from "./heatcolour.js";
 import { textWidth } from "./measure.js";
-import { nested } from "../layout/placing.js";
+import { BAR, nested } from "../layout/placing.js";
 import { formulaText, pretty } from "../engine/notation.js";
 
 /** @typedef {import("../types.js").Graph} Graph */
@@ -24,14 +24,15 @@ import { formulaText, pretty } from "../engine/notation.js";
 
 /**
  * An item with its place: (x, y) is the top left corner of a box of w × h, the second border of an output included.
- * @typedef {import("./viewport.js").Rect & {id: string, node: number, block: number, card: Card}} SceneItem
+ * @typedef {import("./viewport.js").Rect} Rect
+ * @typedef {Rect & {id: string, node: number, block: number, card: Card}} SceneItem
  * @typedef {{block: number, x: number, y: number, w: number, h: number, name: string}} Hull
  */
 
 /**
- * A wire with its route from left to right. `label` is whether its local derivative stands on it, ending at `labelAt`;
+ * A wire with its route from left to right. `label` is where its local derivative stands, null where none does;
  * `flows` is false where no gradient goes back.
- * @typedef {SeenWire & {points: Point[], flows: boolean, label: boolean, labelAt: Point}} SceneWire
+ * @typedef {SeenWire & {points: Point[], flows: boolean, label: Rect | null}} SceneWire
  */
 
 /**
@@ -41,6 +42,7 @@ import { formulaText, pretty } from "../engine/notation.js";
  * @property {SceneItem[]} items
  * @property {Hull[]} hulls outer ones first
  * @property {SceneWire[]} wires
+ * @property {Rect[]} covered where no other words should go: items, titles of frames, labels
  * @property {(node: number) => number} itemOf the item that shows a node or hides it in a block
  * @property {Int32Array} wireOf for each edge its wire, -1: hidden inside a block
  * @property {ReturnType<typeof contentsOf>} contents what lies in each block
@@ -49,7 +51,8 @@ import { formulaText, pretty } from "../engine/notation.js";
 
 const LABELLED = 60; // up to so many items a label also carries the rule, where that is short
 const NEAR = 15; // a label is at most so far above or below the end of its arrow
-const PITCH = 11.5; // from one label to the next below
+const PITCH = 13.5; // from one label to the next below: letters below the line and their ground included
+const LINE = 10; // how high a label is
 const MARGIN = 20;
 
 /** The first node in a block, or deeper in it. @param {Graph} graph @param {number} block */
@@ -108,31 +111,24 @@ export function scene(graph, seen, place = nested) {
   const labels = ends.map(({ to, edges }) =>
     edges.length > 1 || seen.items[to].node < 0 ? "" : localText(graph, graph.numbers, edges[0], wordy),
   );
-  const widest = labels.reduce((most, label) => max(most, textWidth(label, 11)), 0);
+  const widths = labels.map((label) => textWidth(label, 11));
+  const widest = widths.reduce((most, width) => max(most, width), 0);
   const sizes = cards.map((card) => /** @type {Point} */ ([card.w, card.h]));
   const placed = place(graph, seen, sizes, ends, { gapX: max(56, widest + 40), gapY: 18 });
-  const items = seen.items.map((item, k) => {
+  const items = seen.items.map(({ id, node, block }, k) => {
     const [x, y] = placed.centers[k];
-    const { w, h } = cards[k];
-    return {
-      id: item.id,
-      node: item.node,
-      block: item.block,
-      x: x - w / 2 + MARGIN,
-      y: y - h / 2 + MARGIN,
-      w,
-      h,
-      card: cards[k],
-    };
+    const card = cards[k];
+    const { w, h } = card;
+    return { id, node, block, x: x - w / 2 + MARGIN, y: y - h / 2 + MARGIN, w, h, card };
   });
   const wireOf = new Int32Array(graph.edgeCount).fill(-1);
   const wires = ends.map(({ from, to, value, edges }, k) => {
     for (const edge of edges) wireOf[edge] = k;
     const points = placed.routes[k].map(([x, y]) => /** @type {Point} */ ([x + MARGIN, y + MARGIN]));
     const flows = edges.some((edge) => graph.flows[edge]);
-    return { from, to, value, edges, points, flows, label: labels[k] !== "", labelAt: /** @type {Point} */ ([0, 0]) };
+    return { from, to, value, edges, points, flows, label: /** @type {Rect | null} */ (null) };
   });
-  placeLabels(wires, labels, items.length);
+  placeLabels(wires, widths, items.length);
   const hulls = placed.hulls.map((hull) => ({
     ...hull,
     x: hull.x + MARGIN,
@@ -145,6 +141,7 @@ export function scene(graph, seen, place = nested) {
     items,
     hulls,
     wires,
+    covered: [...items, ...hulls.map((hull) => ({ ...hull, h: BAR })), ...wires.flatMap(({ label }) => label ?? [])],
     itemOf: seen.itemOf,
     wireOf,
     contents,
@@ -154,21 +151,26 @@ export function scene(graph, seen, place = nested) {
 
 /**
  * Labels lie on their arrows, but near the ends of them, and clear of the other labels there.
- * @param {SceneWire[]} wires @param {string[]} labels @param {number} count
+ * @param {SceneWire[]} wires @param {number[]} widths of the labels, 0 where there is none @param {number} count
  */
-function placeLabels(wires, labels, count) {
+function placeLabels(wires, widths, count) {
   /** @type {number[][]} */
   const into = Array.from({ length: count }, () => []);
-  wires.forEach((wire, k) => wire.label && into[wire.to].push(k));
+  wires.forEach((wire, k) => widths[k] && into[wire.to].push(k));
   for (const list of into) {
     const ports = list.map((k) => wires[k].points[wires[k].points.length - 1]);
     let heights = list.map((k, at) => {
       const [x, port] = ports[at];
-      const y = heightAt(wires[k].points, x - TIP - 6 - textWidth(labels[k], 11) / 3);
+      const y = heightAt(wires[k].points, x - TIP - 6 - widths[k] / 3);
       return min(max(y, port - NEAR), port + NEAR);
     });
-    // Arrows from one place, or that cross: only at their ports are they apart.
-    if (heights.some((y, at) => at > 0 && heights[at - 1] + PITCH > y)) heights = ports.map(([, y]) => y);
-    list.forEach((k, at) => (wires[k].labelAt = [ports[at][0] - TIP - 6, heights[at]]));
+    // Arrows from one place, or that cross: only at their ports are they apart, and hardly enough for a line of text.
+    const last = ports.length - 1;
+    if (heights.some((y, at) => at > 0 && heights[at - 1] + PITCH > y))
+      heights = ports.map((_, at) => (ports[0][1] + ports[last][1] - last * PITCH) / 2 + at * PITCH);
+    list.forEach((k, at) => {
+      const w = widths[k];
+      wires[k].label = { x: ports[at][0] - TIP - 6 - w, y: heights[at] - LINE / 2, w, h: LINE };
+    });
   }
 }

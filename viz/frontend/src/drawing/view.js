@@ -4,6 +4,7 @@
  * canvas shows the drawing (far.js).
  */
 import { ceil, floor, max, min, round } from "../math.js";
+import { BAR } from "../layout/placing.js";
 import { dress, drawn, h, setText } from "../panels/dom.js";
 import { crosses, meet, paintFar } from "./far.js";
 import { rampOf } from "./heatcolour.js";
@@ -39,7 +40,6 @@ const SHEETS = 25; // too many sheets
 export function drawingView(host, graph, playback, scene, listeners) {
   const now = stateOf(host, graph, playback);
   const { port, above } = now;
-  const { zoom, fit, shown, look } = port;
   const itemNamed = (/** @type {string | null} */ id) => now.scene.items[now.places.get(id ?? "") ?? -1];
   const reveal = (/** @type {string} */ id) => itemNamed(id) && port.reveal(itemNamed(id));
   const setScene = (/** @type {Scene} */ next, played = now.playback) => {
@@ -50,20 +50,21 @@ export function drawingView(host, graph, playback, scene, listeners) {
   dress(port.stage, { role: "group", "aria-label": graph.sentence });
   listen(now, listeners);
   setScene(scene);
-  const { node: active } = playback.moment();
-  if (active >= 0) {
-    rove(now, scene.itemOf(active));
-    port.reveal(scene.items[scene.itemOf(active)]);
-  }
+  /** Follows the present moment: with the view, and with what Tab goes to. */
+  const accompany = () => {
+    const moment = now.playback.moment();
+    if (moment.node >= 0 && !within(port.stage)) rove(now, now.scene.itemOf(moment.node));
+    port.reveal(focusOf(now.scene, graph, moment, port.shown()));
+  };
+  accompany();
   return {
+    ...port,
     element: port.view,
     /** Draws what a step changed; null is everything, as in another theme. @param {Changed | null} changed */
     update(changed) {
       if (changed === null) return repaint(now);
       step(now, changed);
-      const moment = now.playback.moment();
-      if (moment.node >= 0 && !within(port.stage)) rove(now, now.scene.itemOf(moment.node));
-      port.reveal(focusOf(now.scene, graph, moment, shown()));
+      accompany();
     },
     /** Draws other numbers at the same moment, after what-if. */
     renumber: () => paintAll(now),
@@ -76,7 +77,10 @@ export function drawingView(host, graph, playback, scene, listeners) {
     /** Rings around the items that show these nodes. @param {number[]} nodes */
     mark: (nodes) => above.mark([...new Set(nodes.map(now.scene.itemOf))].map((at) => now.scene.items[at])),
     reveal,
-    ...{ zoom, fit, shown, look },
+    fit() {
+      port.fit();
+      accompany();
+    },
     destroy() {
       cancelAnimationFrame(now.asked);
       port.destroy();
@@ -321,7 +325,7 @@ function listen(now, { select, toggle }) {
     onclick(/** @type {MouseEvent} */ event) {
       const item = itemAt(event);
       if (item) return choose(item);
-      const frame = now.scene.hulls.findLast((hull) => meet({ ...hull, h: 22 }, port.spot(event))); // the innermost
+      const frame = now.scene.hulls.findLast((hull) => meet({ ...hull, h: BAR }, port.spot(event))); // the innermost
       if (frame) toggle(frame.block);
       else select(null);
     },

@@ -54,7 +54,11 @@ function lens(view, stage, moved) {
       apply(at.scale * factor);
       put(point, place);
     },
-    fit: () => apply(min(view.clientWidth / at.width, roomBelow(view) / at.height, 1)),
+    /** All of it; where all is seen already, so large that it can be read. */
+    fit() {
+      const all = min(view.clientWidth / at.width, roomBelow(view) / at.height, 1);
+      apply(at.scale > 1.01 * all ? all : max(all, READABLE));
+    },
     /** Puts a point of the drawing into the middle. @param {number} x @param {number} y */
     look: (x, y) => put([x, y], middle()),
     /** The part of the drawing that is seen. @returns {Rect} */
@@ -82,18 +86,21 @@ export function viewport(host, moved) {
   const { at, apply, lookAround, scrolled, ...eye } = lens(view, stage, moved);
   let wanted = /** @type {Rect | null} */ (null);
   let placed = false;
+  let came = false; // to where the reader begins, which is there at once
   let asked = 0;
-  const follow = (/** @type {ScrollBehavior} */ behavior) => {
+  const follow = () => {
     asked = 0;
-    if (wanted) scrollTo(view, at, wanted, behavior);
+    if (!wanted) return;
+    scrollTo(view, at, wanted, came && !calm() ? "smooth" : "instant");
     wanted = null;
+    came = true;
   };
   const start = () => {
     if (placed || !view.clientWidth) return lookAround();
     placed = true;
     const whole = view.clientWidth / at.width;
     apply(whole < WHOLE ? READABLE : min(1, whole));
-    follow("instant");
+    follow();
     lookAround();
   };
   listenTo(view, eye.zoom, scrolled);
@@ -111,7 +118,7 @@ export function viewport(host, moved) {
     /** Scrolls a part of the drawing into view, if it is not there. @param {Rect} rect */
     reveal(rect) {
       wanted = rect; // scrolling makes the browser lay out: once a frame
-      if (placed) asked ||= requestAnimationFrame(() => follow(calm() ? "instant" : "smooth"));
+      if (placed) asked ||= requestAnimationFrame(follow);
     },
     destroy() {
       observer.disconnect();

@@ -11,7 +11,7 @@ import { nest } from "./nesting.js";
  *   hulls: {block: number, x: number, y: number, w: number, h: number}[]}} Placed
  */
 
-const BAR = 22; // the title of a frame
+export const BAR = 22; // the title of a frame
 
 /**
  * @param {import("../types.js").Graph} graph

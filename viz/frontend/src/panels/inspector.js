@@ -6,14 +6,16 @@ import { activeNode, engineOf, moveTo, pick, select } from "./session.js";
 import { selectedBlock, selectedNode, setExpanded, setPlaying, setStops } from "./session.js";
 import { scalesOf } from "../drawing/heatcolour.js";
 import { heatmap, linkTo } from "../drawing/heatmap.js";
-import { toggle } from "../model/blocks.js";
+import { outwards, toggle } from "../model/blocks.js";
 import { runTo } from "../model/breakpoints.js";
+import { BROKEN } from "../model/trace.js";
 import { elementKey, isFree } from "../engine/keys.js";
 import { chainRule, formulaElement, gradientText, numbersFor, operandsOf, quantityText } from "./wording.js";
 
 /** @typedef {import("./session.js").Session} Session */
 
 const KINDS = ["leaf", "operation", "constant", "raised an error"];
+const WAITING = "not computed yet";
 
 /** @param {Session} s */
 export function inspector(s) {
@@ -92,7 +94,9 @@ function nodeFacts(s, node) {
   const op = graph.op[node] >= 0 ? graph.ops[graph.op[node]] : null;
   const gradient = playback.gradient(node);
   const tensor = graph.tensors.get(node);
-  const value = playback.known(node) ? playback.value(node) : null;
+  const known = playback.known(node);
+  const value = known ? playback.value(node) : null;
+  const unknown = graph.kind[node] === BROKEN ? KINDS[BROKEN] : WAITING;
   const why = s.overrides.size ? engineOf(s).why(node) : null;
   const attrs = Object.entries(graph.attrs.get(node) ?? {}).map(([key, text]) => `${key} = ${text}`);
   const seen = pictures(s, node, value, gradient.value);
@@ -111,7 +115,7 @@ function nodeFacts(s, node) {
       {},
       row(
         "value",
-        tag("span.fw", {}, playback.known(node) ? quantityText(value) : "not computed yet"),
+        tag("span.fw", {}, known ? quantityText(value) : unknown),
         seen.value?.element,
       ),
       row(
@@ -133,7 +137,7 @@ function nodeFacts(s, node) {
 
 /** @param {import("../types.js").Gradient} gradient */
 function stateText(gradient) {
-  if (gradient.state === "none") return "not computed yet";
+  if (gradient.state === "none") return WAITING;
   if (gradient.state === "blocked") return "gets no gradient";
   return gradient.state === "final" && gradient.of > 1 ? `final, Σ of ${gradient.of}` : gradient.state;
 }
@@ -232,8 +236,7 @@ function linkRows(s, node) {
 
 /** The scopes around, outermost first: each opens and closes. @param {Session} s @param {number} block */
 function crumbs(s, block) {
-  const path = [];
-  for (let at = block; at > 0; at = s.graph.blocks[at].outer) path.unshift(at);
+  const path = outwards(s.graph, block).reverse();
   return path.flatMap((at, i) => [i ? " › " : "", blockLink(s, at)]);
 }
 
@@ -261,9 +264,7 @@ export function toggleBlock(s, block) {
   setExpanded(s, toggle(s.graph, s.expanded, block));
   if (s.expanded.has(block)) return;
   const node = selectedNode(s);
-  for (let at = node < 0 ? -1 : s.graph.block[node]; at > 0; at = s.graph.blocks[at].outer) {
-    if (at === block) select(s, `b${block}`);
-  }
+  if (outwards(s.graph, s.graph.block[node]).includes(block)) select(s, `b${block}`);
 }
 
 /** @param {Session} s @param {number} block */

@@ -18,6 +18,7 @@ const KEYS = [
   ["Space", "play, pause; in a tour: go on"],
   ["B", "stop here: a breakpoint on the node shown"],
   ["E", "expand or collapse the block"],
+  ["+ − 0", "larger, smaller; all of it, and back"],
   ["P", "predict the next gradient"],
   ["W T S A", "what if, table, stops, alarms"],
   ["/", "search"],
@@ -62,6 +63,9 @@ function meaning(s, parts, event, drawing) {
     s: () => parts.toggle("stops"),
     a: () => parts.toggle("alarms"),
     "/": () => parts.search(),
+    "+": () => parts.drawing.view.zoom(1.25),
+    "-": () => parts.drawing.view.zoom(0.8),
+    0: () => parts.drawing.view.fit(),
     "?": () => parts.help(),
     Escape: () => (drawing ? parts.leaveDrawing() : select(s, null)),
   };
@@ -86,7 +90,7 @@ export function pressKey(s, parts, event) {
   if (parts.dialog.open) return event.stopPropagation();
   if (event.key === "Enter" && submit(target)) return event.preventDefault();
   if (!free(target, event.key)) return;
-  const act = meaning(s, parts, event, parts.stage.contains(target));
+  const act = meaning(s, parts, event, parts.drawing.place.contains(target));
   if (!act) return;
   event.preventDefault();
   event.stopPropagation();

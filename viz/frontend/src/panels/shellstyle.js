@@ -82,7 +82,7 @@ form{gap:6px 8px}
 header{justify-content:space-between;align-items:baseline;gap:4px 8px}
 .kind{margin-bottom:6px}
 .row{align-items:baseline;grid-template-columns:68px minmax(0,1fr);gap:8px;padding:3px 0}
-.row:has(figure,.formula){grid-template-columns:minmax(0,1fr);gap:0}
+.row:has(figure,.formula){display:block}
 .row figure{margin:4px 0}
 dt{color:$muted;font-size:12.5px}
 code{font:12px/1.4 ui-monospace,monospace}
@@ -126,7 +126,7 @@ tr.chosen{outline:2px dashed $ink;outline-offset:-2px}
 .help button{margin-top:12px}
 kbd{font:600 13px $font}
 @container (max-width:640px){
-.stage,.whatif{grid-template-columns:minmax(0,1fr)}
+.stage,.whatif{grid-template-columns:100%}
 .inspector{border-left:0;border-top:1px solid $rim;height:auto;min-height:240px}
 .transport{justify-content:space-between;gap:6px 2px}
 .track{flex-basis:100%;order:-1}

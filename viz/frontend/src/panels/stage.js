@@ -3,6 +3,7 @@
 import { collapseAll, expandAll, visible } from "../model/blocks.js";
 import { h, tag } from "./dom.js";
 import { shownNode, toggleBlock } from "./inspector.js";
+import { meet } from "../drawing/far.js";
 import { minimap } from "../drawing/minimap.js";
 import { overview } from "../drawing/overview.js";
 import { firstIn, scene } from "../drawing/scene.js";
@@ -115,12 +116,8 @@ function shownItem(s, drawing) {
  * @param {{x: number, y: number, w: number, h: number}} seen
  * @returns {number[]}
  */
-function seenNodes(drawing, { x, y, w, h: high }) {
-  const inside = drawing.items.filter(
-    (item) =>
-      item.node >= 0 && item.x < x + w && x < item.x + item.w && item.y < y + high && y < item.y + item.h,
-  );
-  return inside.map((item) => item.node);
+function seenNodes(drawing, seen) {
+  return drawing.items.filter((item) => item.node >= 0 && meet(item, seen)).map((item) => item.node);
 }
 
 /** @param {Session} s @param {() => View} view */
@@ -133,8 +130,8 @@ function zoomButtons(s, view) {
     { role: "group", label: "View" },
     blocks && button("⊟", "Close all blocks", () => setExpanded(s, collapseAll())),
     blocks && s.graph.count <= MOST_OPEN && button("⊞", "Open all blocks", () => setExpanded(s, expandAll(s.graph))),
-    button("−", "Smaller", () => view().zoom(0.8)),
-    button("⤢", "Fit", () => view().fit()),
-    button("+", "Larger", () => view().zoom(1.25)),
+    button("−", "Smaller (−)", () => view().zoom(0.8)),
+    button("⤢", "Fit, and back (0)", () => view().fit()),
+    button("+", "Larger (+)", () => view().zoom(1.25)),
   );
 }

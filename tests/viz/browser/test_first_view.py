@@ -1,0 +1,108 @@
+"""What of a graph is seen before a reader does anything, while they step, and how they see all of a wide one."""
+
+import pytest
+
+import sample_graphs
+from minigrad_viz import to_html
+
+# How large the drawing is drawn, whether all of it is seen, and whether the item of the present moment is (the leftmost
+# one before the first step).
+SEEN = """
+() => {
+  const root = document.querySelector(".minigrad-player").shadowRoot;
+  const view = root.querySelector(".mg-view");
+  const drawing = root.querySelector(".mg-stage > svg");
+  const items = [...root.querySelectorAll(".item")].map((one) => one.getBoundingClientRect());
+  const active = root.querySelector(".core");
+  const shown = active.getAttribute("visibility") === "visible";
+  const item = shown ? active.getBoundingClientRect() : items.reduce((a, b) => (b.x < a.x ? b : a));
+  const around = view.getBoundingClientRect();
+  return {
+    scale: drawing.getBoundingClientRect().width / drawing.viewBox.baseVal.width,
+    all: view.scrollWidth <= view.clientWidth && view.scrollHeight <= view.clientHeight,
+    inside: item.left >= around.left && item.right <= around.right &&
+      item.top >= around.top && item.bottom <= around.bottom,
+  };
+}
+"""
+READABLE = 0.8  # of the natural size
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory):
+    """The pages of wide graphs, by name, each written once."""
+    folder, made = tmp_path_factory.mktemp("wide"), {}
+
+    def page_of(name):
+        if name not in made:
+            made[name] = folder / f"{name}.html"
+            made[name].write_text(to_html(getattr(sample_graphs, name)()), encoding="utf-8")
+        return made[name].as_uri()
+
+    return page_of
+
+
+@pytest.fixture
+def opened(watched, pages):
+    def open_(name, width):
+        page = watched(width=width, reduced_motion="reduce")
+        page.goto(pages(name))
+        page.get_by_role("button", name="Step forward").first.wait_for()
+        return page
+
+    return open_
+
+
+def seen(page):
+    page.wait_for_timeout(60)  # a few frames: what is to be seen is scrolled to in the next one
+    return page.evaluate(SEEN)
+
+
+@pytest.mark.parametrize("width", [400, 1200])
+@pytest.mark.parametrize("name", ["gpt", "cnn", "large"])
+def test_wide_graph_is_first_seen_where_it_can_be_read_at_the_present_moment(opened, name, width):
+    page = opened(name, width)
+    first = seen(page)
+    assert (first["scale"] >= READABLE, first["all"], first["inside"]) == (True, False, True)
+    page.get_by_role("button", name="First").click()
+    assert seen(page)["inside"]
+
+
+def test_view_follows_each_step(opened):
+    page = opened("gpt", 400)
+    page.get_by_role("button", name="Step forward").first.focus()
+    for key in ["Home", *["."] * 12, "End", *[","] * 6]:
+        page.keyboard.press(key)
+        assert seen(page)["inside"]
+
+
+def test_fit_shows_all_and_then_goes_back_to_where_the_moment_can_be_read(opened):
+    page = opened("gpt", 1200)
+    fit = page.get_by_role("button", name="Fit")
+    fit.click()
+    whole = seen(page)
+    assert (whole["all"], whole["scale"] < 0.2) == (True, True)
+    fit.click()
+    back = seen(page)
+    assert (back["scale"] >= READABLE, back["inside"]) == (True, True)
+
+
+def test_keys_make_the_drawing_larger_and_smaller_and_show_all_of_it(opened):
+    page = opened("gpt", 1200)
+    page.get_by_role("button", name="Step forward").first.focus()
+    before = seen(page)["scale"]
+    page.keyboard.press("+")
+    assert seen(page)["scale"] == pytest.approx(1.25 * before, rel=1e-3)
+    page.keyboard.press("-")
+    assert seen(page)["scale"] == pytest.approx(before, rel=1e-3)
+    page.keyboard.press("0")
+    assert seen(page)["all"]
+    page.keyboard.press("0")
+    assert seen(page)["inside"]
+
+
+def test_call_that_raised_is_said_to_have_raised_and_not_to_be_computed(opened):
+    page = opened("broken_model", 1200)
+    assert page.locator(".say .words").inner_text().endswith("conv2d raised an error.")
+    assert page.locator(".inspector dd").first.inner_text() == "raised an error"
+    assert "computed" not in page.locator(".say [aria-live]").text_content()
