@@ -62,14 +62,12 @@ class Step(Node):
     @property
     def scope(self) -> str:
         """The `mg.scope` it was recorded in, such as ``"layer1/attention"``; empty outside of any."""
-        scope: str = self._note("scope", "")
-        return scope
+        return cast(str, self._note("scope", ""))
 
     @property
     def line(self) -> str | None:
         """The source line that made it, as ``file:number: text``, where ``mg.record(lines=True)`` was on; else None."""
-        line: str | None = self._note("line")
-        return line
+        return cast(str | None, self._note("line"))
 
     @property
     def output(self) -> Any:
@@ -85,14 +83,13 @@ class Step(Node):
 
         Empty unless it was made inside ``mg.record()``.
         """
-        constants: tuple[Any, ...] = self._note("constants", ())
-        return constants
+        return cast(tuple[Any, ...], self._note("constants", ()))
 
     def observe(self, inputs: Sequence[Any], output: Any) -> None:
         """Inside ``mg.record()`` keep a copy of the `output`, and what it was made from that has no record itself."""
         if modes.recordings:
             self._remember("output", copied(output))
-            kept = [x if not isinstance(x, Node) else None if _made(x) else (x, _version(x)) for x in inputs]
+            kept = [x if not hasattr(x, "_step") else (x, _version(x)) if x._step is None else None for x in inputs]
             if inputs:
                 self._remember("constants", tuple(kept))
 
@@ -209,11 +206,6 @@ class Step(Node):
 
     def __repr__(self) -> str:
         return f"<{self.name}>"
-
-
-def _made(tensor: Any) -> bool:
-    """Whether an operation that is in the graph made it."""
-    return tensor._step is not None
 
 
 def _version(x: Any) -> int:

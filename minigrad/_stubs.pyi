@@ -102,6 +102,8 @@ class Methods(Node):
     def add(self, other: Tensor | builtins.float, *, alpha: builtins.float = 1) -> Tensor:
         """``input + alpha * other``."""
     def add_(self, b: Tensor | builtins.float, /, *, alpha: builtins.float = 1) -> Tensor: ...
+    def addbmm(self, batch1: Tensor, batch2: Tensor, *, beta: builtins.float = 1, alpha: builtins.float = 1) -> Tensor:
+        """``beta * input + alpha * sum(batch1 @ batch2)``, the sum over the matrices (b, n, k) @ (b, k, m)."""
     def addcdiv(self, tensor1: Tensor, tensor2: Tensor, *, value: builtins.float = 1) -> Tensor:
         """``input + value * tensor1 / tensor2``, as in the step of Adam."""
     def addcdiv_(self, tensor1: Tensor, tensor2: Tensor, *, value: builtins.float = 1) -> Tensor:
@@ -114,6 +116,8 @@ class Methods(Node):
         """beta input + alpha (mat1 @ mat2); `input` broadcasts to the product, and is not read where `beta` is 0."""
     def addmv(self, mat: Tensor, vec: Tensor, *, beta: builtins.float = 1, alpha: builtins.float = 1) -> Tensor:
         """beta input + alpha (mat @ vec), as `addmm`."""
+    def addr(self, vec1: Tensor, vec2: Tensor, *, beta: builtins.float = 1, alpha: builtins.float = 1) -> Tensor:
+        """``beta * input + alpha * outer(vec1, vec2)``."""
     def all(self, dim: builtins.int | Sequence[builtins.int] | None = None, keepdim: builtins.bool = False) -> Tensor:
         """Whether no number over `dim`, () for none, is 0: bools, or uint8 of uint8."""
     def allclose(
@@ -207,21 +211,32 @@ class Methods(Node):
     def clamp_(self, min: builtins.float | None = None, max: builtins.float | None = None) -> Tensor: ...
     def clamp_max(self, max: Tensor | builtins.float) -> Tensor:
         """`clamp` from above alone."""
+    def clamp_max_(self, *args: Any, **options: Any) -> Tensor:
+        """Overwrite these numbers with `clamp_max` of them."""
     def clamp_min(self, min: Tensor | builtins.float) -> Tensor:
         """`clamp` from below alone."""
+    def clamp_min_(self, *args: Any, **options: Any) -> Tensor:
+        """Overwrite these numbers with `clamp_min` of them."""
     def clip(self, min: Tensor | builtins.float | None = None, max: Tensor | builtins.float | None = None) -> Tensor:
         """`input` brought into `min` … `max`, numbers or tensors; None leaves that end open, and nan stays nan."""
     def clip_(self, min: builtins.float | None = None, max: builtins.float | None = None) -> Tensor: ...
     def contiguous(self) -> Tensor:
         """The tensor itself if its numbers stand in memory in order, else a copy of which that is true."""
+    def corrcoef(self) -> Tensor:
+        """The correlations of variables, a row each: `cov` by the roots of both variances, brought into -1 … 1."""
     def cos(self) -> Tensor: ...
     def cos_(self) -> Tensor: ...
     def cosh(self) -> Tensor: ...
     def cosh_(self) -> Tensor: ...
     def count_nonzero(self, dim: builtins.int | tuple[builtins.int, ...] | None = None) -> Tensor:
         """How many numbers over `dim`, None for all, are not 0."""
+    def cov(self, *, correction: builtins.int = 1) -> Tensor:
+        """The covariances of variables, a row each, over their observations, the columns: ``X Xᵀ / (n -
+        correction)``."""
     def cpu(self) -> Tensor:
         """These numbers in the memory of the processor, on the device "cpu", or "numpy" where they are there."""
+    def cross(self, other: Tensor, dim: builtins.int | None = None) -> Tensor:
+        """The vector that stands upright on two, as long as their parallelogram is large, along `dim` of size 3."""
     def cuda(self, device: Any = None) -> Tensor:
         """These numbers on the device "cuda"."""
     def cumprod(self, dim: builtins.int, *, dtype: DType | None = None) -> Tensor:
@@ -233,17 +248,29 @@ class Methods(Node):
         """The same numbers without a place in the graph, as `detach`."""
     @data.setter
     def data(self, new: Any) -> None: ...
+    def deg2rad(self) -> Tensor:
+        """Degrees as radians."""
+    def deg2rad_(self, *args: Any, **options: Any) -> Tensor:
+        """Overwrite these numbers with `deg2rad` of them."""
     def diag(self, diagonal: builtins.int = 0) -> Tensor:
         """Of a line, the matrix with it on the diagonal, `diagonal` above the main one; of a matrix, that diagonal,
         copied."""
     def diag_embed(self, offset: builtins.int = 0, dim1: builtins.int = -2, dim2: builtins.int = -1) -> Tensor:
         """Square matrices, in dimensions `dim1` and `dim2` of the result, with the last dimension on their diagonal."""
+    def diagflat(self, offset: builtins.int = 0) -> Tensor:
+        """A matrix with all numbers of `input` along its diagonal, or `offset` above it."""
     def diagonal(self, offset: builtins.int = 0, dim1: builtins.int = 0, dim2: builtins.int = 1) -> Tensor:
         """A view of the diagonals of dimensions `dim1` and `dim2`, as a last dimension: `offset` above the main one."""
+    def diagonal_scatter(
+        self, src: Tensor, offset: builtins.int = 0, dim1: builtins.int = 0, dim2: builtins.int = 1
+    ) -> Tensor:
+        """A copy with `src` in place of the `diagonal`."""
     def diff(self, n: builtins.int = 1, dim: builtins.int = -1) -> Tensor:
         """Each number less the one before it along `dim`, `n` times over; of bools, whether the two differ."""
     def dim(self) -> builtins.int:
         """The number of dimensions."""
+    def dist(self, other: Tensor, p: builtins.float = 2) -> Tensor:
+        """The `p`-norm of all numbers of ``input - other``."""
     def div(self, other: Tensor | builtins.float, *, rounding_mode: str | None = None) -> Tensor:
         """``input / other``, and its `rounding_mode`: None, "trunc" towards 0 or "floor" down."""
     def div_(self, b: Tensor | builtins.float, /) -> Tensor: ...
@@ -253,6 +280,8 @@ class Methods(Node):
     def dot(self, tensor: Tensor) -> Tensor:
         """The dot product of two vectors of one length, a number."""
     def double(self) -> Tensor: ...
+    def dsplit(self, indices_or_sections: builtins.int | Sequence[builtins.int]) -> tuple[Tensor, ...]:
+        """`tensor_split` along the third dimension."""
     def element_size(self) -> builtins.int:
         """The bytes of one number."""
     def eq(self, b: Tensor | builtins.float, /) -> Tensor: ...
@@ -277,6 +306,10 @@ class Methods(Node):
         """Overwrite each number with `value`."""
     def fill_diagonal_(self, fill_value: builtins.float) -> Tensor:
         """Overwrite the numbers whose places are equal in all dimensions."""
+    def fix(self) -> Tensor:
+        """`trunc` by its other name."""
+    def fix_(self, *args: Any, **options: Any) -> Tensor:
+        """Overwrite these numbers with `fix` of them."""
     def flatten(self, start_dim: builtins.int = 0, end_dim: builtins.int = -1) -> Tensor:
         """`reshape` with the dimensions from `start_dim` to `end_dim` in one."""
     def flip(self, *given: Any, dims: builtins.int | Sequence[builtins.int] | None = None) -> Tensor:
@@ -286,19 +319,41 @@ class Methods(Node):
     def flipud(self) -> Tensor:
         """`flip` along dimension 0."""
     def float(self) -> Tensor: ...
+    def float_power(self, exponent: Any) -> Tensor:
+        """``input ** exponent`` in float64, whatever the types were."""
+    def float_power_(self, *args: Any, **options: Any) -> Tensor:
+        """Overwrite these numbers with `float_power` of them."""
     def floor(self) -> Tensor: ...
     def floor_(self) -> Tensor: ...
     def floor_divide(self, other: Tensor | builtins.float) -> Tensor:
         """``input // other``, rounded down."""
     def floor_divide_(self, b: Tensor | builtins.float, /) -> Tensor: ...
+    def fmax(self, other: Tensor) -> Tensor:
+        """`maximum`, in which a nan gives way to a number."""
+    def fmin(self, other: Tensor) -> Tensor:
+        """`minimum`, in which a nan gives way to a number."""
+    def fmod(self, other: Any) -> Tensor:
+        """What is left of ``input / other``, with the sign of `input`, as C's fmod; `remainder` has that of `other`."""
+    def fmod_(self, *args: Any, **options: Any) -> Tensor:
+        """Overwrite these numbers with `fmod` of them."""
+    def frac(self) -> Tensor:
+        """What is behind the point, with the sign of `input`; its slope is 1."""
+    def frac_(self, *args: Any, **options: Any) -> Tensor:
+        """Overwrite these numbers with `frac` of them."""
     def gather(self, dim: builtins.int, index: Tensor, *, sparse_grad: builtins.bool = False) -> Tensor:
         """Of each line along `dim` the numbers that `index` says: ``out[i][j] = input[index[i][j]][j]`` where `dim` is
         0."""
     def ge(self, b: Tensor | builtins.float, /) -> Tensor: ...
+    def ger(self, vec2: Tensor) -> Tensor:
+        """`outer` by its other name."""
     def greater(self, b: Tensor | builtins.float, /) -> Tensor: ...
     def greater_equal(self, b: Tensor | builtins.float, /) -> Tensor: ...
     def gt(self, b: Tensor | builtins.float, /) -> Tensor: ...
     def half(self) -> Tensor: ...
+    def heaviside(self, values: Tensor) -> Tensor:
+        """0 where `input` is below 0, 1 where it is above, and `values` where it is 0; nan stays nan."""
+    def hsplit(self, indices_or_sections: builtins.int | Sequence[builtins.int]) -> tuple[Tensor, ...]:
+        """`tensor_split` along the columns; of one dimension along that."""
     def hypot(self, other: Tensor) -> Tensor:
         """``sqrt(input**2 + other**2)``."""
     def index_add(self, dim: builtins.int, index: Tensor, source: Tensor, *, alpha: builtins.float = 1) -> Tensor:
@@ -313,6 +368,10 @@ class Methods(Node):
         """A copy with `value`, a number or a tensor without dimensions, in the slices at `index`, a vector, along
         `dim`."""
     def index_fill_(self, dim: builtins.int, index: Tensor, value: Any) -> Tensor: ...
+    def index_put(self, indices: Sequence[Any], values: Any, accumulate: builtins.bool = False) -> Tensor:
+        """A copy with `values` at ``input[indices]``; with `accumulate` added there, as often as a place is named."""
+    def index_put_(self, indices: Sequence[Any], values: Any, accumulate: builtins.bool = False) -> Tensor:
+        """Write `values` at ``self[indices]``; with `accumulate` add them there, as often as a place is named."""
     def index_select(self, dim: builtins.int, index: Tensor) -> Tensor:
         """The slices of `input` at `index`, a vector of ints, along `dim`, as ``input[:, index]`` where `dim` is 1."""
     def inner(self, other: Tensor) -> Tensor:
@@ -325,6 +384,10 @@ class Methods(Node):
         """Whether these numbers are in the memory of a CUDA device."""
     def is_floating_point(self) -> builtins.bool:
         """Whether its numbers are floats."""
+    def is_nonzero(self) -> builtins.bool:
+        """Whether the one number in `input` is not 0."""
+    def is_same_size(self, other: Tensor) -> builtins.bool:
+        """Whether two tensors have one shape."""
     def isclose(
         self,
         other: Tensor,
@@ -337,6 +400,10 @@ class Methods(Node):
     def isfinite(self) -> Tensor: ...
     def isinf(self) -> Tensor: ...
     def isnan(self) -> Tensor: ...
+    def isneginf(self) -> Tensor:
+        """Where a number is -inf."""
+    def isposinf(self) -> Tensor:
+        """Where a number is inf."""
     def item(self) -> builtins.float | builtins.int:
         """The one number as Python's."""
     @property
@@ -363,6 +430,8 @@ class Methods(Node):
         """``log(softmax(input))`` along `dim`, also where the softmax is too small for a float."""
     def logaddexp(self, other: Tensor) -> Tensor:
         """``log(exp(input) + exp(other))`` without overflow."""
+    def logaddexp2(self, other: Tensor) -> Tensor:
+        """``log2(2**input + 2**other)`` without overflow."""
     def logical_and(self, b: Tensor | builtins.float, /) -> Tensor: ...
     def logical_not(self) -> Tensor: ...
     def logical_or(self, b: Tensor | builtins.float, /) -> Tensor: ...
@@ -445,6 +514,15 @@ class Methods(Node):
         self, dim: builtins.int | Sequence[builtins.int] | None = None, keepdim: builtins.bool = False
     ) -> Tensor:
         """The mean of what is not nan; nan where nothing is."""
+    @overload
+    def nanmedian(self, dim: None = None) -> Tensor:
+        """`median` of those numbers that are not nan; nan where there are none."""
+    @overload
+    def nanmedian(self, dim: builtins.int, keepdim: builtins.bool = False) -> Sorted: ...
+    def nanquantile(
+        self, q: Any, dim: builtins.int | None = None, keepdim: builtins.bool = False, *, interpolation: str = "linear"
+    ) -> Tensor:
+        """`quantile` of those numbers that are not nan; nan where there are none."""
     def nansum(
         self, dim: builtins.int | Sequence[builtins.int] | None = None, keepdim: builtins.bool = False
     ) -> Tensor:
@@ -518,6 +596,15 @@ class Methods(Node):
         self, dim: builtins.int | None = None, keepdim: builtins.bool = False, *, dtype: DType | None = None
     ) -> Tensor:
         """The product over one `dim`, or of all numbers, in types as `sum`."""
+    def quantile(
+        self, q: Any, dim: builtins.int | None = None, keepdim: builtins.bool = False, *, interpolation: str = "linear"
+    ) -> Tensor:
+        """The number that a share `q`, from 0 to 1, of all numbers is below, or of those along `dim`; nan if one is
+        nan."""
+    def rad2deg(self) -> Tensor:
+        """Radians as degrees."""
+    def rad2deg_(self, *args: Any, **options: Any) -> Tensor:
+        """Overwrite these numbers with `rad2deg` of them."""
     def random_(
         self, from_: builtins.int = 0, to: builtins.int | None = None, *, generator: Generator | None = None
     ) -> Tensor:
@@ -553,8 +640,11 @@ class Methods(Node):
     def rot90(self, k: builtins.int = 1, dims: Sequence[builtins.int] = (0, 1)) -> Tensor:
         """`input` turned `k` times by a right angle, from the first of two `dims` to the second, or raises
         ShapeError."""
-    def round(self) -> Tensor: ...
-    def round_(self) -> Tensor: ...
+    def round(self, *, decimals: builtins.int = 0) -> Tensor:
+        """The nearest whole number, of two the even one; with `decimals` so many digits after the point, or before
+        it."""
+    def round_(self, *, decimals: builtins.int = 0) -> Tensor:
+        """Overwrite each number with `round` of it."""
     def rsqrt(self) -> Tensor: ...
     def rsqrt_(self) -> Tensor: ...
     def scatter(
@@ -567,14 +657,30 @@ class Methods(Node):
     def scatter_add(self, dim: builtins.int, index: Tensor, src: Tensor) -> Tensor:
         """A copy with the numbers of `src` added at `index` along `dim`: ``out[index[i][j]][j] += src[i][j]``."""
     def scatter_add_(self, dim: builtins.int, index: Tensor, src: Tensor) -> Tensor: ...
+    def scatter_reduce(
+        self, dim: builtins.int, index: Tensor, src: Tensor, reduce: str, *, include_self: builtins.bool = True
+    ) -> Tensor:
+        """A copy in which each place has the `reduce` of all numbers of `src` that `index` sends there along `dim`."""
+    def scatter_reduce_(
+        self, dim: builtins.int, index: Tensor, src: Tensor, reduce: str, *, include_self: builtins.bool = True
+    ) -> Tensor:
+        """Overwrite this tensor with its `scatter_reduce`."""
     def select(self, dim: builtins.int, index: builtins.int) -> Tensor:
         """A view of what stands at `index`, from either end, along `dim`, which is gone."""
+    def select_scatter(self, src: Tensor, dim: builtins.int, index: builtins.int) -> Tensor:
+        """A copy with `src` in place of ``input.select(dim, index)``."""
     def sigmoid(self) -> Tensor: ...
     def sigmoid_(self) -> Tensor: ...
     def sign(self) -> Tensor: ...
     def sign_(self) -> Tensor: ...
+    def signbit(self) -> Tensor:
+        """Where the sign is a minus, that of -0.0 too."""
     def sin(self) -> Tensor: ...
     def sin_(self) -> Tensor: ...
+    def sinc(self) -> Tensor:
+        """``sin(pi * x) / (pi * x)``, which is 1 at 0, where its slopes are those of 1 - (pi * x)² / 6."""
+    def sinc_(self, *args: Any, **options: Any) -> Tensor:
+        """Overwrite these numbers with `sinc` of them."""
     def sinh(self) -> Tensor: ...
     def sinh_(self) -> Tensor: ...
     @overload
@@ -582,6 +688,15 @@ class Methods(Node):
         """The shape, or the size of dimension `dim`."""
     @overload
     def size(self, dim: builtins.int) -> builtins.int: ...
+    def slice_scatter(
+        self,
+        src: Tensor,
+        dim: builtins.int = 0,
+        start: builtins.int | None = None,
+        end: builtins.int | None = None,
+        step: builtins.int = 1,
+    ) -> Tensor:
+        """A copy with `src` in place of the numbers from `start` to `end`, every `step`, along `dim`."""
     def softmax(self, dim: builtins.int | None = None, dtype: DType | None = None) -> Tensor:
         """``exp(input) / sum(exp(input))`` along `dim`: positive numbers whose sum along it is 1."""
     def sort(
@@ -592,12 +707,16 @@ class Methods(Node):
         self, split_size_or_sections: builtins.int | Sequence[builtins.int], dim: builtins.int = 0
     ) -> tuple[Tensor, ...]:
         """Views of parts along `dim`: each of that size, the last perhaps smaller, or of the sizes in a list."""
+    def split_with_sizes(self, split_sizes: Sequence[builtins.int], dim: builtins.int = 0) -> tuple[Tensor, ...]:
+        """`split` by a list of sizes."""
     def sqrt(self) -> Tensor: ...
     def sqrt_(self) -> Tensor: ...
     def square(self) -> Tensor: ...
     def square_(self) -> Tensor: ...
     def squeeze(self, dim: builtins.int | Sequence[builtins.int] | None = None) -> Tensor:
         """A view without the dimensions of size 1, all or those in `dim`."""
+    def squeeze_(self, dim: builtins.int | Sequence[builtins.int] | None = None) -> Tensor:
+        """Leave dimensions of size 1 out of this tensor, all or those in `dim`."""
     def std(
         self,
         dim: Any = None,
@@ -630,10 +749,16 @@ class Methods(Node):
         """The sum over `dim`, added up as `dtype`: without one floats keep theirs, ints and bools become int64."""
     def swapaxes(self, axis0: builtins.int, axis1: builtins.int) -> Tensor:
         """`transpose`."""
+    def swapaxes_(self, dim0: builtins.int, dim1: builtins.int) -> Tensor:
+        """Exchange two dimensions of this tensor."""
     def swapdims(self, dim0: builtins.int, dim1: builtins.int) -> Tensor:
         """`transpose`."""
+    def swapdims_(self, dim0: builtins.int, dim1: builtins.int) -> Tensor:
+        """Exchange two dimensions of this tensor."""
     def t(self) -> Tensor:
         """A view of a matrix with rows as columns; of fewer dimensions, as it is."""
+    def t_(self) -> Tensor:
+        """Exchange the dimensions of this matrix; what has fewer than two stays."""
     def take(self, index: Tensor) -> Tensor:
         """The numbers of `input`, all in one line, at `index`; in the shape of `index`."""
     def take_along_dim(self, indices: Tensor, dim: builtins.int | None = None) -> Tensor:
@@ -669,6 +794,8 @@ class Methods(Node):
         """The sum of the diagonal of a matrix."""
     def transpose(self, dim0: builtins.int, dim1: builtins.int) -> Tensor:
         """A view with dimensions `dim0` and `dim1` exchanged."""
+    def transpose_(self, dim0: builtins.int, dim1: builtins.int) -> Tensor:
+        """Exchange two dimensions of this tensor."""
     def tril(self, diagonal: builtins.int = 0) -> Tensor:
         """A copy of the last two dimensions' matrices with 0 above the diagonal that is `diagonal` above the main
         one."""
@@ -707,8 +834,17 @@ class Methods(Node):
     ) -> Any:
         """The numbers of `input`, each once and in order, asked or not; nans are not equal, so each is one of its
         own."""
+    def unique_consecutive(
+        self,
+        return_inverse: builtins.bool = False,
+        return_counts: builtins.bool = False,
+        dim: builtins.int | None = None,
+    ) -> Any:
+        """The numbers of `input`, row by row, without those that equal the one before."""
     def unsqueeze(self, dim: builtins.int) -> Tensor:
         """A view with a new dimension of size 1, number `dim` of the result."""
+    def unsqueeze_(self, dim: builtins.int) -> Tensor:
+        """Put a new dimension of size 1 at number `dim` of this tensor."""
     def var(
         self,
         dim: Any = None,
@@ -725,8 +861,14 @@ class Methods(Node):
         """The numbers, in order, in `shape`, where one -1 is worked out; they share the memory."""
     def view_as(self, other: Tensor) -> Tensor:
         """`view` in the shape of `other`."""
+    def vsplit(self, indices_or_sections: builtins.int | Sequence[builtins.int]) -> tuple[Tensor, ...]:
+        """`tensor_split` along the rows."""
     def where(self, condition: Tensor, other: Any) -> Tensor:
         """These numbers where `condition` holds, else `other`: see `mg.where`."""
+    def xlogy(self, other: Any) -> Tensor:
+        """``input * log(other)``, and 0 where `input` is 0, whatever `other` is but nan."""
+    def xlogy_(self, *args: Any, **options: Any) -> Tensor:
+        """Overwrite these numbers with `xlogy` of them."""
     def zero_(self) -> Tensor:
         """Overwrite each number with 0."""
     def __hash__(self) -> builtins.int: ...

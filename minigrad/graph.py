@@ -12,17 +12,16 @@ import inspect
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, cast
 
-from minigrad.kernels import detour, on_raw_numbers, tapped, untapped
+from minigrad.kernels import detour, dispatch, on_raw_numbers, tapped, untapped
 from minigrad.op import Op, Operand
-from minigrad.storage import PLACES, host
+from minigrad.storage import PLACES, host, place_of
 
 __all__ = [
     "Event",
     "Node",
     "Recording",
-    "RemovableHandle",
     "Scope",
     "copied",
     "enable_grad",
@@ -329,6 +328,13 @@ class Node(Operand):
         """What this node has received when `contribution` is added to `total`."""
         return total + contribution
 
+    def _add_part(self, total: Any, upstream: Any) -> None:
+        """Add `upstream`, of a part of its operand, to what the operand has received so far, in place."""
+        self._operands(False, (0,))  # which refuses what was freed
+        op, how = cast(Op, self._op), self._static(False)
+        part = dispatch(op.name, place_of(total), (total,), {name: how[name] for name in op.attrs})
+        dispatch("add", place_of(total), (part, upstream), out=part)
+
     def _edge(self) -> Node | None:
         """The node that a gradient of this goes to; None where none is needed."""
         return self
@@ -365,26 +371,7 @@ class Node(Operand):
         raise NotImplementedError
 
 
-class RemovableHandle:
-    """A hook that was registered, and how to remove it; as a context manager, at the end of the block."""
-
-    def __init__(self, hooks: dict[Any, Any], hook: Callable[..., Any]) -> None:
-        self._hooks, self._key = hooks, object()  # not itself: that would be a cycle, which keeps what a hook holds
-        hooks[self._key] = hook
-
-    def remove(self) -> None:
-        """Never call the hook again."""
-        self._hooks.pop(self._key, None)
-
-    def __enter__(self) -> RemovableHandle:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.remove()
-
-
 _READY = object()
-_AS_IT_IS: nullcontext[None] = nullcontext()
 
 
 def topological(roots: Iterable[Node]) -> list[Node]:
@@ -445,6 +432,7 @@ def propagate(
     order = topological(gradients)
     leads = None if wanted is None else _leading_to(wanted, order)
     totals = {node: gradient if as_nodes else number(gradient) for node, gradient in gradients.items()}
+    own: set[Node] = set()  # whose totals were made here, so that nobody else has them: parts are added into those
     changes = {"grad": create_graph, "passing": None, "strict": False}
     with _Block(lambda: changes), nullcontext() if as_nodes else on_raw_numbers():
         for node in reversed(order):
@@ -457,9 +445,15 @@ def propagate(
                 continue
             if as_nodes:
                 modes.passing = node
-            passed = leads is None  # else a node that is only asked for, and passes nothing on, keeps what it saved
-            for slot, target, contribution in node._contributions(upstream, as_nodes, leads):
+            part = node._op.view == "part" and not (as_nodes or listeners)  # else what it passes on is seen, as a whole
+            added = part and node._inputs[0] in own
+            if added:
+                node._add_part(totals[node._inputs[0]], upstream)
+            passed = added or leads is None  # a node that is only asked for, and passes nothing on, keeps what it saved
+            for slot, target, contribution in () if added else node._contributions(upstream, as_nodes, leads):
                 passed = True
+                if part or target in totals:
+                    own.add(target)
                 totals[target] = target._sum(totals[target], contribution) if target in totals else contribution
                 if listeners:
                     _tell(listeners, node, target, slot, upstream, contribution, totals[target])
@@ -481,7 +475,7 @@ def _leading_to(wanted: Collection[Node], order: Sequence[Node]) -> set[Node]:
 
 def _tell(listeners: Sequence[Callable[[Event], None]], node: Node, target: Node, slot: int, *products: Any) -> None:
     upstream, contribution, total = map(copied, products)
-    with untapped() if tapped() else _AS_IT_IS:
+    with untapped() if tapped() else nullcontext():
         event = Event(node, target, slot, upstream, node._local(slot), contribution, total)
         for listener in listeners:
             listener(event)

@@ -79,7 +79,8 @@ class Op:
     the kernel sees them: "same", the one that holds all; "number", that, and bools are refused; "int", that, and bools
     become int64; "float", that, or the default float if it is none; "rest", that which holds all but the first, a
     condition; None leaves them as they are. `view` marks an operation whose result shares the memory of its first
-    operand. A mapping in place of the names in `attrs` gives their defaults, ``...`` where there is none.
+    operand; "part", one whose result has some of its numbers, each once: gradients are added there in place. A mapping
+    in place of the names in `attrs` gives their defaults, ``...`` where there is none.
 
     One function in place of the rules is a joint rule, for what is computed together: it returns what all `inputs`
     receive, None for nothing. A `variadic` op takes any number of operands, and its one rule may ask, beside ``g`` and
@@ -122,7 +123,7 @@ class Op:
         precedence: int | None = None,
         shown: Sequence[Rule | str | None] | None = None,
         promotes: Literal["same", "number", "int", "float", "rest"] | None = None,
-        view: bool = False,
+        view: bool | Literal["part"] = False,
         variadic: bool = False,
         listed: bool = True,
         meaning: Rule | None = None,

@@ -35,9 +35,16 @@ def link(view: Any, source: Any, op: Op, attrs: Mapping[str, Any]) -> None:
     view._rebased = view._storage.rebased
 
 
+def _base_of(view: Any) -> Any:
+    """What `view` was made from, or that which this has become a view of since, as ``x.unsqueeze_()`` makes x one."""
+    if view._base is not None and view._base._base is not None:
+        view._base = view._base._base
+    return view._base
+
+
 def refresh(view: Any) -> None:
     """See to it that a view takes its gradient from its base as that is now."""
-    base = view._base
+    base = _base_of(view)
     if base is not None and view._rebased != view._storage.rebased:
         with enable_grad():
             again = replay(base, view._chain)
@@ -88,7 +95,7 @@ def stride_of(x: Any) -> tuple[int, ...]:
 
 def rebase(target: Any, step: Step | None) -> None:
     """Make the graph as if `target`, just written to, had been computed by `step`; None if that needs no gradient."""
-    base, storage = target._base, target.storage
+    base, storage = _base_of(target), target.storage
     if base is None:
         target._step, target._requires_grad = step, step is not None
     else:

@@ -8,6 +8,7 @@ import pytest
 
 import minigrad as mg
 from minigrad.errors import DTypeError, GraphError, ShapeError
+from minigrad.kernels import kernels_of
 from minigrad.op import OPS, Op
 from parity import ours, theirs
 
@@ -71,6 +72,65 @@ def test_events_stay_as_they_were_when_gradients_are_written():
         (x * x).sum().backward()
     x.grad.zero_()
     assert [event.total.tolist() for event in seen.events if event.target is x] == [[2.0, 3.0], [4.0, 6.0]]
+
+
+# --- parts ---
+
+
+def parts_of(x):
+    """Parts that overlap, of views too, and the whole: what is added in place must not reach anything else."""
+    a, b = x.chunk(2)
+    diagonal = x[:2, :2].diagonal()
+    whole = x * 3.0
+    return (
+        (a * a).sum() + (b * 2.0).sin().sum() + x[1:3].exp().sum() + (diagonal**3).sum() + whole.sum() + x[0, 1] * x[0]
+    )
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_gradients_of_parts_are_what_they_are_when_somebody_listens(dtype):
+    x = mg.tensor(np.random.default_rng(0).normal(size=(4, 3)).astype(dtype), requires_grad=True)
+    y = parts_of(x * 1.0).sum()
+    (alone,) = mg.grad(y, x, retain_graph=True)
+    with mg.record():
+        (heard,) = mg.grad(y, x, retain_graph=True)
+    (graphed,) = mg.grad(y, x, create_graph=True)
+    assert alone.tolist() == heard.tolist() == graphed.tolist()
+    assert [event.target for event in mg.autograd.events(y)][-1] is x
+
+
+def test_parts_of_a_tensor_bring_back_one_array_and_not_one_each(monkeypatch):
+    x = mg.tensor(np.ones((64, 50), np.float32), requires_grad=True)
+    y = x * 1.0
+    loss = sum((row * k).sum() for k, row in enumerate(y.unbind()))
+    made = []
+
+    def counting(a, *, shape, key):
+        made.append(shape)
+        return before(a, shape=shape, key=key)
+
+    place = str(x.device)
+    before = kernels_of("index_backward")[place]
+    monkeypatch.setitem(kernels_of("index_backward"), place, counting)
+    loss.backward()
+    assert made == [(64, 50)]
+    assert x.grad[:, 0].tolist() == [float(k) for k in range(64)]
+
+
+def test_a_part_of_what_was_handed_on_as_it_is_leaves_the_other_alone():
+    a, b = leaves([1.0, 2.0], [3.0, 4.0])
+    y = a + b  # both get one array
+    (y.sum() + a[0] * 5.0 + b[1:].sum() * 7.0).backward()
+    assert (a.grad.tolist(), b.grad.tolist()) == ([6.0, 1.0], [1.0, 8.0])
+
+
+def test_parts_of_a_graph_that_was_freed_are_refused_also_in_place():
+    (x,) = leaves([1.0, 2.0, 3.0])
+    y = x * 2.0
+    first, second = y[0] * 1.0, y[1]
+    second.backward(retain_graph=False)
+    with pytest.raises(GraphError, match="freed by an earlier backward"):
+        (first + second + y[2]).backward()
 
 
 # --- what is refused ---

@@ -87,6 +87,7 @@ NAMES = [line.strip().rstrip(",") for line in (HERE / "snippets.py").read_text()
 
 
 @pytest.mark.parity
+@pytest.mark.filterwarnings("ignore:.*weight_norm:FutureWarning")  # PyTorch would have it written otherwise
 @pytest.mark.parametrize("name", [name for name in NAMES if name.isidentifier()])
 def test_the_snippet_finds_what_it_finds_in_pytorch(name, torch):
     mine, its = (flat(getattr(loaded("snippets", library), name)()) for library in ("minigrad", "torch"))

@@ -421,6 +421,61 @@ def test_a_loss_that_is_no_number_stops_before_it_spoils_the_weights(bad):
     assert ([model.weight.item()], model.training) == (weights, False)
 
 
+# --- losses that wait ---
+
+
+def regression(**options):
+    """A history, and the weights after it: a seeded training of three epochs, by batches that are not of one size."""
+    mg.manual_seed(0)
+    model, x = nn.Linear(3, 1), mg.randn(22, 3)
+    batches = [(part, part.sum(1, keepdim=True)) for part in x.split(4)]
+    history = fit(model, batches, SGD(model.parameters(), 0.05), mse_loss, epochs=3, progress=False, **options)
+    return history.steps, history.epochs, model.weight.tolist()
+
+
+@pytest.mark.parametrize("every", [2, 4, 100])
+def test_losses_that_are_looked_at_together_make_the_same_history_to_the_bit(every, tmp_path):
+    expected = regression()
+    assert regression(look_every=every) == expected
+    assert regression(look_every=every, checkpoint=tmp_path / "c", checkpoint_every=None) == expected
+    assert regression(look_every=every, metrics={"mae": lambda y, t: (y - t).abs().mean()})[0] == expected[0]
+
+
+def test_a_loss_that_waits_is_not_read_until_there_are_enough_or_somebody_asks():
+    read = []
+
+    class Counting(training.Callback):
+        def on_step(self, run):
+            read.append(len(run._unread))
+
+    regression(look_every=4, callbacks=[Counting()])
+    assert read == [1, 2, 3, 0, 1, 2] * 3
+    losses = []
+    steps, *_ = regression(look_every=4, callbacks=[lambda run: losses.append(run.loss)])
+    assert losses == steps
+
+
+def test_a_bad_loss_that_waited_says_how_often_the_weights_were_changed_since():
+    model = nn.Linear(1, 1)
+    good = (mg.ones(1, 1), mg.ones(1, 1))
+    batches = [good, (mg.full((1, 1), float("nan")), mg.ones(1, 1)), good, good, good]
+    with pytest.raises(DivergedError) as raised:
+        fit(model, batches, SGD(model.parameters(), 0.1), mse_loss, epochs=2, progress=False, look_every=4)
+    text = "fit: the loss is nan at step 2, in epoch 1, after "
+    assert str(raised.value).startswith(text)
+    assert "The weights were changed 2 times since, as look_every=4.\n" in str(raised.value)
+
+
+def test_no_checkpoint_has_seen_a_bad_loss_that_waits(tmp_path):
+    model, path = nn.Linear(1, 1), tmp_path / "c"
+    data = mg.tensor([[1.0], [2.0], [float("inf")], [3.0]])
+    loader = DataLoader(TensorDataset(data, data), batch_size=1)
+    with pytest.raises(DivergedError, match="at step 3"):
+        fit(model, loader, SGD(model.parameters(), 0.01), mse_loss, epochs=1, progress=False, look_every=50,
+            checkpoint=path, checkpoint_every=2)  # fmt: skip
+    assert mg.load(path)["fit"]["step"] == 2
+
+
 # --- who hears of it ---
 
 

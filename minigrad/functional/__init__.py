@@ -4,29 +4,37 @@ from minigrad import creation, random
 from minigrad._tensor import Tensor
 from minigrad.functional import (
     activation,
+    arranged,
     attention,
     bits,
+    composed,
     conv,
     counting,
     derived,
     distance,
     elementwise,
+    in_place_views,
     indexing,
     interop,
     linalg,
     loss,
     normalization,
+    pointwise,
     pool,
     printing,
+    quantiles,
     reduce,
     sampling,
+    scattering,
     shape,
     sorting,
     views,
 )
 from minigrad.functional.activation import *  # noqa: F403 -- the families list their names
+from minigrad.functional.arranged import *  # noqa: F403
 from minigrad.functional.attention import *  # noqa: F403
 from minigrad.functional.bits import *  # noqa: F403
+from minigrad.functional.composed import *  # noqa: F403
 from minigrad.functional.conv import *  # noqa: F403
 from minigrad.functional.counting import *  # noqa: F403
 from minigrad.functional.derived import *  # noqa: F403
@@ -38,32 +46,41 @@ from minigrad.functional.linalg import *  # noqa: F403
 from minigrad.functional.loss import *  # noqa: F403
 from minigrad.functional.methods import with_axis
 from minigrad.functional.normalization import *  # noqa: F403
+from minigrad.functional.pointwise import *  # noqa: F403
 from minigrad.functional.pool import *  # noqa: F403
 from minigrad.functional.printing import *  # noqa: F403
+from minigrad.functional.quantiles import *  # noqa: F403
 from minigrad.functional.reduce import *  # noqa: F403
 from minigrad.functional.sampling import *  # noqa: F403
+from minigrad.functional.scattering import *  # noqa: F403
 from minigrad.functional.shape import *  # noqa: F403
 from minigrad.functional.sorting import *  # noqa: F403
 from minigrad.functional.views import *  # noqa: F403
 
 _FAMILIES = (
     activation,
+    arranged,
     attention,
     bits,
+    composed,
     conv,
     counting,
     derived,
     distance,
     elementwise,
+    in_place_views,
     indexing,
     interop,
     linalg,
     loss,
     normalization,
+    pointwise,
     pool,
     printing,
+    quantiles,
     reduce,
     sampling,
+    scattering,
     shape,
     sorting,
     views,

@@ -8,11 +8,13 @@ from typing import Any
 
 from minigrad import ops
 from minigrad._tensor import Tensor
+from minigrad.creation import zeros_like
 from minigrad.errors import ArgumentError, ShapeError
 from minigrad.functional.checks import check_option, floats_of
 from minigrad.functional.elementwise import clamp, where
+from minigrad.functional.indexing import gather, scatter, scatter_add
 from minigrad.functional.loss import cosine_similarity, pairwise_distance
-from minigrad.functional.reduce import mean, norm, sum
+from minigrad.functional.reduce import cumprod, mean, norm, sum
 from minigrad.graph import no_grad
 
 __all__ = [
@@ -20,9 +22,13 @@ __all__ = [
     "cdist",
     "cosine_embedding_loss",
     "gaussian_nll_loss",
+    "multi_margin_loss",
+    "multilabel_margin_loss",
+    "multilabel_soft_margin_loss",
     "poisson_nll_loss",
     "soft_margin_loss",
     "triplet_margin_loss",
+    "triplet_margin_with_distance_loss",
 ]
 
 
@@ -134,6 +140,83 @@ def soft_margin_loss(
 ) -> Tensor:
     """``log(1 + exp(-target * input))``, for targets of 1 and -1."""
     return _reduced("soft_margin_loss", ops.softplus(-target * input), reduction)
+
+
+def multi_margin_loss(
+    input: Tensor,
+    target: Tensor,
+    p: int = 1,
+    margin: float = 1.0,
+    weight: Tensor | None = None,
+    size_average: None = None,
+    reduce: None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """How far each wrong class comes within `margin` of the right one y: ``sum(max(0, margin - x_y + x_i) ** p) / C``.
+
+    `input` is (N, C) or (C,), `target` (N,) or a number, `weight` (C,) the weight of each right class.
+    """
+    check_option(p, (1, 2), "multi_margin_loss", "p")
+    scores = input if input.ndim == 2 else input.reshape(1, -1)
+    right = target.reshape(-1, 1)
+    if weight is not None and weight.shape != scores.shape[1:]:
+        raise ShapeError(f"multi_margin_loss: weight {weight.shape} is not one for each of {scores.shape[1]} classes.")
+    slack = clamp(margin - gather(scores, 1, right) + scores, 0.0)
+    slack = scatter(slack, 1, right, value=0.0) ** p
+    slack = slack if weight is None else slack * weight[right]
+    losses = sum(slack, 1) / scores.shape[1]
+    return _reduced("multi_margin_loss", losses if input.ndim == 2 else losses[0], reduction)
+
+
+def multilabel_margin_loss(
+    input: Tensor, target: Tensor, size_average: None = None, reduce: None = None, reduction: str = "mean"
+) -> Tensor:
+    """How far each wrong class comes within 1 of each right one, summed, by the number C of classes.
+
+    `input` is (N, C) or (C,), and `target` has its shape: in a row the right classes, then -1 and what is not read.
+    """
+    scores, given = (x if x.ndim == 2 else x.reshape(1, -1) for x in (input, target))
+    there = cumprod((given >= 0).to(given.dtype), 1)
+    at = where(there == 1, given, 0)
+    right = scatter_add(zeros_like(given), 1, at, there) > 0
+    slack = clamp(1.0 - gather(scores, 1, at)[:, :, None] + scores[:, None, :], 0.0)
+    counts = ops.logical_and((there == 1)[:, :, None], ops.logical_not(right)[:, None, :])
+    losses = sum(where(counts, slack, 0.0), (1, 2)) / scores.shape[1]
+    return _reduced("multilabel_margin_loss", losses if input.ndim == 2 else losses[0], reduction)
+
+
+def multilabel_soft_margin_loss(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: None = None,
+    reduce: None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """The mean over C classes of ``softplus(x) - target * x``: each class is there or not. (N, C) or (C,), both."""
+    if not input.ndim:
+        raise ShapeError("multilabel_soft_margin_loss: a number has no classes: input is (N, C) or (C,).")
+    losses = ops.softplus(input) - target * input
+    return _reduced("multilabel_soft_margin_loss", mean(losses if weight is None else losses * weight, -1), reduction)
+
+
+def triplet_margin_with_distance_loss(
+    anchor: Tensor,
+    positive: Tensor,
+    negative: Tensor,
+    *,
+    distance_function: Callable[[Tensor, Tensor], Tensor] | None = None,
+    margin: float = 1.0,
+    swap: bool = False,
+    reduction: str = "mean",
+) -> Tensor:
+    """`triplet_margin_loss` with another distance of rows; without one it is `pairwise_distance`."""
+    distance = pairwise_distance if distance_function is None else distance_function
+    far = distance(anchor, negative)
+    if swap:
+        far = ops.minimum(far, distance(positive, negative))
+    losses = clamp(distance(anchor, positive) - far + margin, 0.0)
+    return _reduced("triplet_margin_with_distance_loss", losses, reduction)
 
 
 def _reduced(name: str, losses: Any, reduction: str) -> Tensor:

@@ -16,7 +16,7 @@ from minigrad._tensor import Tensor
 from minigrad.backends.limits import number
 from minigrad.dtypes import finfo, get_default_dtype, of_number, result_type
 from minigrad.errors import ArgumentError, DivisionError, DTypeError, ShapeError
-from minigrad.functional.checks import check_option
+from minigrad.functional.checks import check_option, floats_of
 from minigrad.functional.inline import inlined
 from minigrad.functional.methods import in_place, method, or_in_place, reflected
 from minigrad.op import OPS, Op
@@ -40,6 +40,7 @@ __all__ = [
     "pow",
     "prelu",
     "remainder",
+    "round",
     "softplus",
     "sub",
     "where",
@@ -194,6 +195,28 @@ def clamp_max(input: Any, max: Any) -> Any:
     return clamp(input, None, max)
 
 
+def round(input: Any, *, decimals: int = 0) -> Any:
+    """The nearest whole number, of two the even one; with `decimals` so many digits after the point, or before it.
+
+    With `decimals` it is round(x · 10ᵈ) / 10ᵈ, as in PyTorch. Its slope is 0. Raises DTypeError for `decimals` of ints.
+
+    >>> import minigrad as mg
+    >>> mg.round(mg.tensor([0.125, 2.5, 1234.0]), decimals=-2).tolist()
+    [0.0, 0.0, 1200.0]
+    """
+    if not decimals:
+        return ops.round(input)
+    if isinstance(input, Tensor):
+        floats_of(input, "round")
+    scale = 10.0 ** abs(decimals)
+    return ops.round(input * scale) / scale if decimals > 0 else ops.round(input / scale) * scale
+
+
+def _round_in_place(self: Tensor, *, decimals: int = 0) -> Tensor:
+    """Overwrite each number with `round` of it."""
+    return self.copy_(round(self.clone(), decimals=decimals))
+
+
 def gelu(input: Any, approximate: str = "none") -> Any:
     """x Φ(x), with Φ the normal distribution; `approximate` "tanh" takes a formula for Φ (Hendrycks, Gimpel 2016)."""
     check_option(approximate, ("none", "tanh"), "gelu", "approximate")
@@ -302,7 +325,7 @@ METHODS |= {"addcdiv": addcdiv, "addcdiv_": _add_quotient, "addcmul": addcmul, "
 METHODS |= {"clamp_max": clamp_max, "clamp_min": clamp_min, "nan_to_num": nan_to_num}
 METHODS |= {"fill_": _fill, "zero_": _zero, "where": _chosen}
 _FRONTS: dict[str, Any] = {"add": add, "sub": sub, "div": div, "floor_divide": floor_divide, "remainder": remainder}
-_FRONTS |= {"clamp": clamp, "pow": pow}
+_FRONTS |= {"clamp": clamp, "pow": pow, "round": round}
 _CHECKS: dict[str, Any] = {name: partial(_check_divisor, name) for name in ("floor_divide", "remainder")}
 _CHECKS["pow"] = _check_power
 for _op in (*ops.elementwise.ELEMENTWISE, ops.relu, ops.sigmoid):
@@ -310,6 +333,7 @@ for _op in (*ops.elementwise.ELEMENTWISE, ops.relu, ops.sigmoid):
         METHODS[_op.name] = _FRONTS.get(_op.name) or method(_op)
         if _op.differentiable or _op is ops.floor_divide:
             METHODS[f"{_op.name}_"] = in_place(_op, _CHECKS.get(_op.name))
+METHODS["round_"] = _round_in_place
 _MAY_BE_IN_PLACE = {"elu", "hardtanh", "leaky_relu", "mish", "relu", "relu6", "selu", "silu"}
 for _name in (*ops.elementwise.__all__, *ops.activation.__all__):
     if _name not in __all__:  # the operation itself is the function

@@ -16,8 +16,10 @@ from minigrad.layout import Shape, broadcast_shapes, check_equal_shapes, dim_of
 
 __all__ = [
     "METHODS",
+    "addbmm",
     "addmm",
     "addmv",
+    "addr",
     "baddbmm",
     "bilinear",
     "bmm",
@@ -153,6 +155,17 @@ def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: float = 1, alpha: fl
 def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """beta input + alpha (batch1 @ batch2), of batches of matrices as `bmm`, and else as `addmm`."""
     return _added("baddbmm", input, bmm(batch1, batch2), beta, alpha)
+
+
+def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
+    """``beta * input + alpha * sum(batch1 @ batch2)``, the sum over the matrices (b, n, k) @ (b, k, m)."""
+    product = cast(Tensor, ops.sum(bmm(batch1, batch2), dim=(0,), keepdim=False))
+    return _added("addbmm", input, product.to(batch1.dtype), beta, alpha)
+
+
+def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
+    """``beta * input + alpha * outer(vec1, vec2)``."""
+    return _added("addr", input, outer(vec1, vec2), beta, alpha)
 
 
 def _added(name: str, input: Tensor, product: Tensor, beta: float, alpha: float) -> Tensor:

@@ -1,4 +1,4 @@
-"""A table of learned rows, looked up by ints."""
+"""Tables of learned rows, looked up by ints: one by one, or in bags."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from minigrad._tensor import Tensor
 from minigrad.creation import empty
 from minigrad.dtypes import DType
 from minigrad.errors import ArgumentError, ShapeError
-from minigrad.functional.checks import floats_of
+from minigrad.functional.checks import check_option, floats_of
 from minigrad.graph import no_grad
 from minigrad.nn import init
 from minigrad.nn.module import Module, Parameter
 
-__all__ = ["Embedding"]
+__all__ = ["Embedding", "EmbeddingBag"]
 
 
 class Embedding(Module):
@@ -77,3 +77,61 @@ class Embedding(Module):
     def extra_repr(self) -> str:
         padding = "" if self.padding_idx is None else f", padding_idx={self.padding_idx}"
         return f"{self.num_embeddings}, {self.embedding_dim}{padding}"
+
+
+class EmbeddingBag(Module):
+    """The "mean", "sum" or "max" of rows of `weight` in each bag of ints: `functional.embedding_bag`.
+
+    Bags are the rows of (B, N), or stand in one line, cut by `offsets`. The rows start in N(0, 1); that at
+    `padding_idx` is 0 and left out. Raises ArgumentError for the options that `Embedding` has not.
+
+    >>> import minigrad as mg
+    >>> bag = mg.nn.EmbeddingBag(10, 3, mode="sum")
+    >>> bag(mg.tensor([1, 2, 4, 5]), mg.tensor([0, 3])).shape
+    (2, 3)
+    """
+
+    weight: Parameter
+
+    def __init__(
+        self,
+        num_embeddings: int,
+        embedding_dim: int,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False,
+        mode: str = "mean",
+        sparse: bool = False,
+        include_last_offset: bool = False,
+        padding_idx: int | None = None,
+        device: str | None = None,
+        dtype: DType | None = None,
+    ) -> None:
+        super().__init__()
+        if max_norm is not None or scale_grad_by_freq or sparse:
+            raise ArgumentError("EmbeddingBag: max_norm, scale_grad_by_freq and sparse are not here: leave them out.")
+        check_option(mode, ("mean", "sum", "max"), "EmbeddingBag", "mode")
+        if padding_idx is not None and not -num_embeddings <= padding_idx < num_embeddings:
+            raise ShapeError(f"EmbeddingBag: padding_idx={padding_idx} is not one of the {num_embeddings} rows.")
+        self.num_embeddings, self.embedding_dim, self.mode = num_embeddings, embedding_dim, mode
+        self.include_last_offset = include_last_offset
+        self.padding_idx = None if padding_idx is None else padding_idx % num_embeddings
+        self.weight = Parameter(empty(num_embeddings, embedding_dim, device=device, dtype=dtype))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw all rows anew."""
+        init.normal_(self.weight)
+        if self.padding_idx is not None:
+            with no_grad():
+                self.weight[self.padding_idx].zero_()
+
+    def forward(self, input: Tensor, offsets: Tensor | None = None, per_sample_weights: Tensor | None = None) -> Tensor:
+        more: Any = {"include_last_offset": self.include_last_offset, "padding_idx": self.padding_idx}
+        return F.embedding_bag(
+            input, self.weight, offsets, mode=self.mode, per_sample_weights=per_sample_weights, **more
+        )
+
+    def extra_repr(self) -> str:
+        padding = "" if self.padding_idx is None else f", padding_idx={self.padding_idx}"
+        return f"{self.num_embeddings}, {self.embedding_dim}, mode={self.mode!r}{padding}"

@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from minigrad._tensor import Tensor
+from minigrad._tensor import RemovableHandle, Tensor
 from minigrad.autograd import Function
-from minigrad.graph import RemovableHandle
 
 __all__ = ["Hooks", "added", "called"]
 

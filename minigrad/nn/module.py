@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
-from minigrad._tensor import Tensor
+from minigrad._tensor import RemovableHandle, Tensor
 from minigrad.dtypes import DType, as_dtype, float32, float64
 from minigrad.errors import ArgumentError, DTypeError, MinigradError
-from minigrad.graph import RemovableHandle
 from minigrad.kernels import detour
 from minigrad.nn.hooks import Hooks, added, called
 from minigrad.nn.naming import blamed, entered, watched

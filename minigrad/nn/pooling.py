@@ -17,8 +17,12 @@ __all__ = [
     "AdaptiveMaxPool2d",
     "AvgPool1d",
     "AvgPool2d",
+    "LPPool1d",
+    "LPPool2d",
     "MaxPool1d",
     "MaxPool2d",
+    "MaxUnpool1d",
+    "MaxUnpool2d",
     "MinPool2d",
     "Upsample",
     "UpsamplingBilinear2d",
@@ -124,6 +128,65 @@ class AvgPool2d(Module):
 
     def extra_repr(self) -> str:
         return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+
+
+class _Power(Module):
+    def __init__(
+        self, norm_type: float, kernel_size: Ints, stride: Ints | None = None, ceil_mode: bool = False
+    ) -> None:
+        super().__init__()
+        self.norm_type, self.kernel_size, self.stride, self.ceil_mode = norm_type, kernel_size, stride, ceil_mode
+
+    def extra_repr(self) -> str:
+        return (
+            f"norm_type={self.norm_type}, kernel_size={self.kernel_size}, stride={self.stride}, "
+            f"ceil_mode={self.ceil_mode}"
+        )
+
+
+class LPPool1d(_Power):
+    """The `norm_type`-norm of each window of (N, C, L), of positive numbers: `functional.lp_pool1d`."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.lp_pool1d(input, self.norm_type, self.kernel_size, self.stride, self.ceil_mode)
+
+
+class LPPool2d(_Power):
+    """The `norm_type`-norm of each window of (N, C, H, W), of positive numbers: `functional.lp_pool2d`."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.lp_pool2d(input, self.norm_type, self.kernel_size, self.stride, self.ceil_mode)
+
+
+class _Unpool(Module):
+    dims = 1
+
+    def __init__(self, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0) -> None:
+        super().__init__()
+        given = (kernel_size, kernel_size if stride is None else stride, padding)
+        names = ("kernel_size", "stride", "padding")
+        self.kernel_size, self.stride, self.padding = (
+            ints_of(x, self.dims, type(self).__name__, name) for x, name in zip(given, names, strict=True)
+        )
+
+    def extra_repr(self) -> str:
+        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+
+
+class MaxUnpool1d(_Unpool):
+    """A `MaxPool1d` with ``return_indices`` backwards: `functional.max_unpool1d`."""
+
+    def forward(self, input: Tensor, indices: Tensor, output_size: Any = None) -> Tensor:
+        return F.max_unpool1d(input, indices, self.kernel_size, self.stride, self.padding, output_size)
+
+
+class MaxUnpool2d(_Unpool):
+    """A `MaxPool2d` with ``return_indices`` backwards: `functional.max_unpool2d`."""
+
+    dims = 2
+
+    def forward(self, input: Tensor, indices: Tensor, output_size: Any = None) -> Tensor:
+        return F.max_unpool2d(input, indices, self.kernel_size, self.stride, self.padding, output_size)
 
 
 class _Adaptive(Module):

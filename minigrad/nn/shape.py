@@ -10,6 +10,7 @@ from minigrad.functional.checks import Ints, ints_of
 from minigrad.nn.module import Module
 
 __all__ = [
+    "ChannelShuffle",
     "CircularPad1d",
     "CircularPad2d",
     "ConstantPad1d",
@@ -27,6 +28,20 @@ __all__ = [
     "ZeroPad1d",
     "ZeroPad2d",
 ]
+
+
+class ChannelShuffle(Module):
+    """The channels of (N, C, …) dealt out anew, one of each of `groups` in turn: `functional.channel_shuffle`."""
+
+    def __init__(self, groups: int) -> None:
+        super().__init__()
+        self.groups = groups
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.channel_shuffle(input, self.groups)
+
+    def extra_repr(self) -> str:
+        return f"groups={self.groups}"
 
 
 class Flatten(Module):

@@ -105,7 +105,7 @@ index = Op(
     vjp=(lambda g, a_shape, key: index_backward(g, shape=a_shape, key=key),),
     shown=(r"\begin{cases} {g} & \text{taken} \\ 0 & \text{otherwise} \end{cases}",),
     attrs=("key",),
-    view=True,
+    view="part",
 )
 index_backward = Op(
     "index_backward",
@@ -122,7 +122,7 @@ diagonal = Op(
     vjp=(lambda g, a_shape, offset, dim1, dim2: diagonal_backward(g, a_shape, offset, dim1, dim2),),
     shown=(r"\operatorname{diag} {g}",),
     attrs=_DIAGONAL,
-    view=True,
+    view="part",
 )
 diagonal_backward = Op(
     "diagonal_backward",

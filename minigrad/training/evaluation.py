@@ -63,16 +63,15 @@ class Mean:
         self.count = 0
         self.totals = dict.fromkeys(metrics, 0.0)
 
-    def add(self, output: Any, target: Any, **known: float) -> None:
-        """Measure a batch; the numbers in `known` are not measured again."""
+    def add(self, output: Any, target: Any, without: str = "") -> int:
+        """Measure a batch, but for one number that somebody else adds; returns how many examples there were."""
         count = len(target) if isinstance(target, Tensor) and target.ndim else 1
         self.count += count
         for name, metric in self.metrics.items():
-            if name in known:
-                number = known[name]
-            else:
+            if name != without:
                 number = float((metric.of if isinstance(metric, Metric) else metric)(output, target))
-            self.totals[name] += number * count
+                self.totals[name] += number * count
+        return count
 
     def numbers(self, prefix: str = "") -> dict[str, float]:
         """The metrics of all batches together."""

@@ -38,6 +38,7 @@ def fit(
     progress: bool = True,
     seed: int | None = None,
     callbacks: Sequence[Callback | Callable[[Run], Any]] = (),
+    look_every: int = 1,
 ) -> History:
     """Train `model` for `epochs` rounds through `loader`, and return the numbers of each.
 
@@ -47,8 +48,10 @@ def fit(
     begins the default generator, where nothing is resumed. What batches, metrics, checkpoints and callbacks are is said
     in `minigrad.training`.
 
-    Raises DivergedError when a loss is nan or infinite, before the weights are changed by it; ArgumentError for options
-    that do not go together; FileFormatError for a damaged checkpoint.
+    To look at a loss on a GPU is to wait for it: with `look_every` above 1 so many come together, at the end of an
+    epoch or before a checkpoint at the latest, and the history has the same bits. Raises DivergedError when a loss is
+    nan or infinite, before the weights are changed by it, or up to `look_every` steps late, but before a checkpoint;
+    ArgumentError for options that do not go together; FileFormatError for a damaged checkpoint.
 
     >>> import minigrad as mg
     >>> model = mg.nn.Linear(1, 1)
@@ -59,7 +62,8 @@ def fit(
     (100, 2.0, 1.0)
     """
     best = None if early_stop is None else Best.of(early_stop, "loss" if validate is None else "val_loss")
-    run = Run(model, loader, optimizer, loss, metrics or {}, scheduler, schedule, validate, best, callbacks)
+    metrics = metrics or {}
+    run = Run(model, loader, optimizer, loss, metrics, scheduler, schedule, validate, best, callbacks, look_every)
     _check(run, epochs, schedule, checkpoint, checkpoint_every)
     resumed = checkpoint is not None and resume and os.path.exists(checkpoint)
     if checkpoint is not None and resumed:
@@ -94,7 +98,7 @@ def _train(run: Run, epochs: int, checkpoint: Any, every: int | None, bar: Progr
             run.optimizer.step()
             run.end_step(output, target)
             run.tell("on_step")
-            bar.step(run.loss)
+            bar.step(run.known)
             if every and run.step % every == 0:
                 run.save(checkpoint)
         bar.numbers(run.end_epoch({} if run.validate is None else evaluate(run.model, run.validate, run.measured)))
@@ -110,7 +114,7 @@ def _check(run: Run, epochs: Any, schedule: str, checkpoint: Any, every: Any) ->
     """Raise ArgumentError for options that cannot be, or do not go together."""
     if schedule not in ("epoch", "step"):
         raise ArgumentError(f"fit: schedule={schedule!r} is not 'epoch' or 'step'.")
-    for name, count in (("epochs", epochs), ("checkpoint_every", every)):
+    for name, count in (("epochs", epochs), ("checkpoint_every", every), ("look_every", run.look_every)):
         if count is not None and (not isinstance(count, int) or isinstance(count, bool) or count < 1):
             raise ArgumentError(f"fit: {name}={count!r} is not an int of 1 or more.")
     if every and checkpoint is None:

@@ -48,9 +48,10 @@ class Progress:
             self.bar.set_description(text, refresh=False)
 
     def step(self, loss: float) -> None:
-        """One step more, with this loss."""
+        """One step more, with this loss, which is nan while none is known."""
         if self.bar is not None:
-            self.bar.set_postfix_str(f"loss={loss:.3g}{self.known}", refresh=False)
+            if loss == loss:
+                self.bar.set_postfix_str(f"loss={loss:.3g}{self.known}", refresh=False)
             self.bar.update()
 
     def numbers(self, row: Mapping[str, float]) -> None:

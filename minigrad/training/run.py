@@ -13,6 +13,7 @@ from minigrad._tensor import Tensor
 from minigrad.creation import tensor
 from minigrad.dtypes import float64
 from minigrad.errors import ArgumentError, DivergedError, FileFormatError
+from minigrad.functional import stack
 from minigrad.nn.module import Module
 from minigrad.optim import Optimizer
 from minigrad.optim.lr_scheduler import ReduceLROnPlateau
@@ -45,6 +46,8 @@ class Run:
 
     `model`, `optimizer`, `scheduler` and `history` are what `fit` was given and will return; `epoch` counts the epochs
     that ended, `step` the steps, and `loss` is the latest one's. `mean` has the sums of the epoch that is under way.
+
+    Losses are looked at `look_every` at a time: until then they stay on their device. Who asks for `loss` looks.
     """
 
     def __init__(
@@ -59,13 +62,18 @@ class Run:
         validate: Iterable[Any] | None,
         best: Best | None,
         callbacks: Sequence[Callback | Callable[[Run], Any]],
+        look_every: int = 1,
     ) -> None:
         self.model, self.loader, self.optimizer, self.criterion = model, loader, optimizer, criterion
         self.scheduler, self.schedule, self.validate, self.best = scheduler, schedule, validate, best
         self.measured = {"loss": criterion, **metrics}
         self.history = History()
         self.mean = Mean(self.measured if validate is None else {"loss": criterion})
-        self.epoch, self.step, self.loss = 0, 0, float("nan")
+        self.epoch, self.step, self.look_every = 0, 0, look_every
+        self.known = float("nan")  # the latest loss that was looked at
+        self._unread: list[Tensor] = []
+        self._losses: list[float] = []  # those of steps that have not ended,
+        self._counts: list[int] = []  # and how many examples steps had whose losses were not looked at
         self._heard = {name: _hearing(callbacks, name) for name in ("on_backward", "on_step", "on_epoch")}
 
     @property
@@ -89,29 +97,65 @@ class Run:
         for hear in self._heard[moment]:
             hear(self)
 
+    @property
+    def loss(self) -> float:
+        """The loss of the latest step. Raises as `look`."""
+        self.read()
+        return self.known
+
     def look(self, loss: Tensor) -> None:
-        """Take note of a loss. Raises DivergedError if it is no finite number."""
-        self.loss = float(loss)
-        if isfinite(self.loss):
+        """Take note of a loss, and look at those that wait. Raises DivergedError if one is no finite number."""
+        self._unread.append(loss.detach().reshape(()))
+        if len(self._unread) >= self.look_every:
+            self.read()
+
+    def read(self) -> None:
+        """Look at all losses that wait, at once. Raises DivergedError if one is no finite number."""
+        if not self._unread:
             return
-        before = f", after {self.history.steps[-1]:.4g}" if self.history.steps else ""
-        raise DivergedError(
-            f"fit: the loss is {self.loss} at step {self.step + 1}, in epoch {self.epoch + 1}{before}. The weights are "
-            "those before this step.\n"
+        numbers = stack(self._unread).tolist() if len(self._unread) > 1 else [float(self._unread[0])]
+        self._unread = []
+        for number in numbers:
+            if not isfinite(number):
+                raise self._diverged(number, len(self.history.steps) + len(self._losses) + 1)
+            self.known = number
+            self._losses.append(number)
+        self._account()
+
+    def _diverged(self, number: float, step: int) -> DivergedError:
+        latest = [*self.history.steps[-1:], *self._losses][-1:]
+        before = f", after {latest[0]:.4g}" if latest else ""
+        changed = self.step + 1 - step
+        weights = (
+            f"The weights were changed {changed} times since, as look_every={self.look_every}."
+            if changed
+            else "The weights are those before this step."
+        )
+        return DivergedError(
+            f"fit: the loss is {number} at step {step}, in epoch {self.epoch + 1}{before}. {weights}\n"
             "  Where it comes from: fit again inside `with mg.detect_anomaly():`, which names the operation and the "
             "line.\n  Often the learning rate is too large, or something takes a log, a root or a quotient of 0."
         )
+
+    def _account(self) -> None:
+        """Put the losses that are known of steps that have ended into the history, and into the mean."""
+        ended = list(zip(self._losses, self._counts, strict=False))
+        for number, count in ended:
+            self.history.steps.append(number)
+            self.mean.totals["loss"] += number * count
+        del self._losses[: len(ended)], self._counts[: len(ended)]
 
     def end_step(self, output: Any, target: Any) -> None:
         """Take note of a step, after the optimizer's."""
         if self.scheduler is not None and self.schedule == "step":
             self.scheduler.step()
         self.step += 1
-        self.history.steps.append(self.loss)
-        self.mean.add(output, target, loss=self.loss)
+        self._counts.append(self.mean.add(output, target, without="loss"))
+        self._account()
 
     def end_epoch(self, validated: Mapping[str, float]) -> dict[str, float]:
         """Make the row of an epoch in the history, and return it. Raises ArgumentError if there was no batch."""
+        self.read()
         if not self.mean.count:
             raise ArgumentError(
                 f"fit: the loader gave no batch in epoch {self.epoch + 1}.\n"
@@ -142,6 +186,7 @@ class Run:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write all that is needed to go on exactly, as one file, whole or not at all (see `minigrad.io`)."""
+        self.read()
         state: dict[str, Any] = {name: part.state_dict() for name, part in self.parts.items()}
         state["random"] = get_rng_state()
         state["fit"] = {

@@ -163,6 +163,19 @@ def test_dropout_of_channels_drops_whole_ones_and_scales_the_others():
         assert layer.eval()(x) is x
 
 
+def test_alpha_dropout_keeps_mean_and_variance_and_drops_to_one_number():
+    mg.manual_seed(0)
+    x = mg.randn(200, 100)
+    y = nn.AlphaDropout(0.3)(x)
+    assert abs(y.mean().item()) < 0.03
+    assert abs(y.var().item() - 1.0) < 0.03
+    _, counts = mg.unique(y, return_counts=True)
+    assert counts.max().item() / x.numel() == pytest.approx(0.3, abs=0.01)
+    z = nn.FeatureAlphaDropout(0.5)(mg.randn(30, 20, 4)).var(-1)
+    assert (z == 0.0).to(mg.float32).mean().item() == pytest.approx(0.5, abs=0.1)
+    assert nn.AlphaDropout(0.3).eval()(x) is x
+
+
 def test_dropout_between_layers_is_drawn_in_training_alone():
     layer, x = nn.GRU(4, 3, 2, dropout=0.5), mg.ones(5, 2, 4)
     assert (layer(x)[0] != layer(x)[0]).any()
@@ -218,6 +231,12 @@ def test_sequences_cost_no_more_than_their_length():
         (lambda: nn.Embedding(3, 2, padding_idx=3), ShapeError, "padding_idx=3 is not one of the 3 rows"),
         (lambda: nn.Embedding(3, 2, max_norm=1.0), ArgumentError, "max_norm, scale_grad_by_freq and sparse are not"),
         (lambda: nn.Dropout(1.5), ArgumentError, "p=1.5 is not from 0 to 1"),
+        (lambda: nn.EmbeddingBag(3, 2, mode="prod"), ArgumentError, "mode='prod' is none of 'mean', 'sum', 'max'"),
+        (lambda: nn.EmbeddingBag(3, 2, padding_idx=4), ShapeError, "padding_idx=4 is not one of the 3 rows"),
+        (lambda: nn.EmbeddingBag(3, 2)(mg.tensor([0, 1])), ShapeError, "offsets are not given"),
+        (lambda: nn.EmbeddingBag(3, 2)(mg.tensor([0]), mg.tensor([2])), ShapeError, "offsets go beyond the 1 ints"),
+        (lambda: nn.ChannelShuffle(3)(mg.ones(1, 4, 2)), ShapeError, "groups=3 does not divide the channels"),
+        (lambda: nn.LocalResponseNorm(2)(mg.ones(3, 4)), ShapeError, "and size 1 or more, not"),
         (lambda: nn.Dropout2d()(mg.ones(2)), ShapeError, "takes 3 or 4 dimensions"),
         (lambda: nn.PixelShuffle(2)(mg.ones(3, 2, 2)), ShapeError, "the 3 channels of .* are no multiple of 4"),
         (lambda: nn.PixelUnshuffle(2)(mg.ones(3, 3, 2)), ShapeError, "are not multiples of 2"),

@@ -41,6 +41,8 @@ def test_one_parameter_and_none_have_a_norm_too():
     assert utils.get_total_norm([p.grad]).item() == 5.0
     assert utils.clip_grad_norm_(iter([p]), 10.0).item() == 5.0
     assert p.grad.tolist() == [3.0, 4.0]
+    utils.clip_grad_norm_(iter([p]), 1.0)
+    assert utils.get_total_norm([p.grad]).item() == pytest.approx(1.0, abs=1e-5)
 
 
 def test_a_norm_that_is_no_number_is_refused_if_asked_before_anything_is_written():
@@ -49,6 +51,15 @@ def test_a_norm_that_is_no_number_is_refused_if_asked_before_anything_is_written
     with pytest.raises(ArgumentError, match="total norm of the gradients is inf"):
         utils.clip_grad_norm_(p, 1.0, error_if_nonfinite=True)
     assert p.grad.tolist() == [math.inf, 1.0]
+
+
+@pytest.mark.parity
+def test_gradients_are_clipped_by_a_norm_that_is_known(torch):
+    mine, its = trained(mg, nn), trained(torch, torch.nn)
+    utils.clip_grads_with_norm_(mine, 1.0, mg.tensor(4.0), foreach=True)
+    torch.nn.utils.clip_grads_with_norm_(its, 1.0, torch.tensor(4.0))
+    for p, q in zip(mine[:3], its[:3], strict=True):
+        close(p.grad.numpy(), q.grad.numpy(), PARITY["float32"])
 
 
 def test_values_are_clipped_one_by_one():

@@ -40,6 +40,13 @@ CASES = [
     ("OneCycleLR", {"max_lr": 0.5, "total_steps": 101, "cycle_momentum": False}),
     ("LambdaLR", {"lr_lambda": lambdas}),
     ("LambdaLR", {"lr_lambda": [lambdas, lambda e: 1 / (1 + e)]}),
+    ("MultiplicativeLR", {"lr_lambda": [lambda e: 0.97, lambda e: 1 - 1 / (e + 2)]}),
+    ("PolynomialLR", {}),
+    ("PolynomialLR", {"total_iters": 60, "power": 0.9}),
+    ("CyclicLR", {"base_lr": 0.01, "max_lr": [0.1, 0.2], "step_size_up": 7}),
+    ("CyclicLR", {"base_lr": 0.01, "max_lr": 0.1, "step_size_up": 5, "step_size_down": 11, "mode": "triangular2"}),
+    ("CyclicLR", {"base_lr": 0.0, "max_lr": 0.1, "step_size_up": 9, "mode": "exp_range", "gamma": 0.98}),
+    ("CyclicLR", {"base_lr": 0.0, "max_lr": 0.1, "step_size_up": 9, "scale_fn": lambda cycle: 1 / cycle}),
 ]
 ALL = {f"{name} {k}": (name, options) for k, (name, options) in enumerate(CASES)}
 JOINED = {
@@ -233,6 +240,18 @@ REFUSALS = [
         ArgumentError,
         "OneCycleLR: Adagrad has no momentum to cycle.\n  Write cycle_momentum=False.",
     ),
+    (lambda s, o: s.PolynomialLR(o, 0), ArgumentError, "PolynomialLR: total_iters=0, and it is a whole number"),
+    (
+        lambda s, o: s.CyclicLR(o, 0.1, 0.2, mode="x"),
+        ArgumentError,
+        "CyclicLR: mode='x', scale_mode='cycle'; modes are",
+    ),
+    (
+        lambda s, o: s.CyclicLR(mg.optim.Adagrad([mg.ones(1)]), 0.1, 0.2),
+        ArgumentError,
+        "CyclicLR: Adagrad has no momentum to cycle.",
+    ),
+    (lambda s, o: s.MultiplicativeLR(o, [abs]), ArgumentError, "MultiplicativeLR: there are 1 functions for 2 groups"),
     (lambda s, o: s.LambdaLR(o, [abs]), ArgumentError, "LambdaLR: there are 1 functions for 2 groups of parameters."),
     (lambda s, o: s.SequentialLR(o, [s.StepLR(o, 3)], [4]), ArgumentError, "SequentialLR: 1 schedulers have 0 steps"),
     (

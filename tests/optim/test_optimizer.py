@@ -1,6 +1,7 @@
 """What all optimizers share: groups, states, what is written, what is refused."""
 
 import copy
+import inspect
 import re
 
 import pytest
@@ -242,12 +243,55 @@ def test_a_group_can_be_added_later():
 def test_an_optimizer_prints_its_options():
     text = repr(mg.optim.Adagrad([leaf(2)], lr=0.5))
     assert text == (
-        "Adagrad (\nParameter Group 0\n    eps: 1e-10\n    initial_accumulator_value: 0.0\n    lr: 0.5\n"
-        "    lr_decay: 0.0\n    maximize: False\n    weight_decay: 0.0\n)"
+        "Adagrad (\nParameter Group 0\n    differentiable: False\n    eps: 1e-10\n    foreach: None\n    fused: None\n"
+        "    initial_accumulator_value: 0.0\n    lr: 0.5\n    lr_decay: 0.0\n    maximize: False\n"
+        "    weight_decay: 0.0\n)"
     )
 
 
+WAYS = ("foreach", "fused", "capturable")
+OF_PYTORCH = [name for name in NAMES if name not in ("Lion", "Muon")]
+
+
+@pytest.mark.parametrize("name", OF_PYTORCH)
+def test_ways_to_compute_that_pytorch_is_told_of_are_taken_and_change_no_bit(name):
+    taken = [way for way in WAYS if way in inspect.signature(getattr(mg.optim, name)).parameters]
+    assert "foreach" in taken
+    p, found = leaf(3, 4), []
+    for options in [{}, *({way: True} for way in taken)]:
+        q = p.detach().clone().requires_grad_()
+        optimizer = made(name, [q], **options)
+        run(optimizer, [q], 0, 3)
+        found.append(q.tolist())
+        assert optimizer.param_groups[0].items() >= options.items()
+    assert found == [found[0]] * len(found)
+
+
+@pytest.mark.parametrize("name", OF_PYTORCH)
+def test_a_step_that_gradients_flow_through_is_refused(name):
+    text = f"{name}: differentiable=True asks that gradients flow through the steps"
+    with pytest.raises(ArgumentError, match=text):
+        made(name, [leaf(2)], differentiable=True)
+    optimizer = made(name, [leaf(2)])
+    with pytest.raises(ArgumentError, match=text):
+        optimizer.add_param_group({"params": [leaf(3)], "differentiable": True})
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("name", OF_PYTORCH)
+def test_arguments_are_pytorch_s_in_its_order(torch, name):
+    mine, its = (inspect.signature(getattr(library.optim, name)).parameters for library in (mg, torch))
+    places = [[p.name for p in given.values() if p.kind is p.POSITIONAL_OR_KEYWORD] for given in (mine, its)]
+    assert places[0] == places[1]
+    assert set(mine) == set(its)
+
+
 REFUSALS = [
+    (
+        lambda p: mg.optim.Adam([p], foreach=True, fused=True),
+        ArgumentError,
+        "Adam: foreach=True and fused=True are two",
+    ),
     (lambda p: mg.optim.SGD([p], lr=-1), ArgumentError, "SGD: lr=-1, and it must be 0 or more."),
     (lambda p: mg.optim.SGD([p], lr="fast"), DTypeError, "SGD: lr='fast' is not made of numbers."),
     (

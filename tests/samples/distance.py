@@ -7,7 +7,10 @@ from samples import ints, numbers, sample
 a, b, c = numbers(3, 4), numbers(3, 4, seed=1), numbers(3, 4, seed=2)
 signs = np.array([1, -1, 1])
 WHOLE = dict.fromkeys(("int64", "int32", "uint8", "bool"), "PyTorch cannot write its result into whole numbers")
+SCORES = WHOLE | {"empty": "the mean of nothing is nan"}
+scores = numbers(3, 4, low=-3.1, high=2.7)  # no two differ by a margin
 positive = numbers(3, 4, low=0.3, high=2.0)
+labels = np.array([[3, 0, -1, 1], [-1, 1, 2, 3], [0, 1, 2, 3]])
 
 SAMPLES = [
     sample("cdist", lambda F, a, b: F.cdist(a, b), a, numbers(5, 4, seed=1)),
@@ -25,6 +28,24 @@ SAMPLES = [
     sample("poisson_nll_loss", lambda F, a, n: F.poisson_nll_loss(a, n), a, ints(3, 4, below=6)),
     sample("poisson_nll_loss, rates, full",
            lambda F, a, n: F.poisson_nll_loss(a, n, log_input=False, full=True), positive, ints(3, 4, below=6)),
+    sample("multi_margin_loss", lambda F, a, t: F.multi_margin_loss(a, t), scores, ints(3, below=4), differs=SCORES),
+    sample("multi_margin_loss, p, weights, none",
+           lambda F, a, t: F.multi_margin_loss(a, t, 2, 0.5, a.new_tensor([0.5, 1.0, 2.0, 0.7]), reduction="none"),
+           scores, ints(3, below=4), differs=SCORES),
+    sample("multi_margin_loss of one", lambda F, v, t: F.multi_margin_loss(v, t), scores[0], np.array(2),
+           differs=SCORES),
+    sample("multilabel_margin_loss", lambda F, a, t: F.multilabel_margin_loss(a, t), scores, labels, differs=SCORES),
+    sample("multilabel_margin_loss of one", lambda F, v, t: F.multilabel_margin_loss(v, t), scores[0], labels[0],
+           differs=SCORES),
+    sample("multilabel_soft_margin_loss", lambda F, a, t: F.multilabel_soft_margin_loss(a, t), a, ints(3, 4, below=2)),
+    sample("multilabel_soft_margin_loss, weights, sum",
+           lambda F, a, t, w: F.multilabel_soft_margin_loss(a, t, w, reduction="sum"), a, ints(3, 4, below=2),
+           positive[0]),
+    sample("triplet_margin_with_distance_loss",
+           lambda F, a, b, c: F.triplet_margin_with_distance_loss(a, b, c, margin=3.0), a, b, c),
+    sample("triplet_margin_with_distance_loss, swap", lambda F, a, b, c: F.triplet_margin_with_distance_loss(
+           a, b, c, distance_function=lambda x, y: (x - y).abs().sum(-1), swap=True, reduction="sum"), a, b, c,
+           kinked=True),
     sample("soft_margin_loss",
            lambda F, a, t: F.soft_margin_loss(a, t), a, np.sign(b).astype(int), differs=WHOLE),
 ]  # fmt: skip

@@ -13,6 +13,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn, optim
+from torch.distributions import Categorical, Independent, Normal, kl_divergence
 from torch.nn import Linear, Module, ModuleList, Parameter, init
 from torch.nn.parameter import Parameter as P
 from torch.nn.utils import clip_grad_norm_, clip_grad_value_
@@ -522,6 +523,121 @@ def parts_by_their_types():
     return kinds, norm_layer(4).eps, is_parts, net[0].bias, net(fixed(4, 2)).shape[1]
 
 
+class AlexNetLike(nn.Module):
+    def __init__(self, num_classes=3):
+        super().__init__()
+        self.features = nn.Sequential(
+            nn.Conv2d(3, 8, kernel_size=5, stride=2, padding=2),
+            nn.ReLU(inplace=True),
+            nn.LocalResponseNorm(size=5, alpha=1e-4, beta=0.75, k=2),
+            nn.MaxPool2d(kernel_size=3, stride=2),
+            nn.Conv2d(8, 8, 3, padding=1, groups=2),
+            nn.ReLU(inplace=True),
+        )
+        self.classifier = nn.Linear(8 * 3 * 3, num_classes)
+
+    def forward(self, x):
+        return self.classifier(torch.flatten(self.features(x), 1))
+
+
+def local_norms_of_channels():
+    model = fill(AlexNetLike())
+    optimizer = optim.SGD(model.parameters(), lr=0.01, momentum=0.9, foreach=False)
+    loss = nn.MultiMarginLoss()(model(fixed(4, 3, 16, 16)), torch.tensor([0, 2, 1, 1]))
+    loss.backward()
+    optimizer.step()
+    return loss, [p for p in model.parameters()]
+
+
+class ShuffleUnit(nn.Module):
+    def __init__(self, channels, groups=2):
+        super().__init__()
+        self.groups = groups
+        self.branch = nn.Sequential(nn.Conv2d(channels // 2, channels // 2, 1), nn.BatchNorm2d(channels // 2), nn.ReLU())
+
+    def forward(self, x):
+        x1, x2 = x.chunk(2, dim=1)
+        out = torch.cat((x1, self.branch(x2)), dim=1)
+        return F.channel_shuffle(out, self.groups)
+
+
+def shuffled_channels():
+    x = fixed(2, 4, 5, 5).requires_grad_()
+    y = fill(ShuffleUnit(4))(x)
+    y.square().sum().backward()
+    return y, x.grad
+
+
+class TextClassificationModel(nn.Module):
+    def __init__(self, vocab_size, embed_dim, num_class):
+        super().__init__()
+        self.embedding = nn.EmbeddingBag(vocab_size, embed_dim, sparse=False)
+        self.fc = nn.Linear(embed_dim, num_class)
+
+    def forward(self, text, offsets):
+        return self.fc(self.embedding(text, offsets))
+
+
+def bags_of_words():
+    model = fill(TextClassificationModel(10, 4, 3))
+    text, offsets = torch.tensor([1, 2, 4, 5, 4, 3, 2, 9]), torch.tensor([0, 3, 7])
+    optimizer = AdamW(model.parameters(), lr=0.01, fused=False)
+    loss = F.cross_entropy(model(text, offsets), torch.tensor([0, 2, 1]))
+    loss.backward()
+    clip_grad_norm_(model.parameters(), 0.1, foreach=True)
+    optimizer.step()
+    return loss, list(model.parameters())
+
+
+def actor_and_critic():
+    logits = fixed(5, 3).requires_grad_()
+    dist = Categorical(logits=logits)
+    actions = torch.tensor([0, 2, 1, 1, 0])
+    old, advantages = dist.log_prob(actions).detach() - 0.1, fixed(5, seed=1)
+    ratio = torch.exp(dist.log_prob(actions) - old)
+    surrogate = torch.min(ratio * advantages, torch.clamp(ratio, 0.8, 1.2) * advantages)
+    loss = -surrogate.mean() - 0.01 * dist.entropy().mean()
+    loss.backward()
+    mu, log_var = fixed(4, 2, seed=2).requires_grad_(), fixed(4, 2, seed=3).requires_grad_()
+    posterior = Independent(Normal(mu, torch.exp(0.5 * log_var)), 1)
+    prior = Independent(Normal(torch.zeros_like(mu), torch.ones_like(mu)), 1)
+    kl = kl_divergence(posterior, prior).mean()
+    kl.backward()
+    return loss, logits.grad, kl, mu.grad, log_var.grad, posterior.log_prob(torch.zeros(4, 2))
+
+
+def a_critic_of_bounded_slope():
+    layer = nn.utils.spectral_norm(nn.Linear(4, 3))
+    state = {name: fixed(*p.shape, seed=k) for k, (name, p) in enumerate(layer.state_dict().items())}
+    layer.load_state_dict(state)
+    conv = nn.utils.weight_norm(nn.Conv1d(2, 3, 3, padding=1))
+    fill(conv)
+    y = layer(fixed(2, 4)).sum() + conv(fixed(2, 2, 5)).sum()
+    y.backward()
+    return y, layer.weight_orig.grad, conv.weight_g.grad, conv.weight_v.grad
+
+
+def dynamic_thresholds():
+    x0 = fixed(3, 2, 4, 4) * 2
+    s = torch.quantile(x0.reshape(3, -1).abs(), 0.9, dim=1)
+    s = torch.clamp(s, min=1.0)[:, None, None, None]
+    image = fixed(4, 4)
+    image.unsqueeze_(0).unsqueeze_(0)
+    rounded = torch.round(x0, decimals=2)
+    return torch.clamp(x0, -s, s) / s, image, image.squeeze_().t_(), rounded, torch.nanmedian(x0)
+
+
+def messages_between_nodes():
+    x, edges = fixed(4, 3).requires_grad_(), torch.tensor([[0, 1, 2, 3, 0], [1, 2, 0, 0, 3]])
+    source, target = edges
+    messages = x.index_select(0, source)
+    index = target.unsqueeze(-1).expand_as(messages)
+    mean = torch.zeros(4, 3).scatter_reduce(0, index, messages, reduce="mean", include_self=False)
+    most = torch.zeros(4, 3).scatter_reduce(0, index, messages, reduce="amax", include_self=False)
+    (mean.square() + most).sum().backward()
+    return mean, most, x.grad
+
+
 SNIPPETS = [
     sequential_of_names,
     heads_of_attention,
@@ -541,6 +657,13 @@ SNIPPETS = [
     penalties_and_distances,
     gates_and_choices,
     policy_gradient,
+    local_norms_of_channels,
+    shuffled_channels,
+    bags_of_words,
+    actor_and_critic,
+    a_critic_of_bounded_slope,
+    dynamic_thresholds,
+    messages_between_nodes,
     straight_line_by_hand,
     patches_of_pictures,
     diffusion_schedule,

@@ -12,14 +12,20 @@ from minigrad.errors import ArgumentError, ShapeError
 from minigrad.functional import cat, norm, stack
 from minigrad.graph import no_grad
 from minigrad.nn.utils import rnn
+from minigrad.nn.utils.normed import remove_spectral_norm, remove_weight_norm, spectral_norm, weight_norm
 
 __all__ = [
     "clip_grad_norm_",
     "clip_grad_value_",
+    "clip_grads_with_norm_",
     "get_total_norm",
     "parameters_to_vector",
+    "remove_spectral_norm",
+    "remove_weight_norm",
     "rnn",
+    "spectral_norm",
     "vector_to_parameters",
+    "weight_norm",
 ]
 
 
@@ -27,7 +33,9 @@ def _listed(parameters: Any) -> list[Tensor]:
     return [parameters] if isinstance(parameters, Tensor) else list(parameters)
 
 
-def get_total_norm(tensors: Any, norm_type: float = 2.0, error_if_nonfinite: bool = False) -> Tensor:
+def get_total_norm(
+    tensors: Any, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: bool | None = None
+) -> Tensor:
     """The norm of all numbers of some tensors in one line; 0 of none. See `clip_grad_norm_`."""
     with no_grad():
         found = _listed(tensors)
@@ -42,13 +50,18 @@ def get_total_norm(tensors: Any, norm_type: float = 2.0, error_if_nonfinite: boo
 
 
 def clip_grad_norm_(
-    parameters: Any, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False
+    parameters: Any,
+    max_norm: float,
+    norm_type: float = 2.0,
+    error_if_nonfinite: bool = False,
+    foreach: bool | None = None,
 ) -> Tensor:
     """Shorten the gradients of all parameters, by one factor, so that their norm together is at most `max_norm`.
 
     Gives the norm that they had, a number on the device. The factor is max_norm / (norm + 1e-6), as in PyTorch.
     Pascanu, Mikolov and Bengio, "On the difficulty of training recurrent neural networks", 2013, algorithm 1. Call it
     between ``backward`` and ``step``. With `error_if_nonfinite` ArgumentError is raised if the norm is inf or nan.
+    `foreach` is PyTorch's choice of a way to compute it, of which there is one here: it changes nothing.
 
     >>> import minigrad as mg
     >>> w = mg.zeros(2, requires_grad=True)
@@ -57,16 +70,31 @@ def clip_grad_norm_(
     (5.0, [0.6, 0.8])
     """
     with no_grad():
-        gradients = [p.grad for p in _listed(parameters) if p.grad is not None]
-        total = get_total_norm(gradients, norm_type, error_if_nonfinite)
-        factor = (max_norm / (total + 1e-6)).clamp(max=1.0)
-        for gradient in gradients:
-            gradient.mul_(factor.to(gradient.dtype))
+        found = _listed(parameters)  # which may be a generator
+        total = get_total_norm([p.grad for p in found if p.grad is not None], norm_type, error_if_nonfinite)
+        clip_grads_with_norm_(found, max_norm, total)
         return total
 
 
-def clip_grad_value_(parameters: Any, clip_value: float) -> None:
-    """Bring each number of the gradients into -clip_value … clip_value, in place."""
+def clip_grads_with_norm_(parameters: Any, max_norm: float, total_norm: Tensor, foreach: bool | None = None) -> None:
+    """Multiply the gradients by max_norm / (total_norm + 1e-6) where that is below 1, in place; see `clip_grad_norm_`.
+
+    >>> import minigrad as mg
+    >>> w = mg.zeros(2, requires_grad=True)
+    >>> (w * mg.tensor([3.0, 4.0])).sum().backward()
+    >>> mg.nn.utils.clip_grads_with_norm_([w], 1.0, mg.nn.utils.get_total_norm([w.grad]))
+    >>> [round(g, 3) for g in w.grad.tolist()]
+    [0.6, 0.8]
+    """
+    with no_grad():
+        factor = (max_norm / (total_norm + 1e-6)).clamp(max=1.0)
+        for parameter in _listed(parameters):
+            if parameter.grad is not None:
+                parameter.grad.mul_(factor.to(parameter.grad.dtype))
+
+
+def clip_grad_value_(parameters: Any, clip_value: float, foreach: bool | None = None) -> None:
+    """Bring each number of the gradients into -clip_value … clip_value, in place. `foreach` as in `clip_grad_norm_`."""
     with no_grad():
         if clip_value < 0:
             raise ArgumentError(

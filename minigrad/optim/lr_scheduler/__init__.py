@@ -6,13 +6,20 @@ Call `step` once an epoch or once a batch: e is in whatever unit that is.
 """
 
 from minigrad.optim.lr_scheduler.base import LRScheduler
-from minigrad.optim.lr_scheduler.cycles import CosineAnnealingWarmRestarts, LambdaLR, OneCycleLR
+from minigrad.optim.lr_scheduler.cycles import (
+    CosineAnnealingWarmRestarts,
+    CyclicLR,
+    LambdaLR,
+    MultiplicativeLR,
+    OneCycleLR,
+)
 from minigrad.optim.lr_scheduler.factors import (
     ConstantLR,
     CosineAnnealingLR,
     ExponentialLR,
     LinearLR,
     MultiStepLR,
+    PolynomialLR,
     StepLR,
 )
 from minigrad.optim.lr_scheduler.joined import ChainedScheduler, SequentialLR
@@ -23,12 +30,15 @@ __all__ = [
     "ConstantLR",
     "CosineAnnealingLR",
     "CosineAnnealingWarmRestarts",
+    "CyclicLR",
     "ExponentialLR",
     "LRScheduler",
     "LambdaLR",
     "LinearLR",
     "MultiStepLR",
+    "MultiplicativeLR",
     "OneCycleLR",
+    "PolynomialLR",
     "ReduceLROnPlateau",
     "SequentialLR",
     "StepLR",

@@ -82,7 +82,7 @@ class LRScheduler:
         vars(self).update({name: x for name, x in state_dict.items() if name not in _MADE})
 
 
-_MADE = ("optimizer", "lr_lambdas", "_phases")
+_MADE = ("optimizer", "lr_lambdas", "_phases", "_scale")
 
 
 def checked(optimizer: Any, asking: Any) -> Optimizer:

@@ -14,7 +14,9 @@ from minigrad.optim.optimizer import Optimizer
 
 __all__ = [
     "CosineAnnealingWarmRestarts",
+    "CyclicLR",
     "LambdaLR",
+    "MultiplicativeLR",
     "OneCycleLR",
 ]
 
@@ -30,18 +32,29 @@ class LambdaLR(LRScheduler):
     """
 
     def __init__(self, optimizer: Optimizer, lr_lambda: Any, last_epoch: int = -1) -> None:
-        count = len(checked(optimizer, self).param_groups)
+        count, name = len(checked(optimizer, self).param_groups), type(self).__name__
         functions: list[Callable[[float], float]] = (
             list(lr_lambda) if isinstance(lr_lambda, list | tuple) else [lr_lambda] * count
         )
         if len(functions) != count:
-            raise ArgumentError(f"LambdaLR: there are {len(functions)} functions for {count} groups of parameters.")
+            raise ArgumentError(f"{name}: there are {len(functions)} functions for {count} groups of parameters.")
         self.lr_lambdas = functions
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float]:
         """The rate of each group at `last_epoch`."""
         return [base * of(self.last_epoch) for base, of in zip(self.base_lrs, self.lr_lambdas, strict=True)]
+
+
+class MultiplicativeLR(LambdaLR):
+    """The rate times `lr_lambda` of e at each step, from the first on: what `LambdaLR` says from the start."""
+
+    def get_lr(self) -> list[float]:
+        """The rate of each group at `last_epoch`."""
+        rates = [group["lr"] for group in self.optimizer.param_groups]
+        if not self.last_epoch:
+            return rates
+        return [rate * of(self.last_epoch) for rate, of in zip(rates, self.lr_lambdas, strict=True)]
 
 
 class CosineAnnealingWarmRestarts(LRScheduler):
@@ -76,6 +89,80 @@ class CosineAnnealingWarmRestarts(LRScheduler):
             at, length = at - length, length * self.T_mult
         share = (1 + math.cos(math.pi * at / length)) / 2
         return [self.eta_min + (base - self.eta_min) * share for base in self.base_lrs]
+
+
+_HEIGHTS: dict[str, Callable[[float, float, float], float]] = {
+    "triangular": lambda cycle, e, gamma: 1.0,
+    "triangular2": lambda cycle, e, gamma: 0.5 ** (cycle - 1),
+    "exp_range": lambda cycle, e, gamma: gamma**e,
+}
+
+
+class CyclicLR(LRScheduler):
+    """The rate goes from `base_lr` to `max_lr` in `step_size_up` steps, back in `step_size_down`, and again.
+
+    By `mode` each cycle is as high, "triangular", half as high as the one before, "triangular2", or `gamma` ^ e as
+    high, "exp_range"; or by `scale_fn` of the cycle, from 1, or of e with a `scale_mode` of "iterations". Momentum goes
+    the other way, from `max_momentum` to `base_momentum`, with `cycle_momentum`. Smith 2017, "Cyclical learning rates
+    for training neural networks". Rates and momenta may be lists, a number for each group.
+
+    Raises ArgumentError for another mode, and for an optimizer that has no momentum to cycle.
+    """
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        base_lr: float | Sequence[float],
+        max_lr: float | Sequence[float],
+        step_size_up: int = 2000,
+        step_size_down: int | None = None,
+        mode: str = "triangular",
+        gamma: float = 1.0,
+        scale_fn: Callable[[float], float] | None = None,
+        scale_mode: str = "cycle",
+        cycle_momentum: bool = True,
+        base_momentum: float | Sequence[float] = 0.8,
+        max_momentum: float | Sequence[float] = 0.9,
+        last_epoch: int = -1,
+    ) -> None:
+        groups = checked(optimizer, self).param_groups
+        if (scale_fn is None and mode not in _HEIGHTS) or scale_mode not in ("cycle", "iterations"):
+            raise ArgumentError(
+                f"CyclicLR: mode={mode!r}, scale_mode={scale_mode!r}; modes are {', '.join(map(repr, _HEIGHTS))}, "
+                'and scale_mode is "cycle" or "iterations".'
+            )
+        if cycle_momentum and not {"momentum", "betas"} & optimizer.defaults.keys():
+            raise ArgumentError(f"CyclicLR: {optimizer.name} has no momentum to cycle.\n  Write cycle_momentum=False.")
+        self._up = float(whole(step_size_up, "CyclicLR", "step_size_up"))
+        self._length = self._up + (step_size_up if step_size_down is None else step_size_down)
+        self.mode, self.gamma, self.scale_mode, self._scale = mode, gamma, scale_mode, scale_fn
+        self.cycle_momentum = cycle_momentum
+        highs, lows = each(max_momentum, groups), each(base_momentum, groups)
+        for group, low, top, high, least in zip(
+            groups, each(base_lr, groups), each(max_lr, groups), highs, lows, strict=True
+        ):
+            group["max_lr"] = top
+            if last_epoch == -1:
+                group["lr"] = low
+            if cycle_momentum:
+                group.update(max_momentum=high, base_momentum=least)
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self) -> list[float]:
+        """The rate of each group at `last_epoch`; the momentum it sets itself."""
+        e, rates = self.last_epoch, []
+        cycle, at = math.floor(1 + e / self._length), e % self._length
+        part = at / self._up if at <= self._up else (self._length - at) / (self._length - self._up)
+        if self._scale is None:
+            part *= _HEIGHTS[self.mode](cycle, e, self.gamma)
+        else:
+            part *= self._scale(cycle if self.scale_mode == "cycle" else e)
+        for group, base in zip(self.optimizer.param_groups, self.base_lrs, strict=True):
+            rates.append(base + (group["max_lr"] - base) * part)
+            if self.cycle_momentum:
+                momentum = group["max_momentum"] - (group["max_momentum"] - group["base_momentum"]) * part
+                group.update({"betas": (momentum, *group["betas"][1:])} if "betas" in group else {"momentum": momentum})
+        return rates
 
 
 class _Phase(NamedTuple):

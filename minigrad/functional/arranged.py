@@ -1,0 +1,287 @@
+"""Tensors put together, cut and paired: more of PyTorch's functions that are a line or two of others."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from minigrad import layout
+from minigrad._tensor import Tensor
+from minigrad.creation import arange, tensor
+from minigrad.dtypes import get_default_dtype, int64
+from minigrad.errors import ArgumentError, DTypeError, ShapeError
+from minigrad.functional.checks import dim_of_some, flat, shaped, tensor_of
+from minigrad.functional.counting import bincount
+from minigrad.functional.linalg import matmul, outer
+from minigrad.functional.reduce import cumsum, mean, norm, sum
+from minigrad.functional.shape import cat, diag, flip, stack, vstack
+from minigrad.functional.views import broadcast_tensors, meshgrid, narrow, split, tensor_split
+
+__all__ = [
+    "METHODS",
+    "atleast_3d",
+    "block_diag",
+    "broadcast_shapes",
+    "cartesian_prod",
+    "chain_matmul",
+    "combinations",
+    "corrcoef",
+    "cov",
+    "cross",
+    "diagflat",
+    "dist",
+    "dsplit",
+    "ger",
+    "hsplit",
+    "is_nonzero",
+    "is_same_size",
+    "row_stack",
+    "split_with_sizes",
+    "trapezoid",
+    "trapz",
+    "unique_consecutive",
+    "unravel_index",
+    "vander",
+    "vsplit",
+]
+
+
+def atleast_3d(*tensors: Any) -> Any:
+    """A tensor, or each of several, with three dimensions or more: a row (n,) becomes (1, n, 1), (m, n) (m, n, 1)."""
+    listed = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], list | tuple) else tensors
+    found = []
+    for x in listed:
+        sizes = tensor_of(x, "atleast_3d").shape
+        found.append(shaped(x, (*(1,) * (2 - len(sizes)), *sizes, 1) if len(sizes) < 3 else sizes))
+    return found[0] if listed is tensors and len(found) == 1 else tuple(found)
+
+
+def broadcast_shapes(*shapes: int | Sequence[int]) -> layout.Shape:
+    """The shape that tensors of these shapes broadcast to together; an int is a shape of one. Raises ShapeError.
+
+    >>> broadcast_shapes((3, 1), (2,), 1)
+    (3, 2)
+    """
+    return layout.broadcast_shapes(*[(s,) if isinstance(s, int) else tuple(s) for s in shapes], op="broadcast_shapes")
+
+
+def row_stack(tensors: Sequence[Tensor]) -> Tensor:
+    """`vstack` by its other name."""
+    return vstack(tensors)
+
+
+def block_diag(*tensors: Tensor) -> Tensor:
+    """Matrices along the diagonal of one that is 0 elsewhere; a row is a matrix of one row, a number one of one.
+
+    >>> import minigrad as mg
+    >>> mg.block_diag(mg.tensor([[1, 2]]), mg.tensor(3)).tolist()
+    [[1, 2, 0], [0, 0, 3]]
+    """
+    if any(tensor_of(x, "block_diag").ndim > 2 for x in tensors):
+        raise ShapeError("block_diag: its operands are matrices, rows or numbers.")
+    blocks = [shaped(x, (*(1,) * (2 - x.ndim), *x.shape)) for x in tensors]
+    ends = list(itertools.accumulate([x.shape[1] for x in blocks], initial=0))
+    rows = []
+    for x, start, end in zip(blocks, ends, ends[1:], strict=False):
+        before, after = (x.new_zeros((x.shape[0], n)) for n in (start, ends[-1] - end))
+        rows.append(cat([before, x, after], 1))
+    return cat(rows, 0)
+
+
+def cartesian_prod(*tensors: Tensor) -> Tensor:
+    """All ways to take one number of each line (n,), the last varying first: a row a way. Of one line itself."""
+    if any(tensor_of(x, "cartesian_prod").ndim != 1 for x in tensors):
+        raise ShapeError("cartesian_prod: its operands are lines of numbers, (n,).")
+    return tensors[0] if len(tensors) == 1 else stack([flat(x) for x in meshgrid(*tensors, indexing="ij")], 1)
+
+
+def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
+    """All choices of `r` numbers of a line (n,), in its order, a row a choice; `with_replacement` the same again."""
+    if tensor_of(input, "combinations").ndim != 1 or r < 0:
+        raise ShapeError(f"combinations: input is a line of numbers and r not below 0, here {input.shape} and {r}.")
+    choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
+    places = list(choose(range(input.shape[0]), r))
+    return input[tensor(places, dtype=int64, device=input.device).reshape(len(places), r)] if r else input[:0]
+
+
+def diagflat(input: Tensor, offset: int = 0) -> Tensor:
+    """A matrix with all numbers of `input` along its diagonal, or `offset` above it."""
+    return diag(flat(tensor_of(input, "diagflat")), offset)
+
+
+def vander(x: Tensor, N: int | None = None, *, increasing: bool = False) -> Tensor:
+    """The powers of each number of a line, a row for each: from `N` - 1, by default its length, down to 0, or up."""
+    if tensor_of(x, "vander").ndim != 1:
+        raise ShapeError(f"vander: x is a line of numbers, and has shape {x.shape}.")
+    powers = arange(x.shape[0] if N is None else N, device=x.device)
+    found: Tensor = x[:, None] ** (powers if increasing else flip(powers, [0]))
+    return found
+
+
+def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Tensor, ...]:
+    """Of places counted row by row in a tensor of `shape` the place along each dimension."""
+    sizes, left, found = ((shape,) if isinstance(shape, int) else tuple(shape)), indices, []
+    for size in sizes[::-1]:
+        found.append(left % size)
+        left = left // size
+    return tuple(found[::-1])
+
+
+def unique_consecutive(
+    input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+) -> Any:
+    """The numbers of `input`, row by row, without those that equal the one before.
+
+    With `return_inverse` also where each number stands there, with `return_counts` how often it came: a tuple. Raises
+    DTypeError for a `dim`: whole rows are not compared here.
+    """
+    if dim is not None:
+        raise DTypeError(f"unique_consecutive: dim={dim}, but only single numbers are compared here.")
+    x = flat(tensor_of(input, "unique_consecutive").detach())
+    first = cat([x[:1] == x[:1], x[1:] != x[:-1]])
+    if x.dtype.is_floating_point and x.shape[0]:
+        first[0] = True  # also of a nan
+    group = cumsum(first, 0) - 1
+    found = [x[first], *[shaped(group, input.shape)] * return_inverse, *[bincount(group)] * return_counts]
+    return tuple(found) if len(found) > 1 else found[0]
+
+
+# --- parts ---
+
+
+def split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
+    """`split` by a list of sizes."""
+    return split(input, list(split_sizes), dim)
+
+
+def hsplit(input: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
+    """`tensor_split` along the columns; of one dimension along that."""
+    return _equal_parts("hsplit", input, indices_or_sections, 1 if tensor_of(input, "hsplit").ndim > 1 else 0, 1)
+
+
+def vsplit(input: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
+    """`tensor_split` along the rows. Raises ShapeError for fewer than two dimensions."""
+    return _equal_parts("vsplit", input, indices_or_sections, 0, 2)
+
+
+def dsplit(input: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
+    """`tensor_split` along the third dimension. Raises ShapeError for fewer."""
+    return _equal_parts("dsplit", input, indices_or_sections, 2, 3)
+
+
+def _equal_parts(name: str, x: Tensor, parts: int | Sequence[int], k: int, ndim: int) -> tuple[Tensor, ...]:
+    if tensor_of(x, name).ndim < ndim or (isinstance(parts, int) and (parts < 1 or x.shape[k] % parts)):
+        raise ShapeError(
+            f"{name}: shape {x.shape} has no {parts!r} equal parts along dimension {k}.\n"
+            "  tensor_split allows parts that are not equal."
+        )
+    return tensor_split(x, parts, k)
+
+
+# --- products and distances ---
+
+
+def ger(input: Tensor, vec2: Tensor) -> Tensor:
+    """`outer` by its other name."""
+    return outer(input, vec2)
+
+
+def chain_matmul(*matrices: Tensor) -> Tensor:
+    """The product of several matrices, from the left to the right."""
+    found = tensor_of(matrices[0], "chain_matmul")
+    for x in matrices[1:]:
+        found = matmul(found, x)
+    return found
+
+
+def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
+    """The vector that stands upright on two, as long as their parallelogram is large, along `dim` of size 3.
+
+    Without `dim` the first dimension of that size. They broadcast. Raises ShapeError where there is none.
+
+    >>> import minigrad as mg
+    >>> mg.cross(mg.tensor([1.0, 0.0, 0.0]), mg.tensor([0.0, 1.0, 0.0])).tolist()
+    [0.0, 0.0, 1.0]
+    """
+    a, b = broadcast_tensors(tensor_of(input, "cross"), tensor_of(other, "cross", "other"))
+    k = next((k for k, n in enumerate(a.shape) if n == 3), None) if dim is None else dim_of_some(a, dim, "cross")
+    if k is None or a.shape[k] != 3:
+        raise ShapeError(f"cross: vectors of three numbers have a product, and shape {a.shape} has none along {dim=}.")
+    (a0, a1, a2), (b0, b1, b2) = a.unbind(k), b.unbind(k)
+    return stack([a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0], k)
+
+
+def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
+    """The `p`-norm of all numbers of ``input - other``."""
+    return norm(input - other, p)
+
+
+def cov(input: Tensor, *, correction: int = 1) -> Tensor:
+    """The covariances of variables, a row each, over their observations, the columns: ``X Xᵀ / (n - correction)``.
+
+    X has its mean taken off. A line is one variable, whose variance is a number. PyTorch's weights are not here.
+    """
+    x = tensor_of(input, "cov")
+    x = x if x.dtype.is_floating_point else x.to(get_default_dtype())
+    if x.ndim > 2:
+        raise ShapeError(
+            f"cov: a row a variable, a column an observation; shape {x.shape} has more than two dimensions."
+        )
+    rows = x if x.ndim == 2 else shaped(x, (1, layout.numel(x.shape)))
+    centred = rows - mean(rows, 1, keepdim=True)
+    found = matmul(centred, centred.mT) / (rows.shape[1] - correction)
+    return found if x.ndim == 2 else shaped(found, ())
+
+
+def corrcoef(input: Tensor) -> Tensor:
+    """The correlations of variables, a row each: `cov` by the roots of both variances, brought into -1 … 1."""
+    found = cov(input)
+    if not found.ndim:
+        return found / found
+    spread = found.diagonal() ** 0.5
+    return (found / spread[:, None] / spread).clamp(-1.0, 1.0)
+
+
+def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float = 1.0, dim: int = -1) -> Tensor:
+    """The area under `y` along `dim`, by straight lines between its numbers, which are `dx` apart or stand at `x`."""
+    k = dim_of_some(y, dim, "trapezoid")
+    count = max(y.shape[k] - 1, 0)
+    pairs = narrow(y, k, min(1, y.shape[k]), count) + narrow(y, k, 0, count)
+    if x is None:
+        return sum(pairs, k) * (dx / 2.0)
+    at = x if x.ndim == y.ndim else shaped(x, (*x.shape, *(1,) * (y.ndim - k - 1)))
+    j = k - y.ndim + at.ndim
+    return sum(pairs * (narrow(at, j, 1, count) - narrow(at, j, 0, count)), k) / 2.0
+
+
+def trapz(y: Tensor, x: Tensor | None = None, *, dx: float = 1.0, dim: int = -1) -> Tensor:
+    """`trapezoid` by its other name."""
+    return trapezoid(y, x, dx=dx, dim=dim)
+
+
+# --- questions ---
+
+
+def is_nonzero(input: Tensor) -> bool:
+    """Whether the one number in `input` is not 0. Raises ArgumentError where there are several, or none."""
+    if layout.numel(tensor_of(input, "is_nonzero").shape) != 1:
+        raise ArgumentError(f"is_nonzero: shape {input.shape} is not that of one number.\n  Write x.any() or x.all().")
+    return bool(input)
+
+
+def is_same_size(input: Tensor, other: Tensor) -> bool:
+    """Whether two tensors have one shape."""
+    return tensor_of(input, "is_same_size").shape == tensor_of(other, "is_same_size", "other").shape
+
+
+_FUNCTIONS: tuple[str, ...] = (
+    "METHODS",
+    "atleast_3d",
+    "block_diag",
+    "broadcast_shapes",
+    "cartesian_prod",
+    "chain_matmul",
+)
+_FUNCTIONS += ("combinations", "row_stack", "trapezoid", "trapz", "unravel_index", "vander")
+METHODS: dict[str, Callable[..., Any]] = {name: globals()[name] for name in __all__ if name not in _FUNCTIONS}

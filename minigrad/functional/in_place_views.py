@@ -1,0 +1,73 @@
+"""Methods that make a tensor a view of what it was: its numbers stay, its shape does not. PyTorch's ``unsqueeze_``.
+
+Out of place, as in ``x = x.unsqueeze(0)``, they cost the same and can be read more easily.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from minigrad._tensor import Tensor, wrap
+from minigrad.errors import GraphError
+from minigrad.functional.checks import Dims
+from minigrad.functional.views import squeeze, t, transpose, unsqueeze
+from minigrad.graph import enable_grad
+
+__all__ = ["METHODS"]
+
+_SLOTS = ("_array", "_base", "_chain", "_rebased", "_requires_grad", "_step", "_storage")
+
+
+def _unsqueeze(self: Tensor, dim: int) -> Tensor:
+    """Put a new dimension of size 1 at number `dim` of this tensor. Raises GraphError for a leaf with a gradient.
+
+    >>> import minigrad as mg
+    >>> x = mg.tensor([1.0, 2.0])
+    >>> x.unsqueeze_(0).shape, x.shape
+    ((1, 2), (1, 2))
+    """
+    return _become(self, "unsqueeze", lambda x: unsqueeze(x, dim))
+
+
+def _squeeze(self: Tensor, dim: Dims = None) -> Tensor:
+    """Leave dimensions of size 1 out of this tensor, all or those in `dim`. Raises GraphError as `unsqueeze_`."""
+    return _become(self, "squeeze", lambda x: squeeze(x, dim))
+
+
+def _transpose(self: Tensor, dim0: int, dim1: int) -> Tensor:
+    """Exchange two dimensions of this tensor. Raises GraphError as `unsqueeze_`."""
+    return _become(self, "transpose", lambda x: transpose(x, dim0, dim1))
+
+
+def _t(self: Tensor) -> Tensor:
+    """Exchange the dimensions of this matrix; what has fewer than two stays. Raises GraphError as `unsqueeze_`."""
+    return _become(self, "t", t)
+
+
+def _become(x: Tensor, name: str, view: Callable[[Tensor], Tensor]) -> Tensor:
+    """Make `x` the `view` of what it was: a tensor that nobody sees, and from then on the base of its other views."""
+    if x.requires_grad and x.is_leaf:
+        raise GraphError(
+            f"{name}_: a leaf that requires a gradient keeps its shape, since its gradient has the same.\n"
+            f"  Write y = x.{name}(…), which shares the numbers, or change the shape before requires_grad_()."
+        )
+    was = x
+    if x._base is None:
+        was = wrap(x._array)
+        was._storage, was._step, was._requires_grad = x.storage, x._step, x._requires_grad
+    with enable_grad():
+        turned = view(was)
+    if turned is was:
+        return x
+    x.storage.written(f"{name}_", recorded=True)  # what saved this tensor for its rule would find it in another shape
+    turned._rebased = x.storage.rebased
+    for slot in _SLOTS:
+        setattr(x, slot, getattr(turned, slot))
+    if x._note("retained"):
+        x._retain_again()
+    return x
+
+
+METHODS: dict[str, Any] = {"squeeze_": _squeeze, "swapaxes_": _transpose, "swapdims_": _transpose}
+METHODS |= {"t_": _t, "transpose_": _transpose, "unsqueeze_": _unsqueeze}

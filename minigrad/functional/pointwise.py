@@ -1,0 +1,160 @@
+"""More of PyTorch's functions of each number alone, each a line or two of others, which give it its gradient."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from math import inf
+from typing import Any, cast
+
+from minigrad import ops
+from minigrad._tensor import Tensor
+from minigrad.dtypes import float64
+from minigrad.errors import DTypeError
+from minigrad.functional.checks import floats_of, tensor_of
+from minigrad.functional.elementwise import clamp_max, clamp_min, remainder, where
+
+__all__ = [
+    "METHODS",
+    "deg2rad",
+    "fix",
+    "float_power",
+    "fmax",
+    "fmin",
+    "fmod",
+    "frac",
+    "heaviside",
+    "isneginf",
+    "isposinf",
+    "logaddexp2",
+    "positive",
+    "rad2deg",
+    "rsub",
+    "signbit",
+    "sinc",
+    "xlogy",
+]
+
+
+def fix(input: Tensor) -> Tensor:
+    """`trunc` by its other name."""
+    return cast(Tensor, ops.trunc(input))
+
+
+def frac(input: Tensor) -> Tensor:
+    """What is behind the point, with the sign of `input`; its slope is 1."""
+    return cast(Tensor, floats_of(input, "frac") - ops.trunc(input))
+
+
+def fmod(input: Tensor, other: Any) -> Tensor:
+    """What is left of ``input / other``, with the sign of `input`, as C's fmod; `remainder` has that of `other`."""
+    left = remainder(ops.abs(tensor_of(input, "fmod")), ops.abs(other) if isinstance(other, Tensor) else abs(other))
+    return cast(Tensor, where(input < 0, -left, left))
+
+
+def positive(input: Tensor) -> Tensor:
+    """``+input``: itself. Raises DTypeError for bools."""
+    return +tensor_of(input, "positive")
+
+
+def rsub(input: Tensor, other: Any, *, alpha: float = 1) -> Tensor:
+    """``other - alpha * input``."""
+    return cast(Tensor, other - (input if alpha == 1 else input * alpha))
+
+
+def deg2rad(input: Tensor) -> Tensor:
+    """Degrees as radians."""
+    return tensor_of(input, "deg2rad") * (math.pi / 180.0)
+
+
+def rad2deg(input: Tensor) -> Tensor:
+    """Radians as degrees."""
+    return tensor_of(input, "rad2deg") * (180.0 / math.pi)
+
+
+def float_power(input: Any, exponent: Any) -> Tensor:
+    """``input ** exponent`` in float64, whatever the types were."""
+    base, power = (x.to(float64) if isinstance(x, Tensor) else float(x) for x in (input, exponent))
+    return cast(Tensor, base**power)
+
+
+def fmax(input: Tensor, other: Tensor) -> Tensor:
+    """`maximum`, in which a nan gives way to a number."""
+    return _without_nan(ops.maximum, input, other)
+
+
+def fmin(input: Tensor, other: Tensor) -> Tensor:
+    """`minimum`, in which a nan gives way to a number."""
+    return _without_nan(ops.minimum, input, other)
+
+
+def _without_nan(op: Callable[..., Any], a: Tensor, b: Tensor) -> Tensor:
+    return cast(Tensor, where(ops.isnan(a), b, where(ops.isnan(b), a, op(a, b))))
+
+
+def heaviside(input: Tensor, values: Tensor) -> Tensor:
+    """0 where `input` is below 0, 1 where it is above, and `values` where it is 0; nan stays nan. It has no slope."""
+    if tensor_of(input, "heaviside").dtype is not tensor_of(values, "heaviside", "values").dtype:
+        raise DTypeError(f"heaviside: input holds {input.dtype.name}, and values {values.dtype.name}; convert one.")
+    x, at = input.detach(), values.detach()
+    step = where(x == 0, at, (x > 0).to(x.dtype))
+    return cast(Tensor, where(ops.isnan(x), x, step) if x.dtype.is_floating_point else step)
+
+
+def isposinf(input: Tensor) -> Tensor:
+    """Where a number is inf."""
+    return tensor_of(input, "isposinf") == inf
+
+
+def isneginf(input: Tensor) -> Tensor:
+    """Where a number is -inf."""
+    return tensor_of(input, "isneginf") == -inf
+
+
+def signbit(input: Tensor) -> Tensor:
+    """Where the sign is a minus, that of -0.0 too."""
+    x = tensor_of(input, "signbit").detach()
+    return cast(
+        Tensor, ops.logical_or(x < 0, ops.logical_and(x == 0, 1 / x < 0)) if x.dtype.is_floating_point else x < 0
+    )
+
+
+def logaddexp2(input: Tensor, other: Tensor) -> Tensor:
+    """``log2(2**input + 2**other)`` without overflow."""
+    high, low = ops.maximum(input, other), ops.minimum(input, other)
+    same = where(high == low, 0.0, low - high)  # of two equal infinities the difference is nan
+    return cast(Tensor, high + ops.softplus(same * math.log(2.0)) / math.log(2.0))
+
+
+def sinc(input: Tensor) -> Tensor:
+    """``sin(pi * x) / (pi * x)``, which is 1 at 0, where its slopes are those of 1 - (pi * x)² / 6."""
+    x = tensor_of(input, "sinc") * math.pi
+    safe = where(x == 0, 1.0, x)
+    return cast(Tensor, where(x == 0, 1.0 - x * x / 6.0, ops.sin(safe) / safe))
+
+
+def xlogy(input: Any, other: Any) -> Tensor:
+    """``input * log(other)``, and 0 where `input` is 0, whatever `other` is but nan. One of the two may be a number."""
+    if not isinstance(other, Tensor):
+        x, slope = tensor_of(input, "xlogy"), ops.log(float(other))
+        return cast(Tensor, x * slope if other > 0 else where(x == 0, 0.0, where(x == 0, 1.0, x) * slope))
+    if not isinstance(input, Tensor):
+        return cast(Tensor, where(ops.isnan(other), other, 0.0) if input == 0 else input * ops.log(other))
+    product = input * ops.log(where(ops.logical_and(input == 0, other <= 0), 1.0, other))
+    return cast(Tensor, where(ops.isnan(other), other, product))
+
+
+def _in_place(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    def write(self: Tensor, *args: Any, **options: Any) -> Tensor:
+        return self.copy_(function(self.clone(), *args, **options))  # of which rules may save numbers
+
+    write.__name__ = write.__qualname__ = f"{function.__name__}_"
+    write.__doc__ = f"Overwrite these numbers with `{function.__name__}` of them."
+    return write
+
+
+METHODS: dict[str, Any] = {name: globals()[name] for name in __all__ if name not in ("METHODS", "rsub")}
+METHODS |= {
+    f"{f.__name__}_": _in_place(f)
+    for f in (clamp_max, clamp_min, deg2rad, fix, float_power, fmod, frac, rad2deg, sinc, xlogy)
+}

@@ -1,0 +1,102 @@
+"""Quantiles, and medians of what is not nan: by sorting, with PyTorch's signatures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, overload
+
+from minigrad import ops
+from minigrad._tensor import Tensor
+from minigrad.dtypes import int64
+from minigrad.errors import ArgumentError, DTypeError, ShapeError
+from minigrad.functional.checks import check_option, check_some, flat, floats_of, line, one_dim_of, shaped, tensor_of
+from minigrad.functional.elementwise import clamp, where
+from minigrad.functional.reduce import any, sum
+from minigrad.functional.sorting import Sorted
+from minigrad.functional.views import movedim
+from minigrad.layout import numel
+
+__all__ = ["METHODS", "nanmedian", "nanquantile", "quantile"]
+
+
+def quantile(
+    input: Tensor, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
+) -> Tensor:
+    """The number that a share `q`, from 0 to 1, of all numbers is below, or of those along `dim`; nan if one is nan.
+
+    Of n numbers in order it stands at place q (n - 1), counted from 0; between two it is on the line through both, or
+    by `interpolation` the "lower", the "higher", the "nearest" or their mean, "midpoint". `q` is a number, or a tensor
+    of shape (Q,), whose results are in a new first dimension. Gradients go to the numbers that were chosen, none to
+    `q`. Raises DTypeError for what is not of floats, ShapeError where there is nothing to choose from, and
+    ArgumentError for a share that is none.
+
+    >>> import minigrad as mg
+    >>> x = mg.tensor([4.0, 1.0, 3.0, 2.0])
+    >>> mg.quantile(x, 0.5).item(), mg.quantile(x, mg.tensor([0.0, 0.25])).tolist()
+    (2.5, [1.0, 1.75])
+    """
+    return _quantile("quantile", input, q, dim, keepdim, interpolation)
+
+
+def nanquantile(
+    input: Tensor, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
+) -> Tensor:
+    """`quantile` of those numbers that are not nan; nan where there are none."""
+    return _quantile("nanquantile", input, q, dim, keepdim, interpolation)
+
+
+def _quantile(name: str, input: Any, q: Any, dim: int | None, keepdim: bool, way: str) -> Tensor:
+    x = floats_of(input, name)
+    check_option(way, ("linear", "lower", "higher", "midpoint", "nearest"), name, "interpolation")
+    shares = q.detach() if isinstance(q, Tensor) else x.new_tensor(q)
+    if shares.dtype is not x.dtype or shares.ndim > 1:
+        raise DTypeError(f"{name}: q is {shares.dtype.name} of shape {shares.shape}, not {x.dtype.name} in a line.")
+    if not bool(((shares >= 0) & (shares <= 1)).all()):
+        raise ArgumentError(f"{name}: q={q!r:.80} is not made of shares from 0 to 1.")
+    k = 0 if dim is None else one_dim_of(dim, x, name)
+    rows = movedim(flat(x) if dim is None else line(x), k, -1)
+    if not numel(x.shape):
+        raise ShapeError(f"{name}: shape {x.shape} has no numbers to choose from.")
+    nans, last = ops.isnan(rows), float(rows.shape[-1] - 1)  # nans are sorted last
+    if name == "nanquantile":
+        place = clamp(line(shares) * (sum(ops.logical_not(nans), -1, keepdim=True) - 1).to(x.dtype), 0.0)
+    else:
+        place = where(any(nans, -1, keepdim=True), last, line(shares) * last)
+    found = _between(ops.sort(rows, dim=rows.ndim - 1)[0], place, way)
+    rest, count = found.shape[:-1], found.shape[-1]
+    if keepdim and x.ndim:
+        found = shaped(found, (*((1,) * x.ndim if dim is None else (*rest[:k], 1, *rest[k:])), count))
+    return movedim(found, -1, 0) if shares.ndim else shaped(found, found.shape[:-1])
+
+
+def _between(rows: Tensor, place: Tensor, way: str) -> Tensor:
+    """What stands at each `place` (…, Q), which may be between two numbers, of the rows (…, n)."""
+    if way in ("nearest", "lower", "higher"):
+        place = {"nearest": ops.round, "lower": ops.floor, "higher": ops.ceil}[way](place)
+    below, above = (end(place) for end in (ops.floor, ops.ceil))
+    low, high = (ops.gather(rows, at.to(int64), dim=rows.ndim - 1) for at in (below, above))
+    share = where(below == above, 0.0, 0.5) if way == "midpoint" else place - below
+    found: Tensor = where(below == above, low, low + share * (high - low))
+    return found
+
+
+@overload
+def nanmedian(input: Tensor, dim: None = None) -> Tensor: ...
+@overload
+def nanmedian(input: Tensor, dim: int, keepdim: bool = False) -> Sorted: ...
+def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
+    """`median` of those numbers that are not nan; nan where there are none."""
+    x = tensor_of(input, "nanmedian")
+    if dim is None and keepdim:
+        raise ArgumentError("nanmedian: keepdim goes with a dim.")
+    lines, k = (flat(x), 0) if dim is None else (line(x), one_dim_of(dim, x, "nanmedian"))
+    check_some(lines, k, "nanmedian")
+    end = sum(lines == lines, k, keepdim=True) - 1  # nans are not equal to themselves; they are sorted last
+    place = where(end < 0, 0, end // 2)
+    found = [ops.gather(y, place, dim=k) for y in ops.sort(lines, dim=k)]
+    if not (keepdim and x.ndim):
+        found = [shaped(y, (*lines.shape[:k], *lines.shape[k + 1 :])) for y in found]
+    return found[0] if dim is None else Sorted(*found)
+
+
+METHODS: dict[str, Callable[..., Any]] = {name: globals()[name] for name in __all__ if name != "METHODS"}

@@ -1,0 +1,142 @@
+"""Numbers put, or gathered up, at places: PyTorch's ``scatter_reduce``, ``index_put`` and copies with a part replaced.
+
+The shapes that go together, and what raises, are those of `scatter`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from minigrad import ops
+from minigrad._tensor import Tensor
+from minigrad.creation import arange
+from minigrad.errors import ArgumentError
+from minigrad.functional.checks import check_option, flat, line, shaped, tensor_of
+from minigrad.functional.elementwise import where
+from minigrad.functional.indexing import gather, scatter, scatter_add
+from minigrad.functional.subscript import get, put
+from minigrad.functional.views import diagonal, select
+from minigrad.layout import dim_of, numel
+
+__all__ = [
+    "METHODS",
+    "diagonal_scatter",
+    "index_put",
+    "scatter_reduce",
+    "select_scatter",
+    "slice_scatter",
+]
+
+
+def scatter_reduce(
+    input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True
+) -> Tensor:
+    """A copy in which each place has the `reduce` of all numbers of `src` that `index` sends there along `dim`.
+
+    `reduce` is "sum", "mean", "amax" or "amin"; what was there takes part, unless `include_self` is False, and stays
+    where nothing is sent. Of equal largest or smallest numbers each gets its share of the gradient. Shapes are those of
+    `scatter`. Raises ArgumentError for another `reduce`, "prod" among them.
+
+    >>> import minigrad as mg
+    >>> groups, x = mg.tensor([0, 1, 0, 1]), mg.tensor([1.0, 2.0, 3.0, 6.0])
+    >>> mg.zeros(3).scatter_reduce(0, groups, x, "mean", include_self=False).tolist()
+    [2.0, 4.0, 0.0]
+    """
+    if reduce == "prod":
+        raise ArgumentError(
+            'scatter_reduce: reduce="prod" is not here.\n  Where all numbers are above 0: the sum of their logarithms.'
+        )
+    check_option(reduce, ("sum", "mean", "amax", "amin"), "scatter_reduce", "reduce")
+    x = tensor_of(input, "scatter_reduce")
+    if reduce in ("sum", "mean"):
+        begun = x if include_self else scatter(x, dim, index, value=0)
+        total = scatter_add(begun, dim, index, src)
+        if reduce == "sum":
+            return total
+        ones = x.new_ones(x.shape) if include_self else scatter(x.new_ones(x.shape), dim, index, value=0)
+        count = scatter_add(ones, dim, index, src.new_ones(src.shape))
+        return total / count if x.dtype.is_floating_point else total // count
+    return _extreme(x, dim, index, src, reduce == "amax", include_self)
+
+
+def _extreme(x: Tensor, dim: int, index: Tensor, src: Tensor, largest: bool, include_self: bool) -> Tensor:
+    """The largest or smallest of what meets at each place: its value, and the shares of the gradient of all equal."""
+    k = dim_of(dim, max(x.ndim, 1), "scatter_reduce")
+    at, given = line(index), line(src)[tuple(slice(n) for n in line(index).shape)]
+    order = ops.sort(given.detach(), dim=k, descending=not largest)[1]  # the last that is written stays
+    sent, places = gather(given.detach(), k, order), gather(at, k, order)
+    found = scatter(line(x.detach()), k, places, sent)
+    own = line(x.detach()) if include_self else found
+    found = (ops.maximum if largest else ops.minimum)(found, own) if include_self else found
+    if not (x.requires_grad or src.requires_grad):
+        return shaped(found, x.shape)
+    touched = scatter(found.new_zeros(found.shape), k, at, value=1)
+    mine = where(touched == 0, found.new_ones(found.shape), (own == found).to(x.dtype) if include_self else 0.0)
+    wins = (given.detach() == gather(found, k, at)).to(x.dtype)
+    count = scatter_add(mine, k, at, wins)
+    theirs = wins / gather(count, k, at) * _slope_alone(given)
+    return shaped(scatter_add(found + mine / count * _slope_alone(line(x)), k, at, theirs), x.shape)
+
+
+def _slope_alone(x: Tensor) -> Any:
+    """0, with the slope of `x`; of numbers that are not finite without one."""
+    return where(ops.isfinite(x), x - x.detach(), 0.0)
+
+
+def index_put(input: Tensor, indices: Sequence[Any], values: Any, accumulate: bool = False) -> Tensor:
+    """A copy with `values` at ``input[indices]``; with `accumulate` added there, as often as a place is named.
+
+    >>> import minigrad as mg
+    >>> mg.index_put(mg.zeros(3), [mg.tensor([0, 2, 2])], mg.tensor([1.0, 2.0, 3.0]), accumulate=True).tolist()
+    [1.0, 0.0, 5.0]
+    """
+    return _index_put(tensor_of(input, "index_put").clone(), indices, values, accumulate)
+
+
+def _index_put(self: Tensor, indices: Sequence[Any], values: Any, accumulate: bool = False) -> Tensor:
+    """Write `values` at ``self[indices]``; with `accumulate` add them there, as often as a place is named."""
+    key = tuple(slice(None) if part is None else part for part in indices)
+    if not accumulate:
+        put(self, key, values)
+        return self
+    size = numel(self.shape)
+    places = get(arange(size, device=self.device).reshape(self.shape), key)  # counted row by row
+    added = values.expand(*places.shape) if isinstance(values, Tensor) else self.new_full(places.shape, values)
+    sums = scatter_add(self.new_zeros(size), 0, flat(places), added.reshape(-1))
+    return self.add_(sums.reshape(self.shape))
+
+
+def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
+    """A copy with `src` in place of ``input.select(dim, index)``."""
+    out = tensor_of(input, "select_scatter").clone()
+    select(out, dim, index).copy_(src)
+    return out
+
+
+def slice_scatter(
+    input: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
+) -> Tensor:
+    """A copy with `src` in place of the numbers from `start` to `end`, every `step`, along `dim`."""
+    out = tensor_of(input, "slice_scatter").clone()
+    k = dim_of(dim, out.ndim, "slice_scatter")
+    get(out, (*(slice(None),) * k, slice(start, end, step))).copy_(src)
+    return out
+
+
+def diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
+    """A copy with `src` in place of the `diagonal`."""
+    out = tensor_of(input, "diagonal_scatter").clone()
+    diagonal(out, offset, dim1, dim2).copy_(src)
+    return out
+
+
+def _scatter_reduce(
+    self: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True
+) -> Tensor:
+    """Overwrite this tensor with its `scatter_reduce`."""
+    return self.copy_(scatter_reduce(self.clone(), dim, index, src, reduce, include_self=include_self))
+
+
+METHODS: dict[str, Callable[..., Any]] = {name: globals()[name] for name in __all__ if name != "METHODS"}
+METHODS |= {"index_put_": _index_put, "scatter_reduce_": _scatter_reduce}

@@ -1,0 +1,144 @@
+"""PyTorch's `linalg`, as far as it needs no inverse and no decomposition: norms and products.
+
+>>> import minigrad as mg
+>>> vector_norm(mg.tensor([3.0, 4.0])).item(), norm(mg.eye(4)).item()
+(5.0, 2.0)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import inf
+from typing import Any
+
+from minigrad import functional as F
+from minigrad._tensor import Tensor
+from minigrad.creation import eye
+from minigrad.dtypes import DType
+from minigrad.errors import ArgumentError, ShapeError
+from minigrad.functional.checks import Dims, tensor_as, tensor_of, two_dims_of
+from minigrad.functional.linalg import matmul
+
+__all__ = [
+    "cross",
+    "diagonal",
+    "matmul",
+    "matrix_norm",
+    "matrix_power",
+    "multi_dot",
+    "norm",
+    "vander",
+    "vecdot",
+    "vector_norm",
+]
+
+
+def vector_norm(
+    x: Tensor, ord: float = 2, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None
+) -> Tensor:
+    """``sum(abs(x) ** ord) ** (1 / ord)`` over `dim`, None for all numbers; inf and -inf are the extremes."""
+    return F.norm(x, ord, dim, keepdim, dtype=dtype)
+
+
+def matrix_norm(
+    A: Tensor,
+    ord: float | str = "fro",
+    dim: Sequence[int] = (-2, -1),
+    keepdim: bool = False,
+    *,
+    dtype: DType | None = None,
+) -> Tensor:
+    """A norm of the matrices in two dimensions, rows and columns.
+
+    "fro" is the root of the sum of squares; 1 the largest sum of absolute numbers of a column, inf of a row, and -1 and
+    -inf the smallest. Raises ArgumentError for 2, -2 and "nuc", which take singular values.
+    """
+    x = tensor_as(A, dtype, "matrix_norm")
+    rows, columns = two_dims_of(dim[0], dim[1], x.ndim, "matrix_norm")
+    if ord == "fro":
+        return F.norm(x, 2, (rows, columns), keepdim)
+    if ord not in (1, -1, inf, -inf):
+        raise ArgumentError(
+            f"matrix_norm: ord={ord!r} takes singular values, which are not here; there are 'fro', 1, -1, inf and -inf."
+        )
+    along, of = (rows, columns) if abs(float(ord)) == 1 else (columns, rows)
+    sums = F.sum(F.abs(x), along, keepdim=True)
+    found = F.amax(sums, of, keepdim=True) if float(ord) > 0 else F.amin(sums, of, keepdim=True)
+    return found if keepdim else F.squeeze(found, (rows, columns))
+
+
+def norm(
+    A: Tensor,
+    ord: float | str | None = None,
+    dim: Dims = None,
+    keepdim: bool = False,
+    *,
+    dtype: DType | None = None,
+) -> Tensor:
+    """The root of the sum of squares, of all numbers or over `dim`; with `ord` a vector's norm, or a matrix's.
+
+    It is a matrix's where `dim` are two, or where there is no `dim` and two dimensions; then as `matrix_norm`.
+    """
+    if ord is None:
+        return F.norm(A, 2, dim, keepdim, dtype=dtype)
+    if isinstance(dim, Sequence) and len(dim) == 2:
+        return matrix_norm(A, ord, dim, keepdim, dtype=dtype)
+    if dim is None and tensor_of(A, "norm", "A").ndim == 2:
+        return matrix_norm(A, ord, (0, 1), keepdim, dtype=dtype)
+    if isinstance(ord, str) or (dim is None and A.ndim > 2):
+        raise ShapeError(f"norm: ord={ord!r} needs a matrix, or a vector for numbers; {dim=} of {A.shape} is none.")
+    return F.norm(A, ord, dim, keepdim, dtype=dtype)
+
+
+def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
+    """The sums of ``x * y`` along `dim`, broadcast in the others."""
+    return F.sum(x * y, dim)
+
+
+def cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
+    """`functional.cross` along `dim`, the last by default."""
+    return F.cross(input, other, dim)
+
+
+def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
+    """`functional.diagonal` of matrices in the last two dimensions."""
+    return F.diagonal(A, offset, dim1, dim2)
+
+
+def vander(x: Tensor, *, N: int | None = None) -> Tensor:
+    """The powers 0 … N-1 of each number of a line (n,), a row for each; N is n by default."""
+    return F.vander(x, N, increasing=True)
+
+
+def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
+    """The product of two matrices or more, from the left to the right; a vector is a row first, a column last."""
+    if len(tensors) < 2:
+        raise ArgumentError(f"multi_dot: a product has two factors or more, and here are {len(tensors)}.")
+    found = tensors[0]
+    for x in tensors[1:]:
+        found = matmul(found, x)
+    return found
+
+
+def matrix_power(A: Tensor, n: int) -> Tensor:
+    """The product of `n` times the square matrices (…, m, m), by squares. Raises ArgumentError for `n` below 0."""
+    x = tensor_of(A, "matrix_power", "A")
+    if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
+        raise ShapeError(f"matrix_power: A holds square matrices, (…, m, m), and has shape {x.shape}.")
+    if n < 0:
+        raise ArgumentError(f"matrix_power: n={n}, and there are no inverses here.")
+    found = eye(x.shape[-1], dtype=x.dtype, device=x.device).expand(*x.shape)
+    first = True
+    while n:
+        if n & 1:
+            found, first = (x if first else matmul(found, x)), False
+        n >>= 1
+        x = matmul(x, x) if n else x
+    return found.clone() if first else found
+
+
+def __getattr__(name: str) -> Any:
+    from minigrad.pytorch.advice import missing
+
+    more = missing("torch.linalg", name)
+    raise AttributeError(f"module 'minigrad.linalg' has no attribute {name!r}{more}", name=name)

@@ -1,0 +1,22 @@
+"""Quantiles, and medians of what is not nan."""
+
+import numpy as np
+
+from samples import numbers, sample
+
+x = numbers(3, 5)
+gaps = np.where(x > 1.5, np.nan, x)
+WAYS = ("linear", "lower", "higher", "midpoint", "nearest")
+
+SAMPLES = [
+    *[sample(f"quantile, {way}", lambda F, x, way=way: F.quantile(x, 0.3, interpolation=way), x) for way in WAYS],
+    sample("quantile along a dimension", lambda F, x: x.quantile(0.7, dim=1, keepdim=True), x),
+    sample("quantile, several", lambda F, x: F.quantile(x, x.new_tensor([0.0, 0.35, 1.0]), dim=0), x),
+    sample("quantile, several, kept", lambda F, x: F.quantile(x, x.new_tensor([0.2, 0.6]), keepdim=True), x),
+    sample("quantile of nans", lambda F, x: F.quantile(x, 0.5, dim=1), gaps, kinked=True),
+    sample("nanquantile", lambda F, x: F.nanquantile(x, 0.4, dim=0), gaps, kinked=True),
+    sample("nanquantile, several", lambda F, x: x.nanquantile(x.new_tensor([0.4, 0.9]), 1, True), gaps, kinked=True),
+    sample("nanmedian", lambda F, x: F.nanmedian(x), gaps, kinked=True,
+           differs={"empty": "there is nothing to choose from"}),
+    sample("nanmedian along a dimension", lambda F, x: tuple(x.nanmedian(1, keepdim=True)), gaps, kinked=True),
+]  # fmt: skip

@@ -1,0 +1,34 @@
+"""Numbers put, or gathered up, at places."""
+
+import numpy as np
+
+from samples import ints, numbers, sample
+
+rows = np.array([0, 2, 0])
+x, y, at = numbers(4, 3), numbers(6, 3, seed=1), ints(6, 3, below=4)
+ties = numbers(6, 3, seed=1).round()
+
+
+def reduced(name, include, source=y, **more):
+    return sample(
+        f"scatter_reduce, {name}, {'with' if include else 'without'} itself{', ties' * (source is ties)}",
+        lambda F, x, y, n: x.scatter_reduce(0, n, y, name, include_self=include),
+        x, source, at, **more,
+    )  # fmt: skip
+
+
+SAMPLES = [
+    *[reduced(name, include) for name in ("sum", "mean", "amax", "amin") for include in (True, False)],
+    *[reduced(name, False, ties, kinked=True) for name in ("amax", "amin")],
+    sample("scatter_reduce, some places", lambda F, x, y, n: F.scatter_reduce(x, 0, n[:2] % 2, y[:2], "amax"),
+           x, y, at),
+    sample("scatter_reduce along columns", lambda F, x, y, n: F.scatter_reduce(x, 1, n % 3, y, "mean"), y, x,
+           ints(4, 3, below=3)),
+    sample("scatter_reduce_", lambda F, x, y, n: (x * 1.0).scatter_reduce_(0, n, y, "sum"), x, y, at),
+    sample("index_put", lambda F, x, y, n, m: F.index_put(x, (n, m), y[0, :2]), x, y, rows[:2], np.array([1, 1])),
+    sample("index_put, accumulate", lambda F, x, y, n: x.index_put((n,), y[:3], accumulate=True), x, y, rows),
+    sample("index_put_", lambda F, x, y, n: (x * 1.0).index_put_((n,), y[0], True), x, y, rows),
+    sample("select_scatter", lambda F, x, y: F.select_scatter(x, y[0], 0, -1), x, y),
+    sample("slice_scatter", lambda F, x, y: F.slice_scatter(x, y[:2], 0, 1, None, 2), x, y),
+    sample("diagonal_scatter", lambda F, x, y: x.diagonal_scatter(y[0], -1), x, y),
+]  # fmt: skip

@@ -1,0 +1,129 @@
+"""Distributions: PyTorch's logarithms, entropies and divergences, gradients, and draws that have their moments."""
+
+import math
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad import distributions as D
+from minigrad.errors import ArgumentError
+from parity import close
+from strategies import PARITY
+
+ROWS = np.random.default_rng(0).normal(size=(3, 4)).astype("float32")
+CHANCES = np.random.default_rng(1).uniform(0.05, 0.95, size=(3, 4)).astype("float32")
+MADE = {
+    "Normal": lambda D, x, c: D.Normal(x, c),
+    "Normal, one scale": lambda D, x, c: D.Normal(x, 0.5),
+    "Uniform": lambda D, x, c: D.Uniform(x - 4.0, x + c + 4.0),
+    "Categorical, logits": lambda D, x, c: D.Categorical(logits=x),
+    "Categorical, probs": lambda D, x, c: D.Categorical(probs=c),
+    "Bernoulli, logits": lambda D, x, c: D.Bernoulli(logits=x),
+    "Bernoulli, probs": lambda D, x, c: D.Bernoulli(c),
+    "Independent": lambda D, x, c: D.Independent(D.Normal(x, c), 1),
+}
+EACH = pytest.mark.parametrize("make", MADE.values(), ids=MADE)
+
+
+def value_of(name, library):
+    if "Categorical" in name:
+        return library.tensor(np.array([1, 3, 0]))
+    return library.tensor((CHANCES > 0.5).astype("float32") if "Bernoulli" in name else ROWS[::-1].copy() * 0.3)
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("name", MADE)
+def test_logarithms_entropies_and_their_gradients_are_pytorch_s(torch, name):
+    found = []
+    for library, room in ((mg, D), (torch, torch.distributions)):
+        x, c = (library.tensor(a).requires_grad_() for a in (ROWS, CHANCES))
+        one = MADE[name](room, x, c)
+        logs, entropy = one.log_prob(value_of(name, library)), one.entropy()
+        (logs.sum() + 0.5 * entropy.sum()).backward()
+        moments = [] if "Categorical" in name else [one.mean, one.variance, one.stddev]
+        more = [one.probs, one.logits] if hasattr(one, "probs") else []
+        grads = [library.zeros(3, 4) if p.grad is None else p.grad for p in (x, c)]
+        shapes = tuple(one.batch_shape), tuple(one.event_shape)
+        found.append((shapes, [t.detach().numpy() for t in (logs, entropy, *moments, *more, *grads)]))
+    assert found[0][0] == found[1][0]
+    for mine, its in zip(found[0][1], found[1][1], strict=True):
+        close(mine, its, PARITY["float32"])
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("name", [name for name in MADE if name != "Uniform"])
+def test_divergences_and_their_gradients_are_pytorch_s(torch, name):
+    found = []
+    for library, room in ((mg, D), (torch, torch.distributions)):
+        x, c = (library.tensor(a).requires_grad_() for a in (ROWS, CHANCES))
+        p, q = MADE[name](room, x, c), MADE[name](room, x * 0.5 + 0.1, c * 0.5)
+        kl = room.kl_divergence(p, q)
+        kl.sum().backward()
+        found.append([kl.detach().numpy(), *[t.grad.numpy() for t in (x, c) if t.grad is not None]])
+    for mine, its in zip(*found, strict=True):
+        close(mine, its, PARITY["float32"])
+
+
+@EACH
+def test_draws_have_their_shapes_and_no_gradient(make):
+    one = make(D, mg.tensor(ROWS).requires_grad_(), mg.tensor(CHANCES).requires_grad_())
+    for sizes in ((), (5,), (2, 3), 4):
+        drawn = one.sample(sizes)
+        many = (sizes,) if isinstance(sizes, int) else sizes
+        assert drawn.shape == (*many, *one.batch_shape, *one.event_shape)
+        assert not drawn.requires_grad
+    assert one.log_prob(one.sample((7,))).shape == (7, *one.batch_shape)
+    if one.has_rsample:
+        assert one.rsample().requires_grad
+    else:
+        with pytest.raises(NotImplementedError, match=r"a draw of it has no gradient.\n  Write sample\(\), and weigh"):
+            one.rsample()
+
+
+@pytest.mark.parametrize("name", [name for name in MADE if "Categorical" not in name])
+def test_the_moments_of_draws_are_those_that_are_said(name):
+    mg.manual_seed(3)
+    one = MADE[name](D, mg.tensor(ROWS), mg.tensor(CHANCES))
+    drawn = one.sample((4000,))
+    far = (drawn.mean(0) - one.mean).abs() / (one.stddev / math.sqrt(4000))
+    assert far.max().item() < 4.5
+    assert ((drawn.var(0) - one.variance).abs() / one.variance).max().item() < 0.15
+
+
+def test_classes_are_drawn_as_often_as_their_chances_say():
+    mg.manual_seed(5)
+    one = D.Categorical(logits=mg.tensor(ROWS))
+    drawn = one.sample((4000,))
+    for k in range(4):
+        share, chance = (drawn == k).to(mg.float32).mean(0), one.probs[:, k]
+        assert ((share - chance).abs() / (chance * (1 - chance) / 4000) ** 0.5).max().item() < 4.5
+
+
+def test_a_draw_of_a_normal_hands_its_gradient_on():
+    loc, scale = mg.zeros(3, requires_grad=True), mg.ones(3, requires_grad=True)
+    mg.manual_seed(1)
+    drawn = D.Normal(loc, scale).rsample()
+    drawn.sum().backward()
+    assert loc.grad.tolist() == [1.0, 1.0, 1.0]
+    assert scale.grad.tolist() == drawn.tolist()
+
+
+@pytest.mark.parametrize(
+    ("make", "text"),
+    [
+        (lambda: D.Normal(0.0, mg.tensor([1.0, 0.0])), "Normal: scale is a standard deviation, and not all of it"),
+        (lambda: D.Uniform(1.0, 1.0), "Uniform: not all of low is below high"),
+        (lambda: D.Categorical(mg.ones(2), logits=mg.ones(2)), "Categorical: it takes either probs or logits"),
+        (lambda: D.Bernoulli(mg.tensor([1.5])), "Bernoulli: probs are no chances"),
+        (lambda: D.Independent(D.Normal(mg.zeros(2), 1.0), 2), "Independent: there are no 2 dimensions"),
+    ],
+)
+def test_mistakes_are_named(make, text):
+    with pytest.raises(ArgumentError, match=text):
+        make()
+
+
+def test_a_divergence_that_is_not_here_says_how_to_estimate_it():
+    with pytest.raises(NotImplementedError, match="kl_divergence of Normal and Uniform is not here"):
+        D.kl_divergence(D.Normal(0.0, 1.0), D.Uniform(0.0, 1.0))

@@ -1,0 +1,89 @@
+"""Methods that make a tensor a view of what it was."""
+
+import pytest
+
+import minigrad as mg
+from minigrad.errors import GraphError
+
+np = pytest.importorskip("numpy")
+
+TURNS = {
+    "unsqueeze_": lambda x: x.unsqueeze_(1),
+    "squeeze_": lambda x: x.squeeze_(),
+    "squeeze_ one": lambda x: x.squeeze_(0),
+    "t_": lambda x: x.squeeze_(0).t_(),
+    "transpose_": lambda x: x.transpose_(0, -1),
+    "swapaxes_": lambda x: x.swapaxes_(1, 2),
+    "several": lambda x: x.swapdims_(0, 1).unsqueeze_(0).transpose_(0, 3).squeeze_(),
+}
+
+
+def numbers(library):
+    return library.tensor(np.arange(6, dtype=np.float32).reshape(1, 2, 3))
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("turn", TURNS.values(), ids=TURNS)
+def test_shapes_numbers_and_gradients_are_pytorch_s(torch, turn):
+    found = []
+    for library in (mg, torch):
+        x = numbers(library).requires_grad_()
+        y = x * 2.0
+        assert turn(y) is y
+        y.mul_(3.0)
+        (y * y.detach() + y[0] * 1.0).sum().backward()
+        found.append((tuple(y.shape), y.tolist(), x.grad.tolist()))
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("turn", TURNS.values(), ids=TURNS)
+def test_the_memory_is_the_same_and_other_views_stay_views_of_it(turn):
+    x = numbers(mg)
+    other, flat = x[0, 1], x.view(6)
+    turn(x)
+    x.zero_()
+    assert (other.tolist(), flat.tolist()) == ([0.0] * 3, [0.0] * 6)
+    flat[5] = 7.0
+    assert x.max().item() == 7.0
+
+
+def test_views_made_before_take_their_gradient_along_their_own_way():
+    x = numbers(mg).requires_grad_()
+    y = x * 1.0
+    row = y[0, 1]
+    y.squeeze_().t_()
+    y.mul_(2.0)  # writes through y into what row shows
+    (row * mg.tensor([1.0, 10.0, 100.0])).sum().backward()
+    assert x.grad.tolist() == [[[0.0] * 3, [2.0, 20.0, 200.0]]]
+
+
+def test_a_view_that_is_written_to_after_its_base_was_turned_reaches_it():
+    x = numbers(mg).requires_grad_()
+    y = x * 1.0
+    row = y[0, 1]
+    y.transpose_(0, 2)
+    row.mul_(5.0)
+    y.sum().backward()
+    assert x.grad.tolist() == [[[1.0] * 3, [5.0] * 3]]
+
+
+def test_a_tensor_without_a_gradient_can_require_one_afterwards():
+    x = numbers(mg).unsqueeze_(0).requires_grad_()
+    (x * 2.0).sum().backward()
+    assert (x.shape, x.is_leaf, x.grad.shape) == ((1, 1, 2, 3), True, (1, 1, 2, 3))
+
+
+def test_a_leaf_that_requires_a_gradient_keeps_its_shape():
+    x = numbers(mg).requires_grad_()
+    with pytest.raises(GraphError, match=r"unsqueeze_: a leaf that requires a gradient .*\n  Write y = x.unsqueeze"):
+        x.unsqueeze_(0)
+    assert x.shape == (1, 2, 3)
+
+
+def test_what_was_saved_of_it_is_refused_and_not_taken_in_another_shape():
+    x = numbers(mg).requires_grad_()
+    y = x * 1.0
+    z = (y * y).sum()
+    y.transpose_(1, 2)
+    with pytest.raises(GraphError, match="overwritten by transpose_"):
+        z.backward()
