@@ -14,6 +14,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from minigrad._traced import plain
 from minigrad.errors import DeviceError, DTypeError, OutOfMemoryError
 
 __all__ = [
@@ -205,10 +206,10 @@ def dispatch(
     if run is None and out is not None:
         raise DeviceError(f"{op}: out= was given on the device {device!r}, whose numbers cannot be written in place.")
     listeners = _here.taps
-    start = time.perf_counter() if listeners else 0.0
+    start, given = (time.perf_counter(), plain(attrs or {})) if listeners else (0.0, attrs or {})
     if run is not None:
         try:
-            result = run(function, inputs, attrs or {}, out)
+            result = run(function, inputs, given, out)
         except OverflowError as error:
             raise DTypeError(_too_large(op, inputs, error)) from None
         except MemoryError as error:

@@ -28,11 +28,11 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from math import prod
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
-from minigrad import views
+from minigrad import _traced, views
 from minigrad._tensor import Tensor, wrap
 from minigrad.backends.numpy.random import KEYS, philox
 from minigrad.dtypes import DType, as_dtype, float32, get_default_dtype, int64
@@ -40,7 +40,7 @@ from minigrad.errors import ArgumentError, DTypeError, ShapeError
 from minigrad.kernels import dispatch
 from minigrad.layout import Shape, broadcast_shapes, size_of
 from minigrad.op import OPS
-from minigrad.storage import check_device, device, host, memory
+from minigrad.storage import check_device, device, here, host, memory
 
 __all__ = [
     "Generator",
@@ -82,6 +82,8 @@ class Generator:
             raise DTypeError(f"manual_seed: {seed!r} is not an int from -2**63 up to 2**64.")
         with self._lock:
             self._seed, self._drawn = seed % 2**64, 0
+        if here.capture is not None:
+            here.capture.seeded(self)
         return self
 
     def seed(self) -> int:
@@ -102,13 +104,12 @@ class Generator:
         with self._lock:
             first = self._drawn
             self._drawn += count
-            return self._seed, first
+        return (self._seed, first) if here.capture is None else here.capture.drawn(self, first, count)
 
     def next_key(self) -> int:
         """A key of 64 bits, another each time: a stream of its own for whoever needs one."""
         key, place = self.draw(1)
-        low, high, *_ = philox((place & 0xFFFFFFFF, place >> 32, KEYS, 0), key)
-        return int(high << 32 | low)
+        return cast(int, _traced.apply(_key_at, key, place))
 
     def get_state(self) -> Tensor:
         """Its state as 16 numbers of type uint8, on "cpu": the seed, then how many were drawn, lowest byte first."""
@@ -127,6 +128,12 @@ class Generator:
 
     def __repr__(self) -> str:
         return f"<Generator: seed {self._seed}, {self._drawn} drawn>"
+
+
+def _key_at(key: int, place: int) -> int:
+    """The key of 64 bits at a place of the stream of keys."""
+    low, high, *_ = philox((place & 0xFFFFFFFF, place >> 32, KEYS, 0), key)
+    return int(high << 32 | low)
 
 
 default_generator = Generator(secrets.randbits(64))

@@ -6,6 +6,7 @@ its device, and a tensor asks its array.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable
 from importlib.util import find_spec
 from typing import Any, NamedTuple
@@ -25,6 +26,7 @@ __all__ = [
     "count_transfer",
     "device",
     "get_default_device",
+    "here",
     "host",
     "is_there",
     "memory",
@@ -58,6 +60,13 @@ class Memory(NamedTuple):
     """Whether the machine has the device."""
 
 
+class _Here(threading.local):
+    """What this thread is doing."""
+
+    capture: Any = None  # what notes how a step computes, while one is captured; see `minigrad._jit`
+
+
+here = _Here()
 DEVICES: list[str] = []
 """The devices that tensors can be on, where the machine has them."""
 PLACES: dict[type, str] = {}
@@ -76,7 +85,7 @@ def add_memory(name: str, array: type, memory: Memory) -> None:
 
 
 def _moved(a: Any, *, device: str, source: str) -> Any:
-    return _memories[device].copied(host(a))
+    return _memories[device].copied(_memories[PLACES[a.__class__]].host(a))
 
 
 def pools() -> list[str]:
@@ -112,7 +121,7 @@ def is_there(name: str) -> bool:
 
 def memory(name: str) -> Memory:
     """How the device `name` makes arrays."""
-    return _memories[name]
+    return _memories[name] if here.capture is None else here.capture.memory(_memories[name])
 
 
 def place_of(array: Any) -> str:
@@ -138,6 +147,8 @@ def common_place(arrays: Iterable[Any], asked: str) -> str:
 
 def host(array: Any) -> Any:
     """The numbers of an array, on whatever device, as one of NumPy's; they are only to be read."""
+    if here.capture is not None:
+        here.capture.read()
     return _memories[PLACES[array.__class__]].host(array)
 
 

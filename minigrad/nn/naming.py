@@ -13,6 +13,7 @@ from typing import Any
 from minigrad.errors import MinigradError
 from minigrad.graph import modes, scope
 from minigrad.kernels import tapped
+from minigrad.storage import here
 
 __all__ = ["blamed", "entered", "watched"]
 
@@ -37,6 +38,8 @@ def entered(module: Any) -> Iterator[None]:
 
     Its own parameters are labelled by their path, unless they have a label.
     """
+    if here.capture is not None:
+        here.capture.called(module)
     before = _here.paths, _here.around
     path = _here.paths.get(id(module))
     if path is None or not before[1]:

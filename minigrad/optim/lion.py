@@ -35,6 +35,7 @@ class Lion(Optimizer):
     """
 
     limits: ClassVar[Limits] = {"lr": RATE, "betas": SHARE, "weight_decay": RATE}
+    traceable: ClassVar[bool] = True
 
     def __init__(
         self,

@@ -1,0 +1,329 @@
+"""Capture: what one run of a step computed, as a list of kernel calls on places in memory.
+
+While the step runs as always, a tap hears each kernel call, and the ways by which arrays come about and are read are
+watched. What was there before the step is told by its memory; so a call that reads a parameter will read whatever is
+there when the step runs again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from minigrad._traced import Book, Traced, plain
+from minigrad.errors import CaptureError, caller_line
+from minigrad.kernels import Call, tap
+from minigrad.storage import PLACES, Memory, here, place_of
+
+__all__ = [
+    "ARGUMENT",
+    "CONSTANT",
+    "FULL",
+    "KEPT",
+    "TEMPORARY",
+    "UNKNOWN_SHAPE",
+    "Buffer",
+    "Capture",
+    "Draw",
+    "Node",
+    "Numbers",
+    "View",
+    "root_of",
+    "start_of",
+]
+
+ARGUMENT, KEPT, TEMPORARY = "argument", "kept", "temporary"
+FULL, CONSTANT = "full", "constant"  # arrays that are made of one number, or of given ones: no operations of the table
+UNKNOWN_SHAPE = ("nonzero",)  # whose results have a shape that depends on the numbers
+
+
+class Buffer:
+    """A piece of memory: that of an argument, one that was there before, or one of the step's own. `array` spans it;
+    that of an argument is the argument itself, whose first number is number 0. `of` is the type of arrays in it."""
+
+    __slots__ = ("array", "kind", "number", "of", "written")
+
+    def __init__(self, kind: str, array: Any, of: type, number: int) -> None:
+        self.kind, self.array, self.of, self.number = kind, array, of, number
+        self.written = False  # whether a call writes to it that did not make it
+
+    def forget(self) -> None:
+        """Let the memory go; what is still needed of it has been taken."""
+        self.array = None
+
+    def __repr__(self) -> str:
+        return f"{self.kind[0]}{self.number}"
+
+
+class View(NamedTuple):
+    """Where an array lies: in a buffer, so many bytes from its start."""
+
+    buffer: Buffer
+    offset: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    dtype: Any
+
+    def __repr__(self) -> str:
+        return f"{self.buffer}:{self.dtype.name}{list(self.shape)}"
+
+
+class Node(NamedTuple):
+    """A kernel call: its operands are views, numbers or None. If it `writes`, its results were there before."""
+
+    op: str
+    device: str
+    inputs: tuple[Any, ...]
+    attrs: Mapping[str, Any]
+    outs: tuple[View, ...]
+    writes: bool
+
+    @property
+    def reads(self) -> tuple[View, ...]:
+        """The views among its operands."""
+        return tuple([x for x in self.inputs if isinstance(x, View)])
+
+
+def root_of(array: Any) -> Any:
+    """What has the memory that an array lies in."""
+    while not hasattr(type(array), "__del__") and hasattr(array.base, "base"):  # between them are NumPy's own helpers
+        array = array.base
+    return array
+
+
+def start_of(array: Any) -> int:
+    """Where an array begins, in bytes."""
+    return int(array.__array_interface__["data"][0])
+
+
+class Capture:
+    """Listens while a step runs. `arguments` are the arrays of its tensor arguments."""
+
+    def __init__(self, arguments: list[Any]) -> None:
+        self.nodes: list[Node] = []
+        self.book = Book()
+        self.grads: dict[
+            int, tuple[Any, Any, bool]
+        ] = {}  # id -> a tensor whose `grad` changed, what it was, if added to
+        self.optimizers: dict[int, Numbers] = {}
+        self.modules: dict[int, tuple[Any, bool]] = {}
+        self.draws: dict[int, Draw] = {}
+        self.buffers: list[Buffer] = []
+        self.unstable = ""  # why the next run will be another: what was made in this one, and stays
+        self._alive: list[Any] = []  # so that no memory is used twice, and no id either
+        self._of_root: dict[int, Buffer] = {}
+        self._of_argument = [(root_of(x), start_of(x), self._added(ARGUMENT, x, type(x))) for x in arguments]
+
+    # --- what is listened to ---
+
+    def run(self, function: Callable[[], Any]) -> Any:
+        """What `function` returns, while everything is noted."""
+        here.capture = self
+        try:
+            with tap(self._called):
+                return function()
+        finally:
+            here.capture = None
+            for numbers in self.optimizers.values():
+                numbers.settle()
+            for draw in self.draws.values():
+                draw.settle()
+
+    def _called(self, call: Call) -> None:
+        if call.op in UNKNOWN_SHAPE:
+            raise CaptureError(
+                f"jit: {call.op} makes a tensor whose shape depends on the numbers{_line()}\n"
+                "  Use mg.where(condition, x, 0) in place of x[condition], or leave it outside of the step."
+            )
+        found = call.result if isinstance(call.result, tuple) else (call.result,)
+        arrays = [x for x in found if x.__class__ in PLACES]
+        inputs = tuple([self.view(x) if x.__class__ in PLACES else x for x in call.inputs])
+        if call.out is not None:
+            outs = tuple([self.view(x) for x in arrays])
+            for view in outs:
+                view.buffer.written = True
+        else:
+            if None not in map(self.find, arrays):
+                return  # a view: nothing was computed
+            outs = tuple([self.view(x, TEMPORARY) for x in arrays])
+        self.nodes.append(Node(call.op, call.device, inputs, dict(call.attrs), outs, call.out is not None))
+
+    def view(self, array: Any, kind: str = KEPT) -> View:
+        """Where an array lies; memory that was not seen before is of this kind."""
+        buffer = self.find(array)
+        if buffer is None:
+            root = root_of(array)
+            buffer = self._of_root[id(root)] = self._added(kind, root, type(array))
+        self._alive.append(array)
+        return View(buffer, start_of(array) - start_of(buffer.array), array.shape, array.strides, array.dtype)
+
+    def find(self, array: Any) -> Buffer | None:
+        """The buffer that an array lies in, if that is known."""
+        root = root_of(array)
+        for owner, start, buffer in self._of_argument:
+            if owner is root and start <= start_of(array) < start + max(buffer.array.nbytes, 1):
+                return buffer
+        return self._of_root.get(id(root))
+
+    def _added(self, kind: str, array: Any, of: type) -> Buffer:
+        self.buffers.append(Buffer(kind, array, of, len(self.buffers)))
+        return self.buffers[-1]
+
+    def memory(self, found: Memory) -> Memory:
+        """The same way of making arrays, which is noted."""
+
+        def full(shape: tuple[int, ...], dtype: Any, value: Any) -> Any:
+            array = found.full(shape, dtype, value)
+            out = self.view(array, TEMPORARY)
+            self.nodes.append(Node(FULL, place_of(array), (), {"value": value}, (out,), False))
+            return array
+
+        def empty(shape: tuple[int, ...], dtype: Any) -> Any:
+            return full(shape, dtype, 0)
+
+        def noted(make: Callable[[Any], Any]) -> Callable[[Any], Any]:
+            def made(numbers: Any) -> Any:
+                array = make(numbers)
+                if self.find(array) is None:
+                    out = self.view(array, TEMPORARY)
+                    attrs = {"numbers": np.array(found.host(array))}
+                    self.nodes.append(Node(CONSTANT, place_of(array), (), attrs, (out,), False))
+                return array
+
+            return made
+
+        return found._replace(full=full, empty=empty, copied=noted(found.copied))
+
+    def read(self) -> None:
+        """Somebody asks for the numbers of a tensor."""
+        raise CaptureError(
+            f"jit: a value is read while the step is captured{_line()}\n"
+            "  The step is recorded once, and then runs without Python: return the tensor, and read it outside.\n"
+            "  Inside, choose by mg.where(condition, a, b)."
+        )
+
+    def graded(self, tensor: Any, added: bool) -> None:
+        """The `grad` of a tensor is about to change: a backward pass adds to it, or somebody assigns to it."""
+        self.grads.setdefault(id(tensor), (tensor, tensor._grad, added))
+
+    def drawn(self, generator: Any, first: int, count: int) -> tuple[Any, Any]:
+        """The key and the place of numbers that were drawn, as they will be whenever the step runs."""
+        draw = self.draws.get(id(generator))
+        if draw is not None and draw.seeded:
+            return generator._seed, first
+        if draw is None:
+            seed = self.book.source(lambda: generator._seed, "the seed of a generator")
+            place = self.book.source(lambda: generator._drawn, "the count of a generator", first)
+            draw = self.draws[id(generator)] = Draw(generator, seed, place)
+        offset, draw.count = first - draw.place.value, draw.count + count
+        return draw.seed, draw.place + offset if offset else draw.place
+
+    def seeded(self, generator: Any) -> None:
+        """A generator begins the numbers of a seed: they are the same whenever the step runs."""
+        self.draws[id(generator)] = Draw(generator, None, None)
+
+    def stepping(self, optimizer: Any) -> None:
+        """An optimizer is about to step: from here on its numbers are traced."""
+        if id(optimizer) not in self.optimizers:
+            self.optimizers[id(optimizer)] = Numbers(self, optimizer)
+        self.optimizers[id(optimizer)].steps += 1
+
+    def called(self, module: Any) -> None:
+        """A module is called: whether it trains is a condition."""
+        self.modules[id(module)] = module, module.training
+
+
+class Draw:
+    """What a step draws from a generator: its numbers, traced, and how many are used up. They are None of one that is
+    seeded in the step, which then is as it was after the capture."""
+
+    __slots__ = ("after", "count", "generator", "place", "seed")
+
+    def __init__(self, generator: Any, seed: Any, place: Any) -> None:
+        self.generator, self.seed, self.place, self.count = generator, seed, place, 0
+        self.after = (0, 0)
+
+    @property
+    def seeded(self) -> bool:
+        """Whether the step gives it its seed."""
+        return self.place is None
+
+    def settle(self) -> None:
+        """Note how the generator is after the capture."""
+        self.after = self.generator._seed, self.generator._drawn
+
+    def finish(self) -> None:
+        """Leave the generator as the step does."""
+        if self.seeded:
+            self.generator._seed, self.generator._drawn = self.after
+        else:
+            self.generator._drawn += self.count
+
+
+class Numbers:
+    """The numbers of an optimizer: options of its groups, counts in its state. After the capture, what changes them."""
+
+    def __init__(self, capture: Capture, optimizer: Any) -> None:
+        self.optimizer, self.steps = optimizer, 0
+        self.updates: list[tuple[dict[str, Any], str, Any]] = []
+        """What changes: where it is, and the number that it becomes."""
+        self._capture = capture
+        self._put: list[tuple[dict[str, Any], str, Any, Any]] = []  # where, what was there, and what was put there
+        self._known = self._memories()
+        for where, name, value in self._found():
+            what = f"{name} of {optimizer.name}"
+            if not optimizer.traceable:
+                capture.book.condition(capture.book.source(_reader(where, name), what).name, value, what)
+                continue
+            traced = (
+                tuple([capture.book.source(_reader(where, name, k), what) for k in range(len(value))])
+                if isinstance(value, tuple)
+                else capture.book.source(_reader(where, name), what)
+            )
+            self._put.append((where, name, value, traced))
+            where[name] = traced
+
+    def _memories(self) -> dict[int, frozenset[str]]:
+        return {id(p): frozenset(kept) for p, kept in self.optimizer.state.items() if kept}
+
+    def _found(self) -> list[tuple[dict[str, Any], str, Any]]:
+        groups = [(group, name, value) for group in self.optimizer.param_groups for name, value in group.items()]
+        memories = [(kept, name, value) for kept in self.optimizer.state.values() for name, value in kept.items()]
+        return [(where, name, value) for where, name, value in groups + memories if _is_number(value)]
+
+    def settle(self) -> None:
+        """Give the optimizer its numbers back, as they are after the step."""
+        for where, name, before, traced in self._put:
+            now = where[name]
+            if now is traced:
+                where[name] = before
+            elif _is_traced(now):
+                self.updates.append((where, name, now))
+                where[name] = plain(now)
+            else:
+                self._capture.unstable = f"{name} of {self.optimizer.name} was set in it"
+        for kept in self.optimizer.state.values():  # what was made in the step, of such numbers
+            kept.update({name: plain(x) for name, x in kept.items() if _is_traced(x)})
+        if self._memories() != self._known:
+            self._capture.unstable = f"{self.optimizer.name} made its memory in it"
+
+
+def _is_number(value: Any) -> bool:
+    if isinstance(value, tuple):
+        return all(_is_number(x) for x in value)
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _is_traced(value: Any) -> bool:
+    return type(value) is Traced or (isinstance(value, tuple) and any(type(x) is Traced for x in value))
+
+
+def _reader(where: dict[str, Any], name: str, index: int | None = None) -> Callable[[], Any]:
+    return (lambda: where[name]) if index is None else (lambda: where[name][index])
+
+
+def _line() -> str:
+    line = caller_line()
+    return f", at {line}" if line else "."

@@ -1,0 +1,167 @@
+"""Numbers that a captured step reads anew each time it runs: a learning rate, a count of steps, a place in a stream.
+
+While a step is captured such a number is a `Traced`: it computes as the number does, and notes how. Afterwards one
+function of Python's computes all that the kernels need from what the numbers are then. Where plain Python asks for the
+number itself (an ``if``, a ``float()``), what it was told is noted as a condition: the capture holds while that is so.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+__all__ = ["Book", "Traced", "apply", "plain"]
+
+
+class Book:
+    """What is noted of the numbers of one capture: lines of Python, each of which gives one a name."""
+
+    def __init__(self) -> None:
+        self._lines: list[tuple[str, str, tuple[str, ...]]] = []  # name, text, the names in it
+        self._space: dict[str, Any] = {"inf": math.inf, "nan": math.nan}
+        self._conditions: dict[tuple[str, Any], str] = {}  # (text, what it was) -> what it is about, for the reader
+
+    def source(self, read: Callable[[], Any], what: str, value: Any = None) -> Traced:
+        """The number that `read` gives, or now `value`, to be read again each time; `what` it is for the reader."""
+        found = self.call(read, (), what)
+        found.value = found.value if value is None else value
+        return found
+
+    def call(self, function: Callable[..., Any], args: tuple[Any, ...], what: str) -> Traced:
+        """What `function` gives of numbers, traced ones among them."""
+        name = f"f{len(self._space)}"
+        self._space[name] = function
+        texts = [self._text(x) for x in args]
+        return self.line(f"{name}({', '.join(texts)})", function(*map(plain, args)), args, what)
+
+    def line(self, text: str, value: Any, operands: Iterable[Any], what: str = "") -> Traced:
+        read = [x for x in operands if type(x) is Traced]
+        name = f"n{len(self._lines)}"
+        self._lines.append((name, text, tuple([x.name for x in read])))
+        return Traced(self, name, value, what or next((x.what for x in read), ""))
+
+    def _text(self, x: Any) -> str:
+        return x.name if type(x) is Traced else repr(x)
+
+    def binary(self, sign: str, a: Any, b: Any) -> Any:
+        """``a sign b``, of which one is traced."""
+        value = _BINARY[sign](plain(a), plain(b))
+        return self.line(f"{self._text(a)} {sign} {self._text(b)}", value, (a, b))
+
+    def condition(self, text: str, value: Any, what: str) -> Any:
+        """Note that the capture holds only while `text` is `value`."""
+        self._conditions.setdefault((text, value), what)
+        return value
+
+    @property
+    def conditions(self) -> list[str]:
+        """What each condition is about."""
+        return list(self._conditions.values())
+
+    def function(self, wanted: Iterable[Any]) -> Callable[[], tuple[tuple[Any, ...], tuple[bool, ...]]]:
+        """A function that reads all sources, and returns the numbers `wanted`, then which conditions hold."""
+        given = list(wanted)
+        needed = {x.name for x in given if type(x) is Traced}
+        tests = [f"{text} == {value!r}" for text, value in self._conditions]
+        for text, _ in self._conditions:
+            needed |= {name for name, _, _ in self._lines if name in _names(text)}
+        body = []
+        for name, text, operands in reversed(self._lines):
+            if name in needed:
+                needed.update(operands)
+                body.append(f"    {name} = {text}\n")
+        values = "".join(f"{self._text(x)}, " for x in given)
+        text = f"def read():\n{''.join(reversed(body))}    return ({values}), ({''.join(f'{x}, ' for x in tests)})\n"
+        space = dict(self._space)
+        exec(compile(text, "<numbers of a step>", "exec"), space)
+        read: Callable[[], tuple[tuple[Any, ...], tuple[bool, ...]]] = space["read"]
+        return read
+
+
+def _names(text: str) -> set[str]:
+    return set("".join(x if x.isalnum() else " " for x in text).split())
+
+
+class Traced:
+    """A number that may be another the next time. It says that it is of the class that its number is of."""
+
+    __slots__ = ("book", "name", "value", "what")
+
+    def __init__(self, book: Book, name: str, value: Any, what: str) -> None:
+        self.book, self.name, self.value, self.what = book, name, value, what
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        return type(self.value)
+
+    def _known(self) -> Any:
+        """The number itself, for plain Python: from here on the capture holds only while it is that."""
+        return self.book.condition(self.name, self.value, self.what)
+
+    def __float__(self) -> float:
+        return float(self._known())
+
+    def __int__(self) -> int:
+        return int(self._known())
+
+    def __index__(self) -> int:
+        return int(self._known().__index__())
+
+    def __bool__(self) -> bool:
+        return bool(self.book.condition(f"bool({self.name})", bool(self.value), self.what))
+
+    def __hash__(self) -> int:
+        return hash(self._known())
+
+    def __repr__(self) -> str:
+        return repr(self._known())
+
+    def __format__(self, spec: str) -> str:
+        return format(self._known(), spec)
+
+    def __neg__(self) -> Any:
+        return self.book.line(f"-{self.name}", -self.value, (self,))
+
+    def __abs__(self) -> Any:
+        return self.book.line(f"abs({self.name})", abs(self.value), (self,))
+
+    def __divmod__(self, other: Any) -> tuple[Any, Any]:
+        return self // other, self % other
+
+
+_BINARY: dict[str, Callable[[Any, Any], Any]] = {}
+for _sign, _name in {
+    "+": "add", "-": "sub", "*": "mul", "/": "truediv", "//": "floordiv", "%": "mod", "**": "pow",
+    "&": "and", "|": "or", "^": "xor", ">>": "rshift", "<<": "lshift",
+}.items():  # fmt: skip
+    _BINARY[_sign] = eval(f"lambda a, b: a {_sign} b")
+    setattr(Traced, f"__{_name}__", lambda self, other, sign=_sign: self.book.binary(sign, self, other))
+    setattr(Traced, f"__r{_name}__", lambda self, other, sign=_sign: self.book.binary(sign, other, self))
+for _sign, _name in {"<": "lt", "<=": "le", ">": "gt", ">=": "ge", "==": "eq", "!=": "ne"}.items():
+
+    def _compared(self: Traced, other: Any, sign: str = _sign) -> bool:
+        texts = self.name, other.name if type(other) is Traced else repr(other)
+        found = eval(f"a {sign} b", {"a": self.value, "b": plain(other)})
+        return bool(self.book.condition(f"({texts[0]} {sign} {texts[1]})", found, self.what))
+
+    setattr(Traced, f"__{_name}__", _compared)
+
+
+def plain(x: Any) -> Any:
+    """What numbers are now: of a traced one its value, in tuples, lists and mappings too."""
+    if type(x) is Traced:
+        return x.value
+    if type(x) in (tuple, list):
+        return type(x)([plain(y) for y in x])
+    if isinstance(x, Mapping):
+        return {name: plain(y) for name, y in x.items()}
+    return x
+
+
+def apply(function: Callable[..., Any], *args: Any) -> Any:
+    """``function(*args)``, also of traced numbers: then it is called again whenever the step runs."""
+    for x in args:
+        if type(x) is Traced:
+            return x.book.call(function, args, x.what)
+    return function(*args)
