@@ -93,7 +93,7 @@ def __dir__() -> list[str]:
 def _rooms() -> Iterator[ModuleType]:
     """Where the public names are that are not here. The first that has one gives it."""
     tensors = (
-        ("functional", "_tensor", "creation", "random", "engine", "sources", "tidying", "io")
+        ("functional", "_tensor", "creation", "random", "engine", "sources", "tidying", "io", "tape", "_jit")
         if find_spec("numpy")
         else ()
     )

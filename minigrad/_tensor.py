@@ -15,13 +15,13 @@ from minigrad._promotion import promoted
 from minigrad._step import Step, check_gradient, fitted, keep_gradients
 from minigrad.dtypes import DTYPES, DType
 from minigrad.errors import DTypeError, GraphError, ShapeError
-from minigrad.graph import Node, RemovableHandle, enable_grad, modes, number, propagate
+from minigrad.graph import Node, enable_grad, modes, number, propagate
 from minigrad.kernels import detour, dispatch
 from minigrad.layout import Shape, broadcast_shapes, check_equal_shapes
 from minigrad.op import OPS, Op
-from minigrad.storage import Storage, common_place, device, get_default_device, memory, owns, place_of
+from minigrad.storage import Storage, common_place, device, get_default_device, here, memory, owns, place_of
 
-__all__ = ["Tensor", "linked", "promoted", "record", "wrap"]
+__all__ = ["RemovableHandle", "Tensor", "linked", "promoted", "record", "wrap"]
 
 _DTYPE = {np.dtype(name): dtype for name, dtype in DTYPES.items()}
 _NOTHING: Mapping[str, Any] = {}
@@ -130,6 +130,8 @@ class Tensor(Methods):
             check_gradient(new, self._array, "grad", "the tensor that it is assigned to")
             if new is self:
                 raise GraphError("grad: a tensor is not its own gradient.\n  Assign x.detach().clone().")
+        if here.capture is not None:
+            here.capture.graded(self, False)
         self._grad = new
 
     @property
@@ -189,7 +191,7 @@ class Tensor(Methods):
         """How to make a tensor of the numbers that are here now, with the same place in the graph."""
 
         def copy() -> Tensor:
-            out = wrap(self._array.copy())
+            out = wrap(_copy(self._array))
             out._step, out._requires_grad = self._step, self._requires_grad
             return out
 
@@ -235,6 +237,8 @@ class Tensor(Methods):
         found = [(node.retainer if isinstance(node, Step) else node, total) for node, total in totals.items()]
         places: list[tuple[Any, Any]] = [(place, total) for place, total in found if place is not None]
         for place, _ in places:  # before any gradient is changed
+            if here.capture is not None:
+                here.capture.graded(place, True)
             if place._grad is not None and not (create_graph or place._grad._array.flags.carray):
                 views.check_memory(place._grad, "backward: adding to grad")
         taken = {id(seed._array)}
@@ -356,6 +360,24 @@ class Tensor(Methods):
         return self
 
 
+class RemovableHandle:
+    """A hook that was registered, and how to remove it; as a context manager, at the end of the block."""
+
+    def __init__(self, hooks: dict[Any, Any], hook: Callable[..., Any]) -> None:
+        self._hooks, self._key = hooks, object()  # not itself: that would be a cycle, which keeps what a hook holds
+        hooks[self._key] = hook
+
+    def remove(self) -> None:
+        """Never call the hook again."""
+        self._hooks.pop(self._key, None)
+
+    def __enter__(self) -> RemovableHandle:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.remove()
+
+
 _new = Tensor.__new__
 
 
@@ -388,8 +410,13 @@ def _through(hook: Callable[[Tensor], Tensor | None], gradient: Any) -> Any:
         check_gradient(found, given._array, "register_hook: what the hook returned", "the gradient")
     if modes.grad:  # it will be differentiated in turn
         return found
-    fresh = found._array.copy()  # the hook may keep what it saw, and gradients are added to in place
+    fresh = _copy(found._array)  # the hook may keep what it saw, and gradients are added to in place
     return wrap(fresh) if given is gradient else fresh
+
+
+def _copy(array: Any) -> Any:
+    """The same numbers in memory of their own."""
+    return dispatch("contiguous", place_of(array), (array,))
 
 
 @enable_grad
@@ -406,7 +433,7 @@ def _added(grad: Tensor | None, total: Any, taken: set[int]) -> Tensor:
         return grad
     array = np.asanyarray(total)
     if id(array) in taken or not owns(array) or not array.flags.c_contiguous:
-        array = array.copy()  # a rule may pass the same gradient on to two operands, or a view of it
+        array = _copy(array)  # a rule may pass the same gradient on to two operands, or a view of it
     taken.add(id(array))
     return wrap(array)
 

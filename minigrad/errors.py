@@ -6,6 +6,7 @@
     ├── DTypeError        TypeError               a thing of a type that cannot take part
     ├── ArgumentError     ValueError              an option that is not there, out of range, or at odds with another
     ├── DivisionError     ZeroDivisionError       whole numbers divided by 0; fractions give inf or nan
+    ├── CaptureError      RuntimeError            a step that `mg.jit` cannot record: it reads a value, say
     ├── DeviceError       RuntimeError            no kernel for this operation on this device
     ├── OutOfMemoryError  MemoryError             more bytes than a device has
     ├── TidiedError       RuntimeError            a tensor whose memory `mg.tidy` gave back
@@ -29,6 +30,7 @@ import sys
 
 __all__ = [
     "ArgumentError",
+    "CaptureError",
     "DTypeError",
     "DeclarationError",
     "DeviceError",
@@ -73,6 +75,10 @@ class DivisionError(MinigradError, ZeroDivisionError):
     """Whole numbers divided by 0."""
 
 
+class CaptureError(MinigradError, RuntimeError):
+    """A step cannot be recorded, to be run again without Python."""
+
+
 class DeviceError(MinigradError, RuntimeError):
     """No kernel for an operation on a device."""
 
@@ -109,10 +115,13 @@ class GradcheckError(MinigradError, AssertionError):
     """A derivative that disagrees with its finite difference."""
 
 
+_HOUSE = ("minigrad", "minigrad_viz")  # the viewer calls models: a reader's line is where that was asked for
+
+
 def caller() -> tuple[str, int]:
-    """The file and line outside minigrad that is being run."""
+    """The file and line outside minigrad, and its viewer, that is being run."""
     frame = sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "minigrad":
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _HOUSE:
         frame = frame.f_back
     return frame.f_code.co_filename, frame.f_lineno
 

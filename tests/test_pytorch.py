@@ -54,12 +54,11 @@ def test_the_list_of_names_is_that_of_this_pytorch(torch):
         (
             lambda: mg.compile,
             (
-                "module 'minigrad' has no attribute 'compile'.\n  PyTorch's torch.compile is not here: there is no "
-                "compiler yet: leave the line out, and the model runs as it is."
+                "module 'minigrad' has no attribute 'compile'.\n  PyTorch's torch.compile is not here: leave the "
+                "line out; mg.jit records a whole step of training."
             ),
         ),
         (lambda: mg.fft, "torch.fft is not here: there are no Fourier transforms, and no complex numbers."),
-        (lambda: mg.jit, "torch.jit is not here: models are not compiled: call the module; save its state_dict()."),
         (
             lambda: mg.amp,
             "torch.amp is not here: numbers are float32 or float64: leave autocast and GradScaler out.",
@@ -125,7 +124,7 @@ def test_the_command_prints_counts_a_family_and_the_rows_of_a_name(capsys):
     assert lines[0].split() == ["PyTorch", pytorch.version(), "here", "differs", "not", "here"]
     assert [(a, int(b), int(c), int(d)) for a, b, c, d in map(str.split, lines[1:-1])] == pytorch.summary(ROWS)
     assert run(capsys, "torch", "nn.Linear", "compile")[1].splitlines() == [
-        "torch.compile    no       there is no compiler yet: leave the line out, and the model runs as it is",
+        "torch.compile    no       leave the line out; mg.jit records a whole step of training",
         "torch.nn.Linear  yes",
     ]
     assert {line.split()[0].rpartition(".")[0] for line in run(capsys, "torch", "optim")[1].splitlines()} >= {

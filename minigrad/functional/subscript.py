@@ -13,6 +13,7 @@ from minigrad.errors import DTypeError, ShapeError
 from minigrad.functional.checks import check_same_type, shaped
 from minigrad.graph import modes
 from minigrad.layout import Shape, broadcast_shapes, check_equal_shapes, numel
+from minigrad.storage import here
 
 __all__ = ["get", "in_range", "number", "put"]
 
@@ -189,6 +190,8 @@ def in_range(name: str, index: Tensor, size: int, dim: int, from_end: bool = Fal
     """`index`, with what counts from the end, where that is meant, counted from 0."""
     if not numel(index.shape):
         return index
+    if here.capture is not None:  # which no number may be looked at in: the kernels will
+        return cast(Tensor, ops.where(index < 0, index + size, index)) if from_end else index
     low, high = int(index.amin()), int(index.amax())
     if high >= size or low < (-size if from_end else 0):
         wrong, last = high if high >= size else low, f", or from -1 to {-size}" if from_end else ""

@@ -130,7 +130,7 @@ pow = Op(
     "{a}^{b}",
     vjp=(
         lambda g, a, b: g * (b * pow(where(b == 0, where(abs(a) > 0, a, 1.0), a), b - 1.0)),
-        lambda g, y, a, b: g * (y * log(where(a == 0, where(b >= 0, 1.0, a), a))),
+        lambda g, y, a, b: g * (y * log(where(a == 0, where(b >= 0, 1.0, b * 0.0 + a), a))),
     ),
     shown=(lambda g, a, b: g * (b * pow(a, b - 1.0)), lambda g, y, a: g * (y * log(a))),
     domain=(POSITIVE, ANY),

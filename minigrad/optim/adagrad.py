@@ -48,6 +48,7 @@ class Adagrad(Optimizer):
         "initial_accumulator_value": RATE,
         "eps": RATE,
     }
+    traceable: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -57,11 +58,15 @@ class Adagrad(Optimizer):
         weight_decay: float = 0.0,
         initial_accumulator_value: float = 0.0,
         eps: float = 1e-10,
+        foreach: bool | None = None,
         *,
         maximize: bool = False,
+        differentiable: bool = False,
+        fused: bool | None = None,
     ) -> None:
         options = {"lr": lr, "lr_decay": lr_decay, "weight_decay": weight_decay, "eps": eps, "maximize": maximize}
-        super().__init__(params, {**options, "initial_accumulator_value": initial_accumulator_value})
+        ways = {"foreach": foreach, "differentiable": differentiable, "fused": fused}
+        super().__init__(params, {**options, "initial_accumulator_value": initial_accumulator_value, **ways})
 
     def update(self, p: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
         """One step of `p`."""
@@ -95,6 +100,7 @@ class Adadelta(Optimizer):
     """
 
     limits: ClassVar[Limits] = {"lr": RATE, "rho": SHARE, "eps": RATE, "weight_decay": RATE}
+    traceable: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -103,10 +109,15 @@ class Adadelta(Optimizer):
         rho: float = 0.9,
         eps: float = 1e-6,
         weight_decay: float = 0.0,
+        foreach: bool | None = None,
         *,
+        capturable: bool = False,
         maximize: bool = False,
+        differentiable: bool = False,
     ) -> None:
-        super().__init__(params, {"lr": lr, "rho": rho, "eps": eps, "weight_decay": weight_decay, "maximize": maximize})
+        options = {"lr": lr, "rho": rho, "eps": eps, "weight_decay": weight_decay, "maximize": maximize}
+        ways = {"foreach": foreach, "capturable": capturable, "differentiable": differentiable}
+        super().__init__(params, {**options, **ways})
 
     def update(self, p: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
         """One step of `p`."""
@@ -137,6 +148,7 @@ class RMSprop(Optimizer):
     """
 
     limits: ClassVar[Limits] = {"lr": RATE, "alpha": SHARE, "eps": RATE, "weight_decay": RATE, "momentum": RATE}
+    traceable: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -147,11 +159,14 @@ class RMSprop(Optimizer):
         weight_decay: float = 0.0,
         momentum: float = 0.0,
         centered: bool = False,
-        *,
+        capturable: bool = False,
+        foreach: bool | None = None,
         maximize: bool = False,
+        differentiable: bool = False,
     ) -> None:
         options = {"lr": lr, "alpha": alpha, "eps": eps, "weight_decay": weight_decay, "momentum": momentum}
-        super().__init__(params, {**options, "centered": centered, "maximize": maximize})
+        ways = {"foreach": foreach, "capturable": capturable, "differentiable": differentiable}
+        super().__init__(params, {**options, "centered": centered, "maximize": maximize, **ways})
 
     def update(self, p: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
         """One step of `p`."""

@@ -18,6 +18,7 @@ class _Moments(Optimizer):
     """What remembers two means: counts the steps of each parameter, and hands the options on."""
 
     limits: ClassVar[Limits] = {"lr": RATE, "betas": SHARE, "eps": RATE, "weight_decay": RATE}
+    traceable: ClassVar[bool] = True
 
     def _count(self, state: dict[str, Any], group: dict[str, Any]) -> dict[str, Any]:
         state["step"] = step = state.get("step", 0) + 1
@@ -65,12 +66,17 @@ class Adam(_Moments):
         weight_decay: float = 0.0,
         amsgrad: bool = False,
         *,
+        foreach: bool | None = None,
         maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
+        fused: bool | None = None,
         decoupled_weight_decay: bool = False,
     ) -> None:
         options = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "amsgrad": amsgrad}
         more = {"maximize": maximize, "decoupled_weight_decay": decoupled_weight_decay}
-        super().__init__(params, {**options, **more})
+        ways = {"foreach": foreach, "capturable": capturable, "differentiable": differentiable, "fused": fused}
+        super().__init__(params, {**options, **more, **ways})
 
     def update(self, p: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
         """One step of `p`."""
@@ -105,9 +111,15 @@ class AdamW(Adam):
         weight_decay: float = 1e-2,
         amsgrad: bool = False,
         *,
+        foreach: bool | None = None,
         maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
+        fused: bool | None = None,
     ) -> None:
-        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize, decoupled_weight_decay=True)
+        ways: Any = {"foreach": foreach, "capturable": capturable, "differentiable": differentiable, "fused": fused}
+        more: Any = {"maximize": maximize, "decoupled_weight_decay": True, **ways}
+        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, **more)
 
 
 class Adamax(_Moments):
@@ -136,11 +148,15 @@ class Adamax(_Moments):
         betas: Betas = (0.9, 0.999),
         eps: float = 1e-8,
         weight_decay: float = 0.0,
+        foreach: bool | None = None,
         *,
         maximize: bool = False,
+        differentiable: bool = False,
+        capturable: bool = False,
     ) -> None:
         options = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "maximize": maximize}
-        super().__init__(params, options)
+        ways = {"foreach": foreach, "capturable": capturable, "differentiable": differentiable}
+        super().__init__(params, {**options, **ways})
 
     def update(self, p: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
         """One step of `p`."""
@@ -169,6 +185,7 @@ class NAdam(_Moments):
     """
 
     limits: ClassVar[Limits] = {**_Moments.limits, "momentum_decay": RATE}
+    traceable: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -180,11 +197,15 @@ class NAdam(_Moments):
         momentum_decay: float = 4e-3,
         decoupled_weight_decay: bool = False,
         *,
+        foreach: bool | None = None,
         maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
     ) -> None:
         options = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "maximize": maximize}
         more = {"momentum_decay": momentum_decay, "decoupled_weight_decay": decoupled_weight_decay}
-        super().__init__(params, {**options, **more})
+        ways = {"foreach": foreach, "capturable": capturable, "differentiable": differentiable}
+        super().__init__(params, {**options, **more, **ways})
 
     def update(self, p: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
         """One step of `p`."""
@@ -228,10 +249,14 @@ class RAdam(_Moments):
         weight_decay: float = 0.0,
         decoupled_weight_decay: bool = False,
         *,
+        foreach: bool | None = None,
         maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
     ) -> None:
         options = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "maximize": maximize}
-        super().__init__(params, {**options, "decoupled_weight_decay": decoupled_weight_decay})
+        ways = {"foreach": foreach, "capturable": capturable, "differentiable": differentiable}
+        super().__init__(params, {**options, "decoupled_weight_decay": decoupled_weight_decay, **ways})
 
     def update(self, p: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
         """One step of `p`."""

@@ -18,7 +18,7 @@ from minigrad.errors import ArgumentError, DTypeError, ShapeError, caller
 from minigrad.graph import enable_grad, modes, no_grad
 from minigrad.kernels import dispatch
 from minigrad.op import Op
-from minigrad.storage import common_place, host, memory, place_of
+from minigrad.storage import common_place, here, host, memory, place_of
 
 __all__ = ["Optimizer"]
 
@@ -35,8 +35,12 @@ class Optimizer:
     A subclass has a method ``update(p, grad, state, group)`` that changes one parameter and returns nothing, and may
     say in `limits` from where up to where each option goes.
 
+    What PyTorch's optimizers are told of how a step is computed, `foreach`, `fused` and `capturable`, is taken and
+    kept in the groups, and changes nothing here, neither numbers nor speed: each update is one launch in any case.
+    ``differentiable=True`` would change what comes out, a step that gradients flow through, and is refused.
+
     Raises DTypeError where `params` is no iterable of tensors or dicts, ArgumentError where it is empty, a tensor is in
-    it twice or is no leaf, or an option is out of its limits.
+    it twice or is no leaf, an option is out of its limits, or a step is to be `differentiable`.
 
     >>> import minigrad as mg
     >>> class Halving(mg.optim.Optimizer):
@@ -51,6 +55,9 @@ class Optimizer:
     """
 
     limits: ClassVar[Limits] = {}
+    traceable: ClassVar[bool] = False
+    """Whether `update` hands its numbers, ``group["lr"]`` and the like, on to operations as they are, or computes with
+    them by Python's operators: then `mg.jit` reads them anew at each step. Else it records again when one changes."""
 
     def __init__(self, params: Iterable[Any], defaults: Mapping[str, Any]) -> None:
         self.defaults = dict(defaults)
@@ -90,6 +97,8 @@ class Optimizer:
             with enable_grad():
                 loss = closure()
         self._place = caller()
+        if here.capture is not None:
+            here.capture.stepping(self)
         with no_grad():
             for group in self.param_groups:
                 for p in group["params"]:
@@ -174,6 +183,17 @@ class Optimizer:
         self.param_groups.append(group)
 
     def _check(self, group: dict[str, Any]) -> None:
+        if group.get("differentiable"):
+            raise ArgumentError(
+                f"{self.name}: differentiable=True asks that gradients flow through the steps, which write over the "
+                "parameters and are not recorded.\n"
+                "  Write such a step as a formula: w = w - lr * grad(loss, w, create_graph=True)[0]."
+            )
+        if group.get("foreach") and group.get("fused"):
+            raise ArgumentError(
+                f"{self.name}: foreach=True and fused=True are two ways to compute a step; PyTorch takes one.\n"
+                "  Leave both out: here they change nothing."
+            )
         for name, (low, end) in self.limits.items():
             values = group[name] if isinstance(group[name], tuple | list) else (group[name],)
             if name == "betas" and len(values) != 2:

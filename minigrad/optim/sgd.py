@@ -35,6 +35,7 @@ class SGD(Optimizer):
     """
 
     limits: ClassVar[Limits] = {"lr": RATE, "momentum": RATE, "weight_decay": RATE}
+    traceable: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -46,9 +47,13 @@ class SGD(Optimizer):
         nesterov: bool = False,
         *,
         maximize: bool = False,
+        foreach: bool | None = None,
+        differentiable: bool = False,
+        fused: bool | None = None,
     ) -> None:
         options = {"lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay}
-        super().__init__(params, {**options, "nesterov": nesterov, "maximize": maximize})
+        ways = {"foreach": foreach, "differentiable": differentiable, "fused": fused}
+        super().__init__(params, {**options, "nesterov": nesterov, "maximize": maximize, **ways})
 
     def _check(self, group: dict[str, Any]) -> None:
         super()._check(group)
