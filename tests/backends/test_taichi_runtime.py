@@ -61,6 +61,15 @@ def test_nothing_is_printed_by_taichi_in_a_notebook_either():
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
+def test_what_was_compiled_is_stored_for_the_next_process(tmp_path, monkeypatch):
+    monkeypatch.setenv("TI_OFFLINE_CACHE_FILE_PATH", str(tmp_path))
+    stored = []
+    for _ in range(2):
+        assert run("import minigrad as mg\nprint((mg.ones(3, device='cpu') * 2).tolist())") == ["[2.0, 2.0, 2.0]"]
+        stored.append(sorted((path.name, path.stat().st_mtime_ns) for path in tmp_path.rglob("*.tic")))
+    assert stored[0] == stored[1] != []
+
+
 def test_what_a_kernel_writes_is_known_also_through_functions():
     text = """@ti.func
 def put(y: ti.template(), x: ti.template(), at):

@@ -11,6 +11,7 @@ taken as it is: we compute on what it chose.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import ctypes
 import functools
@@ -53,9 +54,7 @@ NARROW = ("vulkan", "metal")  # have no float64, or not all of its functions
 ROUNDS = 1 << 14
 LARGE = 1 << 33  # so many bytes cannot be counted in words of four
 _OURS = {"real_matrix_scalarize": False, "fast_math": False}  # what our texts ask of the compiler, and no others
-_NO_MORE = re.compile(
-    "out.of.memory|allocate_memory", re.IGNORECASE
-)  # what CUDA and Vulkan say when there is no more memory
+_NO_MORE = re.compile("out.of.memory|allocate_memory", re.IGNORECASE)  # so say CUDA and Vulkan that there is none
 _ARCHES = {"x64": "cpu", "arm64": "cpu"}
 
 _lock = threading.RLock()
@@ -75,6 +74,7 @@ class _State:
     arch = ""
     core: Any = None
     program: Any = None
+    ours: Any = None  # the program that we started, where the reader has not started another since
 
 
 _state = _State()
@@ -194,7 +194,18 @@ def _start(ti: Any, wanted: str) -> None:
             default_fp=ti.f32 if wanted in NARROW else ti.f64,
             log_level="error" if wanted == "cpu" else "critical",
         )
-        ti.lang.impl.get_runtime().materialize()  # which is refused to any thread but the one that started it
+        core = ti.lang.impl.get_runtime()
+        core.materialize()  # which is refused to any thread but the one that started it
+        _state.ours = core.prog
+
+
+@atexit.register
+def _end() -> None:
+    """Let Taichi store what it has compiled for the next process, which it does when its program ends in order."""
+    if _state.ours is not None and not _forked and is_current() and _state.program is _state.ours:
+        with _lock:
+            _state.ours = _state.program = None
+            _state.ti.reset()
 
 
 @functools.cache
