@@ -74,6 +74,7 @@ cosh: Op
 div: Op
 floor_divide: Op
 log: Op
+maximum: Op
 neg: Op
 pow: Op
 sign: Op
@@ -130,7 +131,7 @@ pow = Op(
     "{a}^{b}",
     vjp=(
         lambda g, a, b: g * (b * pow(where(b == 0, where(abs(a) > 0, a, 1.0), a), b - 1.0)),
-        lambda g, y, a, b: g * (y * log(where(a == 0, where(b >= 0, 1.0, b * 0.0 + a), a))),
+        lambda g, y, a, b: g * (y * log(where(a == 0, where(b >= 0, 1.0, maximum(a, b)), a))),
     ),
     shown=(lambda g, a, b: g * (b * pow(a, b - 1.0)), lambda g, y, a: g * (y * log(a))),
     domain=(POSITIVE, ANY),

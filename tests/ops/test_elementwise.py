@@ -78,3 +78,10 @@ def _pairs(corners, arity):
     if arity == 1:
         return [(x,) for x in corners]
     return [(x, y, 2.0)[:arity] for x in corners for y in corners]
+
+
+def test_the_slope_of_a_power_of_a_number_has_the_digits_of_its_exponent_whoever_looks_on():
+    pytest.importorskip("numpy")
+    x = mg.tensor([0.3], dtype=mg.float64, requires_grad=True)
+    (slope,) = mg.grad(2**x, [x], [mg.ones_like(x)], create_graph=True)
+    assert slope.item() == pytest.approx(2**0.3 * math.log(2), rel=1e-15)
