@@ -8,7 +8,7 @@
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help tour test check lint frontend screenshots stubs table torch corpus notebooks pictures examples lab bench bench-viewer book clean
+.PHONY: help tour test exhaustive check lint tools frontend screenshots stubs table torch corpus notebooks pictures examples lab bench bench-viewer book clean
 
 VENV   := .venv
 PY     := $(VENV)/bin/python
@@ -21,7 +21,8 @@ BASE := $(VENV)/.installed
 DEV  := $(BASE)-$(EXTRAS)
 # The tools that build and check the player's JavaScript: its built module is committed, so only its authors need them.
 TOOLS := viz/frontend/node_modules/.installed
-PIP  := $(PY) -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
+# Python compiles what is imported: a fifth of what is installed.
+PIP  := $(PY) -m pip --disable-pip-version-check install --quiet --no-compile --constraint constraints.txt
 
 # An upgrade of the system's Python can leave .venv without one: begin again.
 $(shell [ -x $(PY) ] || rm -f $(BASE)*)
@@ -29,6 +30,9 @@ $(shell [ -x $(PY) ] || rm -f $(BASE)*)
 # A reader's own settings must not change what the lessons print; a first plot must not stop to list fonts.
 export IPYTHONDIR   := $(CURDIR)/$(VENV)/ipython
 export MPLCONFIGDIR := $(CURDIR)/$(VENV)/matplotlib
+
+# Many tests start a Python of their own, which compiles every module again where none is kept.
+unexport PYTHONDONTWRITEBYTECODE
 
 UNIT   := tests minigrad viz/minigrad_viz
 PYTEST := $(PY) -m pytest --numprocesses 2 --dist loadscope
@@ -43,6 +47,9 @@ tour: $(BASE)  ## train a network on Iris and draw how it learned
 test: $(DEV) $(TOOLS)  ## every test, docstring example and lesson
 	@$(PYTEST) $(NBVAL) $(UNIT) notebooks $(ARGS)
 
+exhaustive: $(DEV) $(TOOLS)  ## the same with every type in every layout on every device, and 500 random programs
+	@MINIGRAD_EXHAUSTIVE=1 $(PYTEST) $(NBVAL) $(UNIT) notebooks $(ARGS)
+
 check: lint $(TOOLS)  ## lint and the quick tests: for every day
 	@$(PYTEST) -m "not slow" $(UNIT) $(ARGS)
 
@@ -50,6 +57,8 @@ lint: $(DEV)  ## formatting, ruff, mypy
 	@$(PY) -m ruff format --check .
 	@$(PY) -m ruff check .
 	@$(PY) -m mypy
+
+tools: $(TOOLS)
 
 frontend: $(DEV) $(TOOLS)  ## build the player's module again from its sources, and test it
 	@node viz/frontend/build.mjs

@@ -21,19 +21,28 @@ import subprocess
 import sys
 
 PEER = "torch 2.13.0"
+PYTHONS: dict[str, str] = {}  # interpreters of libraries that are not in this one
 
 HEAD = """
 import json, os, sys, time
 import numpy as np
 library, steps = sys.argv[1], int(sys.argv[2])
-if library == "torch":
+often, wait = 1, lambda: None
+on_cuda = os.environ.get("MINIGRAD_DEVICE") == "cuda"
+if library.startswith("torch"):
     import torch as lib
     lib.set_num_threads(2)
     F = lib.nn.functional
-elif library == "minigrad":
+    if on_cuda:
+        lib.set_default_device("cuda")
+        lib.backends.cudnn.allow_tf32 = lib.backends.cuda.matmul.allow_tf32 = False
+        often, wait = 10, lib.cuda.synchronize
+elif library.startswith("minigrad"):
     import minigrad as lib
     lib.set_default_device(os.environ["MINIGRAD_DEVICE"])
     F = lib.functional
+    if on_cuda:
+        often, wait = 10, lib.synchronize
 generator = np.random.default_rng(7)
 def leaf(*shape):
     return lib.tensor(generator.normal(size=shape).astype("float32")).requires_grad_()
@@ -43,8 +52,10 @@ TAIL = """
 times = []
 for _ in range(steps):
     start = time.perf_counter()
-    results = step()
-    times.append(time.perf_counter() - start)
+    for _ in range(often):
+        results = step()
+    wait()
+    times.append((time.perf_counter() - start) / often)
 sums = [float((x * x).sum()) for x in results]
 print(json.dumps({"seconds": sorted(times[10:])[len(times[10:]) // 2], "sums": sums}))
 """
@@ -119,7 +130,7 @@ def child(library: str, code: str, steps: int) -> dict:
     """Run the part `code` with `library` in a fresh interpreter, and return the JSON that it prints."""
     threads = {"OPENBLAS_NUM_THREADS": "2", "OMP_NUM_THREADS": "2", "MKL_NUM_THREADS": "2"}
     tail = "" if code is MEMORY else TAIL
-    command = [sys.executable, "-c", HEAD + code + tail, library, str(steps)]
+    command = [PYTHONS.get(library, sys.executable), "-c", HEAD + code + tail, library, str(steps)]
     finished = subprocess.run(command, capture_output=True, text=True, check=True, env={**os.environ, **threads})
     return json.loads(finished.stdout)
 

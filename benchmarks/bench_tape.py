@@ -12,49 +12,31 @@ share of CPU time, which others on the machine disturb less than the clock; and 
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import platform
 import statistics
-import subprocess
 import sys
+from functools import partial
+
+import bench_value
 
 RATIO, NANOSECONDS = 1000.0, 8.0
 
-CHILD = """
-import json, random, sys, time
-library, passes, skipped = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
-generator = random.Random(7)
-weights = [generator.uniform(-1, 1) for _ in range(2 * 16 + 16 + 16 * 16 + 16 + 16 + 1)]
-samples = [(generator.uniform(-1, 1), generator.uniform(-1, 1)) for _ in range(100)]
-signs = [1.0 if x * y > 0 else -1.0 for x, y in samples]
-if library == "micrograd":
-    from micrograd.engine import Value
-    from micrograd.nn import MLP
-    model = MLP(2, [16, 16, 1])
-    score = model
-else:
-    import minigrad as mg
-    from minigrad import Value
-    from minigrad.nn.scalar import MLP
-    model = MLP([2, 16, 16, 1], "relu")
-    score = lambda x: model(x)[0]
-for parameter, weight in zip(model.parameters(), weights):
-    parameter.data = weight
-def losses():
-    scores = [score([Value(x), Value(y)]) for x, y in samples]
-    margins = [(1 + -sign * s).relu() for sign, s in zip(signs, scores)]
-    return sum(margins) * (1.0 / len(margins))
+CHILD = (
+    bench_value.NETWORK
+    + """
+passes, skipped = int(sys.argv[2]), int(sys.argv[3])
 report = {}
 if library == "micrograd":
     def run():
-        loss = losses()
+        loss = mean_loss()
         model.zero_grad()
         loss.backward()
         return loss.data
     found = lambda: [parameter.grad for parameter in model.parameters()]
 else:
-    loss = losses()
+    import minigrad as mg
+    loss = mean_loss()
     start = time.perf_counter()
     tape = mg.Tape(loss, parameters=model.parameters())
     report["made"] = time.perf_counter() - start
@@ -90,21 +72,17 @@ if library != "micrograd":
     report["batch"] = sorted(times[2:])[5] / 10_000 / len(one)
 print(json.dumps(report))
 """
-
-
-def child(library: str, passes: int, skipped: int) -> dict:
-    """The report of one library in a fresh interpreter."""
-    command = [sys.executable, "-c", CHILD, library, str(passes), str(skipped)]
-    return json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+)
 
 
 def main() -> int:
+    child = partial(bench_value.child, CHILD)
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=7)
     options = parser.parse_args()
     load = os.getloadavg()[0]
     print(f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}, load {load:.1f}")
-    rounds = [(child("micrograd", 8, 3), child("tape", 300, 20)) for _ in range(options.rounds)]
+    rounds = [(child("micrograd", "8", "3"), child("tape", "300", "20")) for _ in range(options.rounds)]
     theirs, busy = (statistics.median(a[key] for a, _ in rounds) for key in ("seconds", "cpu"))
     ours, cpu, made, first, batch = (
         statistics.median(b[key] for _, b in rounds) for key in ("seconds", "cpu", "made", "first", "batch")

@@ -22,11 +22,9 @@ import sys
 
 BARS = {"collector on": 6.0, "collector off": 1.5}
 
-CHILD = """
-import gc, json, random, sys, time
-library, collector, steps = sys.argv[1], sys.argv[2], int(sys.argv[3])
-if collector == "off":
-    gc.disable()
+NETWORK = """
+import json, random, sys, time
+library = sys.argv[1]
 generator = random.Random(7)
 weights = [generator.uniform(-1, 1) for _ in range(2 * 16 + 16 + 16 * 16 + 16 + 16 + 1)]
 samples = [(generator.uniform(-1, 1), generator.uniform(-1, 1)) for _ in range(100)]
@@ -43,19 +41,27 @@ else:
     score = lambda x: model(x)[0]
 for parameter, weight in zip(model.parameters(), weights):
     parameter.data = weight
-times, losses = [], []
-for _ in range(steps):
-    start = time.perf_counter()
+def mean_loss():
     scores = [score([Value(x), Value(y)]) for x, y in samples]
     margins = [(1 + -sign * s).relu() for sign, s in zip(signs, scores)]
-    loss = sum(margins) * (1.0 / len(margins))
+    return sum(margins) * (1.0 / len(margins))
+"""
+
+CHILD = f"""{NETWORK}
+import gc
+if sys.argv[2] == "off":
+    gc.disable()
+times, losses = [], []
+for _ in range(int(sys.argv[3])):
+    start = time.perf_counter()
+    loss = mean_loss()
     model.zero_grad()
     loss.backward()
     for parameter in model.parameters():
         parameter.data -= 0.05 * parameter.grad
     times.append(time.perf_counter() - start)
     losses.append(loss.data)
-print(json.dumps({"seconds": sorted(times[8:])[len(times[8:]) // 2], "losses": losses}))
+print(json.dumps({{"seconds": sorted(times[8:])[len(times[8:]) // 2], "losses": losses}}))
 """
 
 CHAIN = """

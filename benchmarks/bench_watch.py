@@ -18,13 +18,13 @@ import time
 from typing import Any
 
 BAR = 1.1
-BATCH, STEPS = 32, 100
+BATCH, STEPS = 32, 400  # of a turn, in which there are some pictures: else a median would see one, or none
 
 
 def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--device", default="cpu")
-    parser.add_argument("--rounds", type=int, default=25)
+    parser.add_argument("--rounds", type=int, default=9)
     options = parser.parse_args()
 
     import minigrad as mg

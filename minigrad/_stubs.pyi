@@ -6,6 +6,7 @@ from typing import Any, Literal, overload
 from minigrad._tensor import Tensor
 from minigrad.dtypes import DType
 from minigrad.functional.derived import Ends
+from minigrad.functional.inverses import SignedLogarithm
 from minigrad.functional.reduce import Extremes
 from minigrad.functional.sorting import Sorted
 from minigrad.graph import Node
@@ -104,6 +105,9 @@ class Methods(Node):
     def add_(self, b: Tensor | builtins.float, /, *, alpha: builtins.float = 1) -> Tensor: ...
     def addbmm(self, batch1: Tensor, batch2: Tensor, *, beta: builtins.float = 1, alpha: builtins.float = 1) -> Tensor:
         """``beta * input + alpha * sum(batch1 @ batch2)``, the sum over the matrices (b, n, k) @ (b, k, m)."""
+    def addbmm_(
+        self, batch1: Tensor, batch2: Tensor, *, beta: builtins.float = 1, alpha: builtins.float = 1
+    ) -> Tensor: ...
     def addcdiv(self, tensor1: Tensor, tensor2: Tensor, *, value: builtins.float = 1) -> Tensor:
         """``input + value * tensor1 / tensor2``, as in the step of Adam."""
     def addcdiv_(self, tensor1: Tensor, tensor2: Tensor, *, value: builtins.float = 1) -> Tensor:
@@ -114,10 +118,13 @@ class Methods(Node):
         """Add ``value * tensor1 * tensor2`` to these numbers."""
     def addmm(self, mat1: Tensor, mat2: Tensor, *, beta: builtins.float = 1, alpha: builtins.float = 1) -> Tensor:
         """beta input + alpha (mat1 @ mat2); `input` broadcasts to the product, and is not read where `beta` is 0."""
+    def addmm_(self, mat1: Tensor, mat2: Tensor, *, beta: builtins.float = 1, alpha: builtins.float = 1) -> Tensor: ...
     def addmv(self, mat: Tensor, vec: Tensor, *, beta: builtins.float = 1, alpha: builtins.float = 1) -> Tensor:
         """beta input + alpha (mat @ vec), as `addmm`."""
+    def addmv_(self, mat: Tensor, vec: Tensor, *, beta: builtins.float = 1, alpha: builtins.float = 1) -> Tensor: ...
     def addr(self, vec1: Tensor, vec2: Tensor, *, beta: builtins.float = 1, alpha: builtins.float = 1) -> Tensor:
         """``beta * input + alpha * outer(vec1, vec2)``."""
+    def addr_(self, vec1: Tensor, vec2: Tensor, *, beta: builtins.float = 1, alpha: builtins.float = 1) -> Tensor: ...
     def all(self, dim: builtins.int | Sequence[builtins.int] | None = None, keepdim: builtins.bool = False) -> Tensor:
         """Whether no number over `dim`, () for none, is 0: bools, or uint8 of uint8."""
     def allclose(
@@ -177,6 +184,9 @@ class Methods(Node):
     def atanh_(self) -> Tensor: ...
     def baddbmm(self, batch1: Tensor, batch2: Tensor, *, beta: builtins.float = 1, alpha: builtins.float = 1) -> Tensor:
         """beta input + alpha (batch1 @ batch2), of batches of matrices as `bmm`, and else as `addmm`."""
+    def baddbmm_(
+        self, batch1: Tensor, batch2: Tensor, *, beta: builtins.float = 1, alpha: builtins.float = 1
+    ) -> Tensor: ...
     def bernoulli(self, p: builtins.float | None = None, *, generator: Generator | None = None) -> Tensor:
         """1 with the probability in `input`, else 0, of its shape and type; with `p` in place of all its numbers."""
     def bernoulli_(self, p: Tensor | builtins.float = 0.5, *, generator: Generator | None = None) -> Tensor:
@@ -204,6 +214,12 @@ class Methods(Node):
     def byte(self) -> Tensor: ...
     def ceil(self) -> Tensor: ...
     def ceil_(self) -> Tensor: ...
+    def cholesky(self, upper: builtins.bool = False) -> Tensor:
+        """The lower triangular L of ``A = L @ L.mT``, or with `upper` its transpose; of A only that half is read."""
+    def cholesky_inverse(self, upper: builtins.bool = False) -> Tensor:
+        """The inverse of ``L @ L.mT``, where L is `input`, or with `upper` its transpose."""
+    def cholesky_solve(self, input2: Tensor, upper: builtins.bool = False) -> Tensor:
+        """X of ``L @ L.mT @ X = input``, (…, n, k), where L is `input2`, or with `upper` its transpose."""
     def chunk(self, chunks: builtins.int, dim: builtins.int = 0) -> tuple[Tensor, ...]:
         """At most `chunks` views of parts along `dim`, of one size, the last perhaps smaller; see `split`."""
     def clamp(self, min: Tensor | builtins.float | None = None, max: Tensor | builtins.float | None = None) -> Tensor:
@@ -211,12 +227,10 @@ class Methods(Node):
     def clamp_(self, min: builtins.float | None = None, max: builtins.float | None = None) -> Tensor: ...
     def clamp_max(self, max: Tensor | builtins.float) -> Tensor:
         """`clamp` from above alone."""
-    def clamp_max_(self, *args: Any, **options: Any) -> Tensor:
-        """Overwrite these numbers with `clamp_max` of them."""
+    def clamp_max_(self, max: Any) -> Any: ...
     def clamp_min(self, min: Tensor | builtins.float) -> Tensor:
         """`clamp` from below alone."""
-    def clamp_min_(self, *args: Any, **options: Any) -> Tensor:
-        """Overwrite these numbers with `clamp_min` of them."""
+    def clamp_min_(self, min: Any) -> Any: ...
     def clip(self, min: Tensor | builtins.float | None = None, max: Tensor | builtins.float | None = None) -> Tensor:
         """`input` brought into `min` … `max`, numbers or tensors; None leaves that end open, and nan stays nan."""
     def clip_(self, min: builtins.float | None = None, max: builtins.float | None = None) -> Tensor: ...
@@ -241,8 +255,10 @@ class Methods(Node):
         """These numbers on the device "cuda"."""
     def cumprod(self, dim: builtins.int, *, dtype: DType | None = None) -> Tensor:
         """The running products along `dim`, of the shape of `input`, in types as `sum`."""
+    def cumprod_(self, dim: builtins.int, *, dtype: DType | None = None) -> Tensor: ...
     def cumsum(self, dim: builtins.int, *, dtype: DType | None = None) -> Tensor:
         """The running sums along `dim`, of the shape of `input`, in types as `sum`."""
+    def cumsum_(self, dim: builtins.int, *, dtype: DType | None = None) -> Tensor: ...
     @property
     def data(self) -> Tensor:
         """The same numbers without a place in the graph, as `detach`."""
@@ -250,8 +266,9 @@ class Methods(Node):
     def data(self, new: Any) -> None: ...
     def deg2rad(self) -> Tensor:
         """Degrees as radians."""
-    def deg2rad_(self, *args: Any, **options: Any) -> Tensor:
-        """Overwrite these numbers with `deg2rad` of them."""
+    def deg2rad_(self) -> Tensor: ...
+    def det(self) -> Tensor:
+        """The determinants, (…)."""
     def diag(self, diagonal: builtins.int = 0) -> Tensor:
         """Of a line, the matrix with it on the diagonal, `diagonal` above the main one; of a matrix, that diagonal,
         copied."""
@@ -292,6 +309,7 @@ class Methods(Node):
     def exp(self) -> Tensor: ...
     def exp2(self) -> Tensor:
         """2 to the power `input`."""
+    def exp2_(self) -> Tensor: ...
     def exp_(self) -> Tensor: ...
     def expand(self, *size: Any) -> Tensor:
         """A view in which dimensions of size 1 are repeated to `size`; -1 keeps one, and new ones come at the left."""
@@ -308,8 +326,7 @@ class Methods(Node):
         """Overwrite the numbers whose places are equal in all dimensions."""
     def fix(self) -> Tensor:
         """`trunc` by its other name."""
-    def fix_(self, *args: Any, **options: Any) -> Tensor:
-        """Overwrite these numbers with `fix` of them."""
+    def fix_(self) -> Tensor: ...
     def flatten(self, start_dim: builtins.int = 0, end_dim: builtins.int = -1) -> Tensor:
         """`reshape` with the dimensions from `start_dim` to `end_dim` in one."""
     def flip(self, *given: Any, dims: builtins.int | Sequence[builtins.int] | None = None) -> Tensor:
@@ -321,8 +338,7 @@ class Methods(Node):
     def float(self) -> Tensor: ...
     def float_power(self, exponent: Any) -> Tensor:
         """``input ** exponent`` in float64, whatever the types were."""
-    def float_power_(self, *args: Any, **options: Any) -> Tensor:
-        """Overwrite these numbers with `float_power` of them."""
+    def float_power_(self, exponent: Any) -> Tensor: ...
     def floor(self) -> Tensor: ...
     def floor_(self) -> Tensor: ...
     def floor_divide(self, other: Tensor | builtins.float) -> Tensor:
@@ -334,12 +350,10 @@ class Methods(Node):
         """`minimum`, in which a nan gives way to a number."""
     def fmod(self, other: Any) -> Tensor:
         """What is left of ``input / other``, with the sign of `input`, as C's fmod; `remainder` has that of `other`."""
-    def fmod_(self, *args: Any, **options: Any) -> Tensor:
-        """Overwrite these numbers with `fmod` of them."""
+    def fmod_(self, other: Any) -> Tensor: ...
     def frac(self) -> Tensor:
         """What is behind the point, with the sign of `input`; its slope is 1."""
-    def frac_(self, *args: Any, **options: Any) -> Tensor:
-        """Overwrite these numbers with `frac` of them."""
+    def frac_(self) -> Tensor: ...
     def gather(self, dim: builtins.int, index: Tensor, *, sparse_grad: builtins.bool = False) -> Tensor:
         """Of each line along `dim` the numbers that `index` says: ``out[i][j] = input[index[i][j]][j]`` where `dim` is
         0."""
@@ -352,10 +366,12 @@ class Methods(Node):
     def half(self) -> Tensor: ...
     def heaviside(self, values: Tensor) -> Tensor:
         """0 where `input` is below 0, 1 where it is above, and `values` where it is 0; nan stays nan."""
+    def heaviside_(self, values: Tensor) -> Tensor: ...
     def hsplit(self, indices_or_sections: builtins.int | Sequence[builtins.int]) -> tuple[Tensor, ...]:
         """`tensor_split` along the columns; of one dimension along that."""
     def hypot(self, other: Tensor) -> Tensor:
         """``sqrt(input**2 + other**2)``."""
+    def hypot_(self, other: Tensor) -> Tensor: ...
     def index_add(self, dim: builtins.int, index: Tensor, source: Tensor, *, alpha: builtins.float = 1) -> Tensor:
         """A copy with the slices of `source`, times `alpha`, added to those of `input` at `index`, a vector, along
         `dim`."""
@@ -377,6 +393,8 @@ class Methods(Node):
     def inner(self, other: Tensor) -> Tensor:
         """The sum over products along the last dimensions, of one size; of numbers, their product."""
     def int(self) -> Tensor: ...
+    def inverse(self) -> Tensor:
+        """The matrices whose product with those of `input` is 1 on the diagonal, 0 elsewhere."""
     def is_contiguous(self) -> builtins.bool:
         """Whether the numbers stand in memory in order, the last dimension's side by side."""
     @property
@@ -421,6 +439,7 @@ class Methods(Node):
     def log(self) -> Tensor: ...
     def log10(self) -> Tensor:
         """The logarithm to base 10, as ln x / ln 10: its last digit is rounded twice."""
+    def log10_(self) -> Tensor: ...
     def log1p(self) -> Tensor: ...
     def log1p_(self) -> Tensor: ...
     def log2(self) -> Tensor: ...
@@ -432,12 +451,15 @@ class Methods(Node):
         """``log(exp(input) + exp(other))`` without overflow."""
     def logaddexp2(self, other: Tensor) -> Tensor:
         """``log2(2**input + 2**other)`` without overflow."""
+    def logdet(self) -> Tensor:
+        """The logarithm of each determinant: nan of one below 0, -inf of 0."""
     def logical_and(self, b: Tensor | builtins.float, /) -> Tensor: ...
     def logical_not(self) -> Tensor: ...
     def logical_or(self, b: Tensor | builtins.float, /) -> Tensor: ...
     def logical_xor(self, b: Tensor | builtins.float, /) -> Tensor: ...
     def logit(self, eps: builtins.float | None = None) -> Tensor:
         """``log(x / (1 - x))``, from which `sigmoid` comes back; with `eps`, of x brought into eps … 1 - eps."""
+    def logit_(self, eps: builtins.float | None = None) -> Tensor: ...
     def logsumexp(self, dim: builtins.int | Sequence[builtins.int] | None, keepdim: builtins.bool = False) -> Tensor:
         """``log(sum(exp(input)))`` over `dim`, without overflow; ints become the default float."""
     def long(self) -> Tensor: ...
@@ -510,6 +532,9 @@ class Methods(Node):
         self, nan: builtins.float = 0.0, posinf: builtins.float | None = None, neginf: builtins.float | None = None
     ) -> Tensor:
         """`input` with `nan` for nans, `posinf` and `neginf` for infinities, by default the extremes of its type."""
+    def nan_to_num_(
+        self, nan: builtins.float = 0.0, posinf: builtins.float | None = None, neginf: builtins.float | None = None
+    ) -> Tensor: ...
     def nanmean(
         self, dim: builtins.int | Sequence[builtins.int] | None = None, keepdim: builtins.bool = False
     ) -> Tensor:
@@ -603,8 +628,7 @@ class Methods(Node):
         nan."""
     def rad2deg(self) -> Tensor:
         """Radians as degrees."""
-    def rad2deg_(self, *args: Any, **options: Any) -> Tensor:
-        """Overwrite these numbers with `rad2deg` of them."""
+    def rad2deg_(self) -> Tensor: ...
     def random_(
         self, from_: builtins.int = 0, to: builtins.int | None = None, *, generator: Generator | None = None
     ) -> Tensor:
@@ -643,8 +667,7 @@ class Methods(Node):
     def round(self, *, decimals: builtins.int = 0) -> Tensor:
         """The nearest whole number, of two the even one; with `decimals` so many digits after the point, or before
         it."""
-    def round_(self, *, decimals: builtins.int = 0) -> Tensor:
-        """Overwrite each number with `round` of it."""
+    def round_(self) -> Tensor: ...
     def rsqrt(self) -> Tensor: ...
     def rsqrt_(self) -> Tensor: ...
     def scatter(
@@ -663,8 +686,7 @@ class Methods(Node):
         """A copy in which each place has the `reduce` of all numbers of `src` that `index` sends there along `dim`."""
     def scatter_reduce_(
         self, dim: builtins.int, index: Tensor, src: Tensor, reduce: str, *, include_self: builtins.bool = True
-    ) -> Tensor:
-        """Overwrite this tensor with its `scatter_reduce`."""
+    ) -> Tensor: ...
     def select(self, dim: builtins.int, index: builtins.int) -> Tensor:
         """A view of what stands at `index`, from either end, along `dim`, which is gone."""
     def select_scatter(self, src: Tensor, dim: builtins.int, index: builtins.int) -> Tensor:
@@ -679,8 +701,7 @@ class Methods(Node):
     def sin_(self) -> Tensor: ...
     def sinc(self) -> Tensor:
         """``sin(pi * x) / (pi * x)``, which is 1 at 0, where its slopes are those of 1 - (pi * x)² / 6."""
-    def sinc_(self, *args: Any, **options: Any) -> Tensor:
-        """Overwrite these numbers with `sinc` of them."""
+    def sinc_(self) -> Tensor: ...
     def sinh(self) -> Tensor: ...
     def sinh_(self) -> Tensor: ...
     @overload
@@ -697,6 +718,8 @@ class Methods(Node):
         step: builtins.int = 1,
     ) -> Tensor:
         """A copy with `src` in place of the numbers from `start` to `end`, every `step`, along `dim`."""
+    def slogdet(self) -> SignedLogarithm:
+        """The sign of each determinant, -1, 0 or 1, and the logarithm of its amount: no product that could overflow."""
     def softmax(self, dim: builtins.int | None = None, dtype: DType | None = None) -> Tensor:
         """``exp(input) / sum(exp(input))`` along `dim`: positive numbers whose sum along it is 1."""
     def sort(
@@ -867,8 +890,7 @@ class Methods(Node):
         """These numbers where `condition` holds, else `other`: see `mg.where`."""
     def xlogy(self, other: Any) -> Tensor:
         """``input * log(other)``, and 0 where `input` is 0, whatever `other` is but nan."""
-    def xlogy_(self, *args: Any, **options: Any) -> Tensor:
-        """Overwrite these numbers with `xlogy` of them."""
+    def xlogy_(self, other: Any) -> Tensor: ...
     def zero_(self) -> Tensor:
         """Overwrite each number with 0."""
     def __hash__(self) -> builtins.int: ...

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
@@ -217,31 +217,43 @@ class Tensor(Methods):
         return None
 
     def backward(
-        self, gradient: Tensor | None = None, retain_graph: bool | None = None, create_graph: bool = False
+        self,
+        gradient: Tensor | None = None,
+        retain_graph: bool | None = None,
+        create_graph: bool = False,
+        inputs: Tensor | Sequence[Tensor] | None = None,
     ) -> None:
         """Add to the `grad` of each leaf that this was computed from the derivative of ``(gradient * self).sum()``.
 
-        `gradient` has this tensor's shape; it may be left out where there is a single number. The graph gives back what
-        it saved unless `retain_graph` (by default, `create_graph`, or being inside ``mg.record()``). Raises GraphError
-        if this needs no gradient, if the graph was freed before, or if a number that a rule needs was overwritten; then
-        no `grad` has changed.
+        `gradient` has this tensor's shape; it may be left out where there is a single number. With `inputs` it is added
+        to theirs alone, whether leaves or not, and only what leads there is computed. The graph gives back what it
+        saved unless `retain_graph` (by default, `create_graph`, or being inside ``mg.record()``). Raises GraphError
+        if this, or one of `inputs`, needs no gradient, if the graph was freed before, or if a number that a rule needs
+        was overwritten; then no `grad` has changed.
         """
-        seed = self._seed(gradient, create_graph)
+        self._accumulate({self._edge(): self._seed(gradient, create_graph)}, retain_graph, create_graph, inputs)
+
+    @staticmethod
+    def _accumulate(seeds: Mapping[Any, Tensor], retain_graph: bool | None, create_graph: bool, inputs: Any) -> None:
+        chosen = None if inputs is None else _by_edge(inputs)
         recorders = [recording.events.append for recording in modes.recordings]
         totals = propagate(
-            {self._edge(): seed},
+            seeds,
             create_graph=create_graph,
+            wanted=chosen,
             listeners=recorders,
             retain_graph=create_graph or bool(recorders) if retain_graph is None else retain_graph,
         )
-        found = [(node.retainer if isinstance(node, Step) else node, total) for node, total in totals.items()]
-        places: list[tuple[Any, Any]] = [(place, total) for place, total in found if place is not None]
+        kept = [(node.retainer if isinstance(node, Step) else node, total) for node, total in totals.items()]
+        if chosen is not None:
+            kept = [(x, totals[edge]) for edge, x in chosen.items() if edge in totals]
+        places: list[tuple[Any, Any]] = [(place, total) for place, total in kept if place is not None]
         for place, _ in places:  # before any gradient is changed
             if here.capture is not None:
                 here.capture.graded(place, True)
             if place._grad is not None and not (create_graph or place._grad._array.flags.carray):
                 views.check_memory(place._grad, "backward: adding to grad")
-        taken = {id(seed._array)}
+        taken = {id(seed._array) for seed in seeds.values()}
         for place, total in places:
             place._grad = _summed(place._grad, total) if create_graph else _added(place._grad, number(total), taken)
         if recorders:
@@ -398,6 +410,18 @@ def _beside(inputs: tuple[Any, ...], numbers: Any) -> Tensor:
     """An array of NumPy's as a tensor on the device of the first tensor among `inputs`."""
     place = next((place_of(x._array) for x in inputs if isinstance(x, Tensor)), get_default_device())
     return wrap(memory(place).copied(numbers))
+
+
+def _by_edge(inputs: Tensor | Sequence[Tensor]) -> dict[Any, Tensor]:
+    """The tensors that a backward pass is to write to, by their places in the graph."""
+    found = {x._edge(): x for x in ((inputs,) if isinstance(inputs, Tensor) else inputs)}
+    if not found or None in found:
+        what = "there is none" if not found else f"the one of shape {found[None].shape} needs no gradient"
+        raise GraphError(
+            f"backward: inputs are the tensors whose grad is added to, and {what}.\n"
+            "  Give tensors that it was computed from, or leave inputs out for all leaves."
+        )
+    return found
 
 
 def _through(hook: Callable[[Tensor], Tensor | None], gradient: Any) -> Any:

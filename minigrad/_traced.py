@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-__all__ = ["Book", "Traced", "apply", "plain"]
+__all__ = ["Book", "Traced", "apply", "plain", "replaced", "traced"]
 
 
 class Book:
@@ -19,7 +19,9 @@ class Book:
 
     def __init__(self) -> None:
         self._lines: list[tuple[str, str, tuple[str, ...]]] = []  # name, text, the names in it
+        self._known: dict[str, Traced] = {}  # by their texts: what is computed twice is one number
         self._space: dict[str, Any] = {"inf": math.inf, "nan": math.nan}
+        self._functions: dict[int, str] = {}
         self._conditions: dict[tuple[str, Any], str] = {}  # (text, what it was) -> what it is about, for the reader
 
     def source(self, read: Callable[[], Any], what: str, value: Any = None) -> Traced:
@@ -30,16 +32,21 @@ class Book:
 
     def call(self, function: Callable[..., Any], args: tuple[Any, ...], what: str) -> Traced:
         """What `function` gives of numbers, traced ones among them."""
-        name = f"f{len(self._space)}"
+        name = self._functions.setdefault(id(function), f"f{len(self._space)}")
         self._space[name] = function
         texts = [self._text(x) for x in args]
         return self.line(f"{name}({', '.join(texts)})", function(*map(plain, args)), args, what)
 
     def line(self, text: str, value: Any, operands: Iterable[Any], what: str = "") -> Traced:
+        known = self._known.get(text)
+        if known is not None:
+            known.value = value
+            return known
         read = [x for x in operands if type(x) is Traced]
         name = f"n{len(self._lines)}"
         self._lines.append((name, text, tuple([x.name for x in read])))
-        return Traced(self, name, value, what or next((x.what for x in read), ""))
+        self._known[text] = Traced(self, name, value, what or next((x.what for x in read), ""))
+        return self._known[text]
 
     def _text(self, x: Any) -> str:
         return x.name if type(x) is Traced else repr(x)
@@ -58,6 +65,10 @@ class Book:
     def conditions(self) -> list[str]:
         """What each condition is about."""
         return list(self._conditions.values())
+
+    def forget(self, count: int) -> None:
+        """Forget the conditions but for the first so many."""
+        self._conditions = dict(list(self._conditions.items())[:count])
 
     def function(self, wanted: Iterable[Any]) -> Callable[[], tuple[tuple[Any, ...], tuple[bool, ...]]]:
         """A function that reads all sources, and returns the numbers `wanted`, then which conditions hold."""
@@ -111,6 +122,11 @@ class Traced:
     def __bool__(self) -> bool:
         return bool(self.book.condition(f"bool({self.name})", bool(self.value), self.what))
 
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        import numpy  # which whoever asks has loaded
+
+        return numpy.asarray(self._known(), dtype)
+
     def __hash__(self) -> int:
         return hash(self._known())
 
@@ -148,15 +164,27 @@ for _sign, _name in {"<": "lt", "<=": "le", ">": "gt", ">=": "ge", "==": "eq", "
     setattr(Traced, f"__{_name}__", _compared)
 
 
-def plain(x: Any) -> Any:
-    """What numbers are now: of a traced one its value, in tuples, lists and mappings too."""
+def replaced(x: Any, number: Callable[[Traced], Any]) -> Any:
+    """`x` with ``number(t)`` in place of each traced number in it: in tuples, lists and mappings too."""
     if type(x) is Traced:
-        return x.value
+        return number(x)
     if type(x) in (tuple, list):
-        return type(x)([plain(y) for y in x])
+        return type(x)([replaced(y, number) for y in x])
     if isinstance(x, Mapping):
-        return {name: plain(y) for name, y in x.items()}
+        return {name: replaced(y, number) for name, y in x.items()}
     return x
+
+
+def traced(x: Any) -> list[Traced]:
+    """The traced numbers in `x`, where `replaced` finds them."""
+    found: list[Traced] = []
+    replaced(x, found.append)
+    return found
+
+
+def plain(x: Any) -> Any:
+    """What numbers are now: of a traced one its value."""
+    return replaced(x, lambda number: number.value)
 
 
 def apply(function: Callable[..., Any], *args: Any) -> Any:

@@ -6,6 +6,7 @@
     ├── DTypeError        TypeError               a thing of a type that cannot take part
     ├── ArgumentError     ValueError              an option that is not there, out of range, or at odds with another
     ├── DivisionError     ZeroDivisionError       whole numbers divided by 0; fractions give inf or nan
+    ├── LinAlgError       RuntimeError            a matrix without an inverse, or without the factors asked for
     ├── CaptureError      RuntimeError            a step that `mg.jit` cannot record: it reads a value, say
     ├── DeviceError       RuntimeError            no kernel for this operation on this device
     ├── OutOfMemoryError  MemoryError             more bytes than a device has
@@ -39,6 +40,7 @@ __all__ = [
     "FileFormatError",
     "GradcheckError",
     "GraphError",
+    "LinAlgError",
     "MinigradError",
     "MissingFileError",
     "MissingPackageError",
@@ -73,6 +75,10 @@ class ArgumentError(MinigradError, ValueError):
 
 class DivisionError(MinigradError, ZeroDivisionError):
     """Whole numbers divided by 0."""
+
+
+class LinAlgError(MinigradError, RuntimeError):
+    """A matrix is singular, or not positive definite, where that is asked for; ``torch.linalg.LinAlgError``."""
 
 
 class CaptureError(MinigradError, RuntimeError):

@@ -206,10 +206,12 @@ def dispatch(
     if run is None and out is not None:
         raise DeviceError(f"{op}: out= was given on the device {device!r}, whose numbers cannot be written in place.")
     listeners = _here.taps
-    start, given = (time.perf_counter(), plain(attrs or {})) if listeners else (0.0, attrs or {})
+    start, given, operands = 0.0, attrs or {}, inputs
+    if listeners:
+        start, given, operands = time.perf_counter(), plain(given), plain(inputs)
     if run is not None:
         try:
-            result = run(function, inputs, given, out)
+            result = run(function, operands, given, out)
         except OverflowError as error:
             raise DTypeError(_too_large(op, inputs, error)) from None
         except MemoryError as error:

@@ -1,32 +1,43 @@
-"""PyTorch's `linalg`, as far as it needs no inverse and no decomposition: norms and products.
+"""PyTorch's `linalg`, as far as it needs no eigenvalues and no singular values: norms, products, solutions, factors.
 
 >>> import minigrad as mg
 >>> vector_norm(mg.tensor([3.0, 4.0])).item(), norm(mg.eye(4)).item()
 (5.0, 2.0)
+>>> solve(mg.tensor([[2.0, 1.0], [1.0, 3.0]]), mg.tensor([3.0, 4.0])).tolist()
+[1.0, 1.0]
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from math import inf
-from typing import Any
+from typing import Any, cast
 
 from minigrad import functional as F
+from minigrad import ops
 from minigrad._tensor import Tensor
 from minigrad.creation import eye
 from minigrad.dtypes import DType
-from minigrad.errors import ArgumentError, ShapeError
+from minigrad.errors import ArgumentError, LinAlgError, ShapeError
 from minigrad.functional.checks import Dims, tensor_as, tensor_of, two_dims_of
+from minigrad.functional.inverses import SignedLogarithm, sides_of, squares_of
 from minigrad.functional.linalg import matmul
 
 __all__ = [
+    "LinAlgError",
+    "cholesky",
     "cross",
+    "det",
     "diagonal",
+    "inv",
     "matmul",
     "matrix_norm",
     "matrix_power",
     "multi_dot",
     "norm",
+    "slogdet",
+    "solve",
+    "solve_triangular",
     "vander",
     "vecdot",
     "vector_norm",
@@ -121,12 +132,12 @@ def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
 
 
 def matrix_power(A: Tensor, n: int) -> Tensor:
-    """The product of `n` times the square matrices (…, m, m), by squares. Raises ArgumentError for `n` below 0."""
+    """The product of `n` times the square matrices (…, m, m), by squares; below 0 of their inverses."""
     x = tensor_of(A, "matrix_power", "A")
     if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
         raise ShapeError(f"matrix_power: A holds square matrices, (…, m, m), and has shape {x.shape}.")
     if n < 0:
-        raise ArgumentError(f"matrix_power: n={n}, and there are no inverses here.")
+        x, n = inv(x), -n
     found = eye(x.shape[-1], dtype=x.dtype, device=x.device).expand(*x.shape)
     first = True
     while n:
@@ -135,6 +146,64 @@ def matrix_power(A: Tensor, n: int) -> Tensor:
         n >>= 1
         x = matmul(x, x) if n else x
     return found.clone() if first else found
+
+
+# --- what elimination finds ---
+
+
+def inv(A: Tensor) -> Tensor:
+    """`functional.inverse`. ``solve(A, B)`` is quicker than ``inv(A) @ B``, and loses fewer digits."""
+    return cast(Tensor, ops.inverse(squares_of(A, "inv")))
+
+
+def det(A: Tensor) -> Tensor:
+    """`functional.det`."""
+    return F.det(A)
+
+
+def slogdet(A: Tensor) -> SignedLogarithm:
+    """`functional.slogdet`."""
+    return F.slogdet(A)
+
+
+def cholesky(A: Tensor, *, upper: bool = False) -> Tensor:
+    """`functional.cholesky`."""
+    return F.cholesky(A, upper)
+
+
+def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
+    """X of ``A @ X = B``, or if not `left` of ``X @ A = B``: square A, (…, n, n), and B (…, n, k), or (…, k, n).
+
+    To its left B may be one vector, (n,), or one for each matrix, (…, n); then so is X. Batches broadcast. Raises
+    LinAlgError where
+    A is singular, ShapeError for other shapes, and DTypeError for ints or where types differ.
+    """
+    squares = squares_of(A, "solve")
+    tensor_of(B, "solve", "B")
+    vectors = B.ndim == 1 or (B.ndim == A.ndim - 1 and B.shape == A.shape[:-1])
+    if not left:
+        if vectors:
+            raise ShapeError(
+                f"solve: X @ A = B takes rows, (…, k, n), and B has shape {B.shape}.\n  Write B[..., None, :]."
+            )
+        return solve(squares.mT, B.mT).mT
+    sides = B[..., None] if vectors else B
+    sides_of(squares, sides, "solve")
+    found = cast(Tensor, ops.solve(squares, sides))
+    return found[..., 0] if vectors else found
+
+
+def solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Tensor:
+    """X of ``A @ X = B``, or if not `left` of ``X @ A = B``, where A is triangular: its other half is not read.
+
+    B is (…, n, k), or (…, k, n). If `unitriangular`, the diagonal of A counts as 1 and is not read either. A 0 on it is
+    no error: it gives inf or nan.
+    """
+    squares = squares_of(A, "solve_triangular")
+    if not left:
+        return solve_triangular(squares.mT, B.mT, upper=not upper, unitriangular=unitriangular).mT
+    sides_of(squares, B, "solve_triangular")
+    return cast(Tensor, ops.solve_triangular(squares, B, upper=bool(upper), unitriangular=bool(unitriangular)))
 
 
 def __getattr__(name: str) -> Any:

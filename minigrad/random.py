@@ -88,11 +88,17 @@ class Generator:
 
     def seed(self) -> int:
         """Begin with a seed that nobody can guess, and return it."""
+        self._asked("seed")
         return self.manual_seed(secrets.randbits(64)).initial_seed()
 
     def initial_seed(self) -> int:
         """The seed that its numbers began with."""
+        self._asked("initial_seed")
         return self._seed
+
+    def _asked(self, what: str) -> None:
+        if here.capture is not None:
+            here.capture.asked(what)
 
     def draw(self, count: int) -> tuple[int, int]:
         """Use up `count` numbers: the key of the stream and the place of the first, as the ops of random numbers ask.
@@ -113,6 +119,7 @@ class Generator:
 
     def get_state(self) -> Tensor:
         """Its state as 16 numbers of type uint8, on "cpu": the seed, then how many were drawn, lowest byte first."""
+        self._asked("get_state")
         with self._lock:
             state = np.array([self._seed, self._drawn], "<u8")
         return wrap(memory(device("cpu")).copied(state.view(np.uint8)))

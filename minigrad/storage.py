@@ -222,12 +222,14 @@ class Storage:
         """Where they are."""
         return device(place_of(self.array))
 
-    def written(self, writer: str, recorded: bool = False) -> None:
-        """Count a write by `writer`, an operation's name, and note from where in the reader's code it came."""
+    def written(self, writer: str, recorded: bool = False, place: tuple[str, int] | None = None) -> None:
+        """Count a write by `writer`, an operation's name, and note from where in the reader's code, or `place`."""
         self.version += 1
         self.unrecorded = not recorded
         self.writer = writer
-        self.place = caller()
+        self.place = place or caller()
+        if here.capture is not None:
+            here.capture.wrote(self)
 
     @property
     def last_write(self) -> str:

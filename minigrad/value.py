@@ -302,11 +302,14 @@ class Value(Node):
         for code written for PyTorch: a Value always keeps its graph. Raises GraphError if nothing here needs a
         gradient, or if a number that a derivative needs was replaced since; then no `grad` has changed.
         """
-        for node, total in gradients_of(self, gradient, create_graph).items():
-            if node.grad is None:
-                node.grad = total
-            else:
-                node.grad = (node.grad if create_graph else float(node.grad)) + total
+        self._accumulate({self: self._seed(gradient, create_graph)}, retain_graph, create_graph, None)
+
+    @staticmethod
+    def _accumulate(seeds: Mapping[Any, Any], retain_graph: bool | None, create_graph: bool, inputs: Any) -> None:
+        totals = gradients_of(seeds, create_graph)
+        for node in totals if inputs is None else dict.fromkeys(inputs).keys() & totals.keys():
+            before = node.grad if create_graph or node.grad is None else float(node.grad)
+            node.grad = totals[node] if before is None else before + totals[node]
 
     def zero_grad(self) -> None:
         """Forget the gradients of this Value and of everything it was computed from: they are None again."""
@@ -453,17 +456,16 @@ def _real(x: Any, who: str) -> float:
     )
 
 
-def gradients_of(output: Value, gradient: Value | float | None, create_graph: bool) -> dict[Any, Any]:
-    """The derivatives of ``gradient * output`` by `output` and by all it was computed from. Writes nothing."""
-    seed = output._seed(gradient, create_graph)
+def gradients_of(seeds: Mapping[Any, Any], create_graph: bool) -> dict[Any, Any]:
+    """The gradients of all Values that those of `seeds` were computed from, and theirs, as given. Writes nothing."""
     if detour.reasons or create_graph:
         recorders = [recording.events.append for recording in modes.recordings]
-        totals = propagate({output: seed}, create_graph=create_graph, listeners=recorders)
+        totals = propagate(seeds, create_graph=create_graph, listeners=recorders)
         return {node: node._handed(total, create_graph) for node, total in totals.items()}
-    return _propagate_floats({output: seed})
+    return _propagate_floats(seeds)
 
 
-def _propagate_floats(gradients: dict[Any, float]) -> dict[Any, float]:
+def _propagate_floats(gradients: Mapping[Any, float]) -> dict[Any, float]:
     """`graph.propagate` on bare floats, unrolled: what runs while nobody listens. Tests hold the two to equal bits."""
     totals = dict(gradients)
     get, writes = totals.get, Node.writes

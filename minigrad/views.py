@@ -18,7 +18,7 @@ from minigrad.kernels import detour
 from minigrad.layout import overlapping
 from minigrad.op import Op
 from minigrad.ops.shape import overwrite, replay
-from minigrad.storage import owns
+from minigrad.storage import here, owns
 
 __all__ = ["check_memory", "check_writable", "link", "rebase", "refresh", "stride_of"]
 
@@ -110,5 +110,7 @@ def rebase(target: Any, step: Step | None) -> None:
         base._step, base._requires_grad = written, True
         if base._note("retained"):
             base._retain_again()
+    if here.capture is not None:
+        here.capture.linked(target if base is None else base)
     storage.rebased += 1
     refresh(target)

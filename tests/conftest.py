@@ -1,10 +1,23 @@
-"""What tests ask for by name."""
+"""What tests ask for by name, and how they are run."""
 
+import gc
 import os
+from importlib.util import find_spec
 
 import pytest
 
 import minigrad as mg
+from thorough import EXHAUSTIVE
+
+if find_spec("hypothesis"):
+    from hypothesis import HealthCheck, settings
+
+    # The same examples each time, however slow the machine is.
+    settings.register_profile("minigrad", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+    settings.load_profile("minigrad")
+
+
+GPUS = ("cuda", "vulkan", "metal")
 
 
 @pytest.fixture(scope="session")
@@ -14,11 +27,19 @@ def torch():
 
 @pytest.fixture
 def on_cpu():
-    """Tensors are made on ``cpu``, whatever the default device is."""
+    """Tensors are made on ``cpu``, whatever the default device is; where Taichi runs on a GPU NumPy computes those."""
     before = mg.get_default_device()
     mg.set_default_device("cpu")
     yield
     mg.set_default_device(before)
+
+
+@pytest.fixture
+def compiled_on_cpu(request):
+    """The same, for what is about the kernels that compute there."""
+    if mg.get_default_device() in GPUS:
+        pytest.skip("is about cpu: Taichi compiles for a GPU in this process, and NumPy computes what is on the cpu")
+    request.getfixturevalue("on_cpu")
 
 
 @pytest.hookimpl(wrapper=True)
@@ -32,6 +53,52 @@ def pytest_pyfunc_call(pyfuncitem):
         raise
 
 
+class ToldAtOnce:
+    """The end of what each failure says, when it fails: of a run that is cut off, that is all there is."""
+
+    def __init__(self, terminal):
+        self.terminal = terminal
+
+    def pytest_runtest_logreport(self, report):
+        if report.failed:
+            self.terminal.ensure_newline()
+            self.terminal.write_line("\n".join([report.nodeid, *report.longreprtext.splitlines()[-12:]]))
+
+
+def pytest_collection_modifyitems(config, items):
+    left = [] if EXHAUSTIVE else [item for item in items if item.get_closest_marker("exhaustive")]
+    if left:
+        config.hook.pytest_deselected(items=left)
+        items[:] = [item for item in items if not item.get_closest_marker("exhaustive")]
+
+
+@pytest.hookimpl(trylast=True)  # when there is a terminal
+def pytest_configure(config):
+    gc.disable()  # until all is collected
+    if terminal := config.pluginmanager.get_plugin("terminalreporter"):
+        config.pluginmanager.register(ToldAtOnce(terminal))
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish():
+    """So many tests are 700,000 objects, through which each collection of garbage would go: 8 s on a slow machine."""
+    gc.freeze()
+    gc.enable()
+
+
+def pytest_xdist_make_scheduler(config, log):
+    """The tests of a module in one process, in their order; those that only wait for a child wherever there is time."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByModule(LoadScopeScheduling):
+        def _split_scope(self, nodeid):
+            return nodeid if nodeid.startswith(ALONE) else super()._split_scope(nodeid)
+
+    return ByModule(config, log)
+
+
+ALONE = ("tests/test_devices.py", "tests/test_on_gpu.py", "tests/test_examples.py")
+
 if os.environ.get("MINIGRAD_DEVICE"):  # the whole suite with tensors on another device
     mg.set_default_device(os.environ["MINIGRAD_DEVICE"])
 
@@ -40,12 +107,12 @@ if os.environ.get("MINIGRAD_DEVICE"):  # the whole suite with tensors on another
 def _nothing_open():
     """What a kernel of one test found wrong, and nobody asked for, is not the next one's."""
     yield
-    if mg.get_default_device() in ("cuda", "vulkan", "metal"):
+    if mg.get_default_device() in GPUS:
         from minigrad.backends.taichi import checks
 
         checks.forget()
 
 
 collect_ignore = ["torch_code"]  # programs for PyTorch, which tests load
-if mg.get_default_device() not in ("cuda", "vulkan", "metal"):
+if mg.get_default_device() not in GPUS:
     collect_ignore.append("gpu")

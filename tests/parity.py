@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import minigrad as mg
 from minigrad.errors import DTypeError, MinigradError
 from samples import Sample
 from strategies import PARITY, SECOND
+from thorough import EXHAUSTIVE, chosen
 
 # What the device has: a GPU without float64 refuses it, and its gradients are held to those of float64 on the host.
 NARROW = mg.get_default_device() in ("vulkan", "metal")
@@ -32,6 +34,14 @@ LAYOUTS = {
 }
 
 
+def float_cases(key: str) -> list[tuple[str, str]]:
+    """The types and layouts in which a sample is compared: in `make test` one, in every second sample contiguous."""
+    first, *others = LAYOUTS
+    whole = [(dtype, first) for dtype in FLOATS]
+    rest = [(dtype, layout) for layout in others for dtype in FLOATS]
+    return whole + rest if EXHAUSTIVE else chosen(chosen([whole, rest], f"{key} lies", 1)[0], key, 1)
+
+
 class Functions:
     """The functions of a library, by name."""
 
@@ -46,7 +56,8 @@ class Functions:
 
 
 def ours() -> Functions:
-    return Functions(mg.functional, mg)
+    rooms = SimpleNamespace(__name__="minigrad", linalg=mg.linalg)  # which functional has a family of the same name for
+    return Functions(rooms, mg.functional, mg)
 
 
 def theirs() -> Functions:

@@ -3,11 +3,14 @@
 from typing import Any
 
 import numpy as np
+import pytest
 
 import minigrad as mg
 from minigrad.storage import memory
 
 HERE = mg.get_default_device() if mg.get_default_device() != "numpy" else "cpu"
+ON_GPU = HERE in ("cuda", "vulkan", "metal")
+in_memory = pytest.mark.skipif(ON_GPU, reason="is about cpu: NumPy does not see the memory of a GPU")
 
 
 def put(x: Any) -> Any:

@@ -17,7 +17,7 @@ def compare(*options, **job):
         input=json.dumps(job),
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
         encoding="utf-8",
     )
     assert done.returncode == 0, done.stderr

@@ -5,6 +5,7 @@ import pytest
 import minigrad as mg
 from minigrad.errors import ArgumentError, DTypeError, MinigradError, ShapeError
 from strategies import PARITY, SECOND, THIRD
+from thorough import crossed
 
 np = pytest.importorskip("numpy")
 
@@ -92,10 +93,10 @@ def test_a_query_that_sees_no_key_gets_zeros_and_passes_none_on(torch):
             near(a, b)
 
 
-@pytest.mark.parametrize("is_causal", [False, True])
-@pytest.mark.parametrize(("queries", "keys"), [(1, 16), (33, 32), (20, 48), (48, 48), (600, 128)])
-def test_rows_of_whole_vectors_are_weighed_as_by_the_formula(queries, keys, is_causal):
+@crossed(1, sizes=[(1, 16), (33, 32), (20, 48), (48, 48), (600, 128)], is_causal=[False, True])
+def test_rows_of_whole_vectors_are_weighed_as_by_the_formula(sizes, is_causal):
     """Kernels take these rows in vectors, and of causal ones no more than what may be seen."""
+    queries, keys = sizes
     q, k, v, g = [random(2, n, 8, seed=n + s) for s, n in enumerate((queries, keys, keys, queries))]
     scores = np.einsum("bqe,bke->bqk", q, k) / 8**0.5
     scores = np.where(np.tri(queries, keys, dtype=bool) | (not is_causal), scores, -np.inf)

@@ -176,3 +176,29 @@ def test_grad_fn_tells_the_way_back():
     assert (mul.name, constant) == ("MulBackward", None)
     assert [getattr(node, "name", node) for node in mul.next_functions] == ["ExpBackward", b]
     assert (a.grad_fn, a.is_leaf, y.is_leaf) == (None, True, False)
+
+
+def test_backward_of_several_is_one_pass_that_adds_to_what_is_there():
+    a, b = Value(2.0), Value(3.0)
+    shared = a * b
+    mg.autograd.backward([shared * 2, shared, a], [1.0, 10.0, None])
+    assert (a.grad, b.grad, shared.grad) == (37.0, 24.0, 12.0)
+    mg.autograd.backward(shared, inputs=b)
+    assert (a.grad, b.grad, shared.grad) == (37.0, 26.0, 12.0)
+    mg.autograd.backward([a * a], create_graph=True)
+    assert (float(a.grad), type(a.grad)) == (41.0, Value)
+
+
+def test_backward_says_what_it_cannot_begin_with_and_writes_nothing():
+    a, other = Value(2.0), Value(1.0).detach()
+    with pytest.raises(DTypeError, match="backward: 1 grad_tensors were given for 2 tensors"):
+        mg.autograd.backward([a * 2, a], [1.0])
+    with pytest.raises(GraphError, match=r"backward: input 0, Value\(1\.0\), needs no gradient"):
+        mg.autograd.backward(a * 2, inputs=[other])
+    with pytest.raises(GraphError, match="backward: there is nothing to differentiate, or nothing to differentiate by"):
+        mg.autograd.backward(a * 2, inputs=[])
+    with pytest.raises(
+        DTypeError, match=r"backward: 3\.0 is a float.*\n  Write mg\.autograd\.backward\(\[output, …\]\)"
+    ):
+        mg.autograd.backward(3.0)
+    assert a.grad is None

@@ -147,7 +147,7 @@ def test_an_interrupted_training_ends_with_one_line(capsys, tmp_path, monkeypatc
 
 
 def test_python_m_minigrad_is_the_command():
-    child = subprocess.run([sys.executable, "-m", "minigrad", "--help"], capture_output=True, text=True, timeout=60)
+    child = subprocess.run([sys.executable, "-m", "minigrad", "--help"], capture_output=True, text=True, timeout=300)
     assert child.returncode == 0
     assert child.stdout.startswith("usage: minigrad [-h] [--version] COMMAND ...")
     assert "tour" in child.stdout

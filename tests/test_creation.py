@@ -4,6 +4,7 @@ import pytest
 
 import minigrad as mg
 from minigrad.errors import ArgumentError, DeviceError, DTypeError, MinigradError, ShapeError
+from places import in_memory
 
 np = pytest.importorskip("numpy")
 
@@ -100,6 +101,7 @@ def test_the_default_float_is_asked_for_at_each_call(torch, default):
         torch.set_default_dtype(before[1])
 
 
+@in_memory
 def test_as_tensor_shares_what_it_can_and_tensor_copies():
     array, given = np.zeros(2), mg.zeros(2)
     shared, copied = mg.as_tensor(array), mg.as_tensor(array, dtype=mg.float32)
@@ -113,6 +115,7 @@ def test_as_tensor_of_another_type_stays_in_the_graph():
     assert x.grad.tolist() == [1.0, 1.0]
 
 
+@in_memory
 def test_asarray_copies_where_it_is_told_to():
     array, given = np.zeros(2), mg.zeros(2, requires_grad=True)
     assert np.shares_memory(mg.asarray(array).numpy(), array)

@@ -11,6 +11,13 @@ from minigrad.errors import ArgumentError
 from parity import close
 from strategies import PARITY
 
+
+def covariance(x, c):
+    """Positive definite matrices of two numbers a row and column, one for each row of `c`."""
+    half = c[:, :2, None] * c[:, None, 1:3]
+    return half @ half.mT + (x[:, :2, None] * x[:, None, :2]) * 0.1 + c.new_tensor([[1.0, 0.0], [0.0, 1.0]])
+
+
 ROWS = np.random.default_rng(0).normal(size=(3, 4)).astype("float32")
 CHANCES = np.random.default_rng(1).uniform(0.05, 0.95, size=(3, 4)).astype("float32")
 MADE = {
@@ -21,6 +28,11 @@ MADE = {
     "Categorical, probs": lambda D, x, c: D.Categorical(probs=c),
     "Bernoulli, logits": lambda D, x, c: D.Bernoulli(logits=x),
     "Bernoulli, probs": lambda D, x, c: D.Bernoulli(c),
+    "MultivariateNormal": lambda D, x, c: D.MultivariateNormal(x[:, :2], covariance(x, c)),
+    "MultivariateNormal, precision": lambda D, x, c: D.MultivariateNormal(x[0, :2], precision_matrix=covariance(x, c)),
+    "MultivariateNormal, factor": lambda D, x, c: D.MultivariateNormal(
+        x[:, :2], scale_tril=c.new_tensor([[2.0, 0.0], [1.0, 0.5]]) * c[0, 0]
+    ),
     "Independent": lambda D, x, c: D.Independent(D.Normal(x, c), 1),
 }
 EACH = pytest.mark.parametrize("make", MADE.values(), ids=MADE)
@@ -29,6 +41,8 @@ EACH = pytest.mark.parametrize("make", MADE.values(), ids=MADE)
 def value_of(name, library):
     if "Categorical" in name:
         return library.tensor(np.array([1, 3, 0]))
+    if "Multi" in name:
+        return library.tensor(ROWS[::-1, 1:3].copy())
     return library.tensor((CHANCES > 0.5).astype("float32") if "Bernoulli" in name else ROWS[::-1].copy() * 0.3)
 
 
@@ -41,8 +55,10 @@ def test_logarithms_entropies_and_their_gradients_are_pytorch_s(torch, name):
         one = MADE[name](room, x, c)
         logs, entropy = one.log_prob(value_of(name, library)), one.entropy()
         (logs.sum() + 0.5 * entropy.sum()).backward()
+        assert entropy.shape == logs.shape
         moments = [] if "Categorical" in name else [one.mean, one.variance, one.stddev]
         more = [one.probs, one.logits] if hasattr(one, "probs") else []
+        more += [one.covariance_matrix, one.precision_matrix] if "Multi" in name else []
         grads = [library.zeros(3, 4) if p.grad is None else p.grad for p in (x, c)]
         shapes = tuple(one.batch_shape), tuple(one.event_shape)
         found.append((shapes, [t.detach().numpy() for t in (logs, entropy, *moments, *more, *grads)]))
@@ -52,12 +68,13 @@ def test_logarithms_entropies_and_their_gradients_are_pytorch_s(torch, name):
 
 
 @pytest.mark.parity
-@pytest.mark.parametrize("name", [name for name in MADE if name != "Uniform"])
+@pytest.mark.parametrize("name", MADE)
 def test_divergences_and_their_gradients_are_pytorch_s(torch, name):
     found = []
     for library, room in ((mg, D), (torch, torch.distributions)):
         x, c = (library.tensor(a).requires_grad_() for a in (ROWS, CHANCES))
-        p, q = MADE[name](room, x, c), MADE[name](room, x * 0.5 + 0.1, c * 0.5)
+        p = MADE[name](room, x, c)
+        q = room.Uniform(x - 5.0, x + c + 6.0) if name == "Uniform" else MADE[name](room, x * 0.5 + 0.1, c * 0.5)
         kl = room.kl_divergence(p, q)
         kl.sum().backward()
         found.append([kl.detach().numpy(), *[t.grad.numpy() for t in (x, c) if t.grad is not None]])
@@ -116,6 +133,9 @@ def test_a_draw_of_a_normal_hands_its_gradient_on():
         (lambda: D.Uniform(1.0, 1.0), "Uniform: not all of low is below high"),
         (lambda: D.Categorical(mg.ones(2), logits=mg.ones(2)), "Categorical: it takes either probs or logits"),
         (lambda: D.Bernoulli(mg.tensor([1.5])), "Bernoulli: probs are no chances"),
+        (lambda: D.MultivariateNormal(mg.zeros(2)), "MultivariateNormal: it takes one of covariance_matrix"),
+        (lambda: D.MultivariateNormal(mg.zeros(2), mg.eye(3)), r"loc has shape \(2,\), which does not go with"),
+        (lambda: D.MultivariateNormal(mg.zeros(2), scale_tril=-mg.eye(2)), "scale_tril has a diagonal above 0"),
         (lambda: D.Independent(D.Normal(mg.zeros(2), 1.0), 2), "Independent: there are no 2 dimensions"),
     ],
 )
@@ -127,3 +147,41 @@ def test_mistakes_are_named(make, text):
 def test_a_divergence_that_is_not_here_says_how_to_estimate_it():
     with pytest.raises(NotImplementedError, match="kl_divergence of Normal and Uniform is not here"):
         D.kl_divergence(D.Normal(0.0, 1.0), D.Uniform(0.0, 1.0))
+    whole = D.Normal(mg.zeros(2, 3), 1.0)
+    with pytest.raises(NotImplementedError, match="kl_divergence of Independent and Independent is not here"):
+        D.kl_divergence(D.Independent(whole, 1), D.Independent(whole, 2))
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("kind", ["Categorical", "Bernoulli", "Uniform"])
+def test_a_divergence_is_infinite_where_only_the_first_ever_draws(torch, kind):
+    ends = np.array([0.0, 0.25, 0.5, 1.0], dtype="float32")
+    first, second = (x.reshape(-1) for x in np.meshgrid(ends, ends))
+    found = []
+    for library, room in ((mg, D), (torch, torch.distributions)):
+        made = {
+            "Categorical": lambda a, room=room, library=library: room.Categorical(library.stack([a, 1 - a], -1)),
+            "Bernoulli": lambda a, room=room: room.Bernoulli(a),
+            "Uniform": lambda a, room=room: room.Uniform(a, 3 * a + 0.5),
+        }[kind]
+        given = [library.tensor(x.copy()) for x in (first, second)]
+        found.append(room.kl_divergence(*map(made, given)).numpy())
+    assert np.isinf(found[0]).sum() in (6, 12)
+    close(*found, PARITY["float32"])
+
+
+def test_modes_are_what_is_likeliest():
+    assert D.Categorical(mg.tensor([[0.2, 0.7, 0.1], [0.5, 0.1, 0.4]])).mode.tolist() == [1, 0]
+    assert str(D.Bernoulli(mg.tensor([0.2, 0.5, 0.7])).mode.tolist()) == "[0.0, nan, 1.0]"
+
+
+def test_a_step_with_a_distribution_can_be_recorded():
+    def step(x, scale):
+        code = D.Normal(x, scale)
+        return (D.kl_divergence(code, D.Normal(0.0, 1.0)) + code.rsample()).sum()
+
+    found = []
+    for function in (step, mg.jit(step)):
+        mg.manual_seed(2)
+        found.append([function(mg.tensor([k, 1.0]), mg.tensor([1.0, 2.0])).item() for k in range(3)])
+    assert found[0] == found[1]

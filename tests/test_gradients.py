@@ -11,6 +11,7 @@ from minigrad.errors import DTypeError, GraphError, ShapeError
 from minigrad.kernels import kernels_of
 from minigrad.op import OPS, Op
 from parity import ours, theirs
+from strategies import PARITY
 
 np = pytest.importorskip("numpy")
 
@@ -331,3 +332,54 @@ def test_a_gradient_with_a_graph_is_not_copied_without_it():
     (x * x).sum().backward(create_graph=True)
     with pytest.raises(GraphError, match=r"^deepcopy: this tensor was computed \(<AddBackward>\), and its graph stays"):
         copy.deepcopy(x)
+
+
+@pytest.mark.filterwarnings("ignore:Using backward")  # PyTorch's, of create_graph
+def test_backward_of_several_tensors_and_to_chosen_ones_is_pytorch_s():
+    torch = pytest.importorskip("torch")
+
+    def run(library, backward):
+        x = library.tensor([1.0, 2.0, 3.0], requires_grad=True)
+        w = library.tensor([2.0, -1.0, 0.5], requires_grad=True)
+        shared = x * w
+        y, z = shared.exp(), (shared * x).sum()
+        y.retain_grad()
+        found = []
+
+        def gradients():
+            return [None if a.grad is None else a.grad.tolist() for a in (x, w, y)]
+
+        backward([y, z], [library.tensor([1.0, 2.0, -1.0]), None], retain_graph=True)
+        found.append(gradients())
+        backward(z, inputs=[w], retain_graph=True)
+        found.append(gradients())
+        z.backward(inputs=x, retain_graph=True)
+        found.append(gradients())
+        backward((z, z), create_graph=True, inputs=[x, w])
+        found.append(gradients())
+        backward(x.grad.sum() + w.grad.sum(), inputs=w)
+        return [*found, gradients()]
+
+    found = run(mg, mg.autograd.backward), run(torch, torch.autograd.backward)
+    for a, b in zip(*found, strict=True):
+        for x, y in zip(a, b, strict=True):
+            assert (x is None) == (y is None)
+            if x is not None:
+                np.testing.assert_allclose(x, y, rtol=PARITY["float32"])
+
+
+def test_backward_of_several_passes_what_they_share_once_and_frees_it():
+    x = mg.ones(2, requires_grad=True)
+    shared = x.exp()
+    mg.autograd.backward([shared.sum(), (shared * 2).sum()])
+    np.testing.assert_allclose(x.grad.numpy(), 3 * np.exp([1.0, 1.0]), rtol=PARITY["float32"])
+    with pytest.raises(GraphError, match="was freed by an earlier backward"):
+        shared.sum().backward()
+    with pytest.raises(
+        GraphError, match=r"inputs are the tensors whose grad is added to, and the one of shape \(3,\) needs"
+    ):
+        (x * 2).sum().backward(inputs=[x, mg.ones(3)])
+    with pytest.raises(GraphError, match="inputs are the tensors whose grad is added to, and there is none"):
+        (x * 2).sum().backward(inputs=[])
+    with pytest.raises(DTypeError, match="some of these are tensors and some are Values"):
+        mg.autograd.backward([x.sum(), mg.Value(1.0)])

@@ -7,6 +7,7 @@ import pytest
 import minigrad as mg
 from minigrad.backends.formula import expression
 from minigrad.errors import ArgumentError, DTypeError, GraphError, ShapeError
+from places import ON_GPU
 
 np = pytest.importorskip("numpy")
 
@@ -204,7 +205,7 @@ def test_writing_by_one_index_goes_through_no_other_numbers():
         x[1:][[1, 0]] = 2.0
     written = calls[-1]
     assert (written.op, written.out.shape) == ("index_copy", (2, 4))
-    assert np.shares_memory(written.result, x.numpy())
+    assert ON_GPU or np.shares_memory(written.result, x.numpy())
 
 
 @pytest.mark.parametrize("value", [300, float("inf"), float("nan"), -256])

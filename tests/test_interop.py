@@ -9,6 +9,7 @@ import pytest
 
 import minigrad as mg
 from minigrad.errors import DTypeError, GraphError, MinigradError, ShapeError
+from places import in_memory
 
 np = pytest.importorskip("numpy")
 
@@ -94,6 +95,7 @@ def test_types_are_converted_as_in_pytorch(torch, dtype, name):
     assert mine.tolist() == its.tolist()
 
 
+@in_memory
 def test_to_takes_a_type_a_device_or_a_tensor_and_copies_only_where_it_must():
     x = mg.ones(2)
     double = mg.zeros(1, dtype=mg.float64)
@@ -139,6 +141,7 @@ def test_a_rule_that_needs_the_numbers_before_data_was_assigned_refuses():
 # --- NumPy ---
 
 
+@in_memory
 def test_numpy_shares_and_force_detaches():
     x = mg.zeros(2, requires_grad=True)
     assert np.shares_memory(x.numpy(force=True), x.detach().numpy())
@@ -149,6 +152,7 @@ def test_numpy_shares_and_force_detaches():
     )
 
 
+@in_memory
 def test_asarray_of_a_tensor_shares_or_copies_as_it_is_told():
     x = mg.tensor([1.0, 2.0])
     assert np.shares_memory(np.asarray(x), x.numpy())
@@ -181,6 +185,7 @@ def test_numpy_s_functions_refuse_tensors():
 # --- DLPack ---
 
 
+@in_memory
 @pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "int32", "uint8", "bool"])
 def test_numpy_and_minigrad_share_memory_through_dlpack(dtype):
     x = mg.zeros(2, 3, dtype=getattr(mg, dtype))
@@ -192,6 +197,7 @@ def test_numpy_and_minigrad_share_memory_through_dlpack(dtype):
     assert x.__dlpack_device__() == (1, 0)
 
 
+@in_memory
 @pytest.mark.parity
 @pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "int32", "uint8", "bool"])
 def test_pytorch_and_minigrad_share_memory_through_dlpack(torch, dtype):
@@ -207,6 +213,7 @@ def test_pytorch_and_minigrad_share_memory_through_dlpack(torch, dtype):
     assert back.data_ptr() == theirs.data_ptr()
 
 
+@in_memory
 def test_what_may_only_be_read_is_shared_and_not_written():
     array = np.arange(3.0)
     array.flags.writeable = False

@@ -1,21 +1,27 @@
-"""What lasts: memory stays flat over 10,000 steps of training, and Ctrl-C leaves a usable state."""
+"""What lasts: memory stays flat over 10,000 steps (4,000 in `make test`), and Ctrl-C leaves a usable state."""
 
 import contextlib
+import faulthandler
 import json
 import os
+import select
 import signal
 import subprocess
 import sys
 import time
 from importlib.util import find_spec
+from itertools import cycle
 
 import pytest
+
+from thorough import EXHAUSTIVE
 
 pytest.importorskip("numpy")
 WITHOUT = pytest.mark.skipif(find_spec("taichi") is None, reason="needs Taichi, which has wheels for most machines")
 DEVICES = ["numpy", pytest.param("cpu", marks=WITHOUT)]
-STEPS, SHARE = 10_000, 2_000
-GROWTH = 4 << 20  # bytes that the process may grow by: nothing of a step is 400 bytes long and stays
+STEPS, SHARE = (10_000, 2_000) if EXHAUSTIVE else (4_000, 1_000)
+INTERRUPTS = 25
+GROWTH = 4 << 20  # bytes that the process may grow by: of 10,000 steps nothing stays that is 400 bytes long
 
 
 def step(mg, parameters, x, labels):
@@ -64,10 +70,11 @@ def trained(device):
 
 
 def interrupted(device):
-    """For a child: compute until Ctrl-C, many times, also while kernels are compiled, and then train."""
+    """For a child: compute until Ctrl-C, so often, also while kernels are compiled, and then train."""
     import minigrad as mg
 
     mg.set_default_device(device)
+    faulthandler.register(signal.SIGUSR1)
     made, interrupts, computing = model(mg), 0, False
 
     def interrupt(signal_number, frame):
@@ -80,19 +87,16 @@ def interrupted(device):
     a = mg.rand(400, 400)
     print("ready", flush=True)
     ops = ["exp", "sin", "tanh", "sum", "var", "sort", "cumsum", "argmax", "softmax", "log1p", "erf", "logsumexp"]
-    end = time.monotonic() + 5.0
-    while time.monotonic() < end:
+    while interrupts < INTERRUPTS:
         with contextlib.suppress(KeyboardInterrupt):
-            computing = True
-            while time.monotonic() < end:
+            while True:
                 for name in ops:
+                    computing = True  # again: Python ignores what is raised while it deletes an object
                     args = (1,) if name in ("cumsum", "softmax", "logsumexp") else ()
                     getattr(a.double() if interrupts % 2 else a, name)(*args)
                     (a @ a).relu()
-            computing = False
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    losses = [step(mg, *made) for _ in range(20)]
-    print(json.dumps([interrupts, losses]), flush=True)
+    print(json.dumps([step(mg, *made) for _ in range(20)]), flush=True)
 
 
 def calm(device):
@@ -119,9 +123,9 @@ def child(call):
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="reads the memory of a process as Linux tells it")
 @pytest.mark.parametrize("device", DEVICES)
-def test_ten_thousand_steps_take_no_more_memory_than_the_first(device):
+def test_thousands_of_steps_take_no_more_memory_than_the_first(device):
     process = child(f"trained({device!r})")
-    output, errors = process.communicate(timeout=300)
+    output, errors = process.communicate(timeout=900)
     assert process.returncode == 0, errors
     (*first, early), (*last, late) = json.loads(output)
     assert last[:4] == first[:4]  # tensors, their bytes, those in the pool, and the most there ever were
@@ -135,12 +139,17 @@ def test_ten_thousand_steps_take_no_more_memory_than_the_first(device):
 def test_ctrl_c_leaves_a_usable_state_whenever_it_comes(device):
     process = child(f"interrupted({device!r})")
     assert process.stdout.readline() == "ready\n", process.stderr.read()
-    for k in range(40):
-        time.sleep(0.05 + 0.013 * (k % 7))
+    end = time.monotonic() + 240
+    for wait in cycle([0.05, 0.063, 0.076, 0.089, 0.102, 0.115, 0.128]):
+        if select.select([process.stdout], [], [], wait)[0]:  # it told its losses, or ended
+            break
+        if time.monotonic() > end:
+            process.send_signal(signal.SIGUSR1)  # to say where it is
+            time.sleep(5)
+            process.kill()
+            break
         process.send_signal(signal.SIGINT)
-    output, errors = process.communicate(timeout=120)
+    output, errors = process.communicate(timeout=300)
     assert process.returncode == 0, errors
-    interrupts, losses = json.loads(output)
-    assert interrupts >= 20
     calm = child(f"calm({device!r})")
-    assert losses == pytest.approx(json.loads(calm.communicate(timeout=120)[0]), rel=1e-6)
+    assert json.loads(output) == pytest.approx(json.loads(calm.communicate(timeout=300)[0]), rel=1e-6)

@@ -16,12 +16,13 @@ pytest.importorskip("taichi", reason="needs Taichi, which has wheels for most ma
 LONG = 2**16
 
 
+pytestmark = pytest.mark.usefixtures("compiled_on_cpu")
+
+
 @pytest.fixture(autouse=True)
-def _on_cpu():
-    before, limit = mg.get_default_device(), pool_of("cpu").limit
-    mg.set_default_device("cpu")
+def _same_limit():
+    limit = pool_of("cpu").limit
     yield
-    mg.set_default_device(before)
     pool_of("cpu").limit = limit
 
 
@@ -110,7 +111,7 @@ def in_a_child(code: str) -> str:
         "taken = int(open('/proc/self/statm').read().split()[0]) * resource.getpagesize()\n"
         "resource.setrlimit(resource.RLIMIT_AS, (taken + (1 << 30), -1))\n"
     )
-    child = subprocess.run([sys.executable, "-c", begin + code], capture_output=True, text=True, timeout=120)
+    child = subprocess.run([sys.executable, "-c", begin + code], capture_output=True, text=True, timeout=300)
     assert child.returncode == 0, child.stderr
     return child.stdout
 

@@ -5,6 +5,7 @@ import pytest
 import minigrad as mg
 from minigrad.errors import ArgumentError, DTypeError, GraphError, MinigradError, ShapeError
 from strategies import PARITY, THIRD
+from thorough import crossed
 
 np = pytest.importorskip("numpy")
 
@@ -60,8 +61,7 @@ def test_nothing_is_normalised_as_in_pytorch(torch, norm, shape):
 
 
 @pytest.mark.parity
-@pytest.mark.parametrize("shape", [(5000, 6, 8), (4, 6, 20000)], ids=str)
-@pytest.mark.parametrize("norm", NORMS)
+@crossed(1, norm=NORMS, shape=[(5000, 6, 8), (4, 6, 20000)])
 def test_float32_is_as_good_as_float64_to_its_digits(torch, norm, shape):
     """Far from 0, where a careless sum loses the deviation: against float64, whose inputs are the same numbers."""
     given = random(*shape, dtype="float32", offset=10.0)

@@ -71,7 +71,10 @@ def test_the_list_of_names_is_that_of_this_pytorch(torch):
         (lambda: mg.nn.Conv3d, "images of two dimensions are the most there is."),
         (lambda: mg.nn.functional.leaky_relu_, "F.leaky_relu(x, inplace=True)."),
         (lambda: mg.optim.LBFGS, "torch.optim.LBFGS is not here: optim.Adam, or SGD."),
-        (lambda: mg.nn.utils.rnn.pack_padded_sequence, "pad_sequence, and a mask of the lengths over what comes out."),
+        (
+            lambda: mg.linalg.qr,
+            "products, solve, inv, det and cholesky are here; for others take NumPy: np.linalg on x.numpy().",
+        ),
         (
             lambda: mg.cuda.amp,
             "torch.cuda.amp is not here: numbers are float32 or float64: leave autocast and GradScaler out.",

@@ -5,6 +5,7 @@ import pytest
 import minigrad as mg
 from minigrad.errors import ArgumentError, DTypeError, GraphError, ShapeError
 from minigrad.graph import propagate
+from thorough import crossed
 
 np = pytest.importorskip("numpy")
 
@@ -87,9 +88,7 @@ def close(a, b, tolerance):
 
 @pytest.mark.parity
 @pytest.mark.filterwarnings("ignore")  # PyTorch warns of too few numbers for a variance
-@pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "int32", "uint8", "bool"])
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
-@pytest.mark.parametrize("case", EVERY)
+@crossed(1, case=EVERY, shape=SHAPES, dtype=["float64", "float32", "int64", "int32", "uint8", "bool"])
 def test_values_and_types_are_pytorch_s_and_so_is_what_is_refused(torch, case, shape, dtype):
     given = np.abs(numbers(shape)).astype(dtype) if dtype in ("uint8", "bool") else numbers(shape, dtype)
     for keywords in calls(case, len(shape)):
@@ -132,7 +131,6 @@ CORNERS = {
 
 
 @pytest.mark.parity
-@pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("corner", CORNERS)
 @pytest.mark.parametrize("case", EVERY)
 def test_corners_have_pytorch_s_values_and_gradients(torch, case, corner):
@@ -164,9 +162,12 @@ def test_the_gradient_of_a_whole_maximum_that_is_nan_is_nan():
 
 @pytest.mark.parity
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.parametrize("shape", [(), (1,), (5,), (3, 4), (2, 3, 4), (0, 3)], ids=str)
-@pytest.mark.parametrize("case", [case for case in EVERY if case not in NO_GRADIENT])
+@crossed(
+    1,
+    case=[case for case in EVERY if case not in NO_GRADIENT],
+    shape=[(), (1,), (5,), (3, 4), (2, 3, 4), (0, 3)],
+    dtype=["float64", "float32"],
+)
 def test_gradients_are_pytorch_s_to_second_order(torch, case, shape, dtype):
     given = numbers(shape, dtype, seed=1)
     for keywords in calls(case, len(shape)):

@@ -185,7 +185,7 @@ def test_readers_code_is_checked_strictly(tmp_path):
     ]
     child = subprocess.run(
         [*command, reader.name],
-        cwd=tmp_path, env={**os.environ, "MYPYPATH": str(ROOT)}, capture_output=True, text=True, timeout=120,
+        cwd=tmp_path, env={**os.environ, "MYPYPATH": str(ROOT)}, capture_output=True, text=True, timeout=300,
     )  # fmt: skip
     said = re.findall(r"^reader.py:(\d+): (error|note): (.*?)(?:  \[[a-z-]+\])?$", child.stdout, re.MULTILINE)
     kinds = [re.sub(r"minigrad\.[\w.]+\.", "", text[18:-1]) for _, _, text in said if text.startswith("Revealed")]

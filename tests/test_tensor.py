@@ -7,7 +7,9 @@ import pytest
 
 import minigrad as mg
 from minigrad.errors import DivisionError, DTypeError, GraphError, ShapeError
+from places import ON_GPU, in_memory
 from strategies import ATTRS, DIFFERENTIABLE, ELEMENTWISE, RELATIVE, points, pytorch
+from thorough import crossed
 
 np = pytest.importorskip("numpy")
 
@@ -31,12 +33,11 @@ LAYOUTS = {
 
 
 @pytest.mark.parity
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.parametrize("op", ELEMENTWISE, ids=lambda op: op.name)
-def test_values_and_gradients_are_pytorch_s_in_every_layout(torch, op, dtype, layout):
+@crossed(1, name=[op.name for op in ELEMENTWISE], dtype=["float64", "float32"], layout=LAYOUTS)
+def test_values_and_gradients_are_pytorch_s_in_every_layout(torch, name, dtype, layout):
     """The types are those of PyTorch; the numbers are what it gives in float64, because its own float32 may be further
     off: gelu_backward by 2.1e-6 where ours is within 2.2e-7."""
+    op = mg.OPS[name]
     theirs, attrs = pytorch(op), ATTRS.get(op.name, {})
     given = arrays(op, dtype)
     leaves = [mg.tensor(x) for x in given]
@@ -49,7 +50,9 @@ def test_values_and_gradients_are_pytorch_s_in_every_layout(torch, op, dtype, la
     z = theirs(*[arranged(t, layout) for t in twins], **attrs)
     its = theirs(*[arranged(torch.tensor(x), layout) for x in given], **attrs)
     assert (y.dtype.name, y.shape) == (str(its.dtype)[6:], tuple(its.shape))
-    np.testing.assert_allclose(y.detach().numpy(), z.detach().numpy(), rtol=RELATIVE[dtype])
+    # CUDA's and Vulkan's own divisions and powers of e are not rounded right: a sum of 1 and less shows that near 0.
+    beside = RELATIVE[dtype] if ON_GPU and op.name.endswith("_backward") else 0
+    np.testing.assert_allclose(y.detach().numpy(), z.detach().numpy(), rtol=RELATIVE[dtype], atol=beside)
     if op.differentiable:
         weights = (
             np.linspace(-1.0, 2.0, num=max(1, y.detach().numpy().size)).astype(dtype)[: z.numel()].reshape(z.shape)
@@ -236,6 +239,7 @@ def test_views_share_memory_and_versions():
     assert (a._version, view._version) == (1, 1)
 
 
+@in_memory
 @pytest.mark.parametrize(
     "key", [0, -1, (1, 2), (..., 0), (0, ...), slice(None, None, 2), (slice(1, None), None, -1), None, ...], ids=repr
 )
@@ -249,6 +253,7 @@ def test_basic_indexing_is_numpy_s_and_gives_views(key):
     assert (view.numpy() <= 0).all()
 
 
+@in_memory
 def test_from_numpy_shares_memory_and_tensor_copies():
     array = np.zeros(2)
     shared, copied = mg.from_numpy(array), mg.tensor(array)

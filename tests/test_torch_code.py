@@ -3,13 +3,18 @@
 Each stands once, in `tests/torch_code`, and is loaded for either library. PyTorch's starting weights are carried over.
 """
 
+from importlib.util import find_spec
+
 import pytest
 
 import minigrad as mg
 from strategies import PROGRAM
+from thorough import EXHAUSTIVE
 from torch_programs import HERE, PROGRAMS, deterministic, loaded
 
 np = pytest.importorskip("numpy")
+# Where PyTorch is there, all of them are trained beside it below.
+ALONE = PROGRAMS[:: 1 if EXHAUSTIVE or not find_spec("torch") else 6]
 EACH = pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
 
 
@@ -40,7 +45,7 @@ def carried(program, torch):
     return [(code, model, given) for code, model, given in zip(codes, (mine, its), inputs, strict=True)]
 
 
-@EACH
+@pytest.mark.parametrize("program", ALONE, ids=lambda program: program.name)
 def test_the_program_runs_with_its_imports_changed(program, monkeypatch):
     deterministic(monkeypatch, "minigrad", mg.get_default_device())
     mg.manual_seed(0)

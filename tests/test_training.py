@@ -144,7 +144,8 @@ def test_a_killed_process_is_gone_on_with_in_another_to_the_same_bits(tmp_path):
     whole = Setting()
     expected = whole.all(whole.fit())
     root = Path(mg.__file__).parent.parent
-    environment = {**os.environ, "PYTHONPATH": f"{root}{os.pathsep}{root / 'tests'}"}
+    places = [str(root), str(root / "tests"), os.environ.get("PYTHONPATH", "")]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(places)}
     command = [sys.executable, "-c", KILLED, str(tmp_path / "c"), "11", str(mg.get_default_device())]
     child = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
     assert child.returncode not in (0, 1), child.stderr

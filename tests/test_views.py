@@ -6,6 +6,7 @@ import minigrad as mg
 from minigrad.errors import MinigradError
 from parity import FLOATS, NARROW
 from strategies import PARITY, PYTORCH
+from thorough import EXHAUSTIVE
 
 np = pytest.importorskip("numpy")
 torch = pytest.importorskip("torch", reason="needs the extra 'parity': make test EXTRAS=dev,parity")
@@ -213,9 +214,7 @@ def gradients(grad, output, inputs):
 
 TestViews = Views.TestCase
 TestViews.settings = settings(
-    max_examples=250,
+    max_examples=250 if EXHAUSTIVE else 80,
     stateful_step_count=15,
-    derandomize=True,
-    deadline=None,
     suppress_health_check=list(HealthCheck),
 )

@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import inspect
+from collections.abc import Callable, Mapping
+from copy import copy
 from functools import partial, update_wrapper
-from typing import Any
+from threading import RLock
+from types import MethodType
+from typing import Any, cast
 
-from minigrad._jit.capture import Capture, View
+from minigrad._jit.capture import Capture, View, span_of
+from minigrad._jit.conditions import Conditions, Name, names_of
+from minigrad._jit.launched import Launched, recorded
 from minigrad._jit.program import Program, made_of
 from minigrad._tensor import Tensor, wrap
-from minigrad._traced import Traced
+from minigrad._traced import Traced, plain, replaced, traced
 from minigrad.dtypes import get_default_dtype
-from minigrad.errors import CaptureError
+from minigrad.errors import CaptureError, caller
 from minigrad.graph import modes
 from minigrad.kernels import tapped
 from minigrad.storage import get_default_device, here, place_of
 
 __all__ = ["Jitted", "jit"]
+
+JOINED = 16  # runs by launches until they are joined: compiling takes as long as thousands of launches
+MOST = 128  # launches of a step that are joined: of more the work itself takes the time, and compiling a minute
+TRIES = 3  # runs until one is recorded: in the first ones tables are made that stay
 
 
 def jit(function: Callable[..., Any] | None = None, *, state: Any = ()) -> Any:
@@ -27,15 +37,25 @@ def jit(function: Callable[..., Any] | None = None, *, state: Any = ()) -> Any:
     part of the recording. Tensors that the function has from elsewhere are read, and written, where they are: so
     parameters change. Numbers of optimizers, ``group["lr"]`` and counts of steps, are read anew at each call, and
     random numbers are drawn anew. Any other state of Python's is as it was when the step was recorded: a list is not
-    appended to, a counter does not count. What comes back has no graph.
+    appended to, an attribute of an object that is no module is not looked at. What comes back has no graph.
 
-    It is recorded again where a parameter was exchanged for another, a module was switched between training and
-    evaluation, or gradients are there that were not. `state` names modules that are to be watched so, one or several;
-    those that are called in the step are in any case. `Jitted.captures` tells how often, and why. While somebody looks
-    on (`mg.record`, `mg.profile`, a tap) the function itself is called.
+    It is recorded again where something else is behind a name that the function takes from around it, a number say;
+    where a module has other parts, or attributes that are numbers, texts, `training` and the like; where an optimizer
+    has other groups, options that are no numbers, or memories; and where gradients are there that were not. `state`
+    names modules that are to be watched so, one or several; arguments and those that are called in the step are anyway.
+    `Jitted.captures` tells how often, and why. While somebody looks on (`mg.record`, `mg.profile`, a tap) the function
+    itself is called. Threads that share a step run it one after the other.
 
-    Raises CaptureError where a value is read inside, as by ``item()``, an ``if`` or a print, and where a shape depends
-    on numbers. May be used as a decorator.
+    On ``cpu`` and GPUs a step runs by the launches of Taichi's kernels that its calls come down to, which are recorded
+    in its second run. After 16 of those, on ``cpu`` launches that compute number by number are fused where one reads
+    what another has, with sums and extremes of rows; and all that are left, if they are no more than 128, become few
+    kernels that do what all did: compiling them takes seconds, once, with a bar where tqdm is installed.
+    `Jitted.program` says which, and why not. What a kernel finds wrong with numbers, a class that is not there, is
+    raised when the step has run, so that what it updates has been; on a GPU when numbers next come down.
+
+    Raises CaptureError where a value is read inside, as by ``item()``, an ``if`` or a print, where a shape depends on
+    numbers, where a tensor from elsewhere is given a graph, and for arguments that have one. May be used as a
+    decorator.
 
     >>> import minigrad as mg
     >>> w = mg.tensor([1.0, 2.0], requires_grad=True)
@@ -62,13 +82,26 @@ class Jitted:
         """Why the function was recorded, each time that it was."""
         self._function = function
         self._recordings: dict[Any, _Recording] = {}
+        self._last: _Recording | None = None
+        self._lock = RLock()  # threads run it one after the other, as kernels are
         self._watched = [state] if hasattr(state, "training") else [x for x in state if hasattr(x, "training")]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if here.capture is not None or tapped() or modes.recordings:
             return self._function(*args, **kwargs)
+        with self._lock:
+            return self._run(args, kwargs)
+
+    def _run(self, args: Any, kwargs: Any) -> Any:
         tensors: list[Tensor] = []
-        key = (_key((args, kwargs), tensors), modes.grad, get_default_dtype(), get_default_device(), modes.strict)
+        given = _key((args, kwargs), tensors)
+        for x in tensors:
+            if x.grad_fn is not None:
+                raise CaptureError(
+                    f"jit: an argument of shape {x.shape} was computed, and a graph is behind it.\n"
+                    "  Give x.detach(), or compute it inside the step."
+                )
+        key = given, _overlaps(tensors), modes.grad, get_default_dtype(), get_default_device(), modes.strict
         recording = self._recordings.get(key)
         if recording is None:
             shapes = " and ".join(str(x.shape) for x in tensors)
@@ -76,30 +109,51 @@ class Jitted:
         reason, numbers = recording.outdated(tensors)
         if reason:
             return self._record(key, tensors, args, kwargs, reason)
+        self._last = recording
         return recording.run(tensors, numbers)
 
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        """A method, where it decorates a function in a class: there is a recording for each object."""
+        return self if instance is None else MethodType(self, instance)
+
+    def __reduce__(self) -> Any:
+        """A copy records anew."""
+        return Jitted, (self._function, self._watched)
+
     def _record(self, key: Any, tensors: list[Tensor], args: Any, kwargs: Any, reason: str) -> Any:
-        for x in tensors:
-            if x.grad_fn is not None:
-                raise CaptureError(
-                    f"jit: an argument of shape {x.shape} was computed, and a graph is behind it.\n"
-                    "  Give x.detach(), or compute it inside the step."
-                )
+        self._last = None
         capture = Capture([x._array for x in tensors])
-        for module in self._watched:
+        names = names_of(self._function)  # as they are before the function gives them others
+        for module in (*self._watched, *[x for x in (*args, *kwargs.values()) if hasattr(x, "training")]):
             capture.called(module)
         result = capture.run(lambda: self._function(*args, **kwargs))
+        for x in tensors:
+            if x._step is not None:  # by a write in place: when the recording runs it has no graph, so not here either
+                x._step, x._requires_grad = None, False
         self.captures.append(reason)
         if capture.unstable:
             self._recordings.pop(key, None)
         else:
-            self._recordings[key] = _Recording(capture, result, tensors)
-        return _rebuilt(result, lambda x: x.detach())
+            called = _called(self._function, args, kwargs, tensors)
+            self._last = self._recordings[key] = _Recording(capture, result, tensors, names, called)
+        return _rebuilt(result, lambda x: x.detach() if isinstance(x, Tensor) else plain(x))
 
     @property
     def program(self) -> str:
-        """What was recorded last, a line for each kernel call."""
-        return str([*self._recordings.values()][-1].program) if self._recordings else ""
+        """What the last call ran, or recorded, a line for each kernel call; then how that is run now, and why so. Empty
+        where it was not kept."""
+        return "" if self._last is None else str(self._last)
+
+    @property
+    def recording(self) -> _Recording | None:
+        """What the last call ran, or recorded, for `minigrad_viz.draw`; None where it was not kept."""
+        return self._last
+
+    @property
+    def source(self) -> str:
+        """The texts of the kernels that the last call launched; empty where it was run call by call."""
+        launched = None if self._last is None else self._last.launched
+        return "" if launched is None else launched.source
 
 
 def _key(x: Any, tensors: list[Tensor]) -> Any:
@@ -110,10 +164,10 @@ def _key(x: Any, tensors: list[Tensor]) -> Any:
             return "again", known[0]
         tensors.append(x)
         return "tensor", x._array.shape, x._array.strides, x._array.dtype, place_of(x._array), x.requires_grad
-    if isinstance(x, Mapping):
-        return type(x), tuple([(name, _key(value, tensors)) for name, value in x.items()])
     if type(x) in (tuple, list):
         return (type(x), *[_key(value, tensors) for value in x])
+    if isinstance(x, Mapping):
+        return type(x), tuple([(name, _key(value, tensors)) for name, value in x.items()])
     try:
         hash(x)
     except TypeError:
@@ -121,18 +175,61 @@ def _key(x: Any, tensors: list[Tensor]) -> Any:
             f"jit: an argument is a {type(x).__name__}, which cannot be told from another.\n"
             "  Give tensors, numbers, texts, and tuples, lists or dicts of them."
         ) from None
-    return type(x), x, str(x)
+    return type(x), repr(x) if isinstance(x, float | complex) else x  # 0.0 is not -0.0, and nan is nan
 
 
-def _rebuilt(x: Any, made: Callable[[Tensor], Any]) -> Any:
-    """The same tuples, lists and dicts with something made of each tensor in them."""
-    if isinstance(x, Tensor):
-        return made(x)
+def _called(function: Any, args: Any, kwargs: Any, tensors: list[Tensor]) -> list[str]:
+    """What a function calls the tensors among its arguments."""
+    try:
+        given = dict(inspect.signature(function).bind(*args, **kwargs).arguments)
+    except (TypeError, ValueError):  # it would not say
+        given = {}
+    names: dict[int, str] = {}
+
+    def walk(name: str, x: Any) -> None:
+        if isinstance(x, Tensor):
+            names.setdefault(id(x), name)
+        elif isinstance(x, Mapping) or type(x) in (tuple, list):
+            for key, value in x.items() if isinstance(x, Mapping) else enumerate(x):
+                walk(f"{name}[{key!r}]", value)
+
+    for name, x in given.items():
+        walk(name, x)
+    return [names.get(id(x), f"argument {k}") for k, x in enumerate(tensors)]
+
+
+def _overlaps(tensors: list[Tensor]) -> Any:
+    """Which arguments lie in the memory of another, and how far from its beginning: to write to one changes both."""
+    if len(tensors) < 2:
+        return ()
+    found, (last, start, reach) = [], (0, 0, 0)
+    for first, end, k in sorted([(*span_of(x._array), k) for k, x in enumerate(tensors)]):
+        if first < reach:
+            found.append((k, last, first - start))
+        if end > reach:
+            last, start, reach = k, first, end
+    return tuple(found)
+
+
+def _rebuilt(x: Any, made: Callable[[Any], Any]) -> Any:
+    """The same tuples, lists and dicts with ``made(leaf)`` in place of each thing in them."""
     if isinstance(x, Mapping):
-        return type(x)((name, _rebuilt(value, made)) for name, value in x.items())  # type: ignore[call-arg]
+        found = copy(x) if isinstance(x, dict) else {}
+        found.update((name, _rebuilt(value, made)) for name, value in x.items())
+        return found if isinstance(x, dict) else cast(Any, type(x))(found)
     if isinstance(x, tuple) and hasattr(x, "_fields"):
         return type(x)(*[_rebuilt(value, made) for value in x])
-    return type(x)(_rebuilt(value, made) for value in x) if type(x) in (tuple, list) else x
+    return type(x)(_rebuilt(value, made) for value in x) if type(x) in (tuple, list) else made(x)
+
+
+def _check_result(x: Any) -> None:
+    """Raise CaptureError for an object with tensors in it: it would come back as it is, with numbers of long ago."""
+    inside = [*x] if isinstance(x, tuple | list | set | frozenset) else [*getattr(x, "__dict__", {}).values()]
+    if any(isinstance(y, Tensor) for y in inside) and not hasattr(x, "training"):
+        raise CaptureError(
+            f"jit: what comes back is a {type(x).__name__}, which has tensors in it that could not be made anew.\n"
+            "  Return tensors, and tuples, lists or dicts of them."
+        )
 
 
 class _Place(int):
@@ -142,112 +239,125 @@ class _Place(int):
 class _Recording:
     """One recording of a function: its program, what it holds for, and what becomes of what it computes."""
 
-    def __init__(self, capture: Capture, result: Any, tensors: list[Tensor]) -> None:
-        self._draws, self._modules = list(capture.draws.values()), list(capture.modules.values())
-        self._optimizers = list(capture.optimizers.values())
+    def __init__(
+        self, capture: Capture, result: Any, tensors: list[Tensor], names: list[Name], arguments: list[str]
+    ) -> None:
+        self.arguments = arguments
+        """What the function calls the tensors that it is given."""
+        self._draws, self._optimizers = list(capture.draws.values()), list(capture.optimizers.values())
         wanted: list[View] = []
+        given: list[Traced] = []
 
-        def noted(x: Tensor) -> _Place:
+        def noted(x: Any) -> Any:
+            if not isinstance(x, Tensor):
+                _check_result(x)
+                given.extend(traced(x))
+                return x
             wanted.append(capture.view(x._array))
             return _Place(len(wanted) - 1)
 
         self._result = _rebuilt(result, noted)
-        self._kept = [(where, name, x, x._array) for where, name, x in self._held()]
-        self._grads, self._given = self._gradients(capture, tensors, noted)
-        self._written = [x for _, _, x, array in self._kept if _is_written(capture, array)]
-        self._written_arguments = [k for k, x in enumerate(tensors) if _is_written(capture, x._array)]
+        self._conditions = Conditions(capture, tensors, names)
+        self.gradients = _gradients_after(capture, tensors, noted)
+        """Whose change, and which of what the program gives they are then; None where there are none."""
+        self._written = capture.written(tensors)
         self.program = Program(*made_of(capture.nodes, wanted), capture.buffers)
+        self.launched: Launched | None = None
+        self.why = "it ran once, and it is recorded when it runs again"
+        """Why it is not `launched`."""
+        self._tries, self._runs = TRIES, 0
         self._updates = [update for numbers in self._optimizers for update in numbers.updates]
-        asked = [*self.program.numbers, *[x for _, _, traced in self._updates for x in _parts(traced)]]
-        self._names = [getattr(x, "name", "") for x in asked]
-        self._numbers = capture.book.function(asked)
-        self._conditions = capture.book.conditions
+        self._given = given
+        self._book, self._lasting = capture.book, len(capture.book.conditions)
+        self._ask()
         for buffer in capture.buffers:
             buffer.forget()
 
-    def _held(self) -> Iterator[tuple[dict[Any, Any], Any, Tensor]]:
-        """The tensors that must be the same: a dict, the name in it, and the tensor."""
-        for module, _ in self._modules:
-            for kept in (module._parameters, module._buffers):
-                yield from ((kept, name, x) for name, x in kept.items() if x is not None)
-        for numbers in self._optimizers:
-            for group in numbers.optimizer.param_groups:
-                yield from (({"a parameter": x}, "a parameter", x) for x in group["params"])
-            for memory in numbers.optimizer.state.values():
-                yield from ((memory, name, x) for name, x in memory.items() if isinstance(x, Tensor))
+    @property
+    def held(self) -> list[tuple[Tensor, str]]:
+        """The tensors that must be the same as long as it holds, and what they are."""
+        return self._conditions.held
 
-    @staticmethod
-    def _gradients(capture: Capture, tensors: list[Tensor], noted: Callable[[Tensor], _Place]) -> tuple[Any, Any]:
-        """What becomes of gradients: (whose, what it is then); and what they must be before: (whose, it, its array).
+    @property
+    def how(self) -> str:
+        """How it is run."""
+        return str(self.launched or f"Run call by call: {self.why}.")
 
-        Whose is a tensor, or the number of an argument.
-        """
-        numbers = {id(x): k for k, x in enumerate(tensors)}
-        used = {id(view.buffer) for node in capture.nodes for view in (*node.reads, *node.outs)}
-        after: list[tuple[Any, Any]] = []
-        given: list[tuple[Any, Any, Any]] = []
-        for x, before, added in capture.grads.values():
-            of = numbers.get(id(x), x)
-            read = before is not None and id(capture.find(before._array)) in used
-            if added or read:
-                given.append((of, before, None if before is None else before._array))
-            if x._grad is not before:
-                after.append((of, None if x._grad is None else noted(x._grad)))
-        return after, given
+    def __str__(self) -> str:
+        return f"{self.program}\n\n{self.how}"
+
+    def _ask(self) -> None:
+        """Have the numbers read that are needed."""
+        launched = self.launched.numbers if self.launched is not None else []
+        asked = [*launched, *self.program.numbers, *traced([x for _, _, x in self._updates]), *self._given]
+        self._names = [x.name for x in asked]
+        self._numbers = self._book.function(asked)
+        self._about = self._book.conditions
 
     def outdated(self, tensors: list[Tensor]) -> tuple[str, Any]:
         """Why it does not hold any more, or ""; and the numbers that are read anew."""
-        for module, training in self._modules:
-            if module.training is not training:
-                return f"{type(module).__name__}.training is {module.training} now", ()
-        for where, name, x, array in self._kept:
-            now = where.get(name)
-            if now is not x or now._array is not array:
-                return f"{name} is another tensor now", ()
-        for of, before, array in self._given:
-            now = (tensors[of] if of.__class__ is int else of)._grad
-            if now is not before or (now is not None and now._array is not array):
-                return "gradients are there that were not, or the other way round", ()
+        reason = self._conditions.broken(tensors)
+        if reason:
+            return reason, ()
         numbers, hold = self._numbers()
-        for holds, about in zip(hold, self._conditions, strict=True):
-            if not holds:
+        if not all(hold):
+            about = self._about[hold.index(False)]
+            if hold.index(False) < self._lasting:
                 return f"{about} is another now", ()
+            self._unlaunch(f"{about} is another now")
+            numbers, _ = self._numbers()
         return "", numbers
 
     def run(self, tensors: list[Tensor], numbers: tuple[Any, ...]) -> Any:
         """The result, from other arguments, and all that changes by the way."""
         values = dict(zip(self._names, numbers, strict=True))
-        arrays = self.program.run([x._array for x in tensors], values)
-        for x in (*self._written, *[tensors[k] for k in self._written_arguments]):
-            x.storage.written("jit")
-        for of, place in self._grads:
+        for of, _ in self.gradients:  # whose memory may serve again
+            (tensors[of] if of.__class__ is int else of)._grad = None
+        arrays = self._computed([x._array for x in tensors], numbers, values)
+        line = caller()
+        for written in self._written:
+            (tensors[written].storage if written.__class__ is int else written).written("jit", place=line)
+        for of, place in self.gradients:
             x = tensors[of] if of.__class__ is int else of
             x._grad = None if place is None else wrap(arrays[place])
-        for where, name, traced in self._updates:
-            parts = [values[x.name] if type(x) is Traced else x for x in _parts(traced)]
-            where[name] = parts[0] if type(traced) is Traced else tuple(parts)
+        for where, name, x in self._updates:
+            where[name] = replaced(x, lambda number: values[number.name])
         for draw in self._draws:
             draw.finish()
         for one in self._optimizers:
             one.optimizer.steps += one.steps
-        return _rebuilt_from(self._result, arrays)
+
+        def made(x: Any) -> Any:
+            return wrap(arrays[x]) if type(x) is _Place else replaced(x, lambda number: values[number.name])
+
+        return _rebuilt(self._result, made)
+
+    def _computed(self, arguments: list[Any], numbers: tuple[Any, ...], values: dict[str, Any]) -> list[Any]:
+        """The arrays that are wanted, by launches where there are some, else call by call."""
+        fitted = None if self.launched is None else self.launched.fitted(arguments)
+        if self.launched is not None and fitted is not None:
+            self._runs += 1
+            if self._runs == JOINED:
+                self.launched.join(MOST)
+            return self.launched.run(arguments, fitted, numbers)
+        if self.launched is not None or not self._tries:
+            return self.program.run(arguments, values)
+        self._tries -= 1
+        arrays, self.launched, self.why = recorded(self.program, self._book, arguments, values)
+        if self.launched is None:
+            self._unlaunch(self.why)
+        self._ask()
+        return arrays
+
+    def _unlaunch(self, why: str) -> None:
+        """Compute call by call again: what kernels asked of numbers does not hold now, or could not be recorded."""
+        self.launched, self.why = None, why
+        self._book.forget(self._lasting)
+        self._ask()
 
 
-def _rebuilt_from(x: Any, arrays: list[Any]) -> Any:
-    """The result in which a tensor is made of each array that is meant."""
-    if type(x) is _Place:
-        return wrap(arrays[x])
-    if isinstance(x, Mapping):
-        return type(x)((name, _rebuilt_from(value, arrays)) for name, value in x.items())  # type: ignore[call-arg]
-    if isinstance(x, tuple) and hasattr(x, "_fields"):
-        return type(x)(*[_rebuilt_from(value, arrays) for value in x])
-    return type(x)(_rebuilt_from(value, arrays) for value in x) if type(x) in (tuple, list) else x
-
-
-def _is_written(capture: Capture, array: Any) -> bool:
-    buffer = capture.find(array)
-    return buffer is not None and buffer.written
-
-
-def _parts(traced: Any) -> tuple[Any, ...]:
-    return (traced,) if type(traced) is Traced else traced
+def _gradients_after(capture: Capture, tensors: list[Tensor], noted: Callable[[Any], Any]) -> list[tuple[Any, Any]]:
+    """What becomes of gradients: whose, a tensor or the number of an argument, and what it is then."""
+    numbers = {id(x): k for k, x in enumerate(tensors)}
+    changed = [(x, x._grad) for x, before, _ in capture.grads.values() if x._grad is not before]
+    return [(numbers.get(id(x), x), None if grad is None else noted(grad)) for x, grad in changed]

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minigrad._traced import Book, Traced, plain
+from minigrad._traced import Book, plain, traced
 from minigrad.errors import CaptureError, caller_line
 from minigrad.kernels import Call, tap
 from minigrad.storage import PLACES, Memory, here, place_of
@@ -22,6 +22,7 @@ __all__ = [
     "CONSTANT",
     "FULL",
     "KEPT",
+    "PLAIN",
     "TEMPORARY",
     "UNKNOWN_SHAPE",
     "Buffer",
@@ -31,11 +32,13 @@ __all__ = [
     "Numbers",
     "View",
     "root_of",
+    "span_of",
     "start_of",
 ]
 
 ARGUMENT, KEPT, TEMPORARY = "argument", "kept", "temporary"
 FULL, CONSTANT = "full", "constant"  # arrays that are made of one number, or of given ones: no operations of the table
+PLAIN = (bool, int, float, complex, str, bytes, tuple, type(None))  # what cannot change but by being exchanged
 UNKNOWN_SHAPE = ("nonzero",)  # whose results have a shape that depends on the numbers
 
 
@@ -95,7 +98,15 @@ def root_of(array: Any) -> Any:
 
 def start_of(array: Any) -> int:
     """Where an array begins, in bytes."""
-    return int(array.__array_interface__["data"][0])
+    return getattr(array, "address", 0) or int(array.__array_interface__["data"][0])
+
+
+def span_of(array: Any) -> tuple[int, int]:
+    """Where an array begins, and where its last number ends, in bytes: gaps between its numbers are in it."""
+    start = start_of(array)
+    if not array.size or (hasattr(array, "address") and array.address):
+        return start, start + array.nbytes
+    return start, start + sum([(n - 1) * by for n, by in zip(array.shape, array.strides, strict=True)]) + array.itemsize
 
 
 class Capture:
@@ -108,13 +119,15 @@ class Capture:
             int, tuple[Any, Any, bool]
         ] = {}  # id -> a tensor whose `grad` changed, what it was, if added to
         self.optimizers: dict[int, Numbers] = {}
-        self.modules: dict[int, tuple[Any, bool]] = {}
+        self.modules: dict[int, tuple[Any, dict[str, Any]]] = {}  # id -> a module, and its plain attributes before
         self.draws: dict[int, Draw] = {}
         self.buffers: list[Buffer] = []
         self.unstable = ""  # why the next run will be another: what was made in this one, and stays
+        self._storages: dict[int, Any] = {}  # those that somebody writes to
+        self._linked: list[Any] = []  # tensors that a write in place gave another graph
         self._alive: list[Any] = []  # so that no memory is used twice, and no id either
         self._of_root: dict[int, Buffer] = {}
-        self._of_argument = [(root_of(x), start_of(x), self._added(ARGUMENT, x, type(x))) for x in arguments]
+        self._of_argument = [(root_of(x), span_of(x), self._added(ARGUMENT, x, type(x))) for x in arguments]
 
     # --- what is listened to ---
 
@@ -123,7 +136,9 @@ class Capture:
         here.capture = self
         try:
             with tap(self._called):
-                return function()
+                result = function()
+            self._check_links()
+            return result
         finally:
             here.capture = None
             for numbers in self.optimizers.values():
@@ -162,9 +177,11 @@ class Capture:
     def find(self, array: Any) -> Buffer | None:
         """The buffer that an array lies in, if that is known."""
         root = root_of(array)
-        for owner, start, buffer in self._of_argument:
-            if owner is root and start <= start_of(array) < start + max(buffer.array.nbytes, 1):
-                return buffer
+        for owner, (first, end), buffer in self._of_argument:
+            if owner is root:
+                start, stop = span_of(array)
+                if first <= start and stop <= end:
+                    return buffer
         return self._of_root.get(id(root))
 
     def _added(self, kind: str, array: Any, of: type) -> Buffer:
@@ -208,6 +225,37 @@ class Capture:
         """The `grad` of a tensor is about to change: a backward pass adds to it, or somebody assigns to it."""
         self.grads.setdefault(id(tensor), (tensor, tensor._grad, added))
 
+    def asked(self, what: str) -> None:
+        """Somebody asks a generator for what differs from run to run."""
+        raise CaptureError(
+            f"jit: {what} is asked of a generator while the step is captured{_line()}\n"
+            "  The answer would be the same whenever the step runs: ask outside of it. manual_seed(k) may be inside."
+        )
+
+    def linked(self, tensor: Any) -> None:
+        """A write in place gives a tensor another place in the graph."""
+        self._linked.append(tensor)
+
+    def _check_links(self) -> None:
+        for x in self._linked:
+            buffer = self.find(x._array)
+            if x.grad_fn is not None and buffer is not None and buffer.kind == KEPT:
+                raise CaptureError(
+                    f"jit: the step writes to a tensor of shape {x.shape}, from elsewhere, what has a gradient: by "
+                    f"{x.grad_fn.name}. Its graph would grow with each step, and that of a recording does not.\n"
+                    "  Write x.detach() into it, or inside mg.no_grad(); or return what it should be next."
+                )
+
+    def wrote(self, storage: Any) -> None:
+        """A write to a storage was counted."""
+        self._storages[id(storage)] = storage
+
+    def written(self, tensors: list[Any]) -> list[Any]:
+        """The storages that are there after the step and are written to in it; those of arguments as their numbers."""
+        of_arguments = [k for k, x in enumerate(tensors) if id(x.storage) in self._storages]
+        buffers = [(storage, self.find(storage.array)) for storage in self._storages.values()]
+        return of_arguments + [x for x, found in buffers if found is not None and found.kind == KEPT and found.written]
+
     def drawn(self, generator: Any, first: int, count: int) -> tuple[Any, Any]:
         """The key and the place of numbers that were drawn, as they will be whenever the step runs."""
         draw = self.draws.get(id(generator))
@@ -231,8 +279,10 @@ class Capture:
         self.optimizers[id(optimizer)].steps += 1
 
     def called(self, module: Any) -> None:
-        """A module is called: whether it trains is a condition."""
-        self.modules[id(module)] = module, module.training
+        """A module is called: what it is told by plain attributes, `training` one of them, is a condition."""
+        if id(module) not in self.modules:
+            told = {name: x for name, x in vars(module).items() if isinstance(x, PLAIN) and name != "_hooks"}
+            self.modules[id(module)] = module, told
 
 
 class Draw:
@@ -277,13 +327,13 @@ class Numbers:
             if not optimizer.traceable:
                 capture.book.condition(capture.book.source(_reader(where, name), what).name, value, what)
                 continue
-            traced = (
+            instead = (
                 tuple([capture.book.source(_reader(where, name, k), what) for k in range(len(value))])
                 if isinstance(value, tuple)
                 else capture.book.source(_reader(where, name), what)
             )
-            self._put.append((where, name, value, traced))
-            where[name] = traced
+            self._put.append((where, name, value, instead))
+            where[name] = instead
 
     def _memories(self) -> dict[int, frozenset[str]]:
         return {id(p): frozenset(kept) for p, kept in self.optimizer.state.items() if kept}
@@ -295,17 +345,17 @@ class Numbers:
 
     def settle(self) -> None:
         """Give the optimizer its numbers back, as they are after the step."""
-        for where, name, before, traced in self._put:
+        for where, name, before, instead in self._put:
             now = where[name]
-            if now is traced:
+            if now is instead:
                 where[name] = before
-            elif _is_traced(now):
+            elif traced(now):
                 self.updates.append((where, name, now))
                 where[name] = plain(now)
             else:
                 self._capture.unstable = f"{name} of {self.optimizer.name} was set in it"
         for kept in self.optimizer.state.values():  # what was made in the step, of such numbers
-            kept.update({name: plain(x) for name, x in kept.items() if _is_traced(x)})
+            kept.update({name: plain(x) for name, x in kept.items() if traced(x)})
         if self._memories() != self._known:
             self._capture.unstable = f"{self.optimizer.name} made its memory in it"
 
@@ -314,10 +364,6 @@ def _is_number(value: Any) -> bool:
     if isinstance(value, tuple):
         return all(_is_number(x) for x in value)
     return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _is_traced(value: Any) -> bool:
-    return type(value) is Traced or (isinstance(value, tuple) and any(type(x) is Traced for x in value))
 
 
 def _reader(where: dict[str, Any], name: str, index: int | None = None) -> Callable[[], Any]:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minigrad._jit.capture import CONSTANT, FULL, KEPT, TEMPORARY, Buffer, Node, View, root_of, start_of
-from minigrad._traced import Traced
+from minigrad._traced import Traced, replaced, traced
 from minigrad.kernels import dispatch
 from minigrad.storage import memory
 
@@ -53,10 +53,12 @@ def _key(node: Node) -> Any:
     if node.writes or any(view.buffer.written for view in views) or node.op == CONSTANT:
         return None
     layouts = tuple([(x.offset, x.shape, x.strides, x.dtype) for x in node.outs])
+    key = (node.op, node.device, *map(_told, node.inputs), _told(node.attrs), layouts)
     try:
-        return hash(key := (node.op, node.device, *map(_told, node.inputs), _told(node.attrs), layouts)) and key
-    except TypeError:
+        hash(key)
+    except TypeError:  # an array among them
         return None
+    return key
 
 
 def _told(x: Any) -> Any:
@@ -76,7 +78,7 @@ def _needed(nodes: Sequence[Node], wanted: Iterable[View]) -> list[Node]:
     read = {id(view.buffer) for view in wanted}
     kept = []
     for node in reversed(nodes):
-        lasting = any(view.buffer.kind != TEMPORARY for view in node.outs)
+        lasting = node.writes and any(view.buffer.kind != TEMPORARY for view in node.outs)
         if lasting or any(id(view.buffer) in read for view in node.outs):
             kept.append(node)
             read.update(id(view.buffer) for view in node.reads)
@@ -124,22 +126,23 @@ class Program:
     """Kernel calls, run one after the other: what any other way of running a step is checked against."""
 
     def __init__(self, nodes: Sequence[Node], wanted: Sequence[View], buffers: Sequence[Buffer]) -> None:
-        self.nodes, self._wanted = list(nodes), list(wanted)
-        self._fixed: Memories = {b.number: Memory.of(b) for b in buffers if b.kind == KEPT}
+        self.nodes, self.wanted = list(nodes), list(wanted)
+        self.fixed: Memories = {b.number: Memory.of(b) for b in buffers if b.kind == KEPT}
+        self._arrays: dict[Any, Any] = {}  # one for each view, so that a kernel knows what it writes to what it reads
         self._make_constants()
         self._calls = [self._call(node) for node in self.nodes]
-        self._results = [self._found(view) for view in wanted]
+        self.results = [self._found(view) for view in wanted]
         self._frees = self._last_uses()
-        self.numbers = [x for node in self.nodes for x in node.attrs.values() if type(x) is Traced]
+        self.numbers = [x for node in self.nodes for x in traced((node.inputs, node.attrs))]
 
     def _make_constants(self) -> None:
         """Keep arrays of given numbers that nobody writes to: they are not made again."""
-        returned = {id(view.buffer) for view in self._wanted}
+        returned = {id(view.buffer) for view in self.wanted}
         kept = []
         for node in self.nodes:
             buffer = node.outs[0].buffer
             if node.op in (FULL, CONSTANT) and not buffer.written and id(buffer) not in returned:
-                self._fixed[buffer.number] = Memory.of(buffer)
+                self.fixed[buffer.number] = Memory.of(buffer)
             else:
                 kept.append(node)
         self.nodes = kept
@@ -149,7 +152,7 @@ class Program:
         last: dict[int, int] = {}
         for k, node in enumerate(self.nodes):
             last.update({view.buffer.number: k for view in (*node.reads, *node.outs)})
-        for number in [*self._fixed, *[view.buffer.number for view in self._wanted]]:
+        for number in [*self.fixed, *[view.buffer.number for view in self.wanted]]:
             last.pop(number, None)
         frees: list[list[int]] = [[] for _ in self.nodes]
         for number, k in last.items():
@@ -159,19 +162,23 @@ class Program:
     def _found(self, view: View) -> Callable[[Memories], Any]:
         """What gives the array at a view."""
         number = view.buffer.number
-        if number in self._fixed:
-            array = self._fixed[number].at(view)
+        if number in self.fixed:
+            key = number, *view[1:]
+            array = self._arrays[key] = self._arrays.get(key, self.fixed[number].at(view))
             return lambda memories: array
         return lambda memories: memories[number].at(view)
 
     def _call(self, node: Node) -> Callable[[Memories, Mapping[str, Any]], None]:
         inputs = [(True, self._found(x)) if isinstance(x, View) else (False, x) for x in node.inputs]
         outs = [self._found(x) for x in node.outs] if node.writes else []
-        traced = {name: x.name for name, x in node.attrs.items() if type(x) is Traced}
+        changing = {name: x for name, x in node.attrs.items() if traced(x)}
+        operands_change = bool(traced(node.inputs))
 
         def call(memories: Memories, numbers: Mapping[str, Any]) -> None:
-            attrs = {**node.attrs, **{name: numbers[x] for name, x in traced.items()}} if traced else node.attrs
+            attrs = {**node.attrs, **replaced(changing, lambda x: numbers[x.name])} if changing else node.attrs
             given = tuple([x(memories) if found else x for found, x in inputs])
+            if operands_change:
+                given = replaced(given, lambda x: numbers[x.name])
             if node.op == FULL:
                 result = memory(node.device).full(node.outs[0].shape, node.outs[0].dtype, attrs["value"])
             elif node.op == CONSTANT:
@@ -184,19 +191,26 @@ class Program:
                 result = dispatch(node.op, node.device, given, attrs)
             arrays = [x for x in result if isinstance(x, np.ndarray)] if isinstance(result, tuple) else [result]
             for view, array in zip(node.outs, arrays, strict=True):
-                if view.buffer.number not in self._fixed:
+                if view.buffer.number not in self.fixed:
                     memories[view.buffer.number] = Memory.around(array, view.offset)
 
         return call
 
-    def run(self, arguments: Sequence[Any], numbers: Mapping[str, Any]) -> list[Any]:
-        """The arrays that are wanted, computed again from `arguments`; `numbers` are those traced, by name."""
+    around = staticmethod(Memory.around)
+
+    def run(
+        self, arguments: Sequence[Any], numbers: Mapping[str, Any], before: Callable[[int], None] | None = None
+    ) -> list[Any]:
+        """The arrays that are wanted, computed again from `arguments`; `numbers` are those traced, by name. `before` is
+        told the number of each call that is about to be made."""
         memories = {k: Memory.around(array) for k, array in enumerate(arguments)}
-        for call, frees in zip(self._calls, self._frees, strict=True):
+        for k, (call, frees) in enumerate(zip(self._calls, self._frees, strict=True)):
+            if before is not None:
+                before(k)
             call(memories, numbers)
             for number in frees:
                 memories.pop(number, None)
-        return [found(memories) for found in self._results]
+        return [found(memories) for found in self.results]
 
     def __str__(self) -> str:
         return "\n".join(map(_line, self.nodes))

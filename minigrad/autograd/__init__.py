@@ -22,6 +22,7 @@ from minigrad.kernels import untapped
 
 __all__ = [
     "Function",
+    "backward",
     "detect_anomaly",
     "enable_grad",
     "events",
@@ -66,14 +67,10 @@ def grad(
     """
     if not only_inputs:
         raise DTypeError("grad: only_inputs=False would write .grad, which grad never does.\n  Write backward().")
-    roots, wanted = _nodes(outputs), _nodes(inputs)
-    weights = grad_outputs if isinstance(grad_outputs, Sequence) else [grad_outputs] * len(roots)
-    if len(weights) != len(roots):
-        raise DTypeError(f"grad: {len(weights)} grad_outputs were given for {len(roots)} outputs.")
-    seeds: dict[Any, Any] = {}
-    for root, weight in zip(roots, weights, strict=True):
-        seed, edge = root._seed(weight, create_graph), root._edge()
-        seeds[edge] = root._sum(seeds[edge], seed) if edge in seeds else seed
+    wanted = _nodes(inputs, "grad")
+    seeds = _seeds(
+        _nodes(outputs, "grad"), grad_outputs, create_graph, "grad: {} grad_outputs were given for {} outputs."
+    )
     edges = [x._edge() for x in wanted]
     totals = propagate(
         seeds,
@@ -85,9 +82,55 @@ def grad(
     if not allow_unused:
         for position, (x, edge) in enumerate(zip(wanted, edges, strict=True)):
             if edge not in totals:
-                raise GraphError(_unused(position, x))
+                raise GraphError(_unused("grad", position, x))
     found = [totals.get(cast(Node, edge)) for edge in edges]
     return tuple([None if g is None else x._handed(g, create_graph) for x, g in zip(wanted, found, strict=True)])
+
+
+def backward(
+    tensors: Node | Sequence[Node],
+    grad_tensors: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    inputs: Node | Sequence[Node] | None = None,
+) -> None:
+    """Add the derivatives of the sum of ``grad_tensors * tensors`` to ``.grad``. PyTorch's function.
+
+    As ``x.backward(gradient)`` of each, but in one pass, where what they share is passed once and freed once. All are
+    tensors or all are Values; `grad_tensors` are 1 unless given, and need to be given for a tensor of several numbers.
+    With `inputs` it is added to theirs alone. `retain_graph` is by default `create_graph`, or being inside
+    ``mg.record()``; Values always keep theirs.
+
+    Raises GraphError if one of `tensors` or `inputs` needs no gradient, DTypeError for other things than tensors, and
+    where there are as many gradients as there are not tensors. Then no ``.grad`` has changed.
+
+    >>> from minigrad import Value
+    >>> x = Value(3.0)
+    >>> backward([x * x, 2 * x])
+    >>> x.grad
+    8.0
+    """
+    roots = _nodes(tensors, "backward")
+    chosen = None if inputs is None else _nodes(inputs, "backward")
+    for position, x in enumerate(chosen or ()):
+        if not x.requires_grad:
+            raise GraphError(_unused("backward", position, x))
+    if len({hasattr(x, "shape") for x in (*roots, *(chosen or ()))}) > 1:
+        raise DTypeError("backward: some of these are tensors and some are Values, whose graphs are apart.")
+    seeds = _seeds(roots, grad_tensors, create_graph, "backward: {} grad_tensors were given for {} tensors.")
+    roots[0]._accumulate(seeds, retain_graph, create_graph, chosen)
+
+
+def _seeds(roots: Sequence[Node], weights: Any, create_graph: bool, unequal: str) -> dict[Any, Any]:
+    """What a pass begins with: a gradient for each place in the graph."""
+    given = weights if isinstance(weights, Sequence) else [weights] * len(roots)
+    if len(given) != len(roots):
+        raise DTypeError(unequal.format(len(given), len(roots)))
+    seeds: dict[Any, Any] = {}
+    for root, weight in zip(roots, given, strict=True):
+        seed, edge = root._seed(weight, create_graph), root._edge()
+        seeds[edge] = root._sum(seeds[edge], seed) if edge in seeds else seed
+    return seeds
 
 
 def events(output: Node, gradient: Any = None) -> list[Event]:
@@ -111,26 +154,30 @@ def events(output: Node, gradient: Any = None) -> list[Event]:
     return seen
 
 
-def _nodes(given: Node | Sequence[Node]) -> tuple[Node, ...]:
+def _nodes(given: Node | Sequence[Node], asked: str) -> tuple[Any, ...]:
     nodes: tuple[Any, ...] = tuple(given) if isinstance(given, Sequence) else (given,)
+    if not nodes:
+        raise GraphError(
+            f"{asked}: there is nothing to differentiate, or nothing to differentiate by: a list is empty."
+        )
     for x in nodes:
         if not isinstance(x, Node):
             raise DTypeError(
-                f"grad: {x!r} is a {type(x).__name__}, neither a tensor nor a Value.\n"
-                "  Write mg.grad(output, [input, …])."
+                f"{asked}: {x!r} is a {type(x).__name__}, neither a tensor nor a Value.\n"
+                f"  Write mg.{'grad(output, [input, …])' if asked == 'grad' else 'autograd.backward([output, …])'}."
             )
     return nodes
 
 
-def _unused(position: int, x: Any) -> str:
+def _unused(asked: str, position: int, x: Any) -> str:
     if not x.requires_grad:
         return (
-            f"grad: input {position}, {x!r}, needs no gradient: it was made by detach() or inside no_grad().\n"
+            f"{asked}: input {position}, {x!r}, needs no gradient: it was made by detach() or inside no_grad().\n"
             f"  Ask for the {type(x).__name__} that it was made from, or set requires_grad = True before "
             "computing with it."
         )
     return (
-        f"grad: input {position}, {x!r}, has no part in the output: no path of operations leads there.\n"
+        f"{asked}: input {position}, {x!r}, has no part in the output: no path of operations leads there.\n"
         "  Leave it out, or pass allow_unused=True to get None for it."
     )
 

@@ -3,24 +3,25 @@
 What the rest asks of Taichi's without knowing it: which texts are launched, and kernels that readers write.
 """
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 
 import minigrad.backends.numpy  # noqa: F401 -- registers its kernels
-from minigrad.storage import PLACES, host, memory
+from minigrad.storage import PLACES, here, host, memory
 
 if find_spec("taichi") is not None:  # loads no Taichi: the first launch of a kernel does
-    from minigrad.backends.taichi import own, runtime, shape
+    from minigrad.backends.taichi import joining as _joining
+    from minigrad.backends.taichi import own, recording, runtime, shape
 
     _compiles = True
 else:
     _compiles = False
 
-__all__ = ["for_reader", "from_reader", "from_snippet", "launches", "readers_own"]
+__all__ = ["for_reader", "from_reader", "from_snippet", "joining", "launches", "readers_own", "recordings"]
 
 
 def launches(listener: Callable[[Any], None]) -> AbstractContextManager[None]:
@@ -28,9 +29,26 @@ def launches(listener: Callable[[Any], None]) -> AbstractContextManager[None]:
     return runtime.launches(listener) if _compiles else nullcontext()
 
 
-def readers_own(device: str) -> AbstractContextManager[None]:
-    """A block in which a reader's own kernel may run on `device`."""
-    return runtime.readers_own(device) if _compiles and device != "numpy" else nullcontext()
+def recordings(device: str) -> Any:
+    """What records the launches of a run on `device`, None where that cannot be done; see `taichi.recording`."""
+    return recording if _compiles and device not in ("", "numpy") else None
+
+
+def joining(device: str) -> Any:
+    """What makes one kernel of recorded launches, None where that cannot be done; see `taichi.joining`."""
+    return _joining if _compiles and device not in ("", "numpy") else None
+
+
+@contextmanager
+def readers_own(device: str) -> Iterator[None]:
+    """A block in which a reader's own kernel may run on `device`. A step that is recorded hears of its call, and not of
+    what it reads and makes."""
+    capture, here.capture = here.capture, None
+    try:
+        with runtime.readers_own(device) if _compiles and device != "numpy" else nullcontext():
+            yield
+    finally:
+        here.capture = capture
 
 
 def from_snippet(op: str, inputs: tuple[str, ...], attrs: tuple[str, ...], snippet: str) -> Callable[..., Any]:
@@ -50,4 +68,7 @@ def from_reader(device: str, result: Any) -> Any:
     """What it returned, on the device."""
     if isinstance(result, tuple):
         return tuple([from_reader(device, one) for one in result])
-    return memory(device).copied(result) if device not in ("numpy", "cpu") and type(result) is np.ndarray else result
+    made = type(result) is np.ndarray or isinstance(
+        result, np.generic
+    )  # NumPy makes numbers of arrays without dimensions
+    return memory(device).copied(np.asarray(result)) if made and device not in ("numpy", "cpu") else result

@@ -16,9 +16,11 @@ from minigrad.functional import (
     in_place_views,
     indexing,
     interop,
+    inverses,
     linalg,
     loss,
     normalization,
+    overwriting,
     pointwise,
     pool,
     printing,
@@ -42,6 +44,7 @@ from minigrad.functional.distance import *  # noqa: F403
 from minigrad.functional.elementwise import *  # noqa: F403
 from minigrad.functional.indexing import *  # noqa: F403
 from minigrad.functional.interop import *  # noqa: F403
+from minigrad.functional.inverses import *  # noqa: F403
 from minigrad.functional.linalg import *  # noqa: F403
 from minigrad.functional.loss import *  # noqa: F403
 from minigrad.functional.methods import with_axis
@@ -71,9 +74,11 @@ _FAMILIES = (
     in_place_views,
     indexing,
     interop,
+    inverses,
     linalg,
     loss,
     normalization,
+    overwriting,
     pointwise,
     pool,
     printing,

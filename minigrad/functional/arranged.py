@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
+from inspect import signature
 from typing import Any
 
 from minigrad import layout
@@ -275,13 +276,9 @@ def is_same_size(input: Tensor, other: Tensor) -> bool:
     return tensor_of(input, "is_same_size").shape == tensor_of(other, "is_same_size", "other").shape
 
 
-_FUNCTIONS: tuple[str, ...] = (
-    "METHODS",
-    "atleast_3d",
-    "block_diag",
-    "broadcast_shapes",
-    "cartesian_prod",
-    "chain_matmul",
-)
-_FUNCTIONS += ("combinations", "row_stack", "trapezoid", "trapz", "unravel_index", "vander")
-METHODS: dict[str, Callable[..., Any]] = {name: globals()[name] for name in __all__ if name not in _FUNCTIONS}
+METHODS: dict[str, Callable[..., Any]] = {
+    name: globals()[name]
+    for name in __all__
+    if name not in ("METHODS", "combinations") and next(iter(signature(globals()[name]).parameters)) == "input"
+}
+"""What takes one tensor, its `input`; `combinations` is a function only, in PyTorch too."""

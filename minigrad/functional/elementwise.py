@@ -212,11 +212,6 @@ def round(input: Any, *, decimals: int = 0) -> Any:
     return ops.round(input * scale) / scale if decimals > 0 else ops.round(input / scale) * scale
 
 
-def _round_in_place(self: Tensor, *, decimals: int = 0) -> Tensor:
-    """Overwrite each number with `round` of it."""
-    return self.copy_(round(self.clone(), decimals=decimals))
-
-
 def gelu(input: Any, approximate: str = "none") -> Any:
     """x Φ(x), with Φ the normal distribution; `approximate` "tanh" takes a formula for Φ (Hendrycks, Gimpel 2016)."""
     check_option(approximate, ("none", "tanh"), "gelu", "approximate")
@@ -333,7 +328,6 @@ for _op in (*ops.elementwise.ELEMENTWISE, ops.relu, ops.sigmoid):
         METHODS[_op.name] = _FRONTS.get(_op.name) or method(_op)
         if _op.differentiable or _op is ops.floor_divide:
             METHODS[f"{_op.name}_"] = in_place(_op, _CHECKS.get(_op.name))
-METHODS["round_"] = _round_in_place
 _MAY_BE_IN_PLACE = {"elu", "hardtanh", "leaky_relu", "mish", "relu", "relu6", "selu", "silu"}
 for _name in (*ops.elementwise.__all__, *ops.activation.__all__):
     if _name not in __all__:  # the operation itself is the function

@@ -12,7 +12,7 @@ from minigrad._tensor import Tensor
 from minigrad.dtypes import float64
 from minigrad.errors import DTypeError
 from minigrad.functional.checks import floats_of, tensor_of
-from minigrad.functional.elementwise import clamp_max, clamp_min, remainder, where
+from minigrad.functional.elementwise import remainder, where
 
 __all__ = [
     "METHODS",
@@ -144,17 +144,4 @@ def xlogy(input: Any, other: Any) -> Tensor:
     return cast(Tensor, where(ops.isnan(other), other, product))
 
 
-def _in_place(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    def write(self: Tensor, *args: Any, **options: Any) -> Tensor:
-        return self.copy_(function(self.clone(), *args, **options))  # of which rules may save numbers
-
-    write.__name__ = write.__qualname__ = f"{function.__name__}_"
-    write.__doc__ = f"Overwrite these numbers with `{function.__name__}` of them."
-    return write
-
-
 METHODS: dict[str, Any] = {name: globals()[name] for name in __all__ if name not in ("METHODS", "rsub")}
-METHODS |= {
-    f"{f.__name__}_": _in_place(f)
-    for f in (clamp_max, clamp_min, deg2rad, fix, float_power, fmod, frac, rad2deg, sinc, xlogy)
-}

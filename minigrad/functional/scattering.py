@@ -131,12 +131,5 @@ def diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0,
     return out
 
 
-def _scatter_reduce(
-    self: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True
-) -> Tensor:
-    """Overwrite this tensor with its `scatter_reduce`."""
-    return self.copy_(scatter_reduce(self.clone(), dim, index, src, reduce, include_self=include_self))
-
-
 METHODS: dict[str, Callable[..., Any]] = {name: globals()[name] for name in __all__ if name != "METHODS"}
-METHODS |= {"index_put_": _index_put, "scatter_reduce_": _scatter_reduce}
+METHODS |= {"index_put_": _index_put}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from minigrad import functional as F
@@ -22,24 +23,29 @@ def draw_bias(bias: Tensor | None, weight: Tensor) -> None:
 
 
 class _Parts(Function):
-    """A tensor cut along a dimension into equal parts, whose gradients are put together at once."""
+    """A tensor cut along a dimension into parts, whose gradients are put together at once."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, count: int, dim: int) -> tuple[Tensor, ...]:
+    def forward(ctx: Any, x: Tensor, into: int | Sequence[int], dim: int) -> tuple[Tensor, ...]:
         ctx.dim = dim
-        return x.chunk(count, dim)
+        return _cut(x, into, dim)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> tuple[Any, ...]:
         return F.cat(gradients, ctx.dim), None, None
 
 
-def parts(x: Tensor, count: int, dim: int = -1) -> tuple[Tensor, ...]:
-    """`x` cut along `dim` into `count` equal parts, none of which is written to.
+def _cut(x: Tensor, into: int | Sequence[int], dim: int) -> tuple[Tensor, ...]:
+    found: tuple[Tensor, ...] = x.chunk(into, dim) if isinstance(into, int) else x.split(into, dim)
+    return found
+
+
+def parts(x: Tensor, into: int | Sequence[int], dim: int = -1) -> tuple[Tensor, ...]:
+    """`x` cut along `dim` into that many equal parts, or parts of such sizes, none of which is written to.
 
     Views, as those of ``chunk``, would each bring back a gradient of the whole, zeros but for its part: for many parts
     work that grows with the square of their number.
     """
     found: tuple[Tensor, ...]
-    found = _Parts.apply(x, count, dim) if is_grad_enabled() and x.requires_grad else x.chunk(count, dim)
+    found = _Parts.apply(x, into, dim) if is_grad_enabled() and x.requires_grad else _cut(x, into, dim)
     return found

@@ -18,6 +18,7 @@ from minigrad.functional.checks import check_option, check_share
 from minigrad.nn import init
 from minigrad.nn.layer import parts
 from minigrad.nn.module import Module, Parameter
+from minigrad.nn.utils.rnn import PackedSequence
 
 __all__ = ["GRU", "LSTM", "RNN", "GRUCell", "LSTMCell", "RNNCell", "RNNCellBase"]
 
@@ -64,6 +65,11 @@ def _check_state(name: str, state: Any, shape: tuple[int, ...], count: int) -> S
         if x.shape != shape:
             raise ShapeError(f"{name}: the state has shape {x.shape}, and goes with this input as {shape}.")
     return tuple(found)
+
+
+def _in_order(state: Tensor, order: Tensor | None) -> Tensor:
+    """A state (layers, N, H) with its sequences in another order."""
+    return state if order is None else state.index_select(1, order)
 
 
 # --- cells ---
@@ -231,49 +237,80 @@ class _Recurrent(Module):
         for parameter in self.parameters():
             init.uniform_(parameter, -(self.hidden_size**-0.5), self.hidden_size**-0.5)
 
-    def _walked(self, input: Any, hx: Any) -> tuple[Tensor, State]:
-        """The states of the last layer at all places, and of all layers at the last place."""
+    def _check_input(self, x: Any, packed: bool) -> None:
         name = type(self).__name__
-        if not isinstance(input, Tensor):
-            raise DTypeError(
-                f"{name}: input is a tensor of floats, not a {type(input).__name__}: packed sequences are not here.\n"
-                "  Pad the sequences, and take the output at the last place of each."
-            )
-        if input.ndim not in (2, 3) or input.shape[-1] != self.input_size or 0 in input.shape:
+        if not isinstance(x, Tensor):
+            raise DTypeError(f"{name}: input is a tensor of floats, or a PackedSequence, not a {type(x).__name__}.")
+        fits = x.ndim == 2 if packed else x.ndim in (2, 3)
+        if not fits or x.shape[-1] != self.input_size or 0 in x.shape:
             order = "(N, L, " if self.batch_first else "(L, N, "
-            raise ShapeError(f"{name}: input is {order}{self.input_size}), or without N; here {input.shape}.")
-        x = input.unsqueeze(1) if input.ndim == 2 else input.transpose(0, 1) if self.batch_first else input
-        first = (self.num_layers * self._ways, x.shape[1], self.hidden_size)
+            asked = "data, packed, is (places in all, " if packed else f"input is {order}"
+            raise ShapeError(f"{name}: {asked}{self.input_size}){'' if packed else ', or without N'}; here {x.shape}.")
+
+    def _walked(self, input: Any, hx: Any) -> tuple[Any, State]:
+        """The states of the last layer at all places, and of all layers at the last place of each sequence."""
+        packed = isinstance(input, PackedSequence)
+        x = input.data if packed else input
+        self._check_input(x, packed)
+        alone = not packed and x.ndim == 2
+        if not packed:
+            x = x.unsqueeze(1) if alone else x.transpose(0, 1) if self.batch_first else x
+        sizes = input.sizes if packed else [x.shape[1]] * x.shape[0]
+        first = (self.num_layers * self._ways, sizes[0], self.hidden_size)
         if hx is None:
             starts: State = (x.new_zeros(first),) * self._states
         else:
-            given = first if input.ndim == 3 else (first[0], first[2])
-            starts = tuple([s.reshape(first) for s in _check_state(name, hx, given, self._states)])
+            given = (first[0], first[2]) if alone else first
+            found = _check_state(type(self).__name__, hx, given, self._states)
+            starts = tuple([_in_order(s.reshape(first), input.sorted_indices if packed else None) for s in found])
         ends: list[State] = []
         weights = self.all_weights
         for layer in range(self.num_layers):
             if layer and self.dropout:
                 x = F.dropout(x, self.dropout, self.training)
             both = range(layer * self._ways, (layer + 1) * self._ways)
-            found = [self._one_way(x, tuple([s[k] for s in starts]), weights[k], k > both[0]) for k in both]
-            x = found[0][0] if len(found) == 1 else F.cat([output for output, _ in found], -1)
-            ends += [end for _, end in found]
+            walks = [self._one_way(x, sizes, tuple([s[k] for s in starts]), weights[k], k > both[0]) for k in both]
+            x = walks[0][0] if len(walks) == 1 else F.cat([output for output, _ in walks], -1)
+            ends += [end for _, end in walks]
         last = tuple([F.stack(states) for states in zip(*ends, strict=True)])
-        if input.ndim == 2:
+        if packed:
+            last = tuple([_in_order(s, input.unsorted_indices) for s in last])
+            return input.of(x), last
+        if alone:
             return x[:, 0], tuple([s[:, 0] for s in last])
         return x.transpose(0, 1) if self.batch_first else x, last
 
-    def _one_way(self, x: Tensor, state: State, weights: list[Parameter], backwards: bool) -> tuple[Tensor, State]:
-        """The first state at each place of one layer in one direction, and all at its end."""
+    def _one_way(
+        self, x: Tensor, sizes: list[int], state: State, weights: list[Parameter], backwards: bool
+    ) -> tuple[Tensor, State]:
+        """The first state at each place of one layer in one direction, and all at its end.
+
+        `sizes` are the sequences that have each place, the first ones: the others have ended, or not begun if it goes
+        backwards. `x` is (L, N, …), or packed.
+        """
         weight_ih, weight_hh = weights[:2]
         bias_ih, bias_hh = weights[2:] if self.bias else (None, None)
         gates = F.linear(x, weight_ih, bias_ih)  # of all places at once: one large product instead of many small ones
-        places = parts(gates, gates.shape[0], 0)
-        seen: list[Tensor] = []
+        if x.ndim == 2:
+            places = list(parts(gates, sizes, 0))
+        else:
+            places = [place.squeeze(0) for place in parts(gates, len(sizes), 0)]
+        start, seen, ended = state, [], []
+        if backwards and sizes[-1] < sizes[0]:
+            state = tuple([s[: sizes[-1]] for s in start])
         for place in reversed(places) if backwards else places:
-            state = type(self)._step(self.nonlinearity, place.squeeze(0), state, weight_hh, bias_hh)
+            here, before = place.shape[0], state[0].shape[0]
+            if here < before:
+                ended.append(tuple([s[here:] for s in state]))
+                state = tuple([s[:here] for s in state])
+            elif here > before:
+                state = tuple([F.cat([s, s0[before:here]]) for s, s0 in zip(state, start, strict=True)])
+            state = type(self)._step(self.nonlinearity, place, state, weight_hh, bias_hh)
             seen.append(state[0])
-        return F.stack(seen[::-1] if backwards else seen), state
+        if ended:
+            state = tuple([F.cat(ends) for ends in zip(state, *reversed(ended), strict=True)])
+        seen = seen[::-1] if backwards else seen
+        return F.cat(seen) if x.ndim == 2 else F.stack(seen), state
 
     def extra_repr(self) -> str:
         usual = {"num_layers": 1, "bias": True, "batch_first": False, "dropout": 0.0, "bidirectional": False}
@@ -287,7 +324,8 @@ class RNN(_Recurrent):
     Input (L, N, input_size), with `batch_first` (N, L, input_size), or (L, input_size); and a state
     (layers · directions, N, H), 0 if not given. Gives the states of the last layer, (L, N, directions · H), and those
     at the end. Each layer reads the one before, through `dropout` in training; `bidirectional` ones walk both ways.
-    Raises ShapeError for sizes, DTypeError for packed sequences, ArgumentError for `proj_size`: neither is here.
+    A `PackedSequence` gives one, and the states at the end of each sequence; see `nn.utils.rnn`. Raises ShapeError for
+    sizes, DTypeError for what is neither, and ArgumentError for `proj_size`, which is not here.
     """
 
     _gates, _step = 1, staticmethod(_rnn_step)

@@ -1,18 +1,38 @@
-"""Operations of linear algebra."""
+"""Operations of linear algebra: products; and of square matrices (…, n, n) what elimination finds.
+
+The rules of the second kind are from Giles, "Collected matrix derivative results for forward and reverse mode AD",
+2008, 2.2 and 2.3; that of Cholesky's factor is from Murray, "Differentiation of the Cholesky decomposition", 2016.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
 from minigrad.layout import Shape, numel
-from minigrad.op import Op
+from minigrad.op import Op, adjoint
+from minigrad.ops.elementwise import div, where
 from minigrad.ops.reduce import sum
-from minigrad.ops.shape import reshape
+from minigrad.ops.shape import reshape, tril, triu
 
-__all__ = ["contract", "linear", "matmul"]
+__all__ = [
+    "cholesky",
+    "cofactor",
+    "contract",
+    "det",
+    "inverse",
+    "linear",
+    "matmul",
+    "slogdet",
+    "solve",
+    "solve_triangular",
+]
 
+cofactor: Op
 contract: Op
+inverse: Op
 matmul: Op
+solve: Op
+solve_triangular: Op
 
 
 def _product(a: Any, b: Any) -> Any:
@@ -76,3 +96,97 @@ contract = Op(
     attrs=("left", "right", "out"),
     precedence=Op.PRODUCT,
 )
+
+# --- what elimination finds ---
+
+
+def _each(x: Any) -> Any:
+    """Numbers (…), one a matrix, as matrices (…, 1, 1)."""
+    return reshape(x, shape=(*x.shape, 1, 1))
+
+
+def _solve_rule(g: Any, y: Any, a: Any) -> tuple[Any, Any]:
+    by_b = solve(a.mT, g)
+    return -(by_b @ y.mT), by_b
+
+
+# X of A X = B, where B is (…, n, k), and batches broadcast. Where the host is told at once, a singular A is refused.
+solve = Op(
+    "solve",
+    r"{a}^{-1} {b}",
+    vjp=_solve_rule,
+    shown=(
+        r"-{a}^{-\top} {g} {y}^\top",
+        r"{a}^{-\top} {g}",
+    ),
+    inputs=("a", "b"),
+    precedence=Op.PRODUCT,
+)
+inverse = Op(
+    "inverse",
+    r"{a}^{-1}",
+    vjp=(lambda g, y: -(y.mT @ g @ y.mT),),
+    shown=(r"-{y}^\top {g} {y}^\top",),
+    precedence=Op.POWER,
+)
+
+
+def _substitution_rule(g: Any, y: Any, a: Any, upper: bool, unitriangular: bool) -> tuple[Any, Any]:
+    by_b = solve_triangular(a.mT, g, upper=not upper, unitriangular=unitriangular)
+    by_a = -(by_b @ y.mT)
+    return (triu(by_a, diagonal=+unitriangular) if upper else tril(by_a, diagonal=-unitriangular)), by_b
+
+
+# The same where A is triangular, of which only that half is read, without its diagonal of ones if `unitriangular`.
+solve_triangular = Op(
+    "solve_triangular",
+    r"{a}^{-1} {b}",
+    vjp=_substitution_rule,
+    shown=(
+        r"-\operatorname{half}\left({a}^{-\top} {g} {y}^\top\right)",
+        r"{a}^{-\top} {g}",
+    ),
+    inputs=("a", "b"),
+    attrs=("upper", "unitriangular"),
+    precedence=Op.PRODUCT,
+)
+
+# The sign of the determinant, -1, 0 or 1, and the logarithm of its amount, (…) both: for what is too large for `det`.
+slogdet = Op(
+    "slogdet",
+    r"\ln\left|\det {a}\right|",
+    vjp=(lambda g, a: where(False, a, 0.0) if g[1] is None else _each(g[1]) * inverse(a).mT,),
+    shown=(r"{g} \cdot {a}^{-\top}",),
+    outputs=2,
+)
+
+# A determinant has a slope at a singular matrix too, where there is no inverse: its cofactors, each the determinant of
+# what is left without a row and a column, with its sign. They have a rule where the matrix is not singular.
+det = Op(
+    "det",
+    r"\det {a}",
+    vjp=(lambda g, a: _each(g) * cofactor(a),),
+    shown=(r"{g} \cdot \operatorname{cofactor} {a}",),
+    precedence=Op.PREFIX,
+)
+
+
+def _cofactor_rule(g: Any, y: Any, a: Any) -> Any:
+    last = a.ndim - 1
+    shares = sum(y * g, dim=(last - 1, last), keepdim=True)
+    return div(shares * y - y @ g.mT @ y, _each(det(a)))
+
+
+cofactor = Op("cofactor", r"\operatorname{cofactor} {a}", vjp=(_cofactor_rule,), shown=(adjoint("a"),))
+
+
+def _cholesky_rule(g: Any, y: Any) -> Any:
+    """L^-T S L^-1, where S has the lower half of Lᵀ G, mirrored, and half of its diagonal."""
+    lower = tril(y.mT @ g, diagonal=0)
+    mirrored = (lower + tril(lower, diagonal=-1).mT) * 0.5
+    left = solve_triangular(y.mT, mirrored, upper=True, unitriangular=False)
+    return solve_triangular(y.mT, left.mT, upper=True, unitriangular=False).mT
+
+
+# The lower triangular L of A = L Lᵀ, where A is symmetric, of which the lower half is read, and positive definite.
+cholesky = Op("cholesky", r"\operatorname{cholesky} {a}", vjp=(_cholesky_rule,), shown=(adjoint("a"),))

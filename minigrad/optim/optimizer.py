@@ -143,6 +143,8 @@ class Optimizer:
             storage = x._storage or x.storage
             storage.version += 1
             storage.writer, storage.place, storage.unrecorded = op.name, self._place, True
+            if here.capture is not None:
+                here.capture.wrote(storage)
         dispatch(op.name, place, given, attrs, out)
 
     def _refuse(self, p: Tensor, x: Any) -> None:

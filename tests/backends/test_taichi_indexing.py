@@ -4,7 +4,6 @@ import hashlib
 
 import pytest
 
-from cores import digest_on
 from minigrad.kernels import dispatch
 from places import HERE, put
 
@@ -182,7 +181,3 @@ def digest():
     attrs = {"shape": (20_000,), "own": (1,), "size": (2000, 9, 500), "stride": (9, 1, 3), "offset": 0}
     found.update(dispatch("as_strided_backward", HERE, (put(numbers(2000, 9, 500)),), attrs).tobytes())
     return found.hexdigest()
-
-
-def test_sums_are_the_same_on_one_core_and_on_two():
-    assert digest() == digest_on(1, "test_taichi_indexing") == digest_on(2, "test_taichi_indexing")

@@ -7,10 +7,13 @@ import sys
 import numpy as np
 import pytest
 
-from minigrad.backends.taichi import array, elementwise, source
+from minigrad.backends.taichi import array, elementwise, snippets, source
 from minigrad.kernels import kernels_of
 from minigrad.op import OPS
+from places import in_memory
 from strategies import ATTRS
+
+pytestmark = in_memory
 
 CORNERS = [
     0.0, -0.0, np.inf, -np.inf, np.nan, 1e-45, -1e-45, 1e-40, -1e-40, 1e-38, -1e-38, 1e-20, 1e-8, -1e-8, 0.5, -0.5,
@@ -37,7 +40,7 @@ def on_cpu(op, *inputs, **options):
 
 def family(op, count):
     """The kernels of an operation's snippet for float32 alone."""
-    key = (op, elementwise.SNIPPETS[op], *[np.dtype(np.float32)] * (count + 1))
+    key = (op, snippets.SNIPPETS[op], *[np.dtype(np.float32)] * (count + 1))
     return elementwise._families[key]
 
 
@@ -65,7 +68,7 @@ def test_a_function_has_all_its_digits(op):
     assert (abs(y - exact)[np.isfinite(rounded) & ~normal] <= 3e-45).all()  # so many numbers keep denormals
 
 
-ONE = [op for op, s in elementwise.SNIPPETS.items() if len(OPS[op].inputs) == 1 and source.packable(s)]
+ONE = [op for op, s in snippets.SNIPPETS.items() if len(OPS[op].inputs) == 1 and source.packable(s)]
 
 
 @pytest.mark.parametrize("op", ONE)
@@ -222,5 +225,5 @@ print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 def test_a_forked_child_raises_for_a_kernel_that_its_parent_had_launched():
     path = os.pathsep.join(sys.path)
     command = [sys.executable, "-W", "ignore", "-c", FORKED]
-    done = subprocess.run(command, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, timeout=300)
     assert (done.stdout.strip(), done.returncode) == ("7", 0), done.stderr

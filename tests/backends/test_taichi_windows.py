@@ -10,12 +10,12 @@ pytest.importorskip("taichi")
 import numpy as np
 
 from alike import numbers, same
-from cores import digest_on
 from minigrad.backends.numpy.conv import grid
 from minigrad.backends.taichi import runtime, windows
 from minigrad.kernels import dispatch
 from minigrad.ops.conv import Window
 from places import HERE, put
+from thorough import crossed
 
 pytestmark = pytest.mark.skipif(HERE != "cpu", reason="a GPU has other tiles")
 
@@ -36,8 +36,7 @@ SIZES = {  # images, channels, height, width, channels of the result, window
 }
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("name", SIZES)
+@crossed(1, name=SIZES, dtype=["float32", "float64"])
 def test_convolution_and_both_gradients(name, dtype):
     images, inner, height, width, outer, window = SIZES[name]
     x, w = numbers(images, inner, height, width, dtype=dtype), numbers(outer, inner, *window.size, dtype=dtype)
@@ -139,7 +138,3 @@ def digest():
         for out in convolved(*[put(draw.normal(size=shape).astype("float32")) for shape in shapes]):
             found.update(np.ascontiguousarray(out).tobytes())
     return found.hexdigest()
-
-
-def test_one_core_and_two_give_the_same_bits():
-    assert digest() == digest_on(1, "test_taichi_windows") == digest_on(2, "test_taichi_windows")

@@ -170,7 +170,7 @@ def test_a_class_of_a_notebook_is_told_to_go_into_a_file():
             def __getitem__(self, k): return k
         next(iter(DataLoader(Mine(), num_workers=1)))
     """)
-    _, err = child.communicate(timeout=60)
+    _, err = child.communicate(timeout=300)
     assert "workers cannot find Mine, which is written in this notebook or session" in err
     assert "%%writefile my_data.py" in err
 
@@ -185,7 +185,7 @@ def test_a_script_without_its_guard_is_told_of_it(tmp_path):
         name="script.py",
         tmp_path=tmp_path,
     )
-    _, err = child.communicate(timeout=60)
+    _, err = child.communicate(timeout=300)
     assert 'if __name__ == "__main__":' in err
 
 
@@ -202,7 +202,7 @@ def test_a_script_may_have_classes_of_its_own(tmp_path):
         name="script.py",
         tmp_path=tmp_path,
     )
-    assert child.communicate(timeout=60) == ("[0, 1]\n", "")
+    assert child.communicate(timeout=300) == ("[0, 1]\n", "")
 
 
 def test_a_notebook_may_have_workers_of_what_it_imports():
@@ -215,7 +215,7 @@ def test_a_notebook_may_have_workers_of_what_it_imports():
         "import multiprocessing; print(multiprocessing.active_children())",
     )
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
-    nbclient.NotebookClient(notebook, timeout=120, allow_errors=True).execute()
+    nbclient.NotebookClient(notebook, timeout=300, allow_errors=True).execute()
     _, _, batches, refused, left_over = [cell.outputs for cell in notebook.cells]
     assert batches[0]["text"] == "[[0, 1, 4], [9, 16, 25]]\n"
     assert "workers cannot find alone, which is written in this notebook" in refused[0]["evalue"]
@@ -223,7 +223,7 @@ def test_a_notebook_may_have_workers_of_what_it_imports():
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of groups are POSIX's")
-@pytest.mark.parametrize("ended", ["interrupted", "killed"])
+@pytest.mark.parametrize("ended", [pytest.param("interrupted", marks=pytest.mark.exhaustive), "killed"])
 def test_no_process_outlives_a_program_that_is(ended):
     child = run(
         """
@@ -244,11 +244,11 @@ def test_no_process_outlives_a_program_that_is(ended):
     assert {child.stdout.readline() for _ in range(2)} == {"0\n", "1\n"}
     if ended == "interrupted":
         os.killpg(child.pid, signal.SIGINT)
-        out, err = child.communicate(timeout=60)
+        out, err = child.communicate(timeout=300)
         assert (out.splitlines()[-2:], err) == (["stopped", "0"], "")
     else:
         os.kill(child.pid, signal.SIGKILL)
-        child.communicate(timeout=60)
+        child.communicate(timeout=300)
     deadline = time.monotonic() + 60
     while anyone(child.pid) and time.monotonic() < deadline:
         time.sleep(0.1)

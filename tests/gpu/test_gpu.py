@@ -1,5 +1,6 @@
 """A GPU's memory: what goes up, what stays, what comes back, and what its neighbours on the processor do meanwhile."""
 
+import gc
 import os
 import subprocess
 import sys
@@ -9,6 +10,7 @@ import pytest
 
 import minigrad as mg
 from minigrad._tensor import wrap
+from minigrad.backends.taichi.array import block_of
 from minigrad.errors import DeviceError, DTypeError
 from minigrad.kernels import dispatch
 from minigrad.storage import transfers
@@ -246,3 +248,88 @@ def test_epochs_of_a_loader_upload_each_array_once():
         rows = [k for _, y in epoch for k in y.tolist()]
         assert sorted(rows) == list(range(64)) != rows
         assert [x[0].item() for batch, _ in epoch for x in batch] == [10.0 * k for k in rows]
+
+
+def test_a_recorded_step_becomes_one_kernel_and_computes_what_eager_does():
+    F = mg.functional
+
+    def trained(wrap):
+        with mg.random.fork_rng():
+            mg.manual_seed(5)
+            model = mg.nn.Sequential(mg.nn.Linear(7, 16), mg.nn.ReLU(), mg.nn.Dropout(0.2), mg.nn.Linear(16, 3))
+            optimizer = mg.optim.Adam(model.parameters(), lr=0.1)
+
+            def step(x, y):
+                optimizer.zero_grad()
+                loss = F.cross_entropy(model(x), y)
+                loss.backward()
+                optimizer.step()
+                return loss
+
+            function, losses = wrap(step), []
+            for k in range(20):
+                optimizer.param_groups[0]["lr"] = 0.1 / (k + 1)
+                x = mg.randn(9, 7)
+                losses.append(function(x, (x[:, 0] > 0).to(mg.int64)))
+            return repr([[x.tolist() for x in losses], model.state_dict(), optimizer.state_dict()]), function
+
+    (expected, _), (found, function) = trained(lambda step: step), trained(mg.jit)
+    assert found == expected
+    assert " launches, joined into step_" in function.program
+
+
+def test_a_recorded_step_moves_no_numbers_but_those_it_is_given():
+    w = mg.tensor(np.arange(6.0, dtype=np.float32).reshape(2, 3), requires_grad=True)
+
+    @mg.jit
+    def step(x):
+        w.grad = None
+        loss = (x @ w).sum()
+        loss.backward()
+        with mg.no_grad():
+            w.sub_(0.1 * w.grad)
+        return loss
+
+    given = [mg.tensor(np.full((4, 2), k, np.float32)) for k in range(6)]
+    for x in given[:3]:
+        step(x)
+    before = dict(transfers)
+    losses = [step(x) for x in given[3:]]
+    assert moved(before) == (3, 0)
+    assert "launches, one by one" in step.program
+    expected = np.arange(6.0, dtype=np.float32).reshape(2, 3)
+    for k, loss in enumerate(losses, start=3):
+        before_it = expected - np.float32(0.1) * 4 * sum(range(k))
+        assert loss.item() == pytest.approx(4 * k * before_it.sum(), rel=1e-5)
+
+
+def test_what_is_wrong_in_a_recorded_step_is_told_when_numbers_come_down():
+    @mg.jit
+    def step(x, y):
+        return mg.functional.cross_entropy(x, y)
+
+    x, right = mg.randn(4, 3), mg.tensor([0, 1, 2, 0])
+    for _ in range(4):
+        step(x, right)
+    assert "launches" in step.program
+    wrong = (right + 1) * 2  # which only the GPU knows
+    loss = step(x, wrong)
+    with pytest.raises(IndexError, match="cross_entropy: the target names a class that is not there"):
+        loss.item()
+    assert step(x, right).item() == step(x, right).item() == mg.functional.cross_entropy(x, right).item()
+
+
+def test_memory_in_a_cycle_of_garbage_comes_back_to_the_pool_whole():
+    """The collector ends what is in a cycle in any order: a buffer is not to be ended that a block gives back."""
+    mg.empty_cache()
+    kept = []
+    for _ in range(3):
+        x = mg.ones(3001) + 1
+        cycle = [block_of(x._array)]
+        cycle.append(cycle)
+        kept.append(cycle[0].buffer.raw.total_shape())
+        del x, cycle
+        gc.collect()
+        assert mg.memory()[GPU].pooled > 0
+        assert (mg.ones(3001) * 3).sum().item() == 9003.0
+    assert kept == [kept[0]] * 3

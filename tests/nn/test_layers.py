@@ -13,6 +13,7 @@ from minigrad.errors import ArgumentError, DTypeError, ShapeError
 from nn_layers import APART, CASES, Case, case
 from parity import FLOATS, close
 from strategies import PARITY, SECOND
+from thorough import chosen
 
 DTYPE = FLOATS[0]
 IDS = [case.name for case in CASES]
@@ -74,9 +75,8 @@ def test_every_layer_has_a_case():
     ("case", "mode"),
     [
         pytest.param(case, mode, id=f"{mode}-{case.name}")
-        for mode in ("train", "eval")
         for case in CASES
-        if case.trains or mode == "eval"
+        for mode in chosen(["train", "eval"] if case.trains else ["eval"], case.name, 1)
     ],
 )
 def test_layer_gives_what_pytorch_gives_with_the_same_state(case, mode, torch):
@@ -244,7 +244,11 @@ def test_sequences_cost_no_more_than_their_length():
         (lambda: nn.Bilinear(2, 3, 4)(mg.ones(1, 2), mg.ones(1, 2)), ShapeError, r"weight \(out, n, m\), not"),
         (lambda: nn.MSELoss(reduction="avg"), ArgumentError, "reduction='avg' is none of"),
         (lambda: nn.MSELoss(reduce=True), ArgumentError, "size_average and reduce are not here"),
-        (lambda: nn.LSTM(2, 3)([1, 2]), DTypeError, "packed sequences are not here"),
+        (
+            lambda: nn.LSTM(2, 3)([1, 2]),
+            DTypeError,
+            "LSTM: input is a tensor of floats, or a PackedSequence, not a list",
+        ),
         (lambda: nn.LSTM(2, 3, proj_size=1), ArgumentError, "proj_size is not here"),
         (lambda: nn.LSTM(2, 3)(mg.ones(4, 1, 5)), ShapeError, r"input is \(L, N, 2\), or without N; here \(4, 1, 5\)"),
         (lambda: nn.LSTM(2, 3)(mg.ones(4, 1, 2), mg.ones(1, 1, 3)), DTypeError, r"a tuple \(h, c\) of tensors"),

@@ -366,7 +366,7 @@ try:
 except AttributeError as error:
     print(error)
 """
-    child = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True, timeout=60)
+    child = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True, timeout=300)
     assert child.stdout.splitlines() == [
         "minigrad.nn.scalar ['scalar']",
         "module 'minigrad.nn' has no attribute 'Linear'; its modules need NumPy, which is not installed",

@@ -37,8 +37,11 @@ def alike(found, expected):
     for mine, its in zip(found[0], expected[0], strict=True):
         close(mine, its, PARITY["float32"])
     assert list(found[1]) == list(expected[1])
+    largest = max(np.abs(its).max() for its in expected[1].values())  # a gradient may be what is left of large numbers
     for name, its in expected[1].items():
-        close(found[1][name], its, PARITY["float32"])
+        np.testing.assert_allclose(
+            found[1][name], its, rtol=PARITY["float32"], atol=PARITY["float32"] * largest, err_msg=name
+        )
 
 
 @pytest.mark.parity

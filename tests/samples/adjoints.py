@@ -49,6 +49,7 @@ SAMPLES = [
     slope("cumprod", lambda F, x: x.cumprod(1), numbers(2, 3, seed=1), x, differs=SIZED),
     slope("grid_sample", lambda F, x, points: F.grid_sample(x, points, align_corners=False), numbers(1, 2, 2, 2),
           numbers(1, 2, 3, 3), numbers(1, 2, 2, 2, low=-0.6, high=0.6), parity=False),
+    slope("det", lambda F, x: F.det(x), numbers(2), numbers(2, 3, 3), differs=SIZED),
     direct("pick_along", x, ints(2, below=3), dim=1, keepdim=False),
     direct("pick_at", numbers(1, 3, 3), ints(1, 2, 2, below=9), dims=2),
     direct("put_along", numbers(2), ints(2, below=3), shape=(2, 3), dim=1, keepdim=False),

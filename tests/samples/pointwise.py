@@ -12,7 +12,6 @@ ends = np.array([[np.inf, -np.inf, 0.0], [-0.0, 2.5, np.nan]])
 SAMPLES = [
     sample("round, decimals", lambda F, x: F.round(x, decimals=1), x, kinked=True),
     sample("round, decimals below 0", lambda F, x: x.round(decimals=-2), angles, kinked=True),
-    sample("round_, decimals", lambda F, x: (x * 1.0).round_(decimals=1), x, kinked=True),
     sample("fix", lambda F, x: F.fix(x), x, kinked=True),
     sample("frac", lambda F, x: x.frac(), x),
     sample("fmod", lambda F, x, y: F.fmod(x, y), angles, y),
@@ -35,7 +34,4 @@ SAMPLES = [
     sample("xlogy", lambda F, x, y: F.xlogy(x, y), holes, numbers(3, 4, low=0.1, high=3.0), kinked=True),
     sample("xlogy by a number", lambda F, x: x.xlogy(2.5), x),
     sample("xlogy of a number", lambda F, x: F.xlogy(2.5, x), numbers(3, 4, low=0.1, high=3.0)),
-    sample("clamp_min_", lambda F, x: (x * 1.0).clamp_min_(0.5), x),
-    sample("clamp_max_", lambda F, x: (x * 1.0).clamp_max_(0.5), x),
-    sample("frac_", lambda F, x: (x * 1.0).frac_(), x),
 ]  # fmt: skip

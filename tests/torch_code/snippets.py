@@ -13,10 +13,11 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn, optim
-from torch.distributions import Categorical, Independent, Normal, kl_divergence
+from torch.distributions import Categorical, Independent, MultivariateNormal, Normal, kl_divergence
 from torch.nn import Linear, Module, ModuleList, Parameter, init
 from torch.nn.parameter import Parameter as P
 from torch.nn.utils import clip_grad_norm_, clip_grad_value_
+from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence, pad_sequence
 from torch.optim import SGD, Adam, AdamW
 from torch.optim.lr_scheduler import CosineAnnealingLR, LinearLR, OneCycleLR, SequentialLR
 from torch.utils.data import DataLoader, Dataset, Subset, TensorDataset, random_split
@@ -499,7 +500,7 @@ def types_and_shapes():
     z = torch.as_tensor([0.5, 1.5])
     flat = x.view(x.size(0), -1).to(torch.float32).contiguous()
     assert flat.dtype == torch.float32
-    assert not (x.is_cuda or x.requires_grad)
+    assert x.is_cuda == (x.device.type == "cuda") and not x.requires_grad
     rows, columns = x.shape
     triangle = torch.triu(torch.ones(rows, columns, dtype=torch.bool), diagonal=1)
     grid = torch.stack(torch.meshgrid(torch.arange(2), torch.arange(3), indexing="ij"), dim=-1)
@@ -638,6 +639,65 @@ def messages_between_nodes():
     return mean, most, x.grad
 
 
+class SentimentLSTM(nn.Module):
+    def __init__(self, vocab_size, embedding_dim, hidden_dim, output_dim, n_layers, bidirectional):
+        super().__init__()
+        self.embedding = nn.Embedding(vocab_size, embedding_dim, padding_idx=0)
+        self.rnn = nn.LSTM(
+            embedding_dim, hidden_dim, num_layers=n_layers, bidirectional=bidirectional, batch_first=True
+        )
+        self.fc = nn.Linear(hidden_dim * 2, output_dim)
+
+    def forward(self, text, text_lengths):
+        embedded = self.embedding(text)
+        packed_embedded = pack_padded_sequence(
+            embedded, text_lengths.to("cpu"), batch_first=True, enforce_sorted=False
+        )
+        packed_output, (hidden, cell) = self.rnn(packed_embedded)
+        assert isinstance(packed_output, PackedSequence)
+        output, output_lengths = pad_packed_sequence(packed_output, batch_first=True)
+        hidden = torch.cat((hidden[-2, :, :], hidden[-1, :, :]), dim=1)
+        return self.fc(hidden), output, output_lengths
+
+
+def sentences_of_different_lengths():
+    texts = [torch.tensor([3, 1]), torch.tensor([2, 5, 4, 1]), torch.tensor([6, 2, 2])]
+    model = fill(SentimentLSTM(7, 4, 3, 1, n_layers=2, bidirectional=True))
+    logits, output, lengths = model(pad_sequence(texts, batch_first=True), torch.tensor([len(t) for t in texts]))
+    F.binary_cross_entropy_with_logits(logits.squeeze(1), torch.tensor([0.0, 1.0, 1.0])).backward()
+    return logits, output, lengths, [p.grad for p in model.parameters()]
+
+
+def gaussian_process():
+    x, y, at = torch.linspace(-1, 1, 6), fixed(6), torch.linspace(-0.5, 0.5, 3)
+    log_scale = torch.zeros(1, requires_grad=True)
+    kernel = lambda a, b: torch.exp(-0.5 * (a[:, None] - b[None, :]) ** 2 / torch.exp(log_scale) ** 2)
+    K = kernel(x, x) + 0.1 * torch.eye(len(x))
+    L = torch.linalg.cholesky(K)
+    alpha = torch.cholesky_solve(y.unsqueeze(1), L)
+    nll = 0.5 * (y.unsqueeze(1) * alpha).sum() + torch.log(torch.diagonal(L)).sum()
+    nll.backward()
+    with torch.no_grad():
+        v = torch.linalg.solve_triangular(L, kernel(x, at), upper=False)
+        mean, cov = kernel(at, x) @ alpha, kernel(at, at) - v.T @ v
+    return nll, log_scale.grad, mean, torch.diag(cov), MultivariateNormal(torch.zeros(6), K.detach()).log_prob(y)
+
+
+def least_squares_and_flows():
+    A, b = fixed(8, 3), fixed(8, seed=1)
+    w = torch.linalg.solve(A.T @ A, A.T @ b)
+    ridge = torch.inverse(A.T @ A + 0.1 * torch.eye(3)) @ A.T @ b
+    W = nn.Parameter(fixed(3, 3, seed=2))
+    logdet = torch.slogdet(W)[1]
+    (logdet + torch.linalg.det(W) + W.inverse().sum()).backward()
+    try:
+        torch.linalg.inv(torch.zeros(2, 2)).sum().item()
+        singular = False
+    except torch.linalg.LinAlgError:
+        singular = True
+    return w, ridge, logdet, W.grad, singular, torch.logdet(A.T @ A)
+
+
 SNIPPETS = [
     sequential_of_names,
     heads_of_attention,
@@ -669,6 +729,9 @@ SNIPPETS = [
     diffusion_schedule,
     hooks_and_features,
     packed_and_padded,
+    sentences_of_different_lengths,
+    gaussian_process,
+    least_squares_and_flows,
     types_and_shapes,
     parts_by_their_types,
 ]

@@ -250,7 +250,7 @@ const cases = JSON.parse(readFileSync(0, "utf8"));
 console.log(JSON.stringify(cases.map((one) => {code})));
 """
     command = ["node", "--input-type=module", "--eval", script]
-    done = subprocess.run(command, input=json.dumps(cases), capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, input=json.dumps(cases), capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 

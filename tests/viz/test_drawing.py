@@ -22,7 +22,7 @@ def child(code: str, **environment: str) -> str:
     """What `code` prints, run in a Python of its own."""
     path = os.pathsep.join([str(ROOT), str(ROOT / "viz")])
     env = {**os.environ, "PYTHONPATH": path, "PYTHONIOENCODING": "utf-8", **environment}
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, env=env, timeout=120, check=False)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, env=env, timeout=300, check=False)
     assert done.returncode == 0, done.stderr.decode()
     return done.stdout.decode()
 

@@ -8,6 +8,7 @@ from typing import Any
 from minigrad_viz.layout import Ports, layout
 from minigrad_viz.layout.nesting import nest
 from nested_graphs import nested_graph
+from thorough import EXHAUSTIVE
 from tools import FRONTEND, need
 
 PROGRAM = """
@@ -69,8 +70,11 @@ def framed_graph(seed: int, most: int) -> dict[str, Any]:
 
 
 def graphs() -> list[dict[str, Any]]:
-    flat = [flat_graph(seed, nodes) for seed, nodes in enumerate([0, 1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144] * 3)]
-    framed = [framed_graph(seed, most) for seed, most in enumerate([1, 4, 9, 30, 60] * 10)]
+    flat = [
+        flat_graph(seed, nodes)
+        for seed, nodes in enumerate([0, 1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144] * (3 if EXHAUSTIVE else 1))
+    ]
+    framed = [framed_graph(seed, most) for seed, most in enumerate([1, 4, 9, 30, 60] * (10 if EXHAUSTIVE else 3))]
     square = {"sizes": [(40.0, 30.0)] * 2, "edges": [(0, 1), (0, 1)], "gaps": (48.0, 16.0)}
     express = {"sizes": [(4.0, 3.0)] * 21_002, "edges": [(0, 21_001), *((at, at + 1) for at in range(21_001))]}
     return [
@@ -108,7 +112,7 @@ def test_javascript_gives_the_coordinates_of_python() -> None:
         input=json.dumps(asked),
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
         check=False,
     )
     assert node.returncode == 0, node.stderr

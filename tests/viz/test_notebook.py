@@ -269,7 +269,7 @@ def test_a_notebook_keeps_the_widget_the_picture_and_the_text():
     nbclient = pytest.importorskip("nbclient")
     cells = ["%load_ext minigrad_viz\nimport minigrad as mg", "%%trace\na = mg.Value(3.0)\na * a", "mg.Value(2.0) * 3"]
     book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
-    nbclient.NotebookClient(book, timeout=60, kernel_name="python3").execute()
+    nbclient.NotebookClient(book, timeout=300, kernel_name="python3").execute()
     (played,), (drawn,) = (cell["outputs"] for cell in book["cells"][1:])
     assert sorted(played["data"]) == ["application/vnd.jupyter.widget-view+json", "text/html", "text/plain"]
     assert sorted(drawn["data"]) == ["text/html", "text/plain"]

@@ -10,6 +10,7 @@ import minigrad as mg
 from minigrad.errors import ArgumentError
 from minigrad_viz.broken import to_broken_trace
 from minigrad_viz.trace import Trace, placed
+from minigrad_viz.trace.blocks import MOST
 from minigrad_viz.trace.modules import begin_open
 from minigrad_viz.trace.names import Namespaces
 
@@ -22,12 +23,13 @@ _ITEMS = 40  # visible at first
 def opened(trace: Trace, expand: bool | Collection[str] | None = None) -> list[int] | None:
     """The blocks of a model to show opened: all, only the model, or those of some names, as "blocks.0" or "head".
 
-    With `expand` None as many as can be read; of what is no model nothing is said. Raises ArgumentError for a name that
+    With `expand` None as many as can be read, of a recorded step, which cannot be opened by hand, as many as can be
+    drawn; of what is neither nothing is said. Raises ArgumentError for a name that
     no block has.
     """
     blocks = trace.blocks
     if expand is None:
-        return sorted(begin_open(trace, _ITEMS)) if trace.modules else None
+        return sorted(begin_open(trace, MOST if trace.how else _ITEMS)) if trace.modules or trace.how else None
     if isinstance(expand, bool):
         return list(range(len(blocks))) if expand else [0, *(k for k in range(1, len(blocks)) if not blocks[k].outer)]
     found = {0}

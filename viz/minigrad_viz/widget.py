@@ -57,6 +57,8 @@ class Player(anywidget.AnyWidget):
 
     def __init__(self, trace: Trace, **state: Any) -> None:
         self.trace = trace
+        if trace.how:
+            raise ArgumentError("Player: a recorded step has no numbers to play.\n  draw(step) shows what it computes.")
         if (blocks := opened(trace)) is not None:
             state.setdefault("expanded", blocks)
         numbers = dict(islice(_scalar_leaves(trace), _MOST_LEAVES))

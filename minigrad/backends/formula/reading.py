@@ -29,7 +29,7 @@ _TOKEN = re.compile(
 )
 _FUNCTION = re.compile(r"\\(?:(?:arc)?(?:sin|cos|tan)h?|ln|log|exp|max|min|sigma)")
 _LETTERS = {r"\alpha": "α", r"\beta": "β", r"\gamma": "γ", r"\lambda": "λ", r"\mu": "μ", r"\pi": "π", r"\infty": "∞"}
-_LETTERS |= {r"\epsilon": "ε", r"\delta": "δ", r"\rho": "ρ"}
+_LETTERS |= {r"\epsilon": "ε", r"\delta": "δ", r"\rho": "ρ", r"\eta": "η", r"\tau": "τ"}
 SYMBOLS = {r"\cdot": "·", r"\times": "×", r"\le": "≤", r"\ge": "≥", r"\ne": "≠", r"\sigma": "σ", "-": "−"} | _LETTERS
 SYMBOLS |= {r"\mathrm{NaN}": "NaN", r"\land": "∧", r"\lor": "∨", r"\oplus": "⊕", r"\odot": "⊙", r"\top": "\u22a4"}
 SYMBOLS |= {r"\sum": "Σ", r"\prod": "∏", r"\bigvee": "\u22c1", r"\bigwedge": "⋀", r"\partial": "∂"}

@@ -1,15 +1,27 @@
-"""Kernels of linear algebra: NumPy's, which are BLAS's."""
+"""Kernels of linear algebra: NumPy's, which are BLAS's and LAPACK's."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import prod
+from typing import Any
 
 import numpy as np
 
 from minigrad.backends.numpy.arrays import DEVICE, Array
+from minigrad.errors import LinAlgError
 from minigrad.kernels import kernel
 
-__all__: list[str] = []
+__all__ = ["NOT_DEFINITE", "SINGULAR"]
+
+SINGULAR = (
+    "{}: a matrix is singular: one of its rows is a sum of multiples of the others, so it has no inverse.\n"
+    "  Add a little to its diagonal, A + 1e-3 * mg.eye(n), or look at mg.linalg.slogdet(A) first."
+)
+NOT_DEFINITE = (
+    "cholesky: a matrix is not positive definite: x @ A @ x is 0 or less for some x, or nan.\n"
+    "  A covariance of too few or of equal columns is not: add a little to its diagonal, A + 1e-3 * mg.eye(n)."
+)
 
 
 kernel("matmul", DEVICE)(np.matmul)
@@ -42,3 +54,54 @@ def contract(a: Array, b: Array, *, left: str, right: str, out: str) -> Array:
         y = a.reshape(*batch, prod(rows), 1) * b.reshape(*batch, 1, prod(columns))
     found = both + mine + its
     return y.reshape(batch + rows + columns).transpose([found.index(k) for k in out])
+
+
+def _or_told(compute: Callable[..., Any], text: str, *given: Array) -> Any:
+    """What LAPACK finds, where it finds it; else our words."""
+    try:
+        return compute(*given)
+    except np.linalg.LinAlgError:
+        raise LinAlgError(text) from None
+
+
+@kernel("solve", DEVICE)
+def solve(a: Array, b: Array) -> Array:
+    return _or_told(np.linalg.solve, SINGULAR.format("solve"), a, b)
+
+
+@kernel("inverse", DEVICE)
+def inverse(a: Array) -> Array:
+    return _or_told(np.linalg.inv, SINGULAR.format("inverse"), a)
+
+
+@kernel("cholesky", DEVICE)
+def cholesky(a: Array) -> Array:
+    found = _or_told(np.linalg.cholesky, NOT_DEFINITE, a)
+    if np.isnan(np.diagonal(found, axis1=-2, axis2=-1)).any():  # which not every LAPACK looks for
+        raise LinAlgError(NOT_DEFINITE)
+    return found
+
+
+kernel("det", DEVICE)(np.linalg.det)
+kernel("slogdet", DEVICE)(np.linalg.slogdet)
+
+
+@kernel("cofactor", DEVICE)
+def cofactor(a: Array) -> Array:
+    """By singular values, A = U S V: the cofactors of a product are the product of the cofactors of its parts, for U
+    det(U) U, and for S along the diagonal the products of all other values. Nothing is divided by, so S may have 0."""
+    u, s, v = np.linalg.svd(a)
+    others = np.where(np.eye(s.shape[-1], dtype=bool), 1, s[..., None, :]).prod(-1)
+    sign = np.linalg.det(u) * np.linalg.det(v)
+    return sign[..., None, None] * (u * others[..., None, :]) @ v
+
+
+@kernel("solve_triangular", DEVICE)
+def solve_triangular(a: Array, b: Array, *, upper: bool, unitriangular: bool) -> Array:
+    y = np.zeros((*np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), *b.shape[-2:]), np.result_type(a, b))
+    n = a.shape[-1]
+    for k in reversed(range(n)) if upper else range(n):  # y is 0 where it is not known yet
+        known = slice(k + 1, n) if upper else slice(k)
+        rest = b[..., k, :] - (a[..., k : k + 1, known] @ y[..., known, :])[..., 0, :]
+        y[..., k, :] = rest if unitriangular else rest / a[..., k, k, None]
+    return y

@@ -22,7 +22,7 @@ def shares(b: Array, c: Array | None, ignore_index: int, dtype: Any) -> tuple[An
     Raises IndexError for a class below 0; one that is too large has none to read.
     """
     if c is None and ignore_index < 0 and np.minimum.reduce(b, axis=None, initial=0) == 0:  # the usual case, quickly
-        return True, b, np.ones((1,) * b.ndim, dtype)
+        return True, b.copy(), np.ones(b.shape, dtype)  # as where some do not count, so that it can be recorded
     counted = b != ignore_index
     at = b * counted
     if np.minimum.reduce(at, axis=None, initial=0) < 0:

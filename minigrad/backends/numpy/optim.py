@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from minigrad._traced import apply
 from minigrad.backends.numpy.arrays import DEVICE, Array
 from minigrad.kernels import kernel
 
@@ -89,6 +90,10 @@ def nadam_step(
     return p - lr * ahead / (np.sqrt(v / (1 - beta2**step)) + eps), m, v
 
 
+def _root(x: float) -> float:
+    return float(np.sqrt(x))
+
+
 def rectified(beta2: float, step: int) -> float:
     """RAdam's r, by which the variance of the adaptive rate is evened out; 0 where it has none yet."""
     longest = 2 / (1 - beta2) - 1
@@ -96,7 +101,8 @@ def rectified(beta2: float, step: int) -> float:
     if length <= 5:
         return 0.0
     above = (length - 4) * (length - 2) * longest
-    return float(np.sqrt(above / ((longest - 4) * (longest - 2) * length)))
+    root: float = apply(_root, above / ((longest - 4) * (longest - 2) * length))
+    return root
 
 
 @kernel("radam_step", DEVICE)

@@ -17,7 +17,18 @@ import numpy as np
 
 from minigrad.backends import numpy as reference
 from minigrad.backends.taichi import buffers, runtime, source
-from minigrad.backends.taichi.array import CPU, DEVICE, CpuArray, TaichiArray, Target, empty, like, set_target, shared
+from minigrad.backends.taichi.array import (
+    CPU,
+    DEVICE,
+    CpuArray,
+    TaichiArray,
+    Target,
+    empty,
+    like,
+    recorder,
+    set_target,
+    shared,
+)
 from minigrad.backends.taichi.elementwise import filled
 from minigrad.errors import DTypeError
 from minigrad.kernels import Kernel, kernel, kernels_of, operations, raw_numbers, runner, waits
@@ -28,8 +39,9 @@ __all__ = ["DEVICE"]
 MODULES = [
     import_module(f"minigrad.backends.taichi.{name}")  # each registers its kernels
     for name in (
-        "attention", "conv", "cuda", "elementwise", "extremes", "indexing", "loss", "matmul", "moves", "norms", "optim",
-        "pool", "random", "reduce", "rows", "running", "sampling", "segments", "shape", "sorting", "tape", "wide",
+        "attention", "conv", "cuda", "elementwise", "elimination", "extremes", "indexing", "loss", "matmul", "moves",
+        "norms", "optim", "pool", "random", "reduce", "rows", "running", "sampling", "segments", "shape", "sorting",
+        "tape", "wide",
     )
 ]  # fmt: skip
 _beside: dict[Any, Kernel] = {}  # what computes on cpu, in place of each kernel of Taichi's, while that runs on a GPU
@@ -137,6 +149,8 @@ def _check_type(dtype: Any) -> None:
 
 def _on_cpu() -> Memory:
     def filled_below(shape: tuple[int, ...], dtype: Any, value: Any) -> Any:
+        if recorder() is not None and runtime.arch() == "cpu":
+            return filled(shape, dtype, value)
         out = _empty_below(shape, dtype)
         out.view(np.ndarray).fill(value)
         return out

@@ -6,8 +6,11 @@ load sixteen numbers at once; `buffers` has those of GPUs. A block comes back to
 
 from __future__ import annotations
 
+import contextlib
 import math
-from collections.abc import Callable
+import threading
+import weakref
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, NoReturn, cast
 
 import numpy as np
@@ -24,12 +27,17 @@ __all__ = [
     "TaichiArray",
     "Target",
     "block_of",
+    "by_host",
     "counted",
     "cpu_pool",
     "current",
     "empty",
+    "lasting",
+    "lasting_at",
     "like",
     "pointer",
+    "recorder",
+    "recording_by",
     "set_target",
     "shaped",
     "shaped_memory",
@@ -77,6 +85,8 @@ class Pool:
         raw, address = self.entry(self.size_of(count))
         block = raw.view(Block)
         block.address = address
+        if _here.recording is not None:
+            _here.recording.took(address, block.nbytes)
         return block
 
     def size_of(self, count: int) -> int:
@@ -199,13 +209,63 @@ class Target(NamedTuple):
     """Whether there is no float64: what kernels make of it, for themselves, is float32."""
 
 
+class _Here(threading.local):
+    """What this thread is doing."""
+
+    recording: Any = None  # what notes the launches of a step; see `recording`
+
+
+_here = _Here()
+
+
+def recorder() -> Any:
+    """What notes the launches of this thread, None if nothing does."""
+    return _here.recording
+
+
+@contextlib.contextmanager
+def recording_by(listener: Any) -> Iterator[None]:
+    """A block in which `listener` is told of memory that is taken, and of what the host reads and writes."""
+    before, _here.recording = _here.recording, listener
+    try:
+        yield
+    finally:
+        _here.recording = before
+
+
+_lasting: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()  # by where they begin
+
+
+def lasting(array: Any) -> Any:
+    """`array`, a table for kernels that nobody writes to any more: known to those who launch the same again."""
+    _lasting[array.__array_interface__["data"][0]] = array
+    return array
+
+
+def lasting_at(address: int) -> Any:
+    """The table that begins at an address, None if there is none."""
+    return _lasting.get(address)
+
+
+def by_host(what: str) -> None:
+    """Tell the recorder that the host reads numbers, or writes or moves some."""
+    if _here.recording is not None:
+        _here.recording.refuse(f"the host {what} numbers")
+
+
+def _seen(array: Any) -> Any:
+    by_host("reads")
+    return array.view(np.ndarray)
+
+
 def _laid(array: Any, empty: Any) -> Any:
+    by_host("writes")
     out = empty(array.shape, array.dtype)
     out.view(np.ndarray)[...] = array
     return out
 
 
-CPU = Target(CpuArray, cpu_pool, _laid, lambda array: array.view(np.ndarray))
+CPU = Target(CpuArray, cpu_pool, _laid, _seen)
 target = CPU
 
 

@@ -9,12 +9,12 @@ looks at them, and neither way again until a kernel has written to them.
 from __future__ import annotations
 
 import gc
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from minigrad.backends.taichi import runtime
-from minigrad.backends.taichi.array import Block, Pool, TaichiArray, block_of, shaped_memory
+from minigrad.backends.taichi.array import Block, Pool, TaichiArray, block_of, by_host, recorder, shaped_memory
 from minigrad.backends.taichi.checks import verify
 from minigrad.backends.taichi.runtime import compiled
 from minigrad.backends.taichi.source import array_of
@@ -54,10 +54,16 @@ ARRAYS: dict[str, type[GpuArray]] = {
 }
 
 
+class _Below(np.ndarray):
+    """The host's part of a block. It has the buffer, since Python's collector of garbage does not see what an array is
+    a view of: in a cycle it would end the buffer while the block gives that back to the pool."""
+
+    buffer: Any = None
+
+
 class GpuBlock(Block):
     """Bytes of the GPU, and where arrays on them seem to lie."""
 
-    buffer: Any = None
     pool: Any = None
     size = 0  # the bytes that were asked for: what is moved
     above = False  # whether the numbers are in the buffer
@@ -66,10 +72,16 @@ class GpuBlock(Block):
 
     def __del__(self) -> None:
         if POOLS is not None and self.address:
-            self.pool.give((self.base, self.address, self.buffer), self.nbytes)
+            self.pool.give((self.base, self.address), self.nbytes)
+
+    @property
+    def buffer(self) -> Any:
+        """Its memory on the GPU."""
+        return cast(Any, self.base).buffer
 
     def _move(self, up: bool) -> None:
         """Copy the numbers to the buffer, or from there: in words of four bytes, of eight where those are too many."""
+        by_host("moves")
         way, word = ("up", "down")[not up], 4 if self.nbytes < runtime.LARGE else 8
         here = self.address, self.nbytes // word, self.nbytes
         text = _COPY.format(name=f"transfer_{way}", words=array_of("int32" if word == 4 else "int64"))
@@ -82,7 +94,7 @@ class GpuBlock(Block):
         if self.lost:
             raise DeviceError(_LOST)
         if not self.buffer.alive:
-            self.buffer = runtime.Buffer(self.nbytes)
+            cast(Any, self.base).buffer = runtime.Buffer(self.nbytes)
         if self.below and not self.above:
             self.above = True
             self._move(up=True)
@@ -119,25 +131,28 @@ class GpuPool(Pool):
         return runtime.arch()
 
     def take(self, count: int) -> Any:
-        size = self.size_of(count)
-        raw, address, buffer = self.entry(size)
+        raw, address = self.entry(self.size_of(count))
         block = raw.view(GpuBlock)
-        block.address, block.buffer, block.size, block.pool = address, buffer, count, self
+        block.address, block.size, block.pool = address, count, self
+        if recorder() is not None:
+            recorder().took(address, block.nbytes)
         return block
 
     def entry(self, size: int) -> Any:
         found = super().entry(size)
-        while not found[2].alive:  # of a program that is gone
+        while not found[0].buffer.alive:  # of a program that is gone
             self.used -= size
             found = super().entry(size)
         return found
 
     def new(self, size: int) -> Any:
         raw, address = shaped_memory(size)
-        return raw, address, runtime.Buffer(size)
+        below = raw.view(_Below)
+        below.buffer = runtime.Buffer(size)
+        return below, address
 
     def give(self, entry: Any, size: int) -> None:
-        if entry[2].alive:
+        if entry[0].buffer.alive:
             super().give(entry, size)
         else:
             self.used -= size
@@ -152,6 +167,7 @@ POOLS: Any = {name: GpuPool(1 << 62) for name in runtime.GPUS}  # until the GPU 
 
 def copied(array: Any, empty: Any) -> Any:
     """`array` of NumPy's as one on the GPU, which goes up when a kernel first reads it."""
+    by_host("writes")
     out = empty(array.shape, array.dtype)
     np.copyto(out.view(np.ndarray), array)
     block_of(out).below = True
@@ -160,6 +176,7 @@ def copied(array: Any, empty: Any) -> Any:
 
 def downloaded(array: Any) -> Any:
     """The numbers of an array on the GPU, as one of NumPy's that nobody else has."""
+    by_host("reads")
     block_of(array).bring_down()
     verify()
     return array.view(np.ndarray).copy()

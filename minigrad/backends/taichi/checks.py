@@ -8,15 +8,16 @@ come to the host. But an index that the host has, still, is looked at before: so
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from minigrad.backends.taichi import array as arrays
-from minigrad.backends.taichi.array import DEVICE, CpuArray, block_of, empty
+from minigrad.backends.taichi.array import DEVICE, CpuArray, block_of, empty, lasting
 from minigrad.kernels import kernels_of
 
-__all__ = ["doubt", "forget", "look_at", "settle", "verify"]
+__all__ = ["doubt", "forget", "known", "look_at", "refuse", "settle", "verify"]
 
 SLOTS = 256
 
@@ -39,6 +40,7 @@ class _Slots:
         k = len(self.all)
         slot = self.memory[k : k + 1]
         slot.address = self.memory.address + 4 * k  # views do not know theirs
+        lasting(slot)
         self.all[key] = slot
         return slot
 
@@ -69,8 +71,15 @@ def doubt(kind: type[Exception], text: str, *args: Any) -> Any:
     return slot
 
 
+def known(slot: Any, kind: type[Exception], text: str, *args: Any) -> bool:
+    """Whether `slot` is still this thread's for what `doubt` asks; then it will be looked at, as after a launch."""
+    return doubt(kind, text, *args) is slot
+
+
 def settle(slot: Any, kind: type[Exception], text: str, *args: Any) -> None:
     """Raise what a slot of `doubt` says, if that is known yet."""
+    if arrays.recorder() is not None:
+        arrays.recorder().settled(slot, kind, text, *args)
     if slot.__class__ is CpuArray and slot.item():
         slot.view(np.ndarray).fill(0)
         raise kind(text.format(*args))
@@ -96,8 +105,10 @@ def forget() -> None:
 
 def look_at(index: Any, size: int, kind: type[Exception], text: str, *args: Any, but: int | None = None) -> None:
     """Raise at once for a number of `index` that is not from 0 to `size`, nor `but`, if the host knows them."""
-    if index.__class__ is CpuArray or not block_of(index).below:
-        return
-    numbers = index.view(np.ndarray)
-    if (((numbers < 0) | (numbers >= size)) & (numbers != but)).any():
+    refuse(index, lambda numbers: ((numbers < 0) | (numbers >= size)) & (numbers != but), kind, text, *args)
+
+
+def refuse(x: Any, wrong: Callable[[Any], Any], kind: type[Exception], text: str, *args: Any) -> None:
+    """Raise at once for a number of an array on a GPU that is `wrong`, if the host knows them."""
+    if x.__class__ is not CpuArray and block_of(x).below and wrong(x.view(np.ndarray)).any():
         raise kind(text.format(*args))

@@ -9,15 +9,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from minigrad._traced import apply
 from minigrad.backends.taichi import source
 from minigrad.backends.taichi.array import DEVICE, LINE, CpuArray, TaichiArray, current, empty, pointer
 from minigrad.backends.taichi.moves import moving, unit_of
 from minigrad.backends.taichi.runtime import Remembered, compiled
+from minigrad.backends.taichi.snippets import SNIPPETS, TRUTHS
 from minigrad.kernels import kernel
 from minigrad.layout import broadcast_shapes
 
 __all__ = [
-    "SNIPPETS",
     "arange",
     "collapsed",
     "common_type",
@@ -33,86 +34,6 @@ __all__ = [
 
 WIDTHS = 16, 8, 4  # numbers that can be computed at once
 _NOTHING: Mapping[str, Any] = {}
-
-_ROOT, _CUBIC, _HALF = 0.7978845608028654, 0.044715, 0.7071067811865476
-_SCALE, _ALPHA = 1.0507009873554805, 1.6732632423543772
-_BENT = f"ti.tanh({_ROOT} * (b + {_CUBIC} * (b * b * b)))"
-_SLOPE = f"({_ROOT} * (1 + {3 * _CUBIC} * (b * b)))"
-
-SNIPPETS = {
-    "add": "a + b",
-    "sub": "a - b",
-    "mul": "a * b",
-    "div": "a / b",
-    "neg": "a * -1",
-    "abs": "ti.abs(a)",
-    "exp": "ti.exp(a)",
-    "log": "ti.log(a)",
-    "sqrt": "ti.sqrt(a)",
-    "sin": "ti.sin(a)",
-    "cos": "ti.cos(a)",
-    "tan": "ti.tan(a)",
-    "tanh": "ti.tanh(a)",
-    "asin": "ti.select(ti.abs(a) <= 1, ti.atan2(a, ti.sqrt((1 - a) * (1 + a))), nan)",  # GPUs have coarser ones
-    "acos": "ti.select(ti.abs(a) <= 1, ti.atan2(ti.sqrt((1 - a) * (1 + a)), a), nan)",
-    "atan": "ti.select(a == a, ti.atan2(a, 1.0), a)",
-    "atan2": "ti.select((a == a) & (b == b), ti.atan2(a, b), a + b)",  # which GPUs may take for 0 of nan
-    "sinh": "sinh(a)",
-    "cosh": "cosh(a)",
-    "asinh": "asinh(a)",
-    "acosh": "acosh(a)",
-    "atanh": "atanh(a)",
-    "expm1": "expm1(a)",
-    "log1p": "log1p(a)",
-    "log2": "log2(a)",
-    "erf": "erf(a)",
-    "square": "a * a",
-    "reciprocal": "1.0 / a",
-    "rsqrt": "1.0 / ti.sqrt(a)",
-    "maximum": "ti.select(((a == a) == 0) | (a > b), a, b)",
-    "minimum": "ti.select(((a == a) == 0) | (a < b), a, b)",
-    "lerp": "ti.select(ti.abs(c) < 0.5, a + c * (b - a), b - (b - a) * (1 - c))",
-    # --- activations ---
-    "sigmoid": "sigmoid(a)",
-    "softplus": "softplus(a)",
-    "silu": "a * sigmoid(a)",
-    "mish": "a * ti.tanh(softplus(a))",
-    "softsign": "a / (1 + ti.abs(a))",
-    "relu": "ti.select(a <= 0, 0, a)",
-    "relu_backward": "ti.select(b <= 0, 0, a)",
-    "relu6": "ti.select(a <= 0, 0, ti.select(a >= 6, 6, a))",
-    "hardtanh": "ti.select(a <= min_val, min_val, ti.select(a >= max_val, max_val, a))",
-    "selu": f"ti.select(a <= 0, {_SCALE * _ALPHA} * expm1(ti.select(a <= 0, a, 0)), {_SCALE} * a)",
-    "elu": "ti.select(a <= 0, alpha * expm1(ti.select(a <= 0, a, 0)), a)",
-    "leaky_relu": "ti.select(a > 0, a, a * negative_slope)",
-    "prelu": "ti.select(a > 0, a, a * b)",
-    "step": "ti.select(a > 0, 1, ti.select(a == a, alpha, a))",
-    "gelu": f"a * (0.5 * (1 + erf(a * {_HALF})))",
-    "gelu_tanh": f"a * (0.5 * (1 + ti.tanh({_ROOT} * (a + {_CUBIC} * (a * a * a)))))",
-    "gelu_backward": f"a * (0.5 * (1 + erf(b * {_HALF})) + b * (0.3989422804014327 * ti.exp(-0.5 * (b * b))))",
-    "gelu_tanh_backward": f"a * (0.5 * (1 + {_BENT}) + 0.5 * b * ((1 - {_BENT} * {_BENT}) * {_SLOPE}))",
-    # --- losses ---
-    "mse_loss": "(a - b) * (a - b)",
-    "l1_loss": "ti.abs(a - b)",
-    "hinge_loss": "ti.select(a * b >= 1, 0, 1 - a * b)",
-    "huber_loss": "ti.min(ti.abs(a - b), delta) * (ti.abs(a - b) - 0.5 * ti.min(ti.abs(a - b), delta))",
-    "bce_with_logits": "(1 - b) * a + (1 + (c - 1) * b) * softplus(a * -1)",
-}
-TRUTHS = {
-    "lt": "a < b",
-    "le": "a <= b",
-    "gt": "a > b",
-    "ge": "a >= b",
-    "eq": "a == b",
-    "ne": "(a == b) == 0",
-    "isnan": "isnan(a)",
-    "isinf": "isinf(a)",
-    "isfinite": "isfinite(a)",
-    "logical_and": "((a == 0) | (b == 0)) == 0",
-    "logical_or": "((a == 0) & (b == 0)) == 0",
-    "logical_xor": "((a == 0) == (b == 0)) == 0",
-    "logical_not": "a == 0",
-}
 
 
 def computed(
@@ -289,6 +210,8 @@ class Family:
         made = self._made.get((form, serial))
         if made is None:
             made = self._made[form, serial] = compiled(self._name, *self.text(form, serial))
+            if form == VECTORS or (isinstance(form, tuple) and form[0] == source.WIDE):
+                made.work = source.Work(self._snippet, self._takes, () if form == VECTORS else form[1:])
         return made
 
     def text(self, form: Any, serial: bool) -> tuple[str, str]:
@@ -330,7 +253,7 @@ def common_type(inputs: Sequence[Any]) -> Any:
 def fitting(x: Any, dtype: Any) -> Any:
     """A number as the type of the arrays beside it has it. Raises OverflowError where it is too large for that."""
     if dtype.kind in "bf":  # what is compared need not fit
-        return x if dtype.kind == "b" else float(x)
+        return x if dtype.kind == "b" or type(x) is float else apply(float, x)
     if dtype.kind in "iu" and not np.iinfo(dtype).min <= x <= np.iinfo(dtype).max:
         raise OverflowError(f"Python integer {x} out of bounds for {dtype.name}")
     return x

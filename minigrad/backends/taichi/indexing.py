@@ -282,7 +282,7 @@ def put_at(a: Any, b: Any, *, shape: Shape, dims: int) -> Any:
 
 def _put_on_planes(given: Any, at: Any, shape: Shape, planes: int, count: int) -> Any:
     """The same where a core takes whole planes: one number after the other, as they are in memory."""
-    out = filled(shape, given.dtype)
+    out = empty(shape, given.dtype)
     complaint = IndexError, "an index is out of range: a plane has {} places", out.size // planes
     wrong = doubt(*complaint)
     arrays = (out, in_rows(given), in_rows(at), wrong)
@@ -294,7 +294,9 @@ def _put_on_planes(given: Any, at: Any, shape: Shape, planes: int, count: int) -
 
 @cache
 def _on_planes(dtype: str, index: str, serial: bool) -> tuple[str, str]:
-    body = f"""        for k in range(t * count, t * count + count):
+    body = f"""        for k in range(t * size, t * size + size):
+            y_[k] = ti.cast(0, ti.{source.TI[dtype]})
+        for k in range(t * count, t * count + count):
             place = ti.cast(at_[k], ti.i32)
             if (at_[k] >= 0) & (at_[k] < size):
                 y_[t * size + place] = ti.cast(y_[t * size + place] + x_[k], ti.{source.TI[dtype]})

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from minigrad.backends.taichi import source, wide
-from minigrad.backends.taichi.array import DEVICE, CpuArray, empty
-from minigrad.backends.taichi.checks import doubt, look_at, settle
+from minigrad.backends.taichi.array import DEVICE, empty, recorder
+from minigrad.backends.taichi.checks import doubt, look_at, refuse, settle
 from minigrad.backends.taichi.elementwise import computed, filled, pointer
 from minigrad.backends.taichi.rows import TOP, along, stretched_to, typed_as, without
 from minigrad.backends.taichi.runtime import check_rounds, compiled
@@ -26,7 +26,6 @@ _TOTAL = """for k in range(n):
 _SHARED = """found = b_[i]
 counted = (found == ignore) == 0
 if found == ignore:
-    noted_[0] = 1
     found = found * 0
 if (found < 0) | (found >= n):
     wrong_[0] = 1
@@ -42,26 +41,23 @@ def _of_classes(
 ) -> tuple[Any, ...]:
     """The loss, reduced; the class of each position; by which share it counts. Raises IndexError for no class."""
     y, share = empty(b.shape, a.dtype), empty(b.shape, a.dtype)
-    at, noted = empty(b.shape, np.int64), _told((1,), np.int32, 0)
-    complaint = IndexError, "no such class"
+    at = empty(b.shape, np.int64)
+    complaint = IndexError, name.removesuffix("_of_total") + ": the target names a class that is not there"
     look_at(b, a.shape[1], *complaint, but=ignore_index)
     wrong = doubt(*complaint)
-    others = {"share": share, "at": at, "noted": noted, "wrong": wrong, **more, "a": a, "b": in_rows(b)}
+    others = {"share": share, "at": at, "wrong": wrong, **more, "a": a, "b": in_rows(b)}
     if c is not None:
         others["c"] = in_rows(c)
     body = formula + _SHARED.replace("{weight}", "1" if c is None else "c_[found]")
     along(name, typed_as(body, a.dtype), a.shape, 1, y, {**others, "ignore": ignore_index})
-    ignored = noted.__class__ is not CpuArray or bool(noted.item())  # a GPU is not asked: that would be a wait
     settle(wrong, *complaint)
     loss = y if reduction == "none" else _summed(y, share, others["b"], ignore_index, reduction == "mean")
-    if c is None and not ignored:  # one for all
-        share = _told((1,) * b.ndim, a.dtype, 1 / max(b.size, 1) if reduction == "mean" else 1)
     return loss, at, share
 
 
 def _told(shape: tuple[int, ...], dtype: Any, value: float) -> Any:
     """A number or two for a kernel, which the host writes."""
-    if not source.VECTORIZED:
+    if not source.VECTORIZED or recorder():
         return filled(shape, dtype, value)
     out = empty(shape, dtype)
     out.view(np.ndarray).fill(value)
@@ -169,7 +165,8 @@ def soft_cross_entropy(a: Any, b: Any) -> Any:
 @kernel("binary_cross_entropy", DEVICE)
 def binary_cross_entropy(a: Any, b: Any) -> Any:
     outside = computed("outside", "((a >= 0) & (a <= 1)) == 0", (a,), np.bool_)
-    complaint = ValueError, "a probability below 0 or above 1"
+    complaint = ValueError, "binary_cross_entropy: the input holds numbers that are no probabilities, from 0 to 1"
+    refuse(a, lambda numbers: ~((numbers >= 0) & (numbers <= 1)), *complaint)
     wrong = doubt(*complaint)
     found = kernels_of("any")[DEVICE](outside, dim=None, keepdim=False)
     computed("noted", "ti.max(a, b)", (wrong, found), wrong.dtype, wrong)

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minigrad.backends.taichi import cuda, source
-from minigrad.backends.taichi.array import DEVICE, empty, shaped
+from minigrad.backends.taichi.array import DEVICE, empty, lasting, shaped
 from minigrad.backends.taichi.elementwise import collapsed, computed, filled
 from minigrad.backends.taichi.reduce import reduced
 from minigrad.backends.taichi.runtime import Kernel, compiled
@@ -174,7 +174,7 @@ def _panels(
 
 @lru_cache(maxsize=2)
 def _zeros(dtype: Any) -> Any:
-    return filled((LANES[dtype],), dtype)
+    return lasting(filled((LANES[dtype],), dtype))
 
 
 class Plan(NamedTuple):
@@ -217,7 +217,7 @@ def _plan(
     else:
         reads_b = (by_b, down_b, 0, right_b) if gathered else (by_b // lanes, down_b // lanes, 1, 0)
     made = _tiling(dtype, left, gathered, n % lanes == 0, work <= SERIAL)
-    numbers = np.array((down, right, m, n, -(-depth // steps), *reads_a, *reads_b, int(biased)), np.int32)
+    numbers = lasting(np.array((down, right, m, n, -(-depth // steps), *reads_a, *reads_b, int(biased)), np.int32))
     return Plan(lay_a, lay_b, made, numbers, (numbers.ctypes.data, len(numbers), 4), count * down * right)
 
 

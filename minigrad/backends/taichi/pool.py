@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from minigrad.backends.taichi import source
-from minigrad.backends.taichi.array import DEVICE, empty, like
+from minigrad.backends.taichi.array import DEVICE, empty, lasting, like
 from minigrad.backends.taichi.elementwise import pointer
 from minigrad.backends.taichi.runtime import compiled
 from minigrad.backends.taichi.shape import in_rows
@@ -25,7 +25,7 @@ Rows = tuple[tuple[range, tuple[float, ...]], ...]
 def lines(windows: tuple[range, ...]) -> Any:
     """For each window of a line where it starts, how many places it sees, and how far they are apart."""
     table = [(window.start, len(window), window.step) for window in windows]
-    return like(np.array(table, np.int32).reshape(len(windows), 3))
+    return lasting(like(np.array(table, np.int32).reshape(len(windows), 3)))
 
 
 def _pooling(name: str, beats: str, dtype: str, serial: bool) -> tuple[str, str]:
@@ -135,7 +135,7 @@ def sparse(rows: Rows, size: int, back: bool) -> tuple[Any, Any, Any]:
     entries = [entry for line in found for entry in line]
     ends = np.cumsum([0, *map(len, found)])
     columns, weights_ = np.array([k for k, _ in entries], np.int32), np.array([w for _, w in entries], np.float64)
-    return like(ends.astype(np.int32)), like(columns), like(weights_)
+    return lasting(like(ends.astype(np.int32))), lasting(like(columns)), lasting(like(weights_))
 
 
 def _resampling(dtype: str, serial: bool) -> tuple[str, str]:

@@ -26,6 +26,8 @@ from typing import Any
 
 import numpy as np
 
+from minigrad._traced import plain
+from minigrad.backends.taichi.launchers import buffer_launcher, launcher
 from minigrad.backends.taichi.offsets import Moved, moved
 from minigrad.errors import DeviceError
 
@@ -36,6 +38,8 @@ __all__ = [
     "Kernel",
     "Remembered",
     "arch",
+    "bytes_of",
+    "calls",
     "check_rounds",
     "compiled",
     "is_current",
@@ -58,7 +62,7 @@ _NO_MORE = re.compile("out.of.memory|allocate_memory", re.IGNORECASE)  # so say 
 _ARCHES = {"x64": "cpu", "arm64": "cpu"}
 
 _lock = threading.RLock()
-_listeners: list[Callable[[Kernel], None]] = []  # who is told of launches
+_listeners: list[Callable[[Kernel, tuple[Any, ...]], None]] = []  # who is told of launches
 _forked = False
 _changes: list[Callable[[], None]] = []  # who wants to know of another architecture
 _restarts: list[Callable[[], None]] = []  # who wants to know of another program
@@ -248,6 +252,7 @@ class Buffer:
     """Some bytes of the GPU. Raises MemoryError where it has no more."""
 
     __slots__ = ("_program", "raw")
+    _now = _state  # the module's name for it is gone when Python ends
 
     def __init__(self, size: int) -> None:
         ti = _state.ti if is_current() else start()
@@ -267,7 +272,7 @@ class Buffer:
     @property
     def alive(self) -> bool:
         """Whether the program runs that it belongs to."""
-        return self._program is _state.program and is_current()
+        return self._program is self._now.program and is_current()
 
     def __del__(self) -> None:
         if hasattr(self, "raw") and self.alive:
@@ -279,13 +284,16 @@ class Kernel:
 
     `kinds` has a letter for each argument: "a" an array, given as its address, count and bytes, on a GPU with its block
     of memory too; "h" one that is the host's anyhow; "i" an int, "f" a fraction. `launch` is the quick way to call it:
-    it changes when the text is compiled, and while somebody listens, so look it up for each call.
+    it changes when the text is compiled, and while somebody listens, so look it up for each call. A `long` text is left
+    to LLVM to optimise: what Taichi does before takes a minute where that takes a second, and gains nothing. `made` is
+    said of a text that is for a GPU already.
     """
 
-    __slots__ = ("_kinds", "_ready", "launch", "name", "text")
+    __slots__ = ("_long", "_made", "_ready", "kinds", "launch", "name", "text", "work")
 
-    def __init__(self, name: str, text: str, kinds: str) -> None:
-        self.name, self.text, self._kinds = name, text, kinds
+    def __init__(self, name: str, text: str, kinds: str, long: bool = False, made: Moved | None = None) -> None:
+        self.name, self.text, self.kinds, self._long, self._made = name, text, kinds, long, made
+        self.work: Any = None  # of a snippet in vectors what it is; see `source.Work`
         self._ready: Any = None
         self.launch: Any = self._first
 
@@ -294,7 +302,7 @@ class Kernel:
 
     def _first(self, *args: Any) -> None:
         ti = start()
-        if _state.arch in GPUS and any(kind == "a" and len(x) == 3 for kind, x in zip(self._kinds, args, strict=True)):
+        if _state.arch in GPUS and any(kind == "a" and len(x) == 3 for kind, x in zip(self.kinds, args, strict=True)):
             raise DeviceError(
                 f"{self.name}: Taichi runs on {_state.arch} now, so that NumPy computes what is on the cpu.\n"
                 "  Repeat the operation."
@@ -304,10 +312,17 @@ class Kernel:
                 self._compile(ti)
         self.launch(*args)
 
+    def prepare(self) -> None:
+        """Compile the text now. Raises DeviceError where Taichi cannot."""
+        ti = start()
+        with _lock:
+            if self.launch == self._first:
+                self._compile(ti)
+
     def _heard(self, *args: Any) -> None:
         for listener in tuple(_listeners):
-            listener(self)
-        self._ready(*args)
+            listener(self, args)
+        self._ready(*map(plain, args))
 
     def _again(self, *args: Any) -> None:
         """Launch after Taichi was started otherwise, by the reader."""
@@ -317,11 +332,10 @@ class Kernel:
     @property
     def ran(self) -> str:
         """The text as it was compiled: for a GPU it is another."""
-        return _moved(self.text).text if _state.arch in GPUS else self.text
+        return (self._made or for_gpu(self.text)).text if _state.arch in GPUS else self.text
 
     def _compile(self, ti: Any) -> None:
-        gpu = _state.arch in GPUS
-        made = _moved(self.text) if gpu else None
+        made = self._made or for_gpu(self.text) if _state.arch in GPUS else None
         text = self.text if made is None else made.text
         file = f"<minigrad kernel {self.name}>"
         linecache.cache[file] = (len(text), None, text.splitlines(True), file)  # where Taichi looks for it
@@ -330,22 +344,23 @@ class Kernel:
         primal = space[f"{self.name}_kernel"]._primal
         samples = [_sample(argument.annotation) for argument in primal.arguments]
         program = _state.program
-        with _compiling_as_ours(ti):
+        with _compiling_as_ours(ti, {"advanced_optimization": False} if self._long else {}):
             try:
                 prepared = primal.compiled_kernels[primal.ensure_compiled(*samples)]
                 ready = program.compile_kernel(program.config(), program.get_device_caps(), prepared)
             except Exception as error:
                 raise DeviceError(_not_compiled(self.name, error)) from error
         if made is None:
-            make = _launcher(self._kinds)
+            make = launcher(self.kinds)
         else:
-            make = _buffer_launcher(self._kinds, tuple(map(_bytes, made.arrays)), made.written)
+            make = buffer_launcher(self.kinds, tuple(map(bytes_of, made.arrays)), made.written)
         self._ready = make(_lock, prepared.make_launch_context, program.launch_kernel, ready, _state.core, self._again)
         self.launch = self._heard if _listeners else self._ready
         _compiled.append(self)
 
 
-def _moved(text: str) -> Moved:
+def for_gpu(text: str) -> Moved:
+    """A text as the GPU that Taichi runs on gets it."""
     return moved(text, _state.arch in NARROW, _state.arch == "cuda")
 
 
@@ -358,10 +373,10 @@ def _not_compiled(name: str, error: Exception) -> str:
 
 
 @contextlib.contextmanager
-def _compiling_as_ours(ti: Any) -> Iterator[None]:
+def _compiling_as_ours(ti: Any, more: dict[str, bool]) -> Iterator[None]:
     """A block in which Taichi compiles with our settings, also where the reader started it with others."""
     config, core = ti.lang.impl.current_cfg(), _state.core
-    ours = {**_OURS, "real_matrix_scalarize": _state.arch in NARROW}
+    ours = {**_OURS, "real_matrix_scalarize": _state.arch in NARROW, **more}
     before, real = {name: getattr(config, name) for name in ours}, core.default_fp
     core.default_fp = ti.f32 if _state.arch in NARROW else ti.f64
     for name, value in ours.items():
@@ -374,14 +389,19 @@ def _compiling_as_ours(ti: Any) -> Iterator[None]:
             setattr(config, name, value)
 
 
-@contextlib.contextmanager
-def launches(listener: Callable[[Kernel], None]) -> Iterator[None]:
+def launches(listener: Callable[[Kernel], None]) -> contextlib.AbstractContextManager[None]:
     """A block in which `listener` is told of each kernel that this thread launches, before it is."""
+    return calls(lambda made, args: listener(made))
+
+
+@contextlib.contextmanager
+def calls(listener: Callable[[Kernel, tuple[Any, ...]], None]) -> Iterator[None]:
+    """The same, and with which arguments; numbers among them may be traced."""
     thread = threading.get_ident()
 
-    def told(made: Kernel) -> None:
+    def told(made: Kernel, args: tuple[Any, ...]) -> None:
         if threading.get_ident() == thread:
-            listener(made)
+            listener(made, args)
 
     with _lock:
         _listeners.append(told)
@@ -404,73 +424,6 @@ def readers_own(name: str) -> Iterator[None]:
         yield
 
 
-@functools.cache
-def _launcher(kinds: str) -> Any:
-    """What makes a function that launches with arguments of these kinds, written out: a loop would take longer."""
-    lines = {
-        "a": "            array(({k},), x{k}[0], x{k}[2], (x{k}[1],), 0)\n",
-        "i": "            whole(({k},), x{k})\n",
-        "f": "            fraction(({k},), x{k})\n",
-    }
-    text = (
-        f"def launcher(lock, make, launch, ready, core, again):\n    program = core.prog\n"
-        f"    def launched({_names(kinds)}):\n        if core.prog is not program:\n"
-        f"            return again({_names(kinds)})\n"
-        f"        with lock:\n            context = make()\n{_setters(kinds)}"
-        + "".join(lines[kind].format(k=k) for k, kind in enumerate(kinds))
-        + "            launch(ready, context)\n    return launched\n"
-    )
-    return _function(text)
-
-
-@functools.cache
-def _buffer_launcher(kinds: str, sizes: tuple[int, ...], written: tuple[bool, ...]) -> Any:
-    """The same with buffers, each with its place to begin: they are filled before, and known to be written after."""
-    before, sets, after, at, array = "", "", "", 0, 0
-    for k, kind in enumerate(kinds):
-        if kind == "a":
-            before += f"        b{k} = x{k}[3]\n        if not b{k}.above:\n            b{k}.raise_up()\n"
-            sets += f"            buffer(({at},), b{k}.buffer.raw)\n"
-            sets += f"            whole(({at + 1},), (x{k}[0] - b{k}.address) // {sizes[array]})\n"
-            after += f"        b{k}.below = False\n" * written[array]
-        elif kind == "h":
-            sets += f"            array(({at},), x{k}[0], x{k}[2], (x{k}[1],), 0)\n            whole(({at + 1},), 0)\n"
-        else:
-            sets += f"            {'whole' if kind == 'i' else 'fraction'}(({at},), x{k})\n"
-        array += kind in "ah"
-        at += 2 if kind in "ah" else 1
-    text = (
-        f"def launcher(lock, make, launch, ready, core, again):\n    program = core.prog\n"
-        f"    def launched({_names(kinds)}):\n        if core.prog is not program:\n"
-        f"            return again({_names(kinds)})\n{before}"
-        f"        with lock:\n            context = make()\n{_setters(kinds + 'i', 'buffer')}{sets}"
-        f"            launch(ready, context)\n{after}    return launched\n"
-    )
-    return _function(text)
-
-
-def _names(kinds: str) -> str:
-    return ", ".join(f"x{k}" for k in range(len(kinds)))
-
-
-def _setters(kinds: str, array: str = "array") -> str:
-    """Lines that give short names to the functions which fill a context."""
-    named = {
-        "array": "array = context.set_arg_external_array_with_shape",
-        "buffer": "buffer = context.set_arg_ndarray",
-        "i": "whole = context.set_arg_int",
-        "f": "fraction = context.set_arg_float",
-    }
-    which = {{"a": array, "h": "array"}.get(kind, kind) for kind in kinds}
-    return "".join(f"            {named[one]}\n" for one in sorted(which))
-
-
-def _function(text: str) -> Any:
-    space: dict[str, Any] = {}
-    exec(text, space)
-    return space["launcher"]
-
-
 def _sample(note: Any) -> Any:
     """An argument such as a kernel asks for, to compile with."""
     if not hasattr(note, "dtype"):
@@ -487,7 +440,7 @@ def _numpy(dtype: Any) -> Any:
 _NAMES = {"f32": "float32", "f64": "float64", "i32": "int32", "i64": "int64", "u8": "uint8"}
 
 
-def _bytes(element: str) -> int:
+def bytes_of(element: str) -> int:
     """Of an element of an array: "f32" has 4, "f32*16" 64."""
     kind, _, count = element.partition("*")
     return np.dtype(_NAMES[kind]).itemsize * int(count or 1)

@@ -19,11 +19,14 @@ __all__ = [
     "SERIAL",
     "TI",
     "Taken",
+    "Work",
     "array_of",
     "cut_for",
     "flat",
     "in_lines",
     "of_any_width",
+    "repeated",
+    "rows",
     "spread",
     "strided",
     "vectors",
@@ -56,6 +59,21 @@ class Taken(NamedTuple):
     kind: str
     name: str
     dtype: str
+
+
+class Work(NamedTuple):
+    """What a kernel computes in vectors of `WIDE`: a snippet of what it takes, after y, the result.
+
+    `along` is empty where all lie row by row; else it has the dimensions, and by array how it goes along the last.
+    With a `join` it is what that makes of each row, and then its `end`, which names `numbers`; and `along` is by array.
+    """
+
+    snippet: str
+    takes: tuple[Taken, ...]
+    along: tuple[int, ...]
+    join: str = ""
+    end: str = ""
+    numbers: tuple[str, ...] = ()
 
 
 def flat(name: str, snippet: str, takes: tuple[Taken, ...], out: str, work: str, serial: bool) -> tuple[str, str]:
@@ -106,7 +124,7 @@ def vectors(name: str, snippet: str, takes: tuple[Taken, ...], serial: bool) -> 
     """
     reads = [f"            {one.name} = {one.name}_[i]\n" for one in takes if one.kind == "a"]
     body = (
-        f"{''.join(_spread(f'{one.name}_', one.name, WIDE) for one in takes if one.kind == 'f')}"
+        f"{''.join(repeated(f'{one.name}_', one.name, WIDE) for one in takes if one.kind == 'f')}"
         f"        for i in range(t * {STRETCH}, ti.min(n, t * {STRETCH} + {STRETCH})):\n"
         f"{''.join(reads)}            y_[i] = {packed(snippet)}\n"
     )
@@ -115,7 +133,7 @@ def vectors(name: str, snippet: str, takes: tuple[Taken, ...], serial: bool) -> 
     return wrapped(name, wide, "float32", "float32", ["n"], count, body, serial, WIDE, True)
 
 
-def _spread(number: str, name: str, wide: int) -> str:
+def repeated(number: str, name: str, wide: int) -> str:
     """A number as a vector, since functions of vectors take nothing else."""
     return f"        {name} = ti.Vector([{number} for j in range({wide})])\n"
 
@@ -150,29 +168,36 @@ def strided(
     walked = ["y", *[one.name for one in takes if one.kind == "a"]]
     vectors = along is not None
     last, length = ndim - 1, STRETCH if vectors else ROUND
+    body, numbers, count = rows(walked, ndim, length)
+    inner = f"        for i in range(first, ti.min(n{last}, first + {length})):\n"
+    in_rows = {one for one, by in zip(walked[1:], along or (), strict=False) if by}
+    for one in walked[1:]:
+        if vectors and one not in in_rows:
+            body += repeated(f"{one}_[{one}_at]", one, wide)
+        else:
+            inner += f"            {one} = {one}_[{one}_at + i{'' if vectors else f' * {one}{last}'}]\n"
+    if vectors:
+        body += "".join(repeated(f"{one.name}_", one.name, wide) for one in takes if one.kind == "f")
+        inner += f"            y_[y_at + i] = {packed(snippet)}\n"
+    else:
+        inner += f"            y_[y_at + i * y{last}] = ti.cast({snippet}, ti.{TI[out]})\n"
+    read = tuple([one._replace(kind="v") if one.name in in_rows else one for one in takes])
+    return wrapped(name, read, out, work, numbers, count, body + inner, serial, wide if vectors else 1, True)
+
+
+def rows(walked: Sequence[str], ndim: int, length: int) -> tuple[str, list[str], str]:
+    """A round t as `length` steps along a row: lines that find `first` and where each array's row begins, as ``y_at``;
+    the numbers that they need, strides by array and sizes; and how many rounds there are."""
+    last = ndim - 1
     steps = [f"        i{k} = rest % n{k}\n        rest = rest // n{k}\n" for k in reversed(range(1, last))]
     begins = {one: " + ".join(f"i{k} * {one}{k}" for k in range(last)) or "0" for one in walked}
-    body = (
+    lines = (
         f"        parts = (n{last} + {length - 1}) // {length}\n        rest = t // parts\n"
         f"        first = t % parts * {length}\n{''.join(steps)}        i0 = rest\n"
         + "".join(f"        {one}_at = {begins[one]}\n" for one in walked)
     )
-    inner = f"        for i in range(first, ti.min(n{last}, first + {length})):\n"
-    rows = {one for one, by in zip(walked[1:], along or (), strict=False) if by}
-    for one in walked[1:]:
-        if vectors and one not in rows:
-            body += _spread(f"{one}_[{one}_at]", one, wide)
-        else:
-            inner += f"            {one} = {one}_[{one}_at + i{'' if vectors else f' * {one}{last}'}]\n"
-    if vectors:
-        body += "".join(_spread(f"{one.name}_", one.name, wide) for one in takes if one.kind == "f")
-        inner += f"            y_[y_at + i] = {packed(snippet)}\n"
-    else:
-        inner += f"            y_[y_at + i * y{last}] = ti.cast({snippet}, ti.{TI[out]})\n"
     numbers = [f"{one}{k}" for one in walked for k in range(ndim)] + [f"n{k}" for k in range(ndim)]
-    count = " * ".join([*[f"n{k}" for k in range(last)], f"((n{last} + {length - 1}) // {length})"])
-    read = tuple([one._replace(kind="v") if one.name in rows else one for one in takes])
-    return wrapped(name, read, out, work, numbers, count, body + inner, serial, wide if vectors else 1, True)
+    return lines, numbers, " * ".join([*[f"n{k}" for k in range(last)], f"((n{last} + {length - 1}) // {length})"])
 
 
 def wrapped(

@@ -19,9 +19,9 @@ import numpy as np
 
 from minigrad.backends.numpy.tape import step
 from minigrad.backends.taichi.array import DEVICE, CpuArray, empty, pointer
-from minigrad.backends.taichi.elementwise import SNIPPETS, TRUTHS
 from minigrad.backends.taichi.functions import needed, typed
 from minigrad.backends.taichi.runtime import compiled
+from minigrad.backends.taichi.snippets import SNIPPETS, TRUTHS
 from minigrad.backends.taichi.source import CORES, LETTERS, array_of, in_lines
 from minigrad.kernels import kernel
 

@@ -87,7 +87,7 @@ def _add(indent: int, x: str, s: str = "sums", wide: int = 16) -> str:
 class Join(NamedTuple):
     """How sixteen results beside one another, {s}, begin, take in {x}, are ready, and become s, in lines of text.
 
-    A lane without a number takes in `nothing`.
+    A lane without a number takes in `nothing`. If by `fours`, so many vectors are added up before.
     """
 
     start: str
@@ -95,13 +95,13 @@ class Join(NamedTuple):
     nothing: str
     ready: str
     end: str
-    four: str = ""
+    fours: bool = False
 
     def lines(self, part: str, indent: int, s: str = "sums", x: str = "x") -> str:
         return "".join(f"{' ' * indent}{line}\n" for line in part.format(s=s, x=x).splitlines())
 
 
-_JOINED = """s = sums[0]
+_JOINED = """s = {s}[0]
 for j in ti.static(range(1, 16)):
     s = ti.select(({s}[j] SIGN s) | (({s}[j] == {s}[j]) == 0), {s}[j], s)"""
 
@@ -125,7 +125,7 @@ JOINS = {
         "none",
         "",
         "s = {s}.sum()",
-        "(x0 + x1) + (x2 + x3)",
+        True,
     ),
     "max": _of_extreme(">", "-inf"),
     "min": _of_extreme("<", "inf"),
@@ -150,20 +150,24 @@ def _joined_rows(
     def reads(indent: int, at: str) -> str:
         return "".join(f"{' ' * indent}{x} = {x}_[{at}]\n" for x in each) + f"{' ' * indent}x = {snippet}\n"
 
-    fours = "        turns = ti.max(last - first - 1, 0) // 4\n        for turn in range(turns):\n"
+    fours = "        turns = ti.max(last + 1 - edge - begin, 0) // 4\n        for turn in range(turns):\n"
     for t in range(4):
-        fours += f"            k{t} = first + 1 + turn * 4 + {t}\n{reads(12, f'k{t}')}            x{t} = x\n"
-    fours += f"            x = {how.four}\n{how.lines(how.add, 12)}        rest = first + 1 + turns * 4\n"
+        fours += f"            k{t} = begin + turn * 4 + {t}\n{reads(12, f'k{t}')}            x{t} = x\n"
+    fours += f"            x = x0 + x1 + x2 + x3\n{how.lines(how.add, 12)}        near = none\n"
+    fours += "        for k in range(begin + turns * 4, last + 1 - edge):\n"
+    fours += f"{reads(12, 'k')}            near = near + x\n{how.lines(how.add, 8, x='near')}"
+    ones = f"        for k in range(begin, last + 1 - edge):\n{reads(12, 'k')}{how.lines(how.add, 12)}"
     body = (
         "        row = i // stretches\n        start = row * size + i % stretches * length\n"
         f"        end = ti.min(start + length, row * size + size)\n{EDGES}        nothing = {how.nothing}\n"
         + "".join(f"        {x} = {x}_[row]\n" for x in letters if x not in each)
         + how.lines(how.start, 8)
-        + (fours if how.four else "        rest = first + 1\n")
-        + f"        for k in range(rest, last):\n{reads(12, 'k')}{how.lines(how.add, 12)}"
-        + f"        if start < end:\n            most = ti.select(first < last, 16.0, high)\n{reads(12, 'first')}"
+        + "        edge = ti.select((start | end) % 16 == 0, 0, 1)\n        begin = first + edge\n"
+        + (fours if how.fours else ones)
+        + "        if (edge == 1) & (start < end):\n            most = ti.select(first < last, 16.0, high)\n"
+        + reads(12, "first")
         + f"            x = ti.select((lanes >= low) & (lanes < most), x, nothing)\n{how.lines(how.add, 12)}"
-        + f"        if first < last:\n{reads(12, 'last')}"
+        + f"        if (edge == 1) & (first < last):\n{reads(12, 'last')}"
         + f"            x = ti.select(lanes < high, x, nothing)\n{how.lines(how.add, 12)}"
         + how.lines(f"{how.ready}\n{how.end}", 8)
         + f"        y_[i] = ti.cast({end}, ti.{source.TI[out]})\n"
@@ -185,7 +189,11 @@ def joined_rows(
     length = -(-n // stretches)
     length += -length % 16 if stretches > 1 else 0
     text = _joined_rows(name, join, snippet, full, out, end, numbers, n * count <= SERIAL_LINES)
-    return compiled(f"{name}_of_rows", *text), (count, stretches, length, n)
+    made = compiled(f"{name}_of_rows", *text)
+    if out == "float32":
+        takes = tuple([source.Taken("a", letter, out) for letter in source.LETTERS[: len(full)]])
+        made.work = source.Work(snippet, takes, tuple([int(x == FULL) for x in full]), join, end, numbers)
+    return made, (count, stretches, length, n)
 
 
 def phases(columns: int) -> int:

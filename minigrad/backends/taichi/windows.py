@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minigrad.backends.taichi import source
-from minigrad.backends.taichi.array import empty
+from minigrad.backends.taichi.array import empty, lasting
 from minigrad.backends.taichi.matmul import BLOCK, LANES, ROWS, SERIAL, vectors
 from minigrad.backends.taichi.runtime import Kernel, compiled
 from minigrad.backends.taichi.shape import in_rows
@@ -241,7 +241,7 @@ class Plan(NamedTuple):
 
 
 def _planned(kernel: Kernel, tables: tuple[Any, ...], scratch: int) -> Plan:
-    kept = [np.ascontiguousarray(table, np.int32) for table in tables]
+    kept = [lasting(np.ascontiguousarray(table, np.int32)) for table in tables]
     return Plan(kernel, tuple([(table.ctypes.data, 1, 1) for table in kept]), scratch, kept)
 
 

@@ -1,5 +1,6 @@
 """Chromium, cut off from the network. A page that asks for anything, or complains in its console, fails its test."""
 
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -40,16 +41,28 @@ def chrome() -> Iterator[Any]:
 
 
 class Watch:
-    """What a page asked for from elsewhere, and what it complained about."""
+    """A page, what it asked for from elsewhere, and what it complained about."""
 
-    def __init__(self, page: Any, *servers: str) -> None:
+    def __init__(self, context: Any) -> None:
+        self.page = context.new_page()
+        self.page.set_default_timeout(180_000)
+        self.page.on("request", self._hear)
+        self.page.on("console", lambda message: message.type == "error" and self.complaints.append(message.text))
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        context.route("**/*", lambda route: route.continue_() if self._is_local(route.request.url) else route.abort())
+        self.begin()
+
+    def begin(self, servers: tuple[str, ...] = (), complains: bool | None = False) -> None:
+        """Another test has the page: what was heard is forgotten."""
         self.requests: list[str] = []
         self.complaints: list[str] = []
         self._servers = servers
-        page.on("request", self._hear)
-        page.on("console", lambda message: message.type == "error" and self.complaints.append(message.text))
-        page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        page.route("**/*", lambda route: route.continue_() if self._is_local(route.request.url) else route.abort())
+        self.complains = complains
+
+    def end(self) -> None:
+        """What the test left goes. The process behind the page stays: to begin one takes seconds on a slow machine."""
+        self.page.unroute_all()
+        self.page.goto("about:blank")
 
     def _is_local(self, url: str) -> bool:
         parts = urlsplit(url)
@@ -60,26 +73,20 @@ class Watch:
             self.requests.append(request.url)
 
 
-@pytest.fixture(scope="module")
-def lasting_page(chrome: Any) -> Iterator[Any]:
-    """One page for all tests of a module, where nothing moves by itself. It may ask for nothing, nor complain."""
-    context = chrome.new_context(viewport={"width": 1200, "height": 900}, offline=True, reduced_motion="reduce")
-    page = context.new_page()
-    page.set_default_timeout(20_000)
-    watch = Watch(page)
-    yield page
-    context.close()
-    assert (watch.requests, watch.complaints) == ([], [])
+@pytest.fixture(scope="session")
+def spare(chrome: Any) -> dict[Any, list[Watch]]:
+    """Pages that no test has, by the options that they were made with."""
+    return defaultdict(list)
 
 
 @pytest.fixture
-def watched(chrome: Any) -> Iterator[Any]:
-    """Makes pages: ``watched(width=…)``. At the end none of them may have asked for anything or complained.
+def watched(chrome: Any, spare: dict[Any, list[Watch]]) -> Iterator[Any]:
+    """Opens pages: ``watched(width=…)``. At the end none of them may have asked for anything or complained.
 
     `servers` on this machine may be asked; a page that `complains` is meant to, and None stands for one that
     may: JupyterLab logs errors of its own.
     """
-    contexts, watches = [], []
+    used = []
 
     def make(
         width: int = 1200,
@@ -88,19 +95,21 @@ def watched(chrome: Any) -> Iterator[Any]:
         complains: bool | None = False,
         **options: Any,
     ) -> Any:
-        context = chrome.new_context(viewport={"width": width, "height": height}, offline=not servers, **options)
-        contexts.append(context)
-        page = context.new_page()
-        page.set_default_timeout(20_000)
-        watches.append((Watch(page, *servers), complains))
-        return page
+        options.setdefault("reduced_motion", "reduce")
+        kind = (bool(servers), *sorted(options.items()))
+        watch = spare[kind].pop() if spare[kind] else Watch(chrome.new_context(offline=not servers, **options))
+        used.append((kind, watch))
+        watch.page.set_viewport_size({"width": width, "height": height})
+        watch.begin(servers, complains)
+        return watch.page
 
     yield make
-    for context in contexts:
-        context.close()
-    assert [request for watch, _ in watches for request in watch.requests] == []
-    for watch, complains in watches:
-        assert complains is None or bool(watch.complaints) == complains, watch.complaints
+    for kind, watch in used:
+        watch.end()
+        spare[kind].append(watch)
+    assert [request for _, watch in used for request in watch.requests] == []
+    for _, watch in used:
+        assert watch.complains is None or bool(watch.complaints) == watch.complains, watch.complaints
 
 
 @pytest.fixture

@@ -107,6 +107,7 @@ def test_player_takes_the_place_of_the_picture_on_a_screen_but_not_on_paper(page
     page.emulate_media(media="print")
     assert page.locator("figure > .zoom").is_visible()
     assert not page.locator(".minigrad-player").is_visible()
+    page.emulate_media(media="null")
 
 
 def test_hostile_names_stay_text(page, tmp_path):

@@ -9,6 +9,7 @@ import pytest
 
 import minigrad as mg
 from minigrad_viz import frontend, to_trace
+from thorough import EXHAUSTIVE
 from tools import FRONTEND
 
 PAGE = """<!doctype html><meta charset="utf-8"><title>Player</title><div id="host"></div><script type="module">
@@ -39,31 +40,25 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
 def address():
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=FRONTEND))
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}"
+    yield f"127.0.0.1:{server.server_port}"
     server.shutdown()
     server.server_close()
 
 
 @pytest.fixture
-def play(chrome, address):
+def play(watched, address):
     """A function that opens a player on a trace, which JavaScript builds, and returns the page."""
-    pages = []
 
-    def opened(build=PRODUCT, options=None, width=1100, **context):
-        page = chrome.new_page(viewport={"width": width, "height": 900}, **context)
-        pages.append((page, errors := []))
-        page.on("pageerror", lambda error: errors.append(str(error)))
+    def opened(build=PRODUCT, options=None, width=1100):
+        page = watched(width=width, servers=(address,), reduced_motion="no-preference")  # as most readers see it
         page.route("**/player.html", lambda route: route.fulfill(body=PAGE, content_type="text/html; charset=utf-8"))
         page.route("**/built.js", lambda route: route.fulfill(body=frontend.module(), content_type="text/javascript"))
-        page.goto(f"{address}/player.html")
+        page.goto(f"http://{address}/player.html")
         page.wait_for_function("window.start !== undefined")
         page.evaluate(f"start({json.dumps(build)}, {json.dumps(options or {})})")
         return page
 
-    yield opened
-    for page, errors in pages:
-        page.close()
-        assert errors == []
+    return opened
 
 
 def state(page):
@@ -306,7 +301,7 @@ def test_space_goes_on_in_a_tour(play):
     assert state(page)["position"] == 0
 
 
-@pytest.mark.parametrize("width", [400, 550, 1100])
+@pytest.mark.parametrize("width", [400, *[550, 1100] * EXHAUSTIVE])
 def test_nothing_is_wider_than_the_page(play, width):
     page = play(width=width)
     for panel in ["What if", "Stops", "Table", "Alarms", "Search"]:

@@ -75,7 +75,7 @@ def card(trace: Trace, index: int, contributions: int) -> Card:
     if node.kind == "constant":
         width = max(52.0, text_width(number, 12.5) + text_width("const", 10.5) + 2 * PAD + 10)
         return Card(kind, tooltip, "", "", number, "", "", width, 26.0, True, bad, False)
-    many = f"Σ{contributions}" if contributions > 1 else ""
+    many = f"Σ{contributions}" if contributions > 1 and not trace.how else ""
     formula = trace.formula(index)
     rule = "" if formula is None else f" = {plain(formula)}"
     name = fit(trace.title(index, 60), 0.7 * _WIDEST if rule else _WIDEST, 13, True)
@@ -87,6 +87,9 @@ def card(trace: Trace, index: int, contributions: int) -> Card:
     if node.kind == "broken":
         number, grad = "raised", fit(_error(trace, index), _WIDEST + 90, 12.5)
         widest = max(header, text_width(grad, 12.5), text_width(number, 12.5, True) + 24)
+    elif trace.how:
+        number, pictures = shape_text(trace.tensors[index].shape, trace.tensors[index].dtype), None
+        widest, height = max(header, text_width(number, 10.5)), HEAD + ROW
     elif pictures:
         captions = (("data", pictures.no_value, 0.0), ("grad", pictures.no_grad, total))
         left, right = (max(pictures.width, text_width(f"{cap} {no}", 10.5) + more) for cap, no, more in captions)
@@ -98,7 +101,7 @@ def card(trace: Trace, index: int, contributions: int) -> Card:
         second = text_width("grad", 10.5) + 12 + text_width(grad, 12.5) + total
         widest = max(header, first, second)
     width = math.ceil(max(76.0, widest + 2 * PAD))
-    still, named = node.state == "blocked", node.name is not None
+    still, named = node.state == "blocked" and not trace.how, node.name is not None
     return Card(kind, tooltip, name, rule, number, grad, many, width, height, still, bad, named, pictures)
 
 
@@ -161,6 +164,8 @@ def _tooltip(trace: Trace, index: int, pictures: Pictures | None) -> str:
     lines = [head if formula is None else f"{head} = {plain(formula)}"]
     if node.kind == "broken":
         lines.append(_error(trace, index))
+    elif trace.how:
+        lines += [shape_text(*trace.tensors[index][:2])] if index in trace.tensors else []
     elif pictures:
         lines.append(f"data {line(pictures.value) if pictures.value else pictures.no_value}")
         lines.append(f"grad {line(pictures.grad) if pictures.grad else pictures.no_grad}")
@@ -180,6 +185,8 @@ def _drawn(one: Card, x: float, y: float) -> str:
     parts.append(f"<title>{escape(one.tooltip)}</title>")
     if one.kind.startswith("constant"):
         parts.append(_constant(one))
+    elif one.height == HEAD + ROW:
+        parts.append(_shape(one))
     elif one.pictures:
         parts.append(_tensor(one, one.pictures))
     else:
@@ -246,6 +253,13 @@ def _rows(one: Card) -> str:
         f'<path class="wash" d="{strip(w, HEAD + ROW, h, r)}"/>{_header(one)}{inside}'
         f'<rect class="box" style="fill:none" width="{w:g}" height="{h:g}" rx="{r}"/>'
     )
+
+
+def _shape(one: Card) -> str:
+    """A card of a recorded step: no numbers, but how many there are."""
+    box = f'<rect class="box" width="{one.width:g}" height="{one.height:g}" rx="{_radius(one)}"'
+    said = f'<text class="cap dim" x="{PAD:g}" y="{HEAD + 14:g}">{escape(one.value)}</text>'
+    return f'{box}/>{_header(one)}{said}{box} style="fill:none"/>'
 
 
 def _tensor(one: Card, pictures: Pictures) -> str:

@@ -88,7 +88,12 @@ def draw(x: Any, *more: Any, expand: bool | Collection[str] | None = None) -> Dr
     parameters and their shapes. `expand` says which are opened: all, with False none, or those named, as "blocks.0".
     Where the model raises, the drawing ends in the call that failed.
 
-    Raises DTypeError for what is neither a Value, a tensor nor a model, ArgumentError for a model without an input.
+    ``draw(step)`` draws what a step of `mg.jit` ran last: kernel calls, backward and update too, with the shapes of
+    what they give, and each compiled kernel as the block of the calls that it does, those that are fused as one in
+    that. Memory that the step writes to is called as it was, with a prime.
+
+    Raises DTypeError for what is neither a Value, a tensor nor a model, ArgumentError for a model without an input, and
+    for a step that was not called yet.
 
     >>> import minigrad as mg
     >>> a = mg.Value(3.0, "a")
@@ -104,7 +109,7 @@ def draw(x: Any, *more: Any, expand: bool | Collection[str] | None = None) -> Dr
     trace = to_trace(x, *more)
     blocks = opened(trace, expand)
     state = None if blocks is None else {"expanded": blocks}
-    return Drawing(trace, state, None if expand is None else blocks)
+    return Drawing(trace, state, None if expand is None and not trace.how else blocks)
 
 
 def export(x: Any, path: str | os.PathLike[str]) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from minigrad_viz.notation import number, plain, shorten
 from minigrad_viz.palette import LIGHT
-from minigrad_viz.pictures.cards import gradient, value
+from minigrad_viz.pictures.cards import gradient, shape_text, value
 from minigrad_viz.trace import Trace, to_trace
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def digraph(trace: Trace) -> graphviz.Digraph:
     for k in range(len(blocks) - 1, 0, -1):
         blocks[trace.blocks[k].outer].subgraph(blocks[k])
     for place, edge in enumerate(trace.edges):
-        style = {} if edge.flows else {"style": "dotted"}
+        style = {} if edge.flows or trace.how else {"style": "dotted"}
         label = _text(trace.local_text(place)) if edge.local is not None else ""
         picture.edge(f"n{edge.operand}", f"n{edge.result}", label, **style)
     return picture
@@ -94,4 +94,6 @@ def _said(trace: Trace, index: int) -> tuple[str, ...]:
     title = trace.title(index, 60)
     head = shorten(title if formula is None else f"{title} = {plain(formula)}", 120)
     tooltip = f"{trace.title(index, 200)}: {value(trace, index, number)}"
+    if trace.how:
+        return "", head, shape_text(*trace.tensors[index][:2])
     return tooltip, head, f"data {value(trace, index)}", f"grad {gradient(trace, index)}"

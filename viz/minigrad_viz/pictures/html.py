@@ -65,7 +65,7 @@ def figure(trace: Trace, state: Mapping[str, Any] | None = None, blocks: Collect
     advice = "An overview: to zoom in, open the page that <code>draw(…).save(&quot;graph.html&quot;)</code> writes."
     caption = f"<figcaption>{advice}</figcaption>" if width > WIDE else ""
     small = len(trace.kinds) + (_TENSOR - 1) * len(trace.tensors) <= _EMBEDDED
-    data = _data(trace) if small else ""
+    data = _data(trace) if small and not trace.how else ""  # of a recorded step there is nothing to play
     data = data if len(data) <= _LONGEST else ""
     return f'<figure class="minigrad"{_begins(state)} style="margin:0;overflow-x:auto">{image}{caption}{data}</figure>'
 
@@ -94,15 +94,17 @@ def page(trace: Trace, state: Mapping[str, Any] | None = None, blocks: Collectio
     title = escape(", ".join(trace.title(index) for index in trace.outputs[:3]))
     notes = "".join(f'<p class="note"><b aria-hidden="true">!</b> {escape(note.text)}</p>' for note in trace.notes)
     passes = "".join(_backward(trace, run) for run in trace.passes[:5] if run.steps)
+    data, tables, code = _data(trace, full=True), f"{_nodes(trace)}\n{passes}", f"<script>\n{script()}</script>"
+    if trace.how:  # there is nothing to play
+        notes, data, tables, code = f'<p class="dim">{escape(trace.how)}</p>', "", "", ""
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width,initial-scale=1">'
         f'<meta name="color-scheme" content="light dark"><title>{title} · minigrad</title>'
         f"<style>{_css()}</style></head>\n"
         f"<body><header><h1>{title}</h1><p>{escape(trace.sentence())}</p>{notes}</header>\n<main>"
-        f'<figure class="minigrad"{_begins(state)}>{_viewport(trace, blocks)}{_data(trace, full=True)}</figure>\n'
-        f"{_nodes(trace)}\n{passes}</main>\n"
-        f"<script>\n{script()}</script></body></html>\n"
+        f'<figure class="minigrad"{_begins(state)}>{_viewport(trace, blocks)}{data}</figure>\n'
+        f"{tables}</main>\n{code}</body></html>\n"
     )
 
 

@@ -134,7 +134,7 @@ def _drawn(trace: Trace, seen: _Seen) -> tuple[str, float, float]:
     heights = _label_heights(seen, labels, placed.routes)
     lines, tips, grounds, texts, frames, cards = [], [], [], [], [], []
     for number, (wire, route) in enumerate(zip(seen.wires, placed.routes, strict=True)):
-        flows = any(trace.flows[edge] for edge in wire.edges)
+        flows = bool(trace.how) or any(trace.flows[edge] for edge in wire.edges)
         lines.append(f'<path class="edge{"" if flows else " none"}" d="{_curve(route)}"/>')
         tips.append(_tip(route[-1]))
         if labels[number]:
@@ -288,6 +288,8 @@ def _key(trace: Trace, seen: _Seen) -> str:
     edges = [trace.edges[edge] for wire in seen.wires if seen.items[wire.end].node >= 0 for edge in wire.edges]
     closed = sum(isinstance(part, Stack) for part in seen.parts)
     said = []
+    if trace.how:
+        return trace.how
     if shown:
         said.append(f"grad: ∂{trace.title(trace.outputs[0])}/∂node" if trace.fresh() else "grad: what .grad holds")
     states = {node.state for node in shown if node.kind in ("leaf", "op")}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from minigrad_viz.notation import cells, fit_cells, number, plain
-from minigrad_viz.pictures.cards import gradient, pictured, value
+from minigrad_viz.pictures.cards import gradient, pictured, shape_text, value
 from minigrad_viz.trace import Trace, to_trace
 
 __all__ = ["table", "to_text"]
@@ -38,12 +38,12 @@ def table(trace: Trace) -> str:
     shown = list(range(count)) if count <= _ROWS else [*range(half), *range(count - half, count)]
     left_out = count - len(shown)
     scoped = any(trace.scopes)
-    heads = ("#", "name", "made by", *(["in"] if scoped else []), "data", "grad")
+    heads = ("#", "name", "made by", *(["in"] if scoped else []), *(["", "shape"] if trace.how else ["data", "grad"]))
     rows = [heads, *[_row(trace, index, scoped) for index in shown]]
     widths = [max(_width(row[column]) for row in rows) for column in range(len(heads))]
     parts = [[_line(row, widths)] for row in rows]
     for place, index in enumerate(shown, 1):
-        if pictured(trace, index):
+        if pictured(trace, index) and not trace.how:
             said = (("data", value(trace, index, number)), ("grad", gradient(trace, index, number)))
             parts[place] += [f"{' ' * widths[0]}  {caption} {text}" for caption, text in said]
     derivatives = [_derivatives(trace, index) for index in shown]
@@ -52,7 +52,7 @@ def table(trace: Trace) -> str:
         derivatives.insert(half, ["  …"])
     lines = [line for part in parts for line in part]
     below = [line for lines in derivatives for line in lines]
-    notes = [f"! {note.text}" for note in trace.notes]
+    notes = [*([trace.how] if trace.how else []), *[f"! {note.text}" for note in trace.notes]]
     return "\n".join([trace.sentence(number), *notes, *lines, *(["local derivatives", *below] if below else [])])
 
 
@@ -61,7 +61,11 @@ def _row(trace: Trace, index: int, scoped: bool) -> tuple[str, ...]:
     formula = trace.formula(index)
     made_by: str = node.kind if formula is None else plain(formula)
     name = "" if node.kind == "constant" else trace.title(index)
-    held = ("", "") if pictured(trace, index) else (value(trace, index, number), gradient(trace, index, number))
+    if trace.how:
+        tensor = trace.tensors.get(index)
+        held = (value(trace, index, number), "") if tensor is None else ("", shape_text(*tensor[:2]))
+    else:
+        held = ("", "") if pictured(trace, index) else (value(trace, index, number), gradient(trace, index, number))
     first = f"! {held[0]}" if node.stale and held[0] else held[0]
     scope = [fit_cells(node.scope, 32)] if scoped else []
     return str(index), name, fit_cells(made_by, 48), *scope, first, held[1]

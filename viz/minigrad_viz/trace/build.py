@@ -41,6 +41,10 @@ def placed(x: Any, *more: Any, namespaces: Namespaces | None = None) -> tuple[Tr
         from minigrad_viz.models import of_model
 
         return of_model(x, more, callers() if namespaces is None else namespaces)
+    if hasattr(x, "captures"):  # a step of `mg.jit`
+        from minigrad_viz.trace.recorded import of_step
+
+        return of_step(x, callers() if namespaces is None else namespaces), {}
     made = x if isinstance(x, Trace) else getattr(x, "trace", None)
     if isinstance(made, Trace) and not more:
         return made, {}

@@ -242,6 +242,8 @@ class Trace:
     """What is to be said of the blocks that are calls of modules, or folds of such."""
     notes: list[Note] = field(default_factory=list)
     tours: list[Stop] = field(default_factory=list)
+    how: str = ""
+    """Of a recorded step, which has shapes and no numbers, how it is run."""
 
     @property
     def nodes(self) -> Rows[Node]:
@@ -379,7 +381,8 @@ class Trace:
         counts = [count(self.kinds.count(kind), one, many) for kind, one, many in parts]
         names = [f"{self.title(i)}{self._said(i, show)}" for i in self.outputs[:3]]
         more = ", …" if len(self.outputs) > 3 else ""
-        return f"Graph of {', '.join(names)}{more}: {', '.join(count for count in counts if count)}."
+        what = "Recorded step" if self.how else "Graph"
+        return f"{what} of {', '.join(names)}{more}: {', '.join(count for count in counts if count)}."
 
     def _said(self, index: int, show: Callable[[float], str]) -> str:
         if self.kinds[index] == "x":

@@ -1,37 +1,39 @@
-"""Distributions to draw from, and the logarithms of their densities: those of policies and latent codes.
-
-PyTorch's names and numbers, but for what is drawn. `batch_shape` is the shape of the parameters, `event_shape` that of
-one draw of one of them. What is drawn follows from `minigrad.random`'s default generator. Gradients go to parameters
-through `log_prob` and `entropy`, and through `rsample` where there is one; `sample` has none.
-
->>> import minigrad as mg
->>> policy = Categorical(logits=mg.tensor([0.0, 0.0], requires_grad=True))
->>> action = policy.sample()
->>> loss = -policy.log_prob(action) * 2.0  # REINFORCE: Williams 1992
->>> round(loss.item(), 4)
-1.3863
-"""
+"""The distributions themselves: see the top of this room."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from minigrad import functional as F
 from minigrad._tensor import Tensor
-from minigrad.creation import tensor
+from minigrad.creation import eye, tensor
 from minigrad.errors import ArgumentError
 from minigrad.functional.checks import floats_of
+from minigrad.functional.inverses import squares_of
 from minigrad.graph import no_grad
 from minigrad.layout import Shape, numel
+from minigrad.linalg import solve_triangular
 from minigrad.random import bernoulli, multinomial, rand, randn
+from minigrad.storage import here
 
-__all__ = ["Bernoulli", "Categorical", "Distribution", "Independent", "Normal", "Uniform", "kl_divergence"]
+__all__ = [
+    "Bernoulli",
+    "Categorical",
+    "Distribution",
+    "Independent",
+    "MultivariateNormal",
+    "Normal",
+    "Uniform",
+]
 
 
 class Distribution:
-    """What all have: shapes, and draws without a gradient. `validate_args` False leaves out the look at parameters."""
+    """What all have: shapes, and draws without a gradient.
+
+    `validate_args` False leaves out the look at parameters, and so does `mg.jit`.
+    """
 
     has_rsample = False
 
@@ -41,6 +43,9 @@ class Distribution:
     def _extended(self, sample_shape: int | Sequence[int]) -> Shape:
         many = (sample_shape,) if isinstance(sample_shape, int) else tuple(sample_shape)
         return many + self.batch_shape + self.event_shape
+
+    def _drawn(self, draw: Callable[..., Tensor], sample_shape: int | Sequence[int], like: Tensor) -> Tensor:
+        return draw(*self._extended(sample_shape), dtype=like.dtype, device=like.device)
 
     def sample(self, sample_shape: int | Sequence[int] = ()) -> Tensor:
         """Draws without a gradient, of shape (*sample_shape, *batch_shape, *event_shape)."""
@@ -88,7 +93,9 @@ def _together(*given: Any) -> tuple[Tensor, ...]:
 
 
 def _check(holds: Tensor, validate_args: bool | None, said: str) -> None:
-    if validate_args is not False and not bool(holds.all()):
+    if validate_args is False or here.capture is not None:  # in a step that is captured no number may be looked at
+        return
+    if not bool(holds.all()):
         raise ArgumentError(f"{said}\n  validate_args=False leaves out this look.")
 
 
@@ -128,8 +135,7 @@ class Normal(Distribution):
 
     def rsample(self, sample_shape: int | Sequence[int] = ()) -> Tensor:
         """``loc + scale * e``, with e from N(0, 1). Kingma, Welling 2014, 2.4."""
-        like: Any = {"dtype": self.loc.dtype, "device": self.loc.device}
-        found: Tensor = self.loc + self.scale * randn(*self._extended(sample_shape), **like)
+        found: Tensor = self.loc + self.scale * self._drawn(randn, sample_shape, self.loc)
         return found
 
     def log_prob(self, value: Tensor) -> Tensor:
@@ -169,8 +175,7 @@ class Uniform(Distribution):
 
     def rsample(self, sample_shape: int | Sequence[int] = ()) -> Tensor:
         """``low + (high - low) * u``, with u from 0 to 1."""
-        like: Any = {"dtype": self.low.dtype, "device": self.low.device}
-        found: Tensor = self.low + (self.high - self.low) * rand(*self._extended(sample_shape), **like)
+        found: Tensor = self.low + (self.high - self.low) * self._drawn(rand, sample_shape, self.low)
         return found
 
     def log_prob(self, value: Tensor) -> Tensor:
@@ -227,6 +232,11 @@ class Categorical(_ByChance):
         """Their logarithms, also where they were given by others that differ from these by a number."""
         return F.log_softmax(self._logits, -1) if self._probs is None else _log(self._probs)
 
+    @property
+    def mode(self) -> Tensor:
+        """The class of the largest chance, int64."""
+        return self.probs.argmax(-1)
+
     def sample(self, sample_shape: int | Sequence[int] = ()) -> Tensor:
         """Classes, int64, of shape (*sample_shape, *batch_shape)."""
         shape = self._extended(sample_shape)
@@ -275,6 +285,12 @@ class Bernoulli(_ByChance):
     def variance(self) -> Tensor:
         """``probs * (1 - probs)``."""
         return self.probs * (1 - self.probs)
+
+    @property
+    def mode(self) -> Tensor:
+        """What is likelier, 0 or 1; nan where both are as likely."""
+        found: Tensor = F.where(self.probs == 0.5, math.nan, (self.probs > 0.5).to(self.probs.dtype))
+        return found
 
     def sample(self, sample_shape: int | Sequence[int] = ()) -> Tensor:
         """Zeros and ones, in the type of the parameters."""
@@ -350,28 +366,89 @@ class Independent(Distribution):
         return x.sum(tuple(range(-count, 0))) if count else x
 
 
-def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
-    """The mean over draws of `p` of ``p.log_prob - q.log_prob``. Kullback, Leibler 1951.
+class MultivariateNormal(Distribution):
+    """Normal vectors (…, d) of mean `loc`, and one of: covariance, its inverse, or its Cholesky factor, (…, d, d).
 
-    Of two that are Normal, Categorical, Bernoulli, or Independent of such. Raises NotImplementedError for others.
+    Raises LinAlgError for a covariance that is not positive definite, of which the lower half is read, and
+    ArgumentError for none or several of the three, or a factor whose diagonal is not above 0.
 
     >>> import minigrad as mg
-    >>> kl_divergence(Normal(mg.tensor(1.0), 1.0), Normal(0.0, 1.0)).item()
-    0.5
+    >>> one = MultivariateNormal(mg.zeros(2), covariance_matrix=mg.tensor([[4.0, 2.0], [2.0, 5.0]]))
+    >>> one.scale_tril.tolist(), round(one.log_prob(mg.zeros(2)).item(), 4)
+    ([[2.0, 0.0], [1.0, 2.0]], -3.2242)
     """
-    if isinstance(p, Independent) and isinstance(q, Independent):
-        return p._summed(kl_divergence(p.base_dist, q.base_dist))
-    found: Tensor
-    if isinstance(p, Normal) and isinstance(q, Normal):
-        ratio, apart = p.scale / q.scale, (p.loc - q.loc) / q.scale
-        found = 0.5 * (ratio * ratio + apart * apart - 1) - ratio.log()
-    elif isinstance(p, Categorical) and isinstance(q, Categorical):
-        found = F.where(p.probs == 0, 0.0, p.probs * (p.logits - q.logits)).sum(-1)
-    elif isinstance(p, Bernoulli) and isinstance(q, Bernoulli):
-        found = F.binary_cross_entropy_with_logits(q.logits, p.probs, reduction="none") - p.entropy()
-    else:
-        raise NotImplementedError(
-            f"kl_divergence of {type(p).__name__} and {type(q).__name__} is not here.\n"
-            "  An estimate: x = p.rsample((1000,)), then (p.log_prob(x) - q.log_prob(x)).mean(0)."
-        )
-    return found
+
+    has_rsample = True
+
+    def __init__(
+        self,
+        loc: Tensor,
+        covariance_matrix: Tensor | None = None,
+        precision_matrix: Tensor | None = None,
+        scale_tril: Tensor | None = None,
+        validate_args: bool | None = None,
+    ) -> None:
+        name = "MultivariateNormal"
+        given = [x for x in (covariance_matrix, precision_matrix, scale_tril) if x is not None]
+        if len(given) != 1:
+            raise ArgumentError(f"{name}: it takes one of covariance_matrix, precision_matrix and scale_tril.")
+        matrix, size = squares_of(given[0], name, "the matrix"), floats_of(loc, name, "loc").shape[-1:]
+        if matrix.shape[-1:] != size:
+            raise ArgumentError(f"{name}: loc has shape {loc.shape}, which does not go with matrices {matrix.shape}.")
+        if covariance_matrix is not None:
+            matrix = F.cholesky(matrix)
+        elif precision_matrix is not None:
+            upside_down = F.cholesky(matrix.flip((-2, -1))).flip((-2, -1)).mT  # its inverse is the factor wanted
+            ones = eye(size[0], dtype=matrix.dtype, device=matrix.device)
+            matrix = solve_triangular(upside_down, ones, upper=False)
+        else:
+            said = f"{name}: scale_tril has a diagonal above 0, as Cholesky's factors."
+            _check(F.diagonal(matrix, 0, -2, -1) > 0, validate_args, said)
+        super().__init__(F.broadcast_shapes(loc.shape[:-1], matrix.shape[:-2]), size)
+        self.loc = loc.expand(*self.batch_shape, *size)
+        self.scale_tril = matrix.expand(*self.batch_shape, *size, *size)
+
+    @property
+    def covariance_matrix(self) -> Tensor:
+        """The covariances, (…, d, d)."""
+        return self.scale_tril @ self.scale_tril.mT
+
+    @property
+    def precision_matrix(self) -> Tensor:
+        """Their inverse."""
+        return F.cholesky_inverse(self.scale_tril)
+
+    @property
+    def mean(self) -> Tensor:
+        """`loc`."""
+        return self.loc
+
+    mode = mean
+
+    @property
+    def variance(self) -> Tensor:
+        """The diagonal of the covariance, (…, d)."""
+        return (self.scale_tril**2).sum(-1)
+
+    def rsample(self, sample_shape: int | Sequence[int] = ()) -> Tensor:
+        """``loc + L @ e``, with e from N(0, 1)."""
+        drawn = self._drawn(randn, sample_shape, self.loc)
+        found: Tensor = self.loc + (self.scale_tril @ drawn[..., None])[..., 0]
+        return found
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        """``-|L⁻¹ (value - loc)|² / 2 - log(det L) - d log(2π) / 2``."""
+        apart = solve_triangular(self.scale_tril, (value - self.loc)[..., None], upper=False)[..., 0]
+        found: Tensor = -0.5 * (apart * apart).sum(-1) - self._log_det() - 0.5 * self._constant()
+        return found
+
+    def entropy(self) -> Tensor:
+        """``d (1 + log(2π)) / 2 + log(det L)``."""
+        found: Tensor = self._log_det() + 0.5 * (self.event_shape[0] + self._constant())
+        return found
+
+    def _constant(self) -> float:
+        return self.event_shape[0] * math.log(2 * math.pi)
+
+    def _log_det(self) -> Tensor:
+        return F.diagonal(self.scale_tril, 0, -2, -1).log().sum(-1)

@@ -1,0 +1,278 @@
+"""Claim: a step of training that `mg.jit` recorded takes no longer than JAX's, and less than PyTorch's eager one.
+
+A step is forward, loss, backward and update, on 2 threads. Each library runs in a child process of its own, taking
+turns, and begins with the same weights; the losses of the first ten steps must agree. A round's time is the median of
+its steps after the first ones, in which is compiled; the ratio is of the medians of the rounds. Beside it stands the
+same step of ours without the jit. Then functions of 16 million numbers, written out in arithmetic: how long they take
+beside a copy of the numbers says what fusing them leaves to be done.
+
+    python benchmarks/bench_jit.py --jax PYTHON
+
+needs the extra 'parity', two cores that nobody else uses, and for JAX an interpreter with jax 0.10; without, it is left
+out. --passive lets PyTorch's threads sleep, as in bench_train.py, which also says how a busy machine disturbs.
+
+    python benchmarks/bench_jit.py --device cuda
+
+is about steps on a GPU, ten of which are timed at once, beside PyTorch's in float32 (no TF32); it needs numpy, torch
+and taichi.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import os
+import platform
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+import bench_eager
+import bench_train
+
+JITTED = "minigrad jit"
+
+OURS = """
+optimizer = lib.optim.OPTIMIZER(model.parameters(), lr=RATE)
+def update(x, y):
+    optimizer.zero_grad()
+    loss = F.cross_entropy(scores(x), y)
+    loss.backward()
+    optimizer.step()
+    return loss
+if library == "minigrad jit":
+    update = lib.jit(update)
+def step():
+    losses.append(update(x, y).detach())
+    return losses[:10]
+"""
+
+JAX = """
+import jax, jax.numpy as jnp
+losses = []
+def array(*shape):
+    return jnp.asarray(generator.normal(size=shape).astype("float32"))
+def weight(*shape):
+    x = generator.normal(size=shape).astype("float32")
+    return jnp.asarray(x * (x.size / len(x)) ** -0.5 if x.ndim > 1 else 1 + x * 0.1)
+def cross_entropy(scores, y):
+    return -jnp.take_along_axis(jax.nn.log_softmax(scores), y[:, None], 1).mean()
+def sgd(p, g, m, v, t):
+    return p - RATE * g, m, v
+def adam(p, g, m, v, t):
+    m, v = 0.9 * m + 0.1 * g, 0.999 * v + 0.001 * g * g
+    return p - RATE * (m / (1 - 0.9**t)) / (jnp.sqrt(v / (1 - 0.999**t)) + 1e-8), m, v
+"""
+
+JAX_STEP = """
+@jax.jit
+def update(state, t, x, y):
+    parameters, means, squares = state
+    loss, slopes = jax.value_and_grad(lambda p: cross_entropy(scores(p, x), y))(parameters)
+    made = [OPTIMIZER(*one, t) for one in zip(parameters, slopes, means, squares)]
+    return tuple(zip(*made)), loss
+zeros = tuple(jnp.zeros_like(p) for p in parameters)
+state, count = (tuple(parameters), zeros, zeros), 0
+def step():
+    global state, count
+    count += 1
+    state, loss = update(state, float(count), x, y)
+    losses.append(loss.block_until_ready())
+    return losses[:10]
+"""
+
+MLP = """
+x, y = leaf(BATCH, INPUTS).detach(), numbers(10, BATCH)
+model = scores = weights(nn.Sequential(nn.Linear(INPUTS, HIDDEN), nn.ReLU(), nn.Linear(HIDDEN, 10)))
+"""
+
+JAX_MLP = """
+x, y = array(BATCH, INPUTS), jnp.asarray(generator.integers(10, size=BATCH))
+parameters = [weight(HIDDEN, INPUTS), weight(HIDDEN), weight(10, HIDDEN), weight(10)]
+def scores(p, x):
+    return jax.nn.relu(x @ p[0].T + p[1]) @ p[2].T + p[3]
+"""
+
+CNN = """
+x, y = leaf(64, 1, 8, 8).detach(), numbers(10, 64)
+model = scores = weights(nn.Sequential(
+    nn.Conv2d(1, 16, 3, padding=1), nn.ReLU(), nn.Conv2d(16, 32, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
+    nn.Flatten(), nn.Linear(512, 10),
+))
+"""
+
+JAX_CNN = """
+x, y = array(64, 1, 8, 8), jnp.asarray(generator.integers(10, size=64))
+shapes = [(16, 1, 3, 3), (16,), (32, 16, 3, 3), (32,), (10, 512), (10,)]
+parameters = [weight(*shape) for shape in shapes]
+def convolved(x, w, b):
+    return jax.nn.relu(jax.lax.conv(x, w, (1, 1), "SAME") + b[:, None, None])
+def scores(p, x):
+    x = convolved(convolved(x, p[0], p[1]), p[2], p[3])
+    x = jax.lax.reduce_window(x, -jnp.inf, jax.lax.max, (1, 1, 2, 2), (1, 1, 2, 2), "VALID")
+    return x.reshape(64, -1) @ p[4].T + p[5]
+"""
+
+GPT = f"""{bench_train.GPT.replace("BATCH", "16")}
+y = y.view(-1)
+def scores(x):
+    return model(x).view(-1, classes)
+"""
+
+JAX_GPT = """
+x, y = (jnp.asarray(generator.integers(120, size=(16, 128))) for _ in range(2))
+y = y.reshape(-1)
+block = [(128,)] * 4 + [(384, 128), (384,), (128, 128), (128,), (512, 128), (512,), (128, 512), (128,)]
+parameters = [weight(*shape) for shape in [(120, 128), (128, 128), *block * 4, (128,), (128,)]]
+def normed(x, w, b):
+    x = x - x.mean(-1, keepdims=True)
+    return x * jax.lax.rsqrt((x * x).mean(-1, keepdims=True) + 1e-5) * w + b
+def attention(q, k, v):
+    near = jnp.where(jnp.tril(jnp.ones((128, 128), bool)), q @ k.transpose(0, 1, 3, 2) * 32**-0.5, -jnp.inf)
+    return jax.nn.softmax(near) @ v
+def scores(p, x):
+    h = p[0][x] + p[1]
+    for k in range(4):
+        w1, b1, w2, b2, qkv, qkv_b, proj, proj_b, up, up_b, down, down_b = p[2 + 12 * k : 14 + 12 * k]
+        parts = jnp.split(normed(h, w1, b1) @ qkv.T + qkv_b, 3, -1)
+        heads = attention(*(z.reshape(16, 128, 4, 32).transpose(0, 2, 1, 3) for z in parts))
+        h = h + heads.transpose(0, 2, 1, 3).reshape(16, 128, 128) @ proj.T + proj_b
+        h = h + jax.nn.gelu(normed(h, w2, b2) @ up.T + up_b, approximate=False) @ down.T + down_b
+    return (normed(h, p[-2], p[-1]) @ p[0].T).reshape(-1, 120)
+"""
+
+
+ROWS: list[list[str]] = []  # of the table in the README
+README = Path(__file__).parent.parent / "README.md"
+AROUND = "<!-- made by benchmarks/bench_jit.py --readme -->\n", "<!-- until here -->\n"
+
+
+def write_table(machine: str) -> None:
+    """Put the ratios that were measured into the README, and on which machine."""
+    head = ["A step of training", "`mg.jit`", "of JAX's time", "of PyTorch's"]
+    lines = [f"| {' | '.join(row)} |\n" for row in [head, ["---"] * len(head), *ROWS]]
+    lines += [f"\n{machine}, {bench_eager.PEER}, {datetime.date.today()}.\n"]
+    before, _, rest = README.read_text(encoding="utf-8").partition(AROUND[0])
+    _, _, after = rest.partition(AROUND[1])
+    README.write_text(f"{before}{AROUND[0]}{''.join(lines)}{AROUND[1]}{after}", encoding="utf-8")
+
+
+def sized(code: str, batch: int, inputs: int, hidden: int) -> str:
+    return code.replace("BATCH", str(batch)).replace("INPUTS", str(inputs)).replace("HIDDEN", str(hidden))
+
+
+def perceptron(*sizes: int) -> tuple[str, str]:
+    return sized(MLP, *sizes), sized(JAX_MLP, *sizes)
+
+
+RATES = {"SGD": 1e-2, "Adam": 1e-3}
+PARTS = {  # models of ours and of JAX's, the optimizer, steps, and the bars: of JAX's time and of PyTorch's
+    "MLP 32x64x32x10, SGD": (perceptron(32, 64, 32), "SGD", 400, 0.6, 1 / 5),
+    "MLP 32x784x128x10, Adam": (perceptron(32, 784, 128), "Adam", 300, 1.0, 1 / 1.5),
+    "MLP 256x784x256x10, SGD": (perceptron(256, 784, 256), "SGD", 150, 1.0, None),
+    "CNN of two convolutions, 64 digits, Adam": ((CNN, JAX_CNN), "Adam", 60, 1.2, 1.0),
+    "GPT 4x128, 16 contexts of 128, Adam": ((GPT, JAX_GPT), "Adam", 10, 1.3, 1.0),
+}
+
+
+LARGE = bench_train.GPT.replace("120, 128, 4", "120, 384, 6").replace("BATCH, 128", "BATCH, 256")
+LARGE = LARGE.replace("nn.Embedding(128, width)", "nn.Embedding(256, width)").replace("range(4)", "range(6)")
+LARGE = GPT.replace(bench_train.GPT.replace("BATCH", "16"), LARGE.replace("BATCH", "16"))
+ON_CUDA = {  # of JAX there is nothing
+    "MLP 32x64x32x10, SGD, cuda": (perceptron(32, 64, 32), "SGD", 40, None, 1 / 2),
+    "GPT 6x384, 16 contexts of 256, Adam, cuda": ((LARGE, ""), "Adam", 4, None, 1.0),
+}
+
+
+def part(name: str, rounds: int, share: float) -> bool:
+    """One model; whether it misses a bar, or losses differ."""
+    (ours, theirs), optimizer, steps, *bars = (PARTS | ON_CUDA)[name]
+    ours, theirs = (f"RATE = {RATES[optimizer]}\n{text}" for text in (ours, theirs))
+    code = f"if library != 'jax':\n{_indented(bench_train.HEAD + ours + OURS.replace('OPTIMIZER', optimizer))}"
+    code += f"else:\n{_indented(JAX + theirs + JAX_STEP.replace('OPTIMIZER', optimizer.lower()))}"
+    libraries = ["minigrad", JITTED, "torch", *["jax"] * ("jax" in bench_eager.PYTHONS)]
+    first = 12 if name in ON_CUDA else 40  # steps before what is recorded is one kernel, and is measured
+    seconds, worst = bench_eager.measured(code, tuple(libraries), rounds, first + int(steps * share))
+    times = ", ".join(f"{library} {seconds[library] * 1e6:,.0f} µs" for library in libraries)
+    print(f"{name}: {times}; losses differ by {worst:.0e}", flush=True)
+    missed, cells = worst > 1e-4, [f"{seconds[JITTED] * 1e6:,.0f} µs"]
+    for peer, bar in zip(("jax", "torch"), bars, strict=True):
+        if peer in seconds:
+            ratio = seconds[JITTED] / seconds[peer]
+            print(f"    of {peer}'s time {ratio:.2f} ({'no bar' if bar is None else f'bar {bar:.2f}'})", flush=True)
+            missed |= bar is not None and ratio > bar
+            cells.append(f"{ratio:.2f}")
+    ROWS.append([name, *cells])
+    return missed
+
+
+COPY = "torch copy"
+
+CHAINS = """
+x = lib.tensor(generator.normal(size=(16384, 1024)).astype("float32"))
+def function(x):
+    RETURN
+if library == "minigrad jit":
+    function = lib.jit(function)
+if library == "torch copy":
+    copy = lib.empty_like(x)
+    function = copy.copy_
+def step():
+    return [function(x)[::1024, ::64]]
+"""
+FUNCTIONS = {
+    "GELU chain": "return 0.5 * x * (1.0 + lib.tanh(0.7978845608 * (x + 0.044715 * x * x * x)))",
+    "layer norm": ("x = x - x.mean(-1, keepdim=True)\n    return x / ((x * x).mean(-1, keepdim=True) + 1e-5).sqrt()"),
+}
+
+
+def chain(name: str, rounds: int, share: float) -> bool:
+    """A function of 16 million numbers; whether it misses a bar, or what it gives differs."""
+    code, steps = CHAINS.replace("RETURN", FUNCTIONS[name]), 30 + int(20 * share)
+    seconds, worst = bench_eager.measured(code, ("minigrad", JITTED, "torch"), rounds, steps)
+    copies = bench_eager.measured(code, ("minigrad", COPY), rounds, 20)[0][COPY]
+    times = ", ".join(f"{library} {took * 1e3:,.1f} ms" for library, took in {**seconds, COPY: copies}.items())
+    faster, slower = seconds["torch"] / seconds[JITTED], seconds[JITTED] / copies
+    print(f"{name} on 16 M numbers: {times}; results differ by {worst:.0e}")
+    print(
+        f"    torch takes {faster:.2f} times as long (bar 3.00); a copy's time {slower:.2f} times (bar 1.30)",
+        flush=True,
+    )
+    return faster < 3 or slower > 1.3 or worst > 1e-4
+
+
+def _indented(text: str) -> str:
+    return "".join(f"    {line}\n" for line in text.splitlines())
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--share", type=float, default=1.0, help="of the steps that are measured")
+    parser.add_argument("--only", default="", help="models with this in their name")
+    parser.add_argument("--jax", default="", help="an interpreter that has jax")
+    parser.add_argument("--passive", action="store_true", help="for a busy machine: PyTorch's threads wait asleep")
+    parser.add_argument("--readme", action="store_true", help="write the table of the README; needs --jax")
+    parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
+    options = parser.parse_args()
+    if options.readme and not options.jax:
+        parser.error("--readme needs --jax PYTHON, since its table has a column for JAX")
+    os.environ["MINIGRAD_DEVICE"] = options.device  # which the children read
+    if options.passive:
+        os.environ["OMP_WAIT_POLICY"] = "PASSIVE"
+    if options.jax:
+        bench_eager.PYTHONS["jax"] = options.jax
+    machine = f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"
+    print(f"{machine}, load {os.getloadavg()[0]:.1f}, {bench_eager.PEER}")
+    parts = PARTS if options.device == "cpu" else ON_CUDA
+    missed = [part(name, options.rounds, options.share) for name in parts if options.only in name]
+    if options.device == "cuda":
+        return 1 if any(missed) else 0
+    missed += [chain(name, options.rounds, options.share) for name in FUNCTIONS if options.only in name]
+    if options.readme:
+        write_table(f"{machine}, jax 0.10")
+    return 1 if any(missed) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

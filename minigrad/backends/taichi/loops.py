@@ -1,0 +1,114 @@
+"""A recorded launch as a loop that computes each number from those in its place, in rows of vectors of float32.
+
+So are sums and extremes of rows, whose results have one number for a row, and what is computed of such numbers.
+"""
+
+from __future__ import annotations
+
+from itertools import accumulate
+from math import prod
+from operator import mul
+from typing import Any, NamedTuple
+
+from minigrad._traced import Traced
+from minigrad.backends.taichi.recording import Launch, Part, Place
+from minigrad.backends.taichi.source import WIDE, Work
+
+__all__ = ["Key", "Loop", "Lying", "key_of", "loop_of", "reshaped"]
+
+Key = tuple[Any, int]  # of a part of memory
+
+
+class Lying(NamedTuple):
+    """An operand: a place, and its strides in vectors; where it has one number for a `row`, in numbers, the last 0."""
+
+    place: Place
+    strides: tuple[int, ...]
+    row: bool
+
+    @property
+    def key(self) -> Any:
+        """What tells it from others."""
+        return key_of(self.place.part), self.place.offset, self.strides, self.row
+
+
+class Loop(NamedTuple):
+    """What a launch computes: `y`, and the operands of its snippet, in that many rows of vectors."""
+
+    launch: Launch
+    sizes: tuple[int, ...]
+    y: Lying
+    given: tuple[Any, ...]
+
+    @property
+    def work(self) -> Work:
+        """The snippet, and what it is of."""
+        work: Work = self.launch.kernel.work
+        return work
+
+    @property
+    def arrays(self) -> list[Lying]:
+        """All arrays of it."""
+        return [self.y, *[x for x in self.given if isinstance(x, Lying)]]
+
+    @property
+    def ends(self) -> dict[str, Any]:
+        """The numbers that the end of a sum names."""
+        begin = 1 + len(self.work.takes)
+        return dict(zip(self.work.numbers, self.launch.args[begin:], strict=False))
+
+
+def key_of(part: Part) -> Key:
+    """What tells a part of memory from others."""
+    return part.what, part.start
+
+
+def loop_of(launch: Launch) -> Loop | None:
+    """A launch as a loop over vectors; None if it is none."""
+    work = launch.kernel.work
+    if work is None:
+        return None
+    operands, numbers = launch.args[: 1 + len(work.takes)], launch.args[1 + len(work.takes) :]
+    if work.join:
+        return _joining(launch, work, operands, numbers[len(work.numbers) :])
+    arrays = [x for x in operands if isinstance(x, Place)]
+    ndim, *along = work.along or (1, *[1] * (len(arrays) - 1))
+    sizes = numbers[-ndim:]
+    lying: list[Any] = []
+    for k, (place, goes) in enumerate(zip(arrays, [1, *along], strict=True)):
+        strides = *(numbers[k * ndim : k * ndim + ndim - 1] if work.along else ()), goes
+        lying.append(Lying(place, strides, not goes))
+    left = iter(lying)
+    y, *given = [next(left) if isinstance(x, Place) else x for x in operands]
+    return Loop(launch, tuple(sizes), y, tuple(given))
+
+
+def _joining(launch: Launch, work: Work, operands: tuple[Any, ...], numbers: tuple[Any, ...]) -> Loop | None:
+    """A sum, or the like, of whole rows."""
+    if any(type(x) is Traced for x in numbers):
+        return None
+    count, stretches, _, size = numbers
+    if stretches > 1 or size % WIDE:
+        return None
+    full, one = ((size // WIDE, 1), False), ((1, 0), True)
+    y, *given = [Lying(x, *(full if goes else one)) for x, goes in zip(operands, (0, *work.along), strict=True)]
+    return Loop(launch, (count, size // WIDE), y, tuple(given))
+
+
+def reshaped(loop: Loop, sizes: tuple[int, ...]) -> Loop | None:
+    """The same numbers in rows of other sizes, where all lie row by row; None where that cannot be.
+
+    One vector for sixteen rows is one number for each.
+    """
+    if loop.sizes == sizes:
+        return loop
+    if len(loop.sizes) > 1 or any(x.row or x.strides != (1,) for x in loop.arrays):
+        return None
+    if loop.sizes[0] == prod(sizes):
+        strides, row = tuple(accumulate(sizes[:0:-1], mul, initial=1))[::-1], False
+    elif len(sizes) == 2 and loop.sizes[0] * WIDE == sizes[0]:
+        strides, row = (1, 0), True
+    else:
+        return None
+    y, *given = [Lying(x.place, strides, row) if isinstance(x, Lying) else x for x in (loop.y, *loop.given)]
+    return Loop(loop.launch, sizes, y, tuple(given))

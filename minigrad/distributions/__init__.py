@@ -1,0 +1,35 @@
+"""Distributions to draw from, and the logarithms of their densities: those of policies and latent codes.
+
+PyTorch's names and numbers, but for what is drawn. `batch_shape` is the shape of the parameters, `event_shape` that of
+one draw of one of them. What is drawn follows from `minigrad.random`'s default generator. Gradients go to parameters
+through `log_prob` and `entropy`, and through `rsample` where there is one; `sample` has none.
+
+>>> import minigrad as mg
+>>> policy = Categorical(logits=mg.tensor([0.0, 0.0], requires_grad=True))
+>>> action = policy.sample()
+>>> loss = -policy.log_prob(action) * 2.0  # REINFORCE: Williams 1992
+>>> round(loss.item(), 4)
+1.3863
+"""
+
+from minigrad.distributions.distribution import (
+    Bernoulli,
+    Categorical,
+    Distribution,
+    Independent,
+    MultivariateNormal,
+    Normal,
+    Uniform,
+)
+from minigrad.distributions.kl import kl_divergence
+
+__all__ = [
+    "Bernoulli",
+    "Categorical",
+    "Distribution",
+    "Independent",
+    "MultivariateNormal",
+    "Normal",
+    "Uniform",
+    "kl_divergence",
+]

@@ -1,0 +1,60 @@
+"""How far one distribution is from another."""
+
+from __future__ import annotations
+
+import math
+
+from minigrad import functional as F
+from minigrad._tensor import Tensor
+from minigrad.distributions.distribution import (
+    Bernoulli,
+    Categorical,
+    Distribution,
+    Independent,
+    MultivariateNormal,
+    Normal,
+    Uniform,
+)
+from minigrad.linalg import solve_triangular
+
+__all__ = ["kl_divergence"]
+
+
+def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
+    """The mean over draws of `p` of ``p.log_prob - q.log_prob``. Kullback, Leibler 1951.
+
+    It is inf where `p` draws what `q` never does. Of two that are Normal, MultivariateNormal, Uniform, Categorical,
+    Bernoulli, or Independent of such with as many dimensions. Raises NotImplementedError for others.
+
+    >>> import minigrad as mg
+    >>> kl_divergence(Normal(mg.tensor(1.0), 1.0), Normal(0.0, 1.0)).item()
+    0.5
+    """
+    if isinstance(p, Independent) and isinstance(q, Independent) and len(p.event_shape) == len(q.event_shape):
+        return p._summed(kl_divergence(p.base_dist, q.base_dist))
+    found: Tensor
+    if isinstance(p, Normal) and isinstance(q, Normal):
+        ratio, apart = p.scale / q.scale, (p.loc - q.loc) / q.scale
+        found = 0.5 * (ratio * ratio + apart * apart - 1) - ratio.log()
+    elif isinstance(p, MultivariateNormal) and isinstance(q, MultivariateNormal):
+        turned = solve_triangular(q.scale_tril, p.scale_tril, upper=False)
+        apart = solve_triangular(q.scale_tril, (p.loc - q.loc)[..., None], upper=False)
+        spread = (turned * turned).sum((-2, -1)) + (apart * apart).sum((-2, -1)) - p.event_shape[0]
+        found = q._log_det() - p._log_det() + 0.5 * spread
+    elif isinstance(p, Categorical) and isinstance(q, Categorical):
+        terms = F.where(q.probs == 0, math.inf, p.probs * (p.logits - q.logits))
+        found = F.where(p.probs == 0, 0.0, terms).sum(-1)
+    elif isinstance(p, Bernoulli) and isinstance(q, Bernoulli):
+        never = ((q.probs == 0) & (p.probs > 0)) | ((q.probs == 1) & (p.probs < 1))
+        logits, probs = F.broadcast_tensors(q.logits, p.probs)
+        cross = F.binary_cross_entropy_with_logits(logits, probs, reduction="none")
+        found = F.where(never, math.inf, cross - p.entropy())
+    elif isinstance(p, Uniform) and isinstance(q, Uniform):
+        outside = (p.low < q.low) | (p.high > q.high)
+        found = F.where(outside, math.inf, ((q.high - q.low) / (p.high - p.low)).log())
+    else:
+        raise NotImplementedError(
+            f"kl_divergence of {type(p).__name__} and {type(q).__name__} is not here.\n"
+            "  An estimate: x = p.rsample((1000,)), then (p.log_prob(x) - q.log_prob(x)).mean(0)."
+        )
+    return found

@@ -1,0 +1,166 @@
+"""Packed sequences: as PyTorch packs them, and through recurrent layers with its numbers and gradients."""
+
+import pytest
+
+import minigrad as mg
+from minigrad.errors import ArgumentError, DTypeError, ShapeError
+from minigrad.nn.utils import rnn
+from parity import NARROW, close
+from strategies import PARITY
+
+np = pytest.importorskip("numpy")
+
+DTYPE = "float32" if NARROW else "float64"
+LENGTHS = [3, 5, 1, 5, 2]
+TABLE = np.random.default_rng(0).normal(size=(5, 6, 4)).astype(DTYPE)  # (N, L, …), longer than the longest
+PARTS = ("data", "batch_sizes", "sorted_indices", "unsorted_indices")
+
+
+def compared(mine, its):
+    for name in PARTS:
+        a, b = getattr(mine, name), getattr(its, name)
+        assert (a is None) == (b is None)
+        assert a is None or (a.tolist(), a.dtype.name) == (b.tolist(), str(b.dtype)[6:])
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("batch_first", [True, False])
+@pytest.mark.parametrize("in_order", [True, False])
+def test_what_is_packed_lies_as_in_pytorch_and_comes_back(torch, batch_first, in_order):
+    lengths = sorted(LENGTHS, reverse=True) if in_order else LENGTHS
+    found = []
+    for library in (mg, torch):
+        room = library.nn.utils.rnn
+        x = library.tensor(TABLE if batch_first else TABLE.swapaxes(0, 1).copy()).requires_grad_()
+        packed = room.pack_padded_sequence(x, library.tensor(lengths), batch_first, enforce_sorted=in_order)
+        back, counts = room.pad_packed_sequence(packed, batch_first, padding_value=-1.0, total_length=7)
+        (back * back).sum().backward()
+        found.append((packed, back, counts, x.grad))
+    compared(found[0][0], found[1][0])
+    for mine, its in zip(found[0][1:], found[1][1:], strict=True):
+        assert mine.tolist() == its.tolist()
+
+
+@pytest.mark.parity
+def test_sequences_in_a_list_are_packed_and_unpacked_as_in_pytorch(torch):
+    found = []
+    for library in (mg, torch):
+        room, rows = library.nn.utils.rnn, [library.tensor(TABLE[k, :n]) for k, n in enumerate(LENGTHS)]
+        packed = room.pack_sequence(rows, enforce_sorted=False)
+        found.append((packed, [x.tolist() for x in room.unpack_sequence(packed)]))
+        assert found[-1][1] == [x.tolist() for x in rows]
+    compared(found[0][0], found[1][0])
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("options", [{}, {"num_layers": 2}, {"bidirectional": True, "num_layers": 2}], ids=str)
+@pytest.mark.parametrize("kind", ["RNN", "LSTM", "GRU"])
+@pytest.mark.parametrize("given", [True, False], ids=["a state given", "no state"])
+def test_recurrent_layers_of_packed_sequences_have_pytorch_s_numbers_and_gradients(torch, kind, options, given):
+    theirs = getattr(torch.nn, kind)(4, 3, **options).to(getattr(torch, DTYPE))
+    ours = getattr(mg.nn, kind)(4, 3, **options).to(getattr(mg, DTYPE))
+    ours.load_state_dict({name: mg.tensor(x.detach().numpy()) for name, x in theirs.state_dict().items()})
+    rows = options.get("num_layers", 1) * (2 if "bidirectional" in options else 1)
+    start = np.random.default_rng(1).normal(size=(rows, 5, 3)).astype(DTYPE)
+    found = []
+    for library, layer in ((mg, ours), (torch, theirs)):
+        x = library.tensor(TABLE).requires_grad_()
+        h = library.tensor(start).requires_grad_()
+        packed = library.nn.utils.rnn.pack_padded_sequence(x, LENGTHS, True, enforce_sorted=False)
+        output, last = layer(packed, ((h, h * 0.5) if kind == "LSTM" else h) if given else None)
+        table, _ = library.nn.utils.rnn.pad_packed_sequence(output, True)
+        last = last if kind == "LSTM" else (last,)
+        loss = (table * table).sum()
+        for k, state in enumerate(last):
+            loss = loss + (state * state * (k + 2.0)).sum()
+        loss.backward()
+        grads = [x.grad, *([h.grad] if given else []), *[p.grad for p in layer.parameters()]]
+        found.append([output.data.detach(), *[state.detach() for state in last], *grads])
+    for mine, its in zip(*found, strict=True):
+        close(mine.numpy(), its.numpy(), 10 * PARITY[DTYPE])
+
+
+def test_each_sequence_of_a_packed_batch_is_read_as_if_it_were_alone():
+    layer = mg.nn.GRU(4, 3, bidirectional=True, batch_first=True)
+    rows = [mg.tensor(TABLE[k, :n].astype("float32")) for k, n in enumerate(LENGTHS)]
+    output, last = layer(rnn.pack_sequence(rows, enforce_sorted=False))
+    for k, (row, read) in enumerate(zip(rows, rnn.unpack_sequence(output), strict=True)):
+        alone, end = layer(row)
+        close(read.detach().numpy(), alone.detach().numpy(), PARITY["float32"])
+        close(last[:, k].detach().numpy(), end.detach().numpy(), PARITY["float32"])
+
+
+def test_a_training_step_of_packed_sequences_can_be_recorded():
+    mg.manual_seed(0)
+    twins = [mg.nn.LSTM(4, 3), mg.nn.LSTM(4, 3)]
+    twins[1].load_state_dict(twins[0].state_dict())
+    losses = []
+    for layer, wrap in zip(twins, (lambda step: step, mg.jit), strict=True):
+        optimizer = mg.optim.SGD(layer.parameters(), lr=0.1)
+
+        @wrap
+        def step(x, lengths, layer=layer, optimizer=optimizer):
+            optimizer.zero_grad()
+            output, _ = layer(rnn.pack_padded_sequence(x, lengths, True, enforce_sorted=False))
+            table, _ = rnn.pad_packed_sequence(output, True)
+            loss = (table * table).mean()
+            loss.backward()
+            optimizer.step()
+            return loss
+
+        x = mg.tensor(TABLE.astype("float32"))
+        losses.append([step(x, lengths).item() for lengths in (LENGTHS, LENGTHS, [1, 2, 3, 4, 5], LENGTHS)])
+    assert losses[0] == losses[1]
+
+
+def test_second_gradients_go_through_packed_sequences():
+    if NARROW:
+        pytest.skip("needs float64, which this GPU has not")
+    layer = mg.nn.LSTM(2, 2, bidirectional=True).to(mg.float64)
+
+    def read(x):
+        return layer(rnn.pack_padded_sequence(x, [1, 3], enforce_sorted=False))[0].data
+
+    x = mg.tensor(TABLE[:3, :2, :2].astype("float64"))
+    assert mg.gradcheck(read, [x], fast_mode=True)
+    assert mg.gradgradcheck(read, [x], fast_mode=True)
+
+
+def test_a_packed_sequence_is_a_tuple_that_can_be_converted():
+    packed = rnn.pack_sequence([mg.tensor([1, 2]), mg.tensor([3])])
+    data, sizes, order, back = packed
+    assert (data.tolist(), sizes.tolist(), order, back) == ([1, 3, 2], [2, 1], None, None)
+    moved = rnn.pack_sequence([mg.tensor([1]), mg.tensor([2, 3])], enforce_sorted=False).to(mg.float32)
+    assert (moved.data.dtype, moved.unsorted_indices.tolist(), moved.is_cuda) == (mg.float32, [1, 0], data.is_cuda)
+    assert rnn.invert_permutation(mg.tensor([2, 0, 1])).tolist() == [1, 2, 0]
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "text"),
+    [
+        (
+            lambda x: rnn.pack_padded_sequence(x, [1, 2], True),
+            ArgumentError,
+            r"lengths=\[1, 2\] are not from the longest to the shortest.\n  Write enforce_sorted=False",
+        ),
+        (lambda x: rnn.pack_padded_sequence(x, [2, 0], True), ShapeError, "A sequence of no place cannot be packed"),
+        (lambda x: rnn.pack_padded_sequence(x, [4, 1], True), ShapeError, "of 2 sequences of up to 3 places"),
+        (lambda x: rnn.pack_padded_sequence(x, [3], True), ShapeError, r"lengths=\[3\], of 2 sequences"),
+        (lambda x: rnn.pack_padded_sequence(x[0, :, 0], [3]), ShapeError, r"input is \(L, N, …\).*here \(3,\)"),
+        (lambda x: rnn.PackedSequence(x), ArgumentError, r"without batch_sizes.*\n  Write pack_sequence"),
+        (lambda x: rnn.pad_packed_sequence(x), DTypeError, "pad_packed_sequence: Tensor is no PackedSequence"),
+        (
+            lambda x: rnn.pad_packed_sequence(rnn.pack_padded_sequence(x, [3, 1], True), total_length=2),
+            ShapeError,
+            "total_length=2, but a sequence has 3 places",
+        ),
+        (
+            lambda x: mg.nn.RNN(5, 2)(rnn.pack_padded_sequence(x, [3, 1], True)),
+            ShapeError,
+            r"RNN: data, packed, is \(places in all, 5\); here \(4, 4\)",
+        ),
+    ],
+)
+def test_what_cannot_be_packed_is_told(call, kind, text):
+    with pytest.raises(kind, match=text):
+        call(mg.ones(2, 3, 4))

@@ -1,0 +1,147 @@
+"""Inverses, determinants and factors: what samples do not show. Large matrices, words for what cannot be, late news."""
+
+import pytest
+
+import minigrad as mg
+from minigrad.errors import DTypeError, LinAlgError, ShapeError
+from parity import NARROW, close
+from strategies import PARITY
+
+np = pytest.importorskip("numpy")
+
+REGULAR = np.random.default_rng(0).normal(size=(2, 24, 24)).astype("float32") + 4 * np.eye(24, dtype="float32")
+SINGULAR = [[1.0, 2.0], [2.0, 4.0]]
+
+
+def shared(monkeypatch):
+    """Let each step of elimination be a launch, as for matrices that are too large for one thread."""
+    from minigrad.backends.taichi import elimination, source
+
+    monkeypatch.setattr(elimination, "SMALL", 0)
+    monkeypatch.setattr(elimination, "SMALL_ON_GPU", 0)
+    monkeypatch.setattr(source, "CORES", 3)
+
+
+@pytest.mark.parametrize("launches", ["one", "one a step"])
+@pytest.mark.parametrize("name", ["inv", "det", "slogdet", "cholesky"])
+def test_what_elimination_finds_is_lapack_s(monkeypatch, name, launches):
+    if launches != "one":
+        pytest.importorskip("taichi")
+        shared(monkeypatch)
+    given = REGULAR if name != "cholesky" else REGULAR @ REGULAR.swapaxes(1, 2)
+    found, expected = getattr(mg.linalg, name)(mg.tensor(given)), getattr(np.linalg, name)(given.astype("float64"))
+    for x, y in zip(found, expected, strict=True) if name == "slogdet" else [(found, expected)]:
+        close(x.numpy(), y, PARITY["float32"])
+
+
+@pytest.mark.parametrize("launches", ["one", "one a step"])
+def test_rows_are_swapped_where_a_zero_stands_on_the_diagonal(monkeypatch, launches):
+    if launches != "one":
+        pytest.importorskip("taichi")
+        shared(monkeypatch)
+    swapped = mg.tensor([[0.0, 2.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 4.0]])
+    assert mg.det(swapped.requires_grad_()).item() == -8.0
+    assert mg.grad(mg.det(swapped), swapped)[0].tolist() == [[0.0, -4.0, 0.0], [-8.0, 0.0, 0.0], [0.0, 0.0, -2.0]]
+    assert mg.inverse(swapped).tolist() == [[0.0, 1.0, 0.0], [0.5, 0.0, 0.0], [0.0, 0.0, 0.25]]
+
+
+@pytest.mark.parametrize(
+    ("matrix", "cofactors"),
+    [
+        (SINGULAR, [[4.0, -2.0], [-2.0, 1.0]]),
+        ([[0.0, 1.0], [0.0, 2.0]], [[2.0, 0.0], [-1.0, 0.0]]),
+        (
+            [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0], [7.0, 8.0, 9.0]],
+            [[-3.0, 6.0, -3.0], [6.0, -12.0, 6.0], [-3.0, 6.0, -3.0]],
+        ),
+        ([[1.0, 1.0, 1.0]] * 3, [[0.0] * 3] * 3),
+    ],
+)
+def test_the_slope_of_a_determinant_at_a_singular_matrix_is_its_cofactors(matrix, cofactors):
+    a = mg.tensor(matrix, requires_grad=True)
+    mg.det(a).backward()
+    np.testing.assert_allclose(a.grad.numpy(), cofactors, atol=12 * PARITY["float32"])
+
+
+def test_the_sign_of_a_determinant_has_no_slope_and_its_logarithm_has():
+    a = mg.tensor([[2.0, 0.0], [0.0, -4.0]], requires_grad=True)
+    sign, logarithm = mg.slogdet(a)
+    assert (sign.item(), logarithm.item()) == (-1.0, pytest.approx(np.log(8), rel=1e-6))
+    assert mg.grad(sign, a, retain_graph=True)[0].tolist() == [[0.0, 0.0], [0.0, 0.0]]
+    assert mg.grad(logarithm, a)[0].tolist() == [[0.5, 0.0], [0.0, -0.25]]
+
+
+def test_determinants_and_their_logarithms_at_the_edges():
+    singular, negative = mg.tensor(SINGULAR), mg.tensor([[0.0, 1.0], [1.0, 0.0]])
+    assert (mg.det(singular).item(), mg.logdet(singular).item()) == (0.0, -np.inf)
+    assert [x.item() for x in mg.slogdet(singular)] == [0.0, -np.inf]
+    assert (mg.det(negative).item(), np.isnan(mg.logdet(negative).item())) == (-1.0, True)
+    assert (mg.det(mg.empty(0, 0)).item(), mg.inverse(mg.empty(2, 0, 0)).shape) == (1.0, (2, 0, 0))
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda x: mg.inverse(x), "inverse: a matrix is singular: one of its rows is a sum of multiples of the others"),
+        (lambda x: mg.linalg.inv(x[None].expand(3, 2, 2)), "inverse: a matrix is singular"),
+        (lambda x: mg.linalg.solve(x, x[0]), r"solve: a matrix is singular.*\n  Add a little to its diagonal"),
+        (lambda x: mg.cholesky(-x), r"cholesky: a matrix is not positive definite: x @ A @ x is 0 or less"),
+        (lambda x: mg.cholesky(x * mg.nan), "cholesky: a matrix is not positive definite"),
+    ],
+)
+def test_what_has_no_inverse_or_no_factor_is_told_and_the_next_is_computed(call, text):
+    with pytest.raises(LinAlgError, match=text):
+        call(mg.tensor(SINGULAR)).numpy()
+    assert mg.inverse(mg.eye(2)).tolist() == [[1.0, 0.0], [0.0, 1.0]]
+
+
+def test_linalg_error_is_found_where_pytorch_has_it_and_is_a_runtime_error():
+    assert mg.linalg.LinAlgError is LinAlgError
+    assert issubclass(LinAlgError, RuntimeError)
+
+
+def test_only_its_half_of_a_matrix_is_read_by_cholesky_and_substitution():
+    half, unread = mg.tensor([[4.0, 0.0], [2.0, 5.0]]), mg.tensor([[0.0, mg.nan], [0.0, 0.0]])
+    assert mg.cholesky(half + unread).tolist() == [[2.0, 0.0], [1.0, 2.0]]
+    assert mg.cholesky((half + unread).mT, upper=True).tolist() == [[2.0, 1.0], [0.0, 2.0]]
+    solution = mg.linalg.solve_triangular(half + unread, mg.tensor([[4.0], [7.0]]), upper=False)
+    assert solution.tolist() == [[1.0], [1.0]]
+
+
+def test_a_zero_on_the_diagonal_of_a_triangle_is_no_error():
+    found = mg.linalg.solve_triangular(mg.zeros(1, 1), mg.tensor([[1.0, 0.0]]), upper=True)
+    np.testing.assert_array_equal(found.numpy(), [[np.inf, np.nan]])
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "text"),
+    [
+        (lambda: mg.inverse(mg.ones(2, 3)), ShapeError, r"inverse: input holds square matrices.*has shape \(2, 3\)"),
+        (
+            lambda: mg.det(mg.ones(3)),
+            ShapeError,
+            r"det: input holds square matrices, \(…, n, n\), and has shape \(3,\)",
+        ),
+        (lambda: mg.linalg.solve(mg.eye(3), mg.ones(2, 2)), ShapeError, r"solve: A has shape \(3, 3\), and B \(2, 2\)"),
+        (lambda: mg.linalg.solve(mg.eye(3), mg.ones(3), left=False), ShapeError, r"Write B\[\.\.\., None, :\]"),
+        (lambda: mg.inverse(mg.eye(2).to(mg.int64)), DTypeError, "inverse: input holds int64, not fractions"),
+        (lambda: mg.linalg.solve(mg.eye(2), [1.0, 2.0]), DTypeError, "solve: B is a list, not a tensor"),
+        (
+            lambda: mg.cholesky_solve(mg.ones(2, 1).to(mg.int64), mg.eye(2)),
+            DTypeError,
+            "cholesky_solve: B holds int64, but A float32",
+        ),
+    ],
+)
+def test_what_is_not_square_or_does_not_fit_is_told(call, kind, text):
+    with pytest.raises(kind, match=text):
+        call()
+
+
+@pytest.mark.skipif(NARROW, reason="needs float64, which this GPU has not")
+def test_a_step_that_solves_can_be_recorded():
+    step = mg.jit(lambda a, b: mg.linalg.solve(a, b))
+    b = mg.ones(24, dtype=mg.float64)
+    for k in range(3):
+        a = mg.tensor(REGULAR[0].astype("float64") + k * np.eye(24))
+        close(step(a, b).numpy(), np.linalg.solve(a.numpy(), b.numpy()), PARITY["float64"])

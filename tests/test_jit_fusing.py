@@ -1,0 +1,193 @@
+"""Fusing: calls that compute number by number become one launch, which stores what others read, and nothing else."""
+
+import re
+
+import pytest
+
+pytest.importorskip("numpy")
+
+import minigrad as mg
+from minigrad import _jit
+from minigrad.backends.taichi.source import CORES, SERIAL_WIDE
+from thorough import EXHAUSTIVE
+
+F = mg.functional
+pytestmark = pytest.mark.skipif(mg.get_default_device() != "cpu", reason="is about cpu: elsewhere nothing is fused")
+
+
+@pytest.fixture(autouse=True)
+def _soon(monkeypatch):
+    """Fused on the third run, not after many."""
+    monkeypatch.setattr(_jit, "JOINED", 1)
+
+
+def same(function, *arguments):
+    """The jitted function, which computes to the bit what the function does; and what it says of how it is run."""
+    jitted = mg.jit(function)
+    for _ in range(5):
+        found, expected = jitted(*arguments), function(*arguments)
+        assert repr([x.tolist() for x in found]) == repr([x.tolist() for x in expected])
+    return jitted, jitted.program.partition("\n\n")[2]
+
+
+def test_a_chain_is_one_launch_that_reads_once_and_stores_once():
+    def gelu(x):
+        return (0.5 * x * (1.0 + mg.tanh(0.7978845608028654 * (x + 0.044715 * x * x * x))),)
+
+    jitted, how = same(gelu, mg.randn(64, 48))
+    assert how.startswith("Run as 9 launches, 9 of which are fused into 1, joined into step_")
+    assert "Memory: 0 bytes of its own, 12,288 in what is given back." in how
+    loop = jitted.source.rpartition("for l0_i in")[2]
+    assert (len(re.findall(r"= A1\[", loop)), len(re.findall(r"A0\[.*\] = ", loop))) == (1, 1)
+
+
+def test_what_a_launch_of_another_kind_reads_is_stored_too():
+    _, how = same(lambda x: ((x.tanh() * 2), x.tanh().cumsum(-1)), mg.randn(8, 64))
+    assert how.startswith("Run as 3 launches, 2 of which are fused into 1,")
+    assert "Memory: 2,048 bytes of its own" in how
+
+
+@pytest.mark.parametrize("shape", [(48,), (64, 1), (1, 48), ()], ids=str)
+def test_operands_that_are_broadcast_along_rows_or_to_them_go_along(shape):
+    _, how = same(lambda x, b: (((x + b).tanh() * x).sigmoid(),), mg.randn(64, 48), mg.randn(*shape))
+    assert how.startswith("Run as 4 launches, 4 of which are fused into 1,")
+
+
+def test_writes_in_place_are_in_turn():
+    def function(x):
+        y = x * 3
+        z = y + 1
+        y.mul_(z)
+        z.sub_(y)
+        y.add_(z)
+        return y, z
+
+    _, how = same(function, mg.randn(4, 32))
+    assert how.startswith("Run as 5 launches, 5 of which are fused into 1,")
+    assert "Memory: 0 bytes of its own, 1,024 in what is given back." in how
+
+
+def test_nothing_goes_past_a_launch_that_reads_what_it_overwrites():
+    def function(x):
+        y = x * 3
+        total = y.sum()
+        y.mul_(2)
+        return y, total, y.sum()
+
+    _, how = same(function, mg.randn(4, 32))
+    assert how.startswith("Run as 4 launches, 2 of which are fused into 1, joined")
+    assert how.count("of 3 launches") == 1
+
+
+def test_what_comes_first_waits_for_what_it_goes_with():
+    w = mg.randn(3, 5)
+    _, how = same(lambda x: ((x.exp() * w.sum()),), mg.randn(4, 32))
+    assert how.startswith("Run as 3 launches, 2 of which are fused into 1,")
+
+
+def test_parts_of_one_memory_that_are_not_the_same_are_apart():
+    def function(x):
+        y = x * 2
+        y[:2] += y[2:] * 3
+        return (y * 0.5,)
+
+    same(function, mg.randn(4, 32))
+
+
+def test_sizes_that_are_no_whole_vectors_and_gradients():
+    w = mg.randn(5, 7, requires_grad=True)
+
+    def function(x):
+        w.grad = None
+        ((w * x).tanh() * x.sigmoid() + w).square().sum().backward()
+        return (w.grad,)
+
+    _, how = same(function, mg.randn(5, 7))
+    assert re.match(r"Run as \d+ launches, ([5-9]|\d\d) of which are fused into [1-9],", how)
+
+
+def test_a_step_too_long_to_be_joined_is_fused_all_the_same(monkeypatch):
+    monkeypatch.setattr(_jit, "MOST", 1)
+    jitted, how = same(lambda x: ((x.exp() + 1).cumsum(-1), (x.tanh() * 2).cumsum(-1)), mg.randn(8, 64))
+    assert how.startswith(
+        "Run as 6 launches, 4 of which are fused into 1, one by one: more than 1 take too long to compile"
+    )
+    assert jitted.source.count("def fused_") == 1
+
+
+def test_many_are_several_launches_and_what_cannot_be_compiled_stays_as_it_was(monkeypatch):
+    def many(x):
+        for k in range(30):
+            x = (x * (1 + k)).tanh()
+        return (x,)
+
+    _, how = same(many, mg.randn(64))
+    assert how.startswith("Run as 60 launches, 60 of which are fused into 3, joined")
+
+    from minigrad.backends.taichi.runtime import Kernel
+
+    def refuse(kernel):
+        raise mg.errors.DeviceError(f"{kernel.name}: no\n  more")
+
+    monkeypatch.setattr(Kernel, "prepare", refuse)
+    _, how = same(lambda x: (x.exp() + 1,), mg.randn(64))
+    assert re.match(r"Run as 2 launches, one by one: step_\w+: no\.", how)
+
+
+def norm(x):
+    x = x - x.mean(-1, keepdim=True)
+    return (x / ((x * x).mean(-1, keepdim=True) + 1e-5).sqrt(),)
+
+
+def softmax(x):
+    e = (x - x.amax(-1, keepdim=True)).exp()
+    return (e / e.sum(-1, keepdim=True),)
+
+
+@pytest.mark.parametrize(
+    ("function", "launches", "passes"), [(norm, 7, 3), (softmax, 5, 3)], ids=lambda x: getattr(x, "__name__", None)
+)
+@pytest.mark.parametrize(
+    "shape", [(64, 64), (2, 32, 48), *[(128, 1024)] * EXHAUSTIVE, (4096, 96)], ids=str
+)  # in turn, and on all cores
+def test_what_is_made_of_rows_and_computed_with_that_goes_through_each_once_more(function, launches, passes, shape):
+    x = mg.randn(*shape)
+    jitted, how = same(function, x)
+    assert how.startswith(f"Run as {launches} launches, {launches} of which are fused into 1, joined into step_")
+    loop = jitted.source.rpartition("l0_i = l0_t")[2]
+    assert len(re.findall(r"for l0_k in", loop)) == passes
+    assert len(re.findall(r"(?:\+|\() *l0_k\)\] = ", loop)) == 2  # the result, and a row of what the last pass reads
+    cores = CORES if x.numel() > SERIAL_WIDE else 1
+    assert f"Memory: {shape[-1] * 4 * cores:,} bytes of its own" in how
+
+
+def test_numbers_of_rows_are_given_back_and_shared_by_what_else_reads_them():
+    def function(x, b):
+        top, total = x.amax(-1), (x * b).sum(-1)
+        scaled = (x - top[:, None]) * total[:, None]
+        return top, total, scaled, scaled.sum(0), total * 2 + top
+
+    _, how = same(function, mg.randn(64, 32), mg.randn(32))
+    assert re.match(r"Run as 8 launches, 7 of which are fused into 1,", how), how
+
+
+def test_extremes_of_what_is_no_number_and_of_infinities():
+    x = mg.randn(64, 32)
+    with mg.no_grad():
+        x[3, 7], x[5, 0], x[9] = float("nan"), float("inf"), float("-inf")
+    same(lambda x: (x.amax(-1, keepdim=True) + x, x.amin(-1, keepdim=True) * x), x)
+
+
+def test_what_is_overwritten_is_not_waited_with():
+    def function(x):
+        y = x * 3
+        z = y - y.mean(-1, keepdim=True)
+        y.mul_(2)
+        return y, z
+
+    same(function, mg.randn(64, 32))
+
+
+def test_few_long_rows_stay_with_all_cores():
+    _, how = same(norm, mg.randn(2, 65536 * 8))
+    assert "7 of which are fused" not in how

@@ -1,0 +1,27 @@
+"""Methods that write what a function gives over its tensor: their checks. Their values are tested by samples."""
+
+import pytest
+
+import minigrad as mg
+from minigrad.errors import DTypeError, GraphError, ShapeError
+
+pytest.importorskip("numpy")
+
+
+def test_a_result_that_does_not_fit_is_refused_by_the_name_that_was_called():
+    x = mg.ones(3)
+    with pytest.raises(ShapeError, match=r"addmm_: the result has shape \(3, 3\), which does not fit into \(3,\)"):
+        x.addmm_(mg.ones(3, 3), mg.ones(3, 3))
+    with pytest.raises(DTypeError, match="cumsum_: the result does not fit into numbers of type int64"):
+        mg.ones(3, dtype=mg.int64).cumsum_(0, dtype=mg.float32)
+    with pytest.raises(GraphError, match="nan_to_num_: a leaf that requires a gradient cannot be written in place"):
+        mg.ones(3, requires_grad=True).nan_to_num_()
+    assert x.tolist() == [1.0, 1.0, 1.0]
+
+
+def test_they_write_where_the_tensor_lies_and_take_numpy_s_names():
+    x = mg.arange(6.0).view(2, 3)
+    assert x[1].cumsum_(axis=0) is not x
+    assert x.tolist() == [[0.0, 1.0, 2.0], [3.0, 7.0, 12.0]]
+    assert x.cumprod_.__name__ == "cumprod_"
+    assert x.cumprod_.__doc__ == "Overwrite these numbers with `cumprod` of them, and return them."
