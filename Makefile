@@ -8,7 +8,7 @@
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help tour test exhaustive check lint tools frontend screenshots stubs table torch corpus notebooks pictures examples lab bench bench-viewer book clean
+.PHONY: help tour test exhaustive check lint tools frontend screenshots stubs muladd table torch corpus notebooks pictures examples lab bench bench-viewer book clean
 
 VENV   := .venv
 PY     := $(VENV)/bin/python
@@ -69,6 +69,9 @@ screenshots: $(DEV)  ## pictures of the player to look at, into screenshots/
 
 stubs: $(DEV)  ## write the type information (.pyi) again, from the declarations
 	@$(PY) tests/stubs.py
+
+muladd:  ## assemble the multiply-add of the processor's kernels again, with LLVM 14 or 15
+	@cd minigrad/backends/taichi && llvm-as muladd.ll -o muladd.bc
 
 table: $(DEV)  ## every operation, and what is checked of it
 	@$(PY) tests/table.py

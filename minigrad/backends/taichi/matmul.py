@@ -1,22 +1,25 @@
-"""Products of matrices: tiles of 8 rows and one vector of columns, whose sums stay in registers.
+"""Products of matrices: tiles of 8 rows and up to three vectors of columns, whose sums stay in registers.
 
 A tile wants vectors of columns of the right operand, and of the left one 8 numbers a place of the sum, each for all
 lanes. Where operands lie so that it can read them as they are, it does. Else they are first laid out in panels, in the
-order of reading: of the left one, 8 rows by 4 places; of the right one, a vector of columns after the other. Of little
-work a tile gathers each number by its strides: one launch is quicker than three. What is tiny, or no float, is one
-plain reduction.
+order of reading: of the left one, 8 rows; of the right one, a vector of columns after the other. Tiles go through the
+sum in blocks, so that the columns of a block stay in the nearest cache for all rows. Of little work a tile gathers each
+number by its strides: one launch is quicker than three. Where both operands lie along the sum, as in ``x @ w.T``, and
+laying them out is too much for the work, tiles add up vectors along it, and then the lanes of these. What is tiny, or
+no float, is one plain reduction.
 """
 
 from __future__ import annotations
 
 from functools import lru_cache
+from itertools import product
 from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from minigrad.backends.taichi import cuda, source
-from minigrad.backends.taichi.array import DEVICE, empty, lasting, shaped
+from minigrad.backends.taichi.array import DEVICE, LINE, empty, lasting, shaped
 from minigrad.backends.taichi.elementwise import collapsed, computed, filled
 from minigrad.backends.taichi.reduce import reduced
 from minigrad.backends.taichi.runtime import Kernel, compiled
@@ -24,15 +27,17 @@ from minigrad.backends.taichi.shape import in_rows
 from minigrad.kernels import kernel, kernels_of
 from minigrad.layout import broadcast_shapes
 
-__all__ = ["LANES", "Panels", "matmul", "packed", "times", "vectors"]
+__all__ = ["LANES", "matmul", "times", "vectors"]
 
 LANES = {np.dtype("float32"): 16, np.dtype("float64"): 8}  # numbers in a vector of 64 bytes
 ROWS, STEPS = 8, 4
+DOTS = 8, 3  # rows and columns of a tile of sums along the operands
+TAKES = {1: 1.0, 2: 1.74, 3: 2.36}  # how long a tile of so many vectors takes, beside one of one
 PLAIN = 4096  # up to so many multiplications a reduction, one launch, is quicker
 SERIAL = 2**22  # up to so many a second core is not worth waking
 LITTLE = 2**16  # up to so many, gathering is quicker than laying out
 FEW = 64  # so few rows read each column too seldom for it to pay to lay the columns out
-NARROW = 256  # so few columns read each row too seldom
+NARROW = 128  # so few columns read each row too seldom
 NEAR = 2**20  # bytes that are near wherever in them they lie
 BLOCK = 256  # so many products are added up, and then those sums: it keeps more digits than one long sum
 
@@ -85,74 +90,110 @@ def _packing(how: str, type: Any, width: int, serial: bool) -> Kernel:
 # How a tile reads the left operand: the places of the sum in one step, how many numbers its memory is seen in at once,
 # what is known before the loop, and number r of place s in step k. `deep` steps make the sum.
 _LEFT = {
-    "panels": (STEPS, ROWS * STEPS, ["first = n * by_a + i * deep"], "a_[first + k][{s} * 8 + {r}]"),
-    "rows": (16, 16, ["r{r} = n * by_a + ti.min(i * 8 + {r}, m - 1) * down_a"], "a_[r{r} + k][{s}]"),
-    "columns": (4, ROWS, ["first = n * by_a + i"], "a_[first + (k * 4 + {s}) * right_a][{r}]"),
+    "panels": (1, ROWS, ["first = n * by_a + i * deep"], "a_[first + k][{r}]"),
+    "rows": (8, 8, ["r{r} = n * by_a + ti.min(i * 8 + {r}, m - 1) * down_a"], "a_[r{r} + k][{s}]"),
+    "columns": (1, ROWS, ["far = n * by_a + i + block * {block} * right_a"], "a_[far][{r}]"),
     "any": (1, 1, ["r{r} = n * by_a + ti.min(i * 8 + {r}, m - 1) * down_a"], "a_[r{r} + k * right_a]"),
 }
 _NUMBERS = (  # in memory, since each would cost a launch as an argument 0.4 µs
-    "down", "right", "m", "size", "deep", "by_a", "down_a", "right_a",
+    "down", "right", "across", "m", "size", "deep", "by_a", "down_a", "right_a",
     "by_b", "step_b", "panel_b", "right_b", "step_z",
 )  # fmt: skip
 
 
 @lru_cache(maxsize=64)
-def _tiling(type: Any, left: str, gathered: bool, whole: bool, serial: bool) -> Kernel:
-    """Tiles that read the left operand so, the right one in vectors or `gathered`, and write `whole` vectors or not.
+def _tiling(type: Any, left: str, gathered: bool, wide: int, whole: bool, serial: bool) -> Kernel:
+    """Tiles of `wide` vectors that read the left operand so, the right one in vectors or `gathered`, and write `whole`
+    vectors or not.
 
-    Rows and columns past the end are the last ones again, which are written again.
+    Rows, vectors and columns past the end are the last ones again, which are written again.
     """
-    dtype, lanes, rows = type.name, LANES[type], range(ROWS)
+    dtype, lanes, rows, vectors_ = type.name, LANES[type], range(ROWS), range(wide)
     steps, seen, before, number = _LEFT[left]
     each, zero = vectors(dtype, lanes), f"ti.{source.TI[dtype]}(0.0)"
     alone = source.array_of(dtype)
     arrays = {"y_": each if whole else alone, "a_": source.array_of(dtype, seen), "b_": alone if gathered else each}
     arrays |= {"z_": each, "numbers_": source.array_of("int32")}
-    lines = [
-        *[f"        {x} = numbers_[{k}]" for k, x in enumerate(_NUMBERS)],
-        "        i = t % down",
-        "        j = t // down % right",
-        "        n = t // down // right",
-        "        at = n * by_b + j * panel_b",
-        *[f"        {line.format(r=r)}" for line in before for r in (rows if "{r}" in line else (0,))],
-        *[f"        o{k} = ti.min(j * {lanes} + {k}, size - 1)" for k in range(lanes) if gathered or not whole],
-        *[f"        d{r} = z_[j * step_z]" for r in rows],
-        f"        for block in range((deep + {BLOCK // steps - 1}) // {BLOCK // steps}):",
-        *[f"            c{r} = ti.Vector([{zero} for _ in range({lanes})])" for r in rows],
-        f"            for k in range(block * {BLOCK // steps}, ti.min(deep, (block + 1) * {BLOCK // steps})):",
+    blocks, places = BLOCK // steps, range(lanes) if gathered or not whole else ()
+    lines = [f"{x} = numbers_[{k}]" for k, x in enumerate(_NUMBERS)]
+    lines += ["for group in range(first_t // down, (last_t + down - 1) // down):"]  # tiles of the same columns
+    for v in vectors_:
+        lines += [f"    j{v} = ti.min(group % across * {wide} + {v}, right - 1)"]
+        lines += [f"    o{v}_{k} = ti.min(j{v} * {lanes} + {k}, size - 1)" for k in places]
+    lines += [
+        "    n = group // across",
+        f"    for block in range((deep + {blocks - 1}) // {blocks}):",
+        "        for i in range(ti.max(first_t - group * down, 0), ti.min(last_t - group * down, down)):",
+        *[f"            {line.format(r=r, block=BLOCK)}" for line in before for r in (rows if "{r}" in line else (0,))],
+        *[f"            at{v} = n * by_b + j{v} * panel_b + block * {BLOCK} * step_b" for v in vectors_],
+        *[f"            c{r}_{v} = ti.Vector([{zero} for _ in range({lanes})])" for r in rows for v in vectors_],
+        f"            for k in range(block * {blocks}, ti.min(deep, (block + 1) * {blocks})):",
     ]
     for s in range(steps):
-        column = ", ".join(f"b_[at + o{k} * right_b]" for k in range(lanes))
-        lines.append(f"                b{s} = " + (f"ti.Vector([{column}])" if gathered else f"b_[at + {s} * step_b]"))
-        lines += [f"                c{r} += b{s} * {number.format(r=r, s=s)}" for r in rows]
-    lines.append(f"                at += {steps} * step_b")
-    lines += [f"            d{r} += c{r}" for r in rows]
-    for r in rows:
-        lines.append(f"        row{r} = n * m + ti.min(i * {ROWS} + {r}, m - 1)")
-        lines += [f"        y_[row{r} * right + j] = d{r}"] if whole else []
-        lines += [f"        y_[row{r} * size + o{k}] = d{r}[{k}]" for k in range(lanes) if not whole]
-    loop = source.spread("tiles", "\n".join(lines) + "\n", serial)
+        for v in vectors_:
+            column = ", ".join(f"b_[at{v} + o{v}_{k} * right_b]" for k in range(lanes))
+            lines += [f"                b{v} = " + (f"ti.Vector([{column}])" if gathered else f"b_[at{v}]")]
+            lines += [f"                at{v} += step_b"]
+        for r in rows:
+            lines += [f"                a = {number.format(r=r, s=s)}"]
+            lines += [f"                {source.added_product(f'c{r}_{v}', f'b{v}', 'a', dtype)}" for v in vectors_]
+        lines += ["                far += right_a"] if left == "columns" else []
+    lines += [f"            row{r} = n * m + ti.min(i * {ROWS} + {r}, m - 1)" for r in rows]
+    lines += [f"            d{r}_{v} = z_[j{v} * step_z]" for r in rows for v in vectors_]
+    lines += ["            if block > 0:"]
+    for r, v in product(rows, vectors_):
+        items = ", ".join(f"y_[row{r} * size + o{v}_{k}]" for k in places)
+        lines += [f"                d{r}_{v} = " + (f"y_[row{r} * right + j{v}]" if whole else f"ti.Vector([{items}])")]
+    for r, v in product(rows, vectors_):
+        lines += [f"            d{r}_{v} += c{r}_{v}"]
+        lines += [f"            y_[row{r} * right + j{v}] = d{r}_{v}"] if whole else []
+        lines += [f"            y_[row{r} * size + o{v}_{k}] = d{r}_{v}[{k}]" for k in places if not whole]
+    loop = source.shared("tiles", "".join(f"            {line}\n" for line in lines), serial)
     name = f"matmul_{left}{'_gathered' * gathered}"
     head = ", ".join([*[f"{x}: {what}" for x, what in arrays.items()], "tiles: ti.i32"])
     return compiled(name, f"@ti.kernel\ndef {name}_kernel({head}):\n{loop}", "aaaaai")
 
 
-class Panels:
-    """An operand as tiles read it: its memory, and by how many vectors it goes on to the next batch, step and panel."""
+@lru_cache(maxsize=16)
+def _dotting(type: Any, serial: bool) -> Kernel:
+    """Tiles that read both operands along the sum, as they lie."""
+    dtype, lanes, rows, columns = type.name, LANES[type], range(DOTS[0]), range(DOTS[1])
+    cells = list(product(rows, columns))
+    names = ("down", "across", "m", "size", "deep", "by_a", "down_a", "by_b", "right_b", "step_z")
+    lines = [f"{x} = numbers_[{k}]" for k, x in enumerate(names)]
+    lines += [
+        "for t in range(first_t, last_t):",
+        "    i = t // across % down",
+        "    j = t % across",
+        "    n = t // across // down",
+        *[f"    row{r} = ti.min(i * {len(rows)} + {r}, m - 1)" for r in rows],
+        *[f"    a{r} = n * by_a + row{r} * down_a" for r in rows],
+        *[f"    column{c} = ti.min(j * {len(columns)} + {c}, size - 1)" for c in columns],
+        *[f"    b{c} = n * by_b + column{c} * right_b" for c in columns],
+        *[f"    c{r}_{c} = ti.Vector([ti.{source.TI[dtype]}(0.0) for _ in range({lanes})])" for r, c in cells],
+        "    for k in range(deep):",
+        *[f"        y{c} = b_[b{c} + k]" for c in columns],
+    ]
+    for r in rows:
+        lines += [f"        x = a_[a{r} + k]"]
+        lines += [f"        {source.added_products(f'c{r}_{c}', 'x', f'y{c}', dtype)}" for c in columns]
+    lines += [f"    s = ti.{source.TI[dtype]}(0.0)"]
+    for r, c in cells:
+        lines += [f"    {source.summed('s', f'c{r}_{c}', dtype)}"]
+        lines += [f"    y_[(n * m + row{r}) * size + column{c}] = s + z_[column{c} * step_z]"]
+    each, alone = vectors(dtype, lanes), source.array_of(dtype)
+    arrays = {"y_": alone, "a_": each, "b_": each, "z_": alone, "numbers_": source.array_of("int32")}
+    head = ", ".join([*[f"{x}: {what}" for x, what in arrays.items()], "tiles: ti.i32"])
+    loop = source.shared("tiles", "".join(f"            {line}\n" for line in lines), serial)
+    return compiled("matmul_dots", f"@ti.kernel\ndef matmul_dots_kernel({head}):\n{loop}", "aaaaai")
 
-    __slots__ = ("array", "batch", "panel", "step")
 
-    def __init__(self, array: Any, batch: int, step: int, panel: int) -> None:
-        self.array, self.batch, self.step, self.panel = array, batch, step, panel
-
-
-def packed(x: Any, batches: int, width: int, size: int, depth: int, by: int, right: int, down: int) -> Panels:
+def _packed(x: Any, batches: int, width: int, size: int, depth: int, by: int, right: int, down: int) -> Any:
     """The panels of numbers x[n * by + l * right + k * down], l below `size` and k below `depth`."""
-    made, count, numbers = _panels(x.dtype, _memory(x)[0] % 64, batches, width, size, depth, by, right, down)
+    made, count, numbers = _panels(x.dtype, _memory(x)[0] % LINE, batches, width, size, depth, by, right, down)
     out = empty((count,), x.dtype)
     made.launch(_memory(out), _memory(x), *numbers)
-    deep = numbers[4]
-    return Panels(out, numbers[1] * deep, 1, deep)
+    return out
 
 
 @lru_cache(maxsize=4096)
@@ -178,7 +219,7 @@ def _zeros(dtype: Any) -> Any:
 
 
 class Plan(NamedTuple):
-    """How a product is computed: what is laid out before, as arguments of `packed`, and the launch."""
+    """How a product is computed: what is laid out before, as arguments of `_packed`, and the launch."""
 
     left: tuple[int, ...] | None
     right: tuple[int, ...] | None
@@ -188,18 +229,29 @@ class Plan(NamedTuple):
     tiles: int
 
 
+def _planned(made: Kernel, numbers: tuple[int, ...], tiles: int, left: Any = None, right: Any = None) -> Plan:
+    kept = lasting(np.array(numbers, np.int32))
+    return Plan(left, right, made, kept, (kept.ctypes.data, len(kept), 4), tiles)
+
+
 @lru_cache(maxsize=4096)
 def _plan(
-    dtype: Any, m: int, n: int, depth: int, count: int, odd: int, by_a: int, down_a: int, right_a: int,
+    dtype: Any, m: int, n: int, depth: int, count: int, odd_a: int, odd: int, by_a: int, down_a: int, right_a: int,
     by_b: int, down_b: int, right_b: int, biased: bool,
 ) -> Plan:  # fmt: skip
     """For (m, depth) times (depth, n), `count` of each, with their steps; `odd` bytes of b are before whole lines."""
     lanes, length, work = LANES[dtype], dtype.itemsize, count * m * n * depth
+    along = (by_a, down_a, by_b, right_b)
+    lie_along = right_a == down_b == 1 and not (odd_a or odd or depth % lanes or any(step % lanes for step in along))
+    if lie_along and m * n * 4 < depth * (m + n) and depth <= BLOCK * lanes:
+        down, across = -(-m // DOTS[0]), -(-n // DOTS[1])
+        numbers = (down, across, m, n, depth // lanes, *[step // lanes for step in along], int(biased))
+        return _planned(_dotting(dtype, work <= SERIAL), numbers, count * down * across)
     near = m * depth * length <= NEAR
     left, gathered = "panels", False
-    if near and down_a == 1 and not (m % ROWS or right_a % ROWS or by_a % ROWS or depth % 4):
+    if near and down_a == 1 and not (odd_a or m % ROWS or right_a % ROWS or by_a % ROWS or depth % 4):
         left = "columns"
-    elif near and n <= NARROW and right_a == 1 and not (depth % 16 or down_a % 16 or by_a % 16):
+    elif near and n <= NARROW and right_a == 1 and not (odd_a or depth % 8 or down_a % 8 or by_a % 8):
         left = "rows"
     aligned = right_b == 1 and not (n % lanes or down_b % lanes or by_b % lanes or odd)
     direct = aligned and (left != "panels" or depth % STEPS == 0) and (m <= FEW or depth * n * length <= NEAR)
@@ -211,14 +263,19 @@ def _plan(
     steps, seen = _LEFT[left][:2]
     reads_a = (by_a // seen, down_a // seen, right_a // seen)
     if lay_a:
-        reads_a = (down * deep // STEPS * (by_a != 0), 0, 0)
+        reads_a = (down * deep * (by_a != 0), 0, 0)
     if lay_b:
         reads_b = (right * deep * (by_b != 0), 1, deep, 0)
     else:
         reads_b = (by_b, down_b, 0, right_b) if gathered else (by_b // lanes, down_b // lanes, 1, 0)
-    made = _tiling(dtype, left, gathered, n % lanes == 0, work <= SERIAL)
-    numbers = lasting(np.array((down, right, m, n, -(-depth // steps), *reads_a, *reads_b, int(biased)), np.int32))
-    return Plan(lay_a, lay_b, made, numbers, (numbers.ctypes.data, len(numbers), 4), count * down * right)
+    wide = 1
+    if left in ("panels", "columns") and not gathered:
+        wide = min(TAKES, key=lambda k: -(-right // k) * TAKES[k])
+    across = -(-right // wide)
+    made = _tiling(dtype, left, gathered, wide, n % lanes == 0, work <= SERIAL)
+    rounds = deep if left == "panels" else -(-depth // steps)
+    numbers = (down, right, across, m, n, rounds, *reads_a, *reads_b, int(biased))
+    return _planned(made, numbers, count * across * down, lay_a, lay_b)
 
 
 def _batched(x: Any, batch: tuple[int, ...]) -> tuple[Any, int]:
@@ -244,14 +301,14 @@ def times(a: Any, b: Any, bias: Any = None) -> Any:
         bias is not None
         and bias.shape == (n,)
         and bias.flags.c_contiguous
-        and not (n % LANES[a.dtype] or _memory(bias)[0] % 64)
+        and not (n % LANES[a.dtype] or _memory(bias)[0] % LINE)
     )
     (down_a, right_a), (down_b, right_b) = a.strides[-2:], b.strides[-2:]
-    count, odd = prod(batch), _memory(b)[0] % 64
+    count, odds = prod(batch), (_memory(a)[0] % LINE, _memory(b)[0] % LINE)
     steps = (by_a, down_a // length, right_a // length, by_b, down_b // length, right_b // length)
-    plan = _plan(a.dtype, m, n, depth, count, odd, *steps, early)
-    left = packed(a, *plan.left).array if plan.left else a
-    right = packed(b, *plan.right).array if plan.right else b
+    plan = _plan(a.dtype, m, n, depth, count, *odds, *steps, early)
+    left = _packed(a, *plan.left) if plan.left else a
+    right = _packed(b, *plan.right) if plan.right else b
     out = empty((*batch, m, n), a.dtype)
     start = bias if early else _zeros(a.dtype)
     plan.kernel.launch(_memory(out), _memory(left), _memory(right), _memory(start), plan.memory, plan.tiles)

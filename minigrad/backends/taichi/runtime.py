@@ -22,6 +22,7 @@ import re
 import threading
 import warnings
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -339,7 +340,7 @@ class Kernel:
         text = self.text if made is None else made.text
         file = f"<minigrad kernel {self.name}>"
         linecache.cache[file] = (len(text), None, text.splitlines(True), file)  # where Taichi looks for it
-        space: dict[str, Any] = {"ti": ti}
+        space: dict[str, Any] = {"ti": ti, **({"muladd": _muladd()} if "muladd." in text else {})}
         exec(compile(text, file, "exec", dont_inherit=True), space)  # with annotations as they are
         primal = space[f"{self.name}_kernel"]._primal
         samples = [_sample(argument.annotation) for argument in primal.arguments]
@@ -357,6 +358,14 @@ class Kernel:
         self._ready = make(_lock, prepared.make_launch_context, program.launch_kernel, ready, _state.core, self._again)
         self.launch = self._heard if _listeners else self._ready
         _compiled.append(self)
+
+
+@functools.cache
+def _muladd() -> Any:
+    """What texts for the processor call to multiply and add in one instruction, of LLVM's: see muladd.ll."""
+    from taichi.lang.source_builder import SourceBuilder
+
+    return SourceBuilder.from_file(str(Path(__file__).with_name("muladd.bc")))
 
 
 def for_gpu(text: str) -> Moved:

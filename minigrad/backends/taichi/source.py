@@ -8,6 +8,8 @@ Sizes and strides are arguments, so that a text serves all shapes; types and the
 from __future__ import annotations
 
 import os
+import platform
+import sys
 from collections.abc import Sequence
 from textwrap import indent
 from typing import NamedTuple
@@ -20,6 +22,8 @@ __all__ = [
     "TI",
     "Taken",
     "Work",
+    "added_product",
+    "added_products",
     "array_of",
     "cut_for",
     "flat",
@@ -27,8 +31,10 @@ __all__ = [
     "of_any_width",
     "repeated",
     "rows",
+    "shared",
     "spread",
     "strided",
+    "summed",
     "vectors",
     "wrapped",
 ]
@@ -40,6 +46,7 @@ SERIAL = FEW  # the same, as loops are cut now
 ROUND = 1024  # so many numbers along a row are one round of a loop
 FOURS = False  # whether a thread takes four numbers
 VECTORIZED = True  # whether sixteen numbers can be taken at once
+FUSED = sys.platform == "linux" and platform.machine() == "x86_64"  # for this muladd.ll is written
 
 WIDE = 16  # numbers in a vector
 STRETCH = 64  # of so many
@@ -51,6 +58,21 @@ def cut_for(arch: str) -> None:
     global SERIAL, ROUND, VECTORIZED, FOURS
     SERIAL, ROUND, VECTORIZED = (FEW, STRETCH * WIDE, True) if arch == "cpu" else (0, 1, False)
     FOURS = arch == "cuda"
+
+
+def added_product(total: str, vector: str, number: str, dtype: str) -> str:
+    """The line that adds a vector times a number to a total, all of them names of variables."""
+    return f"muladd.{TI[dtype]}({total}, {number}, {vector})" if FUSED else f"{total} += {vector} * {number}"
+
+
+def added_products(totals: str, a: str, b: str, dtype: str) -> str:
+    """The line that adds a vector times a vector to totals."""
+    return f"muladd.{TI[dtype]}_each({totals}, {a}, {b})" if FUSED else f"{totals} += {a} * {b}"
+
+
+def summed(total: str, totals: str, dtype: str) -> str:
+    """The line that gives a variable, which is there, the sum of a vector's numbers."""
+    return f"muladd.{TI[dtype]}_total({total}, {totals})" if FUSED else f"{total} = {totals}.sum()"
 
 
 class Taken(NamedTuple):
@@ -265,6 +287,18 @@ def spread(count: str, body: str, serial: bool) -> str:
 
 
 CORES = os.cpu_count() or 1
+
+
+def shared(count: str, body: str, serial: bool) -> str:
+    """A loop in which each core goes from its first_t up to its last_t, of all below the text `count`; `me` is its
+    number."""
+    cores = 1 if serial else CORES
+    once = "    ti.loop_config(serialize=True)\n" if serial else ""
+    return (
+        f"{once}    for core in range({cores * 512}):\n        if core % 512 == 0:\n"
+        f"            me = core // 512\n            share = ({count} + {cores - 1}) // {cores}\n"
+        f"            first_t = me * share\n            last_t = ti.min({count}, first_t + share)\n{body}"
+    )
 
 
 def array_of(dtype: str, wide: int = 1) -> str:

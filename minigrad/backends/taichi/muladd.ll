@@ -1,0 +1,88 @@
+; What the texts of kernels for the processor call, c, a, b and s being their variables. Taichi links it into them: its own
+; compiler for the processor never multiplies and adds in one instruction, and adds up a vector number by number.
+;
+;   muladd.f32(c, a, b)       c += a * b for vectors c and b and one number a, rounded once where the processor can do that
+;   muladd.f32_each(c, a, b)  the same where a is a vector too
+;   muladd.f32_total(s, c)    s = the sum of the numbers of c, halves added to halves
+;
+; and f64 the same. `make muladd` writes muladd.bc from it.
+target datalayout = "e-m:e-p270:32:32-p271:32:32-p272:64:64-i64:64-f80:128-n8:16:32:64-S128"
+
+define void @f32(<16 x float>* %c, float* %a, <16 x float>* %b) alwaysinline {
+  %number = load float, float* %a, align 4
+  %first = insertelement <16 x float> undef, float %number, i32 0
+  %each = shufflevector <16 x float> %first, <16 x float> undef, <16 x i32> zeroinitializer
+  %vector = load <16 x float>, <16 x float>* %b, align 64
+  %before = load <16 x float>, <16 x float>* %c, align 64
+  %after = call <16 x float> @llvm.fmuladd.v16f32(<16 x float> %each, <16 x float> %vector, <16 x float> %before)
+  store <16 x float> %after, <16 x float>* %c, align 64
+  ret void
+}
+
+define void @f32_each(<16 x float>* %c, <16 x float>* %a, <16 x float>* %b) alwaysinline {
+  %left = load <16 x float>, <16 x float>* %a, align 64
+  %right = load <16 x float>, <16 x float>* %b, align 64
+  %before = load <16 x float>, <16 x float>* %c, align 64
+  %after = call <16 x float> @llvm.fmuladd.v16f32(<16 x float> %left, <16 x float> %right, <16 x float> %before)
+  store <16 x float> %after, <16 x float>* %c, align 64
+  ret void
+}
+
+define void @f32_total(float* %s, <16 x float>* %c) alwaysinline {
+  %sum16 = load <16 x float>, <16 x float>* %c, align 64
+  %low16 = shufflevector <16 x float> %sum16, <16 x float> undef, <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>
+  %high16 = shufflevector <16 x float> %sum16, <16 x float> undef, <8 x i32> <i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>
+  %sum8 = fadd <8 x float> %low16, %high16
+  %low8 = shufflevector <8 x float> %sum8, <8 x float> undef, <4 x i32> <i32 0, i32 1, i32 2, i32 3>
+  %high8 = shufflevector <8 x float> %sum8, <8 x float> undef, <4 x i32> <i32 4, i32 5, i32 6, i32 7>
+  %sum4 = fadd <4 x float> %low8, %high8
+  %low4 = shufflevector <4 x float> %sum4, <4 x float> undef, <2 x i32> <i32 0, i32 1>
+  %high4 = shufflevector <4 x float> %sum4, <4 x float> undef, <2 x i32> <i32 2, i32 3>
+  %sum2 = fadd <2 x float> %low4, %high4
+  %low2 = shufflevector <2 x float> %sum2, <2 x float> undef, <1 x i32> <i32 0>
+  %high2 = shufflevector <2 x float> %sum2, <2 x float> undef, <1 x i32> <i32 1>
+  %sum1 = fadd <1 x float> %low2, %high2
+  %total = extractelement <1 x float> %sum1, i32 0
+  store float %total, float* %s, align 4
+  ret void
+}
+
+declare <16 x float> @llvm.fmuladd.v16f32(<16 x float>, <16 x float>, <16 x float>)
+
+define void @f64(<8 x double>* %c, double* %a, <8 x double>* %b) alwaysinline {
+  %number = load double, double* %a, align 8
+  %first = insertelement <8 x double> undef, double %number, i32 0
+  %each = shufflevector <8 x double> %first, <8 x double> undef, <8 x i32> zeroinitializer
+  %vector = load <8 x double>, <8 x double>* %b, align 64
+  %before = load <8 x double>, <8 x double>* %c, align 64
+  %after = call <8 x double> @llvm.fmuladd.v8f64(<8 x double> %each, <8 x double> %vector, <8 x double> %before)
+  store <8 x double> %after, <8 x double>* %c, align 64
+  ret void
+}
+
+define void @f64_each(<8 x double>* %c, <8 x double>* %a, <8 x double>* %b) alwaysinline {
+  %left = load <8 x double>, <8 x double>* %a, align 64
+  %right = load <8 x double>, <8 x double>* %b, align 64
+  %before = load <8 x double>, <8 x double>* %c, align 64
+  %after = call <8 x double> @llvm.fmuladd.v8f64(<8 x double> %left, <8 x double> %right, <8 x double> %before)
+  store <8 x double> %after, <8 x double>* %c, align 64
+  ret void
+}
+
+define void @f64_total(double* %s, <8 x double>* %c) alwaysinline {
+  %sum8 = load <8 x double>, <8 x double>* %c, align 64
+  %low8 = shufflevector <8 x double> %sum8, <8 x double> undef, <4 x i32> <i32 0, i32 1, i32 2, i32 3>
+  %high8 = shufflevector <8 x double> %sum8, <8 x double> undef, <4 x i32> <i32 4, i32 5, i32 6, i32 7>
+  %sum4 = fadd <4 x double> %low8, %high8
+  %low4 = shufflevector <4 x double> %sum4, <4 x double> undef, <2 x i32> <i32 0, i32 1>
+  %high4 = shufflevector <4 x double> %sum4, <4 x double> undef, <2 x i32> <i32 2, i32 3>
+  %sum2 = fadd <2 x double> %low4, %high4
+  %low2 = shufflevector <2 x double> %sum2, <2 x double> undef, <1 x i32> <i32 0>
+  %high2 = shufflevector <2 x double> %sum2, <2 x double> undef, <1 x i32> <i32 1>
+  %sum1 = fadd <1 x double> %low2, %high2
+  %total = extractelement <1 x double> %sum1, i32 0
+  store double %total, double* %s, align 8
+  ret void
+}
+
+declare <8 x double> @llvm.fmuladd.v8f64(<8 x double>, <8 x double>, <8 x double>)
