@@ -188,7 +188,8 @@ def _sums(lanes: int, unit: int, dtype: str) -> str:
     for s in range(unit):
         number = f"[{s}]" if unit > 1 else ""
         lines.append(f"            b = b_[(j * deep + k) * {unit} + {s}]")
-        lines += [f"            c{r} += b * a_[far + r{r}]{number}" for r in rows]
+        for r in rows:
+            lines += [f"            a = a_[far + r{r}]{number}", f"            {source.added_product(f'c{r}', 'b', 'a', dtype)}"]
     lines += [f"        d{r} += c{r}" for r in rows]
     return "".join(f"                {line}\n" for line in lines)
 
@@ -326,7 +327,8 @@ def _products(lanes: int, unit: int, dtype: str) -> str:
         "            far = places_[p]",
     ]
     number = [f"[{r % unit}]" if unit > 1 else "" for r in rows]
-    lines += [f"            c{r} += b * a_[far + q{r // unit}]{number[r]}" for r in rows]
+    for r in rows:
+        lines += [f"            a = a_[far + q{r // unit}]{number[r]}", f"            {source.added_product(f'c{r}', 'b', 'a', dtype)}"]
     lines += [f"        b_[to + {r}] = b_[to + {r}] + c{r}" for r in rows]
     return "".join(f"                    {line}\n" for line in lines)
 
