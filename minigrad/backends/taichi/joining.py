@@ -1,9 +1,9 @@
 """Joining: recorded launches, one after the other, as one kernel of as many loops, whose launch costs what one does.
 
-The loops are those of the texts, in their order. An array of theirs is a place in one of few arrays, whole pieces of
-memory; a whole number is read from a table, so that texts are compiled once for all sizes, and no loop is unrolled
-because its length is known; names get the number of their launch in front. For a GPU the texts are joined as it gets
-them, with buffers and where in them to begin.
+The loops are those of the texts, in their order; where cores share several, these are one loop (`meeting.py`). An array
+of theirs is a place in one of few arrays, whole pieces of memory; a whole number is read from a table, so that texts
+are compiled once for all sizes, and no loop is unrolled because its length is known; names get the number of their
+launch in front. For a GPU the texts are joined as it gets them, with buffers and where in them to begin.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 from math import isfinite
+from textwrap import indent
 from typing import Any, NamedTuple
 from zlib import crc32
 
@@ -19,9 +20,11 @@ import numpy as np
 from minigrad._traced import Traced
 from minigrad.backends.taichi.array import lasting, like, pointer
 from minigrad.backends.taichi.fusing import fused
+from minigrad.backends.taichi.meeting import CORE, EACH, ONE, OTHER, STEP, Loop, can_meet, joined, meeting_place
 from minigrad.backends.taichi.offsets import Moved, moved
 from minigrad.backends.taichi.recording import Launch, Place
 from minigrad.backends.taichi.runtime import Kernel, bytes_of, for_gpu
+from minigrad.backends.taichi.source import CORES
 
 __all__ = ["Group", "fused", "grouped"]
 
@@ -29,7 +32,6 @@ ARGUMENTS = 64  # that Taichi's kernels take at most
 FAR = 1 << 29  # elements: places in an array are counted by 32 bits, and what lies there goes on from them
 LAUNCHES = 32  # in one kernel at most: what takes long to compile grows faster than the text
 TABLES = {"ti.i32": ("numbers_", np.int32), "ti.i64": ("wholes_", np.int64)}
-SERIAL = "    ti.loop_config(serialize=True)\n"
 
 
 class Seen(NamedTuple):
@@ -52,7 +54,10 @@ class Group:
         self._types: list[str] = []
         self._tables: dict[str, list[int]] = {name: [] for name, _ in TABLES.values()}
         self._functions: dict[str, tuple[str, str]] = {}  # as it was, other names in place -> its name here, and text
-        loops = "".join([self._loops(f"l{k}_", one) for k, one in enumerate(launches)])
+        parts = [part for k, one in enumerate(launches) for part in self._loops(f"l{k}_", one)]
+        self._meeting = meeting_place()
+        place = "" if gpu or not can_meet() else self._number(self._meeting.ctypes.data, "ti.i64")
+        loops = joined(parts, place)
         kept = {name: np.array(self._tables[name], kind) for name, kind in TABLES.values() if self._tables[name]}
         self._kept = [lasting(like(x)) if gpu else x for x in kept.values()]
         self.tables = [pointer(x) if gpu else (x.ctypes.data, len(x), x.nbytes) for x in self._kept]
@@ -69,7 +74,7 @@ class Group:
         self.kernel = Kernel(name, text, kinds, long=True, made=made if gpu else None)
         self.count = len(launches)
 
-    def _loops(self, prefix: str, launch: Launch) -> str:
+    def _loops(self, prefix: str, launch: Launch) -> list[Loop]:
         """The loops of a launch, with its places and numbers in them."""
         made = for_gpu(launch.kernel.text) if self._gpu else moved(launch.kernel.text, False)
         functions, kernel = _parts(made.text)
@@ -102,7 +107,7 @@ class Group:
             else:
                 inside[name] = self._number(x, note)
         outside = {name: loads.get(text, text) for name, text in inside.items()}
-        return _written(kernel.body, _Renamed(inside), _Renamed(outside), loads, prefix)
+        return _parts_of(kernel.body, _Renamed(inside), _Renamed(outside), loads, prefix)
 
     def _array(self, place: Place, note: str, size: int) -> tuple[str, int, bool]:
         """The array that a place is in, where in it, and whether that is known of the text in all processes.
@@ -179,39 +184,46 @@ class _Renamed(ast.NodeTransformer):
         return ast.Name(text, node.ctx) if text.isidentifier() else ast.parse(text, mode="eval").body
 
 
-def _written(body: list[ast.stmt], inside: _Renamed, outside: _Renamed, loads: dict[str, str], prefix: str) -> str:
+def _parts_of(
+    body: list[ast.stmt], inside: _Renamed, outside: _Renamed, loads: dict[str, str], prefix: str
+) -> list[Loop]:
     """The statements of a kernel: in a loop the numbers that it needs are read first; in one in turn, once for all."""
-    lines, serial = "", False
+    parts, serial = [], False
     for line in body:
         text = ast.unparse(line)
-        if text == "ti.loop_config(serialize=True)":
-            serial = True
+        if text.startswith("ti.loop_config(serialize="):
+            serial = text == "ti.loop_config(serialize=True)"
         elif not isinstance(line, ast.For):
-            lines += _indented(ast.unparse(outside.visit(line)), 4)
+            parts.append(Loop(OTHER, ast.unparse(outside.visit(line)) + "\n"))
         elif serial:
-            loop = _indented(ast.unparse(inside.visit(line)), 8)
-            lines += f"{SERIAL}    for {prefix}once in range(1):\n{_loaded(loop, loads, 8)}{loop}"
+            loop = ast.unparse(inside.visit(line)) + "\n"
+            parts.append(Loop(ONE, _loaded(loop, loads) + loop, f"{prefix}once"))
             serial = False
         else:
-            head = f"    for {prefix}{ast.unparse(line.target)} in {ast.unparse(outside.visit(line.iter))}:\n"
-            within, depth = line.body, 8
-            if len(within) == 1 and isinstance(within[0], ast.If) and not within[0].orelse:
-                head += f"        if {ast.unparse(inside.visit(within[0].test))}:\n"
-                within, depth = within[0].body, 12
-            loop = "".join([_indented(ast.unparse(inside.visit(x)), depth) for x in within])
-            lines += f"{head}{_loaded(loop, loads, depth)}{loop}"
-    return lines
+            name, rounds = f"{prefix}{ast.unparse(line.target)}", _rounds(outside.visit(line.iter))
+            within, test, only = line.body, "", line.body[0]
+            if len(within) == 1 and isinstance(only, ast.If) and not only.orelse:
+                within, test = only.body, ast.unparse(inside.visit(only.test))
+            text = "".join([f"{ast.unparse(inside.visit(x))}\n" for x in within])
+            text = _loaded(text, loads) + text
+            whole = test == f"{name} % 512 == 0" and rounds.replace(" ", "") in (f"{CORES}*512", f"{CORES * 512}")
+            text = f"if {test}:\n{indent(text, STEP)}" if test and not whole else text
+            parts.append(Loop(CORE if whole else EACH, text, name, rounds))
+    return parts
 
 
-def _loaded(text: str, loads: dict[str, str], depth: int) -> str:
+def _rounds(iterated: ast.AST) -> str:
+    """The text n of range(n)."""
+    assert isinstance(iterated, ast.Call)
+    assert ast.unparse(iterated.func) == "range"
+    assert len(iterated.args) == 1
+    return ast.unparse(iterated.args[0])
+
+
+def _loaded(text: str, loads: dict[str, str]) -> str:
     """Lines that read those numbers which a text names."""
-    words = {x.id for x in ast.walk(ast.parse(_indented(text, -depth))) if isinstance(x, ast.Name)}
-    return "".join(f"{' ' * depth}{name} = {source}\n" for name, source in loads.items() if name in words)
-
-
-def _indented(text: str, by: int) -> str:
-    lines = text.splitlines()
-    return "".join(f"{' ' * by}{x}\n" if by > 0 else f"{x[-by:]}\n" for x in lines)
+    words = {x.id for x in ast.walk(ast.parse(text)) if isinstance(x, ast.Name)}
+    return "".join(f"{name} = {source}\n" for name, source in loads.items() if name in words)
 
 
 def grouped(launches: Sequence[Launch], where: Callable[[Place], tuple[Any, int]], gpu: bool) -> list[Group]:

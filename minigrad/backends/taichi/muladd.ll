@@ -5,7 +5,13 @@
 ;   muladd.f32_each(c, a, b)  the same where a is a vector too
 ;   muladd.f32_total(s, c)    s = the sum of the numbers of c, halves added to halves
 ;
-; and f64 the same. `make muladd` writes muladd.bc from it.
+; and f64 the same; and, p being the address of an int that all cores know,
+;
+;   muladd.apart(p)           nobody has come yet
+;   muladd.meet(p, n)         one more has come; wait until n have, which spins, since to wake a core takes 50 us
+;   muladd.who(t)             t = what Linux calls this thread
+;
+; `make muladd` writes muladd.bc from it.
 target datalayout = "e-m:e-p270:32:32-p271:32:32-p272:64:64-i64:64-f80:128-n8:16:32:64-S128"
 
 define void @f32(<16 x float>* %c, float* %a, <16 x float>* %b) alwaysinline {
@@ -86,3 +92,47 @@ define void @f64_total(double* %s, <8 x double>* %c) alwaysinline {
 }
 
 declare <8 x double> @llvm.fmuladd.v8f64(<8 x double>, <8 x double>, <8 x double>)
+
+define void @apart(i64* %p) alwaysinline {
+  %address = load i64, i64* %p, align 8
+  %count = inttoptr i64 %address to i32*
+  store atomic i32 0, i32* %count seq_cst, align 4
+  ret void
+}
+
+define void @meet(i64* %p, i32* %n) noinline {
+  %address = load i64, i64* %p, align 8
+  %wanted = load i32, i32* %n, align 4
+  %count = inttoptr i64 %address to i32*
+  %before = atomicrmw add i32* %count, i32 1 seq_cst, align 4
+  br label %look
+look:
+  %rounds = phi i32 [ 0, %0 ], [ %next, %again ]
+  %come = load atomic i32, i32* %count acquire, align 4
+  %all = icmp sge i32 %come, %wanted
+  br i1 %all, label %done, label %wait
+wait:
+  call void @llvm.x86.sse2.pause()
+  %next = add i32 %rounds, 1
+  %part = and i32 %next, 511
+  %long = icmp eq i32 %part, 0
+  br i1 %long, label %yield, label %again
+yield:
+  %ignored = call i32 @sched_yield()
+  br label %again
+again:
+  br label %look
+done:
+  ret void
+}
+
+define void @who(i32* %t) alwaysinline {
+  %name = call i64 (i64, ...) @syscall(i64 186)
+  %short = trunc i64 %name to i32
+  store i32 %short, i32* %t, align 4
+  ret void
+}
+
+declare void @llvm.x86.sse2.pause()
+declare i64 @syscall(i64, ...)
+declare i32 @sched_yield()

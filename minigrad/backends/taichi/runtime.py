@@ -48,10 +48,12 @@ __all__ = [
     "launches",
     "on_change",
     "on_restart",
+    "program",
     "readers_own",
     "renewed",
     "start",
     "synchronize",
+    "threads",
 ]
 
 GPUS = ("cuda", "vulkan", "metal")
@@ -231,6 +233,16 @@ def _float_settings_kept() -> Iterator[None]:
         yield
     finally:
         c.fesetenv(kept)
+
+
+def program() -> Any:
+    """Taichi's program, as long as it is the same."""
+    return _state.program if is_current() else start() and _state.program
+
+
+def threads() -> int:
+    """How many threads Taichi computes with on the processor."""
+    return int(start().lang.impl.current_cfg().cpu_max_num_threads)
 
 
 def synchronize() -> None:

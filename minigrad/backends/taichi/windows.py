@@ -189,7 +189,10 @@ def _sums(lanes: int, unit: int, dtype: str) -> str:
         number = f"[{s}]" if unit > 1 else ""
         lines.append(f"            b = b_[(j * deep + k) * {unit} + {s}]")
         for r in rows:
-            lines += [f"            a = a_[far + r{r}]{number}", f"            {source.added_product(f'c{r}', 'b', 'a', dtype)}"]
+            lines += [
+                f"            a = a_[far + r{r}]{number}",
+                f"            {source.added_product(f'c{r}', 'b', 'a', dtype)}",
+            ]
     lines += [f"        d{r} += c{r}" for r in rows]
     return "".join(f"                {line}\n" for line in lines)
 
@@ -328,7 +331,10 @@ def _products(lanes: int, unit: int, dtype: str) -> str:
     ]
     number = [f"[{r % unit}]" if unit > 1 else "" for r in rows]
     for r in rows:
-        lines += [f"            a = a_[far + q{r // unit}]{number[r]}", f"            {source.added_product(f'c{r}', 'b', 'a', dtype)}"]
+        lines += [
+            f"            a = a_[far + q{r // unit}]{number[r]}",
+            f"            {source.added_product(f'c{r}', 'b', 'a', dtype)}",
+        ]
     lines += [f"        b_[to + {r}] = b_[to + {r}] + c{r}" for r in rows]
     return "".join(f"                    {line}\n" for line in lines)
 
