@@ -159,13 +159,16 @@ class Jitted:
 def _key(x: Any, tensors: list[Tensor]) -> Any:
     """What tells arguments apart; the tensors among them are gathered."""
     if isinstance(x, Tensor):
-        known = [k for k, other in enumerate(tensors) if other is x]
-        if known:
-            return "again", known[0]
+        for k, other in enumerate(tensors):
+            if other is x:
+                return "again", k
         tensors.append(x)
-        return "tensor", x._array.shape, x._array.strides, x._array.dtype, place_of(x._array), x.requires_grad
+        array = x._array
+        return "tensor", array.shape, array.strides, array.dtype, place_of(array), x.requires_grad
     if type(x) in (tuple, list):
         return (type(x), *[_key(value, tensors) for value in x])
+    if type(x) is dict and not x:
+        return dict
     if isinstance(x, Mapping):
         return type(x), tuple([(name, _key(value, tensors)) for name, value in x.items()])
     try:

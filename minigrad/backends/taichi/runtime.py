@@ -176,6 +176,7 @@ def _taichi() -> Any:
     os.environ.setdefault("TI_ENABLE_PYBUF", "0")  # else it says that it is in a notebook, which shows prints anyhow
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SyntaxWarning)
+        warnings.simplefilter("ignore", DeprecationWarning)  # as Python 3.11 calls it
         import taichi as ti
     return ti
 
