@@ -25,7 +25,7 @@ from minigrad.storage import get_default_device, here, place_of
 __all__ = ["Jitted", "jit"]
 
 JOINED = 16  # runs by launches until they are joined: compiling takes as long as thousands of launches
-MOST = 128  # launches of a step that are joined: of more the work itself takes the time, and compiling a minute
+MOST = 1024  # launches of a step that are joined: 425 of a small GPT take half a minute to compile
 TRIES = 3  # runs until one is recorded: in the first ones tables are made that stay
 
 

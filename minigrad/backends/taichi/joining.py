@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from math import isfinite
 from textwrap import indent
 from typing import Any, NamedTuple
@@ -76,7 +77,7 @@ class Group:
 
     def _loops(self, prefix: str, launch: Launch) -> list[Loop]:
         """The loops of a launch, with its places and numbers in them."""
-        made = for_gpu(launch.kernel.text) if self._gpu else moved(launch.kernel.text, False)
+        made = for_gpu(launch.kernel.text) if self._gpu else _moved(launch.kernel.text)
         functions, kernel = _parts(made.text)
         names: dict[str, str] = {}
         for name, one in [(one.name, one) for one in functions]:
@@ -151,6 +152,12 @@ class Group:
             function.name = f"{function.name}__{of_its_name}"
             self._functions[text] = function.name, ast.unparse(function)
         return self._functions[text][0]
+
+
+@lru_cache(maxsize=1024)
+def _moved(text: str) -> Moved:
+    """A text with places to begin: a step launches many kernels often."""
+    return moved(text, False)
 
 
 def _element(note: str) -> str:

@@ -243,7 +243,7 @@ def _plan(
     lanes, length, work = LANES[dtype], dtype.itemsize, count * m * n * depth
     along = (by_a, down_a, by_b, right_b)
     lie_along = right_a == down_b == 1 and not (odd_a or odd or depth % lanes or any(step % lanes for step in along))
-    if lie_along and m * n * 4 < depth * (m + n) and depth <= BLOCK * lanes:
+    if lie_along and m * n * 8 < depth * (m + n) and depth <= BLOCK * lanes:
         down, across = -(-m // DOTS[0]), -(-n // DOTS[1])
         numbers = (down, across, m, n, depth // lanes, *[step // lanes for step in along], int(biased))
         return _planned(_dotting(dtype, work <= SERIAL), numbers, count * down * across)

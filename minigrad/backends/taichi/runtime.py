@@ -394,6 +394,12 @@ def _not_compiled(name: str, error: Exception) -> str:
     )
 
 
+def _place(context: Any, node: Any) -> str:
+    """Where a node is in a text. Taichi's own wraps the line and marks the place in it, for each node of a text, be
+    there an error or not: it took two fifths of the time in which a text is compiled."""
+    return f'File "{context.file}", line {node.lineno + context.lineno_offset}:\n{context.src[node.lineno - 1]}\n'
+
+
 @contextlib.contextmanager
 def _compiling_as_ours(ti: Any, more: dict[str, bool]) -> Iterator[None]:
     """A block in which Taichi compiles with our settings, also where the reader started it with others."""
@@ -403,9 +409,12 @@ def _compiling_as_ours(ti: Any, more: dict[str, bool]) -> Iterator[None]:
     core.default_fp = ti.f32 if _state.arch in NARROW else ti.f64
     for name, value in ours.items():
         setattr(config, name, value)
+    context = ti.lang.ast.ast_transformer_utils.ASTTransformerContext
+    said, context.get_pos_info = context.get_pos_info, _place
     try:
         yield
     finally:
+        context.get_pos_info = said
         core.default_fp = real
         for name, value in before.items():
             setattr(config, name, value)
