@@ -37,7 +37,7 @@ PLAIN = 4096  # up to so many multiplications a reduction, one launch, is quicke
 SERIAL = 2**22  # up to so many a second core is not worth waking
 LITTLE = 2**16  # up to so many, gathering is quicker than laying out
 FEW = 64  # so few rows read each column too seldom for it to pay to lay the columns out
-NARROW = 128  # so few columns read each row too seldom
+NARROW = 256  # so few columns read each row too seldom
 NEAR = 2**20  # bytes that are near wherever in them they lie
 BLOCK = 256  # so many products are added up, and then those sums: it keeps more digits than one long sum
 

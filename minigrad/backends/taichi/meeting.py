@@ -3,7 +3,7 @@
 To wake a core takes 50 µs, and each loop that all cores share wakes them anew. So several are one loop here, in which
 each core goes through its share of all, and in between waits for the others, awake. What one core does alone goes there
 too. That wants a thread for each core, and that none is asleep behind another: where Linux puts two on one core, which
-it does with those that are woken together, a step takes twice as long. So each is kept on its core.
+it does with those that are woken together, a step takes twice as long. So each is kept on its core, also in eager code.
 """
 
 from __future__ import annotations
@@ -59,10 +59,19 @@ def _keep_apart() -> None:
     names, place = lasting(np.zeros(source.CORES, np.int32)), meeting_place()
     loop = Loop(CORE, "who = 0\nmuladd.who(who)\nnames_[each // 512] = who\n", "each")
     made = runtime.Kernel("who", WHO.format(_met([loop, loop], "place")), "ai")
-    made.launch((names.ctypes.data, len(names), names.nbytes), place.ctypes.data)
+    made.unheard((names.ctypes.data, len(names), names.nbytes), place.ctypes.data)
     for name, core in zip(names.tolist(), sorted(os.sched_getaffinity(0)), strict=False):
         with contextlib.suppress(OSError):
             os.sched_setaffinity(name, {core})
+
+
+def _settle() -> None:
+    """Keep threads apart from the beginning: eager code too waits for the last of them at each loop that they share."""
+    if runtime.arch() == "cpu" and runtime.started_by_us():
+        can_meet()
+
+
+runtime.on_restart(_settle)
 
 
 def meeting_place() -> Any:

@@ -52,6 +52,7 @@ __all__ = [
     "readers_own",
     "renewed",
     "start",
+    "started_by_us",
     "synchronize",
     "threads",
 ]
@@ -157,12 +158,14 @@ def start(wanted: str | None = None) -> Any:
                 f"  Use device={running!r}, or restart Python."
             )
         core = ti.lang.impl.get_runtime()
-        if core.prog is not _state.program:
+        anew = core.prog is not _state.program
+        if anew:
             _forget()
             _state.core, _state.program = core, core.prog
+        changed, _state.arch = running != arch(), running
+        if anew:
             for listener in _restarts:
                 listener()
-        changed, _state.arch = running != arch(), running
         if changed:
             for listener in _changes:
                 listener()
@@ -239,6 +242,11 @@ def _float_settings_kept() -> Iterator[None]:
 def program() -> Any:
     """Taichi's program, as long as it is the same."""
     return _state.program if is_current() else start() and _state.program
+
+
+def started_by_us() -> bool:
+    """Whether we started Taichi, and not the reader."""
+    return _state.ours is not None and _state.ours is _state.program
 
 
 def threads() -> int:
@@ -332,6 +340,11 @@ class Kernel:
         with _lock:
             if self.launch == self._first:
                 self._compile(ti)
+
+    def unheard(self, *args: Any) -> None:
+        """Launch, and tell nobody."""
+        self.prepare()
+        self._ready(*args)
 
     def _heard(self, *args: Any) -> None:
         for listener in tuple(_listeners):
