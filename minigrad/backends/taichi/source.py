@@ -289,13 +289,13 @@ def spread(count: str, body: str, serial: bool) -> str:
 CORES = os.cpu_count() or 1
 
 
-def shared(count: str, body: str, serial: bool) -> str:
+def shared(count: str, body: str, serial: bool, known: str = "") -> str:
     """A loop in which each core goes from its first_t up to its last_t, of all below the text `count`; `me` is its
-    number."""
+    number. Lines that `count` needs are `known` before."""
     cores = 1 if serial else CORES
     once = "    ti.loop_config(serialize=True)\n" if serial else ""
     return (
-        f"{once}    for core in range({cores * 512}):\n        if core % 512 == 0:\n"
+        f"{once}    for core in range({cores * 512}):\n        if core % 512 == 0:\n{known}"
         f"            me = core // 512\n            share = ({count} + {cores - 1}) // {cores}\n"
         f"            first_t = me * share\n            last_t = ti.min({count}, first_t + share)\n{body}"
     )

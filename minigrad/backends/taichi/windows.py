@@ -91,13 +91,7 @@ def _known(names: tuple[str, ...], indent: int) -> str:
 
 def _cores(names: tuple[str, ...], count: str, body: str, serial: bool) -> str:
     """A loop in which each core goes from its first_t up to its last_t, of all below `count`; `me` is its number."""
-    cores = 1 if serial else source.CORES
-    once = "    ti.loop_config(serialize=True)\n" if serial else ""
-    return (
-        f"{once}    for core in range({cores * 512}):\n        if core % 512 == 0:\n{_known(names, 12)}"
-        f"            me = core // 512\n            share = ({count} + {cores - 1}) // {cores}\n"
-        f"            first_t = me * share\n            last_t = ti.min({count}, first_t + share)\n{body}"
-    )
+    return source.shared(count, body, serial, _known(names, 12))
 
 
 def _turned(indent: int, width: int, read: str, write: str) -> str:
