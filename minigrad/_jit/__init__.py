@@ -26,6 +26,7 @@ __all__ = ["Jitted", "jit"]
 
 JOINED = 16  # runs by launches until they are joined: compiling takes as long as thousands of launches
 MOST = 1024  # launches of a step that are joined: 425 of a small GPT take half a minute to compile
+MOST_ON_GPU = 256  # there nobody waits for a launch, and to compile takes longer
 TRIES = 3  # runs until one is recorded: in the first ones tables are made that stay
 
 
@@ -341,7 +342,7 @@ class _Recording:
         if self.launched is not None and fitted is not None:
             self._runs += 1
             if self._runs == JOINED:
-                self.launched.join(MOST)
+                self.launched.join(MOST if self.launched.on_cpu else min(MOST, MOST_ON_GPU))
             return self.launched.run(arguments, fitted, numbers)
         if self.launched is not None or not self._tries:
             return self.program.run(arguments, values)

@@ -162,6 +162,11 @@ class Launched:
         """Where each piece of the step's own lies in the arena."""
 
     @property
+    def on_cpu(self) -> bool:
+        """Whether it runs on the processor."""
+        return not self._blocks
+
+    @property
     def source(self) -> str:
         """The texts of the kernels that are launched, each once."""
         kernels = [one.kernel for one in self.groups or self.launches]

@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("taichi")
 
-from minigrad.backends.taichi import runtime
+from minigrad.backends.taichi import buffers, runtime
 from minigrad.backends.taichi.offsets import moved
 
 
@@ -125,7 +125,7 @@ def test_the_device_that_runs_is_told_also_where_the_environment_chose_it(monkey
     monkeypatch.setenv("TI_ARCH", "arm64" if platform.machine() in ("arm64", "aarch64") else "x64")
     said = run("""
 import minigrad as mg
-from minigrad.backends.taichi import runtime
+from minigrad.backends.taichi import buffers, runtime
 runtime.is_there = lambda name: True
 try:
     mg.ones(2, device="vulkan")
@@ -154,5 +154,5 @@ def test_only_what_says_that_there_is_no_more_memory_is_told_so(said, kind, monk
     monkeypatch.setattr(runtime._state, "program", Program())
     monkeypatch.setattr(runtime, "is_current", lambda: True)
     with pytest.raises(kind, match=re.escape(said)) as error:
-        runtime.Buffer(64)
+        buffers.Buffer(64)
     assert error.type is kind

@@ -9,6 +9,8 @@ looks at them, and neither way again until a kernel has written to them.
 from __future__ import annotations
 
 import gc
+import re
+import threading
 from typing import Any, cast
 
 import numpy as np
@@ -16,7 +18,7 @@ import numpy as np
 from minigrad.backends.taichi import runtime
 from minigrad.backends.taichi.array import Block, Pool, TaichiArray, block_of, by_host, recorder, shaped_memory
 from minigrad.backends.taichi.checks import verify
-from minigrad.backends.taichi.runtime import compiled
+from minigrad.backends.taichi.runtime import Kernel, compiled
 from minigrad.backends.taichi.source import array_of
 from minigrad.errors import DeviceError
 from minigrad.storage import count_transfer
@@ -29,6 +31,45 @@ def {name}_kernel(y_: {words}, x_: {words}, count: ti.i32):
     for i in range(count):
         y_[i] = x_[i]
 """
+
+
+LARGE = 1 << 33  # so many bytes cannot be counted in words of four
+_NO_MORE = re.compile("out.of.memory|allocate_memory", re.IGNORECASE)  # so say CUDA and Vulkan that there is none
+_NOTHING = Kernel("nothing", "@ti.kernel\ndef nothing_kernel(n: ti.i32):\n    pass\n", "i")
+_here = threading.local()  # of a thread the program in whose context it is
+
+
+class Buffer:
+    """Some bytes of the GPU. Raises MemoryError where it has no more."""
+
+    __slots__ = ("_now", "_program", "raw")
+
+    def __init__(self, size: int) -> None:
+        self._now = runtime.running()  # the module's name for it is gone when Python ends
+        ti, self._program = self._now.ti, self._now.program
+        debug = ti._lib.core.DebugInfo("")
+        kind, word = (ti.i32, 4) if size < LARGE else (ti.i64, 8)
+        if runtime.arch() == "cuda" and getattr(_here, "program", None) is not self._program:
+            _NOTHING.unheard(0)  # a launch makes the context of the GPU the thread's; to ask for memory does not
+            _here.program = self._program
+        try:
+            with runtime.lock:
+                self.raw = self._program.create_ndarray(
+                    kind, (-(-size // word),), layout=ti.lang.enums.Layout.NULL, zero_fill=False, dbg_info=debug
+                )
+        except RuntimeError as error:
+            if _NO_MORE.search(str(error)):
+                raise MemoryError(str(error)) from error
+            raise
+
+    @property
+    def alive(self) -> bool:
+        """Whether the program runs that it belongs to."""
+        return self._now.current and self._program is self._now.program
+
+    def __del__(self) -> None:
+        if hasattr(self, "raw") and self.alive:
+            self._program.delete_ndarray(self.raw)
 
 
 def _down(name: str) -> Any:
@@ -82,7 +123,7 @@ class GpuBlock(Block):
     def _move(self, up: bool) -> None:
         """Copy the numbers to the buffer, or from there: in words of four bytes, of eight where those are too many."""
         by_host("moves")
-        way, word = ("up", "down")[not up], 4 if self.nbytes < runtime.LARGE else 8
+        way, word = ("up", "down")[not up], 4 if self.nbytes < LARGE else 8
         here = self.address, self.nbytes // word, self.nbytes
         text = _COPY.format(name=f"transfer_{way}", words=array_of("int32" if word == 4 else "int64"))
         ends = ((*here, self), here) if up else (here, (*here, self))
@@ -94,7 +135,7 @@ class GpuBlock(Block):
         if self.lost:
             raise DeviceError(_LOST)
         if not self.buffer.alive:
-            cast(Any, self.base).buffer = runtime.Buffer(self.nbytes)
+            cast(Any, self.base).buffer = Buffer(self.nbytes)
         if self.below and not self.above:
             self.above = True
             self._move(up=True)
@@ -148,7 +189,7 @@ class GpuPool(Pool):
     def new(self, size: int) -> Any:
         raw, address = shaped_memory(size)
         below = raw.view(_Below)
-        below.buffer = runtime.Buffer(size)
+        below.buffer = Buffer(size)
         return below, address
 
     def give(self, entry: Any, size: int) -> None:

@@ -11,7 +11,6 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 from math import prod
-from textwrap import indent
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -22,20 +21,10 @@ from minigrad.backends.taichi.array import empty, like, pointer
 from minigrad.backends.taichi.functions import typed
 from minigrad.backends.taichi.runtime import compiled
 
-__all__ = ["FLOAT", "Table", "rows", "seen", "serves_product", "serves_rows", "table_of", "times"]
+__all__ = ["FLOAT", "Table", "parts", "rows", "seen", "serves_product", "serves_rows", "table_of", "times"]
 
 FLOAT = np.dtype(np.float32)
 
-
-def _blocks(count: str, threads: int, body: str, few: bool) -> str:
-    """A loop of blocks of threads over `count` blocks, which may be `few`: then it takes one launch, see `offsets`."""
-    head = f"    ti.loop_config(block_dim={threads})\n"
-    if not few:
-        return f"{head}    for t in range({count} * {threads}):\n{body}"
-    return f"{head}    for t in range({FEW * threads}):\n        if t < {count} * {threads}:\n{indent(body, ' ' * 4)}"
-
-
-FEW = 2048  # so many blocks at most
 
 # --- rows ---
 
@@ -122,7 +111,7 @@ def _rows(
 
     body += loop(store)
     takes = [f"{x}_: {source.array_of('float32')}" for x in ("y", *arrays, *ones)]
-    blocks = _blocks("lines", THREADS, typed(body, "f32"), few)
+    blocks = source.blocks("lines", THREADS, typed(body, "f32"), few)
     return (
         f"@ti.kernel\ndef {name}_kernel({', '.join(takes)}, lines: ti.i32, n: ti.i32):\n{blocks}",
         "a" * len(takes) + "ii",
@@ -150,7 +139,13 @@ def rows(
     texts = [text.replace("exp16(", "ti.exp(") for text in (summed, after, result)]
     lines = y.size // n
     made = _rows(
-        f"{name}_by_blocks", tuple(arrays), tuple(ones), top, *texts, each if each <= MOST else 0, lines <= FEW
+        f"{name}_by_blocks",
+        tuple(arrays),
+        tuple(ones),
+        top,
+        *texts,
+        each if each <= MOST else 0,
+        lines <= source.FEW_BLOCKS,
     )
     given = [pointer(x) for x in (*arrays.values(), *ones.values())]
     compiled(f"{name}_by_blocks", *made)(pointer(y), *given, lines, n)
@@ -177,6 +172,8 @@ class Tile(NamedTuple):
 LARGE = Tile(128, 128, 8, 16, 8)
 NARROW = Tile(128, 64, 8, 8, 8)  # of few columns
 BUSY = 64  # so many tiles keep a GPU busy
+MANY = 320  # so many keep it busy throughout
+PIECE, PIECES = 192, 6  # numbers of a piece of a sum, at least, and pieces at most
 PAD = 4  # numbers between the lines of a tile in the near memory
 SLIM = Tile(128, 32, 8, 4, 16)
 
@@ -351,7 +348,7 @@ def _product(tile: Tile, along: tuple[bool, bool], whole: bool, seen: str, few: 
         tiles, name = "tiles", "seen_by_blocks"
     text = (
         f"@ti.kernel\ndef {name}_kernel({', '.join(takes)}, {', '.join(f'{x}: ti.i32' for x in numbers)}):\n"
-        f"{_blocks(tiles, tile.threads, body, few)}"
+        f"{source.blocks(tiles, tile.threads, body, few)}"
     )
     return text, "a" * len(takes) + "i" * len(numbers)
 
@@ -364,6 +361,16 @@ def _tile(batches: int, m: int, n: int) -> Tile:
     return SLIM
 
 
+def parts(m: int, n: int, depth: int) -> int:
+    """In how many pieces a sum is cut where there are too few tiles for all processors of a GPU, as of the gradients of
+    weights: each is a product of its own."""
+    tiles = -(-m // LARGE.rows) * -(-n // LARGE.columns)
+    for count in range(min(MANY // tiles, depth // PIECE, PIECES), 1, -1):
+        if depth % (count * LARGE.depth) == 0:
+            return count
+    return 1
+
+
 def times(a: Any, b: Any, batch: tuple[int, ...], by_a: int, by_b: int, bias: Any = None) -> Any:
     """The products of matrices a and b, whose batches begin `by_a` and `by_b` numbers apart, plus a number for each
     column; any strides."""
@@ -373,7 +380,8 @@ def times(a: Any, b: Any, batch: tuple[int, ...], by_a: int, by_b: int, bias: An
     whole = m % tile.rows == n % tile.columns == depth % tile.depth == 0
     sizes = (prod(batch), -(-m // tile.rows), -(-n // tile.columns), m, n, depth)
     made = compiled(
-        "matmul_by_blocks", *_product(tile, (a_k == 1, b_k == 1), whole, "", prod(sizes[:3]) <= FEW, bias is not None)
+        "matmul_by_blocks",
+        *_product(tile, (a_k == 1, b_k == 1), whole, "", prod(sizes[:3]) <= source.FEW_BLOCKS, bias is not None),
     )
     more = () if bias is None else (pointer(bias),)
     made(pointer(out), pointer(a), pointer(b), *more, *sizes, by_a, a_m, a_k, by_b, b_k, b_n)
@@ -400,7 +408,7 @@ def table_of(
     host = np.concatenate([sizes, right, down, *(codes or ())]).astype(np.int32)
     whole = m % tile.rows == n % tile.columns == depth % tile.depth == 0
     tiles = batches * high * wide
-    how = tile, (False, steps[1] == 1), whole, "around" if codes else "seen", tiles <= FEW
+    how = tile, (False, steps[1] == 1), whole, "around" if codes else "seen", tiles <= source.FEW_BLOCKS
     return Table(like(host), (batches, n, m), tiles, how)
 
 

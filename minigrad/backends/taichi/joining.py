@@ -214,7 +214,8 @@ def _parts_of(
             text = "".join([f"{ast.unparse(inside.visit(x))}\n" for x in within])
             text = _loaded(text, loads) + text
             whole = test == f"{name} % 512 == 0" and rounds.replace(" ", "") in (f"{CORES}*512", f"{CORES * 512}")
-            text = f"if {test}:\n{indent(text, STEP)}" if test and not whole else text
+            if test and not whole:
+                text = f"{_loaded(test, loads)}if {test}:\n{indent(text, STEP)}"
             parts.append(Loop(CORE if whole else EACH, text, name, rounds))
     return parts
 

@@ -11,6 +11,7 @@ from minigrad.backends.taichi import source, wide
 from minigrad.backends.taichi.array import DEVICE, empty, recorder
 from minigrad.backends.taichi.checks import doubt, look_at, refuse, settle
 from minigrad.backends.taichi.elementwise import computed, filled, pointer
+from minigrad.backends.taichi.reduce import reduced
 from minigrad.backends.taichi.rows import TOP, along, stretched_to, typed_as, without
 from minigrad.backends.taichi.runtime import check_rounds, compiled
 from minigrad.backends.taichi.shape import in_rows
@@ -19,6 +20,7 @@ from minigrad.kernels import kernel, kernels_of
 __all__: list[str] = []
 
 
+FEW = 256  # losses that one thread adds up
 _TOTAL = """for k in range(n):
     s = s + ti.exp(a_[at + k * step] - top)
 """
@@ -88,8 +90,16 @@ def _text_of_sum(dtype: Any, target: str, mean: bool) -> tuple[str, str]:
 def _summed(losses: Any, share: Any, classes: Any, ignore: int, mean: bool) -> Any:
     """The sum of the losses, or their mean: then the shares become those of the whole.
 
-    If that is 0 the mean is nan, and shares only where a position counts. One loop, in turn: there is little to add.
+    If that is 0 the mean is nan, and shares only where a position counts. One loop, in turn: there is little to add; on
+    a GPU that is much for one thread.
     """
+    if not source.VECTORIZED and losses.size > FEW:
+        total, whole = [reduced("losses", "sum", "a", (x,), None, False, np.float64) for x in (losses, share)]
+        if not mean:
+            return computed("sum_of_losses", "a", (total,), losses.dtype)
+        snippet, attrs = "ti.select(c == ignore, 0, a / b)", {"ignore": ignore}
+        computed("shares_of_losses", snippet, (share, whole, classes), share.dtype, share, attrs)
+        return computed("mean_of_losses", "a / b", (total, whole), losses.dtype)
     y = empty((), losses.dtype)
     made = compiled("mean_of_losses" if mean else "sum_of_losses", *_text_of_sum(y.dtype, classes.dtype.name, mean))
     check_rounds("losses", losses.size)

@@ -1,12 +1,12 @@
-"""Products of matrices: tiles of 8 rows and up to three vectors of columns, whose sums stay in registers.
+"""Products of matrices: tiles of some rows and vectors of columns, whose sums stay in registers.
 
-A tile wants vectors of columns of the right operand, and of the left one 8 numbers a place of the sum, each for all
-lanes. Where operands lie so that it can read them as they are, it does. Else they are first laid out in panels, in the
-order of reading: of the left one, 8 rows; of the right one, a vector of columns after the other. Tiles go through the
-sum in blocks, so that the columns of a block stay in the nearest cache for all rows. Of little work a tile gathers each
-number by its strides: one launch is quicker than three. Where both operands lie along the sum, as in ``x @ w.T``, and
-laying them out is too much for the work, tiles add up vectors along it, and then the lanes of these. What is tiny, or
-no float, is one plain reduction.
+A tile wants vectors of columns of the right operand, and of the left one a number of each row a place of the sum, each
+for all lanes. Where operands lie so that it can read them as they are, it does. Else they are first laid out in panels,
+in the order of reading: of the left one, the rows of a tile; of the right one, a vector of columns after the other.
+Tiles go through the sum in blocks, so that the columns of a block stay in the nearest cache for all rows of a chunk,
+and these in the next one for all columns. Of little work a tile gathers each number by its strides: one launch is
+quicker than three. Where both operands lie along the sum, as in ``x @ w.T``, and laying them out is too much for the
+work, tiles add up vectors along it, and then the lanes of these. What is tiny, or no float, is one plain reduction.
 """
 
 from __future__ import annotations
@@ -30,15 +30,17 @@ from minigrad.layout import broadcast_shapes
 __all__ = ["LANES", "matmul", "times", "vectors"]
 
 LANES = {np.dtype("float32"): 16, np.dtype("float64"): 8}  # numbers in a vector of 64 bytes
-ROWS, STEPS = 8, 4
-DOTS = 8, 3  # rows and columns of a tile of sums along the operands
-TAKES = {1: 1.0, 2: 1.74, 3: 2.36}  # how long a tile of so many vectors takes, beside one of one
+STEPS = 4
+TILES = {(8, 1): 1.0, (8, 2): 1.74, (8, 3): 2.36} if source.ROOMY else {(6, 1): 1.0, (4, 1): 0.8}
+"""The rows and vectors of a tile, and how long it takes beside the first one. Its sums have to fit into registers."""
+DOTS = (8, 3) if source.ROOMY else (3, 2)  # rows and columns of a tile of sums along the operands
 PLAIN = 4096  # up to so many multiplications a reduction, one launch, is quicker
 SERIAL = 2**22  # up to so many a second core is not worth waking
 LITTLE = 2**16  # up to so many, gathering is quicker than laying out
 FEW = 64  # so few rows read each column too seldom for it to pay to lay the columns out
 NARROW = 256  # so few columns read each row too seldom
 NEAR = 2**20  # bytes that are near wherever in them they lie
+CHUNK = 2**18  # bytes of the left operand that are read for all columns, and stay in a core's second cache
 BLOCK = 256  # so many products are added up, and then those sums: it keeps more digits than one long sum
 
 
@@ -54,7 +56,8 @@ def _memory(x: Any) -> tuple[int, int, int]:
 _READ = {
     # side by side, so that a vector is copied
     "beside": """        for k in range(depth):
-            y_[t * padded + k] = a_[n * by + k * down + j]
+            for u in range({units}):
+                y_[(t * padded + k) * {units} + u] = a_[n * by + k * down + j * {units} + u]
 """,
     # along the sum, so that they are turned in blocks of four
     "along": """        for k in range(depth // 4):
@@ -71,13 +74,16 @@ _READ = {
 def _packing(how: str, type: Any, width: int, serial: bool) -> Kernel:
     dtype, rows = type.name, range(width)
     loads = [f"            x{r} = a_[n * by + ti.min(j * {width} + {r}, size - 1) * right + k]\n" for r in rows]
+    unit = _unit(width)
+    units = width // unit
     stores = [
-        f"            y_[t * padded + k * 4 + {s}] = ti.Vector([{', '.join(f'x{r}[{s}]' for r in rows)}])\n"
-        for s in range(4)
+        f"            y_[(t * padded + k * 4 + {s}) * {units} + {u}] = "
+        f"ti.Vector([{', '.join(f'x{r}[{s}]' for r in rows[u * unit : (u + 1) * unit])}])\n"
+        for s, u in product(range(4), range(units))
     ]
-    body = _READ[how].format(width=width, loads="".join(loads), stores="".join(stores))
-    out = source.array_of(dtype) if how == "any" else vectors(dtype, width)
-    given = {"beside": vectors(dtype, width), "along": vectors(dtype, 4)}.get(how, source.array_of(dtype))
+    body = _READ[how].format(width=width, units=units, loads="".join(loads), stores="".join(stores))
+    out = source.array_of(dtype) if how == "any" else vectors(dtype, unit)
+    given = {"beside": vectors(dtype, unit), "along": vectors(dtype, 4)}.get(how, source.array_of(dtype))
     body = f"        n = t // panels\n        j = t % panels\n        zero = ti.cast(0, ti.{source.TI[dtype]})\n{body}"
     numbers = ("batches", "panels", "size", "depth", "padded", "by", "right", "down")
     text = (
@@ -87,29 +93,51 @@ def _packing(how: str, type: Any, width: int, serial: bool) -> Kernel:
     return compiled(f"pack_{how}_{width}", text, "aa" + "i" * len(numbers))
 
 
-# How a tile reads the left operand: the places of the sum in one step, how many numbers its memory is seen in at once,
-# what is known before the loop, and number r of place s in step k. `deep` steps make the sum.
-_LEFT = {
-    "panels": (1, ROWS, ["first = n * by_a + i * deep"], "a_[first + k][{r}]"),
-    "rows": (8, 8, ["r{r} = n * by_a + ti.min(i * 8 + {r}, m - 1) * down_a"], "a_[r{r} + k][{s}]"),
-    "columns": (1, ROWS, ["far = n * by_a + i + block * {block} * right_a"], "a_[far][{r}]"),
-    "any": (1, 1, ["r{r} = n * by_a + ti.min(i * 8 + {r}, m - 1) * down_a"], "a_[r{r} + k * right_a]"),
-}
+class _Left(NamedTuple):
+    """How a tile reads the left operand: the places of the sum in one step, how many numbers its memory is seen in at
+    once, what is known before the loop, and number r of place s in step k. `deep` steps make the sum."""
+
+    steps: int
+    seen: int
+    before: str
+    number: str
+
+
+def _unit(rows: int) -> int:
+    """How many numbers can be one vector in memory, if so many lie side by side time and again."""
+    return rows & -rows
+
+
+def _left(how: str, rows: int) -> _Left:
+    unit = _unit(rows)
+    row = f"r{{r}} = n * by_a + ti.min(i * {rows} + {{r}}, m - 1) * down_a"
+    return {
+        "panels": _Left(
+            1, unit, f"first = (n * by_a + i * deep) * {rows // unit}", f"a_[first + k * {rows // unit} + {{u}}][{{l}}]"
+        ),
+        "rows": _Left(8, 8, row, "a_[r{r} + k][{s}]"),
+        "columns": _Left(
+            1, unit, f"far = n * by_a + i * {rows // unit} + block * {BLOCK} * right_a", "a_[far + {u}][{l}]"
+        ),
+        "any": _Left(1, 1, row, "a_[r{r} + k * right_a]"),
+    }[how]
+
+
 _NUMBERS = (  # in memory, since each would cost a launch as an argument 0.4 µs
-    "down", "right", "across", "m", "size", "deep", "by_a", "down_a", "right_a",
+    "down", "chunks", "rows", "right", "across", "m", "size", "deep", "by_a", "down_a", "right_a",
     "by_b", "step_b", "panel_b", "right_b", "step_z",
 )  # fmt: skip
 
 
 @lru_cache(maxsize=64)
-def _tiling(type: Any, left: str, gathered: bool, wide: int, whole: bool, serial: bool) -> Kernel:
-    """Tiles of `wide` vectors that read the left operand so, the right one in vectors or `gathered`, and write `whole`
-    vectors or not.
+def _tiling(type: Any, left: str, gathered: bool, tile: tuple[int, int], whole: bool, serial: bool) -> Kernel:
+    """Tiles that read the left operand so, the right one in vectors or `gathered`, and write `whole` vectors or not.
 
     Rows, vectors and columns past the end are the last ones again, which are written again.
     """
-    dtype, lanes, rows, vectors_ = type.name, LANES[type], range(ROWS), range(wide)
-    steps, seen, before, number = _LEFT[left]
+    dtype, lanes, (high, wide) = type.name, LANES[type], tile
+    rows, vectors_, unit = range(high), range(wide), _unit(high)
+    steps, seen, before, number = _left(left, high)
     each, zero = vectors(dtype, lanes), f"ti.{source.TI[dtype]}(0.0)"
     alone = source.array_of(dtype)
     arrays = {"y_": each if whole else alone, "a_": source.array_of(dtype, seen), "b_": alone if gathered else each}
@@ -121,10 +149,12 @@ def _tiling(type: Any, left: str, gathered: bool, wide: int, whole: bool, serial
         lines += [f"    j{v} = ti.min(group % across * {wide} + {v}, right - 1)"]
         lines += [f"    o{v}_{k} = ti.min(j{v} * {lanes} + {k}, size - 1)" for k in places]
     lines += [
-        "    n = group // across",
+        "    n = group // across // chunks",
+        "    begin = group // across % chunks * down",
+        "    end = ti.min(begin + ti.min(last_t - group * down, down), rows)",
         f"    for block in range((deep + {blocks - 1}) // {blocks}):",
-        "        for i in range(ti.max(first_t - group * down, 0), ti.min(last_t - group * down, down)):",
-        *[f"            {line.format(r=r, block=BLOCK)}" for line in before for r in (rows if "{r}" in line else (0,))],
+        "        for i in range(begin + ti.max(first_t - group * down, 0), end):",
+        *[f"            {before.format(r=r)}" for r in (rows if "{r}" in before else (0,))],
         *[f"            at{v} = n * by_b + j{v} * panel_b + block * {BLOCK} * step_b" for v in vectors_],
         *[f"            c{r}_{v} = ti.Vector([{zero} for _ in range({lanes})])" for r in rows for v in vectors_],
         f"            for k in range(block * {blocks}, ti.min(deep, (block + 1) * {blocks})):",
@@ -135,10 +165,10 @@ def _tiling(type: Any, left: str, gathered: bool, wide: int, whole: bool, serial
             lines += [f"                b{v} = " + (f"ti.Vector([{column}])" if gathered else f"b_[at{v}]")]
             lines += [f"                at{v} += step_b"]
         for r in rows:
-            lines += [f"                a = {number.format(r=r, s=s)}"]
+            lines += [f"                a = {number.format(r=r, s=s, u=r // unit, l=r % unit)}"]
             lines += [f"                {source.added_product(f'c{r}_{v}', f'b{v}', 'a', dtype)}" for v in vectors_]
         lines += ["                far += right_a"] if left == "columns" else []
-    lines += [f"            row{r} = n * m + ti.min(i * {ROWS} + {r}, m - 1)" for r in rows]
+    lines += [f"            row{r} = n * m + ti.min(i * {high} + {r}, m - 1)" for r in rows]
     lines += [f"            d{r}_{v} = z_[j{v} * step_z]" for r in rows for v in vectors_]
     lines += ["            if block > 0:"]
     for r, v in product(rows, vectors_):
@@ -205,8 +235,9 @@ def _panels(
     count = batches * panels * deep * width
     how, unit = "any", 1
     if depth == deep:
-        if right == 1 and not (size % width or by % width or down % width or odd % (width * length)):
-            how, unit = "beside", width
+        each = _unit(width)
+        if right == 1 and not (size % width or by % each or down % each or odd % (each * length)):
+            how, unit = "beside", each
         elif down == 1 and not (by % 4 or right % 4 or odd % (4 * length)):
             how, unit = "along", 4
     made = _packing(how, dtype, width, count <= 4 * source.SERIAL)
@@ -234,6 +265,14 @@ def _planned(made: Kernel, numbers: tuple[int, ...], tiles: int, left: Any = Non
     return Plan(left, right, made, kept, (kept.ctypes.data, len(kept), 4), tiles)
 
 
+def _tile(m: int, right: int, columns: bool) -> tuple[int, int]:
+    """The tile that goes quickest through m rows and so many vectors of columns; of whole tiles, if it can, where the
+    left operand lies in `columns`."""
+    ways = {tile: -(-m // tile[0]) * -(-right // tile[1]) * takes for tile, takes in TILES.items()}
+    whole = [tile for tile in ways if m % tile[0] == 0]
+    return min(whole if columns and whole else ways, key=ways.__getitem__)
+
+
 @lru_cache(maxsize=4096)
 def _plan(
     dtype: Any, m: int, n: int, depth: int, count: int, odd_a: int, odd: int, by_a: int, down_a: int, right_a: int,
@@ -249,33 +288,35 @@ def _plan(
         return _planned(_dotting(dtype, work <= SERIAL), numbers, count * down * across)
     near = m * depth * length <= NEAR
     left, gathered = "panels", False
-    if near and down_a == 1 and not (odd_a or m % ROWS or right_a % ROWS or by_a % ROWS or depth % 4):
+    tile = _tile(m, -(-n // lanes), down_a == 1)
+    high, unit = tile[0], _unit(tile[0])
+    if near and down_a == 1 and not (odd_a or m % high or right_a % unit or by_a % unit or depth % 4):
         left = "columns"
-    elif near and n <= NARROW and right_a == 1 and not (odd_a or depth % 8 or down_a % 8 or by_a % 8):
+    elif source.ROOMY and near and n <= NARROW and right_a == 1 and not (odd_a or depth % 8 or down_a % 8 or by_a % 8):
         left = "rows"
     aligned = right_b == 1 and not (n % lanes or down_b % lanes or by_b % lanes or odd)
     direct = aligned and (left != "panels" or depth % STEPS == 0) and (m <= FEW or depth * n * length <= NEAR)
     if work <= LITTLE and (left == "panels" or not direct):
         left, gathered = "any", not aligned
-    lay_a = (count if by_a else 1, ROWS, m, depth, by_a, down_a, right_a) if left == "panels" else None
+    if gathered or left in ("rows", "any"):
+        high, tile = tile[0], (tile[0], 1)
+    lay_a = (count if by_a else 1, high, m, depth, by_a, down_a, right_a) if left == "panels" else None
     lay_b = (count if by_b else 1, lanes, n, depth, by_b, right_b, down_b) if not direct and left != "any" else None
-    down, right, deep = -(-m // ROWS), -(-n // lanes), -(-depth // STEPS) * STEPS
-    steps, seen = _LEFT[left][:2]
+    rows, right, deep = -(-m // high), -(-n // lanes), -(-depth // STEPS) * STEPS
+    steps, seen = _left(left, high)[:2]
     reads_a = (by_a // seen, down_a // seen, right_a // seen)
     if lay_a:
-        reads_a = (down * deep * (by_a != 0), 0, 0)
+        reads_a = (rows * deep * (by_a != 0), 0, 0)
     if lay_b:
         reads_b = (right * deep * (by_b != 0), 1, deep, 0)
     else:
         reads_b = (by_b, down_b, 0, right_b) if gathered else (by_b // lanes, down_b // lanes, 1, 0)
-    wide = 1
-    if left in ("panels", "columns") and not gathered:
-        wide = min(TAKES, key=lambda k: -(-right // k) * TAKES[k])
-    across = -(-right // wide)
-    made = _tiling(dtype, left, gathered, wide, n % lanes == 0, work <= SERIAL)
+    chunks = -(-m * depth * length // CHUNK)
+    down, across = -(-rows // chunks), -(-right // tile[1])
+    made = _tiling(dtype, left, gathered, tile, n % lanes == 0, work <= SERIAL)
     rounds = deep if left == "panels" else -(-depth // steps)
-    numbers = (down, right, across, m, n, rounds, *reads_a, *reads_b, int(biased))
-    return _planned(made, numbers, count * across * down, lay_a, lay_b)
+    numbers = (down, chunks, rows, right, across, m, n, rounds, *reads_a, *reads_b, int(biased))
+    return _planned(made, numbers, count * chunks * across * down, lay_a, lay_b)
 
 
 def _batched(x: Any, batch: tuple[int, ...]) -> tuple[Any, int]:
@@ -324,6 +365,12 @@ def _batches(a: Any, b: Any) -> int:
 def _by_blocks(a: Any, b: Any, bias: Any) -> Any:
     """a @ b + bias on CUDA."""
     batch = () if a.ndim == b.ndim == 2 else broadcast_shapes(a.shape[:-2], b.shape[:-2], op="matmul")
+    parts = 1 if batch else cuda.parts(len(a), b.shape[1], len(b))
+    if parts > 1:
+        some = len(b) // parts
+        by_a, by_b = some * a.strides[1] // a.itemsize, some * b.strides[0] // b.itemsize
+        products = [*cuda.times(a[:, :some], b[:some], (parts,), by_a, by_b), *([] if bias is None else [bias])]
+        return computed("matmul_parts", " + ".join(source.LETTERS[: len(products)]), products, a.dtype)
     (a, by_a), (b, by_b) = _batched(a, batch), _batched(b, batch)
     early = bias if bias is not None and bias.shape == b.shape[-1:] and bias.flags.c_contiguous else None
     out = cuda.times(a, b, batch, by_a, by_b, early)

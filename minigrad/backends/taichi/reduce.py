@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minigrad.backends.taichi import source, wide
+from minigrad.backends.taichi import blocks, source, wide
 from minigrad.backends.taichi.array import DEVICE, current, empty
 from minigrad.backends.taichi.elementwise import collapsed, computed, pointer, stretched
 from minigrad.backends.taichi.runtime import Remembered, compiled
@@ -149,7 +149,7 @@ class Reduction(NamedTuple):
 def _steps(what: Reduction, walk: Walk, in_vectors: bool) -> list[Step]:
     """In one launch, or in two: of stretches, and then of these."""
     outs, count = product(walk.outer), product(walk.inner)
-    lines = _lines(what, walk) if in_vectors else None
+    lines, cut = _lines(what, walk) if in_vectors else None, None
     if in_vectors and lines is None and len(walk.outer) == 1 and len(walk.inner) == 2:
         runs = _runs(what, walk)
         if runs is not None:
@@ -159,14 +159,15 @@ def _steps(what: Reduction, walk: Walk, in_vectors: bool) -> list[Step]:
         stretches = min(-(-numbers // wide.STRETCH), -(-count // 64)) if few and numbers > wide.SERIAL else 1
         parts, of_rows = stretches if lines.rows else stretches * wide.phases(outs), lines.rows
     else:
-        parts = stretches = _stretches(outs, count)
-        of_rows = True
+        cut = blocks.cut_for(outs, count, blocks.beside(walk.outer_steps, walk.inner_steps), _kind(what))
+        parts = stretches = cut.stretches if cut else _stretches(outs, count)
+        of_rows = cut is None
     kind = _kind(what)
     first = what
     if parts > 1:
         shape = (outs, parts) if of_rows else (parts, outs)
         first = what._replace(name=f"{what.name}_stretches", shape=shape, dtype=np.dtype(kind), end="s", numbers={})
-    step = _in_lines(first, lines, outs, count, stretches) if lines else _anyhow(first, walk, kind, stretches)
+    step = _in_lines(first, lines, outs, count, stretches) if lines else _anyhow(first, walk, kind, stretches, cut)
     if parts == 1:
         return [step]
     joined = Walk([outs], [[parts if of_rows else 1]], [parts], [[1 if of_rows else outs]])
@@ -256,14 +257,14 @@ def _in_lines(what: Reduction, lines: Lines, outs: int, count: int, stretches: i
     return Step(kernel, what.shape, what.dtype, (*what.numbers.values(), *sizes))
 
 
-def _anyhow(what: Reduction, walk: Walk, kind: str, stretches: int) -> Step:
+def _anyhow(what: Reduction, walk: Walk, kind: str, stretches: int, cut: blocks.Cut | None) -> Step:
     """Numbers that lie anyhow."""
     outs, count = product(walk.outer), product(walk.inner)
     work = next((x.name for x in what.types if x.kind == "f"), "float64")
     takes = tuple([source.Taken("a", letter, x.name) for letter, x in zip(source.LETTERS, what.types, strict=False)])
     text, kinds = _text(
         what.name, what.join, what.snippet, takes, what.dtype.name, kind, work,
-        len(walk.outer), len(walk.inner), what.end, tuple(what.numbers), outs * count <= source.SERIAL,
+        len(walk.outer), len(walk.inner), what.end, tuple(what.numbers), outs * count <= source.SERIAL, cut,
     )  # fmt: skip
     steps = [by for a, b in zip(walk.outer_steps, walk.inner_steps, strict=True) for by in (*a, *b)]
     numbers = (*what.numbers.values(), outs, stretches, -(-count // stretches), count, *steps, *walk.outer, *walk.inner)
@@ -283,10 +284,9 @@ def _text(
     end: str,
     numbers: tuple[str, ...],
     serial: bool,
+    cut: blocks.Cut | None,
 ) -> tuple[str, str]:
     update, start = JOINS[join]
-    in_eights = join == "sum" and current().narrow
-    update = EIGHTS if in_eights else f"            s = {update}\n"
     start = _LEAST[join].get(kind, start) if join in _LEAST else start
     arrays = [one.name for one in takes]
     sizes = [f"o{k}" for k in range(outer)] + [f"r{k}" for k in range(inner)]
@@ -295,20 +295,28 @@ def _text(
     far = {a: " + ".join([f"{a}_at", *[f"j{k} * {a}r{k}" for k in range(inner)]]) for a in arrays}
     split = [f"        i{k} = rest % o{k}\n        rest = rest // o{k}\n" for k in reversed(range(outer)) if k]
     walk = [f"            j{k} = left % r{k}\n            left = left // r{k}\n" for k in reversed(range(inner)) if k]
+    start, read = f"ti.cast({start}, ti.{source.TI[kind]})", [f"            {a} = {a}_[{far[a]}]\n" for a in arrays]
+    args = tuple([source.Taken("f", x, "float64") for x in numbers])
+    if cut is not None:
+        begins = "".join(f"        {a}_at = {near[a]}\n" for a in arrays)
+        found = start, "".join(split), begins, "".join([*walk, "            j0 = left\n", *read])
+        types, texts = (out, kind, work), (snippet, update, end)
+        return blocks.text_of(name, (*takes, *args), types, [*steps, *sizes], found, texts, cut)
+    in_eights = join == "sum" and current().narrow
+    update = EIGHTS if in_eights else f"            s = {update}\n"
     body = (
         f"        i = t\n        rest = i // stretches\n"
         f"        first = i % stretches * length\n{''.join(split)}        i0 = rest\n"
         + "".join(f"        {a}_at = {near[a]}\n" for a in arrays)
-        + f"        s = ti.cast({start}, ti.{source.TI[kind]})\n"
+        + f"        s = {start}\n"
         + "        near = s\n" * in_eights
         + ROUNDS[source.VECTORIZED]
         + f"            left = r\n{''.join(walk)}            j0 = left\n"
-        + "".join(f"            {a} = {a}_[{far[a]}]\n" for a in arrays)
+        + "".join(read)
         + f"            x = {snippet}\n{update}"
         + "        s = s + near\n" * in_eights
         + f"        y_[i] = ti.cast({end}, ti.{source.TI[out]})\n"
     )
-    args = tuple([source.Taken("f", x, "float64") for x in numbers])
     counts = ["outs", "stretches", "length", "count", *steps, *sizes]
     return source.wrapped(name, (*takes, *args), out, work, counts, "outs * stretches", body, serial, 1, True)
 

@@ -18,7 +18,6 @@ import functools
 import io
 import linecache
 import os
-import re
 import threading
 import warnings
 from collections.abc import Callable, Iterator
@@ -34,8 +33,6 @@ from minigrad.errors import DeviceError
 
 __all__ = [
     "GPUS",
-    "LARGE",
-    "Buffer",
     "Kernel",
     "Remembered",
     "arch",
@@ -46,11 +43,13 @@ __all__ = [
     "is_current",
     "is_there",
     "launches",
+    "lock",
     "on_change",
     "on_restart",
     "program",
     "readers_own",
     "renewed",
+    "running",
     "start",
     "started_by_us",
     "synchronize",
@@ -60,12 +59,10 @@ __all__ = [
 GPUS = ("cuda", "vulkan", "metal")
 NARROW = ("vulkan", "metal")  # have no float64, or not all of its functions
 ROUNDS = 1 << 14
-LARGE = 1 << 33  # so many bytes cannot be counted in words of four
 _OURS = {"real_matrix_scalarize": False, "fast_math": False}  # what our texts ask of the compiler, and no others
-_NO_MORE = re.compile("out.of.memory|allocate_memory", re.IGNORECASE)  # so say CUDA and Vulkan that there is none
 _ARCHES = {"x64": "cpu", "arm64": "cpu"}
 
-_lock = threading.RLock()
+lock = threading.RLock()
 _listeners: list[Callable[[Kernel, tuple[Any, ...]], None]] = []  # who is told of launches
 _forked = False
 _changes: list[Callable[[], None]] = []  # who wants to know of another architecture
@@ -83,6 +80,11 @@ class _State:
     core: Any = None
     program: Any = None
     ours: Any = None  # the program that we started, where the reader has not started another since
+
+    @property
+    def current(self) -> bool:
+        """Whether Taichi runs as we know it."""
+        return self.core is not None and self.core.prog is self.program
 
 
 _state = _State()
@@ -118,7 +120,7 @@ def arch() -> str:
 
 def is_current() -> bool:
     """Whether Taichi runs as we know it: nobody has started it otherwise since."""
-    return _state.core is not None and _state.core.prog is _state.program
+    return _state.current
 
 
 def on_change(listener: Callable[[], None]) -> None:
@@ -146,7 +148,7 @@ def start(wanted: str | None = None) -> Any:
             "Taichi does not survive a fork: this process was forked from one that had computed on a device.\n"
             '  Start workers with multiprocessing\'s "spawn", or compute on device="numpy" in them.'
         )
-    with _lock:
+    with lock:
         ti = _state.ti = _taichi()
         running = _running(ti)
         if not running or (running == "cpu" and wanted in GPUS):
@@ -214,7 +216,7 @@ def _start(ti: Any, wanted: str) -> None:
 def _end() -> None:
     """Let Taichi store what it has compiled for the next process, which it does when its program ends in order."""
     if _state.ours is not None and not _forked and is_current() and _state.program is _state.ours:
-        with _lock:
+        with lock:
             _state.ours = _state.program = None
             _state.ti.reset()
 
@@ -239,9 +241,16 @@ def _float_settings_kept() -> Iterator[None]:
         c.fesetenv(kept)
 
 
+def running() -> _State:
+    """What Taichi runs on, started if it does not run."""
+    if not is_current():
+        start()
+    return _state
+
+
 def program() -> Any:
     """Taichi's program, as long as it is the same."""
-    return _state.program if is_current() else start() and _state.program
+    return running().program
 
 
 def started_by_us() -> bool:
@@ -257,7 +266,7 @@ def threads() -> int:
 def synchronize() -> None:
     """Wait until everything that was launched is done."""
     if _state.ti is not None and is_current():
-        with _lock:
+        with lock:
             _state.program.synchronize()
 
 
@@ -268,37 +277,6 @@ def check_rounds(name: str, count: int) -> None:
             f"{name}: {count:,} numbers one after the other are more than a thread may take on vulkan, {ROUNDS:,}.\n"
             '  Some drivers stop it without a word. Compute this elsewhere: x.to("cpu").'
         )
-
-
-class Buffer:
-    """Some bytes of the GPU. Raises MemoryError where it has no more."""
-
-    __slots__ = ("_program", "raw")
-    _now = _state  # the module's name for it is gone when Python ends
-
-    def __init__(self, size: int) -> None:
-        ti = _state.ti if is_current() else start()
-        debug = ti._lib.core.DebugInfo("")
-        self._program = _state.program
-        kind, word = (ti.i32, 4) if size < LARGE else (ti.i64, 8)
-        try:
-            with _lock:
-                self.raw = self._program.create_ndarray(
-                    kind, (-(-size // word),), layout=ti.lang.enums.Layout.NULL, zero_fill=False, dbg_info=debug
-                )
-        except RuntimeError as error:
-            if _NO_MORE.search(str(error)):
-                raise MemoryError(str(error)) from error
-            raise
-
-    @property
-    def alive(self) -> bool:
-        """Whether the program runs that it belongs to."""
-        return self._program is self._now.program and is_current()
-
-    def __del__(self) -> None:
-        if hasattr(self, "raw") and self.alive:
-            self._program.delete_ndarray(self.raw)
 
 
 class Kernel:
@@ -329,7 +307,7 @@ class Kernel:
                 f"{self.name}: Taichi runs on {_state.arch} now, so that NumPy computes what is on the cpu.\n"
                 "  Repeat the operation."
             )
-        with _lock:
+        with lock:
             if self.launch == self._first:
                 self._compile(ti)
         self.launch(*args)
@@ -337,7 +315,7 @@ class Kernel:
     def prepare(self) -> None:
         """Compile the text now. Raises DeviceError where Taichi cannot."""
         ti = start()
-        with _lock:
+        with lock:
             if self.launch == self._first:
                 self._compile(ti)
 
@@ -381,7 +359,7 @@ class Kernel:
             make = launcher(self.kinds)
         else:
             make = buffer_launcher(self.kinds, tuple(map(bytes_of, made.arrays)), made.written)
-        self._ready = make(_lock, prepared.make_launch_context, program.launch_kernel, ready, _state.core, self._again)
+        self._ready = make(lock, prepared.make_launch_context, program.launch_kernel, ready, _state.core, self._again)
         self.launch = self._heard if _listeners else self._ready
         _compiled.append(self)
 
@@ -447,14 +425,14 @@ def calls(listener: Callable[[Kernel, tuple[Any, ...]], None]) -> Iterator[None]
         if threading.get_ident() == thread:
             listener(made, args)
 
-    with _lock:
+    with lock:
         _listeners.append(told)
         for made in _compiled:
             made.launch = made._heard
     try:
         yield
     finally:
-        with _lock:
+        with lock:
             _listeners.remove(told)
             for made in _compiled:
                 made.launch = made._heard if _listeners else made._ready
@@ -464,7 +442,7 @@ def calls(listener: Callable[[Kernel, tuple[Any, ...]], None]) -> Iterator[None]
 def readers_own(name: str) -> Iterator[None]:
     """A block for kernels of Taichi's that others wrote: started, and alone."""
     start(name)
-    with _lock:
+    with lock:
         yield
 
 

@@ -11,6 +11,7 @@ import os
 import platform
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from textwrap import indent
 from typing import NamedTuple
 
@@ -25,6 +26,7 @@ __all__ = [
     "added_product",
     "added_products",
     "array_of",
+    "blocks",
     "cut_for",
     "flat",
     "in_lines",
@@ -48,6 +50,16 @@ FOURS = False  # whether a thread takes four numbers
 VECTORIZED = True  # whether sixteen numbers can be taken at once
 FUSED = sys.platform == "linux" and platform.machine() == "x86_64"  # for this muladd.ll is written
 
+
+def _roomy() -> bool:
+    """Whether the processor is known to have 32 registers of 64 bytes (AVX-512), and not 16 of 32, or as little."""
+    try:
+        return FUSED and " avx512f " in Path("/proc/cpuinfo").read_text(encoding="utf-8")
+    except OSError:
+        return False
+
+
+ROOMY = _roomy()
 WIDE = 16  # numbers in a vector
 STRETCH = 64  # of so many
 SERIAL_WIDE = 131072  # the same of numbers in vectors
@@ -233,9 +245,10 @@ def wrapped(
     serial: bool,
     wide: int = 1,
     long: bool = False,
+    threads: tuple[int, bool] | None = None,
 ) -> tuple[str, str]:
     """The loop around a body, in which i, or t where a round is `long`, goes up to the text `count`, as a kernel of y,
-    `takes` and `numbers`.
+    `takes` and `numbers`. Or it is one of so many blocks of `threads`, as of `blocks`.
 
     The elements of y, and of arrays of the kind "v", are vectors of `wide` numbers.
     """
@@ -248,6 +261,8 @@ def wrapped(
     body, before = typed(body, TI[work]), needed(body, TI[work], wide > 1)
     once = "    ti.loop_config(serialize=True)\n" if serial else ""
     loop = spread(count, body, serial) if long else f"{once}    for i in range({count}):\n{body}"
+    if threads:
+        loop = blocks(count, threads[0], body, threads[1])
     text = f"{before}@ti.kernel\ndef {name}_kernel(\n{in_lines(arguments)}):\n{loop}"
     return text, "a" + "".join([x.kind for x in takes]).replace("v", "a") + "i" * len(numbers)
 
@@ -286,6 +301,19 @@ def spread(count: str, body: str, serial: bool) -> str:
     )
 
 
+FEW_BLOCKS = 2048  # so many at most
+
+
+def blocks(count: str, threads: int, body: str, few: bool) -> str:
+    """A loop of blocks of threads over the text `count`, which may be `few`: then it is one launch, see `offsets`."""
+    head = f"    ti.loop_config(block_dim={threads})\n"
+    if not few:
+        return f"{head}    for t in range(({count}) * {threads}):\n{body}"
+    body = f"        if t < ({count}) * {threads}:\n{indent(body, STEP)}"
+    return f"{head}    for t in range({FEW_BLOCKS * threads}):\n{body}"
+
+
+STEP = "    "
 CORES = os.cpu_count() or 1
 
 

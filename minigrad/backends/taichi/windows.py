@@ -16,7 +16,7 @@ import numpy as np
 
 from minigrad.backends.taichi import source
 from minigrad.backends.taichi.array import empty, lasting
-from minigrad.backends.taichi.matmul import BLOCK, LANES, ROWS, SERIAL, vectors
+from minigrad.backends.taichi.matmul import BLOCK, LANES, SERIAL, vectors
 from minigrad.backends.taichi.runtime import Kernel, compiled
 from minigrad.backends.taichi.shape import in_rows
 
@@ -26,6 +26,7 @@ Shape = tuple[int, ...]
 Window = Any  # size, stride, padding, dilation: minigrad.ops.conv.Window
 Memory = tuple[int, int, int]
 
+ROWS = 8  # places, or numbers that windows see, of a tile
 PARTS = 8  # images are cut into so many parts, each with sums of its own, which are added up in the end
 MANY = 1 << 20  # so many weights have no more than two
 FEW = 1 << 16  # up to so many weights are laid out, or sums added up, by one core
