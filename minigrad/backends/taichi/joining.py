@@ -1,9 +1,10 @@
 """Joining: recorded launches, one after the other, as one kernel of as many loops, whose launch costs what one does.
 
 The loops are those of the texts, in their order; where cores share several, these are one loop (`meeting.py`). An array
-of theirs is a place in one of few arrays, whole pieces of memory; a whole number is read from a table, so that texts
-are compiled once for all sizes, and no loop is unrolled because its length is known; names get the number of their
-launch in front. For a GPU the texts are joined as it gets them, with buffers and where in them to begin.
+of theirs is a place in one of few arrays, whole pieces of memory; a whole number, as that place, is read from a table,
+so that texts are compiled once for all sizes and places, and no loop is unrolled because its length is known; names get
+the number of their launch in front. What comes time and again, as the layers of a network, is one kernel, launched for
+each. For a GPU the texts are joined as it gets them, with buffers and where in them to begin.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from itertools import accumulate, pairwise
 from math import isfinite
 from textwrap import indent
 from typing import Any, NamedTuple
@@ -32,6 +34,9 @@ __all__ = ["Group", "fused", "grouped"]
 ARGUMENTS = 64  # that Taichi's kernels take at most
 FAR = 1 << 29  # elements: places in an array are counted by 32 bits, and what lies there goes on from them
 LAUNCHES = 32  # in one kernel at most: what takes long to compile grows faster than the text
+WHOLE = f"{CORES}*512", f"{CORES * 512}"  # rounds of a loop, of which each core has one
+PERIOD = 128  # launches that come time and again, at most
+WORTH = 8  # launches that have to be alike for it to be worth a kernel more
 TABLES = {"ti.i32": ("numbers_", np.int32), "ti.i64": ("wholes_", np.int64)}
 
 
@@ -72,46 +77,40 @@ class Group:
         kinds = "a" * (len(self.arrays) + len(kept)) + "".join("f" if "f" in x else "i" for x in self._types)
         text = f"{functions}@ti.kernel\ndef {name}_kernel{body}"
         made = Moved(text, tuple(map(_element, taken.values())), tuple(x in self._written for x in taken))
-        self.kernel = Kernel(name, text, kinds, long=True, made=made if gpu else None)
+        self.kernel = _kernel(name, made, kinds, gpu)
         self.count = len(launches)
 
-    def _loops(self, prefix: str, launch: Launch) -> list[Loop]:
+    def _loops(self, prefix: str, launch: Launch) -> tuple[Loop, ...]:
         """The loops of a launch, with its places and numbers in them."""
         made = for_gpu(launch.kernel.text) if self._gpu else _moved(launch.kernel.text)
-        functions, kernel = _parts(made.text)
+        head = _head(made.text)
         names: dict[str, str] = {}
-        for name, one in [(one.name, one) for one in functions]:
+        for one in _parts(made.text)[0] if head.functions else ():
+            name = one.name
             names[name] = self._function(one, names)
-        stored = {x.id for x in ast.walk(kernel) if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Store)}
-        inside = {**names, **{x: prefix + x for x in stored}}
+        inside = {**names, **{x: prefix + x for x in head.stored}}
         loads: dict[str, str] = {}
-        arguments, elements, written = iter(kernel.args.args), iter(made.arrays), iter(made.written)
+        arguments, elements, written = iter(head.arguments), iter(made.arrays), iter(made.written)
         for x in launch.args:
-            argument = next(arguments)
-            name, note = argument.arg, ast.unparse(argument.annotation) if argument.annotation else ""
+            name, note = next(arguments)
             if isinstance(x, Place):
                 size = bytes_of(next(elements))
-                start = next(arguments).arg
-                inside[name], at, known = self._array(x, note, size)
+                start, _ = next(arguments)
+                inside[name], at = self._array(x, note, size)
                 if next(written):
                     self._written.add(inside[name])
-                if self._gpu:
-                    inside[start] = f"{inside[name]}_from + {at}"
-                    continue
-                inside[start] = str(at) if known else prefix + start
-                if not known:
-                    loads[prefix + start] = self._whole("ti.i32", at)
+                loads[prefix + start] = self._whole("ti.i32", at)
+                inside[start] = f"{inside[name]}_from + {prefix}{start}" if self._gpu else prefix + start
             elif type(x) is not Traced and note in TABLES:
                 inside[name], loads[prefix + name] = prefix + name, self._whole(note, x)
             elif type(x) is not Traced and isfinite(x):
                 inside[name] = f"{note}({float(x)!r})"
             else:
                 inside[name] = self._number(x, note)
-        outside = {name: loads.get(text, text) for name, text in inside.items()}
-        return _parts_of(kernel.body, _Renamed(inside), _Renamed(outside), loads, prefix)
+        return _loops_of(made.text, tuple(inside.items()), tuple(loads.items()), prefix)
 
-    def _array(self, place: Place, note: str, size: int) -> tuple[str, int, bool]:
-        """The array that a place is in, where in it, and whether that is known of the text in all processes.
+    def _array(self, place: Place, note: str, size: int) -> tuple[str, int]:
+        """The array that a place is in, and where in it.
 
         An array costs a launch a microsecond. So memory that stays where it is counts as part of what is near it.
         """
@@ -121,20 +120,19 @@ class Group:
             for k, one in enumerate(self.arrays):
                 away = at - one.start
                 if one.of == ("fixed", 0) and one.note == note and not away % size and abs(away) < size * FAR:
-                    return f"A{k}", away // size, False
+                    return f"A{k}", away // size
             of, offset, seen = ("fixed", 0), 0, Seen(("fixed", 0), at, note)
         else:
             seen = Seen(of, offset % size, note)
         if seen not in self.arrays:
             self.arrays.append(seen)
-        return f"A{self.arrays.index(seen)}", offset // size, of[0] != "fixed"
+        return f"A{self.arrays.index(seen)}", offset // size
 
     def _whole(self, note: str, x: int) -> str:
         name = TABLES[note][0]
         table = self._tables[name]
-        if x not in table:
-            table.append(x)
-        return f"{name}[{table.index(x)}]"
+        table.append(x)  # also where it is there: so texts are the same whatever numbers are
+        return f"{name}[{len(table) - 1}]"
 
     def _number(self, x: Any, note: str) -> str:
         for k, (known, of) in enumerate(zip(self.numbers, self._types, strict=True)):
@@ -152,6 +150,12 @@ class Group:
             function.name = f"{function.name}__{of_its_name}"
             self._functions[text] = function.name, ast.unparse(function)
         return self._functions[text][0]
+
+
+@lru_cache(maxsize=256)
+def _kernel(name: str, made: Moved, kinds: str, gpu: bool) -> Kernel:
+    """One for all groups of a text: layers that are alike are compiled once."""
+    return Kernel(name, made.text, kinds, long=True, made=made if gpu else None)
 
 
 @lru_cache(maxsize=1024)
@@ -178,6 +182,25 @@ def _parts(text: str) -> tuple[list[ast.FunctionDef], ast.FunctionDef]:
     return [x for x in found if x is not kernel], kernel
 
 
+class Head(NamedTuple):
+    """What of a text is needed to put other names into it."""
+
+    functions: bool
+    """Whether there are some beside the kernel."""
+    arguments: tuple[tuple[str, str], ...]
+    """Their names, and what is noted of them."""
+    stored: tuple[str, ...]
+    """The names that the kernel gives."""
+
+
+@lru_cache(maxsize=1024)
+def _head(text: str) -> Head:
+    functions, kernel = _parts(text)
+    arguments = [(x.arg, ast.unparse(x.annotation) if x.annotation else "") for x in kernel.args.args]
+    stored = {x.id: None for x in ast.walk(kernel) if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Store)}
+    return Head(bool(functions), tuple(arguments), tuple(stored))
+
+
 class _Renamed(ast.NodeTransformer):
     """Names as other texts."""
 
@@ -191,12 +214,16 @@ class _Renamed(ast.NodeTransformer):
         return ast.Name(text, node.ctx) if text.isidentifier() else ast.parse(text, mode="eval").body
 
 
-def _parts_of(
-    body: list[ast.stmt], inside: _Renamed, outside: _Renamed, loads: dict[str, str], prefix: str
-) -> list[Loop]:
-    """The statements of a kernel: in a loop the numbers that it needs are read first; in one in turn, once for all."""
-    parts, serial = [], False
-    for line in body:
+@lru_cache(maxsize=1024)
+def _loops_of(
+    text: str, names: tuple[tuple[str, str], ...], reads: tuple[tuple[str, str], ...], prefix: str
+) -> tuple[Loop, ...]:
+    """The statements of a kernel, with other `names`: in a loop the numbers that it `reads` come first; in one in turn,
+    once for all. Of layers that are alike they are the same."""
+    loads = dict(reads)
+    inside, outside = _Renamed(dict(names)), _Renamed({name: loads.get(text, text) for name, text in names})
+    parts, serial = list[Loop](), False
+    for line in _parts(text)[1].body:
         text = ast.unparse(line)
         if text.startswith("ti.loop_config(serialize="):
             serial = text == "ti.loop_config(serialize=True)"
@@ -213,11 +240,11 @@ def _parts_of(
                 within, test = only.body, ast.unparse(inside.visit(only.test))
             text = "".join([f"{ast.unparse(inside.visit(x))}\n" for x in within])
             text = _loaded(text, loads) + text
-            whole = test == f"{name} % 512 == 0" and rounds.replace(" ", "") in (f"{CORES}*512", f"{CORES * 512}")
+            whole = test == f"ti.raw_mod({name}, 512) == 0" and rounds.replace(" ", "") in WHOLE
             if test and not whole:
                 text = f"{_loaded(test, loads)}if {test}:\n{indent(text, STEP)}"
             parts.append(Loop(CORE if whole else EACH, text, name, rounds))
-    return parts
+    return tuple(parts)
 
 
 def _rounds(iterated: ast.AST) -> str:
@@ -236,8 +263,50 @@ def _loaded(text: str, loads: dict[str, str]) -> str:
 
 def grouped(launches: Sequence[Launch], where: Callable[[Place], tuple[Any, int]], gpu: bool) -> list[Group]:
     """The launches in few kernels, in their order; `where` tells the piece of memory of a place, and the offset."""
-    parts = [launches[k : k + LAUNCHES] for k in range(0, len(launches), LAUNCHES)]
+    numbers: dict[Any, int] = {}
+    signs = [numbers.setdefault(_sign(one, where), len(numbers)) for one in launches]
+    ends = [0, *accumulate(_lengths(signs))]
+    parts = [launches[begin:end] for begin, end in pairwise(ends)]
     return [group for part in parts for group in _fitting(part, where, gpu)]
+
+
+def _sign(launch: Launch, where: Callable[[Place], tuple[Any, int]]) -> Any:
+    """What of a launch is in the text of a joined kernel."""
+    places = [where(x)[0][0] for x in launch.args if isinstance(x, Place)]
+    said = [id(x) if type(x) is Traced else x for x in launch.args if type(x) in (Traced, float)]
+    return launch.kernel, *places, *said
+
+
+def _lengths(signs: Sequence[int]) -> list[int]:
+    """How many launches go into each kernel, one after the other: as many as may, but what comes time and again, as
+    layers do, is cut alike, since what is alike is compiled once."""
+    begin, period, times = _repeated(signs)
+    if not times:
+        return _even(len(signs))
+    end = begin + period * times
+    return [*_lengths(signs[:begin]), *_even(period) * times, *_lengths(signs[end:])]
+
+
+def _even(count: int) -> list[int]:
+    parts = -(-count // LAUNCHES)
+    return [count * (k + 1) // parts - count * k // parts for k in range(parts)]
+
+
+def _repeated(signs: Sequence[int]) -> tuple[int, int, int]:
+    """Where what comes time and again begins, its length, and how often it comes; the last is 0 if it is not worth it.
+
+    It is worth what need not be compiled, less what a launch of another kernel costs each time.
+    """
+    best, found = 0, (0, 0, 0)
+    for period in range(2, min(PERIOD, len(signs) // 2) + 1):
+        same = 0
+        for k in range(len(signs) - period, -1, -1):
+            same = same + 1 if k + period < len(signs) and signs[k] == signs[k + period] else 0
+            times = same // period + 1
+            worth = (times - 1) * period - times * WORTH
+            if worth > best:
+                best, found = worth, (k, period, times)
+    return found
 
 
 def _fitting(launches: Sequence[Launch], where: Callable[[Place], tuple[Any, int]], gpu: bool) -> list[Group]:

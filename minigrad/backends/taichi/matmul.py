@@ -130,8 +130,11 @@ _NUMBERS = (  # in memory, since each would cost a launch as an argument 0.4 µs
 
 
 @lru_cache(maxsize=64)
-def _tiling(type: Any, left: str, gathered: bool, tile: tuple[int, int], whole: bool, serial: bool) -> Kernel:
-    """Tiles that read the left operand so, the right one in vectors or `gathered`, and write `whole` vectors or not.
+def _tiling(
+    type: Any, left: str, gathered: bool, tile: tuple[int, int], whole: bool, once: bool, serial: bool
+) -> Kernel:
+    """Tiles that read the left operand so, the right one in vectors or `gathered`, and write `whole` vectors or not;
+    the sum is one block, gone through `once`, or several.
 
     Rows, vectors and columns past the end are the last ones again, which are written again.
     """
@@ -142,7 +145,7 @@ def _tiling(type: Any, left: str, gathered: bool, tile: tuple[int, int], whole: 
     alone = source.array_of(dtype)
     arrays = {"y_": each if whole else alone, "a_": source.array_of(dtype, seen), "b_": alone if gathered else each}
     arrays |= {"z_": each, "numbers_": source.array_of("int32")}
-    blocks, places = BLOCK // steps, range(lanes) if gathered or not whole else ()
+    blocks, places = BLOCK // steps, range(lanes) if gathered else ()
     lines = [f"{x} = numbers_[{k}]" for k, x in enumerate(_NUMBERS)]
     lines += ["for group in range(first_t // down, (last_t + down - 1) // down):"]  # tiles of the same columns
     for v in vectors_:
@@ -152,12 +155,12 @@ def _tiling(type: Any, left: str, gathered: bool, tile: tuple[int, int], whole: 
         "    n = group // across // chunks",
         "    begin = group // across % chunks * down",
         "    end = ti.min(begin + ti.min(last_t - group * down, down), rows)",
-        f"    for block in range((deep + {blocks - 1}) // {blocks}):",
+        f"    for block in range({1 if once else f'(deep + {blocks - 1}) // {blocks}'}):",
         "        for i in range(begin + ti.max(first_t - group * down, 0), end):",
         *[f"            {before.format(r=r)}" for r in (rows if "{r}" in before else (0,))],
         *[f"            at{v} = n * by_b + j{v} * panel_b + block * {BLOCK} * step_b" for v in vectors_],
         *[f"            c{r}_{v} = ti.Vector([{zero} for _ in range({lanes})])" for r in rows for v in vectors_],
-        f"            for k in range(block * {blocks}, ti.min(deep, (block + 1) * {blocks})):",
+        f"            for k in range({'deep' if once else f'block * {blocks}, ti.min(deep, (block + 1) * {blocks})'}):",
     ]
     for s in range(steps):
         for v in vectors_:
@@ -170,18 +173,27 @@ def _tiling(type: Any, left: str, gathered: bool, tile: tuple[int, int], whole: 
         lines += ["                far += right_a"] if left == "columns" else []
     lines += [f"            row{r} = n * m + ti.min(i * {high} + {r}, m - 1)" for r in rows]
     lines += [f"            d{r}_{v} = z_[j{v} * step_z]" for r in rows for v in vectors_]
-    lines += ["            if block > 0:"]
-    for r, v in product(rows, vectors_):
-        items = ", ".join(f"y_[row{r} * size + o{v}_{k}]" for k in places)
-        lines += [f"                d{r}_{v} = " + (f"y_[row{r} * right + j{v}]" if whole else f"ti.Vector([{items}])")]
-    for r, v in product(rows, vectors_):
-        lines += [f"            d{r}_{v} += c{r}_{v}"]
-        lines += [f"            y_[row{r} * right + j{v}] = d{r}_{v}"] if whole else []
-        lines += [f"            y_[row{r} * size + o{v}_{k}] = d{r}_{v}[{k}]" for k in places if not whole]
+    cells = list(product(rows, vectors_))
+    if not once:
+        lines += ["            if block > 0:", *_cells(cells, "d{r}_{v}{l} = {y}", whole, lanes, " " * 16)]
+    lines += [f"            d{r}_{v} += c{r}_{v}" for r, v in cells]
+    lines += _cells(cells, "{y} = d{r}_{v}{l}", whole, lanes, " " * 12)
     loop = source.shared("tiles", "".join(f"            {line}\n" for line in lines), serial)
     name = f"matmul_{left}{'_gathered' * gathered}"
     head = ", ".join([*[f"{x}: {what}" for x, what in arrays.items()], "tiles: ti.i32"])
     return compiled(name, f"@ti.kernel\ndef {name}_kernel({head}):\n{loop}", "aaaaai")
+
+
+def _cells(cells: list[tuple[int, int]], line: str, whole: bool, lanes: int, pad: str) -> list[str]:
+    """A line for the vector of the result at each row and vector of a tile, or for each of its numbers."""
+    if whole:
+        return [pad + line.format(r=r, v=v, l="", y=f"y_[row{r} * right + j{v}]") for r, v in cells]
+    lines = []
+    for last in dict.fromkeys(v for _, v in cells):
+        lines.append(f"{pad}for l in range(ti.min({lanes}, size - j{last} * {lanes})):")
+        y = f"y_[row{{r}} * size + j{last} * {lanes} + l]"
+        lines += [f"{pad}    {line.format(r=r, v=v, l='[l]', y=y.format(r=r))}" for r, v in cells if v == last]
+    return lines
 
 
 @lru_cache(maxsize=16)
@@ -313,8 +325,8 @@ def _plan(
         reads_b = (by_b, down_b, 0, right_b) if gathered else (by_b // lanes, down_b // lanes, 1, 0)
     chunks = -(-m * depth * length // CHUNK)
     down, across = -(-rows // chunks), -(-right // tile[1])
-    made = _tiling(dtype, left, gathered, tile, n % lanes == 0, work <= SERIAL)
     rounds = deep if left == "panels" else -(-depth // steps)
+    made = _tiling(dtype, left, gathered, tile, n % lanes == 0, rounds * steps <= BLOCK, work <= SERIAL)
     numbers = (down, chunks, rows, right, across, m, n, rounds, *reads_a, *reads_b, int(biased))
     return _planned(made, numbers, count * chunks * across * down, lay_a, lay_b)
 

@@ -119,7 +119,7 @@ def _met(loops: Sequence[Loop], place: str) -> str:
         elif loop.kind == CORE:
             head = f"for {loop.name} in range(me * 512, me * 512 + 1):\n"  # a loop, so that its names are its own
         else:
-            head = f"share{k} = ({loop.rounds} + {cores - 1}) // {cores}\n"
+            head = f"share{k} = ti.raw_div({loop.rounds} + {cores - 1}, {cores})\n"
             head += f"for {loop.name} in range(me * share{k}, ti.min({loop.rounds}, (me + 1) * share{k})):\n"
         lines += indent(head + indent(loop.text, STEP), STEP * 3)
     return lines

@@ -28,7 +28,7 @@ import numpy as np
 
 from minigrad._traced import plain
 from minigrad.backends.taichi.launchers import buffer_launcher, launcher
-from minigrad.backends.taichi.offsets import Moved, moved
+from minigrad.backends.taichi.offsets import Moved, moved, truncated
 from minigrad.errors import DeviceError
 
 __all__ = [
@@ -341,7 +341,7 @@ class Kernel:
 
     def _compile(self, ti: Any) -> None:
         made = self._made or for_gpu(self.text) if _state.arch in GPUS else None
-        text = self.text if made is None else made.text
+        text = made.text if made is not None else self.text if self._long else truncated(self.text)
         file = f"<minigrad kernel {self.name}>"
         linecache.cache[file] = (len(text), None, text.splitlines(True), file)  # where Taichi looks for it
         space: dict[str, Any] = {"ti": ti, **({"muladd": _muladd()} if "muladd." in text else {})}
