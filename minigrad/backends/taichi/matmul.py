@@ -136,13 +136,15 @@ def _tiling(
     """Tiles that read the left operand so, the right one in vectors or `gathered`, and write `whole` vectors or not;
     the sum is one block, gone through `once`, or several.
 
-    Rows, vectors and columns past the end are the last ones again, which are written again.
+    Rows, vectors and columns past the end are the last ones again, which are written again. The loop along the sum is
+    one that LLVM cannot count: it would take several steps at once, and not have registers for them.
     """
     dtype, lanes, (high, wide) = type.name, LANES[type], tile
     rows, vectors_, unit = range(high), range(wide), _unit(high)
     steps, seen, before, number = _left(left, high)
     each, zero = vectors(dtype, lanes), f"ti.{source.TI[dtype]}(0.0)"
-    alone = source.array_of(dtype)
+    cells, alone = list(product(rows, vectors_)), source.array_of(dtype)
+    start = "z_[j{v} * step_z]" if once else f"ti.Vector([{zero} for _ in range({lanes})])"
     arrays = {"y_": each if whole else alone, "a_": source.array_of(dtype, seen), "b_": alone if gathered else each}
     arrays |= {"z_": each, "numbers_": source.array_of("int32")}
     blocks, places = BLOCK // steps, range(lanes) if gathered else ()
@@ -155,12 +157,12 @@ def _tiling(
         "    n = group // across // chunks",
         "    begin = group // across % chunks * down",
         "    end = ti.min(begin + ti.min(last_t - group * down, down), rows)",
-        f"    for block in range({1 if once else f'(deep + {blocks - 1}) // {blocks}'}):",
+        f"    for block in range((deep + {blocks - 1}) // {blocks}):",
         "        for i in range(begin + ti.max(first_t - group * down, 0), end):",
         *[f"            {before.format(r=r)}" for r in (rows if "{r}" in before else (0,))],
         *[f"            at{v} = n * by_b + j{v} * panel_b + block * {BLOCK} * step_b" for v in vectors_],
-        *[f"            c{r}_{v} = ti.Vector([{zero} for _ in range({lanes})])" for r in rows for v in vectors_],
-        f"            for k in range({'deep' if once else f'block * {blocks}, ti.min(deep, (block + 1) * {blocks})'}):",
+        *[f"            c{r}_{v} = {start.format(v=v)}" for r, v in cells],
+        f"            for k in range(block * {blocks}, ti.min(deep, (block + 1) * {blocks})):",
     ]
     for s in range(steps):
         for v in vectors_:
@@ -172,12 +174,11 @@ def _tiling(
             lines += [f"                {source.added_product(f'c{r}_{v}', f'b{v}', 'a', dtype)}" for v in vectors_]
         lines += ["                far += right_a"] if left == "columns" else []
     lines += [f"            row{r} = n * m + ti.min(i * {high} + {r}, m - 1)" for r in rows]
-    lines += [f"            d{r}_{v} = z_[j{v} * step_z]" for r in rows for v in vectors_]
-    cells = list(product(rows, vectors_))
     if not once:
+        lines += [f"            d{r}_{v} = z_[j{v} * step_z]" for r, v in cells]
         lines += ["            if block > 0:", *_cells(cells, "d{r}_{v}{l} = {y}", whole, lanes, " " * 16)]
-    lines += [f"            d{r}_{v} += c{r}_{v}" for r, v in cells]
-    lines += _cells(cells, "{y} = d{r}_{v}{l}", whole, lanes, " " * 12)
+        lines += [f"            c{r}_{v} += d{r}_{v}" for r, v in cells]
+    lines += _cells(cells, "{y} = c{r}_{v}{l}", whole, lanes, " " * 12)
     loop = source.shared("tiles", "".join(f"            {line}\n" for line in lines), serial)
     name = f"matmul_{left}{'_gathered' * gathered}"
     head = ", ".join([*[f"{x}: {what}" for x, what in arrays.items()], "tiles: ti.i32"])
@@ -277,12 +278,9 @@ def _planned(made: Kernel, numbers: tuple[int, ...], tiles: int, left: Any = Non
     return Plan(left, right, made, kept, (kept.ctypes.data, len(kept), 4), tiles)
 
 
-def _tile(m: int, right: int, columns: bool) -> tuple[int, int]:
-    """The tile that goes quickest through m rows and so many vectors of columns; of whole tiles, if it can, where the
-    left operand lies in `columns`."""
-    ways = {tile: -(-m // tile[0]) * -(-right // tile[1]) * takes for tile, takes in TILES.items()}
-    whole = [tile for tile in ways if m % tile[0] == 0]
-    return min(whole if columns and whole else ways, key=ways.__getitem__)
+def _tile(m: int, right: int) -> tuple[int, int]:
+    """The tile that goes quickest through m rows and so many vectors of columns."""
+    return min(TILES, key=lambda tile: -(-m // tile[0]) * -(-right // tile[1]) * TILES[tile])
 
 
 @lru_cache(maxsize=4096)
@@ -300,7 +298,7 @@ def _plan(
         return _planned(_dotting(dtype, work <= SERIAL), numbers, count * down * across)
     near = m * depth * length <= NEAR
     left, gathered = "panels", False
-    tile = _tile(m, -(-n // lanes), down_a == 1)
+    tile = _tile(m, -(-n // lanes))
     high, unit = tile[0], _unit(tile[0])
     if near and down_a == 1 and not (odd_a or m % high or right_a % unit or by_a % unit or depth % 4):
         left = "columns"
