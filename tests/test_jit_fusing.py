@@ -191,3 +191,44 @@ def test_what_is_overwritten_is_not_waited_with():
 def test_few_long_rows_stay_with_all_cores():
     _, how = same(norm, mg.randn(2, 65536 * 8))
     assert "7 of which are fused" not in how
+
+
+@pytest.mark.parametrize("shape", [(24, 64, 32), (40, 300, 48), (300, 520, 96), (700, 600, 208)], ids=str)
+def test_what_is_computed_of_a_product_goes_with_it_tile_by_tile(shape):
+    """Of sums in one block and in several, by one core and by all; what nobody else reads is not stored."""
+    rows, inner, columns = shape
+    x, w, b, residual = mg.randn(rows, inner), mg.randn(columns, inner), mg.randn(columns), mg.randn(rows, columns)
+
+    def function(x):
+        hidden = F.linear(x, w, b)
+        return hidden, F.gelu(hidden) * 0.5 + residual
+
+    jitted, how = same(function, x)
+    assert ", 4 of which are fused into 1, joined into step_" in how
+    tile = jitted.source.rpartition("for l")[2]
+    assert len(re.findall(r"A\d+\[.*\] = ", tile)) == 1, "the gelu and its half stay in registers"
+
+
+def test_a_product_of_each_of_a_batch_and_what_is_overwritten():
+    a, b = mg.randn(5, 24, 40), mg.randn(5, 40, 32)
+
+    def function(a):
+        y = a @ b
+        y.mul_(2)
+        y.relu_()
+        return (y,)
+
+    _, how = same(function, a)
+    assert ", 3 of which are fused into 1, joined into step_" in how
+
+
+def test_a_product_does_not_wait_for_what_overwrites_its_operands_or_lies_otherwise():
+    w = mg.randn(32, 32)
+
+    def function(x):
+        h = x * 1
+        y = h @ w
+        h.copy_(y * 2)  # while other tiles read it
+        return h, y, y + y.T, (y + 1).T.contiguous() * y
+
+    same(function, mg.randn(32, 32))

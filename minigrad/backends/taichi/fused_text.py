@@ -6,19 +6,20 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from itertools import count
 from math import prod
-from textwrap import indent
+from textwrap import dedent, indent
 from typing import Any
 from zlib import crc32
 
 from minigrad._traced import Traced
-from minigrad.backends.taichi.functions import packed
-from minigrad.backends.taichi.loops import Loop, Lying
+from minigrad.backends.taichi.functions import needed, packed, typed
+from minigrad.backends.taichi.loops import Loop, Lying, Product
+from minigrad.backends.taichi.matmul import End, Tiles, tiling
 from minigrad.backends.taichi.recording import Launch, Part, Place
 from minigrad.backends.taichi.runtime import compiled
 from minigrad.backends.taichi.source import CORES, SERIAL_WIDE, STRETCH, WIDE, Taken, repeated, rows, wrapped
 from minigrad.backends.taichi.wide import JOINS, NUMBER, VECTOR, text_of
 
-__all__ = ["made"]
+__all__ = ["ended", "made"]
 
 FLOAT = "float32"
 
@@ -35,6 +36,16 @@ def made(loops: Sequence[Loop], stored: Callable[[Part], bool]) -> Launch:
     return writer.launch(loops)
 
 
+def ended(product: Product, loops: Sequence[Loop], stored: Callable[[Part], bool]) -> Launch:
+    """A product with loops over its result, each number of which is computed when that of the product is there."""
+    last = {x.y.key: k for k, x in enumerate(loops)}
+    stores = {key: k for key, k in last.items() if stored(loops[k].y.place.part)}
+    writer = _Writer(product.y.key, "e")
+    for k, loop in enumerate(loops):
+        writer.compute(loop, stores.get(loop.y.key) == k)
+    return writer.end(product, loops)
+
+
 def _filled(snippet: str, names: Mapping[str, str]) -> str:
     """A snippet with other names of what it takes."""
     pattern = rf"(?<![\w.])({'|'.join(map(re.escape, names))})\b(?!\()"
@@ -42,15 +53,16 @@ def _filled(snippet: str, names: Mapping[str, str]) -> str:
 
 
 class _Writer:
-    """The text of a kernel in the making. Its array `y` is the one of this key."""
+    """The text of a kernel in the making. Its array `y` is the one of this key; a round is about the vectors that are
+    `at` some place of each array."""
 
-    def __init__(self, y: Any) -> None:
-        self._y = y
+    def __init__(self, y: Any, at: str = "{name}_at + i") -> None:
+        self._y, self._at = y, at
         self._arrays: dict[Any, tuple[str, Lying]] = {}
         self._numbers: dict[Any, tuple[str, Any]] = {}
         self._in: dict[Any, str] = {}  # the register that has a number, by key
         self._heads = self._body = ""
-        self._registers = (f"r{k}" for k in count())
+        self._registers = (f"v{k}" for k in count())
 
     def compute(self, loop: Loop, stored: bool) -> None:
         """Append a loop."""
@@ -63,7 +75,7 @@ class _Writer:
         self._in[loop.y.key] = register
         if stored:
             name = self._array(loop.y)
-            self._body += f"            {name}_[{name}_at + i] = {register}\n"
+            self._body += f"            {name}_[{self._at.format(name=name)}] = {register}\n"
 
     def _array(self, x: Lying) -> str:
         name = "y" if x.key == self._y else f"p{len(self._arrays)}"
@@ -80,7 +92,7 @@ class _Writer:
             if x.row:
                 self._heads += repeated(f"{name}_[{name}_at]", register, WIDE)
             else:
-                self._body += f"            {register} = {name}_[{name}_at + i]\n"
+                self._body += f"            {register} = {name}_[{self._at.format(name=name)}]\n"
         return self._in[x.key]
 
     def launch(self, loops: Sequence[Loop]) -> Launch:
@@ -98,6 +110,24 @@ class _Writer:
         strides = [by for _, x in arrays for by in x.strides]
         args = *[x.place for _, x in arrays], *[x for _, x in self._numbers.values()], *strides, *sizes
         return _launch(text, kinds, args, loops)
+
+    def end(self, product: Product, loops: Sequence[Loop]) -> Launch:
+        """The kernel of a product that these lines are the end of, with its arguments."""
+        arrays = [one for one in self._arrays.values() if one[0] != "y"]
+        numbers, lines = list(self._numbers.values()), dedent(self._body)
+        end = End(
+            typed(lines, "f32"),
+            tuple([name for name, _ in arrays]),
+            tuple([name for name, _ in numbers]),
+            needed(lines, "f32", True),
+        )
+        tiles: Tiles = product.launch.kernel.work
+        args = *product.launch.args, *[x.place for _, x in arrays], *[x for _, x in numbers]
+        calls = *product.launch.calls, *[call for loop in loops for call in loop.launch.calls]
+        made = tiling(tiles, end)
+        name = f"product_{crc32(made.text.encode()):08x}"
+        text = made.text.replace(f"def {made.name}_kernel(", f"def {name}_kernel(")
+        return Launch(compiled(name, text, made.kinds), args, calls)
 
 
 class _Passes:

@@ -1,7 +1,8 @@
 """Fusing: launches that compute each number from those in its place, as one launch, where one reads what another has.
 
 What a number is computed from is read once, and what is computed stays in a register for whoever comes next. It is
-stored only where a launch of another kind reads it, or somebody outside. Launches change places for that where neither
+stored only where a launch of another kind reads it, or somebody outside. What is computed of a product of matrices, as
+its numbers lie, is computed tile by tile, while these are near. Launches change places for that where neither
 reads or writes what the other writes. Sums and extremes of rows go along, with what is made of them: a row is gone
 through once for each that waits for another.
 """
@@ -11,11 +12,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import cache
+from itertools import accumulate
 from math import prod
+from operator import mul
 from typing import Any
 
-from minigrad.backends.taichi.fused_text import made
-from minigrad.backends.taichi.loops import Key, Loop, key_of, loop_of, reshaped
+from minigrad.backends.taichi.fused_text import ended, made
+from minigrad.backends.taichi.loops import Key, Loop, Lying, Product, key_of, loop_of, product_of, reshaped
 from minigrad.backends.taichi.offsets import moved
 from minigrad.backends.taichi.recording import Launch, Part, Place
 from minigrad.backends.taichi.source import CORES, SERIAL_WIDE, WIDE
@@ -24,6 +27,7 @@ __all__ = ["fused"]
 
 ARGUMENTS = 40  # arrays and numbers of one kernel
 LAUNCHES = 24  # in one kernel: registers are few
+ENDS = 6  # that go with a product
 BACK = 64  # launches that are looked at to find one to go with
 ROWS = max(64, CORES)  # at least, of those that cores take in turns
 
@@ -41,6 +45,7 @@ class _Group:
         self.loops: list[Loop] = []
         self.reads: set[Key] = set()
         self.writes: set[Key] = set()
+        self.product = product_of(launch)
         loop = loop_of(launch)
         if loop is not None:
             self.add(loop)
@@ -61,6 +66,8 @@ class _Group:
     def joined(self, loop: Loop) -> list[Loop] | None:
         """All loops, if one more may go with them: alike in size, with an array in common, and what any of them writes
         is touched by all as it lies."""
+        if self.product is not None:
+            return self._ended(self.product, loop)
         if not self.loops or len(self.loops) >= LAUNCHES:
             return None
         sizes = max(self.loops[0].sizes, loop.sizes, key=len)
@@ -78,6 +85,34 @@ class _Group:
         if arguments > ARGUMENTS or any(len(lying[part]) > 1 for part in written) or not _in_turn(loops):
             return None
         return loops if keys & {x.key for x in loops[-1].arrays} else None
+
+    def _ended(self, product: Product, new: Loop) -> list[Loop] | None:
+        """All loops over the result of a product, if one more may go with them: what it writes is read by none but
+        them, and each number of it once, in its place."""
+        flat = reshaped(new, product.sizes) or _flattened(new, product.sizes)
+        if flat is None or len(self.loops) >= ENDS:
+            return None
+        loops = [*self.loops, flat]
+        lying: dict[Key, set[Any]] = {}
+        for x in [product.y, *[x for one in loops for x in one.arrays]]:
+            if x.row or x.strides != (1,):
+                return None
+            lying.setdefault(key_of(x.place.part), set()).add(x.key)
+        written = {key_of(x.y.place.part) for x in loops}
+        read = {key_of(x.part) for x in product.launch.args[1:] if isinstance(x, Place)}
+        known = {product.y.key, *[x.y.key for x in self.loops]}
+        if written & read or any(len(lying[part]) > 1 for part in {*written, key_of(product.y.place.part)}):
+            return None
+        return loops if known & {x.key for x in flat.arrays[1:]} else None
+
+
+def _flattened(loop: Loop, sizes: tuple[int, ...]) -> Loop | None:
+    """The same in one row, where all lie one after the other."""
+    strides = tuple(accumulate(loop.sizes[:0:-1], mul, initial=1))[::-1]
+    if (prod(loop.sizes),) != sizes or any(x.row or x.strides != strides for x in loop.arrays):
+        return None
+    y, *given = [x._replace(strides=(1,)) if isinstance(x, Lying) else x for x in (loop.y, *loop.given)]
+    return Loop(loop.launch, sizes, y, tuple(given))
 
 
 def _in_turn(loops: Sequence[Loop]) -> bool:
@@ -132,9 +167,14 @@ def fused(launches: Sequence[Launch], own: Callable[[Part], bool]) -> list[Launc
     """The same launches, fewer: loops over the same numbers in one. `own` memory is looked at by none but them."""
     groups = _grouped(launches)
     touched = Counter(part for group in groups for part in group.reads | group.writes)
-    return [
-        made(group.loops, lambda part: not own(part) or touched[key_of(part)] > 1)
-        if len(group.loops) > 1
-        else group.launch
-        for group in groups
-    ]
+
+    def stored(part: Part) -> bool:
+        return not own(part) or touched[key_of(part)] > 1
+
+    found = []
+    for group in groups:
+        if group.product is not None and group.loops:
+            found.append(ended(group.product, group.loops, stored))
+        else:
+            found.append(made(group.loops, stored) if len(group.loops) > 1 else group.launch)
+    return found

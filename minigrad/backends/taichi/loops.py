@@ -11,10 +11,11 @@ from operator import mul
 from typing import Any, NamedTuple
 
 from minigrad._traced import Traced
+from minigrad.backends.taichi.matmul import Tiles, tiling
 from minigrad.backends.taichi.recording import Launch, Part, Place
 from minigrad.backends.taichi.source import WIDE, Work
 
-__all__ = ["Key", "Loop", "Lying", "key_of", "loop_of", "reshaped"]
+__all__ = ["Key", "Loop", "Lying", "Product", "key_of", "loop_of", "product_of", "reshaped"]
 
 Key = tuple[Any, int]  # of a part of memory
 
@@ -66,7 +67,7 @@ def key_of(part: Part) -> Key:
 def loop_of(launch: Launch) -> Loop | None:
     """A launch as a loop over vectors; None if it is none."""
     work = launch.kernel.work
-    if work is None:
+    if not isinstance(work, Work):
         return None
     operands, numbers = launch.args[: 1 + len(work.takes)], launch.args[1 + len(work.takes) :]
     if work.join:
@@ -81,6 +82,26 @@ def loop_of(launch: Launch) -> Loop | None:
     left = iter(lying)
     y, *given = [next(left) if isinstance(x, Place) else x for x in operands]
     return Loop(launch, tuple(sizes), y, tuple(given))
+
+
+class Product(NamedTuple):
+    """A launch that multiplies matrices, and its result as vectors that lie one after the other."""
+
+    launch: Launch
+    sizes: tuple[int]
+    y: Lying
+
+
+def product_of(launch: Launch) -> Product | None:
+    """A launch as a product of matrices whose result has whole vectors; None if it is none."""
+    work = launch.kernel.work
+    if not isinstance(work, Tiles) or launch.kernel is not tiling(work):
+        return None
+    y, table, tiles = launch.args[0], launch.args[4], launch.args[5]
+    if table.part.holds is None or type(tiles) is Traced:
+        return None
+    numbers = table.part.holds.reshape(-1)[table.offset // 4 :]
+    return Product(launch, (work.vectors(numbers, tiles),), Lying(y, (1,), False))
 
 
 def _joining(launch: Launch, work: Work, operands: tuple[Any, ...], numbers: tuple[Any, ...]) -> Loop | None:

@@ -27,7 +27,7 @@ from minigrad.backends.taichi.shape import in_rows
 from minigrad.kernels import kernel, kernels_of
 from minigrad.layout import broadcast_shapes
 
-__all__ = ["LANES", "matmul", "times", "vectors"]
+__all__ = ["LANES", "End", "Tiles", "matmul", "tiling", "times", "vectors"]
 
 LANES = {np.dtype("float32"): 16, np.dtype("float64"): 8}  # numbers in a vector of 64 bytes
 STEPS = 4
@@ -129,18 +129,47 @@ _NUMBERS = (  # in memory, since each would cost a launch as an argument 0.4 µs
 )  # fmt: skip
 
 
-@lru_cache(maxsize=64)
-def _tiling(
-    type: Any, left: str, gathered: bool, tile: tuple[int, int], whole: bool, once: bool, serial: bool
-) -> Kernel:
+class Tiles(NamedTuple):
+    """What decides about the text of a product: see `tiling`."""
+
+    type: Any
+    left: str
+    gathered: bool
+    tile: tuple[int, int]
+    whole: bool
+    once: bool
+    serial: bool
+
+    def vectors(self, numbers: Any, tiles: int) -> int:
+        """How many vectors the result has, by the numbers that the kernel reads, and its tiles."""
+        down, chunks, _, right, across, m = map(int, numbers[:6])
+        return tiles // (down * chunks * across) * m * right
+
+
+class End(NamedTuple):
+    """What is to be done with each vector of a result, number `e`, when it is there: lines, and what they take beside
+    it, arrays of vectors and numbers; with functions that they call."""
+
+    lines: str
+    arrays: tuple[str, ...]
+    numbers: tuple[str, ...]
+    functions: str
+
+
+NO_END = End("", (), (), "")
+
+
+@lru_cache(maxsize=256)
+def tiling(tiles: Tiles, end: End = NO_END) -> Kernel:
     """Tiles that read the left operand so, the right one in vectors or `gathered`, and write `whole` vectors or not;
     the sum is one block, gone through `once`, or several.
 
     Rows, vectors and columns past the end are the last ones again, which are written again. The loop along the sum is
     one that LLVM cannot count: it would take several steps at once, and not have registers for them.
     """
-    dtype, lanes, (high, wide) = type.name, LANES[type], tile
-    rows, vectors_, unit = range(high), range(wide), _unit(high)
+    type, left, gathered, (high, wide), whole, once, serial = tiles
+    dtype, lanes = type.name, LANES[type]
+    rows, vectors_ = range(high), range(wide)
     steps, seen, before, number = _left(left, high)
     each, zero = vectors(dtype, lanes), f"ti.{source.TI[dtype]}(0.0)"
     cells, alone = list(product(rows, vectors_)), source.array_of(dtype)
@@ -164,25 +193,53 @@ def _tiling(
         *[f"            c{r}_{v} = {start.format(v=v)}" for r, v in cells],
         f"            for k in range(block * {blocks}, ti.min(deep, (block + 1) * {blocks})):",
     ]
-    for s in range(steps):
-        for v in vectors_:
-            column = ", ".join(f"b_[at{v} + o{v}_{k} * right_b]" for k in range(lanes))
-            lines += [f"                b{v} = " + (f"ti.Vector([{column}])" if gathered else f"b_[at{v}]")]
-            lines += [f"                at{v} += step_b"]
-        for r in rows:
-            lines += [f"                a = {number.format(r=r, s=s, u=r // unit, l=r % unit)}"]
-            lines += [f"                {source.added_product(f'c{r}_{v}', f'b{v}', 'a', dtype)}" for v in vectors_]
-        lines += ["                far += right_a"] if left == "columns" else []
+    lines += _products(tiles, number)
     lines += [f"            row{r} = n * m + ti.min(i * {high} + {r}, m - 1)" for r in rows]
     if not once:
         lines += [f"            d{r}_{v} = z_[j{v} * step_z]" for r, v in cells]
         lines += ["            if block > 0:", *_cells(cells, "d{r}_{v}{l} = {y}", whole, lanes, " " * 16)]
         lines += [f"            c{r}_{v} += d{r}_{v}" for r, v in cells]
     lines += _cells(cells, "{y} = c{r}_{v}{l}", whole, lanes, " " * 12)
-    loop = source.shared("tiles", "".join(f"            {line}\n" for line in lines), serial)
-    name = f"matmul_{left}{'_gathered' * gathered}"
-    head = ", ".join([*[f"{x}: {what}" for x, what in arrays.items()], "tiles: ti.i32"])
-    return compiled(name, f"@ti.kernel\ndef {name}_kernel({head}):\n{loop}", "aaaaai")
+    lines += _end_of(end, tiles.tile, blocks) if end.lines else []
+    known = [f"    {source.repeated(f'{x}_', x, lanes)}" for x in end.numbers]
+    loop = source.shared("tiles", "".join(f"            {line}\n" for line in lines), serial, "".join(known))
+    name = f"matmul_{left}{'_gathered' * gathered}{'_ended' * bool(end.lines)}"
+    head = [f"{x}: {what}" for x, what in arrays.items()] + ["tiles: ti.i32"]
+    head += [f"{x}_: {each}" for x in end.arrays] + [f"{x}_: ti.{source.TI[dtype]}" for x in end.numbers]
+    kinds = "aaaaai" + "a" * len(end.arrays) + "f" * len(end.numbers)
+    text = f"{end.functions}@ti.kernel\ndef {name}_kernel({', '.join(head)}):\n{loop}"
+    made = compiled(name, text, kinds)
+    if whole and type.name == "float32":
+        made.work = tiles
+    return made
+
+
+def _products(tiles: Tiles, number: str) -> list[str]:
+    """Lines that add the products of one step along the sum to those of a tile."""
+    lanes, (high, wide), unit = LANES[tiles.type], tiles.tile, _unit(tiles.tile[0])
+    lines = []
+    for s in range(_left(tiles.left, high).steps):
+        for v in range(wide):
+            column = ", ".join(f"b_[at{v} + o{v}_{k} * right_b]" for k in range(lanes))
+            lines += [f"b{v} = " + (f"ti.Vector([{column}])" if tiles.gathered else f"b_[at{v}]")]
+            lines += [f"at{v} += step_b"]
+        for r in range(high):
+            lines += [f"a = {number.format(r=r, s=s, u=r // unit, l=r % unit)}"]
+            lines += [source.added_product(f"c{r}_{v}", f"b{v}", "a", tiles.type.name) for v in range(wide)]
+        lines += ["far += right_a"] if tiles.left == "columns" else []
+    return [f"                {line}" for line in lines]
+
+
+def _end_of(end: End, tile: tuple[int, int], blocks: int) -> list[str]:
+    """Lines that go through the vectors of a tile, each once, after the last block of its sum."""
+    high, wide = tile
+    start, first = "(n * m + row) * right", f"group % across * {wide}"
+    return [
+        f"            if (block + 1) * {blocks} >= deep:",
+        f"                for row in range(i * {high}, ti.min(m, (i + 1) * {high})):",
+        f"                    for e in range({start} + {first}, {start} + ti.min(right, {first} + {wide})):",
+        *[f"                        {line}" for line in end.lines.splitlines()],
+    ]
 
 
 def _cells(cells: list[tuple[int, int]], line: str, whole: bool, lanes: int, pad: str) -> list[str]:
@@ -324,7 +381,7 @@ def _plan(
     chunks = -(-m * depth * length // CHUNK)
     down, across = -(-rows // chunks), -(-right // tile[1])
     rounds = deep if left == "panels" else -(-depth // steps)
-    made = _tiling(dtype, left, gathered, tile, n % lanes == 0, rounds * steps <= BLOCK, work <= SERIAL)
+    made = tiling(Tiles(dtype, left, gathered, tile, n % lanes == 0, rounds * steps <= BLOCK, work <= SERIAL))
     numbers = (down, chunks, rows, right, across, m, n, rounds, *reads_a, *reads_b, int(biased))
     return _planned(made, numbers, count * chunks * across * down, lay_a, lay_b)
 
