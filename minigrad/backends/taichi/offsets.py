@@ -40,7 +40,7 @@ def _truncated(tree: ast.Module) -> None:
 def truncated(text: str) -> str:
     """A text for the processor.
 
-    >>> print(truncated("@ti.kernel\ndef k(y_: ti.types.ndarray(), n: ti.i32):\n    y_[n // 2] = n % 2\n"), end="")
+    >>> print(truncated("@ti.kernel\\ndef k(y_: ti.types.ndarray(), n: ti.i32):\\n    y_[n // 2] = n % 2\\n"), end="")
     @ti.kernel
     def k(y_: ti.types.ndarray(), n: ti.i32):
         y_[ti.raw_div(n, 2)] = ti.raw_mod(n, 2)
