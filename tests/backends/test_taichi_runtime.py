@@ -1,5 +1,6 @@
 """Living with Taichi in one process: a reader who starts it before us or after, and texts that are moved to a GPU."""
 
+import os
 import platform
 import re
 import subprocess
@@ -156,3 +157,44 @@ def test_only_what_says_that_there_is_no_more_memory_is_told_so(said, kind, monk
     with pytest.raises(kind, match=re.escape(said)) as error:
         buffers.Buffer(64)
     assert error.type is kind
+
+
+STEP = """
+import minigrad as mg
+mg.manual_seed(0)
+model = mg.nn.Sequential(mg.nn.Linear(6, 32), mg.nn.ReLU(), mg.nn.Linear(32, 3))
+optimizer = mg.optim.SGD(model.parameters(), lr=0.1)
+x, y = mg.randn(20, 6), mg.arange(20) % 3
+@mg.jit
+def step(x, y):
+    optimizer.zero_grad()
+    loss = mg.functional.cross_entropy(model(x), y)
+    loss.backward()
+    optimizer.step()
+    return loss
+for _ in range(20):
+    loss = step(x, y)
+print(loss.item(), "joined into" in step.program)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the cache is elsewhere")
+def test_what_is_compiled_is_kept_by_processes_at_once_and_what_is_damaged_is_not_believed(tmp_path):
+    settings = {**os.environ, "HOME": str(tmp_path), "MINIGRAD_DEVICE": "cpu"}
+
+    def ran(processes):
+        how = {"env": settings, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+        children = [subprocess.Popen([sys.executable, "-c", STEP], **how) for _ in range(processes)]
+        found = [(*child.communicate(), child.returncode) for child in children]
+        assert all((error, code) == ("", 0) for _, error, code in found), found
+        return {said for said, _, _ in found}
+
+    (said,) = ran(2)
+    assert said.endswith(" True\n")
+    kept = sorted(tmp_path.rglob("*.ti*"))
+    assert len(kept) > 5
+    for k, path in enumerate(kept):
+        data = path.read_bytes()
+        path.write_bytes((b"", data[: len(data) // 2], bytes(len(data)))[k % 3])
+    assert ran(1) == {said}
