@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 4 · A network of Values
 #
-# *Before: [3 · Gradients add up](03_gradients_add_up.ipynb)*
+# *Before: [3 · Gradients add up](03_gradients_add_up.ipynb) · Next: [5 · The tape](05_the_tape.ipynb)*
 
 # %% [markdown]
 # ## The question
@@ -400,4 +400,4 @@ lessons.check("04.3", petal_model)
 # - J. S. Bridle, “Probabilistic interpretation of feedforward classification network outputs”, in *Neurocomputing*, Springer (1990), pages 227–236:
 #   softmax, and its name.
 #
-# Back to the beginning: [1 · One neuron](01_one_neuron.ipynb).
+# Each step of that loop built the same graph anew. Must it? **[5 · The tape](05_the_tape.ipynb)**
