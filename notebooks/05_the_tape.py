@@ -122,8 +122,8 @@ y
 # %% [markdown]
 # ## Step it
 #
-# The player goes through the boxes as the program goes through its rows, and back. Here it stands in the middle of the way back: row 4
-# has told rows 2 and 3 what they get, and these are about to pass it on.
+# You should see the same boxes. While this notebook runs, the player goes through them as the program goes through its rows, and back. It
+# stands in the middle of the way back: row 4 has told rows 2 and 3 what they get, and these are about to pass it on.
 
 # %%
 from minigrad_viz import step
@@ -208,7 +208,8 @@ def answer(x):
 
 
 hits = sum(answer(x) == y for x, y in zip(flowers.test_x, flowers.test_y, strict=True))
-print(f"loss: {losses[0]:.2f} at first, {losses[-1]:.2f} in the end; {hits} of {len(flowers.test_y)} test flowers are right")
+print(f"loss: {losses[0]:.2f} at first, {losses[-1]:.2f} in the end")
+print(f"{hits} of {len(flowers.test_y)} test flowers are right")
 
 # %% [markdown]
 # How much quicker is it? One turn with a graph, against the mean of a hundred with the tape:
