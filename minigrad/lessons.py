@@ -377,7 +377,7 @@ def _ran(program: Instructions, leaves: Sequence[float]) -> list[float]:
         if not isinstance(instruction, Sequence) or isinstance(instruction, str) or not instruction:
             raise Wrong(f'{where} should be an operation and the rows that it reads, like ("add", 0, 1).')
         op, *reads = instruction
-        if op not in compute:
+        if op not in list(compute):  # which may be no name at all
             raise Wrong(f"{where} has the operation {op!r}. There are {', '.join(compute)}.")
         count, function = compute[op]
         if len(reads) != count:

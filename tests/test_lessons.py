@@ -189,6 +189,7 @@ MISTAKES = [
     ("05.1", [("mul", 0, 1), ("add", 3, 0), ("mul", 3, 2)], "reads row 3, but writes row 3: there are only"),
     ("05.1", [("mul", "a", "b")], "names 'a', which is no row"),
     ("05.1", [("times", 0, 1)], "has the operation 'times'. There are add, mul, neg, max"),
+    ("05.1", [(["mul"], 0, 1)], "has the operation ['mul']. There are"),
     ("05.1", [("mul", 0)], "reads 1 rows; mul reads 2"),
     ("05.1", "mul 0 1", "a program is a list of instructions, and this is a str"),
     ("05.2", lambda program, leaves: run_program(program, leaves)[-1], "Give back the list of all rows"),

@@ -39,7 +39,7 @@ def cut_for(outs: int, count: int, side_by_side: bool, kind: str) -> Cut | None:
         return None
     results = 32 if side_by_side else 8 if outs >= 8 else 1
     threads = THREADS // results
-    if count < 2 * threads and count < EACH * 4:
+    if count < min(2 * threads, EACH * 4):
         return None
     groups = -(-outs // results)
     stretches = max(1, min(ENOUGH // groups, count // (threads * EACH)))

@@ -336,7 +336,7 @@ class Kernel:
 
     @property
     def ran(self) -> str:
-        """The text as it was compiled: for a GPU it is another."""
+        """The text as it was compiled, for a GPU another; on `cpu` but for how it divides, see `truncated`."""
         return (self._made or for_gpu(self.text)).text if _state.arch in GPUS else self.text
 
     def _compile(self, ti: Any) -> None:
