@@ -12,13 +12,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import cache
-from itertools import accumulate
 from math import prod
-from operator import mul
 from typing import Any
 
 from minigrad.backends.taichi.fused_text import ended, made
-from minigrad.backends.taichi.loops import Key, Loop, Lying, Product, key_of, loop_of, product_of, reshaped
+from minigrad.backends.taichi.loops import Key, Loop, Product, flattened, key_of, loop_of, product_of, reshaped
 from minigrad.backends.taichi.offsets import moved
 from minigrad.backends.taichi.recording import Launch, Part, Place
 from minigrad.backends.taichi.source import CORES, SERIAL_WIDE, WIDE
@@ -89,7 +87,7 @@ class _Group:
     def _ended(self, product: Product, new: Loop) -> list[Loop] | None:
         """All loops over the result of a product, if one more may go with them: what it writes is read by none but
         them, and each number of it once, in its place."""
-        flat = reshaped(new, product.sizes) or _flattened(new, product.sizes)
+        flat = reshaped(new, product.sizes) or flattened(new, product.sizes)
         if flat is None or len(self.loops) >= ENDS:
             return None
         loops = [*self.loops, flat]
@@ -104,15 +102,6 @@ class _Group:
         if written & read or any(len(lying[part]) > 1 for part in {*written, key_of(product.y.place.part)}):
             return None
         return loops if known & {x.key for x in flat.arrays[1:]} else None
-
-
-def _flattened(loop: Loop, sizes: tuple[int, ...]) -> Loop | None:
-    """The same in one row, where all lie one after the other."""
-    strides = tuple(accumulate(loop.sizes[:0:-1], mul, initial=1))[::-1]
-    if (prod(loop.sizes),) != sizes or any(x.row or x.strides != strides for x in loop.arrays):
-        return None
-    y, *given = [x._replace(strides=(1,)) if isinstance(x, Lying) else x for x in (loop.y, *loop.given)]
-    return Loop(loop.launch, sizes, y, tuple(given))
 
 
 def _in_turn(loops: Sequence[Loop]) -> bool:

@@ -15,7 +15,7 @@ from minigrad.backends.taichi.matmul import Tiles, tiling
 from minigrad.backends.taichi.recording import Launch, Part, Place
 from minigrad.backends.taichi.source import WIDE, Work
 
-__all__ = ["Key", "Loop", "Lying", "Product", "key_of", "loop_of", "product_of", "reshaped"]
+__all__ = ["Key", "Loop", "Lying", "Product", "flattened", "key_of", "loop_of", "product_of", "reshaped"]
 
 Key = tuple[Any, int]  # of a part of memory
 
@@ -126,10 +126,24 @@ def reshaped(loop: Loop, sizes: tuple[int, ...]) -> Loop | None:
     if len(loop.sizes) > 1 or any(x.row or x.strides != (1,) for x in loop.arrays):
         return None
     if loop.sizes[0] == prod(sizes):
-        strides, row = tuple(accumulate(sizes[:0:-1], mul, initial=1))[::-1], False
+        strides, row = _row_by_row(sizes), False
     elif len(sizes) == 2 and loop.sizes[0] * WIDE == sizes[0]:
         strides, row = (1, 0), True
     else:
         return None
     y, *given = [Lying(x.place, strides, row) if isinstance(x, Lying) else x for x in (loop.y, *loop.given)]
     return Loop(loop.launch, sizes, y, tuple(given))
+
+
+def flattened(loop: Loop, sizes: tuple[int, ...]) -> Loop | None:
+    """The same in one row, where all lie one after the other."""
+    strides = _row_by_row(loop.sizes)
+    if (prod(loop.sizes),) != sizes or any(x.row or x.strides != strides for x in loop.arrays):
+        return None
+    y, *given = [x._replace(strides=(1,)) if isinstance(x, Lying) else x for x in (loop.y, *loop.given)]
+    return Loop(loop.launch, sizes, y, tuple(given))
+
+
+def _row_by_row(sizes: tuple[int, ...]) -> tuple[int, ...]:
+    """The strides of what lies one after the other."""
+    return tuple(accumulate(sizes[:0:-1], mul, initial=1))[::-1]
