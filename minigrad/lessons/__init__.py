@@ -1,0 +1,51 @@
+"""Checks for the exercises of the lessons: they say what is wrong with an answer, never only that it is.
+
+An exercise is a function that looks at an answer and raises `Wrong` with a sentence, `NotYet` while the answer is still
+blank, or nothing if it is right. Those of a lesson are in the file with its number. To add one, write it there, with
+why the right answer is right.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from typing import Any
+
+from minigrad.lessons.checking import EXERCISES, Exercise, NotYet, Verdict, Wrong, filled
+
+__all__ = ["EXERCISES", "Exercise", "NotYet", "Verdict", "Wrong", "check", "judge"]
+
+for _module in pkgutil.iter_modules(__path__, f"{__name__}."):
+    importlib.import_module(_module.name)  # each lesson registers its own
+
+
+def check(exercise_id: str, answer: Any) -> None:
+    """Print one line about `answer`: right and why, wrong and what, or not yet.
+
+    Raises KeyError if there is no such exercise. An error inside your own function comes through as it is, with a note
+    on which call it was.
+
+    >>> check("01.1", ...)
+    01.1 not yet: replace the ... with your answer.
+    >>> check("01.1", {"w": 0.125, "x": 1.0, "b": -0.25})
+    01.1 not right: ∂y/∂b = -0.25 has the right size but the wrong sign. If b goes up, y goes up.
+    >>> check("01.1", {"w": 0.125, "x": 1.0, "b": 0.25})
+    01.1 right: the sigmoid passes on a quarter of it; w gets that times x, x that times w, b the quarter itself.
+    """
+    verdict = judge(exercise_id, answer)
+    print(f"{exercise_id} {'not right' if verdict.state == 'wrong' else verdict.state}: {verdict.sentence}")
+
+
+def judge(exercise_id: str, answer: Any) -> Verdict:
+    """What `check` prints, as a `Verdict`: for tests, and for grading."""
+    if exercise_id not in EXERCISES:
+        raise KeyError(f"there is no exercise {exercise_id!r}; there are {', '.join(sorted(EXERCISES))}")
+    exercise = EXERCISES[exercise_id]
+    try:
+        filled(answer)
+        exercise.look(answer)
+    except NotYet as blank:
+        return Verdict("not yet", str(blank))
+    except Wrong as wrong:
+        return Verdict("wrong", str(wrong))
+    return Verdict("right", exercise.because)

@@ -1,0 +1,180 @@
+"""What the checks of exercises are made of: how an answer is asked, compared, and told what is wrong with it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from numbers import Real
+from typing import Any, Literal, NamedTuple
+
+from minigrad.value import Value
+
+__all__ = [
+    "EXERCISES",
+    "Exercise",
+    "Mistakes",
+    "NotYet",
+    "Verdict",
+    "Wrong",
+    "as_array",
+    "as_number",
+    "as_numbers",
+    "call",
+    "close",
+    "compare",
+    "compare_arrays",
+    "exercise",
+    "filled",
+    "gradient",
+]
+
+
+class Exercise(NamedTuple):
+    """`look` raises at an answer that is not right; `because` says why a right one is."""
+
+    look: Callable[[Any], None]
+    because: str
+
+
+class Verdict(NamedTuple):
+    """What a check found, and the sentence it says."""
+
+    state: Literal["right", "wrong", "not yet"]
+    sentence: str
+
+
+class Wrong(Exception):
+    """An answer that is not right; the message says what about it."""
+
+
+class NotYet(Exception):
+    """An answer still left blank."""
+
+
+EXERCISES: dict[str, Exercise] = {}
+"""Every exercise by its number: lesson, dot, exercise."""
+
+
+def exercise(number: str, because: str) -> Callable[[Callable[[Any], None]], Callable[[Any], None]]:
+    def register(look: Callable[[Any], None]) -> Callable[[Any], None]:
+        EXERCISES[number] = Exercise(look, because)
+        return look
+
+    return register
+
+
+Mistakes = Iterable[tuple[float, str]]  # a wrong number that has a known cause, and the cause
+
+
+def filled(answer: Any) -> None:
+    if answer is None or answer is ...:
+        raise NotYet("replace the ... with your answer.")
+    items: Iterable[tuple[Any, Any]] = answer.items() if isinstance(answer, Mapping) else ()
+    if blank := [str(key) for key, item in items if item is None or item is ...]:
+        raise NotYet(f"still open: {', '.join(blank)}.")
+
+
+def call(function: Any, *arguments: Any) -> Any:
+    """What the reader's function returns."""
+    if not callable(function):
+        raise Wrong(f"this is a {type(function).__name__}, not a function. Give the function itself, do not call it.")
+    try:
+        result = function(*arguments)
+    except Exception as error:
+        shown = ", ".join("a function" if callable(argument) else repr(argument) for argument in arguments)
+        error.add_note(f"This happened when the check called your function with {shown}.")
+        raise
+    if result is None or result is ...:
+        raise NotYet("the function gives nothing back so far. Write its body and end it with return.")
+    return result
+
+
+def as_number(x: Any, what: str) -> float:
+    if isinstance(x, Value):
+        raise Wrong(f"{what} should be a plain number, and this is a Value: take its .data or its .grad.")
+    if isinstance(x, bool) or not isinstance(x, Real):
+        raise Wrong(f"{what} should be a number, and this is a {type(x).__name__}.")
+    if math.isnan(x):
+        raise Wrong(f"{what} is nan: somewhere inf was divided by inf, or 0 by 0.")
+    return float(x)
+
+
+def as_numbers(x: Any, names: Sequence[str], what: str) -> list[float]:
+    """As many numbers as there are names, from any sequence of them."""
+    if not isinstance(x, Sequence) or isinstance(x, str) or len(x) != len(names):
+        found = type(x).__name__ + (f" of {len(x)}" if isinstance(x, Sequence) else "")
+        raise Wrong(f"{what} should be {len(names)} numbers ({', '.join(names)}), and this is a {found}.")
+    return [as_number(item, name) for item, name in zip(x, names, strict=True)]
+
+
+def close(x: float, y: float) -> bool:
+    return math.isclose(x, y, rel_tol=1e-4, abs_tol=1e-6)
+
+
+def compare(name: str, given: Any, right: float, mistakes: Mistakes = (), up: str = "") -> None:
+    """Raise `Wrong` if `given` is not `right`, and say why as exactly as can be; `up` is said of a wrong sign."""
+    number = as_number(given, name)
+    if close(number, right):
+        return
+    for wrong, cause in mistakes:
+        if close(number, wrong):
+            raise Wrong(f"{name} = {number:g}: {cause}")
+    if close(number, -right):
+        raise Wrong(f"{name} = {number:g} has the right size but the wrong sign. {up}".rstrip())
+    if right and number:
+        way = "Is a factor missing" if abs(number) < abs(right) else "Is there a factor too many, or a division missing"
+        raise Wrong(f"{name} = {number:g} is {number / right:.3g} times what it should be. {way}?")
+    raise Wrong(f"{name} = {number:g}, but a nudge says {right:g}.")
+
+
+def gradient(answer: Any, right: Mapping[str, float], mistakes: Mapping[str, Mistakes]) -> None:
+    """Compare a dict of slopes of y, one for each name in `right`."""
+    if not isinstance(answer, Mapping):
+        names = ", ".join(f'"{name}": …' for name in right)
+        raise Wrong(f"the answer should be a dict, {{{names}}}, and this is a {type(answer).__name__}.")
+    if missing := [name for name in right if name not in answer]:
+        raise Wrong(f"the slope by {', '.join(missing)} is missing from the dict.")
+    for name, slope in right.items():
+        up = f"If {name} goes up, y goes {'up' if slope > 0 else 'down'}."
+        compare(f"∂y/∂{name}", answer[name], slope, mistakes.get(name, ()), up)
+
+
+def as_array(x: Any, shape: Sequence[int], what: str) -> Any:
+    """The numbers of a tensor, an array or nested lists of that shape, as an array of NumPy in double precision."""
+    import numpy as np
+
+    if isinstance(x, str) or not (hasattr(x, "shape") or isinstance(x, Sequence | Real)):
+        raise Wrong(f"{what} should be a tensor of shape {tuple(shape)}, and this is a {type(x).__name__}.")
+    x = x.detach().numpy() if hasattr(x, "detach") else x
+    try:
+        found = np.asarray(x, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise Wrong(f"{what} should be a tensor of shape {tuple(shape)}, and this is a {type(x).__name__}.") from None
+    if found.shape != tuple(shape):
+        raise Wrong(f"{what} should have the shape {tuple(shape)}, and this has {found.shape}.")
+    if np.isnan(found).any():
+        raise Wrong(f"{what} has nan in it: somewhere inf was divided by inf, or 0 by 0.")
+    return found
+
+
+def compare_arrays(name: str, given: Any, right: Any, mistakes: Iterable[tuple[Any, str]] = (), up: str = "") -> None:
+    """`compare` for arrays of one shape: `given` as `as_array` takes it; `right`, and the wrong ones, of NumPy."""
+    import numpy as np
+
+    def alike(x: Any, y: Any) -> bool:
+        return np.shape(x) == np.shape(y) and np.allclose(x, y, rtol=1e-4, atol=1e-6)
+
+    found = as_array(given, np.shape(right), name)
+    if alike(found, right):
+        return
+    for wrong, cause in mistakes:
+        if alike(found, wrong):
+            raise Wrong(f"{name}: {cause}")
+    if alike(found, -right):
+        raise Wrong(f"{name} has the right size but the wrong sign. {up}".rstrip())
+    if found.any() and (scale := (found * right).sum() / (right * right).sum()) and alike(found, scale * right):
+        raise Wrong(f"{name} is {scale:.3g} times what it should be. Is a factor missing, or one too many?")
+    place = tuple(int(k) for k in np.unravel_index(np.abs(found - right).argmax(), found.shape))
+    raise Wrong(
+        f"{name} is not right, most of all at {list(place)}: {found[place]:.4g}, and it should be {right[place]:.4g}."
+    )
