@@ -232,3 +232,89 @@ def test_a_product_does_not_wait_for_what_overwrites_its_operands_or_lies_otherw
         return h, y, y + y.T, (y + 1).T.contiguous() * y
 
     same(function, mg.randn(32, 32))
+
+
+def activated(x, w, b, residual):
+    return (F.relu(F.conv2d(x, w, b, padding=1)),)
+
+
+def residual(x, w, b, residual):
+    return (F.relu(F.conv2d(x, w, b, padding=1) * 0.5 + residual),)
+
+
+@pytest.mark.parametrize("shape", [(64, 1, 8, 16), (64, 16, 8, 32), (8, 4, 16, 20)], ids=str)
+@pytest.mark.parametrize(
+    ("function", "launches"), [(activated, 2), (residual, 4)], ids=lambda x: getattr(x, "__name__", "")
+)
+def test_what_is_computed_of_a_convolution_goes_with_it_tile_by_tile(function, launches, shape):
+    n, channels, size, count = shape
+    x, w = mg.randn(n, channels, size, size), mg.randn(count, channels, 3, 3)
+    jitted, how = same(function, x, w, mg.randn(count), mg.randn(n, count, size, size))
+    assert how.startswith(f"Run as {launches} launches, {launches} of which are fused into 1, joined into step_")
+    tile = jitted.source.rpartition("for l")[2]
+    assert "ti.max(" in tile or "ti.select(" in tile
+
+
+def test_exponentials_and_places_that_are_no_whole_vectors_stay_apart_from_a_convolution():
+    """Its vectors are of eight numbers, and exponentials of sixteen."""
+    x, w = mg.randn(64, 16, 8, 8), mg.randn(32, 16, 3, 3)
+    _, how = same(lambda x: (F.gelu(F.conv2d(x, w, padding=1)),), x)
+    assert how.startswith("Run as 2 launches, joined into")
+    same(lambda x: (F.relu(F.conv2d(x, w)),), x[:3])
+
+
+def updated(make, jit):
+    """The losses and the parameters of some steps in which a weight and a bias are used twice."""
+    mg.manual_seed(0)
+    w, b, x = mg.randn(48, 48, requires_grad=True), mg.randn(48, requires_grad=True), mg.randn(32, 48)
+    optimizer = make([w, b])
+
+    def step(x):
+        optimizer.zero_grad()
+        loss = F.linear(F.linear(x, w, b).tanh(), w, b).square().mean()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    function = mg.jit(step) if jit else step
+    return [function(x).item() for _ in range(6)], w.tolist(), b.tolist(), jit and function
+
+
+UPDATES = {
+    "SGD": lambda p: mg.optim.SGD(p, lr=0.1),
+    "momentum": lambda p: mg.optim.SGD(p, lr=0.1, momentum=0.9, nesterov=True, weight_decay=0.1),
+    "ascent": lambda p: mg.optim.SGD(p, lr=1e-3, momentum=0.5, maximize=True, weight_decay=0.1),
+    "Adam": mg.optim.Adam,
+    "AMSGrad": lambda p: mg.optim.Adam(p, amsgrad=True),
+    "AdamW": mg.optim.AdamW,
+    "NAdam": mg.optim.NAdam,
+    "Adamax": mg.optim.Adamax,
+    "RMSprop": lambda p: mg.optim.RMSprop(p, momentum=0.9, centered=True),
+    "Adagrad": mg.optim.Adagrad,
+    "Adadelta": mg.optim.Adadelta,
+    "Lion": mg.optim.Lion,
+}
+
+
+@pytest.mark.parametrize("name", UPDATES)
+def test_a_gradient_is_added_up_and_used_by_the_update_in_one_launch(name):
+    """That of the weight goes with the product that is its second part, that of the bias with the update alone."""
+    found, expected = updated(UPDATES[name], True), updated(UPDATES[name], False)
+    assert found[:3] == expected[:3]
+    assert "14 of which are fused into 5" in found[3].program, found[3].program
+
+
+def test_what_a_gradient_was_before_the_update_changed_its_sign_is_what_others_read():
+    w = mg.randn(64, requires_grad=True)
+    optimizer = mg.optim.SGD([w], lr=0.5, maximize=True)
+
+    def step(x):
+        optimizer.zero_grad()
+        (w * x).sum().backward()
+        optimizer.step()
+        return w.grad * 3
+
+    jitted, x = mg.jit(step), mg.randn(64)
+    for _ in range(5):
+        assert (jitted(x) == x * 3).all()
+    assert "fused into 1" in jitted.program

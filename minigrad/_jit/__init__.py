@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from functools import partial, update_wrapper
 from threading import RLock
@@ -84,6 +84,7 @@ class Jitted:
         self._function = function
         self._recordings: dict[Any, _Recording] = {}
         self._last: _Recording | None = None
+        self._again: Callable[[Any], bool] = _never  # whether arguments have the key that the last ones had
         self._lock = RLock()  # threads run it one after the other, as kernels are
         self._watched = [state] if hasattr(state, "training") else [x for x in state if hasattr(x, "training")]
 
@@ -94,6 +95,11 @@ class Jitted:
             return self._run(args, kwargs)
 
     def _run(self, args: Any, kwargs: Any) -> Any:
+        last = self._last
+        if last is not None and not kwargs and self._again(args):
+            reason, numbers = last.outdated(args)
+            if not reason:
+                return last.run(args, numbers)
         tensors: list[Tensor] = []
         given = _key((args, kwargs), tensors)
         for x in tensors:
@@ -110,7 +116,7 @@ class Jitted:
         reason, numbers = recording.outdated(tensors)
         if reason:
             return self._record(key, tensors, args, kwargs, reason)
-        self._last = recording
+        self._last, self._again = recording, _alike(args, kwargs)
         return recording.run(tensors, numbers)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
@@ -122,7 +128,7 @@ class Jitted:
         return Jitted, (self._function, self._watched)
 
     def _record(self, key: Any, tensors: list[Tensor], args: Any, kwargs: Any, reason: str) -> Any:
-        self._last = None
+        self._last, self._again = None, _never
         capture = Capture([x._array for x in tensors])
         names = names_of(self._function)  # as they are before the function gives them others
         for module in (*self._watched, *[x for x in (*args, *kwargs.values()) if hasattr(x, "training")]):
@@ -180,6 +186,35 @@ def _key(x: Any, tensors: list[Tensor]) -> Any:
             "  Give tensors, numbers, texts, and tuples, lists or dicts of them."
         ) from None
     return type(x), repr(x) if isinstance(x, float | complex) else x  # 0.0 is not -0.0, and nan is nan
+
+
+def _never(args: Any) -> bool:
+    return False
+
+
+def _alike(args: Any, kwargs: Any) -> Callable[[Any], bool]:
+    """Whether other arguments have the key that these have, written out for what most steps are given: some tensors,
+    each with memory of its own. False of others means that it is not known."""
+    arrays: list[Any] = [x._array if x.__class__ is Tensor else None for x in args]
+    starts = {getattr(x, "address", 0) for x in arrays}
+    if kwargs or not args or len(args) > 8 or 0 in starts or len(starts) < len(args):
+        return _never
+    space: dict[str, Any] = {"Tensor": Tensor, "dtype": get_default_dtype, "device": get_default_device, "modes": modes}
+    space |= {"dtype_": get_default_dtype(), "device_": get_default_device()}
+    tests = [
+        f"dtype() is dtype_ and device() == device_ and modes.grad is {modes.grad} and modes.strict is {modes.strict}"
+    ]
+    for k, (x, array) in enumerate(zip(args, arrays, strict=True)):
+        space |= {f"kind{k}": type(array), f"shape{k}": array.shape, f"dtype{k}": array.dtype}
+        tests.append(f"x{k}.__class__ is Tensor and x{k}._step is None and x{k}._requires_grad is {x._requires_grad}")
+        tests.append(f"(a{k} := x{k}._array).__class__ is kind{k} and a{k}.address")
+        tests.append(f"a{k}.shape == shape{k} and a{k}.dtype == dtype{k}")
+    tests.append(f"len({{{', '.join(f'a{k}.address' for k in range(len(args)))}}}) == {len(args)}")
+    names = ", ".join(f"x{k}" for k in range(len(args)))
+    text = f"def alike(args):\n    if len(args) != {len(args)}:\n        return False\n    {names}, = args\n"
+    exec(f"{text}    return bool({' and '.join(tests)})\n", space)
+    found: Callable[[Any], bool] = space["alike"]
+    return found
 
 
 def _called(function: Any, args: Any, kwargs: Any, tensors: list[Tensor]) -> list[str]:
@@ -298,7 +333,7 @@ class _Recording:
         self._numbers = self._book.function(asked)
         self._about = self._book.conditions
 
-    def outdated(self, tensors: list[Tensor]) -> tuple[str, Any]:
+    def outdated(self, tensors: Sequence[Tensor]) -> tuple[str, Any]:
         """Why it does not hold any more, or ""; and the numbers that are read anew."""
         reason = self._conditions.broken(tensors)
         if reason:
@@ -312,12 +347,13 @@ class _Recording:
             numbers, _ = self._numbers()
         return "", numbers
 
-    def run(self, tensors: list[Tensor], numbers: tuple[Any, ...]) -> Any:
+    def run(self, tensors: Sequence[Tensor], numbers: tuple[Any, ...]) -> Any:
         """The result, from other arguments, and all that changes by the way."""
-        values = dict(zip(self._names, numbers, strict=True))
         for of, _ in self.gradients:  # whose memory may serve again
             (tensors[of] if of.__class__ is int else of)._grad = None
-        arrays = self._computed([x._array for x in tensors], numbers, values)
+        names = self._names  # which are others when the launches are recorded in this run
+        arrays = self._computed([x._array for x in tensors], numbers)
+        values = dict(zip(names, numbers, strict=True)) if self._updates or self._given else {}
         line = caller()
         for written in self._written:
             (tensors[written].storage if written.__class__ is int else written).written("jit", place=line)
@@ -336,7 +372,7 @@ class _Recording:
 
         return _rebuilt(self._result, made)
 
-    def _computed(self, arguments: list[Any], numbers: tuple[Any, ...], values: dict[str, Any]) -> list[Any]:
+    def _computed(self, arguments: list[Any], numbers: tuple[Any, ...]) -> list[Any]:
         """The arrays that are wanted, by launches where there are some, else call by call."""
         fitted = None if self.launched is None else self.launched.fitted(arguments)
         if self.launched is not None and fitted is not None:
@@ -344,6 +380,7 @@ class _Recording:
             if self._runs == JOINED:
                 self.launched.join(MOST if self.launched.on_cpu else min(MOST, MOST_ON_GPU))
             return self.launched.run(arguments, fitted, numbers)
+        values = dict(zip(self._names, numbers, strict=True))
         if self.launched is not None or not self._tries:
             return self.program.run(arguments, values)
         self._tries -= 1

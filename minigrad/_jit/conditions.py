@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dis
-from collections.abc import Callable, Iterable, Iterator, Sized
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from functools import partial
 from types import CellType, CodeType, FunctionType
 from typing import Any, NamedTuple
@@ -82,11 +82,11 @@ class Conditions:
         """The tensors that must be the same, and what they are."""
         self._hold = self._written_out()
 
-    def broken(self, tensors: list[Tensor]) -> str:
+    def broken(self, tensors: Sequence[Tensor]) -> str:
         """Which of them does not hold for a call with these arguments, or ""."""
         return "" if self._hold(tensors) else self._first_broken(tensors)
 
-    def _written_out(self) -> Callable[[list[Tensor]], bool]:
+    def _written_out(self) -> Callable[[Sequence[Tensor]], bool]:
         """Whether all is the very same, as one expression: a loop over so many would take longer than the step."""
         space: dict[str, Any] = {"start_of": start_of}
         known: dict[int, str] = {}
@@ -108,10 +108,10 @@ class Conditions:
             grad = f"{f'tensors[{whose}]' if whose.__class__ is int else of(whose)}._grad"
             tests.append(f"{grad} is {of(before)}{'' if before is None else f' and {grad}._array is {of(array)}'}")
         exec(f"def hold(tensors):\n    return ({' and '.join(tests) or True})\n", space)
-        hold: Callable[[list[Tensor]], bool] = space["hold"]
+        hold: Callable[[Sequence[Tensor]], bool] = space["hold"]
         return hold
 
-    def _first_broken(self, tensors: list[Tensor]) -> str:
+    def _first_broken(self, tensors: Sequence[Tensor]) -> str:
         """Which is not the very same, and not an equal number or text either."""
         for text, now, value in self._names:
             found = now()

@@ -113,6 +113,8 @@ class Launched:
         self.launches, self._checks, self._recording = found.launches, found.checks, recording
         self._layouts = [recording.layout_of(x) for x in arguments]
         self._roots = {id(x.flat) for x in program.fixed.values()}
+        self._starts = {start_of(x.flat) for x in program.fixed.values()}
+        self._lines = [layout == (0, True) for layout in self._layouts]
         self._program, self._pool = program, memory(self._device).pool
         self._held = {
             x.part.start: recording.block_of(x.part.holds)
@@ -281,7 +283,10 @@ class Launched:
         if self._blocks and not all(self._recording.known(*check) for check in self._checks):
             return None
         found = []
-        for x, layout in zip(arguments, self._layouts, strict=True):
+        for x, layout, lines in zip(arguments, self._layouts, self._lines, strict=True):
+            if x.address and lines and not self._blocks and x.address not in self._starts:  # it begins a block
+                found.append(x)
+                continue
             if id(root_of(x)) in self._roots:
                 return None
             if not x.address and not self._blocks:

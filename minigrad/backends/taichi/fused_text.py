@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import count
 from math import prod
 from textwrap import dedent, indent
@@ -13,36 +13,39 @@ from zlib import crc32
 from minigrad._traced import Traced
 from minigrad.backends.taichi.functions import needed, packed, typed
 from minigrad.backends.taichi.loops import Loop, Lying, Product
-from minigrad.backends.taichi.matmul import End, Tiles, tiling
 from minigrad.backends.taichi.recording import Launch, Part, Place
 from minigrad.backends.taichi.runtime import compiled
-from minigrad.backends.taichi.source import CORES, SERIAL_WIDE, STRETCH, WIDE, Taken, repeated, rows, wrapped
+from minigrad.backends.taichi.source import CORES, SERIAL_WIDE, STRETCH, WIDE, End, Taken, repeated, rows, wrapped
 from minigrad.backends.taichi.wide import JOINS, NUMBER, VECTOR, text_of
 
 __all__ = ["ended", "made"]
 
 FLOAT = "float32"
+_ASSIGNED = re.compile(r"^(\w+) = ", re.MULTILINE)
 
 
 def made(loops: Sequence[Loop], stored: Callable[[Part], bool]) -> Launch:
     """Several loops as the launch of one kernel, which stores what is `stored`; of nothing that is, the last."""
-    last = {x.y.key: k for k, x in enumerate(loops)}
-    stores = {key: k for key, k in last.items() if stored(loops[k].y.place.part)} or {loops[-1].y.key: len(loops) - 1}
+    stores = _stores(loops, stored) or {loops[-1].y.key: len(loops) - 1}
     if any(x.y.row for x in loops):
         return _Passes(loops, set(stores)).launch()
     writer = _Writer(next(iter(stores)))
     for k, loop in enumerate(loops):
-        writer.compute(loop, stores.get(loop.y.key) == k)
+        writer.compute(loop, {key for key, by in stores.items() if by == k})
     return writer.launch(loops)
+
+
+def _stores(loops: Sequence[Loop], stored: Callable[[Part], bool]) -> dict[Any, int]:
+    """Which loop stores a result, of those that are `stored`: the last that makes it."""
+    return {x.key: k for k, one in enumerate(loops) for x in one.results if stored(x.place.part)}
 
 
 def ended(product: Product, loops: Sequence[Loop], stored: Callable[[Part], bool]) -> Launch:
     """A product with loops over its result, each number of which is computed when that of the product is there."""
-    last = {x.y.key: k for k, x in enumerate(loops)}
-    stores = {key: k for key, k in last.items() if stored(loops[k].y.place.part)}
+    stores = _stores(loops, stored)
     writer = _Writer(product.y.key, "e")
     for k, loop in enumerate(loops):
-        writer.compute(loop, stores.get(loop.y.key) == k)
+        writer.compute(loop, {key for key, by in stores.items() if by == k})
     return writer.end(product, loops)
 
 
@@ -64,18 +67,29 @@ class _Writer:
         self._heads = self._body = ""
         self._registers = (f"v{k}" for k in count())
 
-    def compute(self, loop: Loop, stored: bool) -> None:
-        """Append a loop."""
+    def compute(self, loop: Loop, stored: Collection[Any]) -> None:
+        """Append a loop, which stores its results of these keys."""
         work = loop.work
-        snippet = _filled(
-            work.snippet, {one.name: self._name(x) for one, x in zip(work.takes, loop.given, strict=True)}
-        )
-        register = next(self._registers)
-        self._body += f"            {register} = {packed(snippet)}\n"
-        self._in[loop.y.key] = register
-        if stored:
-            name = self._array(loop.y)
-            self._body += f"            {name}_[{self._at.format(name=name)}] = {register}\n"
+        names = {one.name: self._name(x) for one, x in zip(work.takes, loop.given, strict=True)}
+        if work.writes:
+            for name in [one.name for one in work.takes if one.kind == "a"]:  # lines may change any of these
+                before, names[name] = names[name], next(self._registers)
+                self._line(f"{names[name]} = {before}")
+            names |= {name: next(self._registers) for name in _ASSIGNED.findall(work.snippet) if name not in names}
+            for line in packed(_filled(work.snippet, names)).splitlines():
+                self._line(line)
+            made = [names[name] for name in work.writes]
+        else:
+            made = [next(self._registers)]
+            self._line(f"{made[0]} = {packed(_filled(work.snippet, names))}")
+        for x, register in zip(loop.results, made, strict=True):
+            self._in[x.key] = register
+            if x.key in stored:
+                name = self._array(x)
+                self._line(f"{name}_[{self._at.format(name=name)}] = {register}")
+
+    def _line(self, text: str) -> None:
+        self._body += f"            {text}\n"
 
     def _array(self, x: Lying) -> str:
         name = "y" if x.key == self._y else f"p{len(self._arrays)}"
@@ -92,7 +106,7 @@ class _Writer:
             if x.row:
                 self._heads += repeated(f"{name}_[{name}_at]", register, WIDE)
             else:
-                self._body += f"            {register} = {name}_[{self._at.format(name=name)}]\n"
+                self._line(f"{register} = {name}_[{self._at.format(name=name)}]")
         return self._in[x.key]
 
     def launch(self, loops: Sequence[Loop]) -> Launch:
@@ -121,10 +135,9 @@ class _Writer:
             tuple([name for name, _ in numbers]),
             needed(lines, "f32", True),
         )
-        tiles: Tiles = product.launch.kernel.work
         args = *product.launch.args, *[x.place for _, x in arrays], *[x for _, x in numbers]
         calls = *product.launch.calls, *[call for loop in loops for call in loop.launch.calls]
-        made = tiling(tiles, end)
+        made = product.launch.kernel.work.kernel(end)
         name = f"product_{crc32(made.text.encode()):08x}"
         text = made.text.replace(f"def {made.name}_kernel(", f"def {name}_kernel(")
         return Launch(compiled(name, text, made.kinds), args, calls)
@@ -145,7 +158,7 @@ class _Passes:
         self._passes: list[int] = []
         kept: set[Any] = set()
         for loop in loops:
-            keys = [x.key for x in loop.arrays[1:]]
+            keys = [x.key for x in loop.reads]
             turn = max((self._made.get(key, 0) for key in keys), default=0)
             kept.update(key for key in keys if self._made.get(key, turn) < turn and not key[3])
             self._passes.append(turn)

@@ -19,7 +19,7 @@ from minigrad.backends.taichi.fused_text import ended, made
 from minigrad.backends.taichi.loops import Key, Loop, Product, flattened, key_of, loop_of, product_of, reshaped
 from minigrad.backends.taichi.offsets import moved
 from minigrad.backends.taichi.recording import Launch, Part, Place
-from minigrad.backends.taichi.source import CORES, SERIAL_WIDE, WIDE
+from minigrad.backends.taichi.source import CORES, SERIAL_WIDE, WIDE, of_any_width
 
 __all__ = ["fused"]
 
@@ -54,8 +54,8 @@ class _Group:
 
     def add(self, loop: Loop) -> None:
         self.loops.append(loop)
-        self.writes.add(key_of(loop.y.place.part))
-        self.reads.update(key_of(x.place.part) for x in loop.arrays[1:])
+        self.writes.update(key_of(x.place.part) for x in loop.results)
+        self.reads.update(key_of(x.place.part) for x in loop.reads)
 
     def after(self, other: _Group) -> bool:
         """Whether it has to stay on its side of another."""
@@ -77,9 +77,9 @@ class _Group:
         for one in loops:
             for x in one.arrays:
                 lying.setdefault(key_of(x.place.part), set()).add(x.key)
-        written = {key_of(x.y.place.part) for x in loops}
+        written = {key_of(x.place.part) for one in loops for x in one.results}
         keys = {x.key for one in loops[:-1] for x in one.arrays}
-        arguments = sum(len(one) for one in lying.values()) + sum(len(x.given) + 1 - len(x.arrays) for x in loops)
+        arguments = sum(len(one) for one in lying.values()) + sum(len(x.given) - len(x.reads) for x in loops)
         if arguments > ARGUMENTS or any(len(lying[part]) > 1 for part in written) or not _in_turn(loops):
             return None
         return loops if keys & {x.key for x in loops[-1].arrays} else None
@@ -90,18 +90,20 @@ class _Group:
         flat = reshaped(new, product.sizes) or flattened(new, product.sizes)
         if flat is None or len(self.loops) >= ENDS:
             return None
+        if product.lanes < WIDE and not of_any_width(flat.work.snippet):
+            return None
         loops = [*self.loops, flat]
         lying: dict[Key, set[Any]] = {}
         for x in [product.y, *[x for one in loops for x in one.arrays]]:
             if x.row or x.strides != (1,):
                 return None
             lying.setdefault(key_of(x.place.part), set()).add(x.key)
-        written = {key_of(x.y.place.part) for x in loops}
+        written = {key_of(x.place.part) for one in loops for x in one.results}
         read = {key_of(x.part) for x in product.launch.args[1:] if isinstance(x, Place)}
-        known = {product.y.key, *[x.y.key for x in self.loops]}
+        known = {product.y.key, *[x.key for one in self.loops for x in one.results]}
         if written & read or any(len(lying[part]) > 1 for part in {*written, key_of(product.y.place.part)}):
             return None
-        return loops if known & {x.key for x in flat.arrays[1:]} else None
+        return loops if known & {x.key for x in flat.reads} else None
 
 
 def _in_turn(loops: Sequence[Loop]) -> bool:
@@ -111,8 +113,8 @@ def _in_turn(loops: Sequence[Loop]) -> bool:
         return True
     touched: set[Any] = set()
     for loop in loops:
-        touched.update(x.key for x in loop.arrays[1:])
-        if loop.y.key in touched:
+        touched.update(x.key for x in loop.reads)
+        if any(x.key in touched for x in loop.results):
             return False
         touched.add(loop.y.key)
     sizes = loops[0].sizes

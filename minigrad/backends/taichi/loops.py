@@ -11,9 +11,10 @@ from operator import mul
 from typing import Any, NamedTuple
 
 from minigrad._traced import Traced
-from minigrad.backends.taichi.matmul import Tiles, tiling
+from minigrad.backends.taichi.matmul import Tiles
 from minigrad.backends.taichi.recording import Launch, Part, Place
 from minigrad.backends.taichi.source import WIDE, Work
+from minigrad.backends.taichi.windows import Convolution
 
 __all__ = ["Key", "Loop", "Lying", "Product", "flattened", "key_of", "loop_of", "product_of", "reshaped"]
 
@@ -34,11 +35,11 @@ class Lying(NamedTuple):
 
 
 class Loop(NamedTuple):
-    """What a launch computes: `y`, and the operands of its snippet, in that many rows of vectors."""
+    """What a launch computes: its results, mostly one, and the operands of its snippet, in so many rows of vectors."""
 
     launch: Launch
     sizes: tuple[int, ...]
-    y: Lying
+    results: tuple[Lying, ...]
     given: tuple[Any, ...]
 
     @property
@@ -48,9 +49,25 @@ class Loop(NamedTuple):
         return work
 
     @property
+    def y(self) -> Lying:
+        """The first result."""
+        return self.results[0]
+
+    @property
+    def reads(self) -> list[Lying]:
+        """The operands that are arrays."""
+        return [x for x in self.given if isinstance(x, Lying)]
+
+    @property
     def arrays(self) -> list[Lying]:
-        """All arrays of it."""
-        return [self.y, *[x for x in self.given if isinstance(x, Lying)]]
+        """All arrays of it, the results first."""
+        return [*self.results, *self.reads]
+
+    def lying(self, sizes: tuple[int, ...], strides: tuple[int, ...], row: bool) -> Loop:
+        """The same with all arrays lying so."""
+        along = {x.key: x._replace(strides=strides, row=row) for x in self.arrays}
+        given = [along[x.key] if isinstance(x, Lying) else x for x in self.given]
+        return self._replace(sizes=sizes, results=tuple([along[x.key] for x in self.results]), given=tuple(given))
 
     @property
     def ends(self) -> dict[str, Any]:
@@ -69,7 +86,8 @@ def loop_of(launch: Launch) -> Loop | None:
     work = launch.kernel.work
     if not isinstance(work, Work):
         return None
-    operands, numbers = launch.args[: 1 + len(work.takes)], launch.args[1 + len(work.takes) :]
+    count = len(work.takes) + (not work.writes)
+    operands, numbers = launch.args[:count], launch.args[count:]
     if work.join:
         return _joining(launch, work, operands, numbers[len(work.numbers) :])
     arrays = [x for x in operands if isinstance(x, Place)]
@@ -80,28 +98,33 @@ def loop_of(launch: Launch) -> Loop | None:
         strides = *(numbers[k * ndim : k * ndim + ndim - 1] if work.along else ()), goes
         lying.append(Lying(place, strides, not goes))
     left = iter(lying)
-    y, *given = [next(left) if isinstance(x, Place) else x for x in operands]
-    return Loop(launch, tuple(sizes), y, tuple(given))
+    given = [next(left) if isinstance(x, Place) else x for x in operands]
+    results = [x for one, x in zip(work.takes, given, strict=False) if one.name in work.writes] or [given.pop(0)]
+    return Loop(launch, tuple(sizes), tuple(results), tuple(given))
 
 
 class Product(NamedTuple):
-    """A launch that multiplies matrices, and its result as vectors that lie one after the other."""
+    """A launch that multiplies matrices or convolves, and its result as vectors that lie one after the other; it
+    computes them in vectors of `lanes`."""
 
     launch: Launch
     sizes: tuple[int]
     y: Lying
+    lanes: int
 
 
 def product_of(launch: Launch) -> Product | None:
-    """A launch as a product of matrices whose result has whole vectors; None if it is none."""
+    """A launch as a product of matrices or a convolution whose result has whole vectors; None if it is none."""
     work = launch.kernel.work
-    if not isinstance(work, Tiles) or launch.kernel is not tiling(work):
+    if not isinstance(work, Tiles | Convolution) or launch.kernel is not work.kernel():
         return None
-    y, table, tiles = launch.args[0], launch.args[4], launch.args[5]
-    if table.part.holds is None or type(tiles) is Traced:
+    table, *tiles = launch.args[work.table :]
+    if table.part.holds is None or any(type(x) is Traced for x in tiles):
         return None
-    numbers = table.part.holds.reshape(-1)[table.offset // 4 :]
-    return Product(launch, (work.vectors(numbers, tiles),), Lying(y, (1,), False))
+    count = work.items(table.part.holds.reshape(-1)[table.offset // 4 :], *tiles)
+    if count % WIDE:
+        return None
+    return Product(launch, (count // WIDE,), Lying(launch.args[0], (1,), False), work.lanes)
 
 
 def _joining(launch: Launch, work: Work, operands: tuple[Any, ...], numbers: tuple[Any, ...]) -> Loop | None:
@@ -113,7 +136,7 @@ def _joining(launch: Launch, work: Work, operands: tuple[Any, ...], numbers: tup
         return None
     full, one = ((size // WIDE, 1), False), ((1, 0), True)
     y, *given = [Lying(x, *(full if goes else one)) for x, goes in zip(operands, (0, *work.along), strict=True)]
-    return Loop(launch, (count, size // WIDE), y, tuple(given))
+    return Loop(launch, (count, size // WIDE), (y,), tuple(given))
 
 
 def reshaped(loop: Loop, sizes: tuple[int, ...]) -> Loop | None:
@@ -126,13 +149,10 @@ def reshaped(loop: Loop, sizes: tuple[int, ...]) -> Loop | None:
     if len(loop.sizes) > 1 or any(x.row or x.strides != (1,) for x in loop.arrays):
         return None
     if loop.sizes[0] == prod(sizes):
-        strides, row = _row_by_row(sizes), False
-    elif len(sizes) == 2 and loop.sizes[0] * WIDE == sizes[0]:
-        strides, row = (1, 0), True
-    else:
-        return None
-    y, *given = [Lying(x.place, strides, row) if isinstance(x, Lying) else x for x in (loop.y, *loop.given)]
-    return Loop(loop.launch, sizes, y, tuple(given))
+        return loop.lying(sizes, _row_by_row(sizes), False)
+    if len(sizes) == 2 and loop.sizes[0] * WIDE == sizes[0] and not loop.work.writes:
+        return loop.lying(sizes, (1, 0), True)
+    return None
 
 
 def flattened(loop: Loop, sizes: tuple[int, ...]) -> Loop | None:
@@ -140,8 +160,7 @@ def flattened(loop: Loop, sizes: tuple[int, ...]) -> Loop | None:
     strides = _row_by_row(loop.sizes)
     if (prod(loop.sizes),) != sizes or any(x.row or x.strides != strides for x in loop.arrays):
         return None
-    y, *given = [x._replace(strides=(1,)) if isinstance(x, Lying) else x for x in (loop.y, *loop.given)]
-    return Loop(loop.launch, sizes, y, tuple(given))
+    return loop.lying(sizes, (1,), False)
 
 
 def _row_by_row(sizes: tuple[int, ...]) -> tuple[int, ...]:

@@ -27,7 +27,7 @@ from minigrad.backends.taichi.shape import in_rows
 from minigrad.kernels import kernel, kernels_of
 from minigrad.layout import broadcast_shapes
 
-__all__ = ["LANES", "End", "Tiles", "matmul", "tiling", "times", "vectors"]
+__all__ = ["LANES", "Tiles", "matmul", "tiling", "times", "vectors"]
 
 LANES = {np.dtype("float32"): 16, np.dtype("float64"): 8}  # numbers in a vector of 64 bytes
 STEPS = 4
@@ -130,7 +130,7 @@ _NUMBERS = (  # in memory, since each would cost a launch as an argument 0.4 µs
 
 
 class Tiles(NamedTuple):
-    """What decides about the text of a product: see `tiling`."""
+    """What decides about the text of a product: see `tiling`. Its kernel reads numbers from the array `table`."""
 
     type: Any
     left: str
@@ -140,27 +140,28 @@ class Tiles(NamedTuple):
     once: bool
     serial: bool
 
-    def vectors(self, numbers: Any, tiles: int) -> int:
-        """How many vectors the result has, by the numbers that the kernel reads, and its tiles."""
+    @property
+    def table(self) -> int:
+        """The place of that array among the arguments."""
+        return 4
+
+    @property
+    def lanes(self) -> int:
+        """How many numbers of the result are a vector."""
+        return LANES[self.type]
+
+    def items(self, numbers: Any, tiles: int) -> int:
+        """How many numbers the result has, by those that the kernel reads, and its tiles."""
         down, chunks, _, right, across, m = map(int, numbers[:6])
-        return tiles // (down * chunks * across) * m * right
+        return tiles // (down * chunks * across) * m * right * self.lanes
 
-
-class End(NamedTuple):
-    """What is to be done with each vector of a result, number `e`, when it is there: lines, and what they take beside
-    it, arrays of vectors and numbers; with functions that they call."""
-
-    lines: str
-    arrays: tuple[str, ...]
-    numbers: tuple[str, ...]
-    functions: str
-
-
-NO_END = End("", (), (), "")
+    def kernel(self, end: source.End | None = None) -> Kernel:
+        """That of the product, or with an end."""
+        return tiling(self, end or source.NO_END)
 
 
 @lru_cache(maxsize=256)
-def tiling(tiles: Tiles, end: End = NO_END) -> Kernel:
+def tiling(tiles: Tiles, end: source.End = source.NO_END) -> Kernel:
     """Tiles that read the left operand so, the right one in vectors or `gathered`, and write `whole` vectors or not;
     the sum is one block, gone through `once`, or several.
 
@@ -230,7 +231,7 @@ def _products(tiles: Tiles, number: str) -> list[str]:
     return [f"                {line}" for line in lines]
 
 
-def _end_of(end: End, tile: tuple[int, int], blocks: int) -> list[str]:
+def _end_of(end: source.End, tile: tuple[int, int], blocks: int) -> list[str]:
     """Lines that go through the vectors of a tile, each once, after the last block of its sum."""
     high, wide = tile
     start, first = "(n * m + row) * right", f"group % across * {wide}"

@@ -100,6 +100,7 @@ class Work(NamedTuple):
 
     `along` is empty where all lie row by row; else it has the dimensions, and by array how it goes along the last.
     With a `join` it is what that makes of each row, and then its `end`, which names `numbers`; and `along` is by array.
+    If it `writes` some of what it takes, it is lines that change them, and there is no y.
     """
 
     snippet: str
@@ -108,6 +109,20 @@ class Work(NamedTuple):
     join: str = ""
     end: str = ""
     numbers: tuple[str, ...] = ()
+    writes: tuple[str, ...] = ()
+
+
+class End(NamedTuple):
+    """What is to be done with each vector of a product, number `e`, when it is there: lines, and what they take beside
+    it, arrays of vectors and numbers; with functions that they call."""
+
+    lines: str
+    arrays: tuple[str, ...]
+    numbers: tuple[str, ...]
+    functions: str
+
+
+NO_END = End("", (), (), "")
 
 
 def flat(name: str, snippet: str, takes: tuple[Taken, ...], out: str, work: str, serial: bool) -> tuple[str, str]:

@@ -20,7 +20,7 @@ from minigrad.backends.taichi.matmul import BLOCK, LANES, SERIAL, vectors
 from minigrad.backends.taichi.runtime import Kernel, compiled
 from minigrad.backends.taichi.shape import in_rows
 
-__all__ = ["convolved", "correlated"]
+__all__ = ["Convolution", "convolved", "correlated"]
 
 Shape = tuple[int, ...]
 Window = Any  # size, stride, padding, dilation: minigrad.ops.conv.Window
@@ -130,9 +130,11 @@ def _zero(dtype: str, lanes: int) -> str:
     return f"ti.Vector([ti.{source.TI[dtype]}(0.0) for _ in range({lanes})])"
 
 
-def _kernel(name: str, arrays: dict[str, str], loops: str) -> Kernel:
+def _kernel(name: str, arrays: dict[str, str], loops: str, end: source.End = source.NO_END) -> Kernel:
+    arrays = arrays | {f"{x}_": vectors("float32", ROWS) for x in end.arrays} | {f"{x}_": "ti.f32" for x in end.numbers}
     head = ", ".join(f"{x}: {what}" for x, what in arrays.items())
-    return compiled(name, f"@ti.kernel\ndef {name}_kernel({head}):\n{loops}", "a" * len(arrays))
+    kinds = "a" * (len(arrays) - len(end.numbers)) + "f" * len(end.numbers)
+    return compiled(name, f"{end.functions}@ti.kernel\ndef {name}_kernel({head}):\n{loops}", kinds)
 
 
 def _arrays(dtype: str, lanes: int, unit: int, fours: bool, more: dict[str, str]) -> dict[str, str]:
@@ -192,14 +194,18 @@ def _sums(lanes: int, unit: int, dtype: str) -> str:
     return "".join(f"                {line}\n" for line in lines)
 
 
-def _written(lanes: int, whole: bool) -> str:
-    """Channel by channel: of tiles that are `whole` eight places at once, turned in registers, else by memory."""
+def _written(lanes: int, whole: bool, end: source.End) -> str:
+    """Channel by channel: of tiles that are `whole` eight places at once, turned in registers, else by memory; and what
+    is done with these eight then."""
     rows, lines = range(ROWS), []
     if whole:
         for k in range(lanes):
             column = ", ".join(f"d{r}[{k}]" for r in rows)
             lines.append(f"if j * {lanes} + {k} < count:")
             lines.append(f"    y_[(n * count + j * {lanes} + {k}) * down + i] = ti.Vector([{column}])")
+        if end.lines:
+            lines.append(f"for o in range(j * {lanes}, ti.min(count, (j + 1) * {lanes})):")
+            lines += [f"    {line}" for line in ["e = (n * count + o) * down + i", *end.lines.splitlines()]]
     else:
         lines += [f"b_[(mine + room) // {lanes} + {r}] = d{r}" for r in rows]
         lines.append(f"for l in range(ti.min({lanes}, count - j * {lanes})):")
@@ -209,8 +215,39 @@ def _written(lanes: int, whole: bool) -> str:
     return "".join(f"                    {line}\n" for line in lines)
 
 
+class Convolution(NamedTuple):
+    """What decides about the text of a convolution, whose kernel reads numbers from the array `table`."""
+
+    type: Any
+    unit: int
+    fours: bool
+    whole: bool
+    little: bool
+    serial: bool
+
+    @property
+    def table(self) -> int:
+        """The place of that array among the arguments."""
+        return 9
+
+    @property
+    def lanes(self) -> int:
+        """How many numbers of the result are a vector."""
+        return ROWS
+
+    def items(self, numbers: Any) -> int:
+        """How many numbers the result has, by those that the kernel reads."""
+        known = dict(zip(_CONVOLVED, numbers, strict=False))
+        return int(known["batches"]) * int(known["m"]) * int(known["count"])
+
+    def kernel(self, end: source.End | None = None) -> Kernel:
+        """That of the convolution, or with an end."""
+        return _convolving(self, end or source.NO_END)
+
+
 @lru_cache(maxsize=64)
-def _convolving(type: Any, unit: int, fours: bool, whole: bool, little: bool, serial: bool) -> Kernel:
+def _convolving(what: Convolution, end: source.End) -> Kernel:
+    type, unit, fours, whole, little, serial = what
     dtype, lanes = type.name, LANES[type]
     begins = [f"r{r} = mine // {unit} + places_[ti.min(i * {ROWS} + {r}, m - 1)]" for r in range(ROWS)]
     body = f"""            mine = room_at + me * each
@@ -222,12 +259,16 @@ def _convolving(type: Any, unit: int, fours: bool, whole: bool, little: bool, se
                 if (i == 0) | (t == first_t):
 {_laying(unit, fours)}{"".join(f"                {line}{chr(10)}" for line in begins)}\
                 for j in range(panels):
-{_sums(lanes, unit, dtype)}{_written(lanes, whole)}"""
+{_sums(lanes, unit, dtype)}{_written(lanes, whole, end)}"""
     arrays = _arrays(dtype, lanes, unit, fours, dict.fromkeys(("w_", "z_"), source.array_of(dtype)))
     if whole:
         arrays["y_"] = vectors(dtype, ROWS)
+    body = "".join(f"    {source.repeated(f'{x}_', x, ROWS)}" for x in end.numbers) + body
     loops = _weights(dtype, lanes, little) + _cores(_CONVOLVED, "batches * down", body, serial)
-    return _kernel("convolve", arrays, loops)
+    made = _kernel(f"convolve{'_ended' * bool(end.lines)}", arrays, loops, end)
+    if whole and type.name == "float32":
+        made.work = what
+    return made
 
 
 class Plan(NamedTuple):
@@ -266,7 +307,7 @@ def _convolution(
         shape[0], down, m, panels, count, spot.size, *window.size, *weights, int(bias is not None), *(bias or (0,)),
         bias_at, room_at, each, *images,
     )  # fmt: skip
-    kernel = _convolving(dtype, unit, fours, m % ROWS == 0, serial or bias_at <= FEW, serial)
+    kernel = Convolution(dtype, unit, fours, m % ROWS == 0, serial or bias_at <= FEW, serial).kernel()
     return _planned(kernel, (spot, place, numbers), room_at + each * (1 if serial else source.CORES))
 
 
