@@ -191,15 +191,14 @@ class Launched:
     def join(self, most: int) -> None:
         """From now on launch as few kernels as can be, each of which does what many did. They are compiled now.
 
-        First what computes number by number is fused, but for GPUs; then what is left is joined, if it is no more than
-        `most`. Where Taichi cannot compile them, it stays as it is.
+        First what computes number by number is fused; then what is left is joined, if it is no more than `most`. Where
+        Taichi cannot compile them, it stays as it is.
         """
         compiler, before = joining(self._device), (self.launches, self.begins, self.bytes)
-        if not self._blocks:
-            self.launches = compiler.fused(
-                self.launches, lambda part: part.what.__class__ is int and part not in self._pieces
-            )
-            self._plan()
+        self.launches = compiler.fused(
+            self.launches, lambda part: part.what.__class__ is int and part not in self._pieces
+        )
+        self._plan()
         groups = compiler.grouped(self.launches, self._where, self._blocks) if len(self.launches) <= most else []
         kernels = groups or [one for one in self.launches if len(one.calls) > 1]
         try:

@@ -2,6 +2,7 @@
 
 import gc
 import os
+import re
 import subprocess
 import sys
 
@@ -275,7 +276,37 @@ def test_a_recorded_step_becomes_one_kernel_and_computes_what_eager_does():
 
     (expected, _), (found, function) = trained(lambda step: step), trained(mg.jit)
     assert found == expected
-    assert " launches, joined into step_" in function.program
+    assert re.search(r" of which are fused into \d+, joined into step_", function.program)
+
+
+def test_what_computes_number_by_number_is_one_launch_that_stores_what_others_read():
+    w = mg.randn(37, 5, requires_grad=True)
+    optimizer = mg.optim.Adam([w])
+
+    def chain(x):
+        return 0.5 * x * (1.0 + mg.tanh(0.7978845608028654 * (x + 0.044715 * x * x * x))) - x / 3
+
+    def updated(x):
+        optimizer.zero_grad()
+        ((w * x).square() * 0.5 + w).sum().backward()
+        optimizer.step()
+        return w.grad * 2
+
+    jitted, x = mg.jit(chain), mg.randn(37, 5)
+    for _ in range(20):
+        found = jitted(x)
+    np.testing.assert_allclose(found.numpy(), chain(x).numpy(), rtol=1e-6, atol=1e-6)
+    assert re.search(r" \d+ of which are fused into [12], joined into step_", jitted.program)
+
+    step, start = mg.jit(updated), w.detach().numpy()
+    for _ in range(20):
+        step(x)
+    found, w.data = w.detach().numpy(), mg.tensor(start)
+    optimizer.state.clear()
+    for _ in range(20):
+        updated(x)
+    np.testing.assert_allclose(found, w.detach().numpy(), rtol=1e-5, atol=1e-5)
+    assert re.search(r" of which are fused into \d, joined into step_", step.program)
 
 
 def test_a_recorded_step_moves_no_numbers_but_those_it_is_given():

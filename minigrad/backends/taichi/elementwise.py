@@ -13,6 +13,7 @@ from minigrad._traced import apply
 from minigrad.backends.taichi import source
 from minigrad.backends.taichi.array import DEVICE, LINE, CpuArray, TaichiArray, current, empty, pointer
 from minigrad.backends.taichi.moves import moving, unit_of
+from minigrad.backends.taichi.offsets import EXACT
 from minigrad.backends.taichi.runtime import Remembered, compiled
 from minigrad.backends.taichi.snippets import SNIPPETS, TRUTHS
 from minigrad.kernels import kernel
@@ -210,9 +211,16 @@ class Family:
         made = self._made.get((form, serial))
         if made is None:
             made = self._made[form, serial] = compiled(self._name, *self.text(form, serial))
-            if form == VECTORS or (isinstance(form, tuple) and form[0] == source.WIDE):
-                made.work = source.Work(self._snippet, self._takes, () if form == VECTORS else form[1:])
+            in_rows = isinstance(form, tuple)
+            if form == VECTORS or (in_rows and form[0] == source.WIDE) or (form == 0 and self._fusable_on_gpu):
+                made.work = source.Work(self._snippet, self._takes, form[1:] if in_rows else ())
         return made
+
+    @property
+    def _fusable_on_gpu(self) -> bool:
+        """Whether it is for a GPU, and computes in float32 as fused loops do; quotients are more exact there."""
+        floats = all(x.dtype == "float32" for x in self._takes) and self._dtype == self._work == "float32"
+        return floats and not source.VECTORIZED and f"{self._name}_kernel" not in EXACT
 
     def text(self, form: Any, serial: bool) -> tuple[str, str]:
         """What is compiled, and the kinds of its arguments."""

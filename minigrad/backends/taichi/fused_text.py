@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import lru_cache
 from itertools import count
 from math import prod
 from textwrap import dedent, indent
@@ -11,10 +12,11 @@ from typing import Any
 from zlib import crc32
 
 from minigrad._traced import Traced
+from minigrad.backends.taichi import source
 from minigrad.backends.taichi.functions import needed, packed, typed
 from minigrad.backends.taichi.loops import Loop, Lying, Product
 from minigrad.backends.taichi.recording import Launch, Part, Place
-from minigrad.backends.taichi.runtime import compiled
+from minigrad.backends.taichi.runtime import Kernel, compiled
 from minigrad.backends.taichi.source import CORES, SERIAL_WIDE, STRETCH, WIDE, End, Taken, repeated, rows, wrapped
 from minigrad.backends.taichi.wide import JOINS, NUMBER, VECTOR, text_of
 
@@ -29,7 +31,7 @@ def made(loops: Sequence[Loop], stored: Callable[[Part], bool]) -> Launch:
     stores = _stores(loops, stored) or {loops[-1].y.key: len(loops) - 1}
     if any(x.y.row for x in loops):
         return _Passes(loops, set(stores)).launch()
-    writer = _Writer(next(iter(stores)))
+    writer = _Writer(next(iter(stores))) if source.VECTORIZED else _Numbers(next(iter(stores)), "i")
     for k, loop in enumerate(loops):
         writer.compute(loop, {key for key, by in stores.items() if by == k})
     return writer.launch(loops)
@@ -67,6 +69,16 @@ class _Writer:
         self._heads = self._body = ""
         self._registers = (f"v{k}" for k in count())
 
+    @staticmethod
+    def _lines(text: str) -> str:
+        """Lines as they are computed."""
+        return packed(text)
+
+    @staticmethod
+    def _result(text: str) -> str:
+        """A snippet as it is computed."""
+        return packed(text)
+
     def compute(self, loop: Loop, stored: Collection[Any]) -> None:
         """Append a loop, which stores its results of these keys."""
         work = loop.work
@@ -76,12 +88,12 @@ class _Writer:
                 before, names[name] = names[name], next(self._registers)
                 self._line(f"{names[name]} = {before}")
             names |= {name: next(self._registers) for name in _ASSIGNED.findall(work.snippet) if name not in names}
-            for line in packed(_filled(work.snippet, names)).splitlines():
+            for line in self._lines(_filled(work.snippet, names)).splitlines():
                 self._line(line)
             made = [names[name] for name in work.writes]
         else:
             made = [next(self._registers)]
-            self._line(f"{made[0]} = {packed(_filled(work.snippet, names))}")
+            self._line(f"{made[0]} = {self._result(_filled(work.snippet, names))}")
         for x, register in zip(loop.results, made, strict=True):
             self._in[x.key] = register
             if x.key in stored:
@@ -141,6 +153,26 @@ class _Writer:
         name = f"product_{crc32(made.text.encode()):08x}"
         text = made.text.replace(f"def {made.name}_kernel(", f"def {name}_kernel(")
         return Launch(compiled(name, text, made.kinds), args, calls)
+
+
+class _Numbers(_Writer):
+    """The same for a GPU, where each number is a thread's."""
+
+    @staticmethod
+    def _lines(text: str) -> str:
+        return text
+
+    @staticmethod
+    def _result(text: str) -> str:
+        return f"ti.cast({text}, ti.f32)"
+
+    def launch(self, loops: Sequence[Loop]) -> Launch:
+        arrays = sorted(self._arrays.values(), key=lambda one: one[0] != "y")
+        takes = [Taken("a", name, FLOAT) for name, _ in arrays[1:]]
+        takes += [Taken("f", name, FLOAT) for name, _ in self._numbers.values()]
+        text, kinds = wrapped("fused", takes, FLOAT, FLOAT, ["n"], "n", indent(dedent(self._body), " " * 8), False)
+        args = *[x.place for _, x in arrays], *[x for _, x in self._numbers.values()], *loops[0].sizes
+        return _launch(text, kinds, args, loops)
 
 
 class _Passes:
@@ -264,8 +296,12 @@ class _Passes:
         return Place(place.part._replace(size=items * 4), 0, items, items * 4)
 
 
+@lru_cache(maxsize=1024)
+def _kernel(text: str, kinds: str) -> Kernel:
+    name = f"fused_{crc32(text.encode()):08x}"
+    return compiled(name, text.replace("def fused_kernel(", f"def {name}_kernel("), kinds)
+
+
 def _launch(text: str, kinds: str, args: tuple[Any, ...], loops: Sequence[Loop]) -> Launch:
     """The launch of a text, whose kernel is called after what it is."""
-    name = f"fused_{crc32(text.encode()):08x}"
-    kernel = compiled(name, text.replace("def fused_kernel(", f"def {name}_kernel("), kinds)
-    return Launch(kernel, args, tuple([call for loop in loops for call in loop.launch.calls]))
+    return Launch(_kernel(text, kinds), args, tuple([call for loop in loops for call in loop.launch.calls]))

@@ -15,6 +15,7 @@ from functools import cache
 from math import prod
 from typing import Any
 
+from minigrad.backends.taichi import source
 from minigrad.backends.taichi.fused_text import ended, made
 from minigrad.backends.taichi.loops import Key, Loop, Product, flattened, key_of, loop_of, product_of, reshaped
 from minigrad.backends.taichi.offsets import moved
@@ -79,7 +80,8 @@ class _Group:
                 lying.setdefault(key_of(x.place.part), set()).add(x.key)
         written = {key_of(x.place.part) for one in loops for x in one.results}
         keys = {x.key for one in loops[:-1] for x in one.arrays}
-        arguments = sum(len(one) for one in lying.values()) + sum(len(x.given) - len(x.reads) for x in loops)
+        arguments = sum(len(one) for one in lying.values()) * (1 if source.VECTORIZED else 2)  # an array has a place
+        arguments += sum(len(x.given) - len(x.reads) for x in loops)
         if arguments > ARGUMENTS or any(len(lying[part]) > 1 for part in written) or not _in_turn(loops):
             return None
         return loops if keys & {x.key for x in loops[-1].arrays} else None

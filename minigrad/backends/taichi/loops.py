@@ -1,4 +1,5 @@
-"""A recorded launch as a loop that computes each number from those in its place, in rows of vectors of float32.
+"""A recorded launch as a loop that computes each number from those in its place, in rows of vectors of float32; on a
+GPU these vectors are single numbers.
 
 So are sums and extremes of rows, whose results have one number for a row, and what is computed of such numbers.
 """

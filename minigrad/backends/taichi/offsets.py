@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeGuard
 
 from minigrad.backends.taichi.functions import alone
 
-__all__ = ["Moved", "moved", "truncated"]
+__all__ = ["EXACT", "Moved", "moved", "truncated"]
 
 COARSE = ("log",)  # what a GPU without float64 computes with few digits
 EXACT = ("div_kernel", "floor_divide_kernel")  # whose quotients are right to the last bit

@@ -95,7 +95,7 @@ def _launch(name: str, lines: str, names: Sequence[str], arrays: Sequence[Any], 
     if made is None:
         text = _text(name, lines, names, tuple(numbers), p.dtype.name, form, serial)
         made = _kernels[key] = compiled(name, *text)
-        if form == VECTORS:
+        if form == VECTORS or (not form and not source.VECTORIZED and p.dtype == FLOAT):
             takes = [source.Taken("a", x, p.dtype.name) for x in names]
             takes += [source.Taken("f", x, p.dtype.name) for x in numbers]
             made.work = source.Work(lines, tuple(takes), (), writes=tuple([x for x in names if x != "grad"]))

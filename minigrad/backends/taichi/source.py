@@ -96,7 +96,8 @@ class Taken(NamedTuple):
 
 
 class Work(NamedTuple):
-    """What a kernel computes in vectors of `WIDE`: a snippet of what it takes, after y, the result.
+    """What a kernel computes in vectors of `WIDE`, or on a GPU number by number: a snippet of what it takes, after y,
+    the result.
 
     `along` is empty where all lie row by row; else it has the dimensions, and by array how it goes along the last.
     With a `join` it is what that makes of each row, and then its `end`, which names `numbers`; and `along` is by array.
