@@ -8,6 +8,7 @@ import pytest
 pytest.importorskip("numpy")
 pytest.importorskip("hypothesis")
 
+import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,6 +17,7 @@ from minigrad import _jit
 from thorough import EXHAUSTIVE
 
 RUNS = 6
+ROUNDS = mg.get_default_device() == "cuda"  # where a product and a sum of two kernels are one instruction when fused
 UNARY = {
     "tanh": mg.tanh,
     "sin": mg.sin,
@@ -75,7 +77,8 @@ class Program:
         self.shape, self.lines = shape, lines
         self.w = mg.randn(*shape).requires_grad_()
         self.b = mg.randn(shape[-1]).requires_grad_()
-        self.optimizer = mg.optim.Adam([self.w, self.b], lr=0.01)
+        update = mg.optim.SGD if ROUNDS else mg.optim.Adam  # which makes a step of what is 0 but for rounding
+        self.optimizer = update([self.w, self.b], lr=0.01)
 
     def __call__(self, x):
         made = [x * 1, self.w, self.b, x.sum(-1, keepdim=True) / 8]
@@ -95,20 +98,28 @@ class Program:
 
 
 def trained(program, wrap):
-    """What comes of the program in some runs, the same texts for the same bits; or why it is refused."""
+    """What comes of the program in some runs; or why it is refused."""
     shape, lines, seed = program
     made = Program(shape, lines, seed)
     step, found = wrap(made), []
     for _ in range(RUNS):
         try:
-            found.append([x.tolist() for x in step(mg.randn(*shape))])
+            found += [x.detach().numpy().copy() for x in step(mg.randn(*shape))]
         except RuntimeError as refusal:
             return str(refusal)
-    return repr((found, made.w.tolist(), made.b.tolist(), made.w.grad.tolist()))
+    return [*found, *[x.detach().numpy() for x in (made.w, made.b, made.w.grad)]]
 
 
 def compare(program):
-    assert trained(program, mg.jit) == trained(program, lambda step: step)
+    found, expected = trained(program, mg.jit), trained(program, lambda step: step)
+    if isinstance(found, str) or isinstance(expected, str):
+        assert found == expected
+        return
+    for mine, its in zip(found, expected, strict=True):
+        if ROUNDS:
+            np.testing.assert_allclose(mine, its, rtol=1e-4, atol=1e-5)
+        else:
+            assert repr(mine.tolist()) == repr(its.tolist())
 
 
 @pytest.mark.slow
