@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { pretty } from "../src/engine/notation.js";
 import { fitNumber, fitText, textWidth } from "../src/drawing/measure.js";
 
 test("widths are those of notation.py", () => {
@@ -25,4 +26,9 @@ test("letters that are two units of UTF-16 are not cut", () => {
 test("a number loses digits until it fits", () => {
   assert.equal(fitNumber(1.23456, 200, 12, String), "1.23456");
   assert.equal(fitNumber(1.23456, 30, 12, String), "1.23");
+});
+
+test("a number gives up its point before a digit, and no digit in vain", () => {
+  const fitted = [-11, 121, 1089, 123456, 1.25, 12345.6, 1e9, -0.0000123].map((x) => fitNumber(x, 31.7, 11, pretty));
+  assert.deepEqual(fitted, ["−11", "121", "1089", "123456", "1.25", "12346", "1e+09", "−1e−05"]);
 });

@@ -57,19 +57,14 @@ export function fitText(text, room, size, bold = false) {
   if (textWidth(text, size, bold) <= room) return text;
   const tail = /[₀-₉]*$/.exec(text)?.[0] ?? "";
   const letters = [...text.slice(0, text.length - tail.length)];
-  const factor = size * (bold ? 0.0113 : 0.01);
   let wide = textWidth(`…${tail}`, size, bold);
-  let kept = 0;
-  while (kept < letters.length) {
-    wide += (WIDTHS.get(letters[kept]) ?? unlisted(letters[kept])) * factor;
-    if (wide > room) break;
-    kept += 1;
-  }
+  const kept = letters.findIndex((letter) => (wide += textWidth(letter, size, bold)) > room);
   return `${letters.slice(0, kept).join("")}…${tail}`;
 }
 
 /**
- * A number in at most `room`: all six digits, or fewer. What-if may make a number longer than its card had planned.
+ * A number in at most `room`: all six digits, or fewer where that makes it shorter, so that 1089 does not become 1000.
+ * What-if may make a number longer than its card had planned.
  * @param {number} x
  * @param {number} room
  * @param {number} size
@@ -77,7 +72,9 @@ export function fitText(text, room, size, bold = false) {
  */
 export function fitNumber(x, room, size, show) {
   let text = show(x);
-  for (let digits = 5; digits > 0 && textWidth(text, size) > room; digits -= 1)
-    text = show(Number(x.toPrecision(digits)));
+  for (let digits = 6; digits > 0 && textWidth(text, size) > room; digits -= 1) {
+    const rounded = show(Number(x.toPrecision(digits))).replace(/\.0$/, "");
+    if (rounded.length < text.length) text = rounded;
+  }
   return text;
 }
