@@ -151,6 +151,16 @@ def matrices():
     return f"() => ({to_trace(loss).json(full=True)})"
 
 
+def test_heatmap_is_drawn_pixel_by_pixel_so_that_no_minus_sign_gets_lost(play):
+    page = play(matrices())
+    page.locator("[data-id]", has_text="2×3").first.click()
+    page.locator(".inspector canvas").first.wait_for()
+    drawn = "all => all.map(one => [one.width, one.height])"
+    seen = "all => all.map(one => [one.clientWidth, one.clientHeight].map(side => Math.round(side * devicePixelRatio)))"
+    pictures = page.locator(".inspector canvas")
+    assert pictures.evaluate_all(drawn) == pictures.evaluate_all(seen)
+
+
 def test_element_of_a_tensor_is_clicked_or_named_and_all_is_computed_again(play):
     page = play(matrices())
     loss = page.locator('[data-id="n4"]')

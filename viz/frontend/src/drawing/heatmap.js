@@ -76,8 +76,7 @@ export function heatmap(cells, { scale = scaleOf(cells), size = 280, label = "",
     })
   );
   const says = h("figcaption", { "aria-live": "polite" }, summary(cells, scale));
-  // There may be less room than it would like, and what is drawn must not be scaled.
-  const redraw = () => paintHeat(canvas, cells, { scale, w: canvas.clientWidth || w, share: high / w, ...state });
+  const redraw = () => paintHeat(canvas, cells, { scale, ...state });
   const mark = (/** @type {Box | null} */ box) => {
     state.box = box;
     redraw();
@@ -114,10 +113,11 @@ function summary(cells, scale) {
 /**
  * @param {HTMLCanvasElement} canvas
  * @param {Cells} cells
- * @param {{scale: number, w: number, share: number, at: [number, number] | null, box: Box | null}} how
+ * @param {{scale: number, at: [number, number] | null, box: Box | null}} how
  */
-function paintHeat(canvas, cells, { scale, w, share, at, box }) {
-  const height = w * share;
+function paintHeat(canvas, cells, { scale, at, box }) {
+  // There may be less room than it would like, and what is drawn must not be scaled: a minus sign is one pixel high.
+  const { clientWidth: w, clientHeight: height } = canvas;
   const [width, high] = [w, height].map((length) => round(length * devicePixelRatio));
   Object.assign(canvas, { width, height: high });
   const context = canvas.getContext("2d");
