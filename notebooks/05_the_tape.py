@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 5 · The tape
 #
-# *Before: [4 · A network of Values](04_a_network_of_values.ipynb)*
+# *Before: [4 · A network of Values](04_a_network_of_values.ipynb) · Next: [6 · Tensors](06_tensors.ipynb)*
 
 # %% [markdown]
 # ## The question
@@ -271,7 +271,7 @@ plt.show()
 
 # %% [markdown]
 # You should see the three regions of lesson 4. Machines like this: one instruction, then the next, each for *all* samples before the next begins. It
-# is the idea behind tensors, to which the next lessons come.
+# is the idea behind tensors, to which the next lesson comes.
 
 # %% [markdown]
 # ## Break it
@@ -356,4 +356,4 @@ lessons.check("05.3", run_back)
 #   compute gradients backward, compiled.
 # - A. Griewank and A. Walther, *Evaluating Derivatives*, 2nd edition, SIAM (2008), chapters 2 and 4: tapes, what they cost, and what they miss.
 #
-# Back to the beginning: [1 · One neuron](01_one_neuron.ipynb).
+# One instruction for all samples at once needs numbers that come in tables. **[6 · Tensors](06_tensors.ipynb)**
