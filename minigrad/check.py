@@ -151,8 +151,8 @@ def _like(output: Any, row: Vector) -> Any:
 
 
 def _name(function: Callable[..., Any]) -> str:
-    name: str = getattr(function, "__name__", repr(function))
-    return name
+    owner, name = getattr(function, "__self__", None), getattr(function, "__name__", repr(function))
+    return f"{owner.__name__}.{name}" if isinstance(owner, type) else str(name)  # a Function's `apply` has one
 
 
 def _outputs(function: Callable[..., Any], leaves: Sequence[Any]) -> list[Any]:

@@ -32,6 +32,22 @@ def test_a_wrong_rule_is_reported_with_output_input_and_both_numbers(wrong_squar
     )
 
 
+def test_a_function_of_ones_own_is_reported_by_the_name_of_its_class():
+    pytest.importorskip("numpy")
+
+    class Halved(mg.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return 2.0 * x
+
+        @staticmethod
+        def backward(ctx, g):
+            return g
+
+    with pytest.raises(GradcheckError, match=r"^gradcheck of Halved\.apply: the derivative of output 0 "):
+        mg.gradcheck(Halved.apply, [mg.tensor(3.0, dtype=mg.float64)])
+
+
 def test_a_detached_rule_passes_the_first_order_and_fails_the_second(wrong_square):
     assert mg.gradcheck(wrong_square[1], [3.0])
     with pytest.raises(GradcheckError, match=r"derivative of output 0 by input 0 \(= 3.0\) is 0 by the rules, but 2 "):
