@@ -1,0 +1,151 @@
+"""The exercises of lesson 7, Gradient rules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from minigrad.errors import ShapeError
+from minigrad.lessons.checking import Wrong, call, compare_arrays, exercise
+
+__all__: list[str] = []
+
+_Mistakes = list[tuple[Any, str]]
+
+
+def _numbers(seed: int, *shape: int) -> Any:
+    """Numbers without any symmetry, of NumPy; the same for each reader."""
+    import numpy as np
+
+    return np.random.default_rng(seed).integers(-12, 13, shape) / 4.0 + 0.125
+
+
+def _asked(rule: Callable[..., Any], hint: str, *operands: Any) -> Any:
+    """What a reader's rule returns, given tensors; one whose shapes do not go together is wrong, and hears a hint."""
+    from minigrad import functional  # noqa: F401 -- tensors have their methods from there
+    from minigrad.creation import tensor
+    from minigrad.dtypes import float64
+
+    try:
+        found = call(rule, *[tensor(x.tolist(), dtype=float64) for x in operands])
+    except ShapeError as error:
+        raise Wrong(f"shapes that do not go together: {str(error).splitlines()[0]} {hint}".rstrip()) from error
+    return found[0] if isinstance(found, tuple) and len(found) == 1 else found  # as in the lesson's table
+
+
+def _compare(who: str, up: str, given: Any, right: Any, mistakes: _Mistakes) -> None:
+    """`compare_arrays`, which also knows the mistakes that have another shape."""
+    import numpy as np
+
+    found = given.detach().numpy() if hasattr(given, "detach") else given
+    for wrong, cause in mistakes:
+        other = np.shape(wrong) != np.shape(right) and np.shape(found) == np.shape(wrong)
+        if other and np.allclose(found, wrong, rtol=1e-4, atol=1e-6):
+            raise Wrong(f"{who} has the shape {np.shape(found)}, and it should be {np.shape(right)}: {cause}")
+    compare_arrays(who, given, right, mistakes, up)
+
+
+@exercise("07.1", "each number counts for one part in n of the mean, so each gets g / n.")
+def _mean(answer: Any) -> None:
+    import numpy as np
+
+    for shape in ((4, 3), (2, 5)):
+        a, g = _numbers(1, *shape), np.array(1.5)
+        n, ones = a.size, np.ones(shape)
+        mistakes: _Mistakes = [
+            (g / n, "that is what each number of a gets. Give it to each: a gradient has the shape of its operand."),
+            (g, "that is g itself. Divide it among the numbers of a, and give each of them its part."),
+            (g * ones, "that is the rule of the sum. In the mean, each number counts for one part in n only."),
+            (g * ones / shape[0], "that is divided by the number of rows. The mean is over all the numbers of a."),
+            (g * ones / shape[1], "that is divided by the number of columns. The mean is over all the numbers of a."),
+            (g * a / n, "the slope by a number does not depend on how large that number is: no a in it."),
+            (ones / n, "that is the local slope, and g is missing. A contribution is upstream times local."),
+        ]
+        up = "If a number goes up, the mean goes up."
+        _compare(f"what a, of shape {shape}, gets", up, _asked(answer, "", g, a), g * ones / n, mistakes)
+
+
+@exercise(
+    "07.2", "y[i, j] is made of row i of x, row j of w and b[j]: x gets g w, w gets gᵀ x, b the sum over the rows."
+)
+def _layer(answer: Any) -> None:
+    x, w, g = _numbers(2, 4, 3), _numbers(3, 5, 3), _numbers(4, 4, 5)
+    given = _asked(answer, "Is a transpose missing, or on the wrong side?", g, x, w)
+    if not isinstance(given, tuple | list) or len(given) != 3:
+        found = f"{len(given)}" if isinstance(given, tuple | list) else f"a {type(given).__name__}"
+        raise Wrong(f"give back three tensors, what x, w and b get, with commas between them; this is {found}.")
+    half = "half of it is there. The rule of a product of two factors has no ½."
+    by_x: _Mistakes = [(w.T @ g.T, "that is its transpose. Row i of the gradient belongs to row i of x.")]
+    by_w: _Mistakes = [
+        (x.T @ g, "that is the rule for x @ w. Here w is transposed forward, so its gradient is too: gᵀ x."),
+        (g.T @ x / len(g), "do not divide by the number of samples. What arrives from all of them is added up."),
+    ]
+    by_b: _Mistakes = [
+        (g, "b is copied to every row, so what arrives from all the rows is added up: a sum over the rows is missing."),
+        (g.mean(0), "that is the mean over the rows. What arrives from several places is added up, not averaged."),
+        (
+            g.sum(1),
+            "that is a sum over the columns, one number a sample. b has one for each neuron: sum over the rows.",
+        ),
+        (g.sum(), "that is one sum over all. b has one number for each neuron: sum over the rows only."),
+        (g.sum(0, keepdims=True), "b has no rows. Write g.sum(0), without keepdim."),
+        (g[0], "that is the first sample alone. Add up what arrives from all the rows."),
+    ]
+    for name, share, right, mistakes in (
+        ("x", given[0], g @ w, by_x), ("w", given[1], g.T @ x, by_w), ("b", given[2], g.sum(0), by_b)
+    ):  # fmt: skip
+        _compare(f"what {name} gets", "", share, right, [*mistakes, (right / 2, half)])
+
+
+@exercise(
+    "07.3", "every number reaches y twice: as the factor of its own place, and in the sum that is at every place."
+)
+def _weighted(answer: Any) -> None:
+    import numpy as np
+
+    for size in (3, 5):
+        x, g = _numbers(5, size), _numbers(6, size)
+        through_sum, own = (g * x).sum(), g * x.sum()
+        mistakes: _Mistakes = [
+            (own, "that is what comes by way of the first x. The sum depends on x, too, and is in every result."),
+            (
+                through_sum * np.ones(size),
+                "that is what comes by way of the sum. x is also the other factor: add g * sum.",
+            ),
+            (through_sum, "that is what comes by way of the sum, and one number: give it to each x, and add g * sum."),
+            (own + g * x, "what comes by way of the sum is added up over all results: sum g * x before you add it."),
+            (own * through_sum, "the two ways are multiplied. What arrives along several paths is added up."),
+            (
+                own - through_sum,
+                "what arrives along the second path is subtracted. What arrives along several paths is added.",
+            ),
+            (x.sum() + x, "that is a slope, and g is missing."),
+            (2 * g * x, "that is the rule of x * x, number by number. Here the second factor is the sum of all."),
+            (2 * own, "the two ways do not bring the same. By way of the sum comes one number: sum(g * x)."),
+        ]
+        _compare(f"what x, of {size} numbers, gets", "", _asked(answer, "", g, x), own + through_sum, mistakes)
+
+
+@exercise("07.4", "what the mean takes from all it takes from the gradient as well: g minus its mean, in each row.")
+def _centering(answer: Any) -> None:
+    import numpy as np
+
+    for shape in ((3, 4), (2, 5)):
+        a, g = _numbers(7, *shape), _numbers(8, *shape)
+        rows = g.mean(1, keepdims=True)
+        mistakes: _Mistakes = [
+            (g, "that is what comes by way of a itself. Each number is in the mean of its row, too."),
+            (g + rows, "the mean is subtracted in y, so what comes by way of it has a minus sign."),
+            (g - g.mean(), "that is the mean over all. Each row has a mean of its own: mean(1, keepdim=True)."),
+            (g - g.mean(0), "that is the mean over each column. Rows are centered: mean(1, keepdim=True)."),
+            (
+                g - g.sum(1, keepdims=True),
+                "the slope of the mean is one part in n: subtract the mean of g, not its sum.",
+            ),
+            (-rows * np.ones(shape), "that is what comes by way of the mean. a itself is in y, too: add g."),
+            (g - g / shape[1], "what comes by way of the mean comes from every result of the row: sum g over the row."),
+            (g - a.mean(1, keepdims=True), "that subtracts the mean of a. It is the mean of g that goes back."),
+            (g * (a - a.mean(1, keepdims=True)), "that is g times y. y is a straight line in a: no a in its slopes."),
+        ]
+        given = _asked(answer, "Is keepdim=True missing?", g, a)
+        _compare(f"what a, of shape {shape}, gets", "", given, g - rows, mistakes)
