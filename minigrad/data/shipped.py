@@ -112,6 +112,7 @@ def digits(train: int = 1500, seed: int = 0, device: str | None = None) -> Digit
     >>> data.train_x.shape, data.test_y.shape, len(data.test)
     ((1500, 1, 8, 8), (297,), 297)
     """
+    from minigrad import functional  # noqa: F401 -- tensors have their methods by it, also where these are the first
     from minigrad.creation import tensor
     from minigrad.data.idx import read_idx
     from minigrad.random import Generator, randperm

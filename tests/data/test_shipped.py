@@ -1,6 +1,8 @@
 """The data that is shipped."""
 
 import hashlib
+import subprocess
+import sys
 import unicodedata
 from collections import Counter
 from datetime import date
@@ -56,6 +58,12 @@ def test_digits_are_split_1500_to_297_and_hold_the_published_counts():
     counts = Counter(data.train_y.tolist() + data.test_y.tolist())
     assert [counts[k] for k in range(10)] == [178, 182, 177, 183, 181, 182, 181, 179, 174, 180]  # UCI's optdigits.names
     assert set(data.train_x.flatten().tolist()) == {k / 16 for k in range(17)}
+
+
+def test_the_digits_can_be_the_first_tensors_of_a_program():
+    program = "import minigrad as mg; print(mg.data.digits().test_x.mean().shape)"
+    child = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (child.stdout, child.stderr) == ("()\n", "")
 
 
 def test_the_digits_are_uci_s():
