@@ -95,7 +95,10 @@ def build(path: Path) -> None:
     notebook.metadata = nbformat.from_dict(METADATA)
     # ipykernel warns that it talks over TCP; there is nobody else here to listen.
     quiet = ["--log-level=ERROR"]
-    NotebookClient(notebook, timeout=120, extra_arguments=quiet, resources={"metadata": {"path": str(HERE)}}).execute()
+    # What a cell prints comes in as many pieces as it happened to be sent in: they are stored as one.
+    NotebookClient(
+        notebook, timeout=120, coalesce_streams=True, extra_arguments=quiet, resources={"metadata": {"path": str(HERE)}}
+    ).execute()
     twin.write_text(jupytext.writes(normalise(notebook), fmt="py:percent"), encoding="utf-8")
     path.write_text(nbformat.writes(notebook) + "\n", encoding="utf-8")
 

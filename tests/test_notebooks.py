@@ -105,6 +105,12 @@ def test_stored_cells_have_run_without_error(path):
 
 
 @lesson
+def test_what_a_cell_prints_is_stored_in_one_piece(path):
+    for cell in cells(path, "code"):
+        assert [output.output_type for output in cell.outputs].count("stream") <= 1, cell.source
+
+
+@lesson
 def test_no_cell_that_builds_is_longer_than_fifteen_lines(path):
     for cell in cells(path, "code"):
         assert len(lines_of_code(cell)) <= 15, cell.source
