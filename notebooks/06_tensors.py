@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 6 · Tensors
 #
-# *Before: [5 · The tape](05_the_tape.ipynb)*
+# *Before: [5 · The tape](05_the_tape.ipynb) · Next: [7 · Gradient rules](07_gradient_rules.ipynb)*
 
 # %% [markdown]
 # ## The question
@@ -623,4 +623,4 @@ lessons.check("06.4", mean_squared_error)
 #   gradients, and the names that minigrad uses.
 # - ndesmic, “Building a JS pytorch clone (autograd)”, DEV Community: mljs, and why it says [x, y, z].
 #
-# Back to the beginning: [1 · One neuron](01_one_neuron.ipynb).
+# A tensor has as many local slopes as numbers, and each is a table. Nobody builds that table: **[7 · Gradient rules](07_gradient_rules.ipynb)**

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 7 · Gradient rules
 #
-# *Before: [6 · Tensors](06_tensors.ipynb)*
+# *Before: [6 · Tensors](06_tensors.ipynb) · Next: [8 · Kernels and devices](08_kernels_and_devices.ipynb)*
 
 # %% [markdown]
 # ## The question
@@ -640,4 +640,4 @@ lessons.check("07.4", centering_rule)
 #   (1990), pages 227–236: softmax.
 # - J. L. Ba, J. R. Kiros and G. E. Hinton, “Layer normalization”, arXiv:1607.06450 (2016): where the last exercise begins.
 #
-# Back to the beginning: [1 · One neuron](01_one_neuron.ipynb).
+# Rules say *what* is computed. The next question is who does it, and where: **[8 · Kernels and devices](08_kernels_and_devices.ipynb)**

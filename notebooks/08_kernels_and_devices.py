@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 8 · Kernels and devices
 #
-# *Before: [7 · Gradient rules](07_gradient_rules.ipynb)*
+# *Before: [7 · Gradient rules](07_gradient_rules.ipynb) · Next: [9 · Optimizers](09_optimizers.ipynb)*
 
 # %% [markdown]
 # ## The question
@@ -627,4 +627,4 @@ lessons.check("08.4", safe)
 # - S. Elfwing, E. Uchibe and K. Doya, “Sigmoid-weighted linear units for neural network function approximation in reinforcement learning”, *Neural Networks* 107
 #   (2018), pages 3–11, and P. Ramachandran, B. Zoph and Q. V. Le, “Searching for activation functions”, arXiv 1710.05941 (2017): one function, two names, SiLU and swish.
 #
-# Back to the beginning: [1 · One neuron](01_one_neuron.ipynb).
+# The numbers are quick now. What to do with a gradient, other than a step against it, comes next: **[9 · Optimizers](09_optimizers.ipynb)**
