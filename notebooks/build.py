@@ -50,11 +50,12 @@ def normalise(notebook: Any) -> Any:
     notebook.metadata = nbformat.from_dict(METADATA)
     notebook.nbformat, notebook.nbformat_minor = 4, 5
     count, seen = 0, Counter[str]()
-    for cell in notebook.cells:
+    for position, cell in enumerate(notebook.cells):
         # Named by what it says, so that a new cell leaves the names of the others alone.
         seen[cell.source] += 1
         cell.id = hashlib.sha256(f"{seen[cell.source]} {cell.source}".encode()).hexdigest()[:8]
         cell.metadata = nbformat.from_dict({key: cell.metadata[key] for key in ("tags",) if key in cell.metadata})
+        mark_for_grading(notebook.cells, position)
         if cell.cell_type == "code":
             count += 1
             cell.execution_count = count
@@ -62,6 +63,19 @@ def normalise(notebook: Any) -> Any:
             for output in cell.outputs:
                 normalise_output(output, count)
     return notebook
+
+
+def mark_for_grading(cells: list[Any], position: int) -> None:
+    """Tell nbgrader of a check, which is worth a point, and of the answer in the cell before it."""
+    check = re.match(r'lessons\.check\("(\d+)\.(\d+)"', cells[position].source)
+    if check is None or cells[position].cell_type != "code":
+        return
+    exercise = f"{check[1]}-{check[2]}"
+    both = {"schema_version": 3, "task": False}
+    answer = {"grade": False, "grade_id": f"answer-{exercise}", "locked": False, "solution": True, **both}
+    grade = {"grade": True, "grade_id": f"check-{exercise}", "locked": True, "points": 1, "solution": False, **both}
+    cells[position - 1].metadata["nbgrader"] = nbformat.from_dict(answer)
+    cells[position].metadata["nbgrader"] = nbformat.from_dict(grade)
 
 
 def only_widget(output: Any) -> bool:

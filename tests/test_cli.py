@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from minigrad import OPS, cli
+from minigrad.cli import lessons, tour
 
 
 def run(capsys, *arguments):
@@ -41,7 +42,7 @@ def test_the_same_seed_gives_the_same_page(capsys, tmp_path):
 
 def test_open_opens_the_page(capsys, tmp_path, monkeypatch):
     opened = []
-    monkeypatch.setattr(cli.webbrowser, "open", lambda address: opened.append(address))
+    monkeypatch.setattr(tour.webbrowser, "open", lambda address: opened.append(address))
     page = tmp_path / "tour.html"
     _, out, _ = run(capsys, "tour", "--epochs", "1", "--out", str(page), "--open")
     assert opened == [page.as_uri()]
@@ -120,27 +121,27 @@ def test_version(capsys):
 
 
 def test_lab_without_jupyterlab_says_what_to_install_before_the_training(capsys, tmp_path, monkeypatch):
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    monkeypatch.setattr(lessons, "find_spec", lambda name: None)
     code, out, err = run(capsys, "tour", "--lab", "--out", str(tmp_path / "tour.html"))
     assert (code, out) == (2, "")
-    assert err == "minigrad tour: --lab needs JupyterLab; install it with: pip install 'minigrad[lab]'\n"
+    assert err == "minigrad tour: JupyterLab is missing; install it with: pip install 'minigrad[lab]'\n"
 
 
 def test_lab_starts_jupyterlab_on_the_lessons(capsys, tmp_path, monkeypatch):
     calls = []
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: object())
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(subprocess, "call", lambda command: calls.append(command) or 0)
     code, _, _ = run(capsys, "tour", "--epochs", "1", "--lab", "--out", str(tmp_path / "tour.html"))
     assert code == 0
-    assert calls[0][:4] == [sys.executable, "-m", "jupyter", "lab"]
-    assert calls[0][4].endswith("notebooks")
+    assert calls == [[sys.executable, "-m", "jupyter", "lab", "--ip=localhost", "minigrad-lessons"]]
+    assert (tmp_path / "minigrad-lessons" / "01_one_neuron.ipynb").is_file()
 
 
 def test_an_interrupted_training_ends_with_one_line(capsys, tmp_path, monkeypatch):
     def interrupt(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(cli, "_train", interrupt)
+    monkeypatch.setattr(tour, "_train", interrupt)
     code, _, err = run(capsys, "tour", "--out", str(tmp_path / "tour.html"))
     assert (code, err) == (130, "\nminigrad: stopped.\n")
     assert not (tmp_path / "tour.html").exists()

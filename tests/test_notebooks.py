@@ -93,6 +93,7 @@ def test_a_lesson_has_three_to_six_exercises_each_with_its_check_still_open(path
     assert numbers == asked
     assert len(re.findall(r"^### Exercise", prose(path), re.MULTILINE)) == len(asked)
     for cell, exercise in zip(checks, numbers, strict=True):
+        assert len(lines_of_code(cell)) == 1, "the answer stands in the cell before, as nbgrader wants it"
         assert cell.outputs[0].text.startswith(f"{exercise} not yet: ")
 
 

@@ -8,6 +8,7 @@ why the right answer is right.
 from __future__ import annotations
 
 import importlib
+import os
 import pkgutil
 from typing import Any
 
@@ -22,8 +23,9 @@ for _module in pkgutil.iter_modules(__path__, f"{__name__}."):
 def check(exercise_id: str, answer: Any) -> None:
     """Print one line about `answer`: right and why, wrong and what, or not yet.
 
-    Raises KeyError if there is no such exercise. An error inside your own function comes through as it is, with a note
-    on which call it was.
+    Raises KeyError if there is no such exercise. Where nbgrader runs the notebook, which gives a point for each check
+    that does not raise, AssertionError for an answer that is not right. An error inside your own function comes through
+    as it is, with a note on which call it was.
 
     >>> check("01.1", ...)
     01.1 not yet: replace the ... with your answer.
@@ -34,6 +36,8 @@ def check(exercise_id: str, answer: Any) -> None:
     """
     verdict = judge(exercise_id, answer)
     print(f"{exercise_id} {'not right' if verdict.state == 'wrong' else verdict.state}: {verdict.sentence}")
+    if verdict.state != "right" and "NBGRADER_EXECUTION" in os.environ:
+        raise AssertionError(f"{exercise_id} is {'wrong' if verdict.state == 'wrong' else 'open'}")
 
 
 def judge(exercise_id: str, answer: Any) -> Verdict:

@@ -68,7 +68,7 @@ def test_shortening_of_names_leaves_the_keys_of_a_trace_alone():
 
 
 @pytest.mark.slow
-def test_wheel_carries_the_player(tmp_path):
+def test_wheel_carries_the_player_the_data_and_the_lessons(tmp_path):
     done = subprocess.run(
         [sys.executable, "-m", "build", "--outdir", tmp_path, ROOT], capture_output=True, text=True, timeout=300
     )
@@ -79,10 +79,12 @@ def test_wheel_carries_the_player(tmp_path):
         assert archive.read("minigrad_viz/static/player.js") == frontend.BUILT.read_bytes()
         data = {name.rpartition("/")[2]: archive.getinfo(name) for name in names if name.startswith("minigrad/data/")}
     assert "minigrad/value.py" in names
+    lessons = {path.name for path in (ROOT / "notebooks").glob("[0-9]*.ipynb")} | {"lessons.mplstyle"}
+    assert {name.rpartition("/")[2] for name in names if name.startswith("minigrad/lessons/notebooks/")} == lessons
     shipped = {file for one in known.SHIPPED for file in one.files}
     assert {*shipped, "SOURCES.md"} <= set(data)
     assert sum(data[file].file_size for file in shipped) < 250_000
-    assert not [name for name in names if name.startswith(("tests", "viz"))]
+    assert not [name for name in names if name.startswith(("tests", "viz", "notebooks"))]
     with tarfile.open(sdist) as archive:
         files = [name.partition("/")[2] for name in archive.getnames()]
     assert {"viz/frontend/src/player.js", "viz/minigrad_viz/static/player.js"} <= set(files)

@@ -1,0 +1,123 @@
+"""``minigrad lab`` and ``minigrad course``: the lessons in a folder of the reader's own, or of a teacher's."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterable
+from hashlib import sha256
+from importlib.resources import files
+from importlib.util import find_spec
+from pathlib import Path
+
+from minigrad.cli.stop import Stop
+
+__all__ = ["FOLDER", "course", "lab", "needed", "opened"]
+
+FOLDER = Path("minigrad-lessons")
+NOTE = ".minigrad.json"  # what was copied into a folder, by name, so that it is known what a reader has changed since
+STYLE = "lessons.mplstyle"
+CONFIG = """# For nbgrader, in the folder of a course on minigrad. Lessons are as students get them: with open answers.
+c = get_config()
+c.CourseDirectory.course_id = "minigrad"
+c.ClearSolutions.enabled = False  # the cell of an answer begins with something to fill in, which stays
+c.Execute.timeout = 120  # seconds for a cell: some train a network
+"""
+
+
+def lab(options: argparse.Namespace) -> int:
+    """Copy the lessons, and open them."""
+    if options.copy:
+        _copied(options.folder)
+        return 0
+    needed("minigrad lab")
+    return opened(options.folder)
+
+
+def needed(command: str) -> None:
+    """Raise Stop where JupyterLab could not be started."""
+    if find_spec("jupyterlab") is None:
+        raise Stop(f"{command}: JupyterLab is missing; install it with: pip install 'minigrad[lab]'")
+
+
+def opened(folder: Path) -> int:
+    """Copy the lessons to a folder, and run JupyterLab there: for this machine alone, with the token that it makes."""
+    _copied(folder)
+    return subprocess.call([sys.executable, "-m", "jupyter", "lab", "--ip=localhost", str(folder)])
+
+
+def course(options: argparse.Namespace) -> int:
+    """A folder as nbgrader wants it: an assignment for each lesson, and what it has to know."""
+    made: Counter[str] = Counter()
+    for name, data in _lessons("minigrad course"):
+        if name.endswith(".ipynb"):
+            assignment = options.folder / "source" / name.removesuffix(".ipynb")
+            made[_put(assignment / name, data, "minigrad course")] += 1
+            _put(assignment / STYLE, dict(_lessons("minigrad course"))[STYLE], "minigrad course")
+    _put(options.folder / "nbgrader_config.py", CONFIG.encode(), "minigrad course")
+    print(f"{options.folder}: {made['new']} lessons added, {made['kept']} left as they are.")
+    print("Go there, then for each lesson: nbgrader generate_assignment 01_one_neuron")
+    return 0
+
+
+def _lessons(command: str) -> Iterable[tuple[str, bytes]]:
+    """The files that a reader gets: their names, and what is in them."""
+    shipped = files("minigrad.lessons").joinpath("notebooks")
+    folder = shipped if shipped.is_dir() else Path(__file__).resolve().parents[2] / "notebooks"
+    if not folder.is_dir():
+        raise Stop(f"{command}: the lessons are missing from this installation; install minigrad anew")
+    for one in sorted(folder.iterdir(), key=lambda one: one.name):
+        if one.name == STYLE or one.name.endswith(".ipynb"):
+            yield one.name, one.read_bytes()
+
+
+def _copied(folder: Path, command: str = "minigrad lab") -> None:
+    """Bring a folder up to date, but for what the reader has changed there, and say what became of each."""
+    note = folder / NOTE
+    try:
+        known = json.loads(note.read_text(encoding="utf-8")) if note.is_file() else {}
+    except ValueError:  # half a file, or a reader's: then nothing is known of what was copied
+        known = {}
+    states: dict[str, list[str]] = {}
+    for name, data in _lessons(command):
+        path, digest = folder / name, sha256(data).hexdigest()
+        state = _put(path, data, command, known.get(name, ""))
+        if state == "kept" and known.get(name) == digest:
+            state = "yours"
+        if state in ("new", "updated", "same"):
+            known[name] = digest
+        states.setdefault(state, []).append(name)
+    _written(note, json.dumps(known, indent=1).encode(), command)
+    counts = {state: len([name for name in names if name != STYLE]) for state, names in states.items()}
+    words = {"new": "new", "updated": "updated", "same": "as they were", "yours": "changed by you"}
+    texts = [f"{counts[state]} {text}" for state, text in words.items() if counts.get(state)]
+    print(f"{folder.resolve()}: {', '.join(texts) or 'nothing new'}.")
+    if states.get("kept"):
+        print(f"Changed by you, and newer in minigrad: {', '.join(states['kept'])}. Rename yours to get the new ones.")
+
+
+def _put(path: Path, data: bytes, command: str, before: str = "") -> str:
+    """Write a file, unless one is there that is not what was written `before`: "new", "updated", "same" or "kept"."""
+    try:
+        there = path.read_bytes() if path.exists() else None
+    except OSError as error:
+        raise Stop(f"{command}: cannot read {path}: {error.strerror}") from None
+    if there == data:
+        return "same"
+    if there is not None and sha256(there).hexdigest() != before:
+        return "kept"
+    _written(path, data, command)
+    return "new" if there is None else "updated"
+
+
+def _written(path: Path, data: bytes, command: str) -> None:
+    from minigrad.io.whole import write_all
+
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_all(path, data)
+    except OSError as error:
+        raise Stop(f"{command}: cannot write {path}: {error.strerror}") from None

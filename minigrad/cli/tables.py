@@ -1,0 +1,118 @@
+"""``minigrad ops``, ``data`` and ``torch``: what there is, as tables."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from minigrad.cli.stop import Stop
+
+__all__ = ["data", "ops", "torch"]
+
+
+def ops(options: argparse.Namespace) -> int:
+    """A line an operation: its name, its formula, which operands have a derivative, and the devices."""
+    from importlib.util import find_spec
+
+    from minigrad.backends.formula import expression
+    from minigrad.kernels import kernels_of
+    from minigrad.op import OPS
+
+    devices = ["python"]
+    if find_spec("numpy"):
+        from minigrad import functional  # noqa: F401 -- registers the kernels of arrays
+        from minigrad.storage import DEVICES
+
+        devices += DEVICES
+    chosen = [op for name, op in OPS.items() if not options.names or any(part in name for part in options.names)]
+    if not chosen:
+        raise Stop(f"minigrad ops: no operation has {' or '.join(map(repr, options.names))} in its name")
+    rows = [["operation", "computes", "gradient of", *devices]]
+    for op in sorted(chosen, key=lambda op: op.name):
+        free = [x for x, rule in zip(op.inputs, op.vjp, strict=True) if rule is not None]
+        marks = ["yes" if device in kernels_of(op.name) else "-" for device in devices]
+        formula = expression(op, op.inputs).text() if not op.variadic else op.formula
+        rows.append([op.name, _short(formula), ", ".join(free) or "-", *marks])
+    widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
+    for row in rows:
+        print("  ".join(x.ljust(width) for x, width in zip(row, widths, strict=True)).rstrip())
+    counts = ", ".join(f"{sum(device in kernels_of(op.name) for op in chosen)} on {device}" for device in devices)
+    print(f"{len(chosen)} operations: {counts}.")
+    return 0
+
+
+def _short(text: str, most: int = 32) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def data(options: argparse.Namespace) -> int:
+    """What is shipped, a line each; then what is read from files of the reader's, and which of them are there."""
+    from importlib.resources import files
+
+    from minigrad.data import known
+
+    print("Shipped with minigrad: mg.data.…")
+    for one in known.SHIPPED:
+        size = sum(len(files("minigrad.data").joinpath(name).read_bytes()) for name in one.files)
+        shown = f"{-(-size // 1000)} kB" if size else ""
+        print(f"  {one.call:<19} {one.what:<31} {shown:>6}  {one.source}".rstrip())
+    print(f"\nRead from files of yours, below {_short_path(known.data_folder())}")
+    print("Nothing is ever fetched. The environment variable MINIGRAD_DATA names another folder.")
+    for data in known.OFFICIAL:
+        there = known.find(data)
+        folder = there[0].parent if there else known.places(data)[0]
+        print(f"\n  {data.call:<19} {data.name}: {data.what}")
+        print(f"    by      {data.authors}; {data.licence}")
+        print(f"    from    {data.where}")
+        print(f"    {'in  ' if there else 'into'}    {_short_path(folder)}")
+        for name, md5 in data.files.items():
+            print(f"            {name:<27} MD5 {md5}  {_state(there, name, md5)}".rstrip())
+        if there and not {path.name for path in there} & set(data.files):
+            print(f"            {len(there)} of its {len(data.unpacked)} files are here, unpacked")
+    return 0
+
+
+def _short_path(path: Path) -> str:
+    """A path with ``~`` for the home folder."""
+    return f"~/{path.relative_to(Path.home()).as_posix()}" if path.is_relative_to(Path.home()) else str(path)
+
+
+def _state(there: Sequence[Path], name: str, md5: str) -> str:
+    """What is known of a file that may be there."""
+    from minigrad.data.known import md5_of
+
+    path = next((path for path in there if path.name == name), None)
+    if path is not None:
+        return "here" if md5_of(path) == md5 else "another MD5"
+    return ""
+
+
+def torch(options: argparse.Namespace) -> int:
+    """How much of each family of PyTorch's is here; or of some names, a line each."""
+    from importlib.util import find_spec
+
+    if not find_spec("numpy"):
+        raise Stop(
+            "minigrad torch: its names are those of tensors, which need NumPy; install it with: pip install numpy"
+        )
+    from minigrad.pytorch import markdown, rows, summary, version
+
+    if options.markdown:
+        print(markdown(), end="")
+        return 0
+    table = rows()
+    asked = {name.removeprefix("torch.").removeprefix("mg.") for name in options.names}
+    if not asked:
+        print(f"{'PyTorch ' + version():<26}{'here':>6}{'differs':>9}{'not here':>10}")
+        for family, yes, differs, no in summary(table):
+            print(f"{family:<26}{yes:>6}{differs:>9}{no:>10}")
+        print("Which: minigrad torch NAME …, a name or a family; all: minigrad torch --markdown")
+        return 0
+    chosen = [row for row in table if asked & {row.name, row.family[6:], f"{row.family}.{row.name}"[6:]}]
+    if not chosen:
+        raise Stop(f"minigrad torch: PyTorch {version()} has no {' or '.join(sorted(options.names))}")
+    width = max(len(f"{row.family}.{row.name}") for row in chosen)
+    for row in chosen:
+        print(f"{f'{row.family}.{row.name}':<{width}}  {row.state:<7}  {row.note}".rstrip())
+    return 0
