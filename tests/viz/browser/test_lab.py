@@ -1,21 +1,13 @@
 """The player in JupyterLab: it appears, steps by click and by keyboard, and kernel and page follow each other."""
 
 import json
-import os
 import re
-import socket
-import subprocess
-import sys
-import time
-import urllib.request
-from contextlib import closing
 
 import pytest
 
-from tools import need
+from lab import Lab
 
 pytestmark = pytest.mark.slow
-STARTS = 300  # seconds that a server, or a kernel behind a page, may take on a slow machine
 
 CELLS = [
     """
@@ -68,55 +60,11 @@ def notebook(cells):
     return json.dumps({"cells": made, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5})
 
 
-def answers(address):
-    try:
-        urllib.request.urlopen(address, timeout=5).close()
-    except OSError:
-        return False
-    return True
-
-
-@pytest.fixture(scope="module")
-def lab(tmp_path_factory):
-    """A JupyterLab of its own, with nothing of the reader's settings; its address."""
-    need("chromium", "playwright")
-    pytest.importorskip("jupyterlab")
-    folder = tmp_path_factory.mktemp("lab")
-    (folder / "player.ipynb").write_text(notebook(CELLS), encoding="utf-8")
-    settings = folder / "settings" / "@jupyterlab" / "apputils-extension" / "notification.jupyterlab-settings"
-    settings.parent.mkdir(parents=True)
-    settings.write_text('{"fetchNews": "false", "checkForUpdates": false}', encoding="utf-8")
-    with closing(socket.socket()) as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    own = {f"JUPYTER_{kind}_DIR": str(folder / kind.lower()) for kind in ("CONFIG", "DATA", "RUNTIME")}
-    env = {
-        **os.environ,
-        **own,
-        "JUPYTERLAB_SETTINGS_DIR": str(folder / "settings"),
-        "IPYTHONDIR": str(folder / "ipython"),
-    }
-    command = [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", "--ServerApp.ip=127.0.0.1"]
-    command += [f"--port={port}", "--IdentityProvider.token=", f"--ServerApp.root_dir={folder}", "--log-level=ERROR"]
-    with subprocess.Popen(command, env=env, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as server:
-        try:
-            address = f"127.0.0.1:{port}"
-            late = time.monotonic() + STARTS
-            while not answers(f"http://{address}/api"):
-                assert server.poll() is None, server.stderr.read().decode()
-                assert time.monotonic() < late, "The server does not answer."
-                time.sleep(0.1)
-            yield address
-        finally:
-            server.terminate()
-
-
 @pytest.fixture
-def opened(lab, watched):
-    page = watched(width=1400, height=1000, servers=(lab,), complains=None)
-    page.goto(f"http://{lab}/lab/workspaces/test/tree/player.ipynb?reset")
-    page.locator("#jp-main-statusbar").get_by_text(re.compile(r"Python 3.*\| Idle")).wait_for(timeout=STARTS * 1000)
-    return page
+def opened(tmp_path, watched):
+    (tmp_path / "player.ipynb").write_text(notebook(CELLS), encoding="utf-8")
+    with Lab(tmp_path) as lab:
+        yield lab.opened(watched, "player.ipynb")
 
 
 def run_cell(page, index):

@@ -1,0 +1,73 @@
+"""A JupyterLab of a test's own, with nothing of the reader's settings."""
+
+import os
+import re
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tools import need
+
+STARTS = 300  # seconds that a server, or a kernel behind a page, may take on a slow machine
+SETTINGS = {
+    "apputils-extension/notification": '{"fetchNews": "false", "checkForUpdates": false}',
+    "notebook-extension/tracker": '{"windowingMode": "none"}',  # cells that nobody looks at are there, too
+}
+
+
+class Lab:
+    """The server, on a folder of notebooks, as long as the block around it lasts."""
+
+    def __init__(self, folder: Path) -> None:
+        need("chromium", "playwright")
+        pytest.importorskip("jupyterlab")
+        self._folder, own = folder, folder / ".jupyter"
+        for name, text in SETTINGS.items():
+            settings = own / "settings" / "@jupyterlab" / f"{name}.jupyterlab-settings"
+            settings.parent.mkdir(parents=True)
+            settings.write_text(text, encoding="utf-8")
+        with closing(socket.socket()) as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        self.address = f"127.0.0.1:{port}"
+        self._env = os.environ | {f"JUPYTER_{x}_DIR": str(own / x.lower()) for x in ("CONFIG", "DATA", "RUNTIME")}
+        self._env |= {"JUPYTERLAB_SETTINGS_DIR": str(own / "settings"), "IPYTHONDIR": str(own / "ipython")}
+        self._command = [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", f"--port={port}"]
+        self._command += ["--ServerApp.ip=127.0.0.1", "--IdentityProvider.token=", f"--ServerApp.root_dir={folder}"]
+        self._command += ["--LabApp.expose_app_in_browser=True", "--log-level=ERROR"]
+
+    def __enter__(self) -> "Lab":
+        how: Any = {"env": self._env, "cwd": self._folder, "stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
+        self._server = subprocess.Popen(self._command, **how)
+        late = time.monotonic() + STARTS
+        while not self._answers():
+            assert self._server.poll() is None, self._server.stderr.read().decode()
+            assert time.monotonic() < late, "The server does not answer."
+            time.sleep(0.1)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.terminate()
+        self._server.communicate()
+
+    def _answers(self) -> bool:
+        try:
+            urllib.request.urlopen(f"http://{self.address}/api", timeout=5).close()
+        except OSError:
+            return False
+        return True
+
+    def opened(self, watched: Any, name: str, **size: int) -> Any:
+        """A page with a notebook whose kernel waits."""
+        page = watched(**{"width": 1400, "height": 1000, **size}, servers=(self.address,), complains=None)
+        page.goto(f"http://{self.address}/lab/workspaces/test/tree/{name}?reset")
+        idle = page.locator("#jp-main-statusbar").get_by_text(re.compile(r"Python 3.*\| Idle"))
+        idle.wait_for(timeout=STARTS * 1000)
+        return page

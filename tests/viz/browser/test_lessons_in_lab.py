@@ -1,0 +1,68 @@
+"""Every lesson in JupyterLab, from top to bottom: no error, and no widget that stays empty."""
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from lab import STARTS, Lab
+
+NOTEBOOKS = Path(__file__).parents[3] / "notebooks"
+LESSONS = sorted(NOTEBOOKS.glob("[0-9]*.ipynb"))
+PICTURES = os.environ.get("MINIGRAD_PICTURES")  # a folder for pictures of the lessons as they were run, to be looked at
+pytestmark = pytest.mark.slow
+
+RUN = """() => {
+    window.ended = null;
+    window.jupyterapp.commands.execute('notebook:run-all-cells').then((done) => { window.ended = done; });
+}"""
+FAULTS = """() => {
+    const found = [];
+    for (const cell of window.jupyterapp.shell.currentWidget.content.widgets) {
+        if (cell.model.type !== 'code') continue;
+        const says = (what) => found.push(what + ': ' + cell.model.sharedModel.getSource().slice(0, 200));
+        for (const output of cell.model.outputs.toJSON()) {
+            if (output.output_type === 'error') says(output.ename + ' ' + output.evalue);
+            if (output.name === 'stderr') says('stderr ' + output.text);
+        }
+        for (const view of cell.node.querySelectorAll('[data-mime-type="application/vnd.jupyter.widget-view+json"]')) {
+            const {width, height} = view.getBoundingClientRect();
+            if (!view.querySelector('.jupyter-widgets, .minigrad, figure, svg, canvas') || height < 8 || width < 8)
+                says('an empty widget');
+        }
+        if (/Error displaying widget|Loading widget/.test(cell.node.textContent)) says('a widget that is not shown');
+    }
+    return found;
+}"""
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("lessons")
+    for path in (*LESSONS, NOTEBOOKS / "lessons.mplstyle"):
+        shutil.copy(path, folder)
+    with Lab(folder) as lab:
+        yield lab
+
+
+@pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
+def test_a_lesson_runs_from_top_to_bottom(lab, watched, path):
+    page = lab.opened(watched, path.name, width=1100, height=1400)
+    page.evaluate(RUN)
+    page.wait_for_function("() => window.ended !== null", timeout=STARTS * 1000)
+    if PICTURES:
+        _shown(page, Path(PICTURES), path.stem)
+    assert page.evaluate(FAULTS) == []
+
+
+def _shown(page, folder, name):
+    """The whole notebook as pictures, each as high as the window."""
+    folder.mkdir(parents=True, exist_ok=True)
+    page.evaluate("() => window.jupyterapp.shell.collapseLeft()")
+    box = page.locator(".jp-WindowedPanel-outer").first
+    step, end = box.evaluate("one => [one.clientHeight - 40, one.scrollHeight]")
+    for k in range(-(-end // step)):
+        box.evaluate("(one, top) => { one.scrollTop = top; }", k * step)
+        page.wait_for_timeout(200)
+        page.screenshot(path=folder / f"{name}_{k:02}.png")
