@@ -1,0 +1,301 @@
+"""The exercises of lesson 10, Convolution."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from minigrad.errors import ShapeError
+from minigrad.lessons.checking import Wrong, as_number, call, close, compare_arrays, exercise
+
+__all__: list[str] = []
+
+_Mistakes = list[tuple[Any, str]]
+
+_FLOOR = "The formula is ⌊(n + 2p - k) / s⌋ + 1."
+
+# For each number that is asked: what it is, wrong ones that have a known cause, and what to think of otherwise.
+_COUNTS: dict[str, tuple[int, tuple[tuple[float, str], ...], str]] = {
+    "rows after the first filters": (
+        32,
+        (
+            (28, "that is without the padding of 2, which stands on both sides."),
+            (30, "the padding stands on both sides: n + 2p."),
+            (31, "the number of places is one more than that: count the first place, too."),
+            (33, "that is (n + 2p - k) + 2. Add 1 only."),
+        ),
+        _FLOOR,
+    ),
+    "rows after the pooling": (
+        16,
+        (
+            (31, "the windows of a pooling do not overlap: its stride is 2, too."),
+            (15, "the number of places is one more than that: count the first place, too."),
+        ),
+        "MaxPool2d(2) has windows of 2 with a stride of 2.",
+    ),
+    "rows after the second filters": (
+        7,
+        (
+            (8, "the last window would need one row more than there is: round down."),
+            (7.5, "there is no half place: round down."),
+            (6, "the number of places is one more than that: count the first place, too."),
+            (14, "that is with a stride of 1, and it is 2."),
+            (15, "these are the places from 0 to n - 1 with a padding. There is none."),
+        ),
+        _FLOOR,
+    ),
+    "question mark": (
+        1568,
+        (
+            (49, "that is one map. There are 32 of them."),
+            (32, "that is the number of maps. Each has 7 × 7 numbers."),
+            (224, "that is 32 maps of 7 rows. Each row has 7 numbers."),
+            (2048, "that is with maps of 8 × 8: round the size down to 7."),
+            (512, "that is with 32 maps of 4 × 4. There is no second pooling: the maps are 7 × 7."),
+        ),
+        "Flatten makes a list of all the numbers of all the maps.",
+    ),
+    "parameters of the first filters": (
+        1216,
+        (
+            (1200, "the biases are missing, one for each filter."),
+            (400, "a filter has a table for each of the 3 channels; and a bias."),
+            (416, "a filter has a table for each of the 3 channels."),
+            (1203, "there is a bias for each filter, 16, and not for each channel."),
+            (1201, "there is a bias for each filter, 16 of them."),
+            (76, "that is one filter. There are 16."),
+            (75, "that is one filter, without its bias. There are 16."),
+            (1248, "a filter has one bias, and not one for each of its tables."),
+            (1200 * 32 * 32, "all places share the same weights: the size of the picture does not count."),
+            (1216 * 32 * 32, "all places share the same weights: the size of the picture does not count."),
+        ),
+        "Each of the 16 filters has 3 tables of 5 × 5, and a bias.",
+    ),
+    "parameters of the second filters": (
+        4640,
+        (
+            (4608, "the biases are missing, one for each filter."),
+            (288, "a filter has a table for each of the 16 channels that come in; and a bias."),
+            (320, "a filter has a table for each of the 16 channels that come in."),
+            (4624, "there is a bias for each filter, 32, and not for each channel."),
+            (145, "that is one filter. There are 32."),
+            (144, "that is one filter, without its bias. There are 32."),
+        ),
+        "Each of the 32 filters has 16 tables of 3 × 3, and a bias.",
+    ),
+    "parameters of the linear layer": (
+        15690,
+        (
+            (15680, "the biases are missing, one for each score."),
+            (15681, "there is a bias for each score, 10 of them."),
+            (20490, "that is with maps of 8 × 8: round the size down to 7."),
+            (330, "Flatten keeps all places of the maps, so the layer has weights for each of them."),
+            (500, "that is with one map. There are 32 of them."),
+        ),
+        "It has a weight for each pair of an input and a score, and a bias for each score.",
+    ),
+}
+
+
+@exercise(
+    "10.1",
+    "sizes by ⌊(n + 2p - k) / s⌋ + 1; parameters by filters · (channels · k · k + 1), wherever the filters may go.",
+)
+def _counts(answer: Any) -> None:
+    if not isinstance(answer, Mapping):
+        raise Wrong(f"the answer should be the dict of the exercise, and this is a {type(answer).__name__}.")
+    for name, (right, mistakes, hint) in _COUNTS.items():
+        if name not in answer:
+            raise Wrong(f"“{name}” is missing from the dict.")
+        given = as_number(answer[name], f"“{name}”")
+        if close(given, right):
+            continue
+        for wrong, cause in mistakes:
+            if close(given, wrong):
+                raise Wrong(f"{name} = {given:g}: {cause}")
+        raise Wrong(f"{name} = {given:g} is too {'large' if given > right else 'small'}. {hint}")
+
+
+def _numbers(seed: int, *shape: int) -> Any:
+    """Numbers without any symmetry, all different from each other, of NumPy; the same for each reader."""
+    import numpy as np
+
+    count = int(np.prod(shape))
+    return ((np.random.default_rng(seed).permutation(count) - count // 3) / 4.0 + 0.125).reshape(shape)
+
+
+def _asked(function: Callable[..., Any], *arguments: Any) -> Any:
+    """What a reader's function returns, given tensors for arrays."""
+    from minigrad import functional  # noqa: F401 -- tensors have their methods from there
+    from minigrad.creation import tensor
+    from minigrad.dtypes import float64
+
+    given = [tensor(x.tolist(), dtype=float64) if hasattr(x, "tolist") else x for x in arguments]
+    try:
+        return _plain(call(function, *given))
+    except ShapeError as error:
+        raise Wrong(f"shapes that do not go together: {str(error).splitlines()[0]}") from error
+
+
+def _plain(given: Any) -> Any:
+    """Nested lists of numbers, where they may hold tensors of one number."""
+    if isinstance(given, list | tuple):
+        return [_plain(x) for x in given]
+    return given.detach().numpy() if hasattr(given, "detach") else given
+
+
+def _places(n: int, k: int, stride: int, padding: int = 0) -> int:
+    return (n + 2 * padding - k) // stride + 1
+
+
+def _correlation(x: Any, w: Any, stride: int, step: int | None = None) -> Any:
+    """What the filter gives on a picture with its padding, by places `stride` apart; windows may begin `step` apart."""
+    import numpy as np
+
+    rows, columns = w.shape
+    places = [_places(n, k, stride) for n, k in zip(x.shape, w.shape, strict=True)]
+    y, step = np.zeros(places), stride if step is None else step
+    for i in range(places[0]):
+        for j in range(places[1]):
+            y[i, j] = (w * x[i * step : i * step + rows, j * step : j * step + columns]).sum()
+    return y
+
+
+@exercise(
+    "10.2", "windows begin stride apart on the padded picture, and there are ⌊(n + 2p - k) / s⌋ + 1 of them each way."
+)
+def _loops(answer: Any) -> None:
+    import numpy as np
+
+    x, w = _numbers(1, 6, 8), _numbers(2, 3, 2)
+    for stride, padding in ((1, 0), (2, 0), (1, 1), (2, 1), (3, 2)):
+        wide = np.pad(x, padding)
+        right, turned = _correlation(wide, w, stride), w[::-1, ::-1]
+        what = f"with stride {stride} and padding {padding}, the map"
+        given = _asked(answer, x, w, stride, padding)
+        shape = _shape(given)
+        others: _Mistakes = [
+            (_correlation(x, w, stride), "the padding is missing. Put zeros around x first, on all four sides."),
+            (_correlation(wide, w, 1), "the filter moves by one pixel. It should move by `stride`."),
+            (
+                _correlation(np.pad(x, ((padding, 0), (padding, 0))), w, stride),
+                "there are zeros above and on the left only. Padding is on all four sides.",
+            ),
+            (np.pad(right, padding), "the map is padded. It is the picture that should be."),
+        ]
+        for other, cause in others:
+            if shape == other.shape != right.shape:
+                raise Wrong(f"{what} has the shape {shape}, and it should be {right.shape}: {cause}")
+        if len(shape) == 2 and shape != right.shape:
+            raise Wrong(f"{what} has the shape {shape}, and it should be {right.shape}. {_FLOOR}")
+        mistakes: _Mistakes = [
+            (
+                _correlation(wide, w, stride, step=1),
+                "place (i, j) is at row i and column j. With a stride its window begins at i * stride, j * stride.",
+            ),
+            (_correlation(wide, turned, stride), "the filter is turned. Correlate as the lesson does, with a plus."),
+            (_correlation(wide, w[::-1], stride), "the rows of the filter are upside down."),
+            (_correlation(wide, w[:, ::-1], stride), "the columns of the filter are back to front."),
+            (right / w.size, "that is a mean over the window. Add up, and do not divide."),
+        ]
+        compare_arrays(what, given, right, mistakes)
+
+
+def _shape(given: Any) -> tuple[int, ...]:
+    import numpy as np
+
+    try:
+        return tuple(np.shape(given))
+    except ValueError:  # rows of different lengths
+        return ()
+
+
+@exercise("10.3", "from weight a there is a path to each y[i], with slope x[i s + a]: g and a slice of x, multiplied.")
+def _filter(answer: Any) -> None:
+    import numpy as np
+
+    for length, k, stride in ((6, 2, 1), (9, 3, 2), (8, 3, 2)):
+        places = _places(length, k, stride)
+        x, g = _numbers(3, length), _numbers(4, places)
+
+        def summed(step: int, x: Any = x, g: Any = g, k: int = k) -> Any:
+            return np.array([(g * x[a : a + step * (len(g) - 1) + 1 : step]).sum() for a in range(k)])
+
+        right, ones = summed(stride), np.array([x[a::stride][:places].sum() for a in range(k)])
+        mistakes: _Mistakes = [
+            (summed(1), "the stride is missing: y[i] sees x[i * stride + a]."),
+            (right[::-1], "they are back to front. Weight a meets the pixel i * stride + a, with a plus."),
+            (ones, "that is the sum of the slopes, and g is missing. A contribution is upstream times local."),
+            (g[0] * x[:k], "that is what the first place brings. Add up what comes back from all of them."),
+            (g[-1] * x[(places - 1) * stride :][:k], "that is what the last place alone brings. Add (+=)."),
+            (right / places, "that is a mean over the places. What arrives along several paths is added up."),
+            (
+                np.full(k, right.sum()),
+                "every weight gets the same, the sum of all. Each should get what comes back from its own pixels.",
+            ),
+        ]
+        what = f"for a line of {length}, k = {k} and stride {stride}, what the filter gets"
+        given = _asked(answer, g, x, k, stride)
+        shape = _shape(given)
+        if shape == (length,) != (k,):
+            raise Wrong(f"{what} should be {k} numbers, and this is {length}, as for x. Which rule was asked for?")
+        if shape == (places,) != (k,):
+            raise Wrong(f"{what} should be {k} numbers, and this is {places}, one for each place. Add up over these.")
+        if shape == () and not isinstance(given, str | Mapping):
+            raise Wrong(f"{what} should be {k} numbers, one for each weight.")
+        compare_arrays(what, given, right, mistakes, "If a weight goes up, y goes up by the pixel.")
+
+
+def _pooled(g: Any, x: Any, k: int, add: bool = True, last: bool = False, begin: bool = True) -> Any:
+    """What the numbers of a line get from its overlapping windows; or what comes out with one of three mistakes."""
+    import numpy as np
+
+    found = np.zeros(len(x))
+    for i, share in enumerate(g):
+        window = x[i : i + k]
+        winner = k - 1 - int(window[::-1].argmax()) if last else int(window.argmax())
+        place = i * begin + winner
+        found[place] = (found[place] if add else 0.0) + share
+    return found
+
+
+@exercise(
+    "10.4", "each window pays its g to its winner; who wins in several windows is paid by each, and that adds up."
+)
+def _winners(answer: Any) -> None:
+    import numpy as np
+
+    lines = [_numbers(5, 7), np.array([1.0, 4.0, 2.0, -3.0, 0.5, 3.0]), np.array([2.0, 2.0, 0.0, 1.0, 1.0])]
+    for line, k in ((lines[0], 3), (lines[1], 3), (lines[1], 2), (lines[2], 2)):
+        g = _numbers(6, len(line) - k + 1)
+        windows = [slice(i, i + k) for i in range(len(g))]
+        everyone, shared, ones = np.zeros(len(line)), np.zeros(len(line)), np.ones(len(g))
+        for share, window in zip(g, windows, strict=True):
+            everyone[window] += share
+            shared[window] += share / k
+        best = np.zeros(len(line))
+        best[line.argmax()] = g.sum()
+        first = np.append(g, np.zeros(k - 1))
+        right = _pooled(g, line, k)
+        mistakes: _Mistakes = [
+            (_pooled(g, line, k, add=False), "who wins twice keeps only the last payment. Add (+=), as in lesson 3."),
+            (_pooled(g, line, k, begin=False), "argmax counts from the beginning of the window. Add i to it."),
+            (everyone, "each number of a window is paid. Only the largest moves the result."),
+            (shared, "each number of a window gets a part. That is the rule of a mean; here the winner takes all."),
+            (best, "the largest number of the whole line gets everything. Each window has a winner of its own."),
+            (first, "the first number of each window is paid, and not the largest."),
+            (
+                _pooled(ones, line, k),
+                "that is how often each number wins. Multiply with g: who wins window i gets g[i].",
+            ),
+            (right * line, "the winner's slope is 1, however large it is: do not multiply with x."),
+            (_pooled(g, line, k, last=True), "of equal numbers the last is paid. It should be the first."),
+        ]
+        what = f"for x = {line.tolist()} and k = {k}, what x gets"
+        given = _asked(answer, g, line, k)
+        if _shape(given) == (len(g),):
+            raise Wrong(
+                f"{what} should be {len(line)} numbers, one for each of x; this is {len(g)}, as many as windows."
+            )
+        compare_arrays(what, given, right, mistakes)
