@@ -85,8 +85,16 @@ def test_a_window_that_does_not_fit_is_measured():
         mg.conv2d(mg.ones(1, 1, 4, 9), mg.ones(1, 1, 3, 3), dilation=3, padding=(1, 0))
     assert str(error.value) == (
         "conv2d: a window of (3, 3), which reaches over (7, 7) with dilation (3, 3), does not fit an image of (4, 9), "
-        "with padding (6, 9).\n"
+        "which is (6, 9) with its padding.\n"
         "  Take a smaller kernel, or pad more."
+    )
+
+
+def test_a_window_that_does_not_fit_hears_of_no_padding_where_there_is_none():
+    with pytest.raises(ShapeError) as error:
+        mg.conv2d(mg.ones(1, 1, 1, 1), mg.ones(1, 1, 3, 3))
+    assert str(error.value) == (
+        "conv2d: a window of (3, 3) does not fit an image of (1, 1).\n  Take a smaller kernel, or pad more."
     )
 
 

@@ -286,8 +286,9 @@ def _places(name: str, size: Shape, window: Window) -> Shape:
     reach = tuple(d * (k - 1) + 1 for d, k in zip(window.dilation, window.size, strict=True))
     if not all(0 < r <= n for r, n in zip(reach, padded, strict=True)):
         wide = f", which reaches over {reach} with dilation {window.dilation}," if reach != window.size else ""
+        around = f", which is {padded} with its padding" if padded != tuple(size) else ""
         raise ShapeError(
-            f"{name}: a window of {window.size}{wide} does not fit an image of {size}, with padding {padded}.\n"
+            f"{name}: a window of {window.size}{wide} does not fit an image of {size}{around}.\n"
             "  Take a smaller kernel, or pad more."
         )
     return tuple((n - r) // s + 1 for n, r, s in zip(padded, reach, window.stride, strict=True))
