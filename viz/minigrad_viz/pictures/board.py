@@ -21,8 +21,9 @@ _LEFT, _RIGHT, _TOP, _HIGH = 58, 984, 44, 132  # of the loss
 _ROW = 34
 _BINS, _TEXT_BINS = 28, 12
 _POINTS = 300  # of a curve
-_COLUMNS = {"layer": 16, "values": 204, "gradients": 414, "norm": 634, "update": 764, "dead": 916}
+_COLUMNS = {"layer": 16, "values": 204, "gradients": 414, "norm": 634, "update": 758, "dead": 920}
 _WIDE = 92  # of a histogram
+_DEAD = 22  # of a bar of dead units
 _LOW, _SPAN = -6.0, 6.0  # decades of update/weight
 _USUAL = (-4.0, -2.0)  # where it mostly is when training goes well: about 1e-3
 _DYING = 0.5  # share of units that is worth a word
@@ -373,7 +374,7 @@ def _dead(dead: float, x: float, y: float) -> str:
     dying = dead >= _DYING
     said = f"{'! ' if dying else ''}{dead:.0%}"
     return (
-        f'<rect class="track" x="{x}" y="{y + 15}" width="36" height="4" rx="2"/>'
-        f'<rect class="{"warn" if dying else "fw"}" x="{x}" y="{y + 15}" width="{36 * dead:.1f}" height="4" rx="2"/>'
-        f'<text class="cap{" warn" if dying else ""}" x="{x + 42}" y="{y + 21}">{said}</text>'
+        f'<rect class="track" x="{x}" y="{y + 15}" width="{_DEAD}" height="4" rx="2"/>'
+        f'<rect class="{"warn" if dying else "fw"}" x="{x}" y="{y + 15}" width="{_DEAD * dead:.1f}" height="4" rx="2"/>'
+        f'<text class="cap{" warn" if dying else ""}" x="{x + _DEAD + 6}" y="{y + 21}">{said}</text>'
     )
