@@ -71,6 +71,8 @@ def __getattr__(name: str) -> Any:
     """Tensors load NumPy, so they come when they are first asked for: `import minigrad` works without it."""
     if not name.startswith("_"):
         if find_spec(f"minigrad.{name}") is not None:
+            if name in ("random", "creation") and find_spec("numpy"):
+                import_module("minigrad.functional")  # which gives tensors their methods
             return import_module(f"minigrad.{name}")
         for room in _rooms():
             if name in room.__all__:

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 9 · Optimizers
 #
-# *Before: [8 · Kernels and devices](08_kernels_and_devices.ipynb)*
+# *Before: [8 · Kernels and devices](08_kernels_and_devices.ipynb) · Next: [10 · Convolution](10_convolution.ipynb)*
 
 # %% [markdown]
 # ## The question
@@ -640,4 +640,4 @@ lessons.check("09.5", fit)
 # - I. Loshchilov and F. Hutter, “SGDR: Stochastic gradient descent with warm restarts”, ICLR (2017), for the cosine, and
 #   “Decoupled weight decay regularization”, ICLR (2019), for AdamW.
 #
-# Back to the beginning: [1 · One neuron](01_one_neuron.ipynb).
+# So far each weight had one place. Next, one weight serves all places of a picture: **[10 · Convolution](10_convolution.ipynb)**

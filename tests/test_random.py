@@ -1,6 +1,8 @@
 """Random numbers: the published bits, one stream however it is cut, the distributions that were asked for."""
 
 import math
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -351,3 +353,9 @@ def test_a_write_in_place_counts_and_a_leaf_refuses_it_before_a_number_is_drawn(
 def test_a_wrong_call_is_refused_in_words(wrong, kind, message):
     with pytest.raises(kind, match=message):
         wrong()
+
+
+def test_random_numbers_can_be_the_first_tensors_of_a_program():
+    program = "import minigrad as mg; print(mg.random.randperm(3).to(mg.float32).shape)"
+    child = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (child.stdout, child.stderr) == ("(3,)\n", "")
