@@ -331,6 +331,18 @@ def test_an_argument_that_is_nan_is_told_from_others_but_not_from_itself():
     assert len(function.captures) == 3
 
 
+def test_captures_name_the_numbers_that_a_step_was_recorded_for():
+    function = mg.jit(lambda x, by: x * by)
+    for by in (0.5, 0.25, 0.5):
+        function(mg.ones(2), by)
+    first = "the first call with tensors of shapes (2,), by="
+    assert function.captures == [f"{first}0.5", f"{first}0.25"]
+    alone, sized = mg.jit(lambda: mg.ones(1)), mg.jit(lambda n: mg.ones(n))
+    alone()
+    sized(3)
+    assert alone.captures + sized.captures == ["the first call", "the first call with n=3"]
+
+
 def test_dicts_of_all_kinds_come_back_and_objects_with_tensors_in_them_are_refused():
     def counted(x):
         found = collections.defaultdict(list)

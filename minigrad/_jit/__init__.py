@@ -111,8 +111,7 @@ class Jitted:
         key = given, _overlaps(tensors), modes.grad, get_default_dtype(), get_default_device(), modes.strict
         recording = self._recordings.get(key)
         if recording is None:
-            shapes = " and ".join(str(x.shape) for x in tensors)
-            return self._record(key, tensors, args, kwargs, f"the first call with tensors of shapes {shapes}")
+            return self._record(key, tensors, args, kwargs, _first_call(self._function, args, kwargs, tensors))
         reason, numbers = recording.outdated(tensors)
         if reason:
             return self._record(key, tensors, args, kwargs, reason)
@@ -217,12 +216,26 @@ def _alike(args: Any, kwargs: Any) -> Callable[[Any], bool]:
     return found
 
 
+def _first_call(function: Any, args: Any, kwargs: Any, tensors: list[Tensor]) -> str:
+    """Why a step is recorded of which there is no recording: with which tensors, and which numbers, it was called."""
+    given = _bound(function, args, kwargs)
+    shapes = [f"tensors of shapes {' and '.join([str(x.shape) for x in tensors])}"] if tensors else []
+    others = [f"{name}={x!r}" for name, x in given.items() if type(x) in (bool, int, float, str)]
+    text = ", ".join([*shapes, *others])
+    return f"the first call with {text}" if text else "the first call"
+
+
+def _bound(function: Any, args: Any, kwargs: Any) -> dict[str, Any]:
+    """Arguments by the names that a function has for them."""
+    try:
+        return dict(inspect.signature(function).bind(*args, **kwargs).arguments)
+    except (TypeError, ValueError):  # it would not say
+        return {}
+
+
 def _called(function: Any, args: Any, kwargs: Any, tensors: list[Tensor]) -> list[str]:
     """What a function calls the tensors among its arguments."""
-    try:
-        given = dict(inspect.signature(function).bind(*args, **kwargs).arguments)
-    except (TypeError, ValueError):  # it would not say
-        given = {}
+    given = _bound(function, args, kwargs)
     names: dict[int, str] = {}
 
     def walk(name: str, x: Any) -> None:
