@@ -1,0 +1,716 @@
+# %% [markdown]
+# # 15 · One step, one kernel
+#
+# *Before: [14 · Looking where it matters](14_looking_where_it_matters.ipynb)*
+
+# %% [markdown]
+# ## The question
+#
+# This network looks at the 64 pixels of a handwritten digit, and has a score for each of the ten that it could be. `learn` is one step
+# of its training: clear the gradients, go forward, take the mean of the squares by which the scores are off, go back, update the parameters.
+
+# %%
+import minigrad as mg
+
+digits = mg.data.digits()
+images = digits.train_x.flatten(1)
+answers = mg.nn.functional.one_hot(digits.train_y, 10).to(mg.float32)
+x, y = images[:64], answers[:64]
+
+
+def network():
+    mg.manual_seed(0)
+    model = mg.nn.Sequential(mg.nn.Linear(64, 32), mg.nn.Tanh(), mg.nn.Linear(32, 10))
+    return model, mg.optim.SGD(model.parameters(), lr=0.1)
+
+
+# %%
+def step_of(model, optimizer):  # we shall need several that begin alike
+    def learn(x, y):
+        optimizer.zero_grad()
+        off = model(x) - y
+        loss = (off * off).mean()
+        off.abs().max()  # left over from a print
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    return learn
+
+
+model, optimizer = network()
+learn = step_of(model, optimizer)
+print(f"loss {learn(x, y).item():.2f}")
+
+# %% [markdown]
+# All that computes here are kernels ([lesson 8](08_kernels_and_devices.ipynb)), which are quick. But Python calls them, one after the other,
+# and each fetches its numbers from memory and takes its results back there.
+#
+# **How much of a step's time is Python, how much is moving numbers to memory and back, and can we be rid of either?**
+#
+# ## Guess: how many calls, and for how long?
+#
+# Seven lines of Python: how many kernels do they call? And how much longer does a step take with 64 digits than with a single one?
+# Make two guesses before you look. A tap hears each call:
+
+# %%
+heard = []
+with mg.tap(lambda call: heard.append(call.op)):
+    learn(x, y)
+print(len(heard), "calls:", ", ".join(heard))
+
+# %% tags=["nbval-ignore-output"]
+from time import perf_counter
+
+
+def quickest(function, times=20):
+    found = []
+    for _ in range(times):
+        start = perf_counter()
+        function()
+        found.append(perf_counter() - start)
+    return min(found) * 1e6  # in millionths of a second
+
+
+sizes, eager = [4**k for k in range(8)], {}
+for size in sizes:
+    some, right = mg.rand(size, 64), mg.rand(size, 10)
+    times = 20 if size < 1000 else 5
+    eager[size] = quickest(lambda some=some, right=right: learn(some, right), times)
+print(f"a step with 64 digits takes {eager[64] / eager[1]:.1f} times as long as one with a single digit")
+
+# %%
+import matplotlib.pyplot as plt
+
+plt.style.use("lessons.mplstyle")
+thousandths = [time / 1000 for time in eager.values()]
+fig, ax = plt.subplots()
+ax.loglog(sizes, thousandths, "o-", color="#0072B2")
+ax.axhline(thousandths[0], color="#999999", linestyle="--", linewidth=1)
+ax.text(1, thousandths[0] * 0.75, "what a step with one digit takes", color="#555555", va="top")
+ax.set(xlabel="digits in a step", ylabel="thousandths of a second", ylim=(thousandths[0] / 3, None))
+for axis, ticks in ((ax.xaxis, sizes), (ax.yaxis, [0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50])):
+    axis.set_ticks([tick for tick in ticks if axis is ax.xaxis or ax.get_ylim()[0] < tick < ax.get_ylim()[1]])
+    axis.set_major_formatter("{x:,g}")
+    axis.set_minor_locator(plt.NullLocator())
+plt.show()
+
+# %% [markdown]
+# You should see thirty calls, a number near 1, and a curve that lies flat on the left: sixty-four times the arithmetic costs next to
+# nothing. What a small step spends, it spends on *calls*. For each, Python makes tensors, links them to a graph, looks for the kernel and the
+# rule, asks for memory and starts a loop: some tens of millionths of a second, whatever there is to compute. Only on the right, from
+# some thousand digits on, the line goes up with the numbers.
+#
+# And the next step does it all again: the same thirty calls, of the same shapes, in the same order.
+
+# %% [markdown]
+# ## Build it: a recorder
+#
+# In [lesson 5](05_the_tape.ipynb) we wrote such a repetition down: a **program**, a list of instructions that read rows and write rows. There a
+# row was one number. Here it is an array, and an instruction is a kernel call. We need not even walk through a graph: the tap hears
+# forward, backward and update alike. Each array gets a name when it is first heard of.
+
+# %%
+from collections import namedtuple
+
+Row = namedtuple("Row", "op reads attrs out writes")
+
+
+def record(function, *arguments):
+    names, arrays, program = {}, {}, []
+
+    def name(array):
+        label = names.setdefault(id(array), f"t{len(names)}")
+        arrays[label] = array  # as long as it is kept here, no other array gets its id
+        return label
+
+    def hear(call):
+        reads = [name(x) if hasattr(x, "shape") else x for x in call.inputs]  # or a plain number
+        program.append(Row(call.op, reads, call.attrs, name(call.result), call.out is not None))
+
+    with mg.tap(hear):
+        function(*arguments)
+    return program, arrays
+
+
+# %%
+def show(program):
+    for row in program:
+        print(f"{row.out:>3} {'<-' if row.writes else ' ='} {row.op}({', '.join(map(str, row.reads))})")
+
+
+program, arrays = record(learn, x, y)
+show(program)
+
+# %% [markdown]
+# You should see a page that can be read aloud. Three lines are the forward pass of the network; `off` is t9, and the loss t11. From the
+# `div` on it is the way back. `mul`, `sub`, `mul` in t25 to t27 are the rule of $\tanh$, $g \cdot (1 - y \cdot y)$, from [lesson
+# 7](07_gradient_rules.ipynb). An arrow, `<-`, is a call that writes over an array that was there: the updates of the four parameters.
+# (`linear` is a matrix product plus biases, `sum_to` the way back of the biases, and `contiguous` lays numbers side by side.)
+#
+# There is no `Tensor` in it, no graph, no rule and no `learn`. To run it is to go down the list. minigrad's own `dispatch` finds the
+# kernels (we built one in lesson 8):
+
+# %%
+from minigrad.kernels import dispatch
+
+place = mg.device(mg.get_default_device())
+
+
+def replay(program, arrays):
+    for row in program:
+        operands = tuple(arrays[x] if isinstance(x, str) else x for x in row.reads)
+        target = arrays[row.out] if row.writes else None
+        arrays[row.out] = dispatch(row.op, place, operands, row.attrs, target)
+
+
+# %% [markdown]
+# Does it learn? Two networks that begin alike, one by `learn`, one by its recording (the first step is the one that is recorded):
+
+# %%
+def same(a, b):
+    return all(mg.equal(p, q) for p, q in zip(a.parameters(), b.parameters(), strict=True))
+
+
+(first, by_first), (second, by_second) = network(), network()
+learn = step_of(first, by_first)
+program, arrays = record(step_of(second, by_second), x, y)
+learn(x, y)
+for _ in range(50):
+    learn(x, y)
+    replay(program, arrays)
+print("the same parameters, to the last bit:", same(first, second))
+
+
+# %% [markdown]
+# (It always reads the `x`, and takes the rate, that it was recorded with. Other digits one would copy to where that `x` lies.)
+#
+# ## Build it: without what nobody reads
+#
+# A list can be looked at before it is run. Somebody once printed how far off the worst score is, and left the line that computes it: nobody
+# reads t13. That is **dead code**. To find it, go from the end, where we know what is wanted: the loss, and what is written over an
+# array that stays.
+
+# %%
+def needed(program, wanted):
+    wanted, kept = set(wanted), []
+    for row in reversed(program):
+        if row.writes or row.out in wanted:
+            wanted.update(row.reads)
+            kept.append(row)
+    return kept[::-1]
+
+
+loss = next(row.out for row in program if row.op == "mean")
+alive = needed(program, {loss})
+print(len(program), "calls, of which", len(alive), "are needed; not these:")
+show([row for row in program if row not in alive])
+
+# %% [markdown]
+# One pass is enough for both: `abs` was read by `amax`, but since that is not kept, it asks for nothing. It is the backward pass of lesson 5 with
+# *yes* and *no* for gradients.
+#
+# ## Build it: fewer trips to memory
+#
+# The first call of $\tanh$'s rule writes 64 × 32 squares to memory, the second fetches them and writes 1 minus each, the third fetches
+# those. To **fuse** them (lesson 8) is to make one kernel, in whose loop a number goes through all three before it is stored. A kernel of
+# this kind is a text, a snippet. So to fuse is to put one text in the place of a name in another:
+
+# %%
+SNIPPETS = {"add": "({} + {})", "sub": "({} - {})", "mul": "({} * {})", "div": "({} / {})"}
+
+
+def fuse(program, wanted):
+    waiting, fused = {}, []
+    for row in program:
+        if row.op not in SNIPPETS:
+            fused.append(row)
+            continue
+        text = SNIPPETS[row.op].format(*[waiting.pop(x, x) for x in row.reads])
+        readers = [other.op for other in program for x in other.reads if x == row.out]
+        if len(readers) == 1 and readers[0] in SNIPPETS and row.out not in wanted:
+            waiting[row.out] = text  # its only reader takes the text instead of the number
+        else:
+            fused.append(Row(text, names_in(text), {}, row.out, False))
+    return fused
+
+
+# %%
+import re
+
+
+def names_in(text):
+    return sorted(set(re.findall(r"t\d+", text)))
+
+
+short = fuse(alive, {loss})
+print(len(short), "calls; those of snippets:")
+for row in short:
+    if " " in row.op:
+        print(f"{row.out:>3}  = {row.op}")
+
+
+# %% [markdown]
+# You should see the rule of $\tanh$ as one line, and the gradient of the loss (t20) as another: $\frac{g}{640}$ times `off`, twice. Each has taken in two
+# calls. The others stay alone: what they give is read by several calls, or by one that is no snippet, as `mean`.
+#
+# (One thing we owe to luck: while a text waits, nobody may write over what it is going to read. Our writes all come last.)
+#
+# Now the texts have to become kernels. We declare each as an operation with a snippet, as in lesson 8:
+
+# %%
+def declare(row):
+    if " " not in row.op:
+        return row
+    letters = dict(zip(row.reads, "abcdef", strict=False))
+    snippet = re.sub(r"t\d+", lambda name: letters[name[0]], row.op)
+    op = f"fused_{row.out}"
+    mg.Op(op, "", vjp=(None,) * len(row.reads), domain=(mg.Domain(-3.0, 3.0),) * len(row.reads))
+    mg.kernel(op, "numpy")(eval(f"lambda {', '.join(letters.values())}: {snippet}"))
+    if mg.device("cpu") == "cpu":  # where Taichi is installed
+        mg.kernel(op, "cpu", snippet)
+    return row._replace(op=op)
+
+
+# %%
+compiled = [declare(row) for row in short]
+for _ in range(50):
+    learn(x, y)
+    replay(compiled, arrays)
+off = max((p - q).abs().max().item() for p, q in zip(first.parameters(), second.parameters(), strict=True))
+print("off by less than a millionth:", off < 1e-6)
+
+# %% [markdown]
+# How much less is moved? A call reads its arrays and writes one. A **view** ([lesson 6](06_tensors.ipynb)), such as `permute`
+# makes, moves nothing, and where a number is repeated by a stride of 0 it is read once.
+
+# %%
+import math
+
+VIEWS = ("reshape", "expand", "permute")
+
+
+def size(array):
+    sides = zip(array.shape, array.strides, strict=True)
+    return array.itemsize * math.prod(n for n, stride in sides if stride)
+
+
+def traffic(row, arrays):
+    if row.op in VIEWS:
+        return 0, 0
+    return sum(size(arrays[x]) for x in set(row.reads) if isinstance(x, str)), size(arrays[row.out])
+
+
+for what, rows in (("recorded", program), ("needed", alive), ("fused", compiled)):
+    print(f"{what:9} {len(rows)} calls, {sum(sum(traffic(row, arrays)) for row in rows):,} bytes")
+
+# %%
+fig, axes = plt.subplots(1, 2, figsize=(7.2, 5.6), sharex=True, sharey=True)
+for ax, rows, title in zip(axes, (program, short), ("as recorded", "needed, and fused"), strict=True):
+    for k, row in enumerate(rows):
+        reads, writes = (n / 1024 for n in traffic(row, arrays))
+        hot = row.out in ("t25", "t26", "t27")
+        ax.barh(k, reads, color="#0072B2", height=0.75)
+        ax.barh(k, writes, left=reads, color="#E69F00", height=0.75)
+        name = "fused" if row.op.count("(") > 1 else row.op.strip("()")
+        ax.text(reads + writes + 0.4, k, name, va="center", fontsize=8, fontweight="bold" if hot else None)
+    ax.set(title=title, xlabel="kilobytes", xlim=(0, 39), yticks=[])
+axes[0].invert_yaxis()
+axes[0].text(20, 16.2, "read", color="#0072B2", fontweight="bold")
+axes[0].text(20, 17.6, "written", color="#A66F00", fontweight="bold")
+plt.show()
+
+# %% [markdown]
+# You should see the calls from top to bottom, each as long as what it moves. Ten of the thirty move three quarters of all bytes; nine move next to
+# nothing, and cost a call like any other. The three in bold, the rule of $\tanh$, have become one, which moves less than half: 24
+# kilobytes of 56.
+#
+# What are bytes worth? Arrays as small as these stay close to the processor, and are fetched quickly. So take the same rule for four million
+# numbers, which do not. Our tools work for any function:
+
+# %% tags=["nbval-ignore-output"]
+g, h = mg.rand(4_000_000), mg.rand(4_000_000)
+three, large = record(lambda g, h: g * (1 - h * h), g, h)
+one = [declare(row) for row in fuse(three, {three[-1].out})]
+ratio = quickest(lambda: replay(three, large)) / quickest(lambda: replay(one, large))
+print(f"{len(three)} calls take {ratio:.1f} times as long as {len(one)}")
+
+# %% [markdown]
+# You should see between 2 and 5: the fused one moves 12 bytes for each number, the three together 28, and they need room for two more
+# arrays. So there are two prices. That of a call is the same for all; that of bytes grows with the numbers. (On `numpy` you see about 1. There a text with three signs is still three loops.)
+
+# %% [markdown]
+# ## Draw it
+#
+# minigrad's recorder is `mg.jit`. (The name means *just in time*: compiled while the program runs, when it is known what it does.) It
+# gives back a function that is called like the one it was given. Here is a smaller step, so that all of it fits into a picture: two
+# neurons, as in [lesson 1](01_one_neuron.ipynb), look at two samples, and each answer has a price. The loss is what they cost together.
+
+# %%
+from minigrad_viz import draw
+
+few = mg.tensor([[1.0, 2.0, 0.0], [0.0, 1.0, 1.0]])
+price = mg.tensor([[2.0, -1.0], [1.0, -0.5]])
+w = mg.tensor([[2.0, -1.0], [-1.0, 0.5], [1.0, -0.5]], requires_grad=True)
+descent = mg.optim.SGD([w], lr=0.5)
+
+
+@mg.jit
+def small(few, price):
+    descent.zero_grad()
+    loss = ((few @ w).sigmoid() * price).sum()
+    loss.backward()
+    descent.step()
+    return loss
+
+
+print("loss", small(few, price).item())
+draw(small)
+
+# %% [markdown]
+# You should see the whole step from left to right. Blue are the arrays that are there before it ($v_7$ holds the ones with which the way
+# back begins). The last box, $w'$, is $w$ with other numbers in it. What is dark comes back, or stays: the loss $v_6$, and the gradient. No
+# line leads back, as in all our pictures before: to go back is to make calls like any others.
+#
+# ## Step it
+#
+# A recording keeps no numbers, so a player has nothing to play. Here is the same step while it is still a graph. (`numpy`
+# computes it, so that the picture is the same on every computer.)
+
+# %%
+from minigrad_viz import step
+
+inputs = mg.tensor([[1.0, 2.0, 0.0], [0.0, 1.0, 1.0]], device="numpy")
+cost = mg.tensor([[2.0, -1.0], [1.0, -0.5]], device="numpy")
+weights = mg.tensor([[2.0, -1.0], [-1.0, 0.5], [1.0, -0.5]], device="numpy", requires_grad=True)
+with mg.record():
+    total = ((inputs @ weights).sigmoid() * cost).sum()
+    total.backward()
+step(total, position=8)
+
+# %% [markdown]
+# You should see four operations, where the recording has ten calls. While this notebook runs, the player stands where the gradient passes the
+# sigmoid, and shows its rule. One step of the player is one rule. One line of the program is one kernel, and this rule has three, $1 - y$, $y \cdot \dots$ and $g \cdot \dots$. Find them here:
+
+# %%
+lines = small.program.partition("\n\n")[0].replace("float32", "").splitlines()
+for k, line in enumerate(lines):
+    part = {0: "forward", 4: "back", len(lines) - 1: "update"}.get(k, "")
+    print(f"{part:8} {line.partition(', weight')[0]}")
+
+# %% [markdown]
+# You should see the program in minigrad's own words: `a` is an argument, `k` is kept (it was there before the step), `t` is temporary, and shapes
+# are in brackets. And `<lr of SGD>` is no number: the rate is looked up when the program runs.
+
+# %% [markdown]
+# ## Compare with the library
+#
+# Now the step of the two-layer network. What does the library make of our thirty calls?
+
+# %%
+third, by_third = network()
+jitted = mg.jit(step_of(third, by_third))
+jitted(x, y)
+theirs = jitted.program.partition("\n\n")[0].splitlines()
+views = sum(row.op in VIEWS for row in program)
+twice = len(alive) - len({(row.op, *row.reads) for row in alive})
+print(len(theirs), "calls are left in minigrad's program")
+print(f"{len(program)} recorded - {len(program) - len(alive)} dead - {views} views - {twice} computed twice")
+
+
+# %% [markdown]
+# You should see that both come to 23. It drops what is dead, as we do. It needs no call for a view, since each operand is told by place, shape
+# and strides. And what is computed twice from the same, it computes once: t18 and t19 above are one product.
+#
+# Is it the same training? Two hundred steps, another 64 digits each time, and a rate that falls, as in [lesson 9](09_optimizers.ipynb):
+
+# %% tags=["nbval-ignore-output"]
+def train(function, optimizer, steps=200):
+    schedule = mg.optim.lr_scheduler.StepLR(optimizer, 50, 0.5)
+    for k in range(steps):
+        start = 64 * (k % 23)
+        function(images[start : start + 64], answers[start : start + 64])
+        schedule.step()
+
+
+fourth, by_fourth = network()
+plain = step_of(fourth, by_fourth)
+plain(x, y)
+train(plain, by_fourth)
+train(jitted, by_third)
+
+# %%
+print("the same parameters, to the last bit:", same(third, fourth))
+print("recorded:", jitted.captures)
+
+# %% [markdown]
+# You should see `True`, and that it was recorded once: other digits are other arguments, and another rate is looked up. (There was
+# a pause.) How is it run by now?
+
+# %% tags=["nbval-ignore-output"]
+from textwrap import dedent
+
+print(jitted.program.partition("\n\n")[2], "\n")
+text = jitted.source.splitlines()
+at = max([k for k, line in enumerate(text) if "tanh" in line], default=0)
+print(dedent("\n".join(text[at - 1 : at + 5])))
+
+# %% [markdown]
+# You should see a sentence like “28 launches, 19 of which are fused into 8, joined into” one kernel. There are three stages:
+#
+# 1. The first call runs your Python, and listens, as our tap did.
+# 2. The second runs the list, and writes down all that Taichi has to be told to start each loop. One such start is a **launch**; some calls take two. From now on it makes only those.
+# 3. At the sixteenth of these, launches are fused, and what is left becomes *one* kernel, a text in which loops stand
+#    one below the other. To compile it takes seconds, once. That was the pause.
+#
+# Below the sentence is a piece of that text: the $\tanh$ of the way forward and the first two thirds of its rule, `v1 * v1` and 1 minus that,
+# in one loop. The square is never stored. (Such texts differ between processors. On `numpy` it says *call by call*, and there is none.)
+
+# %% tags=["nbval-ignore-output"]
+for _ in range(20):
+    small(few, price)
+draw(small)
+
+# %% [markdown]
+# You should see the small step again, in two boxes. The outer one is the one kernel. The inner one is a fused loop of four calls, which does
+# not mind where forward ends and back begins. (On `numpy` there are no boxes.) And what is it good for?
+
+# %% tags=["nbval-ignore-output"]
+launches = mg.jit(step_of(*network()))
+for _ in range(4):
+    launches(x, y)
+times = {
+    "Python and kernels": eager[64],
+    "our list": quickest(lambda: replay(program, arrays)),
+    "needed and fused": quickest(lambda: replay(compiled, arrays)),
+    "mg.jit, launches": quickest(lambda: launches(x, y), 8),
+    "mg.jit, one kernel": quickest(lambda: jitted(x, y)),
+}
+print(f"with 64 digits, mg.jit takes {times['mg.jit, one kernel'] / eager[64]:.0%} of the time")
+
+# %%
+fig, ax = plt.subplots(figsize=(6.4, 3.0))
+colors = ("#D55E00", "#0072B2", "#0072B2", "#009E73", "#009E73")
+for k, (time, color) in enumerate(zip(times.values(), colors, strict=True)):
+    ax.barh(k, time, color=color, height=0.65)
+    ax.text(time + eager[64] / 80, k, f"{time:,.0f}", va="center")
+ax.set(yticks=range(5), yticklabels=times, xlabel="millionths of a second for a step with 64 digits")
+ax.set(ylim=(4.5, -0.5), xlim=(0, 1.15 * max(times.values())))
+plt.show()
+
+
+# %% [markdown]
+# You should see five bars, each shorter than the one above, and about a tenth of the time in the end. From the first bar to the second,
+# tensors, graph and rules are gone; to the third, a few calls; to the fourth, what Python does around each kernel; to the last, all starts of
+# loops but one. What is left is arithmetic, memory and a single start. So the answer for a small step is: nine tenths were Python and
+# starts. (On `numpy` the library goes call by call, with more care than we do, and gains nothing; our list does.)
+#
+# To compile is not always worth it: 3 seconds, to save 0.15 thousandths in each step, pay off after 20,000 steps. And for a large step, look at
+# the first picture again: with 16,384 digits the flat part is a small share. There time is arithmetic, which nobody can leave out,
+# and bytes, of which fusing leaves out some.
+
+# %% [markdown]
+# ## Break it: a question
+#
+# [Lesson 5](05_the_tape.ipynb) ended with a trap: an `if` leaves no trace on a tape, and with other numbers the result is wrong without a
+# word. Here is such an `if`. A gradient that is longer than 1 shall be cut to length 1:
+
+# %%
+@mg.jit
+def clipped(g):
+    length = (g * g).sum().sqrt()
+    if length > 1:
+        g = g / length
+    return g
+
+
+try:
+    clipped(mg.tensor([3.0, 4.0]))
+except mg.errors.CaptureError as error:
+    print(error)
+
+
+# %% [markdown]
+# This time it is loud. An `if` has to *read* a number, and so have `item()`, `float()` and the `print` of a tensor. The jit watches all places
+# where numbers are read, and refuses, with the line. What to write instead is in the last sentence: an operation, which computes both and chooses.
+
+# %%
+@mg.jit
+def clipped(g):
+    length = (g * g).sum().sqrt()
+    return mg.where(length > 1, g / length, g)
+
+
+print(clipped(mg.tensor([3.0, 4.0])), clipped(mg.tensor([0.5, 0.0])))
+print(clipped.captures)
+
+# %% [markdown]
+# ## Break it: what Python does by the way
+#
+# What is no kernel call is not in the list. It happens when the step is recorded, and then never again:
+
+# %%
+losses = []
+
+
+@mg.jit
+def noted(x):
+    print("Python was here")
+    losses.append(x.sum())
+    return x * 2
+
+
+for k in range(4):
+    noted(mg.full((2,), float(k)))
+print(losses)
+
+# %% [markdown]
+# You should see one line of `print`, and a single loss for four calls. This is *not* loud. Lists, counters in objects, Python's own `random`:
+# whatever is changed or asked there is frozen. (`mg.rand` is a kernel, and draws anew.) So **let the step return what you want to keep**,
+# and append it outside.
+#
+# Numbers that the step reads are frozen, too. But the jit looks whether those behind the names in the function itself are still the same:
+
+# %%
+rate = 0.5
+
+
+def scaled(x):
+    return x * rate
+
+
+direct = mg.jit(lambda x: x * rate)
+through = mg.jit(lambda x: scaled(x))
+for rate in (0.5, 0.25):
+    print(f"rate {rate}: direct {direct(mg.ones(1)).item()}, through {through(mg.ones(1)).item()}")
+print(direct.captures)
+
+# %% [markdown]
+# You should see that `direct` was recorded again, and says why, and that `through` is wrong without a word: it does not name `rate`
+# itself, a function that it calls does. So **give a number that changes as an argument**. Each new number is a new recording, though. If
+# it changes often, give it as a tensor, which is read where it lies, or leave it to an optimizer, whose rate is looked up at each call.
+# (Modules that the step uses are watched, too: what they are made of, and whether they are in training.)
+#
+# ## Break it: another shape
+#
+# 1,500 digits are eleven times 128, and 92 more:
+
+# %%
+evaluate = mg.jit(lambda x, y: ((first(x) - y) ** 2).mean())
+for start in range(0, len(images), 128):
+    evaluate(images[start : start + 128], answers[start : start + 128])
+for reason in evaluate.captures:
+    print(reason)
+
+# %% [markdown]
+# A recording is for certain shapes, so each shape has its own, and if it comes often, its own kernel, which takes seconds to compile. Two
+# are no harm. But sentences of 1 to 100 words would be a hundred. One **pads** them to a few lengths, or has the `DataLoader` leave out the
+# last, smaller batch (`drop_last=True`). If a step is slower than you thought, print its `captures` first.
+#
+# ## Exercises
+#
+# Put your answer in place of the `...` and run the cell. The check tells you what is wrong, if something is.
+
+# %%
+from minigrad import lessons
+
+# %% [markdown]
+# ### Exercise 15.1 · Two prices
+#
+# Suppose that a call costs 30 millionths of a second, and that memory moves 10,000 bytes in a millionth of a second. To go a part $r$
+# of the way from $x$ to $y$, `x - r * (x - y)` makes three calls. `x` and `y` are arrays of $n$ numbers, four bytes each, and `r` is a plain
+# number. How many bytes do the three calls move for $n$ = 1,000,000? How many would a fused one move? And for which $n$ do the three calls
+# themselves cost as much as what they move?
+
+# %%
+prices = {"three calls": ..., "fused": ..., "n": ...}
+lessons.check("15.1", prices)
+
+
+# %% [markdown]
+# ### Exercise 15.2 · Each once
+#
+# The library computes t18 and t19 once. Write `each_once(program)`: of rows that compute the same from the same only the first is
+# kept, and what read another reads that one. A row is simple here, an operation, what it reads, and what it writes: `("mul", ("t0", "t1"),
+# "t2")`. Nothing is written over. (Two rows that look different may be the same once names have been replaced.)
+
+# %%
+def each_once(program):
+    return ...
+
+
+lessons.check("15.2", each_once)
+
+
+# %% [markdown]
+# ### Exercise 15.3 · Fuse two texts
+#
+# Write `fused(first, second)`. Each of the two is a pair of a text and the name of its result, as `("t1 + t2", "t3")` and `("t3 * t4", "t5")`; the
+# second reads the first, perhaps several times. Give back one text that computes the second without the first. (Two things go wrong
+# easily: what `t1 + t2` becomes between other signs, and that `t3` is also in `t31`.)
+
+# %%
+def fused(first, second):
+    return ...
+
+
+lessons.check("15.3", fused)
+
+# %% [markdown]
+# ### Exercise 15.4 · Recorded again?
+#
+# A step was recorded with 64 digits. Between two calls one thing changes. Say `True` if it is recorded again, and `False` if not.
+#
+# | | what changes |
+# |---|---|
+# | A | the 64 digits are others |
+# | B | there are 28 digits |
+# | C | a scheduler has halved the rate of the optimizer |
+# | D | `model.eval()` was called, so the model is no longer in training |
+# | E | the step reads `scale`, a number from around it, which is another one now |
+# | F | a function that the step calls reads `scale`, which is another one now |
+
+# %%
+again = {"A": ..., "B": ..., "C": ..., "D": ..., "E": ..., "F": ...}
+lessons.check("15.4", again)
+
+
+# %% [markdown]
+# ### Exercise 15.5 · Repair a step
+#
+# This is a step of gradient descent on $\sum (w - x)^2$ whose rate is halved where the loss is below 1. Several of its
+# lines cannot be recorded, or would be frozen. (`sub_` writes over `w`.)
+#
+# ```python
+# def descend(w, x, rate):
+#     w.grad = None
+#     loss = ((w - x) ** 2).sum()
+#     loss.backward()
+#     losses.append(loss.item())
+#     if loss < 1:
+#         rate = rate / 2
+#     with mg.no_grad():
+#         w.sub_(w.grad * rate.item())
+# ```
+#
+# Write it so that `mg.jit(descend)` does what it says, recorded once, for every `x` and `rate`, which are tensors. Give back the loss.
+
+# %%
+def descend(w, x, rate):
+    return ...
+
+
+lessons.check("15.5", descend)
+
+# %% [markdown]
+# ## Where this comes from
+#
+# - J. Bergstra and others, “Theano: a CPU and GPU math compiler in Python”, *Proceedings of the 9th Python in Science Conference* (2010): formulas
+#   written in Python, fused and compiled.
+# - R. Frostig, M. J. Johnson and C. Leary, “Compiling machine learning programs via high-level tracing”, SysML (2018): JAX, whose `jit` records by running the function.
+# - T. Chen and others, “TVM: an automated end-to-end optimizing compiler for deep learning”, OSDI (2018): fused loops, chosen by
+#   trying many on the machine where they are to run.
+# - J. Ansel and others, “PyTorch 2: faster machine learning through dynamic Python bytecode transformation and graph compilation”, ASPLOS (2024): a jit that
+#   reads Python's bytecode, and at an `if` about numbers lets Python decide.
+#
+# Back to the beginning: [1 · One neuron](01_one_neuron.ipynb).
