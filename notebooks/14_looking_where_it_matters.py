@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 14 · Looking where it matters
 #
-# *Before: [13 · Attention](13_attention.ipynb)*
+# *Before: [13 · Attention](13_attention.ipynb) · Next: [15 · One step, one kernel](15_one_step_one_kernel.ipynb)*
 
 # %% [markdown]
 # ## The question
@@ -734,4 +734,4 @@ lessons.check("14.4", both)
 # `examples/spatial_transformer.py` lets both networks learn together, with all six numbers of $\theta$, and compares
 # them with a single network of the same size; `examples/image_warper.py` straightens letters.
 #
-# Back to the beginning: [1 · One neuron](01_one_neuron.ipynb).
+# Each of these steps was many kernels. Next, they become one: **[15 · One step, one kernel](15_one_step_one_kernel.ipynb)**
