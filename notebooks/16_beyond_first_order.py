@@ -1,0 +1,709 @@
+# %% [markdown]
+# # 16 · Beyond first order
+#
+# *Before: [15 · One step, one kernel](15_one_step_one_kernel.ipynb)*
+
+# %% [markdown]
+# ## The question
+#
+# In [lesson 9](09_optimizers.ipynb) each optimizer had a learning rate, and each rate was found by trying. For a slope says which
+# way is down, and not how far to go. What did set the bound was the **curvature**: along $y$, the slope of our ravine grew by 25
+# for each unit of way, and no rate above $\frac{2}{25}$ could arrive. But we knew that 25 from the formula, and a network has none
+# to read it from.
+#
+# **A curvature is the slope of the slope. Can a program find it, and can it tell how far to go?**
+
+# %% [markdown]
+# ## Guess: nudge the slope
+#
+# The slope of $x^3$ at 4 is 48. How fast does *that* change? Nudge $x$ to both sides, and ask for the slope there:
+
+# %%
+import minigrad as mg
+
+mg.set_default_dtype(mg.float64)  # 16 digits
+
+
+def cube(x):
+    return x * x * x
+
+
+def slope(f, x):
+    x = mg.Value(x)
+    return mg.grad(f(x), x)[0]
+
+
+def curvature(f, x, h=0.5):
+    return (slope(f, x + h) - slope(f, x - h)) / (2 * h)
+
+
+slope(cube, 4.0), curvature(cube, 4.0)
+
+
+# %% [markdown]
+# It grows by 24 for each unit. The slope of the slope, $f''$, is called the **second derivative**. ($x^3$ has the slope $3x^2$, and
+# that has the slope $6x$. The nudge of ½ does no harm here, as $3x^2$ bends alike on both sides.)
+#
+# Now for *how far*. Where the slope is $g$, and grows by $c$ for each unit, it should be 0 after $\frac{g}{c}$ units of way back.
+# That is a step at the rate $\frac{1}{c}$, which nobody had to choose. How many such steps will it take to the minimum of
+# $3x^2 - 12x + 5$, which is at 2, from 10? And from −100? And for $e^x - 2x$, whose minimum is at 0.693…? Guess before you look.
+
+# %%
+def walk(f, x, steps):
+    path = [x]
+    for _ in range(steps):
+        x -= slope(f, x) / curvature(f, x, h=1e-3)
+        path.append(x)
+    return "  ".join(f"{x:.3f}" for x in path)
+
+
+print(walk(lambda x: 3 * x * x - 12 * x + 5, 10.0, 3))
+print(walk(lambda x: 3 * x * x - 12 * x + 5, -100.0, 3))
+print(walk(lambda x: x.exp() - 2 * x, 2.0, 4))
+
+# %% [markdown]
+# One step, from anywhere, if the function is quadratic, for its slope does grow evenly. (Lesson 9 said that a step multiplies the
+# distance to the minimum by $1 - \eta\lambda$. With the rate $\eta = \frac{1}{\lambda}$, that is 0.) And where it is not quadratic, a
+# few.
+
+# %%
+import math
+
+import matplotlib.pyplot as plt
+
+plt.style.use("lessons.mplstyle")
+xs = [-0.6 + 0.01 * k for k in range(331)]
+at, height, g, c = 2, math.exp(2) - 4, math.exp(2) - 2, math.exp(2)  # of e^x - 2 x
+fig, ax = plt.subplots()
+ax.plot(xs, [math.exp(x) - 2 * x for x in xs], color="#333333")
+ax.plot(xs, [height + g * (x - at) for x in xs], color="#E69F00")
+ax.plot(xs, [height + g * (x - at) + c / 2 * (x - at) ** 2 for x in xs], color="#0072B2")
+ax.plot([at, at - g / c], [height, height - g * g / c / 2], "o", color="#0072B2", markersize=8)
+ax.text(1.0, -1.6, "a line: down for ever", color="#B57C00", ha="right")
+ax.text(0.5, 4.4, "a parabola:\nit has a bottom", color="#0072B2")
+ax.text(-0.5, 0.7, "$e^x - 2x$", color="#333333")
+ax.set(xlabel="$x$", ylabel="height", ylim=(-2.2, 5.8))
+plt.show()
+
+
+# %% [markdown]
+# You should see $e^x - 2x$ in black, and what we know of it at $x = 2$. Who knows only height and slope there has a line (orange),
+# and no line has a lowest point. Who knows the curvature, too, has a parabola (blue), and a step goes to *its* bottom, at 1.27.
+# From there one starts again. This is **Newton's method**.
+
+# %% [markdown]
+# ## Build it: slopes that remember
+#
+# Nudging is slow and not exact, as [lesson 1](01_one_neuron.ipynb) found. But a slope is computed, too, from products and sums. If
+# we compute it *with Values*, it remembers what it was made from, and can be differentiated like any other result. It takes
+# little: in the class of [lesson 3](03_gradients_add_up.ipynb), the local slope of a product was the other factor's *number*.
+# Now it is the other factor. (`in_order` is as it was.)
+
+# %%
+class Value:
+    def __init__(self, data, made_from=()):
+        self.data, self.made_from = data, made_from
+
+    def __add__(self, other):
+        return Value(self.data + other.data, [(self, ONE), (other, ONE)])
+
+    def __mul__(self, other):
+        return Value(self.data * other.data, [(self, other), (other, self)])
+
+
+ONE = Value(1.0)
+
+
+def in_order(value, order):
+    if value not in order:
+        for operand, _ in value.made_from:
+            in_order(operand, order)
+        order.append(value)
+    return order
+
+
+# %%
+def grad(result, x):
+    slopes = {result: ONE}
+    for value in reversed(in_order(result, [])):
+        for operand, local in value.made_from:
+            share = slopes[value] * local
+            slopes[operand] = slopes[operand] + share if operand in slopes else share
+    return slopes.get(x, Value(0.0))
+
+
+x = Value(4.0)
+y = cube(x)
+for _ in range(5):
+    print(y.data)
+    y = grad(y, x)
+
+# %% [markdown]
+# $x^3$, $3x^2$, $6x$, 6 and 0, at 4, without a nudge. minigrad does the same if it is told with `create_graph=True`: its rules are
+# made of operations ([lesson 7](07_gradient_rules.ipynb)), and these are recorded then. Otherwise `mg.grad` returns floats.
+
+# %% [markdown]
+# ## Draw it
+#
+# The cube and its slope, in one picture:
+
+# %%
+from minigrad_viz import draw, step
+
+# %load_ext minigrad_viz
+
+x = mg.Value(4.0)
+square = x * x
+y = square * x
+(slope_of_y,) = mg.grad(y, x, create_graph=True)
+draw(y, slope_of_y)
+
+# %% [markdown]
+# You should see two results, in dark boxes. $y$ is 64. All other boxes belong to its slope: the backward pass of two products, as
+# a graph. (The two dotted ones are the 1 with which it began.) It is $x \cdot x$ three times, each 16, for there are three ways
+# from $x$ to $y$; and their sum is 48. Note where they begin: at $x$, and at `square`, in the graph of $y$ itself.
+
+# %% [markdown]
+# ## Step it
+#
+# So a second backward pass can go through the graph of the first:
+
+# %%
+slope_of_y.backward()
+print(x.grad)
+step(slope_of_y, position=16)
+
+
+# %% [markdown]
+# You should see the graph of the slope alone, with 24 at $x$: the curvature. While this notebook runs, the player has stopped on
+# its way back, when two of the five contributions to it have arrived, 4 and 4.
+
+# %% [markdown]
+# ## Many numbers: the Hessian
+#
+# With several parameters, the gradient has a number for each, and each of these has a slope by each parameter. That square table,
+# the Jacobian of the gradient, is called the **Hessian**. Row by row, for a tensor $p$:
+
+# %%
+def hessian(f, p):
+    p = p.detach().requires_grad_()
+    (g,) = mg.grad(f(p), p, create_graph=True)
+    return mg.stack([mg.grad(number, p, retain_graph=True)[0] for number in g])
+
+
+def rosenbrock(p):
+    x, y = p
+    return (1 - x) ** 2 + 100 * (y - x**2) ** 2
+
+
+bottom = mg.tensor([1.0, 1.0])
+h = hessian(rosenbrock, bottom)
+h
+
+
+# %% [markdown]
+# This is the ground under lesson 9's second race, the ravine with a bend, at its minimum. (`retain_graph` keeps the graph of the
+# gradient for the next row.) The table is symmetric: it does not matter by which parameter one differentiates first. Against
+# nudging, and against the library:
+
+# %%
+def nudged(f, p, h=1e-5):
+    rows = []
+    for k in range(2):
+        up, down = p.clone(), p.clone()
+        up[k] += h
+        down[k] -= h
+        slopes = [mg.grad(f(q.requires_grad_()), q)[0] for q in (up, down)]
+        rows.append((slopes[0] - slopes[1]) / (2 * h))
+    return mg.stack(rows)
+
+
+print("nudged: ", mg.allclose(h, nudged(rosenbrock, bottom), atol=1e-3))
+print("library:", mg.equal(h, mg.autograd.hessian(rosenbrock, bottom)))
+
+# %% [markdown]
+# In the direction of a vector $v$ of length 1, the curvature is $v \cdot Hv$. As lesson 9 said, there are directions where it is
+# greatest and least, the eigenvectors; these curvatures are the eigenvalues. NumPy finds them in the table:
+
+# %%
+import numpy as np
+
+least, most = np.linalg.eigvalsh(h.numpy())
+print(f"curvatures from {least:.2f} to {most:.1f}")
+print(f"no rate above 2 / {most:.1f} = {2 / most:.4f}")
+print(f"at that rate, the distance along the ravine shrinks by {2 / most * least:.2%} in a step")
+
+
+# %% [markdown]
+# There is the bound. Lesson 9 ran SGD at 0.002, found by trying: within a hair of it. And there is why SGD did not arrive in 300
+# steps: at 0.08 % a step, each right digit takes nearly 3,000.
+
+# %% [markdown]
+# ## Newton's step
+#
+# Along a step $s$, the gradient changes by about $Hs$. It should be 0 after the step, so we look for the $s$ with $g + Hs = 0$:
+# not a division any more, but a system of equations, which `solve` solves. (What `damping` is for, you will see below.) From the
+# start of lesson 9's race:
+
+# %%
+def newton(f, start, steps, damping=0.0):
+    p, path = mg.tensor(start), [start]
+    for _ in range(steps):
+        p.requires_grad_()
+        (g,) = mg.grad(f(p), p)
+        h = hessian(f, p) + damping * mg.eye(2)
+        p = p.detach() - mg.linalg.solve(h, g)
+        path.append(p.tolist())
+    return path
+
+
+path = newton(rosenbrock, [-1.0, 1.5], 7)
+print("step   distance    height")
+for k, point in enumerate(path):
+    print(f"{k:4} {math.dist(point, (1, 1)):10.6f} {rosenbrock(mg.tensor(point)).item():9.2f}")
+
+
+# %% [markdown]
+# Seven steps, where no optimizer of lesson 9 arrived in 300. Near the minimum, each step about doubles the number of right
+# digits. But look at the second step: it lands far *above* where it began.
+
+# %% [markdown]
+# ## A saddle
+#
+# Newton's step asks where the slope is 0, and not where the ground is low. Here is ground with two minima, at (0, 1) and (0, −1), and
+# a **saddle** between them at (0, 0): it bends up along $x$ and down along $y$.
+#
+# $$f(x, y) = \tfrac12 x^2 + \tfrac14 y^4 - \tfrac12 y^2$$
+
+# %%
+def saddle(p):
+    x, y = p
+    return x**2 / 2 + y**4 / 4 - y**2 / 2
+
+
+def draw_paths(ax, f, box, levels, paths):
+    grid = mg.meshgrid(mg.linspace(*box[0], 150), mg.linspace(*box[1], 150), indexing="xy")
+    ax.contour(*grid, f(grid), levels, colors="#cccccc", linewidths=0.8, linestyles="solid")
+    for path, color in zip(paths, ("#E69F00", "#0072B2"), strict=True):
+        ax.plot(*zip(*path, strict=True), "o-", color=color, markersize=4, linewidth=1.4)
+    ax.plot(*paths[0][0], "o", color="#333333", markersize=8)
+    ax.set(xlabel="$x$", ylabel="$y$")
+
+
+hessian(saddle, mg.zeros(2))
+
+
+# %%
+def sgd(f, start, steps, lr):
+    p, path = mg.tensor(start), [start]
+    for _ in range(steps):
+        p.requires_grad_()
+        p = p.detach() - lr * mg.grad(f(p), p)[0]
+        path.append(p.tolist())
+    return path
+
+
+# %%
+slow, start = sgd(rosenbrock, [-1.0, 1.5], 300, lr=0.002), [1.0, 0.25]
+both = newton(saddle, start, 6), newton(saddle, start, 12, damping=1.5)
+fig, (left, right) = plt.subplots(1, 2, figsize=(7.4, 4.6))
+draw_paths(left, rosenbrock, ((-1.7, 1.7), (-3.1, 2.1)), (1, 4, 16, 64, 256, 1024), (slow, path))
+draw_paths(right, saddle, ((-0.5, 1.3), (-1.4, 1.4)), [k / 16 - 0.25 for k in range(14)], both)
+left.plot(1, 1, "*", color="#333333", markersize=11, zorder=3)
+for ax, x, y, name, color in (
+    (left, -1.62, -0.45, "SGD,\n300 steps", "#B57C00"),
+    (left, -1.3, -2.4, "Newton,\n7 steps", "#0072B2"),
+    (right, 0.16, -0.27, "Newton, 6 steps", "#B57C00"),
+    (right, 0.05, 1.12, "damped, 12 steps", "#0072B2"),
+):
+    ax.text(x, y, name, color=color, bbox={"facecolor": "white", "edgecolor": "none", "pad": 1}, zorder=1)
+plt.show()
+
+
+# %% [markdown]
+# You should see on the left SGD (orange) creep along the floor of the ravine. Newton (blue) leaps far out of it, and back to the
+# minimum, the star. On the right, from the dot, Newton (orange) goes to the saddle, and stays there: down along $x$, but *up* along
+# $y$. The table above says why: along $y$ the curvature is negative, and then $-\frac{g}{c}$ leads uphill.
+#
+# The blue walk on the right arrives. It adds $\mu = 1.5$ to each curvature, so that all are positive: that is **damping**. Where
+# $\mu$ is small beside a curvature, the step is Newton's; where it is large, it is plain descent at the rate $\frac{1}{\mu}$. It
+# shortens leaps, too.
+
+# %% [markdown]
+# ## Without the table
+#
+# The network of lesson 9, which read digits, had 2,410 parameters. Its Hessian has 5.8 million numbers, and for a large network no
+# computer could hold it. But as with the Jacobian in lesson 7, a *product* with it comes without the table. $Hv$ says how the
+# gradient $g$ changes along $v$. Now $g \cdot v$ is a single number, and number $j$ of *its* gradient is
+#
+# $$\frac{\partial}{\partial p_j} \sum_i g_i v_i = \sum_i \frac{\partial g_i}{\partial p_j} v_i = (Hv)_j$$
+#
+# This is the **Hessian-vector product**, at the price of about two more backward passes. With lists, as a network has several
+# tensors of parameters:
+
+# %%
+def dot(xs, ys):
+    return sum((x * y).sum() for x, y in zip(xs, ys, strict=True))
+
+
+def hvp(slopes, parameters, v):
+    return mg.grad(dot(slopes, v), parameters, retain_graph=True)
+
+
+p, v = mg.tensor([-1.0, 1.5], requires_grad=True), mg.tensor([2.0, -1.0])
+slopes = mg.grad(rosenbrock(p), [p], create_graph=True)
+print(hvp(slopes, [p], [v])[0].tolist(), (hessian(rosenbrock, p) @ v).tolist())
+
+# %% [markdown]
+# From products one gets the greatest curvature. Multiply any $v$ by $H$, again and again: its part along the steepest direction
+# grows most each time, and soon outgrows all others. From then on, each product makes it longer by the greatest curvature. (That
+# is called *power iteration*.) So here is the bound for the rate of a network, computed:
+
+# %%
+images, labels = mg.data.digits().train.tensors
+images = images.flatten(1).double()
+
+
+def network():
+    mg.manual_seed(0)
+    return mg.nn.Sequential(mg.nn.Linear(64, 32), mg.nn.ReLU(), mg.nn.Linear(32, 10))
+
+
+def bound(model):
+    parameters = list(model.parameters())
+    loss = mg.nn.functional.cross_entropy(model(images), labels)
+    v = slopes = mg.grad(loss, parameters, create_graph=True)
+    for _ in range(16):
+        length = dot(v, v).item() ** 0.5
+        v = hvp(slopes, parameters, [part.detach() / length for part in v])
+    return 2 / dot(v, v).item() ** 0.5
+
+
+print(f"{bound(network()):.1f}")
+
+# %% tags=["nbval-ignore-output"]
+from tqdm.auto import tqdm
+
+
+def descend(lr):
+    model, bounds, losses = network(), [], []
+    optimizer = mg.optim.SGD(model.parameters(), lr=lr)
+    for k in tqdm(range(161), desc=f"rate {lr}"):
+        if k % 20 == 0:
+            bounds.append(bound(model))
+        optimizer.zero_grad()
+        loss = mg.nn.functional.cross_entropy(model(images), labels)
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return bounds, losses
+
+
+walks = {lr: descend(lr) for lr in (0.3, 1.0)}
+
+# %%
+fig, (left, right) = plt.subplots(1, 2, figsize=(7.4, 3.6))
+for (lr, (bounds, losses)), color in zip(walks.items(), ("#0072B2", "#E69F00"), strict=True):
+    left.plot(range(0, 161, 20), bounds, "o-", color=color, markersize=5)
+    left.axhline(lr, color=color, linewidth=1, linestyle="--")
+    left.text(46, lr + 0.04, f"rate {lr}", color=color)
+    right.plot(losses, color=color, linewidth=1.5)
+left.set(xlabel="step", title="bound, 2 / greatest curvature", ylim=(0, 2.8))
+right.set(xlabel="step", title="loss", ylim=(0, 2.8))
+plt.show()
+
+
+# %% [markdown]
+# You should see on the left the bound while the network learns, at two rates, which are the dashed lines. The ground bends
+# more as soon as learning begins: the bound falls from 2.6 to ½. Lesson 9 found by trying that 0.3 is a good rate: it stays below the bound
+# all the way, and the loss (right) falls smoothly. The rate 1.0 is above its bound for about a hundred steps: the loss leaps up, and
+# the walk is thrown out of the narrow ground until its own rate is allowed again. (It even gets lower in the end, for it also goes
+# faster where the ground is gentle.)
+#
+# So yes, the slope of the slope tells how far. But what it says holds where one stands, and not for the whole way.
+
+# %% [markdown]
+# ## The other way: slopes that travel along
+#
+# All our slopes came from going back. But the chain rule can be followed from the leaves to the result, too. Let each number take
+# its slope with it, by one chosen input. In a sum the slopes are added. In a product, each slope counts as often as the other factor
+# says. Such a pair is called a **dual number**, and to compute with it is **forward mode**.
+
+# %%
+class Dual:
+    def __init__(self, value, slope=0.0):
+        self.value, self.slope = value, slope
+
+    def __add__(self, other):
+        other = other if isinstance(other, Dual) else Dual(other)
+        return Dual(self.value + other.value, self.slope + other.slope)
+
+    def __mul__(self, other):
+        other = other if isinstance(other, Dual) else Dual(other)
+        by_rule = self.slope * other.value + self.value * other.slope
+        return Dual(self.value * other.value, by_rule)
+
+    __radd__, __rmul__ = __add__, __mul__
+
+
+y = cube(Dual(4.0, 1.0))  # x moves by 1 for each unit of x
+print(y.value, y.slope)
+
+# %% [markdown]
+# 64 and 48, in one go, without a graph, and nothing is kept for a way back. So why not always? Each run follows *one* input:
+
+# %%
+fig, axes = plt.subplots(1, 2, figsize=(7.2, 3.4))
+for ax, rows, columns in zip(axes, (8, 3), (3, 8), strict=True):
+    for row in range(rows):
+        for column in range(columns):
+            color = "#0072B2" if column == 0 else "#E69F00" if row == rows - 1 else "#e0e0e0"
+            corner = column - columns / 2, row - rows / 2
+            ax.add_patch(plt.Rectangle(corner, 0.92, 0.92, color=color, linewidth=0))
+    ax.text(0, 5, f"{rows} results of {columns} inputs", ha="center", va="center")
+    ax.text(0, -5, f"forward: {columns} runs", ha="center", va="center", color="#0072B2")
+    ax.text(0, -6, f"reverse: {rows} runs", ha="center", va="center", color="#B57C00")
+    ax.set(xlim=(-5, 5), ylim=(-6.6, 5.6), aspect="equal")
+    ax.axis("off")
+plt.show()
+
+# %% [markdown]
+# You should see two Jacobians, with a row for each result and a column for each input. Forward mode fills a column in each run
+# (blue), reverse mode a row (orange). A loss is a single row, of millions of columns: one run backward, or millions forward.
+#
+# Both together are best at a Hessian-vector product. Put *duals into our Values*: the backward pass computes the gradient, and each
+# number in it takes along how it changes in the chosen direction. Neither class needs a new line. This is **forward over reverse**:
+
+# %%
+x = Value(Dual(4.0, 1.0))
+found = grad(cube(x), x).data
+print("slope:", found.value, " curvature:", found.slope)
+
+# %% [markdown]
+# ## Compare with the library
+#
+# `mg.autograd` has all of these, with PyTorch's names. They take the function and the point:
+
+# %%
+auto, p, v = mg.autograd, mg.tensor([-1.0, 1.5]), mg.tensor([2.0, -1.0])
+
+
+def gradient(p):
+    return auto.vjp(rosenbrock, p, create_graph=True)[1]
+
+
+h = auto.hessian(rosenbrock, p)
+g = gradient(p)
+print("hessian:  the same as ours:", mg.equal(h, hessian(rosenbrock, p)))
+print("jacobian: of the gradient, the same:", mg.equal(h, auto.jacobian(gradient, p)))
+print("hvp:      the same as H v:", mg.equal(auto.hvp(rosenbrock, p, v)[1], h @ v))
+print("jvp:      the same as g v:", auto.jvp(rosenbrock, p, v)[1].item() == (g * v).sum().item())
+
+# %% [markdown]
+# One thing is not as its name may suggest: minigrad has no forward mode. `jvp` takes two passes backward. The first gives $u^\top J$
+# for any $u$; times $v$ that is a number, and the second pass differentiates it by $u$, which gives $Jv$.
+#
+# ## To punish a slope
+#
+# A slope can also be a *part of the loss*. Here are twelve points, and a curve made of twelve waves, $\sum_k c_k \sin(kx)$. With as many
+# waves as points it can run through all of them; but how does it run between them? To have it calm, we add to the loss the mean
+# square of its slope. That is a **gradient penalty**:
+
+# %%
+xs = mg.tensor([0.2, 0.4, 0.6, 0.8, 1.1, 1.4, 1.7, 2.0, 2.2, 2.5, 2.7, 3.0])
+ys = mg.tensor([0.3, 0.3, 0.7, 0.5, 1.0, 0.8, 1.1, 0.8, 0.9, 0.4, 0.5, 0.1])
+waves, fine = mg.arange(1.0, 13.0), mg.linspace(0, math.pi, 200, requires_grad=True)
+
+
+def curve(c, x):
+    return (x.view(-1, 1) * waves).sin() @ c
+
+
+def loss(c, weight, create_graph=True):
+    miss = curve(c, xs) - ys
+    (slopes,) = mg.grad(curve(c, fine).sum(), fine, create_graph=create_graph)
+    return (miss**2).mean() + weight * (slopes**2).mean()
+
+
+# %% [markdown]
+# The slope is by $x$, and learning then differentiates it by $c$: without `create_graph`, it could not. The loss is quadratic in
+# $c$. So how many of Newton's steps will it take?
+
+# %%
+def fit(weight, create_graph=True):
+    c = mg.zeros(12, requires_grad=True)
+    g, h = (d(lambda c: loss(c, weight, create_graph), c) for d in (auto.jacobian, auto.hessian))
+    return -mg.linalg.solve(h, g)  # one step, from 0
+
+
+def draw_fit(ax, c, name, color):
+    ax.plot(fine.tolist(), curve(c, fine).tolist(), color=color)
+    ax.plot(xs.tolist(), ys.tolist(), "o", color="#333333", markersize=6)
+    ax.set_title(name, color=color)
+    ax.set(xlabel="$x$", ylabel="height")
+
+
+fig, axes = plt.subplots(1, 2, figsize=(7.4, 3.2), sharey=True)
+draw_fit(axes[0], fit(0.0), "points alone", "#B57C00")
+draw_fit(axes[1], fit(0.05), "slope punished", "#0072B2")
+plt.show()
+
+# %% [markdown]
+# You should see the curve run through all the points and swing between them, on the left; and on the right calmly *past* most of
+# them. One step has fitted both. The networks that judge pictures in “Wasserstein GANs” are trained with such a term, too: it
+# holds the length of their gradient near 1.
+
+# %% [markdown]
+# ## Break it
+#
+# **The graph is forgotten.** A missing `create_graph` is often an error, for a float has no slope. But in the penalty?
+
+# %%
+try:
+    x = mg.Value(4.0)
+    mg.grad(mg.grad(cube(x), x)[0], x)
+except mg.errors.MinigradError as error:
+    print(error)
+
+print("punished in vain:", mg.allclose(fit(0.05, create_graph=False), fit(0.0), atol=1e-9))
+
+
+# %% [markdown]
+# No error: what has no graph is a constant, and a constant in a loss changes nothing. The loss that is printed even includes the
+# penalty. Only the curve swings as if there were none.
+#
+# **A rule is not made of operations.** Here is the cube as an operation of its own, whose rule reads $x$ by `detach`:
+
+# %%
+class Cube(auto.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x * x
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return g * 3 * x.detach() ** 2
+
+
+print("first:", mg.gradcheck(Cube.apply, mg.tensor([4.0])))
+try:
+    mg.gradgradcheck(Cube.apply, mg.tensor([4.0]))
+except mg.errors.MinigradError as error:
+    print(error)
+
+# %% [markdown]
+# `gradcheck` is content, for the slope is right. It is only taken for a constant, whose slope is 0. `gradgradcheck` nudges the
+# gradient, and finds out. (Is 0 always wrong? A ReLU is made of two straight lines, so its second derivative truly is 0. The loss
+# of a network of ReLUs bends all the same, as we saw: by its cross-entropy, and by the products of its weights.)
+
+# %% [markdown]
+# ## Exercises
+#
+# Put your answer in place of the `...` and run the cell. The check tells you what is wrong, if something is.
+
+# %%
+from minigrad import lessons
+
+# %% [markdown]
+# ### Exercise 16.1 · Twice by hand
+#
+# $y = (x^2 - 1)^3$. What are its slope and its second derivative at $x = 2$? (The slope is a product, and so the second
+# derivative has two parts.)
+
+# %%
+derivative = {"first": ..., "second": ...}
+lessons.check("16.1", derivative)
+
+
+# %% [markdown]
+# ### Exercise 16.2 · How it bends along a direction
+#
+# Write a function that gives the curvature of `f` at the tensor `p` in the direction of the tensor `v`, as a plain number. `v` may
+# have any length but 0: in $v \cdot Hv$ it counts twice, so divide by $v \cdot v$. Do it without the table, with `mg.grad` alone.
+
+# %%
+def bend(f, p, v):
+    return ...
+
+
+lessons.check("16.2", bend)
+
+
+# %% [markdown]
+# ### Exercise 16.3 · Newton that never climbs
+#
+# Write Newton's method for a function of one `mg.Value`: begin at the number `x`, take so many `steps`, and return the number you
+# end at. Where the curvature is negative the step would go up: divide by its absolute value, $x \leftarrow x - \frac{g}{|c|}$.
+
+# %%
+def downhill(f, x, steps):
+    return ...
+
+
+lessons.check("16.3", downhill)
+
+
+# %% [markdown]
+# ### Exercise 16.4 · More for the duals
+#
+# Write three operations on pairs (value, slope): each is given pairs and returns a pair. (The local slopes of $\frac{a}{b}$ are
+# $\frac{1}{b}$ and $-\frac{a}{b^2}$; `math` has `sin`, `cos` and `exp`.)
+
+# %%
+def div(p, q):
+    return ...
+
+
+def sin(p):
+    return ...
+
+
+def exp(p):
+    return ...
+
+
+lessons.check("16.4", {"div": div, "sin": sin, "exp": exp})
+
+# %% [markdown]
+# ### Exercise 16.5 · Which mode?
+#
+# Someone wants the whole Jacobian. Which mode needs fewer runs, and how many? Answer with pairs like `("forward", 7)`.
+#
+# - *pen*: 2 coordinates of a plotter's pen, by the time, 1 number
+# - *camera*: 10,000 pixels, by the 6 numbers that place a camera
+# - *loss*: 1 loss, by 2,410 parameters
+# - *robot*: 3 coordinates of a hand, by 7 angles
+
+# %%
+cheaper = {"pen": ..., "camera": ..., "loss": ..., "robot": ...}
+lessons.check("16.5", cheaper)
+
+# %% [markdown]
+# ## Where this comes from
+#
+# - W. K. Clifford, “Preliminary sketch of biquaternions”, *Proceedings of the London Mathematical Society* 4 (1873), pages
+#   381–395: dual numbers.
+# - R. E. Wengert, “A simple automatic derivative evaluation program”, *Communications of the ACM* 7 (1964), pages 463–464: forward
+#   mode.
+# - B. A. Pearlmutter, “Fast exact multiplication by the Hessian”, *Neural Computation* 6 (1994), pages 147–160.
+# - J. Nocedal and S. J. Wright, *Numerical Optimization*, 2nd edition, Springer (2006), chapters 3 and 4: Newton's method, and how to
+#   hold it back. H. H. Rosenbrock's function is from *The Computer Journal* 3 (1960), pages 175–184.
+# - A. Griewank and A. Walther, *Evaluating Derivatives*, 2nd edition, SIAM (2008): both modes, their prices, and higher orders.
+# - I. Gulrajani, F. Ahmed, M. Arjovsky, V. Dumoulin and A. Courville, “Improved training of Wasserstein GANs”, *NIPS* (2017): the
+#   gradient penalty.
+# - J. M. Cohen, S. Kaur, Y. Li, J. Z. Kolter and A. Talwalkar, “Gradient descent on neural networks typically occurs at the edge of
+#   stability”, ICLR (2021): our picture of rates and bounds.
+#
+# ## Where to go from here
+#
+# This was the last lesson. It began with a neuron and a nudge, and all that came since is one idea: a computation that remembers
+# how it was made can be asked how it changes.
+#
+# From here, take a program of your own and differentiate it. The `examples/` train models on real data, each in a file to copy
+# from. To see how minigrad is made, begin with `minigrad/graph.py`, where the chain rule is, and add an operation;
+# `CONTRIBUTING.md` says how. And what you have learned goes by the same names in PyTorch: `backward`, `create_graph`,
+# `torch.autograd.Function`.
+#
+# Back to the beginning: [1 · One neuron](01_one_neuron.ipynb).
