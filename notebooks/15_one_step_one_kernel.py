@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 15 · One step, one kernel
 #
-# *Before: [14 · Looking where it matters](14_looking_where_it_matters.ipynb)*
+# *Before: [14 · Looking where it matters](14_looking_where_it_matters.ipynb) · Next: [16 · Beyond first order](16_beyond_first_order.ipynb)*
 
 # %% [markdown]
 # ## The question
@@ -720,4 +720,4 @@ lessons.check("15.5", descend)
 # - J. Ansel and others, “PyTorch 2: faster machine learning through dynamic Python bytecode transformation and graph compilation”, ASPLOS (2024): a jit that
 #   reads Python's bytecode, and at an `if` about numbers lets Python decide.
 #
-# Back to the beginning: [1 · One neuron](01_one_neuron.ipynb).
+# One question is left: what the gradient's own gradient is good for: **[16 · Beyond first order](16_beyond_first_order.ipynb)**
