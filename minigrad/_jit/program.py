@@ -119,6 +119,23 @@ def _flat(root: Any) -> Any:
     return root if hasattr(root, "address") else root.ravel(order="K").view(np.uint8)
 
 
+class _Made:
+    """An array that a call gave, so many bytes from the beginning of its buffer: most calls after it read it as it is.
+    Others see views of its memory."""
+
+    __slots__ = ("_memory", "array", "offset")
+
+    def __init__(self, array: Any, offset: int) -> None:
+        self.array, self.offset = array, offset
+        self._memory: Memory | None = None
+
+    def at(self, view: View) -> Any:
+        """The array that lies at a view."""
+        if self._memory is None:
+            self._memory = Memory.around(self.array, self.offset)
+        return self._memory.at(view)
+
+
 Memories = dict[int, Memory]
 
 
@@ -129,6 +146,7 @@ class Program:
         self.nodes, self.wanted = list(nodes), list(wanted)
         self.fixed: Memories = {b.number: Memory.of(b) for b in buffers if b.kind == KEPT}
         self._arrays: dict[Any, Any] = {}  # one for each view, so that a kernel knows what it writes to what it reads
+        self._made = {view.buffer.number: view[1:] for x in nodes if not x.writes for view in x.outs}
         self._make_constants()
         self._calls = [self._call(node) for node in self.nodes]
         self.results = [self._found(view) for view in wanted]
@@ -159,22 +177,24 @@ class Program:
             frees[k].append(number)
         return frees
 
-    def _found(self, view: View) -> Callable[[Memories], Any]:
+    def _found(self, view: View) -> Callable[[dict[int, Any]], Any]:
         """What gives the array at a view."""
         number = view.buffer.number
         if number in self.fixed:
             key = number, *view[1:]
             array = self._arrays[key] = self._arrays.get(key, self.fixed[number].at(view))
             return lambda memories: array
+        if self._made.get(number) == view[1:]:
+            return lambda memories: memories[number].array
         return lambda memories: memories[number].at(view)
 
-    def _call(self, node: Node) -> Callable[[Memories, Mapping[str, Any]], None]:
+    def _call(self, node: Node) -> Callable[[dict[int, Any], Mapping[str, Any]], None]:
         inputs = [(True, self._found(x)) if isinstance(x, View) else (False, x) for x in node.inputs]
         outs = [self._found(x) for x in node.outs] if node.writes else []
         changing = {name: x for name, x in node.attrs.items() if traced(x)}
         operands_change = bool(traced(node.inputs))
 
-        def call(memories: Memories, numbers: Mapping[str, Any]) -> None:
+        def call(memories: dict[int, Any], numbers: Mapping[str, Any]) -> None:
             attrs = {**node.attrs, **replaced(changing, lambda x: numbers[x.name])} if changing else node.attrs
             given = tuple([x(memories) if found else x for found, x in inputs])
             if operands_change:
@@ -192,7 +212,7 @@ class Program:
             arrays = [x for x in result if isinstance(x, np.ndarray)] if isinstance(result, tuple) else [result]
             for view, array in zip(node.outs, arrays, strict=True):
                 if view.buffer.number not in self.fixed:
-                    memories[view.buffer.number] = Memory.around(array, view.offset)
+                    memories[view.buffer.number] = _Made(array, view.offset)
 
         return call
 
@@ -203,7 +223,7 @@ class Program:
     ) -> list[Any]:
         """The arrays that are wanted, computed again from `arguments`; `numbers` are those traced, by name. `before` is
         told the number of each call that is about to be made."""
-        memories = {k: Memory.around(array) for k, array in enumerate(arguments)}
+        memories: dict[int, Any] = {k: Memory.around(array) for k, array in enumerate(arguments)}
         for k, (call, frees) in enumerate(zip(self._calls, self._frees, strict=True)):
             if before is not None:
                 before(k)
