@@ -17,6 +17,7 @@ import re
 import sys
 from collections import Counter
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 import jupytext
@@ -142,8 +143,9 @@ def main() -> int:
             print(*found, "Put it right with: make notebooks", sep="\n")
         return 1 if found else 0
     for path in lessons(arguments.lessons):
+        start = perf_counter()
         build(path)
-        print(path.name)
+        print(f"{path.name:<36}{perf_counter() - start:5.0f} s", flush=True)
     return 0
 
 
