@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 12 · Normalisation
 #
-# *Before: [11 · When it goes wrong](11_when_it_goes_wrong.ipynb) · Next: [14 · Looking where it matters](14_looking_where_it_matters.ipynb)*
+# *Before: [11 · When it goes wrong](11_when_it_goes_wrong.ipynb) · Next: [13 · Attention](13_attention.ipynb)*
 
 # %% [markdown]
 # ## The question
@@ -671,4 +671,5 @@ lessons.check("12.4", fold)
 # - Y. Wu and K. He, “Group normalization”, ECCV (2018): with a picture of the four, like ours.
 # - S. Santurkar, D. Tsipras, A. Ilyas and A. Mądry, “How does batch normalization help optimization?”, NeurIPS (2018).
 #
-# All this averages over what is there. A network that looks at a part of a picture: **[14 · Looking where it matters](14_looking_where_it_matters.ipynb)**
+# A norm keeps signals in shape; what they are about, it does not ask. Next, a network that chooses where to look:
+# **[13 · Attention](13_attention.ipynb)**

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 14 · Looking where it matters
 #
-# *Before: [12 · Normalisation](12_normalisation.ipynb) · Next: [15 · One step, one kernel](15_one_step_one_kernel.ipynb)*
+# *Before: [13 · Attention](13_attention.ipynb) · Next: [15 · One step, one kernel](15_one_step_one_kernel.ipynb)*
 
 # %% [markdown]
 # ## The question
@@ -75,7 +75,8 @@ plt.show()
 # read most of the lower row: we tilt our heads.
 #
 # **Can a network learn to tilt its head, by gradients alone?** It would have to choose, for each pixel of a new
-# picture, a *place* to look at in the old one. And “take the pixel at column 3.7, row 2.2” does not sound
+# picture, a *place* to look at in the old one. (In [lesson 13](13_attention.ipynb) a network looked everywhere, with
+# weights. Here it is to look at one place, and say which.) And “take the pixel at column 3.7, row 2.2” does not sound
 # like a smooth function.
 
 # %% [markdown]

@@ -72,11 +72,14 @@ def test_what_an_update_writes_has_a_prime_and_reads_the_gradient_by_name():
 def test_each_compiled_kernel_is_the_block_of_its_calls():
     update = trained(20)
     trace = to_trace(update)
-    (name,) = {block.name for block in trace.blocks if block.kind == "scope"}
-    assert re.fullmatch(r"step_[0-9a-f]{8}: \d+ launches", name)
-    inside = {k for k, at in enumerate(trace.op) if at >= 0 and trace.scopes[trace.block[k]] == name}
-    assert inside == {k for k, at in enumerate(trace.op) if at >= 0}, "all calls are in the one kernel"
-    outside = {trace.names[k] for k, block in enumerate(trace.block) if trace.scopes[block] != name}
+    names = [block.name for block in trace.blocks if block.kind == "scope"]
+    (name,) = (name for name in names if re.fullmatch(r"step_[0-9a-f]{8}: \d+ launches", name))
+    fused = [name for name in names if re.fullmatch(r"fused_[0-9a-f]{8}: 2 calls[₁₂]", name)]
+    assert {name, *fused} == set(names)
+    assert len(fused) == 2, "the updates of the two biases, which are alike"
+    inside = {k for k, block in enumerate(trace.block) if trace.scopes[block].startswith(name)}
+    assert inside >= {k for k, at in enumerate(trace.op) if at >= 0}, "all calls are in the one kernel"
+    outside = {trace.names[k] for k in range(len(trace.block)) if k not in inside}
     assert {"x", "target", "model.0.weight"} <= outside
     assert name.split(":")[0] in update.source
     assert f"{name.split(':')[0]} of {name.split()[1]} launches" in trace.how
