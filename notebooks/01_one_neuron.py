@@ -268,10 +268,10 @@ from minigrad import lessons
 # Another neuron, $y = \sigma(w \cdot x + b)$ with $w = 4$, $x = \frac12$ and $b = -2$. What are the three slopes of $y$?
 # Work them out by hand, with the table of local slopes. (What goes into the sigmoid is 0 here too.)
 
-# %% nbgrader={"grade": false, "grade_id": "answer-01-1", "locked": false, "solution": true, "schema_version": 3, "task": false}
+# %%
 gradient = {"w": ..., "x": ..., "b": ...}
 
-# %% nbgrader={"grade": true, "grade_id": "check-01-1", "locked": true, "points": 1, "solution": false, "schema_version": 3, "task": false}
+# %%
 lessons.check("01.1", gradient)
 
 
@@ -280,12 +280,12 @@ lessons.check("01.1", gradient)
 #
 # Write a function that measures the slope of any `f` at any `x` by nudging.
 
-# %% nbgrader={"grade": false, "grade_id": "answer-01-2", "locked": false, "solution": true, "schema_version": 3, "task": false}
+# %%
 def slope(f, x):
     return ...
 
 
-# %% nbgrader={"grade": true, "grade_id": "check-01-2", "locked": true, "points": 1, "solution": false, "schema_version": 3, "task": false}
+# %%
 lessons.check("01.2", slope)
 
 
@@ -296,12 +296,12 @@ lessons.check("01.2", slope)
 # quotient $a / b$, its local slope by $a$, and its local slope by $b$. Nudge if you are unsure. (For $a = 6$, nudging $b$ gives a slope of
 # −6 at $b = 1$, −1.5 at $b = 2$ and −0.375 at $b = 4$. What happens each time that $b$ doubles?)
 
-# %% nbgrader={"grade": false, "grade_id": "answer-01-3", "locked": false, "solution": true, "schema_version": 3, "task": false}
+# %%
 def division(a, b):
     return ...
 
 
-# %% nbgrader={"grade": true, "grade_id": "check-01-3", "locked": true, "points": 1, "solution": false, "schema_version": 3, "task": false}
+# %%
 lessons.check("01.3", division)
 
 # %% [markdown]

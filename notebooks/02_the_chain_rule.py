@@ -302,10 +302,10 @@ n = a * difference
 y = n / d
 step(y, position=3)
 
-# %% nbgrader={"grade": false, "grade_id": "answer-02-1", "locked": false, "solution": true, "schema_version": 3, "task": false}
+# %%
 gradient = {"a": ..., "b": ..., "c": ..., "d": ...}
 
-# %% nbgrader={"grade": true, "grade_id": "check-02-1", "locked": true, "points": 1, "solution": false, "schema_version": 3, "task": false}
+# %%
 lessons.check("02.1", gradient)
 
 
@@ -317,12 +317,12 @@ lessons.check("02.1", gradient)
 # `a`), which need no place in the list. Mind that `==` between two `Value`s, and so `in` with a list, compares their
 # numbers, whereas a `set` tells two `Value`s with the same number apart.
 
-# %% nbgrader={"grade": false, "grade_id": "answer-02-2", "locked": false, "solution": true, "schema_version": 3, "task": false}
+# %%
 def is_in_order(values):
     return ...
 
 
-# %% nbgrader={"grade": true, "grade_id": "check-02-2", "locked": true, "points": 1, "solution": false, "schema_version": 3, "task": false}
+# %%
 lessons.check("02.2", is_in_order)
 
 
@@ -332,12 +332,12 @@ lessons.check("02.2", is_in_order)
 # $y = \bigl(\sin(3x)\bigr)^2$ is a chain of three operations. Write a function that gives the slope of $y$ at any $x$, without nudging.
 # (The local slopes: $\sin u$ has $\cos u$, and $u^2$ has $2u$. `mg.sin` and `mg.cos` take plain numbers, too.)
 
-# %% nbgrader={"grade": false, "grade_id": "answer-02-3", "locked": false, "solution": true, "schema_version": 3, "task": false}
+# %%
 def slope(x):
     return ...
 
 
-# %% nbgrader={"grade": true, "grade_id": "check-02-3", "locked": true, "points": 1, "solution": false, "schema_version": 3, "task": false}
+# %%
 lessons.check("02.3", slope)
 
 # %% [markdown]

@@ -317,10 +317,10 @@ a, b = mg.Value(3.0), mg.Value(2.0)
 y = a * a * b + a
 step(y, position=3)
 
-# %% nbgrader={"grade": false, "grade_id": "answer-03-1", "locked": false, "solution": true, "schema_version": 3, "task": false}
+# %%
 gradient = {"a": ..., "b": ...}
 
-# %% nbgrader={"grade": true, "grade_id": "check-03-1", "locked": true, "points": 1, "solution": false, "schema_version": 3, "task": false}
+# %%
 lessons.check("03.1", gradient)
 
 
@@ -331,12 +331,12 @@ lessons.check("03.1", gradient)
 # value: the sum of the contributions that arrive there. (An event has a `target` and a `contribution`. `==`
 # compares the numbers of two `Value`s; `is` asks whether they are the same one.)
 
-# %% nbgrader={"grade": false, "grade_id": "answer-03-2", "locked": false, "solution": true, "schema_version": 3, "task": false}
+# %%
 def gradient_of(events, value):
     return ...
 
 
-# %% nbgrader={"grade": true, "grade_id": "check-03-2", "locked": true, "points": 1, "solution": false, "schema_version": 3, "task": false}
+# %%
 lessons.check("03.2", gradient_of)
 
 
@@ -346,12 +346,12 @@ lessons.check("03.2", gradient_of)
 # Write a training loop that makes $x \cdot x - 4 \cdot x$ small: begin at the number `start`, take so many `steps`, each a
 # quarter of the slope, and return the number you end at. (Compute the loss anew in each step, from a `mg.Value`.)
 
-# %% nbgrader={"grade": false, "grade_id": "answer-03-3", "locked": false, "solution": true, "schema_version": 3, "task": false}
+# %%
 def descend(start, steps):
     return ...
 
 
-# %% nbgrader={"grade": true, "grade_id": "check-03-3", "locked": true, "points": 1, "solution": false, "schema_version": 3, "task": false}
+# %%
 lessons.check("03.3", descend)
 
 # %% [markdown]

@@ -358,12 +358,12 @@ from minigrad import lessons
 # Write a function that turns a list of scores (plain numbers) into a list of probabilities. It should not mind a score
 # of 1000. (`mg.exp` takes plain numbers, too.)
 
-# %% nbgrader={"grade": false, "grade_id": "answer-04-1", "locked": false, "solution": true, "schema_version": 3, "task": false}
+# %%
 def softmax(scores):
     return ...
 
 
-# %% nbgrader={"grade": true, "grade_id": "check-04-1", "locked": true, "points": 1, "solution": false, "schema_version": 3, "task": false}
+# %%
 lessons.check("04.1", softmax)
 
 
@@ -373,12 +373,12 @@ lessons.check("04.1", softmax)
 # Write a function that is given the list `p` of three probabilities and the number `target` of the right class, and returns
 # the list of the slopes of the cross-entropy by the three *scores*.
 
-# %% nbgrader={"grade": false, "grade_id": "answer-04-2", "locked": false, "solution": true, "schema_version": 3, "task": false}
+# %%
 def score_gradient(p, target):
     return ...
 
 
-# %% nbgrader={"grade": true, "grade_id": "check-04-2", "locked": true, "points": 1, "solution": false, "schema_version": 3, "task": false}
+# %%
 lessons.check("04.2", score_gradient)
 
 # %% [markdown]
@@ -387,10 +387,10 @@ lessons.check("04.2", score_gradient)
 # Train a network that sees only the petals, `x[2:]`, and gets at least 27 of the 30 test flowers right. Give the trained
 # model to the check. (Make a new MLP, from 2 inputs to 3 scores, and copy the loop.)
 
-# %% nbgrader={"grade": false, "grade_id": "answer-04-3", "locked": false, "solution": true, "schema_version": 3, "task": false}
+# %%
 petal_model = ...
 
-# %% nbgrader={"grade": true, "grade_id": "check-04-3", "locked": true, "points": 1, "solution": false, "schema_version": 3, "task": false}
+# %%
 lessons.check("04.3", petal_model)
 
 # %% [markdown]

@@ -316,10 +316,10 @@ from minigrad import lessons
 # $y = (a \cdot b + a) \cdot (a \cdot b)$. Rows 0 and 1 are $a$ and $b$. Write the program, a list of instructions like `("add", 0, 1)`. The product $a \cdot b$ should be
 # computed once.
 
-# %% nbgrader={"grade": false, "grade_id": "answer-05-1", "locked": false, "solution": true, "schema_version": 3, "task": false}
+# %%
 my_program = ...
 
-# %% nbgrader={"grade": true, "grade_id": "check-05-1", "locked": true, "points": 1, "solution": false, "schema_version": 3, "task": false}
+# %%
 lessons.check("05.1", my_program)
 
 
@@ -329,12 +329,12 @@ lessons.check("05.1", my_program)
 # Write `run(program, leaves)`, which gives back the list of all values, leaves first. Besides `"add"` and `"mul"` it should know `"neg"`, which reads one row,
 # $-x$, and `"max"`, which reads two.
 
-# %% nbgrader={"grade": false, "grade_id": "answer-05-2", "locked": false, "solution": true, "schema_version": 3, "task": false}
+# %%
 def run(program, leaves):
     return ...
 
 
-# %% nbgrader={"grade": true, "grade_id": "check-05-2", "locked": true, "points": 1, "solution": false, "schema_version": 3, "task": false}
+# %%
 lessons.check("05.2", run)
 
 
@@ -343,12 +343,12 @@ lessons.check("05.2", run)
 #
 # Write `run_back(program, values)`, which gives back the list of all gradients, for `"add"`, `"mul"` and `"neg"`. `values` are those of a run, leaves first.
 
-# %% nbgrader={"grade": false, "grade_id": "answer-05-3", "locked": false, "solution": true, "schema_version": 3, "task": false}
+# %%
 def run_back(program, values):
     return ...
 
 
-# %% nbgrader={"grade": true, "grade_id": "check-05-3", "locked": true, "points": 1, "solution": false, "schema_version": 3, "task": false}
+# %%
 lessons.check("05.3", run_back)
 
 # %% [markdown]

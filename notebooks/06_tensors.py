@@ -553,7 +553,7 @@ from minigrad import lessons
 # $x$ is contiguous and has the shape (4, 6). Which strides do these views have? (`x[1:3]` are the rows 1 and 2, and `x[::2]` is every other row.) Do not ask the
 # library; ask how far *one* step in each dimension goes in the list.
 
-# %% nbgrader={"grade": false, "grade_id": "answer-06-1", "locked": false, "solution": true, "schema_version": 3, "task": false}
+# %%
 strides = {
     "x": ...,
     "x.T": ...,
@@ -563,7 +563,7 @@ strides = {
     "x[0].expand(5, 6)": ...,
 }
 
-# %% nbgrader={"grade": true, "grade_id": "check-06-1", "locked": true, "points": 1, "solution": false, "schema_version": 3, "task": false}
+# %%
 lessons.check("06.1", strides)
 
 # %% [markdown]
@@ -573,10 +573,10 @@ lessons.check("06.1", strides)
 # index of that number; its position in the list; and for `t.sum({dimension: 2})` the `dim` to sum over here, counted from 0, and the shape of the result, in which
 # that dimension is gone.
 
-# %% nbgrader={"grade": false, "grade_id": "answer-06-2", "locked": false, "solution": true, "schema_version": 3, "task": false}
+# %%
 ours = {"shape": ..., "index": ..., "position": ..., "dim": ..., "shape of the sum": ...}
 
-# %% nbgrader={"grade": true, "grade_id": "check-06-2", "locked": true, "points": 1, "solution": false, "schema_version": 3, "task": false}
+# %%
 lessons.check("06.2", ours)
 
 
@@ -587,12 +587,12 @@ lessons.check("06.2", ours)
 # gradient of the tensor as it was. (`gradient.sum(0)` drops dimension 0, `gradient.sum(1, keepdim=True)` keeps dimension 1, with the size 1; `gradient.ndim` says how many
 # dimensions there are.)
 
-# %% nbgrader={"grade": false, "grade_id": "answer-06-3", "locked": false, "solution": true, "schema_version": 3, "task": false}
+# %%
 def gradient_before(gradient, shape):
     return ...
 
 
-# %% nbgrader={"grade": true, "grade_id": "check-06-3", "locked": true, "points": 1, "solution": false, "schema_version": 3, "task": false}
+# %%
 lessons.check("06.3", gradient_before)
 
 
@@ -610,12 +610,12 @@ lessons.check("06.3", gradient_before)
 #
 # It runs, and it is wrong. Repair it. The check tries it on several tables, and looks at its gradients, too.
 
-# %% nbgrader={"grade": false, "grade_id": "answer-06-4", "locked": false, "solution": true, "schema_version": 3, "task": false}
+# %%
 def mean_squared_error(w, b, x, truth):
     return ...
 
 
-# %% nbgrader={"grade": true, "grade_id": "check-06-4", "locked": true, "points": 1, "solution": false, "schema_version": 3, "task": false}
+# %%
 lessons.check("06.4", mean_squared_error)
 
 # %% [markdown]

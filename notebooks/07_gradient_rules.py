@@ -581,12 +581,12 @@ from minigrad import lessons
 #
 # $y$ is the mean of all numbers of $a$, a single number. Write its rule: what does $a$ get?
 
-# %% nbgrader={"grade": false, "grade_id": "answer-07-1", "locked": false, "solution": true, "schema_version": 3, "task": false}
+# %%
 def mean_rule(g, a):
     return ...
 
 
-# %% nbgrader={"grade": true, "grade_id": "check-07-1", "locked": true, "points": 1, "solution": false, "schema_version": 3, "task": false}
+# %%
 lessons.check("07.1", mean_rule)
 
 
@@ -596,12 +596,12 @@ lessons.check("07.1", mean_rule)
 # `y = x @ w.T + b`: here the weights of a neuron are a *row* of $w$. Write the rule: it returns what $x$, $w$ and $b$ get, three
 # tensors. (Begin with one entry, or with the shapes: in the check, $x$ is 4 × 3, $w$ is 5 × 3, and $b$ has 5 numbers.)
 
-# %% nbgrader={"grade": false, "grade_id": "answer-07-2", "locked": false, "solution": true, "schema_version": 3, "task": false}
+# %%
 def layer_rule(g, x, w):
     return ...
 
 
-# %% nbgrader={"grade": true, "grade_id": "check-07-2", "locked": true, "points": 1, "solution": false, "schema_version": 3, "task": false}
+# %%
 lessons.check("07.2", layer_rule)
 
 
@@ -610,12 +610,12 @@ lessons.check("07.2", layer_rule)
 #
 # `y = x * x.sum()`, with $x$ a row of numbers. Write its rule. (On how many ways does a number of $x$ reach the results?)
 
-# %% nbgrader={"grade": false, "grade_id": "answer-07-3", "locked": false, "solution": true, "schema_version": 3, "task": false}
+# %%
 def weighted_rule(g, x):
     return ...
 
 
-# %% nbgrader={"grade": true, "grade_id": "check-07-3", "locked": true, "points": 1, "solution": false, "schema_version": 3, "task": false}
+# %%
 lessons.check("07.3", weighted_rule)
 
 
@@ -625,12 +625,12 @@ lessons.check("07.3", weighted_rule)
 # Large networks keep their numbers in range by a *layer norm*, which begins with subtracting from each row its mean:
 # `y = a - a.mean(1, keepdim=True)`. Write the rule of that. Does it need $a$?
 
-# %% nbgrader={"grade": false, "grade_id": "answer-07-4", "locked": false, "solution": true, "schema_version": 3, "task": false}
+# %%
 def centering_rule(g, a):
     return ...
 
 
-# %% nbgrader={"grade": true, "grade_id": "check-07-4", "locked": true, "points": 1, "solution": false, "schema_version": 3, "task": false}
+# %%
 lessons.check("07.4", centering_rule)
 
 # %% [markdown]

@@ -546,10 +546,10 @@ from minigrad import lessons
 # may use `ti.abs`, and its rule, a function of `g` and whatever of `y` and `a` you need. (Find the slope for positive $a$ first; then nudge, or think of the curve,
 # for negative $a$.)
 
-# %% nbgrader={"grade": false, "grade_id": "answer-08-1", "locked": false, "solution": true, "schema_version": 3, "task": false}
+# %%
 softsign = {"snippet": ..., "rule": ...}
 
-# %% nbgrader={"grade": true, "grade_id": "check-08-1", "locked": true, "points": 1, "solution": false, "schema_version": 3, "task": false}
+# %%
 lessons.check("08.1", softsign)
 
 # %% [markdown]
@@ -559,10 +559,10 @@ lessons.check("08.1", softsign)
 # adds? And if one kernel does both? How many operations (each product and each sum is one) does the fused kernel make for each byte that it moves? That quotient is called
 # the **arithmetic intensity**; where it is small, memory decides how long it takes.
 
-# %% nbgrader={"grade": false, "grade_id": "answer-08-2", "locked": false, "solution": true, "schema_version": 3, "task": false}
+# %%
 moved = {"two kernels": ..., "one kernel": ..., "operations per byte": ...}
 
-# %% nbgrader={"grade": true, "grade_id": "check-08-2", "locked": true, "points": 1, "solution": false, "schema_version": 3, "task": false}
+# %%
 lessons.check("08.2", moved)
 
 # %% [markdown]
@@ -592,12 +592,12 @@ print(board.uploads, "uploads,", board.downloads, "downloads")
 # %% [markdown]
 # Write it so that it gives back the same, while `x` and `w` go up once each, and `w` comes back once. The losses are single numbers; they may come back one by one.
 
-# %% nbgrader={"grade": false, "grade_id": "answer-08-3", "locked": false, "solution": true, "schema_version": 3, "task": false}
+# %%
 def learn_there(board, x, w, steps):
     return ...
 
 
-# %% nbgrader={"grade": true, "grade_id": "check-08-3", "locked": true, "points": 1, "solution": false, "schema_version": 3, "task": false}
+# %%
 lessons.check("08.3", learn_there)
 
 # %% [markdown]
@@ -615,10 +615,10 @@ lessons.check("08.3", learn_there)
 # | E | `y[n - 1 - i] = x[i]` |
 # | F | `y[i // 2] = x[i]` |
 
-# %% nbgrader={"grade": false, "grade_id": "answer-08-4", "locked": false, "solution": true, "schema_version": 3, "task": false}
+# %%
 safe = {"A": ..., "B": ..., "C": ..., "D": ..., "E": ..., "F": ...}
 
-# %% nbgrader={"grade": true, "grade_id": "check-08-4", "locked": true, "points": 1, "solution": false, "schema_version": 3, "task": false}
+# %%
 lessons.check("08.4", safe)
 
 # %% [markdown]

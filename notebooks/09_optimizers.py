@@ -546,10 +546,10 @@ from minigrad import lessons
 # ($c$ is a turned ravine. Its directions are (1, 1) and (1, −1). Compute the gradient at these points: it is a number times
 # the point.)
 
-# %% nbgrader={"grade": false, "grade_id": "answer-09-1", "locked": false, "solution": true, "schema_version": 3, "task": false}
+# %%
 bound = {"a": ..., "b": ..., "c": ...}
 
-# %% nbgrader={"grade": true, "grade_id": "check-09-1", "locked": true, "points": 1, "solution": false, "schema_version": 3, "task": false}
+# %%
 lessons.check("09.1", bound)
 
 
@@ -560,12 +560,12 @@ lessons.check("09.1", bound)
 # steps along what the memory *would become* if the same $g$ came once more. Write it, for tensors, with our four arguments
 # and $\beta$.
 
-# %% nbgrader={"grade": false, "grade_id": "answer-09-2", "locked": false, "solution": true, "schema_version": 3, "task": false}
+# %%
 def nesterov(p, g, memory, lr, beta=0.9):
     return ...
 
 
-# %% nbgrader={"grade": true, "grade_id": "check-09-2", "locked": true, "points": 1, "solution": false, "schema_version": 3, "task": false}
+# %%
 lessons.check("09.2", nesterov)
 
 # %% [markdown]
@@ -576,10 +576,10 @@ lessons.check("09.2", nesterov)
 # $\beta_2 = 0.999$? And the tenth? With which $\beta_2$ would the first step be right without any correction, for the same
 # $\beta_1$? (Let Python compute: `0.9**10` is a power.)
 
-# %% nbgrader={"grade": false, "grade_id": "answer-09-3", "locked": false, "solution": true, "schema_version": 3, "task": false}
+# %%
 without = {"first": ..., "tenth": ..., "beta2": ...}
 
-# %% nbgrader={"grade": true, "grade_id": "check-09-3", "locked": true, "points": 1, "solution": false, "schema_version": 3, "task": false}
+# %%
 lessons.check("09.3", without)
 
 
@@ -591,12 +591,12 @@ lessons.check("09.3", without)
 # the same. With Adam it is not: the pull would go through its means, and be divided by $\sqrt{s}$. AdamW keeps it out of
 # them: the step of Adam from $g$ alone, and the pull, both counted from the old $p$. Write it. You may use `adam`.
 
-# %% nbgrader={"grade": false, "grade_id": "answer-09-4", "locked": false, "solution": true, "schema_version": 3, "task": false}
+# %%
 def adamw(p, g, memory, lr, decay):
     return ...
 
 
-# %% nbgrader={"grade": true, "grade_id": "check-09-4", "locked": true, "points": 1, "solution": false, "schema_version": 3, "task": false}
+# %%
 lessons.check("09.4", adamw)
 
 
@@ -615,12 +615,12 @@ lessons.check("09.4", adamw)
 #     return p
 # ```
 
-# %% nbgrader={"grade": false, "grade_id": "answer-09-5", "locked": false, "solution": true, "schema_version": 3, "task": false}
+# %%
 def fit(f, p, steps):
     return ...
 
 
-# %% nbgrader={"grade": true, "grade_id": "check-09-5", "locked": true, "points": 1, "solution": false, "schema_version": 3, "task": false}
+# %%
 lessons.check("09.5", fit)
 
 # %% [markdown]

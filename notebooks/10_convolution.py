@@ -687,7 +687,7 @@ from minigrad import lessons
 # nn.Conv2d(16, 32, 3, stride=2), nn.ReLU(), nn.Flatten(), nn.Linear(?, 10)
 # ```
 
-# %% nbgrader={"grade": false, "grade_id": "answer-10-1", "locked": false, "solution": true, "schema_version": 3, "task": false}
+# %%
 found = {
     "rows after the first filters": ...,
     "rows after the pooling": ...,
@@ -698,7 +698,7 @@ found = {
     "parameters of the linear layer": ...,
 }
 
-# %% nbgrader={"grade": true, "grade_id": "check-10-1", "locked": true, "points": 1, "solution": false, "schema_version": 3, "task": false}
+# %%
 lessons.check("10.1", found)
 
 
@@ -708,12 +708,12 @@ lessons.check("10.1", found)
 # Write `correlate` with both. $x$ and $w$ are tensors with rows and columns; on each side of the picture there are `padding`
 # zeros, and the filter moves `stride` pixels at a time, to the right and down.
 
-# %% nbgrader={"grade": false, "grade_id": "answer-10-2", "locked": false, "solution": true, "schema_version": 3, "task": false}
+# %%
 def correlate_with(x, w, stride, padding):
     return ...
 
 
-# %% nbgrader={"grade": true, "grade_id": "check-10-2", "locked": true, "points": 1, "solution": false, "schema_version": 3, "task": false}
+# %%
 lessons.check("10.2", correlate_with)
 
 
@@ -724,12 +724,12 @@ lessons.check("10.2", correlate_with)
 # of $y$; the line $x$; and how many weights there are, $k$. (How many paths lead from a weight to the $y$, and which pixel is
 # the slope of each?)
 
-# %% nbgrader={"grade": false, "grade_id": "answer-10-3", "locked": false, "solution": true, "schema_version": 3, "task": false}
+# %%
 def filter_rule(g, x, k, stride):
     return ...
 
 
-# %% nbgrader={"grade": true, "grade_id": "check-10-3", "locked": true, "points": 1, "solution": false, "schema_version": 3, "task": false}
+# %%
 lessons.check("10.3", filter_rule)
 
 
@@ -740,12 +740,12 @@ lessons.check("10.3", filter_rule)
 # $x_i, \dots, x_{i+k-1}$. Write its rule. (Of equal numbers the first wins. `argmax()` says where the largest number of a tensor
 # is, as a tensor; `.item()` makes an int of it.)
 
-# %% nbgrader={"grade": false, "grade_id": "answer-10-4", "locked": false, "solution": true, "schema_version": 3, "task": false}
+# %%
 def overlapping_rule(g, x, k):
     return ...
 
 
-# %% nbgrader={"grade": true, "grade_id": "check-10-4", "locked": true, "points": 1, "solution": false, "schema_version": 3, "task": false}
+# %%
 lessons.check("10.4", overlapping_rule)
 
 # %% [markdown]

@@ -537,12 +537,12 @@ from minigrad import lessons
 # A leaky ReLU gives $z$ where $z$ is above 0, and $a \cdot z$ below. Derive the bound $b$ of the weights, for a fan-in $n$, so that the mean of the squares stays the same from layer to layer: as above, with sums as often below 0 as above. Write it as a function. (Two checks of your own: what
 # should come out for $a = 0$? And for $a = 1$, where there is no bend?)
 
-# %% nbgrader={"grade": false, "grade_id": "answer-11-1", "locked": false, "solution": true, "schema_version": 3, "task": false}
+# %%
 def leaky_bound(n, a):
     return ...
 
 
-# %% nbgrader={"grade": true, "grade_id": "check-11-1", "locked": true, "points": 1, "solution": false, "schema_version": 3, "task": false}
+# %%
 lessons.check("11.1", leaky_bound)
 
 
@@ -551,12 +551,12 @@ lessons.check("11.1", leaky_bound)
 #
 # `z`, (samples, units), is what goes *into* a layer of ReLUs. Write a function that returns a list of the numbers of the units, counted from 0, that no sample can move. (The slope of the ReLU at 0 itself counts as 0. Tensors can be compared, `z > 0`, and such a table has `any(dim)` and `all(dim)`.)
 
-# %% nbgrader={"grade": false, "grade_id": "answer-11-2", "locked": false, "solution": true, "schema_version": 3, "task": false}
+# %%
 def dead_units(z):
     return ...
 
 
-# %% nbgrader={"grade": true, "grade_id": "check-11-2", "locked": true, "points": 1, "solution": false, "schema_version": 3, "task": false}
+# %%
 lessons.check("11.2", dead_units)
 
 
@@ -565,12 +565,12 @@ lessons.check("11.2", dead_units)
 #
 # For a table of scores `s`, (samples, classes), return $\ln \sum_j e^{s_j}$ of each row, a tensor of shape (samples,). It has to be right for scores of 1000 and of −1000, also in one table, and gradients have to come back through it. (Not by the library's own `logsumexp`, please.)
 
-# %% nbgrader={"grade": false, "grade_id": "answer-11-3", "locked": false, "solution": true, "schema_version": 3, "task": false}
+# %%
 def log_sum_exp(s):
     return ...
 
 
-# %% nbgrader={"grade": true, "grade_id": "check-11-3", "locked": true, "points": 1, "solution": false, "schema_version": 3, "task": false}
+# %%
 lessons.check("11.3", log_sum_exp)
 
 
@@ -596,12 +596,12 @@ lessons.check("11.3", log_sum_exp)
 #
 # Repair it. The check tells you which symptom is left.
 
-# %% nbgrader={"grade": false, "grade_id": "answer-11-4", "locked": false, "solution": true, "schema_version": 3, "task": false}
+# %%
 def repaired(w, x, t, steps):
     return ...
 
 
-# %% nbgrader={"grade": true, "grade_id": "check-11-4", "locked": true, "points": 1, "solution": false, "schema_version": 3, "task": false}
+# %%
 lessons.check("11.4", repaired)
 
 # %% [markdown]

@@ -607,10 +607,10 @@ from minigrad import lessons
 #
 # For the batch norm of our tensor (3, 4, 2, 2), the answer would be `((0, 2, 3), 4)`.
 
-# %% nbgrader={"grade": false, "grade_id": "answer-12-1", "locked": false, "solution": true, "schema_version": 3, "task": false}
+# %%
 pieces = {"word": ..., "feature": ..., "sentence": ..., "feature of a sentence": ...}
 
-# %% nbgrader={"grade": true, "grade_id": "check-12-1", "locked": true, "points": 1, "solution": false, "schema_version": 3, "task": false}
+# %%
 lessons.check("12.1", pieces)
 
 
@@ -620,12 +620,12 @@ lessons.check("12.1", pieces)
 # `z = normalised(x, 1, eps) * gain + bias`, with $x$ of shape (N, D), `gain` and `bias` of shape (D,). Write its rule:
 # given $g$, the gradient of $z$, it returns what $x$, the gain and the bias get, three tensors.
 
-# %% nbgrader={"grade": false, "grade_id": "answer-12-2", "locked": false, "solution": true, "schema_version": 3, "task": false}
+# %%
 def layer_norm_rule(g, x, gain, eps):
     return ...
 
 
-# %% nbgrader={"grade": true, "grade_id": "check-12-2", "locked": true, "points": 1, "solution": false, "schema_version": 3, "task": false}
+# %%
 lessons.check("12.2", layer_norm_rule)
 
 # %% [markdown]
@@ -636,10 +636,10 @@ lessons.check("12.2", layer_norm_rule)
 # every batch, the plain mean of all the batches so far. Which momentum must the *third* batch have (`"third"`)? (This is
 # what `momentum=None` does.)
 
-# %% nbgrader={"grade": false, "grade_id": "answer-12-3", "locked": false, "solution": true, "schema_version": 3, "task": false}
+# %%
 memory = {"three": ..., "enough": ..., "third": ...}
 
-# %% nbgrader={"grade": true, "grade_id": "check-12-3", "locked": true, "points": 1, "solution": false, "schema_version": 3, "task": false}
+# %%
 lessons.check("12.3", memory)
 
 
@@ -651,12 +651,12 @@ lessons.check("12.3", memory)
 # tensors. `linear` computes `x @ weight.T + bias`, a row of its weight for each output. `norm`, in use, has
 # `running_mean`, `running_var`, `eps`, and as gain and bias `weight` and `bias`.
 
-# %% nbgrader={"grade": false, "grade_id": "answer-12-4", "locked": false, "solution": true, "schema_version": 3, "task": false}
+# %%
 def fold(linear, norm):
     return ...
 
 
-# %% nbgrader={"grade": true, "grade_id": "check-12-4", "locked": true, "points": 1, "solution": false, "schema_version": 3, "task": false}
+# %%
 lessons.check("12.4", fold)
 
 # %% [markdown]

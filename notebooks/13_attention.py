@@ -218,11 +218,12 @@ with mg.record():
     weights = F.softmax(scores, dim=-1)
     found = weights @ v
     found.backward()
-found
 
-# %%
 for name, tensor in (("scores", scores), ("q", q), ("k", k), ("v", v)):
     print(f"{name:<6} gradient {tensor.grad.tolist()}")
+
+# %%
+found
 
 # %% [markdown]
 # You should see that the two weights are equal, so 3 is found. If it should be more, score 0 must fall and score 1
@@ -252,6 +253,10 @@ with mg.record():
     loss.backward()
 
 # %%
+print("gradient of the scores:", *scores.grad.tolist(), sep="\n  ")
+print("gradient of the keys:  ", k.grad.tolist()[0])
+
+# %%
 stops = [
     (scores, "Three queries times three keys: nine scores, all of them 0."),
     (seen, "The mask: what is to the right of the diagonal becomes −∞ (crossed)."),
@@ -261,10 +266,6 @@ stops = [
     ((k, "backward"), "Each key adds up what all queries that see it say. The last is seen by one alone."),
 ]
 tour(loss, stops)
-
-# %%
-print("gradient of the scores:", *scores.grad.tolist(), sep="\n  ")
-print("gradient of the keys:  ", k.grad.tolist()[0])
 
 # %% [markdown]
 # You should see a staircase of weights, paler from row to row, and beside the scores a gradient that is white in row 0
@@ -558,10 +559,10 @@ from minigrad import lessons
 # The query is $(1, 1)$. The keys are $(2, -2)$, $(-1, 1)$, $(0, 0)$ and $(3, 3)$, their values 1, 4, 7 and 60, and the
 # last one is hidden by a mask. Give the four weights, what is found, and its slopes by the four scores.
 
-# %% nbgrader={"grade": false, "grade_id": "answer-13-1", "locked": false, "solution": true, "schema_version": 3, "task": false}
+# %%
 lookup = {"weights": ..., "found": ..., "slopes": ...}
 
-# %% nbgrader={"grade": true, "grade_id": "check-13-1", "locked": true, "points": 1, "solution": false, "schema_version": 3, "task": false}
+# %%
 lessons.check("13.1", lookup)
 
 
@@ -572,12 +573,12 @@ lessons.check("13.1", lookup)
 # mask, a table of `True` (hidden) and `False`, for `length` places. (`mg.arange(length)` are their numbers, and tensors
 # can be compared: `<`, `>`. Two tables of truths are joined by `|`, “or”.)
 
-# %% nbgrader={"grade": false, "grade_id": "answer-13-2", "locked": false, "solution": true, "schema_version": 3, "task": false}
+# %%
 def window(length, back):
     return ...
 
 
-# %% nbgrader={"grade": true, "grade_id": "check-13-2", "locked": true, "points": 1, "solution": false, "schema_version": 3, "task": false}
+# %%
 lessons.check("13.2", window)
 
 
@@ -588,12 +589,12 @@ lessons.check("13.2", window)
 # linear layer from $n$ to $m$ has $n m$ weights and $m$ biases, a layer norm two numbers for each of the width. Why
 # does the number of heads not matter?)
 
-# %% nbgrader={"grade": false, "grade_id": "answer-13-3", "locked": false, "solution": true, "schema_version": 3, "task": false}
+# %%
 def count(letters, width, blocks):
     return ...
 
 
-# %% nbgrader={"grade": true, "grade_id": "check-13-3", "locked": true, "points": 1, "solution": false, "schema_version": 3, "task": false}
+# %%
 lessons.check("13.3", count)
 
 
@@ -604,12 +605,12 @@ lessons.check("13.3", count)
 # highest scores. Write a function that turns a list of scores into the list of probabilities to draw with, at a given
 # temperature. All other letters have 0, and those that are left add up to 1.
 
-# %% nbgrader={"grade": false, "grade_id": "answer-13-4", "locked": false, "solution": true, "schema_version": 3, "task": false}
+# %%
 def probabilities(scores, temperature, k):
     return ...
 
 
-# %% nbgrader={"grade": true, "grade_id": "check-13-4", "locked": true, "points": 1, "solution": false, "schema_version": 3, "task": false}
+# %%
 lessons.check("13.4", probabilities)
 
 # %% [markdown]

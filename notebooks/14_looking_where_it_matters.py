@@ -666,10 +666,10 @@ from minigrad import lessons
 # pixels from the 2. What is found there, what is the slope by the 6, and what are the slopes by the point? Then: in
 # which direction would you move the point to find more?
 
-# %% nbgrader={"grade": false, "grade_id": "answer-14-1", "locked": false, "solution": true, "schema_version": 3, "task": false}
+# %%
 sampled = {"value": ..., "by the 6": ..., "by x": ..., "by y": ...}
 
-# %% nbgrader={"grade": true, "grade_id": "check-14-1", "locked": true, "points": 1, "solution": false, "schema_version": 3, "task": false}
+# %%
 lessons.check("14.1", sampled)
 
 # %% [markdown]
@@ -682,10 +682,10 @@ lessons.check("14.1", sampled)
 # - has turned by a quarter turn to the left (counter-clockwise: what was at the bottom is now on the right);
 # - is the left half of the old one, stretched to the full width.
 
-# %% nbgrader={"grade": false, "grade_id": "answer-14-2", "locked": false, "solution": true, "schema_version": 3, "task": false}
+# %%
 theta = {"twice as large": ..., "to the right": ..., "quarter turn": ..., "left half": ...}
 
-# %% nbgrader={"grade": true, "grade_id": "check-14-2", "locked": true, "points": 1, "solution": false, "schema_version": 3, "task": false}
+# %%
 lessons.check("14.2", theta)
 
 
@@ -696,12 +696,12 @@ lessons.check("14.2", theta)
 # gradient: for a list `line` and a number `x` with $0 < x <$ `len(line) - 1`, not whole, it gives back three things:
 # the value found; its slopes by the numbers of `line`, a list as long as that; and its slope by `x`.
 
-# %% nbgrader={"grade": false, "grade_id": "answer-14-3", "locked": false, "solution": true, "schema_version": 3, "task": false}
+# %%
 def sample_line(line, x):
     return ...
 
 
-# %% nbgrader={"grade": true, "grade_id": "check-14-3", "locked": true, "points": 1, "solution": false, "schema_version": 3, "task": false}
+# %%
 lessons.check("14.3", sample_line)
 
 
@@ -712,12 +712,12 @@ lessons.check("14.3", sample_line)
 # once: write a function that gives the one matrix, (2, 3), that looks where both together look. Both are tensors of
 # that shape. (Follow a point of the last picture: where does it look, and where does *that* look?)
 
-# %% nbgrader={"grade": false, "grade_id": "answer-14-4", "locked": false, "solution": true, "schema_version": 3, "task": false}
+# %%
 def both(first, second):
     return ...
 
 
-# %% nbgrader={"grade": true, "grade_id": "check-14-4", "locked": true, "points": 1, "solution": false, "schema_version": 3, "task": false}
+# %%
 lessons.check("14.4", both)
 
 # %% [markdown]

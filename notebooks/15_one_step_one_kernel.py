@@ -622,10 +622,10 @@ from minigrad import lessons
 # number. How many bytes do the three calls move for $n$ = 1,000,000? How many would a fused one move? And for which $n$ do the three calls
 # themselves cost as much as what they move?
 
-# %% nbgrader={"grade": false, "grade_id": "answer-15-1", "locked": false, "solution": true, "schema_version": 3, "task": false}
+# %%
 prices = {"three calls": ..., "fused": ..., "n": ...}
 
-# %% nbgrader={"grade": true, "grade_id": "check-15-1", "locked": true, "points": 1, "solution": false, "schema_version": 3, "task": false}
+# %%
 lessons.check("15.1", prices)
 
 
@@ -636,12 +636,12 @@ lessons.check("15.1", prices)
 # kept, and what read another reads that one. A row is simple here, an operation, what it reads, and what it writes: `("mul", ("t0", "t1"),
 # "t2")`. Nothing is written over. (Two rows that look different may be the same once names have been replaced.)
 
-# %% nbgrader={"grade": false, "grade_id": "answer-15-2", "locked": false, "solution": true, "schema_version": 3, "task": false}
+# %%
 def each_once(program):
     return ...
 
 
-# %% nbgrader={"grade": true, "grade_id": "check-15-2", "locked": true, "points": 1, "solution": false, "schema_version": 3, "task": false}
+# %%
 lessons.check("15.2", each_once)
 
 
@@ -652,12 +652,12 @@ lessons.check("15.2", each_once)
 # second reads the first, perhaps several times. Give back one text that computes the second without the first. (Two things go wrong
 # easily: what `t1 + t2` becomes between other signs, and that `t3` is also in `t31`.)
 
-# %% nbgrader={"grade": false, "grade_id": "answer-15-3", "locked": false, "solution": true, "schema_version": 3, "task": false}
+# %%
 def fused(first, second):
     return ...
 
 
-# %% nbgrader={"grade": true, "grade_id": "check-15-3", "locked": true, "points": 1, "solution": false, "schema_version": 3, "task": false}
+# %%
 lessons.check("15.3", fused)
 
 # %% [markdown]
@@ -674,10 +674,10 @@ lessons.check("15.3", fused)
 # | E | the step reads `scale`, a number from around it, which is another one now |
 # | F | a function that the step calls reads `scale`, which is another one now |
 
-# %% nbgrader={"grade": false, "grade_id": "answer-15-4", "locked": false, "solution": true, "schema_version": 3, "task": false}
+# %%
 again = {"A": ..., "B": ..., "C": ..., "D": ..., "E": ..., "F": ...}
 
-# %% nbgrader={"grade": true, "grade_id": "check-15-4", "locked": true, "points": 1, "solution": false, "schema_version": 3, "task": false}
+# %%
 lessons.check("15.4", again)
 
 
@@ -701,12 +701,12 @@ lessons.check("15.4", again)
 #
 # Write it so that `mg.jit(descend)` does what it says, recorded once, for every `x` and `rate`, which are tensors. Give back the loss.
 
-# %% nbgrader={"grade": false, "grade_id": "answer-15-5", "locked": false, "solution": true, "schema_version": 3, "task": false}
+# %%
 def descend(w, x, rate):
     return ...
 
 
-# %% nbgrader={"grade": true, "grade_id": "check-15-5", "locked": true, "points": 1, "solution": false, "schema_version": 3, "task": false}
+# %%
 lessons.check("15.5", descend)
 
 # %% [markdown]

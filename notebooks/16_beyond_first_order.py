@@ -612,10 +612,10 @@ from minigrad import lessons
 # $y = (x^2 - 1)^3$. What are its slope and its second derivative at $x = 2$? (The slope is a product, and so the second
 # derivative has two parts.)
 
-# %% nbgrader={"grade": false, "grade_id": "answer-16-1", "locked": false, "solution": true, "schema_version": 3, "task": false}
+# %%
 derivative = {"first": ..., "second": ...}
 
-# %% nbgrader={"grade": true, "grade_id": "check-16-1", "locked": true, "points": 1, "solution": false, "schema_version": 3, "task": false}
+# %%
 lessons.check("16.1", derivative)
 
 
@@ -625,12 +625,12 @@ lessons.check("16.1", derivative)
 # Write a function that gives the curvature of `f` at the tensor `p` in the direction of the tensor `v`, as a plain number. `v` may
 # have any length but 0: in $v \cdot Hv$ it counts twice, so divide by $v \cdot v$. Do it without the table, with `mg.grad` alone.
 
-# %% nbgrader={"grade": false, "grade_id": "answer-16-2", "locked": false, "solution": true, "schema_version": 3, "task": false}
+# %%
 def bend(f, p, v):
     return ...
 
 
-# %% nbgrader={"grade": true, "grade_id": "check-16-2", "locked": true, "points": 1, "solution": false, "schema_version": 3, "task": false}
+# %%
 lessons.check("16.2", bend)
 
 
@@ -640,12 +640,12 @@ lessons.check("16.2", bend)
 # Write Newton's method for a function of one `mg.Value`: begin at the number `x`, take so many `steps`, and return the number you
 # end at. Where the curvature is negative the step would go up: divide by its absolute value, $x \leftarrow x - \frac{g}{|c|}$.
 
-# %% nbgrader={"grade": false, "grade_id": "answer-16-3", "locked": false, "solution": true, "schema_version": 3, "task": false}
+# %%
 def downhill(f, x, steps):
     return ...
 
 
-# %% nbgrader={"grade": true, "grade_id": "check-16-3", "locked": true, "points": 1, "solution": false, "schema_version": 3, "task": false}
+# %%
 lessons.check("16.3", downhill)
 
 
@@ -655,7 +655,7 @@ lessons.check("16.3", downhill)
 # Write three operations on pairs (value, slope): each is given pairs and returns a pair. (The local slopes of $\frac{a}{b}$ are
 # $\frac{1}{b}$ and $-\frac{a}{b^2}$; `math` has `sin`, `cos` and `exp`.)
 
-# %% nbgrader={"grade": false, "grade_id": "answer-16-4", "locked": false, "solution": true, "schema_version": 3, "task": false}
+# %%
 def div(p, q):
     return ...
 
@@ -668,7 +668,7 @@ def exp(p):
     return ...
 
 
-# %% nbgrader={"grade": true, "grade_id": "check-16-4", "locked": true, "points": 1, "solution": false, "schema_version": 3, "task": false}
+# %%
 lessons.check("16.4", {"div": div, "sin": sin, "exp": exp})
 
 # %% [markdown]
@@ -681,10 +681,10 @@ lessons.check("16.4", {"div": div, "sin": sin, "exp": exp})
 # - *loss*: 1 loss, by 2,410 parameters
 # - *robot*: 3 coordinates of a hand, by 7 angles
 
-# %% nbgrader={"grade": false, "grade_id": "answer-16-5", "locked": false, "solution": true, "schema_version": 3, "task": false}
+# %%
 cheaper = {"pen": ..., "camera": ..., "loss": ..., "robot": ...}
 
-# %% nbgrader={"grade": true, "grade_id": "check-16-5", "locked": true, "points": 1, "solution": false, "schema_version": 3, "task": false}
+# %%
 lessons.check("16.5", cheaper)
 
 # %% [markdown]

@@ -12,6 +12,7 @@ lesson again changes nothing but what it really prints.
 from __future__ import annotations
 
 import argparse
+import copy
 import hashlib
 import re
 import sys
@@ -79,6 +80,14 @@ def mark_for_grading(cells: list[Any], position: int) -> None:
     cells[position].metadata["nbgrader"] = nbformat.from_dict(grade)
 
 
+def unmarked(notebook: Any) -> Any:
+    """A copy without what nbgrader is told: the twin is for people."""
+    found = copy.deepcopy(notebook)
+    for cell in found.cells:
+        cell.metadata.pop("nbgrader", None)
+    return found
+
+
 def only_widget(output: Any) -> bool:
     """Whether an output says nothing without its kernel, as a slider or a progress bar; a player brings its picture."""
     return WIDGET in output.get("data", ()) and "<figure" not in output.data.get("text/html", "")
@@ -114,7 +123,7 @@ def build(path: Path) -> None:
     NotebookClient(
         notebook, timeout=120, coalesce_streams=True, extra_arguments=quiet, resources={"metadata": {"path": str(HERE)}}
     ).execute()
-    twin.write_text(jupytext.writes(normalise(notebook), fmt="py:percent"), encoding="utf-8")
+    twin.write_text(jupytext.writes(unmarked(normalise(notebook)), fmt="py:percent"), encoding="utf-8")
     path.write_text(nbformat.writes(notebook) + "\n", encoding="utf-8")
 
 
