@@ -133,7 +133,7 @@ for name, view in views.items():
 
 # %% [markdown]
 # All four share *one* list. Such tensors are **views** of each other: write a number through one, and you see it in all of them. You should see
-# below that list, with its positions, and how the four read it. A number has the same colour wherever it is seen, dark at the
+# below the list, with its positions, and how the four read it. A number has the same colour wherever it is seen, dark at the
 # beginning of the list and light at its end. (A single dimension is drawn lying down.) Compare the two in the middle: both have three rows of two, but
 # *x transposed* jumps about in the list, and *x as (3, 2)* reads straight on.
 

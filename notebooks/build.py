@@ -27,6 +27,22 @@ from nbclient import NotebookClient
 
 HERE = Path(__file__).parent
 WIDGET = "application/vnd.jupyter.widget-view+json"
+SEEN = r"[Yy]ou\s+should\s+see,?\s+((?:.|\n)+?)(?:\n\n|$)"
+LENGTH_OF_WORDS = 320
+SPOKEN = {
+    r"\[([^]]*)\]\([^)]*\)": r"\1",  # links
+    r"\*+|[`$]": "",
+    r"\\t?frac(\d)(\d)": r"\1/\2",
+    r"\\t?frac\s*\{?(\w+)\}?\s*\{?(\w+)\}?": r"\1/\2",
+    r"\\cdot": "·",
+    r"\\beta": "β",
+    r"\\theta": "θ",
+    r"\\bar ": "",
+    r"\\(tanh|ln|sqrt)": r"\1",
+    r"^(below |above )?that (?!list)": "",
+    r"^(below|above),? ": "",
+    r"^why: ": "",
+}
 METADATA = {
     "jupytext": {"formats": "ipynb,py:percent", "notebook_metadata_filter": "-all", "cell_metadata_filter": "tags"},
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
@@ -64,7 +80,38 @@ def normalise(notebook: Any) -> Any:
             cell.outputs = [output for output in cell.outputs if not only_widget(output)]
             for output in cell.outputs:
                 normalise_output(output, count)
+                if "image/png" in output.get("data", ()):
+                    output.metadata["image/png"] = {"alt": in_words(notebook.cells, position)}
     return notebook
+
+
+def in_words(cells: list[Any], position: int) -> str:
+    """What a picture shows, for who does not see it: the first sentences of "You should see …" beside its cell."""
+    beside = [other for other in (position + 1, position - 1, position - 2) if 0 <= other < len(cells)]
+    # A text that begins with it follows its picture; further down in a text it leads over to the next one.
+    patterns = [SEEN if other > position else r"(?s).+" + SEEN for other in beside]
+    for other, pattern in [*zip(beside, patterns, strict=True), *((other, f"(?s).*{SEEN}") for other in beside)]:
+        found = re.match(pattern, cells[other].source)
+        if found and cells[other].cell_type == "markdown":
+            return shortened(spoken(" ".join(found[1].split())))
+    return ""
+
+
+def spoken(text: str) -> str:
+    """`text` without the marks of Markdown and LaTeX, as what is seen rather than that it is."""
+    for pattern, by in SPOKEN.items():
+        text = re.sub(pattern, by, text)
+    return text[:1].upper() + text[1:] if re.match(r"[a-z]+\b(?!\^)", text) else text
+
+
+def shortened(text: str) -> str:
+    """The first sentences of `text`, as many as `LENGTH_OF_WORDS` has room for, and without half of a bracket."""
+    sentences = re.split(r"(?<=[.?!:]) ", text)
+    while len(sentences) > 1 and (len(" ".join(sentences)) > LENGTH_OF_WORDS or sentences[-1].endswith(":")):
+        sentences.pop()
+    while len(sentences) > 1 and " ".join(sentences).count("(") != " ".join(sentences).count(")"):
+        sentences.pop()
+    return re.sub(r":$", ".", " ".join(sentences))
 
 
 def mark_for_grading(cells: list[Any], position: int) -> None:

@@ -133,6 +133,21 @@ def test_every_picture_comes_with_a_sentence_on_what_is_seen(path):
 
 
 @lesson
+def test_every_picture_is_told_in_words_of_its_own(path):
+    words = [
+        output.metadata["image/png"]["alt"]
+        for cell in cells(path, "code")
+        for output in cell.outputs
+        if "image/png" in output.get("data", {})
+    ]
+    assert len(set(words)) == len(words)
+    for alt in words:
+        assert 50 < len(alt) <= 320
+        assert alt[-1] in ".?!)"
+        assert not set("\\$*`[]") & set(alt)
+
+
+@lesson
 def test_links_lead_to_lessons_that_exist(path):
     targets = re.findall(r"\]\(([^)#]+)\)", prose(path))
     assert targets
