@@ -239,6 +239,17 @@ def test_explain_of_tensors_has_shapes_rules_and_statistics():
     assert step(loss).leaves == {}
 
 
+def test_explain_says_along_which_axes_a_gradient_is_summed():
+    pytest.importorskip("numpy")
+    x, b, s = mg.ones(5, 3), mg.ones(3, requires_grad=True), mg.tensor(2.0, requires_grad=True)
+    with mg.record():
+        shifted = x + b
+        y = shifted * s
+    assert "through shifted = x + b: g, summed over axis 0, where g is (5, 3)" in explain(b, of=y)
+    assert "through y = shifted · s: g · shifted, summed over axes 0, 1, where g is (5, 3)" in explain(s, of=y)
+    assert "summed" not in explain(shifted, of=y)
+
+
 def test_explain_says_what_it_needs_and_why_there_is_no_gradient():
     with pytest.raises(mg.errors.ArgumentError, match=r"explain: .a. is neither a Value nor a tensor.\n.*of=loss"):
         explain("a")

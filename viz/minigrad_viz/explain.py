@@ -7,8 +7,9 @@ from typing import Any
 
 import minigrad as mg
 from minigrad.backends.formula import product
-from minigrad.errors import ArgumentError
+from minigrad.errors import ArgumentError, ShapeError
 from minigrad.graph import Node
+from minigrad.layout import broadcast_shapes
 from minigrad_viz.notation import UNWRITABLE, for_formula, formula_of, number, plain, pretty
 from minigrad_viz.player import brief, find, node_of
 from minigrad_viz.trace import Pass, Step, Trace, placed
@@ -17,6 +18,7 @@ from minigrad_viz.trace.names import Namespaces, callers
 
 __all__ = ["Explanation", "explain"]
 
+_PRODUCTS = frozenset({"contract", "linear", "matmul"})  # what a shape of theirs has is not the operand, stretched
 _MOST, _EACH_END = 20, 5  # contributions that are written out; of more, so many from each end
 
 
@@ -136,7 +138,7 @@ def _backward(trace: Trace, run: Pass, index: int) -> Iterator[str]:
 def _contribution(trace: Trace, event: Step) -> str:
     edge = trace.edges[event.edge]
     if edge.operand in trace.tensors:
-        rule = _rule(trace, event.edge)
+        rule = _rule(trace, event.edge) + _summed(trace, event.edge)
         return f"{rule}, where g is {_shown(event.upstream)}: {_shown(event.contribution)}"
     way = f"∂{trace.title(edge.result)}/∂{trace.title(edge.operand)}"
     result = f"{trace.title(edge.result)} = {plain(_formula(trace, edge.result))}"
@@ -155,6 +157,26 @@ def _rule(trace: Trace, edge: int) -> str:
         return text if rule is None else f"{text}: {rule.text()}"
     except UNWRITABLE:
         return text
+
+
+def _summed(trace: Trace, edge: int) -> str:
+    """The axes of a result along which broadcasting repeated an operand: its gradient is summed over them."""
+    result, into = trace.result[edge], [trace.tensors.get(trace.operand[k]) for k in trace.into[trace.result[edge]]]
+    shapes = [tuple(one.shape) if one is not None else () for one in into]
+    shape, operand = tuple(trace.tensors[result].shape), trace.tensors[trace.operand[edge]].shape
+    op = trace.ops[trace.op[result]].name
+    if op in _PRODUCTS or (op != "expand" and (len(shapes) < 2 or _broadcast(shapes) != shape)):
+        return ""
+    sizes = (1,) * (len(shape) - len(operand)) + tuple(operand)
+    axes = [k for k, size in enumerate(sizes) if size < shape[k] or k < len(shape) - len(operand)]
+    return f", summed over {'axes' if len(axes) > 1 else 'axis'} {', '.join(map(str, axes))}" if axes else ""
+
+
+def _broadcast(shapes: list[tuple[int, ...]]) -> tuple[int, ...] | None:
+    try:
+        return broadcast_shapes(*shapes)
+    except ShapeError:
+        return None
 
 
 def _formula(trace: Trace, index: int) -> Any:

@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 import minigrad as mg
 from minigrad_viz import Drawing, export, step
 from minigrad_viz.frontend import script
@@ -81,6 +83,16 @@ def test_caption_of_a_tour_follows_a_reader_who_steps_alone(page, tmp_path):
     page.get_by_role("button", name="Step forward").click()
     assert caption.inner_text() == "two"
     assert "dim" not in caption.get_attribute("class")
+
+
+@pytest.mark.parametrize(("position", "caption", "dim"), [(4, "two", False), (5, "one", True)])
+def test_tour_begins_at_the_position_that_was_asked_for(page, tmp_path, position, caption, dim):
+    trace = replace(to_trace(small()), tours=[Stop(2, "one"), Stop(4, "two")])
+    (tmp_path / "y.html").write_text(Drawing(trace, {"position": position}).html(), encoding="utf-8")
+    opened(page, tmp_path / "y.html")
+    assert counted(page) == f"{position} / 7"
+    assert page.locator(".caption").inner_text() == caption
+    assert ("dim" in page.locator(".caption").get_attribute("class")) is dim
 
 
 def test_player_says_each_step_aloud(page, tmp_path):

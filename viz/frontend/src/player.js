@@ -101,6 +101,7 @@ export function mount(host, traceData, options = {}) {
   if (options.theme === "light" || options.theme === "dark") host.dataset.mgTheme = options.theme;
   else unfollow = followTheme(host, repaint);
   keys.tour.start();
+  if (options.position) moveTo(s, options.position);
   const update = (/** @type {string} */ what, /** @type {any} */ changed) => {
     keepFocus(root, () => fill(app, ...draw(what, changed), keys.dialog));
     drawing.update(what, changed);

@@ -35,10 +35,10 @@ export function tour(s) {
     start: () => go(0),
     next: () => go(at + 1),
     /** A reader who steps on alone hears what a station says on reaching it; elsewhere the caption fades. */
-    draw(/** @type {string} */ what) {
+    draw() {
       if (!many) return null;
       const here = (/** @type {import("../types.js").Station} */ one) => one.position === s.playback.position;
-      if (what === "moved" && at < many && !here(stations[at]) && stations.some(here)) at = stations.findIndex(here);
+      if (at < many && !here(stations[at]) && stations.some(here)) at = stations.findIndex(here);
       const station = stations[at];
       const faded = station && !here(station) ? " dim" : "";
       return tag(

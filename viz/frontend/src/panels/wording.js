@@ -60,7 +60,7 @@ export function chainRule(s, moment) {
       ? `${pretty(upstream)} × ${bracketed(local)} = ${quantityText(contribution)}`
       : quantityText(contribution),
     sum: of > 1 ? sumSentence(operand, before, contribution, total) : "",
-    rule: local === null && index >= 0 ? index : -1,
+    rule: local === null ? index : -1,
     where: `, g = ${slope(root, result)}${summedText(graph, edge)}`,
   };
 }
