@@ -111,14 +111,9 @@ bench: $(BASE)-bench  ## the speed claims, each a ratio against a named peer
 bench-viewer: $(DEV)  ## the budgets of the player, in a browser
 	@$(PY) benchmarks/bench_viewer.py $(ARGS)
 
-ifneq ($(wildcard book/conf.py),)
-book: $(BASE)-book  ## the book, into book/_build/html
-	@$(PY) -m sphinx -n -W --keep-going -b html book book/_build/html $(ARGS)
+book: $(BASE)-book $(TOOLS)  ## the book, into book/_build/html; it opens without a server
+	@$(PY) -m sphinx -n -W --keep-going -q -b html book book/_build/html $(ARGS)
 	@echo "book/_build/html/index.html"
-else
-book:
-	@echo "There is no book yet (book/conf.py is missing): read the lessons with 'make lab'." >&2; exit 2
-endif
 
 clean:  ## remove .venv and everything else made here
 	rm -rf $(VENV) dist viz/frontend/node_modules book/_build tour.html .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,44 @@
+"""The lessons as pages of the book: copies of the stored notebooks, beside which their solutions are left out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from sphinx.application import Sphinx
+
+__all__ = ["setup"]
+
+BOOK = Path(__file__).resolve().parent.parent
+NOTEBOOKS, PAGES = BOOK.parent / "notebooks", BOOK / "lessons"
+OPEN = (
+    "{{download}}`Open this lesson as a notebook <../../notebooks/{name}>` and run it: `minigrad lab` has all of them."
+)
+
+
+def bring(app: Sphinx, config: Any) -> None:
+    """Copies of the notebooks, where Sphinx looks; one that has not changed is left, so that it is not read again."""
+    PAGES.mkdir(exist_ok=True)
+    for path in sorted(NOTEBOOKS.glob("[0-9]*.ipynb")):
+        text = nbformat.writes(as_page(nbformat.read(path, as_version=4), path.name))
+        page = PAGES / path.name
+        if not page.exists() or page.read_text(encoding="utf-8") != text:
+            page.write_text(text, encoding="utf-8")
+
+
+def as_page(notebook: Any, name: str) -> Any:
+    """A lesson with a line that leads to the notebook, and with the words of its pictures where MyST-NB looks for them."""
+    for cell in notebook.cells:
+        for output in cell.get("outputs", ()):
+            if alt := output.get("metadata", {}).get("image/png", {}).get("alt"):
+                cell.metadata["mystnb"] = {"image": {"alt": alt}}
+    head = notebook.cells[0]
+    title, _, rest = head.source.partition("\n")
+    head.source = f"{title}\n\n{OPEN.format(name=name)}\n{rest}"
+    return notebook
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    app.connect("config-inited", bring)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

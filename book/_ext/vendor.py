@@ -1,0 +1,41 @@
+"""What pages load beside the theme: the player, where there is a graph, and MathJax, which npm fetched."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+from sphinx.application import Sphinx
+from sphinx.errors import ExtensionError
+
+from minigrad_viz import frontend
+
+__all__ = ["setup"]
+
+BOOK = Path(__file__).resolve().parent.parent
+MATHJAX = BOOK.parent / "viz" / "frontend" / "node_modules" / "mathjax" / "es5" / "tex-mml-svg.js"
+VENDOR = BOOK / "_static" / "vendor"
+
+
+def fetch(app: Sphinx, config: Any) -> None:
+    if not MATHJAX.is_file():
+        raise ExtensionError(
+            "MathJax is not here, which sets the formulas.\n  `make tools` fetches it; that needs npm and, once, a network."
+        )
+    VENDOR.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(MATHJAX, VENDOR / MATHJAX.name)
+    # A classic script: Chromium runs no module from disk.
+    (VENDOR / "player.js").write_text(frontend.script(), encoding="utf-8")
+
+
+def start_players(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
+    """Only pages with a graph load the player."""
+    if '<figure class="minigrad"' in context.get("body", ""):
+        app.add_js_file("vendor/player.js", loading_method="defer")
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    app.connect("config-inited", fetch)
+    app.connect("html-page-context", start_players)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

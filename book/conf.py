@@ -1,0 +1,46 @@
+"""How Sphinx makes the book: `make book`. It needs no network; the lessons come in as they are stored."""
+
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+sys.path[:0] = [str(HERE / "_ext")]
+
+project = "minigrad"
+author = "the minigrad authors"
+project_copyright = author
+extensions = [
+    "myst_nb",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.viewcode",
+    "vendor",
+    "lessons",
+]
+exclude_patterns = ["_build", "_ext", "_static"]
+# What a lesson prints was stored when it was built; pages of the book's own that run code say so at their head.
+nb_execution_mode = "off"
+nb_execution_raise_on_error = True
+nb_execution_timeout = 120
+nb_merge_streams = True
+nb_ipywidgets_js: dict[str, dict[str, str]] = {}  # players start by themselves: no widget manager, no network
+nb_mime_priority_overrides = [("html", "text/html", 0), ("html", "application/vnd.jupyter.widget-view+json", None)]
+myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath"]
+myst_heading_anchors = 3
+mathjax_path = "vendor/tex-mml-svg.js"
+default_role = "code"
+nitpicky = True
+
+html_theme = "sphinx_book_theme"
+html_title = "minigrad"
+html_static_path = ["_static"]
+html_css_files = ["book.css"]
+html_copy_source = False
+html_show_sphinx = False
+html_theme_options = {
+    "use_download_button": False,
+    "use_fullscreen_button": False,
+    "show_navbar_depth": 1,
+    "show_toc_level": 2,
+    "pygments_light_style": "a11y-high-contrast-light",
+    "pygments_dark_style": "a11y-high-contrast-dark",
+}
