@@ -28,7 +28,7 @@ def bring(app: Sphinx, config: Any) -> None:
 
 
 def as_page(notebook: Any, name: str) -> Any:
-    """A lesson with a line that leads to the notebook, and with the words of its pictures where MyST-NB looks for them."""
+    """A lesson with a way to its notebook, and with the words of its pictures where MyST-NB looks for them."""
     for cell in notebook.cells:
         for output in cell.get("outputs", ()):
             if alt := output.get("metadata", {}).get("image/png", {}).get("alt"):
