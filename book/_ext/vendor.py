@@ -20,9 +20,8 @@ VENDOR = BOOK / "_static" / "vendor"
 
 def fetch(app: Sphinx, config: Any) -> None:
     if not MATHJAX.is_file():
-        raise ExtensionError(
-            "MathJax is not here, which sets the formulas.\n  `make tools` fetches it; that needs npm and, once, a network."
-        )
+        advice = "`make tools` fetches it; that needs npm and, once, a network."
+        raise ExtensionError(f"MathJax is not here, which sets the formulas.\n  {advice}")
     VENDOR.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(MATHJAX, VENDOR / MATHJAX.name)
     # A classic script: Chromium runs no module from disk.
