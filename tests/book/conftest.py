@@ -1,0 +1,52 @@
+"""The book, built once for all tests that look at it."""
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from browsing import chrome, page, spare, watched
+from tools import need
+
+__all__ = ["chrome", "page", "site", "spare", "watched"]
+
+ROOT = Path(__file__).parents[2]
+PATIENCE = 1500  # seconds that a worker waits for the one that builds
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.slow)
+            if {"page", "watched"} & set(getattr(item, "fixturenames", ())):
+                item.add_marker(pytest.mark.browser)
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the pages. Warnings are errors; of the processes that run tests one builds, and the others wait."""
+    need("npm packages")
+    pytest.importorskip("myst_nb", reason="needs the extra 'book': make test EXTRAS=dev,book")
+    shared = tmp_path_factory.getbasetemp()
+    folder = (shared.parent if "PYTEST_XDIST_WORKER" in os.environ else shared) / "book"
+    said = folder / "said.txt"
+    try:
+        folder.mkdir()
+    except FileExistsError:
+        for _ in range(PATIENCE):
+            if said.exists():
+                break
+            time.sleep(1)
+    else:
+        command = ["-m", "sphinx", "-n", "-W", "--keep-going", "-q", "-b", "html", "book", str(folder / "html")]
+        built = subprocess.run([sys.executable, *command], cwd=ROOT, capture_output=True, text=True, check=False)
+        unfinished = folder / "saying.txt"
+        unfinished.write_text(f"{built.returncode}\n{built.stdout}{built.stderr}", encoding="utf-8")
+        shutil.move(unfinished, said)
+    code, _, complaints = said.read_text(encoding="utf-8").partition("\n")
+    assert (code, complaints.strip()) == ("0", "")
+    return folder / "html"
