@@ -682,7 +682,7 @@ from minigrad import lessons
 # filters, after the pooling, and after the second filters? (They have as many columns.) What is the question mark? And how
 # many parameters do the three layers have that have any?
 #
-# ```python
+# ```text
 # nn.Conv2d(3, 16, 5, padding=2), nn.ReLU(), nn.MaxPool2d(2),
 # nn.Conv2d(16, 32, 3, stride=2), nn.ReLU(), nn.Flatten(), nn.Linear(?, 10)
 # ```
