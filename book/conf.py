@@ -36,6 +36,8 @@ html_static_path = ["_static"]
 html_css_files = ["book.css"]
 html_copy_source = False
 html_show_sphinx = False
+html_show_search_summary = False  # it would fetch the pages that were found, which a page from disk may not
+html_context = {"default_mode": "auto"}
 html_theme_options = {
     "use_download_button": False,
     "use_fullscreen_button": False,

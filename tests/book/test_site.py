@@ -111,7 +111,7 @@ def test_every_graph_starts_and_steps(site, watched):
             for k in range(graphs(path)):
                 figure = page.locator("figure.minigrad").nth(k)
                 figure.scroll_into_view_if_needed()
-                step = figure.get_by_role("button", name="Step forward", exact=True)
+                step = figure.get_by_role("button", name="Step forward")
                 step.wait_for()
                 first = figure.get_by_role("button", name="First")
                 if step.is_disabled() or step.get_attribute("aria-disabled") == "true":

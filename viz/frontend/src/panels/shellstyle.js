@@ -1,4 +1,4 @@
-/** The looks of the player around the drawing: `$ink` is a colour of the palette. One column below 640 pixels. */
+/** The looks of the player around the drawing: `$ink` is a colour of the palette. One column below 740 pixels. */
 
 import { cssOf } from "../drawing/style.js";
 
@@ -125,7 +125,7 @@ tr.chosen{outline:2px dashed $ink;outline-offset:-2px}
 .help .row{grid-template-columns:minmax(90px,150px) 1fr}
 .help button{margin-top:12px}
 kbd{font:600 13px $font}
-@container (max-width:640px){
+@container (max-width:740px){
 .stage,.whatif{grid-template-columns:100%}
 .inspector{border-left:0;border-top:1px solid $rim;height:auto;min-height:240px}
 .transport{justify-content:space-between;gap:6px 2px}
