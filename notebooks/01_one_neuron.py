@@ -16,8 +16,9 @@
 # - $x$ is what it looks at, its **input**.
 # - $w$, its **weight**, says how much the input counts, and whether for yes or for no.
 # - $b$, its **bias**, is what it leans to before it has looked.
-# - $\sigma$ (say “sigma”), the **sigmoid**, squeezes any number into the range from 0 to 1. ($e$ is the number 2.718…; $e^{-z}$ is huge
-#   for very negative $z$, 1 for $z = 0$, and next to nothing for large $z$. So $\sigma$ goes from 0 by way of ½ to 1.)
+# - $\sigma$ (say “sigma”), the **sigmoid**, squeezes any number into the range from 0 to 1. ($e$ is the number 2.718…;
+#   $e^{-z}$ is huge for very negative $z$, 1 for $z = 0$, and next to nothing for large $z$. So $\sigma$ goes from 0 by
+#   way of ½ to 1.)
 
 # %%
 import math
@@ -60,12 +61,13 @@ print(f"slope by w: {by_w:+.3f}\nslope by x: {by_x:+.3f}\nslope by b: {by_b:+.3f
 
 # %% [markdown]
 # There is our answer. Both knobs have a positive slope, so turn both **up**, and $w$ counts three times as much as $b$.
-# (The input has a negative slope: a larger $x$ would make the answer smaller.)
-# The slopes by all the numbers together are called the **gradient**. It is a list of directions: which way, and how much.
-# (One also says “the gradient of $w$” for the entry of $w$ in that list.)
+# (The input has a negative slope: a larger $x$ would make the answer smaller.) The slopes by all the numbers together
+# are called the **gradient**. It is a list of directions: which way, and how much. (One also says “the gradient of $w$”
+# for the entry of $w$ in that list.)
 #
-# On a curve, the slope is the steepness. You should see below how $y$ (blue) depends on $w$, and the straight line
-# (orange) that has the measured slope, 0.75. Near the dot the two are the same; farther off, the curve bends away.
+# On a curve, the slope is the steepness. You should see below how $y$ (blue) depends on $w$, our neuron (the dot) at
+# $w = -2$, and through it the straight line (orange) that has the measured slope, 0.75. Near the dot the two are the
+# same; farther off, the curve bends away.
 
 # %%
 import matplotlib.pyplot as plt
@@ -100,10 +102,11 @@ print(f"computed:  {neuron(w + 0.1, x, b):.3f}")
 # |---|---|---|---|
 # | $p + q$ | 1 | 1 | the sum moves as far as either of the two |
 # | $p \cdot q$ | $q$ | $p$ | if $p$ grows by 1, there is one $q$ more |
-# | $s = \sigma(p)$ | $s\,(1 - s)$ | | this one takes a line of algebra; nudge it to check |
+# | $s = \sigma(p)$ | $s\,(1 - s)$ | | this one takes some algebra; nudge it to check |
 #
-# Second, slopes that follow each other are **multiplied**. If $z$ moves by 3 for each unit of $w$, and $y$ moves by ¼ for
-# each unit of $z$, then $y$ moves by ¾ for each unit of $w$. (That is the *chain rule*; the next lesson is about it.)
+# Second, slopes that follow each other are **multiplied**. If $z$ moves by 3 for each unit of $w$, and $y$ moves by ¼
+# for each unit of $z$, then $y$ moves by ¾ for each unit of $w$. (That is the *chain rule*; the next lesson is about
+# it.)
 #
 # So let a number remember what it was made from, with the local slopes. To get every slope, walk back along those
 # memories, and multiply on the way. Here is that idea in 14 lines:
@@ -149,8 +152,8 @@ print(y.data, w.grad, x.grad, b.grad)
 # ## Draw it
 #
 # minigrad is this idea, grown up. It has a `Value` of its own, which knows more operations and can be drawn: after
-# the line that starts with `%`, a `Value` at the end of a cell shows how it was made. The second thing we give it is a
-# **label**, a name for the picture.
+# the line that starts with `%`, a `Value` at the end of a cell shows how it was made. The second thing that we give it,
+# `"w"`, is a **label**, a name for the picture.
 
 # %%
 import minigrad as mg
@@ -166,7 +169,8 @@ y
 # %% [markdown]
 # You should see the formula as a **graph**: boxes joined by lines. Read it from left to right. The boxes without a line
 # coming in are the **leaves**, numbers that we put in. Each other box is an operation. Every box shows its number
-# and, below that, its gradient: the slope of $y$ by it. On each line stands the local slope of that step.
+# and, below that, its gradient: the slope of $y$ by it. On each line stands the local slope of that step. What has no
+# name of its own is numbered: $v_2$ is the product, $v_4$ the sum.
 
 # %% [markdown]
 # ## Step it
@@ -185,8 +189,9 @@ for event in mg.events(y):
     print(f"{event.upstream:5} * {event.local:5} = {event.contribution:5}")
 
 # %% [markdown]
-# The first line says: what the sigmoid was made from, a sum (`add`), gets 1 · 0.25. The last two say that $w$ gets
-# 0.25 times $x$, which is 0.75, and $x$ gets 0.25 times $w$.
+# Here the product is called `mul` and the sum `add`, after their operations. The first line says: the sum, from which
+# the sigmoid was made, gets 1 · 0.25. The last two say that $w$ gets 0.25 times $x$, which is 0.75, and $x$ gets 0.25
+# times $w$.
 #
 # `step` makes a **player** of the graph, which plays both directions one step at a time:
 
@@ -197,9 +202,10 @@ player = step(y)
 player
 
 # %% [markdown]
-# You should see the same graph; while this notebook runs, with buttons above it to step forward and back (or press → and ←).
-# First the numbers appear, from left to right: −6, then 0, then ½. Then the gradients, from right to left, and above the
-# picture each multiplication as it is made.
+# You should see the same graph; while this notebook runs, with buttons above it to step forward and back (or press →
+# and ←). First the numbers appear, from left to right: −6, then 0, then ½. Then the gradients, from right to left, and
+# above the picture each multiplication as it is made. (The other buttons can wait. Two of them, *Predict* and *What
+# if*, come in lesson 2.)
 #
 # And here is a knob to turn. (It needs the running notebook, too.)
 
@@ -207,9 +213,10 @@ player
 player.slider("w", min=-6, max=2)
 
 # %% [markdown]
-# Everything follows: the sum, the answer, and the gradients. Where the neuron is sure of itself, near 0 or near 1, the slope of the
-# sigmoid is next to nothing (0.018 for $w = -\frac{10}{3}$, where the sum is −4), and so are all three gradients: it has stopped listening.
-# Look at the curve above: out there, it is flat.
+# Everything follows: the sum, the answer, and the gradients. Turn $w$ to −4: the sum is −6, the answer nearly 0, and
+# the slope of the sigmoid next to nothing, 0.0025. All three gradients are multiplied by it, so they are next to
+# nothing too. Wherever a neuron is sure, near 0 or near 1, its slopes say little. Look at the curve above: out there,
+# it is flat.
 
 # %% [markdown]
 # ## Compare with the library
@@ -236,13 +243,14 @@ for h in (1, 0.1, 0.001, 0.000001, 1e-17):
     print(f"h = {h:<8}  slope = {slope:.3f}")
 
 # %% [markdown]
-# A nudge that is too large ($h = 1$) reaches beyond the bend of the curve: 0.453 is the slope of some other, flatter line.
-# And a nudge that is too small is lost altogether: a computer keeps about 16 digits, so $-2 + 10^{-17}$ *is* $-2$, nothing
-# moves, and the slope comes out as 0.
+# A nudge that is too large ($h = 1$) reaches beyond the bend of the curve: 0.453 is the slope of some other, flatter
+# line. And a nudge that is too small is lost altogether: a computer keeps about 16 digits, so $-2 + 10^{-17}$ *is*
+# $-2$, nothing moves, and the slope comes out as 0.
 #
-# You should see below how wrong the measured slope is (upwards) for each size of the nudge (to the right), both in powers
-# of ten. On the right side the bend is to blame; on the left, with its jitter, the digits. Even the best nudge, in the
-# valley between, is off somewhere around the eleventh digit. The `Value` above has no such trouble: it never nudges.
+# You should see below how wrong the measured slope is (upwards) for each size of the nudge (to the right), both in
+# powers of ten. On the right side the bend is to blame; on the left, with its jitter, the digits. Even the best nudge,
+# in the valley between, is off somewhere around the eleventh digit. The `Value` above has no such trouble: it never
+# nudges.
 
 # %%
 hs = [10 ** (-k / 8) for k in range(112)]
@@ -257,7 +265,8 @@ plt.show()
 # %% [markdown]
 # ## Exercises
 #
-# Put your answer in place of the `...`, and run its cell and the one below. The check tells you what is wrong, if something is.
+# Put your answer in place of the `...`, and run its cell and the one below. The check tells you what is wrong, if
+# something is.
 
 # %%
 from minigrad import lessons
@@ -265,8 +274,8 @@ from minigrad import lessons
 # %% [markdown]
 # ### Exercise 1.1 · Predict a gradient
 #
-# Another neuron, $y = \sigma(w \cdot x + b)$ with $w = 4$, $x = \frac12$ and $b = -2$. What are the three slopes of $y$?
-# Work them out by hand, with the table of local slopes. (What goes into the sigmoid is 0 here too.)
+# Another neuron, $y = \sigma(w \cdot x + b)$ with $w = 4$, $x = \frac12$ and $b = -2$. What are the three slopes of
+# $y$? Work them out by hand, with the table of local slopes. (What goes into the sigmoid is 0 here too.)
 
 # %%
 gradient = {"w": ..., "x": ..., "b": ...}
@@ -293,8 +302,8 @@ lessons.check("01.2", slope)
 # ### Exercise 1.3 · One operation more
 #
 # Our `Value` cannot divide yet. Write what it would have to remember: a function that returns three numbers, the
-# quotient $a / b$, its local slope by $a$, and its local slope by $b$. Nudge if you are unsure. (For $a = 6$, nudging $b$ gives a slope of
-# −6 at $b = 1$, −1.5 at $b = 2$ and −0.375 at $b = 4$. What happens each time that $b$ doubles?)
+# quotient $a / b$, its local slope by $a$, and its local slope by $b$. Nudge if you are unsure. (For $a = 6$, nudging
+# $b$ gives a slope of −6 at $b = 1$, −1.5 at $b = 2$ and −0.375 at $b = 4$. What happens each time that $b$ doubles?)
 
 # %%
 def division(a, b):
