@@ -1,13 +1,14 @@
 # %% [markdown]
 # # 3 · Gradients add up
 #
-# *Before: [2 · The chain rule](02_the_chain_rule.ipynb) · Next: [4 · A network of Values](04_a_network_of_values.ipynb)*
+# *Before: [2 · The chain rule](02_the_chain_rule.ipynb) · Next: [4 · A network of
+# Values](04_a_network_of_values.ipynb)*
 
 # %% [markdown]
 # ## The question
 #
-# In a product, the **slope** by one factor is the other factor. (A slope says how much the result moves for each unit that a
-# number moves.) So far each number was used once. But what if both factors are the *same* number?
+# In a product, the slope by one factor is the other factor. So far, nearly every number was used once. But what if both
+# factors are the *same* number?
 #
 # $$y = a \cdot a$$
 #
@@ -28,27 +29,28 @@ print("a * a:    ", nudge(lambda a: a * a, 3))
 print("a * a + a:", nudge(lambda a: a * a + a, 3))
 
 # %% [markdown]
-# It is 6, not 3. In `a + a` we see the same: each side of the plus sign has slope 1, and together they give 2.
+# It is 6, not 3. In `a + a` we see the same: each side of the plus sign has slope 1, and together they give 2. (A nudge
+# as large as ½ does no harm here: what the bend of $a \cdot a$ adds on one side, it takes away on the other.)
 #
-# The reason can be drawn. You should see below a square with sides $a = 3$: its area is $a \cdot a$. When $a$ grows by $h$, the square
-# gains *two* strips (blue and orange), one for each side, and each is 3 long. So the area grows by about $3h + 3h = 6h$. (The
-# little corner, $h \cdot h$, shrinks away much faster than the strips when $h$ gets small.)
+# The reason can be drawn. You should see below a square with sides $a = 3$: its area is $a \cdot a$. When $a$ grows by
+# $h$, the square gains *two* strips (blue and orange), one for each side, and each is 3 long. So the area grows by
+# about $3h + 3h = 6h$. (The little corner, $h \cdot h$, shrinks away much faster than the strips when $h$ gets small.)
 
 # %%
 import matplotlib.pyplot as plt
 
 plt.style.use("lessons.mplstyle")
 fig, ax = plt.subplots(figsize=(4.2, 4.2))
-for x, y, width, height, color in (
-    (0, 0, 3, 3, "#e8e8e8"),
-    (3, 0, 0.3, 3, "#0072B2"),
-    (0, 3, 3, 0.3, "#E69F00"),
-    (3, 3, 0.3, 0.3, "#555555"),
-):
-    ax.add_patch(plt.Rectangle((x, y), width, height, color=color, linewidth=0))
-for x, y, text in ((1.5, 1.5, "$a \\cdot a$"), (3.62, 1.5, "$a \\cdot h$"), (1.5, 3.5, "$a \\cdot h$")):
+colors = iter(("#e8e8e8", "#E69F00", "#0072B2", "#555555"))
+for x, width in ((0, 3), (3, 0.3)):
+    for y, height in ((0, 3), (3, 0.3)):
+        ax.add_patch(plt.Rectangle((x, y), width, height, color=next(colors), linewidth=0))
+for x, y, text in ((1.5, 1.5, "$a \\cdot a$"), (3.65, 1.5, "$a \\cdot h$"), (1.5, 3.5, "$a \\cdot h$")):
     ax.text(x, y, text, ha="center", va="center", fontsize=15)
-ax.set(xlim=(-0.1, 4.1), ylim=(-0.1, 3.8), aspect="equal")
+for middle, side in ((1.5, "$a$"), (3.15, "$h$")):
+    ax.text(middle, -0.2, side, ha="center", va="center", fontsize=15, color="#555555")
+    ax.text(-0.2, middle, side, ha="center", va="center", fontsize=15, color="#555555")
+ax.set(xlim=(-0.4, 4.1), ylim=(-0.4, 3.8), aspect="equal")
 ax.axis("off")
 plt.show()
 
@@ -61,8 +63,9 @@ plt.show()
 #
 # $$\frac{\partial y}{\partial a} = \sum_i \frac{\partial y}{\partial u_i} \cdot \frac{\partial u_i}{\partial a}$$
 #
-# Each product in this sum is a **contribution**: the gradient that a result already has, times the local slope of one operation. (Both
-# were in [lesson 2](02_the_chain_rule.ipynb).) A gradient is complete when all its contributions have arrived.
+# Each product in this sum is a contribution, upstream × local, as in [lesson 2](02_the_chain_rule.ipynb). There is one
+# for each *use* of $a$: a product $a \cdot a$ uses it twice, and makes two. A gradient is complete when all its
+# contributions have arrived.
 
 # %% [markdown]
 # ## Build it
@@ -109,8 +112,7 @@ for f in (lambda a: a + a, lambda a: a * a, lambda a: a * a + a):
 
 # %% [markdown]
 # These are the slopes that nudging found: 2, 6 and 7.
-
-# %% [markdown]
+#
 # ## Draw it
 #
 # The same with minigrad's `Value`, which can be drawn:
@@ -127,8 +129,9 @@ y.backward()
 y
 
 # %% [markdown]
-# You should see *two* lines from $a$ to the product, since it is used there twice, and a third to the sum. Multiply along each
-# path from $y$ back to $a$: 1 · 3, 1 · 3 and 1. Together that is the 7 in the box of $a$. (Σ3 says that three contributions are in it.)
+# You should see *two* lines from $a$ to the product, since it is used there twice, and a third to the sum. Multiply
+# along each path from $y$ back to $a$: 1 · 3, 1 · 3 and 1. Together that is the 7 in the box of $a$. (Σ3 says that
+# three contributions are in it.)
 
 # %% [markdown]
 # ## Step it
@@ -146,20 +149,22 @@ for event in mg.events(y):
     print(f"{before:g} + {event.contribution:g} = {event.total:g}")
 
 # %% [markdown]
-# Three events arrive at $a$. Its gradient is 1 after the first, 4 after the second, and complete only after the third: 7.
-# A player shows them one by one:
+# Three events arrive at $a$. Its gradient is 1 after the first, 4 after the second, and complete only after the
+# third: 7. A player shows them one by one:
 
 # %%
 from minigrad_viz import step
 
-step(y, position=4)
+step(y, position=5)
 
 # %% [markdown]
-# You should see the same graph. While this notebook runs, it has stopped in the middle, after the first event at $a$: its gradient
-# is 1 so far, and “Σ 1 of 3” says that two more are to come. Two steps on it says 7, and no longer that it waits.
+# You should see the same graph. While this notebook runs, the player stands in the middle, after the first event at
+# $a$, whose gradient is 1 so far, and “Σ 1 of 3” says that two more are to come. Two steps on it says 7, and no longer
+# that it waits.
 #
-# Where does it matter *which* operation uses a number twice? Below are `a + a` and `a * a` side by side, with one slider
-# for the $a$ of both. Two links keep them in step: `jslink` joins two properties in the page, without asking Python.
+# Where does it matter *which* operation uses a number twice? Below are `a + a` and `a * a`, one above the other, with
+# one slider for the $a$ of both. Two links keep them in step: `jslink` joins two properties in the page, without asking
+# Python.
 
 # %% tags=["nbval-ignore-output"]
 from ipywidgets import VBox, jslink
@@ -171,8 +176,8 @@ jslink((double, "leaf_a"), (square, "leaf_a"))
 VBox([double.slider("a", min=-5, max=5), double, square])
 
 # %% [markdown]
-# Both add up two contributions. Those of the sum are 1 and 1 wherever the slider stands; those of the product are $a$ and $a$,
-# so that its gradient is always $2a$: 6 at first, 0 in the middle, negative on the left.
+# Both add up two contributions (Σ 2). Those of the sum are 1 and 1 wherever the slider stands; those of the product are
+# $a$ and $a$, so that its gradient is always $2a$: 6 at first, 0 in the middle, negative on the left.
 
 # %% [markdown]
 # ## Compare with the library
@@ -207,8 +212,9 @@ for f in (lambda a: a + a, lambda a: a * a, lambda a: a * a + a):
     print(a.grad, "instead of", nudge(f, 3))
 
 # %% [markdown]
-# Only the last contribution is left. Nothing crashes and no warning is given: the gradient is simply wrong. That is
-# why this mistake is worth knowing by sight: *too small, and exactly one contribution*.
+# Only the last contribution is left: in `a * a + a` that is a 3, and the other 3 and the 1 are gone. Nothing crashes
+# and no warning is given. So this mistake is worth knowing by sight: the gradient is *exactly one of the
+# contributions*.
 
 # %% [markdown]
 # ## What adding up means for a second backward
@@ -225,9 +231,10 @@ print("twice:", a.grad)
 y
 
 # %% [markdown]
-# Exactly twice. You should see that the drawing warns of it (!): one pass brings $a$ 7, and 14 is more. A gradient from before is
-# called **stale**. That it adds up is useful (the gradients of two results can be summed into the same numbers), but it has to be
-# done with care. Our own `backward` does *not* pass this test: call it twice on `(a * a) * a`, whose slope at 3 is 27.
+# You should see 14 at $a$, exactly twice the 7 that one pass brings, and below the graph a warning of it (!). A
+# gradient from before is called **stale**. That it adds up is useful (the gradients of two results can be summed into
+# the same numbers), but it has to be done with care. Our own `backward` does *not* pass this test: call it twice on
+# `(a * a) * a`, whose slope at 3 is 27.
 
 # %%
 a = Value(3.0)
@@ -238,8 +245,9 @@ backward(y)
 print("twice:", a.grad)
 
 # %% [markdown]
-# 27, and then 72 instead of 54. The second pass found the first pass's gradient still in the *middle* of the graph, at `a * a`,
-# and sent it down a second time. minigrad keeps the sums of one pass apart, and adds them to `grad` at the end.
+# 27, and then 72 instead of 54. The second pass found the first pass's gradient still in the *middle* of the graph, at
+# `a * a`, and sent it down a second time. minigrad keeps the sums of one pass apart, and adds them to `grad` at the
+# end.
 #
 # To start afresh, forget the gradients. `zero_grad` does it for a value and for all that it was made from.
 # The gradient is `None` then: not zero, but *not computed*.
@@ -257,9 +265,9 @@ print(a.grad)
 # %% [markdown]
 # ## Why a training loop forgets
 #
-# To **train** means to turn numbers, a small step at a time, so that some result gets smaller. That result is called the
-# **loss**, since it says how bad things are. Turning against the slope makes it smaller; this is **gradient descent**. Here the loss is
-# $(w - 3)^2$, smallest at $w = 3$, and each step goes a quarter of the slope downhill.
+# To **train** means to turn numbers, a small step at a time, so that some result gets smaller. That result is called
+# the **loss**, since it says how bad things are. Turning against the slope makes it smaller; this is **gradient
+# descent**. Here the loss is $(w - 3)^2$, smallest at $w = 3$, and each step goes a quarter of the slope downhill.
 
 # %%
 def train(steps, forget):
@@ -280,8 +288,8 @@ print("remembering: ", train(5, forget=False))
 
 # %% [markdown]
 # With forgetting, each step halves the distance to 3. Without it, the slopes of all earlier steps push on, right
-# through the goal and out on the other side. You should see below how the blue path settles at 3, and how the orange one
-# swings to and fro around it for ever.
+# through the goal and out on the other side. You should see below where $w$ is after each of 24 steps: the
+# blue path, with forgetting, settles at 3 (dashed), and the orange one, without, swings to and fro around it for ever.
 
 # %%
 fig, ax = plt.subplots()
@@ -293,13 +301,14 @@ ax.legend(loc="upper right")
 plt.show()
 
 # %% [markdown]
-# So every training loop, in this library as in all others, has the same four lines: **compute the loss, forget the old gradients,
+# So a training loop, in this library as in PyTorch, has these four lines: **compute the loss, forget the old gradients,
 # go backward, take a step**.
 
 # %% [markdown]
 # ## Exercises
 #
-# Put your answer in place of the `...`, and run its cell and the one below. The check tells you what is wrong, if something is.
+# Put your answer in place of the `...`, and run its cell and the one below. The check tells you what is wrong, if
+# something is.
 
 # %%
 from minigrad import lessons
@@ -309,8 +318,8 @@ from minigrad import lessons
 #
 # $y = a \cdot a \cdot b + a$ with $a = 3$ and $b = 2$ is 21. What are its two slopes?
 #
-# You should see the formula below. While this notebook runs, press *Predict*: the player asks for the next gradient before each step.
-# At $a$, it wants to know what its gradient is *then*, with all that has arrived so far.
+# You should see the formula below. While this notebook runs, press *Predict*: the player asks for the next gradient
+# before each step. At $a$, it wants to know what its gradient is *then*, with all that has arrived so far.
 
 # %%
 a, b = mg.Value(3.0), mg.Value(2.0)
@@ -327,8 +336,8 @@ lessons.check("03.1", gradient)
 # %% [markdown]
 # ### Exercise 3.2 · Add up the events
 #
-# Write a function that is given a list of events, as from `mg.events(y)`, and one `Value`, and returns the gradient of that
-# value: the sum of the contributions that arrive there. (An event has a `target` and a `contribution`. `==`
+# Write a function that is given a list of events, as from `mg.events(y)`, and one `Value`, and returns the gradient of
+# that value: the sum of the contributions that arrive there. (An event has a `target` and a `contribution`. `==`
 # compares the numbers of two `Value`s; `is` asks whether they are the same one.)
 
 # %%
@@ -343,8 +352,9 @@ lessons.check("03.2", gradient_of)
 # %% [markdown]
 # ### Exercise 3.3 · Downhill
 #
-# Write a training loop that makes $x \cdot x - 4 \cdot x$ small: begin at the number `start`, take so many `steps`, each a
-# quarter of the slope, and return the number you end at. (Compute the loss anew in each step, from a `mg.Value`.)
+# Write a training loop that makes $x \cdot x - 4 \cdot x$ small: begin at the number `start`, take `steps` steps, each
+# a quarter of the slope downhill, and return the number you end at. (Compute the loss anew in each step, from a
+# `mg.Value`.)
 
 # %%
 def descend(start, steps):
@@ -358,9 +368,9 @@ lessons.check("03.3", descend)
 # ## Where this comes from
 #
 # - The chain rule for several paths at once is in every calculus book as the *multivariable* chain rule.
-# - D. E. Rumelhart, G. E. Hinton and R. J. Williams, “Learning representations by back-propagating errors”, *Nature* 323
-#   (1986), pages 533–536: there, a neuron sums what comes back to it from all the neurons that it feeds.
-# - A. G. Baydin, B. A. Pearlmutter, A. A. Radul and J. M. Siskind, “Automatic differentiation in machine learning: a survey”,
-#   *Journal of Machine Learning Research* 18 (2018), paper 153.
+# - D. E. Rumelhart, G. E. Hinton and R. J. Williams, “Learning representations by back-propagating errors”, *Nature*
+#   323 (1986), pages 533–536: there, a neuron sums what comes back to it from all the neurons that it feeds.
+# - A. G. Baydin, B. A. Pearlmutter, A. A. Radul and J. M. Siskind, “Automatic differentiation in machine learning: a
+#   survey”, *Journal of Machine Learning Research* 18 (2018), paper 153.
 #
 # You have all the parts now. Next, they learn something: **[4 · A network of Values](04_a_network_of_values.ipynb)**
