@@ -26,6 +26,15 @@ SEEN = """
   };
 }
 """
+# What part of the drawing's width is seen, and what part of it the frame in the small map says.
+MAPPED = """
+() => {
+  const root = document.querySelector(".minigrad-player").shadowRoot;
+  const [view, stage, frame] = [".mg-view", ".mg-stage", ".minimap .seen"].map((name) => root.querySelector(name));
+  const width = frame.ownerSVGElement.viewBox.baseVal.width;
+  return [view.clientWidth / stage.offsetWidth, frame.width.baseVal.value / width];
+}
+"""
 READABLE = 0.8  # of the natural size
 
 
@@ -106,3 +115,13 @@ def test_call_that_raised_is_said_to_have_raised_and_not_to_be_computed(opened):
     assert page.locator(".say .words").inner_text().endswith("conv2d raised an error.")
     assert page.locator(".inspector dd").first.inner_text() == "raised an error"
     assert "computed" not in page.locator(".say [aria-live]").text_content()
+
+
+def test_the_small_map_follows_when_the_place_of_the_player_becomes_wider_or_narrower(opened):
+    page = opened("cnn", 900)
+    for width in (900, 700, 1000):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.wait_for_timeout(60)
+        there, told = page.evaluate(MAPPED)
+        assert there < 0.95
+        assert told == pytest.approx(there, abs=0.02)

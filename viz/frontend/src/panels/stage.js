@@ -54,7 +54,7 @@ export function stage(s) {
       if (look.view) for (const one of [look.view, map]) one?.update(null);
     },
     destroy() {
-      maps.watch.disconnect();
+      maps.watch?.disconnect();
       look.view?.destroy();
       map?.destroy();
     },
@@ -80,7 +80,7 @@ function mapsOf(s, element, look) {
     const { node } = s.playback.moment();
     mini?.active(node < 0 ? null : look.drawing.items[look.drawing.itemOf(node)]);
   };
-  return { map, mini, frame, active, watch: new ResizeObserver(frame) };
+  return { map, mini, frame, active, watch: /** @type {ResizeObserver | null} */ (null) };
 }
 
 /**
@@ -88,15 +88,16 @@ function mapsOf(s, element, look) {
  * @param {Session} s @param {HTMLElement} place @param {Look} look
  * @param {ReturnType<typeof mapsOf>} maps @param {import("../drawing/view.js").Listeners} listeners
  */
-function build(s, place, look, { mini, frame, watch }, listeners) {
+function build(s, place, look, maps, listeners) {
   const drawing = scene(s.graph, visible(s.graph, s.expanded));
   look.drawing = drawing;
-  mini?.setScene(drawing);
+  maps.mini?.setScene(drawing);
   if (look.view) return look.view.setScene(drawing, s.playback);
   const view = drawingView(place, s.graph, s.playback, drawing, listeners);
   look.view = view;
-  view.element.addEventListener("scroll", frame, { passive: true });
-  for (const sized of [view.element, view.element.firstElementChild]) if (sized) watch.observe(sized);
+  view.element.addEventListener("scroll", maps.frame, { passive: true });
+  maps.watch = new ResizeObserver(maps.frame); // made after the view's own, and so asked after it has taken its size
+  for (const sized of [view.element, view.element.firstElementChild]) if (sized) maps.watch.observe(sized);
 }
 
 /**
