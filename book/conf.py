@@ -16,7 +16,7 @@ extensions = [
     "vendor",
     "lessons",
 ]
-exclude_patterns = ["_build", "_ext", "_static"]
+exclude_patterns = ["_build", "_ext", "_static", "_templates"]
 # What a lesson prints was stored when it was built; pages of the book's own that run code say so at their head.
 nb_execution_mode = "off"
 nb_execution_raise_on_error = True
@@ -33,6 +33,8 @@ nitpicky = True
 html_theme = "sphinx_book_theme"
 html_title = "minigrad"
 html_static_path = ["_static"]
+templates_path = ["_templates"]
+html_sidebars = {"**": ["home.html", "search-button-field.html", "sbt-sidebar-nav.html"]}
 html_css_files = ["book.css"]
 html_copy_source = False
 html_show_sphinx = False

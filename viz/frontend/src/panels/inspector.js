@@ -44,8 +44,8 @@ export function inspector(s) {
       onclick: () => select(s, null),
     };
     return tag(
-      "aside.inspector",
-      { label: "Inspector" },
+      "div.inspector",
+      { role: "group", label: "Inspector" },
       // no heading: the page around may be at any level
       tag("header", {}, tag("strong.title", {}, title), acts, tag("button", free, "Follow steps")),
       tag("div.facts", {}, ...facts),

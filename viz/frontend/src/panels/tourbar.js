@@ -43,12 +43,12 @@ export function tour(s) {
       const faded = station && !here(station) ? " dim" : "";
       return tag(
         "section.tour",
-        { label: "Tour" },
+        {},
         tag("p", { class: `caption${faded}`, role: "status" }, station?.text ?? END),
         tag(
           "div.acts",
           {},
-          tag("button", { "aria-disabled": at <= 0, onclick: () => go(at - 1) }, "Back"),
+          tag("button", { "aria-disabled": !at, onclick: () => go(at - 1) }, "Back"),
           tag("button.main", { hidden: !station, onclick: () => go(at + 1) }, "Go on"),
           tag("span.dim", {}, station && `${at + 1} of ${many}`),
         ),
