@@ -36,8 +36,7 @@ for name, operand in (("w", w), ("x", x)):
 # million weights: eight terabytes of them, for one step back through one layer. The product itself takes a fraction of a second.
 #
 # **How can a backward pass do without all those slopes?**
-
-# %% [markdown]
+#
 # ## Guess: nudge every number and look
 #
 # Let us measure all of them in a smaller product: four flowers, three measurements, five neurons. `jacobian` nudges the numbers
@@ -202,6 +201,8 @@ plt.show()
 # Where each number of the result depends on a single number of the operand, as in $\tanh$ or in the **ReLU**, $\max(0, a)$, the
 # Jacobian has slopes on its diagonal only. Then the rule is what it was for `Value`s, $g$ times local slope, number by number.
 # The slope of the ReLU is 1 where it lets a number through, else 0.
+#
+# Here are these four. And below them is a check for any rule: nudge the whole Jacobian, multiply it by a random $g$, and compare.
 
 # %%
 VALUE |= {
@@ -216,9 +217,6 @@ RULES |= {
     "relu": lambda g, y, a: (g * (y > 0),),
     "tanh": lambda g, y, a: (g * (1 - y * y),),
 }
-
-# %% [markdown]
-# And a check for any of them: nudge the whole Jacobian, multiply it by a random $g$, and compare.
 
 # %%
 mg.manual_seed(0)
@@ -246,7 +244,8 @@ for op in ("sum", "relu", "tanh"):
 #
 # The softmax of lesson 4 makes probabilities of a row of scores, $y_i = e^{a_i} / \sum_j e^{a_j}$. Here each result depends on
 # every score. Nudge $a_j$. In $y_j$, what stands above the line grows, which alone would give the slope $y_j$ (the slope of $e^a$
-# is $e^a$). But the sum below the line grows as well, and that takes from *every* $y_i$ its share, $y_i y_j$:
+# is $e^a$). But the sum below the line grows as well. Of that sum $e^{a_j}$ is the part $y_j$, so it grows by that part of
+# itself, and *every* $y_i$ shrinks by the same part of itself, $y_i y_j$:
 #
 # $$\frac{\partial y_j}{\partial a_j} = y_j - y_j y_j \qquad\qquad \frac{\partial y_i}{\partial a_j} = - y_i y_j \quad (i \ne j)$$
 #
@@ -312,8 +311,7 @@ check("cross-entropy", table, mg.nn.functional.one_hot(mg.tensor([0, 2, 1, 1]), 
 #
 # A small layer with softmax and cross-entropy: two samples of three numbers, and four classes (as the species were three). (The
 # numbers are chosen so that all four scores of a sample are equal: each probability is ¼, and every gradient comes out exactly.)
-# `pick` has −½ at the right class of each sample: the minus of the cross-entropy, and the mean of two. `requires_grad` asks for a
-# tensor's gradient, and `mg.record()` keeps the numbers on the way for the picture.
+# `pick` has −½ at the right class of each sample: the minus of the cross-entropy, and the mean of two.
 
 # %%
 # %load_ext minigrad_viz
@@ -334,20 +332,18 @@ loss
 # gradients from right to left. At $p$, they are 0 but for two orange cells: −2 for each right class, that is $-\frac{1}{N p_t}$.
 # At $z$ the softmax has spread them out: −⅜ for the right class, ⅛ for each of the others, which is $(p - \text{hot}) / 2$. At
 # $x$ and $w$ the matrix product has made of it what fits their shapes.
-
-# %% [markdown]
+#
 # ## Step it
 #
-# An event of the backward pass is one use of a rule now. Printed, rules are named after their operations. And `explain` writes
-# out which rule brought a tensor its gradient, here that of $w$. (The small bars are histograms.)
+# An event of the backward pass is one use of a rule now. Here they are, named after their operations, each with the shape that
+# comes in and the shape that is handed on:
 
 # %%
-from minigrad_viz import explain, tour
+from minigrad_viz import tour
 
 for event in mg.events(loss):
     rule, g, share = event.source.name, event.upstream, event.contribution
     print(f"{rule:<16} operand {event.slot}:  {g.shape!s:>6} -> {share.shape}")
-explain(w, of=loss)
 
 # %% [markdown]
 # The last two are the rules of the product: the same $g$, of shape (2, 4), becomes (2, 3) for $x$ and (3, 4) for $w$. The player
@@ -368,8 +364,7 @@ tour(loss, stops)
 # %% [markdown]
 # You should see the graph again. While this notebook runs, the stops lead through it with the rule of each step above the
 # picture, and a click on a box shows its numbers.
-
-# %% [markdown]
+#
 # ## Two layers, by hand
 #
 # Now a whole network, the one from lesson 4, with a ReLU in place of $\tanh$: four measurements, eight neurons, three scores.
@@ -413,8 +408,7 @@ for name, (parameter, ours) in pairs.items():
 
 # %% [markdown]
 # Lesson 4 had a graph of some 130 operations for *one* flower. Here there are seven rules for twelve flowers, and seven for 120.
-
-# %% [markdown]
+#
 # ## Compare with the library
 #
 # In minigrad each operation is declared once, with its rules, and is found by its name in `mg.OPS`. (In a terminal,
@@ -434,7 +428,8 @@ for op in ("matmul", "softmax", "tanh", "relu", "sum"):
 # what is kept is what fills the memory while a network learns.
 #
 # `mg.gradcheck`, known from lesson 4, checks rules as our `check` does. To give it *our* rules, we make operations of our own: an
-# `mg.autograd.Function` brings both its directions along.
+# `mg.autograd.Function` brings both its directions along. Its `forward` leaves in `ctx`, the context, what its `backward` will
+# need, and `apply` calls it. (Under `@staticmethod` a function of a class gets no `self`.)
 
 # %%
 def own(f, rule):
@@ -461,8 +456,8 @@ for op, rule in RULES.items():
 # %% [markdown]
 # Last, the words of this lesson are functions in the library, under PyTorch's names. `vjp` gives the result, and the product with
 # $g$. `jacobian` gives the whole table, by one backward pass for each number of the result. And there is a product from the other
-# side: the **Jacobian-vector product**, `jvp`, asks how the results move if all the numbers of the operand move at once, along
-# some $v$.
+# side: the **Jacobian-vector product**, `jvp`, asks how the results move if all the numbers of the operand move at once, each
+# at its own speed in some $v$.
 
 # %%
 x, w = mg.arange(12.0).view(4, 3) - 5.5, 7.5 - mg.arange(15.0).view(3, 5)
@@ -487,7 +482,7 @@ print("g times jvp:", (g * moved).sum().item(), "  vjp times v:", (to_w * v).sum
 #
 # Wrong rules seldom crash. Here are three that pass an easy test. `verdict` asks gradcheck, and prints what it complains about.
 #
-# **A transpose is forgotten.** (With 2 × 3 and 3 × 4 numbers, that would be noticed at once.) With square matrices all the shapes
+# **A transpose is forgotten.** With 2 × 3 and 3 × 4 numbers, that would be noticed at once. With square matrices all the shapes
 # are right. And if the test has a symmetric matrix, which is its own transpose, even the numbers are:
 
 # %%
@@ -556,8 +551,8 @@ plt.show()
 # %% [markdown]
 # You should see that the wrong rule (orange) learns at first, nearly as fast as the right one (blue): it pushes up the score of
 # the right species. So “the loss goes down” is no test. But it pushes by the same $-\frac 1 N$ however sure the network is
-# already, and it never pushes the others down. After some eight steps the loss rises, and would not stop. One call would have
-# said so:
+# already, and it never pushes the others down. After some eight steps the loss rises, and would not stop: before step 60 it is
+# `nan`. One call would have said so:
 
 # %%
 verdict(VALUE["softmax"], lonely, mg.zeros(1, 4))
@@ -565,8 +560,7 @@ verdict(VALUE["softmax"], lonely, mg.zeros(1, 4))
 # %% [markdown]
 # So test a rule with sizes that are all different, several samples, numbers without any symmetry, and a random $g$; and by
 # nudging, which knows nothing of what you believe.
-
-# %% [markdown]
+#
 # ## Exercises
 #
 # Put your answer in place of the `...`, and run its cell and the one below. The check tells you what is wrong, if something is. In all of them $g$
@@ -579,7 +573,7 @@ from minigrad import lessons
 # %% [markdown]
 # ### Exercise 7.1 · Mean
 #
-# $y$ is the mean of all numbers of $a$, a single number. Write its rule: what does $a$ get?
+# $y$ is the mean of all numbers of $a$, a single number. Write its rule, which returns what $a$ gets.
 
 # %%
 def mean_rule(g, a):
@@ -608,7 +602,7 @@ lessons.check("07.2", layer_rule)
 # %% [markdown]
 # ### Exercise 7.3 · Twice in one line
 #
-# `y = x * x.sum()`, with $x$ a row of numbers. Write its rule. (On how many ways does a number of $x$ reach the results?)
+# `y = x * x.sum()`, with $x$ a row of numbers. Write its rule. (By how many paths does a number of $x$ reach the results?)
 
 # %%
 def weighted_rule(g, x):
