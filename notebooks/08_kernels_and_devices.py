@@ -80,7 +80,9 @@ print(mg.kernel_source("mul", few, few))
 #
 # ## Build it: a table of kernels
 #
-# So we need a table: for each operation and each device, a function. To look there, and call what one finds, is to **dispatch**.
+# So we need a table: for each operation and each device, a function. To look there, and call what one finds, is to **dispatch**. And to fill it:
+# `@kernel("swish", "numpy")` in the line above a function gives that function to what `kernel("swish", "numpy")` returns, `register`, which writes it into the
+# table. (Such a line is a *decorator* of Python's.)
 
 # %%
 KERNELS = {}
@@ -158,8 +160,9 @@ print("they agree:", all(np.allclose(dispatch("swish", device, some), right) for
 #
 # ## Build it: an operation
 #
-# minigrad has the same table, and for each operation three things more: its name, how it is printed, and its rule, as in [lesson
-# 7](07_gradient_rules.ipynb). With $y = x \cdot \sigma(x)$ the slope is $\sigma + x\,\sigma\,(1 - \sigma) = y + \sigma(x)\,(1 - y)$:
+# minigrad has the same table, and for each operation three things more: its name, how it is printed, and its rule, as in [lesson 7](07_gradient_rules.ipynb). In
+# $y = x \cdot \sigma(x)$ there are two paths from $x$: as a factor, whose slope is the other factor, $\sigma$; and through $\sigma$, whose own slope is
+# $\sigma\,(1 - \sigma)$. Together: $\sigma + x\,\sigma\,(1 - \sigma) = y + \sigma\,(1 - y)$.
 
 # %%
 swish = mg.Op(
@@ -198,8 +201,7 @@ swish(mg.tensor([-1.0, 0.0, 2.0]))
 # %% [markdown]
 # ## Draw it
 #
-# It is an operation now like any other. (Here `numpy` computes it, so that the picture is the same on every computer. `mg.record` keeps what a
-# backward pass would otherwise free.)
+# It is an operation now like any other. (Here `numpy` computes it, so that the picture is the same on every computer.)
 
 # %%
 # %load_ext minigrad_viz
@@ -263,17 +265,8 @@ print("same slopes:", mg.allclose(slopes(swish), slopes(silu), atol=1e-6))
 print("gradcheck:  ", mg.gradcheck(swish, [0.5]) and mg.gradcheck(swish, [-2.0]))
 
 # %% [markdown]
-# What became of our snippet? First the text that was compiled, then two lines of the table of operations, which `minigrad ops` prints in a terminal:
-
-# %% tags=["nbval-ignore-output"]
-from minigrad.cli import main
-
-print(mg.kernel_source("swish"), "\n")
-_ = main(["ops", "swish", "silu"])
-
-# %% [markdown]
-# You should see our snippet in the last line of the text, with an `exp16` in it, an exponential of 16 numbers at once, which is spelled out above. In the table ours
-# stands beside minigrad's own, on the same devices. What does all that bring? The same million numbers, three ways:
+# What became of our snippet? A loop like that of `mul` above: `print(mg.kernel_source("swish"))` shows it, with the exponential spelled out. And what does it
+# bring? The same million numbers, three ways:
 
 # %% tags=["nbval-ignore-output"]
 x = mg.rand(1_000_000)
@@ -287,7 +280,7 @@ with mg.profile() as profile:
 profile
 
 # %% [markdown]
-# You should see that the snippet is the quickest: our own loop, which takes one number after the other, needs some times as long. (Without Taichi, there is
+# You should see that the snippet is the quickest: our own loop, which takes one number after the other, needs a few times as long. (Without Taichi, there is
 # nothing but NumPy to compare.) The table is a **profile**: for each kernel where it ran, how often, how long, and how many bytes it read and wrote. A million
 # floats are 4 million bytes, or 3.8 MiB.
 #
@@ -298,7 +291,7 @@ profile
 import matplotlib.pyplot as plt
 
 plt.style.use("lessons.mplstyle")
-loops = {"-a": (4, 4), "exp": (4, 4), "1 + …": (4, 4), "a / …": (8, 4), "one fused\nkernel": (4, 4)}
+loops = {"−a": (4, 4), "exp": (4, 4), "1 + …": (4, 4), "a / …": (8, 4), "one fused\nkernel": (4, 4)}
 fig, ax = plt.subplots(figsize=(6.4, 3.2))
 for row, (reads, writes) in enumerate(loops.values()):
     ax.barh(row, reads, color="#0072B2", height=0.6)
@@ -318,8 +311,8 @@ plt.show()
 # ## Where the numbers are
 #
 # A GPU has a memory of its own. Its kernels see nothing else, and the processor does not see into it. Numbers have to be brought there, an **upload**, and
-# fetched back, a **download**, across a bridge. To an H200, a large GPU, it carries 64 GB a second each way, on paper; the GPU reads 4,800 from its own memory. This is
-# what `x * y` of a million numbers comes to on one, put together from what was measured there with Taichi:
+# fetched back, a **download**, across a bridge. This is what `x * y` of a million numbers comes to on an H200, a large GPU, put together from what was measured
+# there with Taichi:
 
 # %%
 times = {"upload x": 1.0, "upload y": 1.0, "start the kernel": 0.02, "multiply": 0.004, "download": 1.5}
@@ -333,8 +326,9 @@ plt.show()
 
 
 # %% [markdown]
-# You should see three long orange bars, the moves, and next to nothing in green, the work. (The multiplication is too short to be timed alone: it is 12 MB, at
-# the 3,455 GB a second of large arrays.) Who sends numbers to and fro for each operation has bought a very fast machine, and waits at the bridge.
+# You should see three long orange bars, the moves, and next to nothing in green, the work. (The multiplication is too short to be timed alone. It reads and
+# writes 12 MB, here at the 3,455 GB a second that large arrays reach in the GPU's own memory.) Who sends numbers to and fro for each operation has bought a very
+# fast machine, and waits at the bridge.
 #
 # You may have no GPU. So let us build what matters of one: a memory of its own, where every move is counted. All that we get to
 # know of a number there is its **address**, where it is in that memory, like the rows of [lesson 5](05_the_tape.ipynb).
@@ -384,37 +378,24 @@ for loop in (to_and_fro, stays_there):
     last = loop(board, np.linspace(-1, 1, 1000), np.full(1000, 1.5), 10)[-1]
     print(f"{loop.__name__:11}  {board.uploads:2} uploads  {board.downloads:2} downloads  result {last:.3f}")
 
-
 # %% [markdown]
 # 30 moves, or 3, for the same result. And however long the second loop runs, it stays with 3. minigrad counts, too: `mg.memory()` says what was moved
-# since the start. So it can be *proved* that a loop leaves its numbers where they are:
+# since the start. So it can be *proved* that a loop, here the second one, leaves its numbers where they are:
 
 # %%
 # mg.set_default_device("cuda")  # if you have a GPU by NVIDIA; or "vulkan", or "metal"
-def to_and_fro(x, w, steps):
-    for _ in range(steps):
-        x = (swish(mg.tensor(x)) * mg.tensor(w)).numpy()
-
-
-def stays_there(x, w, steps):
-    x, w = mg.tensor(x), mg.tensor(w)
-    for _ in range(steps):
-        x = swish(x) * w
-    x.numpy()
-
-
-# %%
-x, w = np.linspace(-1, 1, 1000, dtype=np.float32), np.full(1000, 1.5, dtype=np.float32)
-for loop in (to_and_fro, stays_there):
-    before = mg.memory()
-    loop(x, w, 10)
-    after = mg.memory()
-    up, down = after.uploads.since(before.uploads), after.downloads.since(before.downloads)
-    print(f"{loop.__name__:11}  {up.times:2} uploads  {down.times:2} downloads")
+before = mg.memory()
+x, w = [mg.tensor(array.astype(np.float32)) for array in (np.linspace(-1, 1, 1000), np.full(1000, 1.5))]
+for _ in range(10):
+    x = swish(x) * w
+x.numpy()
+after = mg.memory()
+print(after.uploads.since(before.uploads).times, "uploads")
+print(after.downloads.since(before.downloads).times, "downloads")
 
 # %% [markdown]
-# You should see four zeros, and they are true: `cpu` and `numpy` compute in the one memory of your computer, so there is nowhere to move to. With
-# `"vulkan"` for the default device, these cells printed 20 and 10, then 2 and 1: what our board counted.
+# You should see two zeros, and they are true: `cpu` and `numpy` compute in the one memory of your computer, so there is nowhere to move to. With
+# `"vulkan"` for the default device, this cell printed 2 and 1: what our board counted.
 #
 # Without a bridge, even `x.numpy()` is no copy, but a look at the same bytes:
 
@@ -526,12 +507,12 @@ else:
     print("Taichi is not installed here.")
 
 # %% [markdown]
-# You should see numbers below fifty million, each time another. With only a few votes they would mostly be right, which is the worst of it: a small test finds
-# nothing. (A single core has nobody to race with.) With `drawers[candidate] += 1` Taichi makes of reading and writing one step, an **atomic** addition, between which nobody
-# can come, and every vote is counted. For floats that is not enough: nothing is lost, but the order is another each time, and so are the last digits of
-# the sum. So minigrad cuts the numbers of a large sum into stretches, gives each a drawer of its own, and adds up the drawers in the end.
-
-# %% [markdown]
+# You should see that votes are missing, each time another number of them. (A single core has nobody to race with. So where the others are busy elsewhere, a count
+# may be right; run the cell again.) With only a few votes the counts would mostly be right, which is the worst of it: a small test finds nothing. With
+# `drawers[candidate] += 1` Taichi makes of reading and writing one step, an **atomic** addition, between which nobody can come, and every vote is counted. For
+# floats that is not enough: nothing is lost, but the order is another each time, and so are the last digits of the sum. So minigrad cuts the numbers of a large
+# sum into stretches, gives each a drawer of its own, and adds up the drawers in the end.
+#
 # ## Exercises
 #
 # Put your answer in place of the `...`, and run its cell and the one below. The check tells you what is wrong, if something is.
@@ -542,9 +523,9 @@ from minigrad import lessons
 # %% [markdown]
 # ### Exercise 8.1 · An operation of yours
 #
-# $\operatorname{softsign}(a) = \dfrac{a}{1 + |a|}$ squeezes every number into the range from −1 to 1, without an exponential. Write its snippet for Taichi, a text that
-# may use `ti.abs`, and its rule, a function of `g` and whatever of `y` and `a` you need. (Find the slope for positive $a$ first; then nudge, or think of the curve,
-# for negative $a$.)
+# $\operatorname{softsign}(a) = \dfrac{a}{1 + |a|}$ squeezes every number into the range from −1 to 1, without an exponential. Write its snippet for Taichi, a
+# text that may use `ti.abs`, and its rule, a `lambda` as in our `vjp`, that names `g` and what it needs of `y` and `a`. (Find the slope for positive $a$ first;
+# then nudge, or think of the curve, for negative $a$.)
 
 # %%
 softsign = {"snippet": ..., "rule": ...}
