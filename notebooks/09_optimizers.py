@@ -37,8 +37,7 @@ p.grad.tolist()
 # nearly straight across the ravine.
 #
 # **What better can be done with the very same gradients?**
-
-# %% [markdown]
+#
 # ## Guess: a rate a little too large
 #
 # The share of the slope that a step takes is called the **learning rate**, or just rate: $p \leftarrow p - \eta\,g$, where
@@ -71,11 +70,11 @@ plt.style.use("lessons.mplstyle")
 COLORS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7")
 
 
-def draw_paths(f, paths, goal, box, levels, height):
+def draw_paths(f, paths, goal, box, levels, height, colors=COLORS):
     figure = plt.figure(figsize=(6.4, height))
     axes = figure.subplots(len(paths) // 2, 2, sharex=True, sharey=True, squeeze=False)
     grid = mg.meshgrid(mg.linspace(*box[0], 200), mg.linspace(*box[1], 200), indexing="xy")
-    for ax, (name, path), color in zip(axes.flat, paths.items(), COLORS, strict=False):
+    for ax, (name, path), color in zip(axes.flat, paths.items(), colors, strict=False):
         ax.contour(*grid, f(grid), levels, colors="#bbbbbb", linewidths=0.8)
         xs, ys = zip(*path, strict=True)
         ax.plot(xs, ys, "o-", color=color, markersize=min(3, 240 / len(path)), linewidth=1.2)
@@ -90,7 +89,7 @@ rates = (0.01, 0.04, 0.07, 0.081)
 paths = {f"rate {lr}": run(sgd, ravine, [-4.0, 1.0], 20, lr=lr) for lr in rates}
 
 ravine_box, ravine_levels = ((-4.6, 1.4), (-1.7, 1.7)), (0.25, 1, 2.5, 5, 9, 14, 20, 27, 36)
-axes = draw_paths(ravine, paths, (0, 0), ravine_box, ravine_levels, 4.2)
+axes = draw_paths(ravine, paths, (0, 0), ravine_box, ravine_levels, 4.2, colors=COLORS[:1] * 4)
 axes[0, 0].text(-4.1, 1.25, "start")
 axes[0, 0].text(0, 0.3, "minimum", ha="center")
 plt.show()
@@ -99,8 +98,7 @@ plt.show()
 # You should see the ravine from above: each grey ellipse joins points of equal height, as on a map. (Above each walk stands how
 # far from the minimum it ends.) With 0.01 the walk creeps. With 0.04 it is on the floor of the ravine in one step, and then
 # creeps. With 0.07 it **zigzags** from wall to wall, ever less. With 0.081 it zigzags ever more: that walk never arrives.
-
-# %% [markdown]
+#
 # ## The rule: two over the curvature
 #
 # Put the two slopes into the step, and each parameter is multiplied by a number:
@@ -127,8 +125,7 @@ for lr in rates:
 # not lie along the axes. Turn it, and there still are two directions at right angles, of greatest and least curvature, that
 # behave like $y$ and $x$ here. (They are called *eigenvectors*, and their curvatures *eigenvalues*.) Near a minimum, nearly
 # every smooth loss is like this: a ravine with as many directions as there are parameters.
-
-# %% [markdown]
+#
 # ## Build it: steps that remember
 #
 # A single gradient does not tell a ravine from a hillside. Several do. So an **optimizer** is a rule with a memory.
@@ -171,8 +168,8 @@ def rmsprop(p, g, memory, lr, beta=0.9):
 # $$m = (1 - \beta)\left(1 + \beta + \dots + \beta^{t-1}\right) g = \left(1 - \beta^t\right) g$$
 #
 # since that sum, times $1 - \beta$, leaves only its first term and the one after its last. So the mean is too small, at the
-# first step by the factor $1 - \beta$. Such an error, always to the same side, is called a **bias**. The correction is to
-# divide by $1 - \beta^t$:
+# first step by the factor $1 - \beta$. Such an error, always to the same side, is called a **bias**, too; it has nothing to
+# do with the $b$ of a neuron. The correction is to divide by $1 - \beta^t$:
 
 # %%
 m = 0.0
@@ -208,12 +205,12 @@ draw_paths(ravine, in_ravine, (0, 0), ravine_box, ravine_levels, 4.2)
 plt.show()
 
 # %% [markdown]
-# You should see the zigzag of SGD again. Momentum zigzags at first, but its steps along the ravine get longer and longer, at
-# a rate that SGD could not take: it is by far the nearest in the end. (A memory of $\beta = \frac12$ is long enough for so
-# short a way.) RMSprop goes down and along at about the same speed. Its first steps are the longest: that is the bias of $s$.
-# Adam has no such leap; it swings through the floor of the ravine, and is on its way.
-
-# %% [markdown]
+# You should see the zigzag of SGD again. Momentum zigzags at first, but its steps along the ravine get longer and longer,
+# at a rate that SGD could not take: it is by far the nearest in the end. (1.5e-06 is short for 0.0000015. A memory of
+# $\beta = \frac12$ is long enough for so short a way.) RMSprop goes down and along at about the same speed. Its first steps
+# are the longest: that is the bias of $s$. Adam has no such leap; it swings through the floor of the ravine, and is on its
+# way.
+#
 # ## Draw it: a ravine with a bend
 #
 # In 1960 H. H. Rosenbrock published a function to try such methods on. It is still used for that:
@@ -237,8 +234,7 @@ f
 # You should see that $x$ acts on $f$ along two ways, by how far it is *away* from 1 and by how far the point is *off* the
 # curve. The gradient is −51 for $x$ and 50 for $y$. So a step against it goes to the right and *down*, though the minimum is
 # to the right and *up*.
-
-# %% [markdown]
+#
 # ## Step it
 #
 # Why? `explain` lists what has arrived at $x$, and the player has stopped when the first of it has:
@@ -255,11 +251,11 @@ step(f, position=15)
 # and all that $y$ gets, say one thing: *down to the floor of the ravine*. An optimizer has to find the 1 under the 50, and for
 # that it needs a memory. (Below the list is the same graph. While this notebook runs, open *What if* there, and move $y$ down
 # to 0.25, onto the floor: the 50s are gone, and only the −1 is left at the end.)
-
-# %% [markdown]
+#
 # ## The race in the bend
 #
-# Now the four, from (−1, 1½), 300 steps each. (Momentum has its usual $\beta = 0.9$ here: the way is longer.)
+# Now the four, from (−1, 1½), 300 steps each, again at rates that were found by trying. (Momentum has its usual $\beta = 0.9$
+# here: the way is longer.)
 
 # %%
 def rosenbrock(p):
@@ -279,7 +275,7 @@ axes = draw_paths(rosenbrock, on_rosenbrock, (1, 1), box, (1, 4, 16, 64, 256, 10
 plt.show()
 
 # %% [markdown]
-# You should see SGD jump from wall to wall and then crawl along the floor: it does not get round the bend. Momentum swings
+# You should see that SGD jumps from wall to wall and then crawls along the floor: it does not get round the bend. Momentum swings
 # through it. RMSprop and Adam soon keep to the floor. How far is each from the minimum, after each step?
 
 # %%
@@ -288,15 +284,14 @@ for (name, path), color in zip(on_rosenbrock.items(), COLORS, strict=True):
     distances = [math.dist(p, (1, 1)) for p in path]
     ax.semilogy(distances, color=color)
     ax.text(305, distances[-1], name, color=color, va="center")
-ax.set(xlabel="step", ylabel="distance to the minimum", xlim=(0, 370))
+ax.set(xlabel="step", ylabel="distance to the minimum", xlim=(0, 370), xticks=range(0, 301, 50))
 plt.show()
 
 
 # %% [markdown]
 # You should see that on a scale of powers of ten momentum falls first, and that none has arrived. There is no best optimizer.
 # Which one wins depends on the ground, and on the rates.
-
-# %% [markdown]
+#
 # ## Compare with the library
 #
 # `mg.optim` has these rules and more, with PyTorch's names. An optimizer is given the parameters once. Then the loop is
@@ -326,28 +321,22 @@ for name, make in makers.items():
     print(f"{name:<9} same path: {mg.allclose(path, mg.tensor(in_ravine[name]), atol=1e-6)}")
 
 # %% [markdown]
-# The numbers are the same; the work is not. Our Adam makes a tensor for each operation in it. That of the library writes over
-# the parameter and its memory, in a single kernel that was written for it, as in [lesson 8](08_kernels_and_devices.ipynb).
-# `mg.tap` hears each kernel that is launched:
-
-# %%
-heard = []
-p = mg.tensor([-4.0, 1.0], requires_grad=True)
-ravine(p).backward()
-with mg.tap(lambda call: heard.append(call.op)):
-    adam(p.detach(), p.grad, {}, lr=0.1)
-    ours = len(heard)
-    mg.optim.Adam([p], lr=0.1).step()
-print(f"ours: {ours} launches; the library's: {len(heard) - ours}, of {heard[-1]}")
-
-# %% [markdown]
+# The numbers are the same; the work is not. Our Adam starts a kernel for each operation in it, and each makes a tensor. That of
+# the library writes over the parameter and its memory, in a single kernel that was written for it, as swish was in [lesson
+# 8](08_kernels_and_devices.ipynb).
+#
 # ## Which rate?
 #
 # Nobody knows the curvatures of a network. But the bound can be felt: begin with a rate that is surely too small, multiply it
-# by the same number after each step, and watch the loss. That is a **learning-rate range test**. We take a network with 64
-# inputs, the pixels of a handwritten digit, and 10 scores. Each step sees a **mini-batch**: 100 of the 1,500 digits, drawn at
-# random until all have had their turn; that is an **epoch**, 15 steps. The rate of an optimizer is changed by a
-# **scheduler**, with a `step` of its own after each of the optimizer's. `ExponentialLR` multiplies it.
+# by the same number after each step, and watch the loss. That is a **learning-rate range test**.
+#
+# We take a network that reads handwritten digits of 8 × 8 pixels. `Flatten` makes a list of 64 numbers of the pixels. `Linear`
+# is a **linear layer**, the $X W$ of [lesson 7](07_gradient_rules.ipynb) plus a bias for each neuron, and has its weights in it:
+# one makes 32 numbers of the 64, another 10 scores of these. `Sequential` runs them one after the other.
+#
+# Each step sees a **mini-batch**: 100 of the 1,500 digits, drawn at random until all have had their turn. `DataLoader` draws
+# them. Once through all digits, here 15 steps, is an **epoch**. The rate of an optimizer is changed by a **scheduler**, with a
+# `step` of its own after each of the optimizer's. `ExponentialLR` multiplies it.
 
 # %%
 data = mg.data.digits()
@@ -397,8 +386,7 @@ plt.show()
 # the right it jumps up, for SGD at a rate between 1 and 2: the bound. Take a rate from where the loss falls steeply, some
 # three to ten times below the jump: 0.3 for SGD, say, and 0.03 for Adam, which gets restless from 0.1 on. (The steps of a
 # range test build on each other, so it shows the size of a good rate, and not its digits.)
-
-# %% [markdown]
+#
 # ## A rate that falls
 #
 # A large rate gets far in few steps, and then leaps to and fro above the minimum; all the more since each mini-batch has
@@ -436,7 +424,7 @@ from tqdm.auto import tqdm
 
 learned = {name: train(*schedules[name]) for name in tqdm(schedules, desc="learning")}
 fig, (left, right) = plt.subplots(1, 2, figsize=(6.4, 3.4), width_ratios=(2, 3))
-for (name, (lr, share)), color in zip(schedules.items(), COLORS, strict=False):
+for (name, (lr, share)), color in zip(schedules.items(), ("#D55E00", "#56B4E9", COLORS[3]), strict=True):
     left.plot([lr * share(t) for t in range(TOTAL)], color=color)
     right.semilogy(range(1, EPOCHS + 1), learned[name], color=color)
     right.text(EPOCHS + 0.4, learned[name][-1], name, color=color, va="center")
@@ -446,13 +434,12 @@ plt.show()
 
 
 # %% [markdown]
-# You should see on the left the three rates, and on the right what becomes of the loss. With 0.1 (blue) it is low soon, and
-# then goes up and down. With 0.01 (orange) it falls calmly. The cosine (green) is as quick as the first, and at the end,
+# You should see on the left the three rates, and on the right what becomes of the loss. With 0.1 (orange) it is low soon, and
+# then goes up and down. With 0.01 (light blue) it falls calmly. The cosine (pink) is as quick as the first, and at the end,
 # where its rate goes to 0, calmer and lower than both. (This is the loss of the digits that it learns from. How it does on
 # others is another question, as it was for the irises.) `CosineAnnealingLR(optimizer, T_max=TOTAL)` is this schedule ready
 # made, and `mg.optim.lr_scheduler` has a dozen more.
-
-# %% [markdown]
+#
 # ## Break it: a memory too short, a memory too long
 #
 # Two mistakes that give no error message. In the first, the optimizer is made anew in the loop, and with it an empty memory.
@@ -498,8 +485,7 @@ plt.show()
 # %% [markdown]
 # You should see a walk that arrives, and one that swings in both directions for ever, each at its own pace, and fills a whole
 # rectangle.
-
-# %% [markdown]
+#
 # ## Break it: turn the ravine
 #
 # RMSprop and Adam have a rate for each *parameter*. That helps if the ravine lies along one. We turn it by 45 degrees, and
@@ -527,8 +513,7 @@ plt.show()
 # where it was 0.66. The steep direction is now in *both* slopes, so both are divided by about the same number, and the gentle
 # direction is as slow as ever. In a network nobody knows how the ravines lie. That Adam often does well there has been found
 # by trying; it does not follow from its formula.
-
-# %% [markdown]
+#
 # ## Exercises
 #
 # Put your answer in place of the `...`, and run its cell and the one below. The check tells you what is wrong, if something is.
