@@ -43,14 +43,9 @@ plt.show()
 
 # %% [markdown]
 # You should see six digits, and below each one its own 64 pixels in the new order. We read the upper row at a glance, and
-# cannot read the lower one. To a linear layer they are alike. Put its weights into the new order, too, and every score is
-# the sum that it was before:
-
-# %%
-weights, pixels = mg.randn(10, 64), digits.test_x.flatten(1)
-mg.allclose(pixels @ weights.T, pixels[:, order] @ weights[:, order].T, atol=1e-4)
-
-# %% [markdown]
+# cannot read the lower one. To a linear layer they are alike: put its weights into the new order, too, and every score is the
+# same sum, with its terms in another order.
+#
 # So a linear layer makes no use of what is next to what. What it has learned about a stroke in one place, it does not know
 # in another place, where the same stroke meets other weights. And it is expensive, with a weight for each pair of a pixel
 # and an output. To make a picture of a million pixels from another one takes a million million weights, four terabytes.
@@ -233,10 +228,11 @@ mg.allclose(by_matmul.view(6, 6), edges, atol=1e-6)
 # %% [markdown]
 # ### Padding, stride, and the size that comes out
 #
-# Two numbers say where the windows are. **Padding** puts $p$ rows and columns of zeros on each side of the picture, so that
-# pixels at the border can be in the middle of a window, too. The **stride** $s$ is how far the filter moves from place to
-# place. (It *is* a stride, of the view: look at `windows`.) On a line of $n$ pixels, a window may begin at 0, $s$, $2s$ and so
-# on, as long as it does not end beyond the padding: up to $n + 2p - k$. So the number of places is
+# Two numbers say where the windows are. Under a filter of 3 × 3, a pixel in the middle of a digit is in nine windows, and
+# one in a corner in a single one: the border has little say. **Padding** puts $p$ rows and columns of zeros on each side of
+# the picture, so that pixels at the border can be in the middle of a window, too. The **stride** $s$ is how far the filter
+# moves from place to place. (It *is* a stride, of the view: look at `windows`.) On a line of $n$ pixels, a window may begin
+# at 0, $s$, $2s$ and so on, as long as it does not end beyond the padding: up to $n + 2p - k$. So the number of places is
 #
 # $$\left\lfloor \frac{n + 2p - k}{s} \right\rfloor + 1$$
 #
@@ -353,26 +349,8 @@ class Correlate(mg.autograd.Function):
 x, w = mg.randn(5, 4, dtype=mg.float64), mg.randn(3, 2, dtype=mg.float64)
 mg.gradcheck(Correlate.apply, [x, w])
 
-# %% [markdown]
-# How many paths are there from a pixel? If all the weights and all of $G$ are 1, then its gradient *is* their number:
-
-# %%
-paths = spread(mg.ones(6, 6), mg.ones(3, 3))
-
-fig, ax = plt.subplots(figsize=(3.4, 3.4))
-ax.imshow(paths.numpy(), vmin=0)
-for row, counts in enumerate(paths.tolist()):
-    for column, count in enumerate(counts):
-        ink = "white" if count < 5 else "black"
-        ax.text(column, row, f"{count:g}", ha="center", va="center", color=ink)
-ax.axis("off")
-plt.show()
-
 
 # %% [markdown]
-# You should see the 8 × 8 pixels of a digit, under a filter of 3 × 3. A pixel in the middle is in nine windows, one in a corner
-# in a single one. So without padding, the border of a picture has little say.
-#
 # ## Pooling: the winner takes all
 #
 # Networks for pictures have one more kind of layer, which has no weights. **Max pooling** keeps of each window the largest
@@ -573,11 +551,12 @@ ax.set(xticks=range(10), ylabel="score")
 plt.show()
 
 # %% [markdown]
-# You should see five rows. On top are the eight maps after the first ReLU: the 0 is still plain to see, each time with other
-# parts of its strokes. (One map is white. That filter has died in training: it gives only numbers below 0, the ReLU makes 0
-# of them, and with a slope of 0 no gradient comes back to wake it.) Then the same after pooling, half as large; the sixteen
-# maps of the second layer, which only the network can read; these pooled, to 2 × 2; and the ten scores, with that of the 0
-# well ahead. From row to row there is less *where* and more *what*.
+# You should see five rows. On top are the eight maps after the first ReLU: the 0 is still plain to see, each time with
+# other parts of its strokes. (Where a map is white, its filter gives only numbers below 0 for this digit, and the ReLU
+# makes 0 of them. If it does so for every digit, it has died in training: with a slope of 0 no gradient comes back to wake
+# it.) Then the same after pooling, half as large; the sixteen maps of the second layer, which only the network can read;
+# these pooled, to 2 × 2; and the ten scores, with that of the 0 well ahead. From row to row there is less *where* and more
+# *what*.
 #
 # And what did it get wrong?
 
@@ -666,8 +645,7 @@ except ShapeError as error:
 # Read it aloud. *Which operation?* `conv2d`. *What does it want?* A window of 3 × 3. *What is there?* A picture of 1 × 1. Our
 # formula would say $\lfloor \frac{1 - 3}{1} \rfloor + 1 = -1$ places. *What would do?* To pad: with $p = 1$, filters of 3 × 3
 # leave a picture as large as it is, and only pooling makes it smaller: 8, 4, 4, 4.
-
-# %% [markdown]
+#
 # ## Exercises
 #
 # Put your answer in place of the `...`, and run its cell and the one below. The check tells you what is wrong, if something is.
@@ -720,9 +698,9 @@ lessons.check("10.2", correlate_with)
 # %% [markdown]
 # ### Exercise 10.3 · What the weights get
 #
-# On a line, with a stride $s$: $y_i = \sum_a w_a \, x_{i s + a}$. Write the rule for the filter. Given are $g$, the gradient
-# of $y$; the line $x$; and how many weights there are, $k$. (How many paths lead from a weight to the $y$, and which pixel is
-# the slope of each?)
+# On a line, with a stride $s$: $y_i = \sum_a w_a \, x_{i s + a}$. Write the rule for the filter, which returns a list (or a tensor) of
+# $k$ numbers. Given are $g$, the gradient of $y$; the line $x$; and how many weights there are, $k$. (How many paths lead from
+# a weight to the $y$, and which pixel is the slope of each?)
 
 # %%
 def filter_rule(g, x, k, stride):
