@@ -322,7 +322,7 @@ for name, make in makers.items():
 
 # %% [markdown]
 # The numbers are the same; the work is not. Our Adam starts a kernel for each operation in it, and each makes a tensor. That of
-# the library writes over the parameter and its memory, in a single kernel that was written for it, as swish was in [lesson
+# the library writes over the parameter and its memory, in a single kernel that was written for it, as one was for swish in [lesson
 # 8](08_kernels_and_devices.ipynb).
 #
 # ## Which rate?
