@@ -73,7 +73,7 @@ export function productText(moment) {
     return `${pretty(up)} × ${bracketed(local)} = ${pretty(down)}`;
   }
   if (down === null) return "";
-  return typeof down === "number" ? `+ ${bracketed(down)}` : `+ ${down.shape.join("×")}`;
+  return typeof down === "number" ? `+ ${bracketed(down)}` : `+ [${down.shape.join("×")}]`;
 }
 
 /** Whether a node's card can have a gradient that is to be waited for. @param {Graph} graph @param {number} node */
