@@ -3,6 +3,8 @@
 import sys
 from pathlib import Path
 
+from nbclient import NotebookClient
+
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE / "_ext")]
 
@@ -22,6 +24,8 @@ nb_execution_mode = "off"
 nb_execution_raise_on_error = True
 nb_execution_timeout = 120
 nb_merge_streams = True
+# ipykernel warns that it talks over TCP; there is nobody else here to listen.
+NotebookClient.extra_arguments.default_args = (["--log-level=ERROR"],)
 nb_ipywidgets_js: dict[str, dict[str, str]] = {}  # players start by themselves: no widget manager, no network
 nb_mime_priority_overrides = [("html", "text/html", 0), ("html", "application/vnd.jupyter.widget-view+json", None)]
 myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath"]
