@@ -173,7 +173,6 @@ def draw_spreads(models):
     plt.show()
 
 
-# %%
 places = {"A": ((10, 1e-4), (10, 2e-5)), "B": ((10, 4), (11, 300))}
 draw_spreads({"A": (deep(), "#0072B2", *places["A"]), "B": (wild(deep()), "#D55E00", *places["B"])})
 
@@ -215,6 +214,7 @@ for n in (16, 64, 784):
         line += f"   b = {bound:.4f}: spread times {spread(x @ w) / spread(x):.2f}"
     print(line)
 
+
 # %% [markdown]
 # You should see a factor near 1 in the middle, and one near 0.58 on the right. That is $\sqrt{n \cdot \frac{1}{3n}} = \sqrt{1/3}$, whatever the fan-in. And that is what patient A has: 19 times the factor $\sqrt{1/3}$ makes
 # $3 \cdot 10^{-5}$. With two or three layers nobody notices it.
@@ -229,15 +229,7 @@ for n in (16, 64, 784):
 # **Glorot's** rule, also called *Xavier's*, after Xavier Glorot.
 #
 # Then comes the bend. $\tanh$ has the slope 1 in its middle and less elsewhere, so it takes a little of the spread in each layer. A **gain** makes up for that, a factor on the bound; for $\tanh$, $\frac53$ has proved good. A ReLU cuts away
-# all that is below 0. If the sums are as often below 0 as above, it halves the mean of their squares:
-
-# %%
-z = mg.randn(1000, 1000)
-print(f"{((z.relu() ** 2).mean() / (z**2).mean()).item():.2f}")
-
-
-# %% [markdown]
-# So with ReLUs the weights need twice the variance: $n \cdot \operatorname{Var}(w) = 2$, which is $b = \sqrt{6 / n}$, a gain of $\sqrt 2$. That is **He's** rule, also called *Kaiming's*, after Kaiming He.
+# all that is below 0. If the sums lie below 0 as they lie above, that halves the mean of their squares. So with ReLUs the weights need twice the variance: $n \cdot \operatorname{Var}(w) = 2$, which is $b = \sqrt{6 / n}$, a gain of $\sqrt 2$. That is **He's** rule, also called *Kaiming's*, after Kaiming He.
 #
 # Now we draw the weights of patient A anew, by $b = \sqrt{3/n}$ with a gain of 1 and of $\frac53$, and look again:
 
@@ -339,7 +331,7 @@ loss.backward()
 step(loss, position=2)
 
 # %% [markdown]
-# You should see *every* box with a thick orange border: each holds something that is not finite, as its number or as its gradient. That is how one finds a network after the event. The alarms below name the two that matter: the first bad number on the way forward, and the first on the way back.
+# You should see *every* box with a thick orange border: each holds something that is not finite, as its number or as its gradient. That is how one finds a network after the event. The alarms (in the player, click *Alarms*) name the two that matter: the first bad number on the way forward, and the first on the way back.
 #
 # Forward it is $e^{1000}$, too large for any float: **infinity**, ∞. What follows is computed by the book: $1 / \infty = 0$ and $\ln 0 = -\infty$, so the loss is ∞. Now the way back, event by event:
 
@@ -368,7 +360,7 @@ except mg.errors.GraphError as error:
     print(error)
 
 # %% [markdown]
-# You should see which operation it was (a logarithm), how many numbers are bad (one of ten), in which pass, and the very line of `by_hand`. A probability was so small that it was rounded to 0, and $\ln 0$ is −∞. (In `float32` that happens below $e^{-104}$. And $e^{89}$ is ∞ already.)
+# You should see which operation it was (a logarithm), how many numbers are bad (one of ten), in which pass, and the very line of `by_hand`. A probability was so small that it was rounded to 0, and $\ln 0$ is −∞. (In `float32` a number below $e^{-104}$ is rounded to 0, and $e^{89}$ is ∞ already.)
 #
 # The cure is to do without $p$. The logarithm of a quotient is a difference, and the largest score, $M$, can be taken out of the sum:
 #
@@ -460,7 +452,7 @@ for name, losses in curves.items():
     print(f"{name:<8} {'yes' if start else 'no':<20} {'yes' if by_heart[name] else 'no'}")
 
 # %% [markdown]
-# You should see B and D fail the first test, which takes a single step. A, B, C and D fail the second. E passes both: it learns 20 images as well as the healthy network does. So the network is able to learn, and the loop is right. Then it must be what it is *given*: 1,500 images in which there is nothing to learn but by heart.
+# You should see B and D fail the first test, which takes a single step. A, B, C and D fail the second. E passes both: it learns 20 images as well as the healthy network does. So network and loop are able to learn. Then it must be what they are *given*: 1,500 images in which there is nothing to learn but by heart.
 # So look at that. Not at the files, and not at the code that reads them: at the very tensors that go into the loss.
 
 # %%
@@ -534,7 +526,7 @@ from minigrad import lessons
 # %% [markdown]
 # ### Exercise 11.1 · A bound for leaky ReLUs
 #
-# A leaky ReLU gives $z$ where $z$ is above 0, and $a \cdot z$ below. Derive the bound $b$ of the weights, for a fan-in $n$, so that the mean of the squares stays the same from layer to layer: as above, with sums as often below 0 as above. Write it as a function. (Two checks of your own: what
+# A leaky ReLU gives $z$ where $z$ is above 0, and $a \cdot z$ below. Derive the bound $b$ of the weights, for a fan-in $n$, so that the mean of the squares stays the same from layer to layer: as above, with sums that lie below 0 as they lie above. Write it as a function. (Two checks of your own: what
 # should come out for $a = 0$? And for $a = 1$, where there is no bend?)
 
 # %%
