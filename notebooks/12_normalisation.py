@@ -2,14 +2,14 @@
 # # 12 · Normalisation
 #
 # *Before: [11 · When it goes wrong](11_when_it_goes_wrong.ipynb) · Next: [13 · Attention](13_attention.ipynb)*
-
-# %% [markdown]
+#
 # ## The question
 #
 # [Lesson 11](11_when_it_goes_wrong.ipynb) chose the first weights so that signals keep their **spread**, their standard
-# deviation, from layer to layer: for ReLUs the weights have variance $\frac2n$, where $n$ is the number of inputs. But
-# then comes training, and moves the weights. Here is a network of eight such layers for the digits of [lesson
-# 9](09_optimizers.ipynb). (What `norm` is for, you will see.)
+# deviation (here that of all numbers of a layer together), from layer to layer: for ReLUs the weights have variance
+# $\frac2n$, where $n$ is the number of inputs. But then comes training, and moves the weights. Here is a network of eight
+# such layers for the digits of [lesson 9](09_optimizers.ipynb). (What `norm` is for, and why `spreads` looks at a copy,
+# you will see.)
 
 # %%
 import copy
@@ -39,7 +39,7 @@ def deep(norm=None, spread=(2 / 64) ** 0.5):
 
 def spreads(model, x):
     found = []
-    for layer in copy.deepcopy(model):  # to look changes nothing in the model itself
+    for layer in copy.deepcopy(model):
         x = layer(x)
         found += [x.std().item()] if isinstance(layer, nn.ReLU) else []
     return found
@@ -79,8 +79,7 @@ plt.show()
 # subtracted, and the rest divided by its standard deviation. That was done once, to the inputs.
 #
 # **Can a layer do the same to the signals inside, anew in each step, so that their spread stays by itself?**
-
-# %% [markdown]
+#
 # ## Guess: which numbers share a mean?
 #
 # The recipe is clear, but for one thing: the mean *of what*? Of the irises, each measurement had a mean of its own, over
@@ -193,9 +192,9 @@ plt.show()
 # | **instance norm** | a channel of a sample | H, W | changing the style of pictures |
 # | **group norm** | some channels of a sample | these, H, W | pictures, in small batches |
 #
-# The standardised irises were a batch norm. It alone mixes samples, which will matter below.
-
-# %% [markdown]
+# (*Norm* is short for normalisation. The norm of lesson 11, the length of a gradient, is another.) The standardised
+# irises were a batch norm. It alone mixes samples, which will matter below.
+#
 # ## Build it: three lines
 #
 # Subtract the mean; the mean square of what is left is the **variance**; divide by its root, the standard deviation.
@@ -237,7 +236,8 @@ for name, y in four(x, groups=2).items():
 # ### A gain and a bias
 #
 # After a norm each piece has mean 0 and spread 1, whether that is good for the task or not. So each channel gets two
-# parameters to be learned, a **gain** $\gamma$ (“gamma”) and a bias $\beta$ (“beta”), which begin as 1 and 0:
+# parameters to be learned, a **gain** $\gamma$ (“gamma”), which is a factor as in lesson 11, and a bias $\beta$ (“beta”).
+# They begin as 1 and 0:
 #
 # $$y = \frac{x - \mu}{\sqrt{\sigma^2 + \varepsilon}} \qquad\qquad z = \gamma \, y + \beta$$
 #
@@ -251,15 +251,16 @@ for name, y in four(x, groups=2).items():
 # of its piece, in three ways: directly, by the mean, and by the standard deviation, $s = \sqrt{\sigma^2 + \varepsilon}$.
 #
 # Take the division first, $y_i = c_i / s$, with $c$ for the centred numbers and $m$ for how many there are. Directly,
-# $c_j$ gets $\frac{g_j}{s}$, where $g$ is the gradient of $y$. As for $s$: the slope of $s^2$ by $c_j$ is
-# $\frac{2 c_j}{m}$, and it is also $2s$ times that of $s$. So $s$ has slope $\frac{c_j}{m s} = \frac{y_j}{m}$. And each
-# $y_i$ has the slope $-\frac{c_i}{s^2} = -\frac{y_i}{s}$ by $s$. Added up over all $i$:
+# $c_j$ gets $\frac{g_j}{s}$, where $g$ is the gradient of $y$. As for $s$: by $c_j$, the slope of $s^2$ is
+# $\frac{2 c_j}{m}$, since $s^2$ is the mean of the $c^2$ (plus $\varepsilon$). By the chain rule it is also $2s$ times
+# the slope of $s$. So $s$ has the slope $\frac{c_j}{m s} = \frac{y_j}{m}$. And each $y_i$ has the slope
+# $-\frac{c_i}{s^2} = -\frac{y_i}{s}$ by $s$. Added up over all $i$:
 #
 # $$\frac{\partial L}{\partial c_j} = \frac{g_j}{s} - \sum_i g_i \, \frac{y_i}{s} \cdot \frac{y_j}{m}
 # = \frac1s \Bigl(g_j - y_j \cdot \overline{g y}\Bigr)$$
 #
-# The bar is a mean over the piece. The subtraction of the mean was exercise 4 of [lesson 7](07_gradient_rules.ipynb):
-# from what arrives, the mean is subtracted. Since the mean of $y$ is 0, that is
+# The bar is a mean over the piece. Now the subtraction of the mean, $c = x - \mu$. Its rule was exercise 4 of [lesson
+# 7](07_gradient_rules.ipynb): from what arrives, its mean is subtracted. Since the mean of $y$ is 0, that is
 #
 # $$\frac{\partial L}{\partial x} = \frac1s \Bigl(g - \bar g - y \cdot \overline{g y}\Bigr)$$
 
@@ -274,7 +275,8 @@ def normalised_rule(g, y, s, dims):
 # Two things are subtracted. $\bar g$ is the wish to move all of the piece up or down *together*.
 # $y \cdot \overline{g y}$, the **projection** of $g$ on $y$, is the wish to *stretch* it. But for eps, neither would
 # change the result: the norm takes out just that. And what changes nothing gets no gradient. The softmax of lesson 7,
-# $y\,(g - \bar g)$, is a cousin: adding the same to all scores changes nothing there, so one mean is subtracted.
+# $y\,(g - \bar g)$, is a cousin: adding the same to all scores changes nothing there, so one mean (by probabilities) is
+# subtracted.
 #
 # Is the rule right? As an operation of our own, with `dims` fixed, it can be nudged by `mg.gradcheck`:
 
@@ -348,20 +350,17 @@ with mg.record():
     s = x.std(1, correction=0, keepdim=True)
     y = (x - mean) / s
     y.backward(g)
-y
-
-# %%
 print("y:          ", y.tolist())
 print("gradient:   ", x.grad.tolist())
 print("by our rule:", normalised_rule(g, y.detach(), s.detach(), 1).tolist())
+y
 
 # %% [markdown]
 # On the way back the three lines bring three contributions (Σ3), and these are the three parts of our rule. In sample 0
-# it says 4 − 1 − (−1) · (−1) = 2 for the first number, 0 − 1 − (−1) · (−1) = −2 for the second, and 0 for the others. In
-# sample 1 the spread is four times as large, and the gradient a quarter: a loud signal has to move farther for the same
-# effect.
-
-# %% [markdown]
+# it says $4 - 1 - (-1) \cdot (-1) = 2$ for the first number, $0 - 1 - (-1) \cdot (-1) = -2$ for the second, and 0 for the
+# others. In sample 1 the spread is four times as large, and the gradients are a quarter: a loud signal has to move farther
+# for the same effect.
+#
 # ## Step it
 #
 # The smallest layer norm has two numbers. We ask for the gradient of the first result, and look at what arrives at $x$:
@@ -397,8 +396,7 @@ tour(first, stops)
 # You should see that both numbers get 0 in the end. It is no accident: two *different* numbers, whatever they are, always
 # become −1 and +1. One of their two freedoms was the mean, the other the spread. Take both out, and nothing is left to
 # learn from.
-
-# %% [markdown]
+#
 # ## Compare with the library
 #
 # `nn` has the four as layers, under PyTorch's names. Do they give our numbers? And which numbers of the result move if we
@@ -421,15 +419,10 @@ for name, layer in layers.items():
 
 # %% [markdown]
 # You should see the sizes of the pieces again: 12, 16, 4 and 8. Gain and bias are one number a channel, as a rule; a
-# layer norm has one for each number of a sample, and an instance norm none, unless you ask with `affine=True`. Group norm
-# lies between two of the others:
-
-# %%
-one, each = nn.GroupNorm(1, C)(r), nn.GroupNorm(C, C)(r)
-print("one group is a layer norm:                ", mg.allclose(one, layers["layer"](r), atol=1e-6))
-print("a group a channel is an instance norm:    ", mg.allclose(each, layers["instance"](r), atol=1e-6))
-
-# %% [markdown]
+# layer norm has one for each number of a sample, and an instance norm none, unless you ask with `affine=True`. (Group norm
+# lies between two of the others. With a single group it is a layer norm, and with a group for each channel an instance
+# norm.)
+#
 # And the running statistics. `train()` tells a model that it is learning, `eval()` that it is in use (**evaluation**),
 # and all layers in it hear of that:
 
@@ -492,8 +485,7 @@ for name, start in cases:
 # norm, argued that a layer learns better if its inputs stop moving about while the layers before it learn. Santurkar and
 # others disturbed the inputs on purpose, behind a batch norm, and the network learned as well as before. They hold that a
 # norm makes the loss smoother, so that a slope stays true for a longer step.
-
-# %% [markdown]
+#
 # ## Break it: a batch of one
 #
 # A mean over samples needs samples. What does a batch norm make of a single one, or of the same one twice?
@@ -509,6 +501,7 @@ try:
 except ShapeError as error:
     print(error)
 
+
 # %% [markdown]
 # Each number *is* the mean, so nothing is left of it. The library refuses the first case. It cannot see the second, nor
 # two samples that differ: there each channel says −1 and +1, as in the player above. So small batches suit a batch norm
@@ -516,17 +509,9 @@ except ShapeError as error:
 #
 # ## Break it: who else is there?
 #
-# Here is one number, 3, in two batches:
-
-# %%
-for other in (1.0, 5.0):
-    y = normalised(mg.tensor([[3.0], [other]]), 0, eps=0.0)
-    print(f"3 in the company of {other:g}: {y[0].item():+g}")
-
-
-# %% [markdown]
-# While it learns, a network can live with that; in use it must not happen. But it does whenever someone forgets
-# `model.eval()`. We let the network with batch norm read 290 digits that it has never seen, in batches of ten:
+# Take the number 3. In a batch with 1 it becomes +1, in one with 5 it becomes −1. While it learns, a network can live
+# with that; in use it must not happen. But it does whenever someone forgets `model.eval()`. We let the network with batch
+# norm read 290 digits that it has never seen, in batches of ten:
 
 # %%
 def share_right(order, learning):
@@ -585,8 +570,7 @@ print("it is at right angles to w:   ", (slope * w).sum(0).abs().max().item() < 
 # were ten times as large, the eight layers learned as with a hundredth of the rate. (And since the gradient is at right
 # angles to the weights, each step makes them longer, and so this rate smaller.) A bias before the norm is taken out
 # altogether, which is why `deep` has `bias=False`.
-
-# %% [markdown]
+#
 # ## Exercises
 #
 # Put your answer in place of the `...`, and run its cell and the one below. The check tells you what is wrong, if something is.
