@@ -2,8 +2,7 @@
 # # 14 · Looking where it matters
 #
 # *Before: [13 · Attention](13_attention.ipynb) · Next: [15 · One step, one kernel](15_one_step_one_kernel.ipynb)*
-
-# %% [markdown]
+#
 # ## The question
 #
 # Here is a network that reads digits of 8 × 8 pixels, like the one of [lesson 9](09_optimizers.ipynb). It learns from
@@ -71,15 +70,14 @@ plt.show()
 
 # %% [markdown]
 # You should see ten digits, and below them the same ten, turned far. Above each picture stands what the network reads,
-# in blue where that is right, in orange where it is wrong. It takes most things that lie aslant for a 4. We can still
-# read most of the lower row: we tilt our heads.
+# in blue where that is right, in orange where it is wrong. Half of what lies aslant it takes for a 4. We can still read
+# most of the lower row: we tilt our heads.
 #
 # **Can a network learn to tilt its head, by gradients alone?** It would have to choose, for each pixel of a new
 # picture, a *place* to look at in the old one. (In [lesson 13](13_attention.ipynb) a network looked everywhere, with
 # weights. Here it is to look at one place, and say which.) And “take the pixel at column 3.7, row 2.2” does not sound
 # like a smooth function.
-
-# %% [markdown]
+#
 # ## Guess: nudge the angle
 #
 # To turn a picture, go through the pixels of the *result*, and ask of each where it comes from. (The other way round,
@@ -156,15 +154,14 @@ draw_losses(rounded)
 # but it is a **staircase**. On the right, 5 degrees of it: it is level, until one of the 64 dots crosses from one pixel
 # to the next, and there it jumps. A gradient is told nothing of what comes after the jump. On such ground nobody
 # learns.
-
-# %% [markdown]
+#
 # ## Build it: between four pixels
 #
 # A dot between four pixels should have a bit of each, and more of the nearer ones. Let $u$ be how far it has gone from
 # the left two to the right two, from 0 to 1, and $v$ how far from the upper to the lower two. Then the four pixels $a$,
 # $b$ (above) and $c$, $d$ (below) are mixed like this:
 #
-# $$y = (1-u)(1-v)\,a + u\,(1-v)\,b + (1-u)\,v\,c + u\,v\,d$$
+# $$f = (1-u)(1-v)\,a + u\,(1-v)\,b + (1-u)\,v\,c + u\,v\,d$$
 #
 # To find numbers between given ones is to **interpolate**. This is **bilinear interpolation**: hold $v$ still, and it
 # is a straight line in $u$; hold $u$ still, and it is one in $v$.
@@ -226,9 +223,10 @@ draw_losses(rounded, (bilinear, "#0072B2"))
 # The formula is a sum of products, so its slopes are easily read off. By each *pixel*, the slope is its weight. By the
 # *point*, it is
 #
-# $$\frac{\partial y}{\partial u} = (1-v)\,(b-a) + v\,(d-c) \qquad\qquad \frac{\partial y}{\partial v} = (1-u)\,(c-a) + u\,(d-b)$$
+# $$\frac{\partial f}{\partial u} = (1-v)\,(b-a) + v\,(d-c) \qquad\qquad \frac{\partial f}{\partial v} = (1-u)\,(c-a) + u\,(d-b)$$
 #
-# the rise from left to right in the upper and in the lower pair, mixed; and the same from above to below.
+# the rise from left to right in the upper and in the lower pair, mixed; and the same from above to below. ($u$ grows with
+# the column $x$ of the point, and $v$ with its row $y$. So these are the slopes by $x$ and by $y$, too.)
 
 # %%
 def slopes(image, x, y):
@@ -262,16 +260,15 @@ a, b, c, d = [mg.Value(number, name) for number, name in zip((1.0, 3.0, 5.0, 11.
 u, v = mg.Value(0.5, "u"), mg.Value(0.25, "v")
 top = a + u * (b - a)
 bottom = c + u * (d - c)
-y = top + v * (bottom - top)
-y.backward()
-y
+f = top + v * (bottom - top)
+f.backward()
+f
 
 # %% [markdown]
 # You should see the slopes from above: 3 at $u$, 6 at $v$, and at the pixels their weights, 0.375 and 0.125. So the
 # loss tells *pixels* what to become, which is not new. It also tells the *point* where to go: to the right and down,
 # where this picture is brighter.
-
-# %% [markdown]
+#
 # ## A whole picture: the grid
 #
 # 64 points are a **grid**. We want to move it as a whole, by a few numbers. Let places on a picture go from −1 (left,
@@ -385,7 +382,7 @@ mg.gradcheck(warp, [image, theta])
 matrices = {
     "as it is": mg.tensor([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]),
     "turned by 40°": theta_of(40),
-    "half as wide": mg.tensor([[0.5, 0.0, 0.0], [0.0, 0.5, 0.0]]),
+    "half as large": mg.tensor([[0.5, 0.0, 0.0], [0.0, 0.5, 0.0]]),
     "to the right": mg.tensor([[1.0, 0.0, 0.5], [0.0, 1.0, 0.0]]),
 }
 fig, axes = plt.subplots(2, 4, figsize=(7.4, 4))
@@ -399,10 +396,9 @@ plt.show()
 
 # %% [markdown]
 # You should see above where the grid looks, and below what it finds. Everything is the other way round: a grid that
-# turns to the right (clockwise) finds a picture that has turned to the left; a grid half as wide finds the picture
+# turns to the right (clockwise) finds a picture that has turned to the left; a grid half as large finds the picture
 # twice as large; a grid that goes to the right finds it further left.
-
-# %% [markdown]
+#
 # ## Step it
 #
 # The smallest case: our picture of 2 × 2, looked at from two places. With $n = 2$, `to_pixels` comes to adding ½.
@@ -438,8 +434,7 @@ tour(result, stops)
 # You should see the graph, and while this notebook runs the stops. Compare the gradient of $\theta$ with what was
 # printed: 6 and 12 for the shifts, and 1 for $\theta_{10}$, since −½ · 5 + ½ · 7 = 1. To slant the grid so that it goes
 # down on the right would find more.
-
-# %% [markdown]
+#
 # ## Compare with the library
 #
 # `F.affine_grid` makes the points, and `F.grid_sample` samples, for a whole batch of pictures with channels, (N, C, H,
@@ -507,8 +502,7 @@ print(f"{path[0][0]:.0f} degrees at first, {path[-1][0]:.0f} in the end")
 # %% [markdown]
 # You should see the loss fall, and below it the 2 as it rises. It ends within a degree or so of −40, and a little
 # blurred: it has been mixed twice, when it was turned and when it was turned back.
-
-# %% [markdown]
+#
 # ## A spatial transformer
 #
 # Here we knew the upright picture. In general nobody does. But there is a network that reads upright digits, and what
@@ -580,8 +574,7 @@ plt.show()
 # %% [markdown]
 # You should see a dot for each test digit, near the dashed line. It says the angle, mostly to within some ten degrees.
 # It was never told what an angle is.
-
-# %% [markdown]
+#
 # ## Break it: round again
 #
 # `grid_sample` can round, too, with `mode="nearest"`. Then the loss is the staircase, and its gradient says so:
@@ -593,8 +586,7 @@ print("angles:", {angle for angle, _ in stuck})
 # %% [markdown]
 # 40 steps, and one angle: it has not moved. There was no error message. The gradient was 0 and not missing, so a
 # network before it would have learned nothing, in silence.
-
-# %% [markdown]
+#
 # ## Break it: half a turn
 #
 # Our 2 again, but turned by 140 degrees, so that it is nearer to upside down than to upright.
@@ -620,8 +612,7 @@ plt.show()
 # possible on those of the goal. In such a place, a **local minimum**, every small turn makes things worse, and a
 # gradient knows only small turns. So where we begin decides. One can begin at several angles, and keep the best. And
 # with half turns even a reader cannot help: an upside-down 6 is a perfectly good 9.
-
-# %% [markdown]
+#
 # ## Break it: out of the picture
 #
 # Off the picture, `grid_sample` finds zeros (`padding_mode="zeros"`). So what if the grid has left it? We shift the
@@ -650,8 +641,7 @@ print("gradient at 2.5:", lost.grad.abs().item())
 # as level.) So a transformer should begin with the whole picture in view. That is why ours began at an angle of 0. (The
 # peaks in between are shifts by whole pixels. There the picture is sharp, and in the wrong place. Blurred, it disagrees
 # less.)
-
-# %% [markdown]
+#
 # ## Exercises
 #
 # Put your answer in place of the `...`, and run its cell and the one below. The check tells you what is wrong, if something is.
