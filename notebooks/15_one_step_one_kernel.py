@@ -2,8 +2,7 @@
 # # 15 · One step, one kernel
 #
 # *Before: [14 · Looking where it matters](14_looking_where_it_matters.ipynb) · Next: [16 · Beyond first order](16_beyond_first_order.ipynb)*
-
-# %% [markdown]
+#
 # ## The question
 #
 # This network looks at the 64 pixels of a handwritten digit, and has a score for each of the ten that it could be. `learn` is one step
@@ -51,13 +50,15 @@ print(f"loss {learn(x, y).item():.2f}")
 # ## Guess: how many calls, and for how long?
 #
 # Seven lines of Python: how many kernels do they call? And how much longer does a step take with 64 digits than with a single one?
-# Make two guesses before you look. A tap hears each call:
+# Make two guesses before you look. `mg.tap`, of lesson 8, hears each call:
 
 # %%
+from textwrap import dedent, fill
+
 heard = []
 with mg.tap(lambda call: heard.append(call.op)):
     learn(x, y)
-print(len(heard), "calls:", ", ".join(heard))
+print(fill(f"{len(heard)} calls: {', '.join(heard)}", 88))
 
 # %% tags=["nbval-ignore-output"]
 from time import perf_counter
@@ -102,13 +103,13 @@ plt.show()
 # some thousand digits on, the line goes up with the numbers.
 #
 # And the next step does it all again: the same thirty calls, of the same shapes, in the same order.
-
-# %% [markdown]
+#
 # ## Build it: a recorder
 #
 # In [lesson 5](05_the_tape.ipynb) we wrote such a repetition down: a **program**, a list of instructions that read rows and write rows. There a
 # row was one number. Here it is an array, and an instruction is a kernel call. We need not even walk through a graph: the tap hears
-# forward, backward and update alike. Each array gets a name when it is first heard of.
+# forward, backward and update alike. Each array gets a name when it is first heard of. (Beside arrays a kernel may be told
+# other things, as a rate: its `attrs`. And `call.out` is the array that it shall write over, if there is one.)
 
 # %%
 from collections import namedtuple
@@ -336,10 +337,9 @@ ratio = quickest(lambda: replay(three, large)) / quickest(lambda: replay(one, la
 print(f"{len(three)} calls take {ratio:.1f} times as long as {len(one)}")
 
 # %% [markdown]
-# You should see between 2 and 5: the fused one moves 12 bytes for each number, the three together 28, and they need room for two more
+# You should see between 2 and 5, unless the machine is busy elsewhere: the fused one moves 12 bytes for each number, the three together 28, and they need room for two more
 # arrays. So there are two prices. That of a call is the same for all; that of bytes grows with the numbers. (On `numpy` you see about 1. There a text with three signs is still three loops.)
-
-# %% [markdown]
+#
 # ## Draw it
 #
 # minigrad's recorder is `mg.jit`. (The name means *just in time*: compiled while the program runs, when it is known what it does.) It
@@ -401,8 +401,7 @@ for k, line in enumerate(lines):
 # %% [markdown]
 # You should see the program in minigrad's own words: `a` is an argument, `k` is kept (it was there before the step), `t` is temporary, and shapes
 # are in brackets. And `<lr of SGD>` is no number: the rate is looked up when the program runs.
-
-# %% [markdown]
+#
 # ## Compare with the library
 #
 # Now the step of the two-layer network. What does the library make of our thirty calls?
@@ -415,7 +414,8 @@ theirs = jitted.program.partition("\n\n")[0].splitlines()
 views = sum(row.op in VIEWS for row in program)
 twice = len(alive) - len({(row.op, *row.reads) for row in alive})
 print(len(theirs), "calls are left in minigrad's program")
-print(f"{len(program)} recorded - {len(program) - len(alive)} dead - {views} views - {twice} computed twice")
+left = f"{len(program)} recorded - {len(program) - len(alive)} dead - {views} views - {twice} computed twice"
+print(left, "=", len(alive) - views - twice)
 
 
 # %% [markdown]
@@ -448,8 +448,6 @@ print("recorded:", jitted.captures)
 # a pause.) How is it run by now?
 
 # %% tags=["nbval-ignore-output"]
-from textwrap import dedent
-
 print(jitted.program.partition("\n\n")[2], "\n")
 text = jitted.source.splitlines()
 at = max([k for k, line in enumerate(text) if "tanh" in line], default=0)
@@ -508,8 +506,7 @@ plt.show()
 # To compile is not always worth it: 3 seconds, to save 0.15 thousandths in each step, pay off after 20,000 steps. And for a large step, look at
 # the first picture again: with 16,384 digits the flat part is a small share. There time is arithmetic, which nobody can leave out,
 # and bytes, of which fusing leaves out some.
-
-# %% [markdown]
+#
 # ## Break it: a question
 #
 # [Lesson 5](05_the_tape.ipynb) ended with a trap: an `if` leaves no trace on a tape, and with other numbers the result is wrong without a
