@@ -2,8 +2,7 @@
 # # 16 · Beyond first order
 #
 # *Before: [15 · One step, one kernel](15_one_step_one_kernel.ipynb)*
-
-# %% [markdown]
+#
 # ## The question
 #
 # In [lesson 9](09_optimizers.ipynb) each optimizer had a learning rate, and each rate was found by trying. For a slope says which
@@ -12,8 +11,7 @@
 # to read it from.
 #
 # **A curvature is the slope of the slope. Can a program find it, and can it tell how far to go?**
-
-# %% [markdown]
+#
 # ## Guess: nudge the slope
 #
 # The slope of $x^3$ at 4 is 48. How fast does *that* change? Nudge $x$ to both sides, and ask for the slope there:
@@ -90,8 +88,7 @@ plt.show()
 # You should see $e^x - 2x$ in black, and what we know of it at $x = 2$. Who knows only height and slope there has a line (orange),
 # and no line has a lowest point. Who knows the curvature, too, has a parabola (blue), and a step goes to *its* bottom, at 1.27.
 # From there one starts again. This is **Newton's method**.
-
-# %% [markdown]
+#
 # ## Build it: slopes that remember
 #
 # Nudging is slow and not exact, as [lesson 1](01_one_neuron.ipynb) found. But a slope is computed, too, from products and sums. If
@@ -141,8 +138,7 @@ for _ in range(5):
 # %% [markdown]
 # $x^3$, $3x^2$, $6x$, 6 and 0, at 4, without a nudge. minigrad does the same if it is told with `create_graph=True`: its rules are
 # made of operations ([lesson 7](07_gradient_rules.ipynb)), and these are recorded then. Otherwise `mg.grad` returns floats.
-
-# %% [markdown]
+#
 # ## Draw it
 #
 # The cube and its slope, in one picture:
@@ -159,11 +155,11 @@ y = square * x
 draw(y, slope_of_y)
 
 # %% [markdown]
-# You should see two results, in dark boxes. $y$ is 64. All other boxes belong to its slope: the backward pass of two products, as
-# a graph. (The two dotted ones are the 1 with which it began.) It is $x \cdot x$ three times, each 16, for there are three ways
-# from $x$ to $y$; and their sum is 48. Note where they begin: at $x$, and at `square`, in the graph of $y$ itself.
-
-# %% [markdown]
+# You should see two results, in dark boxes. $y$ is 64, made of $x$ and `square`. All other boxes belong to its slope: the
+# backward pass of two products, as a graph. (The two dotted ones are the 1 with which it began.) It is $x \cdot x$ three times,
+# each 16, for there are three ways from $x$ to $y$; and their sum is 48. Note where they begin: at $x$, and at `square`, in the
+# graph of $y$ itself.
+#
 # ## Step it
 #
 # So a second backward pass can go through the graph of the first:
@@ -177,8 +173,7 @@ step(slope_of_y, position=16)
 # %% [markdown]
 # You should see the graph of the slope alone, with 24 at $x$: the curvature. While this notebook runs, the player has stopped on
 # its way back, when two of the five contributions to it have arrived, 4 and 4.
-
-# %% [markdown]
+#
 # ## Many numbers: the Hessian
 #
 # With several parameters, the gradient has a number for each, and each of these has a slope by each parameter. That square table,
@@ -237,8 +232,7 @@ print(f"at that rate, the distance along the ravine shrinks by {2 / most * least
 # %% [markdown]
 # There is the bound. Lesson 9 ran SGD at 0.002, found by trying: within a hair of it. And there is why SGD did not arrive in 300
 # steps: at 0.08 % a step, each right digit takes nearly 3,000.
-
-# %% [markdown]
+#
 # ## Newton's step
 #
 # Along a step $s$, the gradient changes by about $Hs$. It should be 0 after the step, so we look for the $s$ with $g + Hs = 0$:
@@ -266,8 +260,7 @@ for k, point in enumerate(path):
 # %% [markdown]
 # Seven steps, where no optimizer of lesson 9 arrived in 300. Near the minimum, each step about doubles the number of right
 # digits. But look at the second step: it lands far *above* where it began.
-
-# %% [markdown]
+#
 # ## A saddle
 #
 # Newton's step asks where the slope is 0, and not where the ground is low. Here is ground with two minima, at (0, 1) and (0, −1), and
@@ -284,9 +277,9 @@ def saddle(p):
 def draw_paths(ax, f, box, levels, paths):
     grid = mg.meshgrid(mg.linspace(*box[0], 150), mg.linspace(*box[1], 150), indexing="xy")
     ax.contour(*grid, f(grid), levels, colors="#cccccc", linewidths=0.8, linestyles="solid")
-    for path, color in zip(paths, ("#E69F00", "#0072B2"), strict=True):
+    for path, color in paths:
         ax.plot(*zip(*path, strict=True), "o-", color=color, markersize=4, linewidth=1.4)
-    ax.plot(*paths[0][0], "o", color="#333333", markersize=8)
+    ax.plot(*paths[0][0][0], "o", color="#333333", markersize=8)
     ax.set(xlabel="$x$", ylabel="$y$")
 
 
@@ -304,17 +297,18 @@ def sgd(f, start, steps, lr):
 
 
 # %%
+orange, blue, green = "#E69F00", "#0072B2", "#009E73"
 slow, start = sgd(rosenbrock, [-1.0, 1.5], 300, lr=0.002), [1.0, 0.25]
-both = newton(saddle, start, 6), newton(saddle, start, 12, damping=1.5)
+both = (newton(saddle, start, 6), blue), (newton(saddle, start, 12, damping=1.5), green)
 fig, (left, right) = plt.subplots(1, 2, figsize=(7.4, 4.6))
-draw_paths(left, rosenbrock, ((-1.7, 1.7), (-3.1, 2.1)), (1, 4, 16, 64, 256, 1024), (slow, path))
+draw_paths(left, rosenbrock, ((-1.7, 1.7), (-3.1, 2.1)), (1, 4, 16, 64, 256, 1024), ((slow, orange), (path, blue)))
 draw_paths(right, saddle, ((-0.5, 1.3), (-1.4, 1.4)), [k / 16 - 0.25 for k in range(14)], both)
 left.plot(1, 1, "*", color="#333333", markersize=11, zorder=3)
 for ax, x, y, name, color in (
     (left, -1.62, -0.45, "SGD,\n300 steps", "#B57C00"),
-    (left, -1.3, -2.4, "Newton,\n7 steps", "#0072B2"),
-    (right, 0.16, -0.27, "Newton, 6 steps", "#B57C00"),
-    (right, 0.05, 1.12, "damped, 12 steps", "#0072B2"),
+    (left, -1.3, -2.4, "Newton,\n7 steps", blue),
+    (right, 0.16, -0.27, "Newton, 6 steps", blue),
+    (right, 0.05, 1.12, "damped, 12 steps", green),
 ):
     ax.text(x, y, name, color=color, bbox={"facecolor": "white", "edgecolor": "none", "pad": 1}, zorder=1)
 plt.show()
@@ -322,14 +316,13 @@ plt.show()
 
 # %% [markdown]
 # You should see on the left SGD (orange) creep along the floor of the ravine. Newton (blue) leaps far out of it, and back to the
-# minimum, the star. On the right, from the dot, Newton (orange) goes to the saddle, and stays there: down along $x$, but *up* along
+# minimum, the star. On the right, from the dot, Newton (blue) goes to the saddle, and stays there: down along $x$, but *up* along
 # $y$. The table above says why: along $y$ the curvature is negative, and then $-\frac{g}{c}$ leads uphill.
 #
-# The blue walk on the right arrives. It adds $\mu = 1.5$ to each curvature, so that all are positive: that is **damping**. Where
+# The green walk arrives. It adds $\mu = 1.5$ to each curvature, so that all are positive: that is **damping**. Where
 # $\mu$ is small beside a curvature, the step is Newton's; where it is large, it is plain descent at the rate $\frac{1}{\mu}$. It
 # shortens leaps, too.
-
-# %% [markdown]
+#
 # ## Without the table
 #
 # The network of lesson 9, which read digits, had 2,410 parameters. Its Hessian has 5.8 million numbers, and for a large network no
@@ -421,8 +414,7 @@ plt.show()
 # faster where the ground is gentle.)
 #
 # So yes, the slope of the slope tells how far. But what it says holds where one stands, and not for the whole way.
-
-# %% [markdown]
+#
 # ## The other way: slopes that travel along
 #
 # All our slopes came from going back. But the chain rule can be followed from the leaves to the result, too. Let each number take
@@ -552,8 +544,7 @@ plt.show()
 # You should see the curve run through all the points and swing between them, on the left; and on the right calmly *past* most of
 # them. One step has fitted both. The networks that judge pictures in “Wasserstein GANs” are trained with such a term, too: it
 # holds the length of their gradient near 1.
-
-# %% [markdown]
+#
 # ## Break it
 #
 # **The graph is forgotten.** A missing `create_graph` is often an error, for a float has no slope. But in the penalty?
@@ -597,8 +588,7 @@ except mg.errors.MinigradError as error:
 # `gradcheck` is content, for the slope is right. It is only taken for a constant, whose slope is 0. `gradgradcheck` nudges the
 # gradient, and finds out. (Is 0 always wrong? A ReLU is made of two straight lines, so its second derivative truly is 0. The loss
 # of a network of ReLUs bends all the same, as we saw: by its cross-entropy, and by the products of its weights.)
-
-# %% [markdown]
+#
 # ## Exercises
 #
 # Put your answer in place of the `...`, and run its cell and the one below. The check tells you what is wrong, if something is.
