@@ -70,3 +70,12 @@ def test_minus_0_and_nan_are_given_after_0():
     assert list(map(str, zeros)) == ["0.0", "-0.0", "nan", "0.0"]
     added = [(mg.zeros(4).neg() + value).tolist()[0] for value in (0.0, -0.0, 0.0)]
     assert list(map(str, added)) == ["0.0", "-0.0", "0.0"]
+
+
+def test_of_an_array_that_is_stored_past_the_cache_a_kernel_gets_the_address():
+    run, context, launched = made("pa")
+    x, y, z = (64, 8, 32), (128, 8, 32), (256, 8, 32)
+    run(x, y)
+    run(z, y)
+    assert context.given == [0, 1, 0]
+    assert launched == [[64, y], [256, y]]

@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from minigrad.backends.taichi import array, elementwise, snippets, source
+from minigrad.backends.taichi import array, elementwise, runtime, snippets, source
 from minigrad.kernels import kernels_of
 from minigrad.op import OPS
 from places import in_memory
@@ -227,3 +227,21 @@ def test_a_forked_child_raises_for_a_kernel_that_its_parent_had_launched():
     command = [sys.executable, "-W", "ignore", "-c", FORKED]
     done = subprocess.run(command, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, timeout=300)
     assert (done.stdout.strip(), done.returncode) == ("7", 0), done.stderr
+
+
+@pytest.mark.skipif(not source.FUSED, reason="is about Linux on x86-64")
+@pytest.mark.parametrize("more", [0, 1, 15])
+def test_a_large_result_is_stored_past_the_cache(monkeypatch, more):
+    """Where it lies in lines of memory, and takes the place of none that is read."""
+    monkeypatch.setattr(source, "PAST", 1 << 18)
+    a, b = (array.like(rng.normal(size=(1 << 18) + more).astype(np.float32)) for _ in range(2))
+    texts = []
+    with runtime.launches(lambda made: texts.append(made.text)):
+        y = on_cpu("add", a, b)
+        on_cpu("add", a[: 1 << 17], b[: 1 << 17])
+        part = on_cpu("mul", a[1:], b[1:])
+        expected = host(y) + host(b)
+        on_cpu("add", y, b, out=y)
+    np.testing.assert_array_equal(host(y), expected)
+    np.testing.assert_array_equal(host(part), host(a)[1:] * host(b)[1:])
+    assert ["muladd.stream(" in text for text in texts] == [True, False, False, False]

@@ -107,7 +107,8 @@ def _flat(family: Family, given: Sequence[Any], out: Any, attrs: Mapping[str, An
             places |= x[0]
         args.append(x)
     if wide and places % LINE == 0:
-        made = family.kernel(VECTORS, size <= source.SERIAL_WIDE)
+        past = size >= source.PAST and all(x.__class__ is not tuple or x[0] != at[0] for x in args[1:])
+        made = family.kernel(PAST if past else VECTORS, size <= source.SERIAL_WIDE)
         size = -(-size // source.WIDE)
     else:
         made = family.kernel(0, size <= source.SERIAL)
@@ -187,6 +188,7 @@ def room_of(view: Any) -> int:
 
 
 VECTORS = -1  # the form of a kernel that takes sixteen numbers at once; others by their number of dimensions
+PAST = -2  # the same, which stores past the cache
 
 
 class Family:
@@ -206,13 +208,13 @@ class Family:
         self.narrow = self.wide and source.of_any_width(snippet)
 
     def kernel(self, form: Any, serial: bool) -> Any:
-        """The kernel for memory row by row where `form` is 0; for so many dimensions; for `VECTORS`; or, where it is
-        what a `Walk` has as `along`, for rows of those."""
+        """The kernel for memory row by row where `form` is 0, `VECTORS` or `PAST`; for so many dimensions; or, where it
+        is what a `Walk` has as `along`, for rows of those."""
         made = self._made.get((form, serial))
         if made is None:
             made = self._made[form, serial] = compiled(self._name, *self.text(form, serial))
             in_rows = isinstance(form, tuple)
-            if form == VECTORS or (in_rows and form[0] == source.WIDE) or (form == 0 and self._fusable_on_gpu):
+            if form in (VECTORS, PAST) or (in_rows and form[0] == source.WIDE) or (form == 0 and self._fusable_on_gpu):
                 made.work = source.Work(self._snippet, self._takes, form[1:] if in_rows else ())
         return made
 
@@ -225,8 +227,8 @@ class Family:
     def text(self, form: Any, serial: bool) -> tuple[str, str]:
         """What is compiled, and the kinds of its arguments."""
         what = self._name, self._snippet, self._takes
-        if form == VECTORS:
-            return source.vectors(*what, serial)
+        if form in (VECTORS, PAST):
+            return source.vectors(*what, serial, form == PAST)
         if isinstance(form, tuple):
             return source.strided(*what, self._dtype, self._work, form[1], serial, form[2:], form[0])
         if form:

@@ -31,7 +31,8 @@ def made(loops: Sequence[Loop], stored: Callable[[Part], bool]) -> Launch:
     stores = _stores(loops, stored) or {loops[-1].y.key: len(loops) - 1}
     if any(x.y.row for x in loops):
         return _Passes(loops, set(stores)).launch()
-    writer = _Writer(next(iter(stores))) if source.VECTORIZED else _Numbers(next(iter(stores)), "i")
+    y, past = next(iter(stores)), prod(loops[0].sizes) * WIDE >= source.PAST
+    writer = _Writer(y, past=past) if source.VECTORIZED else _Numbers(y, "i")
     for k, loop in enumerate(loops):
         writer.compute(loop, {key for key, by in stores.items() if by == k})
     return writer.launch(loops)
@@ -59,10 +60,11 @@ def _filled(snippet: str, names: Mapping[str, str]) -> str:
 
 class _Writer:
     """The text of a kernel in the making. Its array `y` is the one of this key; a round is about the vectors that are
-    `at` some place of each array."""
+    `at` some place of each array. What it only stores goes `past` the cache, if so."""
 
-    def __init__(self, y: Any, at: str = "{name}_at + i") -> None:
-        self._y, self._at = y, at
+    def __init__(self, y: Any, at: str = "{name}_at + i", past: bool = False) -> None:
+        self._y, self._at, self._past = y, at, past
+        self._away: set[Any] = set()  # what goes there, by key
         self._arrays: dict[Any, tuple[str, Lying]] = {}
         self._numbers: dict[Any, tuple[str, Any]] = {}
         self._in: dict[Any, str] = {}  # the register that has a number, by key
@@ -97,8 +99,12 @@ class _Writer:
         for x, register in zip(loop.results, made, strict=True):
             self._in[x.key] = register
             if x.key in stored:
+                if self._past and x.key not in self._arrays:
+                    self._away.add(x.key)
                 name = self._array(x)
-                self._line(f"{name}_[{self._at.format(name=name)}] = {register}")
+                lines = source.stored(name, self._at.format(name=name), register, x.key in self._away)
+                for line in lines.splitlines():
+                    self._line(line)
 
     def _line(self, text: str) -> None:
         self._body += f"            {text}\n"
@@ -128,10 +134,14 @@ class _Writer:
         begin, names, rounds = rows([name for name, _ in arrays], len(sizes), STRETCH)
         spread = "".join(repeated(f"{name}_", name, WIDE) for name, _ in self._numbers.values())
         inner = f"        for i in range(first, ti.min(n{len(sizes) - 1}, first + {STRETCH})):\n{self._body}"
-        takes = [Taken("a" if x.row else "v", name, FLOAT) for name, x in arrays[1:]]
+        takes = [
+            Taken("p", name, "int64") if x.key in self._away else Taken("a" if x.row else "v", name, FLOAT)
+            for name, x in arrays[1:]
+        ]
         takes += [Taken("f", name, FLOAT) for name, _ in self._numbers.values()]
         serial = prod(sizes) * WIDE <= SERIAL_WIDE
-        what = FLOAT, FLOAT, names, rounds, f"{begin}{spread}{self._heads}{inner}", serial, WIDE, True
+        y, body = source.ADDRESS if self._y in self._away else FLOAT, f"{begin}{spread}{self._heads}{inner}"
+        what = y, FLOAT, names, rounds, body, serial, WIDE, True
         text, kinds = wrapped("fused", takes, *what)
         strides = [by for _, x in arrays for by in x.strides]
         args = *[x.place for _, x in arrays], *[x for _, x in self._numbers.values()], *strides, *sizes
@@ -183,6 +193,7 @@ class _Passes:
     def __init__(self, loops: Sequence[Loop], stored: set[Any]) -> None:
         self._loops, self._stored = loops, stored
         self._serial = prod(loops[0].sizes) * WIDE <= SERIAL_WIDE
+        self._away: set[Any] = set()  # what is stored past the cache, by key
         self._arrays: dict[Any, tuple[str, Lying]] = {}
         self._numbers: dict[Any, tuple[str, Any]] = {}
         self._rows: dict[Any, str] = {}  # numbers of rows, as vectors of it, by key
@@ -196,6 +207,8 @@ class _Passes:
             self._passes.append(turn)
             self._made[loop.y.key] = turn + bool(loop.work.join)
         self._kept = kept - stored
+        if prod(loops[0].sizes) * WIDE >= source.PAST:
+            self._away = {x.y.key for x in loops if x.y.key in stored - kept and not x.y.row}
         self._body = "".join([self._pass(turn) for turn in range(max(self._passes) + 1)])
 
     def _pass(self, turn: int) -> str:
@@ -245,6 +258,9 @@ class _Passes:
     def _store(self, y: Lying, value: str, depth: int) -> str:
         if y.key not in self._stored | self._kept:
             return ""
+        if y.key in self._away:
+            name = self._array(y)
+            return indent(source.stored(name, f"{name}_row + k", value, True), " " * depth)
         return f"{' ' * depth}{self._at(y)} = {value}\n"
 
     def _at(self, x: Lying) -> str:
@@ -257,6 +273,9 @@ class _Passes:
 
     def _array(self, x: Lying) -> str:
         return self._arrays.setdefault(x.key, (f"p{len(self._arrays)}", x))[0]
+
+    def _note(self, x: Lying) -> str:
+        return source.ADDRESS if x.key in self._away else NUMBER if x.row else VECTOR
 
     def _number(self, x: Any) -> str:
         key = id(x) if type(x) is Traced else float(x).hex()
@@ -282,7 +301,7 @@ class _Passes:
         strides = [(name, x.strides[0]) for name, x in arrays if x.key not in self._kept]
         begin = "".join(f"        {name}_row = i * {name}0\n" for name, _ in strides)
         spread = "".join(repeated(f"ti.cast({name}, ti.f32)", f"{name}_", WIDE) for name, _ in numbers)
-        takes = [(f"{name}_", NUMBER if x.row else VECTOR) for name, x in arrays]
+        takes = [(f"{name}_", self._note(x)) for name, x in arrays]
         takes += [(name, "ti.f64") for name, _ in numbers]
         takes += [(name, "ti.i32") for name in (*[f"{name}0" for name, _ in strides], "rows", "n")]
         text, kinds = text_of("fused", takes, "rows", f"{begin}{spread}{self._body}", self._serial)

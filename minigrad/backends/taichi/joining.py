@@ -27,7 +27,7 @@ from minigrad.backends.taichi.meeting import CORE, EACH, ONE, OTHER, STEP, Loop,
 from minigrad.backends.taichi.offsets import Moved, moved
 from minigrad.backends.taichi.recording import Launch, Place
 from minigrad.backends.taichi.runtime import Kernel, bytes_of, for_gpu
-from minigrad.backends.taichi.source import CORES
+from minigrad.backends.taichi.source import ADDRESS, CORES
 
 __all__ = ["Group", "fused", "grouped"]
 
@@ -74,7 +74,8 @@ class Group:
         body = f"(\n    {', '.join(arguments)}\n):\n{loops}"
         functions = "".join(f"{text}\n\n" for _, text in self._functions.values())
         name = f"step_{crc32((functions + body).encode()):08x}"
-        kinds = "a" * (len(self.arrays) + len(kept)) + "".join("f" if "f" in x else "i" for x in self._types)
+        kinds = "".join("p" if x == ADDRESS else "a" for x in taken.values())
+        kinds += "".join("f" if "f" in x else "i" for x in self._types)
         text = f"{functions}@ti.kernel\ndef {name}_kernel{body}"
         made = Moved(text, tuple(map(_element, taken.values())), tuple(x in self._written for x in taken))
         self.kernel = _kernel(name, made, kinds, gpu)
@@ -93,7 +94,11 @@ class Group:
         arguments, elements, written = iter(head.arguments), iter(made.arrays), iter(made.written)
         for x in launch.args:
             name, note = next(arguments)
-            if isinstance(x, Place):
+            if isinstance(x, Place) and note == ADDRESS:
+                inside[name], at = self._array(x, note, 1)
+                loads[prefix + name] = self._whole(note, at)
+                inside[name] += f" + {prefix}{name}"
+            elif isinstance(x, Place):
                 size = bytes_of(next(elements))
                 start, _ = next(arguments)
                 inside[name], at = self._array(x, note, size)

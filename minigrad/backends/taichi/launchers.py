@@ -22,6 +22,7 @@ def launcher(kinds: str) -> Any:
     lines = {  # what an interrupt leaves half done is not known; and -0.0 is no other number than 0.0
         "a": changed.replace("{set}", "array(({k},), x{k}[0], x{k}[2], (x{k}[1],), 0)"),
         "i": changed.replace("{set}", "whole(({k},), x{k})"),
+        "p": changed.replace("{set}", "whole(({k},), x{k}[0])"),
         "f": "            fraction(({k},), x{k})\n",
     }
     sets = "".join(lines[kind].format(k=k) for k, kind in enumerate(kinds))
@@ -75,7 +76,7 @@ def _setters(kinds: str, array: str = "array", spaces: int = 12) -> str:
         "i": "whole = context.set_arg_int",
         "f": "fraction = context.set_arg_float",
     }
-    which = {{"a": array, "h": "array"}.get(kind, kind) for kind in kinds}
+    which = {{"a": array, "h": "array", "p": "i"}.get(kind, kind) for kind in kinds}
     return "".join(f"{' ' * spaces}{named[one]}\n" for one in sorted(which))
 
 

@@ -5,7 +5,12 @@
 ;   muladd.f32_each(c, a, b)  the same where a is a vector too
 ;   muladd.f32_total(s, c)    s = the sum of the numbers of c, halves added to halves
 ;
-; and f64 the same; and, p being the address of an int that all cores know,
+; and f64 the same; p being the address of where sixteen floats go in memory that nobody reads soon,
+;
+;   muladd.stream(p, v)       v goes there past the cache: a store by way of it would read first what it writes over
+;   muladd.streamed()         whoever comes after this core sees what it has stored so
+;
+; and, p being the address of an int that all cores know,
 ;
 ;   muladd.apart(p)           nobody has come yet
 ;   muladd.meet(p, n)         one more has come; wait until n have, which spins, since to wake a core takes 50 us
@@ -92,6 +97,22 @@ define void @f64_total(double* %s, <8 x double>* %c) alwaysinline {
 }
 
 declare <8 x double> @llvm.fmuladd.v8f64(<8 x double>, <8 x double>, <8 x double>)
+
+define void @stream(i64* %p, <16 x float>* %v) alwaysinline {
+  %address = load i64, i64* %p, align 8
+  %place = inttoptr i64 %address to <16 x float>*
+  %vector = load <16 x float>, <16 x float>* %v, align 64
+  store <16 x float> %vector, <16 x float>* %place, align 64, !nontemporal !0
+  ret void
+}
+
+define void @streamed() alwaysinline {
+  call void @llvm.x86.sse.sfence()
+  ret void
+}
+
+declare void @llvm.x86.sse.sfence()
+!0 = !{i32 1}
 
 define void @apart(i64* %p) alwaysinline {
   %address = load i64, i64* %p, align 8

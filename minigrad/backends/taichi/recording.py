@@ -111,7 +111,7 @@ class Recording:
         """A kernel is about to be launched."""
         found = []
         for kind, x in zip(kernel.kinds, args, strict=True):
-            if kind not in "ah":
+            if kind not in "ahp":
                 found.append(x)
                 continue
             part = self.part_of(x[0])

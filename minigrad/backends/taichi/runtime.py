@@ -283,8 +283,9 @@ class Kernel:
     """A text of Taichi's Python as something to call, with arrays (in memory, row by row) and numbers.
 
     `kinds` has a letter for each argument: "a" an array, given as its address, count and bytes, on a GPU with its block
-    of memory too; "h" one that is the host's anyhow; "i" an int, "f" a fraction. `launch` is the quick way to call it:
-    it changes when the text is compiled, and while somebody listens, so look it up for each call. A `long` text is left
+    of memory too; "h" one that is the host's anyhow; "p" one whose text takes the address alone; "i" an int, "f" a
+    fraction. `launch` is the quick way to call it: it changes when the text is compiled, and while somebody listens, so
+    look it up for each call. A `long` text is left
     to LLVM to optimise: what Taichi does before takes a minute where that takes a second, and gains nothing. `made` is
     said of a text that is for a GPU already.
     """

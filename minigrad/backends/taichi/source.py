@@ -18,6 +18,7 @@ from typing import NamedTuple
 from minigrad.backends.taichi.functions import needed, packable, packed, typed
 
 __all__ = [
+    "ADDRESS",
     "LETTERS",
     "SERIAL",
     "TI",
@@ -35,6 +36,7 @@ __all__ = [
     "rows",
     "shared",
     "spread",
+    "stored",
     "strided",
     "summed",
     "vectors",
@@ -63,6 +65,8 @@ ROOMY = _roomy()
 WIDE = 16  # numbers in a vector
 STRETCH = 64  # of so many
 SERIAL_WIDE = 131072  # the same of numbers in vectors
+PAST = 1 << 24 if FUSED else sys.maxsize  # a result of so many numbers, more than caches keep, is stored past them
+ADDRESS = "ti.i64"  # what a kernel gets of an array that it stores so
 
 
 def cut_for(arch: str) -> None:
@@ -87,8 +91,18 @@ def summed(total: str, totals: str, dtype: str) -> str:
     return f"muladd.{TI[dtype]}_total({total}, {totals})" if FUSED else f"{total} = {totals}.sum()"
 
 
+def stored(array: str, place: str, vector: str, past: bool) -> str:
+    """The lines that store a vector at some place of an array, or `past` the cache, where a kernel gets its address."""
+    if not past:
+        return f"{array}_[{place}] = {vector}\n"
+    to, made = f"{array}_to", f"{array}_made"
+    lines = f"{to} = {array}_ + ti.cast({place}, ti.i64) * {WIDE * 4}\n{made} = {vector}\n"
+    return f"{lines}muladd.stream({to}, {made})\n"
+
+
 class Taken(NamedTuple):
-    """What a kernel takes: an array ("a", "v" of vectors) or a number ("f", "i"), its name in the snippet, its type."""
+    """What a kernel takes: an array ("a", "v" of vectors, "p" its address) or a number ("f", "i"), its name in the
+    snippet, its type."""
 
     kind: str
     name: str
@@ -167,8 +181,9 @@ def _fours(arrays: Sequence[str], snippet: str, store: str, out: str) -> str:
     )
 
 
-def vectors(name: str, snippet: str, takes: tuple[Taken, ...], serial: bool) -> tuple[str, str]:
-    """The same of float32, sixteen at a time, in memory that begins at a multiple of 64 bytes and ends at one.
+def vectors(name: str, snippet: str, takes: tuple[Taken, ...], serial: bool, past: bool = False) -> tuple[str, str]:
+    """The same of float32, sixteen at a time, in memory that begins at a multiple of 64 bytes and ends at one; stored
+    `past` the cache, if so.
 
     A round is a stretch of `STRETCH` vectors.
     """
@@ -176,11 +191,11 @@ def vectors(name: str, snippet: str, takes: tuple[Taken, ...], serial: bool) -> 
     body = (
         f"{''.join(repeated(f'{one.name}_', one.name, WIDE) for one in takes if one.kind == 'f')}"
         f"        for i in range(t * {STRETCH}, ti.min(n, t * {STRETCH} + {STRETCH})):\n"
-        f"{''.join(reads)}            y_[i] = {packed(snippet)}\n"
+        f"{''.join(reads)}{indent(stored('y', 'i', packed(snippet), past), STEP * 3)}"
     )
     count = f"(n + {STRETCH - 1}) // {STRETCH}"
     wide = tuple([one._replace(kind="v") if one.kind == "a" else one for one in takes])
-    return wrapped(name, wide, "float32", "float32", ["n"], count, body, serial, WIDE, True)
+    return wrapped(name, wide, ADDRESS if past else "float32", "float32", ["n"], count, body, serial, WIDE, True)
 
 
 def repeated(number: str, name: str, wide: int) -> str:
@@ -266,9 +281,10 @@ def wrapped(
     """The loop around a body, in which i, or t where a round is `long`, goes up to the text `count`, as a kernel of y,
     `takes` and `numbers`. Or it is one of so many blocks of `threads`, as of `blocks`.
 
-    The elements of y, and of arrays of the kind "v", are vectors of `wide` numbers.
+    The elements of y, and of arrays of the kind "v", are vectors of `wide` numbers; or y is an `ADDRESS`, like `out`.
     """
-    arguments = [f"y_: {array_of(out, wide)}"]
+    past = out == ADDRESS
+    arguments = [f"y_: {ADDRESS if past else array_of(out, wide)}"]
     for x in takes:
         array = array_of(x.dtype, wide if x.kind == "v" else 1)
         name_of = x.name if x.kind not in "av" and wide == 1 else f"{x.name}_"
@@ -280,7 +296,7 @@ def wrapped(
     if threads:
         loop = blocks(count, threads[0], body, threads[1])
     text = f"{before}@ti.kernel\ndef {name}_kernel(\n{in_lines(arguments)}):\n{loop}"
-    return text, "a" + "".join([x.kind for x in takes]).replace("v", "a") + "i" * len(numbers)
+    return text, "ap"[past] + "".join([x.kind for x in takes]).replace("v", "a") + "i" * len(numbers)
 
 
 def in_lines(arguments: Sequence[str]) -> str:
@@ -313,7 +329,7 @@ def spread(count: str, body: str, serial: bool) -> str:
         f"    for core in range({CORES} * 512):\n        if core % 512 == 0:\n"
         f"            first_t = core // 512 * ({length})\n"
         f"            for t in range(first_t, ti.min({count}, first_t + {length})):\n"
-        f"{indent(body, ' ' * 8)}"
+        f"{indent(body, ' ' * 8)}" + "            muladd.streamed()\n" * ("muladd.stream(" in body)
     )
 
 

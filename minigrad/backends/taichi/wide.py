@@ -58,7 +58,8 @@ def packed(snippet: str) -> str | None:
 
 def text_of(name: str, arguments: Sequence[tuple[str, str]], count: str, body: str, serial: bool) -> tuple[str, str]:
     """The text around a body, and the kinds of its arguments: pairs of a name and what it is."""
-    kinds = "".join("a" if "ndarray" in what else "f" if what == "ti.f64" else "i" for _, what in arguments)
+    letters = {"ti.f64": "f", source.ADDRESS: "p"}
+    kinds = "".join("a" if "ndarray" in what else letters.get(what, "i") for _, what in arguments)
     head = f"@ti.kernel\ndef {name}_kernel(\n{source.in_lines([f'{x}: {what}' for x, what in arguments])}):\n"
     loop = source.spread(count, f"        i = t\n{typed(body, 'f32')}", serial)
     return f"{needed(body, 'f32', True)}{head}{loop}", kinds
