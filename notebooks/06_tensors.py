@@ -191,7 +191,7 @@ print(contiguous(list(range(24)), (2, 3, 4)).strides)
 # of 0. This is **broadcasting**. Its rule: write the two shapes below each other, flush right. In each place the sizes must be
 # equal; or one of them is 1, or missing, and then that one is repeated.
 #
-# | | | | |
+# | shapes | a row to two | a column to three | a misfit |
 # |---|---|---|---|
 # | one shape | (2, 3) | (2, 1) | (2, 3) |
 # | the other | (3,) | (3,) | (2,) |
@@ -426,7 +426,7 @@ plt.show()
 # Rows first, (2, 3) for two rows of three: that is how the field says it, and it is a custom, not a law. *mljs*, a small autograd library in JavaScript
 # whose making ndesmic described on the web, writes [x, y, z]: first to the right, then down, then deep.
 #
-# | | mljs | NumPy, PyTorch, minigrad |
+# | what | mljs | NumPy, PyTorch, minigrad |
 # |---|---|---|
 # | two rows of three numbers | shape [3, 2] | shape (2, 3) |
 # | row 1, column 2 | index [2, 1] | index (1, 2) |

@@ -504,7 +504,7 @@ plt.show()
 #
 # From what is quick and finds much to what takes longer. And change one thing at a time, or you will not know what it was.
 #
-# | | look at | it should be | if not | patient |
+# | no. | look at | it should be | if not | patient |
 # |---|---|---|---|---|
 # | 1 | ten samples, as the loss gets them | what you meant: shape, range, and the right answer with each | mend the data | D, E |
 # | 2 | the loss of the first step | near $\ln$ of the number of classes | weights or inputs are too large | B, D |

@@ -185,7 +185,7 @@ plt.show()
 # into 12 thin columns, and into 6 columns of double width. Call what shares a mean a **piece**. Each way to cut is a
 # layer with a name, which standardises every piece by itself:
 #
-# | | one mean for | over | mostly used for |
+# | layer | one mean for | over | mostly used for |
 # |---|---|---|---|
 # | **batch norm** | a channel, of all samples and places | N, H, W | pictures, in large batches |
 # | **layer norm** | a sample, all of it | C, H, W | sentences, where each word is a sample |

@@ -662,7 +662,7 @@ lessons.check("15.3", fused)
 #
 # A step was recorded with 64 digits. Between two calls one thing changes. Say `True` if it is recorded again, and `False` if not.
 #
-# | | what changes |
+# | case | what changes |
 # |---|---|
 # | A | the 64 digits are others |
 # | B | there are 28 digits |

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,8 @@ __all__ = ["setup"]
 BOOK = Path(__file__).resolve().parent.parent
 MATHJAX = BOOK.parent / "viz" / "frontend" / "node_modules" / "mathjax" / "es5" / "tex-mml-svg.js"
 VENDOR = BOOK / "_static" / "vendor"
+PICTURE = '<figure class="minigrad'
+STILL = re.compile(rf"({PICTURE}[^>]*)>((?:(?!</figure>|minigrad-trace).)*</figure>)", re.DOTALL)
 
 
 def fetch(app: Sphinx, config: Any) -> None:
@@ -29,8 +32,9 @@ def fetch(app: Sphinx, config: Any) -> None:
 
 
 def start_players(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
-    """Only pages with a graph load the player."""
-    if '<figure class="minigrad"' in context.get("body", ""):
+    """Only pages with a graph load the player. A wide picture without one is scrolled by keyboard, too."""
+    if PICTURE in context.get("body", ""):
+        context["body"] = STILL.sub(r'\1 tabindex="0">\2', context["body"])
         app.add_js_file("vendor/player.js", loading_method="defer")
 
 

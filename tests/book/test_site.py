@@ -35,7 +35,7 @@ def pages(site):
 
 
 def graphs(path):
-    return path.read_text(encoding="utf-8").count('<figure class="minigrad"')
+    return path.read_text(encoding="utf-8").count('class="minigrad-trace"')
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
@@ -109,7 +109,7 @@ def test_every_graph_starts_and_steps(site, watched):
         if graphs(path):
             opened(page, path)
             for k in range(graphs(path)):
-                figure = page.locator("figure.minigrad").nth(k)
+                figure = page.locator("figure.minigrad:has(script.minigrad-trace)").nth(k)
                 figure.scroll_into_view_if_needed()
                 step = figure.get_by_role("button", name="Step forward")
                 step.wait_for()
