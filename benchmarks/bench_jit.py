@@ -29,8 +29,10 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 import bench_eager
 import bench_train
+from report import row
 
 JITTED = "minigrad jit"
+NAMES = {"jax": "JAX", "torch": "PyTorch"}
 
 OURS = """
 optimizer = lib.optim.OPTIMIZER(model.parameters(), lr=RATE)
@@ -194,13 +196,14 @@ def part(name: str, rounds: int, share: float) -> bool:
     first = 12 if name in ON_CUDA else 40  # steps before what is recorded is one kernel, and is measured
     seconds, worst = bench_eager.measured(code, tuple(libraries), rounds, first + int(steps * share))
     times = ", ".join(f"{library} {seconds[library] * 1e6:,.0f} µs" for library in libraries)
-    print(f"{name}: {times}; losses differ by {worst:.0e}", flush=True)
+    more = f"{times}; losses differ by {worst:.0e}"
     missed, cells = worst > 1e-4, [f"{seconds[JITTED] * 1e6:,.0f} µs"]
     for peer, bar in zip(("jax", "torch"), bars, strict=True):
         if peer in seconds:
             ratio = seconds[JITTED] / seconds[peer]
-            print(f"    of {peer}'s time {ratio:.2f} ({'no bar' if bar is None else f'bar {bar:.2f}'})", flush=True)
-            missed |= bar is not None and ratio > bar
+            what, asked = f"{name}, by {NAMES[peer]}'s time", None if bar is None else f"{bar:.2f}"
+            missed |= row(what, f"{ratio:.2f}", asked, wrong=worst > 1e-4, more=more)
+            more = ""
             cells.append(f"{ratio:.2f}")
     ROWS.append([name, *cells])
     return missed
@@ -233,12 +236,10 @@ def chain(name: str, rounds: int, share: float) -> bool:
     copies = bench_eager.measured(code, ("minigrad", COPY), rounds, 20)[0][COPY]
     times = ", ".join(f"{library} {took * 1e3:,.1f} ms" for library, took in {**seconds, COPY: copies}.items())
     faster, slower = seconds["torch"] / seconds[JITTED], seconds[JITTED] / copies
-    print(f"{name} on 16 M numbers: {times}; results differ by {worst:.0e}")
-    print(
-        f"    torch takes {faster:.2f} times as long (bar 3.00); a copy's time {slower:.2f} times (bar 1.30)",
-        flush=True,
-    )
-    return faster < 3 or slower > 1.3 or worst > 1e-4
+    name, differ = f"{name} on 16 M numbers", f"{times}; results differ by {worst:.0e}"
+    what = f"{name}, PyTorch's time by ours"
+    missed = row(what, f"{faster:.2f}", "3.00", at_least=True, wrong=worst > 1e-4, more=differ)
+    return row(f"{name}, by a copy's time", f"{slower:.2f}", "1.30") or missed
 
 
 def _indented(text: str) -> str:

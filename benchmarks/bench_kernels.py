@@ -25,6 +25,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from report import row
+
 THREADS = {"OPENBLAS_NUM_THREADS": "2", "OMP_NUM_THREADS": "2", "MKL_NUM_THREADS": "2", "TI_CPU_MAX_NUM_THREADS": "2"}
 os.environ.update(THREADS)  # before NumPy reads them
 
@@ -44,11 +46,8 @@ missed: list[str] = []
 
 def report(what: str, figure: float, bar: float, at_most: bool = False, worst: float = 0.0) -> None:
     """Print a figure, its bar, and whether that holds; results that differ by more than 1e-4 hold nothing."""
-    held = (figure <= bar if at_most else figure >= bar) and worst < 1e-4
-    differ = f"; results differ by {worst:.0e}" if worst else ""
-    print(f"{what}, {figure:.2f}, {'at most' if at_most else 'at least'} {bar:g}, {'held' if held else 'NOT'}{differ}")
-    sys.stdout.flush()
-    if not held:
+    differ = f"results differ by {worst:.0e}" if worst else ""
+    if row(what, f"{figure:.2f}", f"{bar:g}", at_least=not at_most, wrong=worst >= 1e-4, more=differ):
         missed.append(what)
 
 
@@ -228,7 +227,7 @@ def on_cuda(rounds: int) -> None:
     # a copy moves 2 numbers where an addition moves 3
     added, copy, peer = in_turns([lambda: x + y, lambda: copied.copy_(a), lambda: a + b], rounds, batch)
     report("add, 2**26 floats, of the bandwidth of copy_", 1.5 * copy / added, 0.85, worst=worst)
-    print(f"(add, 2**26 floats, PyTorch's, of the bandwidth of copy_: {1.5 * copy / peer:.2f})")
+    row("add, 2**26 floats, PyTorch's, of the bandwidth of copy_", f"{1.5 * copy / peer:.2f}")
     x, a = pair(8192, 4096)
     against_torch("softmax 8192x4096", 1.0, lambda: x.softmax(1), lambda: a.softmax(1))
     (x, a), (y, b) = pair(4096, 4096), pair(4096, 4096)
@@ -285,7 +284,7 @@ def main() -> int:
     options = parser.parse_args()
     where = f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}, {PEERS}"
     print(f"{where}, load {os.getloadavg()[0]:.1f}, {datetime.date.today()}")
-    print("what, peer's time by ours or as it says, bar, held or NOT")
+    print("what | peer's time by ours, or as it says | bar | held or NOT")
     (on_cpu if options.device == "cpu" else on_cuda)(options.rounds)
     return 1 if missed else 0
 

@@ -21,6 +21,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 import bench_eager
+from report import row
 
 HEAD = """
 nn = lib.nn
@@ -101,10 +102,9 @@ def part(name: str, rounds: int, steps: int) -> bool:
     code, bar, often = PARTS[name]
     seconds, worst = bench_eager.measured(HEAD + code + TAIL, ("minigrad", "torch"), rounds, 10 + steps * often)
     ratio = seconds["minigrad"] / seconds["torch"]
-    times = f"{seconds['minigrad'] * 1e3:.2f} ms a step, {bench_eager.PEER} {seconds['torch'] * 1e3:.2f}"
-    bars = "no bar" if bar is None else f"bar {bar:.2f}"
-    print(f"{name}: {times}: {ratio:.2f} x as much ({bars}); losses differ by {worst:.0e}", flush=True)
-    return worst > 1e-4 or (bar is not None and ratio > bar)
+    times = f"{seconds['minigrad'] * 1e3:.2f} ms a step, torch {seconds['torch'] * 1e3:.2f}"
+    what, bars = f"{name}, our time by {bench_eager.PEER}'s", None if bar is None else f"{bar:.2f}"
+    return row(what, f"{ratio:.2f}", bars, wrong=worst > 1e-4, more=f"{times}; losses differ by {worst:.0e}")
 
 
 def main() -> int:

@@ -20,6 +20,8 @@ import statistics
 import subprocess
 import sys
 
+from report import row
+
 BARS = {"collector on": 6.0, "collector off": 1.5}
 
 NETWORK = """
@@ -109,16 +111,12 @@ def main() -> int:
     missed = False
     for name, bar in BARS.items():
         theirs, ours, worst = compare(name.split()[1], options.rounds, options.steps)
-        ratio = theirs / ours
-        missed |= ratio < bar or worst > 1e-9
-        print(
-            f"{name:14} micrograd 0.1.0 takes {ratio:5.2f} x minigrad's time a step (bar {bar}); "
-            f"losses differ by {worst:.0e}"
-        )
+        what, differ = f"a step, micrograd 0.1.0's time by ours, {name}", f"losses differ by {worst:.0e}"
+        missed |= row(what, f"{theirs / ours:.2f}", f"{bar}", at_least=True, wrong=worst > 1e-9, more=differ)
     per_op = {n: child(CHAIN.replace("LENGTH", str(n // 2))) / n for n in (1_000, 10_000, 100_000)}
     growth = per_op[100_000] / per_op[10_000]
-    missed |= growth > 1.5
-    print(f"a chain of 100,000 ops takes {growth:.2f} x as long an op as one of 10,000 (linear is 1, bar 1.5)")
+    what = "a chain of 100,000 operations, time an operation by that of one of 10,000"
+    missed |= row(what, f"{growth:.2f}", "1.5", more="linear is 1")
     return 1 if missed else 0
 
 

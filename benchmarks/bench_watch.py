@@ -17,6 +17,8 @@ import sys
 import time
 from typing import Any
 
+from report import row
+
 BAR = 1.1
 BATCH, STEPS = 32, 400  # of a turn, in which there are some pictures: else a median would see one, or none
 
@@ -79,13 +81,12 @@ def main() -> int:
             statistics.median(one[k] for one in times[0][2:]) / statistics.median(one[k] for one in times[1][2:])
             for k in (0, 1)
         )
-        failed |= busy > BAR
         measured, drawn = seen.measured - before[0], shown.times - before[1]
-        print(
-            f"{name}: {busy:.3f} of the thread's time without (bar {BAR}), {wall:.3f} of the clock's; "
-            f"{measured} of {STEPS * options.rounds} steps measured, {drawn} pictures; "
+        more = (
+            f"{wall:.3f} of the clock's; {measured} of {STEPS * options.rounds} steps measured, {drawn} pictures; "
             f"a step takes {statistics.median(one[0] for one in times[1][2:]) / STEPS * 1e3:.2f} ms on {options.device}"
         )
+        failed |= row(f"{name}, the thread's time by that without", f"{busy:.3f}", f"{BAR}", more=more)
         seen._disarm()
     return int(failed)
 

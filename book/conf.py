@@ -17,6 +17,8 @@ extensions = [
     "sphinx.ext.viewcode",
     "vendor",
     "lessons",
+    "imports",
+    "measured",
 ]
 exclude_patterns = ["_build", "_ext", "_static", "_templates"]
 # What a lesson prints was stored when it was built; pages of the book's own that run code say so at their head.
