@@ -1,4 +1,4 @@
-"""``{measured} COMMAND``: what a benchmark measured, from `benchmarks/results.txt`, as a table for each of its runs."""
+"""``{measured} FILE``: what a benchmark measured, from `benchmarks/results.txt`, as a table for each of its runs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sphinx.util.docutils import SphinxDirective
 __all__ = ["RESULTS", "Run", "runs", "setup"]
 
 RESULTS = Path(__file__).resolve().parents[2] / "benchmarks" / "results.txt"
-HEAD = ("what", "measured", "asked for", "", "more")
+HEAD = ("what", "measured", "asked for", "held?")
 
 
 class Run(NamedTuple):
@@ -45,11 +45,14 @@ def runs(text: str) -> list[Run]:
 
 
 class Measured(SphinxDirective):
-    """All runs whose command begins with the argument; with ``:last:`` the last of them, or so many."""
+    """All runs of a benchmark on a device; with ``:last:`` the last of them alone, with ``:earlier:`` all others."""
 
     required_arguments = 1
-    final_argument_whitespace = True
-    option_spec = {"last": directives.positive_int, "device": directives.unchanged}  # noqa: RUF012 -- as docutils has it
+    option_spec = {  # noqa: RUF012 -- as docutils has it
+        "last": directives.flag,
+        "earlier": directives.flag,
+        "device": directives.unchanged,
+    }
 
     def run(self) -> list[nodes.Node]:
         self.env.note_dependency(str(RESULTS))
@@ -58,26 +61,28 @@ class Measured(SphinxDirective):
         found = [run for run in found if ("--device cuda" in run.command) == (device == "cuda")]
         if not found:
             raise ExtensionError(f"measured: {RESULTS.name} has no run of {asked!r} on {device}.")
-        return [node for run in found[-self.options.get("last", 100) :] for node in _shown(run)]
+        found = found[-1:] if "last" in self.options else found[:-1] if "earlier" in self.options else found
+        return [node for run in found for node in _shown(run)]
 
 
 def _shown(run: Run) -> list[nodes.Node]:
     said = nodes.paragraph("", "", nodes.literal(text=run.command), nodes.Text(f", {run.about[0]}."))
     more = [nodes.paragraph(text=f"{line[:1].upper()}{line[1:]}.") for line in [" ".join(run.about[1:])] if line]
-    kept = [k for k in range(len(HEAD)) if k < 4 or any(row[4] for row in run.rows)]
-    group = nodes.tgroup("", *(nodes.colspec(colwidth=1) for _ in kept), cols=len(kept))
-    titles = [HEAD[k] or "held?" for k in kept]
-    group += nodes.thead("", nodes.row("", *(nodes.entry("", nodes.paragraph(text=title)) for title in titles)))
-    rows = [nodes.row("", *(nodes.entry("", _cell(row[k], k)) for k in kept)) for row in run.rows]
-    group += nodes.tbody("", *rows)
+    group = nodes.tgroup("", *(nodes.colspec(colwidth=1) for _ in HEAD), cols=len(HEAD))
+    group += nodes.thead("", nodes.row("", *(nodes.entry("", nodes.paragraph(text=title)) for title in HEAD)))
+    group += nodes.tbody("", *(nodes.row("", *_cells(row)) for row in run.rows))
     return [said, *more, nodes.table("", group, classes=["measured"])]
 
 
-def _cell(text: str, column: int) -> nodes.paragraph:
-    """A cell; what was missed is bold."""
-    if column == 3 and text == "NOT":
-        return nodes.paragraph("", "", nodes.strong(text="not held"))
-    return nodes.paragraph(text=text)
+def _cells(row: list[str]) -> list[nodes.entry]:
+    """What was measured, the rest below it in small letters; the figure; the bar; a bold word where it is missed."""
+    what, figure, asked, held, more = row
+    first = nodes.entry("", nodes.paragraph(text=what))
+    if more:
+        first += nodes.paragraph("", "", nodes.inline(text=more), classes=["more"])
+    verdict: nodes.Node = nodes.strong(text="not held") if held == "NOT" else nodes.Text(held)
+    others = [nodes.paragraph(text=figure), nodes.paragraph(text=asked), nodes.paragraph("", "", verdict)]
+    return [first, *(nodes.entry("", one) for one in others)]
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
