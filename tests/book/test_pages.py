@@ -1,0 +1,284 @@
+"""The pages that are made from the code: the picture of the rooms, the tables of figures, what is taken from files."""
+
+import ast
+import importlib.util
+import json
+import re
+import sys
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+import minigrad as mg
+
+ROOT = Path(__file__).parents[2]
+BOOK = ROOT / "book"
+PAGES = [*BOOK.glob("*.md"), *(BOOK / "how").glob("*.md")]
+
+
+def loaded(name, path):
+    """A module that is no part of a package. Its name is its own, so that none of the standard library's is hidden."""
+    spec = importlib.util.spec_from_file_location(f"book_{name}", path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def imports():
+    pytest.importorskip("sphinx", reason="needs the extra 'book': make test EXTRAS=dev,book")
+    return loaded("imports", BOOK / "_ext" / "imports.py")
+
+
+@pytest.fixture(scope="module")
+def measured():
+    pytest.importorskip("sphinx", reason="needs the extra 'book': make test EXTRAS=dev,book")
+    return loaded("measured", BOOK / "_ext" / "measured.py")
+
+
+@pytest.fixture(scope="module")
+def architecture():
+    return loaded("architecture", ROOT / "tests" / "test_architecture.py")
+
+
+# --- the rooms -------------------------------------------------------------------------------------------------------
+
+
+def test_the_picture_has_every_room_and_every_arrow_once(imports, architecture):
+    graph = imports.graph()
+    drawn = imports.picture(graph)
+    rooms = re.findall(r'data-room="([^"]+)"', drawn)
+    assert len(set(rooms)) == len(rooms)
+    assert {room for floor in architecture.FLOORS for room in floor} - {"__init__"} <= set(rooms)
+    assert {f"backends.{name}" for name in architecture.BACKENDS} <= set(rooms)
+    assert {"minigrad", "minigrad_viz"} <= set(rooms)
+    assert re.findall(r'data-from="([^"]+)" data-to="([^"]+)"', drawn) == imports.placed(graph)[1]
+    assert sorted(imports.placed(graph)[1]) == sorted(imports.arrows(graph))
+
+
+def test_no_arrow_points_where_the_architecture_forbids(imports, architecture):
+    floor = {room: level for level, rooms in enumerate(architecture.FLOORS) for room in rooms}
+    floor["minigrad"] = floor.pop("__init__")
+    for room, others in imports.graph().items():
+        for other in others:
+            if room.startswith("backends."):
+                allowed = architecture.BACKENDS.get(room.removeprefix("backends."), set())
+                assert other in allowed, f"{room} imports {other}"
+            elif room in floor and other in floor:
+                assert floor[room] >= floor[other] or (room, other) == ("cli", "minigrad"), f"{room} imports {other}"
+            elif room in floor and other == "minigrad_viz":
+                assert room == "cli"
+
+
+def test_the_graph_is_what_the_architecture_test_reads(imports, architecture):
+    graph, found = imports.graph(), {}
+    for path in architecture.HOUSE.rglob("*.py"):
+        found.setdefault(imports.room_of(path), set()).update(architecture.imports_of(path))
+    for room, others in graph.items():
+        if room != "minigrad_viz":
+            assert found[room] & graph.keys() - {room, "minigrad"} == others - {"minigrad"}, room
+
+
+def test_what_is_left_out_of_the_picture_follows_from_what_is_in_it(imports):
+    graph = imports.graph()
+    drawn = {room: {b for a, b in imports.arrows(graph) if a == room} for room in graph}
+
+    def below(room):
+        return drawn[room].union(*(below(other) for other in drawn[room]))
+
+    assert all(graph[room] <= below(room) for room in graph)
+    assert sum(map(len, drawn.values())) < sum(map(len, graph.values())) / 2
+
+
+def test_arrows_go_down_and_boxes_stand_apart(imports):
+    order, drawn, places = imports.placed(imports.graph())
+    high = dict(zip(order, places.centers, strict=True))
+    assert all(high[room][0] > high[other][0] for room, other in drawn)
+    wide = {room: imports._wide(room) for room in order}
+    rows = {}
+    for room in order:
+        rows.setdefault(high[room][0], []).append((high[room][1] - wide[room] / 2, high[room][1] + wide[room] / 2))
+    for row in rows.values():
+        row.sort()
+        assert all(one[1] < other[0] for one, other in pairwise(row))
+
+
+def test_colours_of_the_rooms_can_be_read(imports):
+    def luminance(colour):
+        parts = [int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5)]
+        red, green, blue = (x / 12.92 if x <= 0.04045 else ((x + 0.055) / 1.055) ** 2.4 for x in parts)
+        return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+    for names in (imports.LIGHT, imports.DARK):
+        rules = dict(re.findall(r"--([\w-]+):(#\w{6})", imports._colours(names)))
+        for kind in ("plain", "kernels", "top"):
+            light, dark = sorted((luminance(rules[kind]), luminance(rules[f"on-{kind}"])), reverse=True)
+            assert (light + 0.05) / (dark + 0.05) >= 4.5
+
+
+def test_contributing_names_every_room_in_the_order_of_imports(imports):
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").partition("Beside these floors")[0]
+    rows = [re.findall(r"`([^`]+)`", line.split("|")[1]) for line in text.splitlines() if line.startswith("| `")]
+    rows = [[name.removeprefix("minigrad/").removesuffix(".py").strip("/") for name in row] for row in rows]
+    floor = {"minigrad" if room == "__init__" else room: level for level, row in enumerate(rows) for room in row}
+    graph = {room: others for room, others in imports.graph().items() if not room.startswith(("backends", "minigrad_"))}
+    assert floor.keys() == graph.keys()
+    for room, others in graph.items():
+        up = {other for other in others & floor.keys() if floor[other] > floor[room]}
+        assert not up, f"{room} imports {up}"
+
+
+# --- figures ---------------------------------------------------------------------------------------------------------
+
+
+def results():
+    return (ROOT / "benchmarks" / "results.txt").read_text(encoding="utf-8")
+
+
+def test_every_line_of_the_results_is_a_row_of_a_table(measured):
+    found = measured.runs(results())
+    lines = [
+        line for line in results().splitlines() if " | " in line and not line.startswith(("#", "benchmarks print"))
+    ]
+    assert sum(len(run.rows) for run in found) == len(lines)
+    for run in found:
+        assert (ROOT / "benchmarks" / run.command.split()[0]).is_file()
+        assert re.match(r"\d{4}-\d\d-\d\d, ", run.about[0]), f"{run.command}: when, and on what machine?"
+
+
+def test_a_result_is_said_to_be_held_where_it_is(measured):
+    for run in measured.runs(results()):
+        for what, figure, asked, held, _ in run.rows:
+            if asked == "–":
+                assert held == "–", what
+                continue
+            number, bar = (float(text.split()[0].replace(",", "")) for text in (figure, asked[len("at least") :]))
+            assert held == ("held" if (number >= bar if asked.startswith("at least") else number <= bar) else "NOT"), (
+                what
+            )
+
+
+def test_every_benchmark_that_was_run_is_on_the_page(measured):
+    text = (BOOK / "performance.md").read_text(encoding="utf-8")
+    shown = set(re.findall(r"^```\{measured\} (\S+)$", text, flags=re.MULTILINE))
+    assert shown == {run.command.split()[0] for run in measured.runs(results())}
+
+
+def test_benchmarks_print_the_lines_that_are_kept(measured, capsys):
+    report = loaded("report", ROOT / "benchmarks" / "report.py")
+    assert report.row("matmul, NumPy", "0.68", "0.8", at_least=True, more="results differ by 5e-07")
+    assert not report.row("import minigrad", "0.028 s", "0.15")
+    printed = capsys.readouterr().out
+    rows = measured.runs(f"# bench.py\n# 2026-01-01, here\n{printed}")[0].rows
+    assert rows == [
+        ["matmul, NumPy", "0.68", "at least 0.8", "NOT", "results differ by 5e-07"],
+        ["import minigrad", "0.028 s", "at most 0.15", "held", ""],
+    ]
+
+
+def test_a_line_of_another_form_is_refused(measured):
+    with pytest.raises(ValueError, match=r"bench\.py: a line is"):
+        measured.runs("# bench.py\n# 2026-01-01\na step: 3 ms\n")
+
+
+# --- what is taken from files ----------------------------------------------------------------------------------------
+
+BLOCK = re.compile(r"^```\{(include|literalinclude)\} (\S+)\n((?::.*\n)*)```", flags=re.MULTILINE)
+TAKEN = [
+    (page.relative_to(BOOK).as_posix(), *found.groups())
+    for page in PAGES
+    for found in BLOCK.finditer(page.read_text(encoding="utf-8"))
+]
+
+
+def test_pages_take_from_files():
+    assert len(TAKEN) >= 12
+
+
+@pytest.mark.parametrize(("page", "kind", "path", "options"), TAKEN, ids=lambda x: str(x)[:40].replace("\n", " "))
+def test_what_a_page_takes_from_a_file_is_there(page, kind, path, options):
+    source = ((BOOK / page).parent / path).resolve()
+    text = source.read_text(encoding="utf-8")
+    given = dict(re.findall(r"^:([\w-]+): \"?(.*?)\"?$", options, flags=re.MULTILINE))
+    if "pyobject" in given:
+        defined = {
+            f"{outer}.{node.name}" if outer else node.name
+            for outer, body in [
+                ("", ast.parse(text)),
+                *((n.name, n) for n in ast.parse(text).body if hasattr(n, "name")),
+            ]
+            for node in body.body
+            if isinstance(node, ast.FunctionDef | ast.ClassDef)
+        }
+        assert given["pyobject"] in defined
+    for option in ("start-after", "start-at"):
+        if option in given:
+            _, mark, text = text.partition(given[option])
+            assert mark, f"{path} has no {given[option]!r}"
+    if "end-before" in given:
+        text, mark, _ = text.partition(given["end-before"])
+        assert mark, f"{path} has no {given['end-before']!r}"
+    assert len(text.strip()) > 100 or "start-at" in given
+
+
+# --- the trace -------------------------------------------------------------------------------------------------------
+
+
+def documented():
+    """The fields that the page of the trace names, by the heading of their table."""
+    tables, rows, section = {}, None, ""
+    for line in (BOOK / "how" / "trace_format.md").read_text(encoding="utf-8").splitlines():
+        section = line.removeprefix("## ") if line.startswith("## ") else section
+        if line.startswith("| field"):
+            rows = tables[f"{section}: {line.split('|')[2].strip()}"] = []
+        elif rows is not None and line.startswith("| `"):
+            rows.append(line.split("`")[1])
+        elif not line.startswith("|"):
+            rows = None
+    return {name: set(fields) for name, fields in tables.items()}
+
+
+def test_the_page_of_the_trace_names_its_fields():
+    pytest.importorskip("numpy")
+    from minigrad_viz import to_json, tour
+    from minigrad_viz.trace.wire import data
+
+    a, b = mg.Value(2.0, "a"), mg.Value(-3.0, "b")
+    y = mg.log(a * b)
+    values = json.loads(to_json(y))
+    x = mg.tensor([[0.5, -1.0], [2.0, 0.25]], requires_grad=True)
+    with mg.record(), mg.scope("layer"):
+        z = mg.relu(x).sum()
+        z.backward()
+    tensors = json.loads(to_json(z))
+    stops = data(tour(a * b, [("a", "here"), ("end", "there")]).trace, full=True)
+    fields = documented()
+    assert fields["The whole: what it is"] == set(tensors) | {"tours"} | set(values)
+    assert fields["nodes: a node"] == set(values["nodes"]) == set(tensors["nodes"])
+    assert fields["edges: an edge"] == set(values["edges"])
+    assert fields["passes: what it is"] == set(tensors["passes"][0])
+    assert fields["ops and formulas: an operation"] == set(values["ops"][0])
+    assert set(tensors["blocks"][1]) | {"count", "about"} == fields["blocks, arrays and programs: a block"]
+    assert set(tensors["arrays"][0]) | {"step"} == fields["blocks, arrays and programs: an array"]
+    assert set(tensors["programs"][0]) == fields["blocks, arrays and programs: a program"]
+    assert set(values["notes"][0]) <= fields["notes and tours: a note"] == {"kind", "node", "text", "nodes", "edges"}
+    assert set().union(*stops["tours"]) <= fields["notes and tours: a stop of a tour"] == {"at", "text", "select"}
+
+
+# --- in the site -----------------------------------------------------------------------------------------------------
+
+
+def test_the_pages_show_what_was_made(site):
+    rooms = (site / "how" / "architecture.html").read_text(encoding="utf-8")
+    assert rooms.count("data-room=") > 45
+    assert 'role="img" aria-label="The rooms of minigrad' in rooms
+    figures = (site / "performance.html").read_text(encoding="utf-8")
+    assert figures.count("<strong>not held</strong>") >= 5
+    assert figures.count('<table class="measured') >= 10
+    operation = (site / "how" / "one_operation.html").read_text(encoding="utf-8")
+    assert '<figure class="minigrad"' in operation
+    assert "tanh_kernel" in operation
+    assert "joined into" in operation
+    assert "Traceback" not in operation
