@@ -181,7 +181,7 @@ def conv(rounds: int, steps: int) -> bool:
 def memory(rounds: int, steps: int) -> bool:
     """(d) What a chain of 100 layers on a million numbers adds to the most memory the process ever had."""
     peaks, worst = measured(MEMORY, ("minigrad", "torch"), 1, steps)
-    what = f"memory of 100 layers, {peaks['minigrad'] / 1024:.0f} MiB, {PEER}"
+    what = f"memory of 100 layers, {peaks['minigrad'] / 1024:.0f} MiB, ours by {PEER}'s"
     return report(what, peaks["minigrad"] / peaks["torch"], 1.2, worst)
 
 
