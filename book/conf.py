@@ -19,6 +19,7 @@ extensions = [
     "lessons",
     "imports",
     "measured",
+    "playground",
 ]
 exclude_patterns = ["_build", "_ext", "_static", "_templates"]
 # What a lesson prints was stored when it was built; pages of the book's own that run code say so at their head.

@@ -1,0 +1,149 @@
+/**
+ * What operations there are, as the book's build wrote them from their declarations: `book/_ext/playground.py`. Nothing
+ * here knows an operation by its name.
+ */
+
+import { interpreted } from "../../viz/frontend/src/engine/expression.js";
+import { formulaMathML, formulaText } from "../../viz/frontend/src/engine/notation.js";
+
+/** @typedef {import("../../viz/frontend/src/types.js").Template} Template */
+
+/** A formula, and the derivatives by the operands. @typedef {{whole: Template, local: (Template | null)[]}} Forms */
+
+/**
+ * A derivative that reads otherwise where operand number `constant` is a constant, below 0 or not; and, for some,
+ * otherwise again. A form has a place more, for the constant plus `shift`.
+ * @typedef {{slot: number, constant: number, sides: {form: Template, shift: number}[], special: [number, Template][]}} Folded
+ */
+
+/**
+ * An operation: `record` is what a trace says of it, `forms` are its formulas, by which attributes are missing.
+ * @typedef {object} Op
+ * @property {{name: string, formula: string, js: string, rules: (string | null)[], why: null}} record
+ * @property {number} inputs
+ * @property {string[]} attrs
+ * @property {Record<string, number | null>} defaults
+ * @property {[number, number][]} domain
+ * @property {boolean[]} flows
+ * @property {Record<string, Forms>} forms
+ * @property {Folded[]} constants
+ */
+
+/** @typedef {Record<string, number | null>} Attrs */
+
+/** @typedef {ReturnType<typeof catalogueOf>} Catalogue */
+
+const FIRST_HOLE = 0xe000; // as in minigrad/backends/formula/writing.py
+const [RAISED, RAISED_END] = ["\uf8f1", "\uf8f2"];
+/** What other books and languages call some of the functions. */
+const OTHER_NAMES = new Map([
+  ...["ln", "loge"].map((name) => /** @type {[string, string]} */ ([name, "log"])),
+  ...["sin", "cos", "tan"].map((name) => /** @type {[string, string]} */ ([`arc${name}`, `a${name}`])),
+  ["power", "pow"],
+  ["sgn", "sign"],
+  ["logistic", "sigmoid"],
+  ["swish", "silu"],
+]);
+const AROUND = { start: '<math xmlns="http://www.w3.org/1998/Math/MathML">', end: "</math>" };
+
+/** @param {Record<string, any>} data as JSON has it */
+export function catalogueOf(data) {
+  /** @type {Map<string, Op>} */
+  const ops = new Map(Object.entries(data.ops));
+  /** By what a reader calls them, the names of operations. @type {Map<string, string>} */
+  const functions = new Map(Object.entries(data.functions));
+  /** @type {Map<string, (memory: (number | null)[]) => any>} */
+  const made = new Map();
+  const op = (/** @type {string} */ name) => /** @type {Op} */ (ops.get(name));
+  return {
+    functions,
+    /** @type {Record<string, string>} by their signs; that of one operand is "neg" */
+    operators: data.operators,
+    constants: new Map([
+      ["pi", Math.PI],
+      ["π", Math.PI],
+    ]),
+    op,
+    /** How a function is to be written. @param {string} name */
+    usage(name) {
+      const { inputs, attrs } = op(/** @type {string} */ (functions.get(name)));
+      return `${name}(${["a", "b", "c"].slice(0, inputs).concat(attrs).join(", ")})`;
+    },
+    /** The function that a reader may have meant. @param {string} name */
+    nearest(name) {
+      const other = OTHER_NAMES.get(name.toLowerCase());
+      if (other) return other;
+      const far = (/** @type {string} */ one) => distance(name.toLowerCase(), one);
+      const [first] = [...functions.keys()].sort((a, b) => far(a) - far(b));
+      return far(first) <= Math.max(1, Math.floor(name.length / 3)) && name.length > 1 ? first : null;
+    },
+    /** The number that an operation gives. @param {string} name @param {number[]} operands @param {Attrs} attrs */
+    calculate(name, operands, attrs) {
+      const { record, attrs: names } = op(name);
+      const places = [..."abc".slice(0, operands.length), ...names];
+      if (!made.has(name)) made.set(name, interpreted(`(1 * ${record.js})`, (one) => places.indexOf(one)));
+      return Number(made.get(name)?.([...operands, ...names.map((one) => attrs[one])]));
+    },
+    /**
+     * The formula of an operation, and its derivatives, of which those are null that cannot be written.
+     * @param {string} name
+     * @param {(number | null)[]} constants the numbers of operands that are constants
+     * @param {Attrs} attrs
+     * @returns {Forms}
+     */
+    formulas(name, constants, attrs) {
+      const { attrs: names, forms, constants: folded, inputs } = op(name);
+      const absent = names.filter((one) => attrs[one] === null);
+      const after = names.map((one) => attrs[one] ?? NaN);
+      const settle = (/** @type {Template} */ one) => settled(one, inputs + 1, after);
+      const { whole, local } = forms[absent.join(",")];
+      const found = { whole: settle(whole), local: local.map((one) => one && settle(one)) };
+      for (const { slot, constant, sides, special } of folded) {
+        const x = constants[constant];
+        if (x === null) continue;
+        const known = special.find(([one]) => one === x);
+        const { form, shift } = sides[Number(x >= 0)];
+        found.local[slot] = known ? known[1] : settled(form, inputs + 1, [x + shift]);
+      }
+      return found;
+    },
+  };
+}
+
+/**
+ * A template with numbers in the places from `first` on; those before it stay open.
+ * @param {Template} template @param {number} first @param {number[]} numbers
+ * @returns {Template}
+ */
+export function settled(template, first, numbers) {
+  if (!numbers.length) return template;
+  const parts = [...Array(first).fill(""), ...numbers];
+  const put = (/** @type {string} */ text, /** @type {(one: string) => string} */ write) => {
+    const [from, to] = [FIRST_HOLE + 8 * first, FIRST_HOLE + 8 * (first + numbers.length) - 1];
+    const hole = `[${String.fromCharCode(from)}-${String.fromCharCode(to)}]`;
+    return text.replace(new RegExp(`${RAISED}${hole}${RAISED_END}|${hole}`, "g"), write);
+  };
+  return {
+    text: put(template.text, (text) => formulaText({ text }, parts)),
+    mathml: put(template.mathml, (mathml) => formulaMathML({ mathml }, parts).slice(AROUND.start.length, -AROUND.end.length)),
+  };
+}
+
+/**
+ * How many letters are to be changed, left out, put in or exchanged to make one word of another (Damerau 1964).
+ * @param {string} a @param {string} b
+ */
+export function distance(a, b) {
+  const rows = [Array.from({ length: b.length + 1 }, (_, k) => k)];
+  for (let i = 1; i <= a.length; i += 1) {
+    const row = [i];
+    for (let k = 1; k <= b.length; k += 1) {
+      const changed = rows[i - 1][k - 1] + Number(a[i - 1] !== b[k - 1]);
+      row[k] = Math.min(rows[i - 1][k] + 1, row[k - 1] + 1, changed);
+      const swapped = i > 1 && k > 1 && a[i - 1] === b[k - 2] && a[i - 2] === b[k - 1];
+      if (swapped) row[k] = Math.min(row[k], rows[i - 2][k - 2] + 1);
+    }
+    rows.push(row);
+  }
+  return rows[a.length][b.length];
+}

@@ -1,0 +1,30 @@
+/** A text and its numbers as the end of an address, after the #. What comes from there may be anything. */
+
+import { readNumber } from "../../viz/frontend/src/engine/notation.js";
+import { LONGEST } from "./tokens.js";
+
+/** @typedef {{text: string, numbers: Map<string, number>}} Shared */
+
+const NAME = /^[\p{L}\p{Nl}_][\p{L}\p{N}\p{M}_]*$/u;
+const MOST = 1000; // numbers
+
+/** @param {Shared} shared @returns {string} such as #f=a*b&n=a:2,b:-3, encoded */
+export function linkOf({ text, numbers }) {
+  const given = [...numbers].map(([name, x]) => `${name}:${x}`).join(",");
+  return `#${new URLSearchParams({ f: text, n: given })}`;
+}
+
+/** What a link holds; null if it holds no text. What is no number is left out. @param {string} hash @returns {Shared | null} */
+export function readLink(hash) {
+  const found = new URLSearchParams(hash.replace(/^#/, ""));
+  const text = found.get("f");
+  if (text === null || !text.trim()) return null;
+  /** @type {Map<string, number>} */
+  const numbers = new Map();
+  for (const one of (found.get("n") ?? "").split(",").slice(0, MOST)) {
+    const [name, written = ""] = one.split(":");
+    const x = readNumber(written);
+    if (NAME.test(name) && x !== null && Number.isFinite(x)) numbers.set(name, x);
+  }
+  return { text: text.slice(0, LONGEST + 1), numbers };
+}

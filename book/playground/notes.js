@@ -1,0 +1,132 @@
+/**
+ * What a reader should be told about the numbers of a graph: where a NaN or an infinity came from, on the way forward
+ * and on the way back, and where no gradient passes. The words are those of viz/minigrad_viz/trace/alarms.py.
+ */
+
+import { partsOf } from "../../viz/frontend/src/drawing/cards.js";
+import { formulaText, pretty } from "../../viz/frontend/src/engine/notation.js";
+
+/** @typedef {import("../../viz/frontend/src/types.js").Graph} Graph */
+/** @typedef {import("../../viz/frontend/src/types.js").Numbers} Numbers */
+
+/** @typedef {{kind: string, node: number, text: string, nodes?: number[], edges?: number[]}} TraceNote */
+
+const SATURATED = 0.99; // |tanh| from here on, and so sigmoid: its slope is below 2% of the largest
+
+/** @param {Graph} graph @param {Numbers} numbers @returns {TraceNote[]} */
+export function notesOf(graph, { value, local, runs: [run] }) {
+  const values = value.map(Number);
+  return [
+    ...notFinite(graph, values),
+    ...gradientNotFinite(graph, local, run),
+    ...dead(graph, values),
+    ...saturated(graph, values),
+  ];
+}
+
+/** @param {Graph} graph @param {number} node */
+const operandsOf = ({ start, operand }, node) => [...operand.subarray(start[node], start[node + 1])];
+
+/** @param {number} n @param {string} one @param {string} many */
+const count = (n, one, many) => `${n} ${n === 1 ? one : many}`;
+
+// --- NaN and infinities ----------------------------------------------------------------------------------------------
+
+/** The first number that is not finite and does harm; if that is an infinity, the first NaN too. @param {Graph} graph @param {number[]} values */
+function notFinite(graph, values) {
+  const bad = [...values.keys()].filter((node) => !Number.isFinite(values[node]));
+  const harmful = harmfulOf(graph, values, bad);
+  const first = bad.find((node) => harmful.has(node) || !putIn(graph, values, node));
+  if (first === undefined) return [];
+  const nan = Number.isNaN(values[first]) ? undefined : bad.find((node) => Number.isNaN(values[node]));
+  return [first, nan].flatMap((node) => (node === undefined ? [] : [origin(graph, values, node, bad)]));
+}
+
+/** Whether an infinity was meant: given as a number, or made of one. @param {Graph} graph @param {number[]} values @param {number} node */
+function putIn(graph, values, node) {
+  if (Number.isNaN(values[node])) return false;
+  const attributed = Object.values(graph.attrs.get(node) ?? {}).some((text) => text.includes("inf"));
+  return graph.op[node] < 0 || attributed || operandsOf(graph, node).some((one) => !Number.isFinite(values[one]));
+}
+
+/** Those that reach the output, or become NaN, by way of such nodes. @param {Graph} graph @param {number[]} values @param {number[]} bad */
+function harmfulOf(graph, values, bad) {
+  const wrong = new Set(bad);
+  const found = new Set(bad.filter((node) => graph.outputs.includes(node) || Number.isNaN(values[node])));
+  for (let node = graph.count - 1; node >= 0; node -= 1) {
+    if (!found.has(node)) continue;
+    for (const one of operandsOf(graph, node)) if (wrong.has(one)) found.add(one);
+  }
+  return found;
+}
+
+/** @param {Graph} graph @param {number[]} values @param {number} node @param {number[]} bad @returns {TraceNote} */
+function origin(graph, values, node, bad) {
+  const nan = Number.isNaN(values[node]);
+  const touched = new Set([node]);
+  for (const one of bad) if (operandsOf(graph, one).some((from) => touched.has(from))) touched.add(one);
+  touched.delete(node);
+  const from = graph.op[node] < 0 ? "a number that was put in" : withNumbers(graph, values, node);
+  const spread = touched.size > 1 ? ` It spread to ${count(touched.size, "node", "nodes")}.` : "";
+  const text = `${graph.title(node)} is the first ${nan ? "NaN" : "infinity"}: ${from}.${spread}`;
+  return { kind: nan ? "nan" : "inf", node, text, ...(touched.size && { nodes: [...touched] }) };
+}
+
+/** How a node was computed, in names and in numbers. @param {Graph} graph @param {number[]} values @param {number} node */
+function withNumbers(graph, values, node) {
+  const template = graph.formulas[graph.nodeFormula[node]];
+  const [names, numbers] = [partsOf(graph, node), [values[node], ...operandsOf(graph, node).map((one) => values[one])]];
+  const [formula, plugged] = [names, numbers].map((parts) => formulaText(template, parts));
+  return formula === plugged ? formula : `${formula} = ${plugged}`;
+}
+
+/**
+ * The first step back whose product is not finite, though what came in was.
+ * @param {Graph} graph @param {Numbers["local"]} local @param {import("../../viz/frontend/src/types.js").Run} run
+ * @returns {TraceNote[]}
+ */
+function gradientNotFinite({ operand, result, title }, local, { root, edge, upstream, contribution, total }) {
+  const at = contribution.findIndex((product) => !Number.isFinite(product));
+  if (at < 0) return [];
+  const [to, from] = [operand[edge[at]], result[edge[at]]];
+  const product = Number(contribution[at]);
+  const way = `∂${title(root)}/∂${title(to)}, through ${title(from)}`;
+  const how = `${pretty(Number(upstream[at]))} × ${pretty(local(edge[at]))} = ${pretty(product)}`;
+  const text = `The first ${Number.isNaN(product) ? "NaN" : "infinity"} on the way back is in ${way}: ${how}.`;
+  const reached = [...edge].slice(at).filter((_, k) => !Number.isFinite(total[at + k]));
+  const nodes = [...new Set(reached.map((one) => operand[one]))];
+  return [{ kind: "gradient", node: to, text, ...(nodes.length && { nodes }), edges: [edge[at]] }];
+}
+
+// --- where no gradient passes ----------------------------------------------------------------------------------------
+
+/** @param {Graph} graph @param {string} name */
+const madeBy = ({ op, ops }, name) => [...op.keys()].filter((node) => ops[op[node]]?.name === name);
+
+/** ReLUs, if all of them are 0. @param {Graph} graph @param {number[]} values @returns {TraceNote[]} */
+function dead(graph, values) {
+  const nodes = madeBy(graph, "relu");
+  if (!nodes.length || nodes.some((node) => values[node] !== 0)) return [];
+  const one = nodes.length === 1;
+  const which = one ? `${graph.title(nodes[0])} is` : `All ${nodes.length} ReLUs are`;
+  const why = `${one ? "Its" : "Their"} input is negative and no gradient passes.`;
+  const text = `${which} 0: dead. ${why} A smaller step, or a bias above 0, keeps them alive.`;
+  return [{ kind: "dead", node: nodes[0], text, nodes }];
+}
+
+/** tanh and sigmoid at their flat ends. @param {Graph} graph @param {number[]} values @returns {TraceNote[]} */
+function saturated(graph, values) {
+  const ends = /** @type {[string, number][]} */ ([["tanh", -SATURATED], ["sigmoid", 1 - SATURATED]]); // prettier-ignore
+  const found = ends.flatMap(([name, low]) =>
+    madeBy(graph, name)
+      .filter((node) => values[node] > SATURATED || values[node] < low)
+      .map((node) => ({ node, name })),
+  );
+  if (!found.length) return [];
+  const [{ node, name }] = found;
+  const more = found.length > 1 ? ` So it is with ${count(found.length - 1, "more node", "more nodes")}.` : "";
+  const text =
+    `${graph.title(node)} is saturated: ${name} is flat there, its slope near 0, so hardly any gradient passes. ` +
+    `Smaller weights, or inputs of mean 0 and spread 1, keep it in its steep part.${more}`;
+  return [{ kind: "saturated", node, text, nodes: found.map((one) => one.node).sort((a, b) => a - b) }];
+}

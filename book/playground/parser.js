@@ -1,0 +1,292 @@
+/**
+ * What was typed, as a program: lines of steps, each after what it takes. Precedence and brackets are Python's. What a
+ * name is, a leaf or the name of a line, is not decided here.
+ */
+
+import { Mistake, tokensOf } from "./tokens.js";
+
+/** @typedef {import("./tokens.js").Token} Token */
+/** @typedef {import("./catalogue.js").Catalogue} Catalogue */
+
+/**
+ * A number, a name, or an operation on earlier steps, whose attributes are steps too; and where it stands in the text.
+ * @typedef {{from: number, to: number} & (
+ *   {kind: "number", value: number} |
+ *   {kind: "name", name: string} |
+ *   {kind: "op", op: string, operands: number[], attrs: Record<string, number>})} Step
+ */
+
+/** A line: the name that it gives, or null; its steps are those up to `last`. @typedef {{name: string | null, last: number}} Line */
+/** @typedef {{steps: Step[], lines: Line[]}} Program */
+
+/** So many operations there may be, and so many brackets inside one another. */
+export const MOST = 2000;
+const DEEPEST = 100;
+
+const WORDS = new Set(
+  ("False None True and as assert async await break class continue def del elif else except finally for from global if " +
+    "import in is lambda nonlocal not or pass raise return try while with yield").split(" "),
+);
+
+/**
+ * The program of a text. Throws a Mistake that says what is wrong and where.
+ * @param {string} text @param {Catalogue} catalogue
+ * @returns {Program}
+ */
+export function parse(text, catalogue) {
+  const reader = new Reader(tokensOf(text), catalogue);
+  /** @type {Line[]} */
+  const lines = [];
+  for (;;) {
+    while (reader.now.kind === "end" && reader.now.text) reader.next();
+    if (reader.now.kind === "end") break;
+    lines.push(reader.line());
+  }
+  if (!lines.length) throw new Mistake("There is nothing here yet. Type an expression, such as (a + b)*c.", 0, 0);
+  return { steps: reader.steps, lines };
+}
+
+class Reader {
+  /** @param {Token[]} tokens @param {Catalogue} catalogue */
+  constructor(tokens, catalogue) {
+    this.tokens = tokens;
+    this.catalogue = catalogue;
+    this.at = 0;
+    this.depth = 0;
+    this.ops = 0;
+    /** @type {Step[]} */
+    this.steps = [];
+    /** Brackets that are open. @type {Token[]} */
+    this.open = [];
+  }
+
+  get now() {
+    return this.tokens[this.at];
+  }
+
+  next() {
+    return this.tokens[this.at++];
+  }
+
+  /** @param {string} sign */
+  sees(sign, token = this.now) {
+    return token?.kind === "sign" && token.text === sign;
+  }
+
+  /** @param {Step} step */
+  add(step) {
+    if (step.kind === "op" && ++this.ops > MOST) {
+      throw new Mistake(`This is too long: there is room for ${MOST.toLocaleString("en")} operations.`, step.from, step.to);
+    }
+    return this.steps.push(step) - 1;
+  }
+
+  // --- lines ---
+
+  /** @returns {Line} */
+  line() {
+    const named = this.now.kind === "name" && this.sees("=", this.tokens[this.at + 1]);
+    const name = named ? this.nameGiven() : null;
+    const last = this.sum();
+    const { now } = this;
+    if (now.kind === "end") return { name, last };
+    if (this.sees("=")) {
+      const why = named ? "There is one = in a line" : "What stands before = is the name of the line, and nothing else";
+      throw new Mistake(`${why}, as in h = a*b.`, now.from, now.to);
+    }
+    throw this.unexpected(now);
+  }
+
+  nameGiven() {
+    const token = this.next();
+    const { text, from, to } = token;
+    this.next();
+    if (this.catalogue.functions.has(text)) {
+      throw new Mistake(`“${text}” is a function, so nothing else can be called so. Take another name.`, from, to);
+    }
+    if (this.catalogue.constants.has(text)) {
+      throw new Mistake(`“${text}” is a number that never changes. Take another name.`, from, to);
+    }
+    this.refuseWord(token);
+    return text;
+  }
+
+  /** @param {Token} token */
+  refuseWord({ text, from, to }) {
+    if (WORDS.has(text)) throw new Mistake(`“${text}” is a word of Python's own. Write ${text}_, say.`, from, to);
+  }
+
+  /** What is wrong where a line should end, or go on with an operator. @param {Token} token */
+  unexpected({ kind, text, from, to }) {
+    if (kind === "sign" && text === ")") return new Mistake("This bracket closes none that was opened.", from, to);
+    if (kind === "sign" && text === ",") {
+      return new Mistake("A comma stands only between the numbers that a function takes.", from, to);
+    }
+    return new Mistake(`Between this and what comes before it an operator is missing. For a product write *.`, from, to);
+  }
+
+  // --- operators, the loosest first ---
+
+  sum() {
+    return this.chain(["+", "-"], () => this.product());
+  }
+
+  product() {
+    return this.chain(["*", "/"], () => this.signed());
+  }
+
+  /** Operands that operators of one kind join, from the left. @param {string[]} signs @param {() => number} operand */
+  chain(signs, operand) {
+    let left = operand();
+    while (this.now.kind === "sign" && signs.includes(this.now.text)) left = this.join(left, operand);
+    return left;
+  }
+
+  /** @param {number} left @param {() => number} operand */
+  join(left, operand) {
+    const sign = this.next();
+    this.needs(sign);
+    const right = operand();
+    const op = this.catalogue.operators[sign.text];
+    const [{ from }, { to }] = [this.steps[left], this.steps[right]];
+    return this.add({ kind: "op", op, operands: [left, right], attrs: {}, from, to });
+  }
+
+  /** @returns {number} */
+  signed() {
+    if (!this.sees("-") && !this.sees("+")) return this.power();
+    const sign = this.next();
+    this.needs(sign);
+    const operand = this.deeper(sign, () => this.signed());
+    if (sign.text === "+") return operand;
+    const { to } = this.steps[operand];
+    return this.add({ kind: "op", op: this.catalogue.operators.neg, operands: [operand], attrs: {}, from: sign.from, to });
+  }
+
+  /** A power binds what is before it more tightly than a minus sign does, and what is after it less. */
+  power() {
+    const base = this.atom();
+    return this.sees("**") ? this.deeper(this.now, () => this.join(base, () => this.signed())) : base;
+  }
+
+  /** Refuses a sign after which nothing comes that it could be applied to. @param {Token} sign */
+  needs(sign) {
+    const { kind, text } = this.now;
+    const begins = kind === "number" || kind === "name" || (kind === "sign" && ["(", "-", "+"].includes(text));
+    if (!begins) throw new Mistake(`Behind “${sign.text}” a number or a name is missing.`, sign.from, sign.to);
+  }
+
+  /** @template T @param {Token} token @param {() => T} read @returns {T} */
+  deeper(token, read) {
+    if (++this.depth > DEEPEST) {
+      throw new Mistake(`More than ${DEEPEST} brackets and signs are inside one another here.`, token.from, token.to);
+    }
+    const made = read();
+    this.depth -= 1;
+    return made;
+  }
+
+  // --- numbers, names, brackets, functions ---
+
+  /** @returns {number} */
+  atom() {
+    const token = this.next();
+    const { kind, text, from, to } = token;
+    if (kind === "number") return this.add({ kind, value: Number(text), from, to });
+    if (kind === "name") return this.sees("(") ? this.call(token) : this.name(token);
+    if (this.sees("(", token)) return this.deeper(token, () => this.brackets(token));
+    if (kind === "end") {
+      const open = this.open.at(-1);
+      if (open) throw new Mistake("This bracket is not closed.", open.from, open.to);
+      const before = this.tokens[this.at - 2] ?? token;
+      throw new Mistake("Behind this a number or a name is missing.", before.from, before.to);
+    }
+    if (text === ")" && !this.open.length) throw this.unexpected(token);
+    throw new Mistake(`Before “${text}” a number or a name is missing.`, from, to);
+  }
+
+  /** @param {Token} token */
+  name(token) {
+    const { text, from, to } = token;
+    if (this.catalogue.functions.has(text)) {
+      throw new Mistake(`“${text}” is a function: write ${this.catalogue.usage(text)}.`, from, to);
+    }
+    this.refuseWord(token);
+    const value = this.catalogue.constants.get(text);
+    return this.add(value === undefined ? { kind: "name", name: text, from, to } : { kind: "number", value, from, to });
+  }
+
+  /** @param {Token} open */
+  brackets(open) {
+    if (this.sees(")")) throw new Mistake("There is nothing between these brackets.", open.from, this.now.to);
+    this.open.push(open);
+    const inside = this.sum();
+    const { to } = this.close(open);
+    // What is in brackets stands, for one who looks for it, where the brackets do.
+    this.steps[inside] = { ...this.steps[inside], from: open.from, to };
+    return inside;
+  }
+
+  /** @param {Token} open */
+  close(open) {
+    const { now } = this;
+    if (this.sees(")")) {
+      this.open.pop();
+      return this.next();
+    }
+    const later = now.line > open.line && (now.kind === "name" || now.kind === "number");
+    if (now.kind === "end" || later) throw new Mistake("This bracket is not closed.", open.from, open.to);
+    if (this.sees("=")) throw new Mistake("“=” names a whole line. It has no place inside of brackets.", now.from, now.to);
+    throw this.unexpected(now);
+  }
+
+  /** @param {Token} token the name of the function */
+  call(token) {
+    const { text, from } = token;
+    const op = this.catalogue.functions.get(text);
+    if (op === undefined) throw this.unknown(token);
+    const open = this.next();
+    this.open.push(open);
+    const given = this.deeper(open, () => this.arguments(open));
+    const { to } = this.next();
+    this.open.pop();
+    const { inputs, attrs: names } = this.catalogue.op(op);
+    const placed = given.filter(({ name }) => name === null).map(({ step }) => step);
+    const attrs = Object.fromEntries(placed.slice(inputs).map((step, k) => [names[k], step]));
+    for (const { name, step, at } of given) {
+      if (name === null) continue;
+      if (!names.includes(name) || Object.hasOwn(attrs, name)) {
+        throw new Mistake(`${text} has no “${name}” to be given. Write ${this.catalogue.usage(text)}.`, at.from, at.to);
+      }
+      attrs[name] = step;
+    }
+    if (placed.length < inputs || placed.length > inputs + names.length) {
+      const numbers = `${inputs} number${inputs === 1 ? "" : "s"}`;
+      const are = `here ${placed.length === 1 ? "is" : "are"} ${placed.length || "none"}`;
+      throw new Mistake(`${text} takes ${numbers}, and ${are}. Write ${this.catalogue.usage(text)}.`, from, to);
+    }
+    return this.add({ kind: "op", op, operands: placed.slice(0, inputs), attrs, from, to });
+  }
+
+  /** What a function is given, up to its closing bracket. @param {Token} open */
+  arguments(open) {
+    /** @type {{name: string | null, step: number, at: Token}[]} */
+    const given = [];
+    while (!this.sees(")")) {
+      const at = this.now;
+      const named = at.kind === "name" && this.sees("=", this.tokens[this.at + 1]);
+      if (named) this.at += 2;
+      given.push({ name: named ? at.text : null, step: this.sum(), at });
+      if (this.sees(",")) this.next();
+      else if (!this.sees(")")) this.close(open);
+    }
+    return given;
+  }
+
+  /** @param {Token} token the name of a function that is none */
+  unknown({ text, from, to }) {
+    const like = this.catalogue.nearest(text);
+    const advice = like ? ` Did you mean ${like}?` : ` For a product write ${text}*(…).`;
+    return new Mistake(`There is no function “${text}”.${advice}`, from, to);
+  }
+}

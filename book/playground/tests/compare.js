@@ -1,0 +1,51 @@
+/**
+ * Does what Python asks, so that it can compare. On standard input: the catalogue, and texts, each with the numbers of
+ * its leaves and, if there is one, Python's trace of it. On standard output: for each text its trace, and what formulas
+ * both traces show; or what is wrong with the text.
+ */
+
+import { partsOf } from "../../../viz/frontend/src/drawing/cards.js";
+import { formulaMathML, formulaText } from "../../../viz/frontend/src/engine/notation.js";
+import { decode } from "../../../viz/frontend/src/model/trace.js";
+import { catalogueOf } from "../catalogue.js";
+import { parse } from "../parser.js";
+import { tapeOf } from "../tape.js";
+import { Mistake } from "../tokens.js";
+import { tracerOf } from "../tracing.js";
+
+/** All formulas that a player shows of a trace: of nodes, then of edges. */
+function formulasOf(trace) {
+  const graph = decode(trace);
+  const shown = (at, node) => {
+    if (at < 0) return null;
+    const parts = partsOf(graph, node);
+    return [formulaText(graph.formulas[at], parts), formulaMathML(graph.formulas[at], parts)];
+  };
+  return [
+    ...Array.from(graph.nodeFormula, shown),
+    ...Array.from(graph.edgeFormula, (at, edge) => shown(at, graph.result[edge])),
+  ];
+}
+
+function answer({ text, numbers, expected }) {
+  try {
+    const tape = tapeOf(parse(text, catalogue), catalogue);
+    const trace = tracerOf(tape, catalogue).trace(new Map(Object.entries(numbers ?? {})));
+    return {
+      leaves: [...tape.leaves.keys()],
+      trace,
+      formulas: formulasOf(trace),
+      expected: expected && formulasOf(expected),
+    };
+  } catch (error) {
+    if (!(error instanceof Mistake)) throw error;
+    return { mistake: error.message, from: error.from, to: error.to };
+  }
+}
+
+let input = "";
+process.stdin.setEncoding("utf8");
+for await (const chunk of process.stdin) input += chunk;
+const job = JSON.parse(input);
+const catalogue = catalogueOf(job.catalogue);
+process.stdout.write(JSON.stringify(job.texts.map(answer)));

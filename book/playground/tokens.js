@@ -1,0 +1,110 @@
+/** A text as tokens: numbers, names, signs, and the ends of lines. What belongs to none of them is a mistake. */
+
+/**
+ * What is wrong in a text, in a sentence, and from where to where.
+ */
+export class Mistake extends Error {
+  /** @param {string} message @param {number} from @param {number} [to] */
+  constructor(message, from, to = from + 1) {
+    super(message);
+    this.from = from;
+    this.to = to;
+  }
+}
+
+/**
+ * `text` is what was typed, but for names, which are compared as Python compares them.
+ * @typedef {{kind: "number" | "name" | "sign" | "end", text: string, from: number, to: number, line: number}} Token
+ */
+
+/** The longest text, in characters. */
+export const LONGEST = 20_000;
+
+const NUMBER = /(?:\d+(?:_\d+)*\.?\d*|\.\d+)(?:e[+-]?\d+)?/iy;
+const NAME = /[\p{L}\p{Nl}_][\p{L}\p{N}\p{M}_]*/uy;
+const SIGN = /\*\*|[-+*/(),=]/y;
+const BLANK = /[^\S\n]+|#[^\n]*/uy;
+
+/** Signs of other languages, and what to write for them. */
+const FOREIGN = /** @type {[RegExp, string][]} */ ([
+  [/\^/y, "“^” is no power here. Write ** for a power, as in a**2."],
+  [/[×·∙⋅]/uy, "Write * for a product."],
+  [/÷/uy, "Write / for a quotient."],
+  [/[⁰¹²³⁴-⁹]+/uy, "Write ** for a power, as in a**2."],
+  [/\/\//y, "There is no // here. Write floor(a / b)."],
+  [/%/y, "There is no % here. Write remainder(a, b)."],
+  [/@/y, "“@” is for matrices. Write * for a product."],
+  [/[<>!=]=|[<>]/y, "A comparison is no number. To choose between numbers there are max, min, relu and abs."],
+  [/\*\*=|[-+*/]=/y, "Give the sum a name by itself, as in c = a + b."],
+  [/\./y, "A point stands only in a number. Write tanh(x) for x.tanh()."],
+  [/[[\]]/y, "There are no lists here. Write w_0 for w[0]."],
+  [/[{}]/y, "Only round brackets, ( and ), put things together."],
+  [/[|‖]/uy, "Write abs(x) for the size of a number."],
+  [/√/uy, "Write sqrt(x) for a square root."],
+]);
+
+/**
+ * The tokens of a text. A new line inside of brackets is none, as in Python.
+ * @param {string} text
+ * @returns {Token[]}
+ */
+export function tokensOf(text) {
+  if (text.length > LONGEST) {
+    throw new Mistake(`This text is too long: it has ${text.length} characters, and ${LONGEST} are the most.`, 0);
+  }
+  /** @type {Token[]} */
+  const tokens = [];
+  let at = 0;
+  let depth = 0;
+  let line = 0;
+  const take = (/** @type {RegExp} */ pattern) => {
+    pattern.lastIndex = at;
+    return pattern.exec(text)?.[0] ?? "";
+  };
+  const add = (/** @type {Token["kind"]} */ kind, /** @type {string} */ written, told = written) => {
+    tokens.push({ kind, text: told, from: at, to: at + written.length, line });
+    at += written.length;
+  };
+  while (at < text.length) {
+    const blank = take(BLANK);
+    at += blank.length;
+    if (blank) continue;
+    const one = text[at];
+    if (one === "\n" || one === ";") {
+      if (depth && one === "\n") at += 1;
+      else add("end", one);
+      line += Number(one === "\n");
+      continue;
+    }
+    const foreign = FOREIGN.find(([pattern]) => take(pattern) && !(one === "." && take(NUMBER)));
+    const number = take(NUMBER);
+    const name = take(NAME);
+    const sign = one === "−" ? "-" : take(SIGN);
+    if (number) addNumber(number);
+    else if (name) add("name", name, name.normalize("NFKC"));
+    else if (foreign) throw new Mistake(foreign[1], at, at + take(foreign[0]).length);
+    else if (!sign) throw stray(text, at);
+    else {
+      depth = Math.max(0, depth + (sign === "(" ? 1 : sign === ")" ? -1 : 0));
+      add("sign", one === "−" ? one : sign, sign);
+    }
+  }
+  add("end", "");
+  return tokens;
+
+  /** @param {string} written */
+  function addNumber(written) {
+    add("number", written, written.replaceAll("_", ""));
+    const after = take(NAME) || take(NUMBER);
+    if (!after) return;
+    const end = at + after.length;
+    if (/^[\p{L}_]/u.test(after)) throw new Mistake(`For a product write ${written}*${after}.`, at, end);
+    throw new Mistake(`“${written}${after}” is no number.`, at - written.length, end);
+  }
+}
+
+/** @param {string} text @param {number} at */
+function stray(text, at) {
+  const one = String.fromCodePoint(/** @type {number} */ (text.codePointAt(at)));
+  return new Mistake(`“${one}” does not belong in an expression.`, at, at + one.length);
+}

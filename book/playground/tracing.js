@@ -1,0 +1,184 @@
+/**
+ * A tape as a trace, the data that the player plays: version 2, as viz/minigrad_viz/trace/wire.py describes it. Its
+ * numbers come from the player's own engine, which computes a graph from its leaves, forward and backward.
+ */
+
+import { engine } from "../../viz/frontend/src/engine/engine.js";
+import { pretty } from "../../viz/frontend/src/engine/notation.js";
+import { decode } from "../../viz/frontend/src/model/trace.js";
+
+import { notesOf } from "./notes.js";
+
+/** @typedef {import("./catalogue.js").Catalogue} Catalogue */
+/** @typedef {import("./tape.js").Tape} Tape */
+/** @typedef {import("../../viz/frontend/src/types.js").Graph} Graph */
+/** @typedef {import("../../viz/frontend/src/types.js").Numbers} Numbers */
+/** @typedef {import("../../viz/frontend/src/types.js").Template} Template */
+
+/**
+ * What gives the trace of a tape for numbers of its leaves, by name.
+ * @param {Tape} tape @param {Catalogue} catalogue
+ */
+export function tracerOf(tape, catalogue) {
+  const skeleton = skeletonOf(tape, catalogue);
+  const graph = decode(skeleton);
+  const computing = engine(graph);
+  const leaves = new Map(graph.names.flatMap((name, at) => (tape.entries[at].kind === "l" ? [[name ?? "", at]] : [])));
+  return {
+    /** @param {ReadonlyMap<string, number>} numbers */
+    trace(numbers) {
+      const given = [...leaves].map(([name, at]) => /** @type {[number, number]} */ ([at, numbers.get(name) ?? 0]));
+      return filled(skeleton, graph, computing.run(new Map(given)));
+    },
+  };
+}
+
+// --- what does not change --------------------------------------------------------------------------------------------
+
+/** A trace without its numbers. @param {Tape} tape @param {Catalogue} catalogue */
+function skeletonOf({ entries }, catalogue) {
+  /** @type {string[]} */
+  const names = [];
+  /** @type {Template[]} */
+  const formulas = [];
+  /** @type {number[][]} the formula of each node, then those of its edges */
+  const placed = [];
+  const placeOf = formulaPlaces(formulas);
+  entries.forEach((entry) => {
+    if (entry.op !== null && !names.includes(entry.op)) names.push(entry.op);
+    placed.push(entry.op === null ? [-1] : placeOf(entry.op, catalogue, entry, entries));
+  });
+  const root = entries.length - 1;
+  const edges = edgesOf(entries, catalogue);
+  return {
+    version: 2,
+    sentence: "",
+    outputs: [root],
+    nodes: {
+      kind: entries.map(({ kind }) => kind).join(""),
+      name: Object.fromEntries(entries.flatMap(({ name }, at) => (name === null ? [] : [[at, name]]))),
+      value: entries.map(({ kind, value }) => (kind === "l" ? 0 : jsonNumber(value))),
+      state: entries.map(({ kind }) => (kind === "c" ? "b" : "n")).join(""),
+      grad: {},
+      block: entries.map(() => 0),
+      line: {},
+      stale: [],
+      tensor: {},
+      attrs: Object.fromEntries(entries.flatMap(({ attrs }, at) => (Object.keys(attrs).length ? [[at, inWords(attrs)]] : []))),
+      op: entries.map(({ op }) => (op === null ? -1 : names.indexOf(op))),
+      formula: placed.map(([whole]) => whole),
+    },
+    edges: { ...edges, local: edges.operand.map(() => null), formula: placed.flatMap(([, ...local]) => local) },
+    passes: [passOf(root, edges)],
+    blocks: [{ name: "graph", outer: -1, kind: "graph" }],
+    ops: names.map((name) => catalogue.op(name).record),
+    formulas,
+    notes: /** @type {import("./notes.js").TraceNote[]} */ ([]),
+    arrays: [],
+  };
+}
+
+/** Attributes as Python writes them. @param {import("./catalogue.js").Attrs} attrs */
+const inWords = (attrs) =>
+  Object.fromEntries(Object.entries(attrs).map(([name, x]) => [name, x === null ? "None" : pythonic(x)]));
+
+/** A float as Python writes it. @param {number} x */
+function pythonic(x) {
+  if (!Number.isFinite(x)) return x > 0 ? "inf" : x < 0 ? "-inf" : "nan";
+  const text = Object.is(x, -0) ? "-0" : String(x);
+  return /^-?\d+$/.test(text) ? `${text}.0` : text;
+}
+
+/**
+ * Where the formulas of a node are among all, of which each stands there once.
+ * @param {Template[]} formulas
+ * @returns {(op: string, catalogue: Catalogue, entry: import("./tape.js").Entry, entries: Tape["entries"]) => number[]}
+ */
+function formulaPlaces(formulas) {
+  /** @type {Map<string, number>} */
+  const places = new Map();
+  const place = (/** @type {Template | null} */ one) => {
+    if (one === null) return -1;
+    const key = `${one.text}\n${one.mathml}`;
+    if (!places.has(key)) places.set(key, formulas.push(one) - 1);
+    return places.get(key) ?? -1;
+  };
+  return (op, catalogue, { operands, attrs }, entries) => {
+    const constants = operands.map((at) => entries[at].value);
+    const { whole, local } = catalogue.formulas(op, constants, attrs);
+    return [whole, ...local].map(place);
+  };
+}
+
+/** The edges into each node, in the order of its operands. @param {Tape["entries"]} entries @param {Catalogue} catalogue */
+function edgesOf(entries, catalogue) {
+  /** @type {{operand: number[], result: number[], slot: number[], flows: string}} */
+  const edges = { operand: [], result: [], slot: [], flows: "" };
+  entries.forEach(({ op, operands }, result) => {
+    operands.forEach((operand, slot) => {
+      edges.operand.push(operand);
+      edges.result.push(result);
+      edges.slot.push(slot);
+      const rule = op !== null && catalogue.op(op).flows[slot];
+      edges.flows += Number(rule && entries[operand].kind !== "c");
+    });
+  });
+  return edges;
+}
+
+/**
+ * Over which edges the backward pass goes, in reverse order of the tape; its numbers are to come.
+ * @param {number} root @param {{operand: number[], result: number[], flows: string}} edges
+ */
+function passOf(root, { operand, result, flows }) {
+  const into = Array.from({ length: root + 1 }, () => /** @type {number[]} */ ([]));
+  result.forEach((node, edge) => into[node].push(edge));
+  const reached = new Set([root]);
+  /** @type {number[]} */
+  const edge = [];
+  for (let node = root; node >= 0; node -= 1) {
+    if (!reached.has(node)) continue;
+    for (const over of into[node]) {
+      if (flows[over] !== "1") continue;
+      reached.add(operand[over]);
+      edge.push(over);
+    }
+  }
+  const none = edge.map(() => null);
+  return { root, edge, upstream: none, contribution: none, total: none };
+}
+
+// --- numbers ---------------------------------------------------------------------------------------------------------
+
+/** What JSON has for a number. @param {unknown} x */
+const jsonNumber = (x) => (typeof x !== "number" ? null : Number.isFinite(x) ? x : String(x));
+
+/** @param {ReturnType<typeof skeletonOf>} skeleton @param {Graph} graph @param {Numbers} numbers */
+function filled(skeleton, graph, numbers) {
+  const column = (/** @type {ArrayLike<unknown>} */ all) => Array.from(all, jsonNumber);
+  const { nodes, edges } = skeleton;
+  return {
+    ...skeleton,
+    sentence: sentence(graph, Number(numbers.value[graph.outputs[0]])),
+    nodes: { ...nodes, value: column(numbers.value) },
+    edges: { ...edges, local: edges.operand.map((_, edge) => jsonNumber(numbers.local(edge))) },
+    passes: numbers.runs.map(({ root, edge, upstream, contribution, total }) => ({
+      root,
+      edge: [...edge],
+      upstream: column(upstream),
+      contribution: column(contribution),
+      total: column(total),
+    })),
+    notes: notesOf(graph, numbers),
+  };
+}
+
+/** What is drawn, in one sentence. @param {Graph} graph @param {number} value of the output */
+function sentence({ outputs: [root], kind, title }, value) {
+  const parts = /** @type {[string, string][]} */ ([["leaf", "leaves"], ["operation", "operations"], ["constant", "constants"]]); // prettier-ignore
+  const counts = parts.flatMap(([one, many], at) => {
+    const count = kind.filter((found) => found === at).length;
+    return count ? [`${count} ${count === 1 ? one : many}`] : [];
+  });
+  return `Graph of ${title(root)} = ${pretty(value)}: ${counts.join(", ")}.`;
+}

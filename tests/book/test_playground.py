@@ -1,0 +1,242 @@
+"""The playground says what Python says: of each text the same graph, numbers, gradients, formulas and remarks."""
+
+import ast
+import importlib.util
+import json
+import math
+import random
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+import minigrad as mg
+from minigrad_viz.trace import placed
+from thorough import EXHAUSTIVE
+from tools import FRONTEND, PACKAGES, need
+
+ROOT = Path(__file__).parents[2]
+SOURCES = ROOT / "book" / "playground"
+CLOSE = 1e-12
+NOTED = {"nan", "inf", "gradient", "dead", "saturated"}  # the notes that the page makes, too
+
+
+@cache
+def extension():
+    pytest.importorskip("sphinx", reason="needs the extra 'book': make test EXTRAS=dev,book")
+    spec = importlib.util.spec_from_file_location("playground", ROOT / "book" / "_ext" / "playground.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@cache
+def catalogue():
+    return extension().catalogue()
+
+
+def run(*command):
+    done = subprocess.run(
+        [*map(str, command)], cwd=FRONTEND, capture_output=True, encoding="utf-8", timeout=300, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def asked(texts):
+    """What the page makes of texts."""
+    need("node")
+    done = subprocess.run(
+        ["node", str(SOURCES / "tests" / "compare.js")],
+        input=json.dumps({"catalogue": catalogue(), "texts": texts}),
+        capture_output=True,
+        encoding="utf-8",
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+# --- Python as the oracle --------------------------------------------------------------------------------------------
+
+
+class Names(dict):
+    """Where a text is run: functions are operations, and a name that nothing has been given to is a leaf."""
+
+    def __init__(self, numbers):
+        super().__init__()
+        self.numbers, self.leaves = numbers, {}
+        self.functions = {name: mg.OPS[op] for name, op in catalogue()["functions"].items()} | {"pi": math.pi}
+
+    def __missing__(self, name):
+        if name in self.functions:
+            return self.functions[name]
+        if name not in self.leaves:
+            self.leaves[name] = mg.Value(self.numbers[name], name)
+        return self.leaves[name]
+
+
+def by_python(text, numbers):
+    """The trace that Python makes of a text, and the root."""
+    names = Names(numbers)
+    lines = ast.parse(text)
+    last = lines.body[-1]
+    target = last.targets[0].id if isinstance(last, ast.Assign) else None
+    exec(compile(ast.Module(lines.body[:-1], []), "lines", "exec"), {"__builtins__": {}}, names)
+    root = eval(compile(ast.Expression(last.value), "last", "eval"), {"__builtins__": {}}, names)
+    if target:
+        names[target] = root
+    elif "y" not in names and "y" not in names.leaves:
+        names["y"] = root
+    return placed(root, namespaces=[dict(names)])[0].data(full=True), root
+
+
+def number(x):
+    return float(x.replace("Infinity", "inf")) if isinstance(x, str) else x
+
+
+def near(found, expected):
+    if found is None or expected is None:
+        return found is expected
+    found, expected = number(found), number(expected)
+    if math.isnan(expected) or math.isinf(expected):
+        return math.isnan(found) and math.isnan(expected) or found == expected
+    return math.isclose(found, expected, rel_tol=CLOSE, abs_tol=1e-14)
+
+
+def check(found, expected, text):
+    """Whether the page's trace is that of Python."""
+    for key in ("version", "outputs", "ops", "arrays"):
+        assert found[key] == expected[key], (text, key)
+    for part, keys in {"nodes": "kind name state grad op attrs stale line tensor", "edges": "operand result slot flows"}.items():
+        for key in keys.split():
+            assert found[part][key] == expected[part][key], (text, key)
+    columns = [("nodes", "value"), ("edges", "local")]
+    pairs = [(found[part][key], expected[part][key], key) for part, key in columns]
+    (one,), (other,) = found["passes"], expected["passes"]
+    assert (one["root"], one["edge"]) == (other["root"], other["edge"]), text
+    pairs += [(one[key], other[key], key) for key in ("upstream", "contribution", "total")]
+    for mine, its, key in pairs:
+        assert len(mine) == len(its), (text, key)
+        assert all(map(near, mine, its)), (text, key, mine, its)
+    if not any(isinstance(x, str) for x in expected["nodes"]["value"]):
+        assert found["sentence"] == expected["sentence"], text
+    assert found["notes"] == [note for note in expected["notes"] if note["kind"] in NOTED], text
+
+
+def compare(jobs):
+    """Each text with its numbers gives the same in the page as in Python."""
+    made = [by_python(text, numbers)[0] for text, numbers in jobs]
+    texts = [{"text": text, "numbers": numbers, "expected": trace} for (text, numbers), trace in zip(jobs, made, strict=True)]
+    for answer, (text, _), trace in zip(asked(texts), jobs, made, strict=True):
+        assert "mistake" not in answer, (text, answer)
+        check(answer["trace"], trace, text)
+        assert answer["formulas"] == answer["expected"], text
+    return made
+
+
+NUMBERS = {"a": 2.0, "b": -3.0, "c": 0.5, "d": 1.25, "x": 0.75, "y": -0.5, "w_1": 1.5, "α": 0.25, "h": 3.0}
+TEXTS = [
+    "(a+b)*c + tanh(d)",
+    "a",
+    "a*a",
+    "a*a + a",
+    "y*2",
+    "y = a*b",
+    "h = a*b\nh*h + h",
+    "h = a*b; k = h; k + 1",
+    "h = a; h = h*2; h = h + 1; h",
+    "b = a*2; a = b + 1; a*a",
+    "x = x + 1\nx",
+    "k = 2; a**k",
+    "2*3*a + (1 + 2)*b",
+    "a*2*3",
+    "-2**2*a",
+    "-a**2",
+    "a**-b",
+    "a**-1",
+    "-(-a)",
+    "+a - -b",
+    "a - (b - c) - d",
+    "a/(b/c)/d",
+    "2**a",
+    "(-2)*a",
+    "a*-2",
+    "1 - a",
+    "a**2**c",
+    "a**0.5 + a**3 + a**2 + a**1 + a**0 + a**-2.5 + a**1e-7 + a**1.5e7",
+    "a**c",
+    "exp(-a**2/2)/sqrt(2*pi)",
+    "max(a, 1.0) + min(b, a) + maximum(a, a)",
+    "clamp(a, 0.0, 1.0) + clamp(b, min=0.5) + clamp(c, max=2.0) + clamp(d)",
+    "leaky_relu(b, 0.1) + leaky_relu(a) + elu(b, 1.5) + hardtanh(a, -1.0, 1.0) + step(a, 0.1)",
+    "lerp(a, b, 0.5) + lerp(a, b, c) + lerp(1.0, 2.0, c) + where(a, b, c) + where(a, 2.0, c)",
+    "atan2(a, 2) + atan2(1.5, b) + remainder(a, 1.5) + prelu(b, 0.25)",
+    "relu(b) + relu(-a)",
+    "tanh(a*9) + sigmoid(b*9) + tanh(b*9)",
+    "w_1*α + α",
+    "tanh(2)*a + log(10)",
+    "(a +\n b) * (\nc)",
+    "1e-3*a + .5*b + 1_000*c + 7.*d",
+    "sum_1 = a + b # a comment\nsum_1*2",
+    "k = a*2; b + 1",
+    "log(a*1e300*1e300)",
+    "1e999*a",
+    "a*(b/(c - 0.5))",
+    "log(b)",
+    "log(b) + 1/(c - c)",
+    "sqrt(c - 0.5)",
+    "exp(a*1000)",
+    "0*log(c - 0.5)",
+    "minimum(a, 1e999)",
+]
+
+
+def test_texts_are_what_they_are_in_python():
+    compare([(text, NUMBERS) for text in TEXTS])
+
+
+def expression(generator, names, depth):
+    """A random expression, of every operator and function that there is."""
+    pick = generator.random()
+    if depth == 0 or pick < 0.12:
+        return generator.choice(names) if generator.random() < 0.75 else generator.choice(["2", "3", "0.5", "1.0", "-1", "1e-3", "2.75"])
+    inner = [expression(generator, names, depth - 1) for _ in range(3)]
+    if pick < 0.62:
+        sign = generator.choice(["+", "-", "*", "/", "**"])
+        return generator.choice(["{} {} {}", "({}) {} ({})", "{}{}({})"]).format(inner[0], sign, inner[1])
+    if pick < 0.7:
+        return f"-{inner[0]}" if generator.random() < 0.5 else f"-({inner[0]})"
+    name = generator.choice(list(catalogue()["functions"]))
+    op = mg.OPS[catalogue()["functions"][name]]
+    attrs = {"clamp": ["-1.0", "1.0"], "hardtanh": ["-2.0", "2.0"]}.get(op.name, ["0.25"] * len(op.attrs))
+    given = attrs if generator.random() < 0.5 else []
+    return f"{name}({', '.join([*inner[: len(op.inputs)], *given])})"
+
+
+def program(seed):
+    """A random program of a few lines, in which Python meets no complex number and divides no constant by zero."""
+    generator = random.Random(seed)
+    while True:
+        names, lines = ["a", "b", "c", "x"], []
+        for k in range(generator.randint(0, 3)):
+            lines.append(f"h_{k} = {expression(generator, names, generator.randint(1, 3))}")
+            names.append(f"h_{k}")
+        lines.append(generator.choice(["", "out = "]) + expression(generator, names, generator.randint(1, 4)))
+        text = "\n".join(lines)
+        numbers = {name: round(generator.uniform(-2.0, 2.0), 2) for name in "abcx"}
+        try:
+            trace, root = by_python(text, numbers)
+        except (ArithmeticError, TypeError, ValueError, AttributeError, mg.errors.MinigradError):
+            continue
+        wild = [x for x in trace["nodes"]["value"] if isinstance(x, str) or (x and not 1e-6 < abs(x) < 1e6)]
+        if isinstance(root, mg.Value) and len(trace["nodes"]["value"]) < 150 and (not wild or seed % 4 == 0):
+            return text, numbers
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_random_programs_are_what_they_are_in_python(part):
+    compare([program(seed) for seed in range(part, 2000 if EXHAUSTIVE else 240, 4)])
