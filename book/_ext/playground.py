@@ -112,7 +112,7 @@ def _holes(op: mg.Op) -> list[str]:
 
 
 def _forms(op: mg.Op, absent: frozenset[str]) -> dict[str, Any]:
-    """The formula and the derivatives, where the attributes in `absent` are None; the others' places follow operands'."""
+    """The formula and the derivatives, where the attributes in `absent` are None; places of others follow operands'."""
     after = len(op.inputs) + 1
     attrs = {name: None if name in absent else _hole(after + k) for k, name in enumerate(op.attrs)}
     local = [local_derivative(op, slot, _hole(0), _holes(op), attrs) for slot in range(len(op.inputs))]

@@ -69,14 +69,8 @@ export function catalogueOf(data) {
       const { inputs, attrs } = op(/** @type {string} */ (functions.get(name)));
       return `${name}(${["a", "b", "c"].slice(0, inputs).concat(attrs).join(", ")})`;
     },
-    /** The function that a reader may have meant. @param {string} name */
-    nearest(name) {
-      const other = OTHER_NAMES.get(name.toLowerCase());
-      if (other) return other;
-      const far = (/** @type {string} */ one) => distance(name.toLowerCase(), one);
-      const [first] = [...functions.keys()].sort((a, b) => far(a) - far(b));
-      return far(first) <= Math.max(1, Math.floor(name.length / 3)) && name.length > 1 ? first : null;
-    },
+    /** @param {string} name */
+    nearest: (name) => nearest(name, [...functions.keys()]),
     /** The number that an operation gives. @param {string} name @param {number[]} operands @param {Attrs} attrs */
     calculate(name, operands, attrs) {
       const { record, attrs: names } = op(name);
@@ -127,6 +121,16 @@ export function settled(template, first, numbers) {
     text: put(template.text, (text) => formulaText({ text }, parts)),
     mathml: put(template.mathml, (mathml) => formulaMathML({ mathml }, parts).slice(AROUND.start.length, -AROUND.end.length)),
   };
+}
+
+/** The function that a reader may have meant; null if none is like it. @param {string} name @param {string[]} names */
+function nearest(name, names) {
+  const other = OTHER_NAMES.get(name.toLowerCase());
+  if (other) return other;
+  // Of two that are as near, the one of the same length was meant.
+  const far = (/** @type {string} */ one) => distance(name.toLowerCase(), one) + Math.abs(name.length - one.length) / 100;
+  const [first] = names.sort((a, b) => far(a) - far(b));
+  return name.length > 1 && far(first) < Math.max(1, Math.floor(name.length / 3)) + 0.5 ? first : null;
 }
 
 /**

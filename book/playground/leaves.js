@@ -30,10 +30,15 @@ function firstNumber(domains, k) {
   return turn.find((x) => domains.every(([low, high]) => low <= x && x <= high)) ?? turn[0];
 }
 
-/** How far from 0 a slider goes, on both sides: as far as before, or further if the number lies outside. @param {number} x @param {number} [before] */
+/**
+ * How far from 0 a slider goes, on both sides: as far as before, so that it does not change while it is moved; or
+ * further, with room beyond the number.
+ * @param {number} x @param {number} [before]
+ */
 export function reachOf(x, before = 0) {
-  const size = Math.max(Math.abs(x), before);
-  return REACHES.find((reach) => size <= reach) ?? 10 ** Math.ceil(Math.log10(size));
+  const size = Math.abs(x);
+  if (size <= before) return before;
+  return REACHES.find((reach) => size < reach) ?? 10 ** Math.ceil(Math.log10(size) + 1e-9);
 }
 
 /** By how much a slider moves. @param {number} reach */

@@ -5,7 +5,7 @@ import { LONGEST } from "./tokens.js";
 
 /** @typedef {{text: string, numbers: Map<string, number>}} Shared */
 
-const NAME = /^[\p{L}\p{Nl}_][\p{L}\p{N}\p{M}_]*$/u;
+const NAME = /^[\p{XID_Start}_]\p{XID_Continue}*$/u;
 const MOST = 1000; // numbers
 
 /** @param {Shared} shared @returns {string} such as #f=a*b&n=a:2,b:-3, encoded */

@@ -73,15 +73,16 @@ class Playground {
     const link = h("button", { type: "button", onclick: () => this.share() }, "Copy a link to this");
     const shared = h("span.shared", { role: "status" });
     const hint = "Enter draws it, Shift and Enter begins a new line. Each name that is given no value gets a slider.";
-    const said = h("div.said", { id: `${id}-said`, role: "status" });
+    const said = h("div.said", { id: `${id}-said` });
+    const heard = h("p.heard", { role: "status" });
     const remark = h("div.remark");
     const leaves = h("div.leaves", { role: "group", label: "Numbers" });
     const host = h("div.minigrad-player");
-    const example = h("div.row", {}, h("label", { for: `${id}-example` }, "Example"), select);
-    const sharing = h("div.row", {}, link, shared);
+    const example = h("div.pair", {}, h("label", { for: `${id}-example` }, "Example"), select);
+    const sharing = h("div.pair", {}, link, shared);
     const label = h("label", { for: `${id}-text` }, "Expression");
-    const all = [h("div.bar", {}, example, sharing), label, text, h("p.hint", { id: `${id}-hint` }, hint), said, leaves, remark, host]; // prettier-ignore
-    return { all, text, select, shared, said, remark, leaves, host };
+    const all = [h("div.bar", {}, example, sharing), label, text, h("p.hint", { id: `${id}-hint` }, hint), said, heard, leaves, remark, host]; // prettier-ignore
+    return { all, text, select, shared, said, heard, remark, leaves, host };
   }
 
   // --- where a text comes from ---
@@ -102,8 +103,7 @@ class Playground {
     }
     this.parts.text.value = shared.text;
     this.parts.select.value = "";
-    this.drawn = null;
-    this.draw();
+    this.draw(true);
     return true;
   }
 
@@ -140,13 +140,13 @@ class Playground {
 
   // --- drawing ---
 
-  /** Draws what is in the field, or says what is wrong with it. */
-  draw() {
+  /** Draws what is in the field, or says what is wrong with it. @param {boolean} [anew] the same text, too */
+  draw(anew = false) {
     clearTimeout(this.timer);
     this.fit();
     this.parts.shared.textContent = "";
     const text = this.parts.text.value;
-    if (text === this.drawn?.text) return this.tell(null);
+    if (text === this.drawn?.text && !anew) return this.tell(null);
     try {
       const tape = tapeOf(parse(text, this.catalogue), this.catalogue);
       const numbers = numbersFor(tape, this.numbers, this.catalogue);
@@ -157,10 +157,10 @@ class Playground {
       if (!(error instanceof Mistake)) throw error;
       return this.tell(error);
     }
-    this.tell(null);
     this.play({});
     this.showLeaves();
     this.showRemark(this.drawn.trace);
+    this.tell(null);
   }
 
   /** Puts the trace into a player. @param {Record<string, unknown>} state */
@@ -177,8 +177,17 @@ class Playground {
     said.classList.toggle("wrong", mistake !== null);
     text.setAttribute("aria-invalid", String(mistake !== null));
     const kept = this.drawn && mistake ? " The graph below is the last one that could be drawn." : "";
-    const sentence = mistake ? `${mistake.message}${kept}` : (this.drawn?.trace.sentence ?? "");
+    const sentence = mistake ? `${mistake.message}${kept}` : (this.drawn?.tracer.trace(this.current()).sentence ?? "");
     fill(said, mistake && text.value.trim() !== "" && pointer(text.value, mistake), tag("p", {}, sentence));
+    this.hear();
+  }
+
+  /** Lets those hear who do not see, once a reader stops: while a slider moves it would never end. */
+  hear() {
+    const { said, remark, heard } = this.parts;
+    const wrong = said.classList.contains("wrong");
+    const found = [...said.querySelectorAll("p"), ...(wrong ? [] : remark.querySelectorAll("p"))];
+    heard.textContent = found.map((one) => one.textContent).join(" ");
   }
 
   // --- numbers ---
@@ -197,10 +206,20 @@ class Playground {
     this.moved();
   }
 
-  /** The reader let go of a leaf: if there is something else to be said of the graph now, the player says it. */
+  /** The reader let go of a leaf: that is told, and soon the player learns what else there is to be said of the graph. */
   settle() {
+    this.hear();
+    setTimeout(() => this.remount());
+  }
+
+  /**
+   * A player with other notes, if there are any. Not while the reader is in it: a press on one of its buttons is what
+   * took the focus from a leaf, and a new player would swallow it.
+   */
+  remount() {
     const { drawn, player } = this;
-    if (!drawn || !player) return;
+    const { host } = this.parts;
+    if (!drawn || !player || host === document.activeElement || host.matches(":active")) return;
     const now = drawn.tracer.trace(this.current());
     if (JSON.stringify(now.notes) === JSON.stringify(drawn.trace.notes)) return;
     drawn.trace = now;
@@ -224,7 +243,10 @@ class Playground {
 
   moved() {
     this.showLeaves();
-    if (this.drawn) this.showRemark(this.drawn.tracer.trace(this.current()));
+    if (!this.drawn) return;
+    const trace = this.drawn.tracer.trace(this.current());
+    this.showRemark(trace);
+    if (!this.parts.said.classList.contains("wrong")) fill(this.parts.said, tag("p", {}, trace.sentence));
   }
 
   showLeaves() {
@@ -234,7 +256,12 @@ class Playground {
       const change = (/** @type {Event & {target: any}} */ event) => {
         if (event.target.value.trim() !== "") this.move(name, Number(event.target.value));
       };
-      const done = { onchange: () => this.settle() };
+      const done = {
+        onchange: (/** @type {Event & {target: any}} */ event) => {
+          event.target.value = String(this.numbers.get(name)); // where there was no number
+          this.settle();
+        },
+      };
       const id = `minigrad-playground-leaf-${k}`;
       const range = { type: "range", min: -reach, max: reach, step: stepOf(reach), label: `${name}, slider` };
       return tag(
@@ -265,7 +292,10 @@ class Playground {
   }
 }
 
-/** A line of a text with carets below a place: for the eye, since the sentence beside it says the same. @param {string} text @param {{from: number, to: number}} at */
+/**
+ * A line of a text with carets below a place: for the eye, since the sentence beside it says the same.
+ * @param {string} text @param {{from: number, to: number}} at
+ */
 function pointer(text, at) {
   const { line, caret } = placeIn(text, at);
   return tag("pre", { "aria-hidden": true }, `${line}\n${caret}`);

@@ -19,8 +19,8 @@ import { Mistake, tokensOf } from "./tokens.js";
 /** A line: the name that it gives, or null; its steps are those up to `last`. @typedef {{name: string | null, last: number}} Line */
 /** @typedef {{steps: Step[], lines: Line[]}} Program */
 
-/** So many operations there may be, and so many brackets inside one another. */
-export const MOST = 2000;
+/** So many operations there may be, which a page can lay out in a second or two; and so many brackets inside one another. */
+export const MOST = 500;
 const DEEPEST = 100;
 
 const WORDS = new Set(
@@ -76,7 +76,7 @@ class Reader {
   /** @param {Step} step */
   add(step) {
     if (step.kind === "op" && ++this.ops > MOST) {
-      throw new Mistake(`This is too long: there is room for ${MOST.toLocaleString("en")} operations.`, step.from, step.to);
+      throw new Mistake(`This is too long: there is room for ${MOST} operations.`, step.from, step.to);
     }
     return this.steps.push(step) - 1;
   }

@@ -1,6 +1,6 @@
 /** Where in a text something is wrong: its line, and a caret below the place. */
 
-const [BEFORE, AFTER] = [24, 12]; // characters of a longer line around the place
+const [BEFORE, MARKED, AFTER] = [24, 30, 12]; // characters of a longer line: before the place, of it, and behind it
 
 /**
  * @param {string} text @param {{from: number, to: number}} place
@@ -10,12 +10,12 @@ export function placeIn(text, { from, to }) {
   const start = text.lastIndexOf("\n", from - 1) + 1;
   const ends = text.indexOf("\n", from);
   const whole = text.slice(start, ends < 0 ? text.length : ends);
-  const [first, last] = [from - start, Math.max(from + 1, Math.min(to, start + whole.length)) - start];
-  const left = first > BEFORE + 1 ? first - BEFORE : 0;
-  const right = Math.min(whole.length, Math.max(last, left + BEFORE) + AFTER);
+  const first = from - start;
+  const last = Math.min(Math.max(to - start, first + 1), first + MARKED, Math.max(whole.length, first + 1));
+  const left = first > BEFORE ? first - BEFORE : 0;
+  const right = Math.min(whole.length, last + AFTER);
   const [dots, end] = [left ? "…" : "", right < whole.length ? "…" : ""];
-  const shown = `${dots}${whole.slice(left, right)}${end}`.replaceAll("\t", " ");
-  const marked = [...whole.slice(first, Math.min(last, right))].length || 1;
+  const line = `${dots}${whole.slice(left, right)}${end}`.replaceAll("\t", " ");
   const before = [...whole.slice(left, first)].length + dots.length;
-  return { line: shown, caret: `${" ".repeat(before)}${"^".repeat(marked)}` };
+  return { line, caret: `${" ".repeat(before)}${"^".repeat([...whole.slice(first, last)].length || 1)}` };
 }

@@ -21,7 +21,7 @@ export class Mistake extends Error {
 export const LONGEST = 20_000;
 
 const NUMBER = /(?:\d+(?:_\d+)*\.?\d*|\.\d+)(?:e[+-]?\d+)?/iy;
-const NAME = /[\p{L}\p{Nl}_][\p{L}\p{N}\p{M}_]*/uy;
+const NAME = /[\p{XID_Start}_]\p{XID_Continue}*/uy;
 const SIGN = /\*\*|[-+*/(),=]/y;
 const BLANK = /[^\S\n]+|#[^\n]*/uy;
 
@@ -31,6 +31,7 @@ const FOREIGN = /** @type {[RegExp, string][]} */ ([
   [/[×·∙⋅]/uy, "Write * for a product."],
   [/÷/uy, "Write / for a quotient."],
   [/[⁰¹²³⁴-⁹]+/uy, "Write ** for a power, as in a**2."],
+  [/[₀-₉]+/uy, "Write _ before a small number, as in w_1."],
   [/\/\//y, "There is no // here. Write floor(a / b)."],
   [/%/y, "There is no % here. Write remainder(a, b)."],
   [/@/y, "“@” is for matrices. Write * for a product."],
@@ -98,7 +99,7 @@ export function tokensOf(text) {
     const after = take(NAME) || take(NUMBER);
     if (!after) return;
     const end = at + after.length;
-    if (/^[\p{L}_]/u.test(after)) throw new Mistake(`For a product write ${written}*${after}.`, at, end);
+    if (/^[\p{XID_Start}_]/u.test(after)) throw new Mistake(`For a product write ${written}*${after}.`, at, end);
     throw new Mistake(`“${written}${after}” is no number.`, at - written.length, end);
   }
 }

@@ -2,11 +2,11 @@
 
 import ast
 import importlib.util
+import itertools
 import json
 import math
 import random
 import subprocess
-import sys
 from functools import cache
 from pathlib import Path
 
@@ -14,6 +14,7 @@ import pytest
 
 import minigrad as mg
 from minigrad_viz.trace import placed
+from strategies import ATTRS, DIFFERENTIABLE, points
 from thorough import EXHAUSTIVE
 from tools import FRONTEND, PACKAGES, need
 
@@ -103,7 +104,7 @@ def near(found, expected):
         return found is expected
     found, expected = number(found), number(expected)
     if math.isnan(expected) or math.isinf(expected):
-        return math.isnan(found) and math.isnan(expected) or found == expected
+        return (math.isnan(found) and math.isnan(expected)) or found == expected
     return math.isclose(found, expected, rel_tol=CLOSE, abs_tol=1e-14)
 
 
@@ -111,7 +112,10 @@ def check(found, expected, text):
     """Whether the page's trace is that of Python."""
     for key in ("version", "outputs", "ops", "arrays"):
         assert found[key] == expected[key], (text, key)
-    for part, keys in {"nodes": "kind name state grad op attrs stale line tensor", "edges": "operand result slot flows"}.items():
+    for part, keys in {
+        "nodes": "kind name state grad op attrs stale line tensor",
+        "edges": "operand result slot flows",
+    }.items():
         for key in keys.split():
             assert found[part][key] == expected[part][key], (text, key)
     columns = [("nodes", "value"), ("edges", "local")]
@@ -130,7 +134,9 @@ def check(found, expected, text):
 def compare(jobs):
     """Each text with its numbers gives the same in the page as in Python."""
     made = [by_python(text, numbers)[0] for text, numbers in jobs]
-    texts = [{"text": text, "numbers": numbers, "expected": trace} for (text, numbers), trace in zip(jobs, made, strict=True)]
+    texts = [
+        {"text": text, "numbers": numbers, "expected": trace} for (text, numbers), trace in zip(jobs, made, strict=True)
+    ]
     for answer, (text, _), trace in zip(asked(texts), jobs, made, strict=True):
         assert "mistake" not in answer, (text, answer)
         check(answer["trace"], trace, text)
@@ -203,7 +209,11 @@ def expression(generator, names, depth):
     """A random expression, of every operator and function that there is."""
     pick = generator.random()
     if depth == 0 or pick < 0.12:
-        return generator.choice(names) if generator.random() < 0.75 else generator.choice(["2", "3", "0.5", "1.0", "-1", "1e-3", "2.75"])
+        return (
+            generator.choice(names)
+            if generator.random() < 0.75
+            else generator.choice(["2", "3", "0.5", "1.0", "-1", "1e-3", "2.75"])
+        )
     inner = [expression(generator, names, depth - 1) for _ in range(3)]
     if pick < 0.62:
         sign = generator.choice(["+", "-", "*", "/", "**"])
@@ -240,3 +250,59 @@ def program(seed):
 @pytest.mark.parametrize("part", range(4))
 def test_random_programs_are_what_they_are_in_python(part):
     compare([program(seed) for seed in range(part, 2000 if EXHAUSTIVE else 240, 4)])
+
+
+CONSTANTS = (0.0, 1.0, -1.0, 2.0, 0.5, -7.5, 3.0)
+
+
+def calls():
+    """Every function with names and with constants in every place, those at its formulas' corners too."""
+    for name, found in catalogue()["functions"].items():
+        op = mg.OPS[found]
+        count = len(op.inputs)
+        for (k, point), constant in itertools.product(enumerate(points(op, 2)), CONSTANTS if count > 1 else (0.0,)):
+            numbers = dict(zip("abc", point, strict=False))
+            for kept in range(1, 2**count):
+                given = ["abc"[slot] if kept >> slot & 1 else repr(constant) for slot in range(count)]
+                attrs = [f"{attr}={x}" for attr, x in ATTRS.get(op.name, {}).items()] if k else []
+                yield f"{name}({', '.join([*given, *attrs])})", numbers
+
+
+def test_every_function_is_what_it_is_in_python():
+    compare(list(calls()))
+
+
+def test_every_operation_on_numbers_with_a_derivative_can_be_written():
+    known = {op.name for op in DIFFERENTIABLE if not op.name.endswith("_backward")}
+    assert set(catalogue()["ops"]) == known
+    assert {"max", "min", "tanh", "abs"} <= set(catalogue()["functions"])
+    methods = {name for name in vars(mg.Value) if not name.startswith("_")}
+    assert {name for name in methods if name in mg.OPS} <= set(catalogue()["functions"])
+
+
+# --- the script itself -----------------------------------------------------------------------------------------------
+
+
+def test_modules_in_node():
+    need("node")
+    run("node", "--test", *SOURCES.glob("tests/*.test.js"))
+
+
+def test_types_of_the_playground():
+    need("node", "npm packages")
+    run("node", PACKAGES / "typescript" / "bin" / "tsc", "--project", SOURCES)
+
+
+def test_no_function_is_above_60_lines():
+    need("node", "npm packages")
+    assert run("node", "limits.mjs", SOURCES) == ""
+
+
+def test_the_script_is_small_and_leaves_no_name_behind(tmp_path):
+    need("node", "npm packages")
+    built = tmp_path / "playground.js"
+    run("node", SOURCES / "build.mjs", built)
+    text = built.read_text(encoding="utf-8")
+    assert text.startswith(("(()=>{", '"use strict";(()=>{'))
+    assert len(text.encode()) < 60_000
+    assert "</script" not in text.lower()

@@ -1,11 +1,15 @@
-/** Prints each function of the sources that is longer than the house allows: `file:line: so many lines`. */
+/**
+ * Prints each function of the sources, or of those in a folder, that is longer than the house allows: `file:line: so
+ * many lines`.
+ */
 
 import { readdirSync, readFileSync } from "node:fs";
+import { pathToFileURL } from "node:url";
 
 import ts from "typescript";
 
 const MOST = 60;
-const folder = new URL("src/", import.meta.url);
+const folder = process.argv[2] ? pathToFileURL(`${process.argv[2]}/`) : new URL("src/", import.meta.url);
 
 for (const name of readdirSync(folder, { recursive: true }).filter((one) => one.endsWith(".js"))) {
   const file = ts.createSourceFile(name, readFileSync(new URL(name, folder), "utf8"), ts.ScriptTarget.ES2022, true);

@@ -1,0 +1,197 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { placeIn } from "../place.js";
+import { linkOf, readLink } from "../link.js";
+import { numbersFor, reachOf } from "../leaves.js";
+import { catalogueOf, distance, settled } from "../catalogue.js";
+import { parse } from "../parser.js";
+import { tapeOf } from "../tape.js";
+import { tokensOf } from "../tokens.js";
+
+/** A catalogue of a few operations: what is tested here does not depend on which there are. */
+const one = (inputs, js, domain = [-3, 3], attrs = []) => ({
+  record: { name: "", formula: "", js, rules: Array(inputs).fill("g"), why: null },
+  inputs,
+  attrs,
+  defaults: Object.fromEntries(attrs.map((name) => [name, null])),
+  domain: Array(inputs).fill(domain),
+  flows: Array(inputs).fill(true),
+  forms: {},
+  constants: [],
+});
+const ops = {
+  add: one(2, "(a + b)"),
+  sub: one(2, "(a - b)"),
+  mul: one(2, "(a * b)"),
+  div: one(2, "(a / b)"),
+  pow: one(2, "pow(a, b)"),
+  neg: one(1, "(-a)"),
+  tanh: one(1, "Math.tanh(a)"),
+  log: one(1, "Math.log(a)", [0.25, 3]),
+  clamp: one(1, "clamp(a, min, max)", [-3, 3], ["min", "max"]),
+};
+const operators = { "+": "add", "-": "sub", "*": "mul", "/": "div", "**": "pow", neg: "neg" };
+const catalogue = catalogueOf({ ops, operators, functions: Object.fromEntries(Object.keys(ops).map((name) => [name, name])) });
+
+/** An expression with brackets around everything, as it was understood. */
+function understood(text) {
+  const { steps, lines } = parse(text, catalogue);
+  const shown = (at) => {
+    const step = steps[at];
+    if (step.kind !== "op") return String(step.kind === "name" ? step.name : step.value);
+    return `${step.op}(${step.operands.map(shown).join(" ")})`;
+  };
+  return lines.map(({ name, last }) => (name ? `${name} = ` : "") + shown(last)).join("; ");
+}
+
+test("operators bind as in Python", () => {
+  const found = {
+    "a + b*c": "add(a mul(b c))",
+    "a - b - c": "sub(sub(a b) c)",
+    "a/b*c": "mul(div(a b) c)",
+    "a**b**c": "pow(a pow(b c))",
+    "-a**2": "neg(pow(a 2))",
+    "a**-b": "pow(a neg(b))",
+    "2*-a": "mul(2 neg(a))",
+    "--a": "neg(neg(a))",
+    "+a": "a",
+    "(a + b)*c": "mul(add(a b) c)",
+    "a − b": "sub(a b)",
+    "tanh(a)**2": "pow(tanh(a) 2)",
+    "h = a*2; h*h": "h = mul(a 2); mul(h h)",
+    "\n\nh = (a +\n b) # sum\n\nh\n": "h = add(a b); h",
+  };
+  for (const [text, expected] of Object.entries(found)) assert.equal(understood(text), expected, text);
+});
+
+test("a name is what Python takes it for", () => {
+  assert.deepEqual(tokensOf("ℌ_1+α").slice(0, 3).map(({ text }) => text), ["H_1", "+", "α"]);
+});
+
+/** What is wrong with a text, and what of it is pointed at. */
+function wrong(text) {
+  try {
+    tapeOf(parse(text, catalogue), catalogue);
+  } catch (error) {
+    return [error.message.split(".")[0], text.slice(error.from, error.to)];
+  }
+  return assert.fail(`nothing is wrong with ${text}`);
+}
+
+test("a mistake is told in a sentence, and pointed at", () => {
+  const found = {
+    "(a + b": ["This bracket is not closed", "("],
+    "tanh(a": ["This bracket is not closed", "("],
+    "(a\nb": ["This bracket is not closed", "("],
+    "a)": ["This bracket closes none that was opened", ")"],
+    "a +": ["Behind “+” a number or a name is missing", "+"],
+    "a * * b": ["Behind “*” a number or a name is missing", "*"],
+    "* b": ["Before “*” a number or a name is missing", "*"],
+    "h =": ["Behind this a number or a name is missing", "="],
+    "()": ["There is nothing between these brackets", "()"],
+    "a b": ["Between this and what comes before it an operator is missing", "b"],
+    "2(a)": ["Between this and what comes before it an operator is missing", "("],
+    "2a": ["For a product write 2*a", "a"],
+    "1.2.3*a": ["“1", "1.2.3"],
+    "a ^ 2": ["“^” is no power here", "^"],
+    "a × b": ["Write * for a product", "×"],
+    "a² + 1": ["Write ** for a power, as in a**2", "²"],
+    "w₁ + 1": ["Write _ before a small number, as in w_1", "₁"],
+    "a // b": ["There is no // here", "//"],
+    "a % b": ["There is no % here", "%"],
+    "a == b": ["A comparison is no number", "=="],
+    "a += b": ["Give the sum a name by itself, as in c = a + b", "+="],
+    "a.tanh()": ["A point stands only in a number", "."],
+    "a $ b": ["“$” does not belong in an expression", "$"],
+    "a 😀 b": ["“😀” does not belong in an expression", "😀"],
+    "a + b = c": ["What stands before = is the name of the line, and nothing else, as in h = a*b", "="],
+    "h = k = a": ["There is one = in a line, as in h = a*b", "="],
+    "tanh(h = a)": ["tanh has no “h” to be given", "h"],
+    "a, b": ["A comma stands only between the numbers that a function takes", ","],
+    "tahn(a)": ["There is no function “tahn”", "tahn"],
+    "ln(a)": ["There is no function “ln”", "ln"],
+    "f(a)": ["There is no function “f”", "f"],
+    "tanh(a, b)": ["tanh takes 1 number, and here are 2", "tanh(a, b)"],
+    "pow(a)": ["pow takes 2 numbers, and here is 1", "pow(a)"],
+    "tanh()": ["tanh takes 1 number, and here are none", "tanh()"],
+    "clamp(a, b)": ["min of clamp has to be a plain number: no gradient goes to it", "b"],
+    tanh: ["“tanh” is a function: write tanh(a)", "tanh"],
+    "tanh = a": ["“tanh” is a function, so nothing else can be called so", "tanh"],
+    "pi = a": ["“pi” is a number that never changes", "pi"],
+    "lambda*2": ["“lambda” is a word of Python's own", "lambda"],
+    "2*3": ["Nothing in the last line has a name, so there is no number to move, and no gradient", "2*3"],
+    "": ["There is nothing here yet", ""],
+    " \n# a remark": ["There is nothing here yet", ""],
+  };
+  for (const [text, expected] of Object.entries(found)) assert.deepEqual(wrong(text), expected, text);
+});
+
+test("what is too long or too deep is refused, in a moment", () => {
+  assert.match(wrong("a+".repeat(600) + "a")[0], /room for 500 operations/);
+  assert.match(wrong("a".repeat(30_000))[0], /too long/);
+  for (const deep of ["(".repeat(9000), "-".repeat(9000), "tanh(".repeat(3000), "a**".repeat(6000)]) {
+    assert.match(wrong(`${deep}a`)[0], /inside one another/);
+  }
+});
+
+test("the functions that were meant are named", () => {
+  const near = (name) => catalogue.nearest(name);
+  assert.deepEqual(["tahn", "Tanh", "ln", "clmp", "logistic", "f", "whatever"].map(near), ["tanh", "tanh", "log", "clamp", "sigmoid", null, null]); // prettier-ignore
+  assert.equal(distance("tahn", "tanh"), 1);
+});
+
+test("names that objects have anyway are leaves like others", () => {
+  const { leaves } = tapeOf(parse("constructor*toString + __proto__", catalogue), catalogue);
+  assert.deepEqual([...leaves.keys()], ["constructor", "toString", "__proto__"]);
+  assert.match(wrong("constructor(a)")[0], /no function/);
+});
+
+test("a number goes into a formula as the player would write it there", () => {
+  const hole = (place, least = 0) => String.fromCharCode(0xe000 + 8 * place + least);
+  const template = { text: `x\uf8f1${hole(2, 5)}\uf8f2 + ${hole(1)}`, mathml: `<mrow>${hole(2)}</mrow>` };
+  const found = (x) => Object.values(settled(template, 2, [x]));
+  assert.deepEqual(found(2), [`x² + ${hole(1)}`, "<mrow><mn>2</mn></mrow>"]);
+  assert.deepEqual(found(-1), [`x⁻¹ + ${hole(1)}`, "<mrow><mrow><mo>−</mo><mn>1</mn></mrow></mrow>"]);
+  assert.equal(found(-0.5)[0], `x^(−0.5) + ${hole(1)}`);
+});
+
+test("new leaves get numbers that their operations are made for, and old ones keep theirs", () => {
+  const numbers = (text, known = new Map()) => [...numbersFor(tapeOf(parse(text, catalogue), catalogue), known, catalogue)];
+  assert.deepEqual(numbers("a*b + c"), [["a", 2], ["b", -3], ["c", 0.5]]); // prettier-ignore
+  assert.deepEqual(numbers("a + log(b)"), [["a", 2], ["b", 0.5]]); // prettier-ignore
+  assert.deepEqual(numbers("b + a", new Map([["a", 7]])), [["b", 2], ["a", 7]]); // prettier-ignore
+});
+
+test("a slider reaches to its number, and never less far than before", () => {
+  assert.deepEqual([2, 5, 7, -99, 100, 101].map((x) => reachOf(x)), [5, 10, 10, 100, 1000, 1000]);
+  assert.deepEqual([reachOf(5, 5), reachOf(2, 10), reachOf(11, 10)], [5, 10, 20]);
+  assert.ok(reachOf(1e300) > 1e300);
+});
+
+test("a link brings back what it was made of", () => {
+  const shared = { text: "h = a*b;\n<b>& #1 + h", numbers: new Map([["a", 2.5], ["α", -1e-7], ["__proto__", 3]]) }; // prettier-ignore
+  assert.deepEqual(readLink(linkOf(shared)), shared);
+});
+
+test("a link may hold anything", () => {
+  assert.equal(readLink(""), null);
+  assert.equal(readLink("#playground"), null);
+  assert.equal(readLink("#f=%20"), null);
+  const { text, numbers } = readLink("#f=a%ZZ&n=a:nan,b:1e999,c:x,<b>:1,d,:2,e:1:2,ok:3,ok2:−4");
+  assert.equal(text, "a%ZZ");
+  assert.deepEqual([...numbers], [["e", 1], ["ok", 3], ["ok2", -4]]); // prettier-ignore
+  assert.ok(readLink(`#f=${"a".repeat(90_000)}&n=${"a:1,".repeat(5000)}`).text.length < 21_000);
+});
+
+test("a caret stands below the place, of a long line too", () => {
+  const at = (text, from, to) => Object.values(placeIn(text, { from, to }));
+  assert.deepEqual(at("a + b", 2, 3), ["a + b", "  ^"]);
+  assert.deepEqual(at("a\nb ^ 2\nc", 4, 5), ["b ^ 2", "  ^"]);
+  assert.deepEqual(at("", 0, 0), ["", "^"]);
+  assert.deepEqual(at("α😀 $", 4, 5), ["α😀 $", "   ^"]);
+  const [line, caret] = at(`${"x".repeat(80)}$${"y".repeat(80)}`, 80, 81);
+  assert.equal(line, `…${"x".repeat(24)}$${"y".repeat(12)}…`);
+  assert.equal(caret.length, line.indexOf("$") + 1);
+  assert.ok(at("x".repeat(500), 0, 500).every((one) => one.length < 50));
+});

@@ -1,0 +1,248 @@
+"""The playground as a reader has it: typing, stepping, dragging, from disk and from a server, without a network."""
+
+import functools
+import http.server
+import re
+import threading
+
+import pytest
+
+import minigrad as mg
+from tools import PACKAGES, need
+
+AXE = PACKAGES / "axe-core" / "axe.min.js"
+TEXT = "#minigrad-playground-text"
+SAID, REMARK, HEARD = (f".minigrad-playground .{name}" for name in ("said", "remark", "heard"))
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture(scope="module")
+def server(site):
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(site))) as running:
+        threading.Thread(target=running.serve_forever, daemon=True).start()
+        yield f"127.0.0.1:{running.server_port}"
+        running.shutdown()
+
+
+@pytest.fixture(params=["file", "http"])
+def play(request, site, server, watched):
+    """Opens the page, with what follows the # of its address."""
+
+    def opened(link="", **options):
+        page = watched(servers=(server,) if request.param == "http" else (), **options)
+        address = (site / "playground.html").as_uri() if request.param == "file" else f"http://{server}/playground.html"
+        page.goto("about:blank")
+        page.goto(address + link)
+        page.locator(TEXT).wait_for()
+        return page
+
+    return opened
+
+
+def draw(page, text):
+    page.fill(TEXT, text)
+    page.press(TEXT, "Enter")
+
+
+def node(page, name):
+    """What a screen reader says of the node of that name, in the player."""
+    return page.get_by_role("button", name=re.compile(rf"^{re.escape(name)}[ ,]")).first.get_attribute("aria-label")
+
+
+def leaf(page, name):
+    return page.locator(".minigrad-playground .leaves").get_by_label(name, exact=True)
+
+
+def test_an_expression_is_drawn_stepped_and_dragged(play):
+    page = play()
+    assert page.locator(SAID).inner_text() == "Graph of y = 0.261594: 4 leaves, 4 operations."
+    draw(page, "h = w*x + b\ntanh(h)*w")
+    assert page.locator(SAID).inner_text() == "Graph of y = −2.0: 3 leaves, 4 operations."
+    leaf(page, "b").fill("5.5")
+    assert page.locator(SAID).inner_text() == "Graph of y = −0.924234: 3 leaves, 4 operations."
+    assert node(page, "w") == "w, leaf, value 2.0, gradient not computed yet"
+    page.get_by_role("button", name="Last (End)").click()
+    w, x, b = mg.Value(2.0), mg.Value(-3.0), mg.Value(5.5)
+    ((w * x + b).tanh() * w).backward()
+    for name, value in {"w": w, "x": x, "b": b}.items():
+        found = re.search(r"value (\S+), gradient (\S+)$", node(page, name))
+        assert [float(text.replace("−", "-")) for text in found.groups()] == pytest.approx(
+            [value.data, value.grad], rel=1e-5
+        )
+    page.get_by_role("button", name="First (Home)").click()
+    assert "not computed yet" in node(page, "h")
+    page.get_by_role("button", name="Step forward").first.click()
+    assert "1 / " in page.locator(".minigrad-player .count").inner_text()
+
+
+def test_a_slider_moves_the_numbers_and_the_player_stays_where_it_is(play):
+    page = play()
+    draw(page, "a*b + a")
+    page.get_by_role("button", name="Last (End)").click()
+    assert node(page, "a").endswith("gradient −2.0")
+    slider = page.get_by_label("b, slider")
+    slider.focus()
+    for _ in range(20):
+        slider.press("ArrowRight")
+    assert leaf(page, "b").input_value() == "-2"
+    assert node(page, "a").endswith("gradient −1.0")
+    assert page.evaluate("document.activeElement.getAttribute('aria-label')") == "b, slider"
+    assert page.locator(HEARD).inner_text().startswith("Graph of y")
+
+
+def test_the_player_moves_the_numbers_of_the_page(play):
+    page = play()
+    draw(page, "a*b")
+    page.get_by_role("button", name="What if").click()
+    page.locator(".minigrad-player .whatif input[type=number]").first.fill("7")
+    assert leaf(page, "a").input_value() == "7"
+    assert page.locator(SAID).inner_text().startswith("Graph of y = −21.0")
+
+
+def test_numbers_are_kept_when_the_text_changes(play):
+    page = play()
+    draw(page, "a*b")
+    leaf(page, "a").fill("4.25")
+    draw(page, "a + c")
+    assert (leaf(page, "a").input_value(), leaf(page, "b").count()) == ("4.25", 0)
+    leaf(page, "c").fill("")
+    leaf(page, "c").press("Tab")
+    assert leaf(page, "c").input_value() == "0.5"
+
+
+def test_it_draws_after_a_pause_too(play):
+    page = play()
+    page.fill(TEXT, "u*v")
+    page.wait_for_function(f"document.querySelector('{SAID}').textContent.startsWith('Graph of y = −6')")
+
+
+def test_shift_and_enter_begins_a_line(play):
+    page = play()
+    page.fill(TEXT, "h = a*2")
+    page.press(TEXT, "Shift+Enter")
+    page.type(TEXT, "h*h")
+    page.press(TEXT, "Enter")
+    assert page.input_value(TEXT) == "h = a*2\nh*h"
+    assert page.locator(SAID).inner_text() == "Graph of y = 16.0: 1 leaf, 2 operations, 1 constant."
+
+
+WRONG = {
+    "(a + b": "This bracket is not closed.",
+    "a +": "Behind “+” a number or a name is missing.",
+    "a $ b": "“$” does not belong in an expression.",
+    "a ^ 2": "“^” is no power here. Write ** for a power, as in a**2.",
+    "tahn(a)": "There is no function “tahn”. Did you mean tanh?",
+    "a + b = c": "What stands before = is the name of the line, and nothing else, as in h = a*b.",
+    "tanh(a, b)": "tanh takes 1 number, and here are 2. Write tanh(a).",
+    "tanh + a": "“tanh” is a function: write tanh(a).",
+    "": "There is nothing here yet. Type an expression, such as (a + b)*c.",
+    "+".join("a" * 502): "This is too long: there is room for 500 operations.",
+}
+
+
+def test_a_mistake_is_told_and_the_last_graph_stays(play):
+    page = play()
+    draw(page, "a*b")
+    for text, sentence in WRONG.items():
+        draw(page, text)
+        kept = f"{sentence} The graph below is the last one that could be drawn."
+        assert page.locator(f"{SAID} p").inner_text() == kept, text
+        assert page.locator(HEARD).inner_text() == kept, text
+        assert page.locator(TEXT).get_attribute("aria-invalid") == "true", text
+        assert node(page, "y").startswith("y = a · b, operation, value −6.0"), text
+    draw(page, "a*(b")
+    assert page.locator(f"{SAID} pre").text_content() == "a*(b\n  ^"
+    draw(page, "a*(b)")
+    assert (page.locator(f"{SAID} pre").count(), page.locator(TEXT).get_attribute("aria-invalid")) == (0, "false")
+
+
+def test_what_is_not_finite_is_shown_and_explained(play):
+    page = play("#f=log(b)*2&n=b:-3")
+    assert node(page, "y").startswith("y = v₁ · 2, operation, value NaN")
+    assert page.locator(f"{REMARK} pre").first.text_content() == "log(b)*2\n^^^^^^"
+    assert page.locator(f"{REMARK} p").first.inner_text() == "v₁ is the first NaN: ln(b) = ln(−3)."
+    leaf(page, "b").fill("1")
+    leaf(page, "b").press("Tab")
+    assert page.locator(f"{REMARK} p").count() == 0
+    draw(page, "c/(a - a)")
+    assert page.locator(f"{REMARK} p").first.inner_text().startswith("y is the first infinity: c / v₂ =")
+    draw(page, "a/0")
+    assert page.locator(f"{REMARK} p").first.inner_text() == "y is the first infinity: a / 0 = (−3) / 0."
+
+
+def test_a_link_leads_back_to_the_same(play):
+    page = play()
+    draw(page, "p = a*b\np + α")
+    leaf(page, "b").fill("0.125")
+    page.get_by_role("button", name="Copy a link").click()
+    page.locator(".shared", has_text=re.compile(".")).wait_for()
+    link = page.evaluate("location.hash")
+    again = play(link)
+    assert again.input_value(TEXT) == "p = a*b\np + α"
+    assert (leaf(again, "b").input_value(), leaf(again, "α").input_value()) == ("0.125", "0.5")
+    again.evaluate("location.hash = '#f=q*q&n=q:5'")
+    again.wait_for_function(f"document.querySelector('{SAID}').textContent.startsWith('Graph of y = 25')")
+
+
+def test_a_hostile_link_is_only_text(play):
+    page = play("#f=%3Cimg%20src%3Dx%20onerror%3D%22window.hurt%3D1%22%3E&n=%3Cb%3E:1,__proto__:2")
+    assert "comparison" in page.locator(f"{SAID} p").inner_text()
+    assert page.locator(".minigrad-playground img").count() == 0
+    page.evaluate("location.hash = '#f=__proto__*constructor%2Ba&n=__proto__:2,constructor:3,a:1'")
+    page.wait_for_function(f"document.querySelector('{SAID}').textContent.startsWith('Graph of y = 7')")
+    leaf(page, "constructor").fill("5")
+    assert page.locator(SAID).inner_text().startswith("Graph of y = 11")
+    assert page.evaluate("[window.hurt, ({}).constructor === Object]") == [None, True]
+
+
+def test_each_example_is_drawn(play):
+    page = play()
+    names = page.locator("#minigrad-playground-example option").all_inner_texts()[1:]
+    assert len(names) >= 6
+    for name in names:
+        page.select_option("#minigrad-playground-example", label=name)
+        assert page.locator(SAID).inner_text().startswith("Graph of"), name
+        page.get_by_role("button", name="Last (End)").click()
+        assert page.locator("#minigrad-playground-example").input_value() != "", name
+
+
+def test_it_is_reached_by_the_keyboard_alone(play):
+    page = play()
+    page.focus(TEXT)
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.id") == "minigrad-playground-leaf-0"
+    page.keyboard.press("ArrowUp")
+    assert leaf(page, "a").input_value() == "3"
+    page.get_by_role("button", name="Step forward").first.focus()
+    page.keyboard.press("End")
+    assert node(page, "a").endswith("gradient 0.5")
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_axe_finds_nothing_at_any_moment(play, theme):
+    need("npm packages")
+    page = play(color_scheme=theme)
+    page.evaluate(AXE.read_text(encoding="utf-8"))
+    for text in ("a*b + tanh(c)", "log(b) + 1/(c - c)", "(a"):
+        draw(page, text)
+        found = page.evaluate("axe.run('.minigrad-playground', {resultTypes: ['violations'], preload: false})")[
+            "violations"
+        ]
+        assert [(one["id"], [node["html"][:100] for node in one["nodes"]]) for one in found] == [], text
+
+
+def test_it_fits_a_phone(play):
+    page = play(width=400, height=800)
+    for text in ("(a + b)*c + tanh(d)", "a_long_name_" * 6 + "*b", "a" * 90 + " $", "log(b)*" + "a*" * 40 + "a"):
+        draw(page, text)
+        assert page.evaluate("document.documentElement.scrollWidth") <= 400, text
+
+
+def test_without_scripts_there_is_a_picture(site, watched):
+    page = watched(java_script_enabled=False)
+    page.goto((site / "playground.html").as_uri())
+    assert page.locator("noscript svg, .minigrad-playground svg").count() == 1
