@@ -203,8 +203,8 @@ class Functions(Directive):
     """The functions, with what they take."""
 
     def run(self) -> list[nodes.Node]:
-        found, signs = catalogue(), {*catalogue()["operators"].values()}
-        usages = []
+        found, usages = catalogue(), []
+        signs = {*found["operators"].values()}
         for name, op in sorted(found["functions"].items()):
             if op not in signs:
                 given = ["a", "b", "c"][: found["ops"][op]["inputs"]] + found["ops"][op]["attrs"]

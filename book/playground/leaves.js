@@ -24,7 +24,7 @@ export function numbersFor({ entries, leaves }, known, catalogue) {
   return new Map([...domains].map(([name, all], k) => [name, known.get(name) ?? firstNumber(all, k)]));
 }
 
-/** @param {[number, number][]} domains @param {number} k the how manieth leaf it is */
+/** @param {[number, number][]} domains @param {number} k how many leaves come before it */
 function firstNumber(domains, k) {
   const turn = FIRST.map((_, at) => FIRST[(at + k) % FIRST.length]);
   return turn.find((x) => domains.every(([low, high]) => low <= x && x <= high)) ?? turn[0];

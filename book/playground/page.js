@@ -81,7 +81,8 @@ class Playground {
     const example = h("div.pair", {}, h("label", { for: `${id}-example` }, "Example"), select);
     const sharing = h("div.pair", {}, link, shared);
     const label = h("label", { for: `${id}-text` }, "Expression");
-    const all = [h("div.bar", {}, example, sharing), label, text, h("p.hint", { id: `${id}-hint` }, hint), said, heard, leaves, remark, host]; // prettier-ignore
+    const bar = h("div.bar", {}, example, sharing);
+    const all = [bar, label, text, h("p.hint", { id: `${id}-hint` }, hint), said, heard, leaves, remark, host];
     return { all, text, select, shared, said, heard, remark, leaves, host };
   }
 
@@ -140,26 +141,31 @@ class Playground {
 
   // --- drawing ---
 
-  /** Draws what is in the field, or says what is wrong with it. @param {boolean} [anew] the same text, too */
+  /**
+   * Draws what is in the field, or says what is wrong with it. If the graph is the same, but for a space say, the
+   * player stays where it is.
+   * @param {boolean} [anew] the same text, too
+   */
   draw(anew = false) {
     clearTimeout(this.timer);
     this.fit();
     this.parts.shared.textContent = "";
     const text = this.parts.text.value;
-    if (text === this.drawn?.text && !anew) return this.tell(null);
+    const before = this.drawn;
+    if (text === before?.text && !anew) return this.tell(null);
     try {
       const tape = tapeOf(parse(text, this.catalogue), this.catalogue);
       const numbers = numbersFor(tape, this.numbers, this.catalogue);
       for (const [name, x] of numbers) this.numbers.set(name, x);
       const tracer = tracerOf(tape, this.catalogue);
-      this.drawn = { text, tape, tracer, trace: tracer.trace(numbers) };
+      const same = !anew && before?.tracer.shape === tracer.shape;
+      this.drawn = { text, tape, tracer, trace: same ? before.trace : tracer.trace(numbers) };
+      if (!same) this.play({});
     } catch (error) {
       if (!(error instanceof Mistake)) throw error;
       return this.tell(error);
     }
-    this.play({});
-    this.showLeaves();
-    this.showRemark(this.drawn.trace);
+    this.moved();
     this.tell(null);
   }
 

@@ -25,6 +25,8 @@ export function tracerOf(tape, catalogue) {
   const computing = engine(graph);
   const leaves = new Map(graph.names.flatMap((name, at) => (tape.entries[at].kind === "l" ? [[name ?? "", at]] : [])));
   return {
+    /** What two texts have in common that make the same graph. */
+    shape: JSON.stringify(skeleton),
     /** @param {ReadonlyMap<string, number>} numbers */
     trace(numbers) {
       const given = [...leaves].map(([name, at]) => /** @type {[number, number]} */ ([at, numbers.get(name) ?? 0]));

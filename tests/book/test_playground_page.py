@@ -114,6 +114,17 @@ def test_numbers_are_kept_when_the_text_changes(play):
     assert leaf(page, "c").input_value() == "0.5"
 
 
+def test_the_player_stays_where_it_is_while_the_graph_is_the_same(play):
+    page = play()
+    draw(page, "a*b + a")
+    leaf(page, "a").fill("4")
+    page.get_by_role("button", name="Last (End)").click()
+    draw(page, "(a*b)+a")
+    assert node(page, "b").endswith("gradient 4.0")
+    draw(page, "(a*b)-a")
+    assert node(page, "b").endswith("gradient not computed yet")
+
+
 def test_it_draws_after_a_pause_too(play):
     page = play()
     page.fill(TEXT, "u*v")

@@ -137,7 +137,8 @@ test("what is too long or too deep is refused, in a moment", () => {
 
 test("the functions that were meant are named", () => {
   const near = (name) => catalogue.nearest(name);
-  assert.deepEqual(["tahn", "Tanh", "ln", "clmp", "logistic", "f", "whatever"].map(near), ["tanh", "tanh", "log", "clamp", "sigmoid", null, null]); // prettier-ignore
+  assert.deepEqual(["tahn", "Tanh", "ln", "clmp", "logistic"].map(near), ["tanh", "tanh", "log", "clamp", "sigmoid"]);
+  assert.deepEqual(["f", "whatever"].map(near), [null, null]);
   assert.equal(distance("tahn", "tanh"), 1);
 });
 
