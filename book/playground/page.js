@@ -79,7 +79,7 @@ class Playground {
     const leaves = h("div.leaves", { role: "group", label: "Numbers" });
     const host = h("div.minigrad-player");
     const example = h("div.pair", {}, h("label", { for: `${id}-example` }, "Example"), select);
-    const sharing = h("div.pair", {}, link, shared);
+    const sharing = h("div.pair", {}, shared, link);
     const label = h("label", { for: `${id}-text` }, "Expression");
     const bar = h("div.bar", {}, example, sharing);
     const all = [bar, label, text, h("p.hint", { id: `${id}-hint` }, hint), said, heard, leaves, remark, host];
