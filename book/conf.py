@@ -20,6 +20,7 @@ extensions = [
     "imports",
     "measured",
     "playground",
+    "ops",
 ]
 exclude_patterns = ["_build", "_ext", "_static", "_templates"]
 # What a lesson prints was stored when it was built; pages of the book's own that run code say so at their head.
@@ -35,6 +36,7 @@ myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 mathjax_path = "vendor/tex-mml-svg.js"
 default_role = "code"
+add_module_names = False
 nitpicky = True
 
 html_theme = "sphinx_book_theme"

@@ -1,0 +1,231 @@
+"""The operations as pages, a family each, made of their declarations: formulas, derivatives, devices, small graphs."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from op_examples import example
+from op_facts import Rule, declared, devices, families, formula, note, rules, sampled, types
+from sphinx.application import Sphinx
+
+import minigrad as mg
+from minigrad.op import Op
+
+__all__ = ["setup"]
+
+PAGES = Path(__file__).resolve().parent.parent / "operations"
+DEVICES = ("python", "numpy", "cpu", "cuda", "vulkan", "metal")
+HOW = {
+    "printed": "",
+    "guarded": "Shown without the guards for corner cases that the rule itself has.",
+    "stated": "Stated in the declaration, in place of a rule that acts on whole tensors.",
+    "adjoint": "Too long to write: the Jacobian, transposed, times $g$. The declaration has the rule.",
+}
+INTRO = """\
+$y$ is what the operation computes, and $g$ the gradient that arrives at $y$. What an operand receives, its rule printed
+by itself when this page was made, unless a remark says otherwise: the rule was run on names in place of numbers.
+"""
+FIRST = """\
+# Operations
+
+All that is computed is computed by these {count} operations. Each is declared once, in `minigrad/ops/`: its formula, and
+for each operand a rule that says what it receives of the gradient. A function of PyTorch's is made of one or several.
+The command `minigrad ops` prints this table in a terminal. How a rule is written is taught in lessons
+[02](../lessons/02_the_chain_rule.ipynb) and [07](../lessons/07_gradient_rules.ipynb).
+
+A device stands in the last column where there is a kernel for it: `python` computes floats, and so Values; the others
+compute tensors.
+
+```{{toctree}}
+:maxdepth: 1
+:hidden:
+
+{pages}
+```
+
+"""
+
+
+def write(app: Sphinx, config: Any) -> None:
+    """All pages; one that has not changed is left, so that it is not read again."""
+    PAGES.mkdir(exist_ok=True)
+    found = families()
+    _put("index.md", index(found))
+    for name, (family, own) in found.items():
+        _put(f"{name}.md", page(name, family, own))
+
+
+def _put(name: str, text: str) -> None:
+    path = PAGES / name
+    if not path.exists() or path.read_text(encoding="utf-8") != text:
+        path.write_text(text, encoding="utf-8")
+
+
+# --- the table -------------------------------------------------------------------------------------------------------
+
+
+def index(found: dict[str, tuple[ModuleType, list[Op]]]) -> str:
+    """The page with the table of all operations."""
+    count = sum(len(own) for _, own in found.values())
+    rows = [["operation", "computes", "gradient of", "kernels for"]]
+    for name, (_, own) in found.items():
+        for op in own:
+            free = ", ".join(f"${rule.operand}$" for rule in rules(op) if rule.how) or "–"
+            rows.append([f"[`{op.name}`]({name}.md#{_slug(op)})", f"${_set(formula(op))}$", free, " ".join(devices(op))])
+    return FIRST.format(count=count, pages="\n".join(found)) + _table(rows, "operations")
+
+
+def _table(rows: list[list[str]], kind: str, widths: str = "") -> str:
+    lines = ["```{list-table}", ":header-rows: 1", f":class: {kind}", *([f":widths: {widths}"] if widths else []), ""]
+    for row in rows:
+        lines += [f"{'  ' if k else '* '}- {cell}" for k, cell in enumerate(row)]
+    return "\n".join([*lines, "```", ""])
+
+
+def _slug(op: Op) -> str:
+    return op.name.replace("_", "-")
+
+
+def _set(latex: str) -> str:
+    """LaTeX between dollar signs, where MathJax reads ``\\lt`` for what HTML would."""
+    return latex.replace("<", r"\lt ").replace(">", r"\gt ")
+
+
+# --- a family --------------------------------------------------------------------------------------------------------
+
+
+def page(name: str, family: ModuleType, own: list[Op]) -> str:
+    """The page of a family."""
+    first, _, rest = inspect.getdoc(family).partition("\n\n")  # type: ignore[union-attr]
+    title = name.capitalize()
+    parts = [f"# {title}", _prose(first), _prose(rest), INTRO if any(op.differentiable for op in own) else ""]
+    return "\n\n".join([*filter(None, parts), *(section(op, family) for op in own)]) + "\n"
+
+
+def section(op: Op, family: ModuleType) -> str:
+    """All that is known of one operation."""
+    parts = [
+        f"## {op.name}",
+        f"```{{py:function}} minigrad.ops.{op.name}{inspect.signature(op)}\n```",
+        _prose(note(family, op)),
+        f"$$\n{_outputs(op)} = {_set(formula(op))}\n$$",
+        _derivatives(op),
+        _facts(op),
+        _graph(op),
+    ]
+    return "\n\n".join(filter(None, parts))
+
+
+def _outputs(op: Op) -> str:
+    return "y" if op.outputs == 1 else ", ".join(f"y_{k}" for k in range(op.outputs)) if op.outputs < 1 else "y"
+
+
+def _derivatives(op: Op) -> str:
+    found = [rule for rule in rules(op) if rule.how]
+    if not found:
+        return "It has no derivative." if op.inputs else "It has no operand, and so no derivative."
+    rows = [["operand", *(["derivative"] if op.domain else []), "receives"]]
+    for rule in found:
+        alone = [_local(rule)] if op.domain else []
+        rows.append([f"${rule.operand}$", *alone, _received(rule)])
+    none = [f"${rule.operand}$" for rule in rules(op) if not rule.how]
+    said = [text for text in dict.fromkeys(HOW[rule.how] for rule in found) if text]
+    if none:
+        said.append(f"Nothing goes to {' and '.join(none) if len(none) < 3 else ', '.join(none)}.")
+    return "\n\n".join(filter(None, [_table(rows, "derivatives"), " ".join(said)]))
+
+
+def _local(rule: Rule) -> str:
+    left = rf"\frac{{\partial y}}{{\partial {rule.operand}}}"
+    return f"${left} = {_set(rule.local)}$" if rule.local is not None else "cannot be written as a formula"
+
+
+def _received(rule: Rule) -> str:
+    return f"${_set(rule.product)}$" if rule.product is not None else "cannot be written as a formula"
+
+
+def _facts(op: Op) -> str:
+    """Devices, types, where it is tested, and its functions."""
+    places = devices(op)
+    rows = [("Kernels for", ", ".join(places) if places else "none: it computes nothing")]
+    rows.append(("Types", types(op)))
+    if op.domain and op.differentiable:
+        rows.append(("Tested for", sampled(op)))
+    if public := _public(op):
+        rows.append(("By name", public))
+    return "\n".join(f":{name}: {text}" for name, text in rows)
+
+
+def _public(op: Op) -> str:
+    """The functions and classes of the same name."""
+    found = [f"{{py:obj}}`mg.{op.name} <minigrad.{op.name}>`"] if _is_public(op.name) else []
+    found += [f"{{py:obj}}`Tensor.{op.name} <minigrad.Tensor.{op.name}>`"] if hasattr(mg.Tensor, op.name) else []
+    found += [f"{{py:obj}}`Value.{op.name} <minigrad.Value.{op.name}>`"] if hasattr(mg.Value, op.name) else []
+    return ", ".join(found)
+
+
+def _is_public(name: str) -> bool:
+    return name in dir(mg)
+
+
+def _graph(op: Op) -> str:
+    found = example(op)
+    if isinstance(found, str):
+        return f"No graph is drawn: {found}" if op.inputs and op.differentiable else ""
+    tried = f"It can be differentiated to every order: this graph was, {found.orders}."
+    return f"```python\n{found.code}\n```\n\n```{{raw}} html\n{found.html}\n```\n\n{tried}"
+
+
+_CODE = re.compile(r"(``.+?``|`[^`]+`)")
+
+
+def _prose(text: str) -> str:
+    """A comment or a docstring as Markdown, in which only what stands between backticks has a meaning."""
+    parts = _CODE.split(text)
+    return "".join(part if k % 2 else re.sub(r"([\\*_<>\[\]$~|^#])", r"\\\1", part) for k, part in enumerate(parts))
+
+
+# --- declarations among the source pages ------------------------------------------------------------------------------
+
+
+def _sources() -> Iterator[tuple[str, ModuleType, list[Op]]]:
+    for family, own in families().values():
+        yield family.__name__, family, own
+
+
+def module_of(app: Sphinx, module: str, name: str) -> str | None:
+    """Where the operation is declared that a page calls `minigrad.ops.name`."""
+    if module != "minigrad.ops":
+        return None
+    return next((source for source, _, own in _sources() if any(op.name == name for op in own)), None)
+
+
+def source_of(app: Sphinx, module: str) -> tuple[str, dict[str, tuple[str, int, int]]] | None:
+    """The text of a family, and the lines of its declarations, so that links can lead to each."""
+    for source, family, _ in _sources():
+        if source == module:
+            tags = {name: ("def", first, last) for name, (first, last) in declared(family).items()}
+            return inspect.getsource(family), tags
+    return None
+
+
+def scripts(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
+    """The table can be searched; players of a page with many start as the reader comes near."""
+    if page == "operations/index":
+        app.add_js_file("filter.js", loading_method="defer")
+    elif page.startswith("operations/"):
+        app.add_js_file("lazy.js", loading_method="defer", priority=400)  # before the player's script
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    app.setup_extension("sphinx.ext.viewcode")
+    app.connect("config-inited", write)
+    app.connect("viewcode-follow-imported", module_of)
+    app.connect("viewcode-find-source", source_of)
+    app.connect("html-page-context", scripts)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
