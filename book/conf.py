@@ -21,6 +21,7 @@ extensions = [
     "measured",
     "playground",
     "ops",
+    "reference",
 ]
 exclude_patterns = ["_build", "_ext", "_static", "_templates"]
 # What a lesson prints was stored when it was built; pages of the book's own that run code say so at their head.
@@ -38,6 +39,14 @@ mathjax_path = "vendor/tex-mml-svg.js"
 default_role = "code"
 add_module_names = False
 nitpicky = True
+nitpick_ignore_regex = [
+    # Types in signatures that are others': Python's and those of packages have no pages here, which ask no network.
+    ("py:class", r"(collections|graphviz|ipywidgets|numpy|os|pathlib|random|types|typing)\..*"),
+    # Types in signatures that have no page, since a reader never makes one: type variables, parts of traces and graphs.
+    ("py:class", r"minigrad(_viz)?\.[\w.]+\.\w+|Node|Player"),
+]
+autodoc_member_order = "bysource"
+autodoc_inherit_docstrings = False
 
 html_theme = "sphinx_book_theme"
 html_title = "minigrad"

@@ -19,7 +19,8 @@ from minigrad.op import Op
 __all__ = ["setup"]
 
 PAGES = Path(__file__).resolve().parent.parent / "operations"
-DEVICES = ("python", "numpy", "cpu", "cuda", "vulkan", "metal")
+TENSORS = ("numpy", "cpu", "cuda", "vulkan", "metal")
+LONGEST = 90  # letters of LaTeX in the table
 HOW = {
     "printed": "",
     "guarded": "Shown without the guards for corner cases that the rule itself has.",
@@ -27,9 +28,28 @@ HOW = {
     "adjoint": "Too long to write: the Jacobian, transposed, times $g$. The declaration has the rule.",
 }
 INTRO = """\
-$y$ is what the operation computes, and $g$ the gradient that arrives at $y$. What an operand receives, its rule printed
-by itself when this page was made, unless a remark says otherwise: the rule was run on names in place of numbers.
+$y$ is what the operation computes, and $g$ the gradient that arrives at $y$. The last column is what an operand receives
+of it. Each rule printed its formula itself when this page was made, run on names in place of numbers, unless a remark
+says otherwise.
 """
+TITLES = {
+    "activation": "Activations",
+    "attention": "Softmax and attention",
+    "bits": "Bits",
+    "conv": "Convolution",
+    "elementwise": "Number by number",
+    "indexing": "Indexing",
+    "linalg": "Linear algebra",
+    "loss": "Losses",
+    "normalization": "Normalisation and dropout",
+    "optim": "Steps of optimizers",
+    "pool": "Pooling and resizing",
+    "random": "Random numbers",
+    "reduce": "Reductions",
+    "sampling": "Sampling of images",
+    "shape": "Shapes and types",
+    "sorting": "Sorting",
+}
 FIRST = """\
 # Operations
 
@@ -38,8 +58,8 @@ for each operand a rule that says what it receives of the gradient. A function o
 The command `minigrad ops` prints this table in a terminal. How a rule is written is taught in lessons
 [02](../lessons/02_the_chain_rule.ipynb) and [07](../lessons/07_gradient_rules.ipynb).
 
-A device stands in the last column where there is a kernel for it: `python` computes floats, and so Values; the others
-compute tensors.
+Kernels on the device `python` compute floats, and so Values; the others, {tensors}, compute tensors. "All" in the last
+column but one are all six, "tensors" all but `python`.
 
 ```{{toctree}}
 :maxdepth: 1
@@ -72,12 +92,23 @@ def _put(name: str, text: str) -> None:
 def index(found: dict[str, tuple[ModuleType, list[Op]]]) -> str:
     """The page with the table of all operations."""
     count = sum(len(own) for _, own in found.values())
-    rows = [["operation", "computes", "gradient of", "kernels for"]]
+    rows = [["operation", "computes", "gradient of", "kernels", "family"]]
     for name, (_, own) in found.items():
         for op in own:
-            free = ", ".join(f"${rule.operand}$" for rule in rules(op) if rule.how) or "–"
-            rows.append([f"[`{op.name}`]({name}.md#{_slug(op)})", f"${_set(formula(op))}$", free, " ".join(devices(op))])
-    return FIRST.format(count=count, pages="\n".join(found)) + _table(rows, "operations")
+            free = ", ".join(rule.operand for rule in rules(op) if rule.how) or "–"
+            latex = formula(op)
+            short = f"${_set(latex)}$" if len(latex) <= LONGEST else "…"
+            rows.append([f"[{op.name}]({name}.md#{_slug(op)})", short, free, _places(op), name])
+    said = FIRST.format(count=count, pages="\n".join(found), tensors=", ".join(f"`{name}`" for name in TENSORS))
+    return said + _table(rows, "operations", "auto")
+
+
+def _places(op: Op) -> str:
+    """The devices that have a kernel, in few words."""
+    found = devices(op)
+    if set(found) >= set(TENSORS):
+        return "all" if "python" in found else "tensors"
+    return ", ".join(found) or "none"
 
 
 def _table(rows: list[list[str]], kind: str, widths: str = "") -> str:
@@ -102,8 +133,7 @@ def _set(latex: str) -> str:
 def page(name: str, family: ModuleType, own: list[Op]) -> str:
     """The page of a family."""
     first, _, rest = inspect.getdoc(family).partition("\n\n")  # type: ignore[union-attr]
-    title = name.capitalize()
-    parts = [f"# {title}", _prose(first), _prose(rest), INTRO if any(op.differentiable for op in own) else ""]
+    parts = [f"# {TITLES.get(name, name.capitalize())}", _prose(first), _prose(rest), INTRO if any(op.differentiable for op in own) else ""]
     return "\n\n".join([*filter(None, parts), *(section(op, family) for op in own)]) + "\n"
 
 
@@ -111,18 +141,14 @@ def section(op: Op, family: ModuleType) -> str:
     """All that is known of one operation."""
     parts = [
         f"## {op.name}",
-        f"```{{py:function}} minigrad.ops.{op.name}{inspect.signature(op)}\n```",
+        f"```{{py:function}} {op.name}{inspect.signature(op)}\n:module: minigrad.ops\n:no-contents-entry:\n```",
         _prose(note(family, op)),
-        f"$$\n{_outputs(op)} = {_set(formula(op))}\n$$",
+        f"$$\ny = {_set(formula(op))}\n$$",
         _derivatives(op),
         _facts(op),
         _graph(op),
     ]
     return "\n\n".join(filter(None, parts))
-
-
-def _outputs(op: Op) -> str:
-    return "y" if op.outputs == 1 else ", ".join(f"y_{k}" for k in range(op.outputs)) if op.outputs < 1 else "y"
 
 
 def _derivatives(op: Op) -> str:
@@ -158,7 +184,7 @@ def _facts(op: Op) -> str:
         rows.append(("Tested for", sampled(op)))
     if public := _public(op):
         rows.append(("By name", public))
-    return "\n".join(f":{name}: {text}" for name, text in rows)
+    return "\n".join(f"- {name}: {text}" for name, text in rows)
 
 
 def _public(op: Op) -> str:
@@ -216,10 +242,10 @@ def source_of(app: Sphinx, module: str) -> tuple[str, dict[str, tuple[str, int, 
 
 def scripts(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
     """The table can be searched; players of a page with many start as the reader comes near."""
+    if page.startswith("operations/"):
+        app.add_js_file("lazy.js", loading_method="defer", priority=400)  # before MathJax and the player's script
     if page == "operations/index":
         app.add_js_file("filter.js", loading_method="defer")
-    elif page.startswith("operations/"):
-        app.add_js_file("lazy.js", loading_method="defer", priority=400)  # before the player's script
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

@@ -25,8 +25,9 @@ def fetch(app: Sphinx, config: Any) -> None:
     if not MATHJAX.is_file():
         advice = "`make tools` fetches it; that needs npm and, once, a network."
         raise ExtensionError(f"MathJax is not here, which sets the formulas.\n  {advice}")
-    VENDOR.mkdir(parents=True, exist_ok=True)
+    (VENDOR / "ui").mkdir(parents=True, exist_ok=True)
     shutil.copyfile(MATHJAX, VENDOR / MATHJAX.name)
+    shutil.copyfile(MATHJAX.parent / "ui" / "lazy.js", VENDOR / "ui" / "lazy.js")  # for pages of many formulas
     # A classic script: Chromium runs no module from disk.
     (VENDOR / "player.js").write_text(frontend.script(), encoding="utf-8")
 

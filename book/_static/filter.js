@@ -4,14 +4,14 @@
   const table = document.querySelector("table.operations");
   if (!table) return;
   const rows = [...table.tBodies[0].rows];
-  const texts = rows.map((row) => [0, 3].map((at) => row.cells[at].textContent).join(" ").toLowerCase());
+  const texts = rows.map((row) => [0, 3, 4].map((at) => row.cells[at].textContent).join(" ").toLowerCase());
   const label = document.createElement("label");
   const field = document.createElement("input");
   const count = document.createElement("output");
   label.className = "operations-filter";
   field.type = "search";
-  field.placeholder = "tanh, or vulkan";
-  label.append("Show only operations with ", field, " ", count);
+  field.placeholder = "tanh, or loss";
+  label.append("Show those with ", field, " ", count);
   table.before(label);
 
   function show() {

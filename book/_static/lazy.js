@@ -1,7 +1,8 @@
-/* Players start as a reader comes near them: until then a page has their pictures, and is quick. */
+/* Players start, and formulas are set, as a reader comes near them: until then a page has pictures, and is quick. */
 "use strict";
 (() => {
   if (!("IntersectionObserver" in window)) return; // then all start at once
+  globalThis.MathJax = { ...globalThis.MathJax, loader: { load: ["ui/lazy"] } };
   const later = "minigrad-later";
   const near = new IntersectionObserver(
     (entries) => {

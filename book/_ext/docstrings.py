@@ -1,0 +1,101 @@
+"""Docstrings as Sphinx reads them. They are plain text with code between backticks, which a terminal shows as it is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+
+__all__ = ["first", "restructured"]
+
+_CODE = re.compile(r"(``.+?``|(?<![\w:`])`[^`]+`(?!`))", re.DOTALL)
+_SPECIAL = re.compile(r"\\|\*|\||(?<=\w)_(?!\w)|(?<!\w)_(?=\w)")
+_BULLET = re.compile(r"\s*(?:[-*+]|\d+\.)\s")
+_TABLE = re.compile(r"=+(?:\s+=+)+$")
+
+Link = Callable[[str], str | None]
+
+
+def restructured(lines: Iterable[str], link: Link) -> list[str]:
+    """The lines of a docstring in reStructuredText.
+
+    What is no code loses its special meaning; a block that is set in after a colon is code; what stands between
+    backticks is code too, and a link where `link` gives a name for it.
+    """
+    out: list[str] = []
+    paragraph: list[str] = []
+    kept = False  # in a block that is taken as it is: an example, code, a table
+
+    def flush() -> None:
+        out.extend(_plain("\n".join(paragraph), link).split("\n") if paragraph else [])
+        paragraph.clear()
+
+    for line in lines:
+        if kept and line.strip() and not line.startswith(" ") and not _starts_example(line) and not _of_example(out):
+            kept = False
+        if not line.strip():
+            flush()
+            kept = kept and not _of_example(out)
+            out.append(line)
+        elif kept:
+            out.append(line)
+        elif _starts_example(line):
+            flush()
+            kept = True
+            out.append(line)
+        elif line.startswith("    ") and not paragraph and _introduced(out):
+            kept = True
+            _as_code(out)
+            out.append(line)
+        else:
+            paragraph.append(line)
+    flush()
+    return out
+
+
+def _starts_example(line: str) -> bool:
+    return line.lstrip().startswith(">>> ")
+
+
+def _of_example(out: list[str]) -> bool:
+    """Whether the block that ends `out` is an example, which ends with an empty line."""
+    for line in reversed(out):
+        if not line.strip():
+            return False
+        if _starts_example(line):
+            return True
+    return False
+
+
+def _introduced(out: list[str]) -> bool:
+    """Whether what is set in now follows a line that ends in a colon."""
+    said = [line for line in out[-2:] if line.strip()]
+    return len(out) > 1 and not out[-1].strip() and bool(said) and said[-1].rstrip().endswith(":")
+
+
+def _as_code(out: list[str]) -> None:
+    out[-2] = f"{out[-2].rstrip()}:"
+
+
+def _plain(text: str, link: Link) -> str:
+    parts = _CODE.split(text)
+    return "".join(_code(part, link) if k % 2 else _escaped(part) for k, part in enumerate(parts))
+
+
+def _escaped(text: str) -> str:
+    rows = []
+    for row in text.split("\n"):
+        bullet = _BULLET.match(row)
+        start = bullet.end() if bullet else 0
+        rows.append(row[:start] + _SPECIAL.sub(lambda match: f"\\{match[0]}", row[start:]))
+    return "\n".join(rows)
+
+
+def _code(part: str, link: Link) -> str:
+    inside = " ".join(part.strip("`").split())
+    target = link(inside) if not part.startswith("``") else None
+    return f":py:obj:`{inside} <{target}>`" if target else f"``{inside}``"
+
+
+def first(text: str) -> str:
+    """The first paragraph of a docstring."""
+    return text.strip().partition("\n\n")[0]

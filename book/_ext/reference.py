@@ -1,0 +1,286 @@
+"""Reference pages from docstrings: which names a page has, and how what autodoc reads becomes text.
+
+`names` lists the public names of a module, `methods` those that a family of functions gives to Tensor, `command` what
+the command line says of itself. An object with several names stands under one, and the others lead there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import io
+import os
+import re
+import textwrap
+from importlib import import_module
+from itertools import filterfalse
+from types import ModuleType
+from typing import Any
+from unittest import mock
+
+from docstrings import first, restructured
+from docutils import nodes
+from docutils.parsers.rst import directives
+from names import ROOMS, found, is_object, methods, others, own, primary, public, typed
+from op_facts import formula
+from sphinx import addnodes
+from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxDirective
+
+import minigrad as mg
+from minigrad.dtypes import DType
+from minigrad.op import Op
+
+__all__ = ["setup"]
+
+CONSTANTS = {
+    "minigrad.OPS": "Every declared operation by its name.",
+    "minigrad.ALIASES": "Other names of types, as PyTorch has them.",
+    "minigrad.DTYPES": "The types of numbers that there are, by name.",
+    "minigrad.e": "Euler's number.",
+    "minigrad.inf": "Infinity.",
+    "minigrad.nan": "Not a number.",
+    "minigrad.pi": "The circumference of a circle of diameter 1.",
+    "minigrad.newaxis": "None, for indexing: a dimension of size 1.",
+    "minigrad.default_generator": "The generator that random functions draw from.",
+    "minigrad.Size": "PyTorch's name for what ``x.shape`` is, which is a plain tuple here.",
+    "minigrad.__version__": "The version of minigrad.",
+    "minigrad.nn.scalar.Activation": "The name of an activation: ``tanh``, ``relu`` or ``linear``.",
+    "minigrad.training.perplexity": "The `Metric` of a model of texts: e to the mean of its losses.",
+    "minigrad.lessons.EXERCISES": "Every exercise of the lessons by its number.",
+}
+
+
+_FACTORY = re.compile(r"<[\w. ]*>")
+
+
+class Entries(SphinxDirective):
+    """A directive that writes reStructuredText, and gives what it describes its other names."""
+
+    has_content = True
+
+    def made(self, entries: list[str]) -> list[nodes.Node]:
+        text = "\n\n".join(entries)
+        parsed = self.parse_text_to_nodes(f"````{{eval-rst}}\n{text}\n````")
+        domain = self.env.domains.python_domain
+        for node in parsed:
+            for signature in node.findall(lambda x: isinstance(x, addnodes.desc_signature) and x["ids"]):
+                full = f"{signature.get('module')}.{signature.get('fullname')}"
+                for other in filterfalse(domain.objects.__contains__, _others(full)):
+                    kind = "class" if isinstance(found(full), type) else "function"
+                    domain.note_object(other, kind, signature["ids"][0], aliased=True, location=signature)
+        return parsed
+
+
+def _others(full: str) -> list[str]:
+    """The other names of what `full` names, each of its attributes too."""
+    if full.startswith("minigrad.ops.") or full.startswith("minigrad.Tensor."):
+        return []
+    try:
+        thing = found(full)
+    except AttributeError:
+        return []
+    return others(thing) if primary(thing) == full else []
+
+
+class Names(Entries):
+    """The public names of a module, those that another module lists, or the ones that are written down."""
+
+    required_arguments = 1
+    option_spec = {"of": directives.unchanged, "but": directives.unchanged, "operations": directives.flag}
+
+    def run(self) -> list[nodes.Node]:
+        room = self.arguments[0]
+        listed = " ".join(self.content).split()
+        if not listed:
+            listed = [name for name in _listed(self.options.get("of", room)) if hasattr(import_module(room), name)]
+        left = self.options.get("but", "").split()
+        shown = [name for name in listed if name not in left and _is_shown(room, name)]
+        if "operations" in self.options:
+            shown = [name for name in shown if isinstance(getattr(import_module(room), name), Op)]
+        return self.made([entry(f"{room}.{name}") for name in shown])
+
+
+def _listed(module: str) -> list[str]:
+    return public(module) if module in ROOMS else [*import_module(module).__all__]
+
+
+def _is_shown(room: str, name: str) -> bool:
+    """Whether this is where the object is described."""
+    thing = getattr(import_module(room), name)
+    return name != "METHODS" and not isinstance(thing, ModuleType) and primary(thing) in (None, f"{room}.{name}")
+
+
+def entry(full: str) -> str:
+    """A name, as a directive of autodoc's, or of its own where autodoc cannot know what it is."""
+    thing = found(full)
+    also = _also(thing)
+    if isinstance(thing, Op):
+        return _operation(full, thing, also)
+    if isinstance(thing, DType):
+        return f".. py:data:: {full}\n\n   {_type(thing, also)}"
+    if not is_object(thing):
+        return f".. py:data:: {full}\n\n   {CONSTANTS[full]}"
+    if full in CONSTANTS:
+        return f".. py:data:: {full}\n\n   {CONSTANTS[full]}"
+    if isinstance(thing, type):
+        members = f"\n   :members: {', '.join(own())}" if thing is mg.Tensor else "\n   :members:"
+        return f".. autoclass:: {full}{members}" + (f"\n\n   {also}" if also else "")
+    return f".. autofunction:: {full}" + (f"\n\n   {also}" if also else "")
+
+
+def _also(thing: Any) -> str:
+    names = [f"``{_short(name)}``" for name in others(thing) if not name.startswith("minigrad.nn.functional.")]
+    return f"Also {', '.join(names)}." if names else ""
+
+
+def _short(name: str) -> str:
+    return name.replace("minigrad.", "mg.", 1) if name.startswith("minigrad.") else name
+
+
+def _operation(full: str, op: Op, also: str) -> str:
+    rule = "" if not op.differentiable else " and its derivative"
+    text = f"The operation :math:`{formula(op)}`. :py:obj:`minigrad.ops.{op.name}` has its kernels{rule}. {also}"
+    return f".. py:function:: {full}{inspect.signature(op)}\n\n   {text}"
+
+
+def _type(thing: DType, also: str) -> str:
+    kind = "fractions" if thing.is_floating_point else "truth values" if thing.name == "bool" else "whole numbers"
+    return f"The type ``{thing.name}``, of {kind}. {also}"
+
+
+# --- methods of Tensor -----------------------------------------------------------------------------------------------
+
+
+class Methods(Entries):
+    """The methods that a family of functions gives to Tensor."""
+
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        return self.made([_method(name) for name in methods()[self.arguments[0]]])
+
+
+def _method(name: str) -> str:
+    thing = inspect.getattr_static(mg.Tensor, name)
+    kind = "property" if isinstance(thing, property) else "method"
+    signatures = [] if kind == "property" else typed().get(name, [])
+    heads = [f"minigrad.Tensor.{name}{signature}" for signature in signatures] or [f"minigrad.Tensor.{name}"]
+    doc = inspect.getdoc(thing) or ""
+    function = _function_of(name, doc)
+    if function:
+        text = f"{first(doc)}\n\nAs the function :py:obj:`{_short(function)} <{function}>`." if doc else ""
+        text = _told(first(doc), name) + f"\n\nAs the function :py:obj:`{_short(function)} <{function}>`."
+    elif isinstance(mg.OPS.get(name), Op) and doc == mg.OPS[name].__doc__:
+        text = f"The operation :py:obj:`minigrad.ops.{name}`, :math:`{formula(mg.OPS[name])}`."
+    else:
+        text = _told(doc, name)
+    head = f".. py:{kind}:: " + f"\n{' ' * len(f'.. py:{kind}:: ')}".join(heads)
+    return f"{head}\n\n{textwrap.indent(text, '   ')}"
+
+
+def _told(doc: str, name: str) -> str:
+    return "\n".join(restructured(doc.splitlines(), lambda code: link(code, f"minigrad.Tensor.{name}")))
+
+
+def _function_of(name: str, doc: str) -> str | None:
+    """The function of the same name and docstring."""
+    thing = getattr(mg, name, None) if name in dir(mg) else None
+    same = thing is not None and not isinstance(thing, Op) and inspect.getdoc(thing) == doc
+    return primary(thing) if same else None
+
+
+# --- the command line ------------------------------------------------------------------------------------------------
+
+
+class Command(Entries):
+    """What ``minigrad NAME --help`` prints."""
+
+    optional_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        from minigrad.cli import main
+
+        said = io.StringIO()
+        with (
+            mock.patch.dict(os.environ, COLUMNS="100"),
+            contextlib.redirect_stdout(said),
+            contextlib.suppress(SystemExit),
+        ):
+            main([*self.arguments, "--help"])
+        return [nodes.literal_block(said.getvalue(), said.getvalue(), language="none")]
+
+
+# --- what autodoc reads ----------------------------------------------------------------------------------------------
+
+
+def read(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
+    """A docstring, in place, as reStructuredText."""
+    lines[:] = restructured(lines, lambda code: link(code, name))
+
+
+def link(code: str, name: str) -> str | None:
+    """The public name that `code`, in the docstring of `name`, is; None if it is none, or is a parameter there."""
+    if not code.replace(".", "").isidentifier():
+        return None
+    if "." not in code and code in _parameters(name):
+        return None
+    rooms = [name.rpartition(".")[0], name.rpartition(".")[0].rpartition(".")[0]]
+    tried = [code.replace("mg.", "minigrad.", 1)] if code.startswith("mg.") else [code, f"minigrad.{code}"]
+    tried = [*(f"{room}.{code}" for room in rooms if room in ROOMS), *tried] if "." not in code else tried
+    if "." not in code and code[0].islower():
+        tried = tried[: len([room for room in rooms if room in ROOMS])]
+        tried = [full for full in tried if full.startswith("minigrad.") and _neighbours(full, name)]
+    for full in tried:
+        if full != name and _known(full):
+            return full
+    return None
+
+
+def _parameters(name: str) -> set[str]:
+    try:
+        return set(inspect.signature(found(name)).parameters)
+    except (AttributeError, TypeError, ValueError):
+        return set()
+
+
+def _neighbours(one: str, other: str) -> bool:
+    """Whether two names are declared in one module: a word there is more likely to be that name than a word."""
+    modules = [getattr(_maybe(name), "__module__", None) for name in (one, other)]
+    return modules[0] is not None and modules[0] == modules[1]
+
+
+def _maybe(full: str) -> Any:
+    try:
+        return found(full)
+    except (AttributeError, ValueError):
+        return None
+
+
+def _known(full: str) -> bool:
+    room, _, name = full.rpartition(".")
+    if room == "minigrad.Tensor":
+        return name in own() or any(name in given for given in methods().values())
+    return room in ROOMS and name in public(room)
+
+
+def signed(app: Sphinx, what: str, name: str, obj: Any, options: Any, said: str | None, back: str | None) -> Any:
+    """A signature that Sphinx can read: made defaults are ``...``, and what ipywidgets calls t is typing."""
+    made = _FACTORY.sub("...", said or "")
+    return (made.replace(": t.", ": ~typing."), back) if said and made != said or ": t." in made else None
+
+
+def skipped(app: Sphinx, what: str, name: str, obj: Any, skip: bool, options: Any) -> bool | None:
+    """The fields of a named tuple stand in its signature."""
+    return True if (inspect.getdoc(obj) or "").startswith("Alias for field number") else None
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    app.setup_extension("sphinx.ext.autodoc")
+    app.add_directive("names", Names)
+    app.add_directive("methods", Methods)
+    app.add_directive("command", Command)
+    app.connect("autodoc-process-docstring", read)
+    app.connect("autodoc-process-signature", signed)
+    app.connect("autodoc-skip-member", skipped)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
