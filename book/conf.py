@@ -45,6 +45,7 @@ nitpick_ignore_regex = [
     # Types in signatures that have no page, since a reader never makes one: type variables, parts of traces and graphs.
     ("py:class", r"minigrad(_viz)?\.[\w.]+\.\w+|Node|Player"),
 ]
+suppress_warnings = ["misc.highlighting_failure"]  # a lesson shows code with a hole to fill: nn.Linear(?, 10)
 autodoc_member_order = "bysource"
 autodoc_inherit_docstrings = False
 
@@ -55,6 +56,7 @@ templates_path = ["_templates"]
 html_sidebars = {"**": ["home.html", "search-button-field.html", "sbt-sidebar-nav.html"]}
 html_css_files = ["book.css"]
 html_copy_source = False
+html_sidebars = {"_modules/**": []}  # sources alone, which are many
 html_show_sphinx = False
 html_show_search_summary = False  # it would fetch the pages that were found, which a page from disk may not
 html_context = {"default_mode": "auto"}

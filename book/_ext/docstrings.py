@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterable
 __all__ = ["first", "restructured"]
 
 _CODE = re.compile(r"(``.+?``|(?<![\w:`])`[^`]+`(?!`))", re.DOTALL)
-_SPECIAL = re.compile(r"\\|\*|\||(?<=\w)_(?!\w)|(?<!\w)_(?=\w)")
+_EMPHASIS = r"(?<![\w*])(\*[A-Za-z][\w ]*\*)(?![\w*])"
+_SPECIAL = re.compile(_EMPHASIS + r"|\\|\*|\||(?<=\w)_(?!\w)|(?<!\w)_(?=\w)")
 _BULLET = re.compile(r"\s*(?:[-*+]|\d+\.)\s")
-_TABLE = re.compile(r"=+(?:\s+=+)+$")
+_ERROR = re.compile(r"(?<![\w.])[A-Z]\w*Error\b")
 
 Link = Callable[[str], str | None]
 
@@ -78,16 +79,22 @@ def _as_code(out: list[str]) -> None:
 
 def _plain(text: str, link: Link) -> str:
     parts = _CODE.split(text)
-    return "".join(_code(part, link) if k % 2 else _escaped(part) for k, part in enumerate(parts))
+    return "".join(_code(part, link) if k % 2 else _escaped(part, link) for k, part in enumerate(parts))
 
 
-def _escaped(text: str) -> str:
+def _escaped(text: str, link: Link) -> str:
     rows = []
     for row in text.split("\n"):
         bullet = _BULLET.match(row)
         start = bullet.end() if bullet else 0
-        rows.append(row[:start] + _SPECIAL.sub(lambda match: f"\\{match[0]}", row[start:]))
+        said = _SPECIAL.sub(lambda match: match[1] or f"\\{match[0]}", row[start:])
+        rows.append(row[:start] + _ERROR.sub(lambda match: _error(match[0], link), said))
     return "\n".join(rows)
+
+
+def _error(name: str, link: Link) -> str:
+    target = link(f"errors.{name}")
+    return f":py:obj:`{name} <{target}>`" if target else name
 
 
 def _code(part: str, link: Link) -> str:

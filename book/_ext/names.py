@@ -1,4 +1,4 @@
-"""The public names of minigrad: which objects they are, which of several names an object has is shown, and its types."""
+"""The public names of minigrad: what they name, which of several names of an object is shown, and types of methods."""
 
 from __future__ import annotations
 

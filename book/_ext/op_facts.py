@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 import minigrad as mg
-import minigrad.functional  # noqa: F401 -- registers the kernels of arrays
+import minigrad.functional  # registers the kernels of arrays
 from minigrad import ops
 from minigrad.backends.formula import expression, local_derivative, product
 from minigrad.kernels import kernels_of
@@ -40,6 +40,7 @@ class Rule(NamedTuple):
     how: str  # "printed", "guarded", "stated", "adjoint" or "" for none
 
 
+@cache
 def families() -> dict[str, tuple[ModuleType, list[Op]]]:
     """The modules of `minigrad.ops` and their operations, in the order of their declarations."""
     found: dict[str, tuple[ModuleType, list[Op]]] = {}

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterator
+from functools import cache
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -20,7 +21,7 @@ __all__ = ["setup"]
 
 PAGES = Path(__file__).resolve().parent.parent / "operations"
 TENSORS = ("numpy", "cpu", "cuda", "vulkan", "metal")
-LONGEST = 90  # letters of LaTeX in the table
+LONGEST = 65  # letters of LaTeX in the table
 HOW = {
     "printed": "",
     "guarded": "Shown without the guards for corner cases that the rule itself has.",
@@ -28,9 +29,9 @@ HOW = {
     "adjoint": "Too long to write: the Jacobian, transposed, times $g$. The declaration has the rule.",
 }
 INTRO = """\
-$y$ is what the operation computes, and $g$ the gradient that arrives at $y$. The last column is what an operand receives
-of it. Each rule printed its formula itself when this page was made, run on names in place of numbers, unless a remark
-says otherwise.
+$y$ is what the operation computes, and $g$ the gradient that arrives at $y$. The last column is what an operand
+receives of it. Each rule printed its formula itself when this page was made, run on names in place of numbers, unless
+a remark says otherwise.
 """
 TITLES = {
     "activation": "Activations",
@@ -53,10 +54,13 @@ TITLES = {
 FIRST = """\
 # Operations
 
-All that is computed is computed by these {count} operations. Each is declared once, in `minigrad/ops/`: its formula, and
-for each operand a rule that says what it receives of the gradient. A function of PyTorch's is made of one or several.
-The command `minigrad ops` prints this table in a terminal. How a rule is written is taught in lessons
+All that is computed is computed by these {count} operations. Each is declared once, in `minigrad/ops/`: its formula,
+and for each operand a rule that says what it receives of the gradient. A function of PyTorch's is made of one or
+several. The command `minigrad ops` prints this table in a terminal. How a rule is written is taught in lessons
 [02](../lessons/02_the_chain_rule.ipynb) and [07](../lessons/07_gradient_rules.ipynb).
+
+```{{py:module}} minigrad.ops
+```
 
 Kernels on the device `python` compute floats, and so Values; the others, {tensors}, compute tensors. "All" in the last
 column but one are all six, "tensors" all but `python`.
@@ -133,7 +137,12 @@ def _set(latex: str) -> str:
 def page(name: str, family: ModuleType, own: list[Op]) -> str:
     """The page of a family."""
     first, _, rest = inspect.getdoc(family).partition("\n\n")  # type: ignore[union-attr]
-    parts = [f"# {TITLES.get(name, name.capitalize())}", _prose(first), _prose(rest), INTRO if any(op.differentiable for op in own) else ""]
+    parts = [
+        f"# {TITLES.get(name, name.capitalize())}",
+        _prose(first),
+        _prose(rest),
+        INTRO if any(op.differentiable for op in own) else "",
+    ]
     return "\n\n".join([*filter(None, parts), *(section(op, family) for op in own)]) + "\n"
 
 
@@ -219,25 +228,26 @@ def _prose(text: str) -> str:
 # --- declarations among the source pages ------------------------------------------------------------------------------
 
 
-def _sources() -> Iterator[tuple[str, ModuleType, list[Op]]]:
-    for family, own in families().values():
-        yield family.__name__, family, own
+@cache
+def _homes() -> dict[str, str]:
+    """The module that declares each operation."""
+    return {op.name: family.__name__ for family, own in families().values() for op in own}
 
 
 def module_of(app: Sphinx, module: str, name: str) -> str | None:
     """Where the operation is declared that a page calls `minigrad.ops.name`."""
-    if module != "minigrad.ops":
-        return None
-    return next((source for source, _, own in _sources() if any(op.name == name for op in own)), None)
+    return _homes().get(name) if module == "minigrad.ops" else None
 
 
 def source_of(app: Sphinx, module: str) -> tuple[str, dict[str, tuple[str, int, int]]] | None:
     """The text of a family, and the lines of its declarations, so that links can lead to each."""
-    for source, family, _ in _sources():
-        if source == module:
-            tags = {name: ("def", first, last) for name, (first, last) in declared(family).items()}
-            return inspect.getsource(family), tags
-    return None
+    return _source(module) if module.startswith("minigrad.ops.") else None
+
+
+@cache
+def _source(module: str) -> tuple[str, dict[str, tuple[str, int, int]]]:
+    family = import_module(module)
+    return inspect.getsource(family), {name: ("def", *lines) for name, lines in declared(family).items()}
 
 
 def scripts(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:

@@ -6,12 +6,14 @@ the command line says of itself. An object with several names stands under one, 
 
 from __future__ import annotations
 
+import builtins
 import contextlib
 import inspect
 import io
 import os
 import re
 import textwrap
+from functools import cache
 from importlib import import_module
 from itertools import filterfalse
 from types import ModuleType
@@ -45,8 +47,8 @@ CONSTANTS = {
     "minigrad.default_generator": "The generator that random functions draw from.",
     "minigrad.Size": "PyTorch's name for what ``x.shape`` is, which is a plain tuple here.",
     "minigrad.__version__": "The version of minigrad.",
-    "minigrad.nn.scalar.Activation": "The name of an activation: ``tanh``, ``relu`` or ``linear``.",
-    "minigrad.training.perplexity": "The `Metric` of a model of texts: e to the mean of its losses.",
+    "minigrad.nn.scalar.Activation": "The name of an activation: linear, relu, sigmoid or tanh.",
+    "minigrad.training.perplexity": "e to the mean cross entropy: among how many classes a model hesitates.",
     "minigrad.lessons.EXERCISES": "Every exercise of the lessons by its number.",
 }
 
@@ -74,7 +76,7 @@ class Entries(SphinxDirective):
 
 def _others(full: str) -> list[str]:
     """The other names of what `full` names, each of its attributes too."""
-    if full.startswith("minigrad.ops.") or full.startswith("minigrad.Tensor."):
+    if full.startswith(("minigrad.ops.", "minigrad.Tensor.")):
         return []
     try:
         thing = found(full)
@@ -83,11 +85,20 @@ def _others(full: str) -> list[str]:
     return others(thing) if primary(thing) == full else []
 
 
+class Room(Entries):
+    """What a module says of itself."""
+
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        return self.made([f".. automodule:: {self.arguments[0]}\n   :no-members:"])
+
+
 class Names(Entries):
     """The public names of a module, those that another module lists, or the ones that are written down."""
 
     required_arguments = 1
-    option_spec = {"of": directives.unchanged, "but": directives.unchanged, "operations": directives.flag}
+    option_spec = {"of": directives.unchanged, "but": directives.unchanged}  # noqa: RUF012 -- docutils has it so
 
     def run(self) -> list[nodes.Node]:
         room = self.arguments[0]
@@ -96,8 +107,6 @@ class Names(Entries):
             listed = [name for name in _listed(self.options.get("of", room)) if hasattr(import_module(room), name)]
         left = self.options.get("but", "").split()
         shown = [name for name in listed if name not in left and _is_shown(room, name)]
-        if "operations" in self.options:
-            shown = [name for name in shown if isinstance(getattr(import_module(room), name), Op)]
         return self.made([entry(f"{room}.{name}") for name in shown])
 
 
@@ -115,18 +124,22 @@ def entry(full: str) -> str:
     """A name, as a directive of autodoc's, or of its own where autodoc cannot know what it is."""
     thing = found(full)
     also = _also(thing)
-    if isinstance(thing, Op):
-        return _operation(full, thing, also)
-    if isinstance(thing, DType):
-        return f".. py:data:: {full}\n\n   {_type(thing, also)}"
-    if not is_object(thing):
-        return f".. py:data:: {full}\n\n   {CONSTANTS[full]}"
-    if full in CONSTANTS:
-        return f".. py:data:: {full}\n\n   {CONSTANTS[full]}"
+    if op := _op_of(thing):
+        return _operation(full, op, also)
+    if isinstance(thing, DType) or not is_object(thing) or full in CONSTANTS:
+        room, _, name = full.rpartition(".")
+        text = _type(thing, also) if isinstance(thing, DType) else CONSTANTS[full]
+        return f".. py:data:: {name}\n   :module: {room}\n\n   {text}"
     if isinstance(thing, type):
         members = f"\n   :members: {', '.join(own())}" if thing is mg.Tensor else "\n   :members:"
         return f".. autoclass:: {full}{members}" + (f"\n\n   {also}" if also else "")
     return f".. autofunction:: {full}" + (f"\n\n   {also}" if also else "")
+
+
+def _op_of(thing: Any) -> Op | None:
+    """The operation that an object is, or of which it is the function that can also write in place."""
+    op = thing if isinstance(thing, Op) else mg.OPS.get(getattr(thing, "__name__", ""))
+    return op if op is not None and (op is thing or (thing.__doc__ or "").startswith(op.__doc__ or "-")) else None
 
 
 def _also(thing: Any) -> str:
@@ -141,7 +154,9 @@ def _short(name: str) -> str:
 def _operation(full: str, op: Op, also: str) -> str:
     rule = "" if not op.differentiable else " and its derivative"
     text = f"The operation :math:`{formula(op)}`. :py:obj:`minigrad.ops.{op.name}` has its kernels{rule}. {also}"
-    return f".. py:function:: {full}{inspect.signature(op)}\n\n   {text}"
+    room, _, name = full.rpartition(".")
+    written = "" if op is found(full) else "With `inplace` it is written over `input`. "
+    return f".. py:function:: {name}{inspect.signature(found(full))}\n   :module: {room}\n\n   {text} {written}"
 
 
 def _type(thing: DType, also: str) -> str:
@@ -164,19 +179,26 @@ class Methods(Entries):
 def _method(name: str) -> str:
     thing = inspect.getattr_static(mg.Tensor, name)
     kind = "property" if isinstance(thing, property) else "method"
-    signatures = [] if kind == "property" else typed().get(name, [])
-    heads = [f"minigrad.Tensor.{name}{signature}" for signature in signatures] or [f"minigrad.Tensor.{name}"]
+    head = f".. py:{kind}:: "
+    heads = [f"Tensor.{name}{signature}" for signature in typed().get(name, [""]) if kind == "method"] or [
+        f"Tensor.{name}"
+    ]
     doc = inspect.getdoc(thing) or ""
-    function = _function_of(name, doc)
-    if function:
-        text = f"{first(doc)}\n\nAs the function :py:obj:`{_short(function)} <{function}>`." if doc else ""
-        text = _told(first(doc), name) + f"\n\nAs the function :py:obj:`{_short(function)} <{function}>`."
-    elif isinstance(mg.OPS.get(name), Op) and doc == mg.OPS[name].__doc__:
-        text = f"The operation :py:obj:`minigrad.ops.{name}`, :math:`{formula(mg.OPS[name])}`."
+    function, op = _function_of(name, doc), _described().get(doc)
+    if op:
+        text = f"The operation :py:obj:`{op.name} <minigrad.ops.{op.name}>`, :math:`{formula(op)}`."
+    elif function:
+        text = f"{_told(first(doc), name)}\n\nAs the function :py:obj:`{_short(function)} <{function}>`."
     else:
         text = _told(doc, name)
-    head = f".. py:{kind}:: " + f"\n{' ' * len(f'.. py:{kind}:: ')}".join(heads)
-    return f"{head}\n\n{textwrap.indent(text, '   ')}"
+    lines = f"\n{' ' * len(head)}".join(heads)
+    return f"{head}{lines}\n   :module: minigrad\n\n{textwrap.indent(text, '   ')}"
+
+
+@cache
+def _described() -> dict[str | None, Op]:
+    """The operations by what `help` says of them."""
+    return {op.__doc__: op for op in mg.OPS.values()}
 
 
 def _told(doc: str, name: str) -> str:
@@ -267,7 +289,7 @@ def _known(full: str) -> bool:
 def signed(app: Sphinx, what: str, name: str, obj: Any, options: Any, said: str | None, back: str | None) -> Any:
     """A signature that Sphinx can read: made defaults are ``...``, and what ipywidgets calls t is typing."""
     made = _FACTORY.sub("...", said or "")
-    return (made.replace(": t.", ": ~typing."), back) if said and made != said or ": t." in made else None
+    return (made.replace(": t.", ": ~typing."), back) if made != (said or "") or ": t." in made else None
 
 
 def skipped(app: Sphinx, what: str, name: str, obj: Any, skip: bool, options: Any) -> bool | None:
@@ -275,12 +297,22 @@ def skipped(app: Sphinx, what: str, name: str, obj: Any, skip: bool, options: An
     return True if (inspect.getdoc(obj) or "").startswith("Alias for field number") else None
 
 
+def plain_types(app: Sphinx, doctree: nodes.document) -> None:
+    """In signatures float, int and bool are Python's, not the types of tensors that have these names in `minigrad`."""
+    for reference in list(doctree.findall(addnodes.pending_xref)):
+        is_type = reference["refdomain"] == "py" and reference.get("reftype") == "class"
+        if is_type and hasattr(builtins, reference["reftarget"]):
+            reference.replace_self(reference.children)
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     app.setup_extension("sphinx.ext.autodoc")
+    app.add_directive("room", Room)
     app.add_directive("names", Names)
     app.add_directive("methods", Methods)
     app.add_directive("command", Command)
     app.connect("autodoc-process-docstring", read)
     app.connect("autodoc-process-signature", signed)
     app.connect("autodoc-skip-member", skipped)
+    app.connect("doctree-read", plain_types)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

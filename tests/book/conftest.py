@@ -1,4 +1,4 @@
-"""The book, built once for all tests that look at it."""
+"""The book, built once for all tests that look at it; or the one that MINIGRAD_BOOK names, which was built before."""
 
 import os
 import shutil
@@ -15,6 +15,7 @@ from tools import need
 __all__ = ["chrome", "page", "site", "spare", "watched"]
 
 ROOT = Path(__file__).parents[2]
+sys.path.append(str(ROOT / "book" / "_ext"))
 PATIENCE = 1500  # seconds that a worker waits for the one that builds
 
 
@@ -29,6 +30,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of the pages. Warnings are errors; of the processes that run tests one builds, and the others wait."""
+    if built := os.environ.get("MINIGRAD_BOOK"):
+        return Path(built)
     need("npm packages")
     pytest.importorskip("myst_nb", reason="needs the extra 'book': make test EXTRAS=dev,book")
     shared = tmp_path_factory.getbasetemp()

@@ -1,0 +1,150 @@
+"""The pages of operations: each with its formula, what its rules print, a graph, and a way to its declaration."""
+
+from functools import cache
+from pathlib import Path
+from urllib.parse import urldefrag
+
+import pytest
+
+import minigrad as mg
+from minigrad import ops
+from tools import chromium, need
+
+pytestmark = pytest.mark.slow
+bs4 = pytest.importorskip("bs4")
+
+FAMILIES = {family.__name__.rpartition(".")[2]: family for family in ops._FAMILIES}
+HOME = {name: family for family, module in FAMILIES.items() for name in module.__all__ if name in mg.OPS}
+A = r"\(a\)"
+
+
+@cache
+def page(path: Path):
+    return bs4.BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser")
+
+
+def section(site, name):
+    return page(site / "operations" / f"{HOME[name]}.html").find("section", id=name.replace("_", "-"))
+
+
+def texts(cells):
+    return [" ".join(cell.get_text(" ", strip=True).split()) for cell in cells]
+
+
+def derivatives(site, name):
+    """The rows of its table: the operand, the derivative where it is of one number, and what the operand receives."""
+    return [texts(row.find_all("td")) for row in section(site, name).select("table.derivatives tbody tr")]
+
+
+def test_every_operation_has_a_section_with_a_formula(site):
+    for name in mg.OPS:
+        shown = section(site, name)
+        assert shown is not None, name
+        assert shown.select("div.math"), name
+
+
+def test_each_derivative_is_a_formula_and_none_is_left_out(site):
+    for name, op in mg.OPS.items():
+        free = [x for x, rule in zip(op.inputs, op.vjp, strict=True) if rule is not None]
+        rows = derivatives(site, name)
+        assert [row[0] for row in rows] == [rf"\({x}\)" for x in free], name
+        assert all(cell.startswith(r"\(") for row in rows for cell in row), name
+        assert bool(free) != ("It has no" in section(site, name).get_text()), name
+
+
+@pytest.mark.parametrize(
+    ("name", "rows"),
+    [
+        (
+            "tanh",
+            [[A, r"\(\frac{\partial y}{\partial a} = 1 - y \cdot y\)", r"\(g \cdot \left(1 - y \cdot y\right)\)"]],
+        ),
+        (
+            "mul",
+            [
+                [A, r"\(\frac{\partial y}{\partial a} = b\)", r"\(g \cdot b\)"],
+                [r"\(b\)", r"\(\frac{\partial y}{\partial b} = a\)", r"\(g \cdot a\)"],
+            ],
+        ),
+        ("matmul", [[A, r"\(g b^{\top}\)"], [r"\(b\)", r"\(a^{\top} g\)"]]),
+        ("softmax", [[A, r"\(y \cdot \left(g - \operatorname{sum}\left(g \cdot y\right)\right)\)"]]),
+    ],
+)
+def test_a_derivative_reads_as_its_rule_prints_it(site, name, rows):
+    assert derivatives(site, name) == rows
+
+
+def test_what_is_not_printed_by_the_rule_itself_says_so(site):
+    assert "without the guards" in section(site, "pow").get_text()
+    assert "without the guards" not in section(site, "tanh").get_text()
+    assert "Stated in the declaration" in section(site, "matmul").get_text()
+    assert "Too long to write" in section(site, "cholesky").get_text()
+
+
+def test_differentiable_operations_have_a_graph_with_them_in_it_or_say_why_not(site):
+    without = []
+    for name, op in mg.OPS.items():
+        figures = section(site, name).select("figure.minigrad")
+        if op.differentiable and not figures:
+            without.append(name)
+            assert "No graph is drawn: " in section(site, name).get_text()
+        for figure in figures:
+            assert figure.img["alt"].startswith("Graph of ")
+            assert f'"name":"{name}"' in figure.script.string
+            assert len(figure.script.string) < 16_000
+    assert without == ["move", "pick"]
+
+
+def test_links_lead_to_the_line_that_declares_the_operation(site):
+    for name in mg.OPS:
+        link = section(site, name).select_one("dt a:has(.viewcode-link)")
+        assert link is not None, name
+        target, anchor = urldefrag(link["href"])
+        block = page((site / "operations" / target).resolve()).find(id=anchor)
+        assert block is not None, link["href"]
+        assert f"{name} =" in block.get_text(), name
+
+
+def test_links_between_the_pages_of_operations_and_the_reference_resolve(site):
+    for path in [*(site / "operations").glob("*.html"), *(site / "_modules" / "minigrad" / "ops").glob("*.html")]:
+        for link in page(path).select("article a.internal[href*='.html#'], a.viewcode-back"):
+            target, anchor = urldefrag(link["href"])
+            found = (path.parent / target).resolve()
+            assert page(found).find(id=anchor) is not None, f"{path.name}: {link['href']}"
+
+
+def test_the_table_has_a_row_for_each_operation(site):
+    rows = [
+        texts(row.find_all("td"))
+        for row in page(site / "operations" / "index.html").select("table.operations tbody tr")
+    ]
+    assert sorted(row[0] for row in rows) == sorted(mg.OPS)
+    found = {row[0]: row[1:] for row in rows}
+    assert found["tanh"] == [r"\(\tanh\left(a\right)\)", "a", "all", "elementwise"]
+    assert found["matmul"] == [r"\(a b\)", "a, b", "tensors", "linalg"]
+    assert found["lt"][1] == "–"
+
+
+@pytest.mark.browser
+def test_players_start_as_the_reader_comes_near_and_the_table_is_searched(site):
+    need("chromium", "playwright")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox", "--disable-gpu"])
+        shown = browser.new_page(viewport={"width": 1200, "height": 800})
+        complaints = []
+        shown.on("pageerror", lambda error: complaints.append(str(error)))
+        shown.goto((site / "operations" / "elementwise.html").as_uri())
+        players, figures = (shown.locator(name) for name in (".minigrad-player", "figure.minigrad"))
+        assert players.count() < figures.count() / 2
+        assert all(figures.nth(k).locator("img").count() == 1 for k in range(figures.count()))
+        last = figures.last
+        last.scroll_into_view_if_needed()
+        last.locator(".minigrad-player").wait_for()
+        shown.goto((site / "operations" / "index.html").as_uri())
+        shown.get_by_role("searchbox", name="Show those with").fill("sigm")
+        assert shown.locator("table.operations tbody tr:visible").all_inner_texts()[0].split()[0] == "sigmoid"
+        assert shown.locator("output").inner_text() == f"1 of {len(mg.OPS)}"
+        browser.close()
+    assert complaints == []

@@ -1,0 +1,87 @@
+"""The reference: every public name has its place, once, and docstrings become text as a terminal shows it."""
+
+import zlib
+from importlib import import_module
+from types import ModuleType
+
+import pytest
+
+import minigrad as mg
+import minigrad.functional
+
+pytest.importorskip("sphinx")
+docstrings = import_module("docstrings")  # of the book's extensions
+names = import_module("names")
+
+
+@pytest.fixture(scope="session")
+def inventory(site):
+    """The kind and the place of each name."""
+    data = (site / "objects.inv").read_bytes().split(b"\n", 4)[4]
+    rows = [line.split(" ", 4) for line in zlib.decompress(data).decode().splitlines()]
+    return {row[0]: (row[1], row[3].replace("$", row[0])) for row in rows}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("room", names.ROOMS)
+def test_every_public_name_is_in_the_inventory(inventory, room):
+    missing = [name for name in names.public(room) if f"{room}.{name}" not in inventory and name != "METHODS"]
+    # The rooms torch.utils.data and nn.functional are listed elsewhere, under the same objects.
+    assert missing == []
+
+
+@pytest.mark.slow
+def test_what_import_star_gives_is_in_the_inventory(inventory):
+    assert [name for name in mg.__all__ if f"minigrad.{name}" not in inventory] == []
+    rooms = [name for name in mg.__all__ if isinstance(getattr(mg, name), ModuleType)]
+    assert [name for name in rooms if inventory[f"minigrad.{name}"][0] != "py:module"] == []
+
+
+@pytest.mark.slow
+def test_each_place_of_the_inventory_is_there(site, inventory):
+    texts = {}
+    for name, (kind, place) in inventory.items():
+        page, _, anchor = place.partition("#")
+        text = texts.setdefault(page, (site / page).read_text(encoding="utf-8"))
+        if kind.startswith("py:"):
+            assert f'id="{anchor}"' in text, name
+
+
+@pytest.mark.slow
+def test_methods_of_tensor_stand_once_with_their_types(site, inventory):
+    public = [name for name in vars(mg.Tensor) if not name.startswith("_") and name not in ("label", "T", "mT")]
+    assert [name for name in public if f"minigrad.Tensor.{name}" not in inventory] == []
+    pages = [path.read_text(encoding="utf-8") for path in (site / "reference").glob("*.html")]
+    for name in ("sum", "reshape", "add_", "detach", "shape", "T"):
+        assert sum(text.count(f'id="minigrad.Tensor.{name}"') for text in pages) == 1, name
+    assert names.typed()["max"] == [
+        "(dim: Tensor | None=None, keepdim: bool=False) -> Tensor",
+        "(dim: int, keepdim: bool=False) -> Extremes",
+    ]
+
+
+def link(code):
+    return {"relu": "minigrad.relu", "errors.ShapeError": "minigrad.errors.ShapeError"}.get(code)
+
+
+def text(doc):
+    return "\n".join(docstrings.restructured(doc.splitlines(), link))
+
+
+def test_code_between_backticks_is_code_and_a_link_where_it_names_something():
+    assert text("As `relu`, of `x` and ``y_``.") == "As :py:obj:`relu <minigrad.relu>`, of ``x`` and ``y_``."
+    assert text("Raises ShapeError.") == "Raises :py:obj:`ShapeError <minigrad.errors.ShapeError>`."
+
+
+def test_what_is_no_code_has_no_special_meaning():
+    assert text("(fan_out, *kernel), |a|, sin_") == r"(fan_out, \*kernel), \|a\|, sin\_"
+    assert text("*A batch* is a * b.") == r"*A batch* is a \* b."
+
+
+def test_examples_and_tables_stay_as_they_are():
+    example = "One.\n\n>>> a * b_  # *\n|x|\n\nTwo *."
+    assert text(example) == "One.\n\n>>> a * b_  # *\n|x|\n\nTwo \\*."
+
+
+def test_what_is_set_in_after_a_colon_is_code():
+    assert text("So:\n\n    a * b\n    c\n\nAnd *.") == "So::\n\n    a * b\n    c\n\nAnd \\*."
