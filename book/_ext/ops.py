@@ -21,7 +21,7 @@ __all__ = ["setup"]
 
 PAGES = Path(__file__).resolve().parent.parent / "operations"
 TENSORS = ("numpy", "cpu", "cuda", "vulkan", "metal")
-LONGEST = 65  # letters of LaTeX in the table
+LONGEST = 60  # letters of LaTeX in the table
 HOW = {
     "printed": "",
     "guarded": "Shown without the guards for corner cases that the rule itself has.",

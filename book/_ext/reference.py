@@ -45,6 +45,7 @@ CONSTANTS = {
     "minigrad.pi": "The circumference of a circle of diameter 1.",
     "minigrad.newaxis": "None, for indexing: a dimension of size 1.",
     "minigrad.default_generator": "The generator that random functions draw from.",
+    "minigrad.random.default_generator": "The same: the generator that random functions draw from.",
     "minigrad.Size": "PyTorch's name for what ``x.shape`` is, which is a plain tuple here.",
     "minigrad.__version__": "The version of minigrad.",
     "minigrad.nn.scalar.Activation": "The name of an activation: linear, relu, sigmoid or tanh.",
