@@ -112,7 +112,7 @@ bench-viewer: $(DEV)  ## the budgets of the player, in a browser
 	@$(PY) benchmarks/bench_viewer.py $(ARGS)
 
 book: $(BASE)-book $(TOOLS)  ## the book, into book/_build/html; it opens without a server
-	@$(PY) -m sphinx -n -W --keep-going -q -b html book book/_build/html $(ARGS)
+	@$(PY) -m sphinx -n -W --keep-going -q -d book/_build/doctrees -b html book book/_build/html $(ARGS)
 	@echo "book/_build/html/index.html"
 
 clean:  ## remove .venv and everything else made here

@@ -45,7 +45,6 @@ nitpick_ignore_regex = [
     # Types in signatures that have no page, since a reader never makes one: type variables, parts of traces and graphs.
     ("py:class", r"minigrad(_viz)?\.[\w.]+\.\w+|Node|Player"),
 ]
-suppress_warnings = ["misc.highlighting_failure"]  # a lesson shows code with a hole to fill: nn.Linear(?, 10)
 autodoc_member_order = "bysource"
 autodoc_inherit_docstrings = False
 
@@ -53,10 +52,9 @@ html_theme = "sphinx_book_theme"
 html_title = "minigrad"
 html_static_path = ["_static"]
 templates_path = ["_templates"]
-html_sidebars = {"**": ["home.html", "search-button-field.html", "sbt-sidebar-nav.html"]}
+html_sidebars = {"[!_]**": ["home.html", "search-button-field.html", "sbt-sidebar-nav.html"], "_modules/**": []}  # of sources there are many
 html_css_files = ["book.css"]
 html_copy_source = False
-html_sidebars = {"_modules/**": []}  # sources alone, which are many
 html_show_sphinx = False
 html_show_search_summary = False  # it would fetch the pages that were found, which a page from disk may not
 html_context = {"default_mode": "auto"}

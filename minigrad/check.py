@@ -213,9 +213,8 @@ def _disagreement(
             f"{_place(i, j, _numbers(point.inputs[i]))} (= {point.number(i, j)!r})"
         )
     return (
-        f"gradcheck of {_name(function)}: {which}\n"
-        f"  is {exact:.9g} by the rules, but {numeric:.9g} by a central difference; "
-        f"they differ by {abs(exact - numeric):.3g}.\n"
+        f"gradcheck of {_name(function)}: {which}\n  is {exact:.9g} by the rules, but "
+        f"{numeric:.9g} by a central difference; they differ by {abs(exact - numeric):.3g}.\n"
         "  One of the rules on the way is wrong, or the function has a kink or a jump at this point."
     )
 

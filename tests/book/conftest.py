@@ -45,7 +45,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
                 break
             time.sleep(1)
     else:
-        command = ["-m", "sphinx", "-n", "-W", "--keep-going", "-q", "-b", "html", "book", str(folder / "html")]
+        command = ["-m", "sphinx", "-n", "-W", "--keep-going", "-q", "-d", str(folder / "doctrees")]
+        command += ["-b", "html", "book", str(folder / "html")]
         built = subprocess.run([sys.executable, *command], cwd=ROOT, capture_output=True, text=True, check=False)
         unfinished = folder / "saying.txt"
         unfinished.write_text(f"{built.returncode}\n{built.stdout}{built.stderr}", encoding="utf-8")
