@@ -21,7 +21,7 @@ __all__ = ["setup"]
 
 PAGES = Path(__file__).resolve().parent.parent / "operations"
 TENSORS = ("numpy", "cpu", "cuda", "vulkan", "metal")
-LONGEST = 60  # letters of LaTeX in the table
+LONGEST = 30  # signs of a formula in the table
 HOW = {
     "printed": "",
     "guarded": "Shown without the guards for corner cases that the rule itself has.",
@@ -101,7 +101,7 @@ def index(found: dict[str, tuple[ModuleType, list[Op]]]) -> str:
         for op in own:
             free = ", ".join(rule.operand for rule in rules(op) if rule.how) or "–"
             latex = formula(op)
-            short = f"${_set(latex)}$" if len(latex) <= LONGEST else "…"
+            short = f"${_set(latex)}$" if len(_COMMAND.sub("", latex)) <= LONGEST else "…"
             rows.append([f"[{op.name}]({name}.md#{_slug(op)})", short, free, _places(op), name])
     said = FIRST.format(count=count, pages="\n".join(found), tensors=", ".join(f"`{name}`" for name in TENSORS))
     return said + _table(rows, "operations", "auto")
@@ -120,6 +120,9 @@ def _table(rows: list[list[str]], kind: str, widths: str = "") -> str:
     for row in rows:
         lines += [f"{'  ' if k else '* '}- {cell}" for k, cell in enumerate(row)]
     return "\n".join([*lines, "```", ""])
+
+
+_COMMAND = re.compile(r"\\[a-zA-Z]+|[{} ]")
 
 
 def _slug(op: Op) -> str:
