@@ -52,7 +52,10 @@ html_theme = "sphinx_book_theme"
 html_title = "minigrad"
 html_static_path = ["_static"]
 templates_path = ["_templates"]
-html_sidebars = {"[!_]**": ["home.html", "search-button-field.html", "sbt-sidebar-nav.html"], "_modules/**": []}  # of sources there are many
+html_sidebars = {
+    "[!_]**": ["home.html", "search-button-field.html", "sbt-sidebar-nav.html"],
+    "_modules/**": [],
+}  # of sources there are many
 html_css_files = ["book.css"]
 html_copy_source = False
 html_show_sphinx = False
