@@ -18,7 +18,7 @@ BOOK = Path(__file__).resolve().parent.parent
 MATHJAX = BOOK.parent / "viz" / "frontend" / "node_modules" / "mathjax" / "es5" / "tex-mml-svg.js"
 VENDOR = BOOK / "_static" / "vendor"
 PICTURE = '<figure class="minigrad'
-STILL = re.compile(rf"({PICTURE}[^>]*)>((?:(?!</figure>|minigrad-trace).)*</figure>)", re.DOTALL)
+STILL = re.compile(rf"({PICTURE}[^>]*)>")
 
 
 def fetch(app: Sphinx, config: Any) -> None:
@@ -33,9 +33,9 @@ def fetch(app: Sphinx, config: Any) -> None:
 
 
 def start_players(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
-    """Only pages with a graph load the player. A wide picture without one is scrolled by keyboard, too."""
+    """Only pages with a graph load the player. A wide picture is scrolled by keyboard, too."""
     if PICTURE in context.get("body", ""):
-        context["body"] = STILL.sub(r'\1 tabindex="0">\2', context["body"])
+        context["body"] = STILL.sub(r'\1 tabindex="0">', context["body"])
         app.add_js_file("vendor/player.js", loading_method="defer")
 
 

@@ -22,6 +22,7 @@
   }
 
   function start(figure) {
+    figure.removeAttribute("tabindex"); // which scrolled its picture: a player is reached by its buttons
     figure.querySelector(`script.${later}`)?.classList.replace(later, "minigrad-trace");
     globalThis.minigrad?.startAll(figure.parentElement);
   }
