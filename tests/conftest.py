@@ -7,7 +7,10 @@ from importlib.util import find_spec
 import pytest
 
 import minigrad as mg
+from browsing import chrome, page, spare, watched  # here, so that there is one browser a process
 from thorough import EXHAUSTIVE
+
+__all__ = ["chrome", "page", "spare", "watched"]
 
 if find_spec("hypothesis"):
     from hypothesis import HealthCheck, settings

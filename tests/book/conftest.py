@@ -9,10 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from browsing import chrome, page, spare, watched
 from tools import need
-
-__all__ = ["chrome", "page", "site", "spare", "watched"]
 
 ROOT = Path(__file__).parents[2]
 sys.path.append(str(ROOT / "book" / "_ext"))

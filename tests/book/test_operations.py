@@ -8,7 +8,6 @@ import pytest
 
 import minigrad as mg
 from minigrad import ops
-from tools import chromium, need
 
 pytestmark = pytest.mark.slow
 bs4 = pytest.importorskip("bs4")
@@ -125,26 +124,16 @@ def test_the_table_has_a_row_for_each_operation(site):
     assert found["lt"][1] == "–"
 
 
-@pytest.mark.browser
-def test_players_start_as_the_reader_comes_near_and_the_table_is_searched(site):
-    need("chromium", "playwright")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox", "--disable-gpu"])
-        shown = browser.new_page(viewport={"width": 1200, "height": 800})
-        complaints = []
-        shown.on("pageerror", lambda error: complaints.append(str(error)))
-        shown.goto((site / "operations" / "elementwise.html").as_uri())
-        players, figures = (shown.locator(name) for name in (".minigrad-player", "figure.minigrad"))
-        assert players.count() < figures.count() / 2
-        assert all(figures.nth(k).locator("img").count() == 1 for k in range(figures.count()))
-        last = figures.last
-        last.scroll_into_view_if_needed()
-        last.locator(".minigrad-player").wait_for()
-        shown.goto((site / "operations" / "index.html").as_uri())
-        shown.get_by_role("searchbox", name="Show those with").fill("sigm")
-        assert shown.locator("table.operations tbody tr:visible").all_inner_texts()[0].split()[0] == "sigmoid"
-        assert shown.locator("output").inner_text() == f"1 of {len(mg.OPS)}"
-        browser.close()
-    assert complaints == []
+def test_players_start_as_the_reader_comes_near_and_the_table_is_searched(site, watched):
+    shown = watched(width=1200, height=800)
+    shown.goto((site / "operations" / "elementwise.html").as_uri())
+    players, figures = (shown.locator(name) for name in (".minigrad-player", "figure.minigrad"))
+    assert players.count() < figures.count() / 2
+    assert all(figures.nth(k).locator("img").count() == 1 for k in range(figures.count()))
+    last = figures.last
+    last.scroll_into_view_if_needed()
+    last.locator(".minigrad-player").wait_for()
+    shown.goto((site / "operations" / "index.html").as_uri())
+    shown.get_by_role("searchbox", name="Show those with").fill("sigm")
+    assert shown.locator("table.operations tbody tr:visible").all_inner_texts()[0].split()[0] == "sigmoid"
+    assert shown.locator("output").inner_text() == f"1 of {len(mg.OPS)}"

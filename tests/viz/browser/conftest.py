@@ -4,10 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from browsing import chrome, page, spare, watched
-
-__all__ = ["chrome", "page", "spare", "watched"]
-
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
