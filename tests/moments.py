@@ -165,7 +165,8 @@ class Moments:
         _, _, _, up, local, down, *_ = self.event(position)
         if local is not None:
             return f"{pretty(up)} × {bracketed(local)} = {pretty(down)}"
-        return f"+ {'×'.join(map(str, down.shape)) if single(down) is None else bracketed(single(down))}"
+        shape = f"[{'×'.join(map(str, down.shape))}]"
+        return f"+ {shape if single(down) is None else bracketed(single(down))}"
 
     def sum(self, position):
         event = self.event(position)
