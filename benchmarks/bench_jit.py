@@ -4,7 +4,9 @@ A step is forward, loss, backward and update, on 2 threads. Each library runs in
 turns, and begins with the same weights; the losses of the first ten steps must agree. A round's time is the median of
 its steps after the first ones, in which is compiled; the ratio is of the medians of the rounds. Beside it stands the
 same step of ours without the jit. Then functions of 16 million numbers, written out in arithmetic: how long they take
-beside a copy of the numbers says what fusing them leaves to be done.
+beside a copy of the numbers says what fusing them leaves to be done. Products one after another in a recorded function
+stand beside the same products, computed at once, which are a kernel each. What a step takes to compile is all that its
+first 40 runs take longer than 40 later ones, with an empty folder of what Taichi compiled, and again with it full.
 
     python benchmarks/bench_jit.py --jax PYTHON
 
@@ -21,9 +23,13 @@ from __future__ import annotations
 
 import argparse
 import datetime
+import json
 import os
 import platform
+import statistics
+import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -242,6 +248,68 @@ def chain(name: str, rounds: int, share: float) -> bool:
     return row(f"{name}, by a copy's time", f"{slower:.2f}", "1.30") or missed
 
 
+PRODUCTS = """
+x = leaf(ROWS, INNER).detach()
+there, back = leaf(COLUMNS, INNER).detach() / INNER**0.5, leaf(INNER, COLUMNS).detach() / COLUMNS**0.5
+def function(x):
+    return F.linear(F.linear(F.linear(F.linear(x, there), back), there), back)
+if library == "minigrad jit":
+    function = lib.jit(function)
+def step():
+    return [function(x)]
+"""
+
+
+def products(*sizes: int, rounds: int) -> bool:
+    """Four products in a recorded function, beside the same computed at once; whether it takes over 10 % more."""
+    code = PRODUCTS
+    for name, size in zip(("ROWS", "INNER", "COLUMNS"), sizes, strict=True):
+        code = code.replace(name, str(size))
+    seconds, worst = bench_eager.measured(code, ("minigrad", JITTED), rounds, 200)
+    times = ", ".join(f"{library} {took * 1e6:,.0f} µs" for library, took in seconds.items())
+    what = f"4 products {'x'.join(map(str, sizes))} in a program, by the kernels' own time"
+    more = f"{times}; results differ by {worst:.0e}"
+    return row(what, f"{seconds[JITTED] / seconds['minigrad']:.2f}", "1.10", wrong=worst > 1e-4, more=more)
+
+
+SIZES = [(32, 784, 128), (256, 256, 256), (512, 512, 512), (1024, 1024, 1024)]
+
+WAITS = {  # seconds, the first time and from what was compiled
+    "MLP 32x64x32x10, SGD": (1.5, 0.3),
+    "GPT 4x128, 16 contexts of 128, Adam": (30.0, None),
+}
+COMPILED = """
+times = []
+for _ in range(80):
+    begun = time.perf_counter()
+    step()
+    times.append(time.perf_counter() - begun)
+steady = sorted(times[40:])[20]
+print(json.dumps({"first": times[0] - steady, "all": sum(times[:40]) - 40 * steady}))
+"""
+
+
+def compiling(name: str, rounds: int, *bars: float | None) -> bool:
+    """What the first runs of a step take longer, cold and from what was compiled; whether that is too long."""
+    (ours, _), optimizer, *_ = PARTS[name]
+    code = bench_eager.HEAD + f"RATE = {RATES[optimizer]}\n" + bench_train.HEAD + ours
+    code += OURS.replace("OPTIMIZER", optimizer) + COMPILED
+    took: list[list[dict[str, float]]] = [[], []]
+    for _ in range(rounds):
+        with tempfile.TemporaryDirectory() as folder:
+            for times in took:
+                command = [sys.executable, "-c", code, JITTED, "0"]
+                environment = os.environ | {"TI_OFFLINE_CACHE_FILE_PATH": folder}
+                found = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+                times.append(json.loads(found.stdout.splitlines()[-1]))
+    missed = False
+    for times, when, bar in zip(took, ("nothing compiled before", "again, in a new process"), bars, strict=True):
+        first, everything = (statistics.median(time[key] for time in times) for key in ("first", "all"))
+        asked = None if bar is None else f"{bar:.1f}"
+        missed |= row(f"{name}: to compile, {when}", f"{everything:.1f} s", asked, more=f"the first run {first:.1f} s")
+    return missed
+
+
 def _indented(text: str) -> str:
     return "".join(f"    {line}\n" for line in text.splitlines())
 
@@ -270,6 +338,10 @@ def main() -> int:
     if options.device == "cuda":
         return 1 if any(missed) else 0
     missed += [chain(name, options.rounds, options.share) for name in FUNCTIONS if options.only in name]
+    missed += [products(*sizes, rounds=options.rounds) for sizes in SIZES if options.only in "products"]
+    missed += [
+        compiling(name, min(options.rounds, 3), *bars) for name, bars in WAITS.items() if options.only in "compiling"
+    ]
     if options.readme:
         write_table(f"{machine}, jax 0.10")
     return 1 if any(missed) else 0
