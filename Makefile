@@ -8,7 +8,7 @@
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help tour test exhaustive check lint tools frontend screenshots stubs muladd table torch corpus notebooks pictures examples lab bench bench-viewer book clean
+.PHONY: help tour test exhaustive check lint tools frontend screenshots stubs muladd table torch corpus notebooks pictures examples lab bench bench-viewer bench-book book clean
 
 VENV   := .venv
 PY     := $(VENV)/bin/python
@@ -103,13 +103,16 @@ lab: $(BASE)-lab  ## open the lessons in JupyterLab
 	@$(PY) -m jupyter lab notebooks $(ARGS)
 
 bench: $(BASE)-bench  ## the speed claims, each a ratio against a named peer
-	@failed=0; for file in $(filter-out %/bench_viewer.py,$(wildcard benchmarks/bench_*.py)); do \
+	@failed=0; for file in $(filter-out %/bench_viewer.py %/bench_book.py,$(wildcard benchmarks/bench_*.py)); do \
 	    [ -e "$$file" ] || { echo "No benchmark yet: benchmarks/bench_*.py"; exit 2; }; \
 	    echo "$$file"; $(PY) "$$file" $(ARGS) || failed=1; \
 	done; exit $$failed
 
 bench-viewer: $(DEV)  ## the budgets of the player, in a browser
 	@$(PY) benchmarks/bench_viewer.py $(ARGS)
+
+bench-book: $(BASE)-dev,book $(TOOLS)  ## how long the book takes to make and to open, and its size
+	@$(PY) benchmarks/bench_book.py $(ARGS)
 
 book: $(BASE)-book $(TOOLS)  ## the book, into book/_build/html; it opens without a server
 	@$(PY) -m sphinx -n -W --keep-going -q -d book/_build/doctrees -b html book book/_build/html $(ARGS)

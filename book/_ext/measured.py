@@ -45,12 +45,12 @@ def runs(text: str) -> list[Run]:
 
 
 class Measured(SphinxDirective):
-    """All runs of a benchmark on a device; with ``:last:`` the last of them alone, with ``:earlier:`` all others."""
+    """All runs of a benchmark on a device; with ``:last: 2`` the last two of them, with ``:before: 2`` all others."""
 
     required_arguments = 1
     option_spec = {  # noqa: RUF012 -- as docutils has it
-        "last": directives.flag,
-        "earlier": directives.flag,
+        "last": directives.positive_int,
+        "before": directives.positive_int,
         "device": directives.unchanged,
     }
 
@@ -61,8 +61,8 @@ class Measured(SphinxDirective):
         found = [run for run in found if ("--device cuda" in run.command) == (device == "cuda")]
         if not found:
             raise ExtensionError(f"measured: {RESULTS.name} has no run of {asked!r} on {device}.")
-        found = found[-1:] if "last" in self.options else found[:-1] if "earlier" in self.options else found
-        return [node for run in found for node in _shown(run)]
+        last, before = self.options.get("last", len(found)), self.options.get("before", 0)
+        return [node for run in found[len(found) - last : len(found) - before] for node in _shown(run)]
 
 
 def _shown(run: Run) -> list[nodes.Node]:

@@ -1,0 +1,100 @@
+"""Claims: the book is made in under 5 minutes, takes less than 40 MB, and its first page can be stepped within 2 s.
+
+The book is made anew in an empty folder. The page is opened from disk in a new window of Chromium, nothing of which is
+kept from the last round: the time runs from asking for the page until its player has made a step, drawing included. The
+playground is timed until its graph is there, and a lesson until all of its text is, its formulas set.
+
+    python benchmarks/bench_book.py
+
+needs the extras 'dev' and 'book', Chromium and the packages of `make tools`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from report import row
+
+ROOT = Path(__file__).parent.parent
+sys.path += [str(ROOT / "tests")]
+
+PLAYER = "[...document.querySelectorAll('.minigrad-player')].map((one) => one.shadowRoot).find((one) => one)"
+STEPPED = f"""() => {{
+    const root = {PLAYER};
+    const forward = [...root?.querySelectorAll("button") ?? []].find((one) =>
+        (one.getAttribute("aria-label") ?? one.title).startsWith("Step forward"));
+    if (!forward) return false;
+    const before = root.querySelector(".count").textContent;
+    forward.click();
+    return root.querySelector(".count").textContent !== before;
+}}"""
+DRAWN = f"() => !!{PLAYER}?.querySelector('svg')"
+SET = "() => document.readyState === 'complete' && window.MathJax?.startup?.promise?.then(() => true)"
+
+PAGES = [  # what is opened, until when, and the seconds that are allowed
+    ("index.html", STEPPED, "its first step", 2.0),
+    ("playground.html", DRAWN, "its graph", None),
+    ("lessons/02_the_chain_rule.html", SET, "its formulas", None),
+]
+
+
+def made(folder: Path) -> float:
+    """Make the book; the seconds that took."""
+    command = [sys.executable, "-m", "sphinx", "-n", "-W", "-q", "-d", str(folder / "doctrees"), "-b", "html"]
+    start = time.perf_counter()
+    subprocess.run([*command, "book", str(folder / "html")], cwd=ROOT, check=True)
+    return time.perf_counter() - start
+
+
+def opened(browser: Any, page: Path, until: str) -> float:
+    """Open a page in a window of its own; the seconds until what is asked for is so, drawn on the screen."""
+    context = browser.new_context(viewport={"width": 1200, "height": 900})
+    window = context.new_page()
+    start = time.perf_counter()
+    window.goto(page.as_uri(), wait_until="commit")
+    window.wait_for_function(until, polling="raf")
+    window.evaluate("() => new Promise((done) => requestAnimationFrame(() => setTimeout(done)))")
+    seconds = time.perf_counter() - start
+    context.close()
+    return seconds
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=7)
+    options = parser.parse_args()
+    from playwright.sync_api import sync_playwright
+
+    from browsing import FLAGS
+    from tools import chromium
+
+    load = f"{os.getloadavg()[0]:.1f}"
+    missed = False
+    with tempfile.TemporaryDirectory() as name, sync_playwright() as playwright:
+        folder = Path(name)
+        browser = playwright.chromium.launch(executable_path=chromium(), args=FLAGS)
+        print(f"{platform.machine()}, {os.cpu_count()} cores, load {load}, Chromium {browser.version}")
+        missed |= row("to make the book", f"{made(folder):.0f} s", "300")
+        pages = folder / "html"
+        size = sum(path.stat().st_size for path in pages.rglob("*") if path.is_file())
+        missed |= row("its size", f"{size / 2**20:.1f} MB", "40")
+        for page, until, what, bar in PAGES:
+            took = [opened(browser, pages / page, until) for _ in range(options.rounds)]
+            asked = None if bar is None else f"{bar:.1f}"
+            more = f"{max(took):.2f} s in the worst of {len(took)} rounds"
+            missed |= row(f"{page}, until {what}", f"{statistics.median(took):.2f} s", asked, more=more)
+        browser.close()
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
