@@ -8,7 +8,7 @@
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help tour test exhaustive check lint tools frontend screenshots stubs muladd table torch corpus notebooks pictures examples lab bench bench-viewer bench-book book clean
+.PHONY: help tour test exhaustive torture check lint tools frontend screenshots stubs muladd table torch corpus notebooks pictures examples lab bench bench-viewer bench-book book clean
 
 VENV   := .venv
 PY     := $(VENV)/bin/python
@@ -49,6 +49,9 @@ test: $(DEV) $(TOOLS)  ## every test, docstring example and lesson
 
 exhaustive: $(DEV) $(TOOLS)  ## the same with every type in every layout on every device, and 500 random programs
 	@MINIGRAD_EXHAUSTIVE=1 $(PYTEST) $(NBVAL) $(UNIT) notebooks $(ARGS)
+
+torture: $(DEV)  ## try to break it, some ten thousands of times; tests/torture says how
+	@PYTHONPATH=tests $(PY) -m torture $(ARGS)
 
 check: lint $(TOOLS)  ## lint and the quick tests: for every day
 	@$(PYTEST) -m "not slow" $(UNIT) $(ARGS)

@@ -34,6 +34,7 @@ APART = {
     "readme",
     "stubs",
     "tape",
+    "torture",
     "value",
 }
 # Made of operations, or about how they are compiled, so left to `make exhaustive`: the device has no part in it.
