@@ -1,4 +1,8 @@
-"""``{measured} FILE``: what a benchmark measured, from `benchmarks/results.txt`, as a table for each of its runs."""
+"""Tables of figures that are committed.
+
+``{measured} FILE`` has what a benchmark measured, from `benchmarks/results.txt`, a table for each of its runs;
+``{tried} THEME`` has how often it was tried to break something, from `tests/torture/results.txt`.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +15,10 @@ from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 from sphinx.util.docutils import SphinxDirective
 
-__all__ = ["RESULTS", "Run", "runs", "setup"]
+__all__ = ["RESULTS", "TORTURE", "Run", "campaigns", "runs", "setup"]
 
 RESULTS = Path(__file__).resolve().parents[2] / "benchmarks" / "results.txt"
+TORTURE = Path(__file__).resolve().parents[2] / "tests" / "torture" / "results.txt"
 HEAD = ("what", "measured", "asked for", "held?")
 
 
@@ -68,23 +73,64 @@ class Measured(SphinxDirective):
 def _shown(run: Run) -> list[nodes.Node]:
     said = nodes.paragraph("", "", nodes.literal(text=run.command), nodes.Text(f", {run.about[0]}."))
     more = [nodes.paragraph(text=f"{line[:1].upper()}{line[1:]}.") for line in [" ".join(run.about[1:])] if line]
-    group = nodes.tgroup("", *(nodes.colspec(colwidth=1) for _ in HEAD), cols=len(HEAD))
-    group += nodes.thead("", nodes.row("", *(nodes.entry("", nodes.paragraph(text=title)) for title in HEAD)))
-    group += nodes.tbody("", *(nodes.row("", *_cells(row)) for row in run.rows))
-    return [said, *more, nodes.table("", group, classes=["measured"])]
+    return [said, *more, _table(HEAD, [_cells(row) for row in run.rows])]
+
+
+def _table(head: tuple[str, ...], rows: list[list[nodes.entry]]) -> nodes.table:
+    group = nodes.tgroup("", *(nodes.colspec(colwidth=1) for _ in head), cols=len(head))
+    group += nodes.thead("", nodes.row("", *(nodes.entry("", nodes.paragraph(text=title)) for title in head)))
+    group += nodes.tbody("", *(nodes.row("", *row) for row in rows))
+    return nodes.table("", group, classes=["measured"])
 
 
 def _cells(row: list[str]) -> list[nodes.entry]:
     """What was measured, the rest below it in small letters; the figure; the bar; a bold word where it is missed."""
     what, figure, asked, held, more = row
-    first = nodes.entry("", nodes.paragraph(text=what))
-    if more:
-        first += nodes.paragraph("", "", nodes.inline(text=more), classes=["more"])
     verdict: nodes.Node = nodes.strong(text="not held") if held == "NOT" else nodes.Text(held)
     others = [nodes.paragraph(text=figure), nodes.paragraph(text=asked), nodes.paragraph("", "", verdict)]
-    return [first, *(nodes.entry("", one) for one in others)]
+    return [_named(what, more), *(nodes.entry("", one) for one in others)]
+
+
+def _named(what: str, more: str) -> nodes.entry:
+    """The first cell of a row."""
+    found = nodes.entry("", nodes.paragraph(text=what))
+    if more:
+        found += nodes.paragraph("", "", nodes.inline(text=more), classes=["more"])
+    return found
+
+
+def campaigns(text: str, theme: str) -> tuple[str, list[list[str]]]:
+    """When and where a theme was tried; its campaigns: name, what was tried, cases, how many not there, how many failed.
+
+    >>> campaigns("# files, 2026-11-24\\nidx | IDX files with bytes changed | 10,000 | 0 | 0\\n", "files")
+    ('2026-11-24', [['idx', 'IDX files with bytes changed', '10,000', '0', '0']])
+    """
+    for part in text.split("\n\n"):
+        head, *lines = part.strip().split("\n")
+        if head.startswith(f"# {theme}, "):
+            return head.removeprefix(f"# {theme}, "), [line.split(" | ") for line in lines]
+    raise ExtensionError(f"tried: {TORTURE.name} has no theme {theme!r}.")
+
+
+class Tried(SphinxDirective):
+    """The campaigns of a theme, as a table."""
+
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        self.env.note_dependency(str(TORTURE))
+        about, found = campaigns(TORTURE.read_text(encoding="utf-8"), self.arguments[0])
+        rows = []
+        for name, what, tried, skipped, failed in found:
+            others = "" if skipped == "0" else f"; {skipped} of these need what the machine did not have"
+            first = _named(f"{what[:1].upper()}{what[1:]}", f"{name}{others}")
+            rows.append([first, *(nodes.entry("", nodes.paragraph(text=number)) for number in (tried, failed))])
+        table = _table(("what was tried", "cases", "failed"), rows)
+        command = nodes.literal(text=f"python -m torture --only {self.arguments[0]}")
+        return [table, nodes.paragraph("", "", command, nodes.Text(f", {about}."), classes=["more"])]
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
     app.add_directive("measured", Measured)
+    app.add_directive("tried", Tried)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
