@@ -100,7 +100,7 @@ def _named(what: str, more: str) -> nodes.entry:
 
 
 def campaigns(text: str, theme: str) -> tuple[str, list[list[str]]]:
-    """When and where a theme was tried; its campaigns: name, what was tried, cases, how many not there, how many failed.
+    """When and where a theme was tried; its campaigns: name, what, cases, how many not there, how many failed.
 
     >>> campaigns("# files, 2026-11-24\\nidx | IDX files with bytes changed | 10,000 | 0 | 0\\n", "files")
     ('2026-11-24', [['idx', 'IDX files with bytes changed', '10,000', '0', '0']])
