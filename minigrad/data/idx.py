@@ -18,6 +18,7 @@ from typing import IO, Any, Literal, Protocol
 import numpy as np
 
 from minigrad.errors import ArgumentError, DTypeError, FileFormatError
+from minigrad.io.whole import write_all
 
 __all__ = ["check_end", "read_exactly", "read_idx", "unpacked", "write_idx"]
 
@@ -82,7 +83,7 @@ def write_idx(path: str | PathLike[str], array: Any) -> None:
         raise ArgumentError(f"write_idx: the shape {array.shape} does not fit into the header.")
     header = bytes([0, 0, code, array.ndim]) + np.array(array.shape, ">u4").tobytes()
     whole = header + array.astype(_TYPES[code]).tobytes()
-    Path(path).write_bytes(gzip.compress(whole, mtime=0) if str(path).endswith(".gz") else whole)
+    write_all(path, gzip.compress(whole, mtime=0) if str(path).endswith(".gz") else whole)
 
 
 def unpacked(raw: IO[bytes], path: Any) -> Any:

@@ -71,6 +71,21 @@ def test_what_was_compiled_is_stored_for_the_next_process(tmp_path, monkeypatch)
     assert stored[0] == stored[1] != []
 
 
+@pytest.mark.parametrize("names", [["HOME"], ["HOME", "TI_OFFLINE_CACHE_FILE_PATH"]])
+def test_where_nothing_can_be_stored_it_is_said_once_and_computed(names, tmp_path):
+    file = tmp_path / "file"
+    file.write_text("no folder")
+    others = "TI_OFFLINE_CACHE_FILE_PATH", "XDG_CACHE_HOME"
+    environment = {name: value for name, value in os.environ.items() if name not in others}
+    environment |= dict.fromkeys(names, str(file))
+    code = "import minigrad as mg; print(mg.ones(3, device='cpu').exp().sum().item(), (mg.ones(2) * 2).tolist())"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=False)
+    assert (done.returncode, done.stdout) == (0, "8.154845237731934 [2.0, 2.0]\n")
+    assert done.stderr.count("UserWarning: What is compiled cannot be stored in ") == 1
+    assert "), so each process compiles it anew." in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_what_a_kernel_writes_is_known_also_through_functions():
     text = """@ti.func
 def put(y: ti.template(), x: ti.template(), at):

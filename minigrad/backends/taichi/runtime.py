@@ -29,6 +29,7 @@ import numpy as np
 from minigrad._traced import plain
 from minigrad.backends.taichi.launchers import buffer_launcher, launcher
 from minigrad.backends.taichi.offsets import Moved, moved, truncated
+from minigrad.backends.taichi.storing import clear, stored
 from minigrad.errors import DeviceError
 
 __all__ = [
@@ -200,7 +201,7 @@ def _start(ti: Any, wanted: str) -> None:
             f"{wanted}: Taichi finds no such device on this machine.\n"
             '  Compute on the processor: device="cpu". `minigrad ops` lists what there is.'
         )
-    with contextlib.redirect_stdout(io.StringIO()), _float_settings_kept():  # it greets
+    with contextlib.redirect_stdout(io.StringIO()), _float_settings_kept(), stored(ti):  # it greets
         ti.init(
             arch=getattr(ti, wanted),
             offline_cache=True,
@@ -219,6 +220,7 @@ def _end() -> None:
         with lock:
             _state.ours = _state.program = None
             _state.ti.reset()
+            clear()
 
 
 @functools.cache

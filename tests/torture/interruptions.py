@@ -1,0 +1,404 @@
+"""Processes that are killed, keys that are pressed, disks that are full: what is left is old or new, and whole.
+
+A case forks where it can: the child has the library loaded, and is killed at a moment that its number chooses. The
+device is `numpy` there, since Taichi's threads do not survive a fork; Taichi's own files are tried by processes of
+their own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import json
+import os
+import random
+import resource
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from torture import Campaign, Skip
+
+__all__ = ["CAMPAIGNS"]
+
+NUMPY = (("MINIGRAD_DEVICE", "numpy"),)
+TEXT = (sys.executable, "-c")
+
+
+def killed(generator: random.Random, work: Callable[[], Any], longest: float) -> None:
+    """Fork, let the child `work`, and kill it at a moment within `longest` seconds."""
+    child = os.fork()
+    if not child:
+        with contextlib.suppress(BaseException):
+            work()
+        os._exit(0)
+    time.sleep(generator.uniform(0, longest))
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+
+
+def over_and_over(write: Callable[[int], Any]) -> None:
+    for k in range(10**9):
+        write(k % 2)
+
+
+@functools.cache
+def states() -> list[dict[str, Any]]:
+    """Two states of one layout, half a megabyte each."""
+    import minigrad as mg
+
+    mg.set_default_device("numpy")
+    return [{"weight": mg.full((256, 500), float(k)), "bias": mg.full((500,), k + 0.5)} for k in (1, 2)]
+
+
+def found_whole(path: Path) -> str | None:
+    """What is wrong with a file that holds one of the two states."""
+    import minigrad as mg
+
+    found = mg.load(path)
+    sums = {name: x.unique().tolist() for name, x in found.items()}
+    if sums not in ({"weight": [1.0], "bias": [1.5]}, {"weight": [2.0], "bias": [2.5]}):
+        return f"{path.name} holds neither the old state nor the new one: {sums}"
+    return None
+
+
+def while_saving(number: int) -> str | None:
+    import minigrad as mg
+
+    generator, both = random.Random(f"saving{number}"), states()
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / ("state.safetensors" if number % 2 else "state.pt")
+        mg.save(both[0], path)
+        killed(generator, lambda: over_and_over(lambda k: mg.save(both[k], path)), 0.05)
+        if (wrong := found_whole(path)) is not None:
+            return wrong
+        if left := [name for name in os.listdir(folder) if name != path.name and not name.endswith(".tmp")]:
+            return f"a name was left that does not say that it may go: {left}"
+        mg.save(both[1], path)
+        return found_whole(path)
+
+
+def while_writing_data(number: int) -> str | None:
+    import numpy as np
+
+    from minigrad.data import read_idx, write_idx
+
+    generator = random.Random(f"data{number}")
+    both = [np.full((300, 28, 28), k, np.uint8) for k in (1, 2)]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / ("images.gz" if number % 2 else "images")
+        write_idx(path, both[0])
+        killed(generator, lambda: over_and_over(lambda k: write_idx(path, both[k])), 0.03)
+        there = read_idx(path)
+        if not any(np.array_equal(there, one) for one in both):
+            return f"{path.name} holds neither the old images nor the new ones"
+    return None
+
+
+def while_copying_lessons(number: int) -> str | None:
+    from minigrad.cli.lessons import _copied, _lessons
+
+    generator = random.Random(f"lessons{number}")
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name) / "lessons"
+        with open(os.devnull, "w", encoding="utf-8") as quiet, contextlib.redirect_stdout(quiet):
+            killed(generator, lambda: _copied(folder), 0.25)
+            _copied(folder)
+        for file, data in _lessons("minigrad lab"):
+            if (folder / file).read_bytes() != data:
+                return f"{file} is not the lesson after the second copy"
+    return None
+
+
+def training(path: Path | None) -> bytes:
+    """Train a small network, from a checkpoint if there is one; all its weights as bytes."""
+    import minigrad as mg
+    from minigrad.training import fit
+
+    mg.set_default_device("numpy")
+    mg.manual_seed(3)
+    model = mg.nn.Sequential(mg.nn.Linear(4, 16), mg.nn.Tanh(), mg.nn.Dropout(0.2), mg.nn.Linear(16, 2))
+    inputs, targets = mg.randn(48, 4), mg.randn(48, 2)
+    loader = mg.data.DataLoader(mg.data.TensorDataset(inputs, targets), batch_size=8, shuffle=True)
+    options: dict[str, Any] = {} if path is None else {"checkpoint": path, "checkpoint_every": 1}
+    optimizer = mg.optim.Adam(model.parameters(), lr=1e-2)
+    fit(model, loader, optimizer, mg.functional.mse_loss, epochs=4, progress=False, seed=5, **options)
+    return b"".join(x.numpy().tobytes() for x in model.state_dict().values())
+
+
+@functools.cache
+def undisturbed() -> bytes:
+    return training(None)
+
+
+def while_fitting(number: int) -> str | None:
+    generator, expected = random.Random(f"fitting{number}"), undisturbed()
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "checkpoint.safetensors"
+        for _ in range(1 + number % 3):
+            killed(generator, lambda: training(path), 0.25)
+        if training(path) != expected:
+            return "training that was killed and gone on with ends with other weights"
+    return None
+
+
+COMPILES = """
+import json, sys
+import minigrad as mg
+mg.set_default_device("cpu")
+mg.manual_seed(0)
+model, x = mg.nn.Linear(8, 4), mg.randn(16, 8)
+optimizer = mg.optim.SGD(model.parameters(), lr=0.1)
+@mg.jit
+def step(x):
+    optimizer.zero_grad()
+    loss = (model(x).tanh() ** 2).mean()
+    loss.backward()
+    optimizer.step()
+    return loss
+print("begins", flush=True)
+losses = [step(x).item() for _ in range(20)]
+print(json.dumps(losses), flush=True)
+"""
+
+
+@functools.cache
+def compiled_losses() -> tuple[list[float], float]:
+    """What the program prints, undisturbed, and how long its compiling takes."""
+    with tempfile.TemporaryDirectory() as folder:
+        start = time.monotonic()
+        losses = compiled(folder)
+        return losses, time.monotonic() - start
+
+
+def compiled(folder: str) -> list[float]:
+    environment = {**os.environ, "TI_OFFLINE_CACHE_FILE_PATH": folder}
+    done = subprocess.run([*TEXT, COMPILES], env=environment, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise AssertionError(f"it ends with {done.returncode}: {done.stderr[-500:]}")
+    losses: list[float] = json.loads(done.stdout.splitlines()[-1])
+    return losses
+
+
+def while_compiling(number: int) -> str | None:
+    generator, (expected, took) = random.Random(f"compiling{number}"), compiled_losses()
+    with tempfile.TemporaryDirectory() as folder:
+        environment = {**os.environ, "TI_OFFLINE_CACHE_FILE_PATH": folder}
+        child = subprocess.Popen([*TEXT, COMPILES], env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        assert child.stdout is not None
+        child.stdout.readline()
+        time.sleep(generator.uniform(0, took))  # its end, when Taichi writes its files, among it
+        child.kill()
+        child.communicate()
+        if number % 2:  # and half of what is there is cut
+            for path in sorted(Path(folder).rglob("*")):
+                if path.is_file() and generator.random() < 0.5:
+                    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+        if (found := compiled(folder)) != expected:
+            return f"losses differ after a kill: {found[:3]}, and {expected[:3]} without"
+    return None
+
+
+LOOPS = {
+    "eager": "while True: (a @ a).tanh().sum()",
+    "tiny": "while True: (b * b).sum()",
+    "backward": "while True: (c * c).exp().mean().backward()",
+    "jit": "while True: step(a)",
+    "tape": "while True: tape.forward([0.5, 2.0]); tape.backward()",
+    "values": "while True: ((u + v) * u).tanh().backward()",
+}
+BEFORE = """
+import minigrad as mg
+a, b = mg.full((64, 64), 0.125), mg.tensor([1.0, 2.0])
+c = mg.full((64, 64), 0.5, requires_grad=True)
+step = mg.jit(lambda x: (x @ x).tanh().sum())
+u, v = mg.Value(0.5), mg.Value(2.0)
+tape = mg.Tape((u + v) * u)
+for _ in range(20): step(a)
+"""
+AFTER = """
+w = mg.Value(3.0)
+((w * w) + 1).backward()
+t = mg.tensor([1.0, 2.0, 3.0], requires_grad=True)
+(t * t).sum().backward()
+print((a @ a).sum().item(), step(a).item() == (a @ a).tanh().sum().item(), tape.forward([1.0, 2.0]), w.grad,
+      t.grad.tolist(), mg.is_grad_enabled())
+"""
+SAID = "4096.0 True 3.0 6.0 [2.0, 4.0, 6.0] True"
+PRESSES = 5  # a key that falls into Python's clearing up of an object is lost, as any exception there is
+
+
+class Kernel:
+    """A Jupyter kernel, as behind a notebook."""
+
+    def __init__(self) -> None:
+        from jupyter_client.manager import start_new_kernel
+
+        self.manager, self.client = start_new_kernel()
+        self.run(BEFORE)
+
+    def begin(self, code: str) -> str:
+        name: str = self.client.execute(code)
+        return name
+
+    def end(self, name: str, seconds: float) -> dict[str, Any] | None:
+        """The reply to a cell, or None if it has not ended by then."""
+        stop = time.monotonic() + seconds
+        while (left := stop - time.monotonic()) > 0:
+            with contextlib.suppress(Exception):  # queue.Empty, which jupyter_client raises
+                reply = self.client.get_shell_msg(timeout=left)
+                if reply["parent_header"].get("msg_id") == name:
+                    content: dict[str, Any] = reply["content"]
+                    return content
+        return None
+
+    def run(self, code: str) -> str:
+        """What a cell prints. Raises AssertionError if it fails."""
+        printed: list[str] = []
+
+        def hear(message: Any) -> None:
+            printed.append(message["content"].get("text", ""))
+
+        reply = self.client.execute_interactive(code, timeout=120, output_hook=hear)["content"]
+        assert reply["status"] == "ok", f"{reply.get('ename')}: {reply.get('evalue')}"
+        return "".join(printed).strip()
+
+
+@functools.cache
+def kernel() -> Kernel:
+    try:
+        return Kernel()
+    except ModuleNotFoundError as error:
+        raise Skip(f"needs {error.name}") from None
+
+
+def in_a_notebook(number: int) -> str | None:
+    generator, live = random.Random(f"notebook{number}"), kernel()
+    which = sorted(LOOPS)[number % len(LOOPS)]
+    cell = live.begin(LOOPS[which])
+    reply = None
+    for _ in range(PRESSES):
+        time.sleep(generator.uniform(0.02, 0.3))
+        live.manager.interrupt_kernel()
+        if (reply := live.end(cell, 3.0)) is not None:
+            break
+    if reply is None:
+        kernel.cache_clear()
+        live.manager.shutdown_kernel(now=True)
+        return f"{which}: the cell goes on after {PRESSES} interrupts"
+    if reply.get("ename") != "KeyboardInterrupt":
+        return f"{which}: the cell ended with {reply.get('ename')}: {reply.get('evalue')}"
+    if (said := live.run(AFTER)) != SAID:
+        return f"{which}: the next cell says {said!r}"
+    return None
+
+
+def on_a_full_disk(number: int) -> str | None:
+    """A limit on the size of files stands for the end of the disk: writing beyond it fails as it does there."""
+    import minigrad as mg
+
+    generator, both = random.Random(f"full{number}"), states()
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / ("state.safetensors" if number % 2 else "state.pt")
+        mg.save(both[0], path)
+        size = generator.randrange(path.stat().st_size)
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, most))
+        try:
+            mg.save(both[1], path)
+        except OSError as error:
+            told = str(error)
+        else:
+            return f"nothing is said of a disk that is full after {size} bytes"
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
+        if mg.load(path)["bias"].unique().tolist() != [1.5]:
+            return f"the old file is gone ({told})"
+        if os.listdir(folder) != [path.name]:
+            return f"half a file was left: {os.listdir(folder)}"
+    return None
+
+
+USES = """
+import minigrad as mg
+from minigrad_viz import draw
+x = mg.full((8, 8), 0.5, requires_grad=True)
+step = mg.jit(lambda x: (x @ x).tanh().sum())
+for _ in range(18): y = step(x)
+y = (x @ x).sum(); y.backward()
+assert x.grad.tolist()[0][0] == 8.0
+assert draw((mg.Value(2.0, "a") * 3).tanh()).svg().startswith("<svg")
+print("works")
+"""
+
+
+def without_a_home(number: int) -> str | None:
+    """A home or a folder of what was compiled that cannot be written, is not there, or is a file."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        file = folder / "file"
+        file.write_text("no folder", encoding="utf-8")
+        missing = {"HOME": str(folder / "missing" / "home")}
+        places: list[dict[str, str]] = [
+            missing,
+            {"HOME": "/proc"},  # which even root cannot write to
+            {"HOME": str(file)},
+            {"HOME": "/dev/null"},
+            {"HOME": name, "TI_OFFLINE_CACHE_FILE_PATH": str(file)},
+            {"HOME": name, "TI_OFFLINE_CACHE_FILE_PATH": "/proc/taichi"},
+            {**missing, "XDG_CACHE_HOME": "/proc"},
+            {"HOME": name, "TMPDIR": "/proc"},
+        ]
+        chosen = places[number % len(places)]
+        environment = {**os.environ, **chosen}
+        done = subprocess.run([*TEXT, USES], env=environment, cwd="/", capture_output=True, text=True, check=False)
+        if done.returncode or done.stdout.strip().splitlines()[-1:] != ["works"]:
+            said = (done.stdout + done.stderr).strip()[-600:]
+            return f"with {sorted(chosen.items())} it ends with {done.returncode}: {said}"
+    return None
+
+
+CAMPAIGNS = [
+    Campaign("killed saving", "kill -9 while a state is saved, as safetensors and as .pt", while_saving, 100, 8),
+    Campaign("killed data", "kill -9 while a data file is written", while_writing_data, 100, 6),
+    Campaign("killed lessons", "kill -9 while the lessons are copied", while_copying_lessons, 100, 3),
+    Campaign(
+        "killed training",
+        "kill -9 one to three times while `fit` trains and saves, then gone on with to the same bits",
+        while_fitting,
+        100,
+        4,
+        environment=NUMPY,
+    ),
+    Campaign(
+        "killed compiling",
+        "kill -9 while Taichi compiles and stores kernels; in every other case half of the files are cut too",
+        while_compiling,
+        100,
+        1,
+        seconds=300,
+    ),
+    Campaign(
+        "interrupted cells",
+        "Ctrl-C in a notebook's cell in eager code, backward, a recorded step, a tape, Values; then the next cell",
+        in_a_notebook,
+        300,
+        12,
+        seconds=200,
+    ),
+    Campaign("full disk", "the disk is full at a random byte of a file that is saved over", on_a_full_disk, 100, 10),
+    Campaign(
+        "no home",
+        "homes and folders for what is compiled that cannot be written, are missing, or are files",
+        without_a_home,
+        8,
+        2,
+        seconds=200,
+    ),
+]
