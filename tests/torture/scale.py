@@ -1,0 +1,284 @@
+"""Much of everything: long graphs, large tensors, many steps, processes and threads at once, forks.
+
+What is asked of memory and time is loose enough for a busy machine, and tight enough that twice the work a node, a
+copy too many or a leak shows.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import random
+import resource
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from torture import Campaign, Skip
+
+__all__ = ["CAMPAIGNS"]
+
+NUMPY = (("MINIGRAD_DEVICE", "numpy"),)
+CPU = (("MINIGRAD_DEVICE", "cpu"),)
+VALUES, VALUE_BYTES = 1_000_000, 600  # of a Value that remembers: the object, its operands, data, gradient
+TENSORS, TENSOR_BYTES = 100_000, 3_000  # of a tensor of 4 numbers that remembers: also its memory and what rules keep
+LARGE = 10**8
+STEPS = 10_000
+GROWTH = 8 * 2**20
+
+
+def resident() -> int:
+    """Bytes of memory that this process has now."""
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+    return pages * resource.getpagesize()
+
+
+def needs(gigabytes: float) -> None:
+    """Raise Skip where less memory is free."""
+    for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
+        if line.startswith("MemAvailable") and int(line.split()[1]) < gigabytes * 2**20:
+            raise Skip(f"needs {gigabytes:g} GiB of free memory")
+
+
+def grown(build: Callable[[int], Any], nodes: int, most: int) -> str | None:
+    """Build a graph, go back through it, and let go of it: what is wrong with its memory or its time.
+
+    Time a node must not grow with their number: twice a hundredth's, for what no longer fits the cache.
+    """
+    times = []
+    for count in (nodes // 100, nodes):
+        gc.collect()
+        before, start = resident(), time.process_time()
+        x, y = build(count)
+        taken = (resident() - before) / count
+        y.backward()
+        gradient = float(x.grad if isinstance(x.grad, float) else x.grad[0])
+        if gradient != 1.0:
+            return f"the gradient through {count:,} nodes is {gradient}, not 1"
+        del x, y
+        gc.collect()
+        times.append((time.process_time() - start) / count)
+    if taken > most:
+        return f"a node takes {taken:.0f} bytes, more than {most}"
+    if times[1] > 4 * times[0]:
+        return f"a node of {nodes:,} takes {times[1] / times[0]:.1f} times as long as one of {nodes // 100:,}"
+    if (left := resident() - before) > nodes * most / 4:
+        return f"{left / nodes:.0f} bytes a node are left when the graph is gone"
+    return None
+
+
+def values(number: int) -> str | None:
+    import minigrad as mg
+
+    def chain(count: int) -> Any:
+        x = y = mg.Value(1.0)
+        for k in range(count // 2):
+            y = (y * 1.0) if number else (y + float(k % 2)) - float(k % 2)
+        return x, y
+
+    return grown(chain, VALUES, VALUE_BYTES)
+
+
+def tensors(number: int) -> str | None:
+    import minigrad as mg
+
+    def chain(count: int) -> Any:
+        x = mg.zeros(4, requires_grad=True)
+        y = x
+        for _ in range(count):
+            y = y * 1.0 if number else y + 1.0
+        return x, y[0]
+
+    return grown(chain, TENSORS, TENSOR_BYTES)
+
+
+def large(number: int) -> str | None:
+    """Functions of 10**8 numbers: results at both ends, and no more memory than operands and results have."""
+    import minigrad as mg
+
+    needs(8)
+    # The peak only rises: what may hold most comes last.
+    chosen: list[
+        tuple[str, Callable[[Any], Any], float, float]
+    ] = [  # the peak only rises: what may hold most comes last
+        ("sum", lambda x: x.sum(), LARGE / 2, 1.1),
+        ("mean", lambda x: x.mean(), 0.5, 1.1),
+        ("amax", lambda x: x.view(10_000, 10_000).amax(1).sum(), 5_000.0, 1.1),
+        ("index", lambda x: x[mg.tensor([0, LARGE - 1])].sum(), 1.0, 1.1),
+        ("write", lambda x: x.mul_(2.0)[-1] / 2, 0.5, 1.1),
+        ("add", lambda x: (x + 1.0)[-1], 1.5, 2.1),
+        ("tanh", lambda x: x.tanh()[-1], 0.46211715726, 2.1),
+        ("softmax", lambda x: mg.functional.softmax(x.view(10_000, 10_000), 1)[-1, -1] * 10_000, 1.0, 2.1),
+        ("cumsum", lambda x: x.view(10_000, 10_000).cumsum(1)[-1, -1], 5_000.0, 2.1),
+        ("transposed", lambda x: x.view(10_000, 10_000).T.contiguous()[-1, -1], 0.5, 2.1),
+        ("backward", _gradient, 0.5, 4.2),
+    ]
+    name, function, expected, most = chosen[number % len(chosen)]
+    x = mg.full((LARGE,), 0.5)
+    found = float(function(x))
+    if abs(found - expected) > 1e-6 * expected:
+        return f"{name} of {LARGE:,} numbers gives {found}, not {expected}"
+    peak = mg.memory()[x.device].peak / (4 * LARGE)
+    return f"{name} held {peak:.1f} times the numbers' memory, more than {most}" if peak > most else None
+
+
+def _gradient(x: Any) -> Any:
+    x.requires_grad_()
+    (x * x).sum().backward()
+    return x.grad[-1] / 2
+
+
+def steps(number: int) -> str | None:
+    """10,000 steps of training: memory is as after the first thousand, and the tensors are as many."""
+    import minigrad as mg
+
+    mg.manual_seed(number)
+    recorded = number % 2 == 1
+    model = mg.nn.Sequential(mg.nn.Linear(8, 16), mg.nn.ReLU(), mg.nn.Linear(16, 2))
+    optimizer = mg.optim.Adam(model.parameters(), lr=1e-3)
+    x, y = mg.randn(16, 8), mg.randint(0, 2, (16,))
+
+    def step() -> Any:
+        optimizer.zero_grad()
+        loss = mg.functional.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    if recorded:
+        step = mg.jit(step)
+    early = late = (0, 0, 0)
+    for k in range(STEPS):
+        float(step())
+        if k in (999, STEPS - 1):
+            gc.collect()
+            counts = mg.memory()[x.device]
+            early, late = late, (counts.tensors, counts.bytes, resident())
+    if early[:2] != late[:2]:
+        return f"tensors and their bytes grew from {early[:2]} to {late[:2]}"
+    if late[2] - early[2] > GROWTH:
+        return f"the process grew by {(late[2] - early[2]) / 2**20:.1f} MiB in {STEPS - 1000:,} steps"
+    return None
+
+
+SHARED = """
+import json, minigrad as mg
+mg.set_default_device("cpu"); mg.manual_seed(0)
+x = mg.randn(32, 32)
+step = mg.jit(lambda x: ((x @ x).tanh().sum(1) * 0.5).exp().sum())
+print(json.dumps([step(x).item() for _ in range(18)] + [x.sort(1)[0].cumsum(1).sum().item(), x.erf().var().item()]))
+"""
+
+
+def sharing(number: int) -> str | None:
+    """Eight processes begin at once with one empty folder of compiled kernels; a ninth finds it full."""
+    with tempfile.TemporaryDirectory() as folder:
+        environment = {**os.environ, "TI_OFFLINE_CACHE_FILE_PATH": folder}
+
+        def begun() -> subprocess.Popen[str]:
+            how: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+            return subprocess.Popen([sys.executable, "-c", SHARED], env=environment, **how)
+
+        children = [begun() for _ in range(8)]
+        found = [(*child.communicate(), child.returncode) for child in children]
+        last = begun()
+        found.append((*last.communicate(), last.returncode))
+    if wrong := [error[-300:] for _, error, code in found if code]:
+        return f"{len(wrong)} of 9 processes end otherwise: {wrong[0]}"
+    results = {json.dumps(json.loads(said.splitlines()[-1])) for said, _, _ in found}
+    return None if len(results) == 1 else f"the processes computed different numbers: {sorted(results)}"
+
+
+def threads(number: int) -> str | None:
+    """Eight threads compute at once, each its own: eager, backward, a recorded step, Values."""
+    import minigrad as mg
+
+    generator = random.Random(number)
+    a = [mg.full((n, n), 0.25) for n in (3, 8, 17, 32, 64, 5, 9, 40)]
+    recorded = mg.jit(lambda x: (x @ x).tanh().sum())
+
+    def work(k: int) -> float:
+        x = a[k].clone().requires_grad_()
+        (x @ x).tanh().sum().backward()
+        v = mg.Value(0.5)
+        (v * v).tanh().backward()
+        total = float(x.grad.sum()) + v.grad + float((a[k] * 2).exp().sum())
+        return total + (float(recorded(a[k])) if k % 2 else float((a[k] @ a[k]).tanh().sum()))
+
+    alone = [work(k) for k in range(len(a))]
+    found: list[list[float]] = [[] for _ in a]
+    errors: list[str] = []
+
+    def run(k: int) -> None:
+        try:
+            found[k] += [work(k) for _ in range(15)]
+        except Exception as error:  # noqa: BLE001 -- whatever it is, it is told
+            errors.append(f"{type(error).__name__}: {error}")
+
+    crowd = [threading.Thread(target=run, args=(k,)) for k in generator.sample(range(len(a)), len(a))]
+    for one in crowd:
+        one.start()
+    for one in crowd:
+        one.join()
+    if errors:
+        return f"{len(errors)} threads failed, the first with {errors[0]}"
+    for k, numbers in enumerate(found):
+        if any(abs(one - alone[k]) > 1e-6 * abs(alone[k]) for one in numbers):
+            return f"thread {k} computed {numbers[:3]}…, alone it is {alone[k]}"
+    return None
+
+
+FORKS = """
+import os, sys
+import minigrad as mg
+device, way = sys.argv[1:]
+a = mg.full((8, 8), 0.5, device=device)
+(a @ a).sum().item()
+child = os.fork()
+if not child:
+    try:
+        if way == "device":
+            print((a @ a).sum().item(), flush=True)
+        elif way == "numpy":
+            print((mg.ones(3, device="numpy") * 2).tolist(), flush=True)
+        else:
+            v = mg.Value(3.0); (v * v).backward(); print(v.grad, flush=True)
+    except mg.errors.DeviceError as error:
+        print("DeviceError:", str(error).splitlines()[0], flush=True)
+    os._exit(0)
+_, status = os.waitpid(child, 0)
+print(status, (a @ a).sum().item(), flush=True)
+"""
+
+
+def forked(number: int) -> str | None:
+    """A fork after use: what the child may do it does, what it may not do is said, and the parent goes on."""
+    device, way = ("numpy", "cpu")[number % 2], ("device", "numpy", "values")[number // 2 % 3]
+    done = subprocess.run(
+        [sys.executable, "-c", FORKS, device, way], capture_output=True, text=True, timeout=120, check=False
+    )
+    refused = "DeviceError: Taichi does not survive a fork"
+    said = {"numpy": "[2.0, 2.0, 2.0]", "values": "6.0", "device": "128.0" if device == "numpy" else refused}[way]
+    lines = done.stdout.splitlines()
+    if done.returncode or len(lines) != 2 or not lines[0].startswith(said) or lines[1] != "0 128.0":
+        return f"{way} after a fork on {device}: {lines}, {done.stderr[-300:]}"
+    return None
+
+
+CAMPAIGNS = [
+    Campaign("values", f"a chain of {VALUES:,} Values: bytes and time a node, its end", values, 2, 1, seconds=300),
+    Campaign("tensors", f"a chain of {TENSORS:,} tensors: the same", tensors, 2, 1, seconds=300, environment=NUMPY),
+    Campaign("large", "functions of 10⁸ numbers on cpu: results, and memory", large, 11, 1, 300, CPU),
+    Campaign("steps", f"{STEPS:,} steps of training, eager and recorded: flat memory", steps, 2, 1, 600, NUMPY),
+    Campaign("steps on cpu", "the same by Taichi's kernels", steps, 2, 1, 600, CPU),
+    Campaign("sharing", "eight processes at once with one empty folder of compiled kernels", sharing, 10, 1, 300, CPU),
+    Campaign("threads", "eight threads that compute at once", threads, 30, 2, 300, CPU),
+    Campaign("threads on numpy", "the same on the device numpy", threads, 30, 2, 300, NUMPY),
+    Campaign("forks", "a fork after use: numpy, cpu, Values in the child", forked, 6, 6, 150),
+]
