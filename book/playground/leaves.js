@@ -6,6 +6,7 @@
 const FIRST = [2, -3, 0.5, 1, -1, 1.5, 3, -2];
 const REACHES = [5, 10, 20, 50, 100];
 const STEPS = 100; // of a slider, on each side
+const FURTHEST = Number.MAX_VALUE / 2; // from end to end it is a number, too
 
 /**
  * Numbers for all leaves of a tape: the `known` ones keep theirs. A new one has the first in turn that lies where all
@@ -37,9 +38,12 @@ function firstNumber(domains, k) {
  */
 export function reachOf(x, before = 0) {
   const size = Math.abs(x);
-  if (size <= before) return before;
-  return REACHES.find((reach) => size < reach) ?? 10 ** Math.ceil(Math.log10(size) + 1e-9);
+  if (before && size <= before) return before;
+  return REACHES.find((reach) => size < reach) ?? Math.min(10 ** Math.ceil(Math.log10(size) + 1e-9), FURTHEST);
 }
+
+/** A number as a field or a link has it, in which 0 keeps its sign. @param {number} x */
+export const written = (x) => (Object.is(x, -0) ? "-0" : String(x));
 
 /** By how much a slider moves. @param {number} reach */
 export const stepOf = (reach) => reach / STEPS;

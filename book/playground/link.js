@@ -1,6 +1,7 @@
 /** A text and its numbers as the end of an address, after the #. What comes from there may be anything. */
 
 import { readNumber } from "../../viz/frontend/src/engine/notation.js";
+import { written } from "./leaves.js";
 import { LONGEST } from "./tokens.js";
 
 /** @typedef {{text: string, numbers: Map<string, number>}} Shared */
@@ -10,7 +11,7 @@ const MOST = 1000; // numbers
 
 /** @param {Shared} shared @returns {string} such as #f=a*b&n=a:2,b:-3, encoded */
 export function linkOf({ text, numbers }) {
-  const given = [...numbers].map(([name, x]) => `${name}:${x}`).join(",");
+  const given = [...numbers].map(([name, x]) => `${name}:${written(x)}`).join(",");
   return `#${new URLSearchParams({ f: text, n: given })}`;
 }
 

@@ -6,7 +6,7 @@
 import { fill, h, tag } from "../../viz/frontend/src/panels/dom.js";
 
 import { EXAMPLES } from "./examples.js";
-import { numbersFor, reachOf, stepOf } from "./leaves.js";
+import { numbersFor, reachOf, stepOf, written } from "./leaves.js";
 import { linkOf, readLink } from "./link.js";
 import { parse } from "./parser.js";
 import { placeIn } from "./place.js";
@@ -206,7 +206,7 @@ class Playground {
 
   /** Gives a leaf another number. @param {string} name @param {number} x */
   move(name, x) {
-    if (!Number.isFinite(x) || this.numbers.get(name) === x) return;
+    if (!Number.isFinite(x) || Object.is(this.numbers.get(name), x)) return;
     this.numbers.set(name, x);
     this.player?.restore({ values: Object.fromEntries(this.current()) });
     this.moved();
@@ -264,7 +264,7 @@ class Playground {
       };
       const done = {
         onchange: (/** @type {Event & {target: any}} */ event) => {
-          event.target.value = String(this.numbers.get(name)); // where there was no number
+          event.target.value = written(this.numbers.get(name) ?? 0); // where there was no number
           this.settle();
         },
       };
@@ -274,7 +274,7 @@ class Playground {
         "div.leaf",
         {},
         tag("label", { for: id }, name),
-        tag("input", { id, type: "number", step: "any", value: x, oninput: change, ...done }),
+        tag("input", { id, type: "number", step: "any", value: written(x), oninput: change, ...done }),
         tag("input", { ...range, value: x, oninput: change, ...done }),
       );
     });

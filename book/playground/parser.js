@@ -255,9 +255,8 @@ class Reader {
     const attrs = Object.fromEntries(placed.slice(inputs).map((step, k) => [names[k], step]));
     for (const { name, step, at } of given) {
       if (name === null) continue;
-      if (!names.includes(name) || Object.hasOwn(attrs, name)) {
-        throw new Mistake(`${text} has no “${name}” to be given. Write ${this.catalogue.usage(text)}.`, at.from, at.to);
-      }
+      const wrong = !names.includes(name) ? `has no “${name}” to be given` : Object.hasOwn(attrs, name) && `is given ${name} twice`;
+      if (wrong) throw new Mistake(`${text} ${wrong}. Write ${this.catalogue.usage(text)}.`, at.from, at.to);
       attrs[name] = step;
     }
     if (placed.length < inputs || placed.length > inputs + names.length) {
@@ -276,6 +275,7 @@ class Reader {
       const at = this.now;
       const named = at.kind === "name" && this.sees("=", this.tokens[this.at + 1]);
       if (named) this.at += 2;
+      else if (given.at(-1)?.name) throw new Mistake("After a number with a name each needs one.", at.from, at.to);
       given.push({ name: named ? at.text : null, step: this.sum(), at });
       if (this.sees(",")) this.next();
       else if (!this.sees(")")) this.close(open);

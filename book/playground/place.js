@@ -7,15 +7,14 @@ const [BEFORE, MARKED, AFTER] = [24, 30, 12]; // characters of a longer line: be
  * @returns {{line: string, caret: string}}
  */
 export function placeIn(text, { from, to }) {
-  const start = text.lastIndexOf("\n", from - 1) + 1;
+  const start = text.slice(0, from).lastIndexOf("\n") + 1;
   const ends = text.indexOf("\n", from);
-  const whole = text.slice(start, ends < 0 ? text.length : ends);
-  const first = from - start;
-  const last = Math.min(Math.max(to - start, first + 1), first + MARKED, Math.max(whole.length, first + 1));
-  const left = first > BEFORE ? first - BEFORE : 0;
-  const right = Math.min(whole.length, last + AFTER);
-  const [dots, end] = [left ? "…" : "", right < whole.length ? "…" : ""];
-  const line = `${dots}${whole.slice(left, right)}${end}`.replaceAll("\t", " ");
-  const before = [...whole.slice(left, first)].length + dots.length;
-  return { line, caret: `${" ".repeat(before)}${"^".repeat([...whole.slice(first, last)].length || 1)}` };
+  const end = ends < 0 ? text.length : ends;
+  const before = [...text.slice(start, from)];
+  const rest = [...text.slice(from, end)];
+  const marked = Math.max(1, Math.min([...text.slice(from, Math.min(to, end))].length, MARKED));
+  const left = before.length > BEFORE ? ["…", ...before.slice(-BEFORE)] : before;
+  const right = rest.length > marked + AFTER ? [...rest.slice(0, marked + AFTER), "…"] : rest;
+  const line = [...left, ...right].join("").replaceAll("\t", " ");
+  return { line, caret: " ".repeat(left.length) + "^".repeat(marked) };
 }

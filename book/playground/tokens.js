@@ -20,7 +20,8 @@ export class Mistake extends Error {
 /** The longest text, in characters. */
 export const LONGEST = 20_000;
 
-const NUMBER = /(?:\d+(?:_\d+)*\.?\d*|\.\d+)(?:e[+-]?\d+)?/iy;
+const DIGITS = "\\d+(?:_\\d+)*";
+const NUMBER = new RegExp(`(?:${DIGITS}\\.?(?:${DIGITS})?|\\.${DIGITS})(?:e[+-]?${DIGITS})?`, "iy");
 const NAME = /[\p{XID_Start}_]\p{XID_Continue}*/uy;
 const SIGN = /\*\*|[-+*/(),=]/y;
 const BLANK = /[^\S\n]+|#[^\n]*/uy;

@@ -198,7 +198,11 @@ TEXTS = [
     "exp(a*1000)",
     "0*log(c - 0.5)",
     "minimum(a, 1e999)",
+    "a/-0.0 + a/(0.0*-3.0)",
+    "1_0.2_5*a + 1e1_0*b",
+    "5e-324*a + 1e308*b*10 + c**1e308",
 ]
+EXTREME = [1e308, -1e308, 0.0, -0.0, 5e-324, -1e-300, 1e154, 2.0**53, 999999.5, 1e-5]
 
 
 def test_texts_are_what_they_are_in_python():
@@ -250,6 +254,24 @@ def program(seed):
 @pytest.mark.parametrize("part", range(4))
 def test_random_programs_are_what_they_are_in_python(part):
     compare([program(seed) for seed in range(part, 2000 if EXHAUSTIVE else 240, 4)])
+
+
+def extreme(seed):
+    """A random expression at numbers where floats end."""
+    generator = random.Random(seed)
+    while True:
+        text = expression(generator, ["a", "b", "c", "x"], generator.randint(1, 3))
+        numbers = {name: generator.choice(EXTREME) for name in "abcx"}
+        try:
+            _, root = by_python(text, numbers)
+        except (ArithmeticError, TypeError, ValueError, AttributeError, mg.errors.MinigradError):
+            continue
+        if isinstance(root, mg.Value):
+            return text, numbers
+
+
+def test_random_programs_are_what_they_are_in_python_where_floats_end():
+    compare([extreme(seed) for seed in range(1000 if EXHAUSTIVE else 60)])
 
 
 CONSTANTS = (0.0, 1.0, -1.0, 2.0, 0.5, -7.5, 3.0)

@@ -7,7 +7,7 @@ import { numbersFor, reachOf } from "../leaves.js";
 import { catalogueOf, distance, settled } from "../catalogue.js";
 import { parse } from "../parser.js";
 import { tapeOf } from "../tape.js";
-import { tokensOf } from "../tokens.js";
+import { Mistake, tokensOf } from "../tokens.js";
 
 /** A catalogue of a few operations: what is tested here does not depend on which there are. */
 const one = (inputs, js, domain = [-3, 3], attrs = []) => ({
@@ -115,6 +115,11 @@ test("a mistake is told in a sentence, and pointed at", () => {
     "tanh(a, b)": ["tanh takes 1 number, and here are 2", "tanh(a, b)"],
     "pow(a)": ["pow takes 2 numbers, and here is 1", "pow(a)"],
     "tanh()": ["tanh takes 1 number, and here are none", "tanh()"],
+    "clamp(a, 1, min=2)": ["clamp is given min twice", "min"],
+    "clamp(a, max=1, max=2)": ["clamp is given max twice", "max"],
+    "clamp(a, max=1, 2)": ["After a number with a name each needs one", "2"],
+    "clamp(min=1, a)": ["After a number with a name each needs one", "a"],
+    "1__0*a": ["For a product write 1*__0", "__0"],
     "clamp(a, b)": ["min of clamp has to be a plain number: no gradient goes to it", "b"],
     tanh: ["“tanh” is a function: write tanh(a)", "tanh"],
     "tanh = a": ["“tanh” is a function, so nothing else can be called so", "tanh"],
@@ -133,6 +138,43 @@ test("what is too long or too deep is refused, in a moment", () => {
   for (const deep of ["(".repeat(9000), "-".repeat(9000), "tanh(".repeat(3000), "a**".repeat(6000)]) {
     assert.match(wrong(`${deep}a`)[0], /inside one another/);
   }
+});
+
+/** Numbers from 0 to 1 that look random, the same in each run: Mulberry32, of Tommy Ettinger. @param {number} seed */
+function random(seed) {
+  return () => {
+    seed = (seed + 0x6d2b79f5) | 0;
+    let t = Math.imul(seed ^ (seed >>> 15), 1 | seed);
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+const WRITTEN = ["(a+b)*c + tanh(d)", "h = a*b\nh*h - h", "clamp(a, min=-1, max=.5e1)**2", "-2**-x/(1_0 - log(y))"];
+const PIECES = [..."ab_α漢0.159+-*/(),=;\n\t\\#'<>&[]{}^%$😀²₁−", "**", "//", "e5", "1e999", "pi", "max=", "tanh", "log(", "f("];
+PIECES.push("lambda", "__proto__", "constructor", "<img src=x onerror=x>", "\r\n", "\u2028", "\ud800", "\0", "\u202e", "ﬁ", "é", "٣");
+
+test("whatever is typed is a graph, or a mistake with a sentence and a place in the text", () => {
+  const next = random(1);
+  const one = (all) => all[Math.floor(next() * all.length)];
+  const found = { graphs: 0, mistakes: 0 };
+  for (let k = 0; k < 3000; k += 1) {
+    const letters = [...one(WRITTEN)];
+    for (let change = 0; change < 1 + (k % 5); change += 1) letters.splice(next() * letters.length, next() * 3, one(PIECES));
+    const text = k % 3 ? letters.join("") : Array.from({ length: next() * 12 }, () => one(PIECES)).join("");
+    try {
+      tapeOf(parse(text, catalogue), catalogue);
+      found.graphs += 1;
+    } catch (error) {
+      assert.ok(error instanceof Mistake, `${JSON.stringify(text)}: ${error.stack}`);
+      assert.match(error.message, /^[“\p{L}].+[.?]$/su, text);
+      assert.ok(0 <= error.from && error.from <= error.to && error.to <= text.length, JSON.stringify(text));
+      const { line, caret } = placeIn(text, error);
+      assert.ok([...caret].length <= Math.max(1, [...line].length), JSON.stringify(text));
+      found.mistakes += 1;
+    }
+  }
+  assert.ok(found.graphs > 100 && found.mistakes > 1500, JSON.stringify(found));
 });
 
 test("the functions that were meant are named", () => {
@@ -168,10 +210,12 @@ test("a slider reaches to its number, and never less far than before", () => {
   assert.deepEqual([2, 5, 7, -99, 100, 101].map((x) => reachOf(x)), [5, 10, 10, 100, 1000, 1000]);
   assert.deepEqual([reachOf(5, 5), reachOf(2, 10), reachOf(11, 10)], [5, 10, 20]);
   assert.ok(reachOf(1e300) > 1e300);
+  assert.deepEqual([reachOf(0), reachOf(-0), reachOf(1e-300)], [5, 5, 5]);
+  assert.ok([1e308, -Number.MAX_VALUE].every((x) => Number.isFinite(2 * reachOf(x))));
 });
 
 test("a link brings back what it was made of", () => {
-  const shared = { text: "h = a*b;\n<b>& #1 + h", numbers: new Map([["a", 2.5], ["α", -1e-7], ["__proto__", 3]]) }; // prettier-ignore
+  const shared = { text: "h = a*b;\n<b>& #1 + h", numbers: new Map([["a", 2.5], ["α", -1e-7], ["z", -0], ["__proto__", 3]]) }; // prettier-ignore
   assert.deepEqual(readLink(linkOf(shared)), shared);
 });
 
@@ -191,6 +235,9 @@ test("a caret stands below the place, of a long line too", () => {
   assert.deepEqual(at("a\nb ^ 2\nc", 4, 5), ["b ^ 2", "  ^"]);
   assert.deepEqual(at("", 0, 0), ["", "^"]);
   assert.deepEqual(at("α😀 $", 4, 5), ["α😀 $", "   ^"]);
+  assert.deepEqual(at("\n# nothing", 0, 0), ["", "^"]);
+  assert.deepEqual(at("a +\n", 2, 9), ["a +", "  ^"]);
+  assert.deepEqual(at(`${"😀".repeat(40)}$${"😀".repeat(40)}`, 80, 81)[0], `…${"😀".repeat(24)}$${"😀".repeat(12)}…`);
   const [line, caret] = at(`${"x".repeat(80)}$${"y".repeat(80)}`, 80, 81);
   assert.equal(line, `…${"x".repeat(24)}$${"y".repeat(12)}…`);
   assert.equal(caret.length, line.indexOf("$") + 1);
