@@ -39,11 +39,10 @@ mathjax_path = "vendor/tex-mml-svg.js"
 default_role = "code"
 add_module_names = False
 nitpicky = True
+nitpick_ignore = [("py:class", "minigrad._jit._Recording")]  # what `Jitted.recording` is, for `draw` alone
 nitpick_ignore_regex = [
     # Types in signatures that are others': Python's and those of packages have no pages here, which ask no network.
     ("py:class", r"(collections|graphviz|ipywidgets|numpy|os|pathlib|random|types|typing)\..*"),
-    # Types in signatures that have no page, since a reader never makes one: type variables, parts of traces and graphs.
-    ("py:class", r"minigrad(_viz)?\.[\w.]+\.\w+|Node|Player"),
 ]
 autodoc_member_order = "bysource"
 autodoc_inherit_docstrings = False

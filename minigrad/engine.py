@@ -144,6 +144,8 @@ _NONE = Transfers(0, 0)
 
 @dataclass
 class _Row:
+    """How often a kernel ran on a device, for how many seconds, and how many bytes it read and wrote."""
+
     calls: int = 0
     seconds: float = 0.0
     read: int = 0

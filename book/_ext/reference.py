@@ -17,7 +17,7 @@ from functools import cache
 from importlib import import_module
 from itertools import filterfalse
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar, get_type_hints
 from unittest import mock
 
 from docstrings import first, restructured
@@ -79,10 +79,7 @@ def _others(full: str) -> list[str]:
     """The other names of what `full` names, each of its attributes too."""
     if full.startswith(("minigrad.ops.", "minigrad.Tensor.")):
         return []
-    try:
-        thing = found(full)
-    except AttributeError:
-        return []
+    thing = _maybe(full)  # of a field of a dataclass, which its class has not, None
     return others(thing) if primary(thing) == full else []
 
 
@@ -132,6 +129,9 @@ def entry(full: str) -> str:
         text = _type(thing, also) if isinstance(thing, DType) else CONSTANTS[full]
         return f".. py:data:: {name}\n   :module: {room}\n\n   {text}"
     if isinstance(thing, type):
+        if issubclass(thing, tuple):  # the signature of a named tuple has types as text, and not of which module
+            names = vars(mg) | vars(builtins) | vars(import_module(thing.__module__))
+            thing.__new__.__annotations__ = get_type_hints(thing, names)
         members = f"\n   :members: {', '.join(own())}" if thing is mg.Tensor else "\n   :members:"
         return f".. autoclass:: {full}{members}" + (f"\n\n   {also}" if also else "")
     return f".. autofunction:: {full}" + (f"\n\n   {also}" if also else "")
@@ -181,9 +181,7 @@ def _method(name: str) -> str:
     thing = inspect.getattr_static(mg.Tensor, name)
     kind = "property" if isinstance(thing, property) else "method"
     head = f".. py:{kind}:: "
-    heads = [f"Tensor.{name}{signature}" for signature in typed().get(name, [""]) if kind == "method"] or [
-        f"Tensor.{name}"
-    ]
+    heads = [f"Tensor.{name}{signature}" for signature in (typed()[name] if kind == "method" else [""])]
     doc = inspect.getdoc(thing) or ""
     function, op = _function_of(name, doc), _described().get(doc)
     if op:
@@ -225,12 +223,12 @@ class Command(Entries):
         from minigrad.cli import main
 
         said = io.StringIO()
-        with (
-            mock.patch.dict(os.environ, COLUMNS="100"),
-            contextlib.redirect_stdout(said),
-            contextlib.suppress(SystemExit),
-        ):
-            main([*self.arguments, "--help"])
+        try:
+            with mock.patch.dict(os.environ, COLUMNS="100"), contextlib.redirect_stdout(said):
+                main([*self.arguments, "--help"])
+        except SystemExit as done:
+            if done.code:
+                raise self.error(f"`minigrad {' '.join(self.arguments)} --help` says nothing.") from None
         return [nodes.literal_block(said.getvalue(), said.getvalue(), language="none")]
 
 
@@ -244,20 +242,19 @@ def read(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[
 
 def link(code: str, name: str) -> str | None:
     """The public name that `code`, in the docstring of `name`, is; None if it is none, or is a parameter there."""
-    if not code.replace(".", "").isidentifier():
+    if not code.replace(".", "").isidentifier() or code in _parameters(name):
         return None
-    if "." not in code and code in _parameters(name):
-        return None
-    rooms = [name.rpartition(".")[0], name.rpartition(".")[0].rpartition(".")[0]]
-    tried = [code.replace("mg.", "minigrad.", 1)] if code.startswith("mg.") else [code, f"minigrad.{code}"]
-    tried = [*(f"{room}.{code}" for room in rooms if room in ROOMS), *tried] if "." not in code else tried
-    if "." not in code and code[0].islower():
-        tried = tried[: len([room for room in rooms if room in ROOMS])]
-        tried = [full for full in tried if full.startswith("minigrad.") and _neighbours(full, name)]
-    for full in tried:
-        if full != name and _known(full):
-            return full
-    return None
+    around = name.rpartition(".")[0]
+    near = [f"{room}.{code}" for room in (around, around.rpartition(".")[0]) if room in ROOMS]
+    if code.startswith("mg."):
+        tried = [code.replace("mg.", "minigrad.", 1)]
+    elif "." in code:
+        tried = [code, f"minigrad.{code}"]
+    elif code[0].islower():  # it may be a word
+        tried = [full for full in near if full.startswith("minigrad.") and _neighbours(full, name)]
+    else:
+        tried = [*near, f"minigrad.{code}"]
+    return next((full for full in tried if full != name and _known(full)), None)
 
 
 def _parameters(name: str) -> set[str]:
@@ -299,10 +296,14 @@ def skipped(app: Sphinx, what: str, name: str, obj: Any, skip: bool, options: An
 
 
 def plain_types(app: Sphinx, doctree: nodes.document) -> None:
-    """In signatures float, int and bool are Python's, not the types of tensors that have these names in `minigrad`."""
+    """In signatures float, int and bool are Python's, not the types of tensors that have these names in `minigrad`.
+
+    Variables of types have no page, since they stand for any type.
+    """
     for reference in list(doctree.findall(addnodes.pending_xref)):
         is_type = reference["refdomain"] == "py" and reference.get("reftype") == "class"
-        if is_type and hasattr(builtins, reference["reftarget"]):
+        target = reference["reftarget"]
+        if is_type and (hasattr(builtins, target) or isinstance(_maybe(target), TypeVar)):
             reference.replace_self(reference.children)
 
 

@@ -20,7 +20,7 @@ import numpy as np
 from minigrad.errors import ArgumentError, DTypeError, FileFormatError
 from minigrad.io.whole import write_all
 
-__all__ = ["check_end", "read_exactly", "read_idx", "unpacked", "write_idx"]
+__all__ = ["Openable", "check_end", "read_exactly", "read_idx", "unpacked", "write_idx"]
 
 _TYPES = {0x08: ">u1", 0x09: ">i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
 _CODES = {np.dtype(name).newbyteorder("="): code for code, name in _TYPES.items()}
@@ -29,11 +29,14 @@ MOST = 2**32
 _RATIO = 1040  # gzip packs at most 1,032 bytes into one, and a header
 
 
-class _Openable(Protocol):
-    def open(self, mode: Literal["rb"]) -> Any: ...
+class Openable(Protocol):
+    """What can be opened as a path can: a file among a package's resources."""
+
+    def open(self, mode: Literal["rb"]) -> Any:
+        """Open it for reading, as bytes."""
 
 
-def read_idx(path: str | PathLike[str] | _Openable, *, most: int = MOST) -> Any:
+def read_idx(path: str | PathLike[str] | Openable, *, most: int = MOST) -> Any:
     """The numbers of an IDX file as a NumPy array, packed by gzip or not.
 
     Raises FileFormatError for a file that is none, that is cut short or goes on after its end, or whose header speaks

@@ -1,7 +1,9 @@
 """The reference: every public name has its place, once, and docstrings become text as a terminal shows it."""
 
+import re
 import zlib
 from importlib import import_module
+from pathlib import Path
 from types import ModuleType
 
 import pytest
@@ -9,9 +11,12 @@ import pytest
 import minigrad as mg
 import minigrad.functional
 
-pytest.importorskip("sphinx")
+pytest.importorskip("sphinx", reason="needs the extra 'book': make test EXTRAS=dev,book")
 docstrings = import_module("docstrings")  # of the book's extensions
 names = import_module("names")
+
+
+BOOK = Path(__file__).parents[2] / "book"
 
 
 @pytest.fixture(scope="session")
@@ -22,7 +27,6 @@ def inventory(site):
     return {row[0]: (row[1], row[3].replace("$", row[0])) for row in rows}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("room", names.ROOMS)
 def test_every_public_name_is_in_the_inventory(inventory, room):
     missing = [name for name in names.public(room) if f"{room}.{name}" not in inventory and name != "METHODS"]
@@ -30,14 +34,12 @@ def test_every_public_name_is_in_the_inventory(inventory, room):
     assert missing == []
 
 
-@pytest.mark.slow
 def test_what_import_star_gives_is_in_the_inventory(inventory):
     assert [name for name in mg.__all__ if f"minigrad.{name}" not in inventory] == []
     rooms = [name for name in mg.__all__ if isinstance(getattr(mg, name), ModuleType)]
     assert [name for name in rooms if inventory[f"minigrad.{name}"][0] != "py:module"] == []
 
 
-@pytest.mark.slow
 def test_each_place_of_the_inventory_is_there(site, inventory):
     texts = {}
     for name, (kind, place) in inventory.items():
@@ -47,7 +49,6 @@ def test_each_place_of_the_inventory_is_there(site, inventory):
             assert f'id="{anchor}"' in text, name
 
 
-@pytest.mark.slow
 def test_methods_of_tensor_stand_once_with_their_types(site, inventory):
     public = [name for name in vars(mg.Tensor) if not name.startswith("_") and name not in ("label", "T", "mT")]
     assert [name for name in public if f"minigrad.Tensor.{name}" not in inventory] == []
@@ -85,3 +86,34 @@ def test_examples_and_tables_stay_as_they_are():
 
 def test_what_is_set_in_after_a_colon_is_code():
     assert text("So:\n\n    a * b\n    c\n\nAnd *.") == "So::\n\n    a * b\n    c\n\nAnd \\*."
+
+
+def test_a_word_between_backticks_is_a_link_where_it_can_only_mean_a_name():
+    reference = import_module("reference")
+    assert reference.link("mg.no_grad", "minigrad.grad") == "minigrad.no_grad"
+    assert reference.link("nn.Linear", "minigrad.grad") == "minigrad.nn.Linear"
+    assert reference.link("Linear", "minigrad.nn.Bilinear") == "minigrad.nn.Linear"
+    assert reference.link("Value", "minigrad.nn.Bilinear") == "minigrad.Value"
+    assert reference.link("inputs", "minigrad.grad") is None  # a parameter
+    assert reference.link("grad", "minigrad.grad") is None  # itself
+    assert reference.link("digits", "minigrad.nn.Linear") is None  # a word
+    assert reference.link("a + b", "minigrad.grad") is None
+
+
+def test_types_that_have_no_page_are_not_hidden_from_nitpick():
+    space = {"__file__": str(BOOK / "conf.py")}
+    exec((BOOK / "conf.py").read_text(encoding="utf-8"), space)
+    assert space["nitpicky"] is True
+    assert space["nitpick_ignore"] == [("py:class", "minigrad._jit._Recording")]
+    own = ["Node", "minigrad.Value", "minigrad.graph.Node", "minigrad_viz.Trace", "mg.Op"]
+    for kind, pattern in space["nitpick_ignore_regex"]:
+        assert kind == "py:class"
+        assert [name for name in own if re.fullmatch(pattern, name)] == []
+
+
+def test_the_types_that_public_names_return_have_a_place(inventory):
+    wanted = ["graph.Node", "op.Plan", "storage.Transfers", "engine._Row", "training.stopping.Best", "nn.summary.Row"]
+    assert [name for name in wanted if f"minigrad.{name}" not in inventory] == []
+    columns = import_module("minigrad_viz.trace.columns")
+    classes = [name for name in columns.__all__ if isinstance(getattr(columns, name), type) and name != "Trace"]
+    assert [name for name in classes if f"minigrad_viz.trace.columns.{name}" not in inventory] == []
