@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
+from collections.abc import Callable
 from copy import copy
 from functools import cache
 from itertools import takewhile
@@ -17,7 +19,6 @@ from minigrad.backends.formula import expression, local_derivative, product
 from minigrad.kernels import kernels_of
 from minigrad.op import Op
 from minigrad.storage import DEVICES
-from minigrad_viz.notation import UNWRITABLE
 
 __all__ = ["Rule", "devices", "families", "formula", "note", "rules", "sampled", "types"]
 
@@ -28,16 +29,20 @@ _TYPES = {
     "float": "any; ints and bools become the default float, fractions keep their type",
     "rest": "the first is a condition; the others are brought to the type that holds all of them",
 }
+_FOR_TOOLS = re.compile(r"(noqa|type: ignore)\b")  # comments that are no remarks
 _AS_GIVEN = "as they are given: nothing is converted"
 
 
 class Rule(NamedTuple):
-    """The derivative by one operand, in LaTeX: alone, where it is one number, and times g; and how it was come by."""
+    """The derivative by one operand, in LaTeX: alone, where it is one number, and times g; and how it was come by.
+
+    `local` is None for operations on whole tensors, and both are None where no gradient goes.
+    """
 
     operand: str
     local: str | None
     product: str | None
-    how: str  # "printed", "guarded", "stated", "adjoint" or "" for none
+    how: str  # "printed", "rewritten", "stated", "adjoint" or "" for none
 
 
 @cache
@@ -52,10 +57,7 @@ def families() -> dict[str, tuple[ModuleType, list[Op]]]:
 
 def formula(op: Op) -> str:
     """What it computes, in LaTeX."""
-    try:
-        return expression(op, op.inputs).latex()
-    except UNWRITABLE:  # any number of operands
-        return rf"\operatorname{{{op.name}}}\left(a, b, \ldots\right)"
+    return expression(op, op.inputs).latex()
 
 
 def rules(op: Op) -> list[Rule]:
@@ -67,21 +69,26 @@ def _rule(op: Op, slot: int, name: str) -> Rule:
     shown = op.shown[0 if op.variadic else slot]
     if shown is None:
         return Rule(name, None, None, "")
-    local = _written(local_derivative, op, slot) if op.domain else None
-    received = _written(product, op, slot)
+    local = _latex(local_derivative, op, slot) if op.domain else None
+    received = _latex(product, op, slot)
     if isinstance(shown, str):
         return Rule(name, local, received, "adjoint" if r"{\partial {y}}" in shown else "stated")
+    return Rule(name, local, received, "printed" if _own(op, slot) == received else "rewritten")
+
+
+def _latex(how: Callable[..., Any], op: Op, slot: int) -> str:
+    """A rule in LaTeX."""
+    found: str = how(op, slot, "y", op.inputs).latex()
+    return found
+
+
+def _own(op: Op, slot: int) -> str | None:
+    """What the rule that computes prints; None for one that chooses by an attribute, which a name cannot stand for."""
     itself = copy(op)
     itself.shown = op.rules
-    return Rule(name, local, received, "printed" if _written(product, itself, slot) == received else "guarded")
-
-
-def _written(how: Any, op: Op, slot: int) -> str | None:
-    """A rule in LaTeX; None where it cannot be written."""
     try:
-        found = how(op, slot, "y", op.inputs)
-        return None if found is None else found.latex()
-    except UNWRITABLE:
+        return _latex(product, itself, slot)
+    except TypeError:
         return None
 
 
@@ -92,13 +99,13 @@ def devices(op: Op) -> list[str]:
 
 def types(op: Op) -> str:
     """Which types it takes, as far as its declaration says."""
-    return _TYPES.get(op.promotes or "", _AS_GIVEN)
+    return _TYPES[op.promotes] if op.promotes else _AS_GIVEN
 
 
 def sampled(op: Op) -> str:
     """Where tests sample its operands: where it is defined, and away from its kinks."""
     parts = []
-    for name, domain in zip(op.inputs, op.domain, strict=False):
+    for name, domain in zip(op.inputs, op.domain, strict=True):
         kinks = ", ".join(f"{x:g}" for x in domain.kinks)
         parts.append(f"${name}$ from {domain.low:g} to {domain.high:g}{f' but for {kinks}' if kinks else ''}")
     return "; ".join(parts).replace("-", "−")
@@ -127,9 +134,11 @@ def note(family: ModuleType, op: Op) -> str:
     lines = inspect.getsource(family).splitlines()[first - 1 : last]
     above = list(takewhile(lambda line: line.startswith("# "), lines))
     _, _, beside = lines[len(above)].partition("  # ")
-    said = [line[2:] for line in above] + ([_sentence(beside)] if beside[:4] not in ("", "noqa", "type") else [])
+    said = [line[2:] for line in above] + ([_sentence(beside)] if beside and not _FOR_TOOLS.match(beside) else [])
     return " ".join(said)
 
 
 def _sentence(text: str) -> str:
-    return f"{text[0].upper()}{text[1:]}{'' if text.endswith('.') else '.'}"
+    """With a capital letter, unless it begins with a name, and a full stop."""
+    start = text[0] if re.match(r"\w*[`_(]", text) else text[0].upper()
+    return f"{start}{text[1:]}{'' if text.endswith('.') else '.'}"

@@ -11,20 +11,20 @@ from types import ModuleType
 from typing import Any
 
 from op_examples import example
-from op_facts import Rule, declared, devices, families, formula, note, rules, sampled, types
+from op_facts import declared, devices, families, formula, note, rules, sampled, types
 from sphinx.application import Sphinx
 
 import minigrad as mg
 from minigrad.op import Op
+from minigrad.storage import DEVICES
 
 __all__ = ["setup"]
 
 PAGES = Path(__file__).resolve().parent.parent / "operations"
-TENSORS = ("numpy", "cpu", "cuda", "vulkan", "metal")
 LONGEST = 30  # signs of a formula in the table
 HOW = {
     "printed": "",
-    "guarded": "Shown without the guards for corner cases that the rule itself has.",
+    "rewritten": "Shown as it is easy to read: the rule that computes is arranged otherwise, or guards corner cases.",
     "stated": "Stated in the declaration, in place of a rule that acts on whole tensors.",
     "adjoint": "Too long to write: the Jacobian, transposed, times $g$. The declaration has the rule.",
 }
@@ -62,8 +62,8 @@ several. The command `minigrad ops` prints this table in a terminal. How a rule 
 ```{{py:module}} minigrad.ops
 ```
 
-Kernels on the device `python` compute floats, and so Values; the others, {tensors}, compute tensors. "All" in the last
-column but one are all six, "tensors" all but `python`.
+Kernels on the device `python` compute floats, and so Values; the others, {tensors}, compute tensors. In the last column
+but one "all" are all of these devices, "tensors" all but `python`.
 
 ```{{toctree}}
 :maxdepth: 1
@@ -103,14 +103,14 @@ def index(found: dict[str, tuple[ModuleType, list[Op]]]) -> str:
             latex = formula(op)
             short = f"${_set(latex)}$" if len(_COMMAND.sub("", latex)) <= LONGEST else "…"
             rows.append([f"[{op.name}]({name}.md#{_slug(op)})", short, free, _places(op), name])
-    said = FIRST.format(count=count, pages="\n".join(found), tensors=", ".join(f"`{name}`" for name in TENSORS))
+    said = FIRST.format(count=count, pages="\n".join(found), tensors=", ".join(f"`{name}`" for name in DEVICES))
     return said + _table(rows, "operations", "auto")
 
 
 def _places(op: Op) -> str:
     """The devices that have a kernel, in few words."""
     found = devices(op)
-    if set(found) >= set(TENSORS):
+    if set(found) >= set(DEVICES):
         return "all" if "python" in found else "tensors"
     return ", ".join(found) or "none"
 
@@ -141,7 +141,7 @@ def page(name: str, family: ModuleType, own: list[Op]) -> str:
     """The page of a family."""
     first, _, rest = inspect.getdoc(family).partition("\n\n")  # type: ignore[union-attr]
     parts = [
-        f"# {TITLES.get(name, name.capitalize())}",
+        f"# {TITLES[name]}",
         _prose(first),
         _prose(rest),
         INTRO if any(op.differentiable for op in own) else "",
@@ -169,22 +169,13 @@ def _derivatives(op: Op) -> str:
         return "It has no derivative." if op.inputs else "It has no operand, and so no derivative."
     rows = [["operand", *(["derivative"] if op.domain else []), "receives"]]
     for rule in found:
-        alone = [_local(rule)] if op.domain else []
-        rows.append([f"${rule.operand}$", *alone, _received(rule)])
+        alone = rule.local and rf"$\frac{{\partial y}}{{\partial {rule.operand}}} = {_set(rule.local)}$"
+        rows.append([f"${rule.operand}$", *([alone] if alone else []), f"${_set(rule.product)}$"])
     none = [f"${rule.operand}$" for rule in rules(op) if not rule.how]
     said = [text for text in dict.fromkeys(HOW[rule.how] for rule in found) if text]
     if none:
         said.append(f"Nothing goes to {' and '.join(none) if len(none) < 3 else ', '.join(none)}.")
     return "\n\n".join(filter(None, [_table(rows, "derivatives"), " ".join(said)]))
-
-
-def _local(rule: Rule) -> str:
-    left = rf"\frac{{\partial y}}{{\partial {rule.operand}}}"
-    return f"${left} = {_set(rule.local)}$" if rule.local is not None else "cannot be written as a formula"
-
-
-def _received(rule: Rule) -> str:
-    return f"${_set(rule.product)}$" if rule.product is not None else "cannot be written as a formula"
 
 
 def _facts(op: Op) -> str:
@@ -201,14 +192,10 @@ def _facts(op: Op) -> str:
 
 def _public(op: Op) -> str:
     """The functions and classes of the same name."""
-    found = [f"{{py:obj}}`mg.{op.name} <minigrad.{op.name}>`"] if _is_public(op.name) else []
+    found = [f"{{py:obj}}`mg.{op.name} <minigrad.{op.name}>`"] if op.name in dir(mg) else []
     found += [f"{{py:obj}}`Tensor.{op.name} <minigrad.Tensor.{op.name}>`"] if hasattr(mg.Tensor, op.name) else []
     found += [f"{{py:obj}}`Value.{op.name} <minigrad.Value.{op.name}>`"] if hasattr(mg.Value, op.name) else []
     return ", ".join(found)
-
-
-def _is_public(name: str) -> bool:
-    return name in dir(mg)
 
 
 def _graph(op: Op) -> str:
@@ -225,7 +212,7 @@ _CODE = re.compile(r"(``.+?``|`[^`]+`)")
 def _prose(text: str) -> str:
     """A comment or a docstring as Markdown, in which only what stands between backticks has a meaning."""
     parts = _CODE.split(text)
-    return "".join(part if k % 2 else re.sub(r"([\\*_<>\[\]$~|^#])", r"\\\1", part) for k, part in enumerate(parts))
+    return "".join(part if k % 2 else re.sub(r"([!-/:-@\[-`{-~])", r"\\\1", part) for k, part in enumerate(parts))
 
 
 # --- declarations among the source pages ------------------------------------------------------------------------------

@@ -80,7 +80,7 @@ def _curvature_tanh(g: Any, a: Any, b: Any) -> Any:
     return g * a * ((1.0 - square(_tanh(b))) * bend)
 
 
-gelu = Op(  # a times the chance that a normal number is below a; the slope adds a times its density
+gelu = Op(  # `a` times the chance that a normal number is below `a`; the slope adds `a` times its density
     "gelu",
     r"\frac{a}{2} \cdot \left(1 + \operatorname{erf} \frac{a}{\sqrt{2}}\right)",
     vjp=(lambda g, a: gelu_backward(g, a),),
