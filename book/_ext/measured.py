@@ -67,6 +67,8 @@ class Measured(SphinxDirective):
         if not found:
             raise ExtensionError(f"measured: {RESULTS.name} has no run of {asked!r} on {device}.")
         last, before = self.options.get("last", len(found)), self.options.get("before", 0)
+        if not before < last <= len(found):
+            raise ExtensionError(f"measured: of {asked!r} on {device} {RESULTS.name} has {len(found)} runs, no more.")
         return [node for run in found[len(found) - last : len(found) - before] for node in _shown(run)]
 
 

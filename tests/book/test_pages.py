@@ -5,12 +5,16 @@ import importlib.util
 import json
 import re
 import sys
+from collections import Counter
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
+from unittest import mock
 
 import pytest
 
 import minigrad as mg
+import minigrad.lessons
 
 ROOT = Path(__file__).parents[2]
 BOOK = ROOT / "book"
@@ -183,6 +187,23 @@ def test_a_line_of_another_form_is_refused(measured):
         measured.runs("# bench.py\n# 2026-01-01\na step: 3 ms\n")
 
 
+def shown(measured, **options):
+    """The calls of the runs of bench_eager that a page shows with such options."""
+    directive = object.__new__(measured.Measured)
+    directive.arguments, directive.options = ["bench_eager.py"], options
+    directive.state = SimpleNamespace(document=SimpleNamespace(settings=SimpleNamespace(env=mock.Mock())))
+    return [node.astext() for node in directive.run() if node.tagname == "paragraph"]
+
+
+def test_a_page_that_asks_for_more_runs_than_there_are_is_refused(measured):
+    assert shown(measured, last=1)
+    for options in ({"last": 1000}, {"before": 1000}, {"last": 1, "before": 1}):
+        with pytest.raises(
+            measured.ExtensionError, match=r"of 'bench_eager\.py' on cpu results\.txt has \d+ runs, no more"
+        ):
+            shown(measured, **options)
+
+
 # --- what is taken from files ----------------------------------------------------------------------------------------
 
 BLOCK = re.compile(r"^```\{(include|literalinclude)\} (\S+)\n((?::.*\n)*)```", flags=re.MULTILINE)
@@ -221,6 +242,33 @@ def test_what_a_page_takes_from_a_file_is_there(page, kind, path, options):
         text, mark, _ = text.partition(given["end-before"])
         assert mark, f"{path} has no {given['end-before']!r}"
     assert len(text.strip()) > 100 or "start-at" in given
+
+
+# --- what is said of the lessons --------------------------------------------------------------------------------------
+
+
+def test_the_plan_for_a_course_says_how_many_cells_and_exercises_there_are():
+    cells = [
+        len(json.loads(path.read_text(encoding="utf-8"))["cells"]) for path in (ROOT / "notebooks").glob("[0-9]*.ipynb")
+    ]
+    counts = Counter(number.partition(".")[0] for number in mg.lessons.EXERCISES)
+    few, many = (
+        ("no", "one", "two", "three", "four", "five", "six", "seven")[k]
+        for k in (min(counts.values()), max(counts.values()))
+    )
+    text = (BOOK / "teaching.md").read_text(encoding="utf-8")
+    assert f"A lesson has {min(cells)} to {max(cells)} cells and {few} to {many} exercises." in text
+    assert f"and {few} to {many} exercises" in (BOOK / "index.md").read_text(encoding="utf-8")
+    rows = [line for line in text.splitlines() if "](lessons/" in line and line.startswith("| ")]
+    assert len(rows) == 12
+    for row in rows:
+        said = [int(number) for number in row.rstrip("| ").rpartition("|")[2].split("+")]
+        assert said == [counts[number] for number in re.findall(r"lessons/(\d\d)_", row)], row
+
+
+def test_the_playground_says_how_many_operations_it_takes():
+    most = re.search(r"export const MOST = (\d+);", (BOOK / "playground" / "parser.js").read_text(encoding="utf-8"))[1]
+    assert f"- Up to {most} operations, " in (BOOK / "playground.md").read_text(encoding="utf-8")
 
 
 # --- the trace -------------------------------------------------------------------------------------------------------
