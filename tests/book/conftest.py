@@ -1,10 +1,14 @@
 """The book, built once for all tests that look at it; or the one that MINIGRAD_BOOK names, which was built before."""
 
+import functools
+import http.server
 import os
 import shutil
 import subprocess
 import sys
+import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -51,3 +55,17 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     code, _, complaints = said.read_text(encoding="utf-8").partition("\n")
     assert (code, complaints.strip()) == ("0", "")
     return folder / "html"
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture(scope="session")
+def server(site: Path) -> Iterator[str]:
+    """Where the pages are served, as host:port."""
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(site))) as running:
+        threading.Thread(target=running.serve_forever, daemon=True).start()
+        yield f"127.0.0.1:{running.server_port}"
+        running.shutdown()

@@ -1,9 +1,6 @@
 """The playground as a reader has it: typing, stepping, dragging, from disk and from a server, without a network."""
 
-import functools
-import http.server
 import re
-import threading
 
 import pytest
 
@@ -13,19 +10,6 @@ from tools import PACKAGES, need
 AXE = PACKAGES / "axe-core" / "axe.min.js"
 TEXT = "#minigrad-playground-text"
 SAID, REMARK, HEARD = (f".minigrad-playground .{name}" for name in ("said", "remark", "heard"))
-
-
-class Quiet(http.server.SimpleHTTPRequestHandler):
-    def log_message(self, *_):
-        pass
-
-
-@pytest.fixture(scope="module")
-def server(site):
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(site))) as running:
-        threading.Thread(target=running.serve_forever, daemon=True).start()
-        yield f"127.0.0.1:{running.server_port}"
-        running.shutdown()
 
 
 @pytest.fixture(params=["file", "http"])
@@ -208,6 +192,34 @@ def test_a_hostile_link_is_only_text(play):
     leaf(page, "constructor").fill("5")
     assert page.locator(SAID).inner_text().startswith("Graph of y = 11")
     assert page.evaluate("[window.hurt, ({}).constructor === Object]") == [None, True]
+
+
+def test_markup_that_is_typed_is_only_text(play):
+    page = play()
+    for text in (
+        "<img src=x onerror=window.hurt=1>",
+        "a*</pre><svg onload=window.hurt=1>",
+        "tanh(a) $<script>hurt=1</script>",
+    ):
+        draw(page, text)
+        assert page.locator(f"{SAID} pre").text_content().startswith(text[:12])
+        assert page.locator(f"{SAID} p").count() == 1
+        assert page.locator(".minigrad-playground").locator("img, script, svg[onload]").count() == 0
+        assert page.evaluate("window.hurt") is None
+
+
+def test_sliders_go_both_ways_from_0_and_from_the_largest_numbers(play):
+    page = play("#f=a%2Bb&n=a:0,b:1e308")
+    slider, far = (page.get_by_label(f"{name}, slider") for name in "ab")
+    assert (slider.get_attribute("min"), slider.get_attribute("max")) == ("-5", "5")
+    slider.press("ArrowLeft")
+    assert float(leaf(page, "a").input_value()) == pytest.approx(-0.05)
+    assert 8e307 < float(far.input_value()) <= 1e308
+    far.press("ArrowLeft")
+    assert 8e307 < float(leaf(page, "b").input_value()) < 1e308
+    page.evaluate("location.hash = '#f=1/a&n=a:-0'")
+    page.wait_for_function(f"document.querySelector('{SAID}').textContent.startsWith('Graph of y = −∞')")
+    assert leaf(page, "a").input_value() == "-0"
 
 
 def test_each_example_is_drawn(play):

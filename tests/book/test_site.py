@@ -1,8 +1,5 @@
 """The book as readers have it: every page by itself, from disk and from a server, with the network cut off."""
 
-import functools
-import http.server
-import threading
 from html.parser import HTMLParser
 from urllib.parse import unquote, urlsplit
 
@@ -13,7 +10,6 @@ from tools import PACKAGES, need
 AXE = PACKAGES / "axe-core" / "axe.min.js"
 MEGABYTES = 40
 NARROW = 400  # pixels, a phone
-NOT_PAGES = {"search.html", "genindex.html"}  # lists that are written by Sphinx
 
 
 class Anchors(HTMLParser):
@@ -40,26 +36,17 @@ def graphs(path):
     return path.read_text(encoding="utf-8").count('class="minigrad-trace"')
 
 
-class Quiet(http.server.SimpleHTTPRequestHandler):
-    def log_message(self, *_):
-        pass
-
-
-@pytest.fixture(scope="module")
-def server(site):
-    handler = functools.partial(Quiet, directory=str(site))
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as running:
-        thread = threading.Thread(target=running.serve_forever, daemon=True)
-        thread.start()
-        yield f"127.0.0.1:{running.server_port}"
-        running.shutdown()
+FORMULAS = """async () => {
+    await window.MathJax?.startup?.promise;
+    await window.MathJax?.startup?.document.lazyTypesetAll?.();
+}"""
 
 
 def opened(page, path):
     """A page whose formulas are set and whose players have started."""
     page.goto(path if isinstance(path, str) else path.as_uri())
     page.wait_for_function("() => document.readyState === 'complete'")
-    page.evaluate("() => window.MathJax?.startup?.promise")
+    page.evaluate(FORMULAS)
     return page
 
 
