@@ -6,7 +6,7 @@ import numpy as np
 
 from minigrad.backends.numpy.arrays import DEVICE, Array
 from minigrad.backends.numpy.normalization import dot, kept
-from minigrad.backends.numpy.reduce import over
+from minigrad.backends.numpy.reduce import over, summed
 from minigrad.backends.numpy.shape import sum_to
 from minigrad.kernels import kernel
 
@@ -21,14 +21,14 @@ def below_top(a: Array, dim: int) -> Array:
 def softmax(a: Array, *, dim: int) -> Array:
     y = below_top(a, dim)
     np.exp(y, out=y)
-    y /= over(np.add, y, dim, True)
+    y /= summed(y, dim, True)
     return y
 
 
 @kernel("log_softmax", DEVICE)
 def log_softmax(a: Array, *, dim: int) -> Array:
     y = below_top(a, dim)
-    y -= np.log(over(np.add, np.exp(y), dim, True))
+    y -= np.log(summed(np.exp(y), dim, True))
     return y
 
 
@@ -42,7 +42,7 @@ def softmax_backward(u: Array, s: Array, *, dim: int) -> Array:
 @kernel("log_softmax_backward", DEVICE)
 def log_softmax_backward(u: Array, s: Array, *, dim: int) -> Array:
     y = np.exp(s)
-    y *= over(np.add, u, dim, True)
+    y *= summed(u, dim, True)
     return np.subtract(u, y, out=y)
 
 
@@ -58,8 +58,8 @@ def attention(
     top = over(np.maximum, weights, -1, True, initial=-np.inf)
     weights -= np.where(np.isneginf(top), 0, top)  # where a row is masked as a whole, all its weights are 0
     np.exp(weights, out=weights)
-    summed = over(np.add, weights, -1, True)
-    weights /= np.where(summed == 0, 1, summed)
+    total = summed(weights, -1, True)
+    weights /= np.where(total == 0, 1, total)
     dropped = np.where(kept(weights.shape, p, seed), weights / (1 - p), 0) if p else weights
     return np.matmul(dropped, value), weights
 

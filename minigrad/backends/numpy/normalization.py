@@ -28,7 +28,8 @@ def dot(over: Dims, *arrays: Array) -> Array:
     step = ROWS if 0 in over else max(shape[0], 1)
     starts = range(0, max(shape[0], 1), step)
     blocks = [np.einsum(*[part for x in arrays for part in (x[k : k + step], dims)], rest) for k in starts]
-    return np.add.reduce(blocks).reshape([1 if k in over else size for k, size in enumerate(shape)])
+    total = np.add.reduce(blocks, dtype=np.float64).astype(blocks[0].dtype)
+    return total.reshape([1 if k in over else size for k, size in enumerate(shape)])
 
 
 def count(norm: Any) -> int:

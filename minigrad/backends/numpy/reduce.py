@@ -18,25 +18,46 @@ def total(a: Array) -> Any:
     return a.dtype if a.dtype.kind == "f" else np.int64
 
 
+def wide(a: Array) -> Any:
+    """The type in which what must keep its digits on the way is joined."""
+    return np.float64 if a.dtype.kind == "f" else np.int64
+
+
+def cut(found: Array, a: Array) -> Array:
+    """What was joined so, in the type of `total`."""
+    return found.astype(total(a), copy=False)
+
+
+MANY = 1024  # numbers: float32 that are added up one after the other keep about six digits of as many
+
+
 def over(ufunc: Any, a: Array, dim: Any, keepdim: bool, **more: Any) -> Array:
     return ufunc.reduce(a, axis=dim, keepdims=keepdim, **more)
 
 
+def summed(a: Array, dim: Any, keepdim: bool) -> Array:
+    """The sum over `dim`, of many float32 in float64: only along rows NumPy adds up in pairs, which would do."""
+    dims = dim if isinstance(dim, tuple) else range(a.ndim) if dim is None else (dim,)
+    if a.dtype != np.float32 or product([a.shape[k] for k in dims]) <= MANY:
+        return over(np.add, a, dim, keepdim, dtype=total(a))
+    return over(np.add, a, dim, keepdim, dtype=np.float64).astype(a.dtype)
+
+
 @kernel("sum", DEVICE)
 def sum(a: Array, *, dim: Dims, keepdim: bool) -> Array:
-    return over(np.add, a, dim, keepdim, dtype=total(a))
+    return summed(a, dim, keepdim)
 
 
 @kernel("mean", DEVICE)
 def mean(a: Array, *, dim: Dims, keepdim: bool) -> Array:
-    return over(np.add, a, dim, keepdim) / product(a.shape[k] for k in dim)
+    return summed(a, dim, keepdim) / product(a.shape[k] for k in dim)
 
 
 @kernel("var", DEVICE)
 def var(a: Array, *, dim: Dims, correction: float, keepdim: bool) -> Array:
     count = product(a.shape[k] for k in dim)
-    centred = a - over(np.add, a, dim, True) / count
-    return over(np.add, centred * centred, dim, keepdim) / max(count - correction, 0)
+    centred = a - mean(a, dim=dim, keepdim=True)
+    return summed(np.square(centred, out=centred), dim, keepdim) / max(count - correction, 0)
 
 
 @kernel("std", DEVICE)
@@ -48,17 +69,17 @@ def std(a: Array, *, dim: Dims, correction: float, keepdim: bool) -> Array:
 def logsumexp(a: Array, *, dim: Dims, keepdim: bool) -> Array:
     top = over(np.maximum, a, dim, True, initial=-np.inf)
     top = np.where(np.isinf(top), 0, top)  # keeps inf - inf away
-    summed = np.log(over(np.add, np.exp(a - top), dim, True)) + top
-    return summed if keepdim else summed.reshape([n for k, n in enumerate(a.shape) if k not in dim])
+    found = np.log(summed(np.exp(a - top), dim, True)) + top
+    return found if keepdim else found.reshape([n for k, n in enumerate(a.shape) if k not in dim])
 
 
 @kernel("norm", DEVICE)
 def norm(a: Array, *, p: float, dim: Dims, keepdim: bool) -> Array:
     if p == 0:
-        return over(np.add, a != 0, dim, keepdim, dtype=a.dtype)
+        return over(np.add, a != 0, dim, keepdim, dtype=np.int64).astype(a.dtype)
     if p == 2:
-        return np.sqrt(over(np.add, a * a, dim, keepdim))
-    return over(np.add, np.abs(a) ** p, dim, keepdim) ** (1 / p)
+        return np.sqrt(over(np.add, np.square(a, dtype=np.float64), dim, keepdim)).astype(a.dtype)
+    return summed(np.abs(a) ** p, dim, keepdim) ** (1 / p)
 
 
 @kernel("amax", DEVICE)
@@ -127,7 +148,7 @@ def put_along(a: Array, b: Array, *, shape: Dims, dim: int, keepdim: bool) -> Ar
 
 @kernel("prod", DEVICE)
 def prod(a: Array, *, dim: int, keepdim: bool) -> Array:
-    return over(np.multiply, a, dim, keepdim, dtype=total(a))
+    return cut(over(np.multiply, a, dim, keepdim, dtype=wide(a)), a)
 
 
 def running(function: Any) -> Kernel:
@@ -135,8 +156,8 @@ def running(function: Any) -> Kernel:
 
     def run(a: Array, *, dim: int, reverse: bool) -> Array:
         if reverse:
-            return np.flip(function.accumulate(np.flip(a, dim), axis=dim, dtype=total(a)), dim)
-        return function.accumulate(a, axis=dim, dtype=total(a))
+            return np.flip(cut(function.accumulate(np.flip(a, dim), axis=dim, dtype=wide(a)), a), dim)
+        return cut(function.accumulate(a, axis=dim, dtype=wide(a)), a)
 
     return run
 

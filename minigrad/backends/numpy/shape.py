@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from minigrad.backends.numpy.arrays import DEVICE, Array, Shape
+from minigrad.backends.numpy.reduce import summed
 from minigrad.kernels import kernel, kernels_of
 
 __all__: list[str] = []
@@ -16,7 +17,7 @@ __all__: list[str] = []
 def sum_to(a: Array, *, shape: Shape) -> Array:
     extra = a.ndim - len(shape)
     stretched = tuple(k for k in range(a.ndim) if k < extra or (shape[k - extra] == 1 and a.shape[k] != 1))
-    return np.add.reduce(a, axis=stretched, keepdims=True).reshape(shape)
+    return summed(a, stretched, True).reshape(shape)
 
 
 class Memory:
