@@ -62,3 +62,11 @@ def test_a_bias_gets_the_sum_of_many_gradients():
 def test_the_norm_of_large_numbers_is_finite_where_it_is_a_number_of_its_type():
     x = mg.tensor(np.full((3, 4), 1e20, np.float32), device="numpy")
     np.testing.assert_allclose(x.norm().item(), math.sqrt(12) * 1e20, rtol=1e-6)
+
+
+def test_products_of_long_rows_keep_their_digits():
+    a = np.random.default_rng(0).random((2, 1_000_001), dtype=np.float32)
+    wide = a.astype(np.float64)
+    np.testing.assert_allclose((mg.tensor(a) @ mg.tensor(a).T).numpy(), wide @ wide.T, rtol=1e-6)
+    np.testing.assert_allclose(mg.einsum("ik,jk->ij", mg.tensor(a), mg.tensor(a)).numpy(), wide @ wide.T, rtol=1e-6)
+    np.testing.assert_allclose((mg.tensor(a) @ mg.tensor(a)[0]).numpy(), wide @ wide[0], rtol=1e-6)

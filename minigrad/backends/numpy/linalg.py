@@ -24,7 +24,21 @@ NOT_DEFINITE = (
 )
 
 
-kernel("matmul", DEVICE)(np.matmul)
+LONG = 1 << 14  # products in a sum: of float32 that many are added up at a time, and those sums in float64
+
+
+@kernel("matmul", DEVICE)
+def matmul(a: Array, b: Array, *, out: Array | None = None) -> Array:
+    n = a.shape[-1]
+    if n < 2 * LONG or a.dtype != np.float32:
+        return np.matmul(a, b, out=out, casting="unsafe")
+    total: Any = 0.0
+    for k in range(0, n, LONG):
+        total = total + np.matmul(a[..., k : k + LONG], b[..., k : k + LONG, :]).astype(np.float64)
+    if out is None:
+        return total.astype(a.dtype)
+    np.copyto(out, total, casting="unsafe")
+    return out
 
 
 @kernel("linear", DEVICE)
@@ -49,7 +63,7 @@ def contract(a: Array, b: Array, *, left: str, right: str, out: str) -> Array:
     n, m = len(both), len(mine)
     batch, rows, inner, columns = a.shape[:n], a.shape[n : n + m], a.shape[n + m :], b.shape[n + len(summed) :]
     if summed:
-        y = np.matmul(a.reshape(*batch, prod(rows), prod(inner)), b.reshape(*batch, prod(inner), prod(columns)))
+        y = matmul(a.reshape(*batch, prod(rows), prod(inner)), b.reshape(*batch, prod(inner), prod(columns)))
     else:
         y = a.reshape(*batch, prod(rows), 1) * b.reshape(*batch, 1, prod(columns))
     found = both + mine + its

@@ -41,6 +41,7 @@ FEW = 64  # so few rows read each column too seldom for it to pay to lay the col
 NARROW = 256  # so few columns read each row too seldom
 NEAR = 2**20  # bytes that are near wherever in them they lie
 CHUNK = 2**18  # bytes of the left operand that are read for all columns, and stay in a core's second cache
+LONG = 1 << 14  # of twice as many products in a sum it is made of stretches, which are added up as float64
 BLOCK = 256  # so many products are added up, and then those sums: it keeps more digits than one long sum
 
 
@@ -462,7 +463,13 @@ def _product(a: Any, b: Any, bias: Any = None) -> Any:
 @kernel("matmul", DEVICE)
 def matmul(a: Any, b: Any) -> Any:
     """Of matrices, batched and broadcast in all dimensions but the last two."""
-    return _product(a, b)
+    whole = a.shape[-1] // LONG * LONG
+    if whole <= LONG or not source.VECTORIZED:
+        return _product(a, b)
+    left = a[..., :whole].reshape(*a.shape[:-1], -1, LONG).swapaxes(-2, -3)
+    parts = _product(left, b[..., :whole, :].reshape(*b.shape[:-2], -1, LONG, b.shape[-1]))
+    y = reduced("sum", "sum", "a", (parts,), (parts.ndim - 3,), False, parts.dtype)
+    return y if whole == a.shape[-1] else kernels_of("add")[DEVICE](y, _product(a[..., whole:], b[..., whole:, :]))
 
 
 @kernel("linear", DEVICE)
@@ -486,7 +493,7 @@ def contract(a: Any, b: Any, *, left: str, right: str, out: str) -> Any:
     reshape = kernels_of("reshape")[DEVICE]
     a = reshape(a, shape=(*batch, prod(rows), prod(inner)))
     b = reshape(b, shape=(*batch, prod(inner), prod(columns)))
-    y = _product(a, b) if summed else kernels_of("mul")[DEVICE](a, b)
+    y = matmul(a, b) if summed else kernels_of("mul")[DEVICE](a, b)
     found, shape = both + mine + its, batch + rows + columns
     y = y if y.shape == shape else shaped(y, shape)
     return y if found == list(out) else y.transpose([found.index(k) for k in out])
