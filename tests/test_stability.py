@@ -70,3 +70,11 @@ def test_products_of_long_rows_keep_their_digits():
     np.testing.assert_allclose((mg.tensor(a) @ mg.tensor(a).T).numpy(), wide @ wide.T, rtol=1e-6)
     np.testing.assert_allclose(mg.einsum("ik,jk->ij", mg.tensor(a), mg.tensor(a)).numpy(), wide @ wide.T, rtol=1e-6)
     np.testing.assert_allclose((mg.tensor(a) @ mg.tensor(a)[0]).numpy(), wide @ wide[0], rtol=1e-6)
+
+
+@pytest.mark.parametrize("far", [0.0, 1e4, 1e8, 1e30])
+def test_the_gradient_of_soft_labels_does_not_depend_on_how_far_all_scores_are(far):
+    scores = np.full((1, 40), far, np.float32)
+    labels = mg.tensor(np.eye(40, dtype=np.float32)[:1])
+    (found,) = slopes(lambda a: mg.nn.functional.cross_entropy(a, labels), scores)
+    np.testing.assert_allclose(found, np.full((1, 40), 1 / 40) - np.eye(40)[:1], rtol=1e-6)

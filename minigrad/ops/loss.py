@@ -6,6 +6,7 @@ from typing import Any
 
 from minigrad.op import Op
 from minigrad.ops.activation import relu, sigmoid, softplus
+from minigrad.ops.attention import softmax
 from minigrad.ops.elementwise import abs, clamp, div, exp, log, log1p, maximum, minimum, ne, neg, sign, square, where
 from minigrad.ops.reduce import amax, logsumexp, pick_along, put_along, sum
 from minigrad.ops.shape import expand, reshape
@@ -32,10 +33,6 @@ cross_entropy_backward: Op
 def _column(x: Any) -> Any:
     """`x`, a number a position, with a dimension for the classes, of size 1."""
     return reshape(x, shape=(x.shape[0], 1, *x.shape[1:]))
-
-
-def _softmax(a: Any) -> Any:
-    return exp(_log_softmax(a))
 
 
 def _log_softmax(a: Any) -> Any:
@@ -91,7 +88,7 @@ cross_entropy = Op(
 
 def _curvature(g: Any, weight: Any, a: Any) -> Any:
     """The Jacobian of softmax, diag(p) - p pᵀ, by position times its weight, times g."""
-    p = _softmax(a)
+    p = softmax(a, dim=1)
     return _column(weight) * (p * (g - sum(p * g, dim=(1,), keepdim=True)))
 
 
@@ -102,7 +99,7 @@ cross_entropy_backward = Op(
     r"{up} \cdot \left(\operatorname{softmax} {a} - e_{at}\right)",
     inputs=("up", "a", "at", "share", "top", "total"),
     meaning=lambda up, a, at, share, a_shape: (
-        _column(up * share) * _softmax(a) - put_along(up * share, at, shape=a_shape, dim=1, keepdim=False)
+        _column(up * share) * softmax(a, dim=1) - put_along(up * share, at, shape=a_shape, dim=1, keepdim=False)
     ),
     vjp=(
         lambda g, a, at, share, top, total: sum(
@@ -132,7 +129,7 @@ soft_cross_entropy = Op(
     "soft_cross_entropy",
     r"-\sum {b} \ln \operatorname{softmax} {a}",
     vjp=(
-        lambda g, a, b: _column(g) * (_softmax(a) * sum(b, dim=(1,), keepdim=True) - b),
+        lambda g, a, b: _column(g) * (softmax(a, dim=1) * sum(b, dim=(1,), keepdim=True) - b),
         lambda g, a: _column(g) * (logsumexp(a, dim=(1,), keepdim=True) - a),
     ),
     meaning=lambda a, b: neg(sum(b * _log_softmax(a), dim=(1,), keepdim=False)),
