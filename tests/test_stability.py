@@ -78,3 +78,35 @@ def test_the_gradient_of_soft_labels_does_not_depend_on_how_far_all_scores_are(f
     labels = mg.tensor(np.eye(40, dtype=np.float32)[:1])
     (found,) = slopes(lambda a: mg.nn.functional.cross_entropy(a, labels), scores)
     np.testing.assert_allclose(found, np.full((1, 40), 1 / 40) - np.eye(40)[:1], rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_slopes_of_tails_keep_their_digits(dtype):
+    x = np.array([-60.0, -20.0, -9.0, -1.0])
+    rtol = 1e-6 if dtype == "float32" else 1e-13
+    (found,) = slopes(lambda a: mg.nn.functional.elu(a, 1.5), x, dtype=dtype)
+    np.testing.assert_allclose(found, 1.5 * np.exp(x), rtol=rtol)
+    (found,) = slopes(mg.nn.functional.selu, x, dtype=dtype)
+    np.testing.assert_allclose(found, 1.0507009873554805 * 1.6732632423543772 * np.exp(x), rtol=rtol)
+    x = np.array([-1e15, 1e8, 700.0, 1e-3])
+    (found,) = slopes(mg.nn.functional.softsign, x, dtype=dtype)
+    np.testing.assert_allclose(found, 1 / (1 + abs(x)) ** 2, rtol=rtol)
+
+
+def test_large_numbers_bend_no_exponential_that_is_not_chosen():
+    for function in (mg.nn.functional.elu, mg.nn.functional.selu):
+        x = mg.tensor([1e4, -1.0], requires_grad=True)
+        (first,) = mg.grad(function(x).sum(), x, create_graph=True)
+        (second,) = mg.grad(first.sum(), x)
+        assert second[0] == 0
+        assert second[1] > 0
+
+
+def test_a_number_to_the_power_of_0_has_slope_0_however_small_it_is():
+    (found, _) = slopes(lambda a, b: a**b, [1e-45, -1e-40, 0.0, 1.0, INF], [0.0] * 5)
+    np.testing.assert_array_equal(found, [0.0] * 5)
+
+
+def test_a_point_too_near_the_origin_for_its_squares_has_slope_0_as_at_the_origin():
+    for found in slopes(mg.atan2, [1e-30, 0.0, 0.0], [1e-30, 1e-30, 0.0]):
+        np.testing.assert_array_equal(found, [0.0] * 3)

@@ -4,7 +4,7 @@ import math
 from typing import Any
 
 from minigrad.op import ANY, Domain, Op
-from minigrad.ops.elementwise import KINKED, abs, erf, exp, neg, square, tanh, where
+from minigrad.ops.elementwise import KINKED, abs, div, erf, exp, neg, square, tanh, where
 
 __all__ = [
     "elu",
@@ -124,7 +124,7 @@ gelu_tanh_backward = Op(
 softsign = Op(
     "softsign",
     r"\frac{a}{1 + \left|{a}\right|}",
-    vjp=(lambda g, y: g * square(1.0 - abs(y)),),
+    vjp=(lambda g, a: div(g, square(1.0 + abs(a))),),
     domain=(KINKED,),  # the second derivative jumps at 0
     precedence=Op.PRODUCT,
     promotes="float",
@@ -189,7 +189,8 @@ step = Op(  # 1 above 0, alpha elsewhere: the slope of leaky_relu
 elu = Op(  # below 0 it is alpha * (exp(a) - 1)
     "elu",
     r"\operatorname{elu} {a}",
-    vjp=(lambda g, y, a, alpha: where(a <= 0, g * (y + alpha), g),),
+    vjp=(lambda g, a, alpha: where(a <= 0, g * (alpha * exp(where(a <= 0, a, 0.0))), g),),  # y + alpha would cancel
+    shown=(lambda g, a, alpha: where(a <= 0, g * (alpha * exp(a)), g),),
     attrs={"alpha": 1.0},
     domain=(KINKED,),
     promotes="float",
@@ -198,7 +199,8 @@ SCALE, ALPHA = 1.0507009873554804934193349852946, 1.6732632423543772848170429916
 selu = Op(  # below 0 it is SCALE * ALPHA * (exp(a) - 1)
     "selu",
     r"\operatorname{selu} {a}",
-    vjp=(lambda g, y: where(y <= 0, g * (y + SCALE * ALPHA), g * SCALE),),
+    vjp=(lambda g, a: g * where(a <= 0, SCALE * ALPHA * exp(where(a <= 0, a, 0.0)), SCALE),),
+    shown=(lambda g, a: g * where(a <= 0, SCALE * ALPHA * exp(a), SCALE),),
     domain=(KINKED,),
     promotes="float",
 )

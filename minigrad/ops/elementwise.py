@@ -73,6 +73,7 @@ cos: Op
 cosh: Op
 div: Op
 floor_divide: Op
+isfinite: Op
 log: Op
 maximum: Op
 neg: Op
@@ -83,9 +84,9 @@ where: Op
 
 
 def _squares(a: Any, b: Any) -> Any:
-    """a² + b², but 1 where that is 0: a point at the origin has no angle, and in PyTorch a slope of 0."""
+    """a² + b², but inf where that is 0: a point at the origin has no angle, and in PyTorch a slope of 0."""
     n = a * a + b * b
-    return where(n == 0, 1.0, n)
+    return where(n == 0, math.inf, n)
 
 
 def _within(g: Any, a: Any, min: float | None, max: float | None) -> Any:
@@ -130,7 +131,7 @@ pow = Op(
     "pow",
     "{a}^{b}",
     vjp=(
-        lambda g, a, b: g * (b * pow(where(b == 0, where(abs(a) > 0, a, 1.0), a), b - 1.0)),
+        lambda g, a, b: g * (b * pow(where(b == 0, where(isfinite(div(1.0, a)), a, 1.0), a), b - 1.0)),
         lambda g, y, a, b: g * (y * log(where(a == 0, where(b >= 0, 1.0, maximum(a, b)), a))),
     ),
     shown=(lambda g, a, b: g * (b * pow(a, b - 1.0)), lambda g, y, a: g * (y * log(a))),

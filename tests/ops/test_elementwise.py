@@ -60,6 +60,8 @@ def test_values_and_gradients_are_pytorch_s(torch, op):
     for point in samples:
         if op.name == "where":
             point = (point[0] > 0, *point[1:])
+        if op.name == "softsign" and math.isinf(point[0]):
+            continue  # its slope is 0 there; PyTorch divides inf by inf
         ours = [x if isinstance(x, bool) else Value(x) for x in point]
         tensors = [torch.tensor(x, dtype=None if isinstance(x, bool) else torch.float64) for x in point]
         for t in tensors:

@@ -62,12 +62,12 @@ def hardtanh(a: Array, *, min_val: float, max_val: float) -> Array:
 @kernel("selu", DEVICE)
 def selu(a: Array) -> Array:
     scale, alpha = 1.0507009873554805, 1.6732632423543772
-    return np.where(a <= 0, scale * alpha * np.expm1(np.minimum(a, 0)), scale * a)
+    return np.where(a < 0, scale * alpha * np.expm1(np.minimum(a, 0)), scale * a)
 
 
 @kernel("elu", DEVICE)
 def elu(a: Array, *, alpha: float) -> Array:
-    return np.where(a <= 0, alpha * np.expm1(np.minimum(a, 0)), a)
+    return np.where(a < 0, alpha * np.expm1(np.minimum(a, 0)), a)
 
 
 @kernel("leaky_relu", DEVICE)
