@@ -110,3 +110,19 @@ def test_a_number_to_the_power_of_0_has_slope_0_however_small_it_is():
 def test_a_point_too_near_the_origin_for_its_squares_has_slope_0_as_at_the_origin():
     for found in slopes(mg.atan2, [1e-30, 0.0, 0.0], [1e-30, 1e-30, 0.0]):
         np.testing.assert_array_equal(found, [0.0] * 3)
+
+
+def zeros(found):
+    """Which zeros among the numbers have a minus."""
+    assert not found.numpy().any()
+    return np.signbit(found.numpy()).tolist()
+
+
+def test_zeros_keep_their_sign():
+    x = mg.tensor([-0.0, 0.0, -0.3, 0.3])
+    assert zeros(x.round()) == [True, False, True, False]
+    for function in (mg.nn.functional.elu, mg.nn.functional.selu, mg.nn.functional.relu6):
+        assert zeros(function(x[:2])) == [True, False]
+    a, b = mg.tensor([3.0, -3.0, -3.0, 1.0]), mg.tensor([-7.0, -7.0, -INF, 5.0])
+    assert zeros(a[1:] // b[1:]) == [False] * 3
+    assert zeros(mg.tensor([0.0, -0.0, 6.0, -6.0]) % mg.tensor([-3.0, INF, -3.0, 3.0])) == [True, False, True, False]

@@ -259,7 +259,7 @@ def relu_backward(a: float, b: float) -> float:
 
 @kernel("relu6", DEVICE)
 def relu6(a: float) -> float:
-    return 0.0 if a <= 0 else 6.0 if a >= 6 else a
+    return 0.0 if a < 0 else 6.0 if a >= 6 else a
 
 
 @kernel("hardtanh", DEVICE)

@@ -42,11 +42,12 @@ FUNCTIONS: dict[str, str] = {
     "isinf": "return (x == inf) | (x == -inf)",
     "isfinite": "return x - x == 0",
     "truncated": "return ti.select(x < 0, ti.ceil(x), ti.floor(x))",
-    # of a half the even neighbour
+    # of a half the even neighbour; a zero has the sign of x
     "rounded": """low = ti.floor(x)
     part = x - low
     even = ti.select(ti.floor(low * 0.5) * 2 == low, low, low + 1)
-    return ti.select(part < 0.5, low, ti.select(part > 0.5, low + 1, even))""",
+    near = ti.select(part < 0.5, low, ti.select(part > 0.5, low + 1, even))
+    return ti.select(near == 0, x * 0, near)""",
     # W. Kahan: what is lost in 1 + x is lost in the same way beside it, and divides out
     "log1p": """u = 1 + x
     d = u - 1
@@ -101,14 +102,15 @@ FUNCTIONS: dict[str, str] = {
     return ti.select((rest < inf) & (by > 0), rest, nan)""",
     "modulo": """rest = left_over(x, y)
     rest = ti.select(x < 0, rest * -1, rest)
-    return ti.select((rest == 0) | ((rest < 0) == (y < 0)), rest, rest + y)""",
+    rest = ti.select((rest == 0) | ((rest < 0) == (y < 0)), rest, rest + y)
+    return ti.select(rest == 0, ti.abs(rest) * ti.select(y < 0, -1, 1), rest)""",
     "quotient": """rest = left_over(x, y)
     rest = ti.select(x < 0, rest * -1, rest)
     whole = (x - rest) / y
     whole = ti.select((rest == 0) | ((rest < 0) == (y < 0)), whole, whole - 1)
     low = ti.floor(whole)
     near = ti.select(whole - low > 0.5, low + 1, low)
-    return ti.select(y == 0, x / (y * 0.5), near)""",  # CUDA makes products of two quotients by y
+    return ti.select(y == 0, x / (y * 0.5), ti.select(near == 0, x / y * 0, near))""",  # CUDA makes products of two quotients by y
     "sigmoid": """small = ti.exp(ti.abs(x) * -1)
     return ti.select(x >= 0, small * 0 + 1, small) / (1 + small)""",
     "softplus": "return ti.max(x, 0) + log1p(ti.exp(ti.abs(x) * -1))",

@@ -48,7 +48,7 @@ SNIPPETS = {
     "softsign": "a / (1 + ti.abs(a))",
     "relu": "ti.select(a <= 0, 0, a)",
     "relu_backward": "ti.select(b <= 0, 0, a)",
-    "relu6": "ti.select(a <= 0, 0, ti.select(a >= 6, 6, a))",
+    "relu6": "ti.select(a < 0, 0, ti.select(a >= 6, 6, a))",
     "hardtanh": "ti.select(a <= min_val, min_val, ti.select(a >= max_val, max_val, a))",
     "selu": f"ti.select(a <= 0, {_SCALE * _ALPHA} * expm1(ti.select(a <= 0, a, 0)), {_SCALE} * a)",
     "elu": "ti.select(a <= 0, alpha * expm1(ti.select(a <= 0, a, 0)), a)",
