@@ -126,3 +126,21 @@ def test_zeros_keep_their_sign():
     a, b = mg.tensor([3.0, -3.0, -3.0, 1.0]), mg.tensor([-7.0, -7.0, -INF, 5.0])
     assert zeros(a[1:] // b[1:]) == [False] * 3
     assert zeros(mg.tensor([0.0, -0.0, 6.0, -6.0]) % mg.tensor([-3.0, INF, -3.0, 3.0])) == [True, False, True, False]
+
+
+def test_hypot_squares_no_large_or_small_number():
+    x, y = [3e30, 3e-40, 0.0, INF], [4e30, 4e-40, 2.0, 1.0]
+    a, b = (mg.tensor(v, dtype=mg.float32) for v in (x, y))
+    np.testing.assert_allclose(mg.hypot(a, b).numpy(), [5e30, 5e-40, 2.0, INF], rtol=1e-5)
+    first, second = slopes(mg.hypot, x[:3], y[:3])
+    np.testing.assert_allclose(first, [0.6, 0.6, 0.0], rtol=1e-5)
+    np.testing.assert_allclose(second, [0.8, 0.8, 1.0], rtol=1e-5)
+
+
+def test_slopes_at_ends_and_corners_are_pytorch_s():
+    np.testing.assert_array_equal(slopes(mg.logit, [0.0, 1.0, 0.5])[0], [INF, INF, 4.0])
+    np.testing.assert_allclose(slopes(mg.sinc, [0.0, 1e-45, 1e-6])[0], [0.0, 0.0, -1e-6 * math.pi**2 / 3], atol=1e-11)
+    np.testing.assert_array_equal(slopes(mg.fmod, [0.0, -0.0, -5.0], [3.0] * 3)[0], [1.0] * 3)
+    for function in (mg.fmax, mg.fmin):
+        first, second = slopes(function, [2.0, math.nan, 1.0], [2.0, 1.0, math.nan])
+        assert (first.tolist(), second.tolist()) == ([1.0, 0.0, 1.0], [0.0, 1.0, 0.0])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from math import inf
 from typing import Any, NamedTuple, cast
 
 from minigrad import ops
@@ -66,7 +67,7 @@ def log10(input: Tensor) -> Tensor:
 def logit(input: Tensor, eps: float | None = None) -> Tensor:
     """``log(x / (1 - x))``, from which `sigmoid` comes back; with `eps`, of x brought into eps … 1 - eps."""
     x = tensor_of(input, "logit") if eps is None else clamp(tensor_of(input, "logit"), eps, 1 - eps)
-    return cast(Tensor, ops.log(x / (1 - x)))
+    return cast(Tensor, ops.log(x) - ops.log1p(-x))
 
 
 def logaddexp(input: Tensor, other: Tensor) -> Tensor:
@@ -75,8 +76,10 @@ def logaddexp(input: Tensor, other: Tensor) -> Tensor:
 
 
 def hypot(input: Tensor, other: Tensor) -> Tensor:
-    """``sqrt(input**2 + other**2)``."""
-    return cast(Tensor, ops.sqrt(tensor_of(input, "hypot") ** 2 + other**2))
+    """``sqrt(input**2 + other**2)``, also where the squares are too large or too small."""
+    size = ops.maximum(ops.abs(tensor_of(input, "hypot").detach()), ops.abs(other.detach()))
+    by = where(ops.logical_and(size > 0, size < inf), size, 1.0)
+    return cast(Tensor, ops.sqrt((input / by) ** 2 + (other / by) ** 2) * by)
 
 
 def nansum(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from math import inf
 from typing import Any, cast
 
@@ -48,7 +47,8 @@ def frac(input: Tensor) -> Tensor:
 
 def fmod(input: Tensor, other: Any) -> Tensor:
     """What is left of ``input / other``, with the sign of `input`, as C's fmod; `remainder` has that of `other`."""
-    left = remainder(ops.abs(tensor_of(input, "fmod")), ops.abs(other) if isinstance(other, Tensor) else abs(other))
+    size = where(tensor_of(input, "fmod") < 0, -input, input)  # unlike abs it has a slope at 0
+    left = remainder(size, ops.abs(other) if isinstance(other, Tensor) else abs(other))
     return cast(Tensor, where(input < 0, -left, left))
 
 
@@ -79,17 +79,13 @@ def float_power(input: Any, exponent: Any) -> Tensor:
 
 
 def fmax(input: Tensor, other: Tensor) -> Tensor:
-    """`maximum`, in which a nan gives way to a number."""
-    return _without_nan(ops.maximum, input, other)
+    """`maximum`, in which a nan gives way to a number; where two tie, the first gets the gradient, as in PyTorch."""
+    return cast(Tensor, where(ops.logical_or(input >= other, ops.isnan(other)), input, other))
 
 
 def fmin(input: Tensor, other: Tensor) -> Tensor:
-    """`minimum`, in which a nan gives way to a number."""
-    return _without_nan(ops.minimum, input, other)
-
-
-def _without_nan(op: Callable[..., Any], a: Tensor, b: Tensor) -> Tensor:
-    return cast(Tensor, where(ops.isnan(a), b, where(ops.isnan(b), a, op(a, b))))
+    """`minimum`, in which a nan gives way to a number; where two tie, the first gets the gradient, as in PyTorch."""
+    return cast(Tensor, where(ops.logical_or(input <= other, ops.isnan(other)), input, other))
 
 
 def heaviside(input: Tensor, values: Tensor) -> Tensor:
@@ -129,8 +125,9 @@ def logaddexp2(input: Tensor, other: Tensor) -> Tensor:
 def sinc(input: Tensor) -> Tensor:
     """``sin(pi * x) / (pi * x)``, which is 1 at 0, where its slopes are those of 1 - (pi * x)² / 6."""
     x = tensor_of(input, "sinc") * math.pi
-    safe = where(x == 0, 1.0, x)
-    return cast(Tensor, where(x == 0, 1.0 - x * x / 6.0, ops.sin(safe) / safe))
+    near = ops.abs(x) < 1e-4  # where the slope of the quotient would be a difference of large numbers
+    safe = where(near, 1.0, x)
+    return cast(Tensor, where(near, 1.0 - x * x / 6.0, ops.sin(safe) / safe))
 
 
 def xlogy(input: Any, other: Any) -> Tensor:
