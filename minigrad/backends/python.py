@@ -300,7 +300,7 @@ def gelu(a: float) -> float:
 
 @kernel("gelu_tanh", DEVICE)
 def gelu_tanh(a: float) -> float:
-    return a * (0.5 * (1.0 + math.tanh(math.sqrt(2.0 / math.pi) * (a + 0.044715 * (a * a * a)))))
+    return a * float(sigmoid(2.0 * math.sqrt(2.0 / math.pi) * (a + 0.044715 * (a * a * a))))  # its digits stay below 0
 
 
 @kernel("gelu_backward", DEVICE)
@@ -312,5 +312,5 @@ def gelu_backward(a: float, b: float) -> float:
 @kernel("gelu_tanh_backward", DEVICE)
 def gelu_tanh_backward(a: float, b: float) -> float:
     root, cubic = math.sqrt(2.0 / math.pi), 0.044715
-    t = math.tanh(root * (b + cubic * (b * b * b)))
-    return a * (0.5 * (1.0 + t) + 0.5 * b * ((1.0 - t * t) * (root * (1.0 + 3.0 * cubic * (b * b)))))
+    s: float = sigmoid(2.0 * root * (b + cubic * (b * b * b)))
+    return a * (s + b * ((s * (1.0 - s)) * (2.0 * root * (1.0 + 3.0 * cubic * (b * b)))))

@@ -34,8 +34,14 @@ CORNERS = (
 ROOT = np.sqrt(2.0 / np.pi)
 
 
-def _gelu_tanh_slope(y, t):
-    return 0.5 * (1.0 + t) + 0.5 * y * ((1.0 - t * t) * (ROOT * (1.0 + 0.134145 * (y * y))))
+def _share(x):
+    """(1 + tanh u) / 2, of the u that gelu by tanh has."""
+    u = ROOT * (x + 0.044715 * x**3)
+    return np.exp(np.minimum(2.0 * u, 0.0)) / (1.0 + np.exp(-2.0 * abs(u)))
+
+
+def _gelu_tanh_slope(y):
+    return _share(y) + y * ((_share(y) * (1.0 - _share(y))) * (2.0 * ROOT * (1.0 + 0.134145 * (y * y))))
 
 
 UNARY = {
@@ -54,7 +60,7 @@ UNARY = {
     "clamp": lambda x: np.clip(x, -1.0, 1.0), "elu": lambda x: np.where(x > 0, x, 1.5 * np.expm1(x)),
     "leaky_relu": lambda x: np.where(x > 0, x, 0.1 * x), "step": lambda x: np.where(x > 0, 1.0, 0.1) + 0.0 * np.sign(x),
     "gelu": lambda x: x * (0.5 * (1.0 + math.erf(x * np.sqrt(0.5)))),
-    "gelu_tanh": lambda x: x * (0.5 * (1.0 + np.tanh(np.sqrt(2.0 / np.pi) * (x + 0.044715 * x**3)))),
+    "gelu_tanh": lambda x: x * _share(x),
 }  # fmt: skip
 BINARY = {
     "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "pow": np.power,
@@ -65,7 +71,7 @@ BINARY = {
     "gelu_backward": lambda x, y: x * (
         0.5 * (1.0 + math.erf(y * np.sqrt(0.5))) + y * (np.exp(-0.5 * y * y) / np.sqrt(2.0 * np.pi))
     ),
-    "gelu_tanh_backward": lambda x, y: x * _gelu_tanh_slope(y, np.tanh(ROOT * (y + 0.044715 * y**3))),
+    "gelu_tanh_backward": lambda x, y: x * _gelu_tanh_slope(y),
     "relu_backward": lambda x, y: np.where(y <= 0, 0.0, x),
     "logical_and": np.logical_and, "logical_or": np.logical_or, "logical_xor": np.logical_xor,
 }  # fmt: skip

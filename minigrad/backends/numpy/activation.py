@@ -95,7 +95,7 @@ def gelu(a: Array) -> Array:
 
 @kernel("gelu_tanh", DEVICE)
 def gelu_tanh(a: Array) -> Array:
-    return a * (0.5 * (1 + np.tanh(math.sqrt(2 / math.pi) * (a + 0.044715 * (a * a * a)))))
+    return a * sigmoid(2 * math.sqrt(2 / math.pi) * (a + 0.044715 * (a * a * a)))  # its digits stay below 0
 
 
 @kernel("gelu_backward", DEVICE)
@@ -107,5 +107,5 @@ def gelu_backward(a: Array, b: Array) -> Array:
 @kernel("gelu_tanh_backward", DEVICE)
 def gelu_tanh_backward(a: Array, b: Array) -> Array:
     root, cubic = math.sqrt(2 / math.pi), 0.044715
-    t = np.tanh(root * (b + cubic * (b * b * b)))
-    return a * (0.5 * (1 + t) + 0.5 * b * ((1 - t * t) * (root * (1 + 3 * cubic * (b * b)))))
+    s = sigmoid(2 * root * (b + cubic * (b * b * b)))
+    return a * (s + b * ((s * (1 - s)) * (2 * root * (1 + 3 * cubic * (b * b)))))
