@@ -144,3 +144,24 @@ def test_slopes_at_ends_and_corners_are_pytorch_s():
     for function in (mg.fmax, mg.fmin):
         first, second = slopes(function, [2.0, math.nan, 1.0], [2.0, 1.0, math.nan])
         assert (first.tolist(), second.tolist()) == ([1.0, 0.0, 1.0], [0.0, 1.0, 0.0])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_gelu_by_tanh_keeps_its_digits_far_below_0(dtype):
+    x = np.array([-8.0, -5.0, -3.0, -1.8])
+    inner, slope = (math.sqrt(2 / math.pi) * v for v in (x + 0.044715 * x**3, 1 + 3 * 0.044715 * x**2))
+    s = 1 / (1 + np.exp(-2 * inner))
+    rtol = 5e-6 if dtype == "float32" else 1e-13  # the exponent is rounded, and it is up to 49
+    y = mg.nn.functional.gelu(mg.tensor(x.astype(dtype)), approximate="tanh")
+    np.testing.assert_allclose(y.numpy(), (x * s).astype(dtype), rtol=rtol)
+    (found,) = slopes(lambda a: mg.nn.functional.gelu(a, approximate="tanh"), x, dtype=dtype)
+    np.testing.assert_allclose(found, s + x * s * (1 - s) * 2 * slope, rtol=4 * rtol)
+
+
+@pytest.mark.parametrize("far", [0.0, 1e4, 2.0**20, -(2.0**21)])
+def test_a_variance_does_not_depend_on_how_far_the_mean_is(far):
+    x = np.arange(100) % 7 / 4.0
+    for shape, dim in (((100,), 0), ((2, 50), 1), ((50, 2), 0)):
+        a, wide = mg.tensor((x + far).astype(np.float32).reshape(shape)), x.reshape(shape)
+        np.testing.assert_allclose(a.var(dim).numpy(), wide.var(dim, ddof=1), rtol=1e-6)
+        np.testing.assert_allclose(a.std(dim, keepdim=True).numpy(), wide.std(dim, ddof=1, keepdims=True), rtol=1e-6)

@@ -56,8 +56,13 @@ def mean(a: Array, *, dim: Dims, keepdim: bool) -> Array:
 @kernel("var", DEVICE)
 def var(a: Array, *, dim: Dims, correction: float, keepdim: bool) -> Array:
     count = product(a.shape[k] for k in dim)
-    centred = a - mean(a, dim=dim, keepdim=True)
-    return summed(np.square(centred, out=centred), dim, keepdim) / max(count - correction, 0)
+    average = np.asarray(over(np.add, a, dim, True, dtype=np.float64) / count)
+    rounded = average.astype(a.dtype)
+    centred = a - rounded
+    squares = over(np.add, np.square(centred, out=centred), dim, True, dtype=np.float64)
+    squares = squares - count * np.square(average - rounded)  # what the rounding of the mean has added
+    found = (squares / max(count - correction, 0)).astype(a.dtype)
+    return found if keepdim else found.reshape([n for k, n in enumerate(a.shape) if k not in dim])
 
 
 @kernel("std", DEVICE)

@@ -345,15 +345,25 @@ def mean(a: Any, *, dim: Sequence[int], keepdim: bool) -> Any:
 
 
 @kernel("var", DEVICE)
-def var(a: Any, *, dim: Sequence[int], correction: float, keepdim: bool, end: str = "s / n") -> Any:
-    n = float(max(product(a.shape[k] for k in dim) - correction, 0))
-    around = mean(a, dim=dim, keepdim=True)
-    return reduced("var", "sum", "(a - b) * (a - b)", (a, around), dim, keepdim, a.dtype, end, {"n": n})
+def var(a: Any, *, dim: Sequence[int], correction: float, keepdim: bool, end: str = "s / freedom") -> Any:
+    count = product(a.shape[k] for k in dim)
+    given, square = {"freedom": float(max(count - correction, 0))}, "(a - b) * (a - b)"
+    if a.dtype == np.float64 or current().narrow or not count:
+        return reduced("var", "sum", square, (a, mean(a, dim=dim, keepdim=True)), dim, keepdim, a.dtype, end, given)
+    # The mean is looked for beside the first number, and what its rounding adds to the squares is taken away.
+    first = computed("first", "a", (a[tuple([slice(1 if k in dim else None) for k in range(a.ndim)])],), a.dtype)
+    beside = reduced("beside", "sum", "a - b", (a, first), dim, True, np.float64, "s / n", {"n": float(count)})
+    around = computed("around", "a + b", (beside, first), a.dtype)
+    squares = reduced("squares", "sum", square, (a, around), dim, True, np.float64)
+    end = end.replace("s /", "(a - many * ((b + d - c) * (b + d - c))) /")
+    attrs = {"many": float(count), **given}
+    out = computed("var", end, (squares, beside, around, first), a.dtype, attrs=attrs)
+    return out if keepdim else out.reshape([m for k, m in enumerate(a.shape) if k not in dim])
 
 
 @kernel("std", DEVICE)
 def std(a: Any, *, dim: Sequence[int], correction: float, keepdim: bool) -> Any:
-    return var(a, dim=dim, correction=correction, keepdim=keepdim, end="ti.sqrt(s / n)")
+    return var(a, dim=dim, correction=correction, keepdim=keepdim, end="ti.sqrt(s / freedom)")
 
 
 @kernel("logsumexp", DEVICE)
