@@ -348,7 +348,7 @@ def mean(a: Any, *, dim: Sequence[int], keepdim: bool) -> Any:
 def var(a: Any, *, dim: Sequence[int], correction: float, keepdim: bool, end: str = "s / freedom") -> Any:
     count = product(a.shape[k] for k in dim)
     given, square = {"freedom": float(max(count - correction, 0))}, "(a - b) * (a - b)"
-    if a.dtype == np.float64 or current().narrow or not count:
+    if a.dtype == np.float64 or current().narrow or count <= 1:
         return reduced("var", "sum", square, (a, mean(a, dim=dim, keepdim=True)), dim, keepdim, a.dtype, end, given)
     # The mean is looked for beside the first number, and what its rounding adds to the squares is taken away.
     first = computed("first", "a", (a[tuple([slice(1 if k in dim else None) for k in range(a.ndim)])],), a.dtype)
