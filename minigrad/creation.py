@@ -8,7 +8,8 @@ DTypeError for what is not a number or a type, DeviceError for a device that is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from math import ceil, isfinite
 from typing import Any
 
@@ -17,7 +18,7 @@ import numpy as np
 from minigrad._tensor import Tensor, wrap
 from minigrad.backends.limits import check_count, number
 from minigrad.dtypes import DType, as_dtype, get_default_dtype, int64, of_number
-from minigrad.errors import ArgumentError, DTypeError, ShapeError
+from minigrad.errors import ArgumentError, DTypeError, OutOfMemoryError, ShapeError, a_kind
 from minigrad.layout import size_of
 from minigrad.storage import check_device, get_default_device, host, memory
 
@@ -100,7 +101,7 @@ def asarray(
 def from_numpy(array: Any) -> Tensor:
     """A tensor that shares the memory of a NumPy array: a write to either shows in the other."""
     if not isinstance(array, np.ndarray):
-        raise DTypeError(f"from_numpy: {array!r:.200} is a {type(array).__name__}, not a NumPy array; see mg.tensor.")
+        raise DTypeError(f"from_numpy: {array!r:.200} is {a_kind(array)}, not a NumPy array; see mg.tensor.")
     if not array.dtype.isnative:
         raise DTypeError(
             f"from_numpy: its bytes are in the order of another machine ({array.dtype}), and cannot be shared.\n"
@@ -175,7 +176,8 @@ def empty(
 ) -> Tensor:
     """A tensor whose numbers are whatever was in its memory: write before you read."""
     place = memory(check_device(device, "empty"))
-    out = wrap(place.empty(_sizes("empty", device, sizes, size), np.dtype(_name(dtype))))
+    with _room("empty"):
+        out = wrap(place.empty(_sizes("empty", device, sizes, size), np.dtype(_name(dtype))))
     return out.requires_grad_() if requires_grad else out
 
 
@@ -189,7 +191,8 @@ def eye(
 ) -> Tensor:
     """An (n, m) matrix, square without `m`, of ones on the diagonal and zeros beside it."""
     rows, columns = _sizes("eye", device, (n, n if m is None else m))
-    return _finished(np.eye(rows, columns, dtype=_name(dtype)), device, requires_grad, "eye")
+    with _room("eye"):
+        return _finished(np.eye(rows, columns, dtype=_name(dtype)), device, requires_grad, "eye")
 
 
 # --- in a row ---
@@ -219,8 +222,9 @@ def arange(
     count = -((first - last) // by) if whole else ceil((last - first) / by)
     kind = (int64 if whole else get_default_dtype()) if dtype is None else as_dtype(dtype)
     _sizes("arange", device, (count,))
-    numbers = np.arange(count) * by + first
-    return _finished(numbers.astype(kind.name), device, requires_grad, "arange")
+    with _room("arange"):
+        numbers = np.arange(count) * by + first
+        return _finished(numbers.astype(kind.name), device, requires_grad, "arange")
 
 
 def linspace(
@@ -281,14 +285,22 @@ def full_like(
     requires_grad: bool = False,
 ) -> Tensor:
     """A tensor of the shape, type and device of `input` in which every number is `fill_value`."""
-    kind, place = input.dtype if dtype is None else dtype, input.device if device is None else device
+    like = _pattern(input, "full_like")
+    kind, place = like.dtype if dtype is None else dtype, like.device if device is None else device
     return full(input.shape, fill_value, dtype=kind, device=place, requires_grad=requires_grad)
+
+
+def _pattern(x: Any, asked: str) -> Tensor:
+    if isinstance(x, Tensor):
+        return x
+    raise DTypeError(f"{asked}: input is {a_kind(x)}, not a tensor.\n  Make it one first: mg.tensor(x).")
 
 
 def _like(make: Callable[..., Tensor], what: str) -> Callable[..., Tensor]:
     def like(
         input: Tensor, *, dtype: DType | None = None, device: str | None = None, requires_grad: bool = False
     ) -> Tensor:
+        _pattern(input, like.__name__)
         kind, place = input.dtype if dtype is None else dtype, input.device if device is None else device
         return make(input.shape, dtype=kind, device=place, requires_grad=requires_grad)
 
@@ -317,6 +329,17 @@ def _new(make: Callable[..., Tensor], what: str) -> Callable[..., Tensor]:
 # --- what they share ---
 
 
+@contextmanager
+def _room(asked: str) -> Iterator[None]:
+    """A block in which NumPy's word for the end of memory is minigrad's."""
+    try:
+        yield
+    except MemoryError as error:
+        if isinstance(error, OutOfMemoryError):
+            raise
+        raise OutOfMemoryError(f"{asked}: {error}") from None
+
+
 def _finished(array: Any, device: str | None, requires_grad: bool, asked: str) -> Tensor:
     """A copy of `array` as a tensor on `device`."""
     out = wrap(memory(check_device(device, asked)).copied(array))
@@ -334,7 +357,8 @@ def _filled(
     shape: tuple[int, ...], dtype: str, value: Any, device: str | None, requires_grad: bool, asked: str
 ) -> Tensor:
     """A tensor of one number, made where it is to be."""
-    out = wrap(memory(check_device(device, asked)).full(shape, np.dtype(dtype), value))
+    with _room(asked):
+        out = wrap(memory(check_device(device, asked)).full(shape, np.dtype(dtype), value))
     return out.requires_grad_() if requires_grad else out
 
 
@@ -345,13 +369,14 @@ def _name(dtype: DType | None) -> str:
 def _number(x: Any, asked: str) -> Any:
     number = x.item() if hasattr(x, "item") else x
     if not isinstance(number, int | float):
-        raise DTypeError(f"{asked}: {x!r} is a {type(x).__name__}, not a number.")
+        raise DTypeError(f"{asked}: {x!r} is {a_kind(x)}, not a number.")
     return number
 
 
 def _spaced(start: float, end: float, steps: int, asked: str, device: str | None) -> Any:
     (count,) = _sizes(asked, device, (steps,))
-    return np.linspace(_number(start, asked), _number(end, asked), count)
+    with _room(asked):
+        return np.linspace(_number(start, asked), _number(end, asked), count)
 
 
 def _array_of(data: Any, dtype: DType | None, asked: str) -> Any:
@@ -368,9 +393,34 @@ def _array_of(data: Any, dtype: DType | None, asked: str) -> Any:
         if dtype is None and array.dtype.kind in "biuf":
             kind = {"b": True, "i": 1, "u": 1, "f": 1.0}[array.dtype.kind]
             dtype = get_default_dtype() if array.size == 0 else of_number(kind)
+        _check_fit(array, as_dtype(dtype) if dtype is not None else None, asked)
     if array.dtype.kind not in "biuf":
-        raise DTypeError(f"{asked}: {data!r:.200} holds {array.dtype}, not numbers.")
+        raise DTypeError(f"{asked}: {data!r:.200} {_unfit(data)}")
     return np.asarray(array, dtype=as_dtype(array.dtype if dtype is None else dtype).name)
+
+
+def _check_fit(array: Any, dtype: DType | None, asked: str) -> None:
+    """Raise DTypeError where a number in `array`, of Python's, does not fit into whole numbers of type `dtype`."""
+    if dtype is None or dtype.kind != 1 or array.dtype.kind not in "iuf" or not array.size:
+        return
+    ends, low, high = np.iinfo(dtype.name), array.min(), array.max()
+    if not (ends.min <= low and high < ends.max + 1):  # which nan is neither
+        wrong = high if ends.min <= low else low
+        raise DTypeError(f"{asked}: {wrong} does not fit into {dtype.name}, which goes from {ends.min} to {ends.max}.")
+
+
+def _unfit(data: Any) -> str:
+    """Why `data`, which is no array of numbers, is none: by what was found first in it."""
+    found = data
+    while isinstance(found, list | tuple):
+        found = next((x for x in found if not isinstance(x, int | float) or abs(x) >= 2**63), None)
+    if hasattr(found, "detach"):
+        return "holds Values, whose graph a tensor has no place for.\n  Write mg.tensor([x.data for x in values])."
+    if isinstance(found, int):
+        return f"holds {found}, and whole numbers end at {2**63 - 1}.\n  Write it with a point, as a float."
+    kind = f"NumPy's {found.dtype}" if hasattr(found, "dtype") else a_kind(found)
+    what = "is" if found is data else "holds"
+    return f"{what} {kind}, not numbers.\n  A tensor is made of ints, floats and bools, in lists of lists."
 
 
 METHODS: dict[str, Any] = {

@@ -47,8 +47,11 @@ __all__ = [
     "OutOfMemoryError",
     "ShapeError",
     "TidiedError",
+    "a_kind",
     "caller",
     "caller_line",
+    "check_flag",
+    "check_function",
     "source_line",
 ]
 
@@ -119,6 +122,24 @@ class DeclarationError(MinigradError, ValueError):
 
 class GradcheckError(MinigradError, AssertionError):
     """A derivative that disagrees with its finite difference."""
+
+
+def a_kind(x: object) -> str:
+    """What `x` is, with its article, as messages say it: "a str", "an int"."""
+    name = type(x).__name__
+    return f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
+
+
+def check_flag(x: object, asked: str) -> None:
+    """Raise DTypeError unless `x` is True or False, or a 1 or 0 that stands for it."""
+    if x not in (True, False):
+        raise DTypeError(f"{asked}: {x!r} is neither True nor False.")
+
+
+def check_function(x: object, asked: str) -> None:
+    """Raise DTypeError unless `x` can be called."""
+    if not callable(x):
+        raise DTypeError(f"{asked}: {x!r:.100} is {a_kind(x)}, not a function.")
 
 
 _HOUSE = ("minigrad", "minigrad_viz")  # the viewer calls models: a reader's line is where that was asked for

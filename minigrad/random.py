@@ -34,9 +34,10 @@ import numpy as np
 
 from minigrad import _traced, views
 from minigrad._tensor import Tensor, wrap
+from minigrad.backends.limits import check_count
 from minigrad.backends.numpy.random import KEYS, philox
 from minigrad.dtypes import DType, as_dtype, float32, get_default_dtype, int64
-from minigrad.errors import ArgumentError, DTypeError, ShapeError
+from minigrad.errors import ArgumentError, DTypeError, ShapeError, a_kind
 from minigrad.kernels import dispatch
 from minigrad.layout import Shape, broadcast_shapes, size_of
 from minigrad.op import OPS
@@ -288,6 +289,11 @@ def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | N
 
     Raises ArgumentError for probabilities outside 0 to 1, DTypeError for ints without `p`.
     """
+    if not isinstance(input, Tensor):
+        raise DTypeError(
+            f"bernoulli: input is {a_kind(input)}, not a tensor.\n"
+            "  Write bernoulli(mg.full(size, p)), with the chance of each number."
+        )
     chances = input.detach() if p is None else p
     if p is None and not input.dtype.is_floating_point:
         raise DTypeError(f"bernoulli: probabilities are fractions, and this tensor holds {input.dtype.name}.")
@@ -394,6 +400,8 @@ def _drawn(
     name: str, used: int, generator: Generator | None, device: str | None, *operands: Tensor, **attrs: Any
 ) -> Tensor:
     """What the op `name`, which uses up `used` numbers of `generator`, gives: on `device`, or where `operands` are."""
+    if not isinstance(generator, Generator | None):
+        raise DTypeError(f"{name}: generator is {a_kind(generator)}.\n  Write generator=mg.Generator(seed).")
     key, offset = (default_generator if generator is None else generator).draw(used)
     attrs = {"key": key, "offset": offset, **attrs}
     if not operands:
@@ -411,7 +419,7 @@ def _made(
     device: str | None,
     requires_grad: bool,
 ) -> Tensor:
-    check_device(device, asked)
+    check_count(shape, check_device(device, asked), asked)
     kind = get_default_dtype() if dtype is None else as_dtype(dtype)
     if not kind.is_floating_point:
         raise DTypeError(f"{asked}: it draws fractions, which {kind.name} does not hold; see randint.")
@@ -426,6 +434,7 @@ def _whole(
         raise DTypeError(f"{name}: from {low!r} up to {high!r}: both are ints.")
     if low >= high:
         raise ArgumentError(f"{name}: no whole number is from {low} up to, and without, {high}.")
+    check_count(shape, check_device(device, name), name)
     least, end = _ends(dtype)
     if low < least or high > end:
         raise DTypeError(f"{name}: numbers from {low} up to {high} do not all fit into {dtype.name}.")

@@ -3,7 +3,7 @@
 import pytest
 
 import minigrad as mg
-from minigrad.errors import ArgumentError, DeviceError, DTypeError, MinigradError, ShapeError
+from minigrad.errors import ArgumentError, DeviceError, DTypeError, MinigradError, OutOfMemoryError, ShapeError
 from places import in_memory
 
 np = pytest.importorskip("numpy")
@@ -199,3 +199,34 @@ def test_an_unknown_device_is_refused_in_words():
 def test_a_wrong_call_is_refused_in_words(wrong, kind, message):
     with pytest.raises(kind, match=message):
         wrong()
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda: mg.tensor(["a"]), r"^tensor: \['a'\] holds a str, not numbers\.\n  A tensor is made of ints"),
+        (lambda: mg.tensor([[1.0], [None]]), "holds a NoneType, not numbers"),
+        (lambda: mg.tensor({1, 2}), r"^tensor: \{1, 2\} is a set, not numbers"),
+        (lambda: mg.tensor([mg.Value(1.0)]), r"holds Values, .*\n  Write mg\.tensor\(\[x\.data for x in values\]\)"),
+        (lambda: mg.tensor([2**70]), "and whole numbers end at 9223372036854775807"),
+        (lambda: mg.tensor([300], dtype=mg.uint8), "^tensor: 300 does not fit into uint8, which goes from 0 to 255"),
+        (lambda: mg.tensor([-1], dtype=mg.uint8), "-1 does not fit into uint8"),
+        (lambda: mg.tensor([mg.nan], dtype=mg.int64), "nan does not fit into int64"),
+        (lambda: mg.tensor([2.0**63], dtype=mg.int64), "does not fit into int64"),
+        (lambda: mg.zeros_like([1.0]), r"^zeros_like: input is a list, not a tensor"),
+        (lambda: mg.full_like(3.0, 1.0), r"^full_like: input is a float, not a tensor"),
+        (lambda: mg.eye(2.0), r"^eye: \(2\.0, 2\.0\) is not a shape"),
+    ],
+)
+def test_what_is_no_number_or_does_not_fit_is_named(call, text):
+    with pytest.raises(DTypeError, match=text):
+        call()
+
+
+def test_more_numbers_than_memory_has_are_refused_in_our_words():
+    for make in (mg.zeros, mg.empty, mg.rand):
+        with pytest.raises(ShapeError, match=r"has 4,611,686,018,427,387,904 numbers, "):
+            make(2**31, 2**31, device="numpy")
+    for call in (lambda: mg.ones(2**50, device="numpy"), lambda: mg.eye(2**28, device="numpy")):
+        with pytest.raises(OutOfMemoryError, match=r"^(ones|eye): Unable to allocate"):
+            call()

@@ -359,3 +359,10 @@ def test_random_numbers_can_be_the_first_tensors_of_a_program():
     program = "import minigrad as mg; print(mg.random.randperm(3).to(mg.float32).shape)"
     child = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert (child.stdout, child.stderr) == ("(3,)\n", "")
+
+
+def test_a_generator_and_chances_of_another_type_are_named():
+    with pytest.raises(DTypeError, match=r"generator is an int\.\n  Write generator=mg\.Generator\(seed\)"):
+        mg.rand(2, generator=3)
+    with pytest.raises(DTypeError, match="bernoulli: input is a float, not a tensor"):
+        mg.bernoulli(0.5)

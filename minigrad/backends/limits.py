@@ -8,7 +8,7 @@ from math import prod
 from numbers import Real
 from typing import Any, cast
 
-from minigrad.errors import DTypeError, OutOfMemoryError, ShapeError
+from minigrad.errors import DTypeError, OutOfMemoryError, ShapeError, a_kind
 
 __all__ = ["MOST", "check_count", "number", "obtained", "size_text"]
 
@@ -19,6 +19,8 @@ MOST = 2**31 - 2**16
 
 def check_count(shape: tuple[int, ...], place: str, asked: str = "") -> None:
     """Raise ShapeError if an array of `shape` has more numbers than a device can count."""
+    if place == "numpy" and prod(shape) >= 2**60:
+        raise ShapeError(f"{asked and f'{asked}: '}shape {shape} has {prod(shape):,} numbers, more than any memory.")
     if place != "numpy" and prod(shape) > MOST:
         raise ShapeError(
             f"{asked and f'{asked}: '}shape {shape} has {prod(shape):,} numbers, and the device {place!r} counts to "
@@ -29,7 +31,7 @@ def check_count(shape: tuple[int, ...], place: str, asked: str = "") -> None:
 def number(name: str, x: Any, dtype: Any) -> float:
     """A number as one of `dtype`. Raises DTypeError, for what is called `name`, if it is none or does not fit."""
     if not isinstance(x, Real):
-        raise DTypeError(f"{name}: {type(x).__name__} is neither a tensor nor a number.\n  Make it one: mg.tensor(x).")
+        raise DTypeError(f"{name}: {a_kind(x)} is neither a tensor nor a number.\n  Make it one: mg.tensor(x).")
     if dtype.kind != 1:
         return float(x) if dtype.kind else bool(x)
     signed = dtype.name != "uint8"
