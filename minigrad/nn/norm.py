@@ -106,15 +106,17 @@ class _BatchNorm(_Running):
     def forward(self, input: Tensor) -> Tensor:
         self._check(input)
         momentum = self.momentum
-        if self.training and self.num_batches_tracked is not None:
-            with no_grad():
-                self.num_batches_tracked.add_(1)
-            if momentum is None:  # the mean of all batches, each of which counts the same
-                momentum = 1.0 / self.num_batches_tracked.item()
+        counts = self.num_batches_tracked if self.training else None
+        if counts is not None and momentum is None:  # the mean of all batches, each of which counts the same
+            momentum = 1.0 / (counts.item() + 1)
         of_batch = self.training or self.running_mean is None
         follow = self.training and self.track_running_stats
         mean, var = (None, None) if of_batch and not follow else (self.running_mean, self.running_var)
-        return F.batch_norm(input, mean, var, self.weight, self.bias, of_batch, momentum or 0.0, self.eps)
+        normed = F.batch_norm(input, mean, var, self.weight, self.bias, of_batch, momentum or 0.0, self.eps)
+        if counts is not None:
+            with no_grad():
+                counts.add_(1)  # where nothing was raised
+        return normed
 
 
 class BatchNorm1d(_BatchNorm):
