@@ -14,7 +14,7 @@ import numpy as np
 
 from minigrad import views
 from minigrad._tensor import Tensor, wrap
-from minigrad.errors import ArgumentError, DTypeError, ShapeError, caller
+from minigrad.errors import ArgumentError, DTypeError, ShapeError, a_kind, caller
 from minigrad.graph import enable_grad, modes, no_grad
 from minigrad.kernels import dispatch
 from minigrad.op import Op
@@ -67,7 +67,7 @@ class Optimizer:
         self.steps = 0  # how often it stepped, for schedules to know whether they come too early
         if isinstance(params, Tensor | str) or not isinstance(params, Iterable):
             raise DTypeError(
-                f"{self.name}: params is a {type(params).__name__}, and not an iterable of tensors or dicts.\n"
+                f"{self.name}: params is {a_kind(params)}, and not an iterable of tensors or dicts.\n"
                 f"  Write {self.name}(model.parameters(), …), or {self.name}([x], …) for one tensor."
             )
         given = list(params)
@@ -169,7 +169,7 @@ class Optimizer:
         known = {id(p) for other in self.param_groups for p in other["params"]}
         for p in group["params"]:
             if not isinstance(p, Tensor):
-                raise DTypeError(f"{self.name}: it updates tensors, and got a {type(p).__name__}: {p!r:.80}.")
+                raise DTypeError(f"{self.name}: it updates tensors, and got {a_kind(p)}: {p!r:.80}.")
             if not p.is_leaf:
                 raise ArgumentError(
                     f"{self.name}: a tensor of shape {p.shape} is no leaf: an operation made it, and it has no "
@@ -225,12 +225,18 @@ class Optimizer:
         known = {number[id(p)]: dict(kept) for p, kept in self.state.items() if id(p) in number}
         return {"state": known, "param_groups": groups}
 
-    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+    def load_state_dict(self, state_dict: Any) -> None:
         """Go on from what `state_dict` returned, PyTorch's too: parameters are told by their order in the groups.
 
         Tensors, of either library, are copied to the device and type of their parameter. Raises, before anything is
         changed, ArgumentError where there are other groups, ShapeError where a memory is not of its parameter's shape.
         """
+        if not isinstance(state_dict, Mapping) or not {"param_groups", "state"} <= state_dict.keys():
+            given = f"one with {list(state_dict)}" if isinstance(state_dict, Mapping) else a_kind(state_dict)
+            raise DTypeError(
+                f"{self.name}.load_state_dict: it takes a dict with 'state' and 'param_groups', not {given}.\n"
+                "  Another optimizer's is other.state_dict()."
+            )
         groups, saved = self.param_groups, list(state_dict["param_groups"])
         counts = [len(group["params"]) for group in groups], [len(group["params"]) for group in saved]
         if counts[0] != counts[1]:

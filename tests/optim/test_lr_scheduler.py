@@ -278,3 +278,20 @@ def test_one_cycle_refuses_a_step_more_than_it_has():
         scheduler.step()
     with pytest.raises(ArgumentError, match="it was made for 3 steps, and all were taken"):
         scheduler.step()
+
+
+def test_a_scheduler_that_is_refused_changes_nothing():
+    optimizer = mg.optim.SGD([mg.ones(2, requires_grad=True)], lr=0.1)
+    before = dict(optimizer.param_groups[0])
+    with pytest.raises(DTypeError, match=r"LambdaLR: 0\.5 is a float, not a function"):
+        mg.optim.lr_scheduler.LambdaLR(optimizer, 0.5)
+    with pytest.raises(DTypeError, match=r"MultiStepLR: milestones=5 is an int, .*\n  Write milestones=\[5\]"):
+        mg.optim.lr_scheduler.MultiStepLR(optimizer, 5)
+    assert optimizer.param_groups[0].keys() == before.keys()
+    plan = mg.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=1.0, total_steps=1)
+    optimizer.step()
+    plan.step()
+    state = plan.state_dict()
+    with pytest.raises(ArgumentError, match="all were taken"):
+        plan.step()
+    assert plan.state_dict() == state

@@ -404,3 +404,12 @@ def test_a_loaded_state_is_a_copy():
     kept = second.state[q]["exp_avg"].tolist()
     run(first, [p], 1, 2)
     assert second.state[q]["exp_avg"].tolist() == kept
+
+
+@pytest.mark.parametrize(
+    ("state", "given"), [({}, r"one with \[\]"), ("state", "a str"), ({"lr": 1}, r"one with \['lr'\]")]
+)
+def test_what_is_no_state_is_named(state, given):
+    optimizer = mg.optim.SGD([mg.ones(2, requires_grad=True)], lr=0.1)
+    with pytest.raises(DTypeError, match=rf"SGD\.load_state_dict: it takes a dict with .*, not {given}\."):
+        optimizer.load_state_dict(state)

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from minigrad.errors import ArgumentError, DTypeError
+from minigrad.errors import ArgumentError, DTypeError, a_kind
 from minigrad.optim.optimizer import Optimizer
 
 __all__ = [
@@ -59,7 +59,11 @@ class LRScheduler:
                     stacklevel=2,
                 )
         self.last_epoch += 1
-        self._set()
+        try:
+            self._set()
+        except Exception:
+            self.last_epoch -= 1  # a step that is refused was not taken
+            raise
 
     def _set(self) -> None:
         for group, rate in zip(self.optimizer.param_groups, self.get_lr(), strict=True):
@@ -87,7 +91,7 @@ _MADE = ("optimizer", "lr_lambdas", "_phases", "_scale")
 
 def checked(optimizer: Any, asking: Any) -> Optimizer:
     if not isinstance(optimizer, Optimizer):
-        raise DTypeError(f"{type(asking).__name__}: it schedules an optimizer, not a {type(optimizer).__name__}.")
+        raise DTypeError(f"{type(asking).__name__}: it schedules an optimizer, not {a_kind(optimizer)}.")
     return optimizer
 
 

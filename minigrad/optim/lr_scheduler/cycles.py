@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from minigrad.errors import ArgumentError
+from minigrad.errors import ArgumentError, check_function
 from minigrad.optim.lr_scheduler.base import LRScheduler, checked, each, share, whole
 from minigrad.optim.optimizer import Optimizer
 
@@ -38,6 +38,8 @@ class LambdaLR(LRScheduler):
         )
         if len(functions) != count:
             raise ArgumentError(f"{name}: there are {len(functions)} functions for {count} groups of parameters.")
+        for function in functions:
+            check_function(function, name)
         self.lr_lambdas = functions
         super().__init__(optimizer, last_epoch)
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from minigrad.errors import ArgumentError
+from minigrad.errors import ArgumentError, DTypeError, a_kind
 from minigrad.optim.lr_scheduler.base import LRScheduler, share, whole
 from minigrad.optim.optimizer import Optimizer
 
@@ -72,6 +72,11 @@ class MultiStepLR(_Factors):
     def __init__(
         self, optimizer: Optimizer, milestones: Sequence[int], gamma: float = 0.1, last_epoch: int = -1
     ) -> None:
+        if not isinstance(milestones, Iterable):
+            raise DTypeError(
+                f"MultiStepLR: milestones={milestones!r} is {a_kind(milestones)}, not a list of steps.\n"
+                f"  Write milestones=[{milestones!r}]."
+            )
         self.milestones, self.gamma = sorted(milestones), gamma
         super().__init__(optimizer, last_epoch)
 
