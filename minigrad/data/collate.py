@@ -50,6 +50,12 @@ def default_collate(batch: Sequence[Any]) -> Any:
     if isinstance(first, str | bytes):
         return batch
     if isinstance(first, Mapping):
+        for k, one in enumerate(batch):
+            if one.keys() != first.keys():
+                raise ShapeError(
+                    f"default_collate: example 0 of this batch has {list(first)}, and example {k} has {list(one)}.\n"
+                    "  Give all the same keys, or the loader a collate_fn of your own."
+                )
         return _mapping(kind, {key: default_collate([x[key] for x in batch]) for key in first})
     if isinstance(first, Sequence):
         lengths = {len(x) for x in batch}

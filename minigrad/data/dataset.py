@@ -10,7 +10,7 @@ from itertools import accumulate
 from typing import Any, Generic, TypeVar
 
 from minigrad._tensor import Tensor
-from minigrad.errors import ArgumentError, DTypeError, ShapeError
+from minigrad.errors import ArgumentError, DTypeError, ShapeError, a_kind
 from minigrad.random import Generator, randperm
 
 __all__ = [
@@ -78,7 +78,7 @@ class TensorDataset(Dataset[tuple[Tensor, ...]]):
         for k, tensor in enumerate(tensors):
             if not isinstance(tensor, Tensor):
                 raise DTypeError(
-                    f"TensorDataset: argument {k} is a {type(tensor).__name__}, not a tensor.\n  Write mg.tensor(…)."
+                    f"TensorDataset: argument {k} is {a_kind(tensor)}, not a tensor.\n  Write mg.tensor(…)."
                 )
             if not tensor.ndim:
                 raise ShapeError(f"TensorDataset: tensor {k} is one number, without rows.")

@@ -22,7 +22,7 @@ from minigrad.data.dataset import IterableDataset, Subset, TensorDataset
 from minigrad.data.sampler import BatchSampler, OrderedSampler, RandomSampler, SequentialSampler, check_batch_size
 from minigrad.data.workers import Job, Pool, batches_of, made, seed_of
 from minigrad.dtypes import int64
-from minigrad.errors import ArgumentError, DTypeError
+from minigrad.errors import ArgumentError, DTypeError, a_kind, check_function
 from minigrad.functional import index_select
 from minigrad.random import Generator
 from minigrad.storage import check_device
@@ -77,6 +77,13 @@ class DataLoader:
         device: str | None = None,
     ) -> None:
         self._iterable = isinstance(dataset, IterableDataset)
+        if not self._iterable and not hasattr(dataset, "__getitem__"):
+            raise DTypeError(
+                f"DataLoader: {dataset!r:.100} is {a_kind(dataset)}, and a data set has examples by number.\n"
+                "  Write data.TensorDataset(x, y), or a class with __getitem__ and __len__."
+            )
+        if collate_fn is not None:
+            check_function(collate_fn, "DataLoader: collate_fn")
         _check_workers(num_workers, timeout, prefetch_factor, persistent_workers, multiprocessing_context)
         _check_order(self._iterable, batch_size, shuffle, sampler, batch_sampler, drop_last)
         self.device = None if device is None else check_device(device, "DataLoader")

@@ -7,6 +7,7 @@ the same on every device, and whoever knows where the generator stood can have i
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence, Sized
+from math import inf
 from typing import Any
 
 from minigrad import random
@@ -165,6 +166,14 @@ class WeightedRandomSampler(OrderedSampler):
         if any(isinstance(row, list) for row in rows):
             raise ArgumentError("WeightedRandomSampler: weights are one row of numbers, a weight an example.")
         self.weights = [float(weight) for weight in rows]
+        above = sum(0 < weight < inf for weight in self.weights)
+        if any(not 0 <= weight < inf for weight in self.weights) or not above:
+            raise ArgumentError("WeightedRandomSampler: weights are finite, 0 or more, and at least one is above 0.")
+        if not replacement and num_samples > above:
+            raise ArgumentError(
+                f"WeightedRandomSampler: {num_samples} numbers cannot be drawn from {above} weights above 0 without "
+                "replacement."
+            )
         self.num_samples, self.replacement, self.generator = num_samples, replacement, generator
 
     def order(self, device: str) -> Tensor:

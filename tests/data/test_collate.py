@@ -75,3 +75,8 @@ def test_what_cannot_be_a_batch_is_refused(batch, kind, message):
     with pytest.raises(kind, match=message) as caught:
         default_collate(batch)
     assert re.match("default_collate: ", str(caught.value))
+
+
+def test_examples_with_other_keys_are_named():
+    with pytest.raises(ShapeError, match=r"example 0 of this batch has \['a'\], and example 1 has \['b'\]"):
+        default_collate([{"a": 1}, {"b": 1}])

@@ -262,3 +262,10 @@ def test_batches_are_pytorchs(torch, options):
         for x, y in zip(mine, other, strict=True):
             assert np.asarray(x).tolist() == np.asarray(y).tolist()
             assert str(getattr(x, "dtype", type(x))).split(".")[-1] == str(getattr(y, "dtype", type(y))).split(".")[-1]
+
+
+def test_what_is_no_data_set_and_no_function_is_named():
+    with pytest.raises(DTypeError, match=r"DataLoader: 3 is an int, and a data set has examples by number\.\n  Write"):
+        DataLoader(3)
+    with pytest.raises(DTypeError, match="DataLoader: collate_fn: 3 is an int, not a function"):
+        DataLoader(Squares(3), collate_fn=3)

@@ -84,3 +84,14 @@ def test_batches_of_numbers_are_pytorchs(torch):
         ours, theirs = [library.BatchSampler(range(7), 3, drop) for library in (mg.data, torch.utils.data)]
         assert list(ours) == list(theirs)
         assert len(ours) == len(theirs)
+
+
+@pytest.mark.parametrize("weights", [[-1.0, 1.0], [0.0, 0.0], [], [mg.nan, 1.0], [mg.inf, 1.0]])
+def test_weights_are_looked_at_before_anything_is_drawn(weights):
+    with pytest.raises(ArgumentError, match="WeightedRandomSampler: weights are finite, 0 or more, and at least one"):
+        WeightedRandomSampler(weights, 1)
+
+
+def test_more_numbers_than_weights_are_refused_without_replacement():
+    with pytest.raises(ArgumentError, match="5 numbers cannot be drawn from 2 weights above 0"):
+        WeightedRandomSampler([1.0, 0.0, 2.0], 5, replacement=False)
