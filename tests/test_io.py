@@ -699,3 +699,13 @@ def test_a_pickle_in_which_anything_is_put_is_refused_or_makes_plain_things(plac
     except (FileFormatError, DTypeError):
         return
     assert type(back) in (mg.Tensor, dict, list, tuple, int, float, str, bool, type(None))
+
+
+def test_a_place_that_cannot_be_written_is_named_as_it_was_asked_for(tmp_path):
+    with pytest.raises(FileNotFoundError) as missing:
+        mg.save(mg.ones(2), tmp_path / "no" / "w.pt")
+    assert missing.value.filename == str(tmp_path / "no" / "w.pt")
+    with pytest.raises(IsADirectoryError) as folder:
+        mg.save(mg.ones(2), tmp_path)
+    assert folder.value.filename == str(tmp_path)
+    assert list(tmp_path.iterdir()) == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import secrets
 import shutil
@@ -44,6 +45,10 @@ def _replace(path: str, data: bytes) -> None:
     the new one. A process that is killed before leaves a file ``.name.….tmp`` behind, which may be deleted.
     """
     folder, name = os.path.split(path)
+    if os.path.isdir(path):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
+    if not os.path.isdir(folder):  # said of what was asked for, and not of the file beside it
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
     beside = os.path.join(folder, f".{name}.{secrets.token_hex(4)}.tmp")
     try:
         with open(beside, "xb") as file:

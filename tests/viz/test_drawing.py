@@ -254,3 +254,11 @@ def test_drawing_is_displayed_by_its_bundle(shell):
     data, _ = shell.display_formatter.format(draw(mg.Value(1.0, "x")))
     assert isinstance(draw(mg.Value(1.0)), Drawing)
     assert sorted(data) == ["text/html", "text/plain"]
+
+
+def test_what_is_no_path_is_named(tmp_path):
+    drawing = draw(mg.Value(1.0) * 2)
+    with pytest.raises(mg.errors.DTypeError, match=r"save: 3 is an int, not a path\."):
+        drawing.save(3)
+    with pytest.raises(mg.errors.ArgumentError, match="does not say what to write"):
+        drawing.save(tmp_path / "x.doc")

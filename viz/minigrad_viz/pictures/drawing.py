@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
+from minigrad.errors import ArgumentError, DTypeError, a_kind
 from minigrad_viz.models import opened
 from minigrad_viz.pictures.graphviz import digraph
 from minigrad_viz.pictures.html import figure, page, state_of
@@ -52,7 +53,7 @@ class Drawing:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write to `path` what its suffix says: ``.svg``, ``.html``, ``.txt``, ``.json``, or ``.dot`` and ``.gv``.
 
-        Raises ValueError for another suffix.
+        Raises ArgumentError for another suffix, DTypeError for what is no path.
         """
         writers: dict[str, Callable[[], str]] = {
             ".svg": self.svg,
@@ -62,9 +63,11 @@ class Drawing:
             ".dot": lambda: str(self.graphviz().source),
         }
         writers[".gv"] = writers[".dot"]
+        if not isinstance(path, str | os.PathLike):
+            raise DTypeError(f"save: {path!r} is {a_kind(path)}, not a path.\n  Write drawing.save('graph.svg').")
         suffix = os.path.splitext(os.fspath(path))[1].lower()
         if suffix not in writers:
-            raise ValueError(
+            raise ArgumentError(
                 f"save: {os.fspath(path)!r} does not say what to write.\n  End it with {', '.join(writers)}."
             )
         content = writers[suffix]()
