@@ -606,3 +606,11 @@ def test_a_generator_of_batches_is_used_up_after_an_epoch_and_that_is_said():
     batches = ((mg.ones(1, 1), mg.ones(1, 1)) for _ in range(2))
     with pytest.raises(ArgumentError, match=r"in epoch 2.\n.*a generator gives its batches only once"):
         fit(model, batches, SGD(model.parameters(), 0.1), mse_loss, epochs=2, progress=False)
+
+
+def test_arguments_in_another_order_are_named():
+    model = nn.Linear(2, 1)
+    with pytest.raises(
+        DTypeError, match=r"fit: loader is a SGD\.\n  Write fit\(model, loader, optimizer, loss, epochs"
+    ):
+        fit(model, SGD(model.parameters(), lr=0.1), mse_loss, [], epochs=1)

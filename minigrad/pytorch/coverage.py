@@ -40,7 +40,7 @@ def rows() -> list[Row]:
             name, _, taken = token.partition("(")
             asked = f"{family}.{name}"
             here = place is not None and hasattr(place, name) and asked not in REFUSED
-            note = advice(family, name)
+            note = "" if here else advice(family, name)
             if here:
                 without = _without(getattr(place, name), taken.rstrip(")").split(","))
                 words = [DIFFERS.get(asked, ""), f"without {', '.join(without)}" if without else ""]

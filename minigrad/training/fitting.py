@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from minigrad._tensor import Tensor
-from minigrad.errors import ArgumentError
+from minigrad.errors import ArgumentError, DTypeError, a_kind
 from minigrad.nn.module import Module
 from minigrad.optim import Optimizer
 from minigrad.random import manual_seed
@@ -111,7 +111,15 @@ def _train(run: Run, epochs: int, checkpoint: Any, every: int | None, bar: Progr
 
 
 def _check(run: Run, epochs: Any, schedule: str, checkpoint: Any, every: Any) -> None:
-    """Raise ArgumentError for options that cannot be, or do not go together."""
+    """Raise DTypeError for arguments in another order, ArgumentError for options that cannot be, or not together."""
+    for name, x, there in (
+        ("model", run.model, isinstance(run.model, Module)),
+        ("loader", run.loader, isinstance(run.loader, Iterable)),
+        ("optimizer", run.optimizer, isinstance(run.optimizer, Optimizer)),
+        ("loss", run.criterion, callable(run.criterion)),
+    ):
+        if not there:
+            raise DTypeError(f"fit: {name} is {a_kind(x)}.\n  Write fit(model, loader, optimizer, loss, epochs=…).")
     if schedule not in ("epoch", "step"):
         raise ArgumentError(f"fit: schedule={schedule!r} is not 'epoch' or 'step'.")
     for name, count in (("epochs", epochs), ("checkpoint_every", every), ("look_every", run.look_every)):
