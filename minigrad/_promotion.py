@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from minigrad.dtypes import DTYPES, DType, get_default_dtype, of_number, result_type
-from minigrad.errors import DTypeError
+from minigrad.errors import DTypeError, a_kind
 from minigrad.graph import Node, modes
 from minigrad.layout import broadcast_shapes, check_equal_shapes
 from minigrad.op import OPS, Op
 
-__all__ = ["NUMBERS", "promoted"]
+__all__ = ["NUMBERS", "operand", "promoted"]
 
 NUMBERS = frozenset({float, int, bool})
 
@@ -42,7 +42,7 @@ def promoted(op: Op, inputs: tuple[Any, ...], make: Callable[[Any], Any]) -> tup
             elif array.dtype is not dtype or array.shape != shape:
                 plain = False
         elif x.__class__ not in NUMBERS:
-            return promoted(op, tuple([_operand(op, x) for x in (*first, *inputs)]), make)
+            return promoted(op, tuple([operand(op, x) for x in (*first, *inputs)]), make)
     if plain:
         return inputs
     broadcast_shapes(*[x.shape for x in (*first, *inputs) if _is_tensor(x)], op=op.name)
@@ -72,7 +72,8 @@ def _cast(x: Any, dtype: DType) -> Any:
     return float(x) if dtype.kind == 2 else int(x) if dtype.kind == 1 else bool(x)
 
 
-def _operand(op: Op, x: Any) -> Any:
+def operand(op: Op, x: Any) -> Any:
+    """`x` as a tensor or a number of Python's. Raises DTypeError if it is neither."""
     if _is_tensor(x) or x.__class__ in NUMBERS:
         return x
     if isinstance(x, np.generic) and x.dtype.kind in "biuf":
@@ -80,6 +81,6 @@ def _operand(op: Op, x: Any) -> Any:
     if isinstance(x, Real):
         return int(x) if isinstance(x, Integral) else float(x)
     raise DTypeError(
-        f"{op.name}: {type(x).__name__} is neither a tensor nor a number.\n"
+        f"{op.name}: {a_kind(x)} is neither a tensor nor a number.\n"
         "  Make it a tensor first: mg.tensor(x), or mg.from_numpy(x) to share memory."
     )

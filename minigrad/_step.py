@@ -10,14 +10,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 from minigrad.dtypes import as_dtype
-from minigrad.errors import DTypeError, GraphError, ShapeError, caller_line
+from minigrad.errors import DTypeError, GraphError, ShapeError, a_kind, caller_line
 from minigrad.graph import Node, copied, modes, number
 from minigrad.kernels import detour
 from minigrad.layout import Shape, broadcast_shapes
 from minigrad.op import OPS, Op
 from minigrad.storage import common_place
 
-__all__ = ["Step", "check_gradient", "fitted", "keep_gradients"]
+__all__ = ["Step", "by_edge", "check_gradient", "fitted", "keep_gradients"]
 
 
 class Step(Node):
@@ -255,7 +255,7 @@ def keep_gradients(totals: Mapping[Node, Any]) -> None:
 def check_gradient(x: Any, like: Any, what: str, whose: str, of_type: bool = True) -> None:
     """Raise unless `x` is a tensor of the shape, and with `of_type` of the type, of the array `like`."""
     if not hasattr(x, "_array"):
-        raise DTypeError(f"{what} is a {type(x).__name__}, not a tensor.\n  Make it one: mg.tensor(x).")
+        raise DTypeError(f"{what} is {a_kind(x)}, not a tensor.\n  Make it one: mg.tensor(x).")
     if x._array.shape != like.shape:
         raise ShapeError(
             f"{what} has shape {x.shape}, but {whose} has {like.shape}.\n  Both must be equal: reshape it, or expand."
@@ -265,3 +265,15 @@ def check_gradient(x: Any, like: Any, what: str, whose: str, of_type: bool = Tru
         raise DTypeError(
             f"{what} is of {x.dtype.name}, but {whose} of {like.dtype}.\n  Convert it: x.to(mg.{like.dtype})."
         )
+
+
+def by_edge(inputs: Any) -> dict[Any, Any]:
+    """The tensors that a backward pass is to write to, by their places in the graph."""
+    found: dict[Any, Any] = {x._edge(): x for x in ((inputs,) if isinstance(inputs, Node) else inputs)}
+    if not found or None in found:
+        what = "there is none" if not found else f"the one of shape {found[None].shape} needs no gradient"
+        raise GraphError(
+            f"backward: inputs are the tensors whose grad is added to, and {what}.\n"
+            "  Give tensors that it was computed from, or leave inputs out for all leaves."
+        )
+    return found

@@ -11,10 +11,10 @@ import numpy as np
 
 import minigrad.backends.arrays  # noqa: F401 -- registers the kernels
 from minigrad import views
-from minigrad._promotion import promoted
-from minigrad._step import Step, check_gradient, fitted, keep_gradients
+from minigrad._promotion import operand, promoted
+from minigrad._step import Step, by_edge, check_gradient, fitted, keep_gradients
 from minigrad.dtypes import DTYPES, DType
-from minigrad.errors import DTypeError, GraphError, ShapeError
+from minigrad.errors import DTypeError, GraphError, ShapeError, check_flag, check_function
 from minigrad.graph import Node, enable_grad, modes, number, propagate
 from minigrad.kernels import detour, dispatch
 from minigrad.layout import Shape, broadcast_shapes, check_equal_shapes
@@ -108,6 +108,7 @@ class Tensor(Methods):
         """Say whether this leaf receives a gradient. Raises GraphError if computed, DTypeError if of integers."""
         if self.grad_fn is not None and not flag:
             raise GraphError("requires_grad_: only a leaf can be set not to need a gradient; use detach().")
+        check_flag(flag, "requires_grad_")
         if flag and not self.dtype.is_floating_point:
             raise DTypeError(f"requires_grad_: only fractions have gradients, and this tensor holds {self.dtype.name}.")
         if self._step is None:
@@ -163,7 +164,10 @@ class Tensor(Methods):
         if isinstance(source, Tensor):
             if modes.strict:
                 check_equal_shapes({"self": self.shape, "source": source.shape}, "copy_")
+            broadcast_shapes(self.shape, source.shape, op="copy_")
             source = source.to(self.dtype).expand(*self.shape)
+        else:
+            source = operand(OPS["copy"], source)
         return self._write(OPS["copy"], (self, source))
 
     def detach(self) -> Tensor:
@@ -235,7 +239,7 @@ class Tensor(Methods):
 
     @staticmethod
     def _accumulate(seeds: Mapping[Any, Tensor], retain_graph: bool | None, create_graph: bool, inputs: Any) -> None:
-        chosen = None if inputs is None else _by_edge(inputs)
+        chosen = None if inputs is None else by_edge(inputs)
         recorders = [recording.events.append for recording in modes.recordings]
         totals = propagate(
             seeds,
@@ -281,6 +285,7 @@ class Tensor(Methods):
         node = self._edge()
         if node is None:
             raise GraphError("register_hook: this tensor needs no gradient, so the hook would never be called.")
+        check_function(hook, "register_hook")
         hooks = node._note("hooks", {})
         node._remember("hooks", hooks)
         return RemovableHandle(hooks, lambda gradient: _through(hook, gradient))
@@ -410,18 +415,6 @@ def _beside(inputs: tuple[Any, ...], numbers: Any) -> Tensor:
     """An array of NumPy's as a tensor on the device of the first tensor among `inputs`."""
     place = next((place_of(x._array) for x in inputs if isinstance(x, Tensor)), get_default_device())
     return wrap(memory(place).copied(numbers))
-
-
-def _by_edge(inputs: Tensor | Sequence[Tensor]) -> dict[Any, Tensor]:
-    """The tensors that a backward pass is to write to, by their places in the graph."""
-    found = {x._edge(): x for x in ((inputs,) if isinstance(inputs, Tensor) else inputs)}
-    if not found or None in found:
-        what = "there is none" if not found else f"the one of shape {found[None].shape} needs no gradient"
-        raise GraphError(
-            f"backward: inputs are the tensors whose grad is added to, and {what}.\n"
-            "  Give tensors that it was computed from, or leave inputs out for all leaves."
-        )
-    return found
 
 
 def _through(hook: Callable[[Tensor], Tensor | None], gradient: Any) -> Any:

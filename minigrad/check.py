@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from minigrad.autograd import grad
-from minigrad.errors import DTypeError, GradcheckError
+from minigrad.errors import DTypeError, GradcheckError, a_kind
 from minigrad.graph import Node, enable_grad
 from minigrad.value import Value
 
@@ -161,8 +161,7 @@ def _outputs(function: Callable[..., Any], leaves: Sequence[Any]) -> list[Any]:
     for output in outputs:
         if not isinstance(output, Node):
             raise DTypeError(
-                f"gradcheck of {_name(function)}: it returned {output!r}, a {type(output).__name__}, not a Value or a "
-                "tensor."
+                f"gradcheck of {_name(function)}: it returned {output!r}, {a_kind(output)}, not a Value or a tensor."
             )
     return outputs
 

@@ -126,7 +126,7 @@ def set_pool_limit(size: int, device: str | None = None) -> None:
     At the start that is 256 MiB. What it keeps beyond the new limit goes back to the machine. Raises ArgumentError for
     a size below 0, and for a device that has no pool.
     """
-    if size < 0:
+    if not hasattr(size, "__index__") or size < 0:
         raise ArgumentError(f"set_pool_limit: {size!r} is not a number of bytes.")
     if device is not None and pool_of(device) is None:
         raise ArgumentError(f"set_pool_limit: the device {device!r} keeps no memory; {', '.join(pools())} do.")

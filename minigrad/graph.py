@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import closing, contextmanager, nullcontext
 from typing import Any, ClassVar, NamedTuple, cast
 
+from minigrad.errors import check_flag
 from minigrad.kernels import detour, dispatch, on_raw_numbers, tapped, untapped
 from minigrad.op import Op, Operand
 from minigrad.storage import PLACES, host, place_of
@@ -115,6 +116,7 @@ class set_grad_enabled:
     """Record from now on, or do not; as a block, inside it alone; as a decorator, in calls of the function."""
 
     def __init__(self, mode: bool) -> None:
+        check_flag(mode, "set_grad_enabled")
         self._mode, self._before = mode, (modes.grad, modes.off)
         _switch(mode, not mode)
 

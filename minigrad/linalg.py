@@ -19,7 +19,7 @@ from minigrad._tensor import Tensor
 from minigrad.creation import eye
 from minigrad.dtypes import DType
 from minigrad.errors import ArgumentError, LinAlgError, ShapeError
-from minigrad.functional.checks import Dims, tensor_as, tensor_of, two_dims_of
+from minigrad.functional.checks import Dims, check_number, tensor_as, tensor_of, two_dims_of
 from minigrad.functional.inverses import SignedLogarithm, sides_of, squares_of
 from minigrad.functional.linalg import matmul
 
@@ -136,6 +136,7 @@ def matrix_power(A: Tensor, n: int) -> Tensor:
     x = tensor_of(A, "matrix_power", "A")
     if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
         raise ShapeError(f"matrix_power: A holds square matrices, (…, m, m), and has shape {x.shape}.")
+    check_number(n, "matrix_power", "n", whole=True)
     if n < 0:
         x, n = inv(x), -n
     found = eye(x.shape[-1], dtype=x.dtype, device=x.device).expand(*x.shape)

@@ -9,7 +9,7 @@ from functools import partial
 from numbers import Real
 from typing import Any, Literal, NamedTuple
 
-from minigrad.errors import DeclarationError, DTypeError
+from minigrad.errors import DeclarationError, DTypeError, a_kind
 from minigrad.kernels import apply_raw, dispatch
 
 __all__ = ["ANY", "OPS", "POSITIVE", "Domain", "Op", "Operand", "Plan", "adjoint", "close_table"]
@@ -270,6 +270,9 @@ class Op:
             shown = ", ".join([*["…"] * len(given), *(f"{name}=…" for name in attrs)])
             asked = [f"{name}={self.defaults.get(name, '…')}" for name in self.attrs]
             raise DTypeError(f"{self.name}({shown}): it takes {self.name}({', '.join([*self.inputs, *asked])}).")
+        for name, x in bound.items() if self.domain else ():
+            if isinstance(x, str | Sequence):
+                raise DTypeError(f"{self.name}: {name}={x!r} is {a_kind(x)}, not a number.")
         return given[:count], bound
 
     def __call__(self, *inputs: Any, **attrs: Any) -> Any:
@@ -278,7 +281,7 @@ class Op:
         Attributes may follow the operands, as in ``clamp(x, 0.0, 1.0)``. Comparisons give True or False. Raises
         DTypeError for other operands, too many, too few, or unknown attributes.
         """
-        if len(inputs) != self._arity or attrs.keys() != self._named:
+        if len(inputs) != self._arity or attrs.keys() != self._named or (attrs and self.domain):
             inputs, attrs = self.bind(inputs, attrs)
         for operand in inputs:
             if isinstance(operand, Operand):
@@ -289,7 +292,7 @@ class Op:
         for operand in inputs:
             if not isinstance(operand, Real):
                 raise DTypeError(
-                    f"{self.name}: {operand!r} is a {type(operand).__name__}, not a number, a Value or a tensor.\n"
+                    f"{self.name}: {operand!r} is {a_kind(operand)}, not a number, a Value or a tensor.\n"
                     "  Make numbers in rows a tensor first: mg.tensor(…)."
                 )
         return dispatch(self.name, "python", tuple([x if isinstance(x, bool) else float(x) for x in inputs]), attrs)

@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import Any
 
 from minigrad import kernels
-from minigrad.errors import ArgumentError, DTypeError, ShapeError
+from minigrad.errors import ArgumentError, DTypeError, ShapeError, check_function
 from minigrad.layout import broadcast_shapes
 from minigrad.op import OPS
 from minigrad.storage import DEVICES, PLACES
@@ -72,8 +72,7 @@ def kernel(op: str, device: str, snippet: str | None = None) -> Any:
         return None
 
     def register(function: Kernel) -> Kernel:
-        checked = inspect.isfunction(function) and device != "python"
-        kernels.kernel(op, device)(_checked(op, device, function) if checked else function)
+        kernels.kernel(op, device)(_checked(op, device, function))
         return function
 
     return register
@@ -98,7 +97,10 @@ def _from_snippet(op: str, device: str, snippet: str) -> Kernel:
 
 
 def _checked(op: str, device: str, function: Kernel) -> Kernel:
-    """`function`, what it returns looked at."""
+    """`function`, what it returns looked at. Raises DTypeError for what cannot be called."""
+    check_function(function, f"kernel: {op} on {device!r}")
+    if device == "python" or not inspect.isfunction(function):
+        return function
 
     def run(*inputs: Any, **attrs: Any) -> Any:
         if device not in DEVICES:  # one that the reader made

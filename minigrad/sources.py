@@ -19,7 +19,7 @@ from minigrad._step import Step
 from minigrad._tensor import Tensor, wrap
 from minigrad.backends import arrays
 from minigrad.dtypes import get_default_dtype
-from minigrad.errors import ArgumentError, DTypeError, GraphError
+from minigrad.errors import ArgumentError, DTypeError, GraphError, a_kind
 from minigrad.graph import Node, no_grad
 from minigrad.kernels import Call, kernels_of, tap, untapped
 from minigrad.op import OPS, Op
@@ -67,7 +67,7 @@ def kernel_source(of: str | Op | Node | Callable[..., Any], *operands: Any, **at
     if isinstance(of, Op) and not operands:
         operands = _some(of)
     if not callable(of):
-        raise DTypeError(f"kernel_source: {of!r:.100} is a {type(of).__name__}, no tensor, operation or function.")
+        raise DTypeError(f"kernel_source: {of!r:.100} is {a_kind(of)}, no tensor, operation or function.")
     calls: list[tuple[Call, list[Any]]] = []
     launched: list[Any] = []
 

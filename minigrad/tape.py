@@ -15,7 +15,7 @@ import numpy as np
 
 import minigrad.backends.arrays  # noqa: F401 -- makes the devices
 from minigrad._program import Flat, Program
-from minigrad.errors import ArgumentError, DeviceError, DTypeError, GraphError, ShapeError
+from minigrad.errors import ArgumentError, DeviceError, DTypeError, GraphError, ShapeError, a_kind
 from minigrad.graph import Node
 from minigrad.kernels import dispatch
 from minigrad.storage import check_device, get_default_device, memory
@@ -316,7 +316,7 @@ class Tape:
         """The row of a leaf, given by itself or by its label."""
         leaf = self.inputs[key] if isinstance(key, str) else key
         if not isinstance(leaf, Value):
-            raise DTypeError(f"{asked}: {key!r} is a {type(key).__name__}; a leaf is named by its Value or its label.")
+            raise DTypeError(f"{asked}: {key!r} is {a_kind(key)}; a leaf is named by its Value or its label.")
         row = self._rows.get(leaf)
         if row is None:
             raise ArgumentError(f"{asked}: {leaf!r} is not on this tape: the outputs were not computed from it.")
@@ -415,7 +415,7 @@ def _values(outputs: Any) -> tuple[Value, ...]:
     for x in found:
         if not isinstance(x, Value):
             raise DTypeError(
-                f"Tape: {x!r} is a {type(x).__name__}, not a Value.\n"
+                f"Tape: {x!r} is {a_kind(x)}, not a Value.\n"
                 "  A tape is of a graph of Values: give the Value that was computed, or a list of them."
             )
     return found
@@ -440,7 +440,7 @@ def _device(device: str | None) -> str:
 
 def _number(x: Any) -> float:
     if not isinstance(x, Real) or isinstance(x, Value):
-        raise DTypeError(f"forward: {x!r} is a {type(x).__name__}, not a real number.")
+        raise DTypeError(f"forward: {x!r} is {a_kind(x)}, not a real number.")
     return float(x)
 
 

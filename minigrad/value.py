@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from minigrad import ops
 from minigrad.backends.python import DEVICE
-from minigrad.errors import DTypeError, GraphError, caller_line
+from minigrad.errors import DTypeError, GraphError, a_kind, caller_line
 from minigrad.graph import Node, modes, propagate, topological
 from minigrad.kernels import detour, dispatch, kernels_of
 from minigrad.op import Op
@@ -452,7 +452,7 @@ def _real(x: Any, who: str) -> float:
     if isinstance(x, Value):
         raise DTypeError(f"{who}: {x!r} is a Value, not a real number.\n  Give its number: x.data, or float(x).")
     raise DTypeError(
-        f"{who}: {x!r} is a {type(x).__name__}, not a real number.\n  A Value holds one number: give an int or a float."
+        f"{who}: {x!r} is {a_kind(x)}, not a real number.\n  A Value holds one number: give an int or a float."
     )
 
 

@@ -202,3 +202,17 @@ def test_backward_says_what_it_cannot_begin_with_and_writes_nothing():
     ):
         mg.autograd.backward(3.0)
     assert a.grad is None
+
+
+def test_a_mode_is_true_or_false():
+    with pytest.raises(DTypeError, match="set_grad_enabled: 'no' is neither True nor False"):
+        mg.set_grad_enabled("no")
+    assert mg.is_grad_enabled()
+
+
+def test_what_is_no_tensor_is_named():
+    x = Value(1.0)
+    with pytest.raises(DTypeError, match="hvp: v is a str, neither a tensor nor a Value"):
+        mg.autograd.hvp(lambda x: x * x, x, "v")
+    with pytest.raises(DTypeError, match=r"events: 3 is an int, .*\n  Write mg\.autograd\.events\(output\)"):
+        mg.autograd.events(3)

@@ -257,3 +257,8 @@ def test_threads_may_all_be_the_first_to_compute():
     for _ in range(3):
         child = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
         assert (child.stdout.split(), child.stderr) == (["2.0"] * 6, "")
+
+
+def test_the_limit_of_a_pool_is_a_number_of_bytes():
+    with pytest.raises(mg.errors.ArgumentError, match="set_pool_limit: 'big' is not a number of bytes"):
+        mg.set_pool_limit("big")

@@ -240,3 +240,13 @@ def test_a_gradient_that_is_no_tensor_is_refused(returned, name):
         f"backward: Wrong.backward returned a {name} for operand 0.\n"
         "  Return a tensor, or None for what has no gradient; a tuple of these for several operands."
     )
+
+
+def test_a_function_that_is_called_says_how_it_is_applied():
+    class Twice(mg.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+    with pytest.raises(DTypeError, match=r"Twice: a Function is not made, but applied: Twice\.apply\(x\)"):
+        Twice(mg.ones(2))

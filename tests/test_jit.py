@@ -7,7 +7,7 @@ import types
 import pytest
 
 import minigrad as mg
-from minigrad.errors import CaptureError
+from minigrad.errors import CaptureError, DTypeError
 from minigrad.kernels import dispatch
 from thorough import EXHAUSTIVE
 
@@ -469,3 +469,8 @@ def assert_alike(a, b):
         np.testing.assert_allclose(b, a, rtol=rtol, atol=0)
     else:
         assert a == b
+
+
+def test_only_a_function_can_be_recorded():
+    with pytest.raises(DTypeError, match="jit: 3 is an int, not a function"):
+        mg.jit(3)

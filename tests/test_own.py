@@ -291,3 +291,10 @@ def test_all_of_it_works_from_cells_of_a_notebook():
         "```python\n# swish on cpu: float64 (1, 2) -> float64 (1, 2)\n@ti.kernel"
     )
     assert "swish" in outputs[5][-1]["data"]["text/html"]
+
+
+def test_a_kernel_is_a_function():
+    x = mg.ones(2)
+    with pytest.raises(DTypeError, match="kernel: mul on 'numpy': 3 is an int, not a function"):
+        mg.kernel("mul", "numpy")(3)
+    assert (x * x).tolist() == [1.0, 1.0]

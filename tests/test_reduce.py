@@ -320,3 +320,8 @@ def test_a_rule_may_differentiate_through_one_of_several_outputs():
 def test_unbiased_and_correction_are_one_choice():
     with pytest.raises(ArgumentError, match=r"std: unbiased=True and correction=0 are the same choice; give one\."):
         mg.ones(3).std(unbiased=True, correction=0)
+
+
+def test_a_correction_that_is_no_number_is_named():
+    with pytest.raises(DTypeError, match="var: correction='no' is a str, not a number"):
+        mg.ones(2).var(correction="no")

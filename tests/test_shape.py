@@ -275,3 +275,13 @@ def test_nan_and_infinity_are_not_mixed_with_what_is_cut_out():
     mg.sum(x.tril(-1) + mg.pad(x, (0, -1))).backward(mg.tensor(1.0))
     assert x.grad.tolist() == [[2.0, 0.0], [3.0, 0.0]]
     assert x.triu().detach().tolist() == [[1.0, np.inf], [0.0, 2.0]]
+
+
+def test_a_turn_is_between_two_dimensions():
+    with pytest.raises(ShapeError, match=r"rot90: dims=\(0, -2\) are one dimension"):
+        mg.rot90(mg.ones(2, 3), 1, (0, -2))
+
+
+def test_an_area_has_a_place_for_each_number():
+    with pytest.raises(ShapeError, match="trapezoid: x has 4 places, and y 3 numbers along dimension 0"):
+        mg.trapezoid(mg.ones(3), mg.ones(4))

@@ -97,3 +97,9 @@ def test_a_wrong_call_is_refused(name):
     wrong, kind, message = REFUSED[name]
     with pytest.raises(kind, match=message):
         wrong(mg.ones(2, 3))
+
+
+def test_how_many_are_chosen_is_an_int():
+    for call in (lambda: mg.ones(3).topk(1.5), lambda: mg.ones(3).kthvalue(1.5)):
+        with pytest.raises(DTypeError, match=r"k=1\.5 is a float, not an int"):
+            call()

@@ -136,7 +136,7 @@ def test_a_name_that_is_none_is_answered_with_one_that_is():
         mg.kernel_source("tanhh")
     with pytest.raises(ArgumentError, match=r"mg.kernel_source\('sum', a, dim=…, keepdim=…\)"):
         mg.kernel_source("sum")
-    with pytest.raises(DTypeError, match="3 is a int, no tensor"):
+    with pytest.raises(DTypeError, match="3 is an int, no tensor"):
         mg.kernel_source(3)
 
 

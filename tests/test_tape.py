@@ -251,7 +251,7 @@ def test_what_does_not_fit_is_refused_in_words_and_changes_nothing(device):
         (lambda: tape.forward({"q": 1.0}), ArgumentError, r"no leaf is called 'q'; there are 'a', 'b'"),
         (lambda: tape.forward({"a": 9.0, other: 1.0}), ArgumentError, r"Value\(1.0, label='c'\) is not on this tape"),
         (lambda: tape.forward({c: 1.0}), GraphError, r"was computed by mul, and only leaves have numbers to choose"),
-        (lambda: tape.forward({0: 1.0}), DTypeError, r"0 is a int; a leaf is named by its Value or its label"),
+        (lambda: tape.forward({0: 1.0}), DTypeError, r"0 is an int; a leaf is named by its Value or its label"),
         (lambda: tape.forward({"a": "x"}), DTypeError, r"'x' is a str, not a real number"),
         (lambda: tape.forward(3.0), DTypeError, r"3.0 is neither a mapping nor a sequence"),
         (lambda: tape.step(0.1), GraphError, r"step: there are no gradients yet"),

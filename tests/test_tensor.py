@@ -380,5 +380,40 @@ def test_a_tensor_equals_neither_none_nor_text():
     assert (x == None) is False  # noqa: E711 -- the comparison is the subject
     assert (x != None) is True  # noqa: E711
     assert (x == "mean") is False
-    with pytest.raises(DTypeError, match=r"^eq: list is neither a tensor nor a number"):
+    with pytest.raises(DTypeError, match=r"^eq: a list is neither a tensor nor a number"):
         x == [1.0]  # noqa: B015
+
+
+@pytest.mark.parametrize(
+    ("write", "text"),
+    [
+        (lambda x: x.copy_("abc"), "^copy: a str is neither a tensor nor a number"),
+        (lambda x: x.copy_([1.0, 2.0]), "^copy: a list is neither a tensor nor a number"),
+        (lambda x: x.clamp_("a"), "^clamp: min='a' is a str, not a number"),
+        (lambda x: x.requires_grad_("no"), "^requires_grad_: 'no' is neither True nor False"),
+    ],
+)
+def test_a_wrong_argument_of_a_write_changes_nothing(write, text):
+    x = mg.tensor([1.0, 2.0])
+    with pytest.raises(DTypeError, match=text):
+        write(x)
+    assert (x.tolist(), x._version, x.requires_grad) == ([1.0, 2.0], 0, False)
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda x: mg.clamp(x, "0", "1"), "clamp: min='0' is a str, not a number"),
+        (lambda x: mg.leaky_relu(x, "0.1"), "leaky_relu: negative_slope='0.1' is a str, not a number"),
+        (lambda x: mg.functional.elu(x, alpha=[1.0]), r"elu: alpha=\[1\.0\] is a list, not a number"),
+        (lambda x: mg.add(x, x, alpha="2"), "add: alpha='2' is a str, not a number"),
+        (lambda x: mg.round(x, decimals="2"), "round: decimals='2' is a str, not an int"),
+        (lambda x: mg.allclose(x, "y"), "isclose: other is a str, not a tensor"),
+        (lambda x: mg.equal(x, [1.0]), "equal: other is a list, not a tensor"),
+        (lambda x: x.register_hook("print"), "register_hook: 'print' is a str, not a function"),
+        (lambda x: mg.functional.layer_norm(x, (2,), eps="small"), "layer_norm: eps='small' is a str, not a number"),
+    ],
+)
+def test_options_of_another_type_are_named(call, text):
+    with pytest.raises(DTypeError, match=text):
+        call(mg.ones(2, requires_grad=True))

@@ -17,7 +17,7 @@ from minigrad._jit.program import Program, made_of
 from minigrad._tensor import Tensor, wrap
 from minigrad._traced import Traced, plain, replaced, traced
 from minigrad.dtypes import get_default_dtype
-from minigrad.errors import CaptureError, caller
+from minigrad.errors import CaptureError, a_kind, caller, check_function
 from minigrad.graph import modes
 from minigrad.kernels import tapped
 from minigrad.storage import get_default_device, here, place_of
@@ -78,6 +78,7 @@ class Jitted:
     """A function that was given to `jit`."""
 
     def __init__(self, function: Callable[..., Any], state: Any = ()) -> None:
+        check_function(function, "jit")
         update_wrapper(self, function)
         self.captures: list[str] = []
         """Why the function was recorded, each time that it was."""
@@ -181,7 +182,7 @@ def _key(x: Any, tensors: list[Tensor]) -> Any:
         hash(x)
     except TypeError:
         raise CaptureError(
-            f"jit: an argument is a {type(x).__name__}, which cannot be told from another.\n"
+            f"jit: an argument is {a_kind(x)}, which cannot be told from another.\n"
             "  Give tensors, numbers, texts, and tuples, lists or dicts of them."
         ) from None
     return type(x), repr(x) if isinstance(x, float | complex) else x  # 0.0 is not -0.0, and nan is nan
@@ -279,7 +280,7 @@ def _check_result(x: Any) -> None:
     inside = [*x] if isinstance(x, tuple | list | set | frozenset) else [*getattr(x, "__dict__", {}).values()]
     if any(isinstance(y, Tensor) for y in inside) and not hasattr(x, "training"):
         raise CaptureError(
-            f"jit: what comes back is a {type(x).__name__}, which has tensors in it that could not be made anew.\n"
+            f"jit: what comes back is {a_kind(x)}, which has tensors in it that could not be made anew.\n"
             "  Return tensors, and tuples, lists or dicts of them."
         )
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from typing import Any, cast
 
-from minigrad.errors import DTypeError, GraphError
+from minigrad.errors import DTypeError, GraphError, a_kind
 from minigrad.graph import (
     Event,
     Node,
@@ -146,6 +146,7 @@ def events(output: Node, gradient: Any = None) -> list[Event]:
     True
     """
     seen: list[Event] = []
+    (output,) = _nodes((output,), "events")
     edge = output._edge()
     if edge is not None and edge._requires_grad:
         random = sys.modules.get("minigrad.random")  # a rule may draw numbers
@@ -163,8 +164,8 @@ def _nodes(given: Node | Sequence[Node], asked: str) -> tuple[Any, ...]:
     for x in nodes:
         if not isinstance(x, Node):
             raise DTypeError(
-                f"{asked}: {x!r} is a {type(x).__name__}, neither a tensor nor a Value.\n"
-                f"  Write mg.{'grad(output, [input, …])' if asked == 'grad' else 'autograd.backward([output, …])'}."
+                f"{asked}: {x!r} is {a_kind(x)}, neither a tensor nor a Value.\n"
+                f"  Write mg.{'grad(output, [input, …])' if asked == 'grad' else f'autograd.{asked}(output)'}."
             )
     return nodes
 

@@ -11,7 +11,7 @@ from copy import copy
 from functools import cache
 from typing import Any
 
-from minigrad.errors import DTypeError, GraphError, ShapeError
+from minigrad.errors import DTypeError, GraphError, ShapeError, a_kind
 from minigrad.graph import Node, modes, no_grad, number
 from minigrad.op import Op
 
@@ -86,7 +86,7 @@ class Context:
         for place, x in enumerate(found):
             if x is not None and not hasattr(x, "_array"):
                 raise DTypeError(
-                    f"backward: {self._name}.backward returned a {type(x).__name__} for operand {place}.\n"
+                    f"backward: {self._name}.backward returned {a_kind(x)} for operand {place}.\n"
                     "  Return a tensor, or None for what has no gradient; a tuple of these for several operands."
                 )
         if len(found) < len(self._shapes) or any(x is not None for x in found[len(self._shapes) :]):
@@ -127,6 +127,9 @@ class Function:
     >>> y, x.grad
     (tensor(8., grad_fn=<CubeBackward>), tensor(12.))
     """
+
+    def __init__(self, *_: Any) -> None:
+        raise DTypeError(f"{type(self).__name__}: a Function is not made, but applied: {type(self).__name__}.apply(x).")
 
     @staticmethod
     def forward(*args: Any, **keywords: Any) -> Any:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from minigrad.autograd import grad
-from minigrad.errors import DTypeError, ShapeError
+from minigrad.errors import DTypeError, ShapeError, a_kind
 from minigrad.graph import Node, enable_grad
 from minigrad.value import Value
 
@@ -124,7 +124,7 @@ def _outputs(returned: Any) -> tuple[Any, ...]:
     for x in outputs:
         if not isinstance(x, Node):
             raise DTypeError(
-                f"autograd: the function returned {x!r:.100}, a {type(x).__name__}, neither a tensor nor a Value.\n"
+                f"autograd: the function returned {x!r:.100}, {a_kind(x)}, neither a tensor nor a Value.\n"
                 "  Return what was computed from its arguments, or several of these in a tuple."
             )
     return outputs
@@ -172,6 +172,9 @@ def _weights(v: Any, like: Sequence[Any], name: str) -> list[Any]:
     for weight, x in zip(weights, like, strict=True):
         if weight is None and _size(x) != 1:
             raise ShapeError(f"{name}: v can be left out for a single number only, and the shape is {x.shape}.")
+        known = isinstance(weight, Node | float | int)
+        if weight is not None and not known:
+            raise DTypeError(f"{name}: v is {a_kind(weight)}, neither a tensor nor a Value.")
         if weight is not None and not isinstance(x, Value) and weight.shape != x.shape:
             raise ShapeError(f"{name}: v has shape {weight.shape}, but {x.shape} is needed.")
     return weights

@@ -251,8 +251,13 @@ def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float = 1.0, dim: int =
     pairs = narrow(y, k, min(1, y.shape[k]), count) + narrow(y, k, 0, count)
     if x is None:
         return sum(pairs, k) * (dx / 2.0)
+    tensor_of(x, "trapezoid", "x")
     at = x if x.ndim == y.ndim else shaped(x, (*x.shape, *(1,) * (y.ndim - k - 1)))
     j = k - y.ndim + at.ndim
+    if at.shape[j] != y.shape[k]:
+        raise ShapeError(
+            f"trapezoid: x has {at.shape[j]} places, and y {y.shape[k]} numbers along dimension {k}: one at each."
+        )
     return sum(pairs * (narrow(at, j, 1, count) - narrow(at, j, 0, count)), k) / 2.0
 
 

@@ -12,7 +12,7 @@ from typing import Any, cast
 from minigrad import ops
 from minigrad._tensor import Tensor
 from minigrad.dtypes import DType, as_dtype
-from minigrad.errors import ArgumentError, DTypeError, ShapeError
+from minigrad.errors import ArgumentError, DTypeError, ShapeError, a_kind
 from minigrad.layout import Shape, broadcast_shapes, dim_of, dims_of, numel
 
 __all__ = [
@@ -22,6 +22,7 @@ __all__ = [
     "channels_first",
     "channels_given",
     "check_images",
+    "check_number",
     "check_option",
     "check_same_type",
     "check_share",
@@ -51,9 +52,7 @@ def tensor_of(x: Any, op: str, argument: str = "input") -> Tensor:
     """`x`, which is to be a tensor."""
     if isinstance(x, Tensor):
         return x
-    kind = type(x).__name__
-    article = "an" if kind[0] in "aeiou" else "a"
-    raise DTypeError(f"{op}: {argument} is {article} {kind}, not a tensor.\n  Make it one first: mg.tensor(x).")
+    raise DTypeError(f"{op}: {argument} is {a_kind(x)}, not a tensor.\n  Make it one first: mg.tensor(x).")
 
 
 def tensor_as(x: Any, dtype: DType | None, op: str) -> Tensor:
@@ -71,6 +70,8 @@ def floats_of(x: Any, op: str, argument: str = "input") -> Tensor:
 def check_same_type(op: str, **operands: Any) -> None:
     """Raise DTypeError unless all operands but those that are None are tensors of one type."""
     given = {name: tensor_of(x, op, name).dtype for name, x in operands.items() if x is not None}
+    if len(set(given.values())) > 1:  # what holds no fractions is what is to be converted
+        given = dict(sorted(given.items(), key=lambda one: not one[1].is_floating_point))
     (first, wanted), *others = given.items()
     for name, dtype in others:
         if dtype is not wanted:
@@ -182,8 +183,15 @@ def check_option(value: Any, known: Sequence[Any], op: str, argument: str) -> No
         raise ArgumentError(f"{op}: {argument}={value!r} is none of {', '.join(map(repr, known))}.")
 
 
+def check_number(value: Any, op: str, argument: str, whole: bool = False) -> None:
+    """Raise DTypeError unless `value` is a number, or one that a tensor or a Value holds; with `whole`, an int."""
+    if not hasattr(value, "__index__" if whole else "__float__"):
+        raise DTypeError(f"{op}: {argument}={value!r} is {a_kind(value)}, not {'an int' if whole else 'a number'}.")
+
+
 def check_share(value: float, op: str, argument: str) -> None:
-    """Raise ArgumentError for what is no probability and no share of a whole."""
+    """Raise DTypeError for no number, ArgumentError for what is no probability and no share of a whole."""
+    check_number(value, op, argument)
     if not 0 <= value <= 1:
         raise ArgumentError(f"{op}: {argument}={value} is not from 0 to 1.")
 

@@ -142,6 +142,8 @@ def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
     first, second = dims
     if tensor_of(input, "rot90").ndim < 2:
         raise ShapeError(f"rot90: shape {input.shape} has no two dimensions to turn between.")
+    if first % input.ndim == second % input.ndim:
+        raise ShapeError(f"rot90: dims={dims!r} are one dimension, and a turn is between two.")
     turned = flip(input, [first, second]) if k % 4 >= 2 else input
     return flip(transpose(turned, first, second), [first]) if k % 2 else turned.clone()
 

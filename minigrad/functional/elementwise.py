@@ -16,7 +16,7 @@ from minigrad._tensor import Tensor
 from minigrad.backends.limits import number
 from minigrad.dtypes import finfo, get_default_dtype, of_number, result_type
 from minigrad.errors import ArgumentError, DivisionError, DTypeError, ShapeError
-from minigrad.functional.checks import check_option, floats_of
+from minigrad.functional.checks import check_number, check_option, floats_of, tensor_of
 from minigrad.functional.inline import inlined
 from minigrad.functional.methods import in_place, method, or_in_place, reflected
 from minigrad.op import OPS, Op
@@ -58,6 +58,7 @@ def sub(input: Any, other: Any, *, alpha: float = 1) -> Any:
 
 
 def _times(alpha: float, other: Any, input: Any, name: str) -> Any:
+    check_number(alpha, name, "alpha")
     if alpha % 1 and isinstance(input, Tensor) and _whole(input) and _whole(other):
         raise DTypeError(f"{name}: alpha={alpha} has fractions, and both operands are whole numbers; convert one.")
     return other if alpha == 1 else other * alpha
@@ -204,6 +205,7 @@ def round(input: Any, *, decimals: int = 0) -> Any:
     >>> mg.round(mg.tensor([0.125, 2.5, 1234.0]), decimals=-2).tolist()
     [0.0, 0.0, 1200.0]
     """
+    check_number(decimals, "round", "decimals", whole=True)
     if not decimals:
         return ops.round(input)
     if isinstance(input, Tensor):
@@ -253,6 +255,7 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
 
 def isclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
     """Where ``|input - other| <= atol + rtol * |other|``; equal infinities are close, and with `equal_nan` two nans."""
+    tensor_of(input, "isclose"), tensor_of(other, "isclose", "other")
     other = other if other.dtype.is_floating_point else other.to(get_default_dtype())
     input = input if input.dtype.kind else input.to(other.dtype)
     near = ops.le(ops.abs(input - other), atol + rtol * ops.abs(other))
@@ -269,6 +272,7 @@ def allclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-
 
 def equal(input: Tensor, other: Tensor) -> bool:
     """Whether two tensors have the same shape and the same numbers."""
+    tensor_of(input, "equal"), tensor_of(other, "equal", "other")
     return input.shape == other.shape and bool(ops.all(input == other, dim=None, keepdim=False))
 
 

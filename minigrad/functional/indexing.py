@@ -17,7 +17,7 @@ from minigrad._tensor import Tensor
 from minigrad.backends.limits import number
 from minigrad.dtypes import DTYPES, DType
 from minigrad.errors import ArgumentError, DTypeError, ShapeError
-from minigrad.functional.checks import check_same_type, flat, line, one_dim_of, shaped, tensor_of
+from minigrad.functional.checks import check_number, check_same_type, flat, line, one_dim_of, shaped, tensor_of
 from minigrad.functional.subscript import get, in_range, put
 from minigrad.layout import broadcast_shapes, numel
 
@@ -190,6 +190,7 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     -1 is one class more than the largest int. Raises ShapeError for an int that is none of the classes.
     """
     at = _ints("one_hot", tensor)
+    check_number(num_classes, "one_hot", "num_classes", whole=True)
     if num_classes == -1:
         if not numel(at.shape):
             raise ShapeError("one_hot: no ints, so that the number of classes cannot be seen.\n  Give num_classes.")

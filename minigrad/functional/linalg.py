@@ -10,7 +10,7 @@ from typing import Any, cast
 from minigrad import ops
 from minigrad._tensor import Tensor
 from minigrad.errors import DTypeError, ShapeError
-from minigrad.functional.checks import check_same_type, check_stretches
+from minigrad.functional.checks import check_same_type, check_stretches, tensor_of
 from minigrad.graph import modes
 from minigrad.layout import Shape, broadcast_shapes, check_equal_shapes, dim_of
 
@@ -111,6 +111,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 
     Raises ShapeError where these sizes differ, and DTypeError where types do.
     """
+    tensor_of(input, "linear"), tensor_of(weight, "linear", "weight")
     if weight.ndim == 1 and bias is None:
         return matmul(input, weight)
     if weight.ndim != 2 or not input.ndim or input.shape[-1] != weight.shape[1]:
@@ -129,6 +130,8 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
 
     Raises ShapeError where these sizes differ, and DTypeError where types do.
     """
+    for name, x in (("input1", input1), ("input2", input2), ("weight", weight)):
+        tensor_of(x, "bilinear", name)
     n, m = input1.shape[-1:], input2.shape[-1:]
     if weight.ndim != 3 or (*n, *m) != weight.shape[1:] or input1.shape[:-1] != input2.shape[:-1]:
         raise ShapeError(
@@ -229,6 +232,11 @@ def _lettered(args: Sequence[Any]) -> list[Any]:
     count = len(args) // 2
 
     def named(sublist: Sequence[Any]) -> str:
+        if not isinstance(sublist, list | tuple) or any(k is not Ellipsis and not isinstance(k, int) for k in sublist):
+            raise DTypeError(
+                f"einsum: {sublist!r:.100} stands where the dimensions of an operand are listed, as ints.\n"
+                '  An equation comes first: einsum("ij,jk->ik", a, b).'
+            )
         if any(k is not Ellipsis and not 0 <= k < 52 for k in sublist):
             raise ShapeError(f"einsum: {sublist}: dimensions are numbered from 0 to 51, or `...`.")
         return "".join("..." if k is Ellipsis else ascii_letters[k] for k in sublist)

@@ -16,7 +16,7 @@ from minigrad import ops, random
 from minigrad._tensor import Tensor
 from minigrad.errors import ArgumentError, DTypeError, GraphError, ShapeError
 from minigrad.functional import reduce
-from minigrad.functional.checks import check_same_type, check_share, floats_of, shaped, tensor_of
+from minigrad.functional.checks import check_number, check_same_type, check_share, floats_of, shaped, tensor_of
 from minigrad.layout import Shape
 from minigrad.op import OPS
 from minigrad.ops.normalization import Norm
@@ -215,6 +215,7 @@ def _channels_dropped(
 
 
 def _eps(name: str, eps: float) -> float:
+    check_number(eps, name, "eps")
     if eps < 0:
         raise ArgumentError(f"{name}: eps={eps} is negative, and what it is added to, a variance, may be 0.")
     return float(eps)
@@ -239,7 +240,7 @@ def _last(name: str, input: Tensor, sizes: Sequence[int], eps: float, **others: 
             "  Write x.shape[-1:] to normalise over the last dimension."
         )
     _fits(name, shape, input, **others)
-    return Norm((prod(input.shape[: -len(shape)]), prod(shape)), (1,), (1,), float(eps))
+    return Norm((prod(input.shape[: -len(shape)]), prod(shape)), (1,), (1,), _eps(name, eps))
 
 
 def _channels(name: str, input: Tensor, mean: Any, var: Any, weight: Any, bias: Any) -> tuple[int, int, int]:

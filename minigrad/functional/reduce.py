@@ -17,6 +17,7 @@ from minigrad.dtypes import DType
 from minigrad.errors import ArgumentError, ShapeError
 from minigrad.functional.checks import (
     Dims,
+    check_number,
     check_some,
     flat,
     floats_of,
@@ -142,6 +143,8 @@ def _spread(
         dim, unbiased = None, dim  # the first may be either in PyTorch
     if unbiased is not None and correction is not None:
         raise ArgumentError(f"{name}: unbiased={unbiased} and correction={correction} are the same choice; give one.")
+    if correction is not None:
+        check_number(correction, name, "correction")
     less = correction if correction is not None else int(unbiased is not False)
     return _reduced(name, floats_of(input, name), dim, keepdim, correction=less)
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, overload
 from minigrad import ops
 from minigrad._tensor import Tensor
 from minigrad.errors import ArgumentError, ShapeError
-from minigrad.functional.checks import check_some, flat, line, one_dim_of, shaped, tensor_of
+from minigrad.functional.checks import check_number, check_some, flat, line, one_dim_of, shaped, tensor_of
 
 __all__ = ["METHODS", "Sorted", "argsort", "kthvalue", "median", "msort", "sort", "topk"]
 
@@ -52,6 +52,7 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
     Raises ShapeError where there are fewer than `k`.
     """
     along = one_dim_of(dim, tensor_of(input, "topk"), "topk")
+    check_number(k, "topk", "k", whole=True)
     x = line(input)
     if not (0 if input.ndim else 1) <= k <= x.shape[along]:
         raise ShapeError(f"topk: k={k}, but dimension {along} of shape {input.shape} has {x.shape[along]} numbers.")
@@ -61,6 +62,7 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
 def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Sorted:
     """The `k`-th smallest number along `dim`, from 1 on, and where it stood. Raises ShapeError if there is none."""
     along = one_dim_of(dim, tensor_of(input, "kthvalue"), "kthvalue")
+    check_number(k, "kthvalue", "k", whole=True)
     x = line(input)
     if not 1 <= k <= x.shape[along]:
         raise ShapeError(

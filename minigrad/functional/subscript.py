@@ -9,7 +9,7 @@ from minigrad import creation, ops
 from minigrad._tensor import Tensor
 from minigrad.backends.limits import number
 from minigrad.dtypes import DTYPES, DType
-from minigrad.errors import DTypeError, ShapeError
+from minigrad.errors import DTypeError, ShapeError, a_kind
 from minigrad.functional.checks import check_same_type, shaped
 from minigrad.graph import modes
 from minigrad.layout import Shape, broadcast_shapes, check_equal_shapes, numel
@@ -114,9 +114,7 @@ def _part(part: Any, x: Tensor) -> Any:
         return slice(*[int(end) if isinstance(end, Tensor) else end for end in (part.start, part.stop, part.step)])
     if not isinstance(part, Tensor):
         if not (isinstance(part, bool | int | list | tuple | range) or hasattr(part, "__array__")):
-            raise DTypeError(
-                f"index: {part!r} is a {type(part).__name__}; it takes ints, slices, None, ..., lists and tensors."
-            )
+            raise DTypeError(f"index: {part!r} is {a_kind(part)}; it takes ints, slices, None, ..., lists and tensors.")
         kind = _INT64 if isinstance(part, list | tuple) and not part else None
         part = creation.tensor(part, dtype=kind, device=x.device)
     if part.dtype is _BOOL:

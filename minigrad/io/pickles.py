@@ -12,7 +12,7 @@ import pickletools
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from minigrad.errors import FileFormatError, MinigradError
+from minigrad.errors import FileFormatError, MinigradError, a_kind
 
 __all__ = ["Named", "Refused", "read"]
 
@@ -152,7 +152,7 @@ class _Machine:
         into = self._last(dict)
         for key, value in zip(pairs[::2], pairs[1::2], strict=True):
             if type(key) not in (str, int, float, bool, type(None)):
-                raise Refused(f"load: a dict in this file has a {type(key).__name__} as a key.")
+                raise Refused(f"load: a dict in this file has {a_kind(key)} as a key.")
             into[key] = value
 
     def _last(self, kind: type) -> Any:

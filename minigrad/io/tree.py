@@ -7,7 +7,7 @@ from math import isfinite
 from typing import Any
 
 from minigrad._tensor import Tensor
-from minigrad.errors import ArgumentError, DTypeError, FileFormatError
+from minigrad.errors import ArgumentError, DTypeError, FileFormatError, a_kind
 
 __all__ = ["put_together", "taken_apart"]
 
@@ -48,7 +48,7 @@ def _plain(x: Any, path: tuple[str, ...], tensors: dict[str, Tensor]) -> Any:
             return dict(pairs)
         return {"$dict": [list(pair) for pair in pairs]}
     raise DTypeError(
-        f"save: {_place(path)} is a {type(x).__name__}: a file holds tensors, numbers, texts, and dicts, lists and "
+        f"save: {_place(path)} is {a_kind(x)}: a file holds tensors, numbers, texts, and dicts, lists and "
         f"tuples of them.\n  {_advice(x)}"
     )
 

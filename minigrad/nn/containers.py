@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeVar, overload
 
 from minigrad._tensor import Tensor
-from minigrad.errors import DTypeError, ShapeError
+from minigrad.errors import DTypeError, ShapeError, a_kind
 from minigrad.nn.module import Module, Parameter
 
 __all__ = ["Identity", "ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequential"]
@@ -294,7 +294,7 @@ def _parameter(name: str, value: Any) -> Parameter:
     if isinstance(value, Parameter):
         return value
     if not isinstance(value, Tensor):
-        raise DTypeError(f"{name}: it holds parameters, and this is a {type(value).__name__}.")
+        raise DTypeError(f"{name}: it holds parameters, and this is {a_kind(value)}.")
     return Parameter(value, value.dtype.is_floating_point)
 
 

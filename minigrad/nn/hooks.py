@@ -11,6 +11,7 @@ from typing import Any
 
 from minigrad._tensor import RemovableHandle, Tensor
 from minigrad.autograd import Function
+from minigrad.errors import check_function
 
 __all__ = ["Hooks", "added", "called"]
 
@@ -28,7 +29,8 @@ class Hooks:
 
 
 def added(hooks: dict[Any, Hook], hook: Callable[..., Any], with_kwargs: bool, prepend: bool) -> RemovableHandle:
-    """Add a hook after the others, or before them."""
+    """Add a hook after the others, or before them. Raises DTypeError for what cannot be called."""
+    check_function(hook, "hook")
     others = dict(hooks)
     if prepend:
         hooks.clear()

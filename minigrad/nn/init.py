@@ -13,7 +13,7 @@ from minigrad._tensor import Tensor
 from minigrad.creation import eye
 from minigrad.errors import ArgumentError, ShapeError
 from minigrad.functional import argsort, where
-from minigrad.functional.checks import check_option, check_share
+from minigrad.functional.checks import check_option, check_share, tensor_of
 from minigrad.graph import no_grad
 from minigrad.layout import numel
 from minigrad.random import Generator, rand_like, randn_like
@@ -244,7 +244,7 @@ def _check_matrix(tensor: Tensor, name: str) -> None:
 def constant_(tensor: Tensor, val: float) -> Tensor:
     """`val` everywhere."""
     with no_grad():
-        return tensor.fill_(val)
+        return tensor_of(tensor, "init").fill_(val)
 
 
 def ones_(tensor: Tensor) -> Tensor:

@@ -9,6 +9,7 @@ from minigrad._tensor import Tensor
 from minigrad.creation import empty
 from minigrad.dtypes import DType
 from minigrad.errors import ShapeError
+from minigrad.functional.checks import check_number
 from minigrad.nn import init
 from minigrad.nn.layer import draw_bias
 from minigrad.nn.module import Module, Parameter
@@ -43,6 +44,8 @@ class Linear(Module):
         dtype: DType | None = None,
     ) -> None:
         super().__init__()
+        check_number(in_features, "Linear", "in_features", whole=True)
+        check_number(out_features, "Linear", "out_features", whole=True)
         if min(in_features, out_features) < 0:
             raise ShapeError(f"Linear: from {in_features} to {out_features} features: both are 0 or more.")
         self.in_features, self.out_features = in_features, out_features

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from minigrad._tensor import RemovableHandle, Tensor
 from minigrad.dtypes import DType, as_dtype, float32, float64
-from minigrad.errors import ArgumentError, DTypeError, MinigradError
+from minigrad.errors import ArgumentError, DTypeError, MinigradError, a_kind, check_flag
 from minigrad.kernels import detour
 from minigrad.nn.hooks import Hooks, added, called
 from minigrad.nn.naming import blamed, entered, watched
@@ -95,20 +95,20 @@ class Module:
         elif name in state["_parameters"]:
             if value is not None:
                 raise DTypeError(
-                    f"{type(self).__name__}: {name} is a parameter, and a {type(value).__name__} cannot take its place."
+                    f"{type(self).__name__}: {name} is a parameter, and {a_kind(value)} cannot take its place."
                     "\n  Write nn.Parameter(x), or None; or x into it: with mg.no_grad(): p.copy_(x)."
                 )
             state["_parameters"][name] = None
         elif name in state["_modules"]:
             if value is not None:
                 raise DTypeError(
-                    f"{type(self).__name__}: {name} is a module, and a {type(value).__name__} cannot take its place."
+                    f"{type(self).__name__}: {name} is a module, and {a_kind(value)} cannot take its place."
                 )
             state["_modules"][name] = None
         elif name in state["_buffers"]:
             if value is not None and not isinstance(value, Tensor):
                 raise DTypeError(
-                    f"{type(self).__name__}: {name} is a buffer, and a {type(value).__name__} cannot take its place.\n"
+                    f"{type(self).__name__}: {name} is a buffer, and {a_kind(value)} cannot take its place.\n"
                     "  Write mg.tensor(x), or None."
                 )
             state["_buffers"][name] = value
@@ -147,14 +147,14 @@ class Module:
         """Note a parameter, or with None that there could be one. Raises DTypeError for any other tensor."""
         self._check_name(name, "register_parameter", self._parameters)
         if param is not None and not isinstance(param, Parameter):
-            raise DTypeError(f"register_parameter: {name} is a {type(param).__name__}.\n  Write nn.Parameter(x).")
+            raise DTypeError(f"register_parameter: {name} is {a_kind(param)}.\n  Write nn.Parameter(x).")
         self._parameters[name] = param
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
         """Note a tensor that is no parameter, but moves with the module and, if `persistent`, is in `state_dict`."""
         self._check_name(name, "register_buffer", self._buffers)
         if tensor is not None and not isinstance(tensor, Tensor):
-            raise DTypeError(f"register_buffer: {name} is a {type(tensor).__name__}.\n  Write mg.tensor(x).")
+            raise DTypeError(f"register_buffer: {name} is {a_kind(tensor)}.\n  Write mg.tensor(x).")
         self._buffers[name] = tensor
         (self._transient.discard if persistent else self._transient.add)(name)
 
@@ -162,7 +162,7 @@ class Module:
         """Note a module as the attribute `name`."""
         self._check_name(name, "register_module", self._modules)
         if module is not None and not isinstance(module, Module):
-            raise DTypeError(f"register_module: {name} is a {type(module).__name__}, not a module.")
+            raise DTypeError(f"register_module: {name} is {a_kind(module)}, not a module.")
         self._modules[name] = module
 
     add_module = register_module
@@ -318,6 +318,7 @@ class Module:
 
     def requires_grad_(self: Self, requires_grad: bool = True) -> Self:
         """Say whether the parameters receive gradients: without them a part of a model is frozen."""
+        check_flag(requires_grad, "requires_grad_")
         for parameter in self.parameters():
             parameter.requires_grad_(requires_grad)
         return self

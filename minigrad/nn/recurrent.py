@@ -13,7 +13,7 @@ from minigrad import functional as F
 from minigrad._tensor import Tensor
 from minigrad.creation import empty
 from minigrad.dtypes import DType
-from minigrad.errors import ArgumentError, DTypeError, ShapeError
+from minigrad.errors import ArgumentError, DTypeError, ShapeError, a_kind
 from minigrad.functional.checks import check_option, check_share
 from minigrad.nn import init
 from minigrad.nn.layer import parts
@@ -240,7 +240,7 @@ class _Recurrent(Module):
     def _check_input(self, x: Any, packed: bool) -> None:
         name = type(self).__name__
         if not isinstance(x, Tensor):
-            raise DTypeError(f"{name}: input is a tensor of floats, or a PackedSequence, not a {type(x).__name__}.")
+            raise DTypeError(f"{name}: input is a tensor of floats, or a PackedSequence, not {a_kind(x)}.")
         fits = x.ndim == 2 if packed else x.ndim in (2, 3)
         if not fits or x.shape[-1] != self.input_size or 0 in x.shape:
             order = "(N, L, " if self.batch_first else "(L, N, "

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Literal, get_args
 
-from minigrad.errors import ArgumentError, ShapeError
+from minigrad.errors import ArgumentError, DTypeError, ShapeError, a_kind
 from minigrad.value import Value
 
 __all__ = ["MLP", "Activation", "Layer", "Module", "Neuron", "cross_entropy"]
@@ -57,6 +57,8 @@ class Neuron(Module):
         self.activation = activation
 
     def __call__(self, x: Sequence[Value | float]) -> Value:
+        if not hasattr(x, "__iter__"):
+            raise DTypeError(f"Neuron: {x!r:.100} is {a_kind(x)}, not a list of {len(self.w)} numbers.")
         if len(x) != len(self.w):
             raise ShapeError(f"Neuron: {len(x)} numbers were given to a neuron of {len(self.w)} inputs.")
         total = self.b
@@ -112,7 +114,7 @@ class MLP(Module):
     """
 
     def __init__(self, sizes: Sequence[int], activation: Activation = "tanh", *, seed: int | None = None) -> None:
-        if len(sizes) < 2:
+        if not hasattr(sizes, "__len__") or len(sizes) < 2:
             raise ShapeError(
                 f"MLP: sizes are those of the inputs and of at least one layer, such as [4, 8, 3]; not {sizes}."
             )
@@ -126,6 +128,8 @@ class MLP(Module):
         ]
 
     def __call__(self, x: Sequence[Value | float]) -> list[Value]:
+        if not hasattr(x, "__iter__"):
+            raise DTypeError(f"MLP: {x!r:.100} is {a_kind(x)}, not a list of {self.sizes[0]} numbers.")
         outputs = list(x)
         for layer in self.layers:
             outputs = layer(outputs)  # type: ignore[assignment]

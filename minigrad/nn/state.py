@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from minigrad._tensor import Tensor
 from minigrad.creation import as_tensor
-from minigrad.errors import ArgumentError, DTypeError, MinigradError, ShapeError
+from minigrad.errors import ArgumentError, DTypeError, MinigradError, ShapeError, a_kind
 from minigrad.graph import no_grad
 
 __all__ = ["IncompatibleKeys", "load", "slots"]
@@ -42,7 +42,7 @@ def load(module: Any, state: Mapping[str, Any], strict: bool) -> IncompatibleKey
     """Write `state` into `module`; raise, before anything is written, where it does not fit."""
     if not isinstance(state, Mapping):
         raise DTypeError(
-            f"load_state_dict: it takes a dict of names and tensors, not a {type(state).__name__}.\n"
+            f"load_state_dict: it takes a dict of names and tensors, not {a_kind(state)}.\n"
             "  Another module's is other.state_dict()."
         )
     here = slots(module)
@@ -71,7 +71,7 @@ def _tensor(name: str, x: Any) -> Tensor:
     try:
         return as_tensor(x.detach().cpu().numpy() if hasattr(x, "detach") else x)
     except (MinigradError, TypeError, ValueError):
-        raise DTypeError(f"load_state_dict: {name} is a {type(x).__name__} in the state, not a tensor.") from None
+        raise DTypeError(f"load_state_dict: {name} is {a_kind(x)} in the state, not a tensor.") from None
 
 
 def _misfit(module: Any, missing: list[str], unexpected: list[str], wrong: list[str]) -> MinigradError:

@@ -66,7 +66,7 @@ def test_a_dict_of_modules():
         held["z"]
     held.clear()
     assert len(held) == 0
-    with pytest.raises(DTypeError, match="k is a int, not a module"):
+    with pytest.raises(DTypeError, match="k is an int, not a module"):
         held["k"] = 3
 
 
@@ -78,7 +78,7 @@ def test_lists_and_dicts_of_parameters():
     held[0] = mg.zeros(5)
     assert held[0].shape == (5,)
     assert len(held[1:]) == 2
-    with pytest.raises(DTypeError, match="it holds parameters, and this is a int"):
+    with pytest.raises(DTypeError, match="it holds parameters, and this is an int"):
         held.append(3)
     named = nn.ParameterDict({"a": mg.ones(2)})
     named["b"] = mg.ones(1)

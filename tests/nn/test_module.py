@@ -381,3 +381,31 @@ def test_state_of_pytorch_loads_by_itself_and_gives_the_same(torch):
     np.testing.assert_allclose(
         model(mg.tensor(x)).detach().numpy(), twin(torch.tensor(x)).detach().numpy(), rtol=1e-5, atol=1e-6
     )
+
+
+def test_a_batch_that_is_refused_is_not_counted():
+    for momentum in (0.1, None):
+        norm = nn.BatchNorm1d(3, momentum=momentum)
+        for x in (mg.ones(2, 4), mg.ones(1, 3)):
+            with pytest.raises(ShapeError):
+                norm(x)
+        assert norm.num_batches_tracked.item() == 0
+        norm(mg.tensor([[1.0, 2.0, 3.0], [3.0, 4.0, 5.0]]))
+        assert norm.num_batches_tracked.item() == 1
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda: nn.Linear("4", 3), "Linear: in_features='4' is a str, not an int"),
+        (lambda: nn.Linear(4.0, 3), r"Linear: in_features=4\.0 is a float, not an int"),
+        (lambda: nn.Dropout("half"), "Dropout: p='half' is a str, not a number"),
+        (lambda: nn.Linear(2, 2).register_forward_hook(3), "hook: 3 is an int, not a function"),
+        (lambda: nn.Linear(2, 2).requires_grad_("no"), "requires_grad_: 'no' is neither True nor False"),
+        (lambda: nn.init.zeros_([0.0]), "init: input is a list, not a tensor"),
+        (lambda: nn.utils.clip_grad_norm_([], "1"), "clip_grad_norm_: max_norm='1' is a str, not a number"),
+    ],
+)
+def test_arguments_of_another_type_are_named(call, text):
+    with pytest.raises(DTypeError, match=text):
+        call()

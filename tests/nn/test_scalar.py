@@ -5,7 +5,7 @@ import math
 import pytest
 
 from minigrad import Value
-from minigrad.errors import ArgumentError, ShapeError
+from minigrad.errors import ArgumentError, DTypeError, ShapeError
 from minigrad.nn.scalar import MLP, Layer, Neuron, cross_entropy
 
 
@@ -105,3 +105,12 @@ def test_cross_entropy_is_minus_the_log_of_the_softmax_also_where_exp_would_over
     assert [s.grad for s in scores] == pytest.approx([shares[0], shares[1] - 1.0, shares[2]], rel=1e-12)
     assert cross_entropy([Value(1000.0), Value(0.0)], 0).data == 0.0
     assert cross_entropy([Value(1000.0), Value(0.0)], 1).data == 1000.0
+
+
+def test_what_is_no_row_of_numbers_is_named():
+    with pytest.raises(DTypeError, match=r"MLP: 1\.0 is a float, not a list of 3 numbers"):
+        MLP([3, 1])(1.0)
+    with pytest.raises(DTypeError, match=r"Neuron: 1\.0 is a float, not a list of 3 numbers"):
+        Neuron(3)(1.0)
+    with pytest.raises(ShapeError, match=r"MLP: sizes are .* not 3\."):
+        MLP(3)

@@ -10,6 +10,7 @@ from minigrad._tensor import Tensor
 from minigrad.creation import tensor
 from minigrad.errors import ArgumentError, ShapeError
 from minigrad.functional import cat, norm, stack
+from minigrad.functional.checks import check_number
 from minigrad.graph import no_grad
 from minigrad.nn.utils import rnn
 from minigrad.nn.utils.normed import remove_spectral_norm, remove_weight_norm, spectral_norm, weight_norm
@@ -69,6 +70,7 @@ def clip_grad_norm_(
     >>> mg.nn.utils.clip_grad_norm_([w], max_norm=1.0).item(), [round(g, 3) for g in w.grad.tolist()]
     (5.0, [0.6, 0.8])
     """
+    check_number(max_norm, "clip_grad_norm_", "max_norm")
     with no_grad():
         found = _listed(parameters)  # which may be a generator
         total = get_total_norm([p.grad for p in found if p.grad is not None], norm_type, error_if_nonfinite)
