@@ -1,10 +1,12 @@
 """The first cases of each campaign that tries to break something: all of them are run by `make torture`."""
 
+import gc
+
 import pytest
 
 pytest.importorskip("numpy")
 
-from torture import _dying, campaigns
+from torture import _dying, calls, campaigns
 from torture import _running as running
 
 ALL = [pytest.param(one, id=one.name) for theme in campaigns().values() for one in theme]
@@ -39,3 +41,42 @@ def test_deaths_hangs_and_errors_are_told_by_the_case():
         "case 5: KeyError: 'lost'",
         "case 6: wrong",
     ]
+
+
+TAKES_LONG = "import time\ndef slow():\n    time.sleep(0.06)\n    x + 'y'"
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "text", "found"),
+    [
+        ("x + 'y'", "DTypeError", "add: a str [...] nor a number", None),
+        ("x + 1", "DTypeError", "add", "no error came"),
+        ("x + 'y'", "ShapeError", "add", "it raised DTypeError: add: a str is neither a tensor nor a number. "),
+        ("x + 'y'", "DTypeError", "a number [...] add", "it said 'add: a str is neither a tensor nor a number. "),
+        ("x + 'y'", "DTypeError", "", "it said 'add: a str is neither a tensor nor a number. "),
+        ("with mg.no_grad(): x.add_(0)\nx + 'y'", "DTypeError", "add", "`x` changed"),
+        ("kept.append(1); x + 'y'", "DTypeError", "add", "`kept` changed"),
+        ("x.grad = mg.ones(2); x + 'y'", "DTypeError", "add", "`x` changed"),
+        ("mg.rand(1); x + 'y'", "DTypeError", "add", "the stream of random numbers changed"),
+        ("(folder / 'a').touch(); x + 'y'", "DTypeError", "add", "the files changed"),
+        ("hidden.extend([mg.ones(2)]); x + 'y'", "DTypeError", "add", "3 tensors live on"),
+        ("slow()", "DTypeError", "add", "the error takes "),
+        ("np.linalg.inv(np.zeros((2, 2)))", "LinAlgError", "ingular", "the traceback shows numpy.linalg.LinAlgError"),
+        ("np.stack([])", "ValueError", "array", "the traceback ends in numpy."),
+        ("minigrad('ops', 'none-such')", "Exit2", "no operation has 'none-such'", None),
+    ],
+)
+def test_a_wrong_call_is_held_to_its_class_its_text_its_time_and_no_effect(call, error, text, found):
+    before = f"x, kept, hidden = mg.ones(2, requires_grad=True), [], __import__('collections').deque()\n{TAKES_LONG}"
+    try:
+        said = calls.tried(calls.Wrong("here", before, call, error, text))
+    finally:
+        gc.unfreeze()
+    assert said is None if found is None else str(said).startswith(found)
+
+
+def test_the_catalogue_has_wrong_calls_of_all_kinds():
+    found = calls.catalogue()
+    assert len(found) >= 200
+    assert len({(one.before, one.call) for one in found}) == len(found)
+    assert all(one.error and one.text for one in found)

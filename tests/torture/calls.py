@@ -1,0 +1,250 @@
+"""Wrong calls, as a reader of the lessons makes them: each must say what is wrong, at once, and change nothing.
+
+The calls stand in `wrong_calls/*.txt`, a block each: what there is before it, the call after ``>>>``, and the error
+that must come, as in a session of Python. ``[...]`` stands for any text; a message may say more before and after.
+`folder` is an empty folder, and ``minigrad("ops", "-x")`` the command, whose exit code 2 is an error named `Exit2`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import gc
+import io
+import os
+import random
+import re
+import tempfile
+import time
+import traceback
+import warnings
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from torture import Campaign
+
+__all__ = ["CAMPAIGNS"]
+
+SOON = 0.05  # seconds until an error is there, but for the command, which takes longer than that to start
+FOREIGN = ("taichi", "numpy")  # whose errors a reader cannot be expected to understand
+
+
+class Wrong(NamedTuple):
+    """A wrong call: where it stands, what there is before it, the call, the error's class, a text of its message."""
+
+    place: str
+    before: str
+    call: str
+    error: str
+    text: str
+
+
+class Exit2(Exception):
+    """The command ended with 2; what it wrote to standard error is the text."""
+
+
+@functools.cache
+def catalogue() -> list[Wrong]:
+    """All wrong calls, shuffled, so that the first of them are of all kinds."""
+    found = [
+        _parsed(f"{file.name}:{line}", block)
+        for file in sorted(Path(__file__).with_name("wrong_calls").glob("*.txt"))
+        for line, block in _blocks(file.read_text(encoding="utf-8"))
+    ]
+    random.Random(0).shuffle(found)
+    return found
+
+
+def _blocks(text: str) -> list[tuple[int, list[str]]]:
+    """The blocks between blank lines, with the number of their first line; lines with # at their start are titles."""
+    found: list[tuple[int, list[str]]] = []
+    fresh = True
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip():
+            fresh = True
+        elif not line.startswith("#"):
+            if fresh:
+                found.append((number, []))
+            found[-1][1].append(line)
+            fresh = False
+    return found
+
+
+def _parsed(place: str, lines: list[str]) -> Wrong:
+    first = next(k for k, line in enumerate(lines) if line.startswith(">>> "))
+    last = max(k for k, line in enumerate(lines) if line.startswith((">>> ", "... ")))
+    call = "\n".join(line[4:] for line in lines[first : last + 1])
+    error, _, text = " ".join(lines[last + 1 :]).partition(": ")
+    return Wrong(place, "\n".join(lines[:first]), call, error, text)
+
+
+@functools.cache
+def _room() -> dict[str, Any]:
+    """What every case has, imported once. What lives by then is of no case: the collector looks past it."""
+    import numpy
+
+    import minigrad as mg
+    import minigrad_viz
+    from minigrad import data, optim, training
+    from minigrad.nn import functional
+
+    mg.set_default_device(os.environ.get("MINIGRAD_DEVICE") or None)
+    (mg.ones(2, 2, requires_grad=True) @ mg.ones(2, 2)).sum().backward()
+    rooms = {"mg": mg, "nn": mg.nn, "F": functional, "optim": optim, "data": data, "training": training}
+    gc.collect()
+    gc.freeze()
+    return {**rooms, "np": numpy, "viz": minigrad_viz, "minigrad": _command, "Path": Path}
+
+
+def _command(*arguments: str) -> None:
+    from minigrad import cli
+
+    with contextlib.redirect_stderr(io.StringIO()) as errors, contextlib.redirect_stdout(io.StringIO()) as output:
+        code = cli.main(arguments)
+    if code == 2 and not output.getvalue():
+        raise Exit2(errors.getvalue())
+    raise AssertionError(f"the command ended with {code} and wrote {output.getvalue()!r}")
+
+
+# --- what a call may not change --------------------------------------------------------------------------------------
+
+
+def _state(x: Any) -> Any:
+    """What can be compared of `x` before and after: numbers, gradients, versions and all else that can be changed."""
+    import numpy as np
+
+    import minigrad as mg
+
+    if isinstance(x, mg.Tensor):
+        with mg.no_grad():
+            numbers = x.detach().numpy().tobytes()
+        fixed = (tuple(x.shape), str(x.dtype), x.device, x.requires_grad, x._version, id(x.grad_fn), type(x).__name__)
+        return (*fixed, numbers, _state(x.grad))
+    if isinstance(x, mg.Value):
+        return repr(x.data), x.requires_grad, x.label, _state(x.grad)
+    if isinstance(x, mg.nn.Module):
+        inside = [(name, part.training, sorted(part.__dict__)) for name, part in x.named_modules()]
+        return inside, [(name, _state(one)) for name, one in (*x.named_parameters(), *x.named_buffers())]
+    if isinstance(x, np.ndarray):
+        return x.shape, str(x.dtype), x.tobytes(), x.flags.writeable
+    if isinstance(x, dict):
+        return [(repr(key), _state(one)) for key, one in x.items()]
+    if isinstance(x, list | tuple):
+        return [_state(one) for one in x]
+    if hasattr(x, "state_dict") and not isinstance(x, type):
+        return _state(x.state_dict())
+    return repr(x) if isinstance(x, str | int | float | bool | None) else id(x)
+
+
+def _around() -> dict[str, Any]:
+    """What of the process a wrong call may not change."""
+    import minigrad as mg
+
+    return {
+        "the default device": mg.get_default_device(),
+        "the default dtype": mg.get_default_dtype(),
+        "the grad mode": mg.is_grad_enabled(),
+        "the stream of random numbers": _state(mg.get_rng_state()),
+        "the table of operations": len(mg.OPS),
+    }
+
+
+def _files(folder: Path) -> dict[str, Any]:
+    return {str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None for path in folder.rglob("*")}
+
+
+def _all(names: dict[str, Any], folder: Path) -> dict[str, Any]:
+    own = {f"`{name}`": _state(x) for name, x in names.items() if name not in _room() and not name.startswith("__")}
+    return {**own, **_around(), "the files": _files(folder)}
+
+
+def _living() -> int:
+    """Tensors on all devices, but for those that the collector looks past."""
+    import minigrad as mg
+
+    return sum(one.tensors for one in mg.memory().devices.values())
+
+
+# --- a case ----------------------------------------------------------------------------------------------------------
+
+
+def case(number: int) -> str | None:
+    wrong = catalogue()[number]
+    found = tried(wrong)
+    return found and f"{wrong.place}: {wrong.call!r}: {found}"
+
+
+def tried(wrong: Wrong) -> str | None:
+    """What is not as it should be with a call, or None. It is made four times: the first may be slower."""
+    with tempfile.TemporaryDirectory() as place, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        folder = Path(place)
+        names: dict[str, Any] = {**_room(), "folder": folder}
+        exec(compile(wrong.before, "<before>", "exec"), names)
+        program = compile(wrong.call, "<call>", "exec")
+        before = _all(names, folder)
+        found = _raised(program, names, wrong)
+        if found is None:
+            gc.collect()
+            gc.freeze()  # what lives now is not counted from here on
+            seconds = []
+            for _ in range(3):
+                start = time.perf_counter()
+                with contextlib.suppress(Exception):
+                    exec(program, names)
+                seconds.append(time.perf_counter() - start)
+            found = _changed(before, _all(names, folder))
+            if found is None and min(seconds) > SOON and wrong.error != "Exit2":
+                found = f"the error takes {1e3 * min(seconds):.0f} ms"
+            gc.collect()
+            if found is None and _living():
+                found = f"{_living()} tensors live on"
+        return found
+
+
+def _changed(before: dict[str, Any], after: dict[str, Any]) -> str | None:
+    differ = [name for name in {**before, **after} if before.get(name) != after.get(name)]
+    return f"{', '.join(differ)} changed" if differ else None
+
+
+def _raised(program: Any, names: dict[str, Any], wrong: Wrong) -> str | None:
+    """What is wrong with the error that the call gives."""
+    try:
+        exec(program, names)
+    except Exception as error:  # noqa: BLE001 -- whatever comes is looked at
+        said = " ".join(str(error).split())
+        if type(error).__name__ != wrong.error:
+            return f"it raised {type(error).__name__}: {said}"
+        pattern = ".*".join(re.escape(" ".join(part.split())) for part in wrong.text.split("[...]"))
+        if not wrong.text or not re.search(pattern, said):
+            return f"it said {said!r}"
+        return _foreign(error)
+    return "no error came"
+
+
+def _foreign(error: BaseException | None) -> str | None:
+    """Whether the error, or one that is shown before it, is another library's, or comes out of its code."""
+    while error is not None:
+        home = type(error).__module__
+        if home.partition(".")[0] not in ("builtins", "minigrad", __name__.partition(".")[0]):
+            return f"the traceback shows {home}.{type(error).__name__}"
+        if error.__traceback__ is not None:
+            last = [frame for frame, _ in traceback.walk_tb(error.__traceback__)][-1]
+            if last.f_globals.get("__name__", "").partition(".")[0] in FOREIGN:
+                return f"the traceback ends in {last.f_globals['__name__']}"
+        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    return None
+
+
+MANY = len(catalogue())
+CAMPAIGNS = [
+    Campaign(
+        f"wrong calls, {device}",
+        f"a wrong call on {device}: the class and text of its error, within 50 ms, and nothing changed",
+        case,
+        many=MANY,
+        few=few,
+        environment=(("MINIGRAD_DEVICE", device),),
+    )
+    for device, few in (("numpy", MANY), ("cpu", 300))
+]
