@@ -155,6 +155,9 @@ def events(output: Node, gradient: Any = None) -> list[Event]:
     return seen
 
 
+_ASKED = {"grad": "grad(output, [input, …])", "backward": "autograd.backward([output, …])"}
+
+
 def _nodes(given: Node | Sequence[Node], asked: str) -> tuple[Any, ...]:
     nodes: tuple[Any, ...] = tuple(given) if isinstance(given, Sequence) else (given,)
     if not nodes:
@@ -163,10 +166,8 @@ def _nodes(given: Node | Sequence[Node], asked: str) -> tuple[Any, ...]:
         )
     for x in nodes:
         if not isinstance(x, Node):
-            raise DTypeError(
-                f"{asked}: {x!r} is {a_kind(x)}, neither a tensor nor a Value.\n"
-                f"  Write mg.{'grad(output, [input, …])' if asked == 'grad' else f'autograd.{asked}(output)'}."
-            )
+            call = _ASKED.get(asked, f"autograd.{asked}(output)")
+            raise DTypeError(f"{asked}: {x!r} is {a_kind(x)}, neither a tensor nor a Value.\n  Write mg.{call}.")
     return nodes
 
 

@@ -96,8 +96,8 @@ def test_assignment_moves_a_name_between_the_tables():
     ("act", "kind", "text"),
     [
         (lambda m: setattr(m.out, "weight", mg.ones(2, 4)), DTypeError, "weight is a parameter, and a Tensor cannot"),
-        (lambda m: setattr(m, "out", 3), DTypeError, "out is a module, and a int cannot take its place"),
-        (lambda m: setattr(m, "steps", 3), DTypeError, "steps is a buffer, and a int cannot take its place"),
+        (lambda m: setattr(m, "out", 3), DTypeError, "out is a module, and an int cannot take its place"),
+        (lambda m: setattr(m, "steps", 3), DTypeError, "steps is a buffer, and an int cannot take its place"),
         (lambda m: m.register_buffer("a.b", mg.ones(1)), ArgumentError, "dots separate modules"),
         (lambda m: m.register_parameter("forward", None), ArgumentError, "Net has an attribute forward already"),
         (lambda m: m.register_parameter("w", mg.ones(1)), DTypeError, r"Write nn.Parameter\(x\)"),
