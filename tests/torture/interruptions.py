@@ -386,7 +386,7 @@ CAMPAIGNS = [
     ),
     Campaign(
         "interrupted cells",
-        "Ctrl-C in a notebook's cell in eager code, backward, a recorded step, a tape, Values; then the next cell",
+        "interrupts (Ctrl-C) of cells in eager code, backward, a recorded step, a tape, Values; then the next cell",
         in_a_notebook,
         300,
         12,
