@@ -240,6 +240,13 @@ def _source(module: str) -> tuple[str, dict[str, tuple[str, int, int]]]:
     return inspect.getsource(family), {name: ("def", *lines) for name, lines in declared(family).items()}
 
 
+def without_unread(app: Sphinx) -> list[Any]:
+    """Sphinx lists modules among the source pages that it could not read, such as `builtins`: they go."""
+    read = {name: entry for name, entry in app.env._viewcode_modules.items() if entry}  # type: ignore[attr-defined]
+    app.env._viewcode_modules = read  # type: ignore[attr-defined]
+    return []
+
+
 def scripts(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
     """The table can be searched; players of a page with many start as the reader comes near."""
     if page.startswith("operations/"):
@@ -253,5 +260,6 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("config-inited", write)
     app.connect("viewcode-follow-imported", module_of)
     app.connect("viewcode-find-source", source_of)
+    app.connect("html-collect-pages", without_unread, priority=400)  # before Sphinx writes the list
     app.connect("html-page-context", scripts)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
