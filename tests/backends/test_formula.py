@@ -106,6 +106,8 @@ def test_each_rule_prints_its_derivative(op):
         ("where", ["m", "x", 0.0], r"\begin{cases} x & m \\ 0 & \text{otherwise} \end{cases}"),
         ("add", ["50% {x}", "a_b"], r"\left(\mathrm{50\%\ \{x\}}\right) + \mathrm{a\_b}"),
         ("exp", [float("inf")], r"e^{\infty}"),
+        ("relu6", ["a"], r"\operatorname{\text{relu6}}\left(a\right)"),
+        ("leaky_relu", ["a"], r"\operatorname{leakyrelu}\left(a\right)"),
     ],
 )
 def test_latex(op, operands, latex):

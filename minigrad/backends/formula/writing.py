@@ -151,8 +151,11 @@ def _latex(part: Part, inner: list[str]) -> str:
         case "cases":
             rows = r" \\ ".join(f"{inner[k]} & {inner[k + 1]}" for k in range(0, len(inner), 2))
             return rf"\begin{{cases}} {rows} \end{{cases}}"
-        case "name" | "word" if not part.text.startswith("\\"):
-            return rf"\{'operatorname' if part.kind == 'name' else 'text'}{{{part.text}}}"
+        case "name" if not part.text.startswith("\\"):
+            name = re.sub(r"\w*\d\w*", r"\\text{\g<0>}", part.text)  # MathJax 3 sets a space before a bare digit
+            return rf"\operatorname{{{name}}}"
+        case "word" if not part.text.startswith("\\"):
+            return rf"\text{{{part.text}}}"
         case _:
             return part.text
 
