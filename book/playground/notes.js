@@ -1,10 +1,12 @@
 /**
  * What a reader should be told about the numbers of a graph: where a NaN or an infinity came from, on the way forward
- * and on the way back, and where no gradient passes. The words are those of viz/minigrad_viz/trace/alarms.py.
+ * and on the way back, where gradients fade or grow, and where none passes. The words and the thresholds are those of
+ * viz/minigrad_viz/trace/alarms.py.
  */
 
 import { partsOf } from "../../viz/frontend/src/drawing/cards.js";
 import { formulaText, pretty } from "../../viz/frontend/src/engine/notation.js";
+import { LEAF } from "../../viz/frontend/src/model/trace.js";
 
 /** @typedef {import("../../viz/frontend/src/types.js").Graph} Graph */
 /** @typedef {import("../../viz/frontend/src/types.js").Numbers} Numbers */
@@ -12,6 +14,8 @@ import { formulaText, pretty } from "../../viz/frontend/src/engine/notation.js";
 /** @typedef {{kind: string, node: number, text: string, nodes?: number[], edges?: number[]}} TraceNote */
 
 const SATURATED = 0.99; // |tanh| from here on, and so sigmoid: its slope is below 2% of the largest
+const [NEAR, FAR] = [3, 8]; // operations from the output: what gradients there are compared
+const SCALE = 1e6; // by how much a gradient far away may be smaller or larger than those near the output
 
 /** @param {Graph} graph @param {Numbers} numbers @returns {TraceNote[]} */
 export function notesOf(graph, { value, local, runs: [run] }) {
@@ -19,6 +23,7 @@ export function notesOf(graph, { value, local, runs: [run] }) {
   return [
     ...notFinite(graph, values),
     ...gradientNotFinite(graph, local, run),
+    ...faded(graph, run),
     ...dead(graph, values),
     ...saturated(graph, values),
   ];
@@ -96,6 +101,54 @@ function gradientNotFinite({ operand, result, title }, local, { root, edge, upst
   const reached = [...edge].slice(at).filter((_, k) => !Number.isFinite(total[at + k]));
   const nodes = [...new Set(reached.map((one) => operand[one]))];
   return [{ kind: "gradient", node: to, text, ...(nodes.length && { nodes }), edges: [edge[at]] }];
+}
+
+// --- gradients that fade or grow -------------------------------------------------------------------------------------
+
+/**
+ * Leaves far from the output whose gradients are tiny or huge beside those near it.
+ * @param {Graph} graph @param {import("../../viz/frontend/src/types.js").Run} run @returns {TraceNote[]}
+ */
+function faded(graph, run) {
+  const away = distances(graph, run);
+  const sizes = new Map([[run.root, 1]]);
+  run.edge.forEach((edge, k) => sizes.set(graph.operand[edge], Math.abs(Number(run.total[k]))));
+  const found = [...sizes].filter(([, size]) => size > 0 && Number.isFinite(size));
+  const near = found.filter(([node]) => away[node] <= NEAR).map(([, size]) => size);
+  const far = found.filter(([node]) => away[node] >= FAR && graph.kind[node] === LEAF);
+  const [least, most] = [Math.min(...near), Math.max(...near)];
+  const [small, large] = [far.filter(([, size]) => size < least / SCALE), far.filter(([, size]) => size > most * SCALE)];
+  return [
+    ...(small.length ? [farAway(graph, "vanishing", small.sort(([, a], [, b]) => a - b), away, least)] : []),
+    ...(large.length ? [farAway(graph, "exploding", large.sort(([, a], [, b]) => b - a), away, most)] : []),
+  ];
+}
+
+const FADED = {
+  vanishing: ["tiny", "factors below 1", "it will hardly learn. Start with larger weights, use ReLU or residuals"],
+  exploding: ["huge", "factors above 1", "a step will throw it far. Start with smaller weights, or clip gradients"],
+};
+
+/**
+ * @param {Graph} graph @param {"vanishing" | "exploding"} kind @param {[number, number][]} found leaves and how large
+ * their gradients are, the worst first @param {number[]} away @param {number} near @returns {TraceNote}
+ */
+function farAway(graph, kind, found, away, near) {
+  const [[worst, size]] = found;
+  const [what, why, remedy] = FADED[kind];
+  const more = found.length > 1 ? ` So it is with ${count(found.length - 1, "other leaf", "other leaves")}.` : "";
+  const text =
+    `The gradient of ${graph.title(worst)} is ${what}, ${pretty(size)} against ${pretty(near)} near the output: ` +
+    `${away[worst]} operations lie between, and ${why} multiply; ${remedy}.${more}`;
+  return { kind, node: worst, text, nodes: found.map(([node]) => node).sort((a, b) => a - b) };
+}
+
+/** How many operations each node is away from the root, by the shortest way. @param {Graph} graph @param {import("../../viz/frontend/src/types.js").Run} run */
+function distances({ count, operand, result }, { root, edge }) {
+  const away = Array.from({ length: count }, () => count);
+  away[root] = 0;
+  for (const one of edge) away[operand[one]] = Math.min(away[operand[one]], away[result[one]] + 1);
+  return away;
 }
 
 // --- where no gradient passes ----------------------------------------------------------------------------------------
