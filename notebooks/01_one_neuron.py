@@ -202,12 +202,12 @@ player = step(y)
 player
 
 # %% [markdown]
-# You should see the same graph; while this notebook runs, with buttons above it to step forward and back (or press →
-# and ←). First the numbers appear, from left to right: −6, then 0, then ½. Then the gradients, from right to left, and
-# above the picture each multiplication as it is made. (The other buttons can wait. Two of them, *Predict* and *What
-# if*, come in lesson 2.)
+# You should see the same graph; in a running notebook and in the book, with buttons above it to step forward and back
+# (or press → and ←). First the numbers appear, from left to right: −6, then 0, then ½. Then the gradients, from right to
+# left, and above the picture each multiplication as it is made. (The other buttons can wait. Two of them, *Predict* and
+# *What if*, come in lesson 2.)
 #
-# And here is a knob to turn. (It needs the running notebook, too.)
+# And here is a knob to turn. (It needs a running notebook. In the book, *What if* below the graph has one.)
 
 # %% tags=["nbval-ignore-output"]
 player.slider("w", min=-6, max=2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from pathlib import Path
@@ -19,6 +20,9 @@ MATHJAX = BOOK.parent / "viz" / "frontend" / "node_modules" / "mathjax" / "es5" 
 VENDOR = BOOK / "_static" / "vendor"
 PICTURE = '<figure class="minigrad'
 STILL = re.compile(rf"({PICTURE}[^>]*)>")
+DRAWN = re.compile(
+    rf'({PICTURE}")((?:(?!data-minigrad|</figure>).)*class="minigrad-trace"[^>]*>)(.*?)(?=</script>)', re.DOTALL
+)
 
 
 def fetch(app: Sphinx, config: Any) -> None:
@@ -32,10 +36,19 @@ def fetch(app: Sphinx, config: Any) -> None:
     (VENDOR / "player.js").write_text(frontend.script(), encoding="utf-8")
 
 
+def as_drawn(figure: re.Match[str]) -> str:
+    """A picture that shows gradients, whose player begins where they are there too: at the end."""
+    trace = json.loads(figure[3])
+    if "f" not in trace["nodes"]["state"] or not trace["passes"]:
+        return figure[0]
+    last = trace["nodes"]["kind"].count("o") + 1 + len(trace["passes"][0]["edge"])
+    return f"{figure[1]} data-minigrad='{json.dumps({'position': last})}'{figure[2]}{figure[3]}"
+
+
 def start_players(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
     """Only pages with a graph load the player. A wide picture is scrolled by keyboard, too."""
     if PICTURE in context.get("body", ""):
-        context["body"] = STILL.sub(r'\1 tabindex="0">', context["body"])
+        context["body"] = STILL.sub(r'\1 tabindex="0">', DRAWN.sub(as_drawn, context["body"]))
         app.add_js_file("vendor/player.js", loading_method="defer")
 
 

@@ -147,6 +147,15 @@ def test_every_graph_starts_and_steps(site, watched):
     assert stepped > 100
 
 
+def test_a_picture_with_gradients_begins_with_them(site, watched):
+    page = watched()
+    opened(page, site / "lessons" / "01_one_neuron.html")
+    drawn, stepped = (page.locator(".minigrad-player").nth(k) for k in (0, 1))
+    drawn.scroll_into_view_if_needed()
+    assert drawn.locator(".count").inner_text() == "9 / 9"
+    assert stepped.locator(".count").inner_text() == "0 / 9"
+
+
 @pytest.mark.parametrize("way", ["file", "http"])
 def test_search_finds_broadcasting(site, server, watched, way):
     page = watched(servers=(server,) if way == "http" else ())
