@@ -62,8 +62,9 @@ several. The command `minigrad ops` prints this table in a terminal. How a rule 
 ```{{py:module}} minigrad.ops
 ```
 
-Kernels on the device `python` compute floats, and so Values; the others, {tensors}, compute tensors. In the last column
-but one "all" are all of these devices, "tensors" all but `python`.
+Under *gradient of* stand the operands that receive a gradient. A *kernel* is the code that computes an operation on one
+device: on `python` floats, and so Values, on the others, {tensors}, tensors. "all" are all of these devices, "tensors"
+all but `python`. An operation of your own has the same: [Add an operation](../how/add_an_operation.md).
 
 ```{{toctree}}
 :maxdepth: 1
