@@ -56,6 +56,7 @@ html_sidebars = {
     "_modules/**": [],
 }  # of sources there are many
 html_css_files = ["book.css"]
+html_js_files = [("place.js", {"loading_method": "defer"})]
 html_copy_source = False
 html_show_sphinx = False
 html_show_search_summary = False  # it would fetch the pages that were found, which a page from disk may not

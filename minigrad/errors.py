@@ -1,4 +1,4 @@
-"""What can go wrong, as one tree. Every error is also the built-in that a Python user would expect.
+"""What can go wrong, as one tree; every error is also the built-in that a Python user would expect:
 
     MinigradError
     ├── GraphError        RuntimeError            a graph asked for what it cannot give: an overwritten value, say

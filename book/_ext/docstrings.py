@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 
-__all__ = ["first", "restructured"]
+__all__ = ["EMPHASIS", "first", "restructured"]
 
 _CODE = re.compile(r"(``.+?``|(?<![\w:`])`[^`]+`(?!`))", re.DOTALL)
-_EMPHASIS = r"(?<![\w*])(\*[A-Za-z][\w ]*\*)(?![\w*])"
-_SPECIAL = re.compile(_EMPHASIS + r"|\\|\*|\||(?<=\w)_(?!\w)|(?<!\w)_(?=\w)")
+EMPHASIS = r"(?<![\w*])(\*[A-Za-z][\w ]*\*)(?![\w*])"
+_SPECIAL = re.compile(EMPHASIS + r"|\\|\*|\||(?<=\w)_(?!\w)|(?<!\w)_(?=\w)")
 _BULLET = re.compile(r"\s*(?:[-*+]|\d+\.)\s")
 _ERROR = re.compile(r"(?<![\w.])[A-Z]\w*Error\b")
 

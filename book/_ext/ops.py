@@ -10,6 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from docstrings import EMPHASIS
 from op_examples import example
 from op_facts import declared, devices, families, formula, note, rules, sampled, types
 from sphinx.application import Sphinx
@@ -208,12 +209,17 @@ def _graph(op: Op) -> str:
 
 
 _CODE = re.compile(r"(``.+?``|`[^`]+`)")
+_SPECIAL = re.compile(EMPHASIS + r"|[!-/:-@\[-`{-~]")
 
 
 def _prose(text: str) -> str:
-    """A comment or a docstring as Markdown, in which only what stands between backticks has a meaning."""
+    """A comment or a docstring as Markdown, in which only backticks and *emphasis* have a meaning."""
     parts = _CODE.split(text)
-    return "".join(part if k % 2 else re.sub(r"([!-/:-@\[-`{-~])", r"\\\1", part) for k, part in enumerate(parts))
+    return "".join(part if k % 2 else _SPECIAL.sub(_escaped, part) for k, part in enumerate(parts))
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return found[1] or f"\\{found[0]}"
 
 
 # --- declarations among the source pages ------------------------------------------------------------------------------

@@ -1,0 +1,10 @@
+/* The list of pages stays where it was scrolled to; where the page that is read would not be seen in it, it moves there. */
+"use strict";
+addEventListener("load", () => {
+  const list = document.querySelector(".bd-sidebar-primary");
+  const here = list?.querySelector("li.current > a.current, li.current > a");
+  if (!here) return;
+  const { top, bottom } = here.getBoundingClientRect();
+  const seen = list.getBoundingClientRect();
+  if (top < seen.top || bottom > seen.bottom) list.scrollTop += (top + bottom - seen.top - seen.bottom) / 2;
+});
