@@ -158,7 +158,7 @@ AROUND = "<!-- made by benchmarks/bench_jit.py --readme -->\n", "<!-- until here
 def write_table(machine: str) -> None:
     """Put the ratios that were measured into the README, and on which machine."""
     head = ["A step of training", "`mg.jit`", "of JAX's time", "of PyTorch's"]
-    lines = [f"| {' | '.join(row)} |\n" for row in [head, ["---"] * len(head), *ROWS]]
+    lines = [f"| {' | '.join(row)} |\n" for row in [head, ["---", *["---:"] * (len(head) - 1)], *ROWS]]
     lines += [f"\n{machine}, {bench_eager.PEER}, {datetime.date.today()}.\n"]
     before, _, rest = README.read_text(encoding="utf-8").partition(AROUND[0])
     _, _, after = rest.partition(AROUND[1])
