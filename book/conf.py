@@ -53,8 +53,8 @@ html_static_path = ["_static"]
 templates_path = ["_templates"]
 html_sidebars = {
     "[!_]**": ["home.html", "search-button-field.html", "sbt-sidebar-nav.html"],
-    "_modules/**": [],
-}  # of sources there are many
+    "_modules/**": ["home.html", "search-button-field.html"],  # of sources there are many
+}
 html_css_files = ["book.css"]
 html_js_files = [("place.js", {"loading_method": "defer"})]
 html_copy_source = False
@@ -64,6 +64,8 @@ html_context = {"default_mode": "auto"}
 html_theme_options = {
     "use_download_button": False,
     "use_fullscreen_button": False,
+    "back_to_top_button": False,  # it would lie over players
+    "navbar_persistent": [],  # unseen buttons, which the theme would listen to in place of those that are seen
     "show_navbar_depth": 1,
     "max_navbar_depth": 1,  # what closes and opens in the list of pages has no name for who does not see it
     "show_toc_level": 2,

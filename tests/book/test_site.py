@@ -107,6 +107,12 @@ STEPPED = """async () => {
 }"""
 
 
+PLACE = """() => {
+    const {top, bottom} = document.querySelector(".bd-sidebar-primary a.current").getBoundingClientRect();
+    return [top, bottom];
+}"""
+
+
 def faults(page, path):
     """What axe-core finds, a line a rule."""
     page.evaluate(AXE.read_text(encoding="utf-8"))
@@ -133,6 +139,31 @@ def test_every_page_opens_has_no_barrier_and_fits_a_phone(site, server, watched,
             if (width := page.evaluate("document.documentElement.scrollWidth")) > NARROW:
                 found.append(f"{path.name}: {width} pixels wide")
     assert found == []
+
+
+def test_menus_of_a_phone_open_and_lead_on(site, watched):
+    page = watched(width=NARROW, height=800)
+    opened(page, site / "lessons" / "05_the_tape.html")
+    page.locator(".bd-header-article .secondary-toggle").click()
+    page.locator("#pst-secondary-sidebar-modal").get_by_role("link", name="Draw it").click()
+    page.wait_for_function("() => location.hash === '#draw-it'")
+    opened(page, site / "lessons" / "05_the_tape.html")
+    page.locator(".bd-header-article .primary-toggle").click()
+    page.locator("#pst-primary-sidebar-modal").get_by_role("link", name="6 · Tensors").click()
+    page.locator("article h1", has_text="6 · Tensors").wait_for()
+
+
+def test_list_of_pages_shows_the_page_that_is_read(site, watched):
+    page = watched(height=800)
+    for name in (
+        "index.html",
+        "performance.html",
+        "lessons/01_one_neuron.html",
+    ):  # its list stays scrolled
+        opened(page, site / name)
+        if name != "index.html":
+            top, bottom = page.evaluate(PLACE)
+            assert 0 <= top < bottom <= 800, name
 
 
 def test_every_graph_starts_and_steps(site, watched):
