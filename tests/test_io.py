@@ -1,5 +1,6 @@
 """save and load: what is written comes back, other libraries' files are read, and bad ones change and run nothing."""
 
+import hashlib
 import io
 import json
 import os
@@ -153,7 +154,7 @@ UNSAVED = {
     "a function": (lambda: [print], DTypeError, "save: obj['0'] is a builtin_function_or_method: "),
     "an array": (lambda: np.zeros(2), DTypeError, "save: this is a ndarray: .*\n  Write mg.tensor(x) for an array"),
     "a named tuple": (lambda: mg.tensor([1.0, 2.0]).max(0), DTypeError, "Write x._asdict() for a named tuple."),
-    "a key": (lambda: {"a": {(1, 2): 3}}, DTypeError, "save: obj['a'] has the key (1, 2); keys are texts or numbers."),
+    "a key": (lambda: {"a": {(1, 2): 3}}, DTypeError, "save: obj['a'] has the key (1, 2); keys are texts, or numbers of"),
     "what contains itself": (lambda: HELD, ArgumentError, "is nested deeper than 100, or contains itself."),
 }  # fmt: skip
 
@@ -580,6 +581,7 @@ HOSTILE = {
     "a mark that was never made": (b"\x80\x02K\x01t.", "cut off or damaged: IndexError"),
     "two things left": (b"\x80\x02K\x01K\x02.", "ends with more or less than one thing"),
     "a key and no value": (b"\x80\x02}(K\x01u.", "cut off or damaged: ValueError"),
+    "a key that has any hash one likes": (b"\x80\x02}" + HUGE + b"K\x01s.", "a whole number beyond 64 bits as a key"),
     "a tuple as a key": (b"\x80\x02}K\x01\x85K\x01s.", "a dict in this file has a tuple as a key"),
     "a text of 2**62 bytes": (b"\x80\x04\x8d" + (2**62).to_bytes(8, "little") + b"a.", "cut off or damaged"),
     "a bytearray of 2**62 bytes": (b"\x80\x05\x96" + (2**62).to_bytes(8, "little") + b"a.", "cut off or damaged"),
@@ -610,6 +612,45 @@ def test_tuples_that_double_a_hundred_times_take_no_time_to_refuse():
     assert len(read(pt(doubled + b"."))) == 2
     with pytest.raises(FileFormatError, match="takes a tuple for a dict"):
         read(pt(doubled + b"}b."))
+
+
+def ours(tree, shape=(0,), **about):
+    """A file with a tree, and with the checksum of that: whoever wants to can compute it."""
+    data = {"minigrad": "1", "tree": tree, **about}
+    entry = json.dumps(["w", "F32", list(shape)]).encode()
+    data["sha256"] = hashlib.sha256(data["tree"].encode() + entry).hexdigest()
+    data = {name: text for name, text in data.items() if text}
+    header = {"__metadata__": data, "w": {"dtype": "F32", "shape": list(shape), "data_offsets": [0, 0]}}
+    return len(text := json.dumps(header).encode()).to_bytes(8, "little") + text
+
+
+TREES = {
+    "no tree": "",
+    "no JSON": "{",
+    "nested without end": "[" * 100_000,
+    "a number of any length": "1" * 5000,
+    "a float beyond all": '{"$float": 1' + "0" * 400 + "}",
+    "a key that has any hash one likes": json.dumps({"$dict": [[2**63, 0]]}),
+    "a tensor that is not there": '{"$tensor": "a"}',
+}
+
+
+@pytest.mark.parametrize("case", TREES)
+def test_a_tree_that_goes_with_its_checksum_and_means_nothing_is_refused(case):
+    with pytest.raises(FileFormatError, match="damaged"):
+        read(ours(TREES[case]))
+
+
+def test_more_dimensions_than_an_array_can_have_are_refused():
+    assert read(ours('{"$tensor": "w"}', (0, 3))).shape == (0, 3)
+    with pytest.raises(FileFormatError, match="maximum supported dimension"):
+        read(ours('{"$tensor": "w"}', (0,) * 65))
+
+
+def test_a_key_that_could_not_be_read_again_is_not_saved():
+    assert read(written({-(2**63): 1})) == {-(2**63): 1}
+    with pytest.raises(DTypeError, match="has the key 9223372036854775808; keys are texts, or numbers of at most 64"):
+        written({2**63: 1})
 
 
 ZIPS = {

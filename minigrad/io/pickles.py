@@ -153,6 +153,8 @@ class _Machine:
         for key, value in zip(pairs[::2], pairs[1::2], strict=True):
             if type(key) not in (str, int, float, bool, type(None)):
                 raise Refused(f"load: a dict in this file has {a_kind(key)} as a key.")
+            if type(key) is int and not -(2**63) <= key < 2**63:  # any number of these can have one hash
+                raise Refused("load: a dict in this file has a whole number beyond 64 bits as a key.")
             into[key] = value
 
     def _last(self, kind: type) -> Any:

@@ -12,7 +12,7 @@ import numpy as np
 from minigrad._tensor import Tensor, wrap
 from minigrad.dtypes import DType, float32, float64, int32, int64, uint8
 from minigrad.dtypes import bool as bool_
-from minigrad.errors import DTypeError, FileFormatError, MissingPackageError
+from minigrad.errors import DTypeError, FileFormatError, MinigradError, MissingPackageError
 from minigrad.storage import host, memory
 
 __all__ = ["decoded", "encoded", "numbers", "size_of_one"]
@@ -84,14 +84,16 @@ def decoded(data: bytes, place: str, widen: bool) -> tuple[Any, dict[str, Tensor
     try:
         found = library.deserialize(data)
         described = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")]).get("__metadata__") or {}
-    except (library.SafetensorError, ValueError, RecursionError) as error:
+        tree = {name: {"$tensor": name} for name, _ in found}
+        if not {"minigrad", "sha256", "tree"}.isdisjoint(described):
+            tree = _checked(described, [(name, x["dtype"], tuple(x["shape"]), x["data"]) for name, x in found])
+        arrays = {name: numbers(x["data"], x["dtype"], name, widen).reshape(x["shape"]) for name, x in found}
+    except MinigradError:
+        raise
+    except (library.SafetensorError, ArithmeticError, LookupError, RecursionError, ValueError) as error:
         raise FileFormatError(
             f"load: this file is neither safetensors nor a .pt of PyTorch, or it was cut off or damaged: {error}."
         ) from None
-    tree = {name: {"$tensor": name} for name, _ in found}
-    if not {"minigrad", "sha256", "tree"}.isdisjoint(described):
-        tree = _checked(described, [(name, x["dtype"], tuple(x["shape"]), x["data"]) for name, x in found])
-    arrays = {name: numbers(x["data"], x["dtype"], name, widen).reshape(x["shape"]) for name, x in found}
     return tree, {name: wrap(memory(place).copied(array)) for name, array in arrays.items()}
 
 
@@ -102,7 +104,7 @@ def _checked(described: dict[str, str], found: list[tuple[str, str, tuple[int, .
         raise FileFormatError(f"load: this file has layout {layout!r:.20}; this minigrad reads layout '1'. Update it.")
     if described.get("sha256") != _digest(described.get("tree", ""), found):
         raise FileFormatError("load: this file is damaged: its checksum is not that of what it holds.")
-    return json.loads(described["tree"])  # what was written, so it is JSON
+    return json.loads(described["tree"])
 
 
 def _digest(tree: str, found: list[tuple[str, str, tuple[int, ...], Any]]) -> str:

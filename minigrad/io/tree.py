@@ -54,9 +54,10 @@ def _plain(x: Any, path: tuple[str, ...], tensors: dict[str, Tensor]) -> Any:
 
 
 def _key(key: Any, path: tuple[str, ...]) -> Any:
-    if key is None or isinstance(key, bool | int | str) or (isinstance(key, float) and isfinite(key)):
+    small = isinstance(key, int) and -(2**63) <= key < 2**63
+    if key is None or small or isinstance(key, str) or (isinstance(key, float) and isfinite(key)):
         return key
-    raise DTypeError(f"save: {_place(path)} has the key {key!r:.80}; keys are texts or numbers.")
+    raise DTypeError(f"save: {_place(path)} has the key {key!r:.80}; keys are texts, or numbers of at most 64 bits.")
 
 
 def _place(path: tuple[str, ...]) -> str:
@@ -77,7 +78,7 @@ def put_together(tree: Any, tensors: Mapping[str, Tensor]) -> Any:
     """What `taken_apart` took apart. Raises FileFormatError for a tree that it did not make."""
     try:
         return _nested(tree, tensors)
-    except (KeyError, TypeError, ValueError, RecursionError):
+    except (ArithmeticError, KeyError, TypeError, ValueError, RecursionError):
         raise FileFormatError("load: the tree in this file does not go with its tensors: it was damaged.") from None
 
 
@@ -96,5 +97,7 @@ def _nested(tree: Any, tensors: Mapping[str, Tensor]) -> Any:
     if kind == "$tuple":
         return tuple([_nested(one, tensors) for one in inner])
     if kind == "$dict":
+        if any(isinstance(key, int) and not -(2**63) <= key < 2**63 for key, _ in inner):
+            raise ValueError("beyond 64 bits any number of keys can have one hash")
         return {key: _nested(one, tensors) for key, one in inner}
     raise KeyError(kind)
