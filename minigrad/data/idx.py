@@ -70,7 +70,11 @@ def read_idx(path: str | PathLike[str] | Openable, *, most: int = MOST) -> Any:
                 )
             numbers = read_exactly(file, length, path)
             check_end(file, length, path)
-    return np.frombuffer(numbers, kind).reshape(shape).astype(kind.newbyteorder("="), copy=False)
+    try:
+        array = np.frombuffer(numbers, kind).reshape(shape)
+    except ValueError as error:  # more than 64 dimensions, or no numbers in huge ones
+        raise FileFormatError(f"{path}: its header speaks of {_text(shape)} numbers: {error}.") from None
+    return array.astype(kind.newbyteorder("="), copy=False)
 
 
 def write_idx(path: str | PathLike[str], array: Any) -> None:

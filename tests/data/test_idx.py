@@ -58,6 +58,11 @@ BAD = {
     "too long": (HEADER + b"12345678901", "it goes on after the 10 bytes that it should have"),
     "with a header that lies": (HUGE + b"1" * 100, "speaks of 1,000,000,000,000 bytes, in 1000000x1000000; at most"),
     "with sizes beyond 64 bits": (b"\0\0\x0e\x09" + b"\xff" * 36, "at most 4,294,967,296 are read"),
+    "of 65 dimensions": (
+        b"\0\0\x08\x41" + b"\0\0\0\1" * 65 + b"a",
+        "speaks of 1x1.* numbers: maximum supported dimension",
+    ),
+    "of no numbers in huge dimensions": (b"\0\0\x08\x04" + b"\0" * 4 + b"\xff" * 12, "speaks of 0x4294967295x"),
     "packed, with a header that lies": (gzip.compress(HUGE[:4] + struct.pack(">II", 1000, 1000)), "is cut short"),
     "packed, and cut": (gzip.compress(HEADER + b"1234567890")[:-12], "cannot be unpacked|cut short"),
     "packed, with a wrong checksum": (
