@@ -5,6 +5,8 @@ import hashlib
 import io
 import re
 import tarfile
+import time
+import tracemalloc
 import warnings
 
 import numpy as np
@@ -12,7 +14,7 @@ import pytest
 
 import minigrad as mg
 from minigrad import cli
-from minigrad.data import cifar10, data_folder, fashion_mnist, known, mnist, official, read_images, write_idx
+from minigrad.data import cifar, cifar10, data_folder, fashion_mnist, known, mnist, official, read_images, write_idx
 from minigrad.errors import FileFormatError, MissingFileError
 
 NAMES = ("train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte")
@@ -233,6 +235,37 @@ def test_a_bad_archive_is_told_apart(small, recwarn):
     with pytest.raises(FileFormatError):
         cifar10()
     assert len(recwarn) == 5, "a checksum that nobody knows is warned of each time"
+
+
+def header(kind, size):
+    """That of a member of an archive."""
+    info = tarfile.TarInfo("a")
+    info.type, info.size = kind, size
+    return info.tobuf(tarfile.GNU_FORMAT)[:512]
+
+
+LYING = {
+    "a name of eight gigabytes": header(tarfile.GNUTYPE_LONGNAME, 2**33),
+    "a header of eight gigabytes": header(tarfile.XHDTYPE, 2**33),
+    "a header that takes a minute to search": header(tarfile.XHDTYPE, 2**20) + b"1" * 2**20,
+    "headers without end": header(tarfile.GNUTYPE_LONGNAME, 0) * 9000,
+    "members that unpack to more than all": (header(tarfile.REGTYPE, 2**20) + bytes(2**20)) * 5,
+    "a length that is none": header(tarfile.XHDTYPE, 20) + b"20 GNU.sparse.map=x\n".ljust(512, b"\0") + header(b"0", 0),
+}
+
+
+@pytest.mark.parametrize("name", LYING)
+def test_an_archive_that_lies_takes_neither_memory_nor_time(tmp_path, monkeypatch, name):
+    monkeypatch.setattr(cifar, "_WHOLE", 2**21)
+    path = tmp_path / "a.tar.gz"
+    path.write_bytes(gzip.compress(LYING[name], 1))
+    tracemalloc.start()
+    start = time.process_time()
+    with pytest.raises(FileFormatError, match="it cannot be unpacked"):
+        cifar.read_archive(path, ["test_batch.bin"], 4)
+    spent, (_, peak) = time.process_time() - start, tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert (spent < 5, peak < 2**22) == (True, True)
 
 
 # --- minigrad data ---
