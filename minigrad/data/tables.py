@@ -16,8 +16,8 @@ from minigrad.errors import ArgumentError, DTypeError, FileFormatError
 __all__ = ["MISSING", "Table", "read_csv"]
 
 MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "None", "?")
-_INT = re.compile(r"[+-]?\d+")
-_FLOAT = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?inf(inity)?", re.IGNORECASE)
+_INT = re.compile(r"[+-]?\d{1,100}")  # longer ones are beyond 64 bits, and Python reads none of 4,300 digits
+_FLOAT = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?|[+-]?inf(inity)?", re.IGNORECASE)
 
 
 class Table:
@@ -149,6 +149,8 @@ def _lines(file: Any, path: str, delimiter: str) -> Iterator[tuple[int, list[str
             f"{path}: it is not text in {error.encoding}: byte {error.start} is {error.object[error.start]:#04x}.\n"
             '  Say encoding=, such as encoding="latin-1".'
         ) from None
+    except UnicodeError as error:  # of the encodings that want a mark at the beginning
+        raise FileFormatError(f'{path}: {error}.\n  Say encoding=, such as encoding="utf-16-le".') from None
 
 
 def _even(

@@ -1,5 +1,8 @@
 """CSV: what a cell is, what a column is, and what is no table."""
 
+import math
+import time
+
 import pytest
 
 import minigrad as mg
@@ -98,3 +101,20 @@ def test_columns_that_are_no_numbers_are_told(write):
         table.classes("age")
     with pytest.raises(ArgumentError, match="there is no column 'x'; there are 'age', 'height', 'name', 'smokes'"):
         table["x"]
+
+
+def test_an_encoding_that_wants_a_mark_at_the_beginning_is_told(write):
+    with pytest.raises(FileFormatError, match=r"does not start with BOM\.\n  Say encoding=, such as"):
+        read_csv(write(b"a\0\n\0"), encoding="utf-16")
+
+
+def test_whole_numbers_of_any_length_are_floats(write):
+    table = read_csv(write("a,b\n" + "0" * 5000 + "7," + "9" * 5000 + "\n1,1\n"))
+    assert (table["a"], table["b"]) == ([7.0, 1.0], [math.inf, 1.0])
+
+
+def test_a_cell_that_is_almost_a_number_takes_no_time(write):
+    path = write("a\n" + "1" * 100_000 + "x\n")  # minutes, when each way to share out the digits is tried
+    start = time.process_time()
+    assert read_csv(path).types == {"a": str}
+    assert time.process_time() - start < 1
