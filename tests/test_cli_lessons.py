@@ -1,6 +1,8 @@
 """`minigrad lab`, `course` and `doctor`: what they copy, what they leave alone, and what they say."""
 
+import hashlib
 import json
+import os
 import re
 import subprocess
 import sys
@@ -66,7 +68,7 @@ def test_lab_brings_a_newer_lesson_but_keeps_one_that_was_changed(run, tmp_path)
     assert (folder / LESSONS[1]).read_text(encoding="utf-8") == "an old lesson, with answers"
 
 
-@pytest.mark.parametrize("text", ["", "{", "[1, 2"], ids=repr)
+@pytest.mark.parametrize("text", ["", "{", "[1, 2", "[]", "1", '{"a": []}', "[" * 100_000], ids="{:.9}".format)
 def test_a_note_that_is_damaged_costs_nobody_work(run, tmp_path, text):
     folder = tmp_path / "minigrad-lessons"
     run("lab", "--copy")
@@ -75,6 +77,36 @@ def test_a_note_that_is_damaged_costs_nobody_work(run, tmp_path, text):
     told = run("lab", "--copy")[1]
     assert f"newer in minigrad: {LESSONS[0]}." in told
     assert (folder / LESSONS[0]).read_text(encoding="utf-8") == "my work"
+
+
+def test_lab_writes_through_no_link_and_waits_at_no_pipe(run, tmp_path):
+    folder = tmp_path / "minigrad-lessons"
+    run("lab", "--copy")
+    for name in LESSONS[:3]:
+        (folder / name).unlink()
+    (folder / LESSONS[0]).symlink_to(tmp_path / "new")
+    (folder / LESSONS[1]).symlink_to(tmp_path / "old")
+    os.mkfifo(folder / LESSONS[2])
+    (tmp_path / "old").write_text("old", encoding="utf-8")
+    note = folder / ".minigrad.json"
+    known = json.loads(note.read_text(encoding="utf-8"))
+    known[LESSONS[1]] = hashlib.sha256(b"old").hexdigest()
+    del known[LESSONS[0]], known[LESSONS[2]]
+    note.write_text(json.dumps(known), encoding="utf-8")
+    assert f"newer in minigrad: {', '.join(LESSONS[:3])}." in run("lab", "--copy")[1]
+    assert (tmp_path / "old").read_text(encoding="utf-8") == "old"
+    assert not (tmp_path / "new").exists()
+
+
+def test_lab_writes_its_note_through_no_link(run, tmp_path):
+    note = tmp_path / "minigrad-lessons" / ".minigrad.json"
+    note.parent.mkdir()
+    (tmp_path / "precious").write_text("precious", encoding="utf-8")
+    note.symlink_to(tmp_path / "precious")
+    code, _, told = run("lab", "--copy")
+    assert code == 2
+    assert told.endswith(".minigrad.json is a link, or no file; minigrad keeps a note there: move it away\n")
+    assert (tmp_path / "precious").read_text(encoding="utf-8") == "precious"
 
 
 def test_lab_opens_jupyterlab_there_for_this_machine_alone(run, tmp_path, monkeypatch):

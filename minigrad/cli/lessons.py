@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 from collections import Counter
@@ -77,10 +78,7 @@ def _lessons(command: str) -> Iterable[tuple[str, bytes]]:
 def _copied(folder: Path, command: str = "minigrad lab") -> None:
     """Bring a folder up to date, but for what the reader has changed there, and say what became of each."""
     note = folder / NOTE
-    try:
-        known = json.loads(note.read_text(encoding="utf-8")) if note.is_file() else {}
-    except ValueError:  # half a file, or a reader's: then nothing is known of what was copied
-        known = {}
+    known = _known(note, command)
     states: dict[str, list[str]] = {}
     for name, data in _lessons(command):
         path, digest = folder / name, sha256(data).hexdigest()
@@ -99,15 +97,32 @@ def _copied(folder: Path, command: str = "minigrad lab") -> None:
         print(f"Changed by you, and newer in minigrad: {', '.join(states['kept'])}. Rename yours to get the new ones.")
 
 
-def _put(path: Path, data: bytes, command: str, before: str = "") -> str:
-    """Write a file, unless one is there that is not what was written `before`: "new", "updated", "same" or "kept"."""
+def _known(note: Path, command: str) -> dict[str, str]:
+    """What a note says. One that is half a file, or a reader's, says nothing of what was copied."""
+    if os.path.lexists(note) and (note.is_symlink() or not note.is_file()):
+        raise Stop(f"{command}: {note} is a link, or no file; minigrad keeps a note there: move it away")
     try:
-        there = path.read_bytes() if path.exists() else None
+        found = json.loads(note.read_text(encoding="utf-8")) if note.exists() else {}
+    except OSError as error:
+        raise Stop(f"{command}: cannot read {note}: {error.strerror}") from None
+    except (ValueError, RecursionError):
+        found = {}
+    pairs = found.items() if isinstance(found, dict) else ()
+    return {name: digest for name, digest in pairs if isinstance(digest, str)}
+
+
+def _put(path: Path, data: bytes, command: str, before: str = "") -> str:
+    """Write a file, unless one is there that is not what was written `before`: "new", "updated", "same" or "kept".
+
+    A link is the reader's, wherever it leads, and so is a folder, or a pipe, which nobody would end to write into.
+    """
+    try:
+        there = path.read_bytes() if path.is_file() and not path.is_symlink() else None
     except OSError as error:
         raise Stop(f"{command}: cannot read {path}: {error.strerror}") from None
     if there == data:
         return "same"
-    if there is not None and sha256(there).hexdigest() != before:
+    if os.path.lexists(path) and (there is None or sha256(there).hexdigest() != before):
         return "kept"
     _written(path, data, command)
     return "new" if there is None else "updated"
