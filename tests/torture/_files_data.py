@@ -1,0 +1,279 @@
+"""Bad files of data: IDX, CIFAR-10's batches and archives, CSV and plain text, and the folders of `minigrad lab`."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import random
+import struct
+import tarfile
+from pathlib import Path
+from typing import Any
+
+from torture._files_made import EDGES, mangled, number, text
+
+__all__ = ["LESSONS", "archive", "batch", "csv", "idx", "lessons", "table"]
+
+RECORD = 3073
+
+
+# --- IDX ---
+
+
+def _packed(draw: random.Random, data: bytes) -> bytes:
+    """As gzip packs it: in one piece or several, with a name in its header, or changed."""
+    pieces = [data] if draw.random() < 0.8 else [data[:9], b"", data[9:]]
+    made = b"".join(gzip.compress(piece, draw.choice([1, 9]), mtime=0) for piece in pieces)
+    if draw.random() < 0.05:
+        made = made[:3] + b"\x1c" + made[4:10] + b"\x03\0abc" + b"n" * draw.choice([1, 3000]) + b"\0c\0" + made[10:]
+    return mangled(draw, made, [made], 2) if draw.random() < 0.3 else made
+
+
+def idx(draw: random.Random) -> bytes:
+    """A header that is right or not, and numbers that go with it or not; packed or not."""
+    rank = draw.choice([0, 1, 1, 2, 3, 3, 4, 33, 65, 255])
+    sizes = [draw.choice([0, 1, 1, 2, 3]) if rank > 4 else draw.choice([0, 1, 2, 3, 28]) for _ in range(rank)]
+    code = draw.choice([8, 8, 9, 11, 12, 13, 14])
+    width = {8: 1, 9: 1, 11: 2, 12: 4, 13: 4, 14: 8}[code]
+    length = width
+    for n in sizes:
+        length *= n if length * n < 50_000 else 1
+    if draw.random() < 0.25 and sizes:
+        sizes[draw.randrange(rank)] = draw.choice(EDGES) % 2**32
+    data = struct.pack(f">HBB{rank}I", 0, code, rank, *sizes) + draw.randbytes(length)
+    if draw.random() < 0.05:
+        data = struct.pack(">HBBII", 0, 8, 2, 2**16, draw.choice([2**4, 2**16])) + bytes(2**20)  # a bomb, once packed
+        return gzip.compress(data, 6, mtime=0)
+    if draw.random() < 0.5:
+        data = mangled(draw, data, [b"<html>", b"PK\x03\x04", data], 2)
+    return _packed(draw, data) if draw.random() < 0.5 else data
+
+
+# --- CIFAR-10 ---
+
+
+def batch(draw: random.Random, records: int) -> bytes:
+    rows = [
+        bytes([draw.choice([0, 9, 9, 9, 10 if draw.random() < 0.1 else 3])]) + bytes(RECORD - 1) for _ in range(records)
+    ]
+    data = b"".join(rows)
+    return mangled(draw, data, [b"\x80\x04a", b"\x1f\x8b"], 2) if draw.random() < 0.5 else data
+
+
+NAMES = ["cifar-10-batches-bin/test_batch.bin", "test_batch.bin", "../outside/test_batch.bin", "/etc/test_batch.bin"]
+NAMES += ["a/../../test_batch.bin", "readme.html", "x" * 180 + "/test_batch.bin", "é", "./././test_batch.bin", ""]
+KINDS = [tarfile.REGTYPE] * 6 + [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.DIRTYPE, tarfile.FIFOTYPE, tarfile.CHRTYPE]
+KINDS += [tarfile.GNUTYPE_SPARSE, tarfile.GNUTYPE_LONGNAME, tarfile.XHDTYPE, tarfile.XGLTYPE, b"Z", b"\0", b"L", b"K"]
+
+
+def _member(draw: random.Random, records: int) -> bytes:
+    """A member of an archive: its header, whose checksum is right, and what follows."""
+    info = tarfile.TarInfo(draw.choice(NAMES))
+    info.type, data = draw.choice(KINDS), batch(draw, records)
+    if info.issym() or info.islnk():
+        info.linkname, data = draw.choice(["/etc/passwd", "../outside/kept.txt", "test_batch.bin"]), b""
+    if draw.random() < 0.15:
+        info.pax_headers = {
+            draw.choice(["path", "size", "mtime", "GNU.sparse.map", "hdrcharset", "comment"]): text(draw)
+        }
+    if info.type in (tarfile.XHDTYPE, tarfile.XGLTYPE):
+        data = _extended(draw)
+    info.size = len(data)
+    kind = draw.choice([tarfile.PAX_FORMAT, tarfile.GNU_FORMAT, tarfile.USTAR_FORMAT])
+    try:
+        header = bytearray(info.tobuf(kind))
+    except ValueError:  # a name that is too long for USTAR
+        header = bytearray(info.tobuf(tarfile.PAX_FORMAT))
+    if draw.random() < 0.25:  # a field of the last block of the header: a size, a kind, places of what is sparse
+        start, width = draw.choice([(124, 12), (100, 8), (136, 12), (345, 155), (386, 96), (482, 13), (156, 1)])
+        what = draw.choice(
+            [b"77777777777", b"\x80" + draw.randbytes(11), b"\xff" * 12, b"-1", draw.randbytes(9), b"0" * 12]
+        )
+        if draw.random() < 0.5:
+            what = b"%011o" % (draw.choice(EDGES) % 8**11)
+        place = len(header) - 512 + start
+        header[place : place + width] = what[:width].ljust(width, b"\0")
+        last = header[-512:]
+        header[-512 + 148 : -512 + 156] = b"%06o\0 " % (sum(last[:148]) + 8 * 32 + sum(last[156:]))
+    return bytes(header) + data + bytes(-len(data) % 512)
+
+
+def _extended(draw: random.Random) -> bytes:
+    """Records of an extended header: a length, a word, and what it is."""
+    words = ["path", "size", "GNU.sparse.major", "GNU.sparse.minor", "GNU.sparse.map", "GNU.sparse.size", "mtime", "x"]
+    words += ["GNU.sparse.realsize", "GNU.sparse.name", "GNU.sparse.numblocks", "hdrcharset", "linkpath", "uid"]
+    made = b""
+    for _ in range(draw.choice([1, 2, 5])):
+        said = draw.choice([str(number(draw)), "0", "1", text(draw), "0,1,2", "9" * 5000, "test_batch.bin", "1e9"])
+        body = f" {draw.choice(words)}={said}\n".encode()
+        length = len(body) + len(str(len(body) + 2))
+        told = str(length) if draw.random() < 0.8 else draw.choice(["0", "-1", "9" * 9, "9" * 5000, "x"])
+        made += told.encode() + body
+    return made
+
+
+def archive(draw: random.Random, records: int) -> bytes:
+    """An archive of a few members, packed by gzip."""
+    way = draw.random()
+    if way < 0.06:
+        data = _bomb(draw)
+    else:
+        data = b"".join(_member(draw, records) for _ in range(draw.choice([0, 1, 2, 3]))) + bytes(1024)
+    if draw.random() < 0.3:
+        data = mangled(draw, data, [data], 2)
+    return _packed(draw, data)
+
+
+def _bomb(draw: random.Random) -> bytes:
+    """A header that speaks of much, and much that follows, of zeros: gzip packs them a thousandfold."""
+    info = tarfile.TarInfo("a")
+    info.type = draw.choice([tarfile.GNUTYPE_LONGNAME, tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.REGTYPE, b"K"])
+    info.size = draw.choice([2**22, 2**24, 2**33])
+    if draw.random() < 0.2:
+        return info.tobuf(tarfile.GNU_FORMAT)[:512] * draw.choice(
+            [9, 2000]
+        )  # one that is about the next one, and so on
+    return info.tobuf(tarfile.GNU_FORMAT) + (b"1" if draw.random() < 0.3 else b"\0") * draw.choice(
+        [2**14, 2**20, 2**23]
+    )
+
+
+# --- CSV ---
+
+CELLS = [
+    "1",
+    "-2",
+    "3.5",
+    "1e9",
+    "nan",
+    "NA",
+    "",
+    "a",
+    '"a,b"',
+    '"',
+    '""',
+    '"a\nb"',
+    "\0",
+    "\r",
+    "é",
+    "١٢",
+    "inf",
+    "1_0",
+    "1e",
+]
+CELLS += [
+    "9" * 30,
+    "9" * 5000,
+    "1" * 20_000 + "x",
+    "1" * 60_000,
+    "." + "1" * 9000 + "e",
+    " 7 ",
+    "+",
+    "- 1",
+    "0x10",
+    "x" * 140_000,
+]
+CELLS += ["1e" + "9" * 9000, "\u2028", "\ufeff", "$", "=1+1", "True", "0" * 5000 + "1", " " * 30_000 + "x", "1.5e-400"]
+
+
+def csv(draw: random.Random) -> bytes:
+    """Rows of cells, of one width or not, in one encoding or another."""
+    width = draw.choice([1, 2, 3, 3, 3, 40])
+    usual = CELLS[:12] if draw.random() < 0.5 else CELLS
+    rows = []
+    for _ in range(draw.choice([0, 1, 2, 5, 20])):
+        n = width if draw.random() < 0.97 else draw.randrange(5)
+        rows.append(draw.choice([",", ",", ",", ",", ";"]).join(draw.choice(usual) for _ in range(n)))
+    names = ",".join(f"c{k}" if draw.random() < 0.98 else text(draw) for k in range(width))
+    whole = draw.choice(["\n", "\n", "\r\n", "\r"]).join([names, *rows])
+    data = whole.encode(draw.choice(["utf-8"] * 6 + ["utf-8-sig", "utf-16", "utf-16-le", "utf-32"]), "replace")
+    if draw.random() < 0.1:
+        data = draw.choice([b",", b"\n", b'"', b"\0", b"a,", b"1\n", b"1,"]) * draw.choice([10, 1000, 9000])
+    return mangled(draw, data, [data, b"\xff\xfe"]) if draw.random() < 0.4 else data
+
+
+def table(draw: random.Random) -> dict[str, Any]:
+    """How a file is read: mostly as it is by itself."""
+    chosen: dict[str, Any] = {}
+    if draw.random() < 0.3:
+        chosen["header"] = draw.choice([False, ["a", "b", "c"], ["a"], []])
+    if draw.random() < 0.2:
+        chosen["delimiter"] = draw.choice([";", "\t", "|", "1"])
+    if draw.random() < 0.3:
+        chosen["encoding"] = draw.choice(["utf-8", "latin-1", "utf-16", "utf-32", "ascii", "utf-16-le", "cp1252"])
+    return chosen
+
+
+# --- the folder of `minigrad lab` ---
+
+LESSONS = {
+    f"{k:02d}_lesson.ipynb": json.dumps({"cells": [{"source": ["a"] * k}], "nbformat": 4}).encode() for k in range(4)
+}
+LESSONS["lessons.mplstyle"] = b"axes.grid: True\n"
+OLD = b'{"cells": []}'
+NOTE = ".minigrad.json"
+
+
+def lessons(draw: random.Random, folder: Path) -> dict[str, bytes]:
+    """Put into `folder` what a reader, a crash or somebody else may have left; what has to be there afterwards."""
+    from hashlib import sha256
+
+    note: Any = {name: sha256(draw.choice([data, OLD])).hexdigest() for name, data in LESSONS.items()}
+    mine: dict[str, bytes] = {}
+    for name in LESSONS:
+        path = folder / name
+        match draw.choice(["", "", "same", "old", "mine", "mine", "link", "lost link", "folder", "pipe", "round"]):
+            case "same":
+                path.write_bytes(LESSONS[name])
+            case "old":
+                path.write_bytes(OLD)
+            case "mine":
+                mine[name] = mangled(draw, LESSONS[name], [OLD])
+                path.write_bytes(mine[name])
+                if mine[name] in (LESSONS[name], OLD):
+                    del mine[name]
+            case "link":
+                path.symlink_to("../outside/" + draw.choice(["kept.txt", "kept.json"]))
+                if draw.random() < 0.5:
+                    note[name] = sha256(b"kept").hexdigest()
+            case "lost link":
+                path.symlink_to("../outside/new.ipynb")
+            case "folder":
+                path.mkdir()
+            case "pipe":
+                os.mkfifo(path)
+            case "round":
+                path.symlink_to(name)
+    data = _noted(draw, note)
+    match draw.choice(["file"] * 8 + ["link", "lost link", "folder", "pipe", ""]):
+        case "file":
+            (folder / NOTE).write_bytes(data)
+        case "link":
+            (folder / NOTE).symlink_to("../outside/" + draw.choice(["kept.txt", "kept.json"]))
+        case "lost link":
+            (folder / NOTE).symlink_to("../outside/new.json")
+        case "folder":
+            (folder / NOTE).mkdir()
+        case "pipe":
+            os.mkfifo(folder / NOTE)
+    return mine
+
+
+def _noted(draw: random.Random, note: dict[str, Any]) -> bytes:
+    """What the note says: of each lesson what was copied, or anything else."""
+    way = draw.random()
+    if way < 0.3:
+        return json.dumps(note).encode()
+    if way < 0.4:
+        return draw.choice(
+            [b"[]", b"1", b'"a"', b"null", b"", b"{", b"[" * 9000, b"[" * 9000 + b"]" * 9000, b'{"a":' * 9000]
+        )
+    if way < 0.6:
+        name = draw.choice(list(note))
+        note[name] = draw.choice([None, 1, [], {}, [note[name]], "", 1.5, True, 10**30, "é"])
+        note[draw.choice(["../outside/kept.txt", "/etc/passwd", "", "a"])] = draw.choice(["a", [], None])
+        return json.dumps(note).encode()
+    if way < 0.65:
+        return b'{"a": ' + b"9" * 5000 + b"}"
+    return mangled(draw, json.dumps(note).encode(), [b"[]", b'{"a": 1}'])

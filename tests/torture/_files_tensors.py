@@ -1,0 +1,370 @@
+"""Bad files of tensors: safetensors of others' and of ours, and zip files of pickles as PyTorch writes them."""
+
+from __future__ import annotations
+
+import copyreg
+import functools
+import hashlib
+import importlib
+import io
+import json
+import operator
+import os
+import pickle
+import random
+import subprocess
+import warnings
+import zipfile
+from functools import cache
+from typing import Any
+
+from torture._files_made import EDGES, mangled, number, text
+
+__all__ = ["evil", "pt", "safetensors"]
+
+CODES = [
+    "F32",
+    "F64",
+    "F16",
+    "BF16",
+    "I8",
+    "I16",
+    "I32",
+    "I64",
+    "U8",
+    "U16",
+    "U32",
+    "U64",
+    "BOOL",
+    "F8_E4M3",
+    "C64",
+    "",
+]
+SIZES = {"F64": 8, "I64": 8, "U64": 8, "C64": 8, "F16": 2, "BF16": 2, "I16": 2, "U16": 2, "U8": 1, "I8": 1, "BOOL": 1}
+
+
+# --- safetensors ---
+
+
+@cache
+def good_safetensors() -> list[bytes]:
+    import minigrad as mg
+
+    made = []
+    for obj in (
+        {"a": mg.tensor([1.0, 2.0], device="numpy")},
+        {
+            "model": {"w": mg.zeros(3, 4, device="numpy")},
+            "epoch": 3,
+            "betas": (0.9, float("inf")),
+            "k": {1: [None, True]},
+        },
+        mg.arange(500, device="numpy"),
+        {},
+    ):
+        file = io.BytesIO()
+        mg.save(obj, file)
+        made.append(file.getvalue())
+    return made
+
+
+def safetensors(draw: random.Random) -> bytes:
+    """A file that is bad, or looks it: changed bytes, a header made of odd parts, a tree of ours with its checksum."""
+    way = draw.random()
+    if way < 0.35:
+        good = good_safetensors()
+        return mangled(draw, draw.choice(good), good)
+    if way < 0.6:
+        return _ours(draw)
+    header, size = _header(draw)
+    if draw.random() < 0.3:
+        header = mangled(draw, header, [b'{"__metadata__":{"a":"b"}}'], 2)
+    told = len(header) if draw.random() < 0.8 else number(draw) % 2**64
+    return told.to_bytes(8, "little") + header + draw.randbytes(size if draw.random() < 0.8 else draw.randrange(99))
+
+
+def _header(draw: random.Random) -> tuple[bytes, int]:
+    parts, at = [], 0
+    for _ in range(draw.choice([0, 1, 1, 2, 5, 60])):
+        code = draw.choice(CODES)
+        shape = [draw.choice([0, 1, 2, 3]) for _ in range(draw.choice([0, 1, 2, 4, 33, 65, 300]))]
+        if draw.random() < 0.2:
+            shape.append(number(draw))
+        size = SIZES.get(code, 4)
+        for n in shape:
+            size *= n if abs(size * n) < 10_000 else 1
+        end = at + max(size, 0)
+        offsets = [at, end] if draw.random() < 0.9 else [number(draw), number(draw)]
+        one: Any = {"dtype": code, "shape": shape, "data_offsets": offsets}
+        if draw.random() < 0.1:
+            one[draw.choice(list(one))] = _json(draw)
+        parts.append(json.dumps(text(draw)) + ":" + json.dumps(one))
+        at = end
+    if draw.random() < 0.3:
+        about = {text(draw): draw.choice([text(draw), _json(draw)]) for _ in range(3)}
+        parts.append('"__metadata__":' + json.dumps(about))
+    if parts and draw.random() < 0.1:
+        parts.append(draw.choice(parts))  # the same key twice
+    return ("{" + ",".join(parts) + "}").encode() + b" " * draw.choice([0, 0, 7]), min(at, 100_000)
+
+
+def _json(draw: random.Random, depth: int = 0) -> Any:
+    """Anything that JSON can say."""
+    kind = draw.randrange(9 if depth < 4 else 6)
+    if kind < 6:
+        return [None, True, number(draw), 1.5, text(draw), float("1e308")][kind]
+    if kind == 6:
+        return [_json(draw, depth + 1) for _ in range(draw.randrange(4))]
+    if kind == 7:
+        return {draw.choice(["$tensor", "$float", "$tuple", "$dict", "a"]): _json(draw, depth + 1)}
+    return {text(draw): _json(draw, depth + 1) for _ in range(draw.randrange(3))}
+
+
+def _ours(draw: random.Random) -> bytes:
+    """A file with a tree that nobody would write, and the right checksum: whoever wants to can compute that."""
+    tree: str = json.dumps(_json(draw))
+    match draw.randrange(9):
+        case 0:
+            depth = draw.choice([90, 500, 3000, 20_000])
+            tree = "[" * depth + "]" * depth
+        case 1:
+            tree = '{"$tuple":' * (depth := draw.choice([90, 900, 9000])) + "[]" + "}" * depth
+        case 2:
+            tree = f'{{"$float": {"1" * draw.choice([20, 400, 5000])}}}'
+        case 3:
+            tree = tree[: draw.randrange(len(tree) + 1)]
+        case 4:
+            same = [k * (2**61 - 1) for k in range(1, draw.choice([9, 2000]))]  # keys of one hash
+            tree = json.dumps({"$dict": [[k, 0] for k in same]})
+    about = {"minigrad": "1", "tree": tree, "sha256": hashlib.sha256(tree.encode()).hexdigest()}
+    if draw.random() < 0.15:
+        about.pop(draw.choice(list(about)))
+        about["sha256"] = hashlib.sha256(about.get("tree", "").encode()).hexdigest()
+    header = json.dumps({"__metadata__": about}).encode()
+    return len(header).to_bytes(8, "little") + header
+
+
+# --- PyTorch's ---
+
+
+class _Calls:
+    """Pickled, it asks to call a function."""
+
+    def __init__(self, *told: Any) -> None:
+        self.told = told
+
+    def __reduce__(self) -> Any:
+        return self.told[0], tuple(self.told[1:])
+
+    def __call__(self) -> None:
+        """What is called has to be callable for pickle to write it down, also where it is made by another call."""
+
+
+@cache
+def evil() -> list[bytes]:
+    """Pickles that run something where `pickle.load` reads them; most write a file named `ran` in the folder beside."""
+    write = "open('../outside/ran', 'w').close()"
+    shell = "touch ../outside/ran"
+    calls: list[Any] = [
+        _Calls(os.system, shell),
+        _Calls(eval, write),
+        _Calls(exec, write),
+        _Calls(open, "../outside/ran", "w"),
+        _Calls(subprocess.getoutput, shell),
+        _Calls(getattr, _Calls(importlib.import_module, "os"), "system"),
+        _Calls(_Calls(getattr, _Calls(importlib.import_module, "os"), "system"), shell),
+        _Calls(_Calls(operator.methodcaller, "system", shell), _Calls(importlib.import_module, "os")),
+        _Calls(functools.partial(os.system, shell)),
+        _Calls(functools.reduce, eval, [write]),
+        _Calls(map, eval, [write]),
+        _Calls(copyreg._reconstructor, dict, object, None),
+        _Calls(pickle.loads, pickle.dumps(_Calls(os.system, shell))),
+        _Calls(os.symlink, "/etc/passwd", "../outside/ran"),
+    ]
+    nested = [{"state": [one, {"w": one}]} for one in calls]
+    made = [pickle.dumps(one, protocol) for one in (*calls, *nested) for protocol in range(6)]
+    names = [b"os\nsystem", b"builtins\neval", b"builtins\ngetattr", b"posix\nsystem", b"nt\nsystem", b"torch\nload"]
+    names += [
+        b"torch.hub\nload",
+        b"numpy\nfromfile",
+        b"minigrad.io\nsave",
+        b"__main__\nx",
+        b"copyreg\n_extension_registry",
+    ]
+    names += [b"torch._utils\n_rebuild_tensor_v2.__globals__", b"collections\nOrderedDict.__init__.__globals__"]
+    for name in names:
+        made += [b"\x80\x02c" + name + b"\n(S'" + shell.encode() + b"'\ntR.", b"(S'x'\ni" + name + b"\n."]
+        made += [b"\x80\x02c" + name + b"\n)R.", b"\x80\x02c" + name + b"\n)\x81}b.", b"\x80\x02(c" + name + b"\n}o."]
+    return made
+
+
+STORAGE = b"(X\x07\x00\x00\x00storagectorch\n%sStorage\nX\x01\x00\x00\x00%cX\x03\x00\x00\x00cpuK\x04tQ"
+TENSOR = b"ctorch._utils\n_rebuild_tensor_v2\n"
+PIECES = [
+    b"N",
+    b"\x88",
+    b"\x89",
+    b"K\x04",
+    b"J\xff\xff\xff\xff",
+    b"G\x7f\xf0\0\0\0\0\0\0",
+    b"\x8a\x09" + b"\xff" * 8 + b"\0",
+]
+PIECES += [
+    b"}",
+    b"]",
+    b")",
+    b"(",
+    b"t",
+    b"\x85",
+    b"\x86",
+    b"\x87",
+    b"a",
+    b"e",
+    b"s",
+    b"u",
+    b"b",
+    b"R",
+    b"Q",
+    b"\x81",
+    b".",
+]
+PIECES += [
+    b"q\x00",
+    b"q\xff",
+    b"h\x00",
+    b"h\xff",
+    b"\x94",
+    b"j\0\0\0\0",
+    b"r\xff\xff\xff\xff",
+    b"0",
+    b"2",
+    b"1",
+    b"\x93",
+]
+PIECES += [
+    b"\x8c\x01w",
+    b"X\xff\xff\xff\x7fa",
+    b"\x8d" + b"\xff" * 8,
+    b"\x8e" + b"\xff" * 7 + b"\x7f",
+    b"\x95" + b"\xff" * 8,
+]
+PIECES += [
+    b"\x8b\xff\xff\xff\x7f",
+    b"I99\n",
+    b"L9L\n",
+    b"F1e9\n",
+    b"S'a'\n",
+    b"V\\u0041\n",
+    b"P1\n",
+    b"\x82\x01",
+    b"\x97",
+    b"\x98",
+]
+PIECES += [TENSOR, b"ctorch._utils\n_rebuild_parameter\n", b"ccollections\nOrderedDict\n)R", b"cos\nsystem\n"]
+KINDS = [b"Float", b"Double", b"Half", b"BFloat16", b"Char", b"Short", b"Int", b"Long", b"Byte", b"Bool", b"Quint8"]
+
+
+def _int(n: int) -> bytes:
+    """A whole number in a pickle."""
+    data = n.to_bytes(n.bit_length() // 8 + 1, "little", signed=True)
+    return b"\x8a" + bytes([len(data)]) + data
+
+
+def _tensor(draw: random.Random) -> bytes:
+    storage = STORAGE % (draw.choice(KINDS), draw.choice(b"0123"))
+    if draw.random() < 0.2:
+        storage = storage.replace(b"K\x04tQ", _int(number(draw)) + b"tQ")
+    if draw.random() < 0.1:
+        storage = storage.replace(b"X\x01\x00\x00\x000", b"\x8c\x13../outside/kept.txt")
+    rank = draw.choice([0, 1, 1, 2, 3, 40, 66])
+    size, stride = [[draw.choice([0, 1, 1, 1, 2]) for _ in range(rank)] for _ in range(2)]
+    for row in (size, stride):
+        if row and draw.random() < 0.25:
+            row[draw.randrange(len(row))] = number(draw)
+    offset = draw.choice([0, 0, 1, number(draw)])
+    rows = [b"(" + b"".join(map(_int, row)) + b"t" for row in (size, stride)]
+    return TENSOR + b"(" + storage + _int(offset) + rows[0] + rows[1] + b"\x89}tR"
+
+
+def _pickled(draw: random.Random) -> bytes:
+    """A pickle: of tensors, of anything that instructions can be put together to, or that runs something."""
+    way = draw.random()
+    if way < 0.25:
+        return draw.choice(evil())
+    if way < 0.35:
+        return mangled(draw, draw.choice(evil()), evil())
+    if way < 0.6:
+        pieces = [draw.choice(PIECES) for _ in range(draw.choice([2, 8, 40, 300]))]
+        return draw.choice([b"\x80\x02", b"\x80\x04", b""]) + b"".join(pieces) + b"."
+    if way < 0.68:
+        return b"\x80\x04" + _much(draw) + b"."
+    items = b"".join(b"X\x01\x00\x00\x00%c" % draw.choice(b"abcw") + _tensor(draw) for _ in range(draw.randint(0, 4)))
+    made = b"\x80\x02}q\x00(" + items + b"u."
+    return mangled(draw, made, [b"".join(PIECES), *evil()], 3) if draw.random() < 0.5 else made
+
+
+def _much(draw: random.Random) -> bytes:
+    """A little that describes much: nests, keys of one hash, tuples that double."""
+    n = draw.choice([100, 2000, 10_000])
+    match draw.randrange(6):
+        case 0:
+            return b"\x85".join([b"N"] + [b""] * n)
+        case 1:
+            return b"](" * n + b"e" * n
+        case 2:
+            return b"]" + b"]a" * n
+        case 3:
+            return b"](" + b"]\x94" * n + b"e"
+        case 4:
+            return b"}(" + b"".join(_int(k * (2**61 - 1)) + b"N" for k in range(4 * n)) + b"u"
+    return b"]q\x00" + b"".join(b"h%c\x86q%c" % (k, k + 1) for k in range(200)) + b"\x85"
+
+
+def pt(draw: random.Random) -> bytes:
+    """A zip file of a pickle and storages, or of something else."""
+    pickled, root = _pickled(draw), draw.choice(["archive", "archive", "archive", "..", "/tmp", "a/../..", "é"])
+    entries = {f"{root}/data.pkl": pickled, f"{root}/version": b"3\n"}
+    for k in range(4):
+        entries[f"{root}/data/{k}"] = draw.randbytes(draw.choice([4, 8, 16, 32, 32, 16, 100]))
+    if draw.random() < 0.3:
+        entries[f"{root}/byteorder"] = draw.choice([b"big", b"little", b"\xff"])
+    if draw.random() < 0.2:
+        name = draw.choice(["../outside/ran", "/etc/passwd", f"{root}/constants.pkl", "b/data.pkl", text(draw) or "x"])
+        entries[name] = b"x"
+    out = io.BytesIO()
+    packed = zipfile.ZIP_STORED if draw.random() < 0.97 else zipfile.ZIP_DEFLATED
+    with warnings.catch_warnings(), zipfile.ZipFile(out, "w", packed) as file:
+        warnings.simplefilter("ignore")
+        for name, data in entries.items():
+            info = zipfile.ZipInfo(name.replace("\0", "0"))
+            info.compress_type = packed
+            if draw.random() < 0.05:
+                info.external_attr = 0o120777 << 16  # a link
+                data = b"../outside/kept.txt"
+            file.writestr(info, bytes(2**20) if packed and name.endswith("0") else data)
+            if draw.random() < 0.02:
+                file.writestr(info, data)
+    made = out.getvalue()
+    if draw.random() < 0.15:
+        made = _lying(draw, made)
+    return mangled(draw, made, [made, *evil()[:3]], 2) if draw.random() < 0.25 else made
+
+
+def _zipped(entries: dict[str, bytes]) -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as file:
+        for name, data in entries.items():
+            file.writestr(name, data)
+    return out.getvalue()
+
+
+FLOATS = b"\x80\x02" + TENSOR + b"(" + STORAGE % (b"Float", ord("0")) + b"K\x00K\x04\x85K\x01\x85\x89}tR."
+GOOD_PT = _zipped({"archive/data.pkl": FLOATS, "archive/data/0": bytes(16)})
+
+
+def _lying(draw: random.Random, made: bytes) -> bytes:
+    """With a field of the list of contents, or of its end, that says something else."""
+    mark, fields = draw.choice([(b"PK\x01\x02", range(8, 46, 2)), (b"PK\x05\x06", range(8, 22, 2))])
+    at = made.rfind(mark) if draw.random() < 0.5 else made.find(mark)
+    place = at + draw.choice(list(fields))
+    return made[:place] + (draw.choice(EDGES) % 2**32).to_bytes(4, "little") + made[place + 4 :]
