@@ -24,6 +24,7 @@ _LARGEST = 2**26  # no member of the archive is half as large
 _WHOLE = 2**28  # nor are all of them together so large
 _HEADER = 2**11  # bytes of a header, and how often one may be read, two or three times for each member
 _READS = 200
+_WRONG = (ArithmeticError, EOFError, LookupError, OSError, RecursionError, ValueError)  # what tarfile raises besides
 
 
 def read_batch(path: str | PathLike[str], records: int = 10_000) -> tuple[Any, Any]:
@@ -51,7 +52,7 @@ def read_archive(path: str | PathLike[str], names: Sequence[str], records: int =
         with open(path, "rb") as raw:
             whole = unpacked(raw, path)
             headers: Any = _Sparing(whole)
-            for member in tarfile.open(fileobj=headers, mode="r:"):  # which has nothing to close
+            for member in tarfile.TarFile(fileobj=headers):
                 name = member.name.rpartition("/")[2]
                 if member.size > _LARGEST:
                     raise FileFormatError(
@@ -68,7 +69,7 @@ def read_archive(path: str | PathLike[str], names: Sequence[str], records: int =
                     break
     except MinigradError:
         raise
-    except (tarfile.TarError, EOFError, zlib.error, OSError, LookupError, RecursionError, ValueError) as error:
+    except (tarfile.TarError, zlib.error, *_WRONG) as error:
         raise FileFormatError(f"{path}: it cannot be unpacked: {error}.\n  Fetch or copy it again.") from None
     if missing := [name for name in names if name not in found]:
         raise FileFormatError(f"{path}: {', '.join(missing)} is not in it: it is not CIFAR-10's binary version.")

@@ -250,6 +250,7 @@ LYING = {
     "a header that takes a minute to search": header(tarfile.XHDTYPE, 2**20) + b"1" * 2**20,
     "headers without end": header(tarfile.GNUTYPE_LONGNAME, 0) * 9000,
     "members that unpack to more than all": (header(tarfile.REGTYPE, 2**20) + bytes(2**20)) * 5,
+    "a size of eighty-eight bits": header(tarfile.REGTYPE, -(2**80)) + bytes(1024),
     "a length that is none": header(tarfile.XHDTYPE, 20) + b"20 GNU.sparse.map=x\n".ljust(512, b"\0") + header(b"0", 0),
 }
 
