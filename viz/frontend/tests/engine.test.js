@@ -104,3 +104,40 @@ test("the tangent has the slope of the chain rule, which central differences con
     assert.ok(Math.abs(found.measured - found.slope) < 1e-9);
   }
 });
+
+/** A sum of two numbers as a tensor's program, which `spoil` may spoil; and why it cannot be computed again. */
+function programmed(spoil) {
+  const trace = scalarTrace((t) => t.add(t.leaf("a", 2), t.leaf("b", 3), "y"));
+  const loop = { f: "(a + b)", n: [1], o: [4, 0, 1], x: [[2, 0, 1], [3, 0, 1]], by: null };
+  const program = { first: 4, sizes: [1], result: 4, loops: [loop] };
+  spoil(program, loop);
+  trace.programs = [program];
+  trace.nodes.tensor = { 2: { shape: [1], dtype: "float32", loops: [0, null, null] } };
+  return engine(decode(trace));
+}
+
+test("a program that reads what is not there, or does not end, is not run", () => {
+  assert.equal(programmed(() => {}).why(2), null);
+  const refused = [
+    (program) => delete program.sizes,
+    (program) => (program.sizes = [1e9]),
+    (program) => (program.loops = [null]),
+    (_, loop) => (loop.n = [1e5, 1e5]),
+    (_, loop) => (loop.n = [1e300, 0]),
+    (_, loop) => (loop.n = "1"),
+    (_, loop) => (loop.x = 1),
+    (_, loop) => (loop.f = "globalThis.ran = 1"),
+    (_, loop) => (loop.by = "max(a, o); globalThis.ran = 1; ("),
+  ];
+  for (const spoil of refused) {
+    const { why } = programmed(spoil);
+    assert.equal(why(2), "The trace does not say how it is computed.", String(spoil));
+  }
+  const unknown = [
+    (program) => (program.result = 5),
+    (program) => (program.loops = []),
+    (_, loop) => (loop.x = [[9, 0, 1], [3, 0, 1]]),
+  ];
+  for (const spoil of unknown) assert.equal(programmed(spoil).run(new Map([[0, 5]])).value[2], null, String(spoil));
+  assert.equal(globalThis.ran, undefined);
+});

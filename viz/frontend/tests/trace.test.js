@@ -154,8 +154,20 @@ const SPOILED = [
   ["a size that is none", (d) => (d.arrays = [{ ...withArrays().arrays[0], nan: -1 }]), "trace.arrays[0].nan holds -1 where an integer from 0 to Infinity should be"],
   ["a note nowhere", (d) => (d.notes = [{ kind: "nan", node: 7, text: "" }]),
     "trace.notes[0].node holds 7 where an integer from 0 to 3 should be"],
+  ["a version of any length", (d) => (d.version = "9".repeat(9000)), `it is of version "${"9".repeat(58)}…, and this player reads version 2`],
+  ["a nest for an index", (d) => (d.outputs = [nested()]), "trace.outputs holds a nest where an integer from 0 to 3 should be"],
+  ["a nest for a text", (d) => (d.sentence = nested()), "trace.sentence holds a nest where a text should be"],
+  ["an index that is no number", (d) => (d.outputs = [{ toString: 1, valueOf: 1 }]),
+    'trace.outputs holds {"toString":1,"valueOf":1} where an integer from 0 to 3 should be'],
   ["tours that are none", (d) => (d.tours = "no"), 'trace.tours holds "no" where a list should be'],
 ];
+
+/** So deep that neither JSON nor a text can be made of it. */
+function nested() {
+  let list = [];
+  for (let k = 0; k < 100_000; k += 1) list = [list];
+  return list;
+}
 
 for (const [what, spoil, why] of SPOILED) {
   test(`a trace with ${what} is refused with the reason`, () => {

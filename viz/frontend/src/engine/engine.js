@@ -28,8 +28,8 @@ import { BLOCKED, BROKEN, CONSTANT, LEAF, OP } from "../model/trace.js";
  * anew for each node, since making one takes as long as computing.
  * @typedef {object} Recipe
  * @property {any[]} given
- * @property {(given: any[]) => Held} forward
- * @property {(((given: any[]) => Held) | null)[]} rules by operand, for what it gets of the gradient
+ * @property {(given: any[]) => Held | null} forward
+ * @property {(((given: any[]) => Held | null) | null)[]} rules by operand, for what it gets of the gradient
  */
 
 /**
@@ -116,6 +116,13 @@ function recipesOf({ kind, op, ops, tensors, programs, attrs, numbers }) {
   /** @type {Recipe["forward"][]} */
   const made = [];
   const program = (/** @type {number} */ at) => (made[at] ??= programOf(programs[at]));
+  const programsOf = (/** @type {number[]} */ [forward, ...rules]) => {
+    try {
+      return { given: [], forward: program(forward), rules: rules.map((at) => (at < 0 ? null : program(at))) };
+    } catch {
+      return null;
+    }
+  };
   /** @type {ReturnType<typeof recipeOf>[]} */
   const recipes = [];
   return numbers.value.map((value, node) => {
@@ -126,9 +133,8 @@ function recipesOf({ kind, op, ops, tensors, programs, attrs, numbers }) {
     }
     const tensor = tensors.get(node);
     if (!tensor) return withAttributes((recipes[op[node]] ??= recipeOf(ops[op[node]])), attrs.get(node) ?? {});
-    if (!Array.isArray(tensor.loops)) return tensor.loops ?? "The trace does not say how it is computed.";
-    const [forward, ...rules] = tensor.loops;
-    return { given: [], forward: program(forward), rules: rules.map((at) => (at < 0 ? null : program(at))) };
+    const { loops } = tensor;
+    return (Array.isArray(loops) ? programsOf(loops) : loops) ?? "The trace does not say how it is computed.";
   });
 }
 

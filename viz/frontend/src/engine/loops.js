@@ -1,30 +1,41 @@
 /** The loops by which a trace says how tensors are computed: see minigrad/backends/loops.py. */
 
+import { max } from "../math.js";
 import { compiled, interpreted } from "./expression.js";
 
 /** @typedef {(number | Float64Array)[]} Memory */
 
 const NAMES = "oabcdefhijk"; // the result, and what is read
 
+const LARGEST = 1e7; // numbers of a result: more would stop the page
+const LONGEST = 1e8; // rounds of a loop
+
 /**
- * A program of a trace, as a function of a node, its gradient, and its operands.
+ * A program of a trace, as a function of a node, its gradient, and its operands. Throws an Error if it says nothing that
+ * can be run, for traces come from files too; the function gives null where it reads what is not there.
  * @param {Record<string, any>} program
- * @returns {(given: Memory) => Float64Array}
+ * @returns {(given: Memory) => Float64Array | null}
  */
 export function programOf({ "first": first, "sizes": sizes, "result": result, "loops": loops }) {
+  const rounds = loops.map((/** @type {any} */ { "n": n }) => n.reduce((/** @type {any} */ a, /** @type {any} */ b) => a * max(b, 1), 1));
+  if (!(max(...sizes.flat()) <= LARGEST && max(...rounds) <= LONGEST)) throw new Error("too long");
   const steps = loops.map(stepOf);
   return (given) => {
-    const memory = given.map((x) => (typeof x === "number" ? Float64Array.of(x) : x));
-    sizes.forEach((/** @type {number | [number]} */ size, /** @type {number} */ k) => {
-      if (Array.isArray(size)) memory[first + k] = Float64Array.from({ length: size[0] }, (_, i) => i);
-    });
-    steps.forEach((/** @type {any} */ step, /** @type {number} */ k) => {
-      const { "o": o, "by": by } = loops[k];
-      const empty = by === "max" ? -Infinity : by ? Infinity : -0; // to −0 even a −0 can be added
-      memory[o[0]] ??= new Float64Array(sizes[o[0] - first]).fill(empty);
-      step(memory);
-    });
-    return /** @type {Float64Array} */ (memory[result]);
+    try {
+      const memory = given.map((x) => (typeof x === "number" ? Float64Array.of(x) : x));
+      sizes.forEach((/** @type {number | [number]} */ size, /** @type {number} */ k) => {
+        if (Array.isArray(size)) memory[first + k] = Float64Array.from({ length: size[0] }, (_, i) => i);
+      });
+      steps.forEach((/** @type {any} */ step, /** @type {number} */ k) => {
+        const { "o": o, "by": by } = loops[k];
+        const empty = by === "max" ? -Infinity : by ? Infinity : -0; // to −0 even a −0 can be added
+        memory[o[0]] ??= new Float64Array(sizes[o[0] - first]).fill(empty);
+        step(memory);
+      });
+      return /** @type {Float64Array | undefined} */ (memory[result]) ?? null;
+    } catch {
+      return null;
+    }
   };
 }
 

@@ -33,7 +33,7 @@ export function decode(data) {
   const trace = new Place(data, "trace");
   const version = trace.at("version").found;
   if (version !== TRACE_VERSION) {
-    refuse(`it is of version ${JSON.stringify(version)}, and this player reads version ${TRACE_VERSION}`);
+    refuse(`it is of version ${quoted(version)}, and this player reads version ${TRACE_VERSION}`);
   }
   const lists = {
     blocks: trace.at("blocks").asItems(readBlock),
@@ -73,6 +73,15 @@ export function decode(data) {
 function refuse(why) {
   throw new Error(`This trace cannot be shown: ${why}.`);
 }
+
+/** What was found, as JSON, if that can be made. @param {unknown} found */
+const quoted = (found) => {
+  try {
+    return shorten(String(JSON.stringify(found)), 60);
+  } catch {
+    return "a nest"; // too deep for it
+  }
+};
 
 /**
  * The places of each key in `keys`, ascending: one array for all, in which those of a key begin at `from[key]`.
@@ -279,7 +288,7 @@ class Place {
   /** @param {string} wanted @param {unknown} [found] @returns {never} */
   refuse(wanted, found = this.found) {
     if (found === undefined) refuse(`${this.where} is missing`);
-    return refuse(`${this.where} holds ${shorten(JSON.stringify(found), 60)} where ${wanted} should be`);
+    return refuse(`${this.where} holds ${quoted(found)} where ${wanted} should be`);
   }
 
   /** @returns {Record<string, any>} */
@@ -362,6 +371,7 @@ class Place {
   /** A column of integers. @param {number} end @param {number} [length] @param {number} [least] */
   indices(end, length, least = 0) {
     const items = this.asList(length);
+    for (const item of items) if (typeof item !== "number") this.asInteger(end, least, item);
     const indices = new Int32Array(items);
     const wrong = items.findIndex((item, k) => item !== indices[k] || item < least || item >= end);
     if (wrong >= 0) this.asInteger(end, least, items[wrong]);
