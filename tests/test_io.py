@@ -154,7 +154,7 @@ UNSAVED = {
     "a function": (lambda: [print], DTypeError, "save: obj['0'] is a builtin_function_or_method: "),
     "an array": (lambda: np.zeros(2), DTypeError, "save: this is a ndarray: .*\n  Write mg.tensor(x) for an array"),
     "a named tuple": (lambda: mg.tensor([1.0, 2.0]).max(0), DTypeError, "Write x._asdict() for a named tuple."),
-    "a key": (lambda: {"a": {(1, 2): 3}}, DTypeError, "save: obj['a'] has the key (1, 2); keys are texts, or numbers of"),
+    "a key": (lambda: {"a": {(1, 2): 3}}, DTypeError, "save: obj['a'] has the key (1, 2); keys are texts, or numbers"),
     "what contains itself": (lambda: HELD, ArgumentError, "is nested deeper than 100, or contains itself."),
 }  # fmt: skip
 

@@ -30,7 +30,7 @@ from typing import Any
 
 from minigrad.errors import MinigradError, OutOfMemoryError
 
-__all__ = ["MARGIN", "OUTSIDE", "Place", "judged", "place"]
+__all__ = ["LONGEST", "MARGIN", "OUTSIDE", "Place", "judged", "place"]
 
 MARGIN = 2**22
 MOST = 2**30

@@ -5,7 +5,9 @@ from __future__ import annotations
 import io
 import os
 import random
+import shutil
 import sys
+import zlib
 from argparse import Namespace
 from contextlib import redirect_stdout, suppress
 from functools import cache
@@ -13,8 +15,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from torture import Campaign
-from torture._files_judged import judged, place
+from torture import Campaign, Skip
+from torture._files_judged import LONGEST, MARGIN, judged, place
 
 __all__ = ["CAMPAIGNS"]
 
@@ -81,6 +83,14 @@ def pickles(number: int) -> str | None:
     return _load(_files_tensors.pt(draw), draw.random() < 0.7)
 
 
+def _unpacked(data: bytes) -> int:
+    """The bytes that a header may speak of, and of which the reader checks that they are there."""
+    try:
+        return max(len(data), len(zlib.decompressobj(31).decompress(data, 2**22)))
+    except zlib.error:
+        return len(data)
+
+
 def idx(number: int) -> str | None:
     from minigrad.data import read_idx, read_images
     from torture import _files_data
@@ -89,11 +99,11 @@ def idx(number: int) -> str | None:
     data, folder = _files_data.idx(draw), place().emptied()
     if draw.random() < 0.8:
         (folder / "a").write_bytes(data)
-        return judged(lambda: read_idx(folder / "a"), len(data), result=_size)
+        return judged(lambda: read_idx(folder / "a"), _unpacked(data), result=_size)
     labels = _files_data.idx(draw)
     for name, one in zip(("t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"), (data, labels), strict=True):
         (folder / draw.choice([name, f"{name}.gz"])).write_bytes(one)
-    return judged(lambda: read_images(folder, False, device="numpy").tensors, len(data) + len(labels), result=_size)
+    return judged(lambda: read_images(folder, False, device="numpy").tensors, _unpacked(data + labels), result=_size)
 
 
 def cifar(number: int) -> str | None:
@@ -162,13 +172,29 @@ def lessons(number: int) -> str | None:
     return wrong
 
 
+def traces(number: int) -> str | None:
+    """The player's reader of traces: it refuses one in words, or plays it to its ends."""
+    if shutil.which("node") is None:
+        raise Skip("node")
+    from torture import _files_traces
+
+    text = _files_traces.trace(random.Random(f"trace{number}"))
+    found = _files_traces.said(text)
+    if found["wrong"] is None and found["seconds"] > LONGEST:
+        return f"it took {found['seconds']:.1f} s of the processor for {len(text):,} characters"
+    if found["wrong"] is None and found["bytes"] > 4 * len(text) + 4 * MARGIN:
+        return f"it took {found['bytes']:,} bytes for {len(text):,} characters"
+    return found["wrong"]
+
+
 CAMPAIGNS = [
-    Campaign("safetensors", "safetensors that are damaged or lie", safetensors, many=10_000, few=200, seconds=SECONDS),
-    Campaign("pt", "zip files of pickles, damaged and hostile", pickles, many=10_000, few=200, seconds=SECONDS),
-    Campaign("idx", "IDX files, packed or not, that are damaged or lie", idx, many=10_000, few=200, seconds=SECONDS),
+    Campaign("safetensors", "safetensors that are damaged or lie", safetensors, many=10_000, few=120, seconds=SECONDS),
+    Campaign("pt", "zip files of pickles, damaged and hostile", pickles, many=10_000, few=120, seconds=SECONDS),
+    Campaign("idx", "IDX files, packed or not, that are damaged or lie", idx, many=10_000, few=120, seconds=SECONDS),
     Campaign(
-        "cifar", "CIFAR-10's batches and archives, damaged and hostile", cifar, many=10_000, few=200, seconds=SECONDS
+        "cifar", "CIFAR-10's batches and archives, damaged and hostile", cifar, many=10_000, few=120, seconds=SECONDS
     ),
-    Campaign("csv", "tables and texts, damaged or odd", csv, many=10_000, few=200, seconds=SECONDS),
-    Campaign("lessons", "folders of lessons, damaged and hostile", lessons, many=10_000, few=200, seconds=SECONDS),
+    Campaign("csv", "tables and texts, damaged or odd", csv, many=10_000, few=120, seconds=SECONDS),
+    Campaign("trace", "traces for the player, damaged and hostile", traces, many=10_000, few=120, seconds=SECONDS),
+    Campaign("lessons", "folders of lessons, damaged and hostile", lessons, many=10_000, few=120, seconds=SECONDS),
 ]
