@@ -190,6 +190,7 @@ def csv(draw: random.Random) -> bytes:
     data = whole.encode(draw.choice(["utf-8"] * 6 + ["utf-8-sig", "utf-16", "utf-16-le", "utf-32"]), "replace")
     if draw.random() < 0.1:
         data = draw.choice([b",", b"\n", b'"', b"\0", b"a,", b"1\n", b"1,"]) * draw.choice([10, 1000, 9000])
+    data = data[: 2**19]
     return mangled(draw, data, [data, b"\xff\xfe"]) if draw.random() < 0.4 else data
 
 

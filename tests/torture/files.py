@@ -129,7 +129,7 @@ def _table(path: Path, options: dict[str, Any]) -> Any:
     table = read_csv(path, **options)
     repr(table)
     table.missing()
-    for name in table.columns:
+    for name in table.columns[:40]:
         with suppress(DTypeError):  # a column of texts
             table.tensor(name, device="numpy")
         with suppress(DTypeError):  # one in which something is missing
@@ -190,9 +190,9 @@ def traces(number: int) -> str | None:
 CAMPAIGNS = [
     Campaign("safetensors", "safetensors that are damaged or lie", safetensors, many=10_000, few=120, seconds=SECONDS),
     Campaign("pt", "zip files of pickles, damaged and hostile", pickles, many=10_000, few=120, seconds=SECONDS),
-    Campaign("idx", "IDX files, packed or not, that are damaged or lie", idx, many=10_000, few=120, seconds=SECONDS),
+    Campaign("idx", "files of IDX, packed or not, that are damaged or lie", idx, many=10_000, few=120, seconds=SECONDS),
     Campaign(
-        "cifar", "CIFAR-10's batches and archives, damaged and hostile", cifar, many=10_000, few=120, seconds=SECONDS
+        "cifar", "batches and archives of CIFAR-10, damaged and hostile", cifar, many=10_000, few=120, seconds=SECONDS
     ),
     Campaign("csv", "tables and texts, damaged or odd", csv, many=10_000, few=120, seconds=SECONDS),
     Campaign("trace", "traces for the player, damaged and hostile", traces, many=10_000, few=120, seconds=SECONDS),
