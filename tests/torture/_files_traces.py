@@ -57,7 +57,8 @@ def trace(draw: random.Random) -> str:
         ]
     if draw.random() < 0.8:
         for _ in range(draw.choice([1, 1, 2, 4])):
-            _changed(draw, data["programs"] if draw.random() < 0.2 and data.get("programs") else data)
+            programs = data.get("programs") if draw.random() < 0.2 else None
+            _changed(draw, programs if isinstance(programs, list) else data)
     said = json.dumps(data)
     if draw.random() < 0.35:
         return mangled(draw, said.encode(), [said.encode()[: 10**6]], 2).decode("utf-8", "replace")
