@@ -322,7 +322,7 @@ def _much(draw: random.Random) -> bytes:
 
 def pt(draw: random.Random) -> bytes:
     """A zip file of a pickle and storages, or of something else."""
-    pickled, root = _pickled(draw), draw.choice(["archive", "archive", "archive", "..", "/tmp", "a/../..", "é"])
+    pickled, root = _pickled(draw), draw.choice(["archive", "archive", "archive", "..", "/etc", "a/../..", "é"])
     entries = {f"{root}/data.pkl": pickled, f"{root}/version": b"3\n"}
     for k in range(4):
         entries[f"{root}/data/{k}"] = draw.randbytes(draw.choice([4, 8, 16, 32, 32, 16, 100]))
