@@ -27,6 +27,7 @@ one of two that go together, both of two that exclude each other) an ArgumentErr
 """
 
 import linecache
+import re
 import sys
 
 __all__ = [
@@ -52,12 +53,30 @@ __all__ = [
     "caller_line",
     "check_flag",
     "check_function",
+    "printable",
     "source_line",
 ]
 
 
+# Commands of terminals, what turns the direction of the text around it, and halves of letters, which cannot be sent.
+_COMMANDS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def printable(text: str) -> str:
+    """`text`, which may hold names out of files, as Python would write it in quotes where a terminal would obey it.
+
+    >>> print(printable("names\\x1b[31m of\\nothers"))
+    names\\x1b[31m of
+    others
+    """
+    return _COMMANDS.sub(lambda found: ascii(found[0])[1:-1], text)
+
+
 class MinigradError(Exception):
-    """The root of every error that minigrad raises on purpose."""
+    """The root of every error that minigrad raises on purpose. Its text is `printable`."""
+
+    def __str__(self) -> str:
+        return printable(super().__str__())
 
 
 class GraphError(MinigradError, RuntimeError):

@@ -172,6 +172,8 @@ class Op:
         return f"The operation ${formula}$, of {of}.\n\n{slopes}{whole}"
 
     def _check_declaration(self, shown: tuple[Rule | str | None, ...]) -> None:
+        if not f"_{self.name}".isidentifier():
+            raise DeclarationError(f"Op {self.name!r}: its name must be an identifier.")
         if self.name in _own:
             raise DeclarationError(f"Op {self.name!r} is one of minigrad's own; take another name.")
         if not _own and self.name in OPS:

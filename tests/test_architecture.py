@@ -134,13 +134,14 @@ def files_in(*parts: str) -> list[Path]:
 # make you look for the simpler idea; where there is none, raise it and say why. (An operation took 15 lines before it
 # said, for the viewer, what the gradient of each operand is made of; an engine of one device took 2,490, and one that
 # had no words for the end of memory, 2,600; without words for damaged files and missing packages it took 2,615, and
-# 2,700 without those for texts, lists and other things where a number, a flag, a function or a tensor is asked for.)
+# 2,700 without those for texts, lists and other things where a number, a flag, a function or a tensor is asked for, and
+# where names out of files could command a terminal.)
 
 
 def test_the_engine_can_be_read_in_an_afternoon():
     floors = FLOORS[: 1 + next(i for i, floor in enumerate(FLOORS) if "_tensor" in floor)]
     engine = set().union(*floors, {"autograd", "check"}) - {"ops", "_traced"}  # which the jit reads
-    assert sum(code_lines(path) for path in HOUSE.rglob("*.py") if room_of(path) in engine) <= 2730
+    assert sum(code_lines(path) for path in HOUSE.rglob("*.py") if room_of(path) in engine) <= 2740
 
 
 def test_an_operation_and_a_function_take_few_lines_on_average():

@@ -177,6 +177,7 @@ class Function:
 
 @cache
 def _op(name: str, outputs: int) -> Op:
+    name = "".join([c if f"_{c}".isidentifier() else "_" for c in name])  # a class that `type` makes may be called <b>
     return Op(
         name,
         rf"\operatorname{{{name}}}\left({{a}}\right)",

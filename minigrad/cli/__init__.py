@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 from minigrad import __version__
 from minigrad.cli import doctor, lessons, tables, tour
 from minigrad.cli.stop import Stop
+from minigrad.errors import printable
 
 __all__ = ["main"]
 
@@ -33,7 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         return code
     except Stop as stop:
-        print(stop, file=sys.stderr)
+        print(printable(str(stop)), file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("\nminigrad: stopped.", file=sys.stderr)

@@ -15,6 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from minigrad.cli.stop import Stop
+from minigrad.errors import printable
 
 __all__ = ["FOLDER", "course", "lab", "needed", "opened"]
 
@@ -59,7 +60,8 @@ def course(options: argparse.Namespace) -> int:
             made[_put(assignment / name, data, "minigrad course")] += 1
             _put(assignment / STYLE, dict(_lessons("minigrad course"))[STYLE], "minigrad course")
     _put(options.folder / "nbgrader_config.py", CONFIG.encode(), "minigrad course")
-    print(f"{options.folder}: {made['new']} lessons added, {made['kept']} left as they are.")
+    folder = printable(str(options.folder))
+    print(f"{folder}: {made['new']} lessons added, {made['kept']} left as they are.")
     print("Go there, then for each lesson: nbgrader generate_assignment 01_one_neuron")
     return 0
 
@@ -92,7 +94,7 @@ def _copied(folder: Path, command: str = "minigrad lab") -> None:
     counts = {state: len([name for name in names if name != STYLE]) for state, names in states.items()}
     words = {"new": "new", "updated": "updated", "same": "as they were", "yours": "changed by you"}
     texts = [f"{counts[state]} {text}" for state, text in words.items() if counts.get(state)]
-    print(f"{folder.resolve()}: {', '.join(texts) or 'nothing new'}.")
+    print(f"{printable(str(folder.resolve()))}: {', '.join(texts) or 'nothing new'}.")
     if states.get("kept"):
         print(f"Changed by you, and newer in minigrad: {', '.join(states['kept'])}. Rename yours to get the new ones.")
 

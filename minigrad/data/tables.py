@@ -11,7 +11,7 @@ from typing import Any
 from minigrad._tensor import Tensor
 from minigrad.creation import tensor
 from minigrad.dtypes import DType, float32, int64
-from minigrad.errors import ArgumentError, DTypeError, FileFormatError
+from minigrad.errors import ArgumentError, DTypeError, FileFormatError, printable
 
 __all__ = ["MISSING", "Table", "read_csv"]
 
@@ -54,7 +54,7 @@ class Table:
 
     def __repr__(self) -> str:
         kinds = ", ".join(f"{name}: {kind.__name__}" for name, kind in self.types.items())
-        return f"Table({len(self)} rows; {kinds})"
+        return printable(f"Table({len(self)} rows; {kinds})")
 
     def tensor(self, *names: str, dtype: DType | None = None, device: str | None = None) -> Tensor:
         """Columns of numbers as a tensor, (rows, columns); of one name (rows,); without names all columns.

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from minigrad._tensor import RemovableHandle, Tensor
 from minigrad.dtypes import DType, as_dtype, float32, float64
-from minigrad.errors import ArgumentError, DTypeError, MinigradError, a_kind, check_flag
+from minigrad.errors import ArgumentError, DTypeError, MinigradError, a_kind, check_flag, printable
 from minigrad.kernels import detour
 from minigrad.nn.hooks import Hooks, added, called
 from minigrad.nn.naming import blamed, entered, watched
@@ -435,7 +435,7 @@ class Module:
         return ""
 
     def __repr__(self) -> str:
-        return tree(self)
+        return printable(tree(self))
 
     def summary(self, *args: Any, **kwargs: Any) -> Summary:
         """A table of the modules: shapes of their outputs, parameters, multiply-adds, memory, when called so.

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from minigrad.errors import MinigradError
+from minigrad.errors import MinigradError, printable
 from minigrad.graph import modes, scope
 from minigrad.kernels import tapped
 from minigrad.storage import here
@@ -69,9 +69,9 @@ def blamed(module: Any, error: MinigradError) -> None:
         notes.pop()
         inner = next((name for name, part in module.named_modules() if part is trail[0]), None)
         path = "" if inner is None else f"{inner}, "
-        notes.append(f"  in {type(module).__name__}: {path}{_line(trail[0])}")
+        notes.append(printable(f"  in {type(module).__name__}: {path}{_line(trail[0])}"))
     else:
-        notes.append(f"  in {_line(module)}")
+        notes.append(printable(f"  in {_line(module)}"))
     trail.append(module)
 
 

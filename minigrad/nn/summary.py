@@ -10,7 +10,7 @@ from typing import Any
 from minigrad._tensor import Tensor
 from minigrad.backends.limits import size_text
 from minigrad.engine import Profile, profile
-from minigrad.errors import ArgumentError
+from minigrad.errors import ArgumentError, printable
 from minigrad.graph import no_grad
 from minigrad.kernels import Call, tap
 from minigrad.random import get_rng_state, set_rng_state
@@ -72,7 +72,7 @@ class Summary:
             widths[widths.index(widest)] -= 1
         rule = "─" * (sum(widths) + 2 * len(widths) - 2)
         table = ["  ".join(_cell(line[k], width, k) for k, width in enumerate(widths)).rstrip() for line in lines]
-        return "\n".join([table[0], rule, *table[1:], rule, *self._said()])
+        return printable("\n".join([table[0], rule, *table[1:], rule, *self._said()]))
 
     __repr__ = __str__
 

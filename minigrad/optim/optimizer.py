@@ -14,7 +14,7 @@ import numpy as np
 
 from minigrad import views
 from minigrad._tensor import Tensor, wrap
-from minigrad.errors import ArgumentError, DTypeError, ShapeError, a_kind, caller
+from minigrad.errors import ArgumentError, DTypeError, ShapeError, a_kind, caller, printable
 from minigrad.graph import enable_grad, modes, no_grad
 from minigrad.kernels import dispatch
 from minigrad.op import Op
@@ -274,4 +274,4 @@ class Optimizer:
         for k, group in enumerate(self.param_groups):
             lines.append(f"Parameter Group {k}")
             lines += [f"    {name}: {group[name]}" for name in sorted(group) if name != "params"]
-        return "\n".join([*lines, ")"])
+        return printable("\n".join([*lines, ")"]))

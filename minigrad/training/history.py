@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from minigrad.errors import printable
+
 __all__ = ["History"]
 
 SHOWN = 20  # rows of a table, beyond which its middle is left out
@@ -53,7 +55,7 @@ class History:
         table = [["epoch", *names], *rows]
         widths = [max(map(len, column)) for column in zip(*table, strict=True)]
         lines = ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in table]
-        return "\n".join([*lines, *([self.stopped] if self.stopped else [])])
+        return printable("\n".join([*lines, *([self.stopped] if self.stopped else [])]))
 
 
 def _short(x: Any) -> str:

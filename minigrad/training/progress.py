@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import Any
 
-from minigrad.errors import MissingPackageError
+from minigrad.errors import MissingPackageError, printable
 
 __all__ = ["Progress"]
 
@@ -57,13 +57,14 @@ class Progress:
     def numbers(self, row: Mapping[str, float]) -> None:
         """Show the numbers of an epoch that has ended, and go on to show those that steps do not have."""
         if self.bar is not None:
-            self.known = "".join(f", {name}={x:.3g}" for name, x in row.items() if name not in ("loss", "lr"))
+            named = "".join(f", {name}={x:.3g}" for name, x in row.items() if name not in ("loss", "lr"))
+            self.known = printable(named)
             self.bar.set_postfix_str(f"loss={row['loss']:.3g}{self.known}")
 
     def say(self, text: str) -> None:
         """A line above the bar."""
         if self.bar is not None:
-            self.bar.write(text)
+            self.bar.write(printable(text))
 
     def end(self) -> None:
         """Make what was done all that there was to do: training stopped early."""
