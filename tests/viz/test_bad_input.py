@@ -179,6 +179,40 @@ def test_labels_mean_nothing_to_graphviz():
     assert not [part for part in ElementTree.fromstring(drawn.stdout).iter() if part.tag.endswith("script")]
 
 
+def test_labels_are_letter_for_letter_what_graphviz_shows():
+    name = r"&lt;b&gt; &amp;amp; &colon; \N\n\G \\ end"
+    need("dot")
+    source = to_graphviz(mg.Value(2.0, name).exp()).source
+    drawn = subprocess.run(["dot", "-Tsvg"], input=source.encode(), capture_output=True, check=True)
+    parts = list(ElementTree.fromstring(drawn.stdout).iter())
+    assert name in [part.text for part in parts]
+    assert f"{name}: 2.0" in [part.get("{http://www.w3.org/1999/xlink}title") for part in parts]
+
+
+def test_a_label_stays_on_its_line_whatever_ends_one():
+    for end in "\n\r\v\f\x85\u2028\u2029":
+        assert len(to_text(mg.Value(1.0, f"one{end}two")).splitlines()) == 3
+        assert "one two" in to_svg(mg.Value(1.0, f"one{end}two"))
+
+
+def test_classes_that_are_called_like_markup_are_drawn():
+    pytest.importorskip("numpy")
+    from minigrad_viz import watch
+
+    called = "<b>\x1b[2J&'x"
+    double = {"forward": staticmethod(lambda ctx, x: x * 2), "backward": staticmethod(lambda ctx, g: g * 2)}
+    y = type(called, (mg.autograd.Function,), double).apply(mg.ones(2, requires_grad=True)).sum()
+    with mg.scope("a scope"):
+        y = y * 2
+    for text in (to_svg(y), to_text(y), to_html(y)):
+        assert "_b___2J__x(" in text
+    ElementTree.fromstring(to_svg(y))
+    model = type(called, (mg.nn.Sequential,), {})(type(called, (mg.nn.ReLU,), {})())
+    seen = watch(model)
+    assert "<b>\ufffd[2J&'x: no step yet" in [part.text for part in ElementTree.fromstring(seen.svg()).iter()]
+    assert "\x1b" not in repr(seen) + seen._repr_mimebundle_()["text/html"]
+
+
 def test_labels_are_read_by_the_player():
     (found,) = compare(graphs=[{"trace": json.loads(to_json(hostile())), "runs": [[[0, 1.0]]]}])["graphs"]
     assert found["runs"][0]["value"][0] == 1.0

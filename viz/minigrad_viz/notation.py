@@ -77,7 +77,7 @@ def rounded(x: float | None) -> float | str | None:
 _SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 # What XML forbids, what UTF-8 cannot hold, and what turns the direction of the text around it.
 _UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
-_SPACES = re.compile(r"[\t\n\r\v\f]+")
+_SPACES = re.compile(r"[\t\n\r\v\f\x85\u2028\u2029]+")
 
 
 def clean(text: object) -> str:
@@ -149,8 +149,8 @@ def readable(name: str, x: Any) -> str:
     elif hasattr(x, "_fields") and not isinstance(x, mg.dtype):  # a named tuple, as of a convolution's window
         text = ", ".join(f"{key} {part}" for key, part in zip(x._fields, x, strict=True))
     else:
-        text = clean(x.name if isinstance(x, mg.dtype) else x)
-    return shorten(text, _LONGEST)
+        text = x.name if isinstance(x, mg.dtype) else str(x)
+    return shorten(clean(text), _LONGEST)
 
 
 def for_formula(attrs: Mapping[str, Any]) -> dict[str, Any]:

@@ -69,11 +69,11 @@ class Watch:
             raise DTypeError(f"watch: {clean(repr(model)):.60} is no module.\n  Write watch(model), with an nn.Module.")
         if not 0 < share <= 1:
             raise ArgumentError(f"watch: share={share!r} of the time, and it must be above 0 and at most 1.")
-        self.view = View(type(model).__name__)
+        self.view = View(clean(type(model).__name__))
         self.measured = 0
         self._model = model
         self._modules = _chosen(model, layers)
-        self.view.layers = [Layer(clean(name), part._get_name()) for name, part in self._modules]
+        self.view.layers = [Layer(clean(name), clean(part._get_name())) for name, part in self._modules]
         self.view.hidden = _leaf_count(model) - len(self._modules) if layers is None else 0
         self._losses: list[tuple[int, Any]] = []  # that are on the device still
         self._share = share

@@ -48,7 +48,7 @@ def digraph(trace: Trace) -> graphviz.Digraph:
     blocks = [picture, *(_cluster(trace, k) for k in range(1, len(trace.blocks)))]
     for index in range(len(trace.kinds)):
         tooltip, *lines = _said(trace, index)
-        details = {"tooltip": _text(tooltip)} if tooltip else {}
+        details = {"tooltip": _text(tooltip.replace("\\", "\\\\"))} if tooltip else {}  # which is read twice
         blocks[trace.block[index]].node(f"n{index}", _text(*lines), **details, **_looks(trace, index))
     for k in range(len(blocks) - 1, 0, -1):
         blocks[trace.blocks[k].outer].subgraph(blocks[k])
@@ -60,10 +60,10 @@ def digraph(trace: Trace) -> graphviz.Digraph:
 
 
 def _text(*lines: str) -> Any:
-    """A label whose lines mean nothing to DOT: no backslash escapes, no HTML."""
+    """A label whose lines mean nothing to DOT: no backslash escapes, no HTML, and no entities of that."""
     import graphviz
 
-    return graphviz.nohtml("\\n".join(line.replace("\\", "\\\\") for line in lines))
+    return graphviz.nohtml("\\n".join(line.replace("\\", "\\\\").replace("&", "&amp;") for line in lines))
 
 
 def _cluster(trace: Trace, k: int) -> graphviz.Digraph:
