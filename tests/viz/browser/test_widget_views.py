@@ -122,3 +122,19 @@ def test_at_the_start_nothing_glows_and_every_name_can_be_read(page):
     for name, head in colours:
         assert name != head
         assert (name, head[:6]) != ("rgb(255, 255, 255)", "rgb(25")
+
+
+def test_leaves_that_are_called_like_what_every_object_has_are_linked_as_others_are(page):
+    names = ["__proto__", "constructor", "toString"]
+    y = mg.Value(1.0, "y")
+    for name in names:
+        y = y * mg.Value(2.0, name)
+    player = step(y)
+    show(page, player)
+    read = "traits => traits.map(trait => globalThis.model.get(trait))"
+    traits = [trait for trait, (name, _) in player.leaves.items() if name in names]
+    assert page.evaluate(read, traits) == [2.0, 2.0, 2.0]
+    page.evaluate("traits => traits.forEach((trait, k) => globalThis.model.set(trait, k + 3))", traits)
+    assert page.evaluate(read, traits) == [3.0, 4.0, 5.0]
+    given = page.evaluate("Object.entries(globalThis.model.get('values'))")
+    assert sorted(given) == [["__proto__", 3.0], ["constructor", 4.0], ["toString", 5.0]]

@@ -55,10 +55,10 @@ export async function render({ model, el }) {
  * @param {Model} model @returns {Record<string, number>}
  */
 function valuesOf(model) {
-  const values = { ...model.get("values") };
+  let values = model.get("values");
   for (const [trait, [name, original]] of Object.entries(model.get("leaves"))) {
     const number = model.get(trait);
-    if (number !== original) values[name] = number;
+    if (number !== original) values = { ...values, [name]: number }; // which also takes a leaf called __proto__
   }
   return values;
 }
@@ -75,15 +75,14 @@ function follow(model, player) {
   const push = () => {
     let changed = false;
     const give = (/** @type {string} */ key, /** @type {any} */ value) => {
-      const before = model.get(key);
-      if (before === value || JSON.stringify(before) === JSON.stringify(value)) return;
+      if (JSON.stringify(model.get(key)) === JSON.stringify(value)) return;
       model.set(key, value);
       changed = true;
     };
-    const { values, ...state } = player.state();
+    const state = player.state();
+    const { values } = state;
     for (const [key, value] of Object.entries(state)) give(key, value);
-    give("values", values);
-    for (const [trait, [name, original]] of leaves) give(trait, values[name] ?? original);
+    for (const [trait, [name, original]] of leaves) give(trait, Object.hasOwn(values, name) ? values[name] : original);
     if (changed) model.save_changes();
   };
   const guarded = (/** @type {() => void} */ act) => () => {
