@@ -213,6 +213,12 @@ def test_classes_that_are_called_like_markup_are_drawn():
     assert "\x1b" not in repr(seen) + seen._repr_mimebundle_()["text/html"]
 
 
+def test_captions_of_a_tour_are_on_one_line_and_can_be_written(tmp_path):
+    player = tour(mg.Value(1.0, "a").exp(), [("start", "half \ud83d\nof a letter\x00")])
+    export(player, tmp_path / "y.html")
+    assert json.loads(player.trace_text)["tours"] == [{"at": 0, "text": "half \ufffd of a letter\ufffd"}]
+
+
 def test_labels_are_read_by_the_player():
     (found,) = compare(graphs=[{"trace": json.loads(to_json(hostile())), "runs": [[[0, 1.0]]]}])["graphs"]
     assert found["runs"][0]["value"][0] == 1.0

@@ -91,7 +91,7 @@ def _stop(trace: Trace, places: Mapping[Any, int], caption: Any, who: str) -> St
             "  Write (where, text), or (where, text, look) with a node or a scope to look at."
         )
     where, text, *look = caption
-    return Stop(_position(trace, places, where, who), text, _look(trace, places, look[0], who) if look else None)
+    return Stop(_position(trace, places, where, who), clean(text), _look(trace, places, look[0], who) if look else None)
 
 
 def _position(trace: Trace, places: Mapping[Any, int], where: Any, who: str) -> int:
