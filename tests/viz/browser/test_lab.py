@@ -140,3 +140,42 @@ def test_player_and_watch_in_lab(opened):
     assert picture.count() == 1
     assert picture.get_attribute("alt").startswith("Sequential after 30 steps · loss")
     assert picture.evaluate("one => one.naturalWidth") == 1000
+
+
+HOSTILE = "</script><img src=x onerror='globalThis.__ran=1'>"
+
+
+def untrusted():
+    """A notebook that somebody sent: with a drawing, a player, and outputs of theirs that would run."""
+    import minigrad as mg
+    from minigrad_viz import draw, step
+
+    y = mg.Value(2.0, HOSTILE).exp()
+    y.label = HOSTILE
+    live = step(y)._repr_mimebundle_()[0]
+    widget = {"application/vnd.jupyter.widget-view+json": {"model_id": "a", "version_major": 2, "version_minor": 0}}
+    theirs = {"text/html": "<p>theirs<script>globalThis.__ran=1</script><img src=x onerror='globalThis.__ran=1'></p>"}
+    script = {"application/javascript": "globalThis.__ran=1", "text/plain": "a script"}
+    made = json.loads(notebook(["y", "step(y)", "theirs", "script"]))
+    bundles = (draw(y)._repr_mimebundle_(), {**live, **widget}, theirs, script)
+    for cell, data in zip(made["cells"], bundles, strict=True):
+        cell["outputs"] = [{"output_type": "execute_result", "data": data, "metadata": {}, "execution_count": 1}]
+    return json.dumps(made)
+
+
+def test_a_notebook_that_is_not_trusted_shows_pictures_and_runs_nothing(tmp_path, watched):
+    (tmp_path / "sent.ipynb").write_text(untrusted(), encoding="utf-8")
+    with Lab(tmp_path) as lab:
+        page = lab.opened(watched, "sent.ipynb")
+        cells = page.locator(".jp-CodeCell .jp-OutputArea-output")
+        for k in (0, 1):
+            picture = cells.nth(k).locator("figure.minigrad > img")
+            picture.wait_for()
+            assert picture.evaluate("one => one.naturalWidth") > 200
+            assert picture.get_attribute("src").startswith("data:image/svg+xml;base64,")
+            assert HOSTILE[:9] in picture.get_attribute("alt")
+        assert page.locator(".jp-OutputArea script, .minigrad-player").count() == 0
+        assert cells.nth(2).inner_text() == "theirs"
+        assert cells.nth(3).inner_text() == "a script"
+        page.wait_for_timeout(300)
+        assert page.evaluate("globalThis.__ran") is None
