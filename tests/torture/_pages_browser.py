@@ -1,0 +1,99 @@
+"""Pages with hostile texts in a browser, which is gone through as a reader would."""
+
+from __future__ import annotations
+
+import atexit
+import tempfile
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from torture import Skip
+
+__all__ = ["looked_at"]
+
+_FOUND = """
+() => {
+  const found = [];
+  const foreign = /^(iframe|object|embed|base|foreignobject|animate|set|use|link|a)$/i;
+  const elsewhere = /^\\s*(javascript|https?|data:text)/i;
+  const visit = (root) => {
+    for (const one of root.querySelectorAll("*")) {
+      if (foreign.test(one.localName)) found.push(one.localName);
+      for (const { name, value } of one.attributes) {
+        if (name.startsWith("on") || (/href|src|action/.test(name) && elsewhere.test(value))) {
+          found.push(`${one.localName} ${name}=${value.slice(0, 80)}`);
+        }
+      }
+      if (one.shadowRoot) visit(one.shadowRoot);
+    }
+  };
+  visit(document);
+  return found;
+}
+"""
+_PANELS = ("What if", "Table", "Stops", "Alarms", "Search")
+
+
+@cache
+def _browser() -> Any:
+    """One browser for all cases of this process."""
+    from browsing import FLAGS
+    from tools import chromium, lacking
+
+    if missing := lacking().keys() & {"chromium", "playwright"}:
+        raise Skip(", ".join(sorted(missing)))
+    from playwright.sync_api import sync_playwright
+
+    playwright = sync_playwright().start()
+    browser = playwright.chromium.launch(executable_path=chromium(), args=FLAGS)
+    atexit.register(lambda: (browser.close(), playwright.stop()))
+    return browser.new_context(offline=True, reduced_motion="reduce")
+
+
+@cache
+def _watch() -> Any:
+    from browsing import Watch
+
+    return Watch(_browser())
+
+
+def looked_at(drawing: Any, player: Any, scripts: int) -> str | None:
+    """What is wrong with the page that a drawing is exported to, or with its widget, if there is a player."""
+    from views import show
+
+    watch = _watch()
+    watch.begin()
+    page, asked = watch.page, []
+    page.once("dialog", lambda dialog: (asked.append(dialog.message), dialog.dismiss()))
+    with tempfile.TemporaryDirectory() as folder:
+        if player is None:
+            drawing.save(Path(folder) / "y.html")
+            page.goto((Path(folder) / "y.html").as_uri())
+        else:
+            show(page, player)
+        _gone_through(page)
+        ran, found = page.evaluate("globalThis.__ran"), page.evaluate(_FOUND)
+        there = page.locator("script").count()
+        watch.end()
+    wrong = {"ran": ran, "a dialog": asked, "asked for": watch.requests, "complained": watch.complaints, "is": found}
+    wrong |= {"scripts": there} if there != scripts else {}
+    said = [f"{key}: {what!r:.300}" for key, what in wrong.items() if what]
+    return ", ".join(said) or None
+
+
+def _gone_through(page: Any) -> None:
+    """Opens each panel there is, searches, steps, and goes over what can be pointed at."""
+    for name in _PANELS:
+        button = page.get_by_role("button", name=name).first
+        if button.count():
+            button.click()
+    page.keyboard.type("<script>")
+    page.keyboard.press("Escape")
+    for name in ("Step forward", "Last"):
+        button = page.get_by_role("button", name=name).first
+        if button.count() and button.is_enabled():
+            button.click()
+    for node in page.locator(".minigrad-player [role=button], .minigrad-player g.node").all()[:3]:
+        if node.is_visible():
+            node.hover(force=True)
