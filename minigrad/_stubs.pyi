@@ -345,9 +345,11 @@ class Methods(Node):
         """``input // other``, rounded down."""
     def floor_divide_(self, b: Tensor | builtins.float, /) -> Tensor: ...
     def fmax(self, other: Tensor) -> Tensor:
-        """`maximum`, in which a nan gives way to a number."""
+        """`maximum`, in which a nan gives way to a number; where two tie, the first gets the gradient, as in
+        PyTorch."""
     def fmin(self, other: Tensor) -> Tensor:
-        """`minimum`, in which a nan gives way to a number."""
+        """`minimum`, in which a nan gives way to a number; where two tie, the first gets the gradient, as in
+        PyTorch."""
     def fmod(self, other: Any) -> Tensor:
         """What is left of ``input / other``, with the sign of `input`, as C's fmod; `remainder` has that of `other`."""
     def fmod_(self, other: Any) -> Tensor: ...
@@ -370,7 +372,7 @@ class Methods(Node):
     def hsplit(self, indices_or_sections: builtins.int | Sequence[builtins.int]) -> tuple[Tensor, ...]:
         """`tensor_split` along the columns; of one dimension along that."""
     def hypot(self, other: Tensor) -> Tensor:
-        """``sqrt(input**2 + other**2)``."""
+        """``sqrt(input**2 + other**2)``, also where the squares are too large or too small."""
     def hypot_(self, other: Tensor) -> Tensor: ...
     def index_add(self, dim: builtins.int, index: Tensor, source: Tensor, *, alpha: builtins.float = 1) -> Tensor:
         """A copy with the slices of `source`, times `alpha`, added to those of `input` at `index`, a vector, along
