@@ -47,7 +47,9 @@ def frac(input: Tensor) -> Tensor:
 
 def fmod(input: Tensor, other: Any) -> Tensor:
     """What is left of ``input / other``, with the sign of `input`, as C's fmod; `remainder` has that of `other`."""
-    size = where(tensor_of(input, "fmod") < 0, -input, input)  # unlike abs it has a slope at 0
+    size = tensor_of(input, "fmod")
+    if size.dtype.kind:
+        size = where(input < 0, -input, input)  # unlike abs it has a slope at 0
     left = remainder(size, ops.abs(other) if isinstance(other, Tensor) else abs(other))
     return cast(Tensor, where(input < 0, -left, left))
 

@@ -243,7 +243,8 @@ class Kernel:
         self.run(BEFORE)
 
     def begin(self, code: str) -> str:
-        name: str = self.client.execute(code)
+        # Otherwise what is asked for right after its error is answered with "aborted", which is Jupyter's way.
+        name: str = self.client.execute(code, stop_on_error=False)
         return name
 
     def end(self, name: str, seconds: float) -> dict[str, Any] | None:

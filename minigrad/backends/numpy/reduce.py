@@ -58,9 +58,10 @@ def var(a: Array, *, dim: Dims, correction: float, keepdim: bool) -> Array:
     count = product(a.shape[k] for k in dim)
     average = np.asarray(over(np.add, a, dim, True, dtype=np.float64) / count)
     rounded = average.astype(a.dtype)
-    centred = a - rounded
+    centred = np.asarray(a - rounded)
     squares = over(np.add, np.square(centred, out=centred), dim, True, dtype=np.float64)
-    squares = squares - count * np.square(average - rounded)  # what the rounding of the mean has added
+    if a.dtype != np.float64:  # what the rounding of the mean has added
+        squares = squares - count * np.square(average - rounded)
     found = (squares / max(count - correction, 0)).astype(a.dtype)
     return found if keepdim else found.reshape([n for k, n in enumerate(a.shape) if k not in dim])
 
