@@ -8,7 +8,7 @@ pytest.importorskip("numpy")
 
 import minigrad as mg
 from minigrad import _jit
-from minigrad.backends.taichi import source
+from minigrad.backends.taichi import muladd, source
 from minigrad.backends.taichi.source import CORES, SERIAL_WIDE
 from thorough import EXHAUSTIVE
 
@@ -52,6 +52,12 @@ def test_what_a_launch_of_another_kind_reads_is_stored_too():
 def test_operands_that_are_broadcast_along_rows_or_to_them_go_along(shape):
     _, how = same(lambda x, b: (((x + b).tanh() * x).sigmoid(),), mg.randn(64, 48), mg.randn(*shape))
     assert how.startswith("Run as 4 launches, 4 of which are fused into 1,")
+
+
+@pytest.mark.parametrize("name", ["exp", "log", "tanh", "sigmoid", "log1p"])
+def test_functions_of_sums_of_rows_are_compiled_on_every_processor(name):
+    """For one with AVX-512 LLVM made of exponentials number by number, in a joined text, a vector that there is not."""
+    same(lambda x: (getattr(mg, name)(x.sum(1)),), mg.rand(32, 32))
 
 
 def test_writes_in_place_are_in_turn():
@@ -333,7 +339,7 @@ def _many(monkeypatch):
 
 def beyond(test):
     """A test in which so many numbers are more than caches keep."""
-    test = pytest.mark.skipif(not source.FUSED, reason="is about Linux on x86-64")(test)
+    test = pytest.mark.skipif(not muladd.FUSED, reason="is about Linux on x86-64")(test)
     return pytest.mark.usefixtures("_many")(test)
 
 

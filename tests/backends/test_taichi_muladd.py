@@ -12,12 +12,12 @@ pytest.importorskip("taichi", reason="needs Taichi, which has wheels for most ma
 
 import minigrad as mg
 from minigrad import _jit
-from minigrad.backends.taichi import meeting, source
+from minigrad.backends.taichi import meeting, muladd, source
 from minigrad.backends.taichi.runtime import Kernel
 
 np = pytest.importorskip("numpy")
 pytestmark = [
-    pytest.mark.skipif(not source.FUSED, reason="is about Linux on x86-64"),
+    pytest.mark.skipif(not muladd.FUSED, reason="is about Linux on x86-64"),
     pytest.mark.skipif(mg.get_default_device() != "cpu", reason="is about cpu"),
 ]
 
@@ -67,6 +67,48 @@ def test_products_are_added_with_one_rounding_and_lanes_by_halves(dtype):
         low, high = np.split(total, 2)
         total = low + high
     assert s[1] == total[0]
+
+
+FUNCTIONS_OF_FLOATS = """@ti.kernel
+def check_floats_kernel(y_: {vector}, a_: {vector}, b_: {vector}, s_: {number}):
+    ti.loop_config(serialize=True)
+    for i in range(1):
+        by, more = s_[0], s_[1]
+        a = a_[0]
+        c = a_[0]
+        muladd.f32_line(c, by, more)
+        y_[0] = c
+        muladd.f32_next(c, a, by)
+        y_[1] = c
+        b = b_[0]
+        c = a_[0]
+        muladd.f32_scale(c, b)
+        y_[2] = c
+        c = ti.max(y_[2], y_[2] * ti.f32(-1.0))
+        muladd.f32_split(c, b)
+        y_[3] = c
+        y_[4] = b
+"""
+
+
+def test_polynomials_go_on_with_one_rounding_and_powers_of_two_are_exact():
+    rng = np.random.default_rng(0)
+    y, a, b, s = (lines(size, "float32") for size in (80, 16, 16, 2))
+    a[:], b[:], s[:] = rng.normal(size=16), rng.integers(-100, 100, size=16), (1 / 3, -1 / 7)
+    vector, number = (source.array_of("float32", n) for n in (16, 1))
+    kernel = Kernel("check_floats", FUNCTIONS_OF_FLOATS.format(vector=vector, number=number), "aaaa")
+    kernel(*[(x.ctypes.data, 1, 64) for x in (y, a, b, s)])
+    line, following, scaled, left, power = y.reshape(5, 16)
+
+    def rounded(p, q, r):
+        return np.float32(float(Fraction(float(p)) * Fraction(float(q)) + Fraction(float(r))))
+
+    assert line.tolist() == [rounded(x, s[0], s[1]) for x in a]
+    assert following.tolist() == [rounded(p, x, s[0]) for p, x in zip(line, a, strict=True)]
+    assert scaled.tolist() == np.ldexp(a, b.astype(int)).tolist()
+    assert np.ldexp(left, power.astype(int)).tolist() == np.abs(scaled).tolist()
+    assert np.sqrt(0.5) <= left.min()
+    assert left.max() < np.sqrt(2)
 
 
 def stepped(jit):

@@ -97,7 +97,7 @@ def collected(device: str) -> list[tuple[str, str, str]]:
     child."""
     import minigrad as mg
     import parity
-    from minigrad.backends.taichi import array, buffers, elementwise, moves, runtime, source
+    from minigrad.backends.taichi import array, buffers, elementwise, moves, muladd, runtime
     from minigrad.errors import DeviceError
     from minigrad.kernels import kernels_of
     from minigrad.storage import set_default_device
@@ -153,7 +153,7 @@ def collected(device: str) -> list[tuple[str, str, str]]:
             arrays = sum(one.kind == "a" for one in family._takes)
             mixed = [1] * (arrays - 1) + [0] * (arrays > 0)  # one number a row for the last
             forms += [(elementwise.VECTORS, True), (elementwise.VECTORS, False)]
-            forms += [(elementwise.PAST, False)] * source.FUSED
+            forms += [(elementwise.PAST, False)] * muladd.FUSED
             forms += [((n, 2, *mixed), False) for n in (elementwise.WIDTHS if family.narrow else (16,))]
         for form in forms:
             text, kinds = family.text(*form)

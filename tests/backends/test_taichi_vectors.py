@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from minigrad.backends.taichi import array, elementwise, runtime, snippets, source
+from minigrad.backends.taichi import array, elementwise, muladd, runtime, snippets, source
 from minigrad.kernels import kernels_of
 from minigrad.op import OPS
 from places import in_memory
@@ -229,7 +229,7 @@ def test_a_forked_child_raises_for_a_kernel_that_its_parent_had_launched():
     assert (done.stdout.strip(), done.returncode) == ("7", 0), done.stderr
 
 
-@pytest.mark.skipif(not source.FUSED, reason="is about Linux on x86-64")
+@pytest.mark.skipif(not muladd.FUSED, reason="is about Linux on x86-64")
 @pytest.mark.parametrize("more", [0, 1, 15])
 def test_a_large_result_is_stored_past_the_cache(monkeypatch, more):
     """Where it lies in lines of memory, and takes the place of none that is read."""

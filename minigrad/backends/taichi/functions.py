@@ -11,18 +11,12 @@ from __future__ import annotations
 
 import re
 from functools import cache
+from textwrap import indent
 
 from minigrad.backends.numpy.elementwise import _P, _Q, _R, _S
+from minigrad.backends.taichi.muladd import FUSED, added_product, added_products, horner, polynomial
 
 __all__ = ["FUNCTIONS", "OF_TWO", "VECTORS", "alone", "needed", "packable", "packed", "typed"]
-
-
-def _horner(coefficients: tuple[float, ...], x: str) -> str:
-    """Of a polynomial, highest power first."""
-    text = f"{coefficients[0]!r}"
-    for c in coefficients[1:]:
-        text = f"({text}) * {x} + {c!r}"
-    return text
 
 
 def _clamped(x: str, low: float, high: float) -> str:
@@ -117,39 +111,70 @@ FUNCTIONS: dict[str, str] = {
     "softplus": "return ti.max(x, 0) + log1p(ti.exp(ti.abs(x) * -1))",
     "erf": f"""size = ti.min(ti.abs(x), 6)
     u = ti.min(size, 0.46875) * ti.min(size, 0.46875)
-    near = x * (({_horner(_P, "u")}) / ({_horner(_Q, "u")}))
-    far = 1 - ti.exp(size * size * -1) * (({_horner(_R, "size")}) / ({_horner(_S, "size")}))
+    near = x * (({horner(_P, "u")}) / ({horner(_Q, "u")}))
+    far = 1 - ti.exp(size * size * -1) * (({horner(_R, "size")}) / ({horner(_S, "size")}))
     return ti.select((x == x) == 0, x, ti.select(size <= 0.46875, near, ti.select(x < 0, far * -1, far)))""",
 }
 
-# For float32 in vectors of sixteen. The polynomials are minimax fits, made with Lawson's weights, to 3e-8 or better.
-VECTORS: dict[str, str] = {
-    # 2**k exp(r), |r| <= log(2) / 2, where 2**k is a product of two powers, so that denormal numbers come out right
-    "exp16": f"""t = {_clamped("x", -104.0, 89.0)}
-    k = ti.floor(t * 1.4426950408889634 + 0.5)
-    r = (t - k * 0.693359375) + k * 2.12194440e-4
-    half = ti.Vector([ti.bit_cast(((ti.cast(k[j], ti.i32) >> 1) << 23) + 1065353216, ti.f32) for j in range(16)])
+# Number by number, where muladd.ll is not to be called. In a long text LLVM 15 can make of that, for a processor
+# with AVX-512, a vector that there is not, and end the process.
+_SCALED = """half = ti.Vector([
+        ti.bit_cast(((ti.cast(k[j], ti.i32) >> 1) << 23) + 1065353216, ti.f32) for j in range(16)
+    ])
     rest = ti.Vector([
         ti.bit_cast(((ti.cast(k[j], ti.i32) - (ti.cast(k[j], ti.i32) >> 1)) << 23) + 1065353216, ti.f32)
         for j in range(16)
     ])
-    return ((r + r * r * ({_horner(_EXP, "r")})) + 1.0) * half * rest""",
-    # x = 2**k (1 + f), sqrt(1/2) <= 1 + f < sqrt(2); 1060439283 are the bits of sqrt(1/2)
-    "log16": f"""tiny = x < 1.17549435e-38
-    u = ti.select(tiny, x * 33554432.0, x)
-    k = ti.Vector([ti.cast((ti.bit_cast(u[j], ti.i32) - 1060439283) >> 23, ti.f32) for j in range(16)])
-    k = k - ti.select(tiny, 25.0, 0.0)
-    f = ti.Vector([
+    y = y * half * rest"""
+_SPLIT = """k = ti.Vector([ti.cast((ti.bit_cast(u[j], ti.i32) - 1060439283) >> 23, ti.f32) for j in range(16)])
+    u = ti.Vector([
         ti.bit_cast(((ti.bit_cast(u[j], ti.i32) - 1060439283) & 8388607) + 1060439283, ti.f32) for j in range(16)
-    ]) - 1.0
-    y = ((f * f * (f * ({_horner(_LOG, "f")}) - 0.5) - k * 2.12194440e-4) + f) + k * 0.693359375
+    ])"""
+
+
+def _vectors(fused: bool) -> dict[str, str]:
+    """Functions of float32 in vectors of sixteen. The polynomials are minimax fits, made with Lawson's weights, to 3e-8
+    or better."""
+
+    def lines(name: str, coefficients: tuple[float, ...], x: str) -> str:
+        return indent(polynomial(name, coefficients, x, fused), "    ").lstrip()
+
+    return {
+        # 2**k exp(r), |r| <= log(2) / 2, where 2**k is a product of two powers, so that denormal numbers come out right
+        "exp16": f"""t = {_clamped("x", -104.0, 89.0)}
+    k = ti.floor(t * 1.4426950408889634 + 0.5)
+    r = t
+    by = -0.693359375
+    {added_product("r", "k", "by", "float32", fused)}
+    by = 2.12194440e-4
+    {added_product("r", "k", "by", "float32", fused)}
+    {lines("p", _EXP, "r")}
+    square, y = r * r, r
+    {added_products("y", "square", "p", "float32", fused)}
+    y = y + 1.0
+    {"muladd.f32_scale(y, k)" if fused else _SCALED}
+    return y""",
+        # x = 2**k (1 + f), sqrt(1/2) <= 1 + f < sqrt(2); 1060439283 are the bits of sqrt(1/2)
+        "log16": f"""tiny = x < 1.17549435e-38
+    u = ti.select(tiny, x * 33554432.0, x)
+    k = u
+    {"muladd.f32_split(u, k)" if fused else _SPLIT}
+    k = k - ti.select(tiny, 25.0, 0.0)
+    f = u - 1.0
+    {lines("p", _LOG, "f")}
+    y = ((f * f * (f * p - 0.5) - k * 2.12194440e-4) + f) + k * 0.693359375
     return ti.select(x > 0, ti.select(x < inf, y, x), ti.select(x == 0, -inf, nan))""",
-    "tanh16": f"""t = {_clamped("x", -9.02, 9.02)}
+        "tanh16": f"""t = {_clamped("x", -9.02, 9.02)}
     u = t * t
-    y = t * ({_horner(_TANH, "u")}) / ({_horner(_TANH_BELOW, "u")})
+    {lines("p", _TANH, "u")}
+    {lines("q", _TANH_BELOW, "u")}
+    y = t * p / q
     return {_clamped("y", -1.0, 1.0)}""",
-    "abs16": "return ti.select(x <= 0, 0.0 - x, x)",  # of -0 it is 0
-}
+        "abs16": "return ti.select(x <= 0, 0.0 - x, x)",  # of -0 it is 0
+    }
+
+
+VECTORS = _vectors(FUSED)
 OF_TWO = frozenset(
     {"power", "power_of_ints", "left_over", "modulo", "quotient"}
 )  # functions of x and y, not of x alone
@@ -170,7 +195,8 @@ def typed(text: str, dtype: str) -> str:
 
 def alone(name: str) -> str:
     """The function of VECTORS for single numbers, as ``log_alone``: some GPUs compute their own too coarsely."""
-    text = re.sub(r"ti\.Vector\(\[\s*(.*?)\s*for j in range\(16\)\s*\]\)", r"(\1)", VECTORS[f"{name}16"], flags=re.S)
+    plain = _vectors(False)[f"{name}16"]
+    text = re.sub(r"ti\.Vector\(\[\s*(.*?)\s*for j in range\(16\)\s*\]\)", r"(\1)", plain, flags=re.S)
     return f"@ti.func\ndef {name}_alone(x):\n    {typed(text.replace('[j]', ''), 'f32')}\n"
 
 

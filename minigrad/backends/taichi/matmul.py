@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minigrad.backends.taichi import cuda, source
+from minigrad.backends.taichi import cuda, muladd, source
 from minigrad.backends.taichi.array import DEVICE, LINE, empty, lasting, shaped
 from minigrad.backends.taichi.elementwise import collapsed, computed, filled
 from minigrad.backends.taichi.reduce import reduced
@@ -227,7 +227,7 @@ def _products(tiles: Tiles, number: str) -> list[str]:
             lines += [f"at{v} += step_b"]
         for r in range(high):
             lines += [f"a = {number.format(r=r, s=s, u=r // unit, l=r % unit)}"]
-            lines += [source.added_product(f"c{r}_{v}", f"b{v}", "a", tiles.type.name) for v in range(wide)]
+            lines += [muladd.added_product(f"c{r}_{v}", f"b{v}", "a", tiles.type.name) for v in range(wide)]
         lines += ["far += right_a"] if tiles.left == "columns" else []
     return [f"                {line}" for line in lines]
 
@@ -278,10 +278,10 @@ def _dotting(type: Any, serial: bool) -> Kernel:
     ]
     for r in rows:
         lines += [f"        x = a_[a{r} + k]"]
-        lines += [f"        {source.added_products(f'c{r}_{c}', 'x', f'y{c}', dtype)}" for c in columns]
+        lines += [f"        {muladd.added_products(f'c{r}_{c}', 'x', f'y{c}', dtype)}" for c in columns]
     lines += [f"    s = ti.{source.TI[dtype]}(0.0)"]
     for r, c in cells:
-        lines += [f"    {source.summed('s', f'c{r}_{c}', dtype)}"]
+        lines += [f"    {muladd.summed('s', f'c{r}_{c}', dtype)}"]
         lines += [f"    y_[(n * m + row{r}) * size + column{c}] = s + z_[column{c} * step_z]"]
     each, alone = vectors(dtype, lanes), source.array_of(dtype)
     arrays = {"y_": alone, "a_": each, "b_": each, "z_": alone, "numbers_": source.array_of("int32")}

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minigrad.backends.taichi import runtime, source
+from minigrad.backends.taichi import muladd, runtime, source
 from minigrad.backends.taichi.array import LINE, lasting
 
 __all__ = ["CORE", "EACH", "ONE", "OTHER", "STEP", "Loop", "can_meet", "joined"]
@@ -43,7 +43,7 @@ class Loop(NamedTuple):
 
 def can_meet() -> bool:
     """Whether each core gets a round of a loop, so that one may wait for another. Then each keeps to a thread."""
-    there = source.FUSED and 1 < source.CORES <= min(runtime.threads(), len(os.sched_getaffinity(0)))
+    there = muladd.FUSED and 1 < source.CORES <= min(runtime.threads(), len(os.sched_getaffinity(0)))
     if there and _State.program is not runtime.program():
         _State.program = runtime.program()
         _keep_apart()

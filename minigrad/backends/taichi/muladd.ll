@@ -4,6 +4,10 @@
 ;   muladd.f32(c, a, b)       c += a * b for vectors c and b and one number a, rounded once where the processor can do that
 ;   muladd.f32_each(c, a, b)  the same where a is a vector too
 ;   muladd.f32_total(s, c)    s = the sum of the numbers of c, halves added to halves
+;   muladd.f32_line(c, a, b)  c = c * a + b for a vector c and numbers a and b, rounded once
+;   muladd.f32_next(c, b, a)  c = c * b + a for vectors c and b and a number a: a step along a polynomial
+;   muladd.f32_scale(c, b)    c = c * 2**b for whole numbers b, by two powers, so that the result may be denormal
+;   muladd.f32_split(c, b)    c = c * 2**b again, with a whole number b and a new c from sqrt(1/2) to sqrt(2), for c above 0
 ;
 ; and f64 the same; p being the address of where sixteen floats go in memory that nobody reads soon,
 ;
@@ -55,6 +59,66 @@ define void @f32_total(float* %s, <16 x float>* %c) alwaysinline {
   %sum1 = fadd <1 x float> %low2, %high2
   %total = extractelement <1 x float> %sum1, i32 0
   store float %total, float* %s, align 4
+  ret void
+}
+
+define void @f32_line(<16 x float>* %c, float* %a, float* %b) alwaysinline {
+  %by = load float, float* %a, align 4
+  %by1 = insertelement <16 x float> undef, float %by, i32 0
+  %by16 = shufflevector <16 x float> %by1, <16 x float> undef, <16 x i32> zeroinitializer
+  %more = load float, float* %b, align 4
+  %more1 = insertelement <16 x float> undef, float %more, i32 0
+  %more16 = shufflevector <16 x float> %more1, <16 x float> undef, <16 x i32> zeroinitializer
+  %before = load <16 x float>, <16 x float>* %c, align 64
+  %after = call <16 x float> @llvm.fmuladd.v16f32(<16 x float> %before, <16 x float> %by16, <16 x float> %more16)
+  store <16 x float> %after, <16 x float>* %c, align 64
+  ret void
+}
+
+define void @f32_next(<16 x float>* %c, <16 x float>* %b, float* %a) alwaysinline {
+  %more = load float, float* %a, align 4
+  %more1 = insertelement <16 x float> undef, float %more, i32 0
+  %more16 = shufflevector <16 x float> %more1, <16 x float> undef, <16 x i32> zeroinitializer
+  %by = load <16 x float>, <16 x float>* %b, align 64
+  %before = load <16 x float>, <16 x float>* %c, align 64
+  %after = call <16 x float> @llvm.fmuladd.v16f32(<16 x float> %before, <16 x float> %by, <16 x float> %more16)
+  store <16 x float> %after, <16 x float>* %c, align 64
+  ret void
+}
+
+define void @f32_scale(<16 x float>* %c, <16 x float>* %b) alwaysinline {
+  %float = load <16 x float>, <16 x float>* %b, align 64
+  %whole = fptosi <16 x float> %float to <16 x i32>
+  %half = ashr <16 x i32> %whole, <i32 1, i32 1, i32 1, i32 1, i32 1, i32 1, i32 1, i32 1, i32 1, i32 1, i32 1, i32 1, i32 1, i32 1, i32 1, i32 1>
+  %rest = sub <16 x i32> %whole, %half
+  %half_up = shl <16 x i32> %half, <i32 23, i32 23, i32 23, i32 23, i32 23, i32 23, i32 23, i32 23, i32 23, i32 23, i32 23, i32 23, i32 23, i32 23, i32 23, i32 23>
+  %rest_up = shl <16 x i32> %rest, <i32 23, i32 23, i32 23, i32 23, i32 23, i32 23, i32 23, i32 23, i32 23, i32 23, i32 23, i32 23, i32 23, i32 23, i32 23, i32 23>
+  %one1 = insertelement <16 x i32> undef, i32 1065353216, i32 0
+  %one16 = shufflevector <16 x i32> %one1, <16 x i32> undef, <16 x i32> zeroinitializer
+  %half_bits = add <16 x i32> %half_up, %one16
+  %rest_bits = add <16 x i32> %rest_up, %one16
+  %half_power = bitcast <16 x i32> %half_bits to <16 x float>
+  %rest_power = bitcast <16 x i32> %rest_bits to <16 x float>
+  %before = load <16 x float>, <16 x float>* %c, align 64
+  %halfway = fmul <16 x float> %before, %half_power
+  %after = fmul <16 x float> %halfway, %rest_power
+  store <16 x float> %after, <16 x float>* %c, align 64
+  ret void
+}
+
+define void @f32_split(<16 x float>* %c, <16 x float>* %b) alwaysinline {
+  %before = load <16 x float>, <16 x float>* %c, align 64
+  %bits = bitcast <16 x float> %before to <16 x i32>
+  %least1 = insertelement <16 x i32> undef, i32 1060439283, i32 0
+  %least = shufflevector <16 x i32> %least1, <16 x i32> undef, <16 x i32> zeroinitializer
+  %above = sub <16 x i32> %bits, %least
+  %whole = ashr <16 x i32> %above, <i32 23, i32 23, i32 23, i32 23, i32 23, i32 23, i32 23, i32 23, i32 23, i32 23, i32 23, i32 23, i32 23, i32 23, i32 23, i32 23>
+  %power = sitofp <16 x i32> %whole to <16 x float>
+  store <16 x float> %power, <16 x float>* %b, align 64
+  %part = and <16 x i32> %above, <i32 8388607, i32 8388607, i32 8388607, i32 8388607, i32 8388607, i32 8388607, i32 8388607, i32 8388607, i32 8388607, i32 8388607, i32 8388607, i32 8388607, i32 8388607, i32 8388607, i32 8388607, i32 8388607>
+  %left = add <16 x i32> %part, %least
+  %after = bitcast <16 x i32> %left to <16 x float>
+  store <16 x float> %after, <16 x float>* %c, align 64
   ret void
 }
 

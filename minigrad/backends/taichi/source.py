@@ -8,7 +8,6 @@ Sizes and strides are arguments, so that a text serves all shapes; types and the
 from __future__ import annotations
 
 import os
-import platform
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,6 +15,7 @@ from textwrap import indent
 from typing import NamedTuple
 
 from minigrad.backends.taichi.functions import needed, packable, packed, typed
+from minigrad.backends.taichi.muladd import FUSED
 
 __all__ = [
     "ADDRESS",
@@ -24,8 +24,6 @@ __all__ = [
     "TI",
     "Taken",
     "Work",
-    "added_product",
-    "added_products",
     "array_of",
     "blocks",
     "cut_for",
@@ -38,7 +36,6 @@ __all__ = [
     "spread",
     "stored",
     "strided",
-    "summed",
     "vectors",
     "wrapped",
 ]
@@ -50,7 +47,6 @@ SERIAL = FEW  # the same, as loops are cut now
 ROUND = 1024  # so many numbers along a row are one round of a loop
 FOURS = False  # whether a thread takes four numbers
 VECTORIZED = True  # whether sixteen numbers can be taken at once
-FUSED = sys.platform == "linux" and platform.machine() == "x86_64"  # for this muladd.ll is written
 
 
 def _roomy() -> bool:
@@ -74,21 +70,6 @@ def cut_for(arch: str) -> None:
     global SERIAL, ROUND, VECTORIZED, FOURS
     SERIAL, ROUND, VECTORIZED = (FEW, STRETCH * WIDE, True) if arch == "cpu" else (0, 1, False)
     FOURS = arch == "cuda"
-
-
-def added_product(total: str, vector: str, number: str, dtype: str) -> str:
-    """The line that adds a vector times a number to a total, all of them names of variables."""
-    return f"muladd.{TI[dtype]}({total}, {number}, {vector})" if FUSED else f"{total} += {vector} * {number}"
-
-
-def added_products(totals: str, a: str, b: str, dtype: str) -> str:
-    """The line that adds a vector times a vector to totals."""
-    return f"muladd.{TI[dtype]}_each({totals}, {a}, {b})" if FUSED else f"{totals} += {a} * {b}"
-
-
-def summed(total: str, totals: str, dtype: str) -> str:
-    """The line that gives a variable, which is there, the sum of a vector's numbers."""
-    return f"muladd.{TI[dtype]}_total({total}, {totals})" if FUSED else f"{total} = {totals}.sum()"
 
 
 def stored(array: str, place: str, vector: str, past: bool) -> str:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minigrad.backends.taichi import source
+from minigrad.backends.taichi import muladd, source
 from minigrad.backends.taichi.array import empty, lasting
 from minigrad.backends.taichi.matmul import BLOCK, LANES, SERIAL, vectors
 from minigrad.backends.taichi.runtime import Kernel, compiled
@@ -188,7 +188,7 @@ def _sums(lanes: int, unit: int, dtype: str) -> str:
         for r in rows:
             lines += [
                 f"            a = a_[far + r{r}]{number}",
-                f"            {source.added_product(f'c{r}', 'b', 'a', dtype)}",
+                f"            {muladd.added_product(f'c{r}', 'b', 'a', dtype)}",
             ]
     lines += [f"        d{r} += c{r}" for r in rows]
     return "".join(f"                {line}\n" for line in lines)
@@ -369,7 +369,7 @@ def _products(lanes: int, unit: int, dtype: str) -> str:
     for r in rows:
         lines += [
             f"            a = a_[far + q{r // unit}]{number[r]}",
-            f"            {source.added_product(f'c{r}', 'b', 'a', dtype)}",
+            f"            {muladd.added_product(f'c{r}', 'b', 'a', dtype)}",
         ]
     lines += [f"        b_[to + {r}] = b_[to + {r}] + c{r}" for r in rows]
     return "".join(f"                    {line}\n" for line in lines)

@@ -1,0 +1,58 @@
+"""Lines of texts that multiply and add in one instruction, by muladd.ll where there is one, else as two."""
+
+from __future__ import annotations
+
+import platform
+import sys
+from collections.abc import Sequence
+
+__all__ = ["FUSED", "added_product", "added_products", "horner", "polynomial", "summed"]
+
+FUSED = sys.platform == "linux" and platform.machine() == "x86_64"  # for this muladd.ll is written
+_TI = {"float32": "f32", "float64": "f64"}
+
+
+def added_product(total: str, vector: str, number: str, dtype: str, fused: bool = FUSED) -> str:
+    """The line that adds a vector times a number to a total, all of them names of variables."""
+    return f"muladd.{_TI[dtype]}({total}, {number}, {vector})" if fused else f"{total} += {vector} * {number}"
+
+
+def added_products(totals: str, a: str, b: str, dtype: str, fused: bool = FUSED) -> str:
+    """The line that adds a vector times a vector to totals."""
+    return f"muladd.{_TI[dtype]}_each({totals}, {a}, {b})" if fused else f"{totals} += {a} * {b}"
+
+
+def summed(total: str, totals: str, dtype: str) -> str:
+    """The line that gives a variable, which is there, the sum of a vector's numbers."""
+    return f"muladd.{_TI[dtype]}_total({total}, {totals})" if FUSED else f"{total} = {totals}.sum()"
+
+
+def horner(coefficients: Sequence[float], x: str) -> str:
+    """A polynomial of `x` as an expression, its highest power first.
+
+    >>> horner((2.0, 3.0, 4.0), "x")
+    '((2.0) * x + 3.0) * x + 4.0'
+    """
+    text = f"{coefficients[0]!r}"
+    for c in coefficients[1:]:
+        text = f"({text}) * {x} + {c!r}"
+    return text
+
+
+def polynomial(name: str, coefficients: Sequence[float], x: str, fused: bool) -> str:
+    """The lines that give a variable the values of a polynomial of a vector `x` of sixteen float32.
+
+    >>> print(polynomial("p", (2.0, 3.0, 4.0), "x", fused=True))
+    p = x
+    by, more = 2.0, 3.0
+    muladd.f32_line(p, by, more)
+    more = 4.0
+    muladd.f32_next(p, x, more)
+    """
+    if not fused:
+        return f"{name} = {horner(coefficients, x)}"
+    first, second, *others = coefficients
+    lines = [f"{name} = {x}", f"by, more = {first!r}, {second!r}", f"muladd.f32_line({name}, by, more)"]
+    for c in others:
+        lines += [f"more = {c!r}", f"muladd.f32_next({name}, {x}, more)"]
+    return "\n".join(lines)
