@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from minigrad._traced import plain
-from minigrad.errors import DeviceError, DTypeError, OutOfMemoryError, ShapeError
+from minigrad.errors import DeviceError, DTypeError, OutOfMemoryError
 
 __all__ = [
     "Call",
@@ -196,8 +196,7 @@ def dispatch(
     `attrs` are the static attributes. `out`, a tuple where there are several outputs, makes a mutation explicit: the
     kernel writes there, and `out` comes back.
     Raises DeviceError if there is no such kernel, or if `out` is given on ``python``, whose floats cannot be written;
-    ShapeError for an index that is out of range; DTypeError for an int among `inputs` that is too large for the type of
-    the arrays.
+    DTypeError for an int among `inputs` that is too large for the type of the arrays.
     """
     try:
         function = _registry[op][device]
@@ -215,8 +214,6 @@ def dispatch(
             result = run(function, operands, given, out)
         except OverflowError as error:
             raise DTypeError(_too_large(op, inputs, error)) from None
-        except IndexError as error:  # NumPy's, of a place that only the kernel could look at
-            raise error if isinstance(error, ShapeError) else ShapeError(f"{op}: {error}") from None
         except MemoryError as error:
             raise OutOfMemoryError(f"{op}: {error}") from None
     else:
