@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -17,6 +18,7 @@ from samples import all_samples
 __all__ = ["Leaf", "Line", "Program", "Ran", "minigrad", "noisy", "pytorch", "ran", "shrunk", "told"]
 
 SAMPLES = all_samples()
+MAY_COPY = ("contiguous", "reshape", "flatten", "ravel", "fold", "S(")
 LOST = 1e-3  # of the largest number of a result: what moves by so much because of rounding has no digits
 
 
@@ -216,6 +218,18 @@ def _shared(here: dict[str, Any]) -> Iterator[tuple[str, str]]:
         if root in here and root != name and here[root].is_contiguous():
             places = [by for size, by in zip(x.shape, x.stride(), strict=True) if size > 1]
             yield f"strides of {name}", str(places)
+
+
+def lying_otherwise(program: Program, mine: Ran, its: Ran) -> list[int]:
+    """Lines that give a view or a copy, as what they get lies, where that does not lie as in the other library."""
+    ours, theirs = tensors(mine.made), tensors(its.made)
+    odd = {name for name in ours.keys() & theirs.keys() if ours[name].is_contiguous() != theirs[name].is_contiguous()}
+    names = {name.partition("[")[0] for name in odd}
+    return [
+        k
+        for k, line in enumerate(program.lines)
+        if any(word in line.text for word in MAY_COPY) and names & set(re.findall(r"[xv]\d+", line.text))
+    ]
 
 
 # --- how far what comes of it depends on rounding ---
