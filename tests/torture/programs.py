@@ -262,12 +262,12 @@ CAMPAIGNS = [
     Campaign(
         "programs beside PyTorch",
         "a random program on numpy, on cpu and in PyTorch: values, views, writes, refusals, gradients of gradients",
-        beside, many=20_000, few=40, seconds=SECONDS, environment=ONE_THREAD,
+        beside, many=20_000, few=20, seconds=SECONDS, environment=ONE_THREAD,
     ),
     Campaign(
         "programs by the interpreter",
         "the same programs as steps that mg.jit recorded, on numpy, run with two sets of numbers: the same bits",
-        interpreted, many=20_000, few=60, seconds=SECONDS, environment=ONE_THREAD,
+        interpreted, many=20_000, few=150, seconds=SECONDS, environment=ONE_THREAD,
     ),
     Campaign(
         "programs compiled",
