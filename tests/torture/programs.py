@@ -262,7 +262,7 @@ CAMPAIGNS = [
     Campaign(
         "programs beside PyTorch",
         "a random program on numpy, on cpu and in PyTorch: values, views, writes, refusals, gradients of gradients",
-        beside, many=20_000, few=20, seconds=SECONDS, environment=ONE_THREAD,
+        beside, many=20_000, few=8, seconds=SECONDS, environment=ONE_THREAD,
     ),
     Campaign(
         "programs by the interpreter",
