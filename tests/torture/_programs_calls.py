@@ -159,7 +159,7 @@ def shape(m: Maker) -> None:
 
 
 def joined(m: Maker) -> None:
-    a = m.pick("f")
+    a = m.pick("f", lambda x: tuple(x.shape) != (0,))  # which cat passes over
     b = m.pick("f", lambda x: tuple(x.shape) == tuple(m.of(a).shape)) if not m.chance(WRONG) else m.pick("f")
     d = dim(m, m.of(a))
     m.line(m.choice(f"F.cat([{a}, {b}], {d})", f"F.stack([{a}, {b}], {d})", f"F.cat([{b}, {a}, {b}], {d})"))
@@ -171,7 +171,8 @@ def subscript(m: Maker, x: Any) -> str:
     for size in x.shape[: m.random.randrange(1, max(x.ndim, 1) + 1)]:
         k = m.random.randrange(-size, size) if size else 0
         k = size + 1 if m.chance(WRONG) else k
-        listed = [m.random.randrange(-size, size) if size else 0 for _ in range(m.choice(1, 2, 3))]
+        listed = m.random.sample(range(size), min(size, m.choice(1, 2, 3))) or [0]  # of a place written twice
+        listed = [at - size if m.chance(0.3) else at for at in listed]  # the slopes are not PyTorch's
         parts += [m.choice(k, ":", "1:", "::2", ":-1", "None, :", f"{min(k, size)}:", listed, ":")]
     parts += ["..."] * m.chance(0.1)
     return ", ".join(map(str, parts)) or "..."
@@ -266,7 +267,7 @@ def turned(m: Maker) -> None:
     m.line(
         m.choice(
             *(f"{name}.unsqueeze_({d})", f"{name}.squeeze_()", f"{name}.t_()", f"{name}.transpose_({d}, {e})"),
-            *(f"{name}.requires_grad_()", f"{name}.detach_()"),
+            f"{name}.requires_grad_()",
         ),
         named=False,
     )

@@ -24,11 +24,16 @@ class Derivative(NamedTuple):
     why: str
 
 
+LIES = "how a result lies in memory is each library's own, and each device's: what a view needs may not be so"
 REFUSALS = [
     Refusal("", "", "returns multiple views", "of split, unbind and the like each view may be written to here"),
     Refusal("", "", "refer to a single memory location", "a write is as if its operands were copied before"),
     Refusal("", "one number stands in several places", "", "PyTorch writes over windows, in some order"),
-    Refusal("detach_", "a view gets its gradient by way of its base", "", "not the same results are views"),
+    Refusal("view", "cannot be seen as", "", LIES),
+    Refusal("view", "", "cannot be seen as", LIES),
+    Refusal("", "", "view size is not compatible", LIES),
+    Refusal("softmax", "not fractions", "", "PyTorch takes whole numbers where there are none"),
+    Refusal("masked_fill_", "", "without overflow", "a fraction below 0 is cut to 0 before it is a byte"),
     Refusal("hardtanh", "", "on an unsigned type", "no byte is below a bound below 0, so nothing is wrong"),
     Refusal("cat", "there is no dimension", "", "where all operands are of shape (0,) PyTorch takes any dimension"),
 ]

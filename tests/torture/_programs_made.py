@@ -111,12 +111,12 @@ class Maker:
             return name
         return self.line(f"F.sigmoid({name}) * {high - low} + {low}")
 
-    def fitted(self, array: Any, distinct: bool) -> str:
+    def fitted(self, array: Any, distinct: bool, arranged: bool) -> str:
         """The name of a tensor of the shape, kind and range of `array`: a new leaf, or made of what there is."""
         shape = np.shape(array)
         if array.dtype.kind != "f" or array.size == 0 or self.chance(0.4):
             array = array.astype(self.dtype) if array.dtype.kind == "f" else array
-            layout = self.choice(*["contiguous"] * 3, "transposed", "sliced")
+            layout = self.choice(*["contiguous"] * 3, "transposed", "sliced") if arranged else "contiguous"
             if layout == "contiguous" or not shape:
                 return self.leaf(shape, array=array)
             name = self.leaf(shape, array=parity.base(array, layout))
@@ -145,7 +145,8 @@ class Maker:
             if self.dtype in one.differs:
                 return
         else:
-            names = [self.fitted(np.asarray(x), key.startswith(ORDERED)) for x in one.inputs]
+            arranged = "batch_norm" not in key  # PyTorch reads a weight that lies otherwise as if it lay row by row
+            names = [self.fitted(np.asarray(x), key.startswith(ORDERED), arranged) for x in one.inputs]
         if not one.kinked and not parity.differentiable(one):  # PyTorch may say that it has a gradient, which is 0
             names = [f"{name}.detach()" for name in names]
         self.line(f"S({key!r}, {', '.join(names)})")
