@@ -224,7 +224,8 @@ class Methods(Node):
         """At most `chunks` views of parts along `dim`, of one size, the last perhaps smaller; see `split`."""
     def clamp(self, min: Tensor | builtins.float | None = None, max: Tensor | builtins.float | None = None) -> Tensor:
         """`input` brought into `min` … `max`, numbers or tensors; None leaves that end open, and nan stays nan."""
-    def clamp_(self, min: builtins.float | None = None, max: builtins.float | None = None) -> Tensor: ...
+    def clamp_(self, min: Any = None, max: Any = None) -> Tensor:
+        """Overwrite these numbers with `clamp` of them, and return them."""
     def clamp_max(self, max: Tensor | builtins.float) -> Tensor:
         """`clamp` from above alone."""
     def clamp_max_(self, max: Any) -> Any: ...
@@ -233,7 +234,8 @@ class Methods(Node):
     def clamp_min_(self, min: Any) -> Any: ...
     def clip(self, min: Tensor | builtins.float | None = None, max: Tensor | builtins.float | None = None) -> Tensor:
         """`input` brought into `min` … `max`, numbers or tensors; None leaves that end open, and nan stays nan."""
-    def clip_(self, min: builtins.float | None = None, max: builtins.float | None = None) -> Tensor: ...
+    def clip_(self, min: Any = None, max: Any = None) -> Tensor:
+        """Overwrite these numbers with `clamp` of them, and return them."""
     def contiguous(self) -> Tensor:
         """The tensor itself if its numbers stand in memory in order, else a copy of which that is true."""
     def corrcoef(self) -> Tensor:

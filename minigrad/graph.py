@@ -448,7 +448,8 @@ def propagate(
             if as_nodes:
                 modes.passing = node
             part = node._op.view == "part" and not (as_nodes or listeners)  # else what it passes on is seen, as a whole
-            added = part and node._inputs[0] in own
+            # a sum that is a number of NumPy's, and no array, cannot be added to
+            added = part and node._inputs[0] in own and totals[node._inputs[0]].flags.writeable
             if added:
                 node._add_part(totals[node._inputs[0]], upstream)
             passed = added or leads is None  # a node that is only asked for, and passes nothing on, keeps what it saved

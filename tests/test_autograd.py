@@ -106,6 +106,15 @@ def test_an_unused_tensor_is_named_or_none():
     assert (by_a.tolist(), by_b) == ([1.0, 1.0], None)
 
 
+def test_an_input_that_needs_no_gradient_is_refused_before_the_graph_is_freed_also_where_unused_ones_may_be():
+    x, y = mg.ones(2, requires_grad=True), mg.ones(2)
+    out = (x * x).sum()
+    for more in ({}, {"allow_unused": True}):
+        with pytest.raises(GraphError, match=r"input 1, .* needs no gradient"):
+            mg.grad(out, [x, y], **more)
+    assert mg.grad(out, x)[0].tolist() == [2.0, 2.0]
+
+
 def test_a_computed_tensor_keeps_its_gradient_when_asked_to():
     (a,) = tensors([1.0, 2.0])
     y = a * 3.0

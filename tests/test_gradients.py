@@ -240,6 +240,14 @@ def test_a_tensor_that_is_only_asked_for_keeps_what_it_saved():
     assert x.grad.tolist() == [1.0]
 
 
+@pytest.mark.parametrize("device", ["numpy", "cpu"])
+def test_a_view_of_a_single_number_adds_to_what_that_received(device):
+    x = mg.tensor(3.0, device=device, requires_grad=True)
+    first, second = x[...], x + x
+    mg.autograd.backward([first, second])
+    assert x.grad.item() == 3.0
+
+
 def test_a_base_written_through_a_view_retains_the_gradient_of_what_it_is_then():
     (x,) = leaves([2.0, 3.0])
     base = x * 1.0

@@ -80,6 +80,15 @@ def test_a_leaf_that_requires_a_gradient_keeps_its_shape():
     assert x.shape == (1, 2, 3)
 
 
+def test_a_view_of_such_a_leaf_keeps_its_shape_too():
+    x = numbers(mg).requires_grad_()
+    row = x[:, 0]
+    with pytest.raises(GraphError, match=r"squeeze_: a view of a leaf that requires a gradient keeps its shape"):
+        row.squeeze_()
+    with mg.no_grad():
+        assert row.squeeze_().shape == (3,)
+
+
 def test_what_was_saved_of_it_is_refused_and_not_taken_in_another_shape():
     x = numbers(mg).requires_grad_()
     y = x * 1.0

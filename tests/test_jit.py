@@ -7,7 +7,7 @@ import types
 import pytest
 
 import minigrad as mg
-from minigrad.errors import CaptureError, DTypeError
+from minigrad.errors import CaptureError, DTypeError, ShapeError
 from minigrad.kernels import dispatch
 from thorough import EXHAUSTIVE
 
@@ -474,3 +474,13 @@ def assert_alike(a, b):
 def test_only_a_function_can_be_recorded():
     with pytest.raises(DTypeError, match="jit: 3 is an int, not a function"):
         mg.jit(3)
+
+
+@pytest.mark.parametrize("device", ["numpy", "cpu"])
+def test_an_index_that_a_recorded_step_cannot_look_at_is_refused_as_a_shape(device):
+    x = mg.ones(3, device=device)
+    for take in (lambda x: x[[7]], lambda x: x[:0][[0]], lambda x: x.gather(0, mg.tensor([-5], device=device))):
+        step = mg.jit(lambda x, take=take: take(x) * 1)
+        for _ in range(3):
+            with pytest.raises(ShapeError, match="an index is out of range: "):
+                step(x)

@@ -403,3 +403,13 @@ def test_arguments_like_the_last_ones_are_known_at_once_and_others_are_not():
     assert captured(whole[:2], whole[:2]) == 9
     with pytest.raises(CaptureError, match="a graph is behind it"):
         double(x, mg.ones(2, 4, requires_grad=True) * 2)
+
+
+def test_a_tensor_from_elsewhere_keeps_its_shape_in_a_recorded_step():
+    kept = mg.ones(2, 2)
+    for step in (mg.jit(lambda x: x.t_() * 1), mg.jit(lambda x: kept.unsqueeze_(0) * x)):
+        with pytest.raises(CaptureError, match=r"jit: (t|unsqueeze)_ gives a tensor from elsewhere, of shape"):
+            step(mg.ones(2, 2))
+    assert kept.shape == (2, 2)
+    inside = mg.jit(lambda x: (x + 1).t_().unsqueeze_(0) * 2)
+    assert [inside(mg.tensor([[1.0, 2.0], [3.0, 4.0]])).tolist() for _ in range(3)] == [[[[4.0, 8.0], [6.0, 10.0]]]] * 3

@@ -152,6 +152,13 @@ def test_nothing_and_numbers_are_summed_as_in_pytorch(torch, equation, shapes):
     np.testing.assert_array_equal(ours.numpy(), theirs.numpy())
 
 
+@pytest.mark.parametrize("equation", ["...", "ij->ij", "ij->ji", "ab", "ii->i"])
+def test_an_equation_of_one_operand_gives_a_view_of_it(equation):
+    x = mg.ones(2, 2, requires_grad=True)
+    y = mg.einsum(equation, x)
+    assert (y is x, y.is_leaf, y.storage is x.storage) == (False, False, True)
+
+
 def test_a_contraction_is_one_product_of_matrices_forward_and_two_backward():
     calls = []
     a, b = mg.tensor(np.ones((2, 3, 4)), requires_grad=True), mg.tensor(np.ones((2, 5, 4)), requires_grad=True)

@@ -3,7 +3,7 @@
 import pytest
 
 import minigrad as mg
-from minigrad.errors import DTypeError, GraphError, ShapeError
+from minigrad.errors import ArgumentError, DTypeError, GraphError, ShapeError
 
 pytest.importorskip("numpy")
 
@@ -25,3 +25,22 @@ def test_they_write_where_the_tensor_lies_and_take_numpy_s_names():
     assert x.tolist() == [[0.0, 1.0, 2.0], [3.0, 7.0, 12.0]]
     assert x.cumprod_.__name__ == "cumprod_"
     assert x.cumprod_.__doc__ == "Overwrite these numbers with `cumprod` of them, and return them."
+
+
+def test_clamp_in_place_takes_what_clamp_takes_and_refuses_what_does_not_fit():
+    x = mg.tensor([1.0, 5.0, 9.0], requires_grad=True)
+    y = (x * 1.0).clamp_(min=mg.tensor([2.0, 2.0, 2.0]), max=6)
+    y.sum().backward()
+    assert (y.tolist(), x.grad.tolist()) == ([2.0, 5.0, 6.0], [0.0, 1.0, 0.0])
+    whole = mg.tensor([1, 5])
+    assert whole.clip_(2, 3).tolist() == [2, 3]
+    with pytest.raises(DTypeError, match="clamp_: the result does not fit into numbers of type int64"):
+        whole.clamp_(-1.5, 2.5)
+    with pytest.raises(ArgumentError, match="both ends are open"):
+        whole.clamp_()
+    assert whole.tolist() == [2, 3]
+
+
+def test_no_whole_number_is_divided_by_0_where_there_is_none():
+    assert (mg.zeros(0, dtype=mg.int64) // mg.tensor(0)).tolist() == []
+    assert (mg.zeros(0, dtype=mg.int64) % mg.tensor([0])).tolist() == []

@@ -5,6 +5,7 @@ import math
 import pytest
 
 import minigrad as mg
+from minigrad.errors import DTypeError
 from places import HERE
 
 np = pytest.importorskip("numpy")
@@ -165,3 +166,17 @@ def test_a_variance_does_not_depend_on_how_far_the_mean_is(far):
         a, wide = mg.tensor((x + far).astype(np.float32).reshape(shape)), x.reshape(shape)
         np.testing.assert_allclose(a.var(dim).numpy(), wide.var(dim, ddof=1), rtol=1e-6)
         np.testing.assert_allclose(a.std(dim, keepdim=True).numpy(), wide.std(dim, ddof=1, keepdims=True), rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_fractions_to_a_whole_power_below_0_are_fractions(dtype):
+    x = mg.tensor([-0.5, 2.0, 4.0], dtype=getattr(mg, dtype))
+    for power in (-1, mg.tensor(-1), mg.tensor([-1, -1, -1])):
+        assert (x**power).tolist() == [-2.0, 0.5, 0.25]
+    assert (x**-2).tolist() == [4.0, 0.25, 0.0625]
+
+
+@pytest.mark.parametrize("function", [mg.relu, lambda x: x**True, lambda x: x.relu_()], ids=["relu", "pow", "relu_"])
+def test_bools_have_no_relu_and_no_power(function):
+    with pytest.raises(DTypeError, match=r"^(relu_?|pow): bools have no sign"):
+        function(mg.tensor([True, False]))

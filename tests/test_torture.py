@@ -6,7 +6,10 @@ import pytest
 
 pytest.importorskip("numpy")
 
-from torture import _dying, calls, campaigns
+import numpy as np
+
+from minigrad.kernels import kernels_of
+from torture import _dying, _programs_made, _programs_run, calls, campaigns, programs
 from torture import _running as running
 
 ALL = [pytest.param(one, id=one.name) for theme in campaigns().values() for one in theme]
@@ -80,3 +83,33 @@ def test_the_catalogue_has_wrong_calls_of_all_kinds():
     assert len(found) >= 200
     assert len({(one.before, one.call) for one in found}) == len(found)
     assert all(one.error and one.text for one in found)
+
+
+def program_of(*lines, orders=1):
+    """A program on one line of numbers whose last result is differentiated."""
+    named = tuple(_programs_run.Line(f"v{k}", text) for k, text in enumerate(lines))
+    leaves = (_programs_run.Leaf("x0", np.array([0.1] * 10), True), _programs_run.Leaf("x1", np.array([2.0]), False))
+    return _programs_run.Program(leaves, named, (named[-1].name,), orders, parity=False)
+
+
+def test_a_wrong_kernel_is_told_by_the_smallest_program(monkeypatch):
+    program = program_of("x0 + x1", "x0.tanh()", "v1 * v0", "v2[1:]")
+    assert programs._smallest(program, programs._beside) is None
+    monkeypatch.setitem(kernels_of("tanh"), "numpy", lambda a: np.tanh(a) + 1e-9)
+    said = programs._smallest(program, programs._beside)
+    assert said.startswith("v1 = [0.0996679956")
+    assert said.splitlines()[2:] == ["        v1 = x0.tanh()"]
+
+
+def test_what_rounding_decides_is_no_failure():
+    for text, decided in (("F.floor(x0.sum())", True), ("x0.sum()", False)):
+        program = program_of(text, orders=0)
+        found = _programs_run.told(_programs_run.ran(program, _programs_run.minigrad("numpy")))
+        spread = _programs_run.noisy(program, found)
+        assert (spread is None) is decided
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_a_program_is_made_from_its_number_alone(number):
+    first, again = (str(_programs_made.program(number)) for _ in range(2))
+    assert first == again

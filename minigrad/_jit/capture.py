@@ -236,6 +236,15 @@ class Capture:
         """A write in place gives a tensor another place in the graph."""
         self._linked.append(tensor)
 
+    def turned(self, tensor: Any, name: str) -> None:
+        """A tensor is about to become a view of what it was: one from elsewhere would when this is recorded alone."""
+        buffer = self.find(tensor._array)
+        if tensor._base is None and (buffer is None or buffer.kind in (ARGUMENT, KEPT)):
+            raise CaptureError(
+                f"jit: {name}_ gives a tensor from elsewhere, of shape {tensor.shape}, another shape{_line()}\n"
+                f"  The numbers stay, so a recording has nothing to do: write y = x.{name}(…), or do it outside."
+            )
+
     def _check_links(self) -> None:
         for x in self._linked:
             buffer = self.find(x._array)

@@ -56,7 +56,8 @@ def grad(
     inside ``mg.record()``; Values always keep theirs.
 
     Raises GraphError if an output or an input needs no gradient, or if no output was computed from one of `inputs`;
-    with `allow_unused` that one's derivative is None instead. `only_inputs` is PyTorch's, and can only be True.
+    with `allow_unused` an input that has no part has None for its derivative instead. `only_inputs` is PyTorch's, and
+    can only be True.
 
     >>> from minigrad import Value
     >>> x = Value(3.0)
@@ -72,10 +73,13 @@ def grad(
         _nodes(outputs, "grad"), grad_outputs, create_graph, "grad: {} grad_outputs were given for {} outputs."
     )
     edges = [x._edge() for x in wanted]
+    for position, (x, edge) in enumerate(zip(wanted, edges, strict=True)):
+        if edge is None:
+            raise GraphError(_unused("grad", position, x))
     totals = propagate(
         seeds,
         create_graph=create_graph,
-        wanted={edge for edge in edges if edge is not None},
+        wanted=set(edges),
         listeners=[recording.events.append for recording in modes.recordings],
         retain_graph=create_graph or bool(modes.recordings) if retain_graph is None else retain_graph,
     )

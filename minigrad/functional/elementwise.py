@@ -19,6 +19,7 @@ from minigrad.errors import ArgumentError, DivisionError, DTypeError, ShapeError
 from minigrad.functional.checks import check_number, check_option, floats_of, tensor_of
 from minigrad.functional.inline import inlined
 from minigrad.functional.methods import in_place, method, or_in_place, reflected
+from minigrad.layout import numel
 from minigrad.op import OPS, Op
 
 __all__ = [
@@ -116,7 +117,7 @@ def remainder(input: Any, other: Any) -> Any:
 
 
 def _check_divisor(name: str, input: Any, other: Any) -> None:
-    if not (_whole(input) and _whole(other)):
+    if not (_whole(input) and _whole(other)) or (isinstance(input, Tensor) and not numel(input.shape)):
         return
     if bool(ops.any(other == 0, dim=None, keepdim=False)) if isinstance(other, Tensor) else other == 0:
         raise DivisionError(f"{name}: a whole number divided by 0; convert to float for inf and nan.")
@@ -330,7 +331,7 @@ _CHECKS["pow"] = _check_power
 for _op in (*ops.elementwise.ELEMENTWISE, ops.relu, ops.sigmoid):
     if _op is not ops.where:
         METHODS[_op.name] = _FRONTS.get(_op.name) or method(_op)
-        if _op.differentiable or _op is ops.floor_divide:
+        if (_op.differentiable or _op is ops.floor_divide) and _op is not ops.clamp:  # that is in `overwriting`
             METHODS[f"{_op.name}_"] = in_place(_op, _CHECKS.get(_op.name))
 _MAY_BE_IN_PLACE = {"elu", "hardtanh", "leaky_relu", "mish", "relu", "relu6", "selu", "silu"}
 for _name in (*ops.elementwise.__all__, *ops.activation.__all__):

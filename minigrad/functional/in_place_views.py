@@ -12,7 +12,8 @@ from minigrad._tensor import Tensor, wrap
 from minigrad.errors import GraphError
 from minigrad.functional.checks import Dims
 from minigrad.functional.views import squeeze, t, transpose, unsqueeze
-from minigrad.graph import enable_grad
+from minigrad.graph import enable_grad, modes
+from minigrad.storage import here
 
 __all__ = ["METHODS"]
 
@@ -52,6 +53,13 @@ def _become(x: Tensor, name: str, view: Callable[[Tensor], Tensor]) -> Tensor:
             f"{name}_: a leaf that requires a gradient keeps its shape, since its gradient has the same.\n"
             f"  Write y = x.{name}(…), which shares the numbers, or change the shape before requires_grad_()."
         )
+    if modes.grad and x._base is not None and x._base.requires_grad and x._base.is_leaf:
+        raise GraphError(
+            f"{name}_: a view of a leaf that requires a gradient keeps its shape.\n"
+            f"  Write y = x.{name}(…), which shares the numbers."
+        )
+    if here.capture is not None:
+        here.capture.turned(x, name)
     was = x
     if x._base is None:
         was = wrap(x._array)

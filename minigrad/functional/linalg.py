@@ -184,7 +184,7 @@ def trace(input: Tensor) -> Tensor:
     """The sum of the diagonal of a matrix."""
     _check_dims("trace", 2, input)
     side = min(input.shape)
-    return cast(Tensor, ops.sum(_diagonal(input[:side, :side], 0, 1), dim=(0,), keepdim=False))
+    return cast(Tensor, ops.sum(ops.diagonal(input[:side, :side], offset=0, dim1=0, dim2=1), dim=(0,), keepdim=False))
 
 
 # --- einsum ---
@@ -283,7 +283,7 @@ def _contracted(operands: Sequence[Tensor], names: Sequence[str], out: str, aske
         result = out if last else "".join(k for k in dict.fromkeys(name + its) if k in later)
         x, name = ops.contract(x, y, name, its, result), result
     x, name = _summed(x, name, set(out))
-    return x if name == out else x.permute(*[name.index(k) for k in out])
+    return x if name == out and x is not operands[0] else x.permute(*[name.index(k) for k in out])  # never an operand
 
 
 def _plain(x: Tensor, name: str, sizes: dict[str, int], asked: str) -> tuple[Tensor, str]:
@@ -294,18 +294,11 @@ def _plain(x: Tensor, name: str, sizes: dict[str, int], asked: str) -> tuple[Ten
             j = name.index(k, i + 1)
             if x.shape[i] != x.shape[j]:
                 raise ShapeError(f"{asked}: {k!r} stands twice in shape {x.shape}, for unequal sizes: no diagonal.")
-            x, name = _diagonal(x, i, j), name[:i] + name[i + 1 : j] + name[j + 1 :] + k
+            x, name = ops.diagonal(x, offset=0, dim1=i, dim2=j), name[:i] + name[i + 1 : j] + name[j + 1 :] + k
     kept = [i for i, k in enumerate(name) if x.shape[i] == sizes[k]]
     if len(kept) < x.ndim:
         x = ops.reshape(x, shape=tuple([x.shape[i] for i in kept]))
     return x, "".join(name[i] for i in kept)
-
-
-def _diagonal(x: Tensor, i: int, j: int) -> Tensor:
-    """The diagonal over two dimensions of one size, as the last dimension."""
-    rest, n = [k for k in range(x.ndim) if k not in (i, j)], x.shape[i]
-    lines = ops.reshape(x.permute(*rest, i, j), shape=(*[x.shape[k] for k in rest], n * n))
-    return cast(Tensor, lines[..., :: n + 1])
 
 
 def _summed(x: Tensor, name: str, kept: set[str]) -> tuple[Tensor, str]:

@@ -12,12 +12,13 @@ from typing import Any
 
 from minigrad._tensor import Tensor
 from minigrad.functional.derived import exp2, hypot, log10, logit
-from minigrad.functional.elementwise import clamp_max, clamp_min, nan_to_num, round
+from minigrad.functional.elementwise import clamp, clamp_max, clamp_min, nan_to_num, round
 from minigrad.functional.linalg import addbmm, addmm, addmv, addr, baddbmm
-from minigrad.functional.methods import with_axis
+from minigrad.functional.methods import in_place, with_axis
 from minigrad.functional.pointwise import deg2rad, fix, float_power, fmod, frac, heaviside, rad2deg, sinc, xlogy
 from minigrad.functional.reduce import cumprod, cumsum
 from minigrad.functional.scattering import scatter_reduce
+from minigrad.op import OPS
 from minigrad.views import check_writable
 
 __all__ = ["METHODS"]
@@ -46,3 +47,15 @@ _PRODUCTS = (addbmm, addmm, addmv, addr, baddbmm)
 _FUNCTIONS: tuple[Callable[..., Any], ...] = (*_NUMBERS, *_MORE, *_PRODUCTS)
 
 METHODS: dict[str, Any] = dict(map(_over, _FUNCTIONS))
+_clamped, _clamped_numbers = _over(clamp)[1], in_place(OPS["clamp"])
+
+
+def _clamp(self: Tensor, min: Any = None, max: Any = None) -> Tensor:
+    """Overwrite these numbers with `clamp` of them, and return them."""
+    numbers = [x for x in (min, max) if x is not None]
+    if not numbers or not self.dtype.is_floating_point or any(isinstance(x, Tensor) for x in numbers):
+        return _clamped(self, min, max)
+    return _clamped_numbers(self, min, max)
+
+
+METHODS |= {"clamp_": _clamp, "clip_": _clamp}

@@ -138,7 +138,7 @@ relu = Op(
     vjp=(lambda g, y: relu_backward(g, y),),
     shown=(lambda g, y: where(y <= 0, 0.0, g),),
     domain=(KINKED,),
-    promotes="same",
+    promotes="number",
 )
 relu_backward = Op(  # what the operand of a relu, whose result is b, gets from a, the gradient of that
     "relu_backward",

@@ -137,7 +137,7 @@ pow = Op(
     shown=(lambda g, a, b: g * (b * pow(a, b - 1.0)), lambda g, y, a: g * (y * log(a))),
     domain=(POSITIVE, ANY),
     precedence=Op.POWER,
-    promotes="same",
+    promotes="number",
 )
 square = Op("square", "{a}^2", vjp=(lambda g, a: g * (2.0 * a),), domain=(ANY,), precedence=Op.POWER, promotes="int")
 reciprocal = Op(

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from minigrad.backends.numpy.arrays import DEVICE
+from minigrad.errors import ShapeError
 from minigrad.kernels import Kernel, raw_numbers, runner
 from minigrad.storage import Memory, add_memory
 
@@ -39,7 +40,10 @@ quiet = _Quiet()
 
 def _quietly(kernel: Kernel, *inputs: Any, **attrs: Any) -> Any:
     """Call `kernel` in that context, which can be entered once: a kernel may itself compute with tensors."""
-    return kernel(*inputs, **attrs) if _entered.get() else quiet.run(kernel, *inputs, **attrs)
+    try:
+        return kernel(*inputs, **attrs) if _entered.get() else quiet.run(kernel, *inputs, **attrs)
+    except IndexError as error:  # NumPy's, of a place that only the kernel could look at
+        raise error if isinstance(error, ShapeError) else ShapeError(f"an index is out of range: {error}") from None
 
 
 @runner(DEVICE)

@@ -74,7 +74,7 @@ def sign(a: Array) -> Array:
 
 @kernel("pow", DEVICE)
 def pow(a: Array, b: Array) -> Array:
-    if isinstance(b, float) or (isinstance(b, np.ndarray) and b.dtype.kind == "f") or np.min(b, initial=0) >= 0:
+    if np.result_type(a, b).kind == "f" or np.min(b, initial=0) >= 0:
         return np.power(a, b)
     sign = np.where(b % 2, a, 1)  # a to a whole power below 0: 1 / a, cut to a whole number
     return np.where(b >= 0, np.power(a, np.maximum(b, 0)), np.where(np.abs(a) == 1, sign, 0))

@@ -24,6 +24,7 @@ from minigrad.backends.taichi.reduce import reduced
 from minigrad.backends.taichi.runtime import compiled
 from minigrad.backends.taichi.segments import walked_by_places
 from minigrad.backends.taichi.shape import in_rows
+from minigrad.errors import ShapeError
 from minigrad.kernels import kernel, kernels_of
 
 __all__: list[str] = []
@@ -53,7 +54,7 @@ def walked(step: str, y: Any, x: Any, b: Any, shape: Shape, dim: int) -> None:
     """Take from `x` into `y` at the index `b`, or put or add `x` into `y` there.
 
     `shape` is that of the walk, to which b and the array without index are broadcast. The other may be larger.
-    Raises IndexError for an index that is out of range; nothing is read or written outside.
+    Raises ShapeError for an index that is out of range; nothing is read or written outside.
     """
     if not prod(shape):
         return
@@ -62,7 +63,7 @@ def walked(step: str, y: Any, x: Any, b: Any, shape: Shape, dim: int) -> None:
     laid = [_Laid(one.shape, one.strides, one.itemsize, one.ndim) for one in (y, x, b)]
     launch, unit, numbers = _plan(step, y.dtype, b.dtype, *laid, shape, dim, aligned)
     size = (x if step == "take" else y).shape[dim]
-    complaint = IndexError, "an index is out of range: dimension {} has size {}", dim, size
+    complaint = ShapeError, "an index is out of range: dimension {} has size {}", dim, size
     look_at(b, size, *complaint)
     wrong = doubt(*complaint)
     if step != "take" and not source.VECTORIZED:
@@ -283,7 +284,7 @@ def put_at(a: Any, b: Any, *, shape: Shape, dims: int) -> Any:
 def _put_on_planes(given: Any, at: Any, shape: Shape, planes: int, count: int) -> Any:
     """The same where a core takes whole planes: one number after the other, as they are in memory."""
     out = empty(shape, given.dtype)
-    complaint = IndexError, "an index is out of range: a plane has {} places", out.size // planes
+    complaint = ShapeError, "an index is out of range: a plane has {} places", out.size // planes
     wrong = doubt(*complaint)
     arrays = (out, in_rows(given), in_rows(at), wrong)
     made = compiled("put_on_planes", *_on_planes(given.dtype.name, at.dtype.name, given.size <= source.SERIAL))

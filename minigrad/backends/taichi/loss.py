@@ -15,6 +15,7 @@ from minigrad.backends.taichi.reduce import reduced
 from minigrad.backends.taichi.rows import TOP, along, stretched_to, typed_as, without
 from minigrad.backends.taichi.runtime import check_rounds, compiled
 from minigrad.backends.taichi.shape import in_rows
+from minigrad.errors import ShapeError
 from minigrad.kernels import kernel, kernels_of
 
 __all__: list[str] = []
@@ -41,10 +42,10 @@ y_[i] = ti.select(counted, ti.cast(part + (base - a_[at + found * step]), {type}
 def _of_classes(
     name: str, formula: str, a: Any, b: Any, c: Any, ignore_index: int, reduction: str, more: dict[str, Any]
 ) -> tuple[Any, ...]:
-    """The loss, reduced; the class of each position; by which share it counts. Raises IndexError for no class."""
+    """The loss, reduced; the class of each position; by which share it counts. Raises ShapeError for no class."""
     y, share = empty(b.shape, a.dtype), empty(b.shape, a.dtype)
     at = empty(b.shape, np.int64)
-    complaint = IndexError, name.removesuffix("_of_total") + ": the target names a class that is not there"
+    complaint = ShapeError, name.removesuffix("_of_total") + ": the target names a class that is not there"
     look_at(b, a.shape[1], *complaint, but=ignore_index)
     wrong = doubt(*complaint)
     others = {"share": share, "at": at, "wrong": wrong, **more, "a": a, "b": in_rows(b)}
