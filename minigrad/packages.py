@@ -38,6 +38,16 @@ PACKAGES = {
     "tqdm": Range("4.60", "4.70.1"),
 }
 _OURS = ("minigrad", "minigrad_viz")
+# What is asked for outside of kernels, of which `kernels.dispatch` tells whose an error is.
+_ASKED = {
+    "numpy": (
+        "add allclose any arange array asanyarray asarray ascontiguousarray bincount bool_ broadcast_to "
+        "concatenate copyto cos dtype empty errstate eye finfo float32 float64 from_dlpack frombuffer full "
+        "generic histogram iinfo int32 int64 int8 isfinite isinf isnan ldexp linspace may_share_memory minimum "
+        "moveaxis ndarray nonzero ones power random repeat searchsorted seterr sin square stack take tri ufunc "
+        "uint8 zeros"
+    )
+}
 
 
 def package(name: str, who: str, instead: str = "") -> Any:
@@ -53,10 +63,14 @@ def package(name: str, who: str, instead: str = "") -> Any:
 
 
 def check(name: str, who: str = "minigrad", instead: str = "") -> None:
-    """Raise MissingPackageError for a package whose version does not work."""
+    """Raise MissingPackageError for a package, which is loaded, whose version does not work or has lost a name."""
     version = _version(name)
     if version and (wrong := unfit(name, version)):
         raise _missing(who, f"{name} {version} is installed, {wrong}", name, instead=instead) from None
+    lost = [one for one in _ASKED.get(name, "").split() if not hasattr(sys.modules[name], one)]
+    if lost:
+        wrong = f"{_named(name)} has no {lost[0]}, which minigrad uses"
+        raise _missing(who, wrong, name, again=True, instead=instead) from None
 
 
 def unfit(name: str, version: str) -> str:

@@ -1,5 +1,6 @@
 """A package that is missing, too old or new, or has changed: what its first use says, in one sentence."""
 
+import ast
 import re
 import subprocess
 import sys
@@ -9,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from minigrad.packages import PACKAGES, changed, check, unfit
+from minigrad import packages
+from minigrad.packages import PACKAGES, changed, unfit
 
 ROOT = Path(__file__).parents[1]
 BROKEN = """
@@ -216,10 +218,20 @@ def test_ranges_are_those_of_pyproject_and_the_newest_that_were_tested():
     assert all(re.search(rf"^{name}=={re.escape(one.tested)}$", constraints, re.M) for name, one in PACKAGES.items())
 
 
+def test_what_is_asked_of_numpy_outside_of_kernels_is_looked_for_when_it_is_loaded():
+    asked = set()
+    for path in [*(ROOT / "minigrad").rglob("*.py"), *(ROOT / "viz" / "minigrad_viz").rglob("*.py")]:
+        told = re.search(r"minigrad/(lessons|backends/(numpy|taichi)/(?!__init__))", path.relative_to(ROOT).as_posix())
+        for node in [] if told else ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "np":
+                asked.add(node.attr)
+    assert sorted(asked) == packages._ASKED["numpy"].split()
+
+
 @pytest.mark.parametrize("name", PACKAGES)
 def test_what_is_installed_here_fits(name):
     pytest.importorskip(name)
-    check(name)
+    packages.check(name)
 
 
 @pytest.mark.parametrize(
