@@ -28,7 +28,7 @@ class Range(NamedTuple):
 
 
 PACKAGES = {
-    "anywidget": Range("0.9", "0.11.0"),
+    "anywidget": Range("0.9.9", "0.11.0"),
     "graphviz": Range("0.20", "0.21"),
     "ipywidgets": Range("7.7", "8.1.9"),
     "numpy": Range("2.1", "2.4.6"),

@@ -129,13 +129,13 @@ CASES = {
         "missing('anywidget')",
         PLAYER,
         "players: the package anywidget is not installed",
-        f'pip install "anywidget>=0.9"{PICTURE}',
+        f'pip install "anywidget>=0.9.9"{PICTURE}',
     ),
     "anywidget too old": (
         "stub('anywidget', '0.8.1')",
         PLAYER,
-        "players: anywidget 0.8.1 is installed, and minigrad works with anywidget>=0.9",
-        f'pip install "anywidget>=0.9"{PICTURE}',
+        "players: anywidget 0.8.1 is installed, and minigrad works with anywidget>=0.9.9",
+        f'pip install "anywidget>=0.9.9"{PICTURE}',
     ),
     "ipywidgets too old": (
         "stub('ipywidgets', '7.6.5')",
@@ -146,17 +146,17 @@ CASES = {
     "anywidget changed": (
         "stub('anywidget', '1.0.0')",
         PLAYER,
-        "players: anywidget 1.0.0 has no AnyWidget, which minigrad uses; minigrad works with anywidget>=0.9,<=0.11.0",
-        f'pip install --force-reinstall "anywidget>=0.9,<=0.11.0"{PICTURE}',
+        "players: anywidget 1.0.0 has no AnyWidget, which minigrad uses; minigrad works with anywidget>=0.9.9,<=0.11.0",
+        f'pip install --force-reinstall "anywidget>=0.9.9,<=0.11.0"{PICTURE}',
     ),
     "a package of theirs missing": (
         "fails('psygnal')",
         PLAYER,
         (
             "players: anywidget {anywidget} cannot be imported: libpsygnal.so: not found; "
-            "minigrad works with anywidget>=0.9,<=0.11.0"
+            "minigrad works with anywidget>=0.9.9,<=0.11.0"
         ),
-        f'pip install --force-reinstall "anywidget>=0.9,<=0.11.0"{PICTURE}',
+        f'pip install --force-reinstall "anywidget>=0.9.9,<=0.11.0"{PICTURE}',
     ),
     "graphviz missing": (
         "missing('graphviz')",

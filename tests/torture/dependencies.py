@@ -25,7 +25,7 @@ __all__ = ["CAMPAIGNS"]
 ROOT = Path(__file__).parents[2]
 PYTHONS = ("3.11", "3.12", "3.13")
 KINDS = ("no numpy", "oldest", "newest", "no taichi")
-TOOLS = ("hypothesis", "ipykernel", "jupytext", "matplotlib", "nbclient", "pytest", "pytest-xdist")
+TOOLS = ("hypothesis", "ipykernel", "jupytext", "matplotlib", "nbclient", "pytest", "pytest-xdist", "ruff")
 SECONDS = 3600
 # What is there without NumPy: Values, their networks, their pictures and what the rest says that it needs.
 VALUES = [
@@ -81,15 +81,16 @@ def made(folder: Path, python: str, kind: str) -> str:
 
 
 def environment(number: int) -> str | None:
-    """The quick tests in an environment: whole, but without NumPy those of Values."""
-    version, kind = PYTHONS[number % len(PYTHONS)], KINDS[number // len(PYTHONS)]
+    """The quick tests in an environment: whole, but without NumPy those of Values. The first four have all kinds."""
+    kind, turn = number % len(KINDS), number // len(KINDS)
+    version, kind = PYTHONS[(kind + turn) % len(PYTHONS)], KINDS[kind]
     python = interpreter(version)
     with tempfile.TemporaryDirectory() as folder:
         inside = made(Path(folder) / "venv", python, kind)
         paths = VALUES if kind == "no numpy" else ["tests", "minigrad", "viz/minigrad_viz"]
         options = ["-q", "-p", "no:cacheprovider", "-m", "not slow and not browser", "--numprocesses", "2"]
-        if kind == "oldest":  # which warns of what it does itself
-            options += ["-W", "ignore::DeprecationWarning:ipywidgets"]
+        if kind == "oldest":  # ipywidgets 7 warns of what it does itself
+            options += ["-W", "ignore::DeprecationWarning"]
         outside = {key: text for key, text in os.environ.items() if key not in ("PYTHONPATH", "MINIGRAD_DEVICE")}
         done = subprocess.run(
             [inside, "-m", "pytest", *options, "--dist", "loadscope", *paths],
