@@ -58,6 +58,7 @@ from minigrad.ops import (
     tanh,
 )
 from minigrad.own import kernel
+from minigrad.packages import explained
 from minigrad.storage import device
 from minigrad.value import Value
 
@@ -67,6 +68,7 @@ Size: type[tuple[int, ...]] = tuple
 """PyTorch's name for what ``x.shape`` is, which is a plain tuple here."""
 
 
+@explained()
 def __getattr__(name: str) -> Any:
     """Tensors load NumPy, so they come when they are first asked for: `import minigrad` works without it."""
     if not name.startswith("_"):

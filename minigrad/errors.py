@@ -14,7 +14,7 @@
     ├── FileFormatError   ValueError              a file that is damaged, or not what it was taken for
     ├── MissingFileError  FileNotFoundError       a file that the reader has to put in its place
     ├── DivergedError     ArithmeticError         a training whose loss is no number any more
-    ├── MissingPackageError  ImportError          a package that something needs and nobody installed
+    ├── MissingPackageError  ImportError          a package that something needs: not there, too old or new, or changed
     ├── DeclarationError  ValueError              an operation declared in contradiction with itself
     └── GradcheckError    AssertionError          a derivative that disagrees with its finite difference
 
@@ -132,7 +132,7 @@ class DivergedError(MinigradError, ArithmeticError):
 
 
 class MissingPackageError(MinigradError, ImportError):
-    """A package that is needed for what was asked, and is not installed."""
+    """A package that is needed for what was asked is not installed, or is another than works; see `packages`."""
 
 
 class DeclarationError(MinigradError, ValueError):

@@ -16,6 +16,7 @@ from typing import Any
 
 from minigrad._traced import plain
 from minigrad.errors import DeviceError, DTypeError, OutOfMemoryError
+from minigrad.packages import changed
 
 __all__ = [
     "Call",
@@ -216,6 +217,10 @@ def dispatch(
             raise DTypeError(_too_large(op, inputs, error)) from None
         except MemoryError as error:
             raise OutOfMemoryError(f"{op}: {error}") from None
+        except (AttributeError, ImportError) as error:
+            if (said := changed(error, op)) is None:
+                raise
+            raise said from None
     else:
         result = function(*inputs, **attrs) if attrs else function(*inputs)
     if not listeners:

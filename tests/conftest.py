@@ -8,6 +8,7 @@ import pytest
 
 import minigrad as mg
 from browsing import chrome, page, spare, watched  # here, so that there is one browser a process
+from minigrad.storage import get_default_device
 from thorough import EXHAUSTIVE
 
 __all__ = ["chrome", "page", "spare", "watched"]
@@ -31,7 +32,7 @@ def torch():
 @pytest.fixture
 def on_cpu():
     """Tensors are made on ``cpu``, whatever the default device is; where Taichi runs on a GPU NumPy computes those."""
-    before = mg.get_default_device()
+    before = get_default_device()
     mg.set_default_device("cpu")
     yield
     mg.set_default_device(before)
@@ -40,7 +41,7 @@ def on_cpu():
 @pytest.fixture
 def compiled_on_cpu(request):
     """The same, for what is about the kernels that compute there."""
-    if mg.get_default_device() in GPUS:
+    if get_default_device() in GPUS:
         pytest.skip("is about cpu: Taichi compiles for a GPU in this process, and NumPy computes what is on the cpu")
     request.getfixturevalue("on_cpu")
 
@@ -51,7 +52,7 @@ def pytest_pyfunc_call(pyfuncitem):
     try:
         return (yield)
     except mg.errors.DTypeError as refusal:
-        if str(refusal).startswith(f"float64: the device {mg.get_default_device()} has none."):
+        if str(refusal).startswith(f"float64: the device {get_default_device()} has none."):
             pytest.skip("needs float64, which this GPU refuses")
         raise
 
@@ -110,12 +111,14 @@ if os.environ.get("MINIGRAD_DEVICE"):  # the whole suite with tensors on another
 def _nothing_open():
     """What a kernel of one test found wrong, and nobody asked for, is not the next one's."""
     yield
-    if mg.get_default_device() in GPUS:
+    if get_default_device() in GPUS:
         from minigrad.backends.taichi import checks
 
         checks.forget()
 
 
 collect_ignore = ["torch_code"]  # programs for PyTorch, which tests load
-if mg.get_default_device() not in GPUS:
+NEED = {"torch": "torch_names.py", "mpmath": "torture/_numbers_exact.py", "playwright": "viz/browser/screenshots.py"}
+collect_ignore += [file for package, file in NEED.items() if not find_spec(package)]
+if get_default_device() not in GPUS:
     collect_ignore.append("gpu")

@@ -153,6 +153,13 @@ def test_doctor_says_what_is_there(run):
     assert lines[-1] == "Every lesson runs here. To begin: minigrad lab"
 
 
+def test_doctor_says_which_versions_work_where_another_is_installed(monkeypatch):
+    monkeypatch.setattr(doctor, "_version", lambda package: "1.26.4")
+    found = doctor._package("numpy", "NumPy", "")
+    assert (found.state, found.what) == ("missing", "NumPy 1.26.4, and minigrad works with numpy>=2.1")
+    assert doctor._taichi() == ("no", "Taichi 1.26.4, and minigrad works with taichi>=1.7.4,<1.8", "")
+
+
 def test_doctor_says_what_to_do_about_what_is_missing(run, monkeypatch):
     monkeypatch.setattr(doctor, "_version", lambda package: None)
     monkeypatch.setattr(doctor, "_tried", lambda device: "no kernel")

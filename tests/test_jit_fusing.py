@@ -1,5 +1,6 @@
 """Fusing: calls that compute number by number become one launch, which stores what others read, and nothing else."""
 
+import math
 import re
 
 import pytest
@@ -193,6 +194,23 @@ def test_what_is_overwritten_is_not_waited_with():
         return y, z
 
     same(function, mg.randn(64, 32))
+
+
+OF_A_ROW = {
+    "exp": lambda x: x.sum(1).exp(),
+    "of a largest": lambda x: x.amax(1).exp(),
+    "sigmoid": lambda x: x.mean(1).sigmoid(),
+    "softplus": lambda x: mg.nn.functional.softplus(x.sum(1)),
+    "clamp": lambda x: x.sum(1).clamp(-1, 1) * 2,
+}
+
+
+@pytest.mark.parametrize("name", OF_A_ROW)
+def test_a_function_of_one_number_a_row_is_compiled_for_processors_with_avx_512_too(name):
+    x = mg.randn(32, 32)
+    x[0, 0], x[1, 1] = math.nan, math.inf
+    _, how = same(lambda x: (OF_A_ROW[name](x),), x)
+    assert "joined into step_" in how
 
 
 def test_few_long_rows_stay_with_all_cores():

@@ -159,6 +159,18 @@ def test_gelu_by_tanh_keeps_its_digits_far_below_0(dtype):
     np.testing.assert_allclose(found, s + x * s * (1 - s) * 2 * slope, rtol=4 * rtol)
 
 
+def test_slopes_of_gelu_by_tanh_keep_their_digits_where_tanh_is_almost_1():
+    def gelu(a):
+        return mg.nn.functional.gelu(a, approximate="tanh")
+
+    (found,) = slopes(gelu, [4.755703047962275], dtype="float64")
+    assert found[0] == pytest.approx(1.000006958239935720381, rel=1e-15)  # by 40 digits, as below
+    x = mg.tensor([5.0], requires_grad=True)
+    (slope,) = mg.grad(gelu(x), x, mg.ones(1), create_graph=True)
+    (bend,) = mg.grad(slope, x, mg.ones(1))
+    assert bend.item() == pytest.approx(-9.934132224996202072e-06, rel=1e-4)
+
+
 @pytest.mark.parametrize("far", [0.0, 1e4, 2.0**20, -(2.0**21)])
 def test_a_variance_does_not_depend_on_how_far_the_mean_is(far):
     x = np.arange(100) % 7 / 4.0

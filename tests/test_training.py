@@ -561,8 +561,8 @@ def test_without_progress_nothing_is_shown(capsys):
 
 
 def test_without_tqdm_the_error_says_what_to_do(monkeypatch, capsys):
-    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
-    with pytest.raises(MissingPackageError, match=re.escape("pip install tqdm, or fit(…, progress=False)")):
+    monkeypatch.setitem(sys.modules, "tqdm", None)
+    with pytest.raises(MissingPackageError, match=re.escape('pip install "tqdm>=4.60", or fit(…, progress=False)')):
         shown(capsys)
 
 

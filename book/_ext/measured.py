@@ -125,9 +125,10 @@ class Tried(SphinxDirective):
         rows = []
         for name, what, tried, skipped, failed in found:
             others = "" if skipped == "0" else f"; {skipped} of these need what the machine did not have"
-            first = _named(f"{what[:1].upper()}{what[1:]}", f"{name}{others}")
+            first = _named(f"{what[:1].upper()}{what[1:]}".replace("`", ""), f"{name}{others}")
             rows.append([first, *(nodes.entry("", nodes.paragraph(text=number)) for number in (tried, failed))])
         table = _table(("what was tried", "cases", "failed"), rows)
+        table["classes"].append("tried")  # whose two figures are narrow: a phone has room for all of it
         command = nodes.literal(text=f"python -m torture --only {self.arguments[0]}")
         return [table, nodes.paragraph("", "", command, nodes.Text(f", {about}."), classes=["more"])]
 

@@ -312,5 +312,7 @@ def gelu_backward(a: float, b: float) -> float:
 @kernel("gelu_tanh_backward", DEVICE)
 def gelu_tanh_backward(a: float, b: float) -> float:
     root, cubic = math.sqrt(2.0 / math.pi), 0.044715
-    s: float = sigmoid(2.0 * root * (b + cubic * (b * b * b)))
-    return a * (s + b * ((s * (1.0 - s)) * (2.0 * root * (1.0 + 3.0 * cubic * (b * b)))))
+    bent = 2.0 * root * (b + cubic * (b * b * b))
+    s: float = sigmoid(bent)
+    rest: float = sigmoid(-bent)  # 1 - s would have lost its digits where s is almost 1
+    return a * (s + b * ((s * rest) * (2.0 * root * (1.0 + 3.0 * cubic * (b * b)))))

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 from minigrad import __version__
 from minigrad.cli import doctor, lessons, tables, tour
 from minigrad.cli.stop import Stop
-from minigrad.errors import printable
+from minigrad.errors import MissingPackageError, printable
 
 __all__ = ["main"]
 
@@ -33,7 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code = int(options.run(options))
         sys.stdout.flush()
         return code
-    except Stop as stop:
+    except (Stop, MissingPackageError) as stop:
         print(printable(str(stop)), file=sys.stderr)
         return 2
     except KeyboardInterrupt:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from minigrad import __version__
+from minigrad.packages import PACKAGES, unfit
 
 __all__ = ["Finding", "doctor"]
 
@@ -76,14 +77,16 @@ def _version(package: str) -> str | None:
 def _package(name: str, title: str, why: str, install: str = "") -> Finding:
     found = _version(name)
     if found is not None and find_spec(name) is not None:
-        return Finding("ok", f"{title} {found}")
+        wrong = unfit(name, found) if name in PACKAGES else ""
+        return Finding("missing" if wrong else "ok", f"{title} {found}{wrong and ', ' + wrong}")
     return Finding("missing", title, f"{why} Install it with: pip install '{install or name}'")
 
 
 def _taichi() -> Finding:
     found = _version("taichi")
     if found is not None:
-        return Finding("ok", f"Taichi {found}")
+        wrong = unfit("taichi", found)
+        return Finding("no" if wrong else "ok", f"Taichi {found}{wrong and ', ' + wrong}")
     advice = "Tensors are computed by NumPy. "
     if sys.version_info >= (3, 14):
         advice += "Taichi has no package for this Python; 3.11 to 3.13 have one."

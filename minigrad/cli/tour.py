@@ -13,6 +13,7 @@ from minigrad.cli import lessons
 from minigrad.cli.stop import Stop
 from minigrad.graph import scope
 from minigrad.nn.scalar import MLP, cross_entropy
+from minigrad.packages import package
 from minigrad.value import Value
 
 __all__ = ["tour"]
@@ -46,9 +47,7 @@ def tour(options: argparse.Namespace) -> int:
 
 def _train(model: MLP, xs: list[list[float]], ys: list[int], epochs: int, *, batch: int = 12, lr: float = 0.2) -> None:
     """Stochastic gradient descent on the mean cross-entropy of `batch` flowers at a time; lr is the learning rate."""
-    from tqdm import tqdm
-
-    bar = tqdm(range(epochs), desc="epochs", ascii=" =")
+    bar = package("tqdm", "minigrad tour").tqdm(range(epochs), desc="epochs", ascii=" =")
     for _ in bar:
         total = 0.0
         for start in range(0, len(xs), batch):

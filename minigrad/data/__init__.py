@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from minigrad.data.known import data_folder
 from minigrad.data.shipped import Digits, Iris, corpus, digits, iris, names
+from minigrad.packages import explained
 
 if TYPE_CHECKING:
     from minigrad.data import transforms
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 _ROOMS = ("dataset", "sampler", "collate", "loader", "workers", "idx", "toys", "official", "tables", "text")
 
 
+@explained()
 def __getattr__(name: str) -> Any:
     """What needs NumPy comes when it is first asked for."""
     if name == "transforms":

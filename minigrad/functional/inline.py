@@ -26,6 +26,8 @@ __all__ = ["inlined"]
 Apply = Callable[..., Any]
 READY = (np.dtype(np.float32), np.dtype(np.float64))
 _NOTHING: Mapping[str, Any] = {}
+_AGAIN = (ValueError, OverflowError, RuntimeError, KeyError, MemoryError, AttributeError, ImportError)
+"""Shapes, sizes, inside another kernel, no kernel, no room, a library that is another: done again, it says which."""
 
 
 def inlined(op: Op) -> Apply | None:
@@ -54,7 +56,7 @@ def _unary(op: Op) -> Apply:
                 out = wrap(result if result.__class__ is ndarray else np.asarray(result))
             else:
                 out = wrap(kernels[PLACES[array.__class__]](array))
-        except (RuntimeError, KeyError, MemoryError):  # inside another kernel; no kernel; no room
+        except _AGAIN:
             return Tensor._computed(op, (x,), _NOTHING)
         edge = x._edge() if recording else None
         if edge is not None:
@@ -99,7 +101,7 @@ def _binary(op: Op) -> Apply:
                 out = wrap(result if result.__class__ is ndarray else np.asarray(result))
             else:
                 out = wrap(kernels[PLACES.get(x.__class__) or PLACES[y.__class__]](x, y))
-        except (ValueError, OverflowError, RuntimeError, KeyError, MemoryError):  # shapes, sizes, inside another kernel
+        except _AGAIN:
             return Tensor._computed(op, (a, b), _NOTHING)  # which says why, or finds its way
         if recording and (edge_a is not None or edge_b is not None):
             step = Step(op, (edge_a, edge_b), _NOTHING, out._array.shape, dtype)

@@ -12,7 +12,8 @@ import numpy as np
 from minigrad._tensor import Tensor, wrap
 from minigrad.dtypes import DType, float32, float64, int32, int64, uint8
 from minigrad.dtypes import bool as bool_
-from minigrad.errors import DTypeError, FileFormatError, MinigradError, MissingPackageError
+from minigrad.errors import DTypeError, FileFormatError, MinigradError
+from minigrad.packages import package
 from minigrad.storage import host, memory
 
 __all__ = ["decoded", "encoded", "numbers", "size_of_one"]
@@ -121,11 +122,5 @@ def _bare(x: Tensor) -> Any:
 
 
 def _library() -> Any:
-    try:
-        import safetensors.numpy
-    except ImportError:
-        raise MissingPackageError(
-            "save and load: files of tensors are written and read by the package safetensors, which is not installed.\n"
-            "  Write: pip install safetensors"
-        ) from None
-    return safetensors
+    package("safetensors.numpy", "save and load")
+    return package("safetensors", "save and load")

@@ -6,6 +6,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from minigrad.nn import scalar as scalar
+from minigrad.packages import explained
 
 if TYPE_CHECKING:  # what comes with the tensors, which need NumPy, when it is first asked for
     from minigrad.nn import functional as functional
@@ -44,6 +45,7 @@ _ROOMS = (
 )
 
 
+@explained()
 def __getattr__(name: str) -> Any:
     if find_spec("numpy"):
         if name == "__all__":

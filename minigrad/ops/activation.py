@@ -75,9 +75,17 @@ def _slope(a: Any) -> Any:
     return ROOT * (1.0 + 3.0 * CUBIC * (a * a))
 
 
+def _bend(b: Any) -> Any:
+    return _slope(b) + b * (3.0 * CUBIC * ROOT * b - _tanh(b) * square(_slope(b)))
+
+
 def _curvature_tanh(g: Any, a: Any, b: Any) -> Any:
-    bend = _slope(b) + b * (3.0 * CUBIC * ROOT * b - _tanh(b) * square(_slope(b)))
-    return g * a * ((1.0 - square(_tanh(b))) * bend)
+    twice = 2.0 * ROOT * (b + CUBIC * (b * (b * b)))  # 1 - tanh² has lost its digits where that is almost 1
+    return g * a * (4.0 * (sigmoid(twice) * sigmoid(-twice)) * _bend(b))
+
+
+def _curvature_shown(g: Any, a: Any, b: Any) -> Any:
+    return g * a * ((1.0 - square(_tanh(b))) * _bend(b))
 
 
 gelu = Op(  # `a` times the chance that a normal number is below `a`; the slope adds `a` times its density
@@ -116,7 +124,7 @@ gelu_tanh_backward = Op(
     r"\left(1 - \tanh^2\left(\sqrt{\frac{2}{\pi}} \cdot \left({b} + 0.044715 \cdot {b}^3\right)\right)\right) \cdot "
     r"\sqrt{\frac{2}{\pi}} \cdot \left(1 + 0.134145 \cdot {b}^2\right)\right)",
     vjp=(lambda g, b: gelu_tanh_backward(g, b), _curvature_tanh),
-    shown=(lambda g, b: _shown_tanh(g, b), _curvature_tanh),
+    shown=(lambda g, b: _shown_tanh(g, b), _curvature_shown),
     domain=(ANY, Domain(-1.0, 3.0)),
     precedence=Op.PRODUCT,
     promotes="float",

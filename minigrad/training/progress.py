@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import Any
 
-from minigrad.errors import MissingPackageError, printable
+from minigrad.errors import printable
+from minigrad.packages import package
 
 __all__ = ["Progress"]
 
@@ -22,15 +23,8 @@ class Progress:
     def __init__(self, shown: bool, first: str, done: int, total: int | None) -> None:
         self.bar: Any = None
         if shown:
-            try:
-                from tqdm.auto import tqdm
-            except ImportError:
-                raise MissingPackageError(
-                    "fit: the progress bar is tqdm's, which is not installed.\n"
-                    "  Write: pip install tqdm, or fit(…, progress=False)."
-                ) from None
             form = _FORM if total else None
-            self.bar = tqdm(
+            self.bar = package("tqdm.auto", "fit, its progress", ", or fit(…, progress=False)").tqdm(
                 desc=f"{first}: ", initial=done, total=total, unit=" steps", dynamic_ncols=True, bar_format=form
             )
         self.known = ""

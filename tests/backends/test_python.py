@@ -34,14 +34,14 @@ CORNERS = (
 ROOT = np.sqrt(2.0 / np.pi)
 
 
-def _share(x):
-    """(1 + tanh u) / 2, of the u that gelu by tanh has."""
-    u = ROOT * (x + 0.044715 * x**3)
+def _share(x, sign=1.0):
+    """(1 + tanh u) / 2, of the u that gelu by tanh has; with sign=-1 what is left of 1."""
+    u = sign * ROOT * (x + 0.044715 * x**3)
     return np.exp(np.minimum(2.0 * u, 0.0)) / (1.0 + np.exp(-2.0 * abs(u)))
 
 
 def _gelu_tanh_slope(y):
-    return _share(y) + y * ((_share(y) * (1.0 - _share(y))) * (2.0 * ROOT * (1.0 + 0.134145 * (y * y))))
+    return _share(y) + y * ((_share(y) * _share(y, -1.0)) * (2.0 * ROOT * (1.0 + 0.134145 * (y * y))))
 
 
 UNARY = {

@@ -15,6 +15,7 @@ import pytest
 
 import minigrad as mg
 import minigrad.lessons
+import torture
 
 ROOT = Path(__file__).parents[2]
 BOOK = ROOT / "book"
@@ -202,6 +203,19 @@ def test_a_page_that_asks_for_more_runs_than_there_are_is_refused(measured):
             measured.ExtensionError, match=r"of 'bench_eager\.py' on cpu results\.txt has \d+ runs, no more"
         ):
             shown(measured, **options)
+
+
+def test_every_theme_that_was_tried_is_on_the_page_with_the_campaigns_that_there_are(measured):
+    pytest.importorskip("numpy")
+    kept = measured.TORTURE.read_text(encoding="utf-8")
+    text = (BOOK / "trust.md").read_text(encoding="utf-8")
+    themes = re.findall(r"^# (\w+), \d{4}-\d\d-\d\d, ", kept, flags=re.MULTILINE)
+    assert sorted(re.findall(r"^```\{tried\} (\w+)$", text, flags=re.MULTILINE)) == themes
+    for theme, found in torture.campaigns().items():
+        if theme in themes:
+            rows = measured.campaigns(kept, theme)[1]
+            assert [row[:2] for row in rows] == [[one.name, one.what] for one in found]
+            assert all(int(row[4].replace(",", "")) == 0 for row in rows), f"{theme}: what failed is not yet right"
 
 
 # --- what is taken from files ----------------------------------------------------------------------------------------

@@ -35,6 +35,10 @@ def _fused(x: Any, mine: Any, its: Any) -> Any:
     return ~np.isfinite(mine) | (abs(mine - its) <= 8 * np.finfo(mine.dtype).eps * size) | _zeros(x, mine, its)
 
 
+def _nan(x: Any, mine: Any, its: Any) -> Any:
+    return x[0] != x[0]
+
+
 def _there(x: Any, mine: Any, its: Any) -> Any:
     import numpy as np
 
@@ -44,11 +48,15 @@ def _there(x: Any, mine: Any, its: Any) -> Any:
 DECISIONS = [
     Decision("relu", "value", _zeros, "of -0 it is 0, the larger one; PyTorch keeps the sign"),
     Decision("gelu", "value", _zeros, "of what is far below 0 it is -0, a times 0; in PyTorch's float32 alone 0"),
+    Decision("gelu", "value", lambda x, mine, its: mine == math.inf, "of inf it is inf; PyTorch's vectors say nan"),
     Decision("gelu", "value", _cancelling, "1 + erf cancels below 0, there and here, to ulps of 1"),
     Decision("gelu_tanh", "value", _cancelling, "1 + tanh cancels below 0, there and here, to ulps of 1"),
-    Decision("gelu_tanh", "a", _cancelling, "1 - tanh² cancels there, and 1 - sigmoid here, to ulps of 1 times a"),
+    Decision("gelu_tanh", "a", _cancelling, "1 - tanh² cancels there, to ulps of 1 times a"),
     Decision("mish", "a", _cancelling, "1 - tanh² cancels, there and here, to ulps of 1 times a"),
-    Decision("selu", "a", lambda x, mine, its: x[0] != x[0], "of nan PyTorch's is the scale or nan, by its place"),
+    Decision("selu", "a", _nan, "of nan PyTorch's is the scale or nan, by its place in memory"),
+    Decision("elu", "a", _nan, "of nan PyTorch's slope is 1 or nan, by its place in memory"),
+    Decision("hardtanh", "a", _nan, "of nan PyTorch's slope is 1 or 0, by its place in memory"),
+    Decision("relu6", "a", _nan, "the same"),
     Decision("gelu_backward", "value", _cancelling, "the same"),
     Decision("gelu_backward", "a", _cancelling, "the same"),
     Decision("gelu_backward", "b", _cancelling, "the same"),
@@ -65,9 +73,6 @@ DECISIONS = [
     Decision("sinh", "a", _there, "the same"),
     Decision("cosh", "a", _there, "the same"),
     Decision("softsign", "a", _there, "of inf the slope is the limit, 0; PyTorch divides inf by inf"),
-    Decision(
-        "elu", "a", lambda x, mine, its: x[0] != x[0], "of nan PyTorch's slope is 1 or nan, by its place in memory"
-    ),
     Decision(
         "gelu_tanh_backward", "b", lambda x, mine, its: abs(x[1]) > 1e6, "its powers overflow, and inf * 0 is nan"
     ),

@@ -13,7 +13,7 @@ import minigrad as mg
 from minigrad.graph import Node
 from minigrad_viz.broken import readers_frames, to_broken_trace
 from minigrad_viz.pictures.drawing import Drawing
-from minigrad_viz.player import node_of
+from minigrad_viz.player import made, node_of
 from minigrad_viz.trace import Trace, to_trace
 
 __all__ = ["load", "unload"]
@@ -130,10 +130,8 @@ def _show(trace: Trace, static: bool) -> None:
     if static:
         shown(Drawing(trace))
     else:
-        from minigrad_viz.widget import Player
-
         computed = sum(node.op is not None for node in trace.nodes)  # the end of the forward pass
-        shown(Player(trace, position=computed))
+        shown(made(trace, position=computed))
 
 
 def _has_graph(x: Any) -> bool:

@@ -8,15 +8,30 @@ from typing import TYPE_CHECKING, Any
 
 from minigrad.errors import ArgumentError
 from minigrad.graph import Node
+from minigrad.packages import explained, package
 from minigrad_viz.notation import clean, handle, shorten
 from minigrad_viz.trace import Stop, Trace, placed
 
 if TYPE_CHECKING:
     from minigrad_viz.widget import Player
 
-__all__ = ["brief", "find", "node_of", "play", "step", "stops", "tour"]
+__all__ = ["brief", "find", "made", "node_of", "play", "step", "stops", "tour"]
 
+_INSTEAD = ", or look at minigrad_viz.draw(…), which needs none"
 _DIRECTIONS = ("forward", "backward")
+
+
+@explained("players", _INSTEAD)
+def made(trace: Trace, **state: Any) -> Player:
+    """A player of `trace`, whose traits are `state`.
+
+    Raises MissingPackageError where ipywidgets or anywidget is missing, or of a version that does not work.
+    """
+    for name in ("ipywidgets", "anywidget"):
+        package(name, "players", _INSTEAD)
+    from minigrad_viz.widget import Player
+
+    return Player(trace, **state)
 
 
 def step(x: Any, *more: Any, **state: Any) -> Player:
@@ -32,9 +47,7 @@ def step(x: Any, *more: Any, **state: Any) -> Player:
     >>> player, player.position, player.leaf_a, a.grad
     (Player(Graph of v₁ = 9.0: 1 leaf, 1 operation.), 0, 3.0, None)
     """
-    from minigrad_viz.widget import Player
-
-    return Player(placed(x, *more)[0], **state)
+    return made(placed(x, *more)[0], **state)
 
 
 def play(x: Any, *more: Any, speed: float = 1.0, **state: Any) -> Player:
@@ -45,9 +58,7 @@ def play(x: Any, *more: Any, speed: float = 1.0, **state: Any) -> Player:
     >>> player.playing, player.speed
     (True, 2.0)
     """
-    from minigrad_viz.widget import Player
-
-    return Player(placed(x, *more)[0], playing=True, speed=speed, **state)
+    return made(placed(x, *more)[0], playing=True, speed=speed, **state)
 
 
 def tour(x: Any, captions: Sequence[tuple[Any, ...]], **state: Any) -> Player:
@@ -73,10 +84,8 @@ def tour(x: Any, captions: Sequence[tuple[Any, ...]], **state: Any) -> Player:
     3 one path back None
     4 two paths, added n0
     """
-    from minigrad_viz.widget import Player
-
     trace, places = placed(x)
-    return Player(replace(trace, tours=stops(trace, places, captions)), **state)
+    return made(replace(trace, tours=stops(trace, places, captions)), **state)
 
 
 def stops(trace: Trace, places: Mapping[Any, int], captions: Sequence[tuple[Any, ...]]) -> list[Stop]:

@@ -17,10 +17,12 @@ import numpy as np
 from minigrad.backends.numpy.arrays import DEVICE
 from minigrad.errors import ShapeError
 from minigrad.kernels import Kernel, raw_numbers, runner
+from minigrad.packages import check
 from minigrad.storage import Memory, add_memory
 
 __all__ = ["DEVICE", "quiet"]
 
+check("numpy")  # before a kernel asks it for what an older one has not
 
 _entered = contextvars.ContextVar("entered", default=False)
 

@@ -107,5 +107,6 @@ def gelu_backward(a: Array, b: Array) -> Array:
 @kernel("gelu_tanh_backward", DEVICE)
 def gelu_tanh_backward(a: Array, b: Array) -> Array:
     root, cubic = math.sqrt(2 / math.pi), 0.044715
-    s = sigmoid(2 * root * (b + cubic * (b * b * b)))
-    return a * (s + b * ((s * (1 - s)) * (2 * root * (1 + 3 * cubic * (b * b)))))
+    bent = 2 * root * (b + cubic * (b * b * b))
+    s = sigmoid(bent)
+    return a * (s + b * ((s * sigmoid(-bent)) * (2 * root * (1 + 3 * cubic * (b * b)))))

@@ -9,7 +9,7 @@ from functools import cache
 from itertools import pairwise
 from typing import Any
 
-from threadpoolctl import ThreadpoolController
+from minigrad.packages import package
 
 __all__ = ["shared"]
 
@@ -18,7 +18,7 @@ WORTH = 2**17  # numbers to go through from which on starting threads, some 50 Â
 
 @cache
 def _blas() -> Any:
-    return ThreadpoolController().select(user_api="blas")
+    return package("threadpoolctl", "threads of BLAS").ThreadpoolController().select(user_api="blas")
 
 
 @cache

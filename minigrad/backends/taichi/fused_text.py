@@ -249,7 +249,8 @@ class _Passes:
             self._after += repeated(f"one{k}", f"r{k}", WIDE) + self._store(loop.y, f"one{k}", 8)
             self._rows[loop.y.key] = f"r{k}"
         elif loop.y.row:
-            self._heads += f"        r{k} = {snippet}\n{self._store(loop.y, f'r{k}[0]', 8)}"
+            # All lanes are alike. Of one alone LLVM compares vectors of 1, which AVX-512 has not, and aborts.
+            self._heads += f"        r{k} = {snippet}\n{self._store(loop.y, f'r{k}.max()', 8)}"
             self._rows[loop.y.key] = f"r{k}"
         else:
             self._inner += f"            r{k} = {snippet}\n{self._store(loop.y, f'r{k}', 12)}"

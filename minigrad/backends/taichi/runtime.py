@@ -31,6 +31,7 @@ from minigrad.backends.taichi.launchers import buffer_launcher, launcher
 from minigrad.backends.taichi.offsets import Moved, moved, truncated
 from minigrad.backends.taichi.storing import clear, stored
 from minigrad.errors import DeviceError
+from minigrad.packages import package
 
 __all__ = [
     "GPUS",
@@ -183,8 +184,7 @@ def _taichi() -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SyntaxWarning)
         warnings.simplefilter("ignore", DeprecationWarning)  # as Python 3.11 calls it
-        import taichi as ti
-    return ti
+        return package("taichi", "kernels of Taichi")
 
 
 def _running(ti: Any) -> str:

@@ -5,7 +5,7 @@ __all__ = ["SNIPPETS", "TRUTHS"]
 _ROOT, _CUBIC, _HALF = 0.7978845608028654, 0.044715, 0.7071067811865476
 _SCALE, _ALPHA = 1.0507009873554805, 1.6732632423543772
 # (1 + tanh x) / 2 is sigmoid(2 x), which keeps its digits far below 0.
-_BENT = f"sigmoid({2 * _ROOT} * (b + {_CUBIC} * (b * b * b)))"
+_BENT, _REST = (f"sigmoid({k * _ROOT} * (b + {_CUBIC} * (b * b * b)))" for k in (2, -2))  # which add up to 1
 _SLOPE = f"({2 * _ROOT} * (1 + {3 * _CUBIC} * (b * b)))"
 
 SNIPPETS = {
@@ -59,7 +59,7 @@ SNIPPETS = {
     "gelu": f"a * (0.5 * (1 + erf(a * {_HALF})))",
     "gelu_tanh": f"a * sigmoid({2 * _ROOT} * (a + {_CUBIC} * (a * a * a)))",
     "gelu_backward": f"a * (0.5 * (1 + erf(b * {_HALF})) + b * (0.3989422804014327 * ti.exp(-0.5 * (b * b))))",
-    "gelu_tanh_backward": f"a * ({_BENT} + b * (({_BENT} * (1 - {_BENT})) * {_SLOPE}))",
+    "gelu_tanh_backward": f"a * ({_BENT} + b * (({_BENT} * {_REST}) * {_SLOPE}))",
     # --- losses ---
     "mse_loss": "(a - b) * (a - b)",
     "l1_loss": "ti.abs(a - b)",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from minigrad.packages import check, explained
 from minigrad_viz.notation import number, plain, shorten
 from minigrad_viz.palette import LIGHT
 from minigrad_viz.pictures.cards import gradient, shape_text, value
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["digraph", "to_graphviz"]
 
+_INSTEAD = ", or use draw(…), which needs none"
 _LOOKS = {
     "leaf": {"style": "rounded,filled", "fillcolor": "#e4eefa", "color": LIGHT["leaf"]},
     "op": {"style": "filled", "fillcolor": LIGHT["op"], "color": LIGHT["line"]},
@@ -33,10 +35,12 @@ def to_graphviz(x: Any, *more: Any) -> graphviz.Digraph:
     return digraph(to_trace(x, *more))
 
 
+@explained("to_graphviz", _INSTEAD)
 def digraph(trace: Trace) -> graphviz.Digraph:
     """The Digraph of a trace, with a cluster for each block."""
     import graphviz
 
+    check("graphviz", "to_graphviz", _INSTEAD)
     picture = graphviz.Digraph("minigrad", comment="made by minigrad_viz")
     picture.attr(
         rankdir="LR",

@@ -1,0 +1,183 @@
+"""The tests in environments of their own: the oldest and newest packages, no Taichi, no NumPy; and names taken out.
+
+An environment is made in a folder that is removed, by an interpreter of this machine, with packages from wherever pip
+takes them. What an environment is made of beside minigrad's own dependencies is held by constraints.txt, but where an
+old package wants older ones.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from minigrad.packages import PACKAGES
+from torture import Campaign, Skip
+
+__all__ = ["CAMPAIGNS"]
+
+ROOT = Path(__file__).parents[2]
+PYTHONS = ("3.11", "3.12", "3.13")
+KINDS = ("no numpy", "oldest", "newest", "no taichi")
+TOOLS = ("hypothesis", "ipykernel", "jupytext", "matplotlib", "nbclient", "pytest", "pytest-xdist", "ruff")
+SECONDS = 3600
+# What is there without NumPy: Values, their networks, their pictures and what the rest says that it needs.
+VALUES = [
+    *("tests/test_value.py", "tests/test_graph.py", "tests/test_check.py", "tests/test_kernels.py"),
+    *("tests/test_ops.py", "tests/test_packages.py", "tests/ops", "tests/nn/test_scalar.py"),
+    *("tests/backends/test_python.py", "tests/backends/test_formula.py"),
+    *(
+        f"tests/viz/test_{name}.py"
+        for name in ("text", "svg", "trace", "layout", "nesting", "blocks", "passes", "engine")
+    ),
+    *("minigrad/value.py", "minigrad/op.py", "minigrad/nn/scalar.py", "minigrad/packages.py"),
+]
+
+
+def interpreter(version: str) -> str:
+    """A Python of that version which can make environments. Raises Skip where there is none."""
+    asked = f"import ensurepip, sys, venv; sys.exit(sys.version_info[:2] != ({version.replace('.', ', ')}))"
+    installed = sorted(Path.home().glob(f".pyenv/versions/{version}.*/bin/python"))
+    for found in (sys.executable, shutil.which(f"python{version}"), *map(str, installed)):
+        if found and not subprocess.run([found, "-c", asked], capture_output=True, check=False).returncode:
+            return found
+    raise Skip(f"needs Python {version}")
+
+
+def wanted(kind: str) -> tuple[list[str], list[str]]:
+    """What pip is asked for, and what holds the versions of the rest."""
+    held = [line for line in (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines() if line]
+    if kind == "oldest":
+        tools = [line for line in held if line.partition("==")[0] in TOOLS]
+        return [f"{name}=={one.oldest}" for name, one in PACKAGES.items()] + list(TOOLS), tools
+    left_out = {"no numpy": ("numpy", "taichi", "matplotlib"), "no taichi": ("taichi",), "newest": ()}[kind]
+    ranges = [f"{name}>={one.oldest}{one.below and ',<' + one.below}" for name, one in PACKAGES.items()]
+    asked = [one for one in (*ranges, *TOOLS) if re.split("[>=]", one)[0] not in left_out]
+    return asked, [] if kind == "newest" else held
+
+
+def made(folder: Path, python: str, kind: str) -> str:
+    """The interpreter of an environment with minigrad as it stands here. Raises Skip where pip reaches no packages."""
+    subprocess.run([python, "-m", "venv", str(folder)], check=True, capture_output=True)
+    inside = str(folder / ("Scripts" if os.name == "nt" else "bin") / "python")
+    asked, held = wanted(kind)
+    constraints = folder / "constraints.txt"
+    constraints.write_text("\n".join(held), encoding="utf-8")
+    pip = [inside, "-m", "pip", "--disable-pip-version-check", "install", "--quiet", "--no-compile"]
+    for more in (["--constraint", str(constraints), *asked], ["--no-deps", "--editable", str(ROOT)]):
+        done = subprocess.run([*pip, *more], capture_output=True, text=True, check=False)
+        if done.returncode:
+            told = [line for line in done.stderr.splitlines() if line.startswith("ERROR")]
+            if any("from versions: none" in line or "Connection" in line for line in told):
+                raise Skip("needs packages that pip can reach")
+            raise AssertionError(f"pip cannot install it: {told[-3:] or done.stderr[-500:]}")
+    return inside
+
+
+def environment(number: int) -> str | None:
+    """The quick tests in an environment: whole, but without NumPy those of Values. The first four have all kinds."""
+    kind, turn = number % len(KINDS), number // len(KINDS)
+    version, kind = PYTHONS[(kind + turn) % len(PYTHONS)], KINDS[kind]
+    python = interpreter(version)
+    with tempfile.TemporaryDirectory() as folder:
+        inside = made(Path(folder) / "venv", python, kind)
+        paths = VALUES if kind == "no numpy" else ["tests", "minigrad", "viz/minigrad_viz"]
+        options = ["-q", "-p", "no:cacheprovider", "-m", "not slow and not browser", "--numprocesses", "2"]
+        if kind == "oldest":  # ipywidgets 7 warns of what it does itself
+            options += ["-W", "ignore::DeprecationWarning"]
+        outside = {key: text for key, text in os.environ.items() if key not in ("PYTHONPATH", "MINIGRAD_DEVICE")}
+        done = subprocess.run(
+            [inside, "-m", "pytest", *options, "--dist", "loadscope", *paths],
+            cwd=ROOT,
+            env={**outside, "PYTHONDONTWRITEBYTECODE": "1"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    last = done.stdout.strip().splitlines()[-1:] or [done.stderr.strip()[-300:]]
+    print(f"Python {version}, {kind}: {last[0]}")
+    if done.returncode or not re.search(r"\b[1-9]\d+ passed", last[0]):
+        failed = [line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
+        return f"Python {version}, {kind}: {last[0]}: {' | '.join(failed[:20]) or done.stdout[-1500:]}"
+    return None
+
+
+@functools.cache
+def names() -> list[str]:
+    """What minigrad asks of NumPy, as "linalg.inv", by its sources."""
+    found = set()
+    for path in [*(ROOT / "minigrad").rglob("*.py"), *(ROOT / "viz" / "minigrad_viz").rglob("*.py")]:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Attribute) and re.fullmatch(r"np(\.\w+)+", text := ast.unparse(node)):
+                found.add(text.removeprefix("np."))
+    return sorted(
+        found - {"ndarray.__new__", "min", "linalg", "random", "lib", "lib.stride_tricks"}
+    )  # which it needs itself
+
+
+USES = """
+import io, sys
+import numpy
+*within, name = sys.argv[1].split(".")
+place = numpy
+for part in within:
+    place = getattr(place, part)
+if isinstance(place, numpy.ufunc):
+    sys.exit("a method of one function")
+import numpy.linalg, numpy.random, numpy.lib.stride_tricks
+delattr(place, name)
+numpy.__version__ = "9.0.0"
+import minigrad as mg
+mg.set_default_device("numpy")
+mg.manual_seed(0)
+x, labels = mg.randn(6, 1, 8, 8), mg.tensor([0, 1, 2, 0, 1, 2])
+model = mg.nn.Sequential(mg.nn.Conv2d(1, 2, 3), mg.nn.GELU(), mg.nn.Flatten(), mg.nn.Linear(72, 3))
+optimizer = mg.optim.AdamW(model.parameters())
+for _ in range(2):
+    optimizer.zero_grad()
+    mg.nn.functional.cross_entropy(model(x), labels).backward()
+    optimizer.step()
+y = mg.tensor([[3.0, 1.0], [1.0, 2.0]])
+print(mg.linalg.inv(y), y.sort(), y.cumsum(0), y.std(), y[y > 1], mg.cat([y, y]), y.tolist(), y.numpy(), mg.eye(2))
+mg.save(model.state_dict(), io.BytesIO())
+"""
+
+
+def without(number: int) -> str | None:
+    """NumPy without one of the names that minigrad asks it for."""
+    name = names()[number]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "viz")])}
+    done = subprocess.run(
+        [sys.executable, "-c", USES, name], env=environment, capture_output=True, text=True, check=False
+    )
+    if not done.returncode or done.stderr == "a method of one function\n":
+        return None
+    told = r"^minigrad.errors.MissingPackageError: [\w ]+: numpy 9.0.0 has no .*;.*\n  Write: pip install --force.*$"
+    if done.stderr.count("Traceback") == 1 and re.search(told, done.stderr, re.M):
+        return None
+    return f"{name}: {done.stderr.strip().splitlines()[-1]}"
+
+
+CAMPAIGNS = [
+    Campaign(
+        "environments",
+        "the tests with the oldest and the newest packages, without Taichi, without NumPy, on Python 3.11 to 3.13",
+        environment,
+        many=len(PYTHONS) * len(KINDS),
+        few=1,
+        seconds=SECONDS,
+    ),
+    Campaign(
+        "names of numpy",
+        "a NumPy without one of the names that are asked of it: what the first use says",
+        without,
+        many=len(names()),
+        few=4,
+    ),
+]
