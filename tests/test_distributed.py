@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import minigrad as mg
-from minigrad.errors import ArgumentError, DTypeError, MissingPackageError
+from minigrad.errors import ArgumentError, DTypeError, MissingPackageError, WorkerError
 
 np = pytest.importorskip("numpy")
 pytest.importorskip("safetensors")
@@ -187,6 +187,14 @@ def test_a_killed_worker_changes_no_digit(tmp_path):
     assert not (tmp_path / "mark").exists()
     assert difference(expected, found) == 0
     assert its.steps == history.steps
+
+
+@pytest.mark.usefixtures("ray")
+def test_a_worker_that_dies_more_often_than_it_is_restarted_ends_training_with_one_error(tmp_path):
+    data = jobs.loader(jobs.Marked(tmp_path / "mark"))
+    marking = jobs.Marking(tmp_path / "mark", "die", (2,))
+    with pytest.raises(WorkerError, match=r"worker \d died, and was started again 0 times before, after \d+ steps"):
+        together(jobs.momentum, data, epochs=200, callbacks=[marking], restarts=0)
 
 
 @pytest.mark.usefixtures("ray")
