@@ -84,3 +84,17 @@ class Marking:
     def __call__(self, run):
         if run.step in self.steps:
             self.path.write_text(self.what, encoding="utf-8")
+
+
+class Signed(Dataset):
+    """The points; who reads one leaves a file with the number of its process as its name."""
+
+    def __init__(self, folder):
+        self.points, self.folder = points(), Path(folder)
+
+    def __len__(self):
+        return len(self.points)
+
+    def __getitem__(self, index):
+        (self.folder / str(os.getpid())).touch()
+        return self.points[index]

@@ -1,6 +1,7 @@
 """distributed.fit: equal to one process on the same batches, whatever dies on the way, and nothing stays behind."""
 
 import os
+import signal
 import sys
 from functools import partial
 from pathlib import Path
@@ -176,6 +177,24 @@ def test_accumulated_and_clipped_gradients_and_metrics_are_those_of_one_process(
     assert its["accuracy"] == pytest.approx(history["accuracy"])
     unclipped, _ = alone(jobs.momentum)
     assert difference(model, unclipped) > 1e-3
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("ray")
+def test_each_worker_computes_its_shard_also_when_it_came_later_or_again(tmp_path):
+    def forget(run):  # the first workers are there; after a death, the new one and the other
+        if run.step in (200, 1200):
+            seen.append({int(path.name) for path in tmp_path.iterdir()})
+        if run.step in (150, 1150):
+            for path in tmp_path.iterdir():
+                path.unlink()
+        if run.step == 200:
+            os.kill(min(seen[0]), signal.SIGKILL)
+
+    seen = []
+    together(jobs.momentum, jobs.loader(jobs.Signed(tmp_path)), epochs=240, callbacks=[forget])
+    assert [len(pids) for pids in seen] == [2, 2]
+    assert len(seen[0] & seen[1]) == 1
 
 
 @pytest.mark.usefixtures("ray")

@@ -87,7 +87,7 @@ def alone(epochs, path=None):
 
 
 @pytest.mark.parametrize(
-    "what", ["raise", "interrupt", *(pytest.param(what, marks=pytest.mark.slow) for what in ("end", "kill"))]
+    "what", ["interrupt", *(pytest.param(what, marks=pytest.mark.slow) for what in ("end", "raise", "kill"))]
 )
 def test_no_process_stays_and_the_checkpoint_goes_on(what, tmp_path):
     mark, path = f"mark-{os.getpid()}-{what}", tmp_path / "c"

@@ -112,7 +112,7 @@ class Team:
         """Let every replica make a step. Nobody waits for it: what comes next is done after it."""
         given = self.ray.put(gradient)
         for seat in self.seats:
-            if seat.back is None:
+            if seat.back is None or seat.loading:  # what loads a state makes the steps after it, in their order
                 seat.actor.apply.remote(self.step, given, update)
         self.step += 1
 
@@ -137,11 +137,10 @@ class Team:
             raise self._missed(seconds)
         for promise in ready:
             seat = waiting[promise]
-            at = self._got(seat, promise, "making its replica") if seat.loading else self._returned(seat)
-            if at == self.step:
-                seat.back = None
-            elif at is not None:  # -1, or a step that was over when it was there
+            if not seat.loading and self._returned(seat) != self.step:
                 seat.back, seat.loading = seat.actor.load.remote(self.job, self._state(), self.step), True
+            elif not seat.loading or self._got(seat, promise, "making its replica") is not None:
+                seat.back, seat.loading = None, False
 
     def _state(self) -> Any:
         """The driver's state at this step, put into the store once for all that need it."""
