@@ -105,7 +105,7 @@ examples: $(BASE)  ## run the examples, a minute each, and print what they reach
 lab: $(BASE)-lab  ## open the lessons in JupyterLab
 	@$(PY) -m jupyter lab notebooks $(ARGS)
 
-bench: $(BASE)-bench  ## the speed claims, each a ratio against a named peer
+bench: $(BASE)-bench,ray  ## the speed claims, each a ratio against a named peer
 	@failed=0; for file in $(filter-out %/bench_viewer.py %/bench_book.py,$(wildcard benchmarks/bench_*.py)); do \
 	    [ -e "$$file" ] || { echo "No benchmark yet: benchmarks/bench_*.py"; exit 2; }; \
 	    echo "$$file"; $(PY) "$$file" $(ARGS) || failed=1; \

@@ -14,6 +14,7 @@
     ├── FileFormatError   ValueError              a file that is damaged, or not what it was taken for
     ├── MissingFileError  FileNotFoundError       a file that the reader has to put in its place
     ├── DivergedError     ArithmeticError         a training whose loss is no number any more
+    ├── WorkerError       RuntimeError            a process elsewhere that does not come, or does not come back
     ├── MissingPackageError  ImportError          a package that something needs: not there, too old or new, or changed
     ├── DeclarationError  ValueError              an operation declared in contradiction with itself
     └── GradcheckError    AssertionError          a derivative that disagrees with its finite difference
@@ -48,6 +49,7 @@ __all__ = [
     "OutOfMemoryError",
     "ShapeError",
     "TidiedError",
+    "WorkerError",
     "a_kind",
     "caller",
     "caller_line",
@@ -129,6 +131,10 @@ class MissingFileError(MinigradError, FileNotFoundError):
 
 class DivergedError(MinigradError, ArithmeticError):
     """A training whose loss is nan or infinite."""
+
+
+class WorkerError(MinigradError, RuntimeError):
+    """A process elsewhere that computes a part of a training does not come, or does not come back."""
 
 
 class MissingPackageError(MinigradError, ImportError):

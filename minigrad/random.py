@@ -65,6 +65,9 @@ __all__ = [
 ]
 
 
+FAR = 2**32  # places between the draws of one row and the next
+
+
 class Generator:
     """Where random numbers come from: a seed, and how many have been drawn. Threads may share one.
 
@@ -75,6 +78,7 @@ class Generator:
     def __init__(self, seed: int = 0, device: str | None = None) -> None:
         self.device = check_device(device, "Generator")
         self._lock = threading.Lock()
+        self._rows = 0, 0
         self.manual_seed(seed)
 
     def manual_seed(self, seed: Any) -> Generator:
@@ -101,7 +105,7 @@ class Generator:
         if here.capture is not None:
             here.capture.asked(what)
 
-    def draw(self, count: int) -> tuple[int, int]:
+    def draw(self, count: int, shared: bool = False) -> tuple[int, int]:
         """Use up `count` numbers: the key of the stream and the place of the first, as the ops of random numbers ask.
 
         >>> generator = Generator(5)
@@ -109,14 +113,27 @@ class Generator:
         ((5, 0), (5, 3))
         """
         with self._lock:
-            first = self._drawn
+            first = self._drawn + (0 if shared else self._rows[0] * FAR)
             self._drawn += count
         return (self._seed, first) if here.capture is None else here.capture.drawn(self, first, count)
 
-    def next_key(self) -> int:
-        """A key of 64 bits, another each time: a stream of its own for whoever needs one."""
-        key, place = self.draw(1)
+    def next_key(self, shared: bool = False) -> int:
+        """A key of 64 bits, another each time, also for each of `rows` if not `shared`: a stream of its own."""
+        key, place = self.draw(1, shared)
         return cast(int, _traced.apply(_key_at, key, place))
+
+    def rows(self, first: int = 0, count: int = 0) -> None:
+        """Draw from now on for `count` rows, from `first` on, of a batch whose others are elsewhere; 0, 0 for none.
+
+        `dropout` drops of them what it would drop in the whole batch. Other draws share no number with another row's.
+        """
+        self._rows = first, count
+
+    def key_for(self, numbers: int) -> tuple[int, int]:
+        """A key for `numbers` numbers, and where they begin in its stream: within `rows` it is the whole batch's."""
+        first, count = self._rows
+        shared = bool(count) and not numbers % count
+        return self.next_key(shared), first * (numbers // count) if shared else 0
 
     def get_state(self) -> Tensor:
         """Its state as 16 numbers of type uint8, on "cpu": the seed, then how many were drawn, lowest byte first."""

@@ -36,6 +36,7 @@ FLOORS = [
     {"nn", "data", "io", "lessons", "_program", "tape", "distributions", "linalg"},
     {"utils", "cuda"},
     {"training"},
+    {"distributed"},
     {"__init__"},
     {"cli", "__main__"},
 ]
@@ -181,6 +182,7 @@ def test_importing_minigrad_loads_neither_numpy_nor_taichi_nor_the_viewer():
         "ipywidgets",
         "anywidget",
         "safetensors",
+        "ray",
         "tqdm",
         "minigrad_viz",
         "IPython",

@@ -45,6 +45,7 @@ BUILT = {
     "jit_fusing",
     "jit_launched",
     "jit_programs",
+    "distributed",
     "lasting",
     "limits",
     "own",

@@ -38,6 +38,7 @@ ROOMS = (
     "minigrad.random",
     "minigrad.generators",
     "minigrad.training",
+    "minigrad.distributed",
     "minigrad.io",
     "minigrad.cuda",
     "minigrad.errors",

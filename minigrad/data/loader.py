@@ -109,6 +109,22 @@ class DataLoader:
         self._start: list[int] | None = None
         self._resuming = False
 
+    def of_numbers(self) -> DataLoader:
+        """A loader of the numbers of the examples in each batch, in this one's order: for who makes them elsewhere.
+
+        Raises ArgumentError where examples have no numbers, or are not taken in batches.
+
+        >>> list(DataLoader("abcde", batch_size=2).of_numbers())
+        [[0, 1], [2, 3], [4]]
+        """
+        if self.batch_sampler is None:
+            raise ArgumentError(
+                "DataLoader: it gives examples one by one, or of an IterableDataset, which have no numbers.\n"
+                "  Give it a data set with __getitem__ and __len__, and a batch_size."
+            )
+        numbers = range(len(self.dataset))
+        return DataLoader(numbers, batch_sampler=self.batch_sampler, collate_fn=list, generator=self.generator)
+
     # --- how many, and where it stands ---
 
     def __len__(self) -> int:

@@ -37,7 +37,7 @@ from minigrad._tensor import Tensor
 from minigrad.creation import tensor
 from minigrad.errors import ArgumentError
 
-__all__ = ["Job", "Pool", "WorkerInfo", "batches_of", "examples", "get_worker_info", "made", "seed_of"]
+__all__ = ["Job", "Pool", "WorkerInfo", "batches_of", "examples", "get_worker_info", "made", "seed_all", "seed_of"]
 
 
 class Job(NamedTuple):
@@ -73,6 +73,12 @@ def seed_of(key: int, number: int) -> int:
     generator = random.Generator(key)
     generator.draw(number)
     return generator.next_key()
+
+
+def seed_all(seed: int) -> None:
+    """Begin anew what a dataset may draw from: minigrad's default generator, Python's and NumPy's."""
+    random.manual_seed(seed), python_random.seed(seed)
+    np.random.seed(seed % 2**32)  # noqa: NPY002 -- a reader's dataset may draw from it
 
 
 def examples(dataset: Any, indices: Any) -> list[Any]:
@@ -132,9 +138,7 @@ def _work(number: int, count: int, payload: bytes, tasks: Connection, results: C
                 _info[:] = [WorkerInfo(number, count, seed_of(key, number), job.dataset)]
                 if job.init is not None:
                     job.init(number)
-            seed = seed_of(key, batch)
-            random.manual_seed(seed), python_random.seed(seed)
-            np.random.seed(seed % 2**32)  # noqa: NPY002 -- a reader's dataset may draw from it
+            seed_all(seed_of(key, batch))
             if indices is None and key != epoch:
                 _info[:] = [_info[0]._replace(seed=seed_of(key, number))]
                 epoch, batches = key, iter(batches_of(job))

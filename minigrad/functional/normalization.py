@@ -14,6 +14,7 @@ import numpy as np
 
 from minigrad import ops, random
 from minigrad._tensor import Tensor
+from minigrad.dtypes import float32
 from minigrad.errors import ArgumentError, DTypeError, GraphError, ShapeError
 from minigrad.functional import reduce
 from minigrad.functional.checks import check_number, check_same_type, check_share, floats_of, shaped, tensor_of
@@ -177,7 +178,15 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
     check_share(p, "dropout", "p")
     if not training or p == 0:
         return tensor_of(input, "dropout")
-    x, attrs = floats_of(input, "dropout"), {"p": float(p), "key": random.default_generator.next_key()}
+    x = floats_of(input, "dropout")
+    key, place = random.default_generator.key_for(x.numel())
+    attrs = {"p": float(p), "key": key}
+    if place:  # rows of a batch: what the kernel does, from that place of the stream on
+        stream = random.Generator(key)
+        stream.draw(place)
+        drawn = random.rand(x.shape, generator=stream, dtype=float32, device=x.device)
+        y = ops.where(drawn >= p, x / (1 - p), 0.0)
+        return x.copy_(y) if inplace else cast(Tensor, y)
     if inplace:
         return x._write(ops.dropout, (x,), attrs)
     return cast(Tensor, ops.dropout(x, **attrs))

@@ -17,7 +17,7 @@ from minigrad.training.progress import Progress
 from minigrad.training.run import Callback, Run, keeps_place
 from minigrad.training.stopping import Best, EarlyStop
 
-__all__ = ["fit"]
+__all__ = ["fit", "go"]
 
 
 def fit(
@@ -64,17 +64,44 @@ def fit(
     best = None if early_stop is None else Best.of(early_stop, "loss" if validate is None else "val_loss")
     metrics = metrics or {}
     run = Run(model, loader, optimizer, loss, metrics, scheduler, schedule, validate, best, callbacks, look_every)
-    _check(run, epochs, schedule, checkpoint, checkpoint_every)
+    return go(run, _step, epochs, checkpoint, checkpoint_every, resume, progress, seed)
+
+
+def _step(run: Run, batch: Any) -> None:
+    """A step in this process."""
+    inputs, target = parts(batch, place_of(run.model))
+    run.optimizer.zero_grad()
+    output = run.model(*inputs)
+    number = run.criterion(output, target)
+    run.look(number)
+    number.backward()
+    run.tell("on_backward")
+    run.optimizer.step()
+    run.end_step(run.mean.add(output, target, without="loss"))
+
+
+def go(
+    run: Run,
+    step: Callable[[Run, Any], None],
+    epochs: int,
+    checkpoint: str | os.PathLike[str] | None,
+    checkpoint_every: int | None,
+    resume: bool,
+    progress: bool,
+    seed: int | None,
+) -> History:
+    """Train as `fit` does, where `step` is what is done with a batch: here, or by processes elsewhere."""
+    _check(run, epochs, checkpoint, checkpoint_every)
     resumed = checkpoint is not None and resume and os.path.exists(checkpoint)
     if checkpoint is not None and resumed:
         run.load(checkpoint)
     elif seed is not None:
         manual_seed(seed)
-    with in_mode(model, True), Progress(progress, run.said(epochs), run.step, run.steps_in(epochs)) as bar:
+    with in_mode(run.model, True), Progress(progress, run.said(epochs), run.step, run.steps_in(epochs)) as bar:
         if resumed:
             bar.say(f"going on from {checkpoint}, after {run.epoch} epochs and {run.step} steps")
         try:
-            _train(run, epochs, checkpoint, checkpoint_every, bar)
+            _train(run, step, epochs, checkpoint, checkpoint_every, bar)
         except KeyboardInterrupt:
             if checkpoint is not None and os.path.exists(checkpoint):
                 bar.say(f"interrupted: the same call goes on from {checkpoint}")
@@ -82,21 +109,14 @@ def fit(
     return run.history
 
 
-def _train(run: Run, epochs: int, checkpoint: Any, every: int | None, bar: Progress) -> None:
+def _train(
+    run: Run, step: Callable[[Run, Any], None], epochs: int, checkpoint: Any, every: int | None, bar: Progress
+) -> None:
     """The loop."""
-    place = place_of(run.model)
     while run.epoch < epochs and not run.is_over:
         bar.epoch(run.said(epochs))
         for batch in run.loader:
-            inputs, target = parts(batch, place)
-            run.optimizer.zero_grad()
-            output = run.model(*inputs)
-            number = run.criterion(output, target)
-            run.look(number)
-            number.backward()
-            run.tell("on_backward")
-            run.optimizer.step()
-            run.end_step(output, target)
+            step(run, batch)
             run.tell("on_step")
             bar.step(run.known)
             if every and run.step % every == 0:
@@ -110,7 +130,7 @@ def _train(run: Run, epochs: int, checkpoint: Any, every: int | None, bar: Progr
         bar.end()
 
 
-def _check(run: Run, epochs: Any, schedule: str, checkpoint: Any, every: Any) -> None:
+def _check(run: Run, epochs: Any, checkpoint: Any, every: Any) -> None:
     """Raise DTypeError for arguments in another order, ArgumentError for options that cannot be, or not together."""
     for name, x, there in (
         ("model", run.model, isinstance(run.model, Module)),
@@ -120,8 +140,8 @@ def _check(run: Run, epochs: Any, schedule: str, checkpoint: Any, every: Any) ->
     ):
         if not there:
             raise DTypeError(f"fit: {name} is {a_kind(x)}.\n  Write fit(model, loader, optimizer, loss, epochs=…).")
-    if schedule not in ("epoch", "step"):
-        raise ArgumentError(f"fit: schedule={schedule!r} is not 'epoch' or 'step'.")
+    if run.schedule not in ("epoch", "step"):
+        raise ArgumentError(f"fit: schedule={run.schedule!r} is not 'epoch' or 'step'.")
     for name, count in (("epochs", epochs), ("checkpoint_every", every), ("look_every", run.look_every)):
         if count is not None and (not isinstance(count, int) or isinstance(count, bool) or count < 1):
             raise ArgumentError(f"fit: {name}={count!r} is not an int of 1 or more.")

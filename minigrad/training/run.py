@@ -145,12 +145,12 @@ class Run:
             self.mean.totals["loss"] += number * count
         del self._losses[: len(ended)], self._counts[: len(ended)]
 
-    def end_step(self, output: Any, target: Any) -> None:
-        """Take note of a step, after the optimizer's."""
+    def end_step(self, count: int) -> None:
+        """Take note of a step, after the optimizer's, of a batch of so many examples, which `mean` has measured."""
         if self.scheduler is not None and self.schedule == "step":
             self.scheduler.step()
         self.step += 1
-        self._counts.append(self.mean.add(output, target, without="loss"))
+        self._counts.append(count)
         self._account()
 
     def end_epoch(self, validated: Mapping[str, float]) -> dict[str, float]:

@@ -1,0 +1,110 @@
+"""Claim: two workers of one thread take at most 1/1.6 of one's time, and one worker costs at most 10% over no Ray.
+
+The model is the convolutional network of examples/idx_cnn.py, on pictures of 28x28 pixels drawn at random, 256
+a step; a step of one thread takes some 50 ms. All have the same global batches, and their losses must agree. A time is
+the median of the steps after the first ten; the three take turns, --rounds times, and the best of each counts.
+
+    python benchmarks/bench_distributed.py
+
+needs the extra 'ray' and two cores that nobody else uses: the driver, which averages and makes the same steps, is a
+third process. --workers and --gpus measure other numbers of workers, each with a GPU: without a plain training then.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+import sys
+import time
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent))
+from report import row
+
+import minigrad as mg
+from minigrad import nn
+from minigrad.data import DataLoader, TensorDataset
+
+SKIPPED = 10
+
+
+def make() -> tuple[Any, Any, Any]:
+    """The network of examples/idx_cnn.py."""
+    model = nn.Sequential(
+        nn.Conv2d(1, 16, 3, padding=1),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Conv2d(16, 32, 3, padding=1),
+        nn.ReLU(),
+        nn.AdaptiveAvgPool2d(4),
+        nn.Flatten(),
+        nn.Linear(32 * 4 * 4, 10),
+    )
+    return model, mg.optim.Adam(model.parameters(), lr=1e-3), nn.functional.cross_entropy
+
+
+def trained(workers: int, steps: int, batch: int, gpus: bool) -> tuple[float, list[float]]:
+    """The median seconds of a step, and the losses; of a plain training for no workers."""
+    generator = mg.Generator(0)
+    data = TensorDataset(
+        mg.randn(batch * 8, 1, 28, 28, generator=generator), mg.randint(10, (batch * 8,), generator=generator)
+    )
+    loader, times = DataLoader(data, batch_size=batch, shuffle=True), []
+
+    def look(run: Any) -> None:
+        times.append(time.perf_counter())
+
+    options: dict[str, Any] = {"epochs": -(-steps // 8), "seed": 1, "callbacks": [look], "progress": False}
+    if workers:
+        each = {"GPU": 1} if gpus else {"CPU": 1}
+        history = mg.distributed.fit(make, loader, workers=workers, resources=each, **options).history
+    else:
+        mg.manual_seed(1)
+        model, optimizer, loss = make()
+        history = mg.training.fit(model, loader, optimizer, loss, **options)
+    return median(b - a for a, b in zip(times[SKIPPED:], times[SKIPPED + 1 :], strict=False)), history.steps
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--steps", type=int, default=80)
+    parser.add_argument("--batch", type=int, default=256)
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--gpus", action="store_true")
+    parser.add_argument("--alone", type=int, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.alone is not None:
+        print(json.dumps(trained(options.alone, options.steps, options.batch, options.gpus)))
+        return 0
+    print(f"{platform.machine()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
+    kinds = [*([] if options.gpus else [0]), 1, options.workers]
+    found: dict[int, list[float]] = {kind: [] for kind in kinds}
+    losses: dict[int, list[float]] = {}
+    threads = {"TI_CPU_MAX_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    for _ in range(options.rounds):
+        for kind in kinds:
+            command = [sys.executable, __file__, "--alone", str(kind), "--steps", str(options.steps)]
+            command += ["--batch", str(options.batch), *(["--gpus"] if options.gpus else [])]
+            environment = {**os.environ, **threads}
+            child = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
+            seconds, losses[kind] = json.loads(child.stdout.splitlines()[-1])
+            found[kind].append(seconds)
+    best = {kind: min(times) for kind, times in found.items()}
+    worst = max(abs(a - b) for kind in kinds for a, b in zip(losses[kind], losses[1], strict=True))
+    ms = ", ".join(f"{kind or 'no'} worker{'s' * (kind != 1)} {seconds * 1e3:.1f}" for kind, seconds in best.items())
+    more = f"ms a step: {ms}; losses differ by {worst:.0e}"
+    what = f"CNN, {options.workers} workers, one's time by theirs"
+    missed = row(what, f"{best[1] / best[options.workers]:.2f}", "1.6", at_least=True, wrong=worst > 1e-3, more=more)
+    if 0 in best:
+        missed |= row("CNN, one worker's time by plain fit's", f"{best[1] / best[0]:.2f}", "1.10")
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,153 @@
+"""`fit`: the step that the driver makes with the workers. The loop around it is that of `minigrad.training`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from minigrad import random
+from minigrad.creation import tensor
+from minigrad.data import DataLoader
+from minigrad.data.collate import default_collate
+from minigrad.distributed.engine import options_of_actor, running
+from minigrad.distributed.flat import flattened, mean, write_gradients
+from minigrad.distributed.replica import (
+    Answer,
+    Asked,
+    Job,
+    Update,
+    made,
+    options_of,
+    packed,
+    parameters_of,
+    write_buffers,
+)
+from minigrad.distributed.team import Team
+from minigrad.dtypes import float64, get_default_dtype
+from minigrad.errors import ArgumentError, DTypeError, a_kind, check_function
+from minigrad.nn.module import Module
+from minigrad.nn.utils import clip_grad_norm_
+from minigrad.optim import Optimizer
+from minigrad.storage import get_default_device
+from minigrad.training.fitting import go
+from minigrad.training.history import History
+from minigrad.training.run import Callback, Run
+from minigrad.training.stopping import Best, EarlyStop
+
+__all__ = ["Trained", "fit"]
+
+
+class Trained(NamedTuple):
+    """What a training leaves: the driver's replica, and the numbers of each epoch."""
+
+    model: Module
+    optimizer: Optimizer
+    history: History
+
+
+def fit(
+    make: Callable[[], Any],
+    data: DataLoader,
+    *,
+    epochs: int,
+    workers: int = 2,
+    resources: Mapping[str, float] | None = None,
+    accumulate: int = 1,
+    clip: float | None = None,
+    count: Callable[[Any], float] | None = None,
+    validate: Iterable[Any] | None = None,
+    metrics: Mapping[str, Callable[[Any, Any], Any]] | None = None,
+    schedule: str = "epoch",
+    early_stop: int | EarlyStop | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    checkpoint_every: int | None = None,
+    resume: bool = True,
+    progress: bool = True,
+    seed: int | None = None,
+    callbacks: Sequence[Callback | Callable[[Run], Any]] = (),
+    device: str | None = None,
+    restarts: int = 3,
+    patience: float = 120.0,
+    logs: bool = False,
+) -> Trained:
+    """Train what `make()` returns, (model, optimizer, loss) and maybe a scheduler, in `workers` processes of Ray's.
+
+    `data` has the batches of all workers together. `resources`, `device`, `accumulate`, `clip`, `count`, `restarts`,
+    `patience` and `logs` are told of in `minigrad.distributed`; all else is as in `minigrad.training.fit`.
+    `seed` begins the default generator before `make`, and again before the first step.
+
+    Raises MissingPackageError without Ray, WorkerError where workers do not come (back), ArgumentError and DTypeError
+    for arguments, what a shard or `make` raises in a worker, and as `minigrad.training.fit`.
+    """
+    _check(make, data, workers, accumulate, restarts)
+    options = options_of_actor(resources or {})
+    if seed is not None:
+        random.manual_seed(seed)
+    model, optimizer, loss, scheduler = made(make)
+    best = None if early_stop is None else Best.of(early_stop, "loss" if validate is None else "val_loss")
+    measured = dict(metrics or {})
+    run = Run(model, data.of_numbers(), optimizer, loss, measured, scheduler, schedule, validate, best, callbacks)
+    place = device or ("cuda" if "num_gpus" in options else str(get_default_device()))
+    collate = None if data.collate_fn is default_collate else data.collate_fn
+    there = measured if validate is None else {}
+    job = Job(make, data.dataset, collate, there, count, accumulate, place, get_default_dtype().name)
+    with (
+        running(workers, resources or {}, logs) as ray,
+        Team(ray, job, workers, options, restarts, patience, lambda: packed(model, optimizer)) as team,
+    ):
+        step = partial(_step, team, workers, clip)
+        return Trained(model, optimizer, go(run, step, epochs, checkpoint, checkpoint_every, resume, progress, seed))
+
+
+def _step(team: Team, workers: int, clip: float | None, run: Run, numbers: list[int]) -> None:
+    """A step of all workers, and of the replica here, of the examples of these numbers."""
+    params, generator = parameters_of(run.optimizer), random.default_generator
+    drawn = generator.draw(0)
+    ends = [len(numbers) * k // workers for k in range(workers + 1)]
+    shards = [Asked(numbers[a:b], a, drawn) for a, b in pairwise(ends) if a < b]
+    answers = team.gradients(shards)
+    generator.draw(max(answer.drawn for answer in answers))
+    loss, buffers = _averaged(answers, run)
+    run.look(tensor(loss, dtype=float64, device="numpy"))
+    run.tell("on_backward")
+    if clip is not None:
+        clip_grad_norm_(params, clip)
+    gradient, there = flattened(params)  # with what callbacks and clipping changed
+    team.apply(gradient, Update(there, options_of(run.optimizer), buffers))
+    run.optimizer.step()
+    write_buffers(run.model, buffers)
+    for answer in answers:
+        for name, total in answer.totals.items():
+            run.mean.totals[name] += total
+    run.mean.count += len(numbers)
+    run.end_step(len(numbers))
+
+
+def _averaged(answers: Sequence[Answer], run: Run) -> tuple[float, list[Any]]:
+    """Make the average of the shards the gradients here; the mean loss, and the buffers that come of it."""
+    total = sum(answer.weight for answer in answers)
+    heard = [answer for answer in answers if answer.weight] or list(answers[:1])
+    shares = [answer.weight / total if total else float("nan") for answer in heard]
+    there = [any(has) for has in zip(*[answer.there for answer in heard], strict=True)]
+    write_gradients(parameters_of(run.optimizer), mean([answer.gradient for answer in heard], shares), there)
+    buffers = [
+        mean(of, shares) if of[0].dtype.kind == "f" else of[0]
+        for of in zip(*[answer.buffers for answer in heard], strict=True)
+    ]
+    return sum(answer.loss * share for answer, share in zip(heard, shares, strict=True)), buffers
+
+
+def _check(make: Any, data: Any, workers: Any, accumulate: Any, restarts: Any) -> None:
+    """Raise DTypeError, ArgumentError for arguments that cannot be."""
+    check_function(make, "distributed.fit: make")
+    if not isinstance(data, DataLoader):
+        raise DTypeError(
+            f"distributed.fit: data is {a_kind(data)}, and workers take examples by number.\n"
+            "  Write fit(make, DataLoader(dataset, batch_size=64), epochs=…)."
+        )
+    for name, number, least in (("workers", workers, 1), ("accumulate", accumulate, 1), ("restarts", restarts, 0)):
+        if not isinstance(number, int) or isinstance(number, bool) or number < least:
+            raise ArgumentError(f"distributed.fit: {name}={number!r} is not an int of {least} or more.")
