@@ -84,7 +84,7 @@ def gradgradcheck(
 
     def gradient(*leaves: Any) -> Any:
         found: list[Any] = []
-        inputs = [leaf for leaf in leaves if isinstance(leaf, Node) and leaf._edge() is not None]
+        inputs = [leaves[i] for i in _wanted(leaves)]
         for k, output in enumerate(_outputs(function, leaves)):
             if _needs_gradient(output):
                 count = len(_numbers(output))
@@ -187,13 +187,20 @@ def _difference(
     return change, (above[0][1] - below[0][1]) / direction[0][1]
 
 
+def _wanted(leaves: Sequence[Any]) -> list[int]:
+    """Which of the leaves take part in the graph."""
+    return [i for i, leaf in enumerate(leaves) if isinstance(leaf, Node) and leaf._edge() is not None]
+
+
 def _slopes(outputs: Sequence[Any], leaves: Sequence[Any], weight: Sequence[Vector]) -> list[Vector]:
     """By input, the derivatives of all outputs, weighted; 0 where there are none."""
     total = [[0.0] * len(_numbers(leaf)) for leaf in leaves]
+    wanted = _wanted(leaves)
     for output, row in zip(outputs, weight, strict=True):
         if any(row) and _needs_gradient(output):
-            found = grad(output, leaves, _like(output, row), retain_graph=True, allow_unused=True)
-            for i, derivative in enumerate(found):
+            seed = _like(output, row)
+            found = grad(output, [leaves[i] for i in wanted], seed, retain_graph=True, allow_unused=True)
+            for i, derivative in zip(wanted, found, strict=True):
                 if derivative is not None:
                     total[i] = [a + b for a, b in zip(total[i], _numbers(derivative), strict=True)]
     return total

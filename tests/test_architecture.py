@@ -142,7 +142,7 @@ def files_in(*parts: str) -> list[Path]:
 def test_the_engine_can_be_read_in_an_afternoon():
     floors = FLOORS[: 1 + next(i for i, floor in enumerate(FLOORS) if "_tensor" in floor)]
     engine = set().union(*floors, {"autograd", "check"}) - {"ops", "_traced", "packages"}  # for the jit; for errors
-    assert sum(code_lines(path) for path in HOUSE.rglob("*.py") if room_of(path) in engine) <= 2745
+    assert sum(code_lines(path) for path in HOUSE.rglob("*.py") if room_of(path) in engine) <= 2755
 
 
 def test_an_operation_and_a_function_take_few_lines_on_average():
