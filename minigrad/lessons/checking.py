@@ -23,6 +23,7 @@ __all__ = [
     "close",
     "compare",
     "compare_arrays",
+    "entries",
     "exercise",
     "filled",
     "gradient",
@@ -127,13 +128,18 @@ def compare(name: str, given: Any, right: float, mistakes: Mistakes = (), up: st
     raise Wrong(f"{name} = {number:g}, but a nudge says {right:g}.")
 
 
+def entries(answer: Any, *names: str, what: str = "") -> None:
+    """Raise `Wrong` unless `answer` is a dict with these keys, each of them `what` it says."""
+    if not isinstance(answer, Mapping):
+        shown = ", ".join(f'"{name}": …' for name in names)
+        raise Wrong(f"the answer should be a dict, {{{shown}}}, and this is a {type(answer).__name__}.")
+    if missing := [name for name in names if name not in answer]:
+        raise Wrong(f"{what}{', '.join(missing)} is missing from the dict.")
+
+
 def gradient(answer: Any, right: Mapping[str, float], mistakes: Mapping[str, Mistakes]) -> None:
     """Compare a dict of slopes of y, one for each name in `right`."""
-    if not isinstance(answer, Mapping):
-        names = ", ".join(f'"{name}": …' for name in right)
-        raise Wrong(f"the answer should be a dict, {{{names}}}, and this is a {type(answer).__name__}.")
-    if missing := [name for name in right if name not in answer]:
-        raise Wrong(f"the slope by {', '.join(missing)} is missing from the dict.")
+    entries(answer, *right, what="the slope by ")
     for name, slope in right.items():
         up = f"If {name} goes up, y goes {'up' if slope > 0 else 'down'}."
         compare(f"∂y/∂{name}", answer[name], slope, mistakes.get(name, ()), up)

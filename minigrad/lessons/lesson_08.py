@@ -5,22 +5,13 @@ from __future__ import annotations
 import ast
 import inspect
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
-from minigrad.lessons.checking import Wrong, as_number, call, compare, compare_arrays, exercise
+from minigrad.lessons.checking import Wrong, as_number, call, compare, compare_arrays, entries, exercise
 
 __all__: list[str] = []
-
-
-def _asked(answer: Any, names: Sequence[str]) -> None:
-    """Raise `Wrong` unless `answer` is a dict with these keys."""
-    if not isinstance(answer, Mapping):
-        shown = ", ".join(f'"{name}": …' for name in names)
-        raise Wrong(f"the answer should be a dict, {{{shown}}}, and this is a {type(answer).__name__}.")
-    if missing := [name for name in names if name not in answer]:
-        raise Wrong(f"{', '.join(missing)} is missing from the dict.")
 
 
 # --- 08.1: softsign --------------------------------------------------------------------------------------------------
@@ -72,7 +63,7 @@ def _rule(rule: Any) -> Callable[[float, float, float], Any]:
     "08.1", "the slope is 1/(1 + |a|)² on both sides of 0. These two lines make softsign an operation on every device."
 )
 def _softsign(answer: Any) -> None:
-    _asked(answer, ["snippet", "rule"])
+    entries(answer, "snippet", "rule")
     compute, rule = _snippet(answer["snippet"]), _rule(answer["rule"])
     for a in (3.0, -1.0, 0.0):
         size = 1.0 + abs(a)
@@ -109,7 +100,7 @@ def _softsign(answer: Any) -> None:
 
 @exercise("08.2", "fused, the product never goes to memory: 8 million bytes of 24 less. And memory decides here.")
 def _bytes(answer: Any) -> None:
-    _asked(answer, ["two kernels", "one kernel", "operations per byte"])
+    entries(answer, "two kernels", "one kernel", "operations per byte")
     known: dict[str, tuple[float, list[tuple[float, str]]]] = {
         "two kernels": (
             24e6,
@@ -276,7 +267,7 @@ _LOOPS = {
 
 @exercise("08.4", "a turn may read what no other turn writes, and write what no other turn reads or writes.")
 def _races(answer: Any) -> None:
-    _asked(answer, list(_LOOPS))
+    entries(answer, *_LOOPS)
     for letter, (safe, why) in _LOOPS.items():
         given = answer[letter]
         if not isinstance(given, bool):

@@ -6,7 +6,16 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from minigrad.lessons.checking import Mistakes, Wrong, as_array, as_number, call, compare, compare_arrays, exercise
+from minigrad.lessons.checking import (
+    Mistakes,
+    as_array,
+    as_number,
+    call,
+    compare,
+    compare_arrays,
+    entries,
+    exercise,
+)
 
 __all__: list[str] = []
 
@@ -19,17 +28,9 @@ def _number(answer: Mapping[str, Any], name: str, right: float, mistakes: Mistak
         compare(name, answer[name], right, mistakes)
 
 
-def _has(answer: Any, *names: str) -> None:
-    if not isinstance(answer, Mapping):
-        shown = ", ".join(f'"{name}": …' for name in names)
-        raise Wrong(f"the answer should be a dict, {{{shown}}}, and this is a {type(answer).__name__}.")
-    if missing := [name for name in names if name not in answer]:
-        raise Wrong(f"{', '.join(missing)} is missing from the dict.")
-
-
 @exercise("09.1", "the largest curvature sets it, 10 for a, 8 for b and 16 for c, and the bound is 2 over it.")
 def _bounds(answer: Any) -> None:
-    _has(answer, "a", "b", "c")
+    entries(answer, "a", "b", "c")
     once = "with 1 over the curvature, one step lands in the minimum. The bound is twice as far."
     by_a = [
         (0.4, "the curvature is how fast the slope grows, and the slope of 5x² is 10x."),
@@ -141,7 +142,7 @@ def _look_ahead(answer: Any) -> None:
 
 @exercise("09.3", "the step is m / √s: too long by (1 − β₁ᵗ) / √(1 − β₂ᵗ), so a tenth over the root of a thousandth.")
 def _without_correction(answer: Any) -> None:
-    _has(answer, "first", "tenth", "beta2")
+    entries(answer, "first", "tenth", "beta2")
     alone = "that is by how much m is too small. Divide it by what that does to √s."
     square = "s is a mean of squares, and the step is divided by its root."
     turned = "the other way round: m is above the line, and √s below it."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from minigrad.errors import ShapeError
@@ -16,20 +16,13 @@ from minigrad.lessons.checking import (
     close,
     compare,
     compare_arrays,
+    entries,
     exercise,
 )
 
 __all__: list[str] = []
 
 _Matrix = list[list[float]]
-
-
-def _has(answer: Any, *names: str) -> None:
-    if not isinstance(answer, Mapping):
-        shown = ", ".join(f'"{name}": …' for name in names)
-        raise Wrong(f"the answer should be a dict, {{{shown}}}, and this is a {type(answer).__name__}.")
-    if missing := [name for name in names if name not in answer]:
-        raise Wrong(f"{', '.join(missing)} is missing from the dict.")
 
 
 @exercise(
@@ -76,7 +69,7 @@ def _by_hand(answer: Any) -> None:
         ),
         (-1.0, "that is the slope to the right. By y, pair above with below."),
     ]
-    _has(answer, "value", "by the 6", "by x", "by y")
+    entries(answer, "value", "by the 6", "by x", "by y")
     compare("the value", answer["value"], 5.75, by_value)
     compare("the slope by the 6", answer["by the 6"], 0.125, by_six)
     compare("the slope by x", answer["by x"], -1.0, by_x, "A little to the right, the picture is darker.")
@@ -151,7 +144,7 @@ _WANTED: dict[str, tuple[_Matrix, list[tuple[_Matrix, str]]]] = {
 def _where_to_look(answer: Any) -> None:
     import numpy as np
 
-    _has(answer, *_WANTED)
+    entries(answer, *_WANTED)
     for name, (right, mistakes) in _WANTED.items():
         given = as_array(answer[name], (2, 3), f"θ for “{name}”")
         known = [(np.array(wrong, dtype=np.float64), cause) for wrong, cause in mistakes]

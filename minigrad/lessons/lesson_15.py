@@ -4,21 +4,12 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from minigrad.lessons.checking import Wrong, as_number, call, compare, compare_arrays, exercise
+from minigrad.lessons.checking import Wrong, as_number, call, compare, compare_arrays, entries, exercise
 
 __all__: list[str] = []
-
-
-def _asked(answer: Any, names: Sequence[str]) -> None:
-    """Raise `Wrong` unless `answer` is a dict with these keys."""
-    if not isinstance(answer, Mapping):
-        shown = ", ".join(f'"{name}": …' for name in names)
-        raise Wrong(f"the answer should be a dict, {{{shown}}}, and this is a {type(answer).__name__}.")
-    if missing := [name for name in names if name not in answer]:
-        raise Wrong(f"{', '.join(missing)} is missing from the dict.")
 
 
 # --- 15.1: two prices ------------------------------------------------------------------------------------------------
@@ -65,7 +56,7 @@ _PRICES: dict[str, tuple[float, list[tuple[float, str]]]] = {
     "calls cost the same for any n, bytes grow with it: a step is mostly calls below this n, and memory above.",
 )
 def _prices(answer: Any) -> None:
-    _asked(answer, list(_PRICES))
+    entries(answer, *_PRICES)
     for name, (right, mistakes) in _PRICES.items():
         number = as_number(answer[name], name)
         for near in [right, *[wrong for wrong, _ in mistakes]]:
@@ -221,7 +212,7 @@ _AGAIN = {
     "15.4", "of what may change, arguments and rates are read anew, names and modules watched, the rest is frozen."
 )
 def _again(answer: Any) -> None:
-    _asked(answer, list(_AGAIN))
+    entries(answer, *_AGAIN)
     for name, (right, why) in _AGAIN.items():
         if answer[name] not in (True, False):
             raise Wrong(f"{name} should be True or False, and this is {answer[name]!r}.")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from minigrad.autograd import grad
-from minigrad.lessons.checking import NotYet, Wrong, as_numbers, call, compare, exercise
+from minigrad.lessons.checking import NotYet, Wrong, as_numbers, call, compare, entries, exercise
 from minigrad.value import Value
 
 __all__: list[str] = []
@@ -15,17 +15,9 @@ __all__: list[str] = []
 _Pair = tuple[float, float]
 
 
-def _has(answer: Any, *names: str) -> None:
-    if not isinstance(answer, Mapping):
-        keys = ", ".join(f'"{name}": …' for name in names)
-        raise Wrong(f"the answer should be a dict, {{{keys}}}, and this is a {type(answer).__name__}.")
-    if missing := [name for name in names if name not in answer]:
-        raise Wrong(f"{', '.join(missing)} is missing from the dict.")
-
-
 @exercise("16.1", "the slope is 6x·(x² − 1)², a product, so the second is 6·(x² − 1)² + 6x·2·(x² − 1)·2x = 54 + 288.")
 def _twice(answer: Any) -> None:
-    _has(answer, "first", "second")
+    entries(answer, "first", "second")
     inner = "the slope of x² − 1, which is 2x = 4, is missing."
     first = [
         (27.0, inner),
@@ -184,7 +176,7 @@ def _duals(answer: Any) -> None:
         "sin": (lambda p: (math.sin(p[0]), math.cos(p[0]) * p[1]), _SIN, 1),
         "exp": (lambda p: (math.exp(p[0]), math.exp(p[0]) * p[1]), _EXP, 1),
     }
-    _has(answer, *right)
+    entries(answer, *right)
     pairs = [(3.0, 2.0), (1.5, -0.5), (-0.75, 3.0)]
     for name, (rule, wrong, count) in right.items():
         for k in range(3):
@@ -208,7 +200,7 @@ _SHAPES = {"pen": (2, 1), "camera": (10_000, 6), "loss": (1, 2_410), "robot": (3
     "16.5", "forward mode takes a run for each input, and reverse mode one for each result: the fewer of the two."
 )
 def _modes(answer: Any) -> None:
-    _has(answer, *_SHAPES)
+    entries(answer, *_SHAPES)
     for name, (results, inputs) in _SHAPES.items():
         pair = answer[name]
         two = isinstance(pair, Sequence) and not isinstance(pair, str) and len(pair) == 2
