@@ -104,8 +104,8 @@ def _softmax(name: str, x: Tensor, dim: int | None, asked: str = "") -> Tensor:
             f"{asked}: along which dimension are the numbers to be compared?\n"
             f"  Write {asked}(x, dim=-1) for the last one."
         )
-    k = one_dim_of(dim, floats_of(x, asked), asked)
-    return shaped(OPS[name](line(x), dim=k), x.shape)
+    k = one_dim_of(dim, x, asked)
+    return shaped(OPS[name](line(floats_of(x, asked)), dim=k), x.shape)
 
 
 def _mask(name: str, mask: Any, is_causal: bool, query: Tensor, shape: tuple[int, ...]) -> Tensor | None:

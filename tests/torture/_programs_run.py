@@ -77,11 +77,13 @@ class Ran:
 
 
 class Library(NamedTuple):
-    """A library that runs programs: its module, its functions, and how it makes a tensor of an array."""
+    """A library that runs programs: its module, its functions, and how it makes a tensor of an array; and what is to be
+    done with what there is before each line."""
 
     module: Any
     functions: Any
     tensor: Callable[[Any], Any]
+    before: Callable[[dict[str, Any]], Any] = lambda made: None
 
     def scope(self) -> dict[str, Any]:
         called = {
@@ -98,7 +100,12 @@ def minigrad(device: str) -> Library:
 def pytorch() -> Library:
     import torch
 
-    return Library(torch, parity.theirs(), torch.tensor)
+    def looked_at(made: dict[str, Any]) -> None:
+        """PyTorch refuses to write to a view whose memory another view wrote to, unless one looked at its graph."""
+        for x in made.values():
+            getattr(x, "grad_fn", None)
+
+    return Library(torch, parity.theirs(), torch.tensor, looked_at)
 
 
 def leaves_of(program: Program, library: Library) -> dict[str, Any]:
@@ -127,6 +134,7 @@ def ran(program: Program, library: Library, leaves: dict[str, Any] | None = None
     found = Ran(leaves_of(program, library) if leaves is None else dict(leaves))
     scope = library.scope()
     for k, line in enumerate(program.lines):
+        library.before(found.made)
         try:
             do(line, found.made, scope)
         except Exception as error:  # noqa: BLE001 -- which one is what is compared
