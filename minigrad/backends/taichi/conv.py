@@ -13,10 +13,11 @@ from minigrad.backends.numpy.conv import windows as seen
 from minigrad.backends.taichi import cuda, runtime, source, windows
 from minigrad.backends.taichi.array import DEVICE, empty, shaped
 from minigrad.backends.taichi.elementwise import computed, filled, pointer, put
-from minigrad.backends.taichi.matmul import LANES, matmul
+from minigrad.backends.taichi.matmul import matmul
 from minigrad.backends.taichi.reduce import reduced
 from minigrad.backends.taichi.runtime import Kernel, compiled
 from minigrad.backends.taichi.shape import in_rows
+from minigrad.backends.taichi.tiles import LANES
 from minigrad.kernels import kernel, kernels_of
 
 __all__: list[str] = []

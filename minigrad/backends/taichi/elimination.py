@@ -22,9 +22,9 @@ from minigrad.backends.taichi import source
 from minigrad.backends.taichi.array import DEVICE, empty
 from minigrad.backends.taichi.checks import doubt, settle
 from minigrad.backends.taichi.elementwise import arange, computed, filled, pointer, put
-from minigrad.backends.taichi.matmul import LANES
 from minigrad.backends.taichi.rows import stretched_to
 from minigrad.backends.taichi.runtime import check_rounds, compiled
+from minigrad.backends.taichi.tiles import LANES
 from minigrad.errors import LinAlgError
 from minigrad.kernels import kernel, kernels_of
 

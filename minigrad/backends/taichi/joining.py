@@ -34,6 +34,8 @@ __all__ = ["Group", "fused", "grouped"]
 ARGUMENTS = 64  # that Taichi's kernels take at most
 FAR = 1 << 29  # elements: places in an array are counted by 32 bits, and what lies there goes on from them
 LAUNCHES = 32  # in one kernel at most: what takes long to compile grows faster than the text
+LONG = 64  # launches of a step which takes so long that some kernels more do not count
+OF_LONG = 8  # launches in a kernel of such a step: of a GPT they are compiled in two thirds of the time
 WHOLE = f"{CORES}*512", f"{CORES * 512}"  # rounds of a loop, of which each core has one
 PERIOD = 128  # launches that come time and again, at most
 WORTH = 8  # launches that have to be alike for it to be worth a kernel more
@@ -270,7 +272,7 @@ def grouped(launches: Sequence[Launch], where: Callable[[Place], tuple[Any, int]
     """The launches in few kernels, in their order; `where` tells the piece of memory of a place, and the offset."""
     numbers: dict[Any, int] = {}
     signs = [numbers.setdefault(_sign(one, where), len(numbers)) for one in launches]
-    ends = [0, *accumulate(_lengths(signs))]
+    ends = [0, *accumulate(_lengths(signs, OF_LONG if len(launches) > LONG else LAUNCHES))]
     parts = [launches[begin:end] for begin, end in pairwise(ends)]
     return [group for part in parts for group in _fitting(part, where, gpu)]
 
@@ -282,18 +284,18 @@ def _sign(launch: Launch, where: Callable[[Place], tuple[Any, int]]) -> Any:
     return launch.kernel, *places, *said
 
 
-def _lengths(signs: Sequence[int]) -> list[int]:
+def _lengths(signs: Sequence[int], most: int) -> list[int]:
     """How many launches go into each kernel, one after the other: as many as may, but what comes time and again, as
     layers do, is cut alike, since what is alike is compiled once."""
     begin, period, times = _repeated(signs)
     if not times:
-        return _even(len(signs))
+        return _even(len(signs), most)
     end = begin + period * times
-    return [*_lengths(signs[:begin]), *_even(period) * times, *_lengths(signs[end:])]
+    return [*_lengths(signs[:begin], most), *_even(period, most) * times, *_lengths(signs[end:], most)]
 
 
-def _even(count: int) -> list[int]:
-    parts = -(-count // LAUNCHES)
+def _even(count: int, most: int) -> list[int]:
+    parts = -(-count // most)
     return [count * (k + 1) // parts - count * k // parts for k in range(parts)]
 
 

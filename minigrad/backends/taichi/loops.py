@@ -12,9 +12,9 @@ from operator import mul
 from typing import Any, NamedTuple
 
 from minigrad._traced import Traced
-from minigrad.backends.taichi.matmul import Tiles
 from minigrad.backends.taichi.recording import Launch, Part, Place
 from minigrad.backends.taichi.source import WIDE, Work
+from minigrad.backends.taichi.tiles import Tiles
 from minigrad.backends.taichi.windows import Convolution
 
 __all__ = ["Key", "Loop", "Lying", "Product", "flattened", "key_of", "loop_of", "product_of", "reshaped"]

@@ -16,9 +16,9 @@ import numpy as np
 
 from minigrad.backends.taichi import muladd, source
 from minigrad.backends.taichi.array import empty, lasting
-from minigrad.backends.taichi.matmul import BLOCK, LANES, SERIAL, vectors
 from minigrad.backends.taichi.runtime import Kernel, compiled
 from minigrad.backends.taichi.shape import in_rows
+from minigrad.backends.taichi.tiles import BLOCK, LANES, SERIAL, vectors
 
 __all__ = ["Convolution", "convolved", "correlated"]
 
