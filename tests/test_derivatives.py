@@ -93,3 +93,12 @@ def test_a_function_that_returns_no_tensor_is_refused(derivative):
         "autograd: the function returned 3.0, a float, neither a tensor nor a Value.\n"
         "  Return what was computed from its arguments, or several of these in a tuple."
     )
+
+
+@pytest.mark.parametrize("function", [mg.nn.functional.elu, mg.nn.functional.selu, mg.nn.functional.celu])
+def test_units_that_bend_at_0_are_flat_there_to_second_order_as_in_pytorch(function):
+    x = mg.zeros(1, requires_grad=True)
+    (slope,) = mg.grad(mg.sum(function(x)), [x], create_graph=True)
+    (bend,) = mg.grad(mg.sum(slope), [x])
+    assert bend.tolist() == [0.0]
+    assert slope.item() == pytest.approx(1.7580993 if function is mg.nn.functional.selu else 1.0)

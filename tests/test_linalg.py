@@ -193,6 +193,13 @@ def test_beta_0_leaves_the_input_unread():
     assert mg.addmm(mg.full((2,), float("nan")), mg.ones(2, 3), mg.ones(3, 2), beta=0).tolist() == [[3.0, 3.0]] * 2
 
 
+def test_with_beta_0_the_input_has_the_gradient_0():
+    x = mg.full((2,), float("nan"), requires_grad=True)
+    y = mg.addmm(x, mg.ones(2, 3), mg.ones(3, 2), beta=0)
+    mg.sum(y).backward()
+    assert (y.tolist(), x.grad.tolist()) == ([[3.0, 3.0]] * 2, [0.0, 0.0])
+
+
 def test_features_that_differ_are_named():
     with pytest.raises(ShapeError) as error:
         mg.linear(mg.ones(32, 100), mg.ones(128, 784))

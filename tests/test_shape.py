@@ -282,6 +282,13 @@ def test_a_turn_is_between_two_dimensions():
         mg.rot90(mg.ones(2, 3), 1, (0, -2))
 
 
+def test_what_is_put_together_with_nothing_has_its_graph():
+    nothing = mg.zeros(0, requires_grad=True)
+    y = mg.cat([nothing, mg.ones(2, 3), nothing], 1)
+    mg.sum(y).backward()
+    assert (y.tolist(), nothing.grad.shape) == ([[1.0] * 3] * 2, (0,))
+
+
 def test_an_area_has_a_place_for_each_number():
     with pytest.raises(ShapeError, match="trapezoid: x has 4 places, and y 3 numbers along dimension 0"):
         mg.trapezoid(mg.ones(3), mg.ones(4))

@@ -177,7 +177,9 @@ def _added(name: str, input: Tensor, product: Tensor, beta: float, alpha: float)
         raise DTypeError(f"{name}: of {input.dtype.name}, beta={beta} and alpha={alpha} must be ints too.")
     check_stretches(input, product.shape, name, "input")
     product = product if alpha == 1 else product * alpha
-    return product if beta == 0 else (input if beta == 1 else input * beta) + product
+    if beta == 0:
+        return ops.where(False, input, product) if input.requires_grad and modes.grad else product
+    return (input if beta == 1 else input * beta) + product
 
 
 def trace(input: Tensor) -> Tensor:

@@ -54,7 +54,7 @@ __all__ = [
 def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     """The tensors one after another along `dim`, in the type that holds all; their other sizes must be equal.
 
-    A tensor of shape (0,) is passed over. Raises ShapeError where sizes differ, for single numbers, and for none.
+    A tensor of shape (0,) goes with any others. Raises ShapeError where sizes differ, for single numbers, and for none.
 
     >>> import minigrad as mg
     >>> mg.cat([mg.tensor([1, 2]), mg.tensor([3.0])]).tolist()
@@ -66,8 +66,12 @@ def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     if any(x.ndim == 0 for x in given):
         raise ShapeError("cat: single numbers have no dimension to stand along.\n  Write stack([a, b]).")
     target = result_type([x.dtype for x in given])
-    kept = [x.to(target) for x in given if x.shape != (0,)] or [given[0].to(target)]
-    k = dim_of(dim, kept[0].ndim, "cat")
+    like = next((x.shape for x in given if x.shape != (0,)), (0,))
+    k = dim_of(dim, len(like), "cat")
+    none = (*like[:k], 0, *like[k + 1 :])
+    kept = [
+        x if x.shape != (0,) or x.shape == none else ops.reshape(x, shape=none) for x in (x.to(target) for x in given)
+    ]
     rests = [(*x.shape[:k], *x.shape[k + 1 :]) for x in kept]
     if any(x.ndim != kept[0].ndim or rest != rests[0] for x, rest in zip(kept, rests, strict=True)):
         shapes = ", ".join(str(x.shape) for x in given)

@@ -197,7 +197,9 @@ step = Op(  # 1 above 0, alpha elsewhere: the slope of leaky_relu
 elu = Op(  # below 0 it is alpha * (exp(a) - 1)
     "elu",
     r"\operatorname{elu} {a}",
-    vjp=(lambda g, a, alpha: where(a <= 0, g * (alpha * exp(where(a <= 0, a, 0.0))), g),),  # y + alpha would cancel
+    vjp=(
+        lambda g, a, alpha: where(a <= 0, g * (alpha * exp(where(a < 0, a, 0.0))), g),
+    ),  # y + alpha would cancel; at 0 flat
     shown=(lambda g, a, alpha: where(a <= 0, g * (alpha * exp(a)), g),),
     attrs={"alpha": 1.0},
     domain=(KINKED,),
@@ -207,7 +209,7 @@ SCALE, ALPHA = 1.0507009873554804934193349852946, 1.6732632423543772848170429916
 selu = Op(  # below 0 it is SCALE * ALPHA * (exp(a) - 1)
     "selu",
     r"\operatorname{selu} {a}",
-    vjp=(lambda g, a: g * where(a <= 0, SCALE * ALPHA * exp(where(a <= 0, a, 0.0)), SCALE),),
+    vjp=(lambda g, a: g * where(a <= 0, SCALE * ALPHA * exp(where(a < 0, a, 0.0)), SCALE),),
     shown=(lambda g, a: g * where(a <= 0, SCALE * ALPHA * exp(a), SCALE),),
     domain=(KINKED,),
     promotes="float",

@@ -3,6 +3,7 @@
 import pytest
 
 import minigrad as mg
+from minigrad.kernels import kernels_of
 from strategies import BFLOAT16, RELATIVE, SINGLE, TRAJECTORY
 from thorough import chosen
 
@@ -165,3 +166,10 @@ def test_newton_schulz_makes_singular_values_about_one():
     values = np.linalg.svd(mg.optim.muon.orthogonalized(x).numpy(), compute_uv=False)
     assert values.min() > 0.6
     assert values.max() < 1.3
+
+
+def test_a_step_of_radam_keeps_float32_once_it_evens_out():
+    given = [np.ones(3, np.float32) for _ in range(4)]
+    numbers = {"lr": 0.1, "beta1": 0.9, "beta2": 0.999, "eps": 1e-8, "decoupled": False, "step": 8}
+    for found in kernels_of("radam_step")["numpy"](*given, **numbers, weight_decay=0.0, maximize=False):
+        assert found.dtype == np.float32

@@ -25,6 +25,7 @@ class Derivative(NamedTuple):
 
 
 LIES = "how a result lies in memory is each library's own, and each device's: what a view needs may not be so"
+SINGULAR = "whether what is left of a row is 0 or what was rounded off is chance"
 REFUSALS = [
     Refusal("", "", "returns multiple views", "of split, unbind and the like each view may be written to here"),
     Refusal("", "", "refer to a single memory location", "a write is as if its operands were copied before"),
@@ -34,6 +35,8 @@ REFUSALS = [
     Refusal("", "", "view size is not compatible", LIES),
     Refusal("softmax", "not fractions", "", "PyTorch takes whole numbers where there are none"),
     Refusal("masked_fill_", "", "without overflow", "a fraction below 0 is cut to 0 before it is a byte"),
+    Refusal("inverses", "is singular", "", SINGULAR),
+    Refusal("inverses", "", "singular", SINGULAR),
     Refusal("hardtanh", "", "on an unsigned type", "no byte is below a bound below 0, so nothing is wrong"),
     Refusal("cat", "there is no dimension", "", "where all operands are of shape (0,) PyTorch takes any dimension"),
 ]

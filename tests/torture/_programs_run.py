@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -77,13 +77,14 @@ class Ran:
 
 
 class Library(NamedTuple):
-    """A library that runs programs: its module, its functions, and how it makes a tensor of an array; and what is to be
-    done with what there is before each line."""
+    """A library that runs programs: its module, its functions, and how it makes a tensor of an array; what is to be
+    done with what there is before each line; and within what."""
 
     module: Any
     functions: Any
     tensor: Callable[[Any], Any]
     before: Callable[[dict[str, Any]], Any] = lambda made: None
+    within: Callable[[], AbstractContextManager[Any]] = nullcontext
 
     def scope(self) -> dict[str, Any]:
         called = {
@@ -94,7 +95,17 @@ class Library(NamedTuple):
 
 
 def minigrad(device: str) -> Library:
-    return Library(mg, parity.ours(), lambda array: mg.tensor(array, device=device))
+    @contextmanager
+    def within() -> Iterator[None]:
+        """A block in which tensors are made on the device."""
+        outside = mg.get_default_device()
+        mg.set_default_device(device)
+        try:
+            yield
+        finally:
+            mg.set_default_device(outside)
+
+    return Library(mg, parity.ours(), lambda array: mg.tensor(array, device=device), within=within)
 
 
 def pytorch() -> Library:
@@ -133,17 +144,18 @@ def ran(program: Program, library: Library, leaves: dict[str, Any] | None = None
     """Run a program on `leaves`, or new ones. A line that is refused makes nothing, nor do those that ask for it."""
     found = Ran(leaves_of(program, library) if leaves is None else dict(leaves))
     scope = library.scope()
-    for k, line in enumerate(program.lines):
-        library.before(found.made)
-        try:
-            do(line, found.made, scope)
-        except Exception as error:  # noqa: BLE001 -- which one is what is compared
-            found.refused[k] = error
-    if program.orders:
-        try:
-            found.grads = dict(_gradients(program, library, found.made))
-        except Exception as error:  # noqa: BLE001
-            found.stopped = error
+    with library.within():
+        for k, line in enumerate(program.lines):
+            library.before(found.made)
+            try:
+                do(line, found.made, scope)
+            except Exception as error:  # noqa: BLE001 -- which one is what is compared
+                found.refused[k] = error
+        if program.orders:
+            try:
+                found.grads = dict(_gradients(program, library, found.made))
+            except Exception as error:  # noqa: BLE001
+                found.stopped = error
     return found
 
 

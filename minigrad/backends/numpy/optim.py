@@ -115,7 +115,7 @@ def radam_step(
     mean, r = m / (1 - beta1**step), rectified(beta2, step)
     if not r:
         return p - lr * mean, m, v
-    return p - lr * r * mean * np.sqrt(1 - beta2**step) / (np.sqrt(v) + eps), m, v
+    return p - lr * r * mean * apply(_root, 1 - beta2**step) / (np.sqrt(v) + eps), m, v
 
 
 @kernel("adamax_step", DEVICE)
