@@ -257,6 +257,24 @@ def test_what_is_given_back_lies_in_the_same_memory_again_once_nobody_has_it(hol
     assert (p.grad.tolist(), p.grad._array.address != place) == ([6.0] * 8, True)
 
 
+def test_what_is_written_to_a_part_leaves_the_rest_of_its_line():
+    """Kernels take sixteen numbers at once where whole lines are an array's own: a part has none."""
+
+    @mg.jit
+    def step(x):
+        y = x + 1.0
+        y[:-1] *= 2.0
+        z = x - 1.0
+        return y, z[:-1], z[-1:]
+
+    x = mg.arange(12, dtype=mg.float32).view(4, 3)
+    for _ in range(4):
+        y, some, last = step(x)
+        some *= 2.0
+        assert y.tolist() == [[2.0, 4.0, 6.0], [8.0, 10.0, 12.0], [14.0, 16.0, 18.0], [10.0, 11.0, 12.0]]
+        assert last.tolist() == [[8.0, 9.0, 10.0]]
+
+
 def test_a_step_that_threads_run_at_once_gives_each_its_own():
     function = mg.jit(lambda x: (x * 2 + 1, x.sum()))
     for _ in range(4):

@@ -342,7 +342,7 @@ _BLOCKS = {"arena": "b[0]", "given back": "b[1][{}]", "argument": "b[2][{}]", "f
 def _maker(array: Any, offset: int) -> Callable[[Any], Any]:
     """What makes such an array, so many bytes into a block."""
     kind, shape, dtype, strides = type(array), array.shape, array.dtype, array.strides
-    whole = not offset and array.flags.c_contiguous
+    whole = bool(array.address)
 
     def make(block: Any) -> Any:
         made: Any = np.ndarray.__new__(kind, shape, dtype, block, offset, strides)

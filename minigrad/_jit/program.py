@@ -109,8 +109,8 @@ class Memory(NamedTuple):
         """The array that lies at a view."""
         offset = self.start + view.offset
         found: Any = np.ndarray.__new__(self.array, view.shape, view.dtype, self.flat, offset, view.strides)
-        if not offset and found.flags.c_contiguous and hasattr(self.flat, "address"):
-            found.address = self.flat.address
+        if found.nbytes == self.flat.nbytes and found.flags.c_contiguous and hasattr(self.flat, "address"):
+            found.address = self.flat.address  # of a part it would say that the rest of its lines may be written
         return found
 
 
