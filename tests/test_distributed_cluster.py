@@ -8,14 +8,15 @@ import pytest
 import minigrad as mg
 
 np = pytest.importorskip("numpy")
-pytest.importorskip("ray", reason="needs the extra 'ray': make test EXTRAS=dev,ray")
 
 import distributed_jobs as jobs  # noqa: E402 -- it needs NumPy
+from tools import need_ray  # noqa: E402
 
 
 @pytest.fixture
 def cluster(monkeypatch):
     """A head without processors for workers, and two nodes of one each."""
+    need_ray()
     monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent), prepend=os.pathsep)
     from ray.cluster_utils import Cluster

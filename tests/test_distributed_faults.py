@@ -14,12 +14,20 @@ import pytest
 import minigrad as mg
 
 np = pytest.importorskip("numpy")
-pytest.importorskip("ray", reason="needs the extra 'ray': make test EXTRAS=dev,ray")
 if not Path("/proc/self/environ").exists():
     pytest.skip("finds processes by what Linux tells of them", allow_module_level=True)
 
 import distributed_jobs as jobs  # noqa: E402 -- it needs NumPy
 from minigrad.training import fit  # noqa: E402
+from tools import need_ray  # noqa: E402
+
+pytestmark = pytest.mark.usefixtures("there")
+
+
+@pytest.fixture(scope="module")
+def there():
+    need_ray()
+
 
 CHILD = """
 import sys

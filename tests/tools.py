@@ -3,6 +3,8 @@
 import importlib.util
 import os
 import shutil
+import subprocess
+import sys
 from ctypes.util import find_library
 from functools import cache
 from pathlib import Path
@@ -46,3 +48,29 @@ def need(*names: str) -> None:
     if os.environ.get("CI_SKIPS_NOTHING"):
         pytest.fail(f"missing here: {missing}")
     pytest.skip(f"not checked in full here, for want of {missing}")
+
+
+_RAY = """
+import os
+os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+import ray
+ray.init(address="local", num_cpus=2, include_dashboard=False, log_to_driver=False)
+assert ray.get(ray.remote(lambda: os.getpid()).remote()) != os.getpid()
+"""
+
+
+@cache
+def _ray_fails() -> str:
+    """Why Ray does not start a process here, which takes ports and shared memory; "" where it does."""
+    try:
+        done = subprocess.run([sys.executable, "-c", _RAY], capture_output=True, text=True, timeout=180, check=False)
+    except subprocess.TimeoutExpired:
+        return "no process came in 180 s"
+    return (done.stderr.strip() or "it died").splitlines()[-1] if done.returncode else ""
+
+
+def need_ray() -> None:
+    """Skip the test that is running where Ray is not installed, or not able to start."""
+    pytest.importorskip("ray", reason="needs the extra 'ray': make test EXTRAS=dev,ray")
+    if _ray_fails():
+        pytest.skip(f"Ray does not start here: {_ray_fails()}")
