@@ -2,7 +2,6 @@
 
 import re
 import time
-from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
@@ -11,30 +10,11 @@ np = pytest.importorskip("numpy")
 pytest.importorskip("safetensors")
 
 import minigrad_viz  # noqa: E402 -- what is below needs NumPy
-from minigrad.distributed import Sweep  # noqa: E402
-from minigrad.distributed.sweeps.plan import planned  # noqa: E402
 from minigrad.errors import MissingFileError  # noqa: E402
 from minigrad_viz.pictures.parallel import parallel  # noqa: E402
+from sweeps import made  # noqa: E402
 
 SVG = "{http://www.w3.org/2000/svg}"
-
-
-def made(folder=".", count=12, goal="min val_loss", states=(), **options):
-    """A sweep of which each trial is worse than the one before."""
-    given = {
-        "random": {"lr": {"from": 1e-4, "to": 1e-1, "log": True}, "width": {"from": 16, "to": 128}},
-        "grid": {"act": ["relu", "tanh"]},
-        "samples": count // 2,
-        **options,
-    }
-    found = Sweep(planned("sweep", goal=goal, **given), Path(folder))
-    for trial in found.trials:
-        number = 0.1 * 1.2**trial.number
-        trial.hear(found.plan, 1, number, {found.plan.goal: number})
-        trial.state, trial.seconds = "done", 2.0
-    for trial, state in zip(found.trials, states, strict=False):
-        trial.state = state
-    return found
 
 
 def lines_of(svg):
