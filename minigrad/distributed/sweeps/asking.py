@@ -37,7 +37,7 @@ NEEDED = {
 
 
 def sweep(
-    train: Callable[..., Any] | Source,
+    train: Callable[..., Any],
     goal: str,
     *,
     folder: str | os.PathLike[str],

@@ -40,6 +40,9 @@ class Source(NamedTuple):
         train: Callable[..., Any] = found
         return train
 
+    def __call__(self, **given: Any) -> Any:
+        return self.load()(**given)
+
     def digest(self) -> str:
         """What the file is told by, to see that it has changed."""
         return sha256(Path(self.path).read_bytes()).hexdigest()

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from minigrad.data.workers import seed_all
-from minigrad.distributed.sweeps.function import Source
 from minigrad.distributed.sweeps.report import Report
 from minigrad.errors import ArgumentError, DivergedError
 from minigrad.storage import set_default_device
@@ -24,7 +23,7 @@ PRINTED = "output.txt"
 class Job(NamedTuple):
     """What a worker needs to know of a sweep."""
 
-    train: Source | Callable[..., Any]
+    train: Callable[..., Any]
     takes: tuple[str, ...]
     fixed: Mapping[str, Any]
     goal: str
@@ -75,8 +74,7 @@ def _ended(job: Job, values: Mapping[str, Any], report: _Sent, folder: Path, kno
     """Train; how that ended, and what is to be said of it."""
     given = {**job.fixed, **values, "report": report}
     try:
-        train = job.train.load() if isinstance(job.train, Source) else job.train
-        train(**given, **({"folder": folder} if "folder" in job.takes else {}))
+        job.train(**given, **({"folder": folder} if "folder" in job.takes else {}))
         if not report.epochs and not known:
             report.mistake = (
                 f"sweep: train ended and had reported nothing, so there is no {job.goal}.\n"
