@@ -40,6 +40,12 @@ def slow(k, report, folder, log):
     report(score=k + 0.5)
 
 
+def waits(k, report):
+    """Says which process it is in, and stays there."""
+    report(pid=os.getpid())
+    time.sleep(600)
+
+
 def mixed(how, report):
     """Ends as it is told to."""
     print("this is", how)

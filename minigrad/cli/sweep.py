@@ -16,6 +16,7 @@ a file:
   train = "train.py:train"    # def train(lr, width, seed, report): … fit(…, callbacks=[report])
   goal = "min val_loss"       # what train reports, and whether less or more is better
   samples = 20                # how often [random] is drawn, for each point of the [grid]
+  workers = 2                 # how many run at once; by default one a core
 
   [random]
   lr = { from = 1e-4, to = 1e-1, log = true }
