@@ -33,6 +33,7 @@ from minigrad.distributed import Halving, Report, Sweep, sweep  # noqa: E402
 from minigrad.distributed.sweeps import Shown, asked  # noqa: E402
 from minigrad.distributed.sweeps.plan import Axis, planned  # noqa: E402
 from minigrad.distributed.sweeps.trial import Job, tried  # noqa: E402
+from minigrad.distributed.sweeps.tuning import Desk  # noqa: E402
 
 HERE = Path(__file__).parent
 JOBS = HERE / "sweep_jobs.py"
@@ -265,7 +266,7 @@ def test_a_report_without_its_goal_is_refused(numbers, kind, said):
         ("raise", "failed", "LookupError: no such thing"),
         ("nan", "diverged", "report: val_loss is nan in epoch 2."),
         ("other", "mistake", "sweep: train reports loss, and the goal is val_loss."),
-        ("silent", "mistake", "sweep: train ended and had reported nothing, so there is no val_loss."),
+        ("silent", "silent", ""),
     ],
 )
 def test_a_trial_tells_how_it_ended_and_keeps_what_it_printed(how, end, error, tmp_path, monkeypatch):
@@ -281,11 +282,6 @@ def test_a_trial_tells_how_it_ended_and_keeps_what_it_printed(how, end, error, t
     printed = (tmp_path / "0007" / "output.txt").read_text(encoding="utf-8")
     assert printed.startswith(f"this is {how}\n")
     assert ("Traceback" in printed) is (end in ("failed", "mistake"))
-    if how == "silent":  # it went on from a checkpoint of its last epoch
-        sent.clear()
-        tried(job, 7, {"how": how}, sent.append, known=3)
-        mg.set_rng_state(state)
-        assert [one["end"] for one in sent] == ["done"]
 
 
 # --- what is kept ----------------------------------------------------------------------------------------------------
@@ -374,6 +370,43 @@ def test_two_sweeps_cannot_run_in_one_folder(tmp_path):
         pass
     with made.held():
         pass
+
+
+def test_three_that_fail_end_a_sweep_of_which_none_has_ended_well(tmp_path):
+    made = Sweep(plan(grid={"lr": [0.1, 0.2, 0.3, 0.4, 0.5]}), tmp_path)
+    told = []
+    desk = Desk(made, [told.append])
+    for number in (1, 2, 3, 4):
+        desk.start(number)
+    desk.hear(4, {"epoch": 1, "goal": 0.5, "numbers": {"val_loss": 0.5}, "seconds": 1.0})
+    for number in (1, 2, 3):
+        assert desk.mistake == ""
+        desk.hear(number, {"end": "failed", "error": "LookupError: x", "seconds": 0.5})
+        desk.end(number)
+    assert desk.mistake.startswith("sweep: 3 trials have failed, and none has ended well: LookupError: x.\n")
+    desk.end(4)  # as Tune ends what runs then
+    assert [trial.state for trial in made.trials] == [*["failed"] * 3, "interrupted", "waiting"]
+    assert [trial.seconds for trial in made.trials] == [0.5, 0.5, 0.5, 1.0, 0.0]
+    assert len(told) == 9
+    assert Sweep.read(tmp_path).trials == made.trials
+
+
+def test_seconds_are_those_of_all_runs_only_where_a_trial_goes_on(tmp_path):
+    made = Sweep(plan(), tmp_path)
+    desk = Desk(made, [])
+
+    def epoch(at):
+        desk.hear(1, {"epoch": at, "goal": 1.0, "numbers": {"val_loss": 1.0}, "seconds": 2.0})
+        return made.trials[0].seconds
+
+    desk.start(1)
+    assert epoch(1) == 2.0
+    desk.close()
+    desk.start(1)
+    assert epoch(2) == 4.0
+    desk.close()
+    desk.start(1)
+    assert epoch(1) == 2.0
 
 
 # --- what is shown ---------------------------------------------------------------------------------------------------
@@ -498,14 +531,15 @@ def test_a_trial_that_fails_dies_or_diverges_is_told_and_the_others_go_on(tmp_pa
     found = sweep(
         jobs.mixed,
         "min val_loss",
-        grid={"how": ["well", "raise", "nan", "die", "better"]},
+        grid={"how": ["well", "raise", "nan", "die", "once"]},
         workers=2,
         folder=tmp_path,
         progress=False,
     )
     states = [trial.state for trial in found.trials]
     assert states == ["done", "failed", "diverged", "failed", "done"]
-    assert found.trials[3].error.startswith("its process died")
+    assert (found.trials[4].goal, found.trials[4].epochs) == (1.0, 1)  # of its first process
+    assert found.trials[3].error.startswith("its process died twice")
     assert "Traceback" in (tmp_path / "trials" / "0002" / "output.txt").read_text(encoding="utf-8")
 
 
@@ -516,6 +550,10 @@ def test_a_goal_that_is_never_reported_ends_the_sweep_with_one_sentence(tmp_path
         ArgumentError, match=r"train reports val_loss, x, and the goal is loss\.\n  Write report\(loss="
     ):
         sweep(jobs.bowl, "min loss", grid={"lr": [0.1, 0.2, 0.3, 0.4]}, **options)
+    with pytest.raises(
+        ArgumentError, match=r"train ended and had reported nothing, so there is no loss\.\n  Write fit\("
+    ):
+        sweep(jobs.mixed, "min loss", grid={"how": ["silent", "well", "better", "best"]}, anew=True, **options)
     assert [trial.state for trial in Sweep.read(tmp_path).trials][1:] == ["waiting"] * 3
 
 

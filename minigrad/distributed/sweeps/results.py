@@ -43,7 +43,7 @@ class Trial:
     epochs: int = 0
     seconds: float = 0.0
     numbers: dict[str, float] = field(default_factory=dict)
-    curve: list[tuple[int, float]] = field(default_factory=list)
+    curve: list[tuple[int, float]] = field(default_factory=list, repr=False)
     """The goal by epoch."""
     error: str = ""
 

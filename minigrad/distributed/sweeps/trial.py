@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from minigrad.data.workers import seed_all
 from minigrad.distributed.sweeps.report import Report
-from minigrad.errors import ArgumentError, DivergedError
+from minigrad.errors import DivergedError
 from minigrad.storage import set_default_device
 
 __all__ = ["Job", "tried"]
@@ -51,13 +51,8 @@ class _Sent(Report):
         return time.perf_counter() - self._began
 
 
-def tried(
-    job: Job, number: int, values: Mapping[str, Any], send: Callable[[dict[str, Any]], None], known: int = 0
-) -> None:
-    """Run a trial: each epoch is sent, and last how it ended. Only a trial that is stopped early sends no end.
-
-    So many epochs are `known` of it: where its checkpoint is of the last one, nothing is left to be reported.
-    """
+def tried(job: Job, number: int, values: Mapping[str, Any], send: Callable[[dict[str, Any]], None]) -> None:
+    """Run a trial: each epoch is sent, and last how it ended. Only a trial that is stopped early sends no end."""
     os.environ["TI_CPU_MAX_NUM_THREADS"] = str(job.threads)  # Ray has told NumPy's libraries
     os.chdir(job.here)
     folder = Path(job.folder) / f"{number:04d}"
@@ -66,21 +61,15 @@ def tried(
     seed_all(job.seed)
     report = _Sent(job.goal, send)
     with _printing(folder / PRINTED):
-        end, error = _ended(job, values, report, folder, known)
+        end, error = _ended(job, values, report, folder)
     send({"end": end, "error": error, "seconds": report.seconds})
 
 
-def _ended(job: Job, values: Mapping[str, Any], report: _Sent, folder: Path, known: int) -> tuple[str, str]:
+def _ended(job: Job, values: Mapping[str, Any], report: _Sent, folder: Path) -> tuple[str, str]:
     """Train; how that ended, and what is to be said of it."""
     given = {**job.fixed, **values, "report": report}
     try:
         job.train(**given, **({"folder": folder} if "folder" in job.takes else {}))
-        if not report.epochs and not known:
-            report.mistake = (
-                f"sweep: train ended and had reported nothing, so there is no {job.goal}.\n"
-                f"  Write fit(…, callbacks=[report]), or report({job.goal}=…) after each epoch."
-            )
-            raise ArgumentError(report.mistake)
     except DivergedError as error:
         return "diverged", str(error).partition("\n")[0]
     except Exception as error:  # noqa: BLE001 -- whatever a reader's code raises ends this trial, and no other
@@ -88,7 +77,7 @@ def _ended(job: Job, values: Mapping[str, Any], report: _Sent, folder: Path, kno
         if report.mistake:
             return "mistake", report.mistake
         return "failed", f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
-    return "done", ""
+    return "done" if report.epochs else "silent", ""
 
 
 @contextmanager

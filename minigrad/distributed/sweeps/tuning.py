@@ -15,7 +15,7 @@ from minigrad.distributed.sweeps.results import COUNTED, Sweep, Trial
 from minigrad.distributed.sweeps.trial import Job, tried
 from minigrad.errors import ArgumentError
 
-__all__ = ["run"]
+__all__ = ["Desk", "run"]
 
 QUIET = {
     "RAY_AIR_NEW_OUTPUT": "0",
@@ -30,7 +30,7 @@ _ENOUGH = 3  # trials that fail, and none that does not
 _LAST = 10**6  # epochs: longer than any trial
 
 
-class _Desk:
+class Desk:
     """What the driver hears of trials, from Tune's callbacks, and what it does about it."""
 
     def __init__(self, sweep: Sweep, told: Sequence[Callable[[Sweep], Any]]) -> None:
@@ -62,13 +62,16 @@ class _Desk:
     def end(self, number: int, lost: bool = False) -> None:
         """A trial is over, as it said itself; without a word it was stopped early, or its process was `lost`."""
         trial = self._trial(number)
-        died = "failed", "its process died: too little memory is the most frequent reason"
-        quiet = died if lost else ("interrupted" if self.mistake else "stopped", "")
-        trial.state, trial.error = self._ends.pop(number, quiet)
         self.actors.pop(number, None)
-        if trial.state == "mistake":
-            self.mistake = self.mistake or trial.error
-            trial.state, trial.error = "interrupted", ""
+        died = "failed", "its process died twice: too little memory is the most frequent reason"
+        quiet = died if lost else ("interrupted" if self.mistake else "stopped", "")
+        state, error = self._ends.pop(number, quiet)
+        if state == "silent":  # from a checkpoint of its last epoch, if it was heard of before
+            state, error = ("done", "") if trial.curve else ("mistake", _silent(self.sweep.plan.goal))
+        if state == "mistake":
+            self.mistake = self.mistake or error
+            state, error = "interrupted", ""
+        trial.state, trial.error = state, error
         if self.sweep.count("failed") >= _ENOUGH and not self.sweep.count(*COUNTED, "diverged"):
             self.mistake = self.mistake or (
                 f"sweep: {_ENOUGH} trials have failed, and none has ended well: {trial.error}.\n"
@@ -97,6 +100,13 @@ class _Desk:
         return self.sweep.trials[number - 1]
 
 
+def _silent(goal: str) -> str:
+    return (
+        f"sweep: train ended and had reported nothing, so there is no {goal}.\n"
+        f"  Write fit(…, callbacks=[report]), or report({goal}=…) after each epoch."
+    )
+
+
 def run(
     ray: Any,
     tune: Any,
@@ -108,12 +118,11 @@ def run(
 ) -> None:
     """Run what is left of a sweep. Raises ArgumentError where its goal is never reported, or all trials fail."""
     left = [trial.number for trial in sweep.trials if trial.state in ("waiting", "interrupted")]
-    desk, storage = _Desk(sweep, told), sweep.folder / ".tune"
-    given = {number: (sweep.trials[number - 1].values, sweep.trials[number - 1].epochs) for number in left}
+    desk, storage = Desk(sweep, told), sweep.folder / ".tune"
+    values = {number: sweep.trials[number - 1].values for number in left}
 
     def trainable(config: dict[str, Any]) -> None:
-        values, known = given[config["trial"]]
-        tried(job, config["trial"], values, tune.report, known)
+        tried(job, config["trial"], values[config["trial"]], tune.report)
 
     shutil.rmtree(storage, ignore_errors=True)
     with _quiet(QUIET):
@@ -130,6 +139,7 @@ def run(
                 storage_path=str(storage.resolve()),
                 stop=_stopper(tune, desk),
                 callbacks=[_callback(tune, desk)],
+                failure_config=tune.FailureConfig(max_failures=1),  # of processes: what train raises is told as an end
                 verbose=0,
             ),
         )
@@ -174,9 +184,9 @@ class _Past:
         self.trial_id = trial_id
 
 
-def _callback(tune: Any, desk: _Desk) -> Any:
+def _callback(tune: Any, desk: Desk) -> Any:
     class Heard(tune.Callback):  # type: ignore[misc]
-        def __init__(self, desk: _Desk) -> None:
+        def __init__(self, desk: Desk) -> None:
             self.desk = desk
 
         def __getstate__(self) -> dict[str, Any]:
@@ -198,9 +208,9 @@ def _callback(tune: Any, desk: _Desk) -> Any:
     return Heard(desk)
 
 
-def _stopper(tune: Any, desk: _Desk) -> Any:
+def _stopper(tune: Any, desk: Desk) -> Any:
     class Mistaken(tune.Stopper):  # type: ignore[misc]
-        def __init__(self, desk: _Desk) -> None:
+        def __init__(self, desk: Desk) -> None:
             self.desk = desk
 
         def __getstate__(self) -> dict[str, Any]:
