@@ -45,7 +45,8 @@ class _Ruler(NamedTuple):
     note: str
     y: Callable[[Any], float]
     marks: list[tuple[float, str]]
-    choices: bool
+    half: float = 0.0
+    """How far from a choice its lines may stand; 0 on an axis of numbers."""
 
 
 def told(sweep: Any) -> str:
@@ -84,6 +85,10 @@ def parallel(sweep: Any) -> str:
     if ranked:
         values = [*(ranked[0].values[axis.name] for axis in sweep.plan.axes), ranked[0].goal]
         tops = list(zip(places[ranked[0].number], map(_label, values), strict=True))
+    rulers = [
+        ruler._replace(marks=_above(ruler, [places[trial.number][k] for trial in (*ranked, *lost)]))
+        for k, ruler in enumerate(rulers)
+    ]
     axes = "".join(_drawn(ruler, x, x == xs[-1], y, text) for ruler, x, (y, text) in zip(rulers, xs, tops, strict=True))
     key, height = _key(sweep, ranked, lost)
     said = escape(told(sweep))
@@ -148,7 +153,7 @@ def _ruler(axis: Any) -> _Ruler:
 
         every = -(-len(axis.choices) // 20)
         marks = [(y, _label(x)) for y, x in list(zip(at, axis.choices, strict=True))[::every]]
-        return _Ruler(name, "", of_choice, marks, True)
+        return _Ruler(name, "", of_choice, marks, step / 2)
     return _numbers(name, axis.low, axis.high, axis.log, "log" if axis.log else "")
 
 
@@ -175,7 +180,14 @@ def _numbers(name: str, low: float, high: float, logs: bool, note: str) -> _Rule
         marked = sorted({x for x in (*marked, marked[0] / 2, marked[0] / 5) if low <= x <= high}) if marked else []
     if len(marked) < 2:
         marked = [low, high]
-    return _Ruler(name, note, y, [(y(x), _label(x)) for x in marked], False)
+    return _Ruler(name, note, y, [(y(x), _label(x)) for x in marked])
+
+
+def _above(ruler: _Ruler, ys: Sequence[float]) -> list[tuple[float, str]]:
+    """Where the labels of an axis stand: those of choices above the lines that go through them."""
+    if not ruler.half:
+        return ruler.marks
+    return [(min([y, *(at for at in ys if abs(at - y) < ruler.half)]) - 11, text) for y, text in ruler.marks]
 
 
 def _drawn(ruler: _Ruler, x: float, last: bool, best: float | None, text: str) -> str:
@@ -183,17 +195,18 @@ def _drawn(ruler: _Ruler, x: float, last: bool, best: float | None, text: str) -
     parts = [f'<path class="axis" d="M{x:.1f} {_TOP}V{_BOTTOM}"/>']
     parts.append(f'<text class="title" x="{x:.1f}" y="{_TOP - 36}">{escape(fit(ruler.title, 130, 13, True))}</text>')
     parts.append(f'<text class="cap dim mid" x="{x:.1f}" y="{_TOP - 20}">{escape(ruler.note)}</text>')
-    side, away = ("", 9) if last else (" end", -8)
+    side, away = (" mid", 0) if ruler.half else ("", 9) if last else (" end", -8)
     for y, mark in ruler.marks:
-        parts.append(f'<path class="axis" d="M{x - 3:.1f} {y:.1f}h6"/>')
+        if not ruler.half:
+            parts.append(f'<path class="axis" d="M{x - 3:.1f} {y:.1f}h6"/>')
         if last and best is not None and abs(y - best) < 13:
             continue
-        look = "at" if ruler.choices and mark == text else "cap dim"
+        look = "at" if ruler.half and mark == text else "cap dim"
         shown = escape(fit(mark, _LONGEST, 11.5 if look == "at" else 10.5, look == "at"))
         parts.append(f'<text class="{look} over{side}" x="{x + away:.1f}" y="{y + 3.5:.1f}">{shown}</text>')
     if best is not None:
         parts.append(f'<circle class="dot" cx="{x:.1f}" cy="{best:.1f}" r="4.5"/>')
-    if best is not None and not ruler.choices:
+    if best is not None and not ruler.half:
         y = best + 4 if last else best - 7
         parts.append(f'<text class="at over" x="{x + 9:.1f}" y="{y:.1f}">{escape(text)}</text>')
     return "".join(parts)
@@ -213,7 +226,7 @@ def _places(sweep: Any, rulers: Sequence[_Ruler], ranked: Sequence[Any], lost: S
             groups.setdefault(y, []).append(number)
         room = 0.6 * (_BOTTOM - _TOP) / max(len(axis.choices), 1)
         for y, numbers in groups.items():
-            apart = min(_APART, room / len(numbers)) if ruler.choices else 0.0
+            apart = min(_APART, room / len(numbers)) if ruler.half else 0.0
             for k, number in enumerate(numbers):
                 found[number].append(y + apart * (k - (len(numbers) - 1) / 2))
     for trial in ranked:
