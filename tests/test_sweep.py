@@ -273,7 +273,8 @@ def test_a_trial_tells_how_it_ended_and_keeps_what_it_printed(how, end, error, t
     monkeypatch.chdir(tmp_path)
     state = mg.get_rng_state()
     sent = []
-    job = Job(jobs.mixed, ("report",), {}, "val_loss", 3, str(mg.get_default_device()), 1, str(tmp_path), str(tmp_path))
+    device, here = str(mg.get_default_device()), str(tmp_path)
+    job = Job(jobs.mixed, ("report",), {}, "val_loss", 3, device, "float32", 1, here, here)
     tried(job, 7, {"how": how}, sent.append)
     mg.set_rng_state(state)
     assert (sent[-1]["end"], sent[-1]["error"].partition("\n")[0]) == (end, error)
@@ -441,6 +442,7 @@ def test_on_a_terminal_the_table_is_drawn_in_place_and_fits(tmp_path, monkeypatc
     lines = first.splitlines()
     assert len(lines) <= 18
     assert lines[-1] == "… and 18 more"
+    assert lines[1].split() == ["trial", "state", "lr", "val_loss", "epoch"]
     assert all(len(one.removeprefix("\x1b[J")) < 40 for one in lines)
     shown(made)  # at once: there is nothing to see yet
     assert stream.getvalue() == first

@@ -14,6 +14,7 @@ from minigrad.distributed.sweeps.plan import Halving, check_keys, planned
 from minigrad.distributed.sweeps.results import FILE, TRIALS, Sweep
 from minigrad.distributed.sweeps.table import Shown
 from minigrad.distributed.sweeps.trial import Job
+from minigrad.dtypes import get_default_dtype
 from minigrad.errors import (
     ArgumentError,
     DTypeError,
@@ -117,7 +118,8 @@ def _job(found: Sweep, train: Any, takes: tuple[str, ...], resources: Mapping[st
     device = "cuda" if "GPU" in resources else str(get_default_device())
     threads, folder = max(1, int(cpus)), str((found.folder / TRIALS).resolve())
     plan = found.plan
-    return Job(train, takes, plan.fixed, plan.goal, plan.seed, device, threads, os.getcwd(), folder)
+    dtype = get_default_dtype().name
+    return Job(train, takes, plan.fixed, plan.goal, plan.seed, device, dtype, threads, os.getcwd(), folder)
 
 
 def _run(

@@ -36,11 +36,17 @@ def cells(sweep: Sweep) -> list[list[str]]:
     return [heads, *(_row(sweep, trial) for trial in sweep.ranked() if trial.state != "waiting")]
 
 
-def table(sweep: Sweep, most: int | None = None) -> list[str]:
-    """The lines: how far it is, then the table, of at most so many trials."""
+def table(sweep: Sweep, most: int | None = None, columns: int | None = None) -> list[str]:
+    """The lines: how far it is, then the table, of at most so many trials.
+
+    Where it is wider than so many `columns`, it is without seconds, or without epochs too.
+    """
     rows = cells(sweep)
     shown = rows if most is None or len(rows) <= most + 1 else rows[:most]
     widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
+    for _ in range(2):
+        if columns is not None and sum(widths) + 2 * len(widths) - 2 > columns:
+            widths, shown = widths[:-1], [row[:-1] for row in shown]
     lines = [
         "  ".join(x.ljust(w) if k == 1 else x.rjust(w) for k, (x, w) in enumerate(zip(row, widths, strict=True)))
         for row in shown
@@ -90,7 +96,7 @@ class Shown:
 
     def _redraw(self, sweep: Any, last: bool) -> None:
         size = shutil.get_terminal_size()
-        lines = table(sweep, None if last else max(size.lines - 5, _WORST))
+        lines = table(sweep, *(() if last else (max(size.lines - 5, _WORST), size.columns - 1)))
         shown = lines if last else [one[: size.columns - 1] for one in lines]
         up = f"\x1b[{self._lines}F" if self._lines else ""
         self.stream.write(f"{up}\x1b[J" + "\n".join(shown) + "\n")

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from minigrad.data.workers import seed_all
 from minigrad.distributed.sweeps.report import Report
+from minigrad.dtypes import as_dtype, set_default_dtype
 from minigrad.errors import DivergedError
 from minigrad.storage import set_default_device
 
@@ -29,6 +30,7 @@ class Job(NamedTuple):
     goal: str
     seed: int
     device: str
+    dtype: str
     threads: int
     here: str
     """The folder in which the sweep was begun."""
@@ -58,6 +60,7 @@ def tried(job: Job, number: int, values: Mapping[str, Any], send: Callable[[dict
     folder = Path(job.folder) / f"{number:04d}"
     folder.mkdir(parents=True, exist_ok=True)
     set_default_device(job.device)
+    set_default_dtype(as_dtype(job.dtype))
     seed_all(job.seed)
     report = _Sent(job.goal, send)
     with _printing(folder / PRINTED):
