@@ -216,6 +216,27 @@ def test_a_file_with_the_name_of_a_module_is_told_to_take_another(tmp_path):
         sweep(**asked(tmp_path / "s.toml"))
 
 
+def test_the_example_and_the_help_of_the_command_are_sweeps(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    try:
+        arguments = asked(HERE.parent / "examples" / "sweep" / "sweep.toml")
+        train = arguments.pop("train")
+        options = {name: arguments[name] for name in ("goal", "random", "fixed", "samples", "stop")}
+        made, report = plan(grid=None, **options), Report("val_loss")
+        train(**made.values(2), **made.fixed, epochs=2, report=report)
+    finally:
+        sys.modules.pop("train", None)
+    assert (len(made), made.stop) == (24, Halving(2, 3))
+    assert report.epochs[1]["val_loss"] < report.epochs[0]["val_loss"] < 2.4
+    with pytest.raises(SystemExit):
+        cli.main(["sweep", "--help"])
+    shown = capsys.readouterr().out.partition("a file:\n")[2]
+    (tmp_path / "train.py").touch()
+    (tmp_path / "sweep.toml").write_text(shown, encoding="utf-8")
+    found = asked(tmp_path / "sweep.toml")
+    assert len(plan(**{name: found[name] for name in ("goal", "grid", "random", "samples", "stop")})) == 40
+
+
 def test_the_folder_is_beside_the_file_and_named_after_it(tmp_path):
     (tmp_path / "rates.toml").write_text(GRID.replace("sweep_jobs.py", str(JOBS)), encoding="utf-8")
     assert asked(tmp_path / "rates.toml")["folder"] == tmp_path / "rates"
