@@ -25,6 +25,8 @@ class Range(NamedTuple):
     """The first that does not work, where one is known."""
     instead: str = ""
     """What else a reader can do."""
+    extra: str = ""
+    """The extra of minigrad's that brings it, with what it needs itself."""
 
 
 PACKAGES = {
@@ -32,6 +34,7 @@ PACKAGES = {
     "graphviz": Range("0.20", "0.21"),
     "ipywidgets": Range("7.7", "8.1.9"),
     "numpy": Range("2.1", "2.4.6"),
+    "ray": Range("2.60", "2.60.0", extra="ray"),
     "safetensors": Range("0.5", "0.8.0"),
     "taichi": Range("1.7.4", "1.7.4", "1.8", ', or compute by NumPy: mg.set_default_device("numpy")'),
     "threadpoolctl": Range("3", "3.8.0"),
@@ -79,8 +82,7 @@ def unfit(name: str, version: str) -> str:
     >>> unfit("numpy", "2.1.3"), unfit("taichi", "1.8.0")
     ('', 'and minigrad works with taichi>=1.7.4,<1.8')
     """
-    oldest, _, below, _ = PACKAGES[name]
-    found = _numbers(version)
+    oldest, below, found = PACKAGES[name].oldest, PACKAGES[name].below, _numbers(version)
     fits = _numbers(oldest) <= found and not (below and found >= _numbers(below))
     return "" if fits else f"and minigrad works with {_range(name)}"
 
@@ -155,12 +157,15 @@ def _reason(error: BaseException) -> str:
 def _missing(who: str, wrong: str, name: str, *, again: bool = False, instead: str = "") -> MissingPackageError:
     """`again` where a version that should work does not: the newest that was tested is, and is installed over it."""
     known = f"; minigrad works with {_range(name, True)}" if again else ""
+    extra = PACKAGES[name].extra
     command = f'pip install --force-reinstall "{_range(name, True)}"' if again else f'pip install "{_range(name)}"'
+    if extra:
+        command = f"pip install 'minigrad[{extra}]'" + (f' "{_range(name, True)}"' if again else "")
     return MissingPackageError(f"{who}: {wrong}{known}.\n  Write: {command}{instead or PACKAGES[name].instead}")
 
 
 def _range(name: str, tested: bool = False) -> str:
-    oldest, newest, below, _ = PACKAGES[name]
+    oldest, newest, below = PACKAGES[name][:3]
     if tested and oldest == newest:
         return f"{name}=={newest}"
     return f"{name}>={oldest}{',<=' + newest if tested else below and ',<' + below}"

@@ -33,6 +33,7 @@ APART = {
     "pytorch",
     "readme",
     "stubs",
+    "sweep",
     "tape",
     "torture",
     "value",

@@ -38,6 +38,7 @@ PLAYER = "import minigrad as mg, minigrad_viz; minigrad_viz.step(mg.Value(2.0) *
 DRAWN = "import minigrad as mg, minigrad_viz; minigrad_viz.to_graphviz(mg.Value(2.0) * 3)"
 SAVED = "import io, minigrad as mg; mg.save({'a': mg.ones(1, device='numpy')}, io.BytesIO())"
 FITTED = "from minigrad.training.progress import Progress; Progress(True, 'epoch 1', 0, 3)"
+RAY = "from minigrad.distributed.engine import ray; ray()"
 BY_NUMPY = ', or compute by NumPy: mg.set_default_device("numpy")'
 PICTURE = ", or look at minigrad_viz.draw(…), which needs none"
 TAICHI = f'pip install "taichi>=1.7.4,<1.8"{BY_NUMPY}'
@@ -179,6 +180,24 @@ CASES = {
         ),
         'pip install --force-reinstall "safetensors>=0.5,<=0.8.0"',
     ),
+    "ray missing": (
+        "missing('ray')",
+        RAY,
+        "distributed.fit: the package ray is not installed",
+        "pip install 'minigrad[ray]'",
+    ),
+    "ray too old": (
+        "stub('ray', '2.9.3')",
+        RAY,
+        "distributed.fit: ray 2.9.3 is installed, and minigrad works with ray>=2.60",
+        "pip install 'minigrad[ray]'",
+    ),
+    "ray without its Tune": (
+        "stub('ray', '2.60.0', __path__=[])",
+        "from minigrad.packages import package; package('ray.tune', 'sweep')",
+        "sweep: ray 2.60.0 has no tune, which minigrad uses; minigrad works with ray>=2.60,<=2.60.0",
+        "pip install 'minigrad[ray]' \"ray>=2.60,<=2.60.0\"",
+    ),
     "tqdm too old": (
         "stub('tqdm', '4.50.0', __path__=[]); stub('tqdm.auto')",
         FITTED,
@@ -208,10 +227,12 @@ def test_the_first_use_names_the_package_its_version_what_works_and_the_command(
 
 
 def test_ranges_are_those_of_pyproject_and_the_newest_that_were_tested():
-    asked = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["dependencies"]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = {one.extra for one in PACKAGES.values() if one.extra}
+    asked = [*project["dependencies"], *(one for extra in extras for one in project["optional-dependencies"][extra])]
     ranges = {}
     for one in asked:
-        name, oldest, below = re.match(r"(\w+)>=([\d.]+)(?:,<([\d.]+))?(?:;|$)", one).groups("")
+        name, oldest, below = re.match(r"(\w+)(?:\[\w+\])?>=([\d.]+)(?:,<([\d.]+))?(?:;|$)", one).groups("")
         ranges[name] = oldest, below
     assert ranges == {name: (one.oldest, one.below) for name, one in PACKAGES.items()}
     constraints = (ROOT / "constraints.txt").read_text(encoding="utf-8")

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from minigrad import __version__
-from minigrad.cli import doctor, lessons, tables, tour
+from minigrad.cli import doctor, lessons, sweep, tables, tour
 from minigrad.cli.stop import Stop
 from minigrad.errors import MissingPackageError, printable
 
@@ -71,6 +71,12 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument("folder", type=Path, metavar="FOLDER", help="where it goes")
 
     command("doctor", doctor.doctor, "say what this machine has of what minigrad uses, and what to do about the rest")
+
+    what = "train for many values of lr, width, seed …, several at a time; run again, it goes on"
+    one = command("sweep", sweep.sweep, what)
+    one.formatter_class, one.epilog = argparse.RawDescriptionHelpFormatter, sweep.EXAMPLE
+    one.add_argument("file", type=Path, metavar="sweep.toml", help="what is tried")
+    one.add_argument("--anew", action="store_true", help="delete the results that there are, and begin again")
 
     what = "the operations: what each computes, how often it can be differentiated, which devices have a kernel"
     one = command("ops", tables.ops, what)

@@ -41,8 +41,12 @@ its own. All of them follow from the state of the driver's generator, so that a 
 until then another one computes its shard, so that no digit changes. What a shard raises is raised by `fit`.
 
 *A checkpoint* is that of `minigrad.training.fit`, which either goes on from: see there.
+
+*A sweep* is another thing: many trainings, each in one process, with other values. A worker runs one *trial* after
+another; Ray's Tune places them, and its ASHA ends early those that are behind. See `sweep`.
 """
 
 from minigrad.distributed.fitting import Trained, fit
+from minigrad.distributed.sweeps import Halving, Report, Sweep, Trial, sweep
 
-__all__ = ["Trained", "fit"]
+__all__ = ["Halving", "Report", "Sweep", "Trained", "Trial", "fit", "sweep"]

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from minigrad.errors import ArgumentError, MissingPackageError
+from minigrad.errors import ArgumentError
+from minigrad.packages import package
 
 __all__ = ["options_of_actor", "ray", "running"]
 
@@ -15,15 +16,9 @@ NAMES = {"CPU": "num_cpus", "GPU": "num_gpus", "memory": "memory"}  # of resourc
 
 
 def ray(what: str = "distributed.fit") -> Any:
-    """The package. Raises MissingPackageError where it is not installed."""
+    """The package. Raises MissingPackageError where it is not installed, or of a version that does not work."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # else it tells a server about this machine
-    try:
-        import ray as found
-    except ImportError:
-        raise MissingPackageError(
-            f"{what}: the processes are Ray's, which is not installed.\n  Write: pip install 'minigrad[ray]'."
-        ) from None
-    return found
+    return package("ray", what)
 
 
 @contextmanager
@@ -34,7 +29,8 @@ def running(workers: int, resources: Mapping[str, float], logs: bool, what: str 
     if found.is_initialized():
         yield found
         return
-    options: dict[str, Any] = {"log_to_driver": logs, "logging_level": "warning", "include_dashboard": False}
+    level = "warning" if logs else "error"
+    options: dict[str, Any] = {"log_to_driver": logs, "logging_level": level, "include_dashboard": False}
     if os.environ.get("RAY_ADDRESS"):
         del options["include_dashboard"]
         options["address"] = os.environ["RAY_ADDRESS"]
@@ -48,13 +44,13 @@ def running(workers: int, resources: Mapping[str, float], logs: bool, what: str 
         found.shutdown()
 
 
-def options_of_actor(resources: Mapping[str, float]) -> dict[str, Any]:
+def options_of_actor(resources: Mapping[str, float], what: str = "distributed.fit") -> dict[str, Any]:
     """What Ray is to keep free for each worker, as it takes it. Raises ArgumentError for what is no number above 0."""
     for name, amount in resources.items():
         given: Any = amount
         if isinstance(given, bool) or not isinstance(given, int | float) or not given > 0:
             raise ArgumentError(
-                f"distributed.fit: resources[{name!r}] is {amount!r}, and it is how much of it each worker has: "
+                f"{what}: resources[{name!r}] is {amount!r}, and it is how much of it each worker has: "
                 'resources={"GPU": 1}, say.'
             )
     options: dict[str, Any] = {"num_cpus": 1}

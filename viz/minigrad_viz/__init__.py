@@ -30,6 +30,7 @@ __all__ = [
     "load_ipython_extension",
     "play",
     "step",
+    "sweep",
     "to_graphviz",
     "to_html",
     "to_json",
@@ -47,6 +48,10 @@ def __getattr__(name: str) -> Any:
         from minigrad_viz.watching import watch
 
         return watch
+    if name == "sweep":
+        from minigrad_viz.sweeping import sweep
+
+        return sweep
     raise AttributeError(f"module 'minigrad_viz' has no attribute {name!r}")
 
 

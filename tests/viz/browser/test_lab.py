@@ -41,6 +41,17 @@ with watch(model) as w:
         optimizer.step()
         w.log(loss)
 """,
+    "import minigrad_viz\nminigrad_viz.sweep('sweep', wait=True)",
+    """
+from pathlib import Path
+from minigrad.distributed import Sweep
+from minigrad.distributed.sweeps.plan import planned
+Path("sweep").mkdir()
+sweep = Sweep(planned("sweep", goal="min loss", grid={"lr": [0.1, 0.2]}), Path("sweep"))
+sweep.trials[0].hear(sweep.plan, 1, 0.5, {"loss": 0.5})
+sweep.trials[0].state = "done"
+sweep.save()
+""",
 ]
 
 
@@ -92,7 +103,7 @@ def counted(cell, text):
         raise
 
 
-def test_player_and_watch_in_lab(opened):
+def test_player_watch_and_a_sweep_in_lab(opened):
     page = opened
     first = run_cell(page, 0)
     counted(first, "0 / 7")
@@ -138,6 +149,12 @@ def test_player_and_watch_in_lab(opened):
     picture = run_cell(page, 6).locator(".minigrad-watch img")  # one, in the cell that trains
     picture.wait_for()
     assert picture.count() == 1
+
+    followed = run_cell(page, 7)
+    followed.get_by_text("There is no sweep in sweep yet.").wait_for()
+    run_cell(page, 8)
+    followed.get_by_text("1 of 2 trials", exact=True).wait_for()
+    assert followed.locator(".minigrad-sweep td").all_inner_texts()[:4] == ["1", "done", "0.1", "0.5"]
     assert picture.get_attribute("alt").startswith("Sequential after 30 steps · loss")
     assert picture.evaluate("one => one.naturalWidth") == 1000
 

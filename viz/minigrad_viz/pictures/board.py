@@ -12,7 +12,7 @@ from minigrad_viz.notation import escape, fit, pretty, text_width
 from minigrad_viz.palette import stylesheet
 from minigrad_viz.trace.arrays import bars
 
-__all__ = ["Layer", "View", "board", "figure", "lines"]
+__all__ = ["Layer", "View", "board", "figure", "lines", "ticks"]
 
 Point = tuple[int, float]
 
@@ -242,7 +242,7 @@ def _curve(view: View) -> str:
         return _TOP + _HIGH * (1 - (of(loss) - of(low)) / (of(high) - of(low)))
 
     parts = []
-    for tick in _ticks(low, high, logs):
+    for tick in ticks(low, high, logs):
         y = y_of(tick)
         parts.append(f'<path class="axis" d="M{_LEFT} {y:.1f}H{_RIGHT}"/>')
         parts.append(f'<text class="cap dim end" x="{_LEFT - 8}" y="{y + 3.5:.1f}">{_short(tick)}</text>')
@@ -276,10 +276,10 @@ def _thinned(points: Sequence[Point]) -> Iterator[tuple[float, float, float, flo
         yield sum(x for x, _ in part) / len(part), sum(values) / len(part), min(values), max(values)
 
 
-def _ticks(low: float, high: float, logs: bool) -> list[float]:
+def ticks(low: float, high: float, logs: bool) -> list[float]:
     """Round numbers between two.
 
-    >>> _ticks(0.0, 2.3, False), _ticks(0.004, 3.0, True)
+    >>> ticks(0.0, 2.3, False), ticks(0.004, 3.0, True)
     ([0.0, 1.0, 2.0], [0.01, 0.1, 1.0])
     """
     if logs:

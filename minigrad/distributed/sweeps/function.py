@@ -1,0 +1,125 @@
+"""The function that trains: found in a reader's file, looked at before anything starts, and found again by workers."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+import traceback
+from collections.abc import Callable, Collection
+from hashlib import sha256
+from importlib import util
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NamedTuple
+
+from minigrad.errors import ArgumentError, DTypeError, MissingFileError, a_kind
+
+__all__ = ["Source", "check_parameters", "source"]
+
+
+class Source(NamedTuple):
+    """A function by its name in a file: a worker reads the file itself."""
+
+    path: str
+    name: str
+    who: str
+    """The file that asks for it."""
+
+    def load(self) -> Callable[..., Any]:
+        """The function. Raises MissingFileError, ArgumentError where it is not there or its file does not run."""
+        who, module = self.who, _module(self.who, Path(self.path))
+        found = getattr(module, self.name, None)
+        if found is None:
+            there = [
+                name for name, x in vars(module).items() if inspect.isfunction(x) and x.__module__ == module.__name__
+            ]
+            known = f"it has {', '.join(there)}" if there else "it has no function"
+            raise ArgumentError(f"{who}: {Path(self.path).name} has no {self.name!r}; {known}.")
+        if not callable(found):
+            raise DTypeError(f"{who}: {self.name!r} in {Path(self.path).name} is {a_kind(found)}, not a function.")
+        train: Callable[..., Any] = found
+        return train
+
+    def __call__(self, **given: Any) -> Any:
+        return self.load()(**given)
+
+    def digest(self) -> str:
+        """What the file is told by, to see that it has changed."""
+        return sha256(Path(self.path).read_bytes()).hexdigest()
+
+
+def source(who: str, given: Any, folder: Path) -> Source:
+    """``"train.py:train"``, from a folder on. Raises ArgumentError for another form, MissingFileError for no file."""
+    file, colon, name = given.rpartition(":") if isinstance(given, str) else ("", "", "")
+    if not colon or not file.endswith(".py") or not name.isidentifier():
+        raise ArgumentError(
+            f'{who}: train={given!r} is no function in a file.\n  Write train = "train.py:train": the file, from here '
+            "on, and the function in it."
+        )
+    path = (folder / file).resolve()
+    if not path.is_file():
+        raise MissingFileError(f"{who}: there is no file {path}, where train={given!r} is looked for.")
+    return Source(str(path), name, who)
+
+
+def _module(who: str, path: Path) -> ModuleType:
+    """The module of a file, run once a process, with the files beside it in reach."""
+    name = path.stem
+    known = sys.modules.get(name)
+    if known is not None:
+        if getattr(known, "__file__", None) == str(path):
+            return known
+        raise ArgumentError(f"{who}: Python has a module {name!r} already.\n  Give {path.name} another name.")
+    if str(path.parent) not in sys.path:
+        sys.path.insert(0, str(path.parent))
+    spec = util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise ArgumentError(f"{who}: {path} cannot be read as a module.")
+    module = sys.modules[name] = util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        del sys.modules[name]
+        raise ArgumentError(f"{who}: {_place(error, path)} raises {type(error).__name__}: {error}") from error
+    return module
+
+
+def _place(error: Exception, path: Path) -> str:
+    """Where in a file an error is."""
+    if isinstance(error, SyntaxError) and error.filename == str(path):
+        return f"line {error.lineno} of {path.name}"
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
+    return f"line {lines[-1]} of {path.name}" if lines else path.name
+
+
+def check_parameters(who: str, function: Callable[..., Any], given: Collection[str]) -> tuple[str, ...]:
+    """Which of `report` and `folder` a function takes. Raises ArgumentError where it does not take what is `given`, or
+    wants what nobody gives.
+
+    >>> def train(lr, report, width=16):
+    ...     report(val_loss=lr * width)
+    >>> check_parameters("sweep", train, ["lr"])
+    ('report',)
+    """
+    name = getattr(function, "__name__", "train")
+    parameters = inspect.signature(function).parameters
+    kinds = {key: x.kind for key, x in parameters.items()}
+    every = inspect.Parameter.VAR_KEYWORD in kinds.values()
+    named = [key for key, kind in kinds.items() if kind in (kind.POSITIONAL_OR_KEYWORD, kind.KEYWORD_ONLY)]
+    form = f"def {name}({', '.join([*given, 'report'])})"
+    for key in given:
+        if key not in named and not every:
+            raise ArgumentError(f"{who}: {name} has no parameter {key!r}, which is swept or fixed.\n  Write {form}.")
+    if "report" not in named and not every:
+        raise ArgumentError(
+            f"{who}: {name} has no parameter 'report', by which it says how good it is.\n  Write {form}, and in it "
+            "fit(…, callbacks=[report]), or report(val_loss=…) after each epoch."
+        )
+    offered = [*given, "report", "folder"]
+    for key in named:
+        if parameters[key].default is inspect.Parameter.empty and key not in offered:
+            raise ArgumentError(
+                f"{who}: {name} wants {key!r}, which nobody gives it.\n  Write {key} = … under [grid], [random] or "
+                f"[fixed], or give it a default: {key}=…"
+            )
+    return ("report", "folder") if "folder" in named or every else ("report",)

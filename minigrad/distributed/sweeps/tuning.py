@@ -1,0 +1,243 @@
+"""The trials of a sweep as Ray's Tune runs them: it places and ends them, and its ASHA says which to stop early."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from minigrad.distributed.sweeps.plan import Plan
+from minigrad.distributed.sweeps.results import COUNTED, Sweep, Trial
+from minigrad.distributed.sweeps.trial import Job, tried
+from minigrad.errors import ArgumentError
+
+__all__ = ["Desk", "run"]
+
+QUIET = {
+    "RAY_AIR_NEW_OUTPUT": "0",
+    "TUNE_DISABLE_AUTO_CALLBACK_LOGGERS": "1",
+    "TUNE_DISABLE_SIGINT_HANDLER": "1",  # Ctrl-C ends the sweep at once: what is done is kept by us
+    "TUNE_DISABLE_STRICT_METRIC_CHECKING": "1",  # how a trial ended is told without its goal
+    "TUNE_WARN_INSUFFICENT_RESOURCE_THRESHOLD_S": "1e9",
+    "TUNE_WARN_THRESHOLD_S": "1e9",
+}
+_AGAIN = 1.0  # seconds from one writing of the state to the next, while no trial ends
+_ENOUGH = 3  # trials that fail, and none that does not
+_LAST = 10**6  # epochs: longer than any trial
+
+
+class Desk:
+    """What the driver hears of trials, from Tune's callbacks, and what it does about it."""
+
+    def __init__(self, sweep: Sweep, told: Sequence[Callable[[Sweep], Any]]) -> None:
+        self.sweep, self.told = sweep, told
+        self.mistake = ""
+        self.actors: dict[int, Any] = {}
+        self._ends: dict[int, tuple[str, str]] = {}
+        self._before: dict[int, float] = {}
+        self._saved = 0.0
+
+    def start(self, number: int) -> None:
+        trial = self._trial(number)
+        trial.state, trial.error = "running", ""
+        self._before[number] = trial.seconds if trial.curve else 0.0
+        self.tell()
+
+    def hear(self, number: int, result: Mapping[str, Any]) -> None:
+        trial = self._trial(number)
+        if "end" in result:
+            self._ends[number] = result["end"], result["error"]
+            trial.seconds = self._before[number] + result["seconds"]
+            return
+        first = not any(epoch < result["epoch"] for epoch, _ in trial.curve)
+        self._before[number] = 0.0 if first else self._before[number]  # it does not go on, but begins again
+        trial.seconds = self._before[number] + result["seconds"]
+        trial.hear(self.sweep.plan, result["epoch"], result["goal"], result["numbers"])
+        self.tell()
+
+    def end(self, number: int, lost: bool = False) -> None:
+        """A trial is over, as it said itself; without a word it was stopped early, or its process was `lost`."""
+        trial = self._trial(number)
+        self.actors.pop(number, None)
+        died = "failed", "its process died twice: too little memory is the most frequent reason"
+        quiet = died if lost else ("interrupted" if self.mistake else "stopped", "")
+        state, error = self._ends.pop(number, quiet)
+        if state == "silent":  # from a checkpoint of its last epoch, if it was heard of before
+            state, error = ("done", "") if trial.curve else ("mistake", _silent(self.sweep.plan.goal))
+        if state == "mistake":
+            self.mistake = self.mistake or error
+            state, error = "interrupted", ""
+        trial.state, trial.error = state, error
+        if self.sweep.count("failed") >= _ENOUGH and not self.sweep.count(*COUNTED, "diverged"):
+            self.mistake = self.mistake or (
+                f"sweep: {_ENOUGH} trials have failed, and none has ended well: {trial.error}.\n"
+                f"  What they printed is in {self.sweep.folder}/trials."
+            )
+        self.tell(ended=True)
+
+    def close(self) -> None:
+        """Nothing runs any more."""
+        for trial in self.sweep.trials:
+            if trial.state == "running":
+                trial.state = "interrupted"
+        self.tell(ended=True)
+
+    def tell(self, ended: bool = False) -> None:
+        """Write what is known, and let everybody know."""
+        if ended or time.monotonic() - self._saved > _AGAIN:
+            self.sweep.save()
+            self._saved = time.monotonic()
+        if ended:
+            self.sweep.save_results()
+        for hear in self.told:
+            hear(self.sweep)
+
+    def _trial(self, number: int) -> Trial:
+        return self.sweep.trials[number - 1]
+
+
+def _silent(goal: str) -> str:
+    return (
+        f"sweep: train ended and had reported nothing, so there is no {goal}.\n"
+        f"  Write fit(…, callbacks=[report]), or report({goal}=…) after each epoch."
+    )
+
+
+def run(
+    ray: Any,
+    tune: Any,
+    sweep: Sweep,
+    job: Job,
+    workers: int | None,
+    resources: Mapping[str, Any],
+    told: Sequence[Callable[[Sweep], Any]],
+) -> None:
+    """Run what is left of a sweep. Raises ArgumentError where its goal is never reported, or all trials fail."""
+    left = [trial.number for trial in sweep.trials if trial.state in ("waiting", "interrupted")]
+    desk, storage = Desk(sweep, told), sweep.folder / ".tune"
+    values = {number: sweep.trials[number - 1].values for number in left}
+
+    def trainable(config: dict[str, Any]) -> None:
+        tried(job, config["trial"], values[config["trial"]], tune.report)
+
+    shutil.rmtree(storage, ignore_errors=True)
+    with _quiet(QUIET):
+        tuner = tune.Tuner(
+            tune.with_resources(trainable, dict(resources)),
+            param_space={"trial": tune.grid_search(left)},
+            tune_config=tune.TuneConfig(
+                scheduler=_scheduler(tune, sweep.plan, sweep.trials),
+                max_concurrent_trials=workers,
+                reuse_actors=True,
+            ),
+            run_config=tune.RunConfig(
+                name="sweep",
+                storage_path=str(storage.resolve()),
+                stop=_stopper(tune, desk),
+                callbacks=[_callback(tune, desk)],
+                failure_config=tune.FailureConfig(max_failures=1),  # of processes: what train raises is told as an end
+                verbose=0,
+            ),
+        )
+        try:
+            tuner.fit()
+        finally:
+            for actor in desk.actors.values():
+                with suppress(Exception):  # it may have ended, or Ray itself
+                    ray.kill(actor)
+            desk.close()
+            shutil.rmtree(storage, ignore_errors=True)
+    if desk.mistake:
+        raise ArgumentError(desk.mistake)
+
+
+def _scheduler(tune: Any, plan: Plan, trials: Sequence[Trial]) -> Any:
+    """What stops trials early, which has heard of those that ended before; None where nothing does."""
+    if plan.stop is None:
+        return None
+    made = tune.schedulers.ASHAScheduler(
+        time_attr="epoch",
+        metric="goal",
+        mode=plan.mode,
+        max_t=_LAST,
+        grace_period=plan.stop.grace_period,
+        reduction_factor=plan.stop.reduction_factor,
+        stop_last_trials=False,
+    )
+    for trial in trials:
+        if trial.state in (*COUNTED, "diverged"):
+            past = _Past(f"before {trial.number}")
+            made.on_trial_add(None, past)
+            for epoch, goal in trial.curve:
+                made.on_trial_result(None, past, {"epoch": epoch, "goal": goal})
+    return made
+
+
+class _Past:
+    """A trial of an earlier run, as a scheduler knows it."""
+
+    def __init__(self, trial_id: str) -> None:
+        self.trial_id = trial_id
+
+
+def _callback(tune: Any, desk: Desk) -> Any:
+    class Heard(tune.Callback):  # type: ignore[misc]
+        def __init__(self, desk: Desk) -> None:
+            self.desk = desk
+
+        def __getstate__(self) -> dict[str, Any]:
+            return {}  # Tune stores what it was given, to begin again from that; nobody here does
+
+        def on_trial_start(self, iteration: int, trials: Any, trial: Any, **info: Any) -> None:
+            self.desk.actors[trial.config["trial"]] = trial.temporary_state.ray_actor
+            self.desk.start(trial.config["trial"])
+
+        def on_trial_result(self, iteration: int, trials: Any, trial: Any, result: Any, **info: Any) -> None:
+            self.desk.hear(trial.config["trial"], result)
+
+        def on_trial_complete(self, iteration: int, trials: Any, trial: Any, **info: Any) -> None:
+            self.desk.end(trial.config["trial"])
+
+        def on_trial_error(self, iteration: int, trials: Any, trial: Any, **info: Any) -> None:
+            self.desk.end(trial.config["trial"], lost=True)
+
+    return Heard(desk)
+
+
+def _stopper(tune: Any, desk: Desk) -> Any:
+    class Mistaken(tune.Stopper):  # type: ignore[misc]
+        def __init__(self, desk: Desk) -> None:
+            self.desk = desk
+
+        def __getstate__(self) -> dict[str, Any]:
+            return {}
+
+        def __call__(self, trial_id: str, result: Any) -> bool:
+            return False
+
+        def stop_all(self) -> bool:
+            return bool(self.desk.mistake)
+
+    return Mistaken(desk)
+
+
+@contextmanager
+def _quiet(names: Mapping[str, str]) -> Iterator[None]:
+    """A block in which these variables of the environment are set, and Tune's log says nothing."""
+    before, log = {name: os.environ.get(name) for name in names}, logging.getLogger("ray.tune")
+    level = log.level
+    os.environ.update(names)
+    log.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        log.setLevel(level)
+        for name, old in before.items():
+            if old is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = old

@@ -1,0 +1,67 @@
+"""What the sweeps of the tests train: workers read this file."""
+
+import os
+import signal
+import time
+
+import distributed_jobs as jobs
+import minigrad as mg
+from minigrad.training import fit
+
+
+def bowl(lr, report, width=16, epochs=4):
+    """Gradient descent on x²: after k epochs the loss is (1 - 2 lr)^2k, and a little more for a wide one."""
+    x = 1.0
+    for _ in range(epochs):
+        x -= lr * 2 * x
+        report(val_loss=x * x + width / 1e6, x=x)
+
+
+def net(lr, seed, report, folder=None, epochs=3):
+    """A real training, with a checkpoint where it has a folder."""
+    mg.manual_seed(seed)
+    model, _, loss = jobs.momentum()
+    optimizer = mg.optim.SGD(model.parameters(), lr=lr)
+    checkpoint = None if folder is None else folder / "checkpoint"
+    options = {"epochs": epochs, "progress": False, "seed": seed, "checkpoint": checkpoint, "callbacks": [report]}
+    fit(model, jobs.loader(), optimizer, loss, validate=jobs.loader(), **options)
+
+
+def slow(k, report, folder, log):
+    """Writes down that it runs; the third trial takes long, unless it was begun before."""
+    with open(log, "a", encoding="utf-8") as file:
+        file.write(f"{k}\n")
+    begun = folder / "begun"
+    again = begun.exists()
+    begun.touch()
+    report(score=k)
+    if k == 3 and not again:
+        time.sleep(600)
+    report(score=k + 0.5)
+
+
+def waits(k, report):
+    """Says which process it is in, and stays there."""
+    report(pid=os.getpid())
+    time.sleep(600)
+
+
+def mixed(how, report, folder=None):
+    """Ends as it is told to; "once" dies when its last epoch is told, and then has nothing left to tell."""
+    print("this is", how)
+    if how == "once" and (folder / "begun").exists():
+        return
+    if how == "other":
+        report(loss=1.0)
+    if how == "silent":
+        return
+    report(val_loss=1.0)
+    if how == "raise":
+        raise LookupError("no such thing\nand more")
+    if how == "nan":
+        report(val_loss=float("nan"))
+    if how == "once":
+        (folder / "begun").touch()
+    if how in ("die", "once"):
+        os.kill(os.getpid(), signal.SIGKILL)
+    report(val_loss=0.5)
