@@ -21,6 +21,8 @@ APART = {
     "cli",
     "cli_lessons",
     "devices",
+    "distributed_cluster",
+    "distributed_faults",
     "dtypes",
     "engine",
     "generators",

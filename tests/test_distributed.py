@@ -4,7 +4,6 @@ import os
 import signal
 import sys
 from functools import partial
-from pathlib import Path
 
 import pytest
 
@@ -18,7 +17,7 @@ import distributed_jobs as jobs  # noqa: E402 -- it needs NumPy
 from minigrad.distributed import replica  # noqa: E402
 from minigrad.distributed.flat import flattened, mean, write_gradients  # noqa: E402
 from minigrad.training import Callback, accuracy, fit  # noqa: E402
-from tools import need_ray  # noqa: E402
+from tools import ray_runs  # noqa: E402
 
 CLOSE = 1e-9  # the sums of shards are rounded apart from those of whole batches
 
@@ -150,15 +149,8 @@ def test_where_ray_is_not_installed_the_extra_is_named(monkeypatch):
 
 @pytest.fixture(scope="module")
 def ray():
-    need_ray()
-    import ray as found
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-        patch.setenv("PYTHONPATH", str(Path(__file__).parent), prepend=os.pathsep)  # where workers find what they train
-        found.init(address="local", num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="error")
+    with ray_runs() as found:
         yield found
-        found.shutdown()
 
 
 @pytest.mark.usefixtures("ray")

@@ -34,6 +34,7 @@ from minigrad.distributed.sweeps import Shown, asked  # noqa: E402
 from minigrad.distributed.sweeps.plan import Axis, planned  # noqa: E402
 from minigrad.distributed.sweeps.trial import Job, tried  # noqa: E402
 from minigrad.distributed.sweeps.tuning import Desk  # noqa: E402
+from tools import ray_runs  # noqa: E402
 
 HERE = Path(__file__).parent
 JOBS = HERE / "sweep_jobs.py"
@@ -499,13 +500,8 @@ def on_numpy():
 
 @pytest.fixture(scope="module")
 def ray():
-    found = pytest.importorskip("ray", reason="needs the extra 'ray': make test EXTRAS=dev,ray")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-        patch.setenv("PYTHONPATH", str(HERE), prepend=os.pathsep)  # where workers find what they train
-        found.init(address="local", num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="error")
+    with ray_runs() as found:
         yield found
-        found.shutdown()
 
 
 @pytest.mark.usefixtures("ray", "on_numpy")

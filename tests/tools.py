@@ -5,9 +5,12 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from ctypes.util import find_library
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -74,3 +77,17 @@ def need_ray() -> None:
     pytest.importorskip("ray", reason="needs the extra 'ray': make test EXTRAS=dev,ray")
     if _ray_fails():
         pytest.skip(f"Ray does not start here: {_ray_fails()}")
+
+
+@contextmanager
+def ray_runs() -> Iterator[Any]:
+    """A block in which Ray runs with two processors, and its workers find what they train beside the tests."""
+    need_ray()
+    import ray
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+        patch.setenv("PYTHONPATH", str(Path(__file__).parent), prepend=os.pathsep)
+        ray.init(address="local", num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="error")
+        yield ray
+        ray.shutdown()
