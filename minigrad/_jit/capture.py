@@ -34,6 +34,7 @@ __all__ = [
     "root_of",
     "span_of",
     "start_of",
+    "whole_of",
 ]
 
 ARGUMENT, KEPT, TEMPORARY = "argument", "kept", "temporary"
@@ -44,17 +45,19 @@ UNKNOWN_SHAPE = ("nonzero",)  # whose results have a shape that depends on the n
 
 class Buffer:
     """A piece of memory: that of an argument, one that was there before, or one of the step's own. `array` spans it;
-    that of an argument is the argument itself, whose first number is number 0. `of` is the type of arrays in it."""
+    that of an argument is the argument itself, whose first number is number 0. `of` is the type of arrays in it, and
+    `whole` the one that has it to itself: see `whole_of`."""
 
-    __slots__ = ("array", "kind", "number", "of", "written")
+    __slots__ = ("array", "kind", "number", "of", "whole", "written")
 
-    def __init__(self, kind: str, array: Any, of: type, number: int) -> None:
-        self.kind, self.array, self.of, self.number = kind, array, of, number
+    def __init__(self, kind: str, array: Any, like: Any, number: int) -> None:
+        self.kind, self.array, self.of, self.number = kind, array, type(like), number
+        self.whole = whole_of(like)
         self.written = False  # whether a call writes to it that did not make it
 
     def forget(self) -> None:
         """Let the memory go; what is still needed of it has been taken."""
-        self.array = None
+        self.array = self.whole = None
 
     def __repr__(self) -> str:
         return f"{self.kind[0]}{self.number}"
@@ -96,6 +99,16 @@ def root_of(array: Any) -> Any:
     return array
 
 
+def whole_of(array: Any) -> Any:
+    """The array for which the memory was taken that an array lies in, and whose last line is its own to the end; None
+    where nobody knows."""
+    found = None
+    while not hasattr(type(array), "__del__") and hasattr(array, "base"):
+        found = array if getattr(array, "address", 0) else found
+        array = array.base
+    return found
+
+
 def start_of(array: Any) -> int:
     """Where an array begins, in bytes."""
     return getattr(array, "address", 0) or int(array.__array_interface__["data"][0])
@@ -127,7 +140,7 @@ class Capture:
         self._linked: list[Any] = []  # tensors that a write in place gave another graph
         self._alive: list[Any] = []  # so that no memory is used twice, and no id either
         self._of_root: dict[int, Buffer] = {}
-        self._of_argument = [(root_of(x), span_of(x), self._added(ARGUMENT, x, type(x))) for x in arguments]
+        self._of_argument = [(root_of(x), span_of(x), self._added(ARGUMENT, x, x)) for x in arguments]
 
     # --- what is listened to ---
 
@@ -170,7 +183,7 @@ class Capture:
         buffer = self.find(array)
         if buffer is None:
             root = root_of(array)
-            buffer = self._of_root[id(root)] = self._added(kind, root, type(array))
+            buffer = self._of_root[id(root)] = self._added(kind, root, array)
         self._alive.append(array)
         return View(buffer, start_of(array) - start_of(buffer.array), array.shape, array.strides, array.dtype)
 
@@ -184,8 +197,8 @@ class Capture:
                     return buffer
         return self._of_root.get(id(root))
 
-    def _added(self, kind: str, array: Any, of: type) -> Buffer:
-        self.buffers.append(Buffer(kind, array, of, len(self.buffers)))
+    def _added(self, kind: str, array: Any, like: Any) -> Buffer:
+        self.buffers.append(Buffer(kind, array, like, len(self.buffers)))
         return self.buffers[-1]
 
     def memory(self, found: Memory) -> Memory:

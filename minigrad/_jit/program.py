@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minigrad._jit.capture import CONSTANT, FULL, KEPT, TEMPORARY, Buffer, Node, View, root_of, start_of
+from minigrad._jit.capture import CONSTANT, FULL, KEPT, TEMPORARY, Buffer, Node, View, root_of, start_of, whole_of
 from minigrad._traced import Traced, replaced, traced
 from minigrad.kernels import dispatch
 from minigrad.storage import memory
@@ -88,29 +88,31 @@ def _needed(nodes: Sequence[Node], wanted: Iterable[View]) -> list[Node]:
 
 
 class Memory(NamedTuple):
-    """A piece of memory as bytes in a row, where in it a buffer begins, and the type of arrays that lie there."""
+    """A piece of memory as bytes in a row, where in it a buffer begins, the type of arrays that lie there, and which one
+    has it to itself, from its beginning on: kernels may read, and write, what is left of that one's last line."""
 
     flat: Any
     start: int
     array: type
+    whole: Any
 
     @staticmethod
     def of(buffer: Buffer) -> Memory:
         """The memory of a buffer that is there."""
-        return Memory(_flat(root_of(buffer.array)), 0, buffer.of)
+        return Memory(_flat(root_of(buffer.array)), 0, buffer.of, buffer.whole)
 
     @staticmethod
     def around(array: Any, offset: int = 0) -> Memory:
         """The memory that an array lies in, which is so many bytes from the beginning of a buffer."""
         root = root_of(array)
-        return Memory(_flat(root), start_of(array) - start_of(root) - offset, type(array))
+        return Memory(_flat(root), start_of(array) - start_of(root) - offset, type(array), whole_of(array))
 
     def at(self, view: View) -> Any:
         """The array that lies at a view."""
-        offset = self.start + view.offset
-        found: Any = np.ndarray.__new__(self.array, view.shape, view.dtype, self.flat, offset, view.strides)
-        if found.nbytes == self.flat.nbytes and found.flags.c_contiguous and hasattr(self.flat, "address"):
-            found.address = self.flat.address  # of a part it would say that the rest of its lines may be written
+        offset, memory = self.start + view.offset, self.flat if self.whole is None else self.whole
+        found: Any = np.ndarray.__new__(self.array, view.shape, view.dtype, memory, offset, view.strides)
+        if self.whole is not None and found.nbytes == self.whole.nbytes and found.flags.c_contiguous:
+            found.address = self.whole.address
         return found
 
 
