@@ -2,9 +2,9 @@
 
 Two processes of one thread are joined by pipes and sum arrays in a ring, as the lesson builds it. Measured are a
 message, which is half of such a sum: it is sent while another one is received, and then added or copied; the gradient
-of one of n shards of 1,024 rows, for a network of 784, 512, 512 and 10, in both processes at once; and whole steps, the
-gradient of half the rows and the sum of both. Each is a median, the best of --rounds. Of the messages a line is made,
-seconds at the start and for each byte, by least squares of what it misses in parts of what was measured.
+of one of n shards of 1,024 rows, for a network of 784, 512, 512 and 10, while the other process waits; and whole steps,
+the gradient of half the rows in each and the sum of both. Each is a median, the best of --rounds. Of the messages a
+line is made, seconds at the start and for each byte, by least squares of what it misses in parts of what was measured.
 
     python benchmarks/bench_ring.py
 
@@ -96,7 +96,8 @@ def measured(rank: int, left: Any, right: Any, together: Any, answers: Any, roun
     for _ in range(rounds):
         for what, (work, times) in works.items():
             together.wait()
-            found[what] = min(found[what], taken(work, times))
+            if what[0] != "shard" or rank == 0:  # a shard has the machine for itself
+                found[what] = min(found[what], taken(work, times))
     if rank == 0:
         answers.put((found, gradient(1).nbytes))
     ring.sender.shutdown()

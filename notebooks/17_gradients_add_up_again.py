@@ -41,7 +41,8 @@ print("all four:", nudge(lambda w: loss(w, examples), 1.0))
 
 # %%
 for cut in (2, 3):
-    first, second = (nudge(lambda w, shard=shard: loss(w, shard), 1.0) for shard in (examples[:cut], examples[cut:]))
+    first = nudge(lambda w, shard=examples[:cut]: loss(w, shard), 1.0)
+    second = nudge(lambda w, shard=examples[cut:]: loss(w, shard), 1.0)
     print(f"{cut} and {4 - cut}: {first:g} and {second:g}, their mean is {(first + second) / 2:g}")
 
 # %% [markdown]
@@ -156,7 +157,7 @@ with mg.record():
 draw(total)
 
 # %% [markdown]
-# You should see one $w$ on the left, and two lines from it, one into each block. Each block makes a mean, of 3 examples or of 1, and at the end
+# You should see one $w$ on the left, and two lines from it, one into each block. (The examples stand below it.) Each block makes a mean, of 3 examples or of 1, and at the end
 # they are put together, ¾ of one and ¼ of the other. This is one process that computes in two blocks. The gradient of $w$ is −11.5
 # (Σ2, two contributions).
 #
@@ -229,7 +230,7 @@ for sizes in ((50, 50), (70, 30), (40, 30, 20, 10)):
 #
 # ## Compare with the library
 #
-# `mg.training.fit` trains in one process. Three steps of it, and three of our four replicas:
+# `mg.training.fit` trains in one process. Three steps of it, beside three of the four replicas:
 
 # %%
 alone = Replica()
@@ -315,13 +316,13 @@ import numpy as np
 def ring(arrays, watch=lambda *what: None):
     n = len(arrays)
     held = [np.array_split(array, n) for array in arrays]
-    for step in range(2 * (n - 1)):
-        mail = [held[rank][(rank - step) % n] for rank in range(n)]  # what each sends to its right
+    for turn in range(2 * (n - 1)):
+        mail = [held[rank][(rank - turn) % n] for rank in range(n)]  # what each sends to its right
         for rank in range(n):
-            piece = (rank - 1 - step) % n  # which is the one that it receives from its left
+            piece = (rank - 1 - turn) % n  # which is the one that it receives from its left
             mine, received = held[rank][piece], mail[rank - 1]
-            held[rank][piece] = mine + received if step < n - 1 else received
-        watch(step, mail, held)
+            held[rank][piece] = mine + received if turn < n - 1 else received
+        watch(turn, mail, held)
     return [np.concatenate(pieces) for pieces in held]
 
 
@@ -333,7 +334,7 @@ def ring(arrays, watch=lambda *what: None):
 tables = [[[np.full(1, 10**k)] * 4 for k in range(4)]]
 
 
-def look(step, mail, held):
+def look(turn, mail, held):
     tables.append([list(pieces) for pieces in held])
 
 
@@ -363,15 +364,15 @@ def draw_table(ax, step, table):
 
 # %%
 fig, axes = plt.subplots(2, 4, figsize=(7.4, 4.0))
-for ax, (step, table) in zip(axes.flat, enumerate(tables), strict=False):
-    draw_table(ax, step, table)
+for k, (ax, table) in enumerate(zip(axes.flat, tables, strict=False)):
+    draw_table(ax, k, table)
 ax = axes[1, 3]
 places = [(0, 1), (1, 0), (0, -1), (-1, 0)]
 for k, (x, y) in enumerate(places):
     ax.plot(x, y, "o", color=colors[k], markersize=17)
     ax.text(x, y - 0.02, k, ha="center", va="center", color="white", fontweight="bold")
-    arrow = {"arrowstyle": "-|>", "connectionstyle": "arc3,rad=-0.3", "shrinkA": 11, "shrinkB": 11, "color": "#555555"}
-    ax.annotate("", places[(k + 1) % 4], (x, y), arrowprops=arrow)
+    bent = {"arrowstyle": "-|>", "connectionstyle": "arc3,rad=-0.3", "shrinkA": 11, "shrinkB": 11}
+    ax.annotate("", places[(k + 1) % 4], (x, y), arrowprops={**bent, "color": "#555555"})
 ax.set(xlim=(-1.5, 1.5), ylim=(-1.5, 1.5), aspect="equal")
 ax.axis("off")
 plt.show()
@@ -417,7 +418,7 @@ print("to one process but for rounding:", apart(one, others[0]) < 1e-14)
 def most_sent(n, numbers=4800):
     sent = np.zeros(n, int)
 
-    def count(step, mail, held):
+    def count(turn, mail, held):
         sent[:] += [piece.nbytes for piece in mail]
 
     ring([np.ones(numbers)] * n, count)
@@ -449,10 +450,12 @@ for n in (2, 4, 8, 16, 96):
 # Four numbers are to be found. Each of the two parts can be measured on a machine with two cores, and here is what was:
 
 # %%
-# Thousandths of a second, medians, by benchmarks/bench_ring.py: two cores of an AMD EPYC, November 2026.
+# Thousandths of a second, medians, by benchmarks/bench_ring.py: two cores of an AMD EPYC, 24 November 2026.
 # Two processes of one thread, joined by pipes; a network of 784, 512, 512 and 10, in float32, with 1,024 rows.
-MESSAGES = {1: 0.03, 4: 0.03, 16: 0.04, 64: 0.06, 256: 0.2, 1024: 0.8, 4096: 4.0, 16384: 16.0}  # by KB
-SHARDS = {1024: 100.0, 512: 52.0, 256: 28.0, 128: 16.0, 64: 10.0, 32: 7.0, 16: 5.5, 8: 4.8, 4: 4.3, 2: 4.1, 1: 4.0}
+MESSAGES = {1: 0.0414, 2: 0.0422, 4: 0.0443, 8: 0.0462, 16: 0.0489, 32: 0.0417}  # by KB
+MESSAGES |= {64: 0.0967, 128: 0.137, 256: 0.203, 512: 0.299, 1024: 0.493, 2048: 1.06}
+SHARDS = {1024: 39.3, 512: 19.9, 256: 10.6, 128: 5.62, 64: 3.06, 32: 1.89}  # by rows
+SHARDS |= {16: 1.24, 8: 0.989, 4: 0.834, 2: 0.537, 1: 1.26}
 STEP_OF_TWO = 58.0  # the gradient of 512 rows each, and the sum by a ring of two
 GRADIENT = 2616  # KB
 
@@ -493,7 +496,8 @@ plt.show()
 
 # %% [markdown]
 # You should see what was measured as points, and the two lines, which are bent because both axes count factors. Each is flat on the
-# left, where the start is all, and rises on the right, where the bytes are, or the rows.
+# left, where the start is all, and rises on the right, where the bytes are, or the rows. Not all points lie on them: the pipe holds 64 KB, and what does not fit in at once waits; and
+# a single row is multiplied in another way than several. A model with two numbers for each line leaves that out.
 #
 # Together they tell a step of two workers, which was measured too, and was not used for any line:
 
@@ -532,18 +536,18 @@ for name, (times, color) in parts.items():
 ax.loglog(counts, [milliseconds(n) for n in counts], color="#111111", linewidth=3, label="a step")
 ax.plot([1, 2], [SHARDS[1024], STEP_OF_TWO], "o", color="#111111", markersize=8)
 ax.plot(best, milliseconds(best), "v", color="#111111", markersize=10)
-ax.set(xlabel="workers", ylabel="thousandths of a second", ylim=(0.1, 400))
+ax.set(xlabel="workers", ylabel="thousandths of a second", ylim=(0.1, 600))
 ax.xaxis.set_major_formatter("{x:,g}")
 ax.yaxis.set_major_formatter("{x:,g}")
-ax.legend(loc="lower left", ncols=2)
+ax.legend(loc="upper center", ncols=3)
 plt.show()
 
 
 # %% [markdown]
-# You should see that a step (black) gets shorter at first as it should, then hardly, and longer again beyond the triangle. The two dots were measured; the rest
-# is told. On the left the rows (blue) are nearly all of it, and they do get less. But what stays (grey) stays, the bytes (green) come to their bound soon,
-# and the starts of messages (red) grow with each worker. With a thousand of them, each computes a single row, and then waits for 1,998
-# messages.
+# You should see that a step (black) gets shorter at first as it should, then hardly, and longer again beyond the triangle. The two dots were
+# measured; the rest is told. On the left the rows (blue) are nearly all of it, and they do get less. The bytes (green) come to their bound soon, and
+# what stays (grey) stays. But the starts of messages (red) grow with each worker. With a thousand of them, each computes a single
+# row, and then waits for 1,998 messages: twice as long as *one* worker alone takes for all.
 #
 # To divide the *same* work among more workers is called **strong scaling**, and it always ends like this: there is
 # a best number, and it depends on what the machines, the lines and the network are. But there is another way to use a thousand. Let each
@@ -558,18 +562,18 @@ def examples_a_second(n, weak):
 one_worker = examples_a_second(1, weak=False)
 fig, ax = plt.subplots(figsize=(6.4, 4.0))
 ax.loglog(counts, [n * one_worker for n in counts], "--", color="#999999", linewidth=1.4)
-ax.text(40, 100 * one_worker, "no cost at all", color="#777777", ha="right")
+ax.text(20, 35 * one_worker, "no cost at all", color="#777777", ha="right")
 for weak, color, name in ((True, "#0072B2", "each has\n1,024 rows"), (False, "#E69F00", "1,024 rows\nfor all")):
     found = [examples_a_second(n, weak) for n in counts]
     ax.loglog(counts, found, color=color)
     ax.text(1150, found[-1], name, color=color, va="center")
-ax.set(xlabel="workers", ylabel="examples a second", xlim=(1, 9000), xticks=(1, 10, 100, 1000))
-ax.xaxis.set_major_formatter("{x:,g}")
+ax.set(xlabel="workers", ylabel="examples a second", xlim=(1, 9000), ylim=(5e3, None))
+ax.set_xticks([1, 10, 100, 1000], ["1", "10", "100", "1,000"])
 plt.show()
 
 # %% [markdown]
-# You should see that with batches that grow (blue) a thousand workers come near the dashed line, on which telling costs nothing. With one batch
-# for all (orange) they are slower than a few.
+# You should see that with batches that grow (blue) workers stay near the dashed line, on which telling costs nothing: a hundred learn from about 80 times as
+# many examples a second as one, a thousand from about 330 times as many. With one batch for all (orange) a thousand learn from fewer than one.
 #
 # So one makes batches larger, and does not get it for free. A batch of a million rows still is a single step, with a less noisy gradient; it takes a larger rate,
 # begun carefully ([lesson 9](09_optimizers.ipynb)), and beyond some size more examples teach nothing more.
