@@ -299,8 +299,7 @@ plt.show()
 # ## A sum without a centre
 #
 # Now for the sum itself. In the simplest way, all send their gradients to worker 0 (a **worker** is a process with a replica), which adds them up,
-# and sends the sum back to all. That is a **star**. With 100 workers, 99 arrays arrive at a single one, along its one line, while 98 others
-# wait.
+# and sends the sum back to all. That is a **star**. With 100 workers, 99 arrays arrive at a single one, along its one line, one after the other.
 #
 # Here is a way in which all lines are busy all the time. The workers sit in a **ring**, and each sends to the one on its right only. Each
 # cuts its array into as many pieces as there are workers. In each step it sends one piece and receives another one, from its left:
@@ -435,8 +434,8 @@ for n in (2, 4, 8, 16, 96):
 #
 # $$2(n-1) \cdot \frac Bn = 2 \, \frac{n-1}{n} B$$
 #
-# That is less than $2B$, whether there are ten workers or a thousand. It has been proved that no all-reduce gets by with less. But the number of *steps*
-# grows.
+# That is less than $2B$, whether there are ten workers or a thousand. It has been proved that no all-reduce gets by with less at its busiest
+# worker. But the number of *steps* grows.
 #
 # ## What it costs
 #
@@ -576,7 +575,7 @@ plt.show()
 # many examples a second as one, a thousand from about 330 times as many. With one batch for all (orange) a thousand learn from fewer than one.
 #
 # So one makes batches larger, and does not get it for free. A batch of a million rows still is a single step, with a less noisy gradient; it takes a larger rate,
-# begun carefully ([lesson 9](09_optimizers.ipynb)), and beyond some size more examples teach nothing more.
+# and a warm-up ([lesson 13](13_attention.ipynb)), and beyond some size more examples teach nothing more.
 #
 # What the curve does *not* know: other lines than pipes between two cores (a network of machines has other $\alpha$ and $\beta$), lines that are shared, and the one worker that is late
 # today, for whom all others wait. It is a good guess for ten workers and a sketch for a thousand. Libraries that train on so many begin to send what is
@@ -592,7 +591,7 @@ plt.show()
 #     model = mg.nn.Linear(64, 10)
 #     return model, mg.optim.SGD(model.parameters(), lr=0.1), mg.functional.cross_entropy
 #
-# trained = mg.distributed.fit(make, DataLoader(data, batch_size=100, shuffle=True), epochs=3, workers=4)
+# trained = mg.distributed.fit(make, mg.data.DataLoader(data, batch_size=100, shuffle=True), epochs=3, workers=4)
 # ```
 #
 # It does what this lesson did: shards, weighted by their numbers of examples, one sum, and the same step everywhere. But its sum is a star and no ring. The
