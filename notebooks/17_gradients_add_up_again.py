@@ -446,14 +446,14 @@ for n in (2, 4, 8, 16, 96):
 #
 # $$T(n) = \underbrace{c_0 + c_1 \frac Nn}_{\text{compute}} + \underbrace{2(n-1) \Bigl(\alpha + \frac{1}{\beta} \cdot \frac Bn\Bigr)}_{\text{ring}}$$
 #
-# Four numbers are to be found. Each of the two parts can be measured on a machine with two cores, and here is what was:
+# Four numbers are to be found, and each of the two parts can be measured where there are two cores. Here they were those of an AMD EPYC, on 24 November
+# 2026: two processes of one thread, joined by pipes, and a network of 784, 512, 512 and 10, whose gradient has 2.7 MB in float32
+# (`benchmarks/bench_ring.py`). All times are medians, in thousandths of a second:
 
 # %%
-# Thousandths of a second, medians, by benchmarks/bench_ring.py: two cores of an AMD EPYC, 24 November 2026.
-# Two processes of one thread, joined by pipes; a network of 784, 512, 512 and 10, in float32, with 1,024 rows.
-MESSAGES = {1: 0.0414, 2: 0.0422, 4: 0.0443, 8: 0.0462, 16: 0.0489, 32: 0.0417}  # by KB
+MESSAGES = {1: 0.0414, 2: 0.0422, 4: 0.0443, 8: 0.0462, 16: 0.0489, 32: 0.0417}  # KB: time
 MESSAGES |= {64: 0.0967, 128: 0.137, 256: 0.203, 512: 0.299, 1024: 0.493, 2048: 1.06}
-SHARDS = {1024: 39.3, 512: 19.9, 256: 10.6, 128: 5.62, 64: 3.06, 32: 1.89}  # by rows
+SHARDS = {1024: 39.3, 512: 19.9, 256: 10.6, 128: 5.62, 64: 3.06, 32: 1.89}  # rows: time
 SHARDS |= {16: 1.24, 8: 0.989, 4: 0.834, 2: 0.537, 1: 1.26}
 STEP_OF_TWO = 58.0  # the gradient of 512 rows each, and the sum by a ring of two
 GRADIENT = 2616  # KB
@@ -477,8 +477,8 @@ def line(measured):
 
 alpha, each_kb = line(MESSAGES)
 fixed, each_row = line(SHARDS)
-print(f"a message: {alpha * 1000:.0f} millionths of a second, then {1.024 / each_kb / 1000:.2f} GB a second")
-print(f"a shard: {fixed:.1f} thousandths of a second, and {each_row * 1000:.0f} for each 1,000 rows")
+print(f"a message: {alpha:.3f} to start, then {1.024 / each_kb:.0f} MB a second")
+print(f"a shard: {fixed:.1f}, and {each_row * 1000:.0f} for each 1,000 rows")
 
 # %%
 fig, (left, right) = plt.subplots(1, 2, figsize=(7.4, 3.4))
