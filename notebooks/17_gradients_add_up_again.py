@@ -60,7 +60,7 @@ for cut in (2, 3):
 #
 # ## Build it: shards
 #
-# With Values, cut in all possible ways:
+# With Values, cut in several ways:
 
 # %%
 import minigrad as mg
@@ -448,7 +448,7 @@ for n in (2, 4, 8, 16, 96):
 #
 # Four numbers are to be found, and each of the two parts can be measured where there are two cores. Here they were those of an AMD EPYC, on 24 November
 # 2026: two processes of one thread, joined by pipes, and a network of 784, 512, 512 and 10, whose gradient has 2.7 MB in float32
-# (`benchmarks/bench_ring.py`). All times are medians, in thousandths of a second:
+# (`benchmarks/bench_ring.py`). All times are medians, the best of several rounds, in thousandths of a second:
 
 # %%
 MESSAGES = {1: 0.0414, 2: 0.0422, 4: 0.0443, 8: 0.0462, 16: 0.0489, 32: 0.0417}  # KB: time
