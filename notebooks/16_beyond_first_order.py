@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 16 · Beyond first order
 #
-# *Before: [15 · One step, one kernel](15_one_step_one_kernel.ipynb)*
+# *Before: [15 · One step, one kernel](15_one_step_one_kernel.ipynb) · Next: [17 · Gradients add up, again](17_gradients_add_up_again.ipynb)*
 #
 # ## The question
 #
@@ -693,14 +693,5 @@ lessons.check("16.5", cheaper)
 # - J. M. Cohen, S. Kaur, Y. Li, J. Z. Kolter and A. Talwalkar, “Gradient descent on neural networks typically occurs at the edge of
 #   stability”, ICLR (2021): our picture of rates and bounds.
 #
-# ## Where to go from here
-#
-# This was the last lesson. It began with a neuron and a nudge, and all that came since is one idea: a computation that remembers
-# how it was made can be asked how it changes.
-#
-# From here, take a program of your own and differentiate it. The `examples/` train models on real data, each in a file to copy
-# from. To see how minigrad is made, begin with `minigrad/graph.py`, where the chain rule is, and add an operation;
-# `CONTRIBUTING.md` says how. And what you have learned goes by the same names in PyTorch: `backward`, `create_graph`,
-# `torch.autograd.Function`.
-#
-# Back to the beginning: [1 · One neuron](01_one_neuron.ipynb).
+# So far one machine has computed everything. What do two have to tell each other, or a thousand? **[17 · Gradients add up,
+# again](17_gradients_add_up_again.ipynb)**

@@ -1,0 +1,146 @@
+"""Claim: what a message and a shard take tells within a quarter what a step of two workers takes, as lesson 17 has it.
+
+Two processes of one thread are joined by pipes and sum arrays in a ring, as the lesson builds it. Measured are a
+message, which is half of such a sum: it is sent while another one is received, and then added or copied; the gradient
+of one of n shards of 1,024 rows, for a network of 784, 512, 512 and 10, while the other process waits; and whole steps,
+the gradient of half the rows in each and the sum of both. Each is a median, the best of --rounds. Of the messages a
+line is made, seconds at the start and for each byte, by least squares of what it misses in parts of what was measured.
+
+    python benchmarks/bench_ring.py
+
+prints the numbers of the lesson's tables, too, and needs two cores that nobody else uses.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import os
+import platform
+import sys
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent))
+import numpy as np
+from report import row
+
+import minigrad as mg
+from minigrad import nn
+
+ROWS = 1024
+SIZES = [1 << k for k in range(10, 22)]  # bytes, 1 KB to 2 MB: a piece of the gradient has less
+SHARDS = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024]
+WORKERS = 2
+
+
+class Ring:
+    """One of the workers: its place, the pipe from its left, and the one to its right."""
+
+    def __init__(self, rank: int, left: Any, right: Any) -> None:
+        self.rank, self.left, self.right = rank, left, right
+        self.sender = ThreadPoolExecutor(1)  # else all would send, and nobody receive
+
+    def sum(self, array: Any) -> None:
+        """Make `array` the sum of those of all workers, in place."""
+        pieces = np.array_split(array, WORKERS)
+        letter = np.empty_like(pieces[0])
+        for step in range(2 * (WORKERS - 1)):
+            sent = self.sender.submit(self.right.send_bytes, pieces[(self.rank - step) % WORKERS])
+            self.left.recv_bytes_into(letter)
+            piece = pieces[(self.rank - step - 1) % WORKERS]
+            if step < WORKERS - 1:
+                piece += letter[: piece.size]
+            else:
+                piece[:] = letter[: piece.size]
+            sent.result()
+
+
+def taken(work: Callable[[], Any], times: int) -> float:
+    """The median seconds of a piece of work, after two that do not count."""
+    found = []
+    for _ in range(times + 2):
+        start = time.perf_counter()
+        work()
+        found.append(time.perf_counter() - start)
+    return median(found[2:])
+
+
+def measured(rank: int, left: Any, right: Any, together: Any, answers: Any, rounds: int) -> None:
+    """All that one worker measures; the first one tells it."""
+    mg.set_default_device("numpy")
+    mg.manual_seed(0)
+    layers = nn.Linear(784, 512), nn.ReLU(), nn.Linear(512, 512), nn.ReLU(), nn.Linear(512, 10)
+    model, ring = nn.Sequential(*layers), Ring(rank, left, right)
+    images, labels = mg.randn(ROWS, 784), mg.randint(10, (ROWS,))
+
+    def gradient(rows: int) -> Any:
+        for parameter in model.parameters():
+            parameter.grad = None
+        nn.functional.cross_entropy(model(images[:rows]), labels[:rows]).backward()
+        return np.concatenate([parameter.grad.numpy().reshape(-1) for parameter in model.parameters()])
+
+    works: dict[Any, tuple[Callable[[], Any], int]] = {}
+    for size in SIZES:
+        array = np.zeros(WORKERS * size // 4, np.float32)
+        works["message", size] = partial(ring.sum, array), 400 if size < 1e5 else 40
+    for count in SHARDS:
+        works["shard", count] = partial(gradient, ROWS // count), min(20 + count, 200)
+    works["step", WORKERS] = (lambda: ring.sum(gradient(ROWS // WORKERS))), 30
+    found = dict.fromkeys(works, float("inf"))
+    for _ in range(rounds):
+        for what, (work, times) in works.items():
+            together.wait()
+            if what[0] != "shard" or rank == 0:  # a shard has the machine for itself
+                found[what] = min(found[what], taken(work, times))
+    if rank == 0:
+        answers.put((found, gradient(1).nbytes))
+    ring.sender.shutdown()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=3)
+    rounds = parser.parse_args().rounds
+    machine = f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"
+    print(f"{machine}, NumPy {np.__version__}, load {os.getloadavg()[0]:.1f}")
+    os.environ |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")  # for the children
+    # Memory of arrays is kept, as minigrad keeps that of devices: to ask the system for it anew takes half of a step.
+    os.environ |= dict.fromkeys(("MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_"), str(1 << 30))
+    context = multiprocessing.get_context("spawn")
+    together, answers = context.Barrier(WORKERS), context.Queue()
+    pipes = [context.Pipe(duplex=False) for _ in range(WORKERS)]  # pipe k leads to worker k, from the one on its left
+    children = [
+        context.Process(target=measured, args=(k, pipes[k][0], pipes[(k + 1) % WORKERS][1], together, answers, rounds))
+        for k in range(WORKERS)
+    ]
+    for child in children:
+        child.start()
+    found, size = answers.get()
+    for child in children:
+        child.join()
+    messages = {size: seconds / 2 for (what, size), seconds in found.items() if what == "message"}
+    shards = {count: seconds for (what, count), seconds in found.items() if what == "shard"}
+    step = found["step", WORKERS]
+    print("messages:", ", ".join(f"{size} B {seconds * 1e3:.3g} ms" for size, seconds in messages.items()))
+    print("shards:", ", ".join(f"1/{count} {seconds * 1e3:.3g} ms" for count, seconds in shards.items()))
+    sizes, seconds = np.array(list(messages)), np.array(list(messages.values()))
+    line = np.stack([np.ones(len(sizes)), sizes], axis=1) / seconds[:, None]
+    (start, each), *_ = np.linalg.lstsq(line, np.ones(len(sizes)), rcond=None)
+    told = shards[WORKERS] + 2 * (WORKERS - 1) * (start + each * size / WORKERS)
+    more = (
+        f"{step * 1e3:.1f} ms, {told * 1e3:.1f} told, {shards[1] * 1e3:.1f} alone; a message {start * 1e6:.0f} µs "
+        f"and {1e-9 / each:.2f} GB a second; the gradient {size / 1e6:.2f} MB"
+    )
+    ratio = max(step / told, told / step)
+    missed = row("ring, two workers, a step and what is told of it", f"{ratio:.2f}", "1.25", more=more)
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

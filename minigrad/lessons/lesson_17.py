@@ -1,0 +1,279 @@
+"""The exercises of lesson 17, Gradients add up, again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from minigrad.lessons.checking import Mistakes, Wrong, as_number, as_numbers, call, compare, exercise
+
+__all__: list[str] = []
+
+
+def _has(answer: Any, names: Sequence[str]) -> None:
+    """Raise `Wrong` unless `answer` is a dict with these keys."""
+    if not isinstance(answer, Mapping):
+        shown = ", ".join(f'"{name}": …' for name in names)
+        raise Wrong(f"the answer should be a dict, {{{shown}}}, and this is a {type(answer).__name__}.")
+    if missing := [name for name in names if name not in answer]:
+        raise Wrong(f"{', '.join(missing)} is missing from the dict.")
+
+
+def _entries(answer: Any, right: Mapping[str, tuple[float, Mistakes]]) -> None:
+    """Compare a dict of numbers, which the reader may have rounded to three digits."""
+    _has(answer, list(right))
+    for name, (number, mistakes) in right.items():
+        given = as_number(answer[name], name)
+        near = min([number, *[wrong for wrong, _ in mistakes]], key=lambda x: abs(x - given))
+        compare(name, near if abs(given - near) < 0.004 * near else given, number, mistakes)
+
+
+# --- 17.1: three shards ----------------------------------------------------------------------------------------------
+
+_SHARDS: dict[str, tuple[float, Mistakes]] = {
+    "mean": (
+        1.5,
+        [
+            (14 / 3, "that is the plain mean. A shard counts as often as it has examples: 4, 3 and 1."),
+            (14.0, "that is the sum of the three. Weigh them by 4, 3 and 1, and divide by all eight."),
+            (12.0, "that is the slope of the sum over the examples. Divide by how many there are."),
+            (4.0, "divide by the eight examples, and not by the three shards."),
+            (9.5, "the weights are the wrong way round: the shard of 4 counts four times, and the one of 1 once."),
+            (5.5, "the sign of −4 is lost."),
+        ],
+    ),
+    "sum": (
+        12.0,
+        [
+            (14.0, "these are slopes of *means*. Those of the sums are 4, 3 and 1 times as large."),
+            (1.5, "that is the slope of the mean. The sum over eight examples has eight times as much."),
+            (96.0, "once too often: 4 · 2 + 3 · (−4) + 1 · 16 is the slope of the sum already."),
+            (112.0, "each shard counts as often as it has examples, and not eight times."),
+            (36.0, "the slope of the mean over all examples, times how many there are: eight, not 24."),
+            (44.0, "the sign of −4 is lost."),
+        ],
+    ),
+    "times": (
+        4.0,
+        [
+            (0.25, "upside down: the example that is alone counts more."),
+            (1.0, "the shards count alike, a third each. But four examples share the first third."),
+            (3.0, "that is beside an example of the second shard. Four share the first."),
+            (8.0, "among eight it should be 1/8, and is 1/3. But an example of the first shard has not 1/8 either."),
+            (8 / 3, "that is beside its rightful share, 1/8. An example of the first shard has 1/12 then."),
+            (1 / 3, "that is how much it counts. An example of the first shard counts 1/12."),
+        ],
+    ),
+}
+
+
+@exercise(
+    "17.1",
+    "(4 · 2 − 3 · 4 + 1 · 16) / 8; times 8 for the sum; and a third for one example is 4 times a third for four.",
+)
+def _shards(answer: Any) -> None:
+    _entries(answer, _SHARDS)
+
+
+# --- 17.2: still the same? -------------------------------------------------------------------------------------------
+
+_STILL = {
+    "A": (True, "a layer norm takes its mean over one example, whichever others are there."),
+    "B": (False, "a batch norm takes its mean over the shard, so that an example depends on the others in it."),
+    "C": (True, "momenta are made of gradients. These are the same everywhere, and so are those."),
+    "D": (False, "the mean of shortened gradients is not the shortened mean: long ones count less than they should."),
+    "E": (True, "one process shortens the gradient of the whole batch, and that is what they have then."),
+    "F": (False, "a root is taken of the mean over the shard, and the mean of two roots is not the root of the mean."),
+    "G": (False, "it is no wrong gradient, but one process would have drawn other numbers for these examples."),
+}
+
+
+@exercise("17.2", "whatever looks at one example, or at the gradient of all, may stay; what looks at a shard may not.")
+def _still(answer: Any) -> None:
+    _has(answer, list(_STILL))
+    for name, (right, why) in _STILL.items():
+        if answer[name] not in (True, False):
+            raise Wrong(f"{name} should be True or False, and this is {answer[name]!r}.")
+        if bool(answer[name]) is not right:
+            raise Wrong(f"{name} {'does' if right else 'does not'} give the same: {why}")
+
+
+# --- 17.3: in fewer steps --------------------------------------------------------------------------------------------
+
+
+def _steps(numbers: Sequence[float], partner: Callable[[int, int], int], own: bool = True) -> list[list[float]]:
+    """What all hold after each step, if in step k worker r adds what `partner(r, k)` has, to its own or not."""
+    held, found, step = list(numbers), [], 0
+    while 2**step < len(numbers):
+        others = [held[partner(rank, step) % len(held)] for rank in range(len(held))]
+        held = [(mine if own else 0.0) + other for mine, other in zip(held, others, strict=True)]
+        found.append(held)
+        step += 1
+    return found
+
+
+def _farthest(half: int, rank: int, step: int) -> int:
+    """The partner of those who begin with the one half their number away."""
+    return rank ^ (half >> step)
+
+
+def _at_once(numbers: Sequence[float]) -> list[list[float]]:
+    """The same, if each is changed before its partner has read it."""
+    held, found, step = list(numbers), [], 0
+    while 2**step < len(numbers):
+        for rank in range(len(held)):
+            held[rank] += held[rank ^ 2**step]
+        found.append(list(held))
+        step += 1
+    return found
+
+
+@exercise("17.3", "each step doubles how many numbers a sum has: 10 steps for 1,024 workers, where a ring has 2,046.")
+def _doubling(answer: Any) -> None:
+    for numbers in ([1.0, 10.0], [1.0, 10.0, 100.0, 1000.0], [3.0, 1.0, 4.0, 1.0, 5.0, 9.0, 2.0, 6.0]):
+        given, half = list(numbers), len(numbers) // 2
+        found, right = call(answer, given), _steps(numbers, lambda r, k: r ^ 2**k)
+        what = f"for {[f'{x:g}' for x in numbers]}".replace("'", "")
+        if given != numbers:
+            raise Wrong(f"{what}, your function changes the list that it was given. Make a new one.")
+        held = _tables(what, found, len(numbers), len(right))
+        if held == right:
+            continue
+        known: list[tuple[list[list[float]], str]] = [
+            (_at_once(numbers), "a worker adds what its partner has added already. Read all first, then write."),
+            (_steps(numbers, lambda r, k: r ^ 2**k, own=False), "they swap. Each has to add what it gets to its own."),
+            (_steps(numbers, lambda r, k: r ^ (k + 1)), "the partners are r ^ 1, r ^ 2, r ^ 4: 2**k in step k."),
+            (_steps(numbers, lambda r, k: r ^ 1), "the partner is r ^ 1 in each step. It should be r ^ 2**k."),
+            (
+                _steps(numbers, lambda r, k: r + 2**k),
+                "that gets there too, but one sends and another answers. Here the partner is r ^ 2**k, and both swap.",
+            ),
+            (_steps(numbers, lambda r, k: r + 1), "they add what the next one has, each time. It should be r ^ 2**k."),
+            (
+                _steps(numbers, partial(_farthest, half)),
+                "that is right in the end, but it begins with those who are farthest. Begin with r ^ 1.",
+            ),
+        ]  # fmt: skip
+        for wrong, cause in known:
+            if held == wrong:
+                raise Wrong(f"{what}: {cause}")
+        step = next(k for k, (a, b) in enumerate(zip(held, right, strict=True)) if a != b)
+        rank = next(r for r, (a, b) in enumerate(zip(held[step], right[step], strict=True)) if a != b)
+        raise Wrong(
+            f"{what}, worker {rank} has {held[step][rank]:g} after step {step}. It should be {right[step][rank]:g}, "
+            f"what workers {rank} and {rank ^ 2**step} had before, together."
+        )
+
+
+def _tables(what: str, found: Any, workers: int, steps: int) -> list[list[float]]:
+    """The answer as lists of numbers, one for each step."""
+    if not isinstance(found, Sequence) or isinstance(found, str):
+        raise Wrong(f"{what}, give back a list of lists; this is a {type(found).__name__}.")
+    if found and not any(isinstance(row, Sequence) for row in found):
+        raise Wrong(f"{what}, give back what all hold after *each* step, a list of lists; this is one list of numbers.")
+    if len(found) == steps + 1:
+        raise Wrong(
+            f"{what} there are {steps} step(s), and this has {steps + 1} lists. Is the one before them too many?"
+        )
+    if len(found) != steps:
+        raise Wrong(
+            f"{what} there are {steps} step(s), until 2**k is as many as there are; this has {len(found)} lists."
+        )
+    names = [f"worker {rank}" for rank in range(workers)]
+    return [as_numbers(list(row), names, f"{what}, what they hold after step {k}") for k, row in enumerate(found)]
+
+
+# --- 17.4: what a sum costs ------------------------------------------------------------------------------------------
+
+_COSTS: dict[str, tuple[float, Mistakes]] = {
+    "bytes": (
+        175e6,
+        [
+            (43.75e6, "these are numbers. Each has four bytes."),
+            (87.5e6, "that is one way around, in which pieces are added. There is a second, in which they are copied."),
+            (200e6, "in 2 · 8 steps one would send that. There are 2 · 7."),
+            (100e6, "that is all of the gradient. In 2 · 7 steps a worker sends an eighth of it each."),
+            (700e6, "that is what worker 0 sends in a star. In a ring each sends an eighth in a step."),
+            (1400e6, "that is what all send together. Say it for one of the eight."),
+            (12.5e6, "that is one piece. A worker sends one in each of 2 · 7 steps."),
+            (175.0, "say it in bytes, not in megabytes."),
+        ],
+    ),
+    "ring": (
+        0.147,
+        [
+            (0.14, "there are the bytes. 14 messages have to start, too, each in half a thousandth of a second."),
+            (0.1405, "each of the 14 messages has to start, and not only one."),
+            (0.0735, "that is one way around. There is a second, in which pieces are copied."),
+            (0.168, "in 2 · 8 steps it would take that. There are 2 · 7."),
+            (0.007, "that is to start 14 messages. Their bytes take longer."),
+            (1.127, "that is the star. In the ring each message has an eighth of the array."),
+            (147.0, "say it in seconds, not in thousandths."),
+        ],
+    ),
+    "star": (
+        1.127,
+        [
+            (1.12, "there are the bytes. 14 messages have to start, too."),
+            (0.5635, "that is the way to worker 0. It sends the sum back to seven, too."),
+            (0.161, "seven arrays arrive one after the other at worker 0, over its one line, and seven leave."),
+            (1.288, "worker 0 sends nothing to itself: seven arrays come, and seven go."),
+            (0.147, "that is the ring. In the star each message has the whole array."),
+            (1127.0, "say it in seconds, not in thousandths."),
+        ],
+    ),
+}
+
+
+@exercise(
+    "17.4", "both send 14 messages in turn, the ring of an eighth of the array, the star of all of it: 0.14 s or 1.12."
+)
+def _costs(answer: Any) -> None:
+    _entries(answer, _COSTS)
+
+
+# --- 17.5: efficiency ------------------------------------------------------------------------------------------------
+
+_ROWS = 1024
+
+
+def _time(workers: int, rows: float) -> float:
+    """Thousandths of a second for a step, with numbers that are not those of the lesson."""
+    return 5.0 + 0.125 * rows / workers + 2 * (workers - 1) * (0.0625 + 4.0 / workers)
+
+
+@exercise(
+    "17.5",
+    "how many times as quick, by how many workers; in weak scaling each has as much to do as one had, so that "
+    "only the time counts.",
+)
+def _efficiency(answer: Any) -> None:
+    one = _time(1, _ROWS)
+    for workers in (1, 8, 100, 1000):
+        shared, own = _time(workers, _ROWS), _time(workers, _ROWS * workers)
+        strong, weak = one / (workers * shared), one / own
+        turned = "upside down: the time of many stands over that of one, and should stand under it."
+        for flag in (False, True):
+            right = weak if flag else strong
+            mistakes = [
+                (100 * right, "that is in percent. Leave the 100 away: 1 is all."),
+                (1 / right, turned),
+                *(
+                    [
+                        (workers * weak, "that is how many times as many examples they learn from. Divide by workers."),
+                        (weak / workers, "in the same step n workers learn from n times the examples. Do not divide."),
+                        (strong, "that is with 1,024 rows for all. If weak, the whole batch has 1,024 for each."),
+                        (one / shared, "the rows are those of the whole batch, and if weak each has 1,024 of them."),
+                    ]
+                    if flag
+                    else [
+                        (one / shared, "that is how many times as quick they are. Divide by how many they are."),
+                        (shared / one, turned),
+                        (weak, "that is with 1,024 rows for each. Unless weak, there are 1,024 for all together."),
+                        (one / (workers * own), "unless weak, the whole batch has 1,024 rows, however many workers."),
+                    ]
+                ),
+            ]
+            given = call(answer, _time, workers, flag)
+            compare(f"with {workers} worker{'s' * (workers > 1)} and weak={flag}, it", given, right, mistakes)
