@@ -88,8 +88,8 @@ def _needed(nodes: Sequence[Node], wanted: Iterable[View]) -> list[Node]:
 
 
 class Memory(NamedTuple):
-    """A piece of memory as bytes in a row, where in it a buffer begins, the type of arrays that lie there, and which has
-    it to itself, from its beginning on: kernels may read, and write, what is left of that one's last line."""
+    """A piece of memory as bytes in a row, where in it a buffer begins, the type of arrays that lie there, and which
+    has it to itself, from its beginning on: kernels may read, and write, what is left of that one's last line."""
 
     flat: Any
     start: int

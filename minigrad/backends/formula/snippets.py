@@ -74,7 +74,7 @@ def rules(op: Op, fixed: Mapping[str, Any]) -> tuple[str | None, ...]:
 
     >>> from minigrad import OPS
     >>> rules(OPS["elu"], {})     # its attribute alpha is called b
-    ('ti.select((a <= 0.0), (g * (b * ti.exp(ti.select((a <= 0.0), a, 0.0)))), g)',)
+    ('ti.select((a <= 0.0), (g * (b * ti.exp(ti.select((a < 0.0), a, 0.0)))), g)',)
     """
     check(op)
     names = _names(op, fixed)
