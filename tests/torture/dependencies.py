@@ -51,13 +51,14 @@ def interpreter(version: str) -> str:
 
 
 def wanted(kind: str) -> tuple[list[str], list[str]]:
-    """What pip is asked for, and what holds the versions of the rest."""
+    """What pip is asked for, and what holds the versions of the rest. Extras, which are Ray's 0.4 GB, are left out."""
+    packages = {name: one for name, one in PACKAGES.items() if not one.extra}
     held = [line for line in (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines() if line]
     if kind == "oldest":
         tools = [line for line in held if line.partition("==")[0] in TOOLS]
-        return [f"{name}=={one.oldest}" for name, one in PACKAGES.items()] + list(TOOLS), tools
+        return [f"{name}=={one.oldest}" for name, one in packages.items()] + list(TOOLS), tools
     left_out = {"no numpy": ("numpy", "taichi", "matplotlib"), "no taichi": ("taichi",), "newest": ()}[kind]
-    ranges = [f"{name}>={one.oldest}{one.below and ',<' + one.below}" for name, one in PACKAGES.items()]
+    ranges = [f"{name}>={one.oldest}{one.below and ',<' + one.below}" for name, one in packages.items()]
     asked = [one for one in (*ranges, *TOOLS) if re.split("[>=]", one)[0] not in left_out]
     return asked, [] if kind == "newest" else held
 
