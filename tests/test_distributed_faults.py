@@ -72,7 +72,7 @@ def processes(mark, name=""):
     return found
 
 
-def gone(mark, seconds=90):
+def gone(mark, seconds=180):
     """What is left after so many seconds at most."""
     end = time.monotonic() + seconds
     while (left := processes(mark)) and time.monotonic() < end:
