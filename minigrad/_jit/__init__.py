@@ -49,7 +49,7 @@ def jit(function: Callable[..., Any] | None = None, *, state: Any = ()) -> Any:
 
     On ``cpu`` and GPUs a step runs by the launches of Taichi's kernels that its calls come down to, which are recorded
     in its second run. After 16 of those, on ``cpu`` launches that compute number by number are fused where one reads
-    what another has, with sums and extremes of rows; and all that are left, if they are no more than 128, become few
+    what another has, with sums and extremes of rows; and all that are left, if they are no more than 1,024, become few
     kernels that do what all did: compiling them takes seconds, once, with a bar where tqdm is installed.
     `Jitted.program` says which, and why not. What a kernel finds wrong with numbers, a class that is not there, is
     raised when the step has run, so that what it updates has been; on a GPU when numbers next come down.
