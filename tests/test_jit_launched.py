@@ -225,6 +225,12 @@ def test_places_that_are_in_use_together_do_not_overlap_and_all_lie_inside(piece
                 assert begins[a] + sizes[a] <= begins[b] or begins[b] + sizes[b] <= begins[a]
 
 
+def test_parts_of_no_numbers_come_back():
+    step = mg.jit(lambda x: (x * 2.0)[1:])
+    for _ in range(4):
+        assert step(mg.zeros(2, 0)).shape == (1, 0)
+
+
 @compiles
 @pytest.mark.parametrize(
     "hold",

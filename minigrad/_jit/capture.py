@@ -101,10 +101,10 @@ def root_of(array: Any) -> Any:
 
 def whole_of(array: Any) -> Any:
     """The array for which the memory was taken that an array lies in, and whose last line is its own to the end; None
-    where nobody knows."""
+    where nobody knows, and of no numbers."""
     found = None
     while not hasattr(type(array), "__del__") and hasattr(array, "base"):
-        found = array if getattr(array, "address", 0) else found
+        found = array if getattr(array, "address", 0) and array.nbytes else found
         array = array.base
     return found
 
