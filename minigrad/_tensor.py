@@ -123,6 +123,8 @@ class Tensor(Methods):
     def grad(self) -> Tensor | None:
         """Its gradient, once a backward pass has brought one. What is assigned must have its shape and type."""
         found: Tensor | None = self._grad
+        if here.capture is not None:
+            here.capture.grad_read(self)
         return found
 
     @grad.setter

@@ -233,6 +233,26 @@ def test_gradients_may_be_added_up_zeroed_outside_or_filled_with_zeros():
         assert runs(mg.jit, before, inside) == runs(lambda step: step, before, inside)
 
 
+def test_a_gradient_that_is_only_read_may_be_exchanged_come_or_go():
+    w = mg.ones(2, requires_grad=True)
+    optimizer = mg.optim.SGD([w], lr=1.0)
+    update, scaled = mg.jit(optimizer.step), mg.jit(lambda: None if w.grad is None else w.grad * 2)
+    for k in range(4):  # the same memory, with other numbers
+        w.grad = mg.zeros(2) if k == 0 else w.grad
+        w.grad.fill_(k)
+        update()
+        assert scaled().tolist() == [2.0 * k] * 2
+    assert w.tolist() == [-5.0] * 2 and len(update.captures) == len(scaled.captures) == 1
+    w.grad = mg.full((2,), 10.0)
+    update()
+    assert w.tolist() == [-15.0] * 2 and scaled().tolist() == [20.0] * 2
+    assert update.captures[1:] == ["a gradient from before the step is another tensor now, or has other memory"]
+    w.grad = None
+    update()
+    assert w.tolist() == [-15.0] * 2 and scaled() is None
+    assert update.captures[2:] == ["gradients are there that were not, or the other way round"]
+
+
 def test_a_gradient_that_is_kept_is_not_written_over():
     w = mg.ones(2, requires_grad=True)
 

@@ -131,6 +131,7 @@ class Capture:
         self.grads: dict[
             int, tuple[Any, Any, bool]
         ] = {}  # id -> a tensor whose `grad` changed, what it was, if added to
+        self.grads_read: dict[int, tuple[Any, Any]] = {}  # id -> a tensor whose `grad` of before is read, and that
         self.optimizers: dict[int, Numbers] = {}
         self.modules: dict[int, tuple[Any, dict[str, Any]]] = {}  # id -> a module, and its plain attributes before
         self.draws: dict[int, Draw] = {}
@@ -237,6 +238,11 @@ class Capture:
     def graded(self, tensor: Any, added: bool) -> None:
         """The `grad` of a tensor is about to change: a backward pass adds to it, or somebody assigns to it."""
         self.grads.setdefault(id(tensor), (tensor, tensor._grad, added))
+
+    def grad_read(self, tensor: Any) -> None:
+        """Somebody reads the `grad` of a tensor, which may be of before the step."""
+        if id(tensor) not in self.grads:
+            self.grads_read.setdefault(id(tensor), (tensor, tensor._grad))
 
     def asked(self, what: str) -> None:
         """Somebody asks a generator for what differs from run to run."""

@@ -106,7 +106,10 @@ class Conditions:
         tests += [f"start_of(tensors[{k}]._array) == {start}" for k, start, _ in self._shared]
         for whose, before, array in self._grads:
             grad = f"{f'tensors[{whose}]' if whose.__class__ is int else of(whose)}._grad"
-            tests.append(f"{grad} is {of(before)}{'' if before is None else f' and {grad}._array is {of(array)}'}")
+            if before is None or array is None:
+                tests.append(f"{grad} is{'' if before is None else ' not'} None")
+            else:
+                tests.append(f"{grad} is {of(before)} and {grad}._array is {of(array)}")
         exec(f"def hold(tensors):\n    return ({' and '.join(tests) or True})\n", space)
         hold: Callable[[Sequence[Tensor]], bool] = space["hold"]
         return hold
@@ -140,8 +143,10 @@ class Conditions:
                 return f"an argument is another part now of the memory that it has with {about}"
         for of, before, array in self._grads:
             grad = (tensors[of] if of.__class__ is int else of)._grad
-            if grad is not before or (grad is not None and grad._array is not array):
+            if (grad is None) is not (before is None):
                 return "gradients are there that were not, or the other way round"
+            if array is not None and (grad is not before or grad._array is not array):
+                return "a gradient from before the step is another tensor now, or has other memory"
         return ""
 
 
@@ -194,11 +199,13 @@ def _sized_of_optimizers(optimizers: Iterable[Any]) -> Iterator[tuple[Sized, str
 
 def _gradients_before(capture: Capture, tensors: list[Tensor]) -> list[tuple[Any, Any, Any]]:
     """What gradients must be before, where that is read: (whose, it, its array). Whose is a tensor, or the number of
-    an argument."""
+    an argument; without an array there only has to be one."""
     numbers = {id(x): k for k, x in enumerate(tensors)}
     used = {id(view.buffer) for node in capture.nodes for view in (*node.reads, *node.outs)}
     found = []
-    for x, before, added in capture.grads.values():
-        if added or (before is not None and id(capture.find(before._array)) in used):
-            found.append((numbers.get(id(x), x), before, None if before is None else before._array))
+    changed = [(x, before, added) for x, before, added in capture.grads.values()]
+    for x, before, added in [*changed, *[(x, before, None) for x, before in capture.grads_read.values()]]:
+        same = before is not None and (added or id(capture.find(before._array)) in used)
+        if same or added is not False:
+            found.append((numbers.get(id(x), x), before, before._array if same else None))
     return found
