@@ -74,6 +74,10 @@ def pytest_collection_modifyitems(config, items):
     if left:
         config.hook.pytest_deselected(items=left)
         items[:] = [item for item in items if not item.get_closest_marker("exhaustive")]
+    if not find_spec("taichi"):
+        for item in items:
+            if "import taichi" in getattr(getattr(item, "dtest", None), "docstring", ""):
+                item.add_marker(pytest.mark.skip(reason="needs Taichi, which has wheels for most machines"))
 
 
 @pytest.hookimpl(trylast=True)  # when there is a terminal

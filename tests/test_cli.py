@@ -8,6 +8,7 @@ import pytest
 
 from minigrad import OPS, cli
 from minigrad.cli import lessons, tour
+from tools import need
 
 
 def run(capsys, *arguments):
@@ -128,6 +129,7 @@ def test_lab_without_jupyterlab_says_what_to_install_before_the_training(capsys,
 
 
 def test_lab_starts_jupyterlab_on_the_lessons(capsys, tmp_path, monkeypatch):
+    need("jupyterlab")
     calls = []
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(subprocess, "call", lambda command: calls.append(command) or 0)

@@ -93,6 +93,7 @@ def program_of(*lines, orders=1):
 
 
 def test_a_wrong_kernel_is_told_by_the_smallest_program(monkeypatch):
+    pytest.importorskip("taichi", reason="needs Taichi, which has wheels for most machines")
     program = program_of("x0 + x1", "x0.tanh()", "v1 * v0", "v2[1:]")
     assert programs._smallest(program, programs._beside) is None
     monkeypatch.setitem(kernels_of("tanh"), "numpy", lambda a: np.tanh(a) + 1e-9)

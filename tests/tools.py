@@ -27,6 +27,7 @@ _TOOLS = {
         lambda: find_library("vulkan") is not None and any(Path("/usr/share/vulkan/icd.d").glob("lvp*")),
         "apt-get install libvulkan1 mesa-vulkan-drivers",
     ),
+    "jupyterlab": (lambda: importlib.util.find_spec("jupyterlab") is not None, "pip install 'minigrad[lab]'"),
     "playwright": (lambda: importlib.util.find_spec("playwright") is not None, "pip install playwright"),
 }
 

@@ -144,13 +144,19 @@ def _lines(file: Any, path: str, delimiter: str) -> Iterator[tuple[int, list[str
                 yield reader.line_num, row
     except csv.Error as error:
         raise FileFormatError(f"{path}, line {reader.line_num}: {error}.") from None
-    except UnicodeDecodeError as error:
+    except UnicodeError as error:
+        if not isinstance(error, UnicodeDecodeError) or (error.start == 0 and error.encoding in _MARKED):
+            raise FileFormatError(
+                f"{path}: it does not begin with the mark by which such text says the order of its bytes.\n"
+                '  Say encoding=, such as encoding="utf-16-le".'
+            ) from None
         raise FileFormatError(
             f"{path}: it is not text in {error.encoding}: byte {error.start} is {error.object[error.start]:#04x}.\n"
             '  Say encoding=, such as encoding="latin-1".'
         ) from None
-    except UnicodeError as error:  # of the encodings that want a mark at the beginning
-        raise FileFormatError(f'{path}: {error}.\n  Say encoding=, such as encoding="utf-16-le".') from None
+
+
+_MARKED = ("utf-16", "utf-32")  # of which Python 3.13 tells by the same error as other ones
 
 
 def _even(

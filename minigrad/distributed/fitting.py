@@ -13,7 +13,7 @@ from minigrad.creation import tensor
 from minigrad.data import DataLoader
 from minigrad.data.collate import default_collate
 from minigrad.distributed.engine import options_of_actor, running
-from minigrad.distributed.flat import flattened, mean, write_gradients
+from minigrad.distributed.flat import Array, flattened, mean, write_gradients
 from minigrad.distributed.replica import (
     Answer,
     Asked,
@@ -23,6 +23,7 @@ from minigrad.distributed.replica import (
     options_of,
     packed,
     parameters_of,
+    stepping,
     write_buffers,
 )
 from minigrad.distributed.team import Team
@@ -32,6 +33,7 @@ from minigrad.nn.module import Module
 from minigrad.nn.utils import clip_grad_norm_
 from minigrad.optim import Optimizer
 from minigrad.storage import get_default_device
+from minigrad.training.evaluation import place_of
 from minigrad.training.fitting import go
 from minigrad.training.history import History
 from minigrad.training.run import Callback, Run
@@ -57,6 +59,7 @@ def fit(
     resources: Mapping[str, float] | None = None,
     accumulate: int = 1,
     clip: float | None = None,
+    jit: bool = False,
     count: Callable[[Any], float] | None = None,
     validate: Iterable[Any] | None = None,
     metrics: Mapping[str, Callable[[Any, Any], Any]] | None = None,
@@ -75,8 +78,8 @@ def fit(
 ) -> Trained:
     """Train what `make()` returns, (model, optimizer, loss) and maybe a scheduler, in `workers` processes of Ray's.
 
-    `data` has the batches of all workers together. `resources`, `device`, `accumulate`, `clip`, `count`, `restarts`,
-    `patience` and `logs` are told of in `minigrad.distributed`; all else is as in `minigrad.training.fit`.
+    `data` has the batches of all workers together. `resources`, `device`, `accumulate`, `clip`, `jit`, `count`,
+    `restarts`, `patience` and `logs` are told of in `minigrad.distributed`; all else is as in `minigrad.training.fit`.
     `seed` begins the default generator before `make`, and again before the first step.
 
     Raises MissingPackageError without Ray, WorkerError where workers do not come (back), ArgumentError and DTypeError
@@ -93,31 +96,36 @@ def fit(
     place = device or ("cuda" if "num_gpus" in options else str(get_default_device()))
     collate = None if data.collate_fn is default_collate else data.collate_fn
     there = measured if validate is None else {}
-    job = Job(make, data.dataset, collate, there, count, accumulate, place, get_default_dtype().name)
+    job = Job(make, data.dataset, collate, there, count, accumulate, place, get_default_dtype().name, jit)
     with (
         running(workers, resources or {}, logs) as ray,
         Team(ray, job, workers, options, restarts, patience, lambda: packed(model, optimizer)) as team,
     ):
-        step = partial(_step, team, workers, clip)
+        step = partial(_step, team, workers, clip, stepping(optimizer, place_of(model), jit))
         return Trained(model, optimizer, go(run, step, epochs, checkpoint, checkpoint_every, resume, progress, seed))
 
 
-def _step(team: Team, workers: int, clip: float | None, run: Run, numbers: list[int]) -> None:
+def _step(
+    team: Team,
+    workers: int,
+    clip: float | None,
+    update: Callable[[Array, Sequence[bool]], None],
+    run: Run,
+    numbers: list[int],
+) -> None:
     """A step of all workers, and of the replica here, of the examples of these numbers."""
-    params, generator = parameters_of(run.optimizer), random.default_generator
+    generator = random.default_generator
     drawn = generator.draw(0)
     ends = [len(numbers) * k // workers for k in range(workers + 1)]
     shards = [Asked(numbers[a:b], a, drawn) for a, b in pairwise(ends) if a < b]
     answers = team.gradients(shards)
     generator.draw(max(answer.drawn for answer in answers))
-    loss, buffers = _averaged(answers, run)
+    loss, gradient, there, buffers = _averaged(answers)
     run.look(tensor(loss, dtype=float64, device="numpy"))
-    run.tell("on_backward")
-    if clip is not None:
-        clip_grad_norm_(params, clip)
-    gradient, there = flattened(params)  # with what callbacks and clipping changed
+    if clip is not None or run.hears("on_backward"):
+        gradient, there = _changed(run, clip, gradient, there)
     team.apply(gradient, Update(there, options_of(run.optimizer), buffers))
-    run.optimizer.step()
+    update(gradient, there)
     write_buffers(run.model, buffers)
     for answer in answers:
         for name, total in answer.totals.items():
@@ -126,18 +134,28 @@ def _step(team: Team, workers: int, clip: float | None, run: Run, numbers: list[
     run.end_step(len(numbers))
 
 
-def _averaged(answers: Sequence[Answer], run: Run) -> tuple[float, list[Any]]:
-    """Make the average of the shards the gradients here; the mean loss, and the buffers that come of it."""
+def _averaged(answers: Sequence[Answer]) -> tuple[float, Array, list[bool], list[Array]]:
+    """The mean loss of the shards, the mean of their gradients and what has one, and the buffers that come of it."""
     total = sum(answer.weight for answer in answers)
     heard = [answer for answer in answers if answer.weight] or list(answers[:1])
     shares = [answer.weight / total if total else float("nan") for answer in heard]
     there = [any(has) for has in zip(*[answer.there for answer in heard], strict=True)]
-    write_gradients(parameters_of(run.optimizer), mean([answer.gradient for answer in heard], shares), there)
     buffers = [
         mean(of, shares) if of[0].dtype.kind == "f" else of[0]
         for of in zip(*[answer.buffers for answer in heard], strict=True)
     ]
-    return sum(answer.loss * share for answer, share in zip(heard, shares, strict=True)), buffers
+    loss = sum(answer.loss * share for answer, share in zip(heard, shares, strict=True))
+    return loss, mean([answer.gradient for answer in heard], shares), there, buffers
+
+
+def _changed(run: Run, clip: float | None, gradient: Array, there: list[bool]) -> tuple[Array, list[bool]]:
+    """The gradient, as callbacks and clipping leave it."""
+    params = parameters_of(run.optimizer)
+    write_gradients(params, tensor(gradient, device=place_of(run.model)), there)
+    run.tell("on_backward")
+    if clip is not None:
+        clip_grad_norm_(params, clip)
+    return flattened(params)
 
 
 def _check(make: Any, data: Any, workers: Any, accumulate: Any, restarts: Any) -> None:

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from minigrad._tensor import Tensor
-from minigrad.creation import tensor
 from minigrad.storage import host
 
 __all__ = ["Array", "flattened", "mean", "write_gradients"]
@@ -35,12 +34,18 @@ def flattened(params: Sequence[Tensor]) -> tuple[Array, list[bool]]:
     return out, [x.grad is not None for x in params]
 
 
-def write_gradients(params: Sequence[Tensor], flat: Array, there: Sequence[bool]) -> None:
-    """Make the parts of `flat` the gradients of the parameters that have one, and None those of the others."""
+def write_gradients(params: Sequence[Tensor], flat: Tensor, there: Sequence[bool]) -> None:
+    """Make the parts of `flat` the gradients of the parameters that have one, and None those of the others.
+
+    >>> import minigrad as mg
+    >>> a, b = mg.ones(1, 2, requires_grad=True), mg.ones(1, requires_grad=True)
+    >>> write_gradients([a, b], mg.tensor([3.0, 4.0, 0.0]), [True, False])
+    >>> a.grad.tolist(), b.grad
+    ([[3.0, 4.0]], None)
+    """
     start = 0
     for x, has in zip(params, there, strict=True):
-        part = flat[start : start + x.numel()].reshape(x.shape)
-        x.grad = tensor(part, dtype=x.dtype, device=x.device) if has else None
+        x.grad = flat[start : start + x.numel()].view(x.shape).to(x.dtype) if has else None
         start += x.numel()
 
 

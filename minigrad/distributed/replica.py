@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from minigrad import random
+from minigrad._jit import jit as recorded
 from minigrad.creation import tensor
 from minigrad.data import DataLoader
 from minigrad.data.workers import seed_all, seed_of
@@ -36,6 +37,7 @@ __all__ = [
     "options_of",
     "packed",
     "parameters_of",
+    "stepping",
     "write_buffers",
 ]
 
@@ -52,6 +54,7 @@ class Job(NamedTuple):
     """How many backward passes, one after another, a shard takes."""
     device: str
     dtype: str
+    jit: bool
 
 
 class Asked(NamedTuple):
@@ -168,6 +171,18 @@ def _drawing(drawn: tuple[int, int], first: int, rows: int) -> Iterator[list[int
         used[0] = generator.draw(0)[1] - count
 
 
+def stepping(optimizer: Optimizer, place: str | None, jit: bool) -> Callable[[Array, Sequence[bool]], None]:
+    """What makes a step of an optimizer of a flat gradient; recorded, if `jit`, for each choice of what is there."""
+    params = parameters_of(optimizer)
+
+    def update(gradient: Any, there: tuple[bool, ...]) -> None:
+        write_gradients(params, gradient, there)
+        optimizer.step()
+
+    made = recorded(update) if jit else update
+    return lambda gradient, there: made(tensor(gradient, device=place), tuple(there))
+
+
 class Replica:
     """A model that computes gradients of shards, and makes the steps that the driver tells it to make."""
 
@@ -179,6 +194,8 @@ class Replica:
         self.params = parameters_of(self.optimizer)
         self.place = place_of(self.model)
         self.batch = batch_of(job.dataset, job.collate, self.place)
+        self.both = recorded(self._both, state=self.model) if job.jit else self._both
+        self.step = stepping(self.optimizer, self.place, job.jit)
 
     def load(self, state: bytes) -> None:
         """Be what `packed` packed."""
@@ -186,25 +203,34 @@ class Replica:
         self.model.load_state_dict(found["model"])
         self.optimizer.load_state_dict(found["optimizer"])
 
+    def _both(self, first: int, inputs: tuple[Any, ...], target: Any) -> tuple[Any, Any]:
+        """The forward and the backward pass of rows from `first` on, to which random numbers may belong."""
+        self.optimizer.zero_grad()
+        output = self.model(*inputs)
+        number = self.loss(output, target)
+        number.backward()
+        return output.detach(), number.detach()
+
     def gradient(self, asked: Asked) -> Answer:
         """The gradient of the mean loss of a shard. Raises what the data set, the model or the loss raise."""
         mean_of, before = Mean(self.job.metrics), _numbers(self.model)
         pieces, weights = self._pieces(asked)
         total = sum(weights)
         self.optimizer.zero_grad()
+        flat, there = flattened(self.params)
         loss, used, first = 0.0, 0, asked.first
         with in_mode(self.model, True):
             for (inputs, target, rows), weight in zip(pieces, weights, strict=True):
                 if weight:
                     with _drawing(asked.drawn, first, rows) as drawn:
-                        output = self.model(*inputs)
-                        number = self.loss(output, target)
-                        (number * (weight / total) if weight != total else number).backward()
+                        output, number = self.both(first, inputs, target)
+                    part, has = flattened(self.params)
+                    flat = part if weight == total else flat + part * (weight / total)
+                    there = [a or b for a, b in zip(there, has, strict=True)]
                     used = max(used, drawn[0])
-                    loss += float(number.detach()) * (weight / total)
-                    mean_of.add(output.detach(), target, without="loss")
+                    loss += float(number) * (weight / total)
+                    mean_of.add(output, target, without="loss")
                 first += rows
-        flat, there = flattened(self.params)
         buffers = _numbers(self.model)
         write_buffers(self.model, before)  # as for the next shard, should this replica compute another of this batch
         return Answer(flat, there, total, loss, buffers, len(asked.numbers), mean_of.totals, used)
@@ -223,8 +249,7 @@ class Replica:
 
     def apply(self, gradient: Array, update: Update) -> None:
         """Make one step of the optimizer."""
-        write_gradients(self.params, gradient, update.there)
         for group, options in zip(self.optimizer.param_groups, update.options, strict=True):
-            group.update(options)
-        self.optimizer.step()
+            group.update({name: x for name, x in options.items() if group[name] != x})
+        self.step(gradient, update.there)
         write_buffers(self.model, update.buffers)

@@ -92,6 +92,10 @@ class Run:
         """Which of so many epochs is under way; the last, where all are over."""
         return f"epoch {min(self.epoch + 1, epochs)}/{epochs}"
 
+    def hears(self, moment: str) -> bool:
+        """Whether anything wants to hear of a moment."""
+        return bool(self._heard[moment])
+
     def tell(self, moment: str) -> None:
         """Call what wants to hear of a moment."""
         for hear in self._heard[moment]:

@@ -20,6 +20,8 @@ import pytest
 from thorough import EXHAUSTIVE
 from tools import need
 
+pytest.importorskip("taichi", reason="needs Taichi, which has wheels for most machines")
+
 CORES = 2
 
 

@@ -13,6 +13,7 @@ from minigrad.op import OPS
 from places import in_memory
 from strategies import ATTRS
 
+pytest.importorskip("taichi", reason="needs Taichi, which has wheels for most machines")
 pytestmark = in_memory
 
 CORNERS = [

@@ -30,7 +30,7 @@ from minigrad._traced import plain
 from minigrad.backends.taichi.launchers import buffer_launcher, launcher
 from minigrad.backends.taichi.offsets import Moved, moved, truncated
 from minigrad.backends.taichi.storing import clear, stored
-from minigrad.errors import DeviceError
+from minigrad.errors import DeviceError, MissingPackageError
 from minigrad.packages import package
 
 __all__ = [
@@ -225,8 +225,11 @@ def _end() -> None:
 
 @functools.cache
 def is_there(name: str) -> bool:
-    """Whether this machine has the device, and Taichi can compute on it."""
-    ti = _taichi()
+    """Whether this machine has the device, and a Taichi that can compute on it."""
+    try:
+        ti = _taichi()
+    except MissingPackageError:
+        return False
     return name == "cpu" or bool(ti.lang.misc.is_arch_supported(getattr(ti, name)))
 
 
