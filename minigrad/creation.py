@@ -112,8 +112,7 @@ def from_numpy(array: Any) -> Tensor:
             f"from_numpy: its numbers, of {array.itemsize} bytes, are {array.strides} apart, and cannot be shared.\n"
             "  Copy them: mg.tensor(array)."
         )
-    as_dtype(array.dtype)  # raises for a type that minigrad has not
-    return wrap(memory(get_default_device()).shared(array))
+    return wrap(memory(get_default_device()).shared(array.view(as_dtype(array.dtype).name)))
 
 
 def scalar_tensor(s: float, *, dtype: DType | None = None, device: str | None = None) -> Tensor:

@@ -273,6 +273,16 @@ def test_leaves_are_pickled(protocol):
         back.detach().copy_(1)
 
 
+def test_numbers_from_elsewhere_are_not_converted_to_the_type_that_they_have():
+    nn, array = mg.nn, np.random.default_rng(0).normal(size=(2, 1, 8, 8)).astype(np.float32)
+    again = pickle.loads(pickle.dumps(array))  # whose type is equal to NumPy's own, and another object
+    model = nn.Sequential(nn.Conv2d(1, 2, 3, padding=1), nn.ReLU(), nn.AdaptiveAvgPool2d(3), nn.Flatten(), nn.Linear(18, 3))
+    for x in (mg.from_numpy(again), pickle.loads(pickle.dumps(mg.tensor(array)))):
+        with mg.profile() as profile:
+            nn.functional.cross_entropy(model(x), mg.tensor([0, 2])).backward()
+        assert "to" not in {op for op, _ in profile.rows}
+
+
 @pytest.mark.parametrize("how", [copy.copy, copy.deepcopy, pickle.dumps], ids=["copy", "deepcopy", "pickle"])
 def test_what_was_computed_is_not_copied_with_its_graph(how):
     y = mg.ones(2, requires_grad=True) * 2.0

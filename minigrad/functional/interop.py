@@ -212,7 +212,8 @@ def _reduced(self: Tensor, protocol: int) -> tuple[Callable[..., Tensor], tuple[
 def _unpickled(array: Any, place: str, requires_grad: builtins.bool) -> Tensor:
     """A tensor on the device where it was pickled; where that is not there, on the default one."""
     there = device(place) if is_there(device(place)) else get_default_device()
-    return _rebuilt(memory(there).copied(array), requires_grad)
+    known = array.view(array.dtype.name)  # NumPy makes a type anew, and kernels know theirs by identity
+    return _rebuilt(memory(there).copied(known), requires_grad)
 
 
 def _rebuilt(array: Any, requires_grad: builtins.bool) -> Tensor:
