@@ -100,7 +100,12 @@ def test_a_recorded_replica_makes_the_same_steps(make):
         return found, [x.tolist() for x in one.model.state_dict().values()]
 
     kept = {}
-    assert steps(jit=True) == steps(jit=False)
+    (found, model), (expected, its) = steps(jit=True), steps(jit=False)
+    close = 1e-14 if mg.get_default_device() == "cuda" else 0  # where a product and a sum may be one instruction
+    for (gradient, loss, drawn), (same, its_loss, its_drawn) in zip(found, expected, strict=True):
+        np.testing.assert_allclose([*gradient, loss, drawn], [*same, its_loss, its_drawn], rtol=0, atol=close)
+    for one, same in zip(model, its, strict=True):
+        np.testing.assert_allclose(one, same, rtol=0, atol=close)
     # pieces of two and three rows from three places on, and once more for the memories of the optimizer
     assert len(kept[True].both.captures) == 6
 
@@ -138,8 +143,7 @@ def test_a_shard_leaves_the_buffers_as_they_were_and_answers_with_the_new_ones()
 def test_parameters_without_a_gradient_have_none_afterwards_either():
     a, b = mg.ones(2, 2, requires_grad=True), mg.ones(3, requires_grad=True)
     (a * mg.tensor([[1.0, 2.0], [3.0, 4.0]])).sum().backward()
-    flat, there = flattened([a, b])
-    write_gradients([a, b], mg.tensor(flat * 2), there)
+    write_gradients([a, b], flattened([a, b]) * 2, [True, False])
     assert (a.grad.tolist(), b.grad) == ([[2.0, 4.0], [6.0, 8.0]], None)
 
 

@@ -32,7 +32,7 @@ from minigrad.errors import ArgumentError, DTypeError, a_kind, check_function
 from minigrad.nn.module import Module
 from minigrad.nn.utils import clip_grad_norm_
 from minigrad.optim import Optimizer
-from minigrad.storage import get_default_device
+from minigrad.storage import get_default_device, host
 from minigrad.training.evaluation import place_of
 from minigrad.training.fitting import go
 from minigrad.training.history import History
@@ -155,7 +155,7 @@ def _changed(run: Run, clip: float | None, gradient: Array, there: list[bool]) -
     run.tell("on_backward")
     if clip is not None:
         clip_grad_norm_(params, clip)
-    return flattened(params)
+    return host(flattened(params)._array), [x.grad is not None for x in params]
 
 
 def _check(make: Any, data: Any, workers: Any, accumulate: Any, restarts: Any) -> None:

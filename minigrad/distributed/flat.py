@@ -8,30 +8,25 @@ from typing import Any
 import numpy as np
 
 from minigrad._tensor import Tensor
-from minigrad.storage import host
+from minigrad.creation import zeros_like
+from minigrad.functional import cat
 
 __all__ = ["Array", "flattened", "mean", "write_gradients"]
 
 Array = np.ndarray[Any, Any]
 
 
-def flattened(params: Sequence[Tensor]) -> tuple[Array, list[bool]]:
-    """The gradients of parameters one after another, 0 where there is none, and which there are.
+def flattened(params: Sequence[Tensor]) -> Tensor:
+    """The gradients of parameters one after another, on their device, and 0 where there is none.
 
     >>> import minigrad as mg
     >>> a, b = mg.ones(2, requires_grad=True), mg.ones(1, requires_grad=True)
     >>> (3 * a).sum().backward()
     >>> flattened([a, b])
-    (array([3., 3., 0.], dtype=float32), [True, False])
+    tensor([3., 3., 0.])
     """
-    kind = np.result_type(*[x.dtype.name for x in params])
-    out = np.zeros(sum(x.numel() for x in params), kind)
-    start = 0
-    for x in params:
-        if x.grad is not None:
-            out[start : start + x.numel()] = host(x.grad._array).reshape(-1)
-        start += x.numel()
-    return out, [x.grad is not None for x in params]
+    grads = [zeros_like(x.detach()) if x.grad is None else x.grad.detach() for x in params]
+    return cat([grad.reshape(-1) for grad in grads])
 
 
 def write_gradients(params: Sequence[Tensor], flat: Tensor, there: Sequence[bool]) -> None:

@@ -203,37 +203,42 @@ class Replica:
         self.model.load_state_dict(found["model"])
         self.optimizer.load_state_dict(found["optimizer"])
 
-    def _both(self, first: int, inputs: tuple[Any, ...], target: Any) -> tuple[Any, Any]:
-        """The forward and the backward pass of rows from `first` on, to which random numbers may belong."""
+    def _both(self, first: int, inputs: tuple[Any, ...], target: Any) -> tuple[Any, Any, Any]:
+        """The forward and the backward pass of rows from `first` on, to which random numbers may belong: the gradient,
+        the output and the loss."""
         self.optimizer.zero_grad()
         output = self.model(*inputs)
         number = self.loss(output, target)
         number.backward()
-        return output.detach(), number.detach()
+        return flattened(self.params), output.detach(), number.detach()
 
     def gradient(self, asked: Asked) -> Answer:
         """The gradient of the mean loss of a shard. Raises what the data set, the model or the loss raise."""
         mean_of, before = Mean(self.job.metrics), _numbers(self.model)
         pieces, weights = self._pieces(asked)
         total = sum(weights)
-        self.optimizer.zero_grad()
-        flat, there = flattened(self.params)
+        flat: Any = None
+        there = [False] * len(self.params)
         loss, used, first = 0.0, 0, asked.first
         with in_mode(self.model, True):
             for (inputs, target, rows), weight in zip(pieces, weights, strict=True):
                 if weight:
                     with _drawing(asked.drawn, first, rows) as drawn:
-                        output, number = self.both(first, inputs, target)
-                    part, has = flattened(self.params)
-                    flat = part if weight == total else flat + part * (weight / total)
-                    there = [a or b for a, b in zip(there, has, strict=True)]
+                        part, output, number = self.both(first, inputs, target)
+                    if weight != total:
+                        part = part * (weight / total)
+                    flat = part if flat is None else flat + part
+                    there = [has or x.grad is not None for has, x in zip(there, self.params, strict=True)]
                     used = max(used, drawn[0])
                     loss += float(number) * (weight / total)
                     mean_of.add(output, target, without="loss")
                 first += rows
+        if flat is None:  # no row counts
+            self.optimizer.zero_grad()
+            flat = flattened(self.params)
         buffers = _numbers(self.model)
         write_buffers(self.model, before)  # as for the next shard, should this replica compute another of this batch
-        return Answer(flat, there, total, loss, buffers, len(asked.numbers), mean_of.totals, used)
+        return Answer(host(flat._array), there, total, loss, buffers, len(asked.numbers), mean_of.totals, used)
 
     def _pieces(self, asked: Asked) -> tuple[list[tuple[Any, Any, int]], list[float]]:
         """The shard in pieces, (inputs, target, how many rows), and what each weighs in the mean."""

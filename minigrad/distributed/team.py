@@ -15,6 +15,9 @@ from minigrad.errors import WorkerError
 __all__ = ["Seat", "Team", "Worker"]
 
 
+WITHIN = 90_000  # bytes that Ray sends within a message; more is put into its store, once for all workers
+
+
 class Worker:
     """What runs in a worker's process. Ray makes it anew when it died: then it knows no step, and says so."""
 
@@ -110,7 +113,7 @@ class Team:
 
     def apply(self, gradient: Array, update: Update) -> None:
         """Let every replica make a step. Nobody waits for it: what comes next is done after it."""
-        given = self.ray.put(gradient)
+        given = self.ray.put(gradient) if gradient.nbytes > WITHIN else gradient
         for seat in self.seats:
             if seat.back is None or seat.loading:  # what loads a state makes the steps after it, in their order
                 seat.actor.apply.remote(self.step, given, update)
