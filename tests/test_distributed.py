@@ -191,6 +191,14 @@ def test_parameters_after_50_steps_are_those_of_one_process(make):
 
 
 @pytest.mark.usefixtures("ray")
+def test_recorded_steps_are_those_of_one_process_too():
+    model, history = alone(jobs.dropout)
+    found, its = together(jobs.dropout, jit=True)
+    assert difference(model, found) <= CLOSE
+    assert its.steps == pytest.approx(history.steps, abs=CLOSE, rel=0)
+
+
+@pytest.mark.usefixtures("ray")
 def test_accumulated_and_clipped_gradients_and_metrics_are_those_of_one_process():
     model, history = alone(jobs.momentum, metrics={"accuracy": accuracy}, callbacks=[Clip()])
     found, its = together(jobs.momentum, metrics={"accuracy": accuracy}, clip=0.2, accumulate=3)
