@@ -159,3 +159,19 @@ def test_a_worker_killed_at_20_moments_changes_no_digit(monkeypatch):
     for a, b in zip(found.parameters(), undisturbed.parameters(), strict=True):
         np.testing.assert_array_equal(a.detach().numpy(), b.detach().numpy())
     assert gone(mark) == []
+
+
+@pytest.mark.slow
+def test_a_worker_that_ray_ends_for_its_memory_changes_no_digit(monkeypatch, tmp_path):
+    from ray._private.utils import get_system_memory, get_used_memory
+
+    options = {"workers": 2, "seed": 5, "progress": False, "epochs": 8}
+    undisturbed = mg.distributed.fit(jobs.dropout, jobs.loader(), **options).model
+    monkeypatch.setenv("RAY_memory_usage_threshold", f"{(get_used_memory() + 3e9) / get_system_memory():.3f}")
+    monkeypatch.setenv("RAY_memory_monitor_refresh_ms", "100")
+    marking = jobs.Marking(tmp_path / "mark", "fill", (7,))
+    data = jobs.loader(jobs.Marked(tmp_path / "mark"))
+    found = mg.distributed.fit(jobs.dropout, data, callbacks=[marking], **options).model
+    assert list(tmp_path.iterdir()) == []
+    for a, b in zip(found.parameters(), undisturbed.parameters(), strict=True):
+        np.testing.assert_array_equal(a.detach().numpy(), b.detach().numpy())
