@@ -47,8 +47,8 @@ _ASKED = {
         "add allclose any arange array asanyarray asarray ascontiguousarray bincount bool_ broadcast_to "
         "concatenate copyto cos dtype empty errstate eye finfo float32 float64 from_dlpack frombuffer full "
         "generic histogram iinfo int32 int64 int8 isfinite isinf isnan ldexp linspace may_share_memory "
-        "minimum moveaxis ndarray nonzero ones power random repeat result_type searchsorted seterr sin square "
-        "stack take tri ufunc uint8 zeros"
+        "minimum moveaxis ndarray nonzero ones power random repeat searchsorted seterr sin square "
+        "stack take tri ufunc uint8"
     )
 }
 

@@ -77,7 +77,6 @@ class Marked(Dataset):
             self.fill()
         raise LookupError("this example cannot be read")
 
-
     def fill(self):
         """Take 64 MB again and again until somebody ends this process, or it has 8 GB: that is told by a file."""
         held = []

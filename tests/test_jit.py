@@ -242,14 +242,17 @@ def test_a_gradient_that_is_only_read_may_be_exchanged_come_or_go():
         w.grad.fill_(k)
         update()
         assert scaled().tolist() == [2.0 * k] * 2
-    assert w.tolist() == [-5.0] * 2 and len(update.captures) == len(scaled.captures) == 1
+    assert w.tolist() == [-5.0] * 2
+    assert len(update.captures) == len(scaled.captures) == 1
     w.grad = mg.full((2,), 10.0)
     update()
-    assert w.tolist() == [-15.0] * 2 and scaled().tolist() == [20.0] * 2
+    assert w.tolist() == [-15.0] * 2
+    assert scaled().tolist() == [20.0] * 2
     assert update.captures[1:] == ["a gradient from before the step is another tensor now, or has other memory"]
     w.grad = None
     update()
-    assert w.tolist() == [-15.0] * 2 and scaled() is None
+    assert w.tolist() == [-15.0] * 2
+    assert scaled() is None
     assert update.captures[2:] == ["gradients are there that were not, or the other way round"]
 
 

@@ -25,10 +25,10 @@ they see the whole gradient on the driver, and what they change of it or of ``pa
 its files when it is first asked. `resources` is what Ray keeps free for each worker: ``{"GPU": 1}``, ``{"CPU": 2}`` for
 two threads (one is the default), memory in bytes, or what a cluster calls its own. `device` is where replicas compute:
 "cuda" where they have a GPU, else the default device. `accumulate` computes a shard in so many pieces, for less memory,
-and `clip` shortens the whole gradient to that norm. With `jit` each replica records forward and backward of a shard, and
-its updates, as `minigrad.jit` does: the same digits without the Python around the kernels, but what model, loss and
-optimizer do beside computing they do once. With `logs` the driver shows what workers print. A worker that dies
-is restarted up to `restarts` times; with none there for `patience` seconds training ends. `validate` is gone through by
+and `clip` shortens the whole gradient to that norm. With `jit` each replica records the passes of a shard, and its
+updates, as `minigrad.jit` does: the same digits without the Python around the kernels, but what model, loss and
+optimizer do beside computing they do once. With `logs` the driver shows what workers print. A worker that dies is
+restarted up to `restarts` times; with none there for `patience` seconds training ends. `validate` is gone through by
 the driver.
 
 *A loss* is a mean over the examples of a batch, or over what ``count(target)`` counts, where that is another number:
