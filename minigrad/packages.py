@@ -48,7 +48,7 @@ _ASKED = {
         "concatenate copyto cos dtype empty errstate eye finfo float32 float64 from_dlpack frombuffer full "
         "generic histogram iinfo int32 int64 int8 isfinite isinf isnan ldexp linspace may_share_memory "
         "minimum moveaxis ndarray nonzero ones power random repeat searchsorted seterr sin square "
-        "stack take tri ufunc uint8"
+        "stack take tri ufunc uint8 zeros"
     )
 }
 
