@@ -7,15 +7,13 @@ an `Event` that can be listened to.
 
 from __future__ import annotations
 
-import functools
-import inspect
-import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from typing import Any, ClassVar, NamedTuple, cast
 
+from minigrad.blocks import Block, modes
 from minigrad.errors import check_flag
-from minigrad.kernels import detour, dispatch, on_raw_numbers, tapped, untapped
+from minigrad.kernels import REASON, detour, dispatch, on_raw_numbers, tapped, untapped
 from minigrad.op import Op, Operand
 from minigrad.storage import PLACES, host, place_of
 
@@ -41,74 +39,16 @@ __all__ = [
     "topological",
 ]
 
-# --- modes: what this thread is doing beside computing ---------------------------------------------------------------
-
-
-class _Modes(threading.local):
-    grad: bool = True
-    off: bool = False  # whether `set_grad_enabled` said so last, outside any block
-    scope: Any = ""  # a Scope, or "" outside of any
-    lines: bool = False
-    strict: bool = False
-    keeps_operands: bool = False  # whether who listens to a write in place is shown what was there before
-    recordings: tuple[Recording, ...] = ()
-    passing: Node | None = None  # whose rules a backward pass is running, known while somebody listens
-
-    def __init__(self) -> None:
-        self.before: list[dict[str, Any]] = []  # what each block that is open in this thread will restore
-
-
-modes = _Modes()
-
-
-class _Block:
-    """A block in which this thread's modes are changed; as a decorator, the calls of a function, generators too."""
-
-    def __init__(self, changes: Callable[[], dict[str, Any]]) -> None:
-        self._changes = changes  # asked on entry, since a scope depends on the one around it
-
-    def __enter__(self) -> None:
-        changes = self._changes()
-        modes.before.append({name: getattr(modes, name) for name in changes})
-        modes.__dict__.update(changes)
-        detour.__enter__()
-
-    def __exit__(self, kind: object = None, error: BaseException | None = None, *_: object) -> None:
-        if error:  # where it was raised, for whoever shows it
-            error.__dict__.setdefault("minigrad_scope", modes.scope)
-        detour.__exit__()
-        modes.__dict__.update(modes.before.pop())
-
-    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(function)
-        def inside(*args: Any, **keywords: Any) -> Any:
-            with self:
-                return function(*args, **keywords)
-
-        @functools.wraps(function)
-        def between_yields(*args: Any, **keywords: Any) -> Any:  # what runs while it waits is not its own
-            sent, generator = None, function(*args, **keywords)
-            with closing(generator):
-                while True:
-                    try:
-                        with self:
-                            item = generator.send(sent)
-                    except StopIteration as end:
-                        return end.value
-                    sent = yield item
-
-        return between_yields if inspect.isgeneratorfunction(function) else inside
-
 
 def no_grad(function: Callable[..., Any] | None = None) -> Any:
     """Inside this block, or the function it decorates, nothing is recorded: results are leaves without a gradient."""
-    block = _Block(lambda: {"grad": False})
+    block = Block(lambda: {"grad": False})
     return block if function is None else block(function)
 
 
 def enable_grad(function: Callable[..., Any] | None = None) -> Any:
     """Record again, inside a `no_grad` block."""
-    block = _Block(lambda: {"grad": True})
+    block = Block(lambda: {"grad": True})
     return block if function is None else block(function)
 
 
@@ -128,18 +68,21 @@ class set_grad_enabled:
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         _switch(*self._before)
-        return _Block(lambda: {"grad": self._mode})(function)
+        return Block(lambda: {"grad": self._mode})(function)
 
 
 def _switch(grad: bool, off: bool) -> None:
-    if off is not modes.off:
-        (detour.__enter__ if off else detour.__exit__)()
+    reasons = detour.reasons
+    if off and not modes.off:
+        reasons += REASON
+    elif modes.off and not off:
+        del reasons[-1]
     modes.grad, modes.off = grad, off
 
 
 def inference_mode(mode: Any = True) -> Any:
     """`no_grad`; `enable_grad` with `mode` False. PyTorch also saves the counting of writes here, which goes on."""
-    return no_grad(mode) if callable(mode) else _Block(lambda: {"grad": not mode})
+    return no_grad(mode) if callable(mode) else Block(lambda: {"grad": not mode})
 
 
 def is_grad_enabled() -> bool:
@@ -167,17 +110,17 @@ class Scope(str):
 
 def scope(name: str) -> Any:
     """Name what is built inside the block, as in ``with mg.scope("layer1")``; scopes nest, joined by slashes."""
-    return _Block(lambda: {"scope": Scope(str(name), modes.scope or None)})
+    return Block(lambda: {"scope": Scope(str(name), modes.scope or None)})
 
 
 def keep_lines() -> Any:
     """Inside this block each node remembers the source line that made it."""
-    return _Block(lambda: {"lines": True})
+    return Block(lambda: {"lines": True})
 
 
 def keep_operands() -> Any:
     """Inside this block a write in place shows those who listen a copy of what it overwrites, at that cost."""
-    return _Block(lambda: {"keeps_operands": True})
+    return Block(lambda: {"keeps_operands": True})
 
 
 def strict_shapes(mode: bool = True) -> Any:
@@ -193,7 +136,7 @@ def strict_shapes(mode: bool = True) -> Any:
     minigrad.errors.ShapeError: sub: in strict_shapes() nothing is broadcast, and shapes (3, 1) and (3,) differ.
       If you mean a result of shape (3, 3), write a.expand(3, 3) and b.expand(3, 3) for operands a and b.
     """
-    return _Block(lambda: {"strict": mode})
+    return Block(lambda: {"strict": mode})
 
 
 @contextmanager
@@ -217,7 +160,7 @@ def record(*, lines: bool = False) -> Iterator[Recording]:
     (array([1., 4.], dtype=float32), array([1., 1.], dtype=float32))
     """
     recording = Recording()
-    with _Block(lambda: {"recordings": (*modes.recordings, recording), "lines": lines or modes.lines}):
+    with Block(lambda: {"recordings": (*modes.recordings, recording), "lines": lines or modes.lines}):
         yield recording
 
 
@@ -436,7 +379,7 @@ def propagate(
     totals = {node: gradient if as_nodes else number(gradient) for node, gradient in gradients.items()}
     own: set[Node] = set()  # whose totals were made here, so that nobody else has them: parts are added into those
     changes = {"grad": create_graph, "passing": None, "strict": False}
-    with _Block(lambda: changes), nullcontext() if as_nodes else on_raw_numbers():
+    with Block(lambda: changes), nullcontext() if as_nodes else on_raw_numbers():
         for node in reversed(order):
             upstream = totals.get(node)
             if upstream is None:

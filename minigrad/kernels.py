@@ -19,6 +19,7 @@ from minigrad.errors import DeviceError, DTypeError, OutOfMemoryError
 from minigrad.packages import changed
 
 __all__ = [
+    "REASON",
     "Call",
     "apply_raw",
     "detour",
@@ -59,26 +60,27 @@ class Call:
     seconds: float
 
 
-class _Detour:
-    """Counts the reasons, over all threads, why a `Value` may not compute inline: a tap, a scope, `no_grad`, …
+REASON = (None,)
 
-    While there are none nobody is looking, and a `Value` may do its float arithmetic without a dispatch. One number for
-    all threads is quick to read; which thread has which reason is known where it matters, behind the detour.
+
+class _Detour:
+    """The reasons, of all threads, why a `Value` may not compute inline: a tap, a scope, `no_grad`, …
+
+    While there are none nobody is looking, and a `Value` may do its float arithmetic without a dispatch. One list for
+    all threads is quick to read; which thread has which reason is known where it matters, behind the detour. They are
+    all alike: one is put on it, and one taken, by an instruction that no thread and no interrupt comes into.
     """
 
-    __slots__ = ("_lock", "reasons")
+    __slots__ = ("reasons",)
 
     def __init__(self) -> None:
-        self.reasons = 0
-        self._lock = threading.Lock()
+        self.reasons: list[None] = []
 
     def __enter__(self) -> None:
-        with self._lock:
-            self.reasons += 1
+        self.reasons += REASON
 
     def __exit__(self, *_: object) -> None:
-        with self._lock:
-            self.reasons -= 1
+        del self.reasons[-1]
 
 
 class _Here(threading.local):

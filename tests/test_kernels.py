@@ -58,10 +58,10 @@ def test_a_device_with_a_runner_decides_how_its_kernels_are_called():
 
 
 def test_values_compute_inline_only_while_nobody_listens():
-    reasons = detour.reasons
+    reasons = len(detour.reasons)
     with mg.tap(lambda call: None), mg.scope("s"):
-        assert detour.reasons == reasons + 2
-    assert detour.reasons == reasons
+        assert len(detour.reasons) == reasons + 2
+    assert len(detour.reasons) == reasons
 
 
 def test_a_kernel_may_compute_with_tensors_and_numpy_does_not_warn_there():

@@ -112,9 +112,9 @@ def test_recording_is_switched_as_in_pytorch(torch):
 
 
 def test_switching_recording_leaves_the_short_way_open():
-    before = detour.reasons
+    before = len(detour.reasons)
     with mg.set_grad_enabled(False), mg.set_grad_enabled(True):
-        assert detour.reasons == before
+        assert len(detour.reasons) == before
     with mg.no_grad():
         with mg.set_grad_enabled(True):
             assert modes.grad
@@ -122,9 +122,9 @@ def test_switching_recording_leaves_the_short_way_open():
     mg.set_grad_enabled(True)
     mg.set_grad_enabled(False)
     mg.set_grad_enabled(False)
-    assert detour.reasons == before + 1
+    assert len(detour.reasons) == before + 1
     mg.set_grad_enabled(True)
-    assert (detour.reasons, modes.grad) == (before, True)
+    assert (len(detour.reasons), modes.grad) == (before, True)
 
 
 def test_grad_takes_only_inputs_and_no_other():

@@ -189,10 +189,10 @@ def test_a_scope_that_was_pickled_or_copied_is_a_text():
 
 
 def test_recording_leaves_no_reason_behind():
-    before = detour.reasons
+    before = len(detour.reasons)
     with pytest.raises(ZeroDivisionError), mg.record(), mg.scope("layer"):
         raise ZeroDivisionError
-    assert detour.reasons == before
+    assert len(detour.reasons) == before
 
 
 def test_a_leaf_tensor_knows_the_scope_it_came_to_require_a_gradient_in():
