@@ -16,7 +16,7 @@ from math import e, inf, nan, pi
 from types import ModuleType
 from typing import Any
 
-from minigrad import autograd, blocks, cuda, data, errors, lessons, nn, ops
+from minigrad import _blocks, autograd, cuda, data, errors, lessons, nn, ops
 from minigrad.autograd import detect_anomaly, events, grad
 from minigrad.check import gradcheck, gradgradcheck
 from minigrad.dtypes import (
@@ -63,7 +63,7 @@ from minigrad.storage import device
 from minigrad.value import Value
 
 __version__ = "0.1.0"
-blocks.listen()
+_blocks.listen()
 newaxis = None
 Size: type[tuple[int, ...]] = tuple
 """PyTorch's name for what ``x.shape`` is, which is a plain tuple here."""

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import contextmanager, nullcontext
 from typing import Any, ClassVar, NamedTuple, cast
 
-from minigrad.blocks import Block, modes
+from minigrad._blocks import Block, modes
 from minigrad.errors import check_flag
 from minigrad.kernels import REASON, detour, dispatch, on_raw_numbers, tapped, untapped
 from minigrad.op import Op, Operand

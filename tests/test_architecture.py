@@ -23,7 +23,7 @@ FLOORS = [
     {"dtypes", "layout"},
     {"storage", "kernels"},
     {"op"},
-    {"blocks"},
+    {"_blocks"},
     {"graph"},
     {"_step", "_promotion"},
     {"ops"},

@@ -5,14 +5,14 @@ import dis
 import pytest
 
 import minigrad as mg
-from minigrad import blocks
+from minigrad import _blocks
 from minigrad.kernels import detour
 
 
 @pytest.mark.parametrize(("method", "last"), [("__enter__", "RETURN"), ("__exit__", "DELETE_SUBSCR")])
 def test_nothing_is_called_while_modes_change(method, last):
     """Python lets an interrupt in where a function begins, and after a call."""
-    names = [x.opname for x in dis.get_instructions(getattr(blocks.Block, method))]
+    names = [x.opname for x in dis.get_instructions(getattr(_blocks.Block, method))]
     changes = names.index("BINARY_OP"), max(k for k, name in enumerate(names) if name.startswith(last))
     assert not [name for name in names[changes[0] : changes[1]] if "CALL" in name or "JUMP_BACKWARD" in name]
 
@@ -23,7 +23,7 @@ def test_after_a_cell_that_was_interrupted_all_blocks_are_left(monkeypatch):
 
     shell = InteractiveShell()
     monkeypatch.setattr(IPython, "get_ipython", lambda: shell)
-    blocks.listen()
+    _blocks.listen()
     open_, before = "mg.no_grad().__enter__(); mg.scope('s').__enter__()", len(detour.reasons)
     shell.run_cell("import minigrad as mg; " + open_)
     assert not mg.is_grad_enabled()  # a cell that ends as it should leaves open what it opened
@@ -31,4 +31,4 @@ def test_after_a_cell_that_was_interrupted_all_blocks_are_left(monkeypatch):
     assert not mg.is_grad_enabled()
     shell.run_cell(f"{open_}; raise KeyboardInterrupt")
     assert mg.is_grad_enabled()
-    assert (blocks.modes.scope, blocks.modes.before, len(detour.reasons)) == ("", [], before)
+    assert (_blocks.modes.scope, _blocks.modes.before, len(detour.reasons)) == ("", [], before)

@@ -165,6 +165,7 @@ def test_a_worker_killed_at_20_moments_changes_no_digit(monkeypatch):
 def test_a_worker_that_ray_ends_for_its_memory_changes_no_digit(monkeypatch, tmp_path):
     from ray._private.utils import get_system_memory, get_used_memory
 
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent), prepend=os.pathsep)
     options = {"workers": 2, "seed": 5, "progress": False, "epochs": 8}
     undisturbed = mg.distributed.fit(jobs.dropout, jobs.loader(), **options).model
     monkeypatch.setenv("RAY_memory_usage_threshold", f"{(get_used_memory() + 3e9) / get_system_memory():.3f}")
