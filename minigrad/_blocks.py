@@ -53,8 +53,9 @@ class Block:
 
     def __exit__(self, kind: object = None, error: BaseException | None = None, *_: object) -> None:
         scope, now, before, reasons = modes.scope, modes.__dict__, modes.before, detour.reasons
-        now |= before[-1]  # and nothing is called before all is as it was
-        del before[-1], reasons[-1]
+        if before:  # else it was left already, after an interrupt, as that of a generator that waits
+            now |= before[-1]  # and nothing is called before all is as it was
+            del before[-1], reasons[-1]
         if error:  # where it was raised, for whoever shows it
             error.__dict__.setdefault("minigrad_scope", scope)
 

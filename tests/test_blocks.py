@@ -31,4 +31,7 @@ def test_after_a_cell_that_was_interrupted_all_blocks_are_left(monkeypatch):
     assert not mg.is_grad_enabled()
     shell.run_cell(f"{open_}; raise KeyboardInterrupt")
     assert mg.is_grad_enabled()
+    shell.run_cell("def waits():\n    with mg.no_grad():\n        yield\nw = waits(); next(w); raise KeyboardInterrupt")
+    shell.run_cell("next(w, None)")  # its block was left already
+    assert mg.is_grad_enabled()
     assert (_blocks.modes.scope, _blocks.modes.before, len(detour.reasons)) == ("", [], before)

@@ -277,7 +277,8 @@ def test_numbers_from_elsewhere_are_not_converted_to_the_type_that_they_have():
     nn, array = mg.nn, np.random.default_rng(0).normal(size=(2, 1, 8, 8)).astype(np.float32)
     again = pickle.loads(pickle.dumps(array))  # whose type is equal to NumPy's own, and another object
     model = nn.Sequential(
-        nn.Conv2d(1, 2, 3, padding=1), nn.ReLU(), nn.AdaptiveAvgPool2d(3), nn.Flatten(), nn.Linear(18, 3)
+        *(nn.Conv2d(1, 2, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(2, 2, 3, padding=1), nn.ReLU()),
+        *(nn.AdaptiveAvgPool2d(2), nn.Flatten(), nn.Linear(8, 3)),
     )
     for x in (mg.from_numpy(again), pickle.loads(pickle.dumps(mg.tensor(array)))):
         with mg.profile() as profile:
