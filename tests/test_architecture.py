@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import minigrad
+from cases import merge_cases
 from minigrad import ops
 from minigrad.op import Op
 
@@ -76,6 +77,7 @@ def room_of(path: Path) -> str:
     return relative.parts[0] if len(relative.parts) > 1 else relative.stem
 
 
+@merge_cases
 @pytest.mark.parametrize("path", sorted(HOUSE.rglob("*.py")), ids=lambda p: str(p.relative_to(HOUSE)))
 def test_imports_point_one_way(path):
     room, rooms = room_of(path), {room for floor in FLOORS for room in floor}
@@ -237,6 +239,7 @@ print(x + 1, loaded, "taichi" in sys.modules, threads)
     assert run(code) == "tensor([2., 3.]) False True []\n"
 
 
+@merge_cases
 @pytest.mark.parametrize("path", sources(), ids=lambda p: str(p.relative_to(ROOT)))
 def test_all_names_what_a_module_makes_public(path):
     tree = ast.parse(path.read_text(encoding="utf-8"))

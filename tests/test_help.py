@@ -6,10 +6,12 @@ import pydoc
 import pytest
 
 import minigrad as mg
+from cases import merge_cases
 
 pytest.importorskip("numpy")
 
 
+@merge_cases
 @pytest.mark.parametrize("name", sorted(n for n in dir(mg.Tensor) if not n.startswith("_")))
 def test_every_method_has_a_name_and_help(name):
     method = getattr(mg.Tensor, name)
@@ -27,6 +29,7 @@ def test_generated_methods_are_shown_by_their_own_names():
     assert str(inspect.signature(mg.Tensor.sin)) == "(self, /)"
 
 
+@merge_cases
 @pytest.mark.parametrize("op", mg.OPS.values(), ids=lambda op: op.name)
 def test_every_operation_has_help_and_a_signature(op):
     assert f"{op.name}(" in pydoc.plain(pydoc.render_doc(op))
