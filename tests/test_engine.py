@@ -14,6 +14,7 @@ import pytest
 
 import minigrad as mg
 import parity
+from cases import merge_cases
 from samples import all_samples
 
 pytest.importorskip("taichi", reason="needs Taichi, which has wheels for most machines")
@@ -159,6 +160,7 @@ def test_the_default_device_is_where_tensors_are_made():
     assert mg.zeros(2).device == mg.zeros(2, device="cpu:0").device == "cpu"
 
 
+@merge_cases
 @pytest.mark.parametrize("key", [key for key, sample in SAMPLES.items() if sample.inputs])
 def test_results_and_gradients_stay_on_the_device_of_the_operands_which_is_not_the_default(key):
     sample = SAMPLES[key]

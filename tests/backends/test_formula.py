@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 import pytest
 
 import minigrad as mg
+from cases import merge_cases
 from minigrad.backends.formula import Formula, expression, local_derivative, product
 from minigrad.errors import DeclarationError
 from strategies import DIFFERENTIABLE, ELEMENTWISE
@@ -82,17 +83,20 @@ DERIVATIVES = {
 }  # fmt: skip
 
 
+@merge_cases
 @pytest.mark.parametrize("op", ELEMENTWISE, ids=lambda op: op.name)
 def test_each_op_prints_its_formula(op):
     assert expression(op, op.inputs).text() == FORMULAS[op.name]
 
 
+@merge_cases
 @pytest.mark.parametrize("op", DIFFERENTIABLE, ids=lambda op: op.name)
 def test_each_rule_prints_its_derivative(op):
     printed = [local_derivative(op, slot, "y", op.inputs) for slot in range(len(op.inputs))]
     assert [None if p is None else p.text() for p in printed] == DERIVATIVES[op.name]
 
 
+@merge_cases
 @pytest.mark.parametrize(
     ("op", "operands", "latex"),
     [
@@ -195,6 +199,7 @@ def test_rule_that_asks_a_formula_for_its_truth_is_told_to_write_where(declare):
     assert local_derivative(op, 0, 4.0, [2.0]).text() == "2 · 2"
 
 
+@merge_cases
 @pytest.mark.parametrize("op", ELEMENTWISE, ids=lambda op: op.name)
 def test_how_tightly_an_op_binds_can_be_read_off_its_formula(op, declare):
     x, y = expression(op, op.inputs), expression(declare(op.formula, len(op.inputs)), op.inputs)
@@ -202,6 +207,7 @@ def test_how_tightly_an_op_binds_can_be_read_off_its_formula(op, declare):
         assert use(y).text() == use(x).text()
 
 
+@merge_cases
 @pytest.mark.parametrize(
     ("formula", "text", "latex"),
     [
@@ -250,6 +256,7 @@ def test_root_is_bracketed_in_text_alone():
     assert (1.0 / root).text() == "1 / √x"
 
 
+@merge_cases
 @pytest.mark.parametrize(
     ("x", "text", "latex", "squared"),
     [
@@ -273,12 +280,14 @@ def test_large_and_small_numbers_are_powers_of_ten_in_mathml():
     assert Formula(2.5e-7).mathml().endswith(f"><mrow><mn>2.5</mn><mo>·</mo>{power}</mrow></math>")
 
 
+@merge_cases
 @pytest.mark.parametrize("label", ["x1*w1 + b", "x - y", "a/b", "x²", "-x", "2 · x", "e^x", "n!"])
 def test_label_that_is_an_expression_is_bracketed(label):
     assert (Formula(label) ** 2.0).text() == f"({label})²"
     assert (1.0 - Formula(label)).latex().startswith(r"1 - \left(")
 
 
+@merge_cases
 @pytest.mark.parametrize(
     "label", ["w", "w_1", "w[0]", "p['b']", "layer.weight", "petal length", "重み", "x̂", "v₁₂", "f(x)"]
 )
@@ -440,6 +449,7 @@ def test_text_of_a_random_expression_has_its_value(seed, declare):
 # --- what a tensor's gradient is made of, in words -------------------------------------------------------------------
 
 
+@merge_cases
 @pytest.mark.parametrize("op", [op for op in mg.OPS.values() if op.differentiable], ids=lambda op: op.name)
 def test_each_rule_can_be_shown_as_a_product_with_g(op):
     for slot, rule in enumerate(op.vjp):
@@ -452,6 +462,7 @@ def test_each_rule_can_be_shown_as_a_product_with_g(op):
         ElementTree.fromstring(found.mathml())
 
 
+@merge_cases
 @pytest.mark.parametrize(
     ("op", "slot", "text", "latex"),
     [
