@@ -9,6 +9,7 @@ import math
 import pytest
 
 import minigrad as mg
+from cases import merge_cases
 from minigrad import nn
 from minigrad.errors import ArgumentError, ShapeError
 from minigrad.nn import init
@@ -129,6 +130,7 @@ def test_parameters_are_written_in_place_without_a_record():
     assert layer.weight is weight
 
 
+@merge_cases
 @pytest.mark.parametrize(
     ("call", "kind", "text"),
     [

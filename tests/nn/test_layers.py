@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
+from cases import merge_cases
 from minigrad import nn
 from minigrad.errors import ArgumentError, DTypeError, ShapeError
 from nn_layers import APART, CASES, Case, case
@@ -98,6 +99,7 @@ def test_layer_gives_what_pytorch_gives_with_the_same_state(case, mode, torch):
 
 
 @pytest.mark.parity
+@merge_cases
 @each
 def test_keys_shapes_and_types_of_the_state_are_pytorchs(case, torch):
     mine, its = case.make(nn).state_dict(), case.make(torch.nn).state_dict()
@@ -106,6 +108,7 @@ def test_keys_shapes_and_types_of_the_state_are_pytorchs(case, torch):
 
 
 @pytest.mark.parity
+@merge_cases
 @each
 def test_parameters_start_where_pytorchs_do(case, torch):
     mg.manual_seed(1)
@@ -122,6 +125,7 @@ def test_parameters_start_where_pytorchs_do(case, torch):
 
 
 @pytest.mark.parity
+@merge_cases
 @each
 def test_text_is_pytorchs_but_for_the_numbers_of_parameters(case, torch):
     mine = re.sub(r"  # [\d,]+ parameters?( each)?", "", repr(case.make(nn)))
@@ -129,6 +133,7 @@ def test_text_is_pytorchs_but_for_the_numbers_of_parameters(case, torch):
     assert mine == its.replace("\\n", "\n")
 
 
+@merge_cases
 @each
 def test_layer_is_the_same_after_a_copy_and_after_pickle(case):
     layer = case.make(nn).eval()
@@ -211,6 +216,7 @@ def test_sequences_cost_no_more_than_their_length():
     assert counts[1] < 2.2 * counts[0]
 
 
+@merge_cases
 @pytest.mark.parametrize(
     ("act", "kind", "text"),
     [

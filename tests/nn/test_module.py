@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
+from cases import merge_cases
 from minigrad import nn
 from minigrad.errors import ArgumentError, DTypeError, GraphError, ShapeError
 
@@ -92,6 +93,7 @@ def test_assignment_moves_a_name_between_the_tables():
     assert module.state_dict()["b"].tolist() == [1.0, 1.0]
 
 
+@merge_cases
 @pytest.mark.parametrize(
     ("act", "kind", "text"),
     [
@@ -394,6 +396,7 @@ def test_a_batch_that_is_refused_is_not_counted():
         assert norm.num_batches_tracked.item() == 1
 
 
+@merge_cases
 @pytest.mark.parametrize(
     ("call", "text"),
     [

@@ -3,6 +3,7 @@
 import pytest
 
 import minigrad as mg
+from cases import merge_cases
 from minigrad.errors import ArgumentError, DTypeError, ShapeError
 from minigrad.nn.utils import rnn
 from parity import NARROW, close
@@ -135,6 +136,7 @@ def test_a_packed_sequence_is_a_tuple_that_can_be_converted():
     assert rnn.invert_permutation(mg.tensor([2, 0, 1])).tolist() == [1, 2, 0]
 
 
+@merge_cases
 @pytest.mark.parametrize(
     ("call", "kind", "text"),
     [

@@ -5,24 +5,28 @@ import math
 import pytest
 
 import minigrad as mg
+from cases import merge_cases
 from minigrad import Value
 from strategies import ATTRS, DIFFERENTIABLE, ELEMENTWISE, FIRST, PYTORCH, ROUNDING, applied, points, pytorch
 
 each_op = pytest.mark.parametrize("op", DIFFERENTIABLE, ids=lambda op: op.name)
 
 
+@merge_cases
 @each_op
 def test_gradient_matches_central_difference(op):
     for point in points(op):
         assert mg.gradcheck(applied(op), point, **FIRST)
 
 
+@merge_cases
 @each_op
 def test_second_gradient_matches_central_difference(op):
     for point in points(op):
         assert mg.gradgradcheck(applied(op), point, **FIRST)
 
 
+@merge_cases
 @each_op
 def test_third_gradient_matches_central_difference(op):
     def gradient(*leaves):
@@ -33,6 +37,7 @@ def test_third_gradient_matches_central_difference(op):
         assert mg.gradgradcheck(gradient, point, atol=1e-5, rtol=1e-5)  # third derivatives of 1/x reach 10^3 here
 
 
+@merge_cases
 @each_op
 def test_what_is_shown_for_a_rule_has_the_rule_s_value(op):
     for point in points(op):
@@ -43,6 +48,7 @@ def test_what_is_shown_for_a_rule_has_the_rule_s_value(op):
                 assert shown(1.0, y, *point, **attrs) == pytest.approx(rule(1.0, y, *point, **attrs), rel=ROUNDING)
 
 
+@merge_cases
 @each_op
 def test_floats_and_values_give_the_same_number(op):
     for point in points(op):
@@ -52,6 +58,7 @@ def test_floats_and_values_give_the_same_number(op):
 
 
 @pytest.mark.parity
+@merge_cases
 @pytest.mark.parametrize("op", ELEMENTWISE, ids=lambda op: op.name)
 def test_values_and_gradients_are_pytorch_s(torch, op):
     theirs, attrs = pytorch(op), ATTRS.get(op.name, {})
