@@ -5,6 +5,7 @@ import random
 import pytest
 
 import minigrad as mg
+from cases import merge_cases
 from minigrad.backends.formula import expression
 from minigrad.errors import ArgumentError, DTypeError, GraphError, ShapeError
 from places import ON_GPU
@@ -55,8 +56,11 @@ def keyed(key, tensor):
 
 
 @pytest.mark.parity
-@pytest.mark.parametrize("seed", range(300))
-def test_random_keys_read_and_write_as_pytorch_s_and_so_do_their_gradients(torch, seed):
+@merge_cases(by="first")
+@pytest.mark.parametrize("first", range(0, 300, 30))
+@pytest.mark.parametrize("offset", range(30))
+def test_random_keys_read_and_write_as_pytorch_s_and_so_do_their_gradients(torch, first, offset):
+    seed = first + offset
     generator = random.Random(seed)
     key = random_key(generator)
     given = np.random.default_rng(seed).standard_normal(SIZES)
@@ -175,6 +179,7 @@ PROGRAMS = {
 
 
 @pytest.mark.parity
+@merge_cases
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_writes_have_pytorch_s_numbers_and_gradients(torch, name):
     given, weight = np.linspace(-1.0, 1.0, 12).reshape(3, 4), np.linspace(2.0, 3.0, 8).reshape(2, 4)
@@ -340,6 +345,7 @@ REFUSED = {
 
 
 @pytest.mark.parity
+@merge_cases
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_pytorch_refuses_is_refused_and_changes_nothing(torch, name):
     from parity import theirs
@@ -409,6 +415,7 @@ MESSAGES = {
 }
 
 
+@merge_cases
 @pytest.mark.parametrize("name", MESSAGES)
 def test_an_error_says_what_was_asked_and_what_to_write(name):
     wrong, kind, message = MESSAGES[name]

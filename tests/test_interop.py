@@ -8,6 +8,7 @@ import re
 import pytest
 
 import minigrad as mg
+from cases import merge_cases
 from minigrad.errors import DTypeError, GraphError, MinigradError, ShapeError
 from places import in_memory
 
@@ -52,6 +53,7 @@ HELD = {
 
 
 @pytest.mark.parity
+@merge_cases
 @pytest.mark.parametrize("held", HELD)
 @pytest.mark.parametrize("question", ASKED)
 def test_python_asks_as_it_asks_pytorch(torch, question, held):
@@ -86,6 +88,7 @@ def test_functions_that_ask_of_any_object():
 
 
 @pytest.mark.parity
+@merge_cases
 @pytest.mark.parametrize("name", ["float", "double", "int", "long", "bool", "byte"])
 @pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "int32", "uint8", "bool"])
 def test_types_are_converted_as_in_pytorch(torch, dtype, name):
@@ -317,6 +320,7 @@ SHAPES = [(), (1,), (3,), (2, 3), (40,), (2, 2, 5), (0,), (0, 3), (7, 9), (999,)
 
 
 @pytest.mark.parity
+@merge_cases
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "int32", "uint8", "bool"])
 def test_repr_is_pytorch_s(torch, dtype, shape):
@@ -332,6 +336,7 @@ def test_repr_is_pytorch_s(torch, dtype, shape):
 
 
 @pytest.mark.parity
+@merge_cases
 @pytest.mark.parametrize(
     "numbers",
     [

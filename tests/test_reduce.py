@@ -3,6 +3,7 @@
 import pytest
 
 import minigrad as mg
+from cases import merge_cases
 from minigrad.errors import ArgumentError, DTypeError, GraphError, ShapeError
 from minigrad.graph import propagate
 from thorough import crossed
@@ -88,6 +89,7 @@ def close(a, b, tolerance):
 
 @pytest.mark.parity
 @pytest.mark.filterwarnings("ignore")  # PyTorch warns of too few numbers for a variance
+@merge_cases(by="case")
 @crossed(1, case=EVERY, shape=SHAPES, dtype=["float64", "float32", "int64", "int32", "uint8", "bool"])
 def test_values_and_types_are_pytorch_s_and_so_is_what_is_refused(torch, case, shape, dtype):
     given = np.abs(numbers(shape)).astype(dtype) if dtype in ("uint8", "bool") else numbers(shape, dtype)
@@ -108,6 +110,7 @@ LAYOUTS = {"transposed": lambda x: x.T, "sliced": lambda x: x[1:, ::2], "expande
 
 
 @pytest.mark.parity
+@merge_cases
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("case", EVERY)
 def test_layouts_of_memory_do_not_matter(torch, case, layout):
@@ -131,6 +134,7 @@ CORNERS = {
 
 
 @pytest.mark.parity
+@merge_cases
 @pytest.mark.parametrize("corner", CORNERS)
 @pytest.mark.parametrize("case", EVERY)
 def test_corners_have_pytorch_s_values_and_gradients(torch, case, corner):
@@ -162,6 +166,7 @@ def test_the_gradient_of_a_whole_maximum_that_is_nan_is_nan():
 
 @pytest.mark.parity
 @pytest.mark.filterwarnings("ignore")
+@merge_cases(by="case")
 @crossed(
     1,
     case=[case for case in EVERY if case not in NO_GRADIENT],
@@ -270,6 +275,7 @@ def test_functions_are_methods_too_and_max_takes_a_tensor():
     assert mg.sum(mg.tensor([True, True]), dtype=mg.float64).dtype is mg.float64
 
 
+@merge_cases
 @pytest.mark.parametrize(
     ("wrong", "kind", "message"),
     [

@@ -6,6 +6,7 @@ import itertools
 import pytest
 
 import minigrad as mg
+from cases import merge_cases
 from minigrad.errors import DivisionError, DTypeError, GraphError, ShapeError
 from places import ON_GPU, in_memory
 from strategies import ATTRS, DIFFERENTIABLE, ELEMENTWISE, RELATIVE, points, pytorch
@@ -33,6 +34,7 @@ LAYOUTS = {
 
 
 @pytest.mark.parity
+@merge_cases(by="name")
 @crossed(1, name=[op.name for op in ELEMENTWISE], dtype=["float64", "float32"], layout=LAYOUTS)
 def test_values_and_gradients_are_pytorch_s_in_every_layout(torch, name, dtype, layout):
     """The types are those of PyTorch; the numbers are what it gives in float64, because its own float32 may be further
@@ -70,6 +72,7 @@ def arranged(x, layout):
     return LAYOUTS[layout](x)
 
 
+@merge_cases
 @pytest.mark.parametrize("op", DIFFERENTIABLE, ids=lambda op: op.name)
 def test_a_tensor_of_one_number_and_a_value_have_the_same_gradients_to_second_order(op):
     attrs = ATTRS.get(op.name, {})
@@ -88,6 +91,7 @@ def test_a_tensor_of_one_number_and_a_value_have_the_same_gradients_to_second_or
 
 
 @pytest.mark.parity
+@merge_cases
 @pytest.mark.parametrize("shapes", list(itertools.permutations([(3, 4), (4,), (3, 1), (1, 1), ()], 2)), ids=str)
 def test_broadcasting_is_undone_in_the_gradient(torch, shapes):
     given = [np.arange(1.0, 1.0 + np.prod(shape)).reshape(shape) for shape in shapes]
@@ -102,6 +106,7 @@ def test_broadcasting_is_undone_in_the_gradient(torch, shapes):
 
 
 @pytest.mark.parity
+@merge_cases
 @pytest.mark.parametrize("number", [True, 2, 2.5])
 @pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "int32", "uint8", "bool"])
 @pytest.mark.parametrize("name", ["add", "mul", "div", "maximum", "lt", "exp"])
@@ -191,6 +196,7 @@ def test_an_overwritten_number_that_a_rule_needs_is_refused_before_any_gradient_
     assert a.grad is None
 
 
+@merge_cases
 @pytest.mark.parametrize(
     ("wrong", "kind", "message"),
     [
@@ -240,6 +246,7 @@ def test_views_share_memory_and_versions():
 
 
 @in_memory
+@merge_cases
 @pytest.mark.parametrize(
     "key", [0, -1, (1, 2), (..., 0), (0, ...), slice(None, None, 2), (slice(1, None), None, -1), None, ...], ids=repr
 )
@@ -286,6 +293,7 @@ def test_a_long_chain_is_differentiated_and_deleted_without_recursion():
     del y
 
 
+@merge_cases
 @pytest.mark.parametrize("op", DIFFERENTIABLE, ids=lambda op: op.name)
 def test_what_runs_inlined_is_what_runs_while_somebody_looks(op):
     """Inlined, by way of `dispatch`, and with rules on tensors instead of arrays: equal bits, graphs and versions."""
@@ -364,6 +372,7 @@ def test_detach_in_place_ends_the_graph_there_and_nowhere_else():
         (x * 2)[0].detach_()
 
 
+@merge_cases
 @pytest.mark.parametrize(
     ("dtype", "number"), [("uint8", 300), ("uint8", -2), ("int32", 2**40), ("int64", 2**70), ("float32", 10**400)]
 )
@@ -400,6 +409,7 @@ def test_a_wrong_argument_of_a_write_changes_nothing(write, text):
     assert (x.tolist(), x._version, x.requires_grad) == ([1.0, 2.0], 0, False)
 
 
+@merge_cases
 @pytest.mark.parametrize(
     ("call", "text"),
     [
