@@ -8,7 +8,7 @@
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help tour test exhaustive torture check lint tools frontend screenshots stubs muladd table torch corpus notebooks pictures examples lab bench bench-viewer bench-book book clean
+.PHONY: help tour test exhaustive torture mutants check lint tools frontend screenshots stubs muladd table torch corpus notebooks pictures examples lab bench bench-viewer bench-book book clean
 
 VENV   := .venv
 PY     := $(VENV)/bin/python
@@ -52,6 +52,9 @@ exhaustive: $(DEV) $(TOOLS)  ## the same with every type in every layout on ever
 
 torture: $(DEV)  ## try to break it, some ten thousands of times; tests/torture says how
 	@PYTHONPATH=tests $(PY) -m torture $(ARGS)
+
+mutants: $(DEV) $(TOOLS)  ## plant faults one by one, and see that a test notices each
+	@PYTHONPATH=tests $(PY) -m mutants $(ARGS)
 
 check: lint $(TOOLS)  ## lint and the quick tests: for every day
 	@$(PYTEST) -m "not slow" $(UNIT) $(ARGS)

@@ -1,0 +1,151 @@
+"""`make mutants`: plant each fault into a copy of the tree, and see that a test notices. See mutants/__init__.py."""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import os
+import platform
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from mutants import MUTANTS, Mutant
+from tools import lacking
+
+ROOT = Path(__file__).resolve().parents[2]
+RESULTS = Path(__file__).parent / "results.txt"
+PLAYER = "viz/minigrad_viz/static/player.js"  # built from viz/frontend/src
+PACKAGES = "viz/frontend/node_modules"
+PYTEST = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+# What `make test` runs, but for the test of this catalogue, which would notice every fault by its text.
+WHOLE = ["--numprocesses", "2", "--dist", "loadscope", "--nbval", "--nbval-sanitize-with", "notebooks/sanitize.cfg"]
+WHOLE += ["tests", "minigrad", "viz/minigrad_viz", "notebooks", "--ignore", "tests/test_mutants.py"]
+FAILED = re.compile(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", re.MULTILINE)
+WHERE = "import minigrad, minigrad_viz; print(minigrad.__file__, minigrad_viz.__file__)"
+
+
+class Copy:
+    """A copy of the tracked files, as they are now, in which Python imports the copy and not what is installed."""
+
+    def __init__(self, folder: Path, timeout: float) -> None:
+        self.folder, self.timeout = folder, timeout
+        self.environment = os.environ | {"PYTHONPATH": f"{folder}{os.pathsep}{folder / 'viz'}"}
+        tracked = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+        for name in filter(None, tracked.split("\0")):
+            if (ROOT / name).is_file():
+                (folder / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(ROOT / name, folder / name)
+        if (ROOT / PACKAGES).is_dir():
+            (folder / PACKAGES).symlink_to((ROOT / PACKAGES).resolve())
+        _, imported = self.run([sys.executable, "-c", WHERE], "/")
+        if not all(Path(file).is_relative_to(folder) for file in imported.split()):
+            raise SystemExit(f"mutants: the copy in {folder} is not what Python imports, but {imported}")
+
+    def run(self, command: Sequence[str], cwd: Path | str = "") -> tuple[int | None, str]:
+        """Run a command in the copy: return its exit status, None where it ran out of time, and what it printed."""
+        child = subprocess.Popen(
+            command, cwd=cwd or self.folder, env=self.environment, text=True, encoding="utf-8",
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, start_new_session=True,
+        )  # fmt: skip
+        try:
+            printed, _ = child.communicate(timeout=self.timeout)
+            return child.returncode, printed
+        except subprocess.TimeoutExpired:
+            os.killpg(child.pid, signal.SIGKILL)  # its workers too
+            return None, child.communicate()[0]
+
+    @contextmanager
+    def planted(self, mutant: Mutant) -> Iterator[None]:
+        """A block in which the fault is in the copy, and where it is in a source of the player, in its built module."""
+        built = mutant.path.startswith("viz/frontend/src/")
+        files = [self.folder / name for name in [mutant.path, PLAYER][: 1 + built]]
+        before = [(file, file.read_bytes(), file.stat()) for file in files]
+        files[0].write_text(mutant.planted(files[0].read_text(encoding="utf-8")), encoding="utf-8")
+        try:
+            if built and self.run(["node", "viz/frontend/build.mjs"])[0]:
+                raise SystemExit(f"mutants: {mutant.name}: the player cannot be built.")
+            yield
+        finally:
+            for file, content, status in before:
+                file.write_bytes(content)
+                os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))  # by which Python knows compiled modules
+
+    def notices(self, mutant: Mutant, whole: bool) -> tuple[bool, str]:
+        """Whether a test notices the fault, and which does first."""
+        with self.planted(mutant):
+            for tests in [[f"tests/{name}" for name in mutant.tests], *([WHOLE] if whole else [])]:
+                status, printed = self.run([*PYTEST, "-x", *tests])
+                if status is None:
+                    return mutant.hangs, "timed out"
+                if status == 5:
+                    raise SystemExit(f"mutants: {mutant.name}: there are no tests in {' '.join(tests)}.")
+                if status:
+                    found = FAILED.search(printed)
+                    return True, found[1] if found else f"pytest ended with {status}: {printed.strip()[-200:]!r}"
+        return False, "–"
+
+
+def needed(mutant: Mutant) -> str:
+    """What this machine lacks to notice the fault, "" where it lacks nothing."""
+    tools = ["node", "npm packages", "chromium", "playwright"] if mutant.path.endswith(".js") else []
+    return ", ".join(tool for tool in tools if tool in lacking())
+
+
+def machine() -> str:
+    """The processor, its cores, Python and the day, as the table has them at its head."""
+    info = Path("/proc/cpuinfo")
+    named = re.search(r"^model name\s*: (.+)$", info.read_text(), re.MULTILINE) if info.exists() else None
+    cores, python = os.cpu_count(), platform.python_version()
+    return f"# {datetime.date.today()}, {named[1] if named else platform.machine()}, {cores} cores, CPython {python}"
+
+
+def write_results(found: dict[str, str]) -> None:
+    """Put lines by mutant into the table, in the order of the catalogue; older ones stay if they are of today."""
+    head, *lines = RESULTS.read_text(encoding="utf-8").splitlines() if RESULTS.exists() else [""]
+    known = {line.partition(" | ")[0]: line for line in lines if head == machine()} | found
+    rows = [known[mutant.name] for mutant in MUTANTS if mutant.name in known]
+    RESULTS.write_text("\n".join([machine(), *rows]) + "\n", encoding="utf-8")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m mutants", description=__doc__)
+    parser.add_argument("--only", nargs="+", default=[""], metavar="TEXT", help="those with this in their name or path")
+    parser.add_argument("--whole", action="store_true", help="run every test where the named ones notice nothing")
+    parser.add_argument("--sane", action="store_true", help="only see that the named tests pass without any fault")
+    parser.add_argument("--timeout", type=float, default=900, metavar="S", help="seconds for a run (%(default)g)")
+    parser.add_argument("--write", action="store_true", help="keep the lines in tests/mutants/results.txt")
+    options = parser.parse_args()
+    chosen = [one for one in MUTANTS if any(text in one.name or text in one.path for text in options.only)]
+    counts, found = {True: 0, False: 0}, {}
+    with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
+        copy = Copy(Path(folder).resolve(), options.timeout)
+        if options.sane:
+            status, printed = copy.run([*PYTEST, *sorted({f"tests/{name}" for one in chosen for name in one.tests})])
+            print(printed)
+            return int(status != 0)
+        for mutant in chosen:
+            if lacks := needed(mutant):
+                print(f"{mutant.name} | skipped: needs {lacks}", flush=True)
+                continue
+            start = time.perf_counter()
+            killed, by = copy.notices(mutant, options.whole)
+            line = [mutant.name, "killed" if killed else "SURVIVED", by, f"{time.perf_counter() - start:.0f} s"]
+            found[mutant.name] = " | ".join(line)
+            print(found[mutant.name], flush=True)
+            counts[killed] += 1
+    if options.write:
+        write_results(found)
+    print(f"{counts[True]} killed, {counts[False]} survived")
+    return int(counts[False] > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,141 @@
+"""Faults in operations and their gradients, and in what makes, draws, measures and frees tensors."""
+
+from mutants._mutant import Mutant
+
+__all__ = ["MUTANTS"]
+
+MUTANTS = (
+    Mutant(
+        "the gradient of cos has the wrong sign",
+        "minigrad/ops/elementwise.py",
+        "vjp=(lambda g, a: neg(g * sin(a)),)",
+        "vjp=(lambda g, a: g * sin(a),)",
+        ("test_derivatives.py", "ops/test_elementwise.py"),
+    ),
+    Mutant(
+        "where operands tie, maximum passes the gradient twice",
+        "minigrad/ops/elementwise.py",
+        "lambda g, a, b: where(a == b, 0.5 * g, where(a < b, 0.0, g))",
+        "lambda g, a, b: where(a == b, g, where(a < b, 0.0, g))",
+        ("ops/test_elementwise.py", "test_value.py"),
+    ),
+    Mutant(
+        "amax passes the whole gradient to each that ties",
+        "minigrad/ops/reduce.py",
+        "return div(share, sum(chosen, dim=dim, keepdim=True))",
+        "return share",
+        ("test_reduce.py",),
+    ),
+    Mutant(
+        "permute passes its gradient by the same permutation",
+        "minigrad/ops/shape.py",
+        "permute(g, dims=tuple(sorted(range(len(dims)), key=dims.__getitem__)))",
+        "permute(g, dims=dims)",
+        ("test_shape.py", "test_gradients.py"),
+    ),
+    Mutant(
+        "the second derivative of cross entropy lacks the outer product",
+        "minigrad/ops/loss.py",
+        "(p * (g - sum(p * g, dim=(1,), keepdim=True)))",
+        "(p * g)",
+        ("test_loss.py", "test_gradients.py"),
+    ),
+    Mutant(
+        "the second derivative of det lacks a term",
+        "minigrad/ops/linalg.py",
+        "div(shares * y - y @ g.mT @ y, _each(det(a)))",
+        "div(shares * y, _each(det(a)))",
+        ("test_linalg.py", "test_gradients.py"),
+    ),
+    Mutant(
+        "arange is one short where the step does not divide the span",
+        "minigrad/creation.py",
+        "ceil((last - first) / by)\n",
+        "int((last - first) / by)\n",
+        ("test_creation.py",),
+    ),
+    Mutant(
+        "a draw advances the stream by one number only",
+        "minigrad/random.py",
+        "self._drawn += count",
+        "self._drawn += 1",
+        ("test_random.py",),
+    ),
+    Mutant(
+        "attention is scaled by the number of keys",
+        "minigrad/functional/attention.py",
+        "scale = max(query.shape[-1], 1) ** -0.5",
+        "scale = max(key.shape[-2], 1) ** -0.5",
+        ("test_attention.py",),
+    ),
+    Mutant(
+        "a padding index below 0 gets a gradient",
+        "minigrad/functional/indexing.py",
+        "        padding_idx %= rows\n",
+        "",
+        ("test_indexing.py", "test_gradients.py"),
+    ),
+    Mutant(
+        "the median of an even count is the upper one",
+        "minigrad/functional/quantiles.py",
+        "where(end < 0, 0, end // 2)",
+        "where(end < 0, 0, (end + 1) // 2)",
+        ("test_reduce.py", "test_sorting.py", "test_gradients.py"),
+    ),
+    Mutant(
+        "the running variance of batch_norm follows at the wrong rate",
+        "minigrad/functional/normalization.py",
+        'momentum: float = 0.1,\n    eps: float = 1e-5,\n) -> Tensor:\n    """As `batch_norm`, with',
+        'momentum: float = 0.9,\n    eps: float = 1e-5,\n) -> Tensor:\n    """As `batch_norm`, with',
+        ("test_normalization.py", "test_pytorch.py"),
+    ),
+    Mutant(
+        "anomaly mode blames an operation for an infinity that it was given",
+        "minigrad/autograd/anomaly.py",
+        "if infinities and not any(n or i for n, i in given):",
+        "if infinities and not any(n for n, i in given):",
+        ("test_anomaly.py",),
+    ),
+    Mutant(
+        "a Function's gradient of another shape is taken",
+        "minigrad/autograd/function.py",
+        "if x is not None and shape is not None and x.shape != shape:",
+        "if x is not None and shape is not None and len(x.shape) != len(shape):",
+        ("test_function.py",),
+    ),
+    Mutant(
+        "gradcheck accepts nan",
+        "minigrad/check.py",
+        "if not abs(exact - numeric) <= atol + rtol * abs(numeric):",
+        "if abs(exact - numeric) > atol + rtol * abs(numeric):",
+        ("test_check.py",),
+    ),
+    Mutant(
+        "a profile puts its calls on the thread of another device",
+        "minigrad/engine.py",
+        '"tid": 1 + devices.index(event.device)',
+        '"tid": devices.index(event.device)',
+        ("test_engine.py",),
+    ),
+    Mutant(
+        "a custom kernel returns another shape, and nobody says so",
+        "minigrad/own.py",
+        "declared.domain and result.shape != broadcast_shapes(",
+        "not declared.domain and result.shape != broadcast_shapes(",
+        ("test_own.py",),
+    ),
+    Mutant(
+        "kernel_source shows the kernel for operands that are off by one",
+        "minigrad/sources.py",
+        "_saved or (None,) * (1 + len(operands)))[1:]",
+        "_saved or (None,) * (1 + len(operands)))[:-1]",
+        ("test_sources.py",),
+    ),
+    Mutant(
+        "tidy frees the gradient of a tensor that is kept",
+        "minigrad/tidying.py",
+        "_tensors_in((x._base, x._grad))",
+        "_tensors_in((x._base,))",
+        ("test_tidying.py",),
+    ),
+)

@@ -1,0 +1,127 @@
+"""Faults in what is seen: traces, pictures, the widget, the player in JavaScript, and the book's extensions."""
+
+from mutants._mutant import Mutant
+
+__all__ = ["MUTANTS"]
+
+MUTANTS = (
+    Mutant(
+        "no alarm tells of saturated activations",
+        "viz/minigrad_viz/trace/alarms.py",
+        "_faded, _dead, _saturated, _left_over)",
+        "_faded, _dead, _left_over)",
+        ("viz/test_alarms.py",),
+    ),
+    Mutant(
+        "a vanishing gradient is told as an exploding one",
+        "viz/minigrad_viz/trace/alarms.py",
+        'yield _far_away(trace, "vanishing", small,',
+        'yield _far_away(trace, "exploding", small,',
+        ("viz/test_alarms.py",),
+    ),
+    Mutant(
+        "a heatmap swaps the colours of above and below zero",
+        "viz/minigrad_viz/pictures/heat.py",
+        'key = "plus" if shade > 0 else "minus", abs(shade)',
+        'key = "minus" if shade > 0 else "plus", abs(shade)',
+        ("viz/test_heat.py", "viz/test_tensors_drawn.py"),
+    ),
+    Mutant(
+        "the layout keeps neighbours that cross",
+        "viz/minigrad_viz/layout/order.py",
+        "column[at], column[at + 1] = lower, upper",
+        "column[at], column[at + 1] = upper, lower",
+        ("viz/test_layout.py", "viz/test_layout_parity.py"),
+    ),
+    Mutant(
+        "a route keeps points in the middle of a level stretch",
+        "viz/minigrad_viz/layout/layered.py",
+        "            tidy.pop()\n",
+        "            pass\n",
+        ("viz/test_layout.py",),
+    ),
+    Mutant(
+        "a player takes values for leaves that are not there",
+        "viz/minigrad_viz/widget.py",
+        "if name not in numbers and _element(self.trace, name) is None:",
+        "if name not in numbers and not numbers:",
+        ("viz/test_widget.py",),
+    ),
+    Mutant(
+        "watch shows the square of how far an update moves",
+        "viz/minigrad_viz/watching.py",
+        'layer.update = sums[k, "update"] ** 0.5 / weight',
+        'layer.update = sums[k, "update"] / weight',
+        ("viz/test_watch.py",),
+    ),
+    Mutant(
+        "a step of a pass has the derivative of the edge before",
+        "viz/minigrad_viz/trace/columns.py",
+        "self.trace.local[edge], self.contribution[at]",
+        "self.trace.local[edge - 1], self.contribution[at]",
+        ("viz/test_trace.py", "viz/test_passes.py"),
+    ),
+    Mutant(
+        "the key B does nothing",
+        "viz/frontend/src/panels/keyboard.js",
+        "    b: () => toggleNodeStop(s),\n",
+        "",
+        ("viz/browser/test_keyboard.py",),
+    ),
+    Mutant(
+        "an alarm that is chosen highlights nothing",
+        "viz/frontend/src/panels/alarmlist.js",
+        "      highlight(note.nodes);\n",
+        "      highlight([]);\n",
+        ("viz/browser/test_player.py", "viz/browser/test_keyboard.py"),
+    ),
+    Mutant(
+        "a step back by an operation stops one edge early",
+        "viz/frontend/src/model/history.js",
+        "p > forward + 1 && resultAt(to) === resultAt(p)",
+        "p > forward + 2 && resultAt(to) === resultAt(p) && to > forward + 2",
+        ("viz/test_frontend.py",),
+    ),
+    Mutant(
+        "the player's heatmap swaps the colours of above and below zero",
+        "viz/frontend/src/drawing/heatcolour.js",
+        "const end = t < 0 ? minus : plus;",
+        "const end = t < 0 ? plus : minus;",
+        ("viz/test_frontend.py",),
+    ),
+    Mutant(
+        "a prediction with two right digits counts as right",
+        "viz/frontend/src/model/predict.js",
+        "10 ** (floor(log10(abs(number))) - 2)",
+        "10 ** (floor(log10(abs(number))) - 1)",
+        ("viz/test_frontend.py",),
+    ),
+    Mutant(
+        "a breakpoint on a gradient fires at the number itself",
+        "viz/frontend/src/model/breakpoints.js",
+        "return largest(total) > value;",
+        "return largest(total) >= value;",
+        ("viz/test_frontend.py",),
+    ),
+    Mutant(
+        "the first row of a sweep's table is no head",
+        "viz/minigrad_viz/static/sweep.js",
+        'k ? "td" : "th"',
+        '"td"',
+        ("viz/browser/test_sweep_views.py",),
+    ),
+    Mutant(
+        "a claim that did not hold is not set in bold",
+        "book/_ext/measured.py",
+        'if held == "NOT" else',
+        'if held == "not" else',
+        ("book/test_pages.py",),
+    ),
+    Mutant(
+        "a docstring in the book loses what follows its first example",
+        "book/_ext/docstrings.py",
+        "kept = kept and not _of_example(out)",
+        "kept = kept and _of_example(out)",
+        ("book/test_reference.py", "book/test_pages.py"),
+    ),
+)
