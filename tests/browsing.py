@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tools import chromium, need
+from needs import chromium, needs
 
 __all__ = ["FLAGS", "Watch", "chrome", "page", "spare", "watched"]
 
@@ -26,7 +26,7 @@ _LOCAL = {"file", "data", "blob", "about"}
 
 @pytest.fixture(scope="session")
 def chrome() -> Iterator[Any]:
-    need("chromium", "playwright")
+    needs("chromium", "playwright")
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:

@@ -19,6 +19,7 @@ import pytest
 
 import minigrad as mg
 from minigrad.storage import get_default_device
+from needs import reason
 
 SEPARATE = bool(os.environ.get("MINIGRAD_SEPARATE_CASES"))
 HERE = Path(__file__).parent
@@ -75,16 +76,16 @@ def run_cases(check: Callable[[Any], None], cases: Iterable[tuple[str, Any]]) ->
             skipped[name] = str(reason)
         except (Exception, pytest.fail.Exception) as error:  # noqa: BLE001 -- reported below
             if refuses_float64(error):
-                skipped[name] = "needs float64, which this GPU refuses"
+                skipped[name] = reason("float64")
             else:
                 failed[name] = error
     if failed:
         raise AssertionError(_report(failed, count)) from next(iter(failed.values()))
     if not count:
-        pytest.skip("no cases")
+        raise AssertionError("there are no cases")
     if skipped:
-        reasons = "; ".join(sorted(set(skipped.values())))
-        pytest.skip(f"{len(skipped)} of {count} cases, beginning with {next(iter(skipped))}: {reasons}")
+        name, why = next(iter(skipped.items()))
+        pytest.skip(f"{len(skipped)} of {count} cases, beginning with {name}: {why}")
 
 
 def refuses_float64(error: BaseException) -> bool:

@@ -2,18 +2,18 @@
 
 import gc
 import os
-from importlib.util import find_spec
 
 import pytest
 
 import minigrad as mg
 from browsing import chrome, page, spare, watched  # here, so that there is one browser a process
 from minigrad.storage import get_default_device
+from needs import Skips, is_here, needs
 from thorough import EXHAUSTIVE
 
 __all__ = ["chrome", "page", "spare", "watched"]
 
-if find_spec("hypothesis"):
+if is_here("hypothesis"):
     from hypothesis import HealthCheck, settings
 
     # The same examples each time, however slow the machine is.
@@ -26,7 +26,10 @@ GPUS = ("cuda", "vulkan", "metal")
 
 @pytest.fixture(scope="session")
 def torch():
-    return pytest.importorskip("torch", reason="needs the extra 'parity': make test EXTRAS=dev,parity")
+    needs("torch")
+    import torch
+
+    return torch
 
 
 @pytest.fixture
@@ -41,8 +44,7 @@ def on_cpu():
 @pytest.fixture
 def compiled_on_cpu(request):
     """The same, for what is about the kernels that compute there."""
-    if get_default_device() in GPUS:
-        pytest.skip("is about cpu: Taichi compiles for a GPU in this process, and NumPy computes what is on the cpu")
+    needs("memory that NumPy sees")
     request.getfixturevalue("on_cpu")
 
 
@@ -53,7 +55,7 @@ def pytest_pyfunc_call(pyfuncitem):
         return (yield)
     except mg.errors.DTypeError as refusal:
         if str(refusal).startswith(f"float64: the device {get_default_device()} has none."):
-            pytest.skip("needs float64, which this GPU refuses")
+            needs("float64")
         raise
 
 
@@ -74,15 +76,15 @@ def pytest_collection_modifyitems(config, items):
     if left:
         config.hook.pytest_deselected(items=left)
         items[:] = [item for item in items if not item.get_closest_marker("exhaustive")]
-    if not find_spec("taichi"):
-        for item in items:
-            if "import taichi" in getattr(getattr(item, "dtest", None), "docstring", ""):
-                item.add_marker(pytest.mark.skip(reason="needs Taichi, which has wheels for most machines"))
+    for item in items:
+        if "import taichi" in getattr(getattr(item, "dtest", None), "docstring", ""):
+            item.add_marker(pytest.mark.needs("taichi"))
 
 
 @pytest.hookimpl(trylast=True)  # when there is a terminal
 def pytest_configure(config):
     gc.disable()  # until all is collected
+    config.pluginmanager.register(Skips())
     if terminal := config.pluginmanager.get_plugin("terminalreporter"):
         config.pluginmanager.register(ToldAtOnce(terminal))
 
@@ -123,6 +125,6 @@ def _nothing_open():
 
 collect_ignore = ["torch_code"]  # programs for PyTorch, which tests load
 NEED = {"torch": "torch_names.py", "mpmath": "torture/_numbers_exact.py", "playwright": "viz/browser/screenshots.py"}
-collect_ignore += [file for package, file in NEED.items() if not find_spec(package)]
+collect_ignore += [file for package, file in NEED.items() if not is_here(package)]
 if get_default_device() not in GPUS:
     collect_ignore.append("gpu")

@@ -11,9 +11,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-from tools import need
+from needs import needs
 
 STARTS = 300  # seconds that a server, or a kernel behind a page, may take on a slow machine
 SETTINGS = {
@@ -26,8 +24,8 @@ class Lab:
     """The server, on a folder of notebooks, as long as the block around it lasts."""
 
     def __init__(self, folder: Path) -> None:
-        need("chromium", "playwright")
-        pytest.importorskip("jupyterlab")
+        needs("chromium", "playwright")
+        needs("jupyterlab")
         self._folder, own = folder, folder / ".jupyter"
         for name, text in SETTINGS.items():
             settings = own / "settings" / "@jupyterlab" / f"{name}.jupyterlab-settings"

@@ -4,14 +4,14 @@ import json
 import math
 import subprocess
 
-from tools import FRONTEND, need
+from needs import FRONTEND, needs
 
 COMPARE = FRONTEND / "tests" / "compare.js"
 
 
 def compare(*options, **job):
     """What the player makes of a job, by node."""
-    need("node")
+    needs("node")
     done = subprocess.run(
         ["node", *options, str(COMPARE)],
         input=json.dumps(job),

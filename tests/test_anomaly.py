@@ -7,8 +7,9 @@ import pytest
 
 import minigrad as mg
 from minigrad.errors import GraphError
+from needs import needs
 
-pytest.importorskip("numpy")
+needs("numpy")
 
 
 def line_of(text):

@@ -14,6 +14,7 @@ import minigrad
 from cases import merge_cases
 from minigrad import ops
 from minigrad.op import Op
+from needs import needs
 
 HOUSE = Path(minigrad.__file__).parent
 ROOT = HOUSE.parent
@@ -150,7 +151,7 @@ def test_the_engine_can_be_read_in_an_afternoon():
 
 
 def test_an_operation_and_a_function_take_few_lines_on_average():
-    pytest.importorskip("numpy")
+    needs("numpy")
     functional = importlib.import_module("minigrad.functional")
     functions = {getattr(functional, name) for name in functional.__all__}  # without second names for the same
     declared = {x for name in ops.__all__ if isinstance(x := getattr(ops, name), Op)}
@@ -209,7 +210,7 @@ print(mg.Value(2.0) * 3, all(p.grad is not None for p in model.parameters()))
 
 
 def test_where_taichi_is_not_installed_numpy_computes_and_cpu_means_it():
-    pytest.importorskip("numpy")
+    needs("numpy")
     code = f"""
 import sys
 sys.path.insert(0, {str(ROOT)!r})
@@ -226,7 +227,7 @@ print(y.grad[0].item(), mg.kernel_source("tanh").splitlines()[1])
 
 
 def test_taichi_is_loaded_by_the_first_operation_and_tells_no_server():
-    pytest.importorskip("taichi", reason="needs Taichi, which has wheels for most machines")
+    needs("taichi")
     code = f"""
 import sys, threading
 sys.path.insert(0, {str(ROOT)!r})

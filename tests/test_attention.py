@@ -1,15 +1,13 @@
 """Softmax and attention: corners, orders beyond the second, dropout, and what is refused."""
 
+import numpy as np
 import pytest
 
 import minigrad as mg
+import parity
 from minigrad.errors import ArgumentError, DTypeError, MinigradError, ShapeError
 from strategies import PARITY, SECOND, THIRD
 from thorough import crossed
-
-np = pytest.importorskip("numpy")
-
-import parity  # noqa: E402 -- it needs NumPy
 
 F = mg.functional
 

@@ -5,8 +5,6 @@ import pytest
 import minigrad as mg
 from minigrad.errors import DTypeError, ShapeError
 
-np = pytest.importorskip("numpy")
-
 
 def test_operators_write_in_place():
     x = mg.tensor([12, 10])

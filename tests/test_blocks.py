@@ -18,7 +18,7 @@ def test_nothing_is_called_while_modes_change(method, last):
 
 
 def test_after_a_cell_that_was_interrupted_all_blocks_are_left(monkeypatch):
-    IPython = pytest.importorskip("IPython")
+    import IPython
     from IPython.core.interactiveshell import InteractiveShell
 
     shell = InteractiveShell()

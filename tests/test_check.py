@@ -5,6 +5,7 @@ import pytest
 import minigrad as mg
 from minigrad.errors import DTypeError, GradcheckError
 from minigrad.op import OPS, Op
+from needs import needs
 
 
 @pytest.fixture
@@ -33,7 +34,7 @@ def test_a_wrong_rule_is_reported_with_output_input_and_both_numbers(wrong_squar
 
 
 def test_a_function_of_ones_own_is_reported_by_the_name_of_its_class():
-    pytest.importorskip("numpy")
+    needs("numpy")
 
     class Halved(mg.autograd.Function):
         @staticmethod

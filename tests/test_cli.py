@@ -8,7 +8,7 @@ import pytest
 
 from minigrad import OPS, cli
 from minigrad.cli import lessons, tour
-from tools import need
+from needs import needs
 
 
 def run(capsys, *arguments):
@@ -129,7 +129,7 @@ def test_lab_without_jupyterlab_says_what_to_install_before_the_training(capsys,
 
 
 def test_lab_starts_jupyterlab_on_the_lessons(capsys, tmp_path, monkeypatch):
-    need("jupyterlab")
+    needs("jupyterlab")
     calls = []
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(subprocess, "call", lambda command: calls.append(command) or 0)
@@ -168,7 +168,7 @@ def test_ops_prints_a_line_an_operation_with_the_devices_that_have_a_kernel(caps
 
 
 def test_ops_prints_every_operation_of_the_table(capsys):
-    pytest.importorskip("numpy")
+    needs("numpy")
     _, out, _ = run(capsys, "ops")
     lines = out.splitlines()
     assert {line.split()[0] for line in lines[1:-1]} == set(OPS)

@@ -12,7 +12,7 @@ import pytest
 
 from minigrad import cli
 from minigrad.cli import doctor
-from tools import need
+from needs import needs
 
 NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
 LESSONS = sorted(path.name for path in NOTEBOOKS.glob("[0-9]*.ipynb"))
@@ -111,7 +111,7 @@ def test_lab_writes_its_note_through_no_link(run, tmp_path):
 
 
 def test_lab_opens_jupyterlab_there_for_this_machine_alone(run, tmp_path, monkeypatch):
-    need("jupyterlab")
+    needs("jupyterlab")
     calls = []
     monkeypatch.setattr(subprocess, "call", lambda command: calls.append(command) or 7)
     assert run("lab", "mine")[0] == 7
@@ -145,7 +145,7 @@ def test_course_is_a_folder_for_nbgrader_and_is_not_overwritten_either(run, tmp_
 
 
 def test_doctor_says_what_is_there(run):
-    need("jupyterlab")
+    needs("jupyterlab")
     code, out, err = run("doctor")
     assert (code, err) == (0, "")
     lines = [line.strip() for line in out.splitlines()]

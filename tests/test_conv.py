@@ -2,15 +2,13 @@
 
 import tracemalloc
 
+import numpy as np
 import pytest
 
 import minigrad as mg
+from minigrad.backends.numpy import conv as kernels
 from minigrad.errors import ArgumentError, DTypeError, ShapeError
 from minigrad.ops.conv import Window
-
-np = pytest.importorskip("numpy")
-
-from minigrad.backends.numpy import conv as kernels  # noqa: E402 -- needs NumPy
 
 F = mg.functional
 

@@ -4,14 +4,16 @@ import pytest
 
 import minigrad as mg
 from minigrad.errors import DTypeError, ShapeError
+from needs import needs
 
-pytest.importorskip("numpy")
+needs("numpy")
 
 
 @pytest.mark.parity
 @pytest.mark.parametrize("numbers", [[], [float("nan"), 1.0, float("nan"), -0.0, 0.0], [float("inf"), -float("inf")]])
 def test_unique_treats_odd_numbers_as_pytorch_does(numbers):
-    torch = pytest.importorskip("torch", reason="needs the extra 'parity'")
+    import torch
+
     ours = mg.unique(mg.tensor(numbers), return_inverse=True, return_counts=True)
     theirs = torch.unique(torch.tensor(numbers), return_inverse=True, return_counts=True)
     for a, b in zip(ours, theirs, strict=True):

@@ -1,12 +1,11 @@
 """Tensors from numbers: shapes, types and numbers are PyTorch's, sharing is what was asked for, refusals teach."""
 
+import numpy as np
 import pytest
 
 import minigrad as mg
 from minigrad.errors import ArgumentError, DeviceError, DTypeError, MinigradError, OutOfMemoryError, ShapeError
 from places import in_memory
-
-np = pytest.importorskip("numpy")
 
 # Each is called with a library and the dtypes of that library by name.
 CALLS = {

@@ -1,12 +1,11 @@
 """vjp, jvp, hvp, jacobian and hessian, against PyTorch and by hand."""
 
+import numpy as np
 import pytest
 
 import minigrad as mg
 from minigrad.autograd import hessian, hvp, jacobian, jvp, vjp
 from minigrad.errors import DTypeError, ShapeError
-
-np = pytest.importorskip("numpy")
 
 A, B = np.array([[0.5, -1.0], [2.0, 0.25]]), np.array([1.5, -0.5])
 

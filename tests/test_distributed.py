@@ -5,19 +5,19 @@ import signal
 import sys
 from functools import partial
 
+import numpy as np
 import pytest
 
+import distributed_jobs as jobs
 import minigrad as mg
+from minigrad.distributed import replica
+from minigrad.distributed.flat import flattened, mean, write_gradients
 from minigrad.errors import ArgumentError, DTypeError, MissingPackageError, WorkerError
+from minigrad.training import Callback, accuracy, fit
+from needs import needs
+from ray_processes import ray_runs
 
-np = pytest.importorskip("numpy")
-pytest.importorskip("safetensors")
-
-import distributed_jobs as jobs  # noqa: E402 -- it needs NumPy
-from minigrad.distributed import replica  # noqa: E402
-from minigrad.distributed.flat import flattened, mean, write_gradients  # noqa: E402
-from minigrad.training import Callback, accuracy, fit  # noqa: E402
-from tools import ray_runs  # noqa: E402
+needs("safetensors")
 
 CLOSE = 1e-9  # the sums of shards are rounded apart from those of whole batches
 

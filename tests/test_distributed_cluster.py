@@ -3,20 +3,18 @@
 import os
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import distributed_jobs as jobs
 import minigrad as mg
-
-np = pytest.importorskip("numpy")
-
-import distributed_jobs as jobs  # noqa: E402 -- it needs NumPy
-from tools import need_ray  # noqa: E402
+from needs import needs
 
 
 @pytest.fixture
 def cluster(monkeypatch):
     """A head without processors for workers, and two nodes of one each."""
-    need_ray()
+    needs("ray", "Ray's processes")
     monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent), prepend=os.pathsep)
     from ray.cluster_utils import Cluster

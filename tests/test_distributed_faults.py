@@ -9,25 +9,14 @@ import threading
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import distributed_jobs as jobs
 import minigrad as mg
+from minigrad.training import fit
 
-np = pytest.importorskip("numpy")
-if not Path("/proc/self/environ").exists():
-    pytest.skip("finds processes by what Linux tells of them", allow_module_level=True)
-
-import distributed_jobs as jobs  # noqa: E402 -- it needs NumPy
-from minigrad.training import fit  # noqa: E402
-from tools import need_ray  # noqa: E402
-
-pytestmark = pytest.mark.usefixtures("there")
-
-
-@pytest.fixture(scope="module")
-def there():
-    need_ray()
-
+pytestmark = pytest.mark.needs("Linux", "ray", "Ray's processes")
 
 CHILD = """
 import sys

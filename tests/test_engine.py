@@ -15,9 +15,11 @@ import pytest
 import minigrad as mg
 import parity
 from cases import merge_cases
+from needs import needs
 from samples import all_samples
 
-pytest.importorskip("taichi", reason="needs Taichi, which has wheels for most machines")
+needs("taichi")
+
 
 SAMPLES = all_samples()
 

@@ -7,6 +7,7 @@ import pytest
 import minigrad as mg
 from minigrad.cli import main
 from minigrad.errors import ArgumentError, DeclarationError, MinigradError, MissingFileError, printable
+from needs import needs
 
 LOUD = "\x1b[2J\x07\x9b1m\u202e\ud83d"
 QUIET = r"\x1b[2J\x07\x9b1m\u202e\ud83d"
@@ -29,7 +30,7 @@ def test_an_operation_is_called_by_an_identifier():
 
 
 def test_modules_tables_optimizers_and_trainings_are_printed_without_commands(tmp_path, capsys):
-    pytest.importorskip("numpy")
+    needs("numpy")
     model = mg.nn.Sequential()
     model.add_module(f"x{LOUD}", mg.nn.Linear(1, 1))
     sgd = mg.optim.SGD([{"params": model.parameters(), f"y{LOUD}": 1}], lr=0.1)
@@ -47,7 +48,7 @@ def test_modules_tables_optimizers_and_trainings_are_printed_without_commands(tm
 
 
 def test_where_in_a_model_an_error_arose_is_told_without_commands():
-    pytest.importorskip("numpy")
+    needs("numpy")
     model = mg.nn.Sequential()
     model.add_module(f"x{LOUD}", mg.nn.Linear(2, 2))
     with pytest.raises(mg.errors.ShapeError) as caught:
@@ -58,6 +59,6 @@ def test_where_in_a_model_an_error_arose_is_told_without_commands():
 def test_the_command_says_names_and_folders_without_commands(tmp_path, capsys):
     assert main(["lab", "--copy", str(tmp_path / "a\x1b[2Jb")]) == 0
     assert rf"{tmp_path}/a\x1b[2Jb: " in capsys.readouterr().out
-    pytest.importorskip("numpy")
+    needs("numpy")
     assert main(["torch", "a\x1b[2Jb"]) == 2
     assert capsys.readouterr().err.endswith(" has no a\\x1b[2Jb\n")

@@ -8,13 +8,12 @@ import subprocess
 import sys
 import zlib
 
+import numpy as np
 import pytest
 
 import minigrad as mg
 from strategies import PICTURE
 from torch_warper import EXAMPLES, network
-
-np = pytest.importorskip("numpy")
 
 LINE = re.compile(r"(\w+) device=(\w+) seed=(\d+)((?: \w+=[-+.\de]+)+) seconds=(\d+)")
 # What each must reach, of its final line.

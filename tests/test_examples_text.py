@@ -6,14 +6,13 @@ from collections import Counter
 from itertools import pairwise
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 
 import minigrad as mg
 from strategies import PARITY
 from test_examples import ran, recorded
 from torch_warper import EXAMPLES
-
-np = pytest.importorskip("numpy")
 
 
 @pytest.fixture

@@ -4,12 +4,11 @@ import gc
 import inspect
 import weakref
 
+import numpy as np
 import pytest
 
 import minigrad as mg
 from minigrad.errors import DTypeError, GraphError, ShapeError
-
-np = pytest.importorskip("numpy")
 
 
 class Exp(mg.autograd.Function):

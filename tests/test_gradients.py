@@ -4,16 +4,16 @@ import copy
 import gc
 import weakref
 
+import numpy as np
 import pytest
 
 import minigrad as mg
 from minigrad.errors import DTypeError, GraphError, ShapeError
 from minigrad.kernels import kernels_of
 from minigrad.op import OPS, Op
+from needs import needs
 from parity import ours, theirs
 from strategies import PARITY
-
-np = pytest.importorskip("numpy")
 
 
 def leaves(*given):
@@ -299,7 +299,7 @@ WRITTEN = {
 @pytest.mark.parity
 @pytest.mark.parametrize("name", WRITTEN)
 def test_the_first_of_several_results_can_be_written_in_place(name):
-    pytest.importorskip("torch", reason="needs the extra 'parity': make test EXTRAS=dev,parity")
+    needs("torch")
     array = np.random.default_rng(0).normal(size=(3, 4))
     found = []
     for F, new in ((ours(), mg.tensor), (theirs(), theirs().tensor)):
@@ -344,7 +344,7 @@ def test_a_gradient_with_a_graph_is_not_copied_without_it():
 
 @pytest.mark.filterwarnings("ignore:Using backward")  # PyTorch's, of create_graph
 def test_backward_of_several_tensors_and_to_chosen_ones_is_pytorch_s():
-    torch = pytest.importorskip("torch")
+    import torch
 
     def run(library, backward):
         x = library.tensor([1.0, 2.0, 3.0], requires_grad=True)

@@ -6,12 +6,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import nbformat
 import pytest
 
 from minigrad import cli, lessons
+from needs import needs
 
-pytest.importorskip("nbgrader")
-nbformat = pytest.importorskip("nbformat")
+needs("nbgrader")
+
 
 LESSON = "01_one_neuron"
 SOLUTION = Path(__file__).parents[1] / "notebooks" / "solutions" / f"{LESSON}.py"

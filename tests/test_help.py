@@ -7,8 +7,9 @@ import pytest
 
 import minigrad as mg
 from cases import merge_cases
+from needs import needs
 
-pytest.importorskip("numpy")
+needs("numpy")
 
 
 @merge_cases

@@ -1,11 +1,10 @@
 """Methods that make a tensor a view of what it was."""
 
+import numpy as np
 import pytest
 
 import minigrad as mg
 from minigrad.errors import GraphError
-
-np = pytest.importorskip("numpy")
 
 TURNS = {
     "unsqueeze_": lambda x: x.unsqueeze_(1),

@@ -2,6 +2,7 @@
 
 import random
 
+import numpy as np
 import pytest
 
 import minigrad as mg
@@ -9,8 +10,6 @@ from cases import merge_cases
 from minigrad.backends.formula import expression
 from minigrad.errors import ArgumentError, DTypeError, GraphError, ShapeError
 from places import ON_GPU
-
-np = pytest.importorskip("numpy")
 
 F = mg.functional
 

@@ -5,15 +5,13 @@ import operator
 import pickle
 import re
 
+import numpy as np
 import pytest
 
 import minigrad as mg
 from cases import merge_cases
 from minigrad.errors import DTypeError, GraphError, MinigradError, ShapeError
 from places import in_memory
-
-np = pytest.importorskip("numpy")
-
 
 # --- Python ---
 

@@ -1,13 +1,13 @@
 """Inverses, determinants and factors: what samples do not show. Large matrices, words for what cannot be, late news."""
 
+import numpy as np
 import pytest
 
 import minigrad as mg
 from minigrad.errors import DTypeError, LinAlgError, ShapeError
-from parity import NARROW, close
+from needs import needs
+from parity import close
 from strategies import PARITY
-
-np = pytest.importorskip("numpy")
 
 REGULAR = np.random.default_rng(0).normal(size=(2, 24, 24)).astype("float32") + 4 * np.eye(24, dtype="float32")
 SINGULAR = [[1.0, 2.0], [2.0, 4.0]]
@@ -26,7 +26,7 @@ def shared(monkeypatch):
 @pytest.mark.parametrize("name", ["inv", "det", "slogdet", "cholesky"])
 def test_what_elimination_finds_is_lapack_s(monkeypatch, name, launches):
     if launches != "one":
-        pytest.importorskip("taichi")
+        needs("taichi")
         shared(monkeypatch)
     given = REGULAR if name != "cholesky" else REGULAR @ REGULAR.swapaxes(1, 2)
     found, expected = getattr(mg.linalg, name)(mg.tensor(given)), getattr(np.linalg, name)(given.astype("float64"))
@@ -37,7 +37,7 @@ def test_what_elimination_finds_is_lapack_s(monkeypatch, name, launches):
 @pytest.mark.parametrize("launches", ["one", "one a step"])
 def test_rows_are_swapped_where_a_zero_stands_on_the_diagonal(monkeypatch, launches):
     if launches != "one":
-        pytest.importorskip("taichi")
+        needs("taichi")
         shared(monkeypatch)
     swapped = mg.tensor([[0.0, 2.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 4.0]])
     assert mg.det(swapped.requires_grad_()).item() == -8.0
@@ -138,7 +138,7 @@ def test_what_is_not_square_or_does_not_fit_is_told(call, kind, text):
         call()
 
 
-@pytest.mark.skipif(NARROW, reason="needs float64, which this GPU has not")
+@pytest.mark.needs("float64")
 def test_a_step_that_solves_can_be_recorded():
     step = mg.jit(lambda a, b: mg.linalg.solve(a, b))
     b = mg.ones(24, dtype=mg.float64)

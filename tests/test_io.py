@@ -12,16 +12,18 @@ import sys
 import zipfile
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import minigrad as mg
 from minigrad.errors import ArgumentError, DeviceError, DTypeError, FileFormatError, MissingPackageError
+from needs import needs
 from strategies import PARITY
 
-np = pytest.importorskip("numpy")
-pytest.importorskip("safetensors")
+needs("safetensors")
+
 
 NESTED = {
     "model": {"layer.weight": [[1.5, -2.0], [0.0, 3.0]], "layer.bias": [0.1, 0.2]},
@@ -246,7 +248,7 @@ def test_a_process_that_is_killed_while_it_saves_leaves_the_old_file(moment, tmp
     assert mg.load(path)["w"].tolist() == [0.0, 0.0]
 
 
-@pytest.mark.skipif(os.name != "posix", reason="is about permissions and links of POSIX")
+@pytest.mark.needs("POSIX")
 def test_a_replaced_file_keeps_its_permissions_and_a_link_stays_a_link(tmp_path):
     path, link = tmp_path / "model", tmp_path / "link"
     path.write_bytes(b"")

@@ -4,15 +4,16 @@ import collections
 import itertools
 import types
 
+import numpy as np
 import pytest
 
 import minigrad as mg
+import parity
 from minigrad.errors import CaptureError, DTypeError, ShapeError
 from minigrad.kernels import dispatch
+from samples import all_samples
 from thorough import EXHAUSTIVE
 
-np = pytest.importorskip("numpy")
-parity, all_samples = pytest.importorskip("parity"), pytest.importorskip("samples").all_samples
 nn, F, lr_scheduler = mg.nn, mg.functional, mg.optim.lr_scheduler
 
 

@@ -6,8 +6,10 @@ import pytest
 
 import minigrad as mg
 from minigrad.errors import CaptureError, GraphError
+from needs import needs
 
-pytest.importorskip("numpy")
+needs("numpy")
+
 nn = mg.nn
 
 

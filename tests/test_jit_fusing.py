@@ -5,16 +5,17 @@ import re
 
 import pytest
 
-pytest.importorskip("numpy")
-
 import minigrad as mg
 from minigrad import _jit
-from minigrad.backends.taichi import muladd, source
+from minigrad.backends.taichi import source
 from minigrad.backends.taichi.source import CORES, SERIAL_WIDE
+from needs import needs
 from thorough import EXHAUSTIVE
 
+needs("numpy")
+
 F = mg.functional
-pytestmark = pytest.mark.skipif(mg.get_default_device() != "cpu", reason="is about cpu: elsewhere nothing is fused")
+pytestmark = pytest.mark.needs("the device cpu")
 
 
 @pytest.fixture(autouse=True)
@@ -357,7 +358,7 @@ def _many(monkeypatch):
 
 def beyond(test):
     """A test in which so many numbers are more than caches keep."""
-    test = pytest.mark.skipif(not muladd.FUSED, reason="is about Linux on x86-64")(test)
+    test = pytest.mark.needs("fused multiply-add")(test)
     return pytest.mark.usefixtures("_many")(test)
 
 

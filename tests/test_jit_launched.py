@@ -3,18 +3,18 @@
 import copy
 import threading
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import minigrad as mg
 from minigrad import _jit
+from minigrad._jit import launched
 from minigrad.kernels import kernels_of
 
-np = pytest.importorskip("numpy")
-launched = pytest.importorskip("minigrad._jit.launched")
 nn, F = mg.nn, mg.functional
-compiles = pytest.mark.skipif(mg.get_default_device() != "cpu", reason="is about cpu: elsewhere nothing is fused")
+compiles = pytest.mark.needs("the device cpu")
 
 
 @pytest.fixture

@@ -3,18 +3,17 @@
 500 of them by `make exhaustive`, 42 by `make test`.
 """
 
-import pytest
-
-pytest.importorskip("numpy")
-pytest.importorskip("hypothesis")
-
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import minigrad as mg
 from minigrad import _jit
+from needs import needs
 from thorough import EXHAUSTIVE
+
+needs("hypothesis")
 
 RUNS = 6
 ROUNDS = mg.get_default_device() == "cuda"  # where a product and a sum of two kernels are one instruction when fused
@@ -55,9 +54,7 @@ IN_PLACE = {
     "sub_": lambda a, b: a.sub_(b, alpha=0.5),
     "clamp_": lambda a, b: a.clamp_(-1, 1),
 }
-COMPILES = pytest.mark.skipif(
-    mg.get_default_device() == "numpy", reason="is about cpu and GPUs: what is on numpy is run call by call"
-)
+COMPILES = pytest.mark.needs("compiled kernels")
 place = st.integers(0, 100)
 lines = st.one_of(
     st.tuples(st.sampled_from(sorted(UNARY)), place, place),

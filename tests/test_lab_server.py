@@ -13,6 +13,7 @@ import urllib.request
 import pytest
 
 from lab import STARTS
+from needs import needs
 
 pytestmark = pytest.mark.slow
 
@@ -20,7 +21,7 @@ pytestmark = pytest.mark.slow
 @pytest.fixture
 def server(tmp_path):
     """What Jupyter says of the server that the command started, with its own settings and no browser."""
-    pytest.importorskip("jupyterlab")
+    needs("jupyterlab")
     own = {f"JUPYTER_{x}_DIR": str(tmp_path / x.lower()) for x in ("CONFIG", "DATA", "RUNTIME")}
     environment = {**os.environ, **own, "IPYTHONDIR": str(tmp_path / "ipython")}
     environment.pop("JUPYTER_TOKEN", None)

@@ -9,15 +9,16 @@ import signal
 import subprocess
 import sys
 import time
-from importlib.util import find_spec
 from itertools import cycle
 
 import pytest
 
+from needs import needs
 from thorough import EXHAUSTIVE
 
-pytest.importorskip("numpy")
-WITHOUT = pytest.mark.skipif(find_spec("taichi") is None, reason="needs Taichi, which has wheels for most machines")
+needs("numpy")
+
+WITHOUT = pytest.mark.needs("taichi")
 DEVICES = ["numpy", pytest.param("cpu", marks=WITHOUT)]
 STEPS, SHARE = (10_000, 2_000) if EXHAUSTIVE else (4_000, 1_000)
 INTERRUPTS = 25
@@ -121,7 +122,7 @@ def child(call):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(sys.platform != "linux", reason="reads the memory of a process as Linux tells it")
+@pytest.mark.needs("Linux")
 @pytest.mark.parametrize("device", DEVICES)
 def test_thousands_of_steps_take_no_more_memory_than_the_first(device):
     process = child(f"trained({device!r})")
@@ -134,7 +135,7 @@ def test_thousands_of_steps_take_no_more_memory_than_the_first(device):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C is no signal there")
+@pytest.mark.needs("POSIX")
 @pytest.mark.parametrize("device", DEVICES)
 def test_ctrl_c_leaves_a_usable_state_whenever_it_comes(device):
     process = child(f"interrupted({device!r})")

@@ -11,8 +11,10 @@ import minigrad as mg
 from minigrad.backends.limits import MOST, obtained
 from minigrad.errors import ArgumentError, OutOfMemoryError, ShapeError
 from minigrad.storage import pool_of
+from needs import needs
 
-pytest.importorskip("taichi", reason="needs Taichi, which has wheels for most machines")
+needs("taichi")
+
 LONG = 2**16
 
 
@@ -116,7 +118,7 @@ def in_a_child(code: str) -> str:
     return child.stdout
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="limits the memory of a process as Linux does")
+@pytest.mark.needs("Linux")
 def test_out_of_memory_says_what_was_asked_held_and_kept_and_leaves_a_usable_state():
     said = in_a_child(
         "try:\n    mg.ones(1).expand(2**29) + 1.0\nexcept mg.errors.OutOfMemoryError as error:\n    print(error)\n"
@@ -129,7 +131,7 @@ def test_out_of_memory_says_what_was_asked_held_and_kept_and_leaves_a_usable_sta
     assert result == "4000.0"
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="limits the memory of a process as Linux does")
+@pytest.mark.needs("Linux")
 def test_numpy_out_of_memory_is_the_same_error():
     said = in_a_child(
         "try:\n    mg.ones(1, device='numpy').expand(2**29) + 1.0\nexcept MemoryError as error:\n"

@@ -1,12 +1,11 @@
 """Linear algebra on tensors, against PyTorch."""
 
+import numpy as np
 import pytest
 
 import minigrad as mg
 from minigrad.errors import DTypeError, ShapeError
 from strategies import THIRD
-
-np = pytest.importorskip("numpy")
 
 SHAPES = [
     ((3,), (3,)),

@@ -2,15 +2,12 @@
 
 import math
 
+import numpy as np
 import pytest
 
 import minigrad as mg
 from minigrad.errors import ArgumentError, DTypeError, GraphError, ShapeError
-from places import ON_GPU
-
-np = pytest.importorskip("numpy")
-
-from strategies import SECOND  # noqa: E402
+from strategies import SECOND
 
 INF, NAN = math.inf, math.nan
 
@@ -249,7 +246,7 @@ def test_a_class_that_is_not_there_is_named():
         mg.nll_loss(mg.zeros(2, 5), mg.tensor([-100, -1]))
 
 
-@pytest.mark.skipif(not ON_GPU, reason="is about GPUs: elsewhere mistakes are told at once")
+@pytest.mark.needs("a GPU")
 @pytest.mark.parametrize(
     ("call", "told"),
     [

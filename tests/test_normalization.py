@@ -1,15 +1,13 @@
 """Normalisation and dropout: running statistics, corners, orders beyond the second, and what is refused."""
 
+import numpy as np
 import pytest
 
 import minigrad as mg
+import parity
 from minigrad.errors import ArgumentError, DTypeError, GraphError, MinigradError, ShapeError
 from strategies import PARITY, THIRD
 from thorough import crossed
-
-np = pytest.importorskip("numpy")
-
-import parity  # noqa: E402 -- it needs NumPy
 
 F = mg.functional
 NORMS = {

@@ -6,12 +6,14 @@ import sys
 from itertools import pairwise
 from pathlib import Path
 
+import nbformat
 import pytest
 
 from minigrad import lessons
+from needs import needs
 
-nbformat = pytest.importorskip("nbformat")
-pytest.importorskip("jupytext")
+needs("jupytext")
+
 
 NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
 LESSONS = sorted(NOTEBOOKS.glob("[0-9]*.ipynb"))

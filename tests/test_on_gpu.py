@@ -6,8 +6,8 @@ They run in child processes. On a machine with another GPU: ``MINIGRAD_DEVICE=cu
 import pytest
 
 from children import handfuls, on_device
+from needs import needs
 from thorough import EXHAUSTIVE
-from tools import need
 
 ON_GPU = ["gpu/test_gpu.py", "test_programs.py"]
 if EXHAUSTIVE:
@@ -21,5 +21,5 @@ if EXHAUSTIVE:
 @pytest.mark.slow
 @pytest.mark.parametrize("files", handfuls(ON_GPU, of=1))
 def test_tensors_are_the_same_on_a_gpu(files):
-    need("vulkan")
+    needs("vulkan")
     on_device("vulkan", files)

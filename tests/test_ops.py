@@ -3,11 +3,7 @@
 `make test` takes some types and layouts of each sample, others of the next; `make exhaustive` takes all.
 """
 
-from importlib.util import find_spec
-
 import pytest
-
-pytest.importorskip("numpy")
 
 import minigrad as mg
 import parity
@@ -15,6 +11,7 @@ import table
 from minigrad.kernels import kernels_of
 from minigrad.op import OPS
 from minigrad.storage import DEVICES
+from needs import is_here
 from samples import all_samples
 from thorough import EXHAUSTIVE, chosen
 
@@ -25,7 +22,7 @@ OF_TENSORS = [name for name in OPS if "numpy" in kernels_of(name)]
 COMPARED = [key for key in TAKEN if SAMPLES[key].parity]
 DIFFERENTIABLE = [key for key in TAKEN if not SAMPLES[key].kinked and parity.differentiable(SAMPLES[key])]
 # Where PyTorch's gradients are there to compare with, central differences are left to `make exhaustive`.
-MEASURED = [key for key in DIFFERENTIABLE if EXHAUSTIVE or not find_spec("torch") or key not in COMPARED]
+MEASURED = [key for key in DIFFERENTIABLE if EXHAUSTIVE or not is_here("torch") or key not in COMPARED]
 
 
 @pytest.mark.parity

@@ -4,8 +4,9 @@ import pytest
 
 import minigrad as mg
 from minigrad.errors import ArgumentError, DTypeError, GraphError, ShapeError
+from needs import needs
 
-pytest.importorskip("numpy")
+needs("numpy")
 
 
 def test_a_result_that_does_not_fit_is_refused_by_the_name_that_was_called():

@@ -8,13 +8,12 @@ import sys
 
 import numpy as np
 import pytest
+import taichi as ti
 
 import minigrad as mg
 from minigrad.errors import ArgumentError, DTypeError, ShapeError
 from minigrad.op import ANY, OPS
 from thorough import EXHAUSTIVE
-
-ti = pytest.importorskip("taichi", reason="needs Taichi, which has wheels for most machines")
 
 
 @pytest.fixture(autouse=True)
@@ -280,7 +279,9 @@ draw(swish(x))
 
 @pytest.mark.slow
 def test_all_of_it_works_from_cells_of_a_notebook():
-    nbclient, nbformat = pytest.importorskip("nbclient"), pytest.importorskip("nbformat")
+    import nbclient
+    import nbformat
+
     book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in BOOK.split("\n\n")])
     nbclient.NotebookClient(book, timeout=300, kernel_name="python3").execute()
     outputs = [cell["outputs"] for cell in book.cells]

@@ -12,6 +12,7 @@ import pytest
 
 from minigrad import packages
 from minigrad.packages import PACKAGES, changed, unfit
+from needs import needs
 
 ROOT = Path(__file__).parents[1]
 BROKEN = """
@@ -216,10 +217,10 @@ def ended(code: str) -> str:
 
 @pytest.mark.parametrize("case", CASES)
 def test_the_first_use_names_the_package_its_version_what_works_and_the_command(case):
-    pytest.importorskip("numpy")
+    needs("numpy")
     before, use, said, command = CASES[case]
     for name in re.findall(r"import (taichi|numpy)|fails\('(taichi)|stub\('(safetensors)", before):
-        pytest.importorskip("".join(name))
+        needs("".join(name))
     told = ended(BROKEN + before + "\n" + use)
     assert told.count("Traceback") == 1, told  # nothing of what the package said
     said = said.format(**{name: metadata.version(name) for name in PACKAGES if f"{{{name}}}" in said})
@@ -251,7 +252,7 @@ def test_what_is_asked_of_numpy_outside_of_kernels_is_looked_for_when_it_is_load
 
 @pytest.mark.parametrize("name", PACKAGES)
 def test_what_is_installed_here_fits(name):
-    pytest.importorskip(name)
+    needs(name)
     packages.check(name)
 
 
@@ -285,7 +286,7 @@ mg.ones(2).tanh()
 
 
 def test_what_a_readers_own_kernel_asks_for_in_vain_stays_as_python_says_it():
-    pytest.importorskip("numpy")
+    needs("numpy")
     assert ended(READERS).endswith("AttributeError: module 'numpy' has no attribute 'tangent'\n")
 
 

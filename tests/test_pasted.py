@@ -2,19 +2,13 @@
 
 import math
 
+import numpy as np
 import pytest
 
 import minigrad as mg
 from minigrad.errors import DTypeError, MinigradError
 from minigrad.graph import modes
 from minigrad.kernels import detour
-
-np = pytest.importorskip("numpy")
-
-
-@pytest.fixture
-def torch():
-    return pytest.importorskip("torch", reason="needs the extra 'parity': make test EXTRAS=dev,parity")
 
 
 @pytest.mark.parity

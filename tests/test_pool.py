@@ -2,14 +2,13 @@
 
 import re
 
+import numpy as np
 import pytest
 
 import minigrad as mg
 from minigrad.errors import ArgumentError, DTypeError, GraphError, ShapeError
 from parity import close
 from strategies import PARITY
-
-np = pytest.importorskip("numpy")
 
 F = mg.functional
 NAN, INF = float("nan"), float("inf")

@@ -5,13 +5,12 @@ Each takes the library, and its functions, and returns what it computed, which m
 
 import math
 
+import numpy as np
 import pytest
 
 import minigrad as mg
 import minigrad.functional
 from strategies import PARITY
-
-np = pytest.importorskip("numpy")
 
 
 def array(*shape):
@@ -197,7 +196,8 @@ PROGRAMS = [
 @pytest.mark.parity
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
 def test_the_program_computes_what_it_does_in_pytorch(program):
-    torch = pytest.importorskip("torch", reason="needs the extra 'parity'")
+    import torch
+
     ours, theirs = program(mg, minigrad.functional), program(torch, torch.nn.functional)
     for a, b in zip(ours, theirs, strict=True):
         a, b = (x.detach().cpu().numpy() if hasattr(x, "detach") else np.array(x) for x in (a, b))

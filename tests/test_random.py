@@ -5,15 +5,13 @@ import subprocess
 import sys
 import threading
 
+import numpy as np
 import pytest
 
 import minigrad as mg
+from minigrad.backends.numpy import random as kernels
 from minigrad.errors import ArgumentError, DTypeError, GraphError, ShapeError
 from minigrad.kernels import tap
-
-np = pytest.importorskip("numpy")
-
-from minigrad.backends.numpy import random as kernels  # noqa: E402 -- it needs NumPy
 
 N = 100_000
 # Fixed seeds make these tests certain; of honest numbers one seed in a thousand would fall outside these bounds.

@@ -1,5 +1,6 @@
 """Reductions and running totals: values, types and gradients to second order against PyTorch, and what is refused."""
 
+import numpy as np
 import pytest
 
 import minigrad as mg
@@ -7,8 +8,6 @@ from cases import merge_cases
 from minigrad.errors import ArgumentError, DTypeError, GraphError, ShapeError
 from minigrad.graph import propagate
 from thorough import crossed
-
-np = pytest.importorskip("numpy")
 
 # Relative to the largest number of a result, as sums cancel: the libraries add up in different orders.
 TOLERANCE = {"float64": 1e-12, "float32": 1e-5}

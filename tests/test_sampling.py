@@ -3,14 +3,13 @@
 import math
 import re
 
+import numpy as np
 import pytest
 
 import minigrad as mg
 from minigrad.errors import ArgumentError, DTypeError, ShapeError
 from parity import close
 from strategies import ROUNDING
-
-np = pytest.importorskip("numpy")
 
 F = mg.functional
 NAN, INF = float("nan"), float("inf")

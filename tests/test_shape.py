@@ -1,13 +1,12 @@
 """Views and copies: what is refused and in which words, results without numbers, and what of memory can be seen."""
 
+import numpy as np
 import pytest
 
 import minigrad as mg
 import parity
 from minigrad.errors import ArgumentError, DTypeError, MinigradError, ShapeError
 from samples import numbers, sample
-
-np = pytest.importorskip("numpy")
 
 M, X, V = numbers(3, 4), numbers(2, 3, 4), numbers(5)
 

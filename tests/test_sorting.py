@@ -1,11 +1,10 @@
 """Sorting beyond its samples: ties, nans, infinite numbers, numbers without dimensions, and what is refused."""
 
+import numpy as np
 import pytest
 
 import minigrad as mg
 from minigrad.errors import ArgumentError, DTypeError, ShapeError
-
-np = pytest.importorskip("numpy")
 
 NAN, INF = float("nan"), float("inf")
 

@@ -8,8 +8,9 @@ import pytest
 import minigrad as mg
 from minigrad.backends import arrays
 from minigrad.errors import ArgumentError, DTypeError, GraphError
+from needs import needs
 
-pytest.importorskip("taichi", reason="needs Taichi, which has wheels for most machines")
+needs("taichi")
 
 
 pytestmark = pytest.mark.usefixtures("compiled_on_cpu")

@@ -2,13 +2,12 @@
 
 import math
 
+import numpy as np
 import pytest
 
 import minigrad as mg
 from minigrad.errors import DTypeError
 from places import HERE
-
-np = pytest.importorskip("numpy")
 
 DEVICES = ["numpy", HERE]
 INF = math.inf

@@ -6,8 +6,9 @@ import pytest
 
 import minigrad as mg
 from minigrad.errors import ShapeError
+from needs import needs
 
-pytest.importorskip("numpy")
+needs("numpy")
 
 
 def test_nothing_is_broadcast_in_strict_shapes():

@@ -10,9 +10,17 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import minigrad as mg
+import sweep_jobs as jobs
 from minigrad import cli
+from minigrad.distributed import Halving, Report, Sweep, sweep
+from minigrad.distributed.sweeps import Shown, asked
+from minigrad.distributed.sweeps.plan import Axis, planned
+from minigrad.distributed.sweeps.trial import Job, tried
+from minigrad.distributed.sweeps.tuning import Desk
 from minigrad.errors import (
     ArgumentError,
     DivergedError,
@@ -23,18 +31,10 @@ from minigrad.errors import (
     MissingPackageError,
     WorkerError,
 )
+from needs import needs
+from ray_processes import ray_runs
 
-np = pytest.importorskip("numpy")
-pytest.importorskip("safetensors")
-
-import minigrad as mg  # noqa: E402 -- what is below needs NumPy
-import sweep_jobs as jobs  # noqa: E402
-from minigrad.distributed import Halving, Report, Sweep, sweep  # noqa: E402
-from minigrad.distributed.sweeps import Shown, asked  # noqa: E402
-from minigrad.distributed.sweeps.plan import Axis, planned  # noqa: E402
-from minigrad.distributed.sweeps.trial import Job, tried  # noqa: E402
-from minigrad.distributed.sweeps.tuning import Desk  # noqa: E402
-from tools import ray_runs  # noqa: E402
+needs("safetensors")
 
 HERE = Path(__file__).parent
 JOBS = HERE / "sweep_jobs.py"
@@ -388,7 +388,7 @@ def test_a_function_that_changed_since_is_told_and_gone_on_with(tmp_path):
 
 
 def test_two_sweeps_cannot_run_in_one_folder(tmp_path):
-    pytest.importorskip("fcntl")
+    needs("fcntl")
     made = ended(tmp_path, [0.5])
     with made.held(), pytest.raises(ArgumentError, match="another process runs a sweep in"), made.held():
         pass
@@ -621,11 +621,10 @@ def processes(mark):
     return found
 
 
+@pytest.mark.needs("Linux")
 @pytest.mark.usefixtures("ray")
 @pytest.mark.parametrize("how", [signal.SIGINT, pytest.param(signal.SIGKILL, marks=pytest.mark.slow)])
 def test_the_same_command_goes_on_after_an_end_and_no_process_stays(how, tmp_path):
-    if not Path("/proc/self/environ").exists():
-        pytest.skip("finds processes by what Linux tells of them")
     log, file = tmp_path / "log", tmp_path / "sweep.toml"
     file.write_text(TOML.format(jobs=JOBS, log=log), encoding="utf-8")
     mark, root = f"mark-{os.getpid()}-{how}", Path(mg.__file__).parent.parent

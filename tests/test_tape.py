@@ -2,17 +2,16 @@
 
 import math
 import random
-from importlib.util import find_spec
 
+import numpy as np
 import pytest
 
-np = pytest.importorskip("numpy")
-
-import minigrad as mg  # noqa: E402 -- needs NumPy
-from minigrad import Value  # noqa: E402
-from minigrad.errors import ArgumentError, DeviceError, DTypeError, GraphError, ShapeError  # noqa: E402
-from minigrad.nn.scalar import MLP, cross_entropy  # noqa: E402
-from strategies import (  # noqa: E402
+import minigrad as mg
+from minigrad import Value
+from minigrad.errors import ArgumentError, DeviceError, DTypeError, GraphError, ShapeError
+from minigrad.nn.scalar import MLP, cross_entropy
+from needs import is_here
+from strategies import (
     ATTRS,
     DIFFERENTIABLE,
     RELATIVE,
@@ -22,7 +21,7 @@ from strategies import (  # noqa: E402
     random_expression,
 )
 
-DEVICES = ["numpy", *(["cpu"] if find_spec("taichi") else [])]
+DEVICES = ["numpy", *(["cpu"] if is_here("taichi") else [])]
 inf, nan = math.inf, math.nan
 
 
@@ -469,7 +468,7 @@ def test_what_cannot_be_said_in_numbers_is_refused_by_name_when_the_tape_is_made
         mg.Tape(chosen(Value(1.0)))
 
 
-@pytest.mark.skipif(not find_spec("taichi"), reason="NumPy needs no formula")
+@pytest.mark.needs("taichi")
 def test_a_formula_that_taichi_cannot_compute_is_numpys(declared):
     gamma = declared("half_gamma", r"\Gamma({a})", lambda g, y: g * y, lambda a: math.gamma(a) / 2.0)
     y = gamma(Value(3.0)) * 2.0
@@ -507,7 +506,7 @@ def test_a_long_table_is_cut_in_the_middle():
     assert str(tape).splitlines()[2].split() == ["0", "leaf", "0", "2"]  # of leaves, the sum over the samples
 
 
-@pytest.mark.skipif(not find_spec("taichi"), reason="there is no text without Taichi")
+@pytest.mark.needs("taichi")
 def test_the_text_that_runs_can_be_read():
     a = Value(2.0)
     assert "if kind == 1:  # tanh" in mg.Tape((a * 3.0).tanh(), device="cpu").source

@@ -3,6 +3,7 @@
 import inspect
 import itertools
 
+import numpy as np
 import pytest
 
 import minigrad as mg
@@ -11,8 +12,6 @@ from minigrad.errors import DivisionError, DTypeError, GraphError, ShapeError
 from places import ON_GPU, in_memory
 from strategies import ATTRS, DIFFERENTIABLE, ELEMENTWISE, RELATIVE, points, pytorch
 from thorough import crossed
-
-np = pytest.importorskip("numpy")
 
 
 def arrays(op, dtype, shape=(4, 5)):

@@ -10,8 +10,9 @@ import minigrad as mg
 from minigrad import _tensor
 from minigrad.errors import MinigradError, TidiedError
 from minigrad.tidying import Freed
+from needs import needs
 
-pytest.importorskip("numpy")
+needs("numpy")
 
 
 def freed(x):
@@ -31,7 +32,7 @@ def test_what_the_block_made_is_freed_though_it_has_a_name_and_what_was_there_is
 
 @pytest.fixture
 def on_cpu():
-    pytest.importorskip("taichi")
+    needs("taichi")
     before = mg.get_default_device()
     mg.set_default_device("cpu")
     gc.collect()

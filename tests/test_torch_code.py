@@ -3,18 +3,17 @@
 Each stands once, in `tests/torch_code`, and is loaded for either library. PyTorch's starting weights are carried over.
 """
 
-from importlib.util import find_spec
-
+import numpy as np
 import pytest
 
 import minigrad as mg
+from needs import is_here
 from strategies import PROGRAM
 from thorough import EXHAUSTIVE
 from torch_programs import HERE, PROGRAMS, deterministic, loaded
 
-np = pytest.importorskip("numpy")
 # Where PyTorch is there, all of them are trained beside it below.
-ALONE = PROGRAMS[:: 1 if EXHAUSTIVE or not find_spec("torch") else 6]
+ALONE = PROGRAMS[:: 1 if EXHAUSTIVE or not is_here("torch") else 6]
 EACH = pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
 
 

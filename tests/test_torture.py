@@ -2,13 +2,11 @@
 
 import gc
 
+import numpy as np
 import pytest
 
-pytest.importorskip("numpy")
-
-import numpy as np
-
 from minigrad.kernels import kernels_of
+from needs import needs, reason
 from torture import _dying, _programs_made, _programs_run, calls, campaigns, programs
 from torture import _running as running
 
@@ -18,10 +16,11 @@ ALL = [pytest.param(one, id=one.name) for theme in campaigns().values() for one 
 @pytest.mark.slow
 @pytest.mark.parametrize("campaign", ALL)
 def test_campaign(campaign):
+    needs(*campaign.needs)
     found = running.outcome(campaign, range(campaign.few))
     assert found.failures == []
     if found.skipped == found.tried:
-        pytest.skip("needs what this machine does not have")
+        pytest.skip(reason("a larger machine"))
 
 
 def test_names_and_numbers():
@@ -93,7 +92,7 @@ def program_of(*lines, orders=1):
 
 
 def test_a_wrong_kernel_is_told_by_the_smallest_program(monkeypatch):
-    pytest.importorskip("taichi", reason="needs Taichi, which has wheels for most machines")
+    needs("taichi")
     program = program_of("x0 + x1", "x0.tanh()", "v1 * v0", "v2[1:]")
     assert programs._smallest(program, programs._beside) is None
     monkeypatch.setitem(kernels_of("tanh"), "numpy", lambda a: np.tanh(a) + 1e-9)

@@ -6,19 +6,19 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import minigrad as mg
+from minigrad import nn, training
+from minigrad.data import DataLoader, TensorDataset
 from minigrad.errors import ArgumentError, DivergedError, DTypeError, FileFormatError, MissingPackageError, ShapeError
+from minigrad.functional import cross_entropy, mse_loss
+from minigrad.optim import SGD, Adam, lr_scheduler
+from minigrad.training import EarlyStop, Metric, accuracy, evaluate, fit, perplexity
+from needs import needs
 
-np = pytest.importorskip("numpy")
-pytest.importorskip("safetensors")
-
-from minigrad import nn, training  # noqa: E402 -- they need NumPy
-from minigrad.data import DataLoader, TensorDataset  # noqa: E402
-from minigrad.functional import cross_entropy, mse_loss  # noqa: E402
-from minigrad.optim import SGD, Adam, lr_scheduler  # noqa: E402
-from minigrad.training import EarlyStop, Metric, accuracy, evaluate, fit, perplexity  # noqa: E402
+needs("safetensors")
 
 
 def numbers(count, seed):

@@ -1,19 +1,17 @@
 """Views and writes in place against PyTorch: random sequences of both, by a state machine, in values and gradients."""
 
+import numpy as np
 import pytest
+import torch
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 import minigrad as mg
 from minigrad.errors import MinigradError
 from parity import FLOATS, NARROW
 from strategies import PARITY, PYTORCH
 from thorough import EXHAUSTIVE
-
-np = pytest.importorskip("numpy")
-torch = pytest.importorskip("torch", reason="needs the extra 'parity': make test EXTRAS=dev,parity")
-
-from hypothesis import HealthCheck, settings  # noqa: E402 -- after what may be missing
-from hypothesis import strategies as st  # noqa: E402
-from hypothesis.stateful import RuleBasedStateMachine, initialize, rule  # noqa: E402
 
 pytestmark = pytest.mark.parity
 

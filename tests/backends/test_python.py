@@ -3,12 +3,12 @@
 import math
 import operator
 
+import numpy as np
 import pytest
 
 from minigrad.kernels import dispatch, kernels_of
 from strategies import ATTRS
 
-np = pytest.importorskip("numpy")
 scale, alpha = 1.0507009873554805, 1.6732632423543772  # of selu
 
 CORNERS = (

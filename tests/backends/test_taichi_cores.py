@@ -6,15 +6,15 @@ import sys
 from pathlib import Path
 
 import pytest
-
-pytest.importorskip("taichi", reason="needs Taichi, which has wheels for most machines")
-
 import test_taichi_indexing
 import test_taichi_random
 import test_taichi_sorting
 import test_taichi_windows
 
+from needs import needs
 from places import in_memory
+
+needs("taichi")
 
 FAMILIES = (test_taichi_indexing, test_taichi_random, test_taichi_sorting, test_taichi_windows)
 

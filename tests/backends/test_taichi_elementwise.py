@@ -4,15 +4,17 @@ import itertools
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 import minigrad as mg
 import parity
 from minigrad.errors import DTypeError
+from needs import needs
 from places import HERE
 
-np = pytest.importorskip("numpy")
-pytest.importorskip("taichi")
+needs("taichi")
+
 
 CORNERS = [0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 1e10, -1e10, 3e38, 1e-30, 0.1, -0.1, 3.0, -3.0, 7.5, 2.0**24]
 DIVISIONS = {"%": np.remainder, "//": np.floor_divide}

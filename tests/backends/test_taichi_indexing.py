@@ -2,14 +2,15 @@
 
 import hashlib
 
+import numpy as np
 import pytest
 
 from minigrad.kernels import dispatch
+from needs import needs
 from places import HERE, put
 
-np = pytest.importorskip("numpy")
-pytest.importorskip("taichi")
-array = pytest.importorskip("minigrad.backends.taichi.array")
+needs("taichi")
+
 
 TYPES = ["float32", "float64", "int64", "int32", "uint8", "bool"]
 LAID = {  # an array of the same numbers that lies otherwise

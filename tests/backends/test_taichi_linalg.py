@@ -2,18 +2,17 @@
 
 import itertools
 
-import pytest
-
-pytest.importorskip("numpy")
-pytest.importorskip("taichi")
-
 import numpy as np
+import pytest
 
 from alike import RNG, numbers, on_cpu, same
 from minigrad.kernels import dispatch, kernels_of
 from minigrad.ops.conv import Window
+from needs import needs
 from places import HERE, put
 from thorough import chosen, crossed
+
+needs("taichi")
 
 OPS = (
     *("matmul", "linear", "contract", "conv2d", "conv2d_input", "conv2d_weight", "im2col", "col2im", "max_pool"),

@@ -6,20 +6,18 @@ import sys
 from fractions import Fraction
 from pathlib import Path
 
+import numpy as np
 import pytest
-
-pytest.importorskip("taichi", reason="needs Taichi, which has wheels for most machines")
 
 import minigrad as mg
 from minigrad import _jit
-from minigrad.backends.taichi import meeting, muladd, source
+from minigrad.backends.taichi import meeting, source
 from minigrad.backends.taichi.runtime import Kernel
+from needs import needs
 
-np = pytest.importorskip("numpy")
-pytestmark = [
-    pytest.mark.skipif(not muladd.FUSED, reason="is about Linux on x86-64"),
-    pytest.mark.skipif(mg.get_default_device() != "cpu", reason="is about cpu"),
-]
+needs("taichi")
+
+pytestmark = pytest.mark.needs("fused multiply-add", "the device cpu")
 
 TEXT = """@ti.kernel
 def check_{of}_kernel(y_: {vector}, a_: {vector}, b_: {vector}, s_: {number}):
@@ -130,7 +128,7 @@ def stepped(jit):
     return losses, [p.tolist() for p in model.parameters()], step
 
 
-can_meet = pytest.mark.skipif("not meeting.can_meet()", reason="wants several cores that are all ours")
+can_meet = pytest.mark.needs("cores of its own")
 
 
 @can_meet

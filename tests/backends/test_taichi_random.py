@@ -2,16 +2,17 @@
 
 import hashlib
 
+import numpy as np
 import pytest
 
 import minigrad as mg
 from minigrad.kernels import dispatch
+from needs import needs
 from parity import NARROW
 from places import HERE, put
 
-np = pytest.importorskip("numpy")
-pytest.importorskip("taichi")
-array = pytest.importorskip("minigrad.backends.taichi.array")
+needs("taichi")
+
 
 KEYS = [0, 1, 0x123456789ABCDEF0, 2**64 - 1]
 OFFSETS = [0, 1, 2, 3, 5, 2**33 + 1, 2**40]

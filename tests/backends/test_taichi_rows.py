@@ -1,15 +1,17 @@
 """Taichi's kernels along lines, against NumPy's: sizes around vectors, stretches and cores, which no sample reaches."""
 
+import numpy as np
 import pytest
 
 from minigrad.kernels import dispatch
 from minigrad.ops.normalization import Norm
 from minigrad.storage import memory
+from needs import needs
 from places import HERE
 from thorough import crossed
 
-np = pytest.importorskip("numpy")
-pytest.importorskip("taichi")
+needs("taichi")
+
 
 FLOATS = ("float32", "float64")
 SHAPES = [(1, 1), (3, 31), (3, 32), (5, 33), (2, 1000), (40, 1017), (0, 40), (300, 4), (64, 48), (5, 7, 32)]

@@ -8,10 +8,11 @@ import sys
 
 import pytest
 
-pytest.importorskip("taichi")
-
 from minigrad.backends.taichi import buffers, runtime
 from minigrad.backends.taichi.offsets import moved
+from needs import needs
+
+needs("taichi")
 
 
 def run(code):
@@ -129,7 +130,8 @@ def {name}_kernel(y_: ti.types.ndarray(dtype=ti.{dtype}, ndim=1), n: ti.i32):
 
 
 def test_what_is_computed_so_is_the_quotient_to_the_last_bit():
-    np = pytest.importorskip("numpy")
+    import numpy as np
+
     rng = np.random.default_rng(0)
     a, b = (rng.integers(2**23, 2**24, 1_000_000).astype(np.float32) for _ in range(2))
     found = (a.astype(np.float64) * (1.0 / b.astype(np.float64))).astype(np.float32)
@@ -194,7 +196,7 @@ print(loss.item(), "joined into" in step.program)
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the cache is elsewhere")
+@pytest.mark.needs("Linux")
 def test_what_is_compiled_is_kept_by_processes_at_once_and_what_is_damaged_is_not_believed(tmp_path):
     settings = {**os.environ, "HOME": str(tmp_path), "MINIGRAD_DEVICE": "cpu"}
 

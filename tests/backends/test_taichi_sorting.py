@@ -2,14 +2,15 @@
 
 import hashlib
 
+import numpy as np
 import pytest
 
 from minigrad.kernels import dispatch
+from needs import needs
 from places import HERE, put
 
-np = pytest.importorskip("numpy")
-pytest.importorskip("taichi")
-array = pytest.importorskip("minigrad.backends.taichi.array")
+needs("taichi")
+
 
 TYPES = ["float32", "float64", "int64", "int32", "uint8", "bool"]
 SIZES = [1, 2, 7, 8, 9, 17, 511, 512, 513, 4097, 32_768, 32_769, 70_001, 140_000]  # around each way and each step of it

@@ -17,10 +17,11 @@ from pathlib import Path
 
 import pytest
 
+from needs import needs
 from thorough import EXHAUSTIVE
-from tools import need
 
-pytest.importorskip("taichi", reason="needs Taichi, which has wheels for most machines")
+needs("taichi")
+
 
 CORES = 2
 
@@ -211,7 +212,7 @@ def refused(path: Path, texts: list[list[str]], device: str = "cpu") -> list[str
 @pytest.fixture(scope="module", params=["cpu", *["vulkan"] * EXHAUSTIVE])
 def texts(request, tmp_path_factory) -> tuple[Path, list[list[str]], str]:
     if request.param != "cpu":
-        need(request.param)
+        needs(request.param)
     path = tmp_path_factory.mktemp("texts") / "texts.json"
     code = f"open({str(path)!r}, 'w').write(texts.json.dumps(texts.collected({request.param!r})))"
     assert child(code).wait() == 0
@@ -248,7 +249,7 @@ def test_a_text_that_kills_the_process_is_found_and_the_others_are_compiled(tmp_
 
 
 def test_a_text_that_cannot_be_compiled_for_a_gpu_is_found(tmp_path):
-    need("vulkan")
+    needs("vulkan")
     good = "@ti.kernel\ndef one_kernel(y: ti.types.ndarray(dtype=ti.f32, ndim=1)):\n    y[0] = 1.0\n"
     bad = good.replace("1.0", "unknown")
     texts = [["one", good, "a"], ["one", bad, "a"], ["one", good, "a"]]

@@ -7,13 +7,15 @@ import sys
 import numpy as np
 import pytest
 
-from minigrad.backends.taichi import array, elementwise, muladd, runtime, snippets, source
+from minigrad.backends.taichi import array, elementwise, runtime, snippets, source
 from minigrad.kernels import kernels_of
 from minigrad.op import OPS
+from needs import needs
 from places import in_memory
 from strategies import ATTRS
 
-pytest.importorskip("taichi", reason="needs Taichi, which has wheels for most machines")
+needs("taichi")
+
 pytestmark = in_memory
 
 CORNERS = [
@@ -222,7 +224,7 @@ print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 """
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+@pytest.mark.needs("fork")
 def test_a_forked_child_raises_for_a_kernel_that_its_parent_had_launched():
     path = os.pathsep.join(sys.path)
     command = [sys.executable, "-W", "ignore", "-c", FORKED]
@@ -230,7 +232,7 @@ def test_a_forked_child_raises_for_a_kernel_that_its_parent_had_launched():
     assert (done.stdout.strip(), done.returncode) == ("7", 0), done.stderr
 
 
-@pytest.mark.skipif(not muladd.FUSED, reason="is about Linux on x86-64")
+@pytest.mark.needs("fused multiply-add")
 @pytest.mark.parametrize("more", [0, 1, 15])
 def test_a_large_result_is_stored_past_the_cache(monkeypatch, more):
     """Where it lies in lines of memory, and takes the place of none that is read."""

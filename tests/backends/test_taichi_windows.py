@@ -2,22 +2,21 @@
 
 import hashlib
 
-import pytest
-
-pytest.importorskip("numpy")
-pytest.importorskip("taichi")
-
 import numpy as np
+import pytest
 
 from alike import numbers, same
 from minigrad.backends.numpy.conv import grid
 from minigrad.backends.taichi import runtime, windows
 from minigrad.kernels import dispatch
 from minigrad.ops.conv import Window
+from needs import needs
 from places import HERE, put
 from thorough import crossed
 
-pytestmark = pytest.mark.skipif(HERE != "cpu", reason="a GPU has other tiles")
+needs("taichi")
+
+pytestmark = pytest.mark.needs("memory that NumPy sees")
 
 SAME = Window((3, 3), (1, 1), ((1, 1), (1, 1)), (1, 1))
 SIZES = {  # images, channels, height, width, channels of the result, window

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tools import need
+from needs import needs
 
 ROOT = Path(__file__).parents[2]
 sys.path.append(str(ROOT / "book" / "_ext"))
@@ -33,8 +33,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of the pages. Warnings are errors; of the processes that run tests one builds, and the others wait."""
     if built := os.environ.get("MINIGRAD_BOOK"):
         return Path(built)
-    need("npm packages")
-    pytest.importorskip("myst_nb", reason="needs the extra 'book': make test EXTRAS=dev,book")
+    needs("npm packages")
+    needs("myst_nb")
     shared = tmp_path_factory.getbasetemp()
     folder = (shared.parent if "PYTEST_XDIST_WORKER" in os.environ else shared) / "book"
     said = folder / "said.txt"

@@ -5,12 +5,11 @@ from importlib import import_module
 from pathlib import Path
 from urllib.parse import urldefrag
 
+import bs4
 import pytest
 
 import minigrad as mg
 from minigrad import ops
-
-bs4 = pytest.importorskip("bs4", reason="needs the extra 'book': make test EXTRAS=dev,book")
 
 FAMILIES = {family.__name__.rpartition(".")[2]: family for family in ops._FAMILIES}
 HOME = {name: family for family, module in FAMILIES.items() for name in module.__all__ if name in mg.OPS}

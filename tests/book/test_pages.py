@@ -16,6 +16,7 @@ import pytest
 import minigrad as mg
 import minigrad.lessons
 import torture
+from needs import needs
 
 ROOT = Path(__file__).parents[2]
 BOOK = ROOT / "book"
@@ -33,13 +34,13 @@ def loaded(name, path):
 
 @pytest.fixture(scope="module")
 def imports():
-    pytest.importorskip("sphinx", reason="needs the extra 'book': make test EXTRAS=dev,book")
+    needs("sphinx")
     return loaded("imports", BOOK / "_ext" / "imports.py")
 
 
 @pytest.fixture(scope="module")
 def measured():
-    pytest.importorskip("sphinx", reason="needs the extra 'book': make test EXTRAS=dev,book")
+    needs("sphinx")
     return loaded("measured", BOOK / "_ext" / "measured.py")
 
 
@@ -206,7 +207,7 @@ def test_a_page_that_asks_for_more_runs_than_there_are_is_refused(measured):
 
 
 def test_every_theme_that_was_tried_is_on_the_page_with_the_campaigns_that_there_are(measured):
-    pytest.importorskip("numpy")
+    needs("numpy")
     kept = measured.TORTURE.read_text(encoding="utf-8")
     text = (BOOK / "trust.md").read_text(encoding="utf-8")
     themes = re.findall(r"^# (\w+), \d{4}-\d\d-\d\d, ", kept, flags=re.MULTILINE)
@@ -303,7 +304,7 @@ def documented():
 
 
 def test_the_page_of_the_trace_names_its_fields():
-    pytest.importorskip("numpy")
+    needs("numpy")
     from minigrad_viz import to_json, tour
     from minigrad_viz.trace.wire import data
 

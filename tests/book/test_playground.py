@@ -14,9 +14,9 @@ import pytest
 
 import minigrad as mg
 from minigrad_viz.trace import placed
+from needs import FRONTEND, PACKAGES, needs
 from strategies import ATTRS, DIFFERENTIABLE, points
 from thorough import EXHAUSTIVE
-from tools import FRONTEND, PACKAGES, need
 
 ROOT = Path(__file__).parents[2]
 SOURCES = ROOT / "book" / "playground"
@@ -25,7 +25,7 @@ CLOSE = 1e-12
 
 @cache
 def extension():
-    pytest.importorskip("sphinx", reason="needs the extra 'book': make test EXTRAS=dev,book")
+    needs("sphinx")
     spec = importlib.util.spec_from_file_location("playground", ROOT / "book" / "_ext" / "playground.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -47,7 +47,7 @@ def run(*command):
 
 def asked(texts):
     """What the page makes of texts."""
-    need("node")
+    needs("node")
     done = subprocess.run(
         ["node", str(SOURCES / "tests" / "compare.js")],
         input=json.dumps({"catalogue": catalogue(), "texts": texts}),
@@ -319,22 +319,22 @@ def test_every_operation_on_numbers_with_a_derivative_can_be_written():
 
 
 def test_modules_in_node():
-    need("node")
+    needs("node")
     run("node", "--test", *SOURCES.glob("tests/*.test.js"))
 
 
 def test_types_of_the_playground():
-    need("node", "npm packages")
+    needs("node", "npm packages")
     run("node", PACKAGES / "typescript" / "bin" / "tsc", "--project", SOURCES)
 
 
 def test_no_function_is_above_60_lines():
-    need("node", "npm packages")
+    needs("node", "npm packages")
     assert run("node", "limits.mjs", SOURCES) == ""
 
 
 def test_the_script_is_small_and_leaves_no_name_behind(tmp_path):
-    need("node", "npm packages")
+    needs("node", "npm packages")
     built = tmp_path / "playground.js"
     run("node", SOURCES / "build.mjs", built)
     text = built.read_text(encoding="utf-8")

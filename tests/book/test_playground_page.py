@@ -5,7 +5,7 @@ import re
 import pytest
 
 import minigrad as mg
-from tools import PACKAGES, need
+from needs import PACKAGES, needs
 
 AXE = PACKAGES / "axe-core" / "axe.min.js"
 TEXT = "#minigrad-playground-text"
@@ -247,7 +247,7 @@ def test_it_is_reached_by_the_keyboard_alone(play):
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_axe_finds_nothing_at_any_moment(play, theme):
-    need("npm packages")
+    needs("npm packages")
     page = play(color_scheme=theme)
     page.evaluate(AXE.read_text(encoding="utf-8"))
     for text in ("a*b + tanh(c)", "log(b) + 1/(c - c)", "(a"):

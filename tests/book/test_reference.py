@@ -10,8 +10,10 @@ import pytest
 
 import minigrad as mg
 import minigrad.functional
+from needs import needs
 
-pytest.importorskip("sphinx", reason="needs the extra 'book': make test EXTRAS=dev,book")
+needs("sphinx")
+
 docstrings = import_module("docstrings")  # of the book's extensions
 names = import_module("names")
 

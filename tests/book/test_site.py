@@ -5,7 +5,7 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
-from tools import PACKAGES, need
+from needs import PACKAGES, needs
 
 AXE = PACKAGES / "axe-core" / "axe.min.js"
 MEGABYTES = 40
@@ -126,7 +126,7 @@ def faults(page, path):
 
 @pytest.mark.parametrize(("way", "theme"), [("file", "light"), ("http", "dark")])
 def test_every_page_opens_has_no_barrier_and_fits_a_phone(site, server, watched, way, theme):
-    need("npm packages")
+    needs("npm packages")
     page = watched(servers=(server,) if way == "http" else (), color_scheme=theme)
     found = []
     for path in pages(site):

@@ -206,7 +206,9 @@ def test_a_script_may_have_classes_of_its_own(tmp_path):
 
 
 def test_a_notebook_may_have_workers_of_what_it_imports():
-    nbclient, nbformat = pytest.importorskip("nbclient"), pytest.importorskip("nbformat")
+    import nbclient
+    import nbformat
+
     cells = (
         f"import sys; sys.path.insert(0, {str(Path(__file__).parents[1])!r})",
         "from data_sets import Squares\nfrom minigrad.data import DataLoader, Dataset",
@@ -222,7 +224,7 @@ def test_a_notebook_may_have_workers_of_what_it_imports():
     assert left_over[0]["text"] == "[]\n"
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="signals of groups are POSIX's")
+@pytest.mark.needs("POSIX")
 @pytest.mark.parametrize("ended", [pytest.param("interrupted", marks=pytest.mark.exhaustive), "killed"])
 def test_no_process_outlives_a_program_that_is(ended):
     child = run(

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from mutants import MUTANTS, Mutant
-from tools import lacking
+from needs import is_here
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = Path(__file__).parent / "results.txt"
@@ -96,7 +96,7 @@ class Copy:
 def needed(mutant: Mutant) -> str:
     """What this machine lacks to notice the fault, "" where it lacks nothing."""
     tools = ["node", "npm packages", "chromium", "playwright"] if mutant.path.endswith(".js") else []
-    return ", ".join(tool for tool in tools if tool in lacking())
+    return ", ".join(tool for tool in tools if not is_here(tool))
 
 
 def machine() -> str:

@@ -1,15 +1,15 @@
 """Packed sequences: as PyTorch packs them, and through recurrent layers with its numbers and gradients."""
 
+import numpy as np
 import pytest
 
 import minigrad as mg
 from cases import merge_cases
 from minigrad.errors import ArgumentError, DTypeError, ShapeError
 from minigrad.nn.utils import rnn
+from needs import needs
 from parity import NARROW, close
 from strategies import PARITY
-
-np = pytest.importorskip("numpy")
 
 DTYPE = "float32" if NARROW else "float64"
 LENGTHS = [3, 5, 1, 5, 2]
@@ -116,7 +116,7 @@ def test_a_training_step_of_packed_sequences_can_be_recorded():
 
 def test_second_gradients_go_through_packed_sequences():
     if NARROW:
-        pytest.skip("needs float64, which this GPU has not")
+        needs("float64")
     layer = mg.nn.LSTM(2, 2, bidirectional=True).to(mg.float64)
 
     def read(x):

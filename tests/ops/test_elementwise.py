@@ -7,6 +7,7 @@ import pytest
 import minigrad as mg
 from cases import merge_cases
 from minigrad import Value
+from needs import needs
 from strategies import ATTRS, DIFFERENTIABLE, ELEMENTWISE, FIRST, PYTORCH, ROUNDING, applied, points, pytorch
 
 each_op = pytest.mark.parametrize("op", DIFFERENTIABLE, ids=lambda op: op.name)
@@ -90,7 +91,7 @@ def _pairs(corners, arity):
 
 
 def test_the_slope_of_a_power_of_a_number_has_the_digits_of_its_exponent_whoever_looks_on():
-    pytest.importorskip("numpy")
+    needs("numpy")
     x = mg.tensor([0.3], dtype=mg.float64, requires_grad=True)
     (slope,) = mg.grad(2**x, [x], [mg.ones_like(x)], create_graph=True)
     assert slope.item() == pytest.approx(2**0.3 * math.log(2), rel=1e-15)

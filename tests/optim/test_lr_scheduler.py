@@ -9,9 +9,11 @@ import pytest
 
 import minigrad as mg
 from minigrad.errors import ArgumentError, DTypeError
+from needs import needs
 from strategies import PYTORCH
 
-pytest.importorskip("numpy")
+needs("numpy")
+
 
 STEPS = 100
 

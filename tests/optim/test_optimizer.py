@@ -4,16 +4,15 @@ import copy
 import inspect
 import re
 
+import numpy as np
 import pytest
 
 import minigrad as mg
 from minigrad.errors import ArgumentError, DTypeError, GraphError, ShapeError
 from minigrad.graph import keep_operands
+from needs import needs
+from places import HERE
 from strategies import PYTORCH, RELATIVE, SINGLE, TRAJECTORY
-
-np = pytest.importorskip("numpy")
-
-from places import HERE  # noqa: E402 -- it needs NumPy
 
 NAMES = ["SGD", "Adam", "AdamW", "Adamax", "NAdam", "RAdam", "Adagrad", "Adadelta", "RMSprop", "Lion", "Muon"]
 KEPT = {"SGD": {"momentum": 0.9}, "Adam": {"amsgrad": True}, "RMSprop": {"momentum": 0.9, "centered": True}}
@@ -91,7 +90,7 @@ def test_a_parameter_is_updated_by_one_call_of_one_kernel(name):
 
 
 def test_a_new_rate_compiles_nothing_again():
-    pytest.importorskip("taichi")
+    needs("taichi")
     from minigrad.backends.taichi.optim import _kernels
 
     p = leaf(3, 4, device="cpu")
@@ -117,7 +116,7 @@ def test_what_is_remembered_is_where_the_parameter_is_and_of_its_type():
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("shape", [(3, 4), (33, 47), (300, 200)])
 def test_devices_agree(name, shape):
-    pytest.importorskip("taichi")
+    needs("taichi")
     found = []
     for device in ("numpy", HERE):
         p = leaf(*shape, device=device)

@@ -1,13 +1,12 @@
 """Each optimizer, with each of its options, walks PyTorch's way for 100 steps; Lion and Muon their papers'."""
 
+import numpy as np
 import pytest
 
 import minigrad as mg
 from minigrad.kernels import kernels_of
 from strategies import BFLOAT16, RELATIVE, SINGLE, TRAJECTORY
 from thorough import chosen
-
-np = pytest.importorskip("numpy")
 
 STEPS = 100
 BOTH = ({}, {"lr": 0.03}, {"weight_decay": 0.1}, {"maximize": True, "lr": 1e-3, "weight_decay": 0.1})

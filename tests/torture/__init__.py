@@ -31,6 +31,7 @@ class Campaign:
         few: cases of `make test`.
         seconds: a case that takes longer hangs, and its process is killed.
         environment: what the child's environment has besides, for instance the device.
+        needs: what every case needs, by the names of the table in tests/needs.py.
     """
 
     name: str
@@ -40,6 +41,7 @@ class Campaign:
     few: int
     seconds: float = 60.0
     environment: tuple[tuple[str, str], ...] = ()
+    needs: tuple[str, ...] = ()
 
 
 def campaigns() -> dict[str, list[Campaign]]:

@@ -8,8 +8,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from torture import Skip
-
 __all__ = ["looked_at"]
 
 _FOUND = """
@@ -38,12 +36,10 @@ _PANELS = ("What if", "Table", "Stops", "Alarms", "Search")
 @cache
 def _browser() -> Any:
     """One browser for all cases of this process."""
-    from browsing import FLAGS
-    from tools import chromium, lacking
-
-    if missing := lacking().keys() & {"chromium", "playwright"}:
-        raise Skip(", ".join(sorted(missing)))
     from playwright.sync_api import sync_playwright
+
+    from browsing import FLAGS
+    from needs import chromium
 
     playwright = sync_playwright().start()
     browser = playwright.chromium.launch(executable_path=chromium(), args=FLAGS)

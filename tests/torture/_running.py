@@ -15,6 +15,7 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
+from needs import is_here
 from torture import Campaign, Skip
 
 __all__ = ["Outcome", "child", "outcome"]
@@ -37,6 +38,8 @@ class Outcome(NamedTuple):
 def outcome(campaign: Campaign, cases: range) -> Outcome:
     """Try the cases one after another. When a process dies or hangs, the next one goes on with the case after that."""
     start = time.monotonic()
+    if not all(map(is_here, campaign.needs)):
+        return Outcome(len(cases), len(cases), [], 0.0)
     failures: list[str] = []
     skipped, at = 0, cases.start
     while at < cases.stop:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import os
 import random
-import shutil
 import sys
 import zlib
 from argparse import Namespace
@@ -15,7 +14,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from torture import Campaign, Skip
+from torture import Campaign
 from torture._files_judged import LONGEST, MARGIN, judged, place
 
 __all__ = ["CAMPAIGNS"]
@@ -174,8 +173,6 @@ def lessons(number: int) -> str | None:
 
 def traces(number: int) -> str | None:
     """The player's reader of traces: it refuses one in words, or plays it to its ends."""
-    if shutil.which("node") is None:
-        raise Skip("node")
     from torture import _files_traces
 
     text = _files_traces.trace(random.Random(f"trace{number}"))
@@ -195,6 +192,14 @@ CAMPAIGNS = [
         "cifar", "batches and archives of CIFAR-10, damaged and hostile", cifar, many=10_000, few=120, seconds=SECONDS
     ),
     Campaign("csv", "tables and texts, damaged or odd", csv, many=10_000, few=120, seconds=SECONDS),
-    Campaign("trace", "traces for the player, damaged and hostile", traces, many=10_000, few=120, seconds=SECONDS),
+    Campaign(
+        "trace",
+        "traces for the player, damaged and hostile",
+        traces,
+        many=10_000,
+        few=120,
+        seconds=SECONDS,
+        needs=("node",),
+    ),
     Campaign("lessons", "folders of lessons, damaged and hostile", lessons, many=10_000, few=120, seconds=SECONDS),
 ]

@@ -22,7 +22,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from torture import Campaign, Skip
+from torture import Campaign
 
 __all__ = ["CAMPAIGNS"]
 
@@ -272,10 +272,7 @@ class Kernel:
 
 @functools.cache
 def kernel() -> Kernel:
-    try:
-        return Kernel()
-    except ModuleNotFoundError as error:
-        raise Skip(f"needs {error.name}") from None
+    return Kernel()
 
 
 def in_a_notebook(number: int) -> str | None:
@@ -392,6 +389,7 @@ CAMPAIGNS = [
         300,
         12,
         seconds=200,
+        needs=("ipykernel",),
     ),
     Campaign("full disk", "the disk is full at a random byte of a file that is saved over", on_a_full_disk, 100, 10),
     Campaign(

@@ -12,11 +12,12 @@ import os
 import random
 from typing import Any
 
-from torture import Campaign, Skip
+from torture import Campaign
 from torture._numbers_decided import CORNERS, DECISIONS
 
 __all__ = ["CAMPAIGNS"]
 
+ORACLES = ("torch", "mpmath")
 DIGITS = 16.0  # ulp: by so much our results may differ from PyTorch's
 ULPS = 4.0  # from the right ones
 LOOSER = {("mish", "slope"): 12.0}  # it is made of a tanh of float32, of which vectors keep all but 2 ulp
@@ -37,16 +38,6 @@ def _here() -> Any:
 
     mg.set_default_device(os.environ["TORTURE_DEVICE"])
     return mg
-
-
-def _torch() -> Any:
-    """PyTorch, which a machine may lack, as the points at 50 digits do without mpmath."""
-    try:
-        import mpmath  # noqa: F401
-        import torch
-    except ImportError as error:
-        raise Skip(str(error)) from None
-    return torch
 
 
 def _numbers(dtype: Any, arity: int) -> list[Any]:
@@ -112,10 +103,11 @@ def special(number: int) -> str | None:
     """An operation at all tuples of special numbers, or at drawn ones: in memory row by row, or at every second place,
     in float32 or float64."""
     import numpy as np
+    import torch
 
     from strategies import ATTRS, ELEMENTWISE, pytorch
 
-    mg, torch = _here(), _torch()
+    mg = _here()
     op, turn = ELEMENTWISE[number % len(ELEMENTWISE)], number // len(ELEMENTWISE)
     dtype = (np.float32, np.float64)[turn % 2]
     apart = turn // 2 % 2 == 1
@@ -141,11 +133,11 @@ def special(number: int) -> str | None:
 def value(number: int) -> str | None:
     """The same of floats, by Values."""
     import numpy as np
+    import torch
 
     import minigrad as mg
     from strategies import ATTRS, ELEMENTWISE, pytorch
 
-    torch = _torch()
     op = ELEMENTWISE[number % len(ELEMENTWISE)]
     attrs = ATTRS.get(op.name, {})
     x = _operands(op, 3 if number >= len(ELEMENTWISE) else 0, np.float64)
@@ -188,10 +180,11 @@ def _approaching(name: str, point: float, dtype: Any, seed: str) -> Any:
 def accurate(number: int) -> str | None:
     """A function and its slope near a point where digits are easily lost."""
     import numpy as np
+    import torch
 
     from strategies import ATTRS, pytorch
 
-    mg, torch = _here(), _torch()
+    mg = _here()
     from torture._numbers_exact import FUNCTIONS, NEAR, exact
 
     pairs = [(name, point) for name in FUNCTIONS for point in NEAR.get(name, (0.0, 1.0))]
@@ -338,8 +331,9 @@ def stable(number: int) -> str | None:
 def corner(number: int) -> str | None:
     """A value and its slopes where the function has a corner, a zero or a tie."""
     import numpy as np
+    import torch
 
-    mg, torch = _here(), _torch()
+    mg = _here()
     name, (function, inputs) = list(CORNERS.items())[number % len(CORNERS)]
     dtype = ("float32", "float64")[number // len(CORNERS) % 2]
     found = []
@@ -368,12 +362,12 @@ def _campaigns() -> list[Campaign]:
             Campaign(
                 f"special numbers, {device}",
                 f"an operation and its slopes at pairs of ±0, denormal, large, infinite numbers and nan on {device}",
-                special, many=1800, few=round(18 * few), environment=where,
+                special, many=1800, few=round(18 * few), environment=where, needs=ORACLES,
             ),
             Campaign(
                 f"singularities and corners, {device}",
                 f"a function and its slope near a singularity, in a tail, at 0, at ties and at ends on {device}",
-                delicate, many=600, few=round(12 * few), environment=where,
+                delicate, many=600, few=round(12 * few), environment=where, needs=ORACLES,
             ),
             Campaign(
                 f"ten million numbers, {device}",
@@ -383,12 +377,14 @@ def _campaigns() -> list[Campaign]:
             Campaign(
                 f"stability, {device}",
                 f"softmax, its losses, variance and norm of far, large and small numbers on {device}",
-                stable, many=1000, few=round(16 * few), environment=where,
+                stable, many=1000, few=round(16 * few), environment=where, needs=ORACLES,
             ),
         ]  # fmt: skip
     return [
         *found,
-        Campaign("special numbers, Value", "the same of floats, by Values, against PyTorch", value, many=225, few=3),
+        Campaign(
+            "special numbers, Value", "the same of floats, by Values, against PyTorch", value, 225, 3, needs=ORACLES
+        ),
     ]
 
 

@@ -364,6 +364,7 @@ CAMPAIGNS = [
         forms,
         many=2000,
         few=30,
+        needs=("dot",),
     ),
     Campaign(
         "page_words",
@@ -379,5 +380,6 @@ CAMPAIGNS = [
         many=60,
         few=3,
         seconds=120.0,
+        needs=("chromium", "playwright"),
     ),
 ]

@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from torture import Campaign, Skip
+from torture import Campaign
 
 __all__ = ["CAMPAIGNS"]
 
@@ -26,10 +26,6 @@ HOW = ((2 * RUNS, 0), (1, 0), (2 * RUNS, 0), (1, 1024))
 
 def beside(number: int) -> str | None:
     """A program on numpy and on cpu, and by PyTorch: values, types, views, refusals and gradients."""
-    try:
-        import torch  # noqa: F401
-    except ImportError as error:
-        raise Skip(str(error)) from None
     from torture import _programs_made
 
     return _smallest(_programs_made.program(number), _beside)
@@ -284,7 +280,7 @@ CAMPAIGNS = [
     Campaign(
         "programs beside PyTorch",
         "a random program on numpy, on cpu and in PyTorch: values, views, writes, refusals, gradients of gradients",
-        beside, many=20_000, few=8, seconds=SECONDS, environment=ONE_THREAD,
+        beside, many=20_000, few=8, seconds=SECONDS, environment=ONE_THREAD, needs=("torch",),
     ),
     Campaign(
         "programs by the interpreter",

@@ -14,8 +14,8 @@ import pytest
 import minigrad as mg
 from minigrad.errors import DTypeError, GraphError
 from minigrad_viz import draw, explain, export, step, to_graphviz, to_html, to_json, to_svg, to_text, tour
+from needs import needs
 from player import compare
-from tools import need
 
 ALL = {"draw": draw, "step": step, "to_graphviz": to_graphviz, "to_html": to_html, "to_json": to_json, "to_svg": to_svg}
 ALL |= {"to_text": to_text, "tour": lambda x: tour(x, []), "export": lambda x: export(x, "never-written.svg")}
@@ -81,7 +81,8 @@ def test_what_is_no_node_is_refused_with_what_to_draw(call, x, said):
 
 
 def test_arrays_of_other_libraries_and_lists_without_a_graph_are_refused():
-    np = pytest.importorskip("numpy")
+    import numpy as np
+
     with pytest.raises(DTypeError, match=r"array\(\[1., 1.\]\) is a ndarray|is an ndarray"):
         draw(np.ones(2))
     with pytest.raises(DTypeError, match="there is nothing in this list"):
@@ -92,7 +93,8 @@ def test_arrays_of_other_libraries_and_lists_without_a_graph_are_refused():
 
 @pytest.mark.parity
 def test_tensor_of_torch_is_refused():
-    torch = pytest.importorskip("torch", reason="needs the extra 'parity': make test EXTRAS=dev,parity")
+    import torch
+
     with pytest.raises(DTypeError, match="is a Tensor, not a Value or a tensor"):
         draw(torch.ones(2, requires_grad=True))
 
@@ -122,7 +124,7 @@ def test_computed_node_does_not_leave_its_process_and_says_what_to_take():
         with pytest.raises(GraphError, match=r"computed by mul and carries its graph.*\n.*detach\(\)"):
             carry(a * a)
         assert carry((a * a).detach()) is not None
-    pytest.importorskip("numpy")
+    needs("numpy")
     with pytest.raises(GraphError, match=r"detach\(\)"):
         pickle.dumps(mg.ones(2, requires_grad=True) * 2)
 
@@ -173,7 +175,7 @@ def test_labels_mean_nothing_to_graphviz():
     source = to_graphviz(hostile()).source
     assert "label=<" not in source  # which would be HTML
     assert len(source) < 100_000
-    need("dot")
+    needs("dot")
     drawn = subprocess.run(["dot", "-Tsvg"], input=source.encode(), capture_output=True, check=True)
     assert drawn.stderr == b""
     assert not [part for part in ElementTree.fromstring(drawn.stdout).iter() if part.tag.endswith("script")]
@@ -181,7 +183,7 @@ def test_labels_mean_nothing_to_graphviz():
 
 def test_labels_are_letter_for_letter_what_graphviz_shows():
     name = r"&lt;b&gt; &amp;amp; &colon; \N\n\G \\ end"
-    need("dot")
+    needs("dot")
     source = to_graphviz(mg.Value(2.0, name).exp()).source
     drawn = subprocess.run(["dot", "-Tsvg"], input=source.encode(), capture_output=True, check=True)
     parts = list(ElementTree.fromstring(drawn.stdout).iter())
@@ -196,7 +198,7 @@ def test_a_label_stays_on_its_line_whatever_ends_one():
 
 
 def test_classes_that_are_called_like_markup_are_drawn():
-    pytest.importorskip("numpy")
+    needs("numpy")
     from minigrad_viz import watch
 
     called = "<b>\x1b[2J&'x"
@@ -256,7 +258,7 @@ def test_gradient_that_was_never_computed_is_a_dash_and_no_zero():
 
 @pytest.mark.parametrize("shape", [(0,), (0, 3), (3, 0), (2, 0, 4), ()])
 def test_tensor_without_numbers_or_without_dimensions_is_drawn(shape):
-    pytest.importorskip("numpy")
+    needs("numpy")
     with mg.record():
         x = mg.zeros(*shape, requires_grad=True)
         y = (x * 2 + 1).sum()
@@ -269,7 +271,7 @@ def test_tensor_without_numbers_or_without_dimensions_is_drawn(shape):
 
 
 def test_freed_graph_shows_its_structure_and_how_to_record():
-    pytest.importorskip("numpy")
+    needs("numpy")
     x = mg.ones(3, requires_grad=True)
     y = (x * 2).exp().sum()
     y.backward()

@@ -2,7 +2,6 @@
 
 import json
 import random
-import shutil
 import subprocess
 from collections import Counter, defaultdict
 from collections.abc import Iterator
@@ -267,7 +266,7 @@ def graph_data(blocks, where, edges) -> dict[str, object]:
     }
 
 
-needs_node = pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
+needs_node = pytest.mark.needs("node")
 
 
 @needs_node

@@ -14,6 +14,7 @@ import pytest
 
 import minigrad as mg
 from minigrad_viz import Drawing, draw, to_html, to_svg, to_text
+from needs import needs
 
 ROOT = Path(__file__).parents[2]
 
@@ -219,7 +220,7 @@ def test_graphviz_marks_a_number_that_is_not_finite():
 
 @pytest.fixture
 def shell():
-    pytest.importorskip("IPython")
+    needs("IPython")
     from IPython.core.interactiveshell import InteractiveShell
 
     InteractiveShell.clear_instance()

@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-from tools import FRONTEND, PACKAGES, need
+from needs import FRONTEND, PACKAGES, needs
 
 TESTS = sorted(FRONTEND.glob("tests/*.test.js"))
 
@@ -19,15 +19,15 @@ def run(*command: object) -> str:
 
 @pytest.mark.parametrize("path", TESTS, ids=lambda path: path.name)
 def test_player_in_node(path):
-    need("node")
+    needs("node")
     run("node", "--test", path)
 
 
 def test_types_of_the_player():
-    need("node", "npm packages")
+    needs("node", "npm packages")
     run("node", PACKAGES / "typescript" / "bin" / "tsc", "--project", FRONTEND)
 
 
 def test_no_function_is_above_60_lines():
-    need("node", "npm packages")
+    needs("node", "npm packages")
     assert run("node", "limits.mjs") == ""

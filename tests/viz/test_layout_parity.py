@@ -7,9 +7,9 @@ from typing import Any
 
 from minigrad_viz.layout import Ports, layout
 from minigrad_viz.layout.nesting import nest
+from needs import FRONTEND, needs
 from nested_graphs import nested_graph
 from thorough import EXHAUSTIVE
-from tools import FRONTEND, need
 
 PROGRAM = """
 import { readFileSync } from "node:fs";
@@ -105,7 +105,7 @@ def in_python(graph: dict[str, Any]) -> Any:
 
 
 def test_javascript_gives_the_coordinates_of_python() -> None:
-    need("node")
+    needs("node")
     asked = graphs()
     node = subprocess.run(
         ["node", "--input-type=module", "-e", PROGRAM, str(FRONTEND / "src")],

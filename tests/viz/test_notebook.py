@@ -7,8 +7,7 @@ import pytest
 import minigrad as mg
 from minigrad_viz import notebook
 from minigrad_viz.broken import failing_call, to_broken_trace
-
-IPython = pytest.importorskip("IPython")
+from needs import needs
 
 
 @pytest.fixture
@@ -145,7 +144,7 @@ net(a)"""
 
 
 def test_operands_of_a_broken_node_are_those_of_the_operation(shell):
-    pytest.importorskip("numpy")
+    needs("numpy")
     start = "%%trace --static\nimport minigrad.functional as F\nu = mg.ones(2, 3, requires_grad=True).exp()\n"
     cases = {
         "u.view(4, 4)": ("view", [1]),
@@ -188,7 +187,7 @@ for turn in range(2):
 
 
 def test_broken_cell_with_values_and_tensors_shows_those_of_one_kind(shell):
-    pytest.importorskip("numpy")
+    needs("numpy")
     seen, result = shell.seen("%%trace --static\ns = mg.Value(2.0) * 3\nt = mg.ones(2, requires_grad=True) * 2\n1 / 0")
     assert isinstance(result.error_in_exec, ZeroDivisionError)
     assert traced(seen)[0]["nodes"]["name"]["2"] == "s"
@@ -223,7 +222,7 @@ def test_failing_call_is_the_last_entry_into_minigrad():
 
 
 def test_failing_call_of_tensors_takes_lists_apart():
-    pytest.importorskip("numpy")
+    needs("numpy")
     x, y = mg.zeros(2, 3, requires_grad=True), mg.zeros(2)
     call = failing_call(raised(lambda: mg.cat([x, y])))
     assert call.op == "cat"
@@ -243,7 +242,7 @@ def test_unload_takes_the_magic_away(shell):
 
 
 def test_a_tensor_with_a_graph_is_drawn_and_one_without_shows_its_numbers(shell):
-    pytest.importorskip("numpy")
+    needs("numpy")
     shell.seen("x = mg.ones(2, requires_grad=True)")
     _, result = shell.seen("x * 2")
     formatted, _ = shell.display_formatter.format(result.result)
@@ -253,7 +252,7 @@ def test_a_tensor_with_a_graph_is_drawn_and_one_without_shows_its_numbers(shell)
 
 
 def test_trace_of_tensors_that_do_not_fit_shows_the_shapes(shell):
-    pytest.importorskip("numpy")
+    needs("numpy")
     cell = "%%trace --static\nw = mg.ones(2, 3, requires_grad=True)\nh = w.exp()\nh @ h"
     seen, result = shell.seen(cell)
     assert isinstance(result.error_in_exec, mg.errors.ShapeError)
@@ -265,8 +264,9 @@ def test_trace_of_tensors_that_do_not_fit_shows_the_shapes(shell):
 
 @pytest.mark.slow
 def test_a_notebook_keeps_the_widget_the_picture_and_the_text():
-    nbformat = pytest.importorskip("nbformat")
-    nbclient = pytest.importorskip("nbclient")
+    import nbclient
+    import nbformat
+
     cells = ["%load_ext minigrad_viz\nimport minigrad as mg", "%%trace\na = mg.Value(3.0)\na * a", "mg.Value(2.0) * 3"]
     book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
     nbclient.NotebookClient(book, timeout=300, kernel_name="python3").execute()

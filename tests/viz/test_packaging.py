@@ -14,7 +14,7 @@ import minigrad as mg
 from minigrad.data import known
 from minigrad_viz import frontend, tour
 from minigrad_viz.trace import to_trace
-from tools import FRONTEND, need
+from needs import FRONTEND, needs
 
 ROOT = Path(__file__).parents[2]
 
@@ -25,7 +25,7 @@ def test_player_does_not_grow():
 
 
 def test_player_is_built_from_its_sources(tmp_path):
-    need("node", "npm packages")
+    needs("node", "npm packages")
     built = tmp_path / "player.js"
     subprocess.run(["node", FRONTEND / "build.mjs", built], check=True, timeout=300)
     assert built.read_bytes() == frontend.BUILT.read_bytes(), "the sources have changed since: run make frontend"
@@ -36,7 +36,7 @@ def test_nothing_in_the_player_ends_the_script_of_a_page():
 
 
 def test_script_leaves_one_name_behind(tmp_path):
-    need("node")
+    needs("node")
     (tmp_path / "classic.cjs").write_text(
         "globalThis.document = { querySelectorAll: () => [] };"
         "const before = Object.keys(globalThis);\n" + frontend.script() + "\n"

@@ -4,15 +4,16 @@ import re
 import time
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 
-np = pytest.importorskip("numpy")
-pytest.importorskip("safetensors")
+import minigrad_viz
+from minigrad.errors import MissingFileError
+from minigrad_viz.pictures.parallel import parallel
+from needs import needs
+from sweeps import made
 
-import minigrad_viz  # noqa: E402 -- what is below needs NumPy
-from minigrad.errors import MissingFileError  # noqa: E402
-from minigrad_viz.pictures.parallel import parallel  # noqa: E402
-from sweeps import made  # noqa: E402
+needs("safetensors")
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -72,7 +73,7 @@ def test_no_trial_and_one_trial_are_pictures_too(count):
 
 
 def test_a_widget_follows_the_folder_and_says_the_same_without_one(tmp_path):
-    pytest.importorskip("anywidget")
+    needs("anywidget")
     with pytest.raises(MissingFileError):
         minigrad_viz.sweep(tmp_path)
     seen = minigrad_viz.sweep(tmp_path, wait=True)

@@ -7,6 +7,7 @@ import pytest
 import minigrad as mg
 from minigrad.errors import ArgumentError
 from minigrad_viz import draw, step, to_graphviz, to_trace
+from needs import needs
 
 nn, F = mg.nn, mg.functional
 
@@ -70,7 +71,7 @@ def test_what_an_update_writes_has_a_prime_and_reads_the_gradient_by_name():
 
 
 def test_each_compiled_kernel_is_the_block_of_its_calls():
-    pytest.importorskip("taichi", reason="needs Taichi, which has wheels for most machines")
+    needs("taichi")
     update = trained(20)
     trace = to_trace(update)
     names = [block.name for block in trace.blocks if block.kind == "scope"]

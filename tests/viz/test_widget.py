@@ -5,12 +5,12 @@ import math
 import random
 import zlib
 
+import ipywidgets
 import pytest
 
 import minigrad as mg
 from minigrad_viz import draw, explain, export, play, step, to_text, tour
-
-ipywidgets = pytest.importorskip("ipywidgets")
+from needs import needs
 
 
 def product():
@@ -223,7 +223,8 @@ def test_explain_of_what_gets_no_gradient():
 
 
 def test_explain_of_tensors_has_shapes_rules_and_statistics():
-    np = pytest.importorskip("numpy")
+    import numpy as np
+
     w, x = mg.tensor(np.ones((3, 2)), requires_grad=True), mg.tensor(np.ones((4, 3)))
     with mg.record():
         h = x @ w
@@ -240,7 +241,7 @@ def test_explain_of_tensors_has_shapes_rules_and_statistics():
 
 
 def test_explain_says_along_which_axes_a_gradient_is_summed():
-    pytest.importorskip("numpy")
+    needs("numpy")
     x, b, s = mg.ones(5, 3), mg.ones(3, requires_grad=True), mg.tensor(2.0, requires_grad=True)
     with mg.record():
         shifted = x + b
@@ -253,7 +254,7 @@ def test_explain_says_along_which_axes_a_gradient_is_summed():
 def test_explain_says_what_it_needs_and_why_there_is_no_gradient():
     with pytest.raises(mg.errors.ArgumentError, match=r"explain: .a. is neither a Value nor a tensor.\n.*of=loss"):
         explain("a")
-    pytest.importorskip("numpy")
+    needs("numpy")
     x = mg.ones(3, requires_grad=True)
     y = x.exp().sum()
     y.backward()

@@ -11,7 +11,7 @@ from playwright.sync_api import sync_playwright
 
 import sample_graphs
 from minigrad_viz import to_html
-from tools import chromium
+from needs import chromium
 
 OUT = Path("screenshots")
 

@@ -4,8 +4,8 @@ import pytest
 
 import sample_graphs
 from minigrad_viz import to_html
+from needs import PACKAGES, needs
 from thorough import EXHAUSTIVE, chosen, crossed
-from tools import PACKAGES, need
 
 AXE = PACKAGES / "axe-core" / "axe.min.js"
 PANELS = {"predict": "p", "what-if": "w", "table": "t", "stops": "s", "alarms": "a", "search": "/", "help": "?"}
@@ -29,7 +29,7 @@ def pages(tmp_path_factory):
 
 
 def opened(page, address):
-    need("npm packages")
+    needs("npm packages")
     page.goto(address)
     button = page.get_by_role("button", name="Step forward").first
     button.wait_for()

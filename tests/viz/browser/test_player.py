@@ -9,8 +9,8 @@ import pytest
 
 import minigrad as mg
 from minigrad_viz import frontend, to_trace
+from needs import FRONTEND
 from thorough import EXHAUSTIVE
-from tools import FRONTEND
 
 PAGE = """<!doctype html><meta charset="utf-8"><title>Player</title><div id="host"></div><script type="module">
 import { mount } from "/built.js";

@@ -1,13 +1,10 @@
 """The widget of a sweep in a page without Jupyter: what it shows, and that it follows what Python tells it."""
 
-import pytest
-
-pytest.importorskip("numpy")
-pytest.importorskip("safetensors")
-pytest.importorskip("anywidget")
-
 import minigrad_viz
+from needs import needs
 from sweeps import made
+
+needs("numpy", "safetensors", "anywidget")
 
 SHOW = """
 async ([source, state]) => {
