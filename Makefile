@@ -3,12 +3,13 @@
 #   make test ARGS="-k tanh"      passes ARGS on
 #   make test EXTRAS=dev,parity   compares with PyTorch too
 #   make tour PYTHON=python3.12   builds .venv with that Python
+#   make nightly SLICE=3/40       runs the third of forty slices of the night's tests
 #   make examples SEEDS="0 1 2"   runs each three times
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help tour test exhaustive torture mutants check lint tools frontend screenshots stubs muladd table torch corpus notebooks pictures examples lab bench bench-viewer bench-book book clean
+.PHONY: help tour test nightly minutes mutants check lint tools frontend screenshots stubs muladd table torch corpus notebooks pictures examples lab bench bench-viewer bench-book book clean
 
 VENV   := .venv
 PY     := $(VENV)/bin/python
@@ -47,17 +48,17 @@ tour: $(BASE)  ## train a network on Iris and draw how it learned
 test: $(DEV) $(TOOLS)  ## every test, docstring example and lesson
 	@$(PYTEST) $(NBVAL) $(UNIT) notebooks $(ARGS)
 
-exhaustive: $(DEV) $(TOOLS)  ## the same with every type in every layout on every device, and 500 random programs
-	@MINIGRAD_EXHAUSTIVE=1 $(PYTEST) $(NBVAL) $(UNIT) notebooks $(ARGS)
+nightly: $(DEV) $(TOOLS)  ## the same with every type, layout, device and processor, and 200,000 attempts to break it
+	@MINIGRAD_NIGHTLY=$(or $(SLICE),all) $(PYTEST) $(if $(SLICE),,$(NBVAL)) $(UNIT) $(if $(SLICE),,notebooks) $(ARGS)
 
-torture: $(DEV)  ## try to break it, some ten thousands of times; tests/torture says how
-	@PYTHONPATH=tests $(PY) -m torture $(ARGS)
+minutes: $(DEV) $(TOOLS)  ## every test, and where the minutes go, into tests/minutes.txt
+	@$(PYTEST) $(NBVAL) $(UNIT) notebooks --minutes tests/minutes.txt $(ARGS)
 
 mutants: $(DEV) $(TOOLS)  ## plant faults one by one, and see that a test notices each
 	@PYTHONPATH=tests $(PY) -m mutants $(ARGS)
 
-check: lint $(TOOLS)  ## lint and the quick tests: for every day
-	@$(PYTEST) -m "not slow" $(UNIT) $(ARGS)
+check: lint $(TOOLS)  ## lint, the tests of the floor, and those of what changed: for every day
+	@$(PYTEST) $(NBVAL) -m "not slow" $$($(PY) tests/changed.py) $(ARGS)
 
 lint: $(DEV)  ## formatting, ruff, mypy
 	@$(PY) -m ruff format --check .

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+import tiers
+
 HERE = Path(__file__).parent
 
 
@@ -17,7 +19,7 @@ def on_device(device, files):
     child = subprocess.run(
         [sys.executable, "-m", "pytest", *options, *(str(HERE / file) for file in files)],
         cwd=HERE.parent,
-        env={**os.environ, "MINIGRAD_DEVICE": device},
+        env={**os.environ, "MINIGRAD_DEVICE": device, "MINIGRAD_NIGHTLY": tiers.of_children()},
         capture_output=True,
         text=True,
         timeout=3600,

@@ -6,10 +6,12 @@ import os
 import pytest
 
 import minigrad as mg
+import tiers
 from browsing import chrome, page, spare, watched  # here, so that there is one browser a process
 from minigrad.storage import get_default_device
+from minutes import Minutes
 from needs import Skips, is_here, needs
-from thorough import EXHAUSTIVE
+from schedule import ByModule, long_modules_first
 
 __all__ = ["chrome", "page", "spare", "watched"]
 
@@ -72,19 +74,23 @@ class ToldAtOnce:
 
 
 def pytest_collection_modifyitems(config, items):
-    left = [] if EXHAUSTIVE else [item for item in items if item.get_closest_marker("exhaustive")]
-    if left:
-        config.hook.pytest_deselected(items=left)
-        items[:] = [item for item in items if not item.get_closest_marker("exhaustive")]
+    kept, left = tiers.select(items)
+    config.hook.pytest_deselected(items=left)
+    items[:] = long_modules_first(kept)
     for item in items:
         if "import taichi" in getattr(getattr(item, "dtest", None), "docstring", ""):
             item.add_marker(pytest.mark.needs("taichi"))
+
+
+def pytest_addoption(parser):
+    parser.addoption("--minutes", metavar="FILE", help="write to this file where the minutes of the run go")
 
 
 @pytest.hookimpl(trylast=True)  # when there is a terminal
 def pytest_configure(config):
     gc.disable()  # until all is collected
     config.pluginmanager.register(Skips())
+    config.pluginmanager.register(Minutes(config))
     if terminal := config.pluginmanager.get_plugin("terminalreporter"):
         config.pluginmanager.register(ToldAtOnce(terminal))
 
@@ -97,17 +103,8 @@ def pytest_collection_finish():
 
 
 def pytest_xdist_make_scheduler(config, log):
-    """The tests of a module in one process, in their order; those that only wait for a child wherever there is time."""
-    from xdist.scheduler import LoadScopeScheduling
-
-    class ByModule(LoadScopeScheduling):
-        def _split_scope(self, nodeid):
-            return nodeid if nodeid.startswith(ALONE) else super()._split_scope(nodeid)
-
     return ByModule(config, log)
 
-
-ALONE = ("tests/test_devices.py", "tests/test_on_gpu.py", "tests/test_examples.py")
 
 if os.environ.get("MINIGRAD_DEVICE"):  # the whole suite with tensors on another device
     mg.set_default_device(os.environ["MINIGRAD_DEVICE"])

@@ -157,7 +157,7 @@ def reason(name: str) -> str:
 
 
 def _package_not_here(call: pytest.CallInfo[Any], path: Path) -> str | None:
-    """Return the package of the table whose import failed in tests, in the one of this path or in a helper of theirs."""
+    """Return the package of the table that a test, at this path, or a helper of tests failed to import."""
     error = call.excinfo and call.excinfo.value
     while error is not None and not isinstance(error, ModuleNotFoundError):
         error = error.__cause__  # pytest wraps what a module raises when it is imported

@@ -11,7 +11,7 @@ import minigrad as mg
 from minigrad.errors import DTypeError, MinigradError
 from samples import Sample
 from strategies import PARITY, SECOND
-from thorough import EXHAUSTIVE, chosen
+from tiers import NIGHTLY, choose_cases
 
 # What the device has: a GPU without float64 refuses it, and its gradients are held to those of float64 on the host.
 NARROW = mg.get_default_device() in ("vulkan", "metal")
@@ -39,7 +39,7 @@ def float_cases(key: str) -> list[tuple[str, str]]:
     first, *others = LAYOUTS
     whole = [(dtype, first) for dtype in FLOATS]
     rest = [(dtype, layout) for layout in others for dtype in FLOATS]
-    return whole + rest if EXHAUSTIVE else chosen(chosen([whole, rest], f"{key} lies", 1)[0], key, 1)
+    return whole + rest if NIGHTLY else choose_cases(choose_cases([whole, rest], f"{key} lies", 1)[0], key, 1)
 
 
 class Functions:

@@ -7,7 +7,7 @@ import minigrad as mg
 import parity
 from minigrad.errors import ArgumentError, DTypeError, MinigradError, ShapeError
 from strategies import PARITY, SECOND, THIRD
-from thorough import crossed
+from tiers import cross
 
 F = mg.functional
 
@@ -91,7 +91,7 @@ def test_a_query_that_sees_no_key_gets_zeros_and_passes_none_on(torch):
             near(a, b)
 
 
-@crossed(1, sizes=[(1, 16), (33, 32), (20, 48), (48, 48), (600, 128)], is_causal=[False, True])
+@cross(1, sizes=[(1, 16), (33, 32), (20, 48), (48, 48), (600, 128)], is_causal=[False, True])
 def test_rows_of_whole_vectors_are_weighed_as_by_the_formula(sizes, is_causal):
     """Kernels take these rows in vectors, and of causal ones no more than what may be seen."""
     queries, keys = sizes

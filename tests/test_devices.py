@@ -10,7 +10,6 @@ import pytest
 
 import minigrad as mg
 from children import handfuls, on_device
-from thorough import EXHAUSTIVE
 
 HERE = Path(__file__).parent
 
@@ -40,35 +39,15 @@ APART = {
     "torture",
     "value",
 }
-# Made of operations, or about how they are compiled, so left to `make exhaustive`: the device has no part in it.
-BUILT = {
-    "examples",
-    "examples_text",
-    "io",
-    "jit_fusing",
-    "jit_launched",
-    "jit_programs",
-    "distributed",
-    "lasting",
-    "limits",
-    "own",
-    "sources",
-    "tidying",
-    "torch_code",
-    "training",
-}
-APART |= set() if EXHAUSTIVE else BUILT
 FILES = sorted(path.name for path in HERE.glob("test_*.py") if path.stem.removeprefix("test_") not in APART)
 FILES += [f"data/test_{name}.py" for name in ("collate", "dataset", "loader", "sampler", "toys", "transforms")]
 FILES += ["optim/test_optimizer.py", "optim/test_trajectories.py"]
 FILES += [f"nn/{path.name}" for path in sorted((HERE / "nn").glob("test_*.py")) if path.stem != "test_scalar"]
 FILES += ["viz/test_alarms.py", "viz/test_tensors.py", "viz/test_tensors_drawn.py"]  # the viewer looks into arrays
-if not EXHAUSTIVE:  # as above
-    FILES = [file for file in FILES if "/" not in file or file in ("optim/test_optimizer.py", "viz/test_tensors.py")]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("files", handfuls(FILES, of=16))
+@pytest.mark.nightly
+@pytest.mark.parametrize("files", handfuls(FILES, of=4))
 @pytest.mark.parametrize("device", DEVICES)
 def test_tensors_are_the_same_on_each_device(device, files):
     on_device(device, files)

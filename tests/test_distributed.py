@@ -180,7 +180,13 @@ def ray():
 
 
 @pytest.mark.usefixtures("ray")
-@pytest.mark.parametrize("make", [jobs.momentum, jobs.adam, jobs.norm_in_eval, jobs.dropout])
+@pytest.mark.parametrize(
+    "make",
+    [
+        jobs.dropout,
+        *(pytest.param(job, marks=pytest.mark.nightly) for job in (jobs.momentum, jobs.adam, jobs.norm_in_eval)),
+    ],
+)
 def test_parameters_after_50_steps_are_those_of_one_process(make):
     model, history = alone(make)
     found, its = together(make)
@@ -190,6 +196,7 @@ def test_parameters_after_50_steps_are_those_of_one_process(make):
     assert its["lr"] == history["lr"]
 
 
+@pytest.mark.nightly
 @pytest.mark.usefixtures("ray")
 def test_recorded_steps_are_those_of_one_process_too():
     model, history = alone(jobs.dropout)
@@ -198,6 +205,7 @@ def test_recorded_steps_are_those_of_one_process_too():
     assert its.steps == pytest.approx(history.steps, abs=CLOSE, rel=0)
 
 
+@pytest.mark.nightly
 @pytest.mark.usefixtures("ray")
 def test_accumulated_and_clipped_gradients_and_metrics_are_those_of_one_process():
     model, history = alone(jobs.momentum, metrics={"accuracy": accuracy}, callbacks=[Clip()])
@@ -208,7 +216,7 @@ def test_accumulated_and_clipped_gradients_and_metrics_are_those_of_one_process(
     assert difference(model, unclipped) > 1e-3
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.usefixtures("ray")
 def test_each_worker_computes_its_shard_also_when_it_came_later_or_again(tmp_path):
     def forget(run):  # the first workers are there; after a death, the new one and the other
@@ -226,6 +234,7 @@ def test_each_worker_computes_its_shard_also_when_it_came_later_or_again(tmp_pat
     assert len(seen[0] & seen[1]) == 1
 
 
+@pytest.mark.nightly
 @pytest.mark.usefixtures("ray")
 def test_a_killed_worker_changes_no_digit(tmp_path):
     expected, history = together(jobs.dropout, epochs=4)
@@ -237,6 +246,7 @@ def test_a_killed_worker_changes_no_digit(tmp_path):
     assert its.steps == history.steps
 
 
+@pytest.mark.nightly
 @pytest.mark.usefixtures("ray")
 def test_a_worker_that_dies_more_often_than_it_is_restarted_ends_training_with_one_error(tmp_path):
     data = jobs.loader(jobs.Marked(tmp_path / "mark"))
@@ -245,6 +255,7 @@ def test_a_worker_that_dies_more_often_than_it_is_restarted_ends_training_with_o
         together(jobs.momentum, data, epochs=200, callbacks=[marking], restarts=0)
 
 
+@pytest.mark.nightly
 @pytest.mark.usefixtures("ray")
 @pytest.mark.parametrize(("what", "kind"), [("raise", LookupError), ("memory", MemoryError)])
 def test_what_a_shard_raises_is_raised_and_the_checkpoint_goes_on_also_without_ray(what, kind, tmp_path):

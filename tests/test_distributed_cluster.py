@@ -10,6 +10,8 @@ import distributed_jobs as jobs
 import minigrad as mg
 from needs import needs
 
+pytestmark = pytest.mark.nightly
+
 
 @pytest.fixture
 def cluster(monkeypatch):

@@ -16,7 +16,7 @@ import distributed_jobs as jobs
 import minigrad as mg
 from minigrad.training import fit
 
-pytestmark = pytest.mark.needs("Linux", "ray", "Ray's processes")
+pytestmark = [pytest.mark.nightly, pytest.mark.needs("Linux", "ray", "Ray's processes")]
 
 CHILD = """
 import sys

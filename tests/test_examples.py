@@ -79,7 +79,7 @@ def example(monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.exhaustive
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", ["digits_mlp", "digits_cnn", "idx_cnn", "spatial_transformer"])
 def test_a_quick_run_learns_and_ends_in_a_line_of_the_form(name, tmp_path):
     numbers = ran(name, tmp_path)

@@ -36,7 +36,7 @@ def model(gpt):
         return gpt["GPT"](7, layers=2, width=16, heads=2)
 
 
-@pytest.mark.exhaustive
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_the_gpt_learns_in_a_quick_run_writes_a_sample_and_compares_with_bigrams(tmp_path):
     numbers, said = ran("gpt", tmp_path, alone=False)
@@ -46,7 +46,7 @@ def test_the_gpt_learns_in_a_quick_run_writes_a_sample_and_compares_with_bigrams
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.exhaustive
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_the_names_are_learned_in_a_quick_run_and_its_losses_are_drawn(tmp_path):
     numbers, said = ran("names_lstm", tmp_path, alone=False)

@@ -12,7 +12,7 @@ import parity
 from minigrad.errors import CaptureError, DTypeError, ShapeError
 from minigrad.kernels import dispatch
 from samples import all_samples
-from thorough import EXHAUSTIVE
+from tiers import NIGHTLY
 
 nn, F, lr_scheduler = mg.nn, mg.functional, mg.optim.lr_scheduler
 
@@ -82,7 +82,7 @@ def trained(model, optimizer, wrap, steps=8):
 @pytest.mark.parametrize(
     ("model", "optimizer"),
     [
-        *itertools.product(["perceptron"], list(OPTIMIZERS)[:: 1 if EXHAUSTIVE else 2]),
+        *itertools.product(["perceptron"], list(OPTIMIZERS)[:: 1 if NIGHTLY else 2]),
         ("convolutional", "AdamW"),
         ("recurrent", "SGD"),
     ],
@@ -449,7 +449,7 @@ def reads(key):
     return any(name.startswith(one) for one in READERS.get(family, ()))
 
 
-@pytest.mark.parametrize("key", list(SAMPLES)[:: 1 if EXHAUSTIVE else 4])
+@pytest.mark.parametrize("key", list(SAMPLES)[:: 1 if NIGHTLY else 4])
 def test_every_call_and_its_gradient_are_the_same_recorded_with_some_numbers_and_run_with_others(key):
     sample = SAMPLES[key]
     arrays = [parity.cast(array, parity.FLOATS[0]) for array in sample.inputs]

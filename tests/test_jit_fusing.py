@@ -10,7 +10,7 @@ from minigrad import _jit
 from minigrad.backends.taichi import source
 from minigrad.backends.taichi.source import CORES, SERIAL_WIDE
 from needs import needs
-from thorough import EXHAUSTIVE
+from tiers import NIGHTLY
 
 needs("numpy")
 
@@ -157,7 +157,7 @@ def softmax(x):
     ("function", "launches", "passes"), [(norm, 7, 3), (softmax, 5, 3)], ids=lambda x: getattr(x, "__name__", None)
 )
 @pytest.mark.parametrize(
-    "shape", [(64, 64), (2, 32, 48), *[(128, 1024)] * EXHAUSTIVE, (4096, 96)], ids=str
+    "shape", [(64, 64), (2, 32, 48), *[(128, 1024)] * NIGHTLY, (4096, 96)], ids=str
 )  # in turn, and on all cores
 def test_what_is_made_of_rows_and_computed_with_that_goes_through_each_once_more(function, launches, passes, shape):
     x = mg.randn(*shape)

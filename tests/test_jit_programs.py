@@ -1,6 +1,6 @@
 """Random programs: what `mg.jit` runs, call by call, by launches and fused into one kernel, is what eager computes.
 
-500 of them by `make exhaustive`, 42 by `make test`.
+500 of them by `make nightly`, 42 by `make test`.
 """
 
 import numpy as np
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import minigrad as mg
 from minigrad import _jit
 from needs import needs
-from thorough import EXHAUSTIVE
+from tiers import NIGHTLY
 
 needs("hypothesis")
 
@@ -120,7 +120,7 @@ def compare(program):
 
 
 @pytest.mark.slow
-@settings(max_examples=440 if EXHAUSTIVE else 30)
+@settings(max_examples=440 if NIGHTLY else 30)
 @given(programs)
 def test_launched_it_is_what_eager_computes(program):
     compare(program)
@@ -132,4 +132,4 @@ def test_launched_it_is_what_eager_computes(program):
 def test_compiled_it_is_what_eager_computes(most, examples, monkeypatch):
     monkeypatch.setattr(_jit, "JOINED", 1)
     monkeypatch.setattr(_jit, "MOST", most)
-    settings(max_examples=examples if EXHAUSTIVE else examples // 5)(given(programs)(compare))()
+    settings(max_examples=examples if NIGHTLY else examples // 5)(given(programs)(compare))()

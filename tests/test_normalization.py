@@ -7,7 +7,7 @@ import minigrad as mg
 import parity
 from minigrad.errors import ArgumentError, DTypeError, GraphError, MinigradError, ShapeError
 from strategies import PARITY, THIRD
-from thorough import crossed
+from tiers import cross
 
 F = mg.functional
 NORMS = {
@@ -59,7 +59,7 @@ def test_nothing_is_normalised_as_in_pytorch(torch, norm, shape):
 
 
 @pytest.mark.parity
-@crossed(1, norm=NORMS, shape=[(5000, 6, 8), (4, 6, 20000)])
+@cross(1, norm=NORMS, shape=[(5000, 6, 8), (4, 6, 20000)])
 def test_float32_is_as_good_as_float64_to_its_digits(torch, norm, shape):
     """Far from 0, where a careless sum loses the deviation: against float64, whose inputs are the same numbers."""
     given = random(*shape, dtype="float32", offset=10.0)

@@ -7,18 +7,14 @@ import pytest
 
 from children import handfuls, on_device
 from needs import needs
-from thorough import EXHAUSTIVE
 
+FAMILIES = ("elementwise", "indexing", "linalg", "random", "rows", "sorting")
 ON_GPU = ["gpu/test_gpu.py", "test_programs.py"]
-if EXHAUSTIVE:
-    ON_GPU += ["optim/test_optimizer.py", "test_autograd.py", "test_ops.py", "test_reduce.py", "test_views.py"]
-    ON_GPU += [
-        f"backends/test_taichi_{family}.py"
-        for family in ("elementwise", "indexing", "linalg", "random", "rows", "sorting")
-    ]
+ON_GPU += ["optim/test_optimizer.py", "test_autograd.py", "test_ops.py", "test_reduce.py", "test_views.py"]
+ON_GPU += [f"backends/test_taichi_{family}.py" for family in FAMILIES]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("files", handfuls(ON_GPU, of=1))
 def test_tensors_are_the_same_on_a_gpu(files):
     needs("vulkan")

@@ -1,6 +1,6 @@
 """Every operation, called as the samples say: against PyTorch in each type and layout, and to second order.
 
-`make test` takes some types and layouts of each sample, others of the next; `make exhaustive` takes all.
+`make test` takes some types and layouts of each sample, others of the next; `make nightly` takes all.
 """
 
 import pytest
@@ -13,54 +13,49 @@ from minigrad.op import OPS
 from minigrad.storage import DEVICES
 from needs import is_here
 from samples import all_samples
-from thorough import EXHAUSTIVE, chosen
+from tiers import NIGHTLY, choose_cases
 
 SAMPLES = all_samples()
-# What a device other than the cpu has to be told apart by is not in each of them.
-TAKEN = list(SAMPLES)[:: 1 if EXHAUSTIVE else {"cpu": 1, "numpy": 6}.get(mg.get_default_device(), 12)]
+HERE = mg.get_default_device()
+# Every sample on the processor's two devices; on a GPU some, which tell its kernels apart.
+ON = ["numpy", pytest.param("cpu", marks=pytest.mark.slow)] if HERE == "cpu" else [HERE]
+TAKEN = list(SAMPLES)[:: 1 if NIGHTLY or HERE in ("cpu", "numpy") else 12]
 OF_TENSORS = [name for name in OPS if "numpy" in kernels_of(name)]
-COMPARED = [key for key in TAKEN if SAMPLES[key].parity]
-DIFFERENTIABLE = [key for key in TAKEN if not SAMPLES[key].kinked and parity.differentiable(SAMPLES[key])]
-# Where PyTorch's gradients are there to compare with, central differences are left to `make exhaustive`.
-MEASURED = [key for key in DIFFERENTIABLE if EXHAUSTIVE or not is_here("torch") or key not in COMPARED]
+
+
+@pytest.fixture(params=ON)
+def device(request):
+    with parity.computing_on(request.param):
+        yield request.param
 
 
 @pytest.mark.parity
-@pytest.mark.filterwarnings("ignore")  # PyTorch warns of too few numbers for a variance, and the like
-@pytest.mark.parametrize("key", COMPARED)
-def test_values_types_and_refusals_are_pytorch_s(torch, key):
-    sample = SAMPLES[key]
-    for dtype, layout in [*parity.float_cases(key), *[(dtype, "contiguous") for dtype in chosen(parity.INTS, key, 1)]]:
+@pytest.mark.filterwarnings("ignore")  # PyTorch warns of too few elements for a variance, and the like
+@pytest.mark.parametrize("key", [key for key in TAKEN if SAMPLES[key].parity])
+def test_values_types_refusals_and_gradients_are_pytorch_s(torch, device, key):
+    sample, floats = SAMPLES[key], parity.float_cases(f"{key} {device}")
+    integers = [(dtype, "contiguous") for dtype in choose_cases(parity.INTS, key, 1)]
+    checks = [(parity.check_forward, *case) for case in [*floats, *integers]]
+    checks += [(parity.check_gradient, *case) for case in floats]
+    for check, dtype, layout in checks:
         if dtype not in sample.differs and layout not in sample.differs:
             try:
-                parity.check_forward(sample, dtype, layout)
+                check(sample, dtype, layout)
             except Exception as error:
-                error.add_note(f"{key}: {dtype}, {layout}")
+                error.add_note(f"{key}: {check.__name__} in {dtype}, {layout}")
                 raise
 
 
-@pytest.mark.parity
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("key", [key for key in COMPARED if key in DIFFERENTIABLE or SAMPLES[key].kinked])
-def test_gradients_are_pytorch_s(torch, key):
+# Where PyTorch's gradients are there to compare with, first differences and some of the second are left to the night.
+@pytest.mark.parametrize("key", [key for key in TAKEN if not SAMPLES[key].kinked])
+def test_gradients_match_central_differences_to_second_order(device, key):
     sample = SAMPLES[key]
-    for dtype, layout in parity.float_cases(key):
-        if dtype not in sample.differs and layout not in sample.differs:
-            try:
-                parity.check_gradient(sample, dtype, layout)
-            except Exception as error:
-                error.add_note(f"{key}: {dtype}, {layout}")
-                raise
-
-
-@pytest.mark.parametrize("key", MEASURED)
-def test_gradients_match_central_differences(key):
-    parity.check_first(SAMPLES[key])
-
-
-@pytest.mark.parametrize("key", DIFFERENTIABLE[:: 1 if EXHAUSTIVE else 3])
-def test_second_gradients_match_central_differences(key):
-    parity.check_second(SAMPLES[key])
+    if not parity.differentiable(sample):
+        return
+    if NIGHTLY or not (sample.parity and is_here("torch")):
+        parity.check_first(sample)
+    if NIGHTLY or device not in choose_cases(["numpy", "cpu"], key, 1):
+        parity.check_second(sample)
 
 
 @pytest.mark.parametrize("device", DEVICES)

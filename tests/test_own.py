@@ -13,7 +13,7 @@ import taichi as ti
 import minigrad as mg
 from minigrad.errors import ArgumentError, DTypeError, ShapeError
 from minigrad.op import ANY, OPS
-from thorough import EXHAUSTIVE
+from tiers import NIGHTLY
 
 
 @pytest.fixture(autouse=True)
@@ -237,7 +237,7 @@ def computed_in_a_child(snippets):
 @pytest.mark.slow
 def test_no_snippet_that_is_taken_ends_the_process():
     r = random.Random(0)
-    snippets = [written(r, 3, True) for _ in range(24 if EXHAUSTIVE else 3)]
+    snippets = [written(r, 3, True) for _ in range(24 if NIGHTLY else 3)]
     code = f"import test_own; test_own.computed_in_a_child({snippets!r})"
     path = os.pathsep.join([os.path.dirname(__file__), *sys.path])
     child = subprocess.run(

@@ -7,7 +7,7 @@ import minigrad as mg
 from cases import merge_cases
 from minigrad.errors import ArgumentError, DTypeError, GraphError, ShapeError
 from minigrad.graph import propagate
-from thorough import crossed
+from tiers import cross
 
 # Relative to the largest number of a result, as sums cancel: the libraries add up in different orders.
 TOLERANCE = {"float64": 1e-12, "float32": 1e-5}
@@ -89,7 +89,7 @@ def close(a, b, tolerance):
 @pytest.mark.parity
 @pytest.mark.filterwarnings("ignore")  # PyTorch warns of too few numbers for a variance
 @merge_cases(by="case")
-@crossed(1, case=EVERY, shape=SHAPES, dtype=["float64", "float32", "int64", "int32", "uint8", "bool"])
+@cross(1, case=EVERY, shape=SHAPES, dtype=["float64", "float32", "int64", "int32", "uint8", "bool"])
 def test_values_and_types_are_pytorch_s_and_so_is_what_is_refused(torch, case, shape, dtype):
     given = np.abs(numbers(shape)).astype(dtype) if dtype in ("uint8", "bool") else numbers(shape, dtype)
     for keywords in calls(case, len(shape)):
@@ -166,7 +166,7 @@ def test_the_gradient_of_a_whole_maximum_that_is_nan_is_nan():
 @pytest.mark.parity
 @pytest.mark.filterwarnings("ignore")
 @merge_cases(by="case")
-@crossed(
+@cross(
     1,
     case=[case for case in EVERY if case not in NO_GRADIENT],
     shape=[(), (1,), (5,), (3, 4), (2, 3, 4), (0, 3)],

@@ -533,6 +533,7 @@ def test_a_sweep_is_the_function_called_for_each_point(tmp_path, capsys):
     assert (tmp_path / "sweep.json").read_bytes() == before
 
 
+@pytest.mark.nightly
 @pytest.mark.usefixtures("ray")
 def test_halving_stops_what_is_behind_also_what_came_before_it_was_interrupted(tmp_path):
     rates = [0.3, 0.2, 0.1, 0.05, 0.02, 0.01]  # from the best on: each later one is behind at the first epoch
@@ -546,6 +547,7 @@ def test_halving_stops_what_is_behind_also_what_came_before_it_was_interrupted(t
     assert again.trials[:4] == found.trials[:4]
 
 
+@pytest.mark.nightly
 @pytest.mark.usefixtures("ray")
 def test_a_trial_that_fails_dies_or_diverges_is_told_and_the_others_go_on(tmp_path):
     found = sweep(
@@ -563,6 +565,7 @@ def test_a_trial_that_fails_dies_or_diverges_is_told_and_the_others_go_on(tmp_pa
     assert "Traceback" in (tmp_path / "trials" / "0002" / "output.txt").read_text(encoding="utf-8")
 
 
+@pytest.mark.nightly
 @pytest.mark.usefixtures("ray")
 def test_a_goal_that_is_never_reported_ends_the_sweep_with_one_sentence(tmp_path):
     options = {"workers": 1, "folder": tmp_path, "progress": False}
@@ -577,12 +580,14 @@ def test_a_goal_that_is_never_reported_ends_the_sweep_with_one_sentence(tmp_path
     assert [trial.state for trial in Sweep.read(tmp_path).trials][1:] == ["waiting"] * 3
 
 
+@pytest.mark.nightly
 @pytest.mark.usefixtures("ray")
 def test_what_no_trial_would_ever_have_is_told_at_once(tmp_path):
     with pytest.raises(WorkerError, match=r"each trial asks for abacus=2, and Ray has 0 of it here"):
         sweep(jobs.bowl, "min val_loss", grid={"lr": [0.1]}, resources={"abacus": 2}, folder=tmp_path)
 
 
+@pytest.mark.nightly
 @pytest.mark.usefixtures("ray")
 def test_where_ray_goes_on_an_interrupted_sweep_leaves_none_of_its_processes(tmp_path):
     def stop(found):
@@ -621,9 +626,10 @@ def processes(mark):
     return found
 
 
+@pytest.mark.nightly
 @pytest.mark.needs("Linux")
 @pytest.mark.usefixtures("ray")
-@pytest.mark.parametrize("how", [signal.SIGINT, pytest.param(signal.SIGKILL, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_the_same_command_goes_on_after_an_end_and_no_process_stays(how, tmp_path):
     log, file = tmp_path / "log", tmp_path / "sweep.toml"
     file.write_text(TOML.format(jobs=JOBS, log=log), encoding="utf-8")

@@ -11,7 +11,7 @@ from cases import merge_cases
 from minigrad.errors import DivisionError, DTypeError, GraphError, ShapeError
 from places import ON_GPU, in_memory
 from strategies import ATTRS, DIFFERENTIABLE, ELEMENTWISE, RELATIVE, points, pytorch
-from thorough import crossed
+from tiers import cross
 
 
 def arrays(op, dtype, shape=(4, 5)):
@@ -34,7 +34,7 @@ LAYOUTS = {
 
 @pytest.mark.parity
 @merge_cases(by="name")
-@crossed(1, name=[op.name for op in ELEMENTWISE], dtype=["float64", "float32"], layout=LAYOUTS)
+@cross(1, name=[op.name for op in ELEMENTWISE], dtype=["float64", "float32"], layout=LAYOUTS)
 def test_values_and_gradients_are_pytorch_s_in_every_layout(torch, name, dtype, layout):
     """The types are those of PyTorch; the numbers are what it gives in float64, because its own float32 may be further
     off: gelu_backward by 2.1e-6 where ours is within 2.2e-7."""

@@ -9,11 +9,11 @@ import pytest
 import minigrad as mg
 from needs import is_here
 from strategies import PROGRAM
-from thorough import EXHAUSTIVE
+from tiers import NIGHTLY
 from torch_programs import HERE, PROGRAMS, deterministic, loaded
 
 # Where PyTorch is there, all of them are trained beside it below.
-ALONE = PROGRAMS[:: 1 if EXHAUSTIVE or not is_here("torch") else 6]
+ALONE = PROGRAMS[:: 1 if NIGHTLY or not is_here("torch") else 6]
 EACH = pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
 
 

@@ -11,7 +11,7 @@ import minigrad as mg
 from minigrad.errors import MinigradError
 from parity import FLOATS, NARROW
 from strategies import PARITY, PYTORCH
-from thorough import EXHAUSTIVE
+from tiers import NIGHTLY
 
 pytestmark = pytest.mark.parity
 
@@ -212,7 +212,7 @@ def gradients(grad, output, inputs):
 
 TestViews = Views.TestCase
 TestViews.settings = settings(
-    max_examples=250 if EXHAUSTIVE else 80,
+    max_examples=250 if NIGHTLY else 80,
     stateful_step_count=15,
     suppress_health_check=list(HealthCheck),
 )

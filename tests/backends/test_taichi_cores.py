@@ -24,7 +24,7 @@ def digests() -> list[str]:
 
 
 @in_memory
-@pytest.mark.exhaustive
+@pytest.mark.nightly
 def test_one_core_gives_the_bits_of_all():
     """In a process of its own, since Taichi counts cores once, when it starts."""
     one = subprocess.run(

@@ -10,7 +10,7 @@ from minigrad.kernels import dispatch, kernels_of
 from minigrad.ops.conv import Window
 from needs import needs
 from places import HERE, put
-from thorough import chosen, crossed
+from tiers import choose_cases, cross
 
 needs("taichi")
 
@@ -25,7 +25,7 @@ def test_it_has_a_kernel_of_its_own(op):
     assert not kernels_of(op)[HERE].__qualname__.startswith("through_host")
 
 
-@crossed(
+@cross(
     1,
     sizes=[(32, 784, 16), (17, 33, 19), (2, 3, 700), (8, 16, 16), (7, 1100, 5), (65, 12, 48), (260, 1040, 272)],
     dtype=["float32", "float64"],
@@ -34,7 +34,7 @@ def test_products_of_every_layout_and_batch(dtype, sizes):
     m, k, n = sizes
     batches = [((), ()), ((3,), (3,)), ((1,), (3,)), ((3,), ()), ((2, 1), (1, 4))]
     for (left, right), turn_a, turn_b in itertools.product(
-        chosen(batches, f"{sizes}", 2), (False, True), (False, True)
+        choose_cases(batches, f"{sizes}", 2), (False, True), (False, True)
     ):
         a = numbers(*left, k, m, dtype=dtype).swapaxes(-1, -2) if turn_a else numbers(*left, m, k, dtype=dtype)
         b = numbers(*right, n, k, dtype=dtype).swapaxes(-1, -2) if turn_b else numbers(*right, k, n, dtype=dtype)
@@ -102,7 +102,7 @@ WINDOWS = [
 ]
 
 
-@crossed(
+@cross(
     1,
     window=WINDOWS,
     dtype=["float32", "float64"],

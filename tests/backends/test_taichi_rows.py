@@ -8,7 +8,7 @@ from minigrad.ops.normalization import Norm
 from minigrad.storage import memory
 from needs import needs
 from places import HERE
-from thorough import crossed
+from tiers import cross
 
 needs("taichi")
 
@@ -41,7 +41,7 @@ def check(op, inputs, beside=None, skip=(), **attrs):
             np.testing.assert_allclose(x, y, rtol=close, atol=close * largest)
 
 
-@crossed(1, shape=SHAPES, dtype=FLOATS)
+@cross(1, shape=SHAPES, dtype=FLOATS)
 def test_softmax_and_its_kin(shape, dtype):
     x, u = 3 * numbers(*shape, dtype=dtype), numbers(*shape, dtype=dtype, seed=1)
     for dim in range(len(shape)):
@@ -60,7 +60,7 @@ def test_softmax_of_what_is_not_finite_or_far():
         check(op, (x,), dim=1)
 
 
-@crossed(
+@cross(
     1,
     shape=[(31,), (100_001,), (1_500_000,), (999, 33), (7, 5000), (40_000, 4), (5_000, 48), (3, 20, 48)],
     view=[False, True],
@@ -92,7 +92,7 @@ NORMS = {
 }
 
 
-@crossed(1, op_and_norm=[(op, norm) for op, all in NORMS.items() for norm in all], dtype=FLOATS)
+@cross(1, op_and_norm=[(op, norm) for op, all in NORMS.items() for norm in all], dtype=FLOATS)
 def test_norms(op_and_norm, dtype):
     op, norm = op_and_norm
     size = int(np.prod([norm.shape[k] for k in norm.along]))

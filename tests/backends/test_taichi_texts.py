@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from needs import needs
-from thorough import EXHAUSTIVE
+from tiers import NIGHTLY
 
 needs("taichi")
 
@@ -209,7 +209,7 @@ def refused(path: Path, texts: list[list[str]], device: str = "cpu") -> list[str
     return found
 
 
-@pytest.fixture(scope="module", params=["cpu", *["vulkan"] * EXHAUSTIVE])
+@pytest.fixture(scope="module", params=["cpu", *["vulkan"] * NIGHTLY])
 def texts(request, tmp_path_factory) -> tuple[Path, list[list[str]], str]:
     if request.param != "cpu":
         needs(request.param)
@@ -229,7 +229,7 @@ def test_each_operation_with_a_snippet_is_among_the_texts(texts):
 def test_every_text_can_be_compiled(texts, tmp_path):
     """In `make test` each sixteenth: the others are those of operations that tests launch."""
     _, found, device = texts
-    found, path = found[:: 1 if EXHAUSTIVE else 16], tmp_path / "texts.json"
+    found, path = found[:: 1 if NIGHTLY else 16], tmp_path / "texts.json"
     path.write_text(json.dumps(found))
     assert refused(path, found, device) == []
 

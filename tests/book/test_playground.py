@@ -16,7 +16,7 @@ import minigrad as mg
 from minigrad_viz.trace import placed
 from needs import FRONTEND, PACKAGES, needs
 from strategies import ATTRS, DIFFERENTIABLE, points
-from thorough import EXHAUSTIVE
+from tiers import NIGHTLY
 
 ROOT = Path(__file__).parents[2]
 SOURCES = ROOT / "book" / "playground"
@@ -266,7 +266,7 @@ def program(seed):
 
 @pytest.mark.parametrize("part", range(4))
 def test_random_programs_are_what_they_are_in_python(part):
-    compare([program(seed) for seed in range(part, 2000 if EXHAUSTIVE else 240, 4)])
+    compare([program(seed) for seed in range(part, 2000 if NIGHTLY else 240, 4)])
 
 
 def extreme(seed):
@@ -284,7 +284,7 @@ def extreme(seed):
 
 
 def test_random_programs_are_what_they_are_in_python_where_floats_end():
-    compare([extreme(seed) for seed in range(1000 if EXHAUSTIVE else 60)])
+    compare([extreme(seed) for seed in range(1000 if NIGHTLY else 60)])
 
 
 CONSTANTS = (0.0, 1.0, -1.0, 2.0, 0.5, -7.5, 3.0)

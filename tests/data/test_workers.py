@@ -225,7 +225,7 @@ def test_a_notebook_may_have_workers_of_what_it_imports():
 
 
 @pytest.mark.needs("POSIX")
-@pytest.mark.parametrize("ended", [pytest.param("interrupted", marks=pytest.mark.exhaustive), "killed"])
+@pytest.mark.parametrize("ended", [pytest.param("interrupted", marks=pytest.mark.nightly), "killed"])
 def test_no_process_outlives_a_program_that_is(ended):
     child = run(
         """

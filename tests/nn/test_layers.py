@@ -14,7 +14,7 @@ from minigrad.errors import ArgumentError, DTypeError, ShapeError
 from nn_layers import APART, CASES, Case, case
 from parity import FLOATS, close
 from strategies import PARITY, SECOND
-from thorough import chosen
+from tiers import choose_cases
 
 DTYPE = FLOATS[0]
 IDS = [case.name for case in CASES]
@@ -77,7 +77,7 @@ def test_every_layer_has_a_case():
     [
         pytest.param(case, mode, id=f"{mode}-{case.name}")
         for case in CASES
-        for mode in chosen(["train", "eval"] if case.trains else ["eval"], case.name, 1)
+        for mode in choose_cases(["train", "eval"] if case.trains else ["eval"], case.name, 1)
     ],
 )
 def test_layer_gives_what_pytorch_gives_with_the_same_state(case, mode, torch):

@@ -6,7 +6,7 @@ import pytest
 import minigrad as mg
 from minigrad.kernels import kernels_of
 from strategies import BFLOAT16, RELATIVE, SINGLE, TRAJECTORY
-from thorough import chosen
+from tiers import choose_cases
 
 STEPS = 100
 BOTH = ({}, {"lr": 0.03}, {"weight_decay": 0.1}, {"maximize": True, "lr": 1e-3, "weight_decay": 0.1})
@@ -92,7 +92,7 @@ def test_an_optimizer_walks_pytorch_s_way_for_100_steps(torch, name, options):
 
 
 @pytest.mark.parametrize(
-    ("name", "options"), chosen([*CASES, ("Lion", {}), ("Lion", {"weight_decay": 0.1})], "float32", 24), ids=str
+    ("name", "options"), choose_cases([*CASES, ("Lion", {}), ("Lion", {"weight_decay": 0.1})], "float32", 24), ids=str
 )
 def test_float32_agrees_with_float64(name, options):
     expected, _ = ours(name, options, steps=10)

@@ -1,7 +1,7 @@
 """What is tried on purpose to break minigrad, and how often: each campaign is a function of a case's number.
 
 A case is made from its number alone, so one that fails can be run again by itself. Cases run in child processes, which
-may die or hang: both are failures of the case that was running. `make torture` runs all cases, `make test` the first.
+may die or hang: both are failures of the case that was running. `make nightly` runs all cases, `make test` the first.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ class Campaign:
         what: what is tried, for the table: a phrase that begins in lower case.
         case: tries the case of a number, and returns what is wrong in a sentence, or None. What it raises is wrong too.
             It is a function of the module that has the campaign in its `CAMPAIGNS`: a child process imports it there.
-        many: cases of `make torture`.
-        few: cases of `make test`.
+        many: cases of `make nightly`.
+        few: cases of `make test`; 0 leaves the campaign to `make nightly`.
         seconds: a case that takes longer hangs, and its process is killed.
         environment: what the child's environment has besides, for instance the device.
         needs: what every case needs, by the names of the table in tests/needs.py.

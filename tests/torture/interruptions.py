@@ -379,7 +379,7 @@ CAMPAIGNS = [
         "kill -9 while Taichi compiles and stores kernels; in every other case half of the files are cut too",
         while_compiling,
         100,
-        1,
+        0,
         seconds=300,
     ),
     Campaign(
@@ -387,7 +387,7 @@ CAMPAIGNS = [
         "interrupts (Ctrl-C) of cells in eager code, backward, a recorded step, a tape, Values; then the next cell",
         in_a_notebook,
         300,
-        12,
+        3,
         seconds=200,
         needs=("ipykernel",),
     ),

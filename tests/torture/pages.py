@@ -378,7 +378,7 @@ CAMPAIGNS = [
         "hostile texts in pages and widgets that a browser opens and goes through: nothing runs and nothing is fetched",
         browser,
         many=60,
-        few=3,
+        few=0,
         seconds=120.0,
         needs=("chromium", "playwright"),
     ),

@@ -280,7 +280,7 @@ CAMPAIGNS = [
     Campaign(
         "programs beside PyTorch",
         "a random program on numpy, on cpu and in PyTorch: values, views, writes, refusals, gradients of gradients",
-        beside, many=20_000, few=8, seconds=SECONDS, environment=ONE_THREAD, needs=("torch",),
+        beside, many=20_000, few=4, seconds=SECONDS, environment=ONE_THREAD, needs=("torch",),
     ),
     Campaign(
         "programs by the interpreter",

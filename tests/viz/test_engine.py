@@ -12,7 +12,7 @@ from minigrad_viz import to_trace
 from minigrad_viz.trace.templates import op_data
 from player import COMPARE, coded, compare
 from strategies import ATTRS, ELEMENTWISE, points
-from thorough import EXHAUSTIVE
+from tiers import NIGHTLY
 
 CLOSE = 1e-12
 NO_CODE = "--disallow-code-generation-from-strings"  # as a page's Content-Security-Policy may
@@ -94,7 +94,7 @@ def near(found, expected):
 @pytest.mark.parametrize("options", [[], [NO_CODE]], ids=["compiled", "interpreted"])
 def test_random_graphs_have_python_s_numbers(options):
     jobs, expected = [], []
-    for program in map(Program, range(200 if EXHAUSTIVE else 60)):
+    for program in map(Program, range(200 if NIGHTLY else 60)):
         traces = encoded(program.here[-1]), encoded(program.there[-1])
         places = {name: int(k) for k, name in traces[0]["nodes"]["name"].items()}
         leaves = [(places[x.label], x.data) for x in program.there[:4] if x.label in places]

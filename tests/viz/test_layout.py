@@ -14,7 +14,7 @@ from minigrad_viz.layout import Layout, Ports, layout
 from minigrad_viz.layout import layered as module
 from minigrad_viz.layout.graph import Layered, cut_into_links, rank_nodes
 from minigrad_viz.layout.order import count_crossings, order_columns
-from thorough import EXHAUSTIVE
+from tiers import NIGHTLY
 
 Graph = tuple[list[tuple[float, float]], list[tuple[int, int]]]
 BOX = (40.0, 30.0)
@@ -162,7 +162,7 @@ def test_one_leaf_used_by_3000_nodes_has_one_straight_lane() -> None:
     assert max(map(len, drawn.routes)) <= 6
 
 
-@pytest.mark.parametrize("length", [100_000 if EXHAUSTIVE else 20_000])
+@pytest.mark.parametrize("length", [100_000 if NIGHTLY else 20_000])
 def test_a_long_chain_is_level_and_needs_no_recursion(length: int) -> None:
     drawn = layout([BOX] * length, list(pairwise(range(length))))
     assert drawn.height == 30.0

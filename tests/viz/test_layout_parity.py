@@ -9,7 +9,7 @@ from minigrad_viz.layout import Ports, layout
 from minigrad_viz.layout.nesting import nest
 from needs import FRONTEND, needs
 from nested_graphs import nested_graph
-from thorough import EXHAUSTIVE
+from tiers import NIGHTLY
 
 PROGRAM = """
 import { readFileSync } from "node:fs";
@@ -72,9 +72,9 @@ def framed_graph(seed: int, most: int) -> dict[str, Any]:
 def graphs() -> list[dict[str, Any]]:
     flat = [
         flat_graph(seed, nodes)
-        for seed, nodes in enumerate([0, 1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144] * (3 if EXHAUSTIVE else 1))
+        for seed, nodes in enumerate([0, 1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144] * (3 if NIGHTLY else 1))
     ]
-    framed = [framed_graph(seed, most) for seed, most in enumerate([1, 4, 9, 30, 60] * (10 if EXHAUSTIVE else 3))]
+    framed = [framed_graph(seed, most) for seed, most in enumerate([1, 4, 9, 30, 60] * (10 if NIGHTLY else 3))]
     square = {"sizes": [(40.0, 30.0)] * 2, "edges": [(0, 1), (0, 1)], "gaps": (48.0, 16.0)}
     express = {"sizes": [(4.0, 3.0)] * 21_002, "edges": [(0, 21_001), *((at, at + 1) for at in range(21_001))]}
     return [

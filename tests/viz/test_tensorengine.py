@@ -12,7 +12,7 @@ from minigrad.ops.normalization import Norm
 from minigrad_viz import to_trace
 from minigrad_viz.trace.arrays import summary
 from player import compare
-from thorough import EXHAUSTIVE
+from tiers import NIGHTLY
 
 CLOSE = 1e-12
 ONE = [
@@ -84,7 +84,7 @@ def close(found, expected, what):
 @pytest.mark.parametrize("options", [[], ["--disallow-code-generation-from-strings"]], ids=["compiled", "interpreted"])
 def test_random_graphs_have_python_s_numbers(options):
     jobs, expected = [], []
-    for seed in range(10 if options else (50 if EXHAUSTIVE else 20)):
+    for seed in range(10 if options else (50 if NIGHTLY else 20)):
         generator = np.random.default_rng(seed)
         here = [generator.normal(size=(5, 4)) for _ in range(2)]
         there = [x.copy() for x in here]

@@ -5,7 +5,7 @@ import pytest
 import sample_graphs
 from minigrad_viz import to_html
 from needs import PACKAGES, needs
-from thorough import EXHAUSTIVE, chosen, crossed
+from tiers import NIGHTLY, choose_cases, cross
 
 AXE = PACKAGES / "axe-core" / "axe.min.js"
 PANELS = {"predict": "p", "what-if": "w", "table": "t", "stops": "s", "alarms": "a", "search": "/", "help": "?"}
@@ -39,12 +39,12 @@ def opened(page, address):
 
 
 def faults(page, where="document"):
-    """Every rule of axe-core that does not hold, and where; by `make exhaustive` also of the dark theme what is said of
+    """Every rule of axe-core that does not hold, and where; by `make nightly` also of the dark theme what is said of
     colours, which are looked at below too."""
     if not page.evaluate("typeof axe === 'object'"):
         page.evaluate(AXE.read_text(encoding="utf-8"))
     found = page.evaluate(f"axe.run({where}, {{resultTypes: ['violations']}})")["violations"]
-    if EXHAUSTIVE:
+    if NIGHTLY:
         page.emulate_media(color_scheme="dark")
         only = "{runOnly: ['color-contrast'], resultTypes: ['violations']}"
         found += page.evaluate(f"axe.run('.minigrad-player', {only})")["violations"]
@@ -56,7 +56,7 @@ def faults(page, where="document"):
     ]
 
 
-@pytest.mark.parametrize("graph", ["not_a_number", *["scalars", "transformer"] * EXHAUSTIVE])
+@pytest.mark.parametrize("graph", ["not_a_number", *["scalars", "transformer"] * NIGHTLY])
 def test_nothing_is_wrong_at_any_moment(page, pages, graph):
     opened(page, pages(graph))
     for keys in (["Home"], ["."], ["End"]):
@@ -70,7 +70,7 @@ def test_nothing_is_wrong_in_any_panel(page, pages):
     opened(page, pages("not_a_number"))
     page.keyboard.press(".")
     page.keyboard.press(".")
-    for name, key in chosen(list(PANELS.items()), "panels", 3):
+    for name, key in choose_cases(list(PANELS.items()), "panels", 3):
         page.get_by_role("button", name="Step forward").first.focus()
         page.keyboard.press(key)
         page.wait_for_timeout(50)
@@ -78,7 +78,7 @@ def test_nothing_is_wrong_in_any_panel(page, pages):
         page.keyboard.press("Escape")
 
 
-@pytest.mark.exhaustive
+@pytest.mark.nightly
 def test_nothing_is_wrong_with_sliders_and_blocks_closed(page, pages):
     opened(page, pages("scalars")).keyboard.press("w")
     assert faults(page) == []
@@ -153,7 +153,7 @@ root => {
 """
 
 
-@crossed(1, theme=THEMES, graph=["scalars", "mlp", "not_a_number"])
+@cross(1, theme=THEMES, graph=["scalars", "mlp", "not_a_number"])
 def test_each_text_stands_out_from_its_ground(watched, pages, graph, theme):
     page = opened(watched(color_scheme=theme), pages(graph))
     root = page.locator(".app").first

@@ -4,7 +4,7 @@ import pytest
 
 import sample_graphs
 from minigrad_viz import to_html
-from thorough import crossed
+from tiers import cross
 
 # How large the drawing is drawn, whether all of it is seen, and whether the item of the present moment is (the leftmost
 # one before the first step).
@@ -68,7 +68,7 @@ def seen(page):
     return page.evaluate(SEEN)
 
 
-@crossed(1, width=[400, 1200], name=["gpt", "cnn", "large"])
+@cross(1, width=[400, 1200], name=["gpt", "cnn", "large"])
 def test_wide_graph_is_first_seen_where_it_can_be_read_at_the_present_moment(opened, width, name):
     page = opened(name, width)
     first = seen(page)

@@ -6,7 +6,7 @@ import pytest
 
 import sample_graphs
 from minigrad_viz import to_html
-from thorough import chosen
+from tiers import choose_cases
 
 # Where the focus is: what a screen reader would call it, and whether one can see that it is there.
 FOCUS = """
@@ -179,7 +179,7 @@ def test_a_frame_closes_from_within_the_drawing_and_the_focus_stays_there(opened
     assert focus(page)["item"]
 
 
-@pytest.mark.parametrize("key", chosen(["p", "w", "t", "s", "a", "/"], "panels", 3))
+@pytest.mark.parametrize("key", choose_cases(["p", "w", "t", "s", "a", "/"], "panels", 3))
 def test_each_panel_opens_and_is_left(opened, key):
     page = opened("scalars")
     press(page, "Home", "ArrowRight", key)

@@ -18,7 +18,7 @@ from minigrad_viz.frontend import module
 from moments import Moments, bracketed, pretty
 from played import Played, scalar_graph, tensor_graph
 from strategies import random_expression
-from thorough import EXHAUSTIVE, chosen
+from tiers import NIGHTLY, choose_cases
 
 CLOSE = 1e-12
 SCRUBS = 4  # jumps in each graph
@@ -123,14 +123,14 @@ def walked(lab, played, scrubs):
     return len(found["moments"])
 
 
-@pytest.mark.parametrize("start", range(0, 200 if EXHAUSTIVE else 10, 10))
+@pytest.mark.parametrize("start", range(0, 200 if NIGHTLY else 10, 10))
 def test_random_graphs_of_numbers_are_played_as_the_engine_says(lab, start):
     for seed in range(start, start + 10):
         generator = random.Random(seed)
         walked(lab, Played(scalar_graph(seed)[0]), [generator.random() for _ in range(SCRUBS)])
 
 
-@pytest.mark.parametrize("start", range(0, 50 if EXHAUSTIVE else 10, 10))
+@pytest.mark.parametrize("start", range(0, 50 if NIGHTLY else 10, 10))
 def test_random_graphs_of_tensors_are_played_as_the_engine_says(lab, start):
     for seed in range(start, start + 10):
         generator = random.Random(seed)
@@ -146,7 +146,7 @@ def program(seed, numbers):
 
 
 def test_numbers_of_what_if_are_those_of_a_fresh_evaluation(lab):
-    for seed in range(50 if EXHAUSTIVE else 8):
+    for seed in range(50 if NIGHTLY else 8):
         generator = random.Random(f"leaves {seed}")
         here, there = ([generator.uniform(-2.0, 2.0) for _ in range(3)] for _ in range(2))
         moments, other = Moments(Played(program(seed, here))), Moments(Played(program(seed, there)))
@@ -251,7 +251,7 @@ def test_three_slips_are_told_apart_as_they_are_typed(lab):
 
 
 def test_every_prediction_of_random_graphs_takes_the_engines_number_and_no_other(lab):
-    for seed in range(6 if EXHAUSTIVE else 1):
+    for seed in range(6 if NIGHTLY else 1):
         played = Played(program(seed, [0.7, -1.2, 1.9]))
         page = asked(lab, played.root)
         for event in played.events[:4]:
@@ -297,7 +297,7 @@ def planted():
                 yield kind, [bad, after, after * 1.0]
 
 
-@pytest.mark.parametrize("k", chosen(range(20), "planted", 7))
+@pytest.mark.parametrize("k", choose_cases(range(20), "planted", 7))
 def test_first_bad_number_is_in_the_alarms_and_marked_on_its_card(lab, k):
     kind, all_bad = list(planted())[k]
     played = Played(all_bad[-1])

@@ -10,7 +10,7 @@ import pytest
 import minigrad as mg
 from minigrad_viz import frontend, to_trace
 from needs import FRONTEND
-from thorough import EXHAUSTIVE
+from tiers import NIGHTLY
 
 PAGE = """<!doctype html><meta charset="utf-8"><title>Player</title><div id="host"></div><script type="module">
 import { mount } from "/built.js";
@@ -311,7 +311,7 @@ def test_space_goes_on_in_a_tour(play):
     assert state(page)["position"] == 0
 
 
-@pytest.mark.parametrize("width", [400, *[550, 1100] * EXHAUSTIVE])
+@pytest.mark.parametrize("width", [400, *[550, 1100] * NIGHTLY])
 def test_nothing_is_wider_than_the_page(play, width):
     page = play(width=width)
     for panel in ["What if", "Stops", "Table", "Alarms", "Search"]:

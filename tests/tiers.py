@@ -1,0 +1,56 @@
+"""The tiers of the suite: what `make test` runs in minutes, and what is left to `make nightly`.
+
+``MINIGRAD_NIGHTLY=all`` runs every test with every case; ``MINIGRAD_NIGHTLY=3/40`` the third of forty slices of that.
+CI runs another slice for each commit, so that all of them are seen, but for tests marked ``nightly(whole=True)``, which
+take longer than a slice may. Without it, tests marked ``nightly`` are left out,
+and of cases that differ little each test takes a few.
+"""
+
+import os
+from collections.abc import Iterable, Sequence
+from itertools import product
+from typing import Any, TypeVar
+from zlib import crc32
+
+import pytest
+
+__all__ = ["NIGHTLY", "choose_cases", "cross", "of_children", "select"]
+
+NIGHTLY = bool(os.environ.get("MINIGRAD_NIGHTLY"))
+T = TypeVar("T")
+
+
+def choose_cases(cases: Sequence[T], key: str, most: int) -> list[T]:
+    """Return all of the cases; in `make test` at most so many, beginning with another one for each key."""
+    start = 0 if NIGHTLY else crc32(key.encode())
+    return [cases[(start + k) % len(cases)] for k in range(len(cases) if NIGHTLY else min(most, len(cases)))]
+
+
+def cross(most: int, **axes: Iterable[Any]) -> pytest.MarkDecorator:
+    """Parametrise by each combination of arguments; in `make test` with at most so many of those of the last axis."""
+    *others, last = map(list, axes.values())
+    rows = [(*row, one) for row in product(*others) for one in choose_cases(last, repr(row), most)]
+    return pytest.mark.parametrize(tuple(axes), rows, ids=["-".join(map(str, row)) for row in rows])
+
+
+def select(items: Iterable[pytest.Item]) -> tuple[list[pytest.Item], list[pytest.Item]]:
+    """Return the tests of the tier that runs, and those that are left out."""
+    kept: list[pytest.Item] = []
+    left: list[pytest.Item] = []
+    for item in items:
+        (kept if _runs(item) else left).append(item)
+    return kept, left
+
+
+def of_children() -> str:
+    """Return ``MINIGRAD_NIGHTLY`` for test files in a child process: in a slice they take the cases of `make test`."""
+    return "all" if os.environ.get("MINIGRAD_NIGHTLY") == "all" else ""
+
+
+def _runs(item: pytest.Item) -> bool:
+    mark = item.get_closest_marker("nightly")
+    part, _, count = os.environ.get("MINIGRAD_NIGHTLY", "").partition("/")
+    if not NIGHTLY or not count:
+        return NIGHTLY or mark is None
+    whole = mark is not None and mark.kwargs.get("whole", False)
+    return not whole and crc32(item.nodeid.encode()) % int(count) == int(part) % int(count)
