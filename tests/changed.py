@@ -62,7 +62,6 @@ def sources() -> dict[str, str]:
 
 def tests_of(path: str) -> list[str]:
     """Return the paths of the tests of a file: of a test itself, of a lesson itself, of a module those named above."""
-    here = (ROOT / path).exists()
     if path in sources() or re.fullmatch(r"notebooks/\d+_\w+\.ipynb", path):
         return [path]
     if found := [name for pattern, names in ELSEWHERE.items() if re.match(pattern, path) for name in names]:
