@@ -27,7 +27,7 @@ class Campaign:
         what: what is tried, for the table: a phrase that begins in lower case.
         case: tries the case of a number, and returns what is wrong in a sentence, or None. What it raises is wrong too.
             It is a function of the module that has the campaign in its `CAMPAIGNS`: a child process imports it there.
-        many: cases of `make nightly`.
+        many: cases of `make nightly`, or a function that counts them where that takes long; `count` says how many.
         few: cases of `make test`; 0 leaves the campaign to `make nightly`.
         seconds: a case that takes longer hangs, and its process is killed.
         environment: what the child's environment has besides, for instance the device.
@@ -37,11 +37,15 @@ class Campaign:
     name: str
     what: str
     case: Callable[[int], str | None]
-    many: int
+    many: int | Callable[[], int]
     few: int
     seconds: float = 60.0
     environment: tuple[tuple[str, str], ...] = ()
     needs: tuple[str, ...] = ()
+
+    def count(self) -> int:
+        """Return how many cases `make nightly` runs."""
+        return self.many() if callable(self.many) else self.many
 
 
 def campaigns() -> dict[str, list[Campaign]]:

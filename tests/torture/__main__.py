@@ -43,7 +43,7 @@ def main() -> int:
         for one in found:
             if options.only not in one.name and options.only != theme:
                 continue
-            cases = range(max(1, round(one.many * options.share)))
+            cases = range(max(1, round(one.count() * options.share)))
             result = outcome(one, cases if options.case is None else range(options.case, options.case + 1))
             lines.append(line(one.name, one.what, result))
             print(f"{lines[-1]} | {result.seconds:.0f} s", flush=True)
