@@ -9,6 +9,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
+from lazy import import_lazily
 from minigrad import cli, lessons
 from needs import needs
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 import minigrad as mg
+from lazy import import_lazily
 from minigrad.errors import MinigradError
 from parity import FLOATS, NARROW
 from strategies import PARITY, PYTORCH
@@ -135,8 +136,9 @@ class Views(RuleBasedStateMachine):
         self.both(WRITES[write], x, w, modes=modes)
         self.compare()
 
-    def both(self, function, *twins, modes=(mg.enable_grad, torch.enable_grad)):
+    def both(self, function, *twins, modes=None):
         """What `function` gives in both libraries; None where both refuse."""
+        modes = modes or (mg.enable_grad, torch.enable_grad)
         try:
             with modes[1]():
                 theirs = function(*[x.theirs for x in twins])

@@ -8,29 +8,17 @@ A name is public here if it begins with a letter and is no module or type that t
 
 import inspect
 import types
+from importlib import import_module
 from pathlib import Path
 
-import torch
-import torch.nn.utils.rnn
-import torch.optim.lr_scheduler
-import torch.utils.data
+from lazy import LazyModule
 
+torch = LazyModule("torch")
 FILE = Path(__file__).parent.parent / "minigrad" / "pytorch" / "names.txt"
-FAMILIES = {
-    "torch": torch,
-    "torch.Tensor": torch.Tensor,
-    "torch.nn": torch.nn,
-    "torch.nn.functional": torch.nn.functional,
-    "torch.nn.init": torch.nn.init,
-    "torch.nn.utils": torch.nn.utils,
-    "torch.nn.utils.rnn": torch.nn.utils.rnn,
-    "torch.optim": torch.optim,
-    "torch.optim.lr_scheduler": torch.optim.lr_scheduler,
-    "torch.utils.data": torch.utils.data,
-    "torch.autograd": torch.autograd,
-    "torch.cuda": torch.cuda,
-    "torch.linalg": torch.linalg,
-}
+FAMILIES = (
+    "torch", "torch.Tensor", "torch.nn", "torch.nn.functional", "torch.nn.init", "torch.nn.utils", "torch.nn.utils.rnn",
+    "torch.optim", "torch.optim.lr_scheduler", "torch.utils.data", "torch.autograd", "torch.cuda", "torch.linalg",
+)  # fmt: skip
 # Of `torch`: what its compilers, its other backends and its types of bits keep there for themselves.
 INNER = (
     "batch_norm_", "cudnn_", "fbgemm_", "fused_", "import_ir", "miopen_", "mkldnn_", "parse_", "q_", "quantize", "sym_",
@@ -76,7 +64,7 @@ KNOWN = {"Generator", "Size", "device", "dtype", "finfo", "iinfo", "memory_forma
 
 
 def names(family: str) -> list[str]:
-    place = FAMILIES[family]
+    place = torch.Tensor if family == "torch.Tensor" else import_module(family)
     listed = (
         dir(place) if family in ("torch", "torch.Tensor", "torch.nn", "torch.nn.functional", "torch.linalg") else None
     )

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from alike import RNG, numbers, on_cpu, same
+from lazy import import_lazily
 from minigrad.kernels import dispatch, kernels_of
 from minigrad.ops.conv import Window
 from needs import needs
@@ -13,6 +14,8 @@ from places import HERE, put
 from tiers import choose_cases, cross
 
 needs("taichi")
+
+import_lazily("taichi")
 
 OPS = (
     *("matmul", "linear", "contract", "conv2d", "conv2d_input", "conv2d_weight", "im2col", "col2im", "max_pool"),

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
+from lazy import import_lazily
 from minigrad.kernels import dispatch
 from needs import needs
 from parity import NARROW

@@ -5,6 +5,7 @@ import hashlib
 import numpy as np
 import pytest
 
+from lazy import import_lazily
 from minigrad.kernels import dispatch
 from needs import needs
 from places import HERE, put

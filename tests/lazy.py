@@ -1,0 +1,42 @@
+"""Find packages while tests are collected, and import them when a test first uses one of their names.
+
+Each process of pytest-xdist collects every test module. Taichi, PyTorch and nbgrader take seconds to import, and most
+processes that collect them run few of their tests.
+"""
+
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+import pytest
+
+
+class LazyModule:
+    """A module that is imported when one of its attributes is first read or set.
+
+    Only public attributes import it: pytest asks the objects in a test module for special and private ones.
+    """
+
+    def __init__(self, name: str) -> None:
+        vars(self)["_name"] = name
+
+    def __getattr__(self, attribute: str) -> Any:
+        if attribute.startswith(("_", "pytest")):
+            raise AttributeError(attribute)
+        return getattr(import_module(self._name), attribute)
+
+    def __setattr__(self, attribute: str, value: Any) -> None:
+        setattr(import_module(self._name), attribute, value)
+
+    def __delattr__(self, attribute: str) -> None:
+        delattr(import_module(self._name), attribute)
+
+
+def import_lazily(name: str, *, reason: str | None = None) -> Any:
+    """Return the module as `pytest.importorskip` does, without importing it; skip the test module where it is missing.
+
+    Raises what the import raises when a test first uses a package that is installed and broken.
+    """
+    if find_spec(name) is None:
+        pytest.skip(reason or f"could not import {name!r}", allow_module_level=True)
+    return LazyModule(name)
