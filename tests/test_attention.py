@@ -149,6 +149,7 @@ def test_dropped_weights_have_derivatives_to_second_order():
 
 
 @pytest.mark.parity
+@merge_cases
 @pytest.mark.parametrize(
     "wrong",
     [

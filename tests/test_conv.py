@@ -159,6 +159,7 @@ WRONG = {
 }
 
 
+@merge_cases
 @pytest.mark.parametrize("wrong", WRONG)
 def test_what_does_not_fit_is_refused(wrong):
     call, kind, message = WRONG[wrong]
@@ -168,6 +169,7 @@ def test_what_does_not_fit_is_refused(wrong):
 
 @pytest.mark.parity
 @pytest.mark.filterwarnings("ignore")
+@merge_cases
 @pytest.mark.parametrize("wrong", WRONG)
 def test_pytorch_refuses_it_too(torch, wrong, monkeypatch):
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
+from cases import merge_cases
 from minigrad.errors import ArgumentError, DeviceError, DTypeError, MinigradError, OutOfMemoryError, ShapeError
 from places import in_memory
 
@@ -72,6 +73,7 @@ CALLS = {
 
 
 @pytest.mark.parity
+@merge_cases
 @pytest.mark.parametrize("call", CALLS)
 def test_tensors_are_made_as_in_pytorch(torch, call):
     try:
@@ -180,6 +182,7 @@ def test_an_unknown_device_is_refused_in_words():
     )
 
 
+@merge_cases
 @pytest.mark.parametrize(
     ("wrong", "kind", "message"),
     [
@@ -200,6 +203,7 @@ def test_a_wrong_call_is_refused_in_words(wrong, kind, message):
         wrong()
 
 
+@merge_cases
 @pytest.mark.parametrize(
     ("call", "text"),
     [

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
+from cases import merge_cases
 from minigrad.errors import DTypeError, ShapeError
 from strategies import THIRD
 
@@ -112,6 +113,7 @@ EINSUM_REFUSED = {
 
 
 @pytest.mark.parity
+@merge_cases
 @pytest.mark.parametrize("case", EINSUM_REFUSED)
 def test_equations_that_pytorch_refuses_are_refused(torch, case):
     equation, *shapes = EINSUM_REFUSED[case]
@@ -208,6 +210,7 @@ def test_features_that_differ_are_named():
     )
 
 
+@merge_cases
 @pytest.mark.parametrize(
     ("wrong", "kind", "message"),
     [

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
+from cases import merge_cases
 from minigrad.errors import ArgumentError, DTypeError, GraphError, ShapeError
 from strategies import SECOND
 
@@ -46,6 +47,7 @@ CORNERS = {
 
 
 @pytest.mark.parity
+@merge_cases
 @pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
 @pytest.mark.parametrize("name", ["cross_entropy", "nll_loss", "smoothed"])
 @pytest.mark.parametrize("corner", CORNERS)
@@ -60,6 +62,7 @@ def test_corners_of_classes_have_pytorch_s_loss_and_gradient(torch, corner, name
 
 
 @pytest.mark.parity
+@merge_cases
 @pytest.mark.parametrize("right", [0.0, 0.3, 1.0])
 @pytest.mark.parametrize("chance", [0.0, 1e-30, 0.4, 1.0])
 def test_binary_cross_entropy_of_certain_answers_is_pytorch_s(torch, chance, right):
@@ -68,6 +71,7 @@ def test_binary_cross_entropy_of_certain_answers_is_pytorch_s(torch, chance, rig
 
 
 @pytest.mark.parity
+@merge_cases
 @pytest.mark.parametrize("score", [-1000.0, -50.0, 0.0, 50.0, 1000.0, INF, NAN])
 @pytest.mark.parametrize("weight", [None, np.array([3.0])])
 def test_bce_with_logits_of_extreme_scores_is_pytorch_s(torch, score, weight):
@@ -199,6 +203,7 @@ REFUSED = {
 
 @pytest.mark.parity
 @pytest.mark.filterwarnings("ignore")
+@merge_cases
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_pytorch_refuses_is_refused(torch, case):
     name, *inputs = REFUSED[case]

@@ -181,6 +181,7 @@ def _seeded(x):
 
 
 @pytest.mark.parity
+@merge_cases
 @pytest.mark.parametrize(
     "wrong",
     [

@@ -9,6 +9,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
+from cases import merge_cases
 from lazy import import_lazily
 from minigrad import lessons
 from needs import needs
@@ -70,6 +71,7 @@ def test_the_check_names_what_is_not_in_order(tmp_path):
     ]
 
 
+@merge_cases
 @lesson
 def test_headings_begin_at_one_and_skip_no_level(path):
     levels = [len(marks) for marks in re.findall(r"^(#+) ", prose(path), re.MULTILINE)]
@@ -78,6 +80,7 @@ def test_headings_begin_at_one_and_skip_no_level(path):
     assert all(below <= above + 1 for above, below in pairwise(levels))
 
 
+@merge_cases
 @lesson
 def test_a_lesson_asks_guesses_builds_draws_steps_compares_and_breaks(path):
     headings = "\n".join(re.findall(r"^## (.*)$", prose(path), re.MULTILINE))
@@ -87,6 +90,7 @@ def test_a_lesson_asks_guesses_builds_draws_steps_compares_and_breaks(path):
     assert positions == sorted(positions)
 
 
+@merge_cases
 @lesson
 def test_a_lesson_has_three_to_six_exercises_each_with_its_check_still_open(path):
     asked = sorted(exercise for exercise in lessons.EXERCISES if exercise.startswith(path.stem[:2]))
@@ -100,6 +104,7 @@ def test_a_lesson_has_three_to_six_exercises_each_with_its_check_still_open(path
         assert cell.outputs[0].text.startswith(f"{exercise} not yet: ")
 
 
+@merge_cases
 @lesson
 def test_stored_cells_have_run_without_error(path):
     for cell in cells(path, "code"):
@@ -108,12 +113,14 @@ def test_stored_cells_have_run_without_error(path):
         assert not [output for output in cell.outputs if output.get("name") == "stderr"]
 
 
+@merge_cases
 @lesson
 def test_what_a_cell_prints_is_stored_in_one_piece(path):
     for cell in cells(path, "code"):
         assert [output.output_type for output in cell.outputs].count("stream") <= 1, cell.source
 
 
+@merge_cases
 @lesson
 def test_no_cell_that_builds_is_longer_than_fifteen_lines(path):
     for cell in cells(path, "code"):
@@ -125,6 +132,7 @@ def test_lesson_one_builds_value_in_as_many_lines_as_it_says():
     assert f"in {len(lines_of_code(value))} lines" in prose(LESSONS[0])
 
 
+@merge_cases
 @lesson
 def test_every_picture_comes_with_a_sentence_on_what_is_seen(path):
     notebook = nbformat.read(path, as_version=4).cells
@@ -135,6 +143,7 @@ def test_every_picture_comes_with_a_sentence_on_what_is_seen(path):
             assert "You should" in around or "you should" in around, cell.source
 
 
+@merge_cases
 @lesson
 def test_every_picture_is_told_in_words_of_its_own(path):
     words = [
@@ -150,6 +159,7 @@ def test_every_picture_is_told_in_words_of_its_own(path):
         assert not set("\\$*`[]") & set(alt)
 
 
+@merge_cases
 @lesson
 def test_links_lead_to_lessons_that_exist(path):
     targets = re.findall(r"\]\(([^)#]+)\)", prose(path))
@@ -157,6 +167,7 @@ def test_links_lead_to_lessons_that_exist(path):
     assert not [target for target in targets if not (NOTEBOOKS / target).is_file()]
 
 
+@merge_cases
 @lesson
 def test_a_lesson_links_to_its_neighbours(path):
     position = LESSONS.index(path)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
+from cases import merge_cases
 from minigrad.errors import ArgumentError, DTypeError, GraphError, ShapeError
 from parity import close
 from strategies import PARITY
@@ -39,6 +40,7 @@ CALLS = {
 
 
 @pytest.mark.parity
+@merge_cases
 @pytest.mark.parametrize("call", CALLS)
 @pytest.mark.parametrize("corner", CORNERS)
 def test_corners_of_max_pooling_are_pytorch_s(torch, corner, call):
@@ -295,6 +297,7 @@ WRONG = [
 ]
 
 
+@merge_cases
 @pytest.mark.parametrize(("wrong", "kind", "message"), WRONG, ids=[m.split("\n")[0] for *_, m in WRONG])
 def test_a_wrong_call_is_told_why(wrong, kind, message):
     with pytest.raises(kind, match="^" + re.escape(message)):

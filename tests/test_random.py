@@ -318,6 +318,7 @@ def test_a_write_in_place_counts_and_a_leaf_refuses_it_before_a_number_is_drawn(
     assert generator.draw(0) == (0, 0)
 
 
+@merge_cases
 @pytest.mark.parametrize(
     ("wrong", "kind", "message"),
     [

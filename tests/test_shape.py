@@ -5,6 +5,7 @@ import pytest
 
 import minigrad as mg
 import parity
+from cases import merge_cases
 from minigrad.errors import ArgumentError, DTypeError, MinigradError, ShapeError
 from samples import numbers, sample
 
@@ -78,6 +79,7 @@ REFUSED = {
 
 @pytest.mark.parity
 @pytest.mark.filterwarnings("ignore")
+@merge_cases
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_pytorch_refuses_is_refused(torch, case):
     call, array = REFUSED[case]
@@ -104,6 +106,7 @@ EMPTY = {
 
 
 @pytest.mark.parity
+@merge_cases
 @pytest.mark.parametrize("case", EMPTY)
 def test_results_without_numbers_are_pytorch_s(torch, case):
     call, array = EMPTY[case]
@@ -138,6 +141,7 @@ def test_a_view_that_cannot_be_says_to_reshape():
     )
 
 
+@merge_cases
 @pytest.mark.parametrize(
     ("wrong", "kind", "message"),
     [

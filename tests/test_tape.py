@@ -74,6 +74,7 @@ def whole_table(request):
     return table
 
 
+@merge_cases
 @pytest.mark.parametrize("op", DIFFERENTIABLE, ids=lambda op: op.name)
 def test_each_operation_has_the_value_and_gradients_of_the_graph(op, whole_table):
     values, gradients = whole_table[op.name]

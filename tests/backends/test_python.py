@@ -6,6 +6,7 @@ import operator
 import numpy as np
 import pytest
 
+from cases import merge_cases
 from minigrad.kernels import dispatch, kernels_of
 from strategies import ATTRS
 
@@ -85,6 +86,7 @@ def same(ours, theirs, *, signed_zero=True):
     return close and (not signed_zero or ours != 0 or math.copysign(1, ours) == math.copysign(1, theirs))
 
 
+@merge_cases
 @pytest.mark.parametrize("name", UNARY)
 def test_a_function_of_one_number_is_numpy_s_at_every_corner(name):
     with np.errstate(all="ignore"):
@@ -96,6 +98,7 @@ def test_a_function_of_one_number_is_numpy_s_at_every_corner(name):
             ), x
 
 
+@merge_cases
 @pytest.mark.parametrize("name", BINARY)
 def test_a_function_of_two_numbers_is_numpy_s_at_every_corner(name):
     with np.errstate(all="ignore"):

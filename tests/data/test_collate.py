@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
+from cases import merge_cases
 from minigrad.data import default_collate, default_convert
 from minigrad.errors import DTypeError, ShapeError
 
@@ -42,6 +43,7 @@ def plain(thing):
 
 
 @pytest.mark.parity
+@merge_cases
 @pytest.mark.parametrize("function", ["default_collate", "default_convert"])
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_batches_are_pytorchs(torch, name, function):

@@ -8,6 +8,7 @@ import warnings
 import pytest
 
 import minigrad as mg
+from cases import merge_cases
 from minigrad.errors import ArgumentError, DTypeError
 from needs import needs
 from strategies import PYTORCH
@@ -95,6 +96,7 @@ def close(found, expected):
 
 
 @pytest.mark.parity
+@merge_cases
 @pytest.mark.parametrize("kind", ["SGD", "Adam"])
 @pytest.mark.parametrize(("name", "options"), ALL.values(), ids=ALL)
 def test_rates_are_pytorch_s_for_100_steps(torch, name, options, kind):
@@ -151,6 +153,7 @@ def test_plateaus_lower_the_rate_where_pytorch_does(torch, options):
     assert found[0][0] != found[0][-1]
 
 
+@merge_cases
 @pytest.mark.parametrize("key", [*ALL, *JOINED])
 def test_a_saved_scheduler_goes_on_as_if_uninterrupted(key):
     def make(schedulers, optimizer):
@@ -266,6 +269,7 @@ REFUSALS = [
 ]
 
 
+@merge_cases
 @pytest.mark.parametrize(("make", "error", "text"), REFUSALS, ids=range(len(REFUSALS)))
 def test_mistakes_are_named(make, error, text):
     with pytest.raises(error, match=re.escape(text)):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
+from cases import merge_cases
 from minigrad.errors import ArgumentError, DTypeError, GraphError, ShapeError
 from minigrad.graph import keep_operands
 from needs import needs
@@ -319,6 +320,7 @@ REFUSALS = [
 ]
 
 
+@merge_cases
 @pytest.mark.parametrize(("make", "error", "text"), REFUSALS, ids=range(len(REFUSALS)))
 def test_mistakes_are_named(make, error, text):
     with pytest.raises(error, match=re.escape(text)):

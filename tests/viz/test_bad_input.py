@@ -12,6 +12,7 @@ from html.parser import HTMLParser
 import pytest
 
 import minigrad as mg
+from cases import merge_cases
 from minigrad.errors import DTypeError, GraphError
 from minigrad_viz import draw, explain, export, step, to_graphviz, to_html, to_json, to_svg, to_text, tour
 from needs import needs
@@ -57,6 +58,7 @@ class Torch:
     requires_grad, grad_fn, data, grad = True, None, 1.0, None
 
 
+@merge_cases
 @pytest.mark.parametrize("call", ALL.values(), ids=ALL)
 @pytest.mark.parametrize(
     ("x", "said"),

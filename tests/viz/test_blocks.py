@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from cases import merge_cases
 from minigrad_viz.trace.blocks import MOST, Block, divide, start_expanded, visible
 
 GRAPH = Block("graph", -1, "graph")
@@ -95,6 +96,7 @@ def widths(blocks, where) -> Counter:
     return Counter(where) + Counter(block.outer for block in blocks[1:])
 
 
+@merge_cases
 @pytest.mark.parametrize("seed", range(60))
 def test_no_cycle_whichever_blocks_are_collapsed(seed):
     scopes, where, ops, edges = random_program(seed, [30, 300, 1500][seed % 3])
@@ -106,6 +108,7 @@ def test_no_cycle_whichever_blocks_are_collapsed(seed):
         assert acyclic(collapsed(blocks, where, edges, opened))
 
 
+@merge_cases
 @pytest.mark.parametrize("seed", range(20))
 def test_scopes_that_are_no_stretches_of_time_make_no_cycle_either(seed):
     rng = random.Random(seed)

@@ -8,6 +8,7 @@ import random
 import pytest
 
 import minigrad as mg
+from cases import merge_cases
 from minigrad.errors import GraphError
 from minigrad_viz import draw, to_trace
 
@@ -38,6 +39,7 @@ def graph(seed, count=60):
     return values
 
 
+@merge_cases
 @pytest.mark.parametrize("seed", range(25))
 def test_pass_is_the_engines_event_by_event(seed):
     y = sum(graph(seed)[-5:], mg.Value(0.0))

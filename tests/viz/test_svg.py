@@ -7,6 +7,7 @@ from itertools import pairwise
 import pytest
 
 import minigrad as mg
+from cases import merge_cases
 from minigrad_viz import to_graphviz, to_html, to_svg
 from minigrad_viz.palette import DARK, LIGHT, TEXT_ON
 
@@ -38,6 +39,7 @@ def words(element: ET.Element) -> str:
     return "".join(element.itertext())
 
 
+@merge_cases
 @pytest.mark.parametrize("label", HOSTILE, ids=range(len(HOSTILE)))
 def test_hostile_label_is_text_in_svg(label):
     a = mg.Value(2.0, label)
@@ -48,6 +50,7 @@ def test_hostile_label_is_text_in_svg(label):
     assert len(svg) < 40_000
 
 
+@merge_cases
 @pytest.mark.parametrize("label", HOSTILE, ids=range(len(HOSTILE)))
 def test_hostile_label_opens_no_tag_in_the_page(label):
     page = to_html(mg.Value(2.0, label) * 3.0)
@@ -59,6 +62,7 @@ def test_hostile_label_opens_no_tag_in_the_page(label):
     page.encode("utf-8")
 
 
+@merge_cases
 @pytest.mark.parametrize("label", HOSTILE, ids=range(len(HOSTILE)))
 def test_hostile_label_is_quoted_in_dot_source(label):
     source = to_graphviz(mg.Value(2.0, label) * 3.0).source
