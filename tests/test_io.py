@@ -18,6 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import minigrad as mg
+from cases import merge_cases
 from minigrad.errors import ArgumentError, DeviceError, DTypeError, FileFormatError, MissingPackageError
 from needs import needs
 from strategies import PARITY
@@ -593,6 +594,7 @@ HOSTILE = {
 }  # fmt: skip
 
 
+@merge_cases
 @pytest.mark.parametrize("case", HOSTILE)
 def test_a_hostile_pickle_is_refused_in_words_and_runs_nothing(case, tmp_path, monkeypatch, capfd):
     monkeypatch.chdir(tmp_path)

@@ -9,6 +9,7 @@ import sys
 import pytest
 
 import minigrad as mg
+from cases import merge_cases
 from minigrad import Value
 from minigrad.errors import DTypeError, GraphError
 from strategies import ROUNDING, random_expression
@@ -28,6 +29,7 @@ def test_the_seed_expression_has_the_right_gradients_at_all_seven_leaves():
     assert [node.grad for node in mg.topological([y]) if node.op] == [9.0, 5.0, 1.0, 1.0, 1.0, 1.0]
 
 
+@merge_cases
 @pytest.mark.parametrize(
     ("expression", "expected"),
     [

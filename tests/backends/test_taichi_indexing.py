@@ -5,6 +5,7 @@ import hashlib
 import numpy as np
 import pytest
 
+from cases import merge_cases
 from lazy import import_lazily
 from minigrad.kernels import dispatch
 from needs import needs
@@ -39,6 +40,7 @@ def same(op, *inputs, **attrs):
     return found
 
 
+@merge_cases
 @pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize("dim", [0, 1, 2])
 @pytest.mark.parametrize("inner", [1, 4, 5, 16, 48])

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
+from cases import merge_cases
 from lazy import import_lazily
 from minigrad.kernels import dispatch
 from needs import needs
@@ -32,6 +33,7 @@ def both(op, *inputs, **attrs):
     return found, right
 
 
+@merge_cases
 @pytest.mark.parametrize("key", KEYS)
 @pytest.mark.parametrize("offset", OFFSETS)
 @pytest.mark.parametrize("dtype", [mg.float32, mg.float64], ids=str)

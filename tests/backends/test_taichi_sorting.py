@@ -5,6 +5,7 @@ import hashlib
 import numpy as np
 import pytest
 
+from cases import merge_cases
 from lazy import import_lazily
 from minigrad.kernels import dispatch
 from needs import needs
@@ -46,6 +47,7 @@ def check(op, x, **attrs):
         assert ours.tobytes() == np.ascontiguousarray(theirs).tobytes()
 
 
+@merge_cases
 @pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize("size", SIZES)
 def test_one_line_is_sorted_stably_with_nan_last(dtype, size):
@@ -54,6 +56,7 @@ def test_one_line_is_sorted_stably_with_nan_last(dtype, size):
         check("sort", x, dim=0, descending=True)
 
 
+@merge_cases
 @pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize(
     "shape", [(3, 50), (50, 3), (3, 17, 5), (600, 7), (7, 600), (2, 33_000), (0, 3), (3, 0)], ids=str

@@ -74,6 +74,7 @@ def test_a_function_has_all_its_digits(op):
 ONE = [op for op, s in snippets.SNIPPETS.items() if len(OPS[op].inputs) == 1 and source.packable(s)]
 
 
+@merge_cases
 @pytest.mark.parametrize("op", ONE)
 def test_vectors_give_what_numbers_one_by_one_give(op):
     shifted = array.empty((len(MANY) + 1,), np.float32)[1:]  # not aligned, so that no vector can be loaded
@@ -87,6 +88,7 @@ def test_vectors_give_what_numbers_one_by_one_give(op):
 GELUS = {"gelu", "gelu_tanh"}  # 1 + erf and 1 + tanh cancel far below 0, in either form
 
 
+@merge_cases
 @pytest.mark.parametrize("op", PAIRS)
 @pytest.mark.parametrize("size", [1, 15, 16, 17, 1023, 1024, 1025, source.SERIAL_WIDE - 1, source.SERIAL_WIDE + 17])
 def test_every_number_is_computed_and_none_beside_them(op, size):
@@ -140,6 +142,7 @@ ROWS = {
 }
 
 
+@merge_cases
 @pytest.mark.parametrize("shapes", ROWS.values(), ids=ROWS)
 @pytest.mark.parametrize("op", ["add", "div", "maximum"])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

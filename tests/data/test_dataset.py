@@ -3,6 +3,7 @@
 import pytest
 
 import minigrad as mg
+from cases import merge_cases
 from data_sets import Squares, Stream
 from minigrad.data import (
     ChainDataset,
@@ -62,6 +63,7 @@ class Nothing(Dataset):
     pass
 
 
+@merge_cases
 @pytest.mark.parametrize(
     ("make", "kind", "message"),
     [

@@ -7,12 +7,14 @@ import tracemalloc
 import numpy as np
 import pytest
 
+from cases import merge_cases
 from minigrad.data import read_idx, write_idx
 from minigrad.errors import DTypeError, FileFormatError
 
 TYPES = ["uint8", "int8", "int16", "int32", "float32", "float64"]
 
 
+@merge_cases
 @pytest.mark.parametrize("name", ["a.idx", "a.idx.gz"])
 @pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize("shape", [(), (3,), (2, 3, 4), (0, 5)])

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
+from cases import merge_cases
 from minigrad.data import transforms as T
 from minigrad.errors import ArgumentError, DTypeError, ShapeError
 from strategies import PARITY
@@ -159,6 +160,7 @@ def test_transforms_follow_one_another_and_say_what_they_are():
     assert pickle.loads(pickle.dumps(both))(mg.ones(1, 2, 2)).shape == (1, 4, 4)
 
 
+@merge_cases
 @pytest.mark.parametrize(
     ("make", "kind", "message"),
     [
