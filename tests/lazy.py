@@ -5,10 +5,9 @@ processes that collect them run few of their tests.
 """
 
 from importlib import import_module
-from importlib.util import find_spec
 from typing import Any
 
-import pytest
+from needs import needs
 
 
 class LazyModule:
@@ -32,11 +31,10 @@ class LazyModule:
         delattr(import_module(self._name), attribute)
 
 
-def import_lazily(name: str, *, reason: str | None = None) -> Any:
-    """Return the module as `pytest.importorskip` does, without importing it; skip the test module where it is missing.
+def import_lazily(name: str) -> Any:
+    """Return a package that is imported when a test first reads one of its names; skip the module where it is missing.
 
     Raises what the import raises when a test first uses a package that is installed and broken.
     """
-    if find_spec(name) is None:
-        pytest.skip(reason or f"could not import {name!r}", allow_module_level=True)
+    needs(name)
     return LazyModule(name)

@@ -5,6 +5,7 @@ import pytest
 
 import minigrad as mg
 import parity
+from cases import merge_cases
 from minigrad.errors import ArgumentError, DTypeError, MinigradError, ShapeError
 from strategies import PARITY, SECOND, THIRD
 from tiers import cross

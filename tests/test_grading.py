@@ -9,7 +9,6 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from lazy import import_lazily
 from minigrad import cli, lessons
 from needs import needs
 

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from lazy import import_lazily
 from minigrad.backends.limits import MOST, obtained
 from minigrad.errors import ArgumentError, OutOfMemoryError, ShapeError
 from minigrad.storage import pool_of

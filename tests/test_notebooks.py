@@ -10,7 +10,6 @@ import nbformat
 import pytest
 
 from cases import merge_cases
-from lazy import import_lazily
 from minigrad import lessons
 from needs import needs
 

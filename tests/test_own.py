@@ -9,13 +9,14 @@ import sys
 
 import numpy as np
 import pytest
-import taichi as ti
 
 import minigrad as mg
 from lazy import import_lazily
 from minigrad.errors import ArgumentError, DTypeError, ShapeError
 from minigrad.op import ANY, OPS
 from tiers import NIGHTLY
+
+ti = import_lazily("taichi")
 
 
 @pytest.fixture(autouse=True)

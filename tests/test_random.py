@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
+from cases import merge_cases
 from minigrad.backends.numpy import random as kernels
 from minigrad.errors import ArgumentError, DTypeError, GraphError, ShapeError
 from minigrad.kernels import tap

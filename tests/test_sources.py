@@ -6,7 +6,6 @@ import sys
 import pytest
 
 import minigrad as mg
-from lazy import import_lazily
 from minigrad.backends import arrays
 from minigrad.errors import ArgumentError, DTypeError, GraphError
 from needs import needs

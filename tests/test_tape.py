@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
+from cases import merge_cases
 from minigrad import Value
 from minigrad.errors import ArgumentError, DeviceError, DTypeError, GraphError, ShapeError
 from minigrad.nn.scalar import MLP, cross_entropy

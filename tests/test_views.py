@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
@@ -13,6 +12,8 @@ from minigrad.errors import MinigradError
 from parity import FLOATS, NARROW
 from strategies import PARITY, PYTORCH
 from tiers import NIGHTLY
+
+torch = import_lazily("torch")
 
 pytestmark = pytest.mark.parity
 

@@ -9,7 +9,6 @@ import pytest
 
 import minigrad as mg
 import parity
-from lazy import import_lazily
 from minigrad.errors import DTypeError
 from needs import needs
 from places import HERE

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from alike import RNG, numbers, on_cpu, same
-from lazy import import_lazily
 from minigrad.kernels import dispatch, kernels_of
 from minigrad.ops.conv import Window
 from needs import needs
@@ -15,7 +14,6 @@ from tiers import choose_cases, cross
 
 needs("taichi")
 
-import_lazily("taichi")
 
 OPS = (
     *("matmul", "linear", "contract", "conv2d", "conv2d_input", "conv2d_weight", "im2col", "col2im", "max_pool"),

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from lazy import import_lazily
 from minigrad import _jit
 from minigrad.backends.taichi import meeting, source
 from minigrad.backends.taichi.runtime import Kernel

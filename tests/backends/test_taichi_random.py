@@ -7,7 +7,6 @@ import pytest
 
 import minigrad as mg
 from cases import merge_cases
-from lazy import import_lazily
 from minigrad.kernels import dispatch
 from needs import needs
 from parity import NARROW

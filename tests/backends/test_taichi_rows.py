@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from lazy import import_lazily
 from minigrad.kernels import dispatch
 from minigrad.ops.normalization import Norm
 from minigrad.storage import memory

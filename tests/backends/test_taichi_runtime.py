@@ -14,8 +14,6 @@ from needs import needs
 
 needs("taichi")
 
-import_lazily("taichi")
-
 
 def run(code):
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from cases import merge_cases
-from lazy import import_lazily
 from minigrad.kernels import dispatch
 from needs import needs
 from places import HERE, put

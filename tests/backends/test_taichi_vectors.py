@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pytest
 
+from cases import merge_cases
 from minigrad.backends.taichi import array, elementwise, runtime, snippets, source
 from minigrad.kernels import kernels_of
 from minigrad.op import OPS
@@ -213,6 +214,7 @@ def test_starting_taichi_leaves_numpys_denormal_numbers():
 FORKED = """
 import os
 import minigrad as mg
+from cases import merge_cases
 mg.set_default_device("cpu")
 x = mg.tensor([1.0])
 x + x

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from alike import numbers, same
-from lazy import import_lazily
 from minigrad.backends.numpy.conv import grid
 from minigrad.backends.taichi import runtime, windows
 from minigrad.kernels import dispatch
