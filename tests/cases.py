@@ -50,6 +50,8 @@ def merge_cases(test: Callable[..., None] | None = None, *, by: str | None = Non
     def merged(**fixtures: Any) -> None:
         __tracebackhide__ = True
         cases = _cases(axes) if known is None else [one for one in known if one[1][by] is fixtures[by]]
+        if not (cases := list(cases)):
+            raise AssertionError("there are no cases")
         run_cases(lambda arguments: function(**{**fixtures, **arguments}), cases)
 
     merged.pytestmark = [mark for mark in marks if mark.name != "parametrize"]
@@ -81,8 +83,6 @@ def run_cases(check: Callable[[Any], None], cases: Iterable[tuple[str, Any]]) ->
                 failed[name] = error
     if failed:
         raise AssertionError(_report(failed, count)) from next(iter(failed.values()))
-    if not count:
-        raise AssertionError("there are no cases")
     if skipped:
         name, why = next(iter(skipped.items()))
         pytest.skip(f"{len(skipped)} of {count} cases, beginning with {name}: {why}")

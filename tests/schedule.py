@@ -1,7 +1,7 @@
 """Which worker process runs which tests: modules stay whole, long ones first, and the largest are cut.
 
-Tests of one module share what their fixtures make (a browser, the built book, compiled kernels), so a module stays in
-one process. What is long begins first: at the end short modules are left, and both workers stop at about the same time.
+Tests of one module share what their fixtures make and the kernels they compile, so a module stays in one process. What
+is long begins first: at the end short modules are left, and both workers stop at about the same time.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from xdist.scheduler import LoadScopeScheduling
 
 __all__ = ["ByModule", "long_modules_first"]
 
+# Folders whose tests share what takes long to make: the built book, a browser with its pages.
+BY_FOLDER = ("tests/book/", "tests/viz/browser/")
 # Modules whose tests share nothing: each test function is scheduled by itself, or each test where one takes long.
 BY_FUNCTION = ("tests/test_ops.py", "tests/test_jit.py")
 BY_TEST = ("tests/test_devices.py", "tests/test_on_gpu.py", "tests/test_examples.py", "tests/test_torture.py")
@@ -30,6 +32,8 @@ class ByModule(LoadScopeScheduling):
     def _split_scope(self, nodeid: str) -> str:
         if nodeid.startswith(BY_TEST):
             return nodeid
+        if folder := next(filter(nodeid.startswith, BY_FOLDER), None):
+            return folder
         return nodeid.split("[")[0] if nodeid.startswith(BY_FUNCTION) else super()._split_scope(nodeid)
 
 

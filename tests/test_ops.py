@@ -8,6 +8,7 @@ import pytest
 import minigrad as mg
 import parity
 import table
+from cases import run_cases
 from minigrad.kernels import kernels_of
 from minigrad.op import OPS
 from minigrad.storage import DEVICES
@@ -29,33 +30,46 @@ def device(request):
         yield request.param
 
 
+def by_function(keys):
+    """Parametrise by the function that samples call, as "indexing: scatter_, a number" calls scatter_."""
+    found: dict[str, list[str]] = {}
+    for key in keys:
+        found.setdefault(key.split(",")[0].split()[1], []).append(key)
+    return pytest.mark.parametrize("keys", [pytest.param(keys, id=name) for name, keys in found.items()])
+
+
 @pytest.mark.parity
 @pytest.mark.filterwarnings("ignore")  # PyTorch warns of too few elements for a variance, and the like
-@pytest.mark.parametrize("key", [key for key in TAKEN if SAMPLES[key].parity])
-def test_values_types_refusals_and_gradients_are_pytorch_s(torch, device, key):
-    sample, floats = SAMPLES[key], parity.float_cases(f"{key} {device}")
+@by_function([key for key in TAKEN if SAMPLES[key].parity])
+def test_values_types_refusals_and_gradients_are_pytorch_s(torch, device, keys):
+    cases = [
+        (f"{key}, {check.__name__} {' '.join(case)}", (check, key, case))
+        for key in keys
+        for check, *case in checks(key, device)
+    ]
+    run_cases(lambda one: one[0](SAMPLES[one[1]], *one[2]), cases)
+
+
+def checks(key, device):
+    """Return what a sample is held to: checks, each with a dtype and a layout."""
+    floats = parity.float_cases(f"{key} {device}")
     integers = [(dtype, "contiguous") for dtype in choose_cases(parity.INTS, key, 1)]
-    checks = [(parity.check_forward, *case) for case in [*floats, *integers]]
-    checks += [(parity.check_gradient, *case) for case in floats]
-    for check, dtype, layout in checks:
-        if dtype not in sample.differs and layout not in sample.differs:
-            try:
-                check(sample, dtype, layout)
-            except Exception as error:
-                error.add_note(f"{key}: {check.__name__} in {dtype}, {layout}")
-                raise
+    found = [(parity.check_forward, *case) for case in [*floats, *integers]]
+    if SAMPLES[key].kinked or parity.differentiable(SAMPLES[key]):
+        found += [(parity.check_gradient, *case) for case in floats]
+    return [one for one in found if not SAMPLES[key].differs.keys() & set(one[1:])]
 
 
 # Where PyTorch's gradients are there to compare with, first differences and some of the second are left to the night.
-@pytest.mark.parametrize("key", [key for key in TAKEN if not SAMPLES[key].kinked])
-def test_gradients_match_central_differences_to_second_order(device, key):
-    sample = SAMPLES[key]
-    if not parity.differentiable(sample):
-        return
-    if NIGHTLY or not (sample.parity and is_here("torch")):
-        parity.check_first(sample)
-    if NIGHTLY or device not in choose_cases(["numpy", "cpu"], key, 1):
-        parity.check_second(sample)
+@by_function([key for key in TAKEN if not SAMPLES[key].kinked])
+def test_gradients_match_central_differences_to_second_order(device, keys):
+    def check(key):
+        if NIGHTLY or not (SAMPLES[key].parity and is_here("torch")):
+            parity.check_first(SAMPLES[key])
+        if NIGHTLY or device not in choose_cases(["numpy", "cpu"], key, 1):
+            parity.check_second(SAMPLES[key])
+
+    run_cases(check, [(key, key) for key in keys if parity.differentiable(SAMPLES[key])])
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -64,7 +78,8 @@ def test_every_operation_has_a_kernel_on_each_device(device):
 
 
 def test_every_operation_of_the_table_is_reached_and_each_rule_twice():
-    computed, once, twice = map(set.union, *[table.reached(sample) for sample in SAMPLES.values()])
+    with parity.computing_on("numpy" if HERE == "cpu" else HERE):  # where nothing is compiled
+        computed, once, twice = map(set.union, *[table.reached(sample) for sample in SAMPLES.values()])
     elsewhere = {"move"}  # to another device: test_engine.py
     if parity.NARROW:
         elsewhere.add("to")  # there is one type of floats to convert to
