@@ -1,6 +1,8 @@
 """Blocks, and an interrupt that comes when one is entered or left."""
 
 import dis
+import subprocess
+import sys
 
 import pytest
 
@@ -35,3 +37,16 @@ def test_after_a_cell_that_was_interrupted_all_blocks_are_left(monkeypatch):
     shell.run_cell("next(w, None)")  # its block was left already
     assert mg.is_grad_enabled()
     assert (_blocks.modes.scope, _blocks.modes.before, len(detour.reasons)) == ("", [], before)
+
+
+def test_a_notebook_that_imports_minigrad_has_its_interrupted_blocks_left():
+    pytest.importorskip("IPython")
+    code = """
+from IPython.core.interactiveshell import InteractiveShell
+shell = InteractiveShell.instance()
+shell.run_cell("import minigrad as mg; mg.no_grad().__enter__(); raise KeyboardInterrupt")
+shell.run_cell("print('recorded:', mg.is_grad_enabled())")
+"""
+    child = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
+    assert child.returncode == 0, child.stderr
+    assert child.stdout.splitlines()[-1] == "recorded: True"

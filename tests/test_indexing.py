@@ -265,6 +265,12 @@ def test_infinite_and_missing_numbers_stay_where_they_are():
     assert w.grad.tolist() == [[2.0], [0.0]]
 
 
+def test_a_padding_index_counts_from_the_end_too():
+    w = mg.tensor([[1.0], [2.0], [3.0]], requires_grad=True)
+    F.embedding(mg.tensor([0, 1, 2, 2]), w, padding_idx=-1).sum().backward()
+    assert w.grad.tolist() == [[1.0], [1.0], [0.0]]
+
+
 def test_the_functions_show_in_the_graph_by_their_names():
     x, at = mg.tensor(numbers(3, 4), requires_grad=True), mg.tensor([[0, 1]])
     assert F.gather(x, 0, at).grad_fn.name == "GatherBackward"

@@ -210,8 +210,13 @@ def test_an_overwritten_number_that_a_rule_needs_is_refused_before_any_gradient_
             r"add_: the result has shape \(3, 2\), which does not fit",
         ),
         (lambda a: mg.ones(1).expand(3).add_(1.0), ShapeError, "one number stands in several places"),
+        (lambda a: mg.ones(5).unfold(0, 2, 1).add_(1.0), ShapeError, "add_: in this view, expanded or of windows"),
         (lambda a: mg.tensor([1, 2]).add_(0.5), DTypeError, "does not fit into numbers of type int64"),
-        (lambda a: a + mg.ones(3), ShapeError, r"add: shapes \(2,\) and \(3,\) do not broadcast"),
+        (
+            lambda a: a + mg.ones(3),
+            ShapeError,
+            r"add: shapes \(2,\) and \(3,\) do not broadcast: counted from the right, dimension -1 has sizes 2 and 3",
+        ),
         (lambda a: a[5], ShapeError, r"index: \[5\] does not fit shape \(2,\)"),
         (lambda a: a["x"], DTypeError, "index: 'x' is a str"),
         (lambda a: a + np.ones(2), DTypeError, "ndarray is neither a tensor nor a number"),
@@ -426,3 +431,18 @@ def test_a_wrong_argument_of_a_write_changes_nothing(write, text):
 def test_options_of_another_type_are_named(call, text):
     with pytest.raises(DTypeError, match=text):
         call(mg.ones(2, requires_grad=True))
+
+
+def test_a_gradient_that_two_leaves_get_is_not_added_to_in_place():
+    a, b, w = mg.ones(3, requires_grad=True), mg.ones(3, requires_grad=True), mg.tensor([2.0, 3.0, 4.0])
+    (a[0] * 5.0 + ((a + b) * w).sum()).backward()  # the sum hands on one array to both, then the index adds its part
+    assert (a.grad.tolist(), b.grad.tolist()) == ([7.0, 3.0, 4.0], [2.0, 3.0, 4.0])
+
+
+def test_a_gradient_has_the_type_of_its_tensor_in_each_order():
+    x = mg.ones(2, requires_grad=True)
+    y = (x + mg.ones(2, dtype=mg.float64)).square().sum()
+    (slope,) = mg.grad(y, x, create_graph=True)
+    y.backward(retain_graph=True)
+    assert (y.dtype, slope.dtype, x.grad.dtype) == (mg.float64, mg.float32, mg.float32)
+    assert mg.grad(slope.sum(), x)[0].dtype is mg.float32

@@ -311,6 +311,16 @@ def test_space_goes_on_in_a_tour(play):
     assert state(page)["position"] == 0
 
 
+def test_an_alarm_that_is_chosen_rings_what_it_reached(play):
+    bad = mg.log(mg.Value(0.0, "a"))
+    page = play(f"() => ({to_trace((bad + 1.0) * 2.0).json(full=True)})")
+    rings = page.locator(".overlay > g:first-child > rect.select")
+    button(page, "Alarms").click()
+    assert rings.count() == 0
+    page.locator("button.alarm").first.click()
+    assert page.locator(".reach button.link").count() == rings.count() == 2
+
+
 @pytest.mark.parametrize("width", [400, *[550, 1100] * NIGHTLY])
 def test_nothing_is_wider_than_the_page(play, width):
     page = play(width=width)
