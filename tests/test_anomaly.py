@@ -82,3 +82,8 @@ def test_a_write_in_place_is_judged_by_what_was_there_before():
         mg.tensor([math.nan, 1.0]).mul_(2.0)
         with mg.no_grad(), pytest.raises(GraphError, match="div made 1 infinity"):
             mg.tensor([1.0]).div_(mg.tensor([0.0]))
+
+
+def test_an_infinity_that_was_given_is_nobody_s_fault():
+    with mg.detect_anomaly():
+        assert (mg.tensor([math.inf, 1.0]) * 2.0).tolist() == [math.inf, 2.0]

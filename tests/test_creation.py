@@ -233,3 +233,12 @@ def test_more_numbers_than_memory_has_are_refused_in_our_words():
     for call in (lambda: mg.ones(2**50, device="numpy"), lambda: mg.eye(2**28, device="numpy")):
         with pytest.raises(OutOfMemoryError, match=r"^(ones|eye): Unable to allocate"):
             call()
+
+
+def test_the_least_and_the_largest_integer_of_a_type_are_there_and_the_next_ones_are_not():
+    for dtype in (mg.int32, mg.int64):
+        info = mg.iinfo(dtype)
+        assert [mg.full((), x, dtype=dtype).item() for x in (info.min, info.max)] == [info.min, info.max]
+        for x in (info.min - 1, info.max + 1):
+            with pytest.raises(DTypeError, match=f"{x} does not fit into numbers of type {dtype.name}"):
+                mg.full((), x, dtype=dtype)

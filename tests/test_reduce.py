@@ -330,3 +330,10 @@ def test_unbiased_and_correction_are_one_choice():
 def test_a_correction_that_is_no_number_is_named():
     with pytest.raises(DTypeError, match="var: correction='no' is a str, not a number"):
         mg.ones(2).var(correction="no")
+
+
+@pytest.mark.parametrize("device", ["cpu", "numpy"])
+def test_of_those_that_tie_the_first_is_chosen_on_each_device(device):
+    x = mg.tensor([[2.0, 7.0, 7.0], [1.0, 1.0, 0.0]], device=device)
+    assert (x.argmax(1).tolist(), x.argmin(1).tolist()) == ([1, 0], [0, 2])
+    assert (x.max(1).indices.tolist(), (-x).min(1).indices.tolist()) == ([1, 0], [1, 0])

@@ -93,6 +93,13 @@ def test_parameters_survive_with_the_gradients_that_a_block_brought():
     assert (w.tolist(), w.grad.tolist()) == (expected.tolist(), expected.grad.tolist())
 
 
+def test_a_tensor_that_is_kept_keeps_its_gradient():
+    with mg.tidy():
+        x = mg.keep(mg.tensor([1.0, 2.0], requires_grad=True))
+        (x * x).sum().backward()
+    assert x.grad.tolist() == [2.0, 4.0]
+
+
 def test_a_gradient_that_can_be_differentiated_keeps_its_graph():
     w = mg.tensor([1.0, 2.0], requires_grad=True)
     with mg.tidy():

@@ -124,3 +124,8 @@ def test_numbers_beyond_one_are_no_sines_and_nan_has_no_angle(dtype):
     np.testing.assert_allclose(mg.tensor([-1.0, 0.0, 1.0]).acos().tolist(), [np.pi, np.pi / 2, 0], rtol=1e-6)
     nan, one = mg.tensor(np.array([np.nan], dtype)), mg.tensor(np.array([1], dtype))
     assert all(y.isnan().item() for y in (nan.atan(), mg.atan2(nan, one), mg.atan2(one, nan)))
+
+
+def test_a_nan_goes_through_relu():
+    for size in (1, 40):  # number by number, and in vectors
+        assert np.isnan(mg.full((size,), np.nan).relu().numpy()).all()
