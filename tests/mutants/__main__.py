@@ -28,7 +28,7 @@ PYTEST = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
 # What `make test` runs, but for the test of this catalogue, which would notice every fault by its text.
 WHOLE = ["--numprocesses", "2", "--dist", "loadscope", "--nbval", "--nbval-sanitize-with", "notebooks/sanitize.cfg"]
 WHOLE += ["tests", "minigrad", "viz/minigrad_viz", "notebooks", "--ignore", "tests/test_mutants.py"]
-FAILED = re.compile(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", re.MULTILINE)
+FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+?(?:\[.*?\])?)(?: - .*)?$", re.MULTILINE)
 WHERE = "import minigrad, minigrad_viz; print(minigrad.__file__, minigrad_viz.__file__)"
 
 
@@ -79,17 +79,19 @@ class Copy:
                 os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))  # by which Python knows compiled modules
 
     def notices(self, mutant: Mutant, whole: bool) -> tuple[bool, str]:
-        """Whether a test notices the fault, and which does first."""
-        with self.planted(mutant):
-            for tests in [[f"tests/{name}" for name in mutant.tests], *([WHOLE] if whole else [])]:
+        """Whether a test notices the fault, and which does first. One that fails without the fault notices nothing."""
+        for tests in [[f"tests/{name}" for name in mutant.tests], *([WHOLE] if whole else [])]:
+            with self.planted(mutant):
                 status, printed = self.run([*PYTEST, "-x", *tests])
-                if status is None:
-                    return mutant.hangs, "timed out"
-                if status == 5:
-                    raise SystemExit(f"mutants: {mutant.name}: there are no tests in {' '.join(tests)}.")
-                if status:
-                    found = FAILED.search(printed)
-                    return True, found[1] if found else f"pytest ended with {status}: {printed.strip()[-200:]!r}"
+            if status is None:
+                return mutant.hangs, "timed out"
+            if status == 5:
+                raise SystemExit(f"mutants: {mutant.name}: there are no tests in {' '.join(tests)}.")
+            if status:
+                found = FAILED.search(printed)
+                by = found[1] if found else f"pytest ended with {status}: {printed.strip()[-200:]!r}"
+                anyhow = self.run([*PYTEST, *([found[1]] if found else ["--collect-only", *tests])])[0]
+                return not anyhow, f"{by}{', which fails without the fault too' if anyhow else ''}"
         return False, "–"
 
 
@@ -107,11 +109,11 @@ def machine() -> str:
     return f"# {datetime.date.today()}, {named[1] if named else platform.machine()}, {cores} cores, CPython {python}"
 
 
-def write_results(found: dict[str, str]) -> None:
-    """Put lines by mutant into the table, in the order of the catalogue; older ones stay if they are of today."""
+def write_result(mutant: Mutant, line: str) -> None:
+    """Put a mutant's line into the table, in the order of the catalogue; other lines stay if they are of today."""
     head, *lines = RESULTS.read_text(encoding="utf-8").splitlines() if RESULTS.exists() else [""]
-    known = {line.partition(" | ")[0]: line for line in lines if head == machine()} | found
-    rows = [known[mutant.name] for mutant in MUTANTS if mutant.name in known]
+    known = {one.partition(" | ")[0]: one for one in lines if head == machine()} | {mutant.name: line}
+    rows = [known[one.name] for one in MUTANTS if one.name in known]
     RESULTS.write_text("\n".join([machine(), *rows]) + "\n", encoding="utf-8")
 
 
@@ -124,7 +126,9 @@ def main() -> int:
     parser.add_argument("--write", action="store_true", help="keep the lines in tests/mutants/results.txt")
     options = parser.parse_args()
     chosen = [one for one in MUTANTS if any(text in one.name or text in one.path for text in options.only)]
-    counts, found = {True: 0, False: 0}, {}
+    if not chosen:
+        parser.error(f"no mutant has {' or '.join(options.only)} in its name or path")
+    counts = {True: 0, False: 0}
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
         copy = Copy(Path(folder).resolve(), options.timeout)
         if options.sane:
@@ -138,11 +142,10 @@ def main() -> int:
             start = time.perf_counter()
             killed, by = copy.notices(mutant, options.whole)
             line = [mutant.name, "killed" if killed else "SURVIVED", by, f"{time.perf_counter() - start:.0f} s"]
-            found[mutant.name] = " | ".join(line)
-            print(found[mutant.name], flush=True)
+            print(" | ".join(line), flush=True)
             counts[killed] += 1
-    if options.write:
-        write_results(found)
+            if options.write:
+                write_result(mutant, " | ".join(line))
     print(f"{counts[True]} killed, {counts[False]} survived")
     return int(counts[False] > 0)
 

@@ -13,13 +13,6 @@ MUTANTS = (
         ("backends/test_python.py",),
     ),
     Mutant(
-        "logsumexp does not subtract the maximum",
-        "minigrad/backends/numpy/reduce.py",
-        "top = np.where(np.isinf(top), 0, top)  # keeps inf - inf away",
-        "top = np.zeros_like(top)",
-        ("test_reduce.py", "test_stability.py"),
-    ),
-    Mutant(
         "argmax gives the last of those that tie",
         "minigrad/backends/numpy/reduce.py",
         "return np.argmax(a, axis=dim, keepdims=keepdim)",
@@ -45,13 +38,6 @@ MUTANTS = (
         "minigrad/backends/numpy/shape.py",
         "start = down * a.strides[dim1] + right * a.strides[dim2]",
         "start = down * a.strides[dim2] + right * a.strides[dim1]",
-        ("test_shape.py", "test_views.py"),
-    ),
-    Mutant(
-        "unfold leaves out the last window",
-        "minigrad/backends/numpy/shape.py",
-        "shape[dim] = (shape[dim] - size) // step + 1",
-        "shape[dim] = (shape[dim] - size) // step",
         ("test_shape.py", "test_views.py"),
     ),
     Mutant(
@@ -151,13 +137,6 @@ MUTANTS = (
         "found = self._free[size].pop()",
         "found = self._free[size][-1]",
         ("test_engine.py", "backends/test_taichi_runtime.py"),
-    ),
-    Mutant(
-        "a pool that is cleared still counts what it held",
-        "minigrad/backends/taichi/array.py",
-        "        self._free.clear()\n        self.held = 0\n",
-        "        self._free.clear()\n",
-        ("test_engine.py",),
     ),
     Mutant(
         "an index error is raised again by the next call",

@@ -20,13 +20,6 @@ MUTANTS = (
         ("optim/test_lr_scheduler.py",),
     ),
     Mutant(
-        "ReduceLROnPlateau waits one step less than its patience",
-        "minigrad/optim/lr_scheduler/plateau.py",
-        "if self.num_bad_epochs > self.patience:",
-        "if self.num_bad_epochs >= self.patience:",
-        ("optim/test_lr_scheduler.py",),
-    ),
-    Mutant(
         "kaiming takes fan_in where fan_out is asked for",
         "minigrad/nn/init.py",
         '[mode == "fan_out"]',
@@ -77,32 +70,11 @@ MUTANTS = (
         ("test_io.py",),
     ),
     Mutant(
-        "bfloat16 is widened by eight bits",
-        "minigrad/io/tensors.py",
-        'array.astype("u4") << 16',
-        'array.astype("u4") << 8',
-        ("test_io.py",),
-    ),
-    Mutant(
         "a lesson takes an answer that is 5 percent off",
         "minigrad/lessons/checking.py",
         "return math.isclose(x, y, rel_tol=1e-4, abs_tol=1e-6)",
         "return math.isclose(x, y, rel_tol=5e-2, abs_tol=1e-6)",
         ("test_lessons.py",),
-    ),
-    Mutant(
-        "the check of lesson 1 takes swapped slopes for another mistake",
-        "minigrad/lessons/lesson_01.py",
-        "if close(given[1], right[2]) and close(given[2], right[1]):",
-        "if close(given[1], right[1]) and close(given[2], right[1]):",
-        ("test_lessons.py",),
-    ),
-    Mutant(
-        "the entropy of a normal distribution has the wrong constant",
-        "minigrad/distributions/distribution.py",
-        "return self.scale.log() + 0.5 * (1 + math.log(2 * math.pi))",
-        "return self.scale.log() + 0.5 * math.log(2 * math.pi)",
-        ("test_distributions.py",),
     ),
     Mutant(
         "a divergence of normal distributions has a sign wrong",
@@ -140,25 +112,11 @@ MUTANTS = (
         ("test_training.py",),
     ),
     Mutant(
-        "an epoch that is only as good as the best one resets the patience",
-        "minigrad/training/stopping.py",
-        "number < self.number - self.rule.min_delta",
-        "number <= self.number - self.rule.min_delta",
-        ("test_training.py",),
-    ),
-    Mutant(
         "a checkpoint forgets the random state",
         "minigrad/training/run.py",
         '        set_rng_state(state["random"])\n',
         "",
         ("test_training.py",),
-    ),
-    Mutant(
-        "gradients of workers are added up without being averaged",
-        "minigrad/distributed/fitting.py",
-        'shares = [answer.weight / total if total else float("nan") for answer in heard]',
-        'shares = [answer.weight if total else float("nan") for answer in heard]',
-        ("test_distributed.py", "test_distributed_faults.py"),
     ),
     Mutant(
         "a replica adds up the gradients of its pieces without weighing them",
@@ -208,13 +166,6 @@ MUTANTS = (
         "return 1 if missing else 0",
         "return 0",
         ("test_cli.py", "test_packages.py"),
-    ),
-    Mutant(
-        "the check of a lesson is worth no point",
-        "notebooks/build.py",
-        '"locked": True, "points": 1,',
-        '"locked": True, "points": 0,',
-        ("test_notebooks.py", "test_grading.py"),
     ),
     Mutant(
         "an address in the output of a lesson stays",

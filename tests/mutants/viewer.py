@@ -13,13 +13,6 @@ MUTANTS = (
         ("viz/test_alarms.py",),
     ),
     Mutant(
-        "a vanishing gradient is told as an exploding one",
-        "viz/minigrad_viz/trace/alarms.py",
-        'yield _far_away(trace, "vanishing", small,',
-        'yield _far_away(trace, "exploding", small,',
-        ("viz/test_alarms.py",),
-    ),
-    Mutant(
         "a heatmap swaps the colours of above and below zero",
         "viz/minigrad_viz/pictures/heat.py",
         'key = "plus" if shade > 0 else "minus", abs(shade)',
@@ -32,13 +25,6 @@ MUTANTS = (
         "column[at], column[at + 1] = lower, upper",
         "column[at], column[at + 1] = upper, lower",
         ("viz/test_layout.py", "viz/test_layout_parity.py"),
-    ),
-    Mutant(
-        "a route keeps points in the middle of a level stretch",
-        "viz/minigrad_viz/layout/layered.py",
-        "            tidy.pop()\n",
-        "            pass\n",
-        ("viz/test_layout.py",),
     ),
     Mutant(
         "a player takes values for leaves that are not there",
@@ -73,7 +59,7 @@ MUTANTS = (
         "viz/frontend/src/panels/alarmlist.js",
         "      highlight(note.nodes);\n",
         "      highlight([]);\n",
-        ("viz/browser/test_player.py", "viz/browser/test_keyboard.py"),
+        ("viz/browser/test_player.py",),
     ),
     Mutant(
         "a step back by an operation stops one edge early",
@@ -97,13 +83,6 @@ MUTANTS = (
         ("viz/test_frontend.py",),
     ),
     Mutant(
-        "a breakpoint on a gradient fires at the number itself",
-        "viz/frontend/src/model/breakpoints.js",
-        "return largest(total) > value;",
-        "return largest(total) >= value;",
-        ("viz/test_frontend.py",),
-    ),
-    Mutant(
         "the first row of a sweep's table is no head",
         "viz/minigrad_viz/static/sweep.js",
         'k ? "td" : "th"',
@@ -116,12 +95,5 @@ MUTANTS = (
         'if held == "NOT" else',
         'if held == "not" else',
         ("book/test_pages.py",),
-    ),
-    Mutant(
-        "a docstring in the book loses what follows its first example",
-        "book/_ext/docstrings.py",
-        "kept = kept and not _of_example(out)",
-        "kept = kept and _of_example(out)",
-        ("book/test_reference.py", "book/test_pages.py"),
     ),
 )
