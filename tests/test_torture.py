@@ -1,4 +1,4 @@
-"""The first cases of each campaign that tries to break something: all of them are run by `make torture`."""
+"""The first cases of each campaign that tries to break something: `make nightly` runs all of them."""
 
 import gc
 

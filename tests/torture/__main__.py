@@ -1,4 +1,4 @@
-"""`make torture`: run every campaign, print a line for each, and what failed. See torture/__init__.py."""
+"""`python -m torture`: run every campaign, print a line for each, and what failed. See torture/__init__.py."""
 
 from __future__ import annotations
 
