@@ -249,3 +249,20 @@ def test_a_function_that_is_called_says_how_it_is_applied():
 
     with pytest.raises(DTypeError, match=r"Twice: a Function is not made, but applied: Twice\.apply\(x\)"):
         Twice(mg.ones(2))
+
+
+def test_a_gradient_of_another_size_is_refused():
+    class Longer(mg.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 1.0
+
+        @staticmethod
+        def backward(ctx, g):
+            return mg.ones(3)
+
+    y = Longer.apply(mg.ones(2, requires_grad=True))
+    with pytest.raises(
+        ShapeError, match=r"Longer.backward returned a gradient of shape \(3,\) for operand 0, .* \(2,\)"
+    ):
+        y.sum().backward()

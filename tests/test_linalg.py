@@ -260,3 +260,13 @@ def test_what_is_no_matrix_equation_or_power_is_named():
 def test_of_whole_numbers_and_fractions_the_whole_ones_are_to_be_converted():
     with pytest.raises(DTypeError, match=r"linear: input holds int64, .*\n  Write input\.to\(mg\.float32\)"):
         mg.nn.Linear(2, 2)(mg.tensor([[1, 2]]))
+
+
+def test_a_negative_power_is_that_of_the_inverse():
+    x = mg.tensor([[2.0, 1.0], [0.0, 4.0]], dtype=mg.float64)
+    assert mg.allclose(mg.linalg.matrix_power(x, -2) @ x @ x, mg.eye(2, dtype=mg.float64))
+
+
+def test_a_determinant_has_its_second_derivative():
+    x = mg.tensor([[2.0, 1.0, 0.5], [0.0, 3.0, 1.0], [1.0, -1.0, 4.0]], dtype=mg.float64, requires_grad=True)
+    assert mg.gradgradcheck(mg.linalg.det, x)

@@ -315,3 +315,8 @@ def test_scores_given_as_probabilities_are_told_where_to_go():
 def test_a_wrong_call_is_refused(wrong, kind, message):
     with pytest.raises(kind, match=message):
         wrong()
+
+
+def test_cross_entropy_has_its_second_derivative():
+    scores = mg.tensor([[0.5, -1.0, 2.0], [1.0, 0.0, -0.5]], dtype=mg.float64, requires_grad=True)
+    assert mg.gradgradcheck(lambda x: mg.functional.cross_entropy(x, mg.tensor([2, 0])), scores)

@@ -366,3 +366,11 @@ def test_a_generator_and_chances_of_another_type_are_named():
         mg.rand(2, generator=3)
     with pytest.raises(DTypeError, match="bernoulli: input is a float, not a tensor"):
         mg.bernoulli(0.5)
+
+
+@pytest.mark.parametrize("device", ["cpu", "numpy"])
+def test_normal_numbers_are_the_same_in_one_draw_and_in_two(device):
+    whole = mg.randn(5, generator=mg.Generator(3), device=device).tolist()
+    generator = mg.Generator(3)
+    parts = [mg.randn(count, generator=generator, device=device).tolist() for count in (1, 4)]
+    assert parts[0] + parts[1] == whole

@@ -295,3 +295,10 @@ def test_what_is_put_together_with_nothing_has_its_graph():
 def test_an_area_has_a_place_for_each_number():
     with pytest.raises(ShapeError, match="trapezoid: x has 4 places, and y 3 numbers along dimension 0"):
         mg.trapezoid(mg.ones(3), mg.ones(4))
+
+
+def test_the_gradient_of_three_dimensions_in_turn_is_turned_back():
+    x = mg.zeros(2, 3, 4, requires_grad=True)
+    upstream = np.arange(24.0, dtype=np.float32).reshape(3, 4, 2)
+    x.permute(1, 2, 0).backward(mg.tensor(upstream))
+    assert (x.grad.numpy() == upstream.transpose(2, 0, 1)).all()
