@@ -90,8 +90,8 @@ class Minutes:
         rows += ["part | tests | seconds of workers | share"]
         for part, seconds in self.seconds.most_common():
             if part != "compile":
-                rows.append(f"{part} | {self.tests[part] or '–':,} | {seconds:,.0f} | {seconds / whole:.0%}")
-        rows.append(f"compiling kernels, within these | – | {compiling:,.0f} | {compiling / whole:.0%}")
+                rows.append(f"{part} | {self.tests[part]:,} | {seconds:,.0f} | {seconds / whole:.0%}")
+        rows.append(f"compiling kernels, within these | 0 | {compiling:,.0f} | {compiling / whole:.0%}")
         return "\n".join(rows)
 
 
