@@ -187,7 +187,10 @@ class Skips:
     @pytest.hookimpl(wrapper=True)
     def pytest_make_collect_report(self, collector: pytest.Collector) -> Iterator[Any]:
         report = yield
-        return _held(report, report.call, collector.path)
+        report = _held(report, report.call, collector.path)
+        if report.skipped:  # pytest-xdist drops a report that equals an earlier one: name the file, not this module
+            report.longrepr = (str(collector.path), 0, report.longrepr[2])
+        return report
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.skipped:

@@ -75,11 +75,13 @@ def test_each_missing_thing_has_a_line_with_its_tests_and_what_brings_it(run, op
     assert re.search(r"^4 skipped in ", printed.splitlines()[-1]), printed
 
 
-def test_a_module_that_needs_a_thing_or_imports_it_is_one_line(run):
+@pytest.mark.parametrize("options", [(), ("-n2",)], ids=["alone", "workers"])
+def test_each_module_that_needs_a_thing_or_imports_it_is_counted(run, tmp_path, options):
     for head in ("from needs import needs\nneeds('gold')", "import nopackage"):
-        status, printed = run(f"{head}\ndef test(): pass", "-n2")
+        (tmp_path / "test_other.py").write_text(f"{head}\ndef test(): pass", encoding="utf-8")
+        status, printed = run(f"{head}\ndef test(): pass", "test_other.py", *options)
         assert status == 5, printed  # pytest's: no tests ran
-        assert re.search(r"is missing: 1 file skipped\. To run them: ", printed), printed
+        assert re.search(r"is missing: 2 files skipped\. To run them: ", printed), printed
 
 
 def test_in_ci_only_what_the_machine_lacks_may_be_missing(run):
