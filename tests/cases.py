@@ -74,8 +74,8 @@ def run_cases(check: Callable[[Any], None], cases: Iterable[tuple[str, Any]]) ->
         count += 1
         try:
             check(case)
-        except pytest.skip.Exception as reason:
-            skipped[name] = str(reason)
+        except pytest.skip.Exception as skip:
+            skipped[name] = str(skip)
         except (Exception, pytest.fail.Exception) as error:  # noqa: BLE001 -- reported below
             if refuses_float64(error):
                 skipped[name] = reason("float64")

@@ -5,7 +5,7 @@ import inspect
 import pytest
 
 import minigrad as mg
-from cases import merge_cases, refuses_float64
+from cases import merge_cases, refuses_float64, run_cases
 
 
 @pytest.fixture
@@ -123,6 +123,16 @@ def test_a_gpu_that_refuses_float64_skips_the_case():
     assert refuses_float64(mg.errors.DTypeError(f"float64: the device {device} has none.\n  Write float32."))
     assert not refuses_float64(mg.errors.DTypeError("float64: the device of another has none."))
     assert not refuses_float64(ValueError(f"float64: the device {device} has none."))
+
+
+def test_a_case_that_a_gpu_refuses_skips_the_test_in_the_one_wording():
+    def check(case):
+        raise mg.errors.DTypeError(f"float64: the device {mg.get_default_device()} has none.")
+
+    with pytest.raises(
+        pytest.skip.Exception, match="1 of 1 cases, beginning with a: needs float64: a device that has it"
+    ):
+        run_cases(check, [("a", None)])
 
 
 def test_what_cannot_be_merged_is_refused(merged):
