@@ -19,7 +19,7 @@ import pytest
 
 import minigrad as mg
 from minigrad.storage import get_default_device
-from needs import reason
+from needs import missing_package, reason
 
 SEPARATE = bool(os.environ.get("MINIGRAD_SEPARATE_CASES"))
 HERE = Path(__file__).parent
@@ -79,6 +79,8 @@ def run_cases(check: Callable[[Any], None], cases: Iterable[tuple[str, Any]]) ->
         except (Exception, pytest.fail.Exception) as error:  # noqa: BLE001 -- reported below
             if refuses_float64(error):
                 skipped[name] = reason("float64")
+            elif package := missing_package(error):
+                skipped[name] = reason(package)
             else:
                 failed[name] = error
     if failed:

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-__all__ = ["FRONTEND", "NEEDS", "PACKAGES", "Skips", "chromium", "is_here", "needs", "reason"]
+__all__ = ["FRONTEND", "NEEDS", "PACKAGES", "Skips", "chromium", "is_here", "missing_package", "needs", "reason"]
 
 FRONTEND = Path(__file__).parents[1] / "viz" / "frontend"
 PACKAGES = FRONTEND / "node_modules"
@@ -156,12 +156,9 @@ def reason(name: str) -> str:
     return f"needs {name}: {NEEDS[name].brings}"
 
 
-def _package_not_here(call: pytest.CallInfo[Any], path: Path) -> str | None:
-    """Return the package of the table that a test, at this path, or a helper of tests failed to import."""
-    error = call.excinfo and call.excinfo.value
-    while error is not None and not isinstance(error, ModuleNotFoundError):
-        error = error.__cause__  # pytest wraps what a module raises when it is imported
-    if error is None or error.name is None:
+def missing_package(error: BaseException | None, path: Path | None = None) -> str | None:
+    """Return the package of the table that a helper of tests, or the file at `path`, failed to import; else None."""
+    if not isinstance(error, ModuleNotFoundError) or error.name is None:
         return None
     package, where = error.name.partition(".")[0], Path(traceback.extract_tb(error.__traceback__)[-1].filename)
     of_tests = where == path or Path(__file__).parent in where.parents
@@ -182,12 +179,15 @@ class Skips:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[Any]) -> Iterator[Any]:
-        return _held((yield), call, item.path)
+        return _held((yield), call.excinfo and call.excinfo.value, item.path)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_make_collect_report(self, collector: pytest.Collector) -> Iterator[Any]:
         report = yield
-        report = _held(report, report.call, collector.path)
+        error = report.call.excinfo and report.call.excinfo.value
+        while error is not None and not isinstance(error, ModuleNotFoundError):
+            error = error.__cause__  # pytest wraps what a module raises when it is imported
+        report = _held(report, error, collector.path)
         if report.skipped:  # pytest-xdist drops a report that equals an earlier one: name the file, not this module
             report.longrepr = (str(collector.path), 0, report.longrepr[2])
         return report
@@ -222,9 +222,9 @@ def _advice(name: str) -> str:
     return f"They run on {brings}." if brings.startswith("a ") else f"To run them: {brings}"
 
 
-def _held(report: Any, call: pytest.CallInfo[Any], path: Path) -> Any:
+def _held(report: Any, error: BaseException | None, path: Path) -> Any:
     """Return the report: a failed import of a missing package as a skip, a skip that is not allowed as a failure."""
-    package = _package_not_here(call, path)
+    package = missing_package(error, path)
     if package and report.failed:
         report.outcome = "skipped"
         report.longrepr = (report.nodeid, 0, f"Skipped: {reason(package)}")

@@ -6,6 +6,7 @@ import pytest
 
 import minigrad as mg
 from cases import merge_cases, refuses_float64, run_cases
+from needs import NEEDS, Need
 
 
 @pytest.fixture
@@ -133,6 +134,22 @@ def test_a_case_that_a_gpu_refuses_skips_the_test_in_the_one_wording():
         pytest.skip.Exception, match="1 of 1 cases, beginning with a: needs float64: a device that has it"
     ):
         run_cases(check, [("a", None)])
+
+
+def test_a_missing_package_of_one_case_hides_no_other_case_that_fails(monkeypatch):
+    monkeypatch.setitem(NEEDS, "nopackage", Need(lambda: False, "make nopackage"))
+
+    def check(case):
+        if case == 1:
+            import nopackage  # noqa: F401
+        assert case < 2
+
+    with pytest.raises(pytest.skip.Exception, match="1 of 2 cases, beginning with b: needs nopackage: make nopackage"):
+        run_cases(check, [("a", 0), ("b", 1)])
+    with pytest.raises(AssertionError, match="1 of 3 cases fail") as error:
+        run_cases(check, [("a", 0), ("b", 1), ("c", 2)])
+    assert "\nc: " in str(error.value)
+    assert "nopackage" not in str(error.value)
 
 
 def test_what_cannot_be_merged_is_refused(merged):

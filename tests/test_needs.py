@@ -114,6 +114,13 @@ def test_a_missing_import_inside_the_package_is_a_failure(run, tmp_path):
     assert "No module named 'nopackage'" in printed
 
 
+def test_a_failure_that_a_missing_import_caused_is_a_failure(run):
+    source = "def test():\n    try:\n        import nopackage\n    except ImportError as error:\n"
+    status, printed = run(f"{source}        raise AssertionError('wrong') from error")
+    assert status == 1, printed
+    assert "AssertionError: wrong" in printed
+
+
 def test_the_table_has_the_wording_of_each_name():
     for name in NEEDS:
         found = WORDING.fullmatch(reason(name))
