@@ -121,7 +121,5 @@ def _nothing_open():
 
 
 collect_ignore = ["torch_code"]  # programs for PyTorch, which tests load
-NEED = {"torch": "torch_names.py", "mpmath": "torture/_numbers_exact.py", "playwright": "viz/browser/screenshots.py"}
-collect_ignore += [file for package, file in NEED.items() if not is_here(package)]
 if get_default_device() not in GPUS:
     collect_ignore.append("gpu")
