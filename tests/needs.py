@@ -113,7 +113,7 @@ NEEDS = {
     "POSIX": Need(lambda: os.name == "posix", "a POSIX system", of_machine=True),
     "fork": Need(lambda: hasattr(os, "fork"), "a POSIX system", of_machine=True),
     "Linux": Need(lambda: sys.platform.startswith("linux"), "a Linux system", of_machine=True),
-    "fused multiply-add": Need(_fuses_products, "Linux on x86-64", of_machine=True),
+    "fused multiply-add": Need(_fuses_products, "a Linux system on x86-64", of_machine=True),
     "cores of its own": Need(_has_cores_to_itself, "a machine with several free cores", of_machine=True),
     "the device cpu": Need(lambda: _device() == "cpu", "MINIGRAD_DEVICE=cpu make test", of_machine=True),
     "compiled kernels": Need(lambda: _device() != "numpy", "MINIGRAD_DEVICE=cpu make test", of_machine=True),

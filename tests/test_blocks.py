@@ -9,6 +9,7 @@ import pytest
 import minigrad as mg
 from minigrad import _blocks
 from minigrad.kernels import detour
+from needs import needs
 
 
 @pytest.mark.parametrize(("method", "last"), [("__enter__", "RETURN"), ("__exit__", "DELETE_SUBSCR")])
@@ -40,7 +41,7 @@ def test_after_a_cell_that_was_interrupted_all_blocks_are_left(monkeypatch):
 
 
 def test_a_notebook_that_imports_minigrad_has_its_interrupted_blocks_left():
-    pytest.importorskip("IPython")
+    needs("IPython")
     code = """
 from IPython.core.interactiveshell import InteractiveShell
 shell = InteractiveShell.instance()

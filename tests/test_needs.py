@@ -1,5 +1,6 @@
 """Skips have one wording, a table that says what brings what is missing, and a line each at the end."""
 
+import ast
 import os
 import re
 import subprocess
@@ -112,6 +113,22 @@ def test_a_missing_import_inside_the_package_is_a_failure(run, tmp_path):
     status, printed = run("def test():\n    import package", PYTHONPATH=f"{TESTS}{os.pathsep}{tmp_path}")
     assert status == 1, printed
     assert "No module named 'nopackage'" in printed
+
+
+def test_no_other_file_of_tests_decides_about_skips():
+    """A skip in words of its own fails only where it happens: a machine that has everything would not show it."""
+    may = {TESTS / f"{name}.py" for name in ("needs", "cases", "test_needs", "test_cases")}
+    ways = {"importorskip", "skip", "skipif", "SkipTest"}
+    found = [
+        f"{path.relative_to(TESTS)}:{node.lineno}: {node.attr}"
+        for path in sorted(TESTS.rglob("*.py"))
+        if path not in may
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Attribute)
+        and node.attr in ways
+        and ast.unparse(node).startswith(("pytest.", "unittest."))
+    ]
+    assert found == []
 
 
 def test_a_failure_that_a_missing_import_caused_is_a_failure(run):
