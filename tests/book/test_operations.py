@@ -10,6 +10,7 @@ import pytest
 
 import minigrad as mg
 from minigrad import ops
+from needs import needs
 
 FAMILIES = {family.__name__.rpartition(".")[2]: family for family in ops._FAMILIES}
 HOME = {name: family for family, module in FAMILIES.items() for name in module.__all__ if name in mg.OPS}
@@ -140,6 +141,7 @@ def test_players_start_as_the_reader_comes_near_and_the_table_is_searched(site, 
 
 
 def test_a_remark_keeps_names_as_they_are_and_leaves_out_what_is_for_tools():
+    needs("sphinx")
     facts, pages = import_module("op_facts"), import_module("ops")
     assert facts._sentence("leaky_relu whose slope is learned") == "leaky_relu whose slope is learned."
     assert facts._sentence("lines.") == "Lines."
