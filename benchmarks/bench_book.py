@@ -75,7 +75,7 @@ def main() -> int:
     from playwright.sync_api import sync_playwright
 
     from browsing import FLAGS
-    from tools import chromium
+    from needs import chromium
 
     load = f"{os.getloadavg()[0]:.1f}"
     missed = False
