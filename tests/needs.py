@@ -86,7 +86,7 @@ def _ray_starts() -> bool:
 
 
 EXTRAS = {
-    "": "numpy taichi safetensors anywidget ipywidgets IPython graphviz tqdm",
+    "": "numpy taichi safetensors anywidget ipywidgets IPython graphviz threadpoolctl tqdm",
     "dev": "hypothesis ipykernel jupytext nbclient nbformat nbgrader nbval playwright jupyterlab matplotlib",
     "dev,parity": "torch mpmath autograd micrograd",
     "dev,book": "sphinx myst_nb bs4",

@@ -99,7 +99,7 @@ def test_the_autoencoder_draws_ten_digits_and_what_became_of_them(tmp_path):
     np.testing.assert_array_equal(drawn, np.round((1 - digits.test_x[first, 0].numpy()) * 255))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_image_warper_needs_no_pytorch_and_warps_letters_upright(tmp_path):
     (tmp_path / "torch.py").write_text("raise ImportError('PyTorch was asked for')")
     numbers = ran("image_warper", tmp_path, PYTHONPATH=f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
@@ -108,7 +108,7 @@ def test_the_image_warper_needs_no_pytorch_and_warps_letters_upright(tmp_path):
     assert pixels(tmp_path / "image_warper.png").shape == (2 * 34 * 3, 10 * 34 * 3)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_files_in_mnist_s_folder_are_read_instead_of_the_digits(tmp_path):
     folder = tmp_path / "data" / "mnist"
     folder.mkdir(parents=True)

@@ -120,7 +120,7 @@ def compare(program):
 
 
 @pytest.mark.slow
-@settings(max_examples=440 if NIGHTLY else 30)
+@settings(max_examples=440 if NIGHTLY else 12)
 @given(programs)
 def test_launched_it_is_what_eager_computes(program):
     compare(program)
@@ -132,4 +132,4 @@ def test_launched_it_is_what_eager_computes(program):
 def test_compiled_it_is_what_eager_computes(most, examples, monkeypatch):
     monkeypatch.setattr(_jit, "JOINED", 1)
     monkeypatch.setattr(_jit, "MOST", most)
-    settings(max_examples=examples if NIGHTLY else examples // 5)(given(programs)(compare))()
+    settings(max_examples=examples if NIGHTLY else examples // 10)(given(programs)(compare))()

@@ -19,7 +19,7 @@ from tiers import NIGHTLY
 needs("numpy")
 
 WITHOUT = pytest.mark.needs("taichi")
-DEVICES = ["numpy", pytest.param("cpu", marks=WITHOUT)]
+DEVICES = ["numpy", pytest.param("cpu", marks=[WITHOUT, pytest.mark.nightly])]
 STEPS, SHARE = (10_000, 2_000) if NIGHTLY else (4_000, 1_000)
 INTERRUPTS = 25
 GROWTH = 4 << 20  # bytes that the process may grow by: of 10,000 steps nothing stays that is 400 bytes long

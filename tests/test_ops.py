@@ -66,7 +66,7 @@ def test_gradients_match_central_differences_to_second_order(device, keys):
     def check(key):
         if NIGHTLY or not (SAMPLES[key].parity and is_here("torch")):
             parity.check_first(SAMPLES[key])
-        if NIGHTLY or device not in choose_cases(["numpy", "cpu"], key, 1):
+        if NIGHTLY or device in choose_cases(["numpy", "cpu", None, None, None, None], key, 1):
             parity.check_second(SAMPLES[key])
 
     run_cases(check, [(key, key) for key in keys if parity.differentiable(SAMPLES[key])])

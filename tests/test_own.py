@@ -248,7 +248,7 @@ def computed_in_a_child(snippets):
 @pytest.mark.slow
 def test_no_snippet_that_is_taken_ends_the_process():
     r = random.Random(0)
-    snippets = [written(r, 3, True) for _ in range(24 if NIGHTLY else 3)]
+    snippets = [written(r, 3, True) for _ in range(24 if NIGHTLY else 1)]
     code = f"import test_own; test_own.computed_in_a_child({snippets!r})"
     path = os.pathsep.join([os.path.dirname(__file__), *sys.path])
     child = subprocess.run(

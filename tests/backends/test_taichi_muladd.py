@@ -165,7 +165,7 @@ def test_loops_that_cores_share_are_one_from_the_first_to_the_last():
 
 
 @can_meet
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_processes_that_share_the_cores_do_not_wait_for_ever():
     """Each waits awake for threads that may stand behind those of the other."""
     code = "import test_taichi_muladd as here; print(sum(here.stepped(True)[0]))"

@@ -124,6 +124,7 @@ def faults(page, path):
     ]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(("way", "theme"), [("file", "light"), ("http", "dark")])
 def test_every_page_opens_has_no_barrier_and_fits_a_phone(site, server, watched, way, theme):
     needs("npm packages")
@@ -167,6 +168,7 @@ def test_list_of_pages_shows_the_page_that_is_read(site, watched):
             assert 0 <= top < bottom <= 800, name
 
 
+@pytest.mark.nightly
 def test_every_graph_starts_and_steps(site, watched):
     page = watched()
     stepped = 0

@@ -185,21 +185,21 @@ def traces(number: int) -> str | None:
 
 
 CAMPAIGNS = [
-    Campaign("safetensors", "safetensors that are damaged or lie", safetensors, many=10_000, few=120, seconds=SECONDS),
-    Campaign("pt", "zip files of pickles, damaged and hostile", pickles, many=10_000, few=120, seconds=SECONDS),
-    Campaign("idx", "files of IDX, packed or not, that are damaged or lie", idx, many=10_000, few=120, seconds=SECONDS),
+    Campaign("safetensors", "safetensors that are damaged or lie", safetensors, many=10_000, few=40, seconds=SECONDS),
+    Campaign("pt", "zip files of pickles, damaged and hostile", pickles, many=10_000, few=40, seconds=SECONDS),
+    Campaign("idx", "files of IDX, packed or not, that are damaged or lie", idx, many=10_000, few=40, seconds=SECONDS),
     Campaign(
-        "cifar", "batches and archives of CIFAR-10, damaged and hostile", cifar, many=10_000, few=120, seconds=SECONDS
+        "cifar", "batches and archives of CIFAR-10, damaged and hostile", cifar, many=10_000, few=40, seconds=SECONDS
     ),
-    Campaign("csv", "tables and texts, damaged or odd", csv, many=10_000, few=120, seconds=SECONDS),
+    Campaign("csv", "tables and texts, damaged or odd", csv, many=10_000, few=40, seconds=SECONDS),
     Campaign(
         "trace",
         "traces for the player, damaged and hostile",
         traces,
         many=10_000,
-        few=120,
+        few=40,
         seconds=SECONDS,
         needs=("node",),
     ),
-    Campaign("lessons", "folders of lessons, damaged and hostile", lessons, many=10_000, few=120, seconds=SECONDS),
+    Campaign("lessons", "folders of lessons, damaged and hostile", lessons, many=10_000, few=40, seconds=SECONDS),
 ]

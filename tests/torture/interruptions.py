@@ -397,7 +397,7 @@ CAMPAIGNS = [
         "homes and folders for what is compiled that cannot be written, are missing, or are files",
         without_a_home,
         8,
-        2,
+        0,
         seconds=200,
     ),
 ]

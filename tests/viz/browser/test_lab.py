@@ -103,6 +103,7 @@ def counted(cell, text):
         raise
 
 
+@pytest.mark.nightly
 def test_player_watch_and_a_sweep_in_lab(opened):
     page = opened
     first = run_cell(page, 0)
