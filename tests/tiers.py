@@ -1,8 +1,8 @@
 """The tiers of the suite: what `make test` runs in minutes, and what is left to `make nightly`.
 
-``MINIGRAD_NIGHTLY=all`` runs every test with every case; ``MINIGRAD_NIGHTLY=3/40`` the third of forty slices of that.
-Tests marked ``nightly(whole=True)`` are in no slice: each takes longer than a slice may. Without it, tests marked ``nightly`` are left out,
-and of cases that differ little each test takes a few.
+``MINIGRAD_NIGHTLY=all`` runs every test with every case; ``MINIGRAD_NIGHTLY=3/40`` the third of forty slices of that,
+without the tests marked ``nightly(whole=True)``, each of which takes longer than a slice may. Where it is not set,
+tests marked ``nightly`` are left out, and of cases that differ little each test takes a few.
 """
 
 import os
