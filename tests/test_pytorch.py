@@ -43,7 +43,9 @@ def test_what_differs_is_here_and_what_is_not_here_has_no_other_meaning():
 def test_the_list_of_names_is_that_of_this_pytorch(torch):
     import torch_names
 
-    assert torch.__version__.split("+")[0] == pytorch.version(), "write the list anew for this version: make torch"
+    assert torch.__version__.split("+")[0] == pytorch.version(), (
+        "write the list of names again for this version: make torch"
+    )
     for family in torch_names.FAMILIES:
         names = [token.partition("(")[0] for token in torch_names.names(family)]
         assert names == [row.name for row in ROWS if row.family == family]

@@ -90,8 +90,8 @@ class Copy:
             if status:
                 found = FAILED.search(printed)
                 by = found[1] if found else f"pytest ended with {status}: {printed.strip()[-200:]!r}"
-                anyhow = self.run([*PYTEST, *([found[1]] if found else ["--collect-only", *tests])])[0]
-                return not anyhow, f"{by}{', which fails without the fault too' if anyhow else ''}"
+                fails_unmutated = self.run([*PYTEST, *([found[1]] if found else ["--collect-only", *tests])])[0]
+                return not fails_unmutated, f"{by}{', which fails without the fault too' if fails_unmutated else ''}"
         return False, "–"
 
 
