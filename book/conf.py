@@ -22,6 +22,7 @@ extensions = [
     "playground",
     "ops",
     "reference",
+    "sidebar",
 ]
 exclude_patterns = ["_build", "_ext", "_static", "_templates"]
 # What a lesson prints was stored when it was built; pages of the book's own that run code say so at their head.
@@ -52,7 +53,7 @@ html_title = "minigrad"
 html_static_path = ["_static"]
 templates_path = ["_templates"]
 html_sidebars = {
-    "[!_]**": ["home.html", "search-button-field.html", "sbt-sidebar-nav.html"],
+    "[!_]**": ["home.html", "search-button-field.html", "pages.html"],
     "_modules/**": ["home.html", "search-button-field.html"],  # of sources there are many
 }
 html_css_files = ["book.css"]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Mapping
+from functools import cache
 from html import escape
 from itertools import pairwise
 from pathlib import Path
@@ -57,6 +58,7 @@ def _imported(path: Path) -> set[str]:
     return {name for name in found if name.split(".")[0] in ("minigrad", "minigrad_viz")}
 
 
+@cache
 def graph() -> Imports:
     """Each room, and the rooms that it imports."""
     files = sorted([*HOUSE.rglob("*.py"), *VIEWER.rglob("*.py")])

@@ -12,7 +12,7 @@ TEXT = "#minigrad-playground-text"
 SAID, REMARK, HEARD = (f".minigrad-playground .{name}" for name in ("said", "remark", "heard"))
 
 
-@pytest.fixture(params=["file", "http"])
+@pytest.fixture(params=["file", pytest.param("http", marks=pytest.mark.nightly)])
 def play(request, site, server, watched):
     """Opens the page, with what follows the # of its address."""
 
@@ -245,7 +245,7 @@ def test_it_is_reached_by_the_keyboard_alone(play):
     assert node(page, "a").endswith("gradient 0.5")
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("theme", [pytest.param("light", marks=pytest.mark.nightly), "dark"])
 def test_axe_finds_nothing_at_any_moment(play, theme):
     needs("npm packages")
     page = play(color_scheme=theme)
