@@ -8,6 +8,7 @@ import pytest
 import minigrad as mg
 import tiers
 from browsing import chrome, page, spare, watched  # here, so that there is one browser a process
+from heavy import HeavyImports
 from minigrad.storage import get_default_device
 from minutes import Minutes
 from needs import Skips, is_here, needs
@@ -91,6 +92,7 @@ def pytest_configure(config):
     gc.disable()  # until all is collected
     config.pluginmanager.register(Skips())
     config.pluginmanager.register(Minutes(config))
+    config.pluginmanager.register(HeavyImports(), "heavy imports")
     if terminal := config.pluginmanager.get_plugin("terminalreporter"):
         config.pluginmanager.register(ToldAtOnce(terminal))
 

@@ -23,10 +23,10 @@ __all__ = ["Minutes", "part_of"]
 # The first pattern that a test's name begins with decides its part.
 PARTS = {
     "lessons": r"notebooks/|tests/(lessons/|mistakes/|test_(lessons|notebooks|grading|lab|cli_lessons))",
+    "Ray": r"tests/(distributed/|viz/test_parallel)",
     "viewer in a browser": r"tests/viz/browser/",
     "viewer": r"tests/viz/|viz/",
     "book": r"tests/book/|tests/test_readme",
-    "Ray": r"tests/(distributed/|test_(distributed|sweep|viz/test_parallel))",
     "jit and tape": r"tests/(_jit/|test_(jit|tape))|minigrad/(_jit/|tape|_program)",
     "operations": r"tests/(ops/|test_ops\.py)",
     "kernels": r"tests/backends/",

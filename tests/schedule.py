@@ -15,8 +15,8 @@ from xdist.scheduler import LoadScopeScheduling
 
 __all__ = ["ByModule", "long_modules_first"]
 
-# Folders whose tests share what takes long to make: the built book, a browser with its pages.
-BY_FOLDER = ("tests/book/", "tests/viz/browser/")
+# Folders whose tests share what takes long to make: the built book, Ray's processes, a browser with its pages.
+BY_FOLDER = ("tests/book/", "tests/distributed/", "tests/viz/browser/")
 # Modules whose tests share nothing: each test function is scheduled by itself, or each test where one takes long.
 BY_FUNCTION = ("tests/test_ops.py", "tests/test_jit.py")
 BY_TEST = ("tests/test_devices.py", "tests/test_on_gpu.py", "tests/test_examples.py", "tests/test_torture.py")

@@ -87,6 +87,7 @@ def test_a_quick_run_learns_and_ends_in_a_line_of_the_form(name, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_the_autoencoder_draws_ten_digits_and_what_became_of_them(tmp_path):
     numbers = ran("autoencoder", tmp_path)
@@ -139,6 +140,7 @@ def test_the_warper_s_picture_is_pytorch_s(torch, format, example, tmp_path):
     same_picture(torch, ours, theirs, shapes)
 
 
+@pytest.mark.nightly
 @pytest.mark.parity
 def test_the_trained_warper_s_picture_is_pytorch_s(torch, example):
     """The weights that are shipped with the example, read by PyTorch."""

@@ -51,6 +51,7 @@ def handed_in(course, student, answers):
     nbformat.write(notebook, folder / f"{LESSON}.ipynb")
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_lesson_is_given_out_as_it_is_and_graded_by_its_checks(tmp_path, capsys):
     assert cli.main(["course", str(tmp_path)]) == 0

@@ -10,7 +10,7 @@ from minigrad import _jit
 from minigrad.backends.taichi import source
 from minigrad.backends.taichi.source import CORES, SERIAL_WIDE
 from needs import needs
-from tiers import NIGHTLY
+from tiers import mark_nightly
 
 needs("numpy")
 
@@ -157,7 +157,7 @@ def softmax(x):
     ("function", "launches", "passes"), [(norm, 7, 3), (softmax, 5, 3)], ids=lambda x: getattr(x, "__name__", None)
 )
 @pytest.mark.parametrize(
-    "shape", [(64, 64), (2, 32, 48), *[(128, 1024)] * NIGHTLY, (4096, 96)], ids=str
+    "shape", mark_nightly([(64, 64), (2, 32, 48), (128, 1024), (4096, 96)], [(64, 64), (2, 32, 48)]), ids=str
 )  # in turn, and on all cores
 def test_what_is_made_of_rows_and_computed_with_that_goes_through_each_once_more(function, launches, passes, shape):
     x = mg.randn(*shape)
@@ -214,12 +214,18 @@ def test_a_function_of_one_number_a_row_is_compiled_for_processors_with_avx_512_
     assert "joined into step_" in how
 
 
+@pytest.mark.nightly
 def test_few_long_rows_stay_with_all_cores():
     _, how = same(norm, mg.randn(2, 65536 * 8))
     assert "7 of which are fused" not in how
 
 
-@pytest.mark.parametrize("shape", [(24, 64, 32), (40, 300, 48), (300, 520, 96), (700, 600, 208)], ids=str)
+SHAPES = mark_nightly(
+    [(24, 64, 32), (40, 300, 48), (300, 520, 96), (700, 600, 208)], [(24, 64, 32), (40, 300, 48), (300, 520, 96)]
+)
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_what_is_computed_of_a_product_goes_with_it_tile_by_tile(shape):
     """Of sums in one block and in several, by one core and by all; what nobody else reads is not stored."""
     rows, inner, columns = shape
@@ -268,7 +274,10 @@ def residual(x, w, b, residual):
     return (F.relu(F.conv2d(x, w, b, padding=1) * 0.5 + residual),)
 
 
-@pytest.mark.parametrize("shape", [(64, 1, 8, 16), (64, 16, 8, 32), (8, 4, 16, 20)], ids=str)
+IMAGES = [(64, 1, 8, 16), (64, 16, 8, 32), (8, 4, 16, 20)]
+
+
+@pytest.mark.parametrize("shape", mark_nightly(IMAGES, [(64, 16, 8, 32)]), ids=str)
 @pytest.mark.parametrize(
     ("function", "launches"), [(activated, 2), (residual, 4)], ids=lambda x: getattr(x, "__name__", "")
 )
@@ -281,6 +290,7 @@ def test_what_is_computed_of_a_convolution_goes_with_it_tile_by_tile(function, l
     assert "ti.max(" in tile or "ti.select(" in tile
 
 
+@pytest.mark.nightly
 def test_exponentials_and_places_that_are_no_whole_vectors_stay_apart_from_a_convolution():
     """Its vectors are of eight numbers, and exponentials of sixteen."""
     x, w = mg.randn(64, 16, 8, 8), mg.randn(32, 16, 3, 3)
@@ -322,7 +332,7 @@ UPDATES = {
 }
 
 
-@pytest.mark.parametrize("name", UPDATES)
+@pytest.mark.parametrize("name", mark_nightly(UPDATES, ["SGD", "AdamW"]))
 def test_a_gradient_is_added_up_and_used_by_the_update_in_one_launch(name):
     """That of the weight goes with the product that is its second part, that of the bias with the update alone."""
     found, expected = updated(UPDATES[name], True), updated(UPDATES[name], False)
@@ -400,7 +410,7 @@ LARGE = {  # and how many results are stored past the cache, of arrays that lie 
 
 
 @beyond
-@pytest.mark.parametrize("name", LARGE)
+@pytest.mark.parametrize("name", mark_nightly(LARGE, ["a chain", "one launch", "two results", "rows"]))
 def test_a_large_result_is_stored_past_the_cache_and_a_small_one_is_not(name):
     function, stores = LARGE[name]
     large, _ = bits(function, mg.randn(SIDE, SIDE))
@@ -419,7 +429,7 @@ def test_what_is_not_joined_is_stored_past_the_cache_too(monkeypatch):
 
 
 @beyond
-@pytest.mark.parametrize("more", [1, 15, 16])
+@pytest.mark.parametrize("more", mark_nightly([1, 15, 16], [1]))
 def test_a_large_row_that_is_no_whole_vectors_or_begins_in_the_middle_has_the_same_bits(more):
     n = SIDE * SIDE
     x = mg.randn(n + more)

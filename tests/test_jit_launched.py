@@ -12,6 +12,7 @@ import minigrad as mg
 from minigrad import _jit
 from minigrad._jit import launched
 from minigrad.kernels import kernels_of
+from tiers import mark_nightly
 
 nn, F = mg.nn, mg.functional
 compiles = pytest.mark.needs("the device cpu")
@@ -52,7 +53,7 @@ def trained(optimizer, wrap, steps=7):
 
 @compiles
 @pytest.mark.usefixtures("soon")
-@pytest.mark.parametrize("optimizer", ["SGD", "Adam"])
+@pytest.mark.parametrize("optimizer", mark_nightly(["SGD", "Adam"], ["Adam"]))
 def test_a_step_is_calls_then_launches_then_one_kernel_and_the_same_to_the_bit(optimizer):
     plain, _, _ = trained(optimizer, lambda step: step)
     jitted, told, function = trained(optimizer, mg.jit)

@@ -73,6 +73,7 @@ def listening(port):
     return found
 
 
+@pytest.mark.nightly
 def test_the_server_listens_to_this_machine_alone_and_wants_its_token(server):
     assert server["hostname"] == "localhost"
     assert len(server["token"]) >= 32

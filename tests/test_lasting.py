@@ -123,6 +123,7 @@ def child(call):
 
 @pytest.mark.slow
 @pytest.mark.needs("Linux")
+@pytest.mark.nightly
 @pytest.mark.parametrize("device", DEVICES)
 def test_thousands_of_steps_take_no_more_memory_than_the_first(device):
     process = child(f"trained({device!r})")

@@ -61,7 +61,7 @@ def test_machine(): pass
 """
 
 
-@pytest.mark.parametrize("options", [(), ("-n2",)], ids=["alone", "workers"])
+@pytest.mark.parametrize("options", [(), pytest.param(("-n2",), marks=pytest.mark.nightly)], ids=["alone", "workers"])
 def test_each_missing_thing_has_a_line_with_its_tests_and_what_brings_it(run, options):
     status, printed = run(FOUR, *options)
     lines = [line for line in printed.splitlines() if " missing: " in line]
@@ -76,7 +76,7 @@ def test_each_missing_thing_has_a_line_with_its_tests_and_what_brings_it(run, op
     assert re.search(r"^4 skipped in ", printed.splitlines()[-1]), printed
 
 
-@pytest.mark.parametrize("options", [(), ("-n2",)], ids=["alone", "workers"])
+@pytest.mark.parametrize("options", [pytest.param((), marks=pytest.mark.nightly), ("-n2",)], ids=["alone", "workers"])
 def test_each_module_that_needs_a_thing_or_imports_it_is_counted(run, tmp_path, options):
     for head in ("from needs import needs\nneeds('gold')", "import nopackage"):
         (tmp_path / "test_other.py").write_text(f"{head}\ndef test(): pass", encoding="utf-8")

@@ -13,7 +13,7 @@ from zlib import crc32
 
 import pytest
 
-__all__ = ["NIGHTLY", "choose_cases", "cross", "of_children", "select"]
+__all__ = ["NIGHTLY", "choose_cases", "cross", "mark_nightly", "of_children", "select"]
 
 NIGHTLY = bool(os.environ.get("MINIGRAD_NIGHTLY"))
 T = TypeVar("T")
@@ -23,6 +23,12 @@ def choose_cases(cases: Sequence[T], key: str, most: int) -> list[T]:
     """Return all of the cases; in `make test` at most so many, beginning with another one for each key."""
     start = 0 if NIGHTLY else crc32(key.encode())
     return [cases[(start + k) % len(cases)] for k in range(len(cases) if NIGHTLY else min(most, len(cases)))]
+
+
+def mark_nightly(cases: Iterable[Any], daily: Iterable[Any]) -> list[Any]:
+    """Return the cases as arguments of one parameter; those that are not among `daily` are marked ``nightly``."""
+    daily = list(daily)
+    return [pytest.param(one, marks=[] if one in daily else [pytest.mark.nightly]) for one in cases]
 
 
 def cross(most: int, **axes: Iterable[Any]) -> pytest.MarkDecorator:

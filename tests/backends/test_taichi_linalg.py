@@ -105,7 +105,7 @@ WINDOWS = [
 
 @cross(
     1,
-    window=WINDOWS,
+    window=choose_cases(WINDOWS, "", 5),
     dtype=["float32", "float64"],
     channels=[(8, 16, 1), (16, 5, 1), (3, 33, 1), (4, 6, 2), (4, 4, 4)],
 )

@@ -131,6 +131,7 @@ def stepped(jit):
 can_meet = pytest.mark.needs("cores of its own")
 
 
+@pytest.mark.nightly
 @can_meet
 def test_cores_meet_in_a_joined_step_and_its_numbers_are_those_of_eager_to_the_bit(monkeypatch):
     monkeypatch.setattr(_jit, "JOINED", 1)

@@ -195,6 +195,7 @@ print(loss.item(), "joined into" in step.program)
 """
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.needs("Linux")
 def test_what_is_compiled_is_kept_by_processes_at_once_and_what_is_damaged_is_not_believed(tmp_path):

@@ -226,6 +226,7 @@ def test_each_operation_with_a_snippet_is_among_the_texts(texts):
     assert {*SNIPPETS, *TRUTHS} <= names
 
 
+@pytest.mark.nightly
 def test_every_text_can_be_compiled(texts, tmp_path):
     """In `make test` each sixteenth: the others are those of operations that tests launch."""
     _, found, device = texts

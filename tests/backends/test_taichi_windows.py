@@ -12,7 +12,7 @@ from minigrad.kernels import dispatch
 from minigrad.ops.conv import Window
 from needs import needs
 from places import HERE, put
-from tiers import cross
+from tiers import choose_cases, cross
 
 needs("taichi")
 
@@ -35,7 +35,7 @@ SIZES = {  # images, channels, height, width, channels of the result, window
 }
 
 
-@cross(1, name=SIZES, dtype=["float32", "float64"])
+@cross(1, name=choose_cases(list(SIZES), "", 6), dtype=["float32", "float64"])
 def test_convolution_and_both_gradients(name, dtype):
     images, inner, height, width, outer, window = SIZES[name]
     x, w = numbers(images, inner, height, width, dtype=dtype), numbers(outer, inner, *window.size, dtype=dtype)

@@ -205,6 +205,7 @@ def test_a_script_may_have_classes_of_its_own(tmp_path):
     assert child.communicate(timeout=300) == ("[0, 1]\n", "")
 
 
+@pytest.mark.nightly
 def test_a_notebook_may_have_workers_of_what_it_imports():
     import nbclient
     import nbformat

@@ -123,14 +123,14 @@ MUTANTS = (
         "minigrad/distributed/replica.py",
         "part = part * (weight / total)",
         "part = part * 1.0",
-        ("test_distributed.py",),
+        ("distributed/test_distributed.py",),
     ),
     Mutant(
         "a sweep begins with the second point of its grid",
         "minigrad/distributed/sweeps/plan.py",
         "divmod(number - 1, len(points))",
         "divmod(number, len(points))",
-        ("test_sweep.py",),
+        ("distributed/test_sweeps.py",),
     ),
     Mutant(
         "importing minigrad does not listen for interrupted cells",

@@ -91,7 +91,9 @@ def near(found, expected):
     return both_nan or found == expected or math.isclose(found, expected, rel_tol=CLOSE, abs_tol=1e-14)
 
 
-@pytest.mark.parametrize("options", [[], [NO_CODE]], ids=["compiled", "interpreted"])
+@pytest.mark.parametrize(
+    "options", [pytest.param([], id="compiled"), pytest.param([NO_CODE], id="interpreted", marks=pytest.mark.nightly)]
+)
 def test_random_graphs_have_python_s_numbers(options):
     jobs, expected = [], []
     for program in map(Program, range(200 if NIGHTLY else 60)):

@@ -82,6 +82,7 @@ def test_rule_that_reads_a_replaced_number_stops_the_pass_as_the_engine_does():
     assert trace.local == [None, 2.0, 1.0, 1.0]
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_hundred_thousand_nodes_are_traced_without_recursion():
     y = mg.Value(1.0, "x")

@@ -81,7 +81,13 @@ def close(found, expected, what):
     assert np.abs(found - expected).max(initial=0.0) <= CLOSE * scale, (what, found, expected)
 
 
-@pytest.mark.parametrize("options", [[], ["--disallow-code-generation-from-strings"]], ids=["compiled", "interpreted"])
+@pytest.mark.parametrize(
+    "options",
+    [
+        pytest.param([], id="compiled"),
+        pytest.param(["--disallow-code-generation-from-strings"], id="interpreted", marks=pytest.mark.nightly),
+    ],
+)
 def test_random_graphs_have_python_s_numbers(options):
     jobs, expected = [], []
     for seed in range(10 if options else (50 if NIGHTLY else 20)):

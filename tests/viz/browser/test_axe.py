@@ -87,6 +87,7 @@ def test_nothing_is_wrong_with_sliders_and_blocks_closed(page, pages):
     assert faults(page) == []
 
 
+@pytest.mark.nightly
 def test_nothing_is_wrong_with_the_canvas_of_a_large_graph(page, pages):
     opened(page, pages("large"))
     page.get_by_role("button", name="Open all blocks").click()
@@ -153,7 +154,7 @@ root => {
 """
 
 
-@cross(1, theme=THEMES, graph=["scalars", "mlp", "not_a_number"])
+@cross(1, theme=choose_cases(THEMES, "texts", 1), graph=["scalars", "mlp", "not_a_number"])
 def test_each_text_stands_out_from_its_ground(watched, pages, graph, theme):
     page = opened(watched(color_scheme=theme), pages(graph))
     root = page.locator(".app").first

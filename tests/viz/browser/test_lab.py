@@ -181,6 +181,7 @@ def untrusted():
     return json.dumps(made)
 
 
+@pytest.mark.nightly
 def test_a_notebook_that_is_not_trusted_shows_pictures_and_runs_nothing(tmp_path, watched):
     (tmp_path / "sent.ipynb").write_text(untrusted(), encoding="utf-8")
     with Lab(tmp_path) as lab:

@@ -46,11 +46,8 @@ def lab(tmp_path_factory):
         yield lab
 
 
-# One lesson each time; nbval runs the others without a browser.
-@pytest.mark.parametrize(
-    "path",
-    [pytest.param(path, id=path.stem, marks=[pytest.mark.nightly] * (k != 5)) for k, path in enumerate(LESSONS)],
-)
+@pytest.mark.nightly  # nbval runs them without a browser
+@pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
 def test_a_lesson_runs_from_top_to_bottom(lab, watched, path):
     page = lab.opened(watched, path.name, width=1100, height=1400)
     page.evaluate(RUN)

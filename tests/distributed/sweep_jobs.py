@@ -5,6 +5,7 @@ import signal
 import time
 
 import distributed_jobs as jobs
+
 import minigrad as mg
 from minigrad.training import fit
 

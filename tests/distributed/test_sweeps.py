@@ -12,9 +12,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import sweep_jobs as jobs
 
 import minigrad as mg
-import sweep_jobs as jobs
 from minigrad import cli
 from minigrad.distributed import Halving, Report, Sweep, sweep
 from minigrad.distributed.sweeps import Shown, asked
@@ -32,7 +32,6 @@ from minigrad.errors import (
     WorkerError,
 )
 from needs import needs
-from ray_processes import ray_runs
 
 needs("safetensors")
 
@@ -221,7 +220,7 @@ def test_a_file_with_the_name_of_a_module_is_told_to_take_another(tmp_path):
 def test_the_example_and_the_help_of_the_command_are_sweeps(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(sys, "path", [*sys.path])
     try:
-        arguments = asked(HERE.parent / "examples" / "sweep" / "sweep.toml")
+        arguments = asked(HERE.parents[1] / "examples" / "sweep" / "sweep.toml")
         train = arguments.pop("train")
         options = {name: arguments[name] for name in ("goal", "random", "fixed", "samples", "stop")}
         made, report = plan(grid=None, **options), Report("val_loss")
@@ -497,12 +496,6 @@ def on_numpy():
 
 
 # --- with Ray --------------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def ray():
-    with ray_runs() as found:
-        yield found
 
 
 @pytest.mark.usefixtures("ray", "on_numpy")

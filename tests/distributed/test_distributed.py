@@ -5,17 +5,16 @@ import signal
 import sys
 from functools import partial
 
+import distributed_jobs as jobs
 import numpy as np
 import pytest
 
-import distributed_jobs as jobs
 import minigrad as mg
 from minigrad.distributed import replica
 from minigrad.distributed.flat import flattened, mean, write_gradients
 from minigrad.errors import ArgumentError, DTypeError, MissingPackageError, WorkerError
 from minigrad.training import Callback, accuracy, fit
 from needs import needs
-from ray_processes import ray_runs
 
 needs("safetensors")
 
@@ -171,12 +170,6 @@ def test_where_ray_is_not_installed_the_extra_is_named(monkeypatch):
 
 
 # --- with it ---
-
-
-@pytest.fixture(scope="module")
-def ray():
-    with ray_runs() as found:
-        yield found
 
 
 @pytest.mark.usefixtures("ray")

@@ -9,10 +9,10 @@ import threading
 import time
 from pathlib import Path
 
+import distributed_jobs as jobs
 import numpy as np
 import pytest
 
-import distributed_jobs as jobs
 import minigrad as mg
 from minigrad.training import fit
 

@@ -3,10 +3,10 @@
 import os
 from pathlib import Path
 
+import distributed_jobs as jobs
 import numpy as np
 import pytest
 
-import distributed_jobs as jobs
 import minigrad as mg
 from needs import needs
 
