@@ -32,6 +32,10 @@ $(shell [ -x $(PY) ] || rm -f $(BASE)*)
 export IPYTHONDIR   := $(CURDIR)/$(VENV)/ipython
 export MPLCONFIGDIR := $(CURDIR)/$(VENV)/matplotlib
 
+# What tests compile is kept for the processes that they start and for the next run: more than the 100 MB that Taichi keeps.
+check test nightly minutes mutants: export TI_OFFLINE_CACHE_FILE_PATH := $(CURDIR)/$(VENV)/taichi
+check test nightly minutes mutants: export TI_OFFLINE_CACHE_MAX_SIZE_OF_FILES := 1000000000
+
 # Many tests start a Python of their own, which compiles every module again where none is kept.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -55,10 +59,10 @@ minutes: $(DEV) $(TOOLS)  ## every test, and where the minutes go, into tests/mi
 	@$(PYTEST) $(NBVAL) $(UNIT) notebooks --minutes tests/minutes.txt $(ARGS)
 
 mutants: $(DEV) $(TOOLS)  ## plant faults one by one, and see that a test notices each
-	@PYTHONPATH=tests $(PY) -m mutants $(ARGS)
+	@PYTHONPATH=tests:tests/helpers $(PY) -m mutants $(ARGS)
 
 check: lint $(TOOLS)  ## lint, the tests of the floor, and those of what changed: for every day
-	@$(PYTEST) $(NBVAL) -m "not slow" $$($(PY) tests/changed.py) $(ARGS)
+	@$(PYTEST) $(NBVAL) -m "not slow" $$($(PY) tests/helpers/changed.py) $(ARGS)
 
 lint: $(DEV)  ## formatting, ruff, mypy
 	@$(PY) -m ruff format --check .
@@ -69,19 +73,19 @@ tools: $(TOOLS)
 
 frontend: $(DEV) $(TOOLS)  ## build the player's module again from its sources, and test it
 	@node viz/frontend/build.mjs
-	@$(PYTEST) tests/viz/test_frontend.py tests/viz/test_packaging.py tests/viz/browser $(ARGS)
+	@$(PYTEST) tests/viz/test_frontend.py tests/viz/test_frontend_packaging.py tests/viz/browser $(ARGS)
 
 screenshots: $(DEV)  ## pictures of the player to look at, into screenshots/
-	@PYTHONPATH=tests $(PY) tests/viz/browser/screenshots.py $(ARGS)
+	@PYTHONPATH=tests:tests/helpers $(PY) tests/viz/browser/screenshots.py $(ARGS)
 
 stubs: $(DEV)  ## write the type information (.pyi) again, from the declarations
-	@$(PY) tests/stubs.py
+	@$(PY) tests/helpers/stubs.py
 
 muladd:  ## assemble the multiply-add of the processor's kernels again, with LLVM 14 or 15
 	@cd minigrad/backends/taichi && llvm-as muladd.ll -o muladd.bc
 
 table: $(DEV)  ## every operation, and what is checked of it
-	@$(PY) tests/table.py
+	@$(PY) tests/helpers/table.py
 
 torch: $(DEV)  ## what of PyTorch is here, into book/pytorch.md
 	@$(PY) -m minigrad torch --markdown > book/pytorch.md

@@ -25,7 +25,7 @@ from typing import Any
 from report import row
 
 ROOT = Path(__file__).parent.parent
-sys.path += [str(ROOT / "tests")]
+sys.path += [str(ROOT / "tests" / "helpers")]
 
 PLAYER = "[...document.querySelectorAll('.minigrad-player')].map((one) => one.shadowRoot).find((one) => one)"
 STEPPED = f"""() => {{

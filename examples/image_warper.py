@@ -2,7 +2,7 @@
 
 Only forward passes: its weights come from a file. The letters are made by formulas, turned by up to 60 degrees, moved
 and made smaller. At least three quarters of the squared error of their pixels must be gone. The picture (--picture)
-shows letters as they lay, and below each what became of it. tests/torch_warper.py has the network in PyTorch,
+shows letters as they lay, and below each what became of it. tests/helpers/torch_warper.py has the network in PyTorch,
 and has trained it; a test holds the two to the same picture.
 """
 

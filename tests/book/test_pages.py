@@ -46,7 +46,7 @@ def measured():
 
 @pytest.fixture(scope="module")
 def architecture():
-    return loaded("architecture", ROOT / "tests" / "test_architecture.py")
+    return loaded("architecture", ROOT / "tests" / "project" / "test_architecture.py")
 
 
 # --- the rooms -------------------------------------------------------------------------------------------------------

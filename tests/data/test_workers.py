@@ -19,7 +19,7 @@ from minigrad.data import DataLoader, TensorDataset
 from minigrad.data.workers import _packed
 from minigrad.errors import ArgumentError
 
-TESTS = Path(__file__).parents[1]
+HELPERS = Path(__file__).parents[1] / "helpers"
 pytestmark = pytest.mark.slow  # each process imports minigrad
 
 
@@ -150,7 +150,7 @@ def test_what_cannot_be_sent_to_a_worker_is_told_before_one_is_started():
 
 
 def run(code, *, name=None, tmp_path=None, **options):
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(TESTS), *sys.path])}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     code = textwrap.dedent(code)
     if name is None:
         command = [sys.executable, "-c", code]
@@ -211,7 +211,7 @@ def test_a_notebook_may_have_workers_of_what_it_imports():
     import nbformat
 
     cells = (
-        f"import sys; sys.path.insert(0, {str(Path(__file__).parents[1])!r})",
+        f"import sys; sys.path.insert(0, {str(HELPERS)!r})",
         "from data_sets import Squares\nfrom minigrad.data import DataLoader, Dataset",
         "print([x[1].tolist() for x in DataLoader(Squares(6), batch_size=3, num_workers=2)])",
         "def alone(batch): return batch\nnext(iter(DataLoader(Squares(), num_workers=1, collate_fn=alone)))",

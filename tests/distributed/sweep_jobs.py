@@ -5,7 +5,6 @@ import signal
 import time
 
 import distributed_jobs as jobs
-
 import minigrad as mg
 from minigrad.training import fit
 

@@ -5,10 +5,10 @@ import signal
 import sys
 from functools import partial
 
-import distributed_jobs as jobs
 import numpy as np
 import pytest
 
+import distributed_jobs as jobs
 import minigrad as mg
 from minigrad.distributed import replica
 from minigrad.distributed.flat import flattened, mean, write_gradients

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import sweep_jobs as jobs
 
 import minigrad as mg
+import sweep_jobs as jobs
 from minigrad import cli
 from minigrad.distributed import Halving, Report, Sweep, sweep
 from minigrad.distributed.sweeps import Shown, asked
@@ -626,9 +626,8 @@ def processes(mark):
 def test_the_same_command_goes_on_after_an_end_and_no_process_stays(how, tmp_path):
     log, file = tmp_path / "log", tmp_path / "sweep.toml"
     file.write_text(TOML.format(jobs=JOBS, log=log), encoding="utf-8")
-    mark, root = f"mark-{os.getpid()}-{how}", Path(mg.__file__).parent.parent
-    places = os.pathsep.join([str(root), str(root / "viz"), str(HERE)])
-    environment = {**os.environ, "PYTHONPATH": places, "MINIGRAD_TEST_MARK": mark}
+    mark = f"mark-{os.getpid()}-{how}"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "MINIGRAD_TEST_MARK": mark}
     command = [sys.executable, "-m", "minigrad", "sweep", str(file)]
     options = {"env": environment, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
 

@@ -27,7 +27,7 @@ PACKAGES = "viz/frontend/node_modules"
 PYTEST = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
 # What `make test` runs, but for the test of this catalogue, which would notice every fault by its text.
 WHOLE = ["--numprocesses", "2", "--dist", "loadscope", "--nbval", "--nbval-sanitize-with", "notebooks/sanitize.cfg"]
-WHOLE += ["tests", "minigrad", "viz/minigrad_viz", "notebooks", "--ignore", "tests/test_mutants.py"]
+WHOLE += ["tests", "minigrad", "viz/minigrad_viz", "notebooks", "--ignore", "tests/project/test_mutants.py"]
 FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+?(?:\[.*?\])?)(?: - .*)?$", re.MULTILINE)
 WHERE = "import minigrad, minigrad_viz; print(minigrad.__file__, minigrad_viz.__file__)"
 

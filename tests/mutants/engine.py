@@ -10,14 +10,14 @@ MUTANTS = (
         "minigrad/errors.py",
         r"\u2028-\u202e",
         r"\u2028-\u2029",
-        ("test_errors.py", "viz/test_bad_input.py"),
+        ("test_errors.py", "viz/pictures/test_drawing_bad_input.py"),
     ),
     Mutant(
         "a traced number swaps the operands of 1 - beta",
         "minigrad/_traced.py",
         "self.book.binary(sign, other, self)",
         "self.book.binary(sign, self, other)",
-        ("test_jit.py",),
+        ("_jit/test_jit.py",),
     ),
     Mutant(
         "a package that is too new passes the check",
@@ -38,7 +38,7 @@ MUTANTS = (
         "minigrad/layout.py",
         "if stride <= reach or not stride:",
         "if stride < reach or not stride:",
-        ("test_tensor.py", "test_shape.py"),
+        ("test_tensor.py", "functional/test_shape.py"),
     ),
     Mutant(
         "the broadcasting error counts dimensions from the wrong end",
@@ -66,14 +66,14 @@ MUTANTS = (
         "minigrad/kernels.py",
         "    try:\n        yield\n    finally:\n        _here.taps = before\n",
         "    yield\n    _here.taps = before\n",
-        ("test_kernels.py", "test_anomaly.py"),
+        ("test_kernels.py", "autograd/test_anomaly.py"),
     ),
     Mutant(
         "the end of memory is swallowed",
         "minigrad/kernels.py",
         'raise OutOfMemoryError(f"{op}: {error}") from None',
         "result = inputs[0]",
-        ("test_limits.py", "test_engine.py"),
+        ("whole/test_limits.py", "test_engine.py"),
     ),
     Mutant(
         "an unknown attribute of an operation is ignored",
@@ -122,7 +122,7 @@ MUTANTS = (
         "minigrad/views.py",
         "storage.rebased += 1",
         "storage.rebased = 1",
-        ("test_views.py", "test_in_place_views.py"),
+        ("test_views.py", "functional/test_in_place_views.py"),
     ),
     Mutant(
         "a Value that is a right operand twice gets the last gradient only",
@@ -136,14 +136,14 @@ MUTANTS = (
         "minigrad/_tensor.py",
         "if id(array) in taken or not owns(array) or",
         "if not owns(array) or",
-        ("test_tensor.py", "test_gradients.py"),
+        ("test_tensor.py", "test_tensor_gradients.py"),
     ),
     Mutant(
         "hook results of another shape are taken",
         "minigrad/_tensor.py",
         '        check_gradient(found, given._array, "register_hook: what the hook returned", "the gradient")\n',
         "        pass\n",
-        ("test_tensor.py", "test_gradients.py", "test_recording.py"),
+        ("test_tensor.py", "test_tensor_gradients.py", "test_graph_recording.py"),
     ),
     Mutant(
         "xoroshiro shifts by one bit too few",
@@ -157,6 +157,6 @@ MUTANTS = (
         "minigrad/pytorch/coverage.py",
         "{(yes + differs) /",
         "{yes /",
-        ("test_pytorch.py",),
+        ("pytorch/test_pytorch.py",),
     ),
 )

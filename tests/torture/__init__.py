@@ -31,7 +31,7 @@ class Campaign:
         few: cases of `make test`; 0 leaves the campaign to `make nightly`.
         seconds: a case that takes longer hangs, and its process is killed.
         environment: what the child's environment has besides, for instance the device.
-        needs: what every case needs, by the names of the table in tests/needs.py.
+        needs: what every case needs, by the names of the table in tests/helpers/needs.py.
     """
 
     name: str

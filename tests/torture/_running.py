@@ -61,7 +61,7 @@ def _watched(campaign: Campaign, cases: range) -> tuple[list[str | None], int, s
         said.touch()
         theme = campaign.case.__module__
         command = [sys.executable, "-m", "torture._running", theme, campaign.name, str(cases.start), str(cases.stop)]
-        path = os.pathsep.join([str(TESTS), *filter(None, [os.environ.get("PYTHONPATH")])])
+        path = os.pathsep.join([str(TESTS), str(TESTS / "helpers"), *filter(None, [os.environ.get("PYTHONPATH")])])
         environment = {**os.environ, "PYTHONPATH": path, **dict(campaign.environment)}
         with errors.open("wb") as stream:
             process = subprocess.Popen(

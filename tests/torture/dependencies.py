@@ -30,12 +30,10 @@ SECONDS = 3600
 # What is there without NumPy: Values, their networks, their pictures and what the rest says that it needs.
 VALUES = [
     *("tests/test_value.py", "tests/test_graph.py", "tests/test_check.py", "tests/test_kernels.py"),
-    *("tests/test_ops.py", "tests/test_packages.py", "tests/ops", "tests/nn/test_scalar.py"),
-    *("tests/backends/test_python.py", "tests/backends/test_formula.py"),
-    *(
-        f"tests/viz/test_{name}.py"
-        for name in ("text", "svg", "trace", "layout", "nesting", "blocks", "passes", "engine")
-    ),
+    *("tests/test_packages.py", "tests/ops", "tests/nn/test_scalar.py"),
+    *("tests/backends/test_python.py", "tests/backends/formula/test_formula.py"),
+    *("tests/viz/pictures/test_text.py", "tests/viz/pictures/test_svg.py", "tests/viz/layout", "tests/viz/trace"),
+    "tests/viz/test_frontend_engine.py",
     *("minigrad/value.py", "minigrad/op.py", "minigrad/nn/scalar.py", "minigrad/packages.py"),
 ]
 

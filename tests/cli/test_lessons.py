@@ -1,0 +1,198 @@
+"""`minigrad lab`, `course` and `doctor`: what they copy, what they leave alone, and what they say."""
+
+import hashlib
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from minigrad import cli
+from minigrad.cli import doctor
+from needs import needs
+
+NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
+LESSONS = sorted(path.name for path in NOTEBOOKS.glob("[0-9]*.ipynb"))
+
+
+@pytest.fixture
+def run(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    def call(*arguments):
+        code = cli.main(arguments)
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return call
+
+
+def test_lab_copies_every_lesson_and_what_it_draws_with(run, tmp_path):
+    folder = tmp_path / "minigrad-lessons"
+    assert run("lab", "--copy") == (0, f"{folder}: {len(LESSONS)} new.\n", "")
+    assert sorted(path.name for path in folder.glob("[0-9]*")) == LESSONS
+    for name in (*LESSONS, "lessons.mplstyle"):
+        assert (folder / name).read_bytes() == (NOTEBOOKS / name).read_bytes()
+    assert run("lab", "--copy") == (0, f"{folder}: {len(LESSONS)} as they were.\n", "")
+
+
+def test_lab_never_overwrites_what_a_reader_has_written(run, tmp_path):
+    folder = tmp_path / "mine"
+    run("lab", "mine", "--copy")
+    (folder / LESSONS[0]).write_text("my work", encoding="utf-8")
+    (folder / LESSONS[1]).unlink()
+    told = run("lab", "mine", "--copy")[1]
+    assert told == f"{folder}: 1 new, {len(LESSONS) - 2} as they were, 1 changed by you.\n"
+    assert (folder / LESSONS[0]).read_text(encoding="utf-8") == "my work"
+
+
+def test_lab_brings_a_newer_lesson_but_keeps_one_that_was_changed(run, tmp_path):
+    """As after an update of minigrad: what was copied before is told by its digest."""
+    folder = tmp_path / "minigrad-lessons"
+    run("lab", "--copy")
+    note = folder / ".minigrad.json"
+    known = json.loads(note.read_text(encoding="utf-8"))
+    old = "7b5b5acb25a0fa3fe6eaf5b7b8c9d0ea0d0b8f2df3c3c0cb0b1a0a3d3a9b1c2d"
+    for name in LESSONS[:2]:
+        known[name] = old
+    (folder / LESSONS[0]).write_bytes(b"an old lesson, as it was copied")
+    known[LESSONS[0]] = __import__("hashlib").sha256(b"an old lesson, as it was copied").hexdigest()
+    (folder / LESSONS[1]).write_text("an old lesson, with answers", encoding="utf-8")
+    note.write_text(json.dumps(known), encoding="utf-8")
+    told = run("lab", "--copy")[1].splitlines()
+    assert told[0] == f"{folder}: 1 updated, {len(LESSONS) - 2} as they were."
+    assert told[1] == f"Changed by you, and newer in minigrad: {LESSONS[1]}. Rename yours to get the new ones."
+    assert (folder / LESSONS[0]).read_bytes() == (NOTEBOOKS / LESSONS[0]).read_bytes()
+    assert (folder / LESSONS[1]).read_text(encoding="utf-8") == "an old lesson, with answers"
+
+
+@pytest.mark.parametrize("text", ["", "{", "[1, 2", "[]", "1", '{"a": []}', "[" * 100_000], ids="{:.9}".format)
+def test_a_note_that_is_damaged_costs_nobody_work(run, tmp_path, text):
+    folder = tmp_path / "minigrad-lessons"
+    run("lab", "--copy")
+    (folder / ".minigrad.json").write_text(text, encoding="utf-8")
+    (folder / LESSONS[0]).write_text("my work", encoding="utf-8")
+    told = run("lab", "--copy")[1]
+    assert f"newer in minigrad: {LESSONS[0]}." in told
+    assert (folder / LESSONS[0]).read_text(encoding="utf-8") == "my work"
+
+
+def test_lab_writes_through_no_link_and_waits_at_no_pipe(run, tmp_path):
+    folder = tmp_path / "minigrad-lessons"
+    run("lab", "--copy")
+    for name in LESSONS[:3]:
+        (folder / name).unlink()
+    (folder / LESSONS[0]).symlink_to(tmp_path / "new")
+    (folder / LESSONS[1]).symlink_to(tmp_path / "old")
+    os.mkfifo(folder / LESSONS[2])
+    (tmp_path / "old").write_text("old", encoding="utf-8")
+    note = folder / ".minigrad.json"
+    known = json.loads(note.read_text(encoding="utf-8"))
+    known[LESSONS[1]] = hashlib.sha256(b"old").hexdigest()
+    del known[LESSONS[0]], known[LESSONS[2]]
+    note.write_text(json.dumps(known), encoding="utf-8")
+    assert f"newer in minigrad: {', '.join(LESSONS[:3])}." in run("lab", "--copy")[1]
+    assert (tmp_path / "old").read_text(encoding="utf-8") == "old"
+    assert not (tmp_path / "new").exists()
+
+
+def test_lab_writes_its_note_through_no_link(run, tmp_path):
+    note = tmp_path / "minigrad-lessons" / ".minigrad.json"
+    note.parent.mkdir()
+    (tmp_path / "precious").write_text("precious", encoding="utf-8")
+    note.symlink_to(tmp_path / "precious")
+    code, _, told = run("lab", "--copy")
+    assert code == 2
+    assert told.endswith(".minigrad.json is a link, or no file; minigrad keeps a note there: move it away\n")
+    assert (tmp_path / "precious").read_text(encoding="utf-8") == "precious"
+
+
+def test_lab_opens_jupyterlab_there_for_this_machine_alone(run, tmp_path, monkeypatch):
+    needs("jupyterlab")
+    calls = []
+    monkeypatch.setattr(subprocess, "call", lambda command: calls.append(command) or 7)
+    assert run("lab", "mine")[0] == 7
+    assert calls == [[sys.executable, "-m", "jupyter", "lab", "--ip=localhost", "mine"]]
+    assert (tmp_path / "mine" / LESSONS[0]).is_file()
+
+
+def test_lab_without_jupyterlab_says_so_and_copies_nothing(run, tmp_path, monkeypatch):
+    monkeypatch.setattr("minigrad.cli.lessons.find_spec", lambda name: None)
+    told = "minigrad lab: JupyterLab is missing; install it with: pip install 'minigrad[lab]'\n"
+    assert run("lab") == (2, "", told)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_cannot_be_written_is_told_in_one_line(run, tmp_path):
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    code, out, err = run("lab", "file", "--copy")
+    assert (code, out) == (2, "")
+    assert re.fullmatch(r"minigrad lab: cannot (read|write) file/.*: (Not a directory|File exists)\n", err)
+
+
+def test_course_is_a_folder_for_nbgrader_and_is_not_overwritten_either(run, tmp_path):
+    code, out, _ = run("course", "course")
+    assert (code, out.splitlines()[0]) == (0, f"course: {len(LESSONS)} lessons added, 0 left as they are.")
+    source = tmp_path / "course" / "source"
+    assert sorted(path.name for path in source.iterdir()) == [name.removesuffix(".ipynb") for name in LESSONS]
+    first = source / LESSONS[0].removesuffix(".ipynb") / LESSONS[0]
+    first.write_text("a teacher's own", encoding="utf-8")
+    assert run("course", "course")[1].startswith("course: 0 lessons added, 1 left as they are.\n")
+    assert first.read_text(encoding="utf-8") == "a teacher's own"
+
+
+def test_doctor_says_what_is_there(run):
+    needs("jupyterlab")
+    code, out, err = run("doctor")
+    assert (code, err) == (0, "")
+    lines = [line.strip() for line in out.splitlines()]
+    assert re.match(r"minigrad 0\.1\.0, Python 3\.1[123]\.", lines[0])
+    for what in ("NumPy", "device numpy", "matplotlib", "JupyterLab", "anywidget", "ipywidgets", "the player"):
+        assert any(re.match(rf"ok +{what}", line) for line in lines), what
+    assert any(re.match(r"(ok|no) +device cuda", line) for line in lines) == any("ok      Taichi" in x for x in lines)
+    assert lines[-1] == "Every lesson runs here. To begin: minigrad lab"
+
+
+def test_doctor_says_which_versions_work_where_another_is_installed(monkeypatch):
+    monkeypatch.setattr(doctor, "_version", lambda package: "1.26.4")
+    found = doctor._package("numpy", "NumPy", "")
+    assert (found.state, found.what) == ("missing", "NumPy 1.26.4, and minigrad works with numpy>=2.1")
+    assert doctor._taichi() == ("no", "Taichi 1.26.4, and minigrad works with taichi>=1.7.4,<1.8", "")
+
+
+def test_doctor_says_what_to_do_about_what_is_missing(run, monkeypatch):
+    monkeypatch.setattr(doctor, "_version", lambda package: None)
+    monkeypatch.setattr(doctor, "_tried", lambda device: "no kernel")
+    monkeypatch.setattr(doctor.shutil, "which", lambda name: None)
+    code, out, _ = run("doctor")
+    assert code == 1
+    assert (
+        "  missing NumPy\n          Without it there are Values and no tensors. Install it with: pip install 'numpy'"
+        in out
+    )
+    assert "  no      Taichi\n          Tensors are computed by NumPy." in out
+    assert "  no      device numpy: no kernel\n" in out
+    assert (
+        "  missing JupyterLab\n          Or open the lessons in VS Code or Jupyter Notebook. Install it with: pip"
+        in out
+    )
+    assert "  missing anywidget\n          Players and sliders stay pictures. Install it with: pip install" in out
+    assert "  no      dot, of Graphviz\n          Only drawings by Graphviz need it" in out
+    assert out.endswith("\nLessons need what is missing.\n")
+
+
+@pytest.mark.parametrize(
+    ("code", "why"),
+    [
+        ("print(1.0)", "its process ended with code 0"),
+        ("raise ValueError('cuda: no driver')", "no driver"),
+        ("import os; os._exit(3)", "its process ended with code 3"),
+    ],
+    ids=["another number", "an error", "a crash"],
+)
+def test_a_device_that_does_not_compute_is_told_with_its_reason(monkeypatch, code, why):
+    monkeypatch.setattr(doctor, "TRY", code)
+    assert doctor._tried("cuda") == why

@@ -1,0 +1,272 @@
+"""Linear algebra on tensors, against PyTorch."""
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from cases import merge_cases
+from minigrad.errors import DTypeError, ShapeError
+from strategies import THIRD
+
+SHAPES = [
+    ((3,), (3,)),
+    ((3,), (3, 4)),
+    ((2, 3), (3,)),
+    ((2, 3), (3, 4)),
+    ((5, 2, 3), (3, 4)),
+    ((5, 2, 3), (5, 3, 4)),
+    ((1, 2, 3), (5, 3, 4)),
+    ((6, 1, 2, 3), (5, 3, 4)),
+    ((5, 2, 3), (3,)),
+    ((3,), (5, 3, 4)),
+    ((0, 3), (3, 4)),
+    ((2, 0), (0, 4)),
+]
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("shapes", SHAPES, ids=str)
+def test_matmul_has_pytorch_s_value_gradients_and_second_gradients(torch, shapes):
+    generator = np.random.default_rng(0)
+    given = [generator.normal(size=shape) for shape in shapes]
+    a, b = (mg.tensor(x, requires_grad=True) for x in given)
+    ta, tb = (torch.tensor(x, requires_grad=True) for x in given)
+    y, z = mg.matmul(a, b), torch.matmul(ta, tb)
+    assert y.shape == tuple(z.shape)
+    np.testing.assert_allclose(y.detach().numpy(), z.detach().numpy(), rtol=1e-12, atol=1e-14)
+    weights = generator.normal(size=z.shape)
+    y.backward(mg.tensor(weights), create_graph=True)
+    theirs = torch.autograd.grad(z, (ta, tb), torch.tensor(weights), create_graph=True)
+    for x, t in zip((a, b), theirs, strict=True):
+        np.testing.assert_allclose(x.grad.detach().numpy(), t.detach().numpy(), rtol=1e-12, atol=1e-14)
+    first = a.grad
+    a.grad = b.grad = None
+    (first * first).backward(mg.tensor(np.ones(first.shape)))
+    (second,) = torch.autograd.grad(theirs[0] * theirs[0], tb, torch.ones_like(theirs[0]))
+    np.testing.assert_allclose(b.grad.numpy(), second.numpy(), rtol=1e-11, atol=1e-13)
+
+
+@pytest.mark.parity
+def test_linear_with_its_bias_is_pytorch_s(torch):
+    x, w, b = np.arange(12.0).reshape(2, 2, 3), np.arange(6.0).reshape(2, 3), np.array([1.0, -1.0])
+    ours = mg.linear(mg.tensor(x), mg.tensor(w), mg.tensor(b))
+    theirs = torch.nn.functional.linear(torch.tensor(x), torch.tensor(w), torch.tensor(b))
+    np.testing.assert_array_equal(ours.numpy(), theirs.numpy())
+
+
+def test_products_of_vectors_and_the_operator():
+    u, v = mg.tensor([1.0, 2.0]), mg.tensor([3.0, -1.0])
+    assert mg.dot(u, v).item() == 1.0
+    assert mg.outer(u, v).tolist() == [[3.0, -1.0], [6.0, -2.0]]
+    assert (u[None] @ v).tolist() == [1.0]
+    assert mg.bmm(mg.ones(2, 1, 3), mg.ones(2, 3, 1)).tolist() == [[[3.0]], [[3.0]]]
+
+
+def test_inner_sizes_that_differ_are_named_with_the_likely_mend():
+    with pytest.raises(ShapeError) as error:
+        mg.matmul(mg.ones(32, 784), mg.ones(128, 784))
+    assert str(error.value) == (
+        "matmul: (32, 784) @ (128, 784): the inner sizes 784 and 128 differ.\n"
+        "  Did you mean x @ w.T, which gives (32, 128)?"
+    )
+    with pytest.raises(ShapeError, match=r"Did you mean x\.T @ w, which gives \(3, 4\)\?"):
+        mg.matmul(mg.ones(2, 3), mg.ones(2, 4))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "kind", "message"),
+    [
+        (lambda: mg.matmul(mg.tensor(1.0), mg.ones(2)), ShapeError, "matmul: a number has no rows"),
+        (lambda: mg.matmul(mg.ones(2, 1, 3), mg.ones(5, 3, 1)), ShapeError, r"matmul: shapes \(2,\) and \(5,\)"),
+        (
+            lambda: mg.matmul(mg.ones(2), mg.ones(2, dtype=mg.float64)),
+            DTypeError,
+            "other holds float64, but input float32",
+        ),
+        (lambda: mg.mm(mg.ones(2), mg.ones(2)), ShapeError, "mm: it takes operands of 2 dimensions"),
+        (lambda: mg.bmm(mg.ones(2, 1, 1), mg.ones(3, 1, 1)), ShapeError, "bmm: batches of 2 and 3 matrices"),
+        (lambda: mg.dot(mg.ones(2), mg.ones(3)), ShapeError, "inner sizes 2 and 3 differ"),
+    ],
+    ids=["number", "batches", "types", "mm", "bmm", "dot"],
+)
+def test_what_cannot_be_multiplied_is_refused(wrong, kind, message):
+    with pytest.raises(kind, match=message):
+        wrong()
+
+
+EINSUM_REFUSED = {
+    "too few operands": ("ij,jk", (2, 3)),
+    "too many operands": ("ij", (2, 3), (2, 3)),
+    "a letter from nowhere": ("ij->k", (2, 3)),
+    "a letter twice in the output": ("ij->ijj", (2, 3)),
+    "a digit": ("i1", (2, 3)),
+    "two dots": ("..ij", (2, 3)),
+    "dots twice": ("i...j...", (2, 3)),
+    "two arrows": ("i->i->i", (2,)),
+    "sizes at odds": ("ij,jk", (2, 3), (4, 5)),
+    "unequal sides": ("ii", (2, 3)),
+    "a side of 1": ("ii", (2, 1)),
+    "too few letters": ("ij", (2, 3, 4)),
+    "too many letters": ("ijk", (2, 3)),
+    "dots at odds": ("...i,...i", (2, 3), (4, 3)),
+}
+
+
+@pytest.mark.parity
+@merge_cases
+@pytest.mark.parametrize("case", EINSUM_REFUSED)
+def test_equations_that_pytorch_refuses_are_refused(torch, case):
+    equation, *shapes = EINSUM_REFUSED[case]
+    with pytest.raises(RuntimeError):
+        torch.einsum(equation, *[torch.ones(shape) for shape in shapes])
+    with pytest.raises(ShapeError, match="einsum: "):
+        mg.einsum(equation, *[mg.ones(*shape) for shape in shapes])
+
+
+def test_a_letter_of_two_sizes_is_named_with_both():
+    with pytest.raises(ShapeError) as error:
+        mg.einsum("bi,ij->bj", mg.ones(32, 784), mg.ones(128, 784))
+    assert str(error.value) == (
+        "einsum: 'bi,ij->bj': 'i' has sizes 784 and 128; a letter has one size, or 1.\n"
+        "  The operands have shapes (32, 784) and (128, 784)."
+    )
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize(
+    ("equation", "shapes"),
+    [
+        ("ij,jk->ik", [(0, 3), (3, 2)]),
+        ("ij,jk->ik", [(2, 0), (0, 3)]),
+        ("ii->i", [(0, 0)]),
+        ("", [()]),
+        ("->", [()]),
+        (",->", [(), ()]),
+        (",i->i", [(), (3,)]),
+        ("ij->i...", [(2, 3)]),
+    ],
+)
+def test_nothing_and_numbers_are_summed_as_in_pytorch(torch, equation, shapes):
+    ours = mg.einsum(equation, *[mg.ones(*shape) for shape in shapes])
+    theirs = torch.einsum(equation, *[torch.ones(shape) for shape in shapes])
+    assert ours.shape == tuple(theirs.shape)
+    np.testing.assert_array_equal(ours.numpy(), theirs.numpy())
+
+
+@pytest.mark.parametrize("equation", ["...", "ij->ij", "ij->ji", "ab", "ii->i"])
+def test_an_equation_of_one_operand_gives_a_view_of_it(equation):
+    x = mg.ones(2, 2, requires_grad=True)
+    y = mg.einsum(equation, x)
+    assert (y is x, y.is_leaf, y.storage is x.storage) == (False, False, True)
+
+
+def test_a_contraction_is_one_product_of_matrices_forward_and_two_backward():
+    calls = []
+    a, b = mg.tensor(np.ones((2, 3, 4)), requires_grad=True), mg.tensor(np.ones((2, 5, 4)), requires_grad=True)
+    with mg.tap(lambda call: calls.append(call.op)):
+        mg.einsum("bqd,bkd->bqk", a, b).backward(mg.tensor(np.ones((2, 3, 5))))
+    assert [op for op in calls if op != "contiguous"] == ["contract"] * 3  # a gradient gets memory of its own
+
+
+@pytest.mark.parity
+def test_linear_of_nothing_is_pytorch_s(torch):
+    for shape in ((0, 3), (2, 0, 3), (0,), (4, 0)):
+        given = [np.ones(shape), np.ones((2, shape[-1])), np.arange(2.0)]
+        ours, theirs = [mg.tensor(x, requires_grad=True) for x in given], [torch.tensor(x) for x in given]
+        y, z = mg.linear(*ours), torch.nn.functional.linear(*theirs)
+        np.testing.assert_array_equal(y.detach().numpy(), z.numpy())
+        y.sum().backward()
+        assert [x.grad.shape for x in ours] == [x.shape for x in given]
+
+
+def test_third_derivatives_of_linear_and_einsum():
+    x, w = mg.tensor(np.linspace(-1, 1, 6).reshape(2, 3)), mg.tensor(np.linspace(0.5, 2, 6).reshape(2, 3))
+    for function in (mg.linear, lambda x, w: mg.einsum("bi,oi->bo", x, w)):
+
+        def gradient(x, w, function=function):
+            y = function(x, w)
+            return mg.grad((y * y * y).sum(), [x, w], create_graph=True)
+
+        assert mg.gradgradcheck(gradient, [x, w], fast_mode=True, **THIRD)
+
+
+def test_beta_0_leaves_the_input_unread():
+    assert mg.addmm(mg.full((2,), float("nan")), mg.ones(2, 3), mg.ones(3, 2), beta=0).tolist() == [[3.0, 3.0]] * 2
+
+
+def test_with_beta_0_the_input_has_the_gradient_0():
+    x = mg.full((2,), float("nan"), requires_grad=True)
+    y = mg.addmm(x, mg.ones(2, 3), mg.ones(3, 2), beta=0)
+    mg.sum(y).backward()
+    assert (y.tolist(), x.grad.tolist()) == ([[3.0, 3.0]] * 2, [0.0, 0.0])
+
+
+def test_features_that_differ_are_named():
+    with pytest.raises(ShapeError) as error:
+        mg.linear(mg.ones(32, 100), mg.ones(128, 784))
+    assert str(error.value) == (
+        "linear: the input, (32, 100), is (…, in), but weight, (128, 784), is not (out, in).\n"
+        "  Each row of weight has a number for each number in the last dimension of the input."
+    )
+
+
+@merge_cases
+@pytest.mark.parametrize(
+    ("wrong", "kind", "message"),
+    [
+        (lambda: mg.linear(mg.ones(2, 3), mg.ones(4, 3), mg.ones(2)), ShapeError, r"bias has shape \(2,\), but .* 4"),
+        (lambda: mg.linear(mg.ones(2, 3), mg.ones(3), mg.ones(2)), ShapeError, r"weight, \(3,\), is not \(out, in\)"),
+        (
+            lambda: mg.linear(mg.ones(2, 3), mg.ones(4, 3, dtype=mg.float64)),
+            DTypeError,
+            "weight holds float64, but input float32",
+        ),
+        (
+            lambda: mg.einsum("i,i", mg.ones(2), mg.ones(2, dtype=mg.float64)),
+            DTypeError,
+            "einsum: operand 1 holds float64, but operand 0 float32",
+        ),
+        (lambda: mg.einsum("i,i", [1.0, 2.0]), DTypeError, "einsum: operand 0 is a float, not a tensor"),
+        (lambda: mg.einsum(mg.ones(2), [52]), ShapeError, r"einsum: \[52\]: dimensions are numbered from 0 to 51"),
+        (lambda: mg.tensordot(mg.ones(2, 3), mg.ones(3, 2), 3), ShapeError, "tensordot: dims=3, but there are 2"),
+        (lambda: mg.tensordot(mg.ones(2, 3), mg.ones(3, 2), -1), ShapeError, "tensordot: dims=-1"),
+        (lambda: mg.tensordot(mg.ones(2, 3), mg.ones(2, 2), 1), ShapeError, r"1 of \(2, 3\) and 0 of \(2, 2\)"),
+        (lambda: mg.einsum("...i,...", mg.ones(2, 3), mg.ones(4)), ShapeError, "a dimension of ... has sizes 2 and 4"),
+        (lambda: mg.tensordot(mg.ones(2, 3), mg.ones(3, 2), ([1], [0, 1])), ShapeError, "does not pair dimensions"),
+        (lambda: mg.inner(mg.ones(2, 3), mg.ones(1)), ShapeError, r"inner: \(2, 3\) and \(1,\): the last sizes differ"),
+        (lambda: mg.addmm(mg.ones(3), mg.ones(2, 3), mg.ones(3, 2)), ShapeError, "addmm: shapes"),
+        (lambda: mg.addmv(mg.ones(2, 2), mg.ones(2, 3), mg.ones(3)), ShapeError, "which does not stretch to"),
+        (lambda: mg.tensor([1]).addmv(mg.tensor([[1]]), mg.tensor([2]), beta=0.5), DTypeError, "of int64, beta=0.5"),
+        (lambda: mg.mv(mg.ones(2, 3), mg.ones(3, 1)), ShapeError, "mv: it takes operands of 1 dimensions"),
+        (lambda: mg.trace(mg.ones(2)), ShapeError, "trace: it takes operands of 2 dimensions"),
+    ],
+    ids=lambda x: x if isinstance(x, str) else "",
+)
+def test_a_wrong_call_is_refused(wrong, kind, message):
+    with pytest.raises(kind, match=message):
+        wrong()
+
+
+def test_what_is_no_matrix_equation_or_power_is_named():
+    x = mg.eye(2)
+    with pytest.raises(DTypeError, match=r"einsum: 'ij' stands where .*\n  An equation comes first"):
+        mg.einsum(x, "ij")
+    with pytest.raises(DTypeError, match=r"matrix_power: n=0\.5 is a float, not an int"):
+        mg.linalg.matrix_power(x, 0.5)
+    with pytest.raises(DTypeError, match="linear: input is a list, not a tensor"):
+        mg.nn.Linear(2, 2)([1.0, 2.0])
+
+
+def test_of_whole_numbers_and_fractions_the_whole_ones_are_to_be_converted():
+    with pytest.raises(DTypeError, match=r"linear: input holds int64, .*\n  Write input\.to\(mg\.float32\)"):
+        mg.nn.Linear(2, 2)(mg.tensor([[1, 2]]))
+
+
+def test_a_negative_power_is_that_of_the_inverse():
+    x = mg.tensor([[2.0, 1.0], [0.0, 4.0]], dtype=mg.float64)
+    assert mg.allclose(mg.linalg.matrix_power(x, -2) @ x @ x, mg.eye(2, dtype=mg.float64))
+
+
+def test_a_determinant_has_its_second_derivative():
+    x = mg.tensor([[2.0, 1.0, 0.5], [0.0, 3.0, 1.0], [1.0, -1.0, 4.0]], dtype=mg.float64, requires_grad=True)
+    assert mg.gradgradcheck(mg.linalg.det, x)

@@ -1,0 +1,34 @@
+"""Test files in child processes: a process has one architecture of Taichi's."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import tiers
+
+TESTS = Path(__file__).parents[1]
+
+
+def on_device(device, files):
+    """Run the tests of some files with tensors on a device, in one child: to start one takes seconds."""
+    options = ["-q", "-p", "no:cacheprovider", "-p", "no:nbval"]
+    child = subprocess.run(
+        [sys.executable, "-m", "pytest", *options, *(str(TESTS / file) for file in files)],
+        cwd=TESTS.parent,
+        env={**os.environ, "MINIGRAD_DEVICE": device, "MINIGRAD_NIGHTLY": tiers.of_children()},
+        capture_output=True,
+        text=True,
+        timeout=3600,
+    )
+    assert child.returncode == 0, f"{child.stdout[-12000:]}\n{child.stderr[-2000:]}"  # skipped in other words is failed
+    assert re.search(r"\b[1-9]\d* passed\b", child.stdout), child.stdout
+
+
+def handfuls(files, of):
+    """Files for one child each, with a name that tells which."""
+    some = [files[k : k + of] for k in range(0, len(files), of)]
+    return [pytest.param(few, id=f"{few[0]} to {few[-1]}") for few in some]

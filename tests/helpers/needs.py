@@ -1,0 +1,243 @@
+"""What tests need besides Python and minigrad: one table, one wording, one line a missing thing at the end of a run.
+
+``@pytest.mark.needs("dot")`` skips a test where there is no Graphviz, ``needs("torch")`` in a module, fixture or test
+does so at that point, and a test that imports a package of the table is skipped where it is not installed. Nothing
+heavy is imported to find out. This file is also the pytest plugin that holds the wording: a test that is skipped in
+other words fails, and the end of a run lists what was missing.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import traceback
+from collections import Counter
+from collections.abc import Callable, Iterator
+from ctypes.util import find_library
+from functools import cache, partial
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+__all__ = ["FRONTEND", "NEEDS", "PACKAGES", "Skips", "chromium", "is_here", "missing_package", "needs", "reason"]
+
+TESTS = Path(__file__).parents[1]
+FRONTEND = TESTS.parent / "viz" / "frontend"
+PACKAGES = FRONTEND / "node_modules"
+WORDING = re.compile(r"needs ([^:]+): (.+)", re.DOTALL)
+
+
+class Need(NamedTuple):
+    """How to see that something is here, what brings it, and whether only another machine or device has it."""
+
+    is_here: Callable[[], bool]
+    brings: str
+    of_machine: bool = False
+
+
+@cache
+def chromium() -> str | None:
+    """Return the browser's program, or None where there is none."""
+    return shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+
+
+def _installed(*packages: str) -> bool:
+    found = [find_spec(package) for package in packages]
+    return all(spec is not None and spec.origin is not None for spec in found)  # a folder of that name has none
+
+
+def _device() -> str:
+    import minigrad as mg
+
+    return mg.get_default_device()
+
+
+def _fuses_products() -> bool:
+    from minigrad.backends.taichi import muladd
+
+    return muladd.FUSED
+
+
+def _has_cores_to_itself() -> bool:
+    from minigrad.backends.taichi import meeting
+
+    return meeting.can_meet()
+
+
+_START_RAY = """
+import os
+os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+import ray
+ray.init(address="local", num_cpus=2, include_dashboard=False, log_to_driver=False)
+assert ray.get(ray.remote(lambda: os.getpid()).remote()) != os.getpid()
+"""
+
+
+def _ray_starts() -> bool:
+    """Start Ray once, in a child: it takes ports and shared memory, which not every machine gives."""
+    try:
+        child = subprocess.run([sys.executable, "-c", _START_RAY], capture_output=True, timeout=300, check=False)
+    except subprocess.TimeoutExpired:
+        return False
+    return child.returncode == 0
+
+
+EXTRAS = {
+    "": "numpy taichi safetensors anywidget ipywidgets IPython graphviz threadpoolctl tqdm",
+    "dev": "hypothesis ipykernel jupytext nbclient nbformat nbgrader nbval playwright jupyterlab matplotlib",
+    "dev,parity": "torch mpmath autograd micrograd",
+    "dev,book": "sphinx myst_nb bs4",
+    "dev,ray": "ray",
+}
+NEEDS = {
+    package: Need(partial(_installed, package), f"make test EXTRAS={extras}" if extras else "pip install minigrad")
+    for extras, packages in EXTRAS.items()
+    for package in packages.split()
+} | {
+    "dot": Need(lambda: shutil.which("dot") is not None, "apt-get install graphviz"),
+    "chromium": Need(lambda: chromium() is not None, "apt-get install chromium"),
+    "node": Need(lambda: shutil.which("node") is not None, "apt-get install nodejs npm"),
+    "npm packages": Need(
+        lambda: (PACKAGES / "esbuild").is_dir() and (PACKAGES / "typescript").is_dir(),
+        "apt-get install nodejs npm && make tools",
+    ),
+    "vulkan": Need(
+        lambda: find_library("vulkan") is not None and any(Path("/usr/share/vulkan/icd.d").glob("lvp*")),
+        "apt-get install libvulkan1 mesa-vulkan-drivers",
+    ),
+    "Ray's processes": Need(_ray_starts, "a machine that grants Ray ports and shared memory", of_machine=True),
+    "fcntl": Need(partial(_installed, "fcntl"), "a POSIX system", of_machine=True),
+    "POSIX": Need(lambda: os.name == "posix", "a POSIX system", of_machine=True),
+    "fork": Need(lambda: hasattr(os, "fork"), "a POSIX system", of_machine=True),
+    "Linux": Need(lambda: sys.platform.startswith("linux"), "a Linux system", of_machine=True),
+    "fused multiply-add": Need(_fuses_products, "a Linux system on x86-64", of_machine=True),
+    "cores of its own": Need(_has_cores_to_itself, "a machine with several free cores", of_machine=True),
+    "the device cpu": Need(lambda: _device() == "cpu", "MINIGRAD_DEVICE=cpu make test", of_machine=True),
+    "compiled kernels": Need(lambda: _device() != "numpy", "MINIGRAD_DEVICE=cpu make test", of_machine=True),
+    "memory that NumPy sees": Need(
+        lambda: _device() in ("cpu", "numpy"), "MINIGRAD_DEVICE=cpu make test", of_machine=True
+    ),
+    "a GPU": Need(
+        lambda: _device() in ("cuda", "vulkan", "metal"), "MINIGRAD_DEVICE=cuda make test, with a GPU", of_machine=True
+    ),
+    "a larger machine": Need(lambda: False, "a machine with more memory, or more versions of Python", of_machine=True),
+    "no CUDA": Need(lambda: not _has_cuda(), "a machine without a GPU", of_machine=True),
+    "float64": Need(lambda: _device() not in ("vulkan", "metal"), "a device that has it", of_machine=True),
+}
+
+
+def _has_cuda() -> bool:
+    import minigrad as mg
+
+    return mg.cuda.is_available()
+
+
+@cache
+def is_here(name: str) -> bool:
+    """Return whether this machine has what tests know by this name."""
+    return NEEDS[name].is_here()
+
+
+def needs(*names: str) -> None:
+    """Skip the test that is running, or the module that is collected, unless all of these are here.
+
+    Raises KeyError for a name that is not in the table.
+    """
+    for name in names:
+        if not is_here(name):
+            pytest.skip(reason(name), allow_module_level=True)
+
+
+def reason(name: str) -> str:
+    """Return the one wording in which a test is skipped."""
+    return f"needs {name}: {NEEDS[name].brings}"
+
+
+def missing_package(error: BaseException | None, path: Path | None = None) -> str | None:
+    """Return the package of the table that a helper of tests, or the file at `path`, failed to import; else None."""
+    if not isinstance(error, ModuleNotFoundError) or error.name is None:
+        return None
+    package, where = error.name.partition(".")[0], Path(traceback.extract_tb(error.__traceback__)[-1].filename)
+    of_tests = where == path or TESTS in where.parents
+    return package if of_tests and package in NEEDS and not is_here(package) else None
+
+
+class Skips:
+    """Holds skips to the one wording, and lists at the end of a run what was missing."""
+
+    def __init__(self) -> None:
+        self.tests: Counter[str] = Counter()
+        self.files: Counter[str] = Counter()
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_setup(self, item: pytest.Item) -> None:
+        for mark in item.iter_markers("needs"):
+            needs(*mark.args)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[Any]) -> Iterator[Any]:
+        return _held((yield), call.excinfo and call.excinfo.value, item.path)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_make_collect_report(self, collector: pytest.Collector) -> Iterator[Any]:
+        report = yield
+        error = report.call.excinfo and report.call.excinfo.value
+        while error is not None and not isinstance(error, ModuleNotFoundError):
+            error = error.__cause__  # pytest wraps what a module raises when it is imported
+        report = _held(report, error, collector.path)
+        if report.skipped:  # pytest-xdist drops a report that equals an earlier one: name the file, not this module
+            report.longrepr = (str(collector.path), 0, report.longrepr[2])
+        return report
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.skipped:
+            self.tests[_missing(report)] += 1
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        if report.skipped:
+            self.files[_missing(report)] += 1
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        for name, _ in (self.tests + self.files).most_common():
+            skipped = [
+                f"{count[name]:,} {what if count[name] > 1 else what[:-1]}"
+                for count, what in ((self.tests, "tests"), (self.files, "files"))
+                if count[name]
+            ]
+            terminalreporter.write_line(f"{name} is missing: {' and '.join(skipped)} skipped. {_advice(name)}")
+
+
+def _missing(report: Any) -> str:
+    found = WORDING.search(report.longrepr[2])
+    assert found, report.longrepr
+    return found[1]
+
+
+def _advice(name: str) -> str:
+    brings = NEEDS[name].brings
+    return f"They run on {brings}." if brings.startswith("a ") else f"To run them: {brings}"
+
+
+def _held(report: Any, error: BaseException | None, path: Path) -> Any:
+    """Return the report: a failed import of a missing package as a skip, a skip that is not allowed as a failure."""
+    package = missing_package(error, path)
+    if package and report.failed:
+        report.outcome = "skipped"
+        report.longrepr = (report.nodeid, 0, f"Skipped: {reason(package)}")
+    if not report.skipped or hasattr(report, "wasxfail"):
+        return report
+    _, _, said = report.longrepr
+    found = WORDING.search(said)
+    if found is None or found[1] not in NEEDS:
+        report.outcome = "failed"
+        report.longrepr = f"skipped in words of its own ({said}): tests/helpers/needs.py has the one wording"
+    elif os.environ.get("CI_SKIPS_NOTHING") and not NEEDS[found[1]].of_machine:
+        report.outcome = "failed"
+        report.longrepr = f"nothing may be missing here: {found[0]}"
+    return report

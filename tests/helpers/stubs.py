@@ -1,0 +1,325 @@
+"""What type checkers and editors are told of names that are made at run time, written from their declarations.
+
+    python tests/helpers/stubs.py        or: make stubs
+
+`minigrad/_stubs.pyi` has the methods and operators that the families in `functional` give to tensors, and how
+elementwise operations are called; `minigrad/functional/__init__.pyi` and `minigrad/__init__.pyi` have the names that
+are found there, in the latter also those that it loads when they are asked for. A function whose whole signature
+stands where it is declared is imported from there; of one that takes tensors, Values and floats alike, and of one that
+was made by another, the signature is written out.
+"""
+
+import inspect
+import pkgutil
+import subprocess
+import sys
+import textwrap
+import types
+import typing
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+sys.path[:0] = [str(Path(__file__).parents[2]), str(Path(__file__).parents[2] / "viz")]
+
+import minigrad as mg  # noqa: E402 -- found by the path above
+from minigrad import _tensor, creation, dtypes, engine, functional, io, ops, random, sources, tape, tidying  # noqa: E402
+from minigrad.functional import bits, elementwise  # noqa: E402
+from minigrad.functional.methods import with_axis  # noqa: E402
+from minigrad.op import OPS, Op, Operand  # noqa: E402
+from minigrad_viz import palette  # noqa: E402
+
+HOUSE = Path(mg.__file__).parent
+ROOMS = (
+    functional,
+    _tensor,
+    creation,
+    random,
+    engine,
+    sources,
+    tidying,
+    io,
+    tape,
+    dtypes,
+    ops,
+)  # where minigrad looks for a name, in its order
+EAGER = (mg.autograd, mg.check, mg.graph, mg.kernels, mg.op, mg.own, mg.value)
+ELEMENTWISE = {op.name for op in (*ops.elementwise.ELEMENTWISE, *ops.activation.ACTIVATIONS)}
+FACES = (mg.Tensor, mg.Value, float)  # what elementwise operations take, and give
+EMPTY = inspect.Parameter.empty
+
+
+class Text:
+    """A stub in the making: its lines, and what they import. `shadowed` are names that hide built-in ones in it."""
+
+    def __init__(self, shadowed: Iterable[str] = ()) -> None:
+        self.shadowed = frozenset(shadowed)
+        self.imports: dict[str, set[str]] = {}
+        self.lines: list[str] = []
+
+    def named(self, module: str, name: str) -> str:
+        """A name of another module, which is imported."""
+        if module == "builtins":
+            if name in self.shadowed:
+                self.imports["builtins"] = set()
+            return f"builtins.{name}" if name in self.shadowed else name
+        self.imports.setdefault(module, set()).add(name)
+        return name
+
+    def type(self, kind: Any) -> str:
+        """An annotation."""
+        if kind is None or kind is types.NoneType:
+            return "None"
+        if kind is ...:
+            return "..."
+        if isinstance(kind, list):  # what a Callable takes
+            return f"[{', '.join(map(self.type, kind))}]"
+        origin, inner = typing.get_origin(kind), typing.get_args(kind)
+        if origin in (types.UnionType, typing.Union):
+            return " | ".join(map(self.type, inner))
+        if origin is typing.Literal:
+            return f"{self.named('typing', 'Literal')}[{', '.join(map(repr, inner))}]"
+        if origin is not None:
+            return f"{self.type(origin)}[{', '.join(map(self.type, inner))}]"
+        return self.named(kind.__module__, kind.__name__)
+
+    def parameters(self, form: inspect.Signature) -> str:
+        """The parameters of a signature, between its brackets. Those by place only come first, and `self` is one."""
+        parts, by_place, starred = [], 0, False
+        for k, p in enumerate(form.parameters.values()):
+            if p.kind is p.POSITIONAL_ONLY:
+                by_place = k + 1
+            if p.kind is p.KEYWORD_ONLY and not starred:
+                parts.append("*")
+            starred = starred or p.kind in (p.VAR_POSITIONAL, p.KEYWORD_ONLY)
+            sign = {p.VAR_POSITIONAL: "*", p.VAR_KEYWORD: "**"}.get(p.kind, "")
+            kind = "" if p.annotation is EMPTY else f": {self.type(p.annotation)}"
+            parts.append(f"{sign}{p.name}{kind}{'' if p.default is EMPTY else f' = {p.default!r}'}")
+        if by_place and parts[:by_place] != ["self"]:
+            parts.insert(by_place, "/")
+        return ", ".join(parts)
+
+    def define(self, name: str, forms: Sequence[inspect.Signature], doc: str | None = None, indent: str = "") -> None:
+        """A function, overloaded if it has several forms. It keeps the first sentence of its docstring."""
+        for form in forms:
+            if len(forms) > 1:
+                self.lines.append(f"{indent}@{self.named('typing', 'overload')}")
+            head = f"{indent}def {name}({self.parameters(form)}) -> {self.type(form.return_annotation)}:"
+            if doc and form is forms[0]:
+                first = " ".join(doc.partition("\n\n")[0].split()).partition(". ")[0].rstrip(".")
+                quotes = 'r"""' if "\\" in first else '"""'
+                lines = textwrap.wrap(f'{quotes}{first}."""', 116 - len(indent))
+                self.lines += [head, *(f"{indent}    {line}" for line in lines)]
+            else:  # object says that == gives a bool
+                self.lines.append(f"{head} ...{'  # type: ignore[override]' if name in ('__eq__', '__ne__') else ''}")
+
+    def finished(self, path: Path, public: Iterable[str] = ()) -> str:
+        """The whole text, as ruff formats it."""
+        heads = [f"from {m} import {', '.join(names)}" if names else f"import {m}" for m, names in self.imports.items()]
+        listed = [f"__all__ = {list(public)}"] if public else []
+        text = "\n".join(
+            ["# Written by `make stubs` from the declarations: change those.", *heads, *listed, *self.lines]
+        )
+        for command in ("check --select I,RUF022 --fix", "format"):
+            ruff = [sys.executable, "-m", "ruff", *command.split(), "--quiet", "--stdin-filename", str(path), "-"]
+            done = subprocess.run(ruff, input=f"{text}\n", capture_output=True, text=True, check=True, cwd=HOUSE.parent)
+            text = done.stdout
+        return text
+
+
+# --- signatures ---
+
+
+def parameter(name: str, kind: Any = EMPTY, default: Any = EMPTY) -> inspect.Parameter:
+    """A parameter by name; without a default, one by place."""
+    where = inspect.Parameter.POSITIONAL_ONLY if default is EMPTY else inspect.Parameter.POSITIONAL_OR_KEYWORD
+    return inspect.Parameter(name, where, annotation=kind, default=default)
+
+
+def forms(function: Callable[..., Any]) -> list[inspect.Signature]:
+    """The signature of a function, or those of its overloads, with annotations evaluated."""
+    return [inspect.signature(form, eval_str=True) for form in typing.get_overloads(function) or [function]]
+
+
+AXIS = with_axis(lambda dim: dim).__code__
+
+
+def source(thing: Any) -> Any:
+    """The function itself, where it also takes ``axis`` for ``dim``: checkers learn PyTorch's names."""
+    return thing.__wrapped__ if getattr(thing, "__code__", None) is AXIS else thing
+
+
+def made(function: Any) -> bool:
+    """Whether a function was made by another, or is a lambda."""
+    return "<" in function.__qualname__ or "__signature__" in vars(function)
+
+
+def of_any_face(thing: Any) -> bool:
+    """Whether it takes and gives what an elementwise operation does: tensors, Values or floats."""
+    if isinstance(thing, Op):
+        return thing.name in ELEMENTWISE
+    if not inspect.isfunction(thing) or thing.__module__ != elementwise.__name__ or typing.get_overloads(thing):
+        return False
+    return inspect.signature(thing).return_annotation == "Any"
+
+
+def of_op(op: Op) -> inspect.Signature:
+    """What an elementwise operation takes: operands by place, and attributes, which are numbers."""
+    attrs = [
+        parameter(name, float if op.defaults[name] is not None else float | None, op.defaults[name])
+        for name in op.attrs
+    ]
+    return inspect.Signature([*(parameter(name, Any) for name in op.inputs), *attrs], return_annotation=Any)
+
+
+def faced(form: inspect.Signature, face: type, first: int = 0) -> inspect.Signature:
+    """`form` where operand `first`, and the result, is of `face`; those before are floats, and those after may be."""
+    parameters, seen = [], 0
+    for p in form.parameters.values():
+        if p.annotation is Any:
+            kind = float if seen < first else face if seen == first else face | float
+            p = p.replace(annotation=kind if p.default is EMPTY else face | float | None)
+            seen += 1
+        parameters.append(p)
+    return form.replace(parameters=parameters, return_annotation=face)
+
+
+def faces(form: inspect.Signature) -> list[inspect.Signature]:
+    """`form` for each face that its operands may have, with floats among them."""
+    operands = [p for p in form.parameters.values() if p.annotation is Any and p.default is EMPTY]
+    return [faced(form, face, k) for face in FACES for k in range(1 if face is float else len(operands))]
+
+
+def bound(form: inspect.Signature, *more: inspect.Parameter) -> inspect.Signature:
+    """The method that a function of a tensor makes."""
+    first, *rest = form.parameters.values()
+    return form.replace(parameters=[first.replace(name="self", annotation=EMPTY), *rest, *more])
+
+
+# --- the methods of tensors, and operations as functions ---
+
+
+def methods() -> dict[str, Any]:
+    """Every method and property that Tensor gets when `functional` is imported, and the operators of an Operand."""
+    found = {name: f for name, f in vars(Operand).items() if inspect.isfunction(f)}
+    for family in (creation, random, *functional._FAMILIES):
+        found |= family.METHODS
+    return {name: f for name, f in found.items() if name in vars(Operand) or name not in vars(object)}
+
+
+def method_forms(name: str, function: Any) -> list[inspect.Signature]:
+    """The signatures of a method, whether it was written or made, of an operation or of a function."""
+    stem = elementwise.ALIASES.get(name.removesuffix("_"), name.removesuffix("_"))
+    if name.startswith("__") and (name in vars(Operand) or name in elementwise.METHODS or name in bits.METHODS):
+        operands = ("self",) if name in ("__abs__", "__invert__", "__neg__", "__pos__") else ("self", "other")
+        return [bound(faced(inspect.Signature([parameter(x, Any) for x in operands]), mg.Tensor))]
+    if made(function) and name in elementwise.METHODS:
+        scale = inspect.signature(elementwise.METHODS[stem], eval_str=True).parameters.get("alpha")
+        return [bound(faced(of_op(OPS[stem]), mg.Tensor), *([scale] if scale else []))]
+    if made(function) and name.endswith("_"):
+        return [bound(form) for form in forms(methods()[stem])]
+    return [bound(faced(form, mg.Tensor) if of_any_face(function) else form) for form in forms(function)]
+
+
+def class_of(op: Op) -> str:
+    """The class that says how an elementwise operation is called: one for all that take the same."""
+    if op.attrs:
+        return op.name.title().replace("_", "")
+    return ("Unary", "Binary", "Ternary")[len(op.inputs) - 1] + ("Test" if returned(op) is bool else "")
+
+
+def returned(op: Op) -> type:
+    """What it gives for floats: a float, or a bool."""
+    return type(op(*[1.0] * len(op.inputs)))
+
+
+def stub_of_methods() -> str:
+    found = methods()
+    text = Text(shadowed=found)
+    text.lines.append(f"class Methods({text.named('minigrad.graph', 'Node')}):")
+    for name, function in sorted(found.items()):
+        if function is None:
+            text.lines.append(f"    {name}: None")
+        elif isinstance(function, property):
+            text.lines.append("    @property")
+            text.define(name, method_forms(name, function.fget), function.__doc__, "    ")
+            if function.fset:
+                text.lines.append(f"    @{name}.setter")
+                text.define(name, method_forms(name, function.fset), None, "    ")
+        else:
+            text.define(name, method_forms(name, function), None if made(function) else function.__doc__, "    ")
+    text.define("__hash__", [inspect.Signature([parameter("self")], return_annotation=int)], None, "    ")
+    text.shadowed = frozenset()
+    named = [getattr(functional, name) for name in functional.__all__]
+    for name, op in sorted({class_of(op): op for op in named if isinstance(op, Op)}.items()):
+        text.lines.append(f"class {name}({text.named('minigrad.op', 'Op')}):")
+        calls = []
+        for form in faces(of_op(op)):
+            result = (
+                bool if returned(op) is bool and form.return_annotation is not mg.Tensor else form.return_annotation
+            )
+            parameters = [parameter("self"), *form.parameters.values()]
+            calls.append(form.replace(parameters=parameters, return_annotation=result))
+        text.define("__call__", calls, None, "    ")
+    return text.finished(HOUSE / "_stubs.pyi")
+
+
+# --- what is found where ---
+
+
+def stub_of(module: types.ModuleType, names: Iterable[str], homes: Sequence[types.ModuleType]) -> str:
+    """The stub of a package whose `names` come from `homes`."""
+    found: dict[str, Any] = {name: source(getattr(module, name)) for name in sorted(names)}
+    text = Text(shadowed=found)
+    for name, thing in found.items():
+        listing = [home for home in homes if name in home.__all__]
+        home = next((home for home in listing if source(getattr(home, name)) is thing), None)
+        if home is None and thing is tuple:
+            text.lines.append(f"{name}: type[tuple[{text.type(int)}, ...]]")
+        elif home is None and isinstance(thing, type):
+            text.named(thing.__module__, name)
+        elif home is None and not isinstance(thing, types.ModuleType):  # a constant
+            text.lines.append(f"{name}: {text.type(type(thing))}")
+        elif home is None:
+            text.named(module.__name__, name)
+        elif home is functional:  # which has a stub of its own
+            text.named(home.__name__, name)
+        elif home is dtypes and name in dtypes.ALIASES:
+            text.lines.append(f"{name}: {text.named(dtypes.__name__, 'DType')}")
+        elif inspect.isfunction(thing) and name in elementwise._MAY_BE_IN_PLACE:
+            asked = parameter("inplace", bool, False)
+            calls = faces(of_op(OPS[name]))
+            calls = [call.replace(parameters=[*call.parameters.values(), asked]) for call in calls]
+            text.define(name, calls, thing.__doc__)
+        elif isinstance(thing, Op) and of_any_face(thing):
+            text.lines.append(f"{name}: {text.named('minigrad._stubs', class_of(thing))}")
+        elif of_any_face(thing):
+            text.define(name, [form for one in forms(thing) for form in faces(one)], thing.__doc__)
+        elif inspect.isfunction(thing) and made(thing):
+            text.define(name, forms(thing), thing.__doc__)
+        else:
+            text.named(home.__name__, name)
+    if hasattr(module, "__version__"):
+        text.lines.append("__version__: str")
+    return text.finished(Path(module.__file__ or "").with_suffix(".pyi"), found)
+
+
+def public_names() -> set[str]:
+    """Every name of minigrad's, also those that it loads when they are asked for."""
+    modules = {module.name for module in pkgutil.iter_modules(mg.__path__) if not module.name.startswith("_")}
+    return {*mg.__all__, *modules, *(name for room in ROOMS for name in room.__all__)}
+
+
+def stubs() -> dict[Path, str]:
+    """The text of each stub."""
+    return {
+        HOUSE / "_stubs.pyi": stub_of_methods(),
+        HOUSE / "functional" / "__init__.pyi": stub_of(functional, functional.__all__, functional._FAMILIES),
+        HOUSE / "__init__.pyi": stub_of(mg, public_names(), (*ROOMS, *EAGER)),
+        HOUSE.parent / "viz" / "frontend" / "src" / "drawing" / "palette.js": palette.javascript(),
+    }
+
+
+if __name__ == "__main__":
+    for path, text in stubs().items():
+        path.write_text(text, encoding="utf-8")

@@ -1,0 +1,113 @@
+"""The table of operations: which samples reach each, and whether values, gradients and second gradients are right.
+
+    python tests/helpers/table.py        or: make table
+
+An operation counts as reached by a sample where it computes in it, forward or backward. Its gradient is checked where
+its rule runs in a gradient that is compared with central differences, and its second where that gradient is
+differentiated again. With PyTorch installed values and gradients are compared with its too. The exit status is 0 if the
+table is complete, that is, each operation reached and each cell that can be filled filled, and all of it right.
+"""
+
+import sys
+import warnings
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parents[2])]
+
+import minigrad as mg  # noqa: E402 -- found by the path above
+import parity  # noqa: E402
+from minigrad.graph import Node, topological  # noqa: E402
+from minigrad.kernels import kernels_of  # noqa: E402
+from samples import Sample, all_samples  # noqa: E402
+
+COLUMNS = ("forward", "gradient", "second order")
+
+
+def steps(tensors) -> set[str]:
+    """The operations in the graph behind `tensors`."""
+    roots = [x._edge() for x in tensors]
+    return {node._op.name for node in topological([r for r in roots if isinstance(r, Node)]) if node._op is not None}
+
+
+def reached(sample: Sample) -> tuple[set[str], set[str], set[str]]:
+    """The operations that compute in a sample or its gradients, those whose rule runs once, and those where twice."""
+    computed: set[str] = set()
+    first: set[str] = set()
+    second: set[str] = set()
+    with mg.tap(lambda call: computed.add(call.op)), suppress(*parity.REFUSED):
+        outputs, leaves = parity.called(sample, mg.tensor, parity.ours(), parity.FLOATS[0], "contiguous")
+        roots = [x for x in outputs if x.requires_grad]
+        first = steps(roots)
+        if not roots:
+            return computed, set(), set()
+        inputs = [x for x in leaves if x.requires_grad]
+        weights = [mg.ones(*x.shape, dtype=x.dtype) for x in roots]
+        grads = mg.grad(roots, inputs, weights, create_graph=True, allow_unused=True)
+        behind = [g for g in grads if g is not None and g.requires_grad]
+        second = steps(behind)
+        if behind:
+            mg.grad(behind, inputs, [mg.ones(*g.shape, dtype=g.dtype) for g in behind], allow_unused=True)
+    return computed, first | second, first
+
+
+def right(check: Callable[..., None], *args: object) -> str:
+    """What is wrong with a sample by `check`, or nothing."""
+    try:
+        check(*args)
+    except Exception as error:  # noqa: BLE001 -- reported in the table
+        return f"{type(error).__name__}: {error}".splitlines()[0]
+    return ""
+
+
+def verdicts(sample: Sample, compare: bool) -> tuple[str, str, str]:
+    """What is wrong with a sample's values, gradients and second gradients."""
+    value = gradient = second = ""
+    if compare and sample.parity:
+        value = right(parity.check_forward, sample, "float64", "contiguous")
+        gradient = right(parity.check_gradient, sample, "float64", "contiguous")
+    if not sample.kinked and parity.differentiable(sample):
+        gradient = gradient or right(parity.check_first, sample)
+        second = right(parity.check_second, sample)
+    return value, gradient, second
+
+
+def table(compare: bool) -> tuple[list[str], bool]:
+    """The lines to print, and whether the table is complete and right."""
+    samples = all_samples()
+    counts = {name: [0, 0, 0] for name in mg.OPS}
+    wrong: dict[str, list[str]] = {}
+    for key, sample in samples.items():
+        found = verdicts(sample, compare)
+        for column, (names, verdict) in enumerate(zip(reached(sample), found, strict=True)):
+            for name in names & counts.keys():
+                counts[name][column] += column == 0 or not sample.kinked
+                if verdict:
+                    wrong.setdefault(name, []).append(f"{COLUMNS[column]}, {key}: {verdict}")
+    lines = [f"{'operation':24}" + "".join(f"{column:>14}" for column in COLUMNS)]
+    complete = not wrong
+    for name, row in counts.items():
+        computes, differentiable = bool(kernels_of(name)), mg.OPS[name].differentiable  # `pick` only marks an output
+        asked = (computes, differentiable, differentiable)
+        cells = [f"{n} ok" if n else "MISSING" if a else "–" for n, a in zip(row, asked, strict=True)]
+        complete &= "MISSING" not in cells
+        lines.append(f"{name:24}" + "".join(f"{cell:>14}" for cell in cells) + ("  WRONG" if name in wrong else ""))
+    lines += [f"{name}: {line}" for name, found in wrong.items() for line in found]
+    peer = "values and gradients by PyTorch and central differences" if compare else "gradients by central differences"
+    lines.append(
+        f"{len(counts)} operations, {len(samples)} samples; {peer}: {'complete' if complete else 'NOT COMPLETE'}"
+    )
+    return lines, complete
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    try:
+        import torch  # noqa: F401
+    except ImportError:
+        found, complete = table(compare=False)
+    else:
+        found, complete = table(compare=True)
+    print(*found, sep="\n")
+    sys.exit(not complete)

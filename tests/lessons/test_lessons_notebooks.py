@@ -1,0 +1,181 @@
+"""The lessons as pages: halves agree, headings nest, promises hold. What the cells print is for nbval to test."""
+
+import re
+import runpy
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from cases import merge_cases
+from minigrad import lessons
+from needs import needs
+
+needs("jupytext")
+
+
+NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
+LESSONS = sorted(NOTEBOOKS.glob("[0-9]*.ipynb"))
+lesson = pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
+
+
+def cells(path, kind):
+    return [cell for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == kind]
+
+
+def prose(path):
+    return "\n\n".join(cell.source for cell in cells(path, "markdown"))
+
+
+def lines_of_code(cell):
+    return [line for line in cell.source.splitlines() if line.strip() and not line.strip().startswith("#")]
+
+
+def check_stored(folder):
+    command = [sys.executable, str(folder / "build.py"), "--check"]
+    return subprocess.run(command, capture_output=True, text=True, encoding="utf-8", check=False)
+
+
+def test_there_are_lessons():
+    assert [path.stem[:2] for path in LESSONS] == sorted({number[:2] for number in lessons.EXERCISES})
+
+
+def test_stored_lessons_are_normalised_and_agree_with_their_twins():
+    result = check_stored(NOTEBOOKS)
+    assert (result.returncode, result.stdout + result.stderr) == (0, "")
+
+
+def test_what_differs_from_run_to_run_is_not_stored():
+    sanitised = runpy.run_path(str(NOTEBOOKS / "build.py"))["sanitised"]
+    assert sanitised("<object at 0x7f3a0b1c2d4e>, not 0x1f") == "<object at ADDRESS>, not 0x1f"
+    assert sanitised("9/9 [00:01<00:00, 12.5it/s]: 0.31 s") == "9/9 [CLOCK, RATE]: TIME"
+
+
+def test_the_check_names_what_is_not_in_order(tmp_path):
+    for name in ("build.py", "sanitize.cfg"):
+        (tmp_path / name).write_bytes((NOTEBOOKS / name).read_bytes())
+    first, second, third = LESSONS[:3]
+    for path in (first, second, third):
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    twin = first.with_suffix(".py")
+    (tmp_path / twin.name).write_text(twin.read_text(encoding="utf-8") + "\n# %%\n1 + 1\n", encoding="utf-8")
+    restless = second.read_text(encoding="utf-8").replace('"execution_count": 1,', '"execution_count": 7,')
+    (tmp_path / second.name).write_text(restless, encoding="utf-8")
+    (tmp_path / second.with_suffix(".py").name).write_bytes(second.with_suffix(".py").read_bytes())
+
+    result = check_stored(tmp_path)
+
+    assert result.returncode == 1
+    assert result.stdout.splitlines() == [
+        f"{first.name} and {twin.name} differ",
+        f"{second.name} is not normalised",
+        f"{third.with_suffix('.py').name} is missing",
+        "Put it right with: make notebooks",
+    ]
+
+
+@merge_cases
+@lesson
+def test_headings_begin_at_one_and_skip_no_level(path):
+    levels = [len(marks) for marks in re.findall(r"^(#+) ", prose(path), re.MULTILINE)]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(below <= above + 1 for above, below in pairwise(levels))
+
+
+@merge_cases
+@lesson
+def test_a_lesson_asks_guesses_builds_draws_steps_compares_and_breaks(path):
+    headings = "\n".join(re.findall(r"^## (.*)$", prose(path), re.MULTILINE))
+    steps = ["question", "uess", "Build it", "Draw it", "Step it", "Compare with the library", "Break it", "Exercises"]
+    positions = [headings.find(step) for step in steps]
+    assert -1 not in positions
+    assert positions == sorted(positions)
+
+
+@merge_cases
+@lesson
+def test_a_lesson_has_three_to_six_exercises_each_with_its_check_still_open(path):
+    asked = sorted(exercise for exercise in lessons.EXERCISES if exercise.startswith(path.stem[:2]))
+    assert 3 <= len(asked) <= 6
+    checks = [cell for cell in cells(path, "code") if "lessons.check(" in cell.source]
+    numbers = [re.search(r'check\("(.*?)"', cell.source).group(1) for cell in checks]
+    assert numbers == asked
+    assert len(re.findall(r"^### Exercise", prose(path), re.MULTILINE)) == len(asked)
+    for cell, exercise in zip(checks, numbers, strict=True):
+        assert len(lines_of_code(cell)) == 1, "the answer stands in the cell before, as nbgrader wants it"
+        assert cell.outputs[0].text.startswith(f"{exercise} not yet: ")
+
+
+@merge_cases
+@lesson
+def test_stored_cells_have_run_without_error(path):
+    for cell in cells(path, "code"):
+        assert cell.execution_count is not None
+        assert not [output for output in cell.outputs if output.output_type == "error"]
+        assert not [output for output in cell.outputs if output.get("name") == "stderr"]
+
+
+@merge_cases
+@lesson
+def test_what_a_cell_prints_is_stored_in_one_piece(path):
+    for cell in cells(path, "code"):
+        assert [output.output_type for output in cell.outputs].count("stream") <= 1, cell.source
+
+
+@merge_cases
+@lesson
+def test_no_cell_that_builds_is_longer_than_fifteen_lines(path):
+    for cell in cells(path, "code"):
+        assert len(lines_of_code(cell)) <= 15, cell.source
+
+
+def test_lesson_one_builds_value_in_as_many_lines_as_it_says():
+    value = next(cell for cell in cells(LESSONS[0], "code") if cell.source.startswith("class Value"))
+    assert f"in {len(lines_of_code(value))} lines" in prose(LESSONS[0])
+
+
+@merge_cases
+@lesson
+def test_every_picture_comes_with_a_sentence_on_what_is_seen(path):
+    notebook = nbformat.read(path, as_version=4).cells
+    for position, cell in enumerate(notebook):
+        kinds = {kind for output in cell.get("outputs", ()) for kind in output.get("data", ())}
+        if kinds & {"image/png", "image/svg+xml", "text/html"}:
+            around = " ".join(other.source for other in notebook[max(0, position - 2) : position + 2])
+            assert "You should" in around or "you should" in around, cell.source
+
+
+@merge_cases
+@lesson
+def test_every_picture_is_told_in_words_of_its_own(path):
+    words = [
+        output.metadata["image/png"]["alt"]
+        for cell in cells(path, "code")
+        for output in cell.outputs
+        if "image/png" in output.get("data", {})
+    ]
+    assert len(set(words)) == len(words)
+    for alt in words:
+        assert 50 < len(alt) <= 320
+        assert alt[-1] in ".?!)"
+        assert not set("\\$*`[]") & set(alt)
+
+
+@merge_cases
+@lesson
+def test_links_lead_to_lessons_that_exist(path):
+    targets = re.findall(r"\]\(([^)#]+)\)", prose(path))
+    assert targets
+    assert not [target for target in targets if not (NOTEBOOKS / target).is_file()]
+
+
+@merge_cases
+@lesson
+def test_a_lesson_links_to_its_neighbours(path):
+    position = LESSONS.index(path)
+    neighbours = LESSONS[max(0, position - 1) : position] + LESSONS[position + 1 : position + 2]
+    assert not [other.name for other in neighbours if f"({other.name})" not in prose(path)]

@@ -1,0 +1,51 @@
+"""The catalogue of planted faults: each fits the code as it is now, and each room of the house has one."""
+
+import ast
+from pathlib import Path, PurePosixPath
+
+from mutants import MUTANTS
+from test_architecture import BACKENDS, FLOORS
+
+ROOT = Path(__file__).parents[2]
+BESIDE = {"viz/minigrad_viz", "viz/frontend", "book/_ext", "notebooks"}
+
+
+def room_of(path):
+    """The room of a file: a module or package of minigrad, one of its backends, or a folder beside it."""
+    parts = PurePosixPath(path).with_suffix("").parts
+    if parts[0] != "minigrad":
+        return parts[0] if parts[0] == "notebooks" else "/".join(parts[:2])
+    return f"backends/{parts[2]}" if parts[1] == "backends" else parts[1]
+
+
+def test_each_fault_can_be_planted_once_and_changes_its_file():
+    for mutant in MUTANTS:
+        text = (ROOT / mutant.path).read_text(encoding="utf-8")
+        assert text.count(mutant.old) == 1, f"{mutant.name}: its old text is {text.count(mutant.old)} times in the file"
+        assert mutant.planted(text) != text, f"{mutant.name}: it changes nothing"
+
+
+def test_python_with_a_fault_in_it_is_python_still():
+    for mutant in MUTANTS:
+        if mutant.path.endswith(".py"):
+            before = (ROOT / mutant.path).read_text(encoding="utf-8")
+            after = ast.parse(mutant.planted(before), mutant.name)
+            assert ast.dump(after) != ast.dump(ast.parse(before)), f"{mutant.name}: only its layout changes"
+
+
+def test_the_named_tests_are_there():
+    for mutant in MUTANTS:
+        assert 1 <= len(mutant.tests) <= 3, f"{mutant.name}: it names {len(mutant.tests)} files of tests"
+        lost = [name for name in mutant.tests if not (ROOT / "tests" / name).is_file()]
+        assert not lost, f"{mutant.name}: there are no tests {lost}"
+
+
+def test_names_are_unique_and_go_into_the_table():
+    names = [mutant.name for mutant in MUTANTS]
+    assert len(set(names)) == len(names) >= 60
+    assert not [name for name in names if "|" in name or "\n" in name]
+
+
+def test_each_room_has_a_fault():
+    rooms = {room for floor in FLOORS for room in floor} | {f"backends/{name}" for name in BACKENDS} | BESIDE
+    assert {room_of(mutant.path) for mutant in MUTANTS} == rooms

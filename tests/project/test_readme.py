@@ -1,0 +1,61 @@
+"""The README: its code runs and prints what it says, its picture is the one that the code makes, its commands exist."""
+
+import re
+import runpy
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def pictures():
+    return runpy.run_path(str(ROOT / "book" / "pictures.py"))
+
+
+def test_the_code_prints_what_its_comment_says(pictures, capsys):
+    pictures["readme_run"]()
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[0] == "79.0 [9.0, 9.0, 5.0, 5.0, 7.0, 6.0, -1.0]"
+    assert f"# {printed[0]}" in README
+    assert printed[1:4] == ["1.0 x 1.0 = 1.0", "1.0 x -1.0 = -1.0", "1.0 x 1.0 = 1.0"]
+    assert printed[4:] == ["[[0.0, 0.0], [1.0, 3.0]]", "[[6.0, 0.0], [0.0, 18.0]]"]
+    assert all(f"# {line}" in README for line in printed[4:])
+
+
+def test_the_picture_is_the_one_that_the_code_draws(pictures):
+    for name, svg in pictures["readme_run"]()[1].items():
+        stored = (ROOT / "book" / "images" / name).read_text(encoding="utf-8")
+        assert stored == svg, "the picture has changed: look at it, then run make pictures"
+        assert f"](book/images/{name})" in README
+
+
+def test_the_photographs_of_the_player_are_there_in_light_and_dark_and_small(pictures):
+    named = set(re.findall(r'"book/images/(player_\w+\.png)"', README))
+    assert named == {f"player_{name}_{scheme}.png" for name in pictures["MOMENTS"] for scheme in ("light", "dark")}
+    for name in named:
+        assert (ROOT / "book" / "images" / name).stat().st_size < 150_000
+
+
+def test_it_opens_with_the_two_commands_then_a_picture_then_ten_lines_of_code():
+    commands, picture, code = (README.index(mark) for mark in ("```\nmake tour", "<picture>", "```python"))
+    assert commands < picture < code
+    assert README[commands:].splitlines()[2].startswith("make test ")
+    lines = [line for line in README[code:].split("```")[1].splitlines()[1:] if line.strip()]
+    assert len(lines) == 10
+
+
+def test_each_command_it_names_is_a_target_of_the_makefile():
+    named = set(re.findall(r"\bmake ([a-z]+)\b", README))
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.MULTILINE))
+    assert {"tour", "test", "lab", "bench"} <= named
+    assert named <= targets
+
+
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "ROADMAP.md"])
+def test_links_between_files_resolve(page):
+    text = (ROOT / page).read_text(encoding="utf-8")
+    for link in re.findall(r"\]\(([^)#:]+)\)", text):
+        assert (ROOT / link).exists(), link

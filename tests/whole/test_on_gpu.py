@@ -1,0 +1,21 @@
+"""What a GPU computes, and how its memory behaves, on one that every machine can have: Mesa's lavapipe, by Vulkan.
+
+They run in child processes. On a machine with another GPU: ``MINIGRAD_DEVICE=cuda pytest`` and these files.
+"""
+
+import pytest
+
+from children import handfuls, on_device
+from needs import needs
+
+FAMILIES = ("elementwise", "indexing", "taichi_linalg", "random", "rows", "sorting")
+ON_GPU = ["gpu/test_gpu.py", "whole/test_programs.py", "optim/test_optimizer.py", "autograd/test_autograd.py"]
+ON_GPU += ["ops/test_ops.py", "functional/test_reduce.py", "test_views.py"]
+ON_GPU += [f"backends/taichi/test_{family}.py" for family in FAMILIES]
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("files", handfuls(ON_GPU, of=1))
+def test_tensors_are_the_same_on_a_gpu(files):
+    needs("vulkan")
+    on_device("vulkan", files)
