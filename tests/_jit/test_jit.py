@@ -412,7 +412,7 @@ def test_while_somebody_looks_on_the_function_itself_is_called():
 
 def test_memory_stays_as_it_was():
     model = perceptron()
-    optimizer = mg.optim.Adam(model.parameters())
+    optimizer = mg.optim.SGD(model.parameters(), lr=0.01)
 
     @mg.jit
     def step(x):

@@ -323,6 +323,7 @@ def test_modules_in_node():
     run("node", "--test", *SOURCES.glob("tests/*.test.js"))
 
 
+@pytest.mark.nightly
 def test_types_of_the_playground():
     needs("node", "npm packages")
     run("node", PACKAGES / "typescript" / "bin" / "tsc", "--project", SOURCES)

@@ -172,6 +172,7 @@ WRONG = {
 }
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_readers_code_is_checked_strictly(tmp_path):
     first = SETTING.count("\n") + 1

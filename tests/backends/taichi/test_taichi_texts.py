@@ -219,6 +219,7 @@ def texts(request, tmp_path_factory) -> tuple[Path, list[list[str]], str]:
     return path, json.loads(path.read_text()), request.param
 
 
+@pytest.mark.nightly
 def test_each_operation_with_a_snippet_is_among_the_texts(texts):
     from minigrad.backends.taichi.snippets import SNIPPETS, TRUTHS
 

@@ -14,6 +14,7 @@ from minigrad.op import OPS
 from needs import needs
 from places import in_memory
 from strategies import ATTRS
+from tiers import cross
 
 needs("taichi")
 
@@ -145,8 +146,7 @@ ROWS = {
 
 @merge_cases
 @pytest.mark.parametrize("shapes", ROWS.values(), ids=ROWS)
-@pytest.mark.parametrize("op", ["add", "div", "maximum"])
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@cross(1, op=["add", "div", "maximum"], dtype=["float32", "float64"])
 def test_operands_that_broadcast_are_taken_along_rows(op, shapes, dtype):
     x, y = (np.asarray(rng.normal(size=shape)).astype(dtype) for shape in shapes)
     for a, b in ((x, y), (y, x)):
