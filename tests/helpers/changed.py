@@ -1,6 +1,6 @@
 """What `make check` runs: the tests of the floor that everything stands on, and those of the files that changed.
 
-    python tests/helpers/changed.py        prints their paths
+    python tests/helpers/changed.py        prints what pytest is to be given
 
 A file has changed if it differs from the upstream branch, or from HEAD where there is none. The tests of a module are
 its docstrings, the tests that have its name (`test_reduce.py` for `ops/reduce.py`) and those that import it, if they
@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import re
 import subprocess
-import sys
 from functools import cache
 from pathlib import Path
 
@@ -30,6 +29,7 @@ FLOOR = [
     "tests/test_tensor.py",
     "tests/test_value.py",
 ]
+NBVAL = ["--nbval", "--nbval-sanitize-with", "notebooks/sanitize.cfg"]
 FEW = 12  # tests that import a module: of more, the floor stands for all
 # What a change of these files breaks is seen by a test of another name.
 ELSEWHERE = {
@@ -101,5 +101,6 @@ def imports(rooms: list[str], stem: str) -> re.Pattern[str]:
 
 if __name__ == "__main__":
     wanted = dict.fromkeys([*FLOOR, *[test for path in changed_files() for test in tests_of(path)]])
-    print(*[path for path in wanted if (ROOT / path).exists()])
-    sys.exit(0)
+    paths = [path for path in wanted if (ROOT / path).exists()]
+    lessons = any(path.endswith(".ipynb") for path in paths)  # nbval takes 2 s to import
+    print(*(NBVAL if lessons else ["-p", "no:nbval"]), *paths)

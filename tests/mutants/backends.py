@@ -31,7 +31,7 @@ MUTANTS = (
         "minigrad/backends/numpy/normalization.py",
         "    if norm.centred:\n        y -= dot(norm.dim, h) / count(norm)\n",
         "",
-        ("functional/test_normalization.py",),
+        ("functional/test_normalization.py", "ops/test_ops.py"),
     ),
     Mutant(
         "a diagonal above the main one starts in the wrong row",
@@ -101,7 +101,7 @@ MUTANTS = (
         "minigrad/backends/taichi/wide.py",
         "            x = ti.select(lanes < high, x, nothing)\\n{how.lines(how.add, 12)}",
         "            x = ti.select(lanes <= high, x, nothing)\\n{how.lines(how.add, 12)}",
-        ("backends/taichi/test_taichi_vectors.py", "functional/test_reduce.py"),
+        ("backends/taichi/test_taichi_vectors.py", "backends/taichi/test_rows.py", "functional/test_reduce.py"),
     ),
     Mutant(
         "compiled softmax does not subtract the maximum",

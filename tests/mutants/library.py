@@ -165,7 +165,7 @@ MUTANTS = (
         "minigrad/cli/doctor.py",
         "return 1 if missing else 0",
         "return 0",
-        ("cli/test_cli.py", "test_packages.py"),
+        ("cli/test_lessons.py",),
     ),
     Mutant(
         "an address in the output of a lesson stays",

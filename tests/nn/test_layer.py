@@ -294,3 +294,14 @@ def test_layers_made_of_parts_can_be_differentiated_twice(text):
         return found[0] if isinstance(found, tuple) else found
 
     assert mg.gradgradcheck(outputs, [mg.randn(3, 1, 2, dtype=mg.float64)], fast_mode=True, **SECOND)
+
+
+@pytest.mark.parity
+def test_without_momentum_the_running_statistics_are_the_mean_of_all_batches(torch):
+    mine, its = nn.BatchNorm1d(3, momentum=None), torch.nn.BatchNorm1d(3, momentum=None)
+    for k in range(3):
+        batch = np.random.default_rng(k).normal(k, 1 + k, (8, 3)).astype("float32")
+        mine(mg.tensor(batch)), its(torch.tensor(batch))
+        for name in ("running_mean", "running_var"):
+            found, expected = getattr(mine, name).numpy(), getattr(its, name).numpy()
+            np.testing.assert_allclose(found, expected, rtol=PARITY["float32"], atol=PARITY["float32"])

@@ -1,6 +1,8 @@
 """What of PyTorch is here: the committed table is what the package has, and errors say what to write instead."""
 
+import inspect
 import re
+from operator import attrgetter
 from pathlib import Path
 
 import pytest
@@ -167,3 +169,29 @@ def test_a_file_is_read_the_same_whatever_it_is_allowed(tmp_path):
             1.0,
             1.0,
         ]
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("family", ["nn", "nn.functional", "nn.init", "optim", "optim.lr_scheduler"])
+def test_defaults_are_pytorch_s(torch, family):
+    ours, theirs = (attrgetter(family)(one) for one in (mg, torch))
+    names = [name for name in dir(theirs) if not name.startswith("_") and hasattr(ours, name)]
+    found = {name: [defaults(getattr(one, name)) for one in (ours, theirs)] for name in names}
+    differ = {
+        f"{name}({key}={mine[key]!r}), in PyTorch {its[key]!r}"
+        for name, (mine, its) in found.items()
+        for key in mine.keys() & its.keys()
+        if mine[key] != its[key]
+    }
+    assert differ == set()
+    assert any(mine.keys() & its.keys() for mine, its in found.values())
+
+
+def defaults(function):
+    """The parameters that have a default, but for functions: an activation is of either library."""
+    called = function.__init__ if isinstance(function, type) else function
+    try:
+        parameters = inspect.signature(called).parameters.values()
+    except (TypeError, ValueError):  # no function, or one that is written in C++
+        return {}
+    return {one.name: one.default for one in parameters if one.default is not one.empty and not callable(one.default)}
