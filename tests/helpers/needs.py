@@ -126,7 +126,7 @@ NEEDS = {
         lambda: _device() in ("cuda", "vulkan", "metal"), "MINIGRAD_DEVICE=cuda make test, with a GPU", of_machine=True
     ),
     "a larger machine": Need(lambda: False, "a machine with more memory, or more versions of Python", of_machine=True),
-    "no CUDA": Need(lambda: not _has_cuda(), "a machine without a GPU", of_machine=True),
+    "a machine without CUDA": Need(lambda: not _has_cuda(), "a machine without a GPU", of_machine=True),
     "float64": Need(lambda: _device() not in ("vulkan", "metal"), "a device that has it", of_machine=True),
 }
 
@@ -210,7 +210,7 @@ class Skips:
                 for count, what in ((self.tests, "tests"), (self.files, "files"))
                 if count[name]
             ]
-            terminalreporter.write_line(f"{name} is missing: {' and '.join(skipped)} skipped. {_advice(name)}")
+            terminalreporter.write_line(f"{' and '.join(skipped)} skipped for want of {name}. {_advice(name)}")
 
 
 def _missing(report: Any) -> str:

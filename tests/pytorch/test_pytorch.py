@@ -104,7 +104,7 @@ def test_smaller_floats_are_refused_in_words(name):
         getattr(mg.ones(2), name)()
 
 
-@pytest.mark.needs("no CUDA")
+@pytest.mark.needs("a machine without CUDA")
 def test_cuda_without_a_gpu_says_so_for_tensors_and_modules():
     needs("taichi")
     for ask in (mg.ones(2).cuda, lambda: mg.nn.Linear(2, 2).to("cuda"), lambda: mg.zeros(2, device="cuda")):
