@@ -183,12 +183,12 @@ class Op:
                 f"Op {self.name!r} names {len(self.inputs)} inputs and has {len(self.vjp)} rules and {len(shown)} to "
                 "show: write one rule per input."
             )
-        names = ["g", "y", *self.parts, *self.inputs, *self.aux, *self.attrs]
+        names = ["g", "y", "out", *self.parts, *self.inputs, *self.aux, *self.attrs]
         twice = sorted({name for name in names if names.count(name) > 1 or not name.isidentifier()})
         if twice:
             raise DeclarationError(
                 f"Op {self.name!r}: {twice} cannot name operands, aux or attrs: each name must be an identifier, and "
-                "stand once; g and y are taken, by the gradient and the output."
+                "stand once; g, y and out are taken, by the gradient, the output, and where a kernel writes."
             )
         for rule in (*shown, self.meaning):
             self._names_read(rule)

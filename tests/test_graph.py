@@ -59,11 +59,12 @@ def test_minigrad_s_own_ops_cannot_be_replaced_and_a_reader_s_can(scratch_op):
         ({"inputs": ("g",), "vjp": (lambda g: g,)}, r"\['g'\] cannot name operands"),
         ({"attrs": ("y",), "vjp": (lambda g: g,)}, r"\['y'\] cannot name operands"),
         ({"attrs": ("a",), "vjp": (lambda g: g,)}, r"\['a'\] cannot name operands"),
+        ({"attrs": ("out",), "vjp": (lambda g: g,)}, r"\['out'\] cannot name operands"),
         ({"attrs": ("no name",), "vjp": (lambda g: g,)}, r"\['no name'\] cannot name operands"),
         ({"vjp": (lambda g: g,), "shown": (lambda q: q,)}, r"a rule asks for \['q'\]"),
         ({"vjp": (lambda g: g,), "shown": ()}, "1 rules and 0 to show"),
     ],
-    ids=["operand g", "attribute y", "attribute a", "no identifier", "shown asks", "shown misses"],
+    ids=["operand g", "attribute y", "attribute a", "attribute out", "no identifier", "shown asks", "shown misses"],
 )
 def test_a_declaration_that_contradicts_itself_is_refused_at_once(declaration, message):
     with pytest.raises(DeclarationError, match=message):

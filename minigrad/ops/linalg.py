@@ -80,20 +80,20 @@ linear = Op(
     meaning=lambda a, b, c: a @ b.mT if c is None else a @ b.mT + c,
 )
 
-# The sum over products of two operands whose dimensions are named by letters, as in a="bij", b="bjk", out="bik". Each
-# letter stands once in each name, and in two of the three at least: then the rules are contractions of the same kind.
+# The sum over products of two operands whose dimensions are named by letters, as left="bij", right="bjk", result="bik".
+# Each letter stands once in each name, and in two of the three at least: then the rules are contractions too.
 contract = Op(
     "contract",
     r"\sum {a} {b}",
     vjp=(
-        lambda g, b, left, right, out: contract(g, b, out, right, left),
-        lambda g, a, left, right, out: contract(a, g, left, out, right),
+        lambda g, b, left, right, result: contract(g, b, result, right, left),
+        lambda g, a, left, right, result: contract(a, g, left, result, right),
     ),
     shown=(
         r"\sum {g} {b}",
         r"\sum {a} {g}",
     ),
-    attrs=("left", "right", "out"),
+    attrs=("left", "right", "result"),
     precedence=Op.PRODUCT,
 )
 

@@ -10,11 +10,14 @@ import numpy as np
 import pytest
 
 import minigrad as mg
+import parity
+from cases import run_cases
 from minigrad._tensor import wrap
 from minigrad.backends.taichi.array import block_of
 from minigrad.errors import DeviceError, DTypeError
 from minigrad.kernels import dispatch
 from minigrad.storage import transfers
+from samples import all_samples
 
 GPU = mg.get_default_device()
 
@@ -364,3 +367,21 @@ def test_memory_in_a_cycle_of_garbage_comes_back_to_the_pool_whole():
         assert mg.memory()[GPU].pooled > 0
         assert (mg.ones(3001) * 3).sum().item() == 9003.0
     assert kept == [kept[0]] * 3
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_meanwhile_numpy_computes_every_sample_on_cpu():
+    mg.ones(1).sum().item()  # on the GPU, so that Taichi compiles nothing for the processor
+    samples = all_samples()
+
+    def check(key):
+        results = []
+        for device in ("cpu", "numpy"):
+            with parity.computing_on(device):
+                mg.manual_seed(0)
+                outputs, _ = parity.called(samples[key], mg.tensor, parity.ours(), "float32", "contiguous")
+                results.append([x.detach().numpy() for x in outputs])
+        for mine, its in zip(*results, strict=True):
+            np.testing.assert_array_equal(mine, its)
+
+    run_cases(check, [(key, key) for key in samples])

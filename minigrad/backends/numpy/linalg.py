@@ -54,10 +54,10 @@ def linear(a: Array, b: Array, c: Array | None) -> Array:
 
 
 @kernel("contract", DEVICE)
-def contract(a: Array, b: Array, *, left: str, right: str, out: str) -> Array:
+def contract(a: Array, b: Array, *, left: str, right: str, result: str) -> Array:
     """By one batched product of matrices, (both, only in a, summed) and (both, summed, only in b); BLAS does it."""
-    both, summed = [k for k in out if k in left and k in right], [k for k in left if k not in out]
-    mine, its = [k for k in out if k not in right], [k for k in out if k not in left]
+    both, summed = [k for k in result if k in left and k in right], [k for k in left if k not in result]
+    mine, its = [k for k in result if k not in right], [k for k in result if k not in left]
     a = a.transpose([left.index(k) for k in both + mine + summed])
     b = b.transpose([right.index(k) for k in both + summed + its])
     n, m = len(both), len(mine)
@@ -67,7 +67,7 @@ def contract(a: Array, b: Array, *, left: str, right: str, out: str) -> Array:
     else:
         y = a.reshape(*batch, prod(rows), 1) * b.reshape(*batch, 1, prod(columns))
     found = both + mine + its
-    return y.reshape(batch + rows + columns).transpose([found.index(k) for k in out])
+    return y.reshape(batch + rows + columns).transpose([found.index(k) for k in result])
 
 
 def _or_told(compute: Callable[..., Any], text: str, *given: Array) -> Any:

@@ -119,7 +119,7 @@ def _run_on(name: str) -> None:
             kernel = _beside.get(kernel, kernel)
         if out is None:
             if attrs:
-                _check_type(attrs.get("dtype"))
+                _check_type(name, attrs.get("dtype"))
             return kernel(*inputs, **attrs)
         if "out" in (getattr(kernel, "__kwdefaults__", None) or ()):
             return kernel(*inputs, **attrs, out=out)
@@ -135,11 +135,11 @@ def _run_on(name: str) -> None:
 _ARRAYS: dict[str, type[TaichiArray]] = {"cpu": CpuArray, **buffers.ARRAYS}
 
 
-def _check_type(dtype: Any) -> None:
-    """Raise DTypeError for float64 where the GPU has none."""
-    if runtime.arch() in runtime.NARROW and getattr(dtype, "name", "") == "float64":
+def _check_type(device: str, dtype: Any) -> None:
+    """Raise DTypeError for float64 on a GPU that has none."""
+    if device in runtime.NARROW and getattr(dtype, "name", "") == "float64":
         raise DTypeError(
-            f"float64: the device {runtime.arch()} has none.\n"
+            f"float64: the device {device} has none.\n"
             '  Use float32, x.to(mg.float32), or compute on another device: x.to("cpu").'
         )
 
@@ -170,7 +170,7 @@ def _on_gpu(name: str) -> Memory:
     def there(make: Any) -> Any:
         def made(first: Any, *args: Any) -> Any:
             runtime.start(name)
-            _check_type(args[0] if args else first.dtype)
+            _check_type(name, args[0] if args else first.dtype)
             return make(first, *args)
 
         return made

@@ -246,11 +246,11 @@ def linear(a: Any, b: Any, c: Any) -> Any:
 
 
 @kernel("contract", DEVICE)
-def contract(a: Any, b: Any, *, left: str, right: str, out: str) -> Any:
+def contract(a: Any, b: Any, *, left: str, right: str, result: str) -> Any:
     """By one batched product of matrices, (both, only in a, summed) and (both, summed, only in b)."""
-    both, summed = [k for k in out if k in left and k in right], [k for k in left if k not in out]
-    mine, its = [k for k in out if k not in right], [k for k in out if k not in left]
-    if both + its + mine == list(out):  # this way round the result lies as it is asked for
+    both, summed = [k for k in result if k in left and k in right], [k for k in left if k not in result]
+    mine, its = [k for k in result if k not in right], [k for k in result if k not in left]
+    if both + its + mine == list(result):  # this way round the result lies as it is asked for
         a, b, left, right, mine, its = b, a, right, left, its, mine
     a = a.transpose([left.index(k) for k in both + mine + summed])
     b = b.transpose([right.index(k) for k in both + summed + its])
@@ -262,4 +262,4 @@ def contract(a: Any, b: Any, *, left: str, right: str, out: str) -> Any:
     y = matmul(a, b) if summed else kernels_of("mul")[DEVICE](a, b)
     found, shape = both + mine + its, batch + rows + columns
     y = y if y.shape == shape else shaped(y, shape)
-    return y if found == list(out) else y.transpose([found.index(k) for k in out])
+    return y if found == list(result) else y.transpose([found.index(k) for k in result])
