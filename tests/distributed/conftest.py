@@ -1,4 +1,4 @@
-"""Ray, started once for the tests of this folder."""
+"""Ray, started once for each module of this folder: some of its tests have a cluster of their own."""
 
 import os
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ import pytest
 from needs import needs
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def ray() -> Iterator[Any]:
     """Ray with two processors, whose workers import what they train from beside the tests."""
     needs("ray")

@@ -186,6 +186,7 @@ print(loss.item(), "joined into" in step.program)
 """
 
 
+@pytest.mark.slow
 def test_a_second_process_compiles_nothing(tmp_path, monkeypatch):
     """Of a recorded step, joined kernels too: Taichi stores what it has compiled, and finds all of it again."""
     monkeypatch.setenv("TI_OFFLINE_CACHE_FILE_PATH", str(tmp_path))
