@@ -27,7 +27,8 @@ def kernel(op: str, device: str, snippet: str | None = None) -> Any:
     the result. For a GPU they are copied, as NumPy's arrays, and the result is copied back.
 
     A *snippet* is an expression in the operands and attributes of an elementwise operation that was declared before. It
-    computes where the operands are; minigrad writes the loops around it, for any shape and type, in vectors of 16.
+    computes where the operands are; minigrad writes the loops around it, for any shape and type, in vectors of 16. What
+    is on ``cpu`` while Taichi runs on a GPU is computed there, and copied there and back.
 
     >>> import minigrad as mg
     >>> swish = mg.Op(

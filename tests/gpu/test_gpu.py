@@ -94,6 +94,7 @@ def test_freed_buffers_are_used_again():
 
 
 def test_tensors_beside_it_are_computed_by_numpy_and_profile_says_so():
+    mg.ones(3)  # Taichi runs on the GPU
     x = mg.ones(3, device="cpu")
     with mg.profile() as p:
         y = (x + mg.ones(3, device="cpu") * 2).sum()
@@ -101,6 +102,28 @@ def test_tensors_beside_it_are_computed_by_numpy_and_profile_says_so():
     assert (y.device, y.item(), z.device) == ("cpu", 9.0, GPU)
     assert {device for _, device in p.rows} == {"cpu by numpy", GPU}
     assert "cpu by numpy" in str(p)
+
+
+def test_a_snippet_for_cpu_computes_beside_it():
+    damped = mg.Op(
+        "damped", "{a}", inputs=("a", "by"), attrs={"alpha": 0.5}, vjp=(None, None), domain=(mg.Domain(-3, 3),) * 2
+    )
+    mg.kernel("damped", "cpu", "ti.select(a > 0, a, alpha * a) / by")
+    try:
+        mg.ones(3)  # Taichi runs on the GPU
+        a, by = mg.tensor([[-4.0], [3.0]], device="cpu"), mg.tensor([2.0, 1.0], device="cpu")
+        y = damped(a, by, alpha=0.25)
+        assert (y.device, y.tolist()) == ("cpu", [[-0.5, -1.0], [1.5, 3.0]])
+        assert damped(a.T, 2.0).tolist() == [[-1.0, 1.5]]
+        assert damped(mg.zeros(0, 2, device="cpu"), by).shape == (0, 2)
+        out = mg.zeros(2, 1, device="cpu")
+        dispatch("damped", "cpu", (a._array, 1.0), {"alpha": 0.0}, out=out._array)
+        assert out.tolist() == [[0.0], [3.0]]
+        if GPU != "cuda":
+            with pytest.raises(DTypeError, match=f"damped: Taichi runs on {GPU}, which has no float64"):
+                damped(a.double(), by.double())
+    finally:
+        mg.OPS.pop("damped")
 
 
 def test_devices_do_not_mix_and_numbers_go_both_ways():

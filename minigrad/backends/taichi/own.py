@@ -6,10 +6,15 @@ import ast
 from collections.abc import Callable
 from typing import Any, cast
 
+import numpy as np
+
+from minigrad.backends.taichi import array, runtime
+from minigrad.backends.taichi.array import CPU, CpuArray, empty, like
+from minigrad.backends.taichi.buffers import downloaded
 from minigrad.backends.taichi.elementwise import common_type, computed
 from minigrad.backends.taichi.functions import FUNCTIONS, OF_TWO
 from minigrad.backends.taichi.source import LETTERS
-from minigrad.errors import ArgumentError
+from minigrad.errors import ArgumentError, DTypeError
 
 __all__ = ["from_snippet"]
 
@@ -28,7 +33,23 @@ def from_snippet(op: str, inputs: tuple[str, ...], attrs: tuple[str, ...], snipp
     text = _Checked(op, inputs, attrs, snippet).text
 
     def run(*operands: Any, out: Any = None, **given: Any) -> Any:
+        if array.target is not CPU and any(isinstance(x, CpuArray) for x in operands):
+            return beside_a_gpu(operands, out, given)
         return computed(op, text, operands, common_type(operands), out, given)
+
+    def beside_a_gpu(operands: tuple[Any, ...], out: Any, given: dict[str, Any]) -> Any:
+        """Compute what is on ``cpu`` while Taichi runs on a GPU: operands are copied there, the result back."""
+        dtype, gpu = common_type(operands), runtime.arch()
+        if gpu in runtime.NARROW and dtype == np.float64:
+            raise DTypeError(
+                f"{op}: Taichi runs on {gpu}, which has no float64, and its snippet is compiled for {gpu}.\n"
+                "  Use float32, x.to(mg.float32), or compute on cpu in a process that has nothing on the GPU."
+            )
+        there = [like(x) if isinstance(x, CpuArray) else x for x in operands]
+        result = downloaded(computed(op, text, there, dtype, None, given))
+        out = empty(result.shape, result.dtype, CPU) if out is None else out
+        np.copyto(out.view(np.ndarray), result)
+        return out
 
     return run
 
