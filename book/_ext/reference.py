@@ -307,8 +307,33 @@ def plain_types(app: Sphinx, doctree: nodes.document) -> None:
             reference.replace_self(reference.children)
 
 
+def link_back(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
+    """Lead from a page of source code back to the name under which each object is shown.
+
+    Sphinx takes the objects of a module to be shown in one room, that of the first.
+    """
+    module = page.removeprefix("_modules/").replace("/", ".")
+    if module == page or not (entry := app.env._viewcode_modules.get(module)):  # type: ignore[attr-defined]
+        return
+    _, _, shown_on, room = entry
+    for name, docname in shown_on.items():
+        full = next(one for one in _shown(app)[docname] if f".{one}".endswith(f".{name}"))
+        link = 'class="viewcode-back" href="' + app.builder.get_relative_uri(page, docname) + "#"
+        context["body"] = context["body"].replace(f'{link}{room}.{name}"', f'{link}{full}"')
+
+
+@cache
+def _shown(app: Sphinx) -> dict[str, list[str]]:
+    """Return the names of objects that each page shows."""
+    names: dict[str, list[str]] = {}
+    for full, entry in app.env.domains.python_domain.objects.items():
+        names.setdefault(entry.docname, []).append(full)
+    return names
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     app.setup_extension("sphinx.ext.autodoc")
+    app.connect("html-page-context", link_back)
     app.add_directive("room", Room)
     app.add_directive("names", Names)
     app.add_directive("methods", Methods)
