@@ -229,12 +229,31 @@ class _Writer:
         if sign in language.logic:
             sides = [self.truth(x[0] if len(x) == 1 else Part("row", parts=x)) for x in (left, right)]
             return _Truth(language.logic[sign].format(*sides))
+        if sign == "+" and (weighed := _weighed(left, right)):
+            return self.between_ends(*map(self.write, weighed))
         first, second = self.row(left), self.row(right)
         if sign in language.comparisons:
             return _Truth(language.comparisons[sign].format(first, second))
         if sign == "-" and second == language.literal(1.0) and isinstance(first, _Exp):
             return self.helped("expm1", first.power)
         return f"({first} {_ARITHMETIC[sign]} {second})"
+
+    def between_ends(self, start: str, end: str, weight: str) -> str:
+        """The way from `start` to `end`, exact at each: at the weights 0 and 1."""
+        language = self.language
+        near = _Truth(language.comparisons["<"].format(self.helped("abs", weight), language.literal(0.5)))
+        away = f"({end} - {start})"
+        from_end = f"({end} - ({away} * ({language.literal(1.0)} - {weight})))"
+        return language.choice.format(near, f"({start} + ({weight} * {away}))", from_end)
+
+
+def _weighed(left: tuple[Part, ...], right: tuple[Part, ...]) -> tuple[Part, Part, Part] | None:
+    """Start, end and weight where two summands are a and w·(b − a)."""
+    match left, right:
+        case (start,), (weight, Part("sign", sign), Part("fence", "()", (Part("row", _, (end, minus, same)),))):
+            if _ARITHMETIC.get(sign) == "*" and minus == Part("sign", "-") and same == start:
+                return start, end, weight
+    return None
 
 
 def _split(part: Part) -> list[Part]:
