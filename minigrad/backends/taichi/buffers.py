@@ -11,7 +11,6 @@ from __future__ import annotations
 import ctypes
 import functools
 import gc
-import os
 import re
 import threading
 from typing import Any, cast
@@ -51,8 +50,8 @@ def _enter(program: Any) -> None:
 
 @functools.cache
 def _driver() -> Any:
-    """CUDA's driver, which Taichi has loaded, and whose copies it does not offer."""
-    found = ctypes.CDLL("nvcuda.dll" if os.name == "nt" else "libcuda.so.1")
+    """CUDA's driver, whose copies Taichi does not offer."""
+    found = runtime.cuda_driver()
     address, size = ctypes.c_uint64, ctypes.c_size_t
     found.cuMemcpyHtoD_v2.argtypes = found.cuMemcpyDtoH_v2.argtypes = [address, address, size]
     return found

@@ -42,6 +42,7 @@ __all__ = [
     "calls",
     "check_rounds",
     "compiled",
+    "cuda_driver",
     "is_current",
     "is_there",
     "launches",
@@ -230,7 +231,25 @@ def is_there(name: str) -> bool:
         ti = _taichi()
     except MissingPackageError:
         return False
+    if name == "cuda" and not _finds_a_gpu():
+        return False
     return name == "cpu" or bool(ti.lang.misc.is_arch_supported(getattr(ti, name)))
+
+
+@functools.cache
+def cuda_driver() -> Any:
+    """The library of CUDA's driver. Raises OSError where there is none."""
+    return ctypes.CDLL("nvcuda.dll" if os.name == "nt" else "libcuda.so.1")
+
+
+def _finds_a_gpu() -> bool:
+    """Whether CUDA's driver finds a GPU that it may use; to Taichi a driver may be enough."""
+    try:
+        driver = cuda_driver()
+    except OSError:
+        return False
+    count = ctypes.c_int()
+    return driver.cuInit(0) == 0 == driver.cuDeviceGetCount(ctypes.byref(count)) and count.value > 0
 
 
 @contextlib.contextmanager
