@@ -110,6 +110,10 @@ def pytest_xdist_make_scheduler(config, log):
 
 if os.environ.get("MINIGRAD_DEVICE"):  # the whole suite with tensors on another device
     mg.set_default_device(os.environ["MINIGRAD_DEVICE"])
+if (
+    os.environ.get("MINIGRAD_DEVICE") != "cuda"
+):  # a program that asks for a GPU would have the tests after it compute there
+    os.environ["CUDA_VISIBLE_DEVICES"] = ""
 
 
 @pytest.fixture(autouse=True)

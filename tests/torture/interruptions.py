@@ -354,7 +354,8 @@ def without_a_home(number: int) -> str | None:
             {"HOME": name, "TMPDIR": "/proc"},
         ]
         chosen = places[number % len(places)]
-        environment = {**os.environ, **chosen}
+        outside = {key: text for key, text in os.environ.items() if key != "TI_OFFLINE_CACHE_FILE_PATH"}
+        environment = {**outside, **chosen}
         done = subprocess.run([*TEXT, USES], env=environment, cwd="/", capture_output=True, text=True, check=False)
         if done.returncode or done.stdout.strip().splitlines()[-1:] != ["works"]:
             said = (done.stdout + done.stderr).strip()[-600:]

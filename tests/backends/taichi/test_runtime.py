@@ -202,7 +202,7 @@ def test_a_second_process_compiles_nothing(tmp_path, monkeypatch):
 @pytest.mark.slow
 @pytest.mark.needs("Linux")
 def test_what_is_compiled_is_kept_by_processes_at_once_and_what_is_damaged_is_not_believed(tmp_path):
-    settings = {**os.environ, "HOME": str(tmp_path), "MINIGRAD_DEVICE": "cpu"}
+    settings = {**os.environ, "TI_OFFLINE_CACHE_FILE_PATH": str(tmp_path), "MINIGRAD_DEVICE": "cpu"}
 
     def ran(processes):
         how = {"env": settings, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
