@@ -104,30 +104,75 @@ def test_every_step_is_said(opened):
     assert sentences[11].endswith("added to the gradient of a: 1.0 plus 1.80056e−06 is 1.0, 2 of 3.")
 
 
-def test_arrows_step_and_in_the_drawing_follow_the_edges(opened):
+def test_arrows_step_and_with_alt_they_walk_along_the_edges(opened):
     page = opened("expression")
     press(page, "Home", "ArrowRight", "ArrowRight", "ArrowLeft")
     assert count(page) == "1 / 15"
     press(page, "End")
     assert count(page) == "15 / 15"
-    tab_to(page, ", (leaf|operation|constant)")
-    here = focus(page)["item"]
-    seen = {here}
+    press(page, "Alt+ArrowRight")
+    seen = {focus(page)["item"]}
     for _ in range(12):
-        press(page, "ArrowRight")
+        press(page, "Alt+ArrowRight")
         seen.add(focus(page)["item"])
-    assert count(page) == "15 / 15"
     assert len(seen) >= 3
     for _ in range(12):
-        press(page, "ArrowLeft")
+        press(page, "Alt+ArrowLeft")
     assert "leaf" in focus(page)["name"]
-    press(page, ",")
-    assert count(page) == "14 / 15"
+    assert count(page) == "15 / 15"
+    press(page, "ArrowLeft")
+    assert count(page) == "14 / 15", "arrows step in the drawing too"
     press(page, "Enter")
     name = focus(page)["name"].split(",")[0].split(" = ")[0]
     assert page.locator(".inspector .title").inner_text() == name
     press(page, "Escape")
     assert "Play" in focus(page)["name"]
+
+
+def test_keys_work_on_a_page_with_one_player_without_a_click(page, tmp_path):
+    path = tmp_path / "page.html"
+    path.write_text(to_html(sample_graphs.expression()), encoding="utf-8")
+    page.goto(path.as_uri())
+    page.get_by_role("button", name="Step forward").first.wait_for()
+    assert page.evaluate(FOCUS) is None
+    page.keyboard.press("Home")
+    assert count(page) == "0 / 15"
+    page.keyboard.press("ArrowRight")
+    assert count(page) == "1 / 15"
+    assert focus(page)["seen"], "the player that has the keys is seen"
+    page.keyboard.press("End")
+    page.keyboard.press("ArrowLeft")
+    assert count(page) == "14 / 15"
+    page.keyboard.press("Home")
+    page.keyboard.press(" ")
+    page.get_by_role("button", name="Pause").first.wait_for()
+
+
+def test_of_several_players_the_one_touched_last_has_the_keys(page, tmp_path):
+    whole = to_html(sample_graphs.expression())
+    figure = re.search(r"<figure class=\"minigrad\".*?</figure>", whole, re.DOTALL)[0]
+    two = whole.replace(figure, f'<input id="field"><p id="words">Words.</p>{figure}{figure}')
+    path = tmp_path / "two.html"
+    path.write_text(two, encoding="utf-8")
+    page.goto(path.as_uri())
+    page.locator(".count").nth(1).wait_for()
+    counts = page.locator(".count")
+    before = counts.all_inner_texts()
+    page.keyboard.press("Home")
+    assert counts.all_inner_texts() == before, "nobody knows which of them is meant"
+    second = page.locator(".minigrad-player").nth(1)
+    second.locator(".say").click()
+    for key in ("Home", "ArrowRight", "ArrowRight"):
+        page.keyboard.press(key)
+    assert counts.all_inner_texts() == [before[0], "2 / 15"]
+    second.locator("g.item").first.click()
+    page.keyboard.press("ArrowRight")
+    assert counts.all_inner_texts() == [before[0], "3 / 15"], "after a click in the drawing they step, too"
+    page.locator("#field").click()
+    page.keyboard.press("Home")
+    page.locator("#words").click()
+    page.keyboard.press("ArrowRight")
+    assert counts.all_inner_texts() == [before[0], "3 / 15"], "what was touched last is no player"
 
 
 def test_space_plays_and_pauses(opened):
@@ -170,7 +215,7 @@ def test_a_frame_closes_from_within_the_drawing_and_the_focus_stays_there(opened
     page = opened("mlp")
     tab_to(page, ", (leaf|operation|constant)")
     for _ in range(3):
-        press(page, "ArrowLeft")
+        press(page, "Alt+ArrowLeft")
     press(page, "e")
     assert page.locator(".mg-stage .frame").count() == 1
     assert focus(page)["item"].startswith("b"), "the block that hides what had the focus has it now"
@@ -226,7 +271,7 @@ def test_the_table_is_in_step(opened):
     press(page, "Home", "t")
     rows = page.locator("tr[aria-current]")
     for _ in range(15):
-        page.keyboard.press(".")
+        page.keyboard.press("ArrowRight")
         shown = page.locator(".inspector .title").inner_text()
         assert rows.count() == 1
         assert rows.locator("th").inner_text() == shown
@@ -240,6 +285,6 @@ def test_nothing_moves_for_who_asked_for_that(page, tmp_path):
     page.goto(path.as_uri())
     page.get_by_role("button", name="Step forward").first.focus()
     for _ in range(6):
-        page.keyboard.press(".")
+        page.keyboard.press("ArrowRight")
         moving = page.evaluate("() => document.querySelector('.minigrad-player').shadowRoot.getAnimations().length")
         assert moving == 0

@@ -103,6 +103,24 @@ def counted(cell, text):
         raise
 
 
+def keys_stay_in_the_player(page, cell):
+    """After a click anywhere in a player keys are its own, also those that mean something to the notebook around it."""
+    cells = page.locator(".jp-Cell")
+    before = (cells.count(), page.locator(".jp-CodeCell").count())
+    cell.locator(".jp-InputPrompt").click()  # the cell is selected
+    for place in (".say", ".mg-view", "g.item"):
+        cell.locator(place).first.click()
+        page.keyboard.press("Home")
+        counted(cell, "0 / 7")
+        page.keyboard.press("ArrowRight")
+        counted(cell, "1 / 7")
+        for key in ("j", "x", "d", "d", "m", "z", "ArrowDown", "ArrowUp", "End"):
+            page.keyboard.press(key)
+        counted(cell, "7 / 7")
+        assert (cells.count(), page.locator(".jp-CodeCell").count()) == before
+        assert cell.evaluate("one => one.matches('.jp-mod-selected, .jp-mod-active')"), "no other cell was selected"
+
+
 @pytest.mark.nightly
 def test_player_watch_and_a_sweep_in_lab(opened):
     page = opened
@@ -138,6 +156,7 @@ def test_player_watch_and_a_sweep_in_lab(opened):
     run_cell(page, 3)
     counted(first, "5 / 7")
     counted(second, "5 / 7")
+    keys_stay_in_the_player(page, first)
 
     run_cell(page, 4)
     traced = run_cell(page, 5)

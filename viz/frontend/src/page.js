@@ -1,19 +1,27 @@
 /**
  * Starts players in a page: each figure that carries a trace gets one above its picture, which stays for print and for
- * readers without scripts.
+ * readers without scripts. Keys that nothing else on the page wants go to its only player, or to the one touched last.
  */
 
 import { h, refusal } from "./panels/dom.js";
 import { mount } from "./player.js";
 
+/** @typedef {import("./player.js").Player} Player */
+
+const KEYS = ["ArrowLeft", "ArrowRight", " ", "Home", "End"];
+
+/** The players of the page. @type {Player[]} */
+const started = [];
+let touched = /** @type {Player | undefined} */ (undefined);
+
 /**
  * Puts a player into every `figure.minigrad` with a trace that has none yet, and returns the new ones. Where a trace
  * cannot be played the picture stays, and the reason is written under it.
  * @param {ParentNode} root
- * @returns {import("./player.js").Player[]}
+ * @returns {Player[]}
  */
 export function startAll(root) {
-  /** @type {import("./player.js").Player[]} */
+  /** @type {Player[]} */
   const players = [];
   for (const figure of root.querySelectorAll("figure.minigrad")) {
     const script = figure.querySelector("script.minigrad-trace");
@@ -27,7 +35,28 @@ export function startAll(root) {
       refusal(host, error);
     }
   }
+  if (players.length && !started.length) {
+    document.addEventListener("pointerdown", touch);
+    document.addEventListener("keydown", passOn);
+  }
+  started.push(...players);
   return players;
+}
+
+/** Remembers which player was touched last; undefined where something else was. @param {Event} event */
+function touch({ target }) {
+  touched = started.find(({ element }) => element.contains(/** @type {Node} */ (target)));
+}
+
+/** Gives a key that was pressed where nothing has the focus to a player in sight. @param {KeyboardEvent} event */
+function passOn(event) {
+  if (event.target !== document.body || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.defaultPrevented || !KEYS.includes(event.key)) return;
+  const only = document.querySelectorAll("figure.minigrad>script").length === 1 ? started[0] : undefined;
+  const player = touched ?? only;
+  if (!player) return;
+  const { top, bottom } = player.element.getBoundingClientRect();
+  if (top < innerHeight && bottom > 0) player.press(event);
 }
 
 /** On a screen the player is seen, on paper what was there before. */

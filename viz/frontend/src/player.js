@@ -87,7 +87,8 @@ export function mount(host, traceData, options = {}) {
   const s = createSession(decode(traceData), options);
   const root = host.shadowRoot ?? host.attachShadow({ mode: "open" });
   const onkeydown = (/** @type {KeyboardEvent} */ event) => pressKey(s, keys, event);
-  const app = h("div.app", { role: "group", label: `Player: ${s.graph.sentence}`, onkeydown });
+  const label = `Player: ${s.graph.sentence}`;
+  const app = h("div.app", { role: "group", label, onkeydown, tabindex: -1 }); // a click anywhere gives it the keys
   const focus = (/** @type {string} */ selector) => app.querySelector(selector)?.focus();
   const { draw, keys, drawing } = assemble(s, options, focus);
   root.replaceChildren(h("style", {}, drawingStyle() + shellStyle()), app);
@@ -115,7 +116,7 @@ export function mount(host, traceData, options = {}) {
     .../** @type {Partial<State>} */ (rest),
     playing: playing || (options.autoplay && !calm()) || false,
   });
-  return playerOf(s, host, () => {
+  return playerOf(s, host, app, () => {
     setPlaying(s, false);
     unfollow();
     drawing.destroy();
@@ -199,8 +200,11 @@ function tabs(s, names, drawing, focus) {
   };
 }
 
-/** What the outside may do. @param {Session} s @param {HTMLElement} host @param {() => void} destroy */
-function playerOf(s, host, destroy) {
+/**
+ * What the outside may do.
+ * @param {Session} s @param {HTMLElement} host @param {HTMLElement} app @param {() => void} destroy
+ */
+function playerOf(s, host, app, destroy) {
   const state = () => stateOfPlayer(s);
   return {
     element: host,
@@ -209,6 +213,12 @@ function playerOf(s, host, destroy) {
     restore: (part) => restore(s, part),
     play: () => setPlaying(s, true),
     pause: () => setPlaying(s, false),
+    /** Gives the focus to the player, and does what a key does that was pressed elsewhere. @param {KeyboardEvent} event */
+    press(event) {
+      app.focus({ preventScroll: true });
+      const again = new KeyboardEvent(event.type, { key: event.key, shiftKey: event.shiftKey, cancelable: true });
+      if (!app.dispatchEvent(again)) event.preventDefault();
+    },
     /** @param {number} way @param {"edge" | "op"} [unit] */
     step: (way, unit) => stepBy(s, way, unit),
     /** Gives a leaf another number; null gives it its own back. @param {string} name @param {number | null} value */

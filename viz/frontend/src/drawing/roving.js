@@ -1,6 +1,6 @@
 /**
- * Moving the focus through the drawing with arrow keys: left and right follow the edges, up and down go to the next box
- * of the column.
+ * Moving the focus through the drawing with Alt and the arrow keys: left and right follow the edges, up and down go to
+ * the next box of the column.
  */
 
 /** @typedef {import("./scene.js").Scene} Scene */

@@ -11,7 +11,7 @@ import { rampOf } from "./heatcolour.js";
 import { lookOf, nodesOf, progressOf, timeOf } from "./looks.js";
 import { focusOf, overlay } from "./overlay.js";
 import { attribute, makeFrame, makeItem, makeWire, paintBlock, paintNode, pictureMaker } from "./parts.js";
-import { neighbour, wayOf } from "./roving.js";
+import { neighbour } from "./roving.js";
 import { firstIn, localText } from "./scene.js";
 import { coloursAt } from "./style.js";
 import { viewport } from "./viewport.js";
@@ -77,6 +77,12 @@ export function drawingView(host, graph, playback, scene, listeners) {
     /** Rings around the items that show these nodes. @param {number[]} nodes */
     mark: (nodes) => above.mark([...new Set(nodes.map(now.scene.itemOf))].map((at) => now.scene.items[at])),
     reveal,
+    /** Moves the focus along the edges; first into the drawing. @param {[number, number]} way down, and to the right */
+    walk(way) {
+      const at = now.places.get(now.focus) ?? 0;
+      const to = within(port.stage) ? neighbour(now.scene, at, way) : at;
+      if (to >= 0) goTo(now, now.scene.items[to]);
+    },
     fit() {
       port.fit();
       accompany();
@@ -294,7 +300,7 @@ function paintWire({ graph, scene, playback }, at, { group, over }) {
   if (over) setText(over, told ? "" : localText(graph, playback.numbers, edge, scene.wordy));
 }
 
-/** Clicks, hovering, focus and arrow keys, for all items at once. @param {Drawing} now @param {Listeners} listeners */
+/** Clicks, hovering, focus and Enter, for all items at once. @param {Drawing} now @param {Listeners} listeners */
 function listen(now, { select, toggle }) {
   const { port, above } = now;
   const { stage } = port;
@@ -333,13 +339,9 @@ function listen(now, { select, toggle }) {
     onpointerleave: () => hover(undefined),
     onkeydown(/** @type {KeyboardEvent} */ event) {
       const item = itemAt(event);
-      if (!item || event.shiftKey || event.ctrlKey || event.metaKey || event.altKey) return;
-      const way = wayOf(event.key);
-      if (!way && event.key !== "Enter") return;
+      if (!item || event.key !== "Enter" || event.shiftKey || event.ctrlKey || event.metaKey || event.altKey) return;
       event.preventDefault();
-      if (!way) return choose(item);
-      const to = neighbour(now.scene, now.scene.items.indexOf(item), way);
-      if (to >= 0) goTo(now, now.scene.items[to]);
+      choose(item);
     },
   });
 }

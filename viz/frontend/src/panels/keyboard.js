@@ -1,9 +1,10 @@
 /**
- * All keys. Arrows belong to what has the focus: in the drawing they follow the edges, everywhere else ← and → step.
- * Comma and full stop step from anywhere, as in video players. A field that is typed into keeps its keys.
+ * All keys. ← and → step, wherever in the player the focus is; with Alt the arrows walk along the edges of the drawing.
+ * A field that is typed into keeps its keys, and a slider its arrows.
  */
 
 import { h } from "./dom.js";
+import { wayOf } from "../drawing/roving.js";
 import { shownNode, toggleBlock, toggleNodeStop } from "./inspector.js";
 import { moveTo, select, selectedBlock, setPlaying, stepBy } from "./session.js";
 
@@ -11,11 +12,10 @@ import { moveTo, select, selectedBlock, setPlaying, stepBy } from "./session.js"
 
 const KEYS = [
   ["← →", "step back, step forward"],
-  ["← → ↑ ↓ in the drawing", "follow the edges; Enter chooses the node"],
-  [", .", "step from anywhere, also in the drawing"],
   ["Shift ← →", "step a whole operation"],
   ["Home End", "first, last"],
   ["Space", "play, pause; in a tour: go on"],
+  ["Alt ← → ↑ ↓", "walk along the edges; Enter selects the node"],
   ["B", "stop here: a breakpoint on the node shown"],
   ["E", "expand or collapse the block"],
   ["+ − 0", "larger, smaller; all of it, and back"],
@@ -50,8 +50,8 @@ function meaning(s, parts, event, drawing) {
   const unit = event.shiftKey ? "op" : s.unit;
   /** @type {Record<string, () => unknown>} */
   const keys = {
-    ",": () => stepBy(s, -1),
-    ".": () => stepBy(s, 1),
+    ArrowLeft: () => stepBy(s, -1, unit),
+    ArrowRight: () => stepBy(s, 1, unit),
     Home: () => moveTo(s, 0),
     End: () => moveTo(s, s.line.last),
     " ": () => (parts.tour.running ? parts.tour.next() : setPlaying(s, !s.playing)),
@@ -69,10 +69,6 @@ function meaning(s, parts, event, drawing) {
     "?": () => parts.help(),
     Escape: () => (drawing ? parts.leaveDrawing() : select(s, null)),
   };
-  if (!drawing || event.shiftKey) {
-    keys.ArrowLeft = () => stepBy(s, -1, unit);
-    keys.ArrowRight = () => stepBy(s, 1, unit);
-  }
   return keys[event.key.length === 1 ? event.key.toLowerCase() : event.key];
 }
 
@@ -85,9 +81,10 @@ export function toggleBlockAt(s) {
 
 /** @param {Session} s @param {any} parts @param {KeyboardEvent} event */
 export function pressKey(s, parts, event) {
-  if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.defaultPrevented || event.ctrlKey || event.metaKey) return;
   const target = /** @type {HTMLElement} */ (event.composedPath()[0]);
   if (parts.dialog.open) return event.stopPropagation();
+  if (event.altKey) return walk(parts, event);
   if (event.key === "Enter" && submit(target)) return event.preventDefault();
   if (!free(target, event.key)) return;
   const act = meaning(s, parts, event, parts.drawing.place.contains(target));
@@ -97,6 +94,15 @@ export function pressKey(s, parts, event) {
   const item = "be".includes(event.key.toLowerCase()) ? target.closest("[data-id]") : null;
   if (item) select(s, item.getAttribute("data-id"));
   act();
+}
+
+/** Alt and an arrow: else a browser would leave the page. @param {any} parts @param {KeyboardEvent} event */
+function walk(parts, event) {
+  const way = wayOf(event.key);
+  if (!way) return;
+  event.preventDefault();
+  event.stopPropagation();
+  parts.drawing.view.walk(way);
 }
 
 /**
