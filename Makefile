@@ -111,7 +111,7 @@ examples: $(BASE)  ## run the examples, a minute each, and print what they reach
 	done; done; exit $$failed
 
 lab: $(BASE)-lab  ## open the lessons in JupyterLab
-	@$(PY) -m jupyter lab notebooks $(ARGS)
+	@$(PY) -m jupyter lab notebooks/01_one_neuron.ipynb $(ARGS)
 
 bench: $(BASE)-bench,ray  ## the speed claims, each a ratio against a named peer
 	@failed=0; for file in $(filter-out %/bench_viewer.py %/bench_book.py,$(wildcard benchmarks/bench_*.py)); do \

@@ -63,7 +63,7 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument("--open", action="store_true", help="open the page in a browser")
     one.add_argument("--lab", action="store_true", help="then start JupyterLab on the lessons, as minigrad lab does")
 
-    one = command("lab", lessons.lab, "copy the lessons to a folder of your own, and open JupyterLab there")
+    one = command("lab", lessons.lab, "copy the lessons to a folder of your own, and open the first in JupyterLab")
     one.add_argument("folder", nargs="?", type=Path, default=lessons.FOLDER, metavar="FOLDER", help="(%(default)s)")
     one.add_argument("--copy", action="store_true", help="copy only; what you have changed is never overwritten")
 

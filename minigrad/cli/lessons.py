@@ -46,9 +46,10 @@ def needed(command: str) -> None:
 
 
 def opened(folder: Path) -> int:
-    """Copy the lessons to a folder, and run JupyterLab there: for this machine alone, with the token that it makes."""
+    """Copy the lessons to a folder, and open the first in JupyterLab: for this machine alone, with a token."""
     _copied(folder)
-    return subprocess.call([sys.executable, "-m", "jupyter", "lab", "--ip=localhost", str(folder)])
+    first = min(name for name, _ in _lessons("minigrad lab") if name.endswith(".ipynb"))
+    return subprocess.call([sys.executable, "-m", "jupyter", "lab", "--ip=localhost", str(folder / first)])
 
 
 def course(options: argparse.Namespace) -> int:

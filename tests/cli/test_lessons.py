@@ -115,7 +115,7 @@ def test_lab_opens_jupyterlab_there_for_this_machine_alone(run, tmp_path, monkey
     calls = []
     monkeypatch.setattr(subprocess, "call", lambda command: calls.append(command) or 7)
     assert run("lab", "mine")[0] == 7
-    assert calls == [[sys.executable, "-m", "jupyter", "lab", "--ip=localhost", "mine"]]
+    assert calls == [[sys.executable, "-m", "jupyter", "lab", "--ip=localhost", str(Path("mine", LESSONS[0]))]]
     assert (tmp_path / "mine" / LESSONS[0]).is_file()
 
 

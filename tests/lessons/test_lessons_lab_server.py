@@ -76,6 +76,7 @@ def listening(port):
 @pytest.mark.nightly
 def test_the_server_listens_to_this_machine_alone_and_wants_its_token(server):
     assert server["hostname"] == "localhost"
+    assert os.path.basename(server["root_dir"]) == "lessons"
     assert len(server["token"]) >= 32
     contents = f"{server['url']}api/contents"
     assert answer(contents)[0] == 403
