@@ -44,7 +44,7 @@ def backward(page: Any) -> None:
     """In the middle of the backward pass: a product has just reached the first sum."""
     page.get_by_role("button", name="First").click()
     for _ in range(12):
-        page.keyboard.press(".")
+        page.keyboard.press("ArrowRight")
 
 
 def predict(page: Any) -> None:

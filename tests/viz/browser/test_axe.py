@@ -68,8 +68,8 @@ def test_nothing_is_wrong_at_any_moment(page, pages, graph):
 
 def test_nothing_is_wrong_in_any_panel(page, pages):
     opened(page, pages("not_a_number"))
-    page.keyboard.press(".")
-    page.keyboard.press(".")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
     for name, key in choose_cases(list(PANELS.items()), "panels", 3):
         page.get_by_role("button", name="Step forward").first.focus()
         page.keyboard.press(key)

@@ -44,6 +44,17 @@ def test_page_steps_by_click(page, tmp_path):
     assert counted(page) == "7 / 7"
 
 
+def test_an_address_may_name_a_step(page, tmp_path):
+    export(small(), tmp_path / "y.html")
+    page.goto(f"{(tmp_path / 'y.html').as_uri()}#step=5")
+    page.get_by_role("button", name="Step forward").first.wait_for()
+    assert counted(page) == "5 / 7"
+    page.evaluate("location.hash = 'step=4'")
+    page.locator(".count", has_text="4 / 7").wait_for()
+    page.evaluate("location.hash = 'step=400'")
+    page.locator(".count", has_text="7 / 7").wait_for()
+
+
 def test_page_steps_by_keyboard_alone(page, tmp_path):
     export(small(), tmp_path / "y.html")
     opened(page, tmp_path / "y.html")
@@ -54,9 +65,9 @@ def test_page_steps_by_keyboard_alone(page, tmp_path):
     page.keyboard.press("Home")
     assert counted(page) == "0 / 7"
     for _ in range(4):
-        page.keyboard.press(".")
+        page.keyboard.press("ArrowRight")
     assert counted(page) == "4 / 7"
-    page.keyboard.press(",")
+    page.keyboard.press("ArrowLeft")
     assert counted(page) == "3 / 7"
     page.keyboard.press("End")
     assert counted(page) == "7 / 7"

@@ -38,7 +38,7 @@ def go_through(page):
     page.get_by_role("button", name="Stop here").first.click()
     page.get_by_role("button", name="Last").first.click()
     for _ in range(5):
-        page.keyboard.press(",")
+        page.keyboard.press("ArrowLeft")
     page.get_by_role("button", name="Predict").first.click()
 
 

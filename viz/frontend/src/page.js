@@ -1,6 +1,7 @@
 /**
  * Starts players in a page: each figure that carries a trace gets one above its picture, which stays for print and for
- * readers without scripts. Keys that nothing else on the page wants go to its only player, or to the one touched last.
+ * readers without scripts. Keys that nothing else on the page wants go to its only player, or to the one touched last;
+ * an address that ends in `#step=5` shows the only player there.
  */
 
 import { h, refusal } from "./panels/dom.js";
@@ -35,12 +36,25 @@ export function startAll(root) {
       refusal(host, error);
     }
   }
-  if (players.length && !started.length) {
+  const first = players.length > 0 && !started.length;
+  started.push(...players);
+  if (first) {
     document.addEventListener("pointerdown", touch);
     document.addEventListener("keydown", passOn);
+    addEventListener("hashchange", goToStep);
+    goToStep();
   }
-  started.push(...players);
   return players;
+}
+
+/** The player of a page that has one. */
+const only = () => (document.querySelectorAll("figure.minigrad>script").length === 1 ? started[0] : undefined);
+
+/** Shows the step that the address names. */
+function goToStep() {
+  const [, step] = /^#step=(\d+)$/.exec(location.hash) ?? [];
+  const player = only();
+  if (step && player) player.position = Number(step);
 }
 
 /** Remembers which player was touched last; undefined where something else was. @param {Event} event */
@@ -52,8 +66,7 @@ function touch({ target }) {
 function passOn(event) {
   if (event.target !== document.body || event.ctrlKey || event.metaKey || event.altKey) return;
   if (event.defaultPrevented || !KEYS.includes(event.key)) return;
-  const only = document.querySelectorAll("figure.minigrad>script").length === 1 ? started[0] : undefined;
-  const player = touched ?? only;
+  const player = touched ?? only();
   if (!player) return;
   const { top, bottom } = player.element.getBoundingClientRect();
   if (top < innerHeight && bottom > 0) player.press(event);

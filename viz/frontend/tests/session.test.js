@@ -6,7 +6,7 @@ import { answerStep, asked, setPredicting } from "../src/panels/predicting.js";
 import * as act from "../src/panels/session.js";
 import { decode } from "../src/model/trace.js";
 import { scalarLeaves, sliderRange } from "../src/panels/whatif.js";
-import { scalarTrace } from "./helpers.js";
+import { randomTrace, scalarTrace } from "./helpers.js";
 
 function product(options) {
   const data = scalarTrace((t) => {
@@ -61,10 +61,45 @@ test("two players that move each other keep the pace of one", (context) => {
   for (let position = 1; position < 5; position += 1) {
     assert.equal(one.playback.position, position);
     assert.equal(other.playback.position, position);
-    mock.timers.tick(899);
+    mock.timers.tick(799);
     assert.equal(other.playback.position, position);
     mock.timers.tick(1);
   }
+});
+
+/** How long playing takes from the beginning to the end, in milliseconds, and at how many positions it was. */
+function played(s) {
+  let [time, moves] = [0, 0];
+  s.listeners.add((what) => (moves += Number(what === "moved")));
+  act.setPlaying(s, true);
+  for (; s.playing; time += 1) mock.timers.tick(1);
+  return { time, moves };
+}
+
+test("playing takes eight seconds for a few nodes, and a minute for any number of them", (context) => {
+  context.after(() => mock.timers.reset());
+  mock.timers.enable({ apis: ["setTimeout"] });
+  const six = scalarTrace((t) => t.tanh(t.add(t.mul(t.leaf("w", -2), t.leaf("x", 3)), t.leaf("b", 6)), "y"));
+  const few = played(act.createSession(decode(six), { position: 0 }));
+  assert.ok(few.time > 5000 && few.time <= 8000, `${few.time}`);
+  for (const size of [100, 300, 3000]) {
+    const { time, moves } = played(act.createSession(decode(randomTrace(size, size)), { position: 0 }));
+    assert.ok(time > 30_000 && time <= 60_000, `${size}: ${time}`);
+    assert.ok(moves <= 240, `${moves}`);
+  }
+});
+
+test("playing a long history goes over a closed block at once", (context) => {
+  context.after(() => mock.timers.reset());
+  mock.timers.enable({ apis: ["setTimeout"] });
+  const data = scalarTrace((t) => {
+    let x = t.leaf("x", 0.5);
+    for (let k = 0; k < 5; k += 1) t.scope(`layer ${k}`, () => { for (let j = 0; j < 200; j += 1) x = t.tanh(x); });
+    return t.mul(x, t.leaf("w", 2), "y");
+  });
+  const s = act.createSession(decode(data), { position: 0, expanded: [0] });
+  const { moves } = played(s);
+  assert.ok(moves >= 11 && moves < 20, `${moves}`);
 });
 
 test("playing stops at a breakpoint and says at which", (context) => {

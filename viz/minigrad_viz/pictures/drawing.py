@@ -118,7 +118,8 @@ def draw(x: Any, *more: Any, expand: bool | Collection[str] | None = None) -> Dr
 def export(x: Any, path: str | os.PathLike[str]) -> None:
     """Write the graph of `x`, a Value or a list of them, a drawing or a player, to a file: see `Drawing.save`.
 
-    A page, ``.html``, holds the player and needs no network; that of a player begins as it stands.
+    A page, ``.html``, holds the player and needs no network; that of a player begins as it stands. An address that ends
+    in ``#step=5`` opens it at that step.
     Raises ValueError for a suffix that is not known.
 
     >>> import minigrad as mg

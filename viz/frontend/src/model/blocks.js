@@ -52,7 +52,7 @@ export function visible(graph, expanded) {
  * For each block the outermost closed one that it lies in, itself included; -1 if all around it are open.
  * @param {Graph} graph @param {ReadonlySet<number>} expanded
  */
-function covers(graph, expanded) {
+export function covers(graph, expanded) {
   const cover = new Int32Array(graph.blocks.length).fill(-1);
   for (let block = 1; block < cover.length; block += 1) {
     const around = cover[graph.blocks[block].outer];

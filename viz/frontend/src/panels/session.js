@@ -3,12 +3,15 @@
  * elements here: every change is told to those who listen, and the panels draw themselves again from it.
  */
 
-import { startExpanded, reveal } from "../model/blocks.js";
+import { covers, startExpanded, reveal } from "../model/blocks.js";
 import { breakpoint, firing, nextStop } from "../model/breakpoints.js";
 import { engine } from "../engine/engine.js";
 import { playback, timeline } from "../model/history.js";
 import { numberAt } from "../engine/keys.js";
-import { max, min } from "../math.js";
+import { ceil, max, min } from "../math.js";
+
+/** Of playing at speed 1, in milliseconds: a step in a small graph, one that can just be seen, and all of any graph. */
+const [CALM, BRIEF, LONGEST] = [800, 250, 59_000];
 
 /** What is of no concern to who keeps the state. @typedef {"stops" | "predicting" | "panel"} Inner */
 /** @typedef {"moved"|"numbers"|"picked"|"pass"|"selected"|"expanded"|"playing"|"options"|Inner} What */
@@ -108,7 +111,7 @@ export function moveTo(s, position) {
   s.stopped = "";
   const changed = s.playback.seek(target);
   tell(s, "moved", changed);
-  if (s.playing) wind(s, 900);
+  if (s.playing) wind(s, pace(s).wait);
   return true;
 }
 
@@ -145,11 +148,30 @@ export function setPlaying(s, playing) {
   if (playing) wind(s, 350);
 }
 
+/** How long a step is seen at speed 1, and how many are made at once. @param {Session} s */
+function pace({ line }) {
+  const many = max(1, ceil((line.last * BRIEF) / LONGEST));
+  return { many, wait: min(CALM, LONGEST / ceil(line.last / many)) };
+}
+
 /** @param {Session} s */
 function tick(s) {
   const stop = s.stops.length ? nextStop(s.playback, s.stops, 1) : Infinity;
-  if (moveTo(s, min(stop, s.line.next(s.playback.position, s.unit)))) arrive(s);
+  if (moveTo(s, min(stop, nextPlayed(s)))) arrive(s);
   else setPlaying(s, false);
+}
+
+/** Where playing goes next; of a long history by several steps, and to the end of a closed block. @param {Session} s */
+function nextPlayed(s) {
+  const { line, unit, graph } = s;
+  const { many } = pace(s);
+  let to = s.playback.position;
+  for (let k = 0; k < many; k += 1) to = line.next(to, unit);
+  if (many < 2) return to;
+  const closed = covers(graph, s.expanded);
+  const boxAt = (/** @type {number} */ at) => closed[graph.block[line.nodeAt(at)]];
+  while (to < line.last && boxAt(to) >= 0 && boxAt(to + 1) === boxAt(to)) to += 1;
+  return to;
 }
 
 /** Playing ends at a stop and at the end, whoever made the move. @param {Session} s */
