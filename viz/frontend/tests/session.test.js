@@ -5,7 +5,7 @@ import { mock, test } from "node:test";
 import { answerStep, asked, setPredicting } from "../src/panels/predicting.js";
 import * as act from "../src/panels/session.js";
 import { decode } from "../src/model/trace.js";
-import { scalarLeaves, sliderRange } from "../src/panels/whatif.js";
+import { firstLeaf, scalarLeaves, sliderRange } from "../src/panels/whatif.js";
 import { randomTrace, scalarTrace } from "./helpers.js";
 
 function product(options) {
@@ -165,9 +165,17 @@ test("predict mode goes no further than what was answered", () => {
   assert.equal(s.playback.position, act.lastPosition(s));
 });
 
+test("what if begins with the leaf that is selected, or that of the largest gradient", () => {
+  const s = act.createSession(decode(scalarTrace((t) => t.mul(t.leaf("p", 5), t.leaf("q", -0.1), "y"))));
+  const leaves = scalarLeaves(s);
+  assert.equal(s.graph.title(firstLeaf(s, leaves)), "q"); // ∂y/∂p = −0.1, ∂y/∂q = 5
+  act.select(s, "n0");
+  assert.equal(s.graph.title(firstLeaf(s, leaves)), "p");
+});
+
 test("range of a slider has round ends around the number", () => {
-  assert.deepEqual(sliderRange(-3), [-9, 3, 0.02]);
-  assert.deepEqual(sliderRange(0), [-2, 2, 0.02]);
+  assert.deepEqual(sliderRange(-3), [-9, 3, 0.1]);
+  assert.deepEqual(sliderRange(0), [-2, 2, 0.1]);
   for (const x of [1e-9, 0.3, 7, 123, -4e8, Infinity, NaN]) {
     const [least, most, step] = sliderRange(x);
     assert.ok(least < most && step > 0 && Number.isFinite(most - least));

@@ -5,6 +5,7 @@
 
 import { h, remember, submit, tag } from "./dom.js";
 import { abs, ceil, finite, floor, log10, max, min, round } from "../math.js";
+import { scalarOf } from "../drawing/looks.js";
 import { pretty } from "../engine/notation.js";
 import { engineOf, override, pick, recompute, selectedNode, tell } from "./session.js";
 import { elementKey, isFree, keyNamed, keyTitle, leafOf, numberAt } from "../engine/keys.js";
@@ -36,7 +37,7 @@ export function sliderRange(x) {
   const wide = ceil(reach / unit) * unit;
   const middle = finite(x) ? round(x / unit) * unit : 0;
   const tidy = (/** @type {number} */ number) => Number(number.toPrecision(12));
-  return [tidy(middle - wide), tidy(middle + wide), tidy(unit / 50)];
+  return [tidy(middle - wide), tidy(middle + wide), tidy(unit / 10)];
 }
 
 /**
@@ -49,11 +50,26 @@ function rangeOf(s, leaf, now) {
   return [min(least, low), max(most, high), step];
 }
 
+/**
+ * The leaf to begin with: the one that is selected, or else the one of the largest gradient.
+ * @param {Session} s @param {number[]} leaves
+ */
+export function firstLeaf(s, leaves) {
+  const { graph, base, pass } = s;
+  const sizes = new Map();
+  base.runs[pass]?.total.forEach((total, k) => {
+    sizes.set(graph.operand[base.runs[pass].edge[k]], abs(Number(scalarOf(total))) || 0);
+  });
+  const size = (/** @type {number} */ key) => sizes.get(leafOf(graph, key)) ?? 0;
+  const chosen = leaves.find((key) => leafOf(graph, key) === selectedNode(s));
+  return chosen ?? leaves.reduce((best, key) => (size(key) > size(best) ? key : best), leaves[0] ?? -1);
+}
+
 /** @param {Session} s */
 export function whatIf(s) {
   const leaves = scalarLeaves(s);
   const plot = remember((leaf) => (leaf < 0 ? [] : plotOf(s, leaf)));
-  let current = leaves[0] ?? -1;
+  let current = firstLeaf(s, leaves);
   const field = elementField(s);
   /** @param {number} leaf @param {number | null} value */
   const change = (leaf, value) => {
