@@ -418,6 +418,14 @@ def test_what_is_no_place_in_a_graph_is_refused():
             to_trace([x])
 
 
+def test_functions_inside_modules_are_called_what_they_compute():
+    layer = mg.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
+    layer.register_full_backward_hook(lambda *_: None)
+    names = [op["name"] for op in json.loads(to_trace(layer(mg.randn(2, 3, 8)).sum()).json())["ops"]]
+    assert {"Split", "BackwardHook"} <= set(names)
+    assert [name for name in names if name.startswith("_")] == []
+
+
 def test_a_parameter_is_drawn_in_the_module_that_uses_it_first_and_an_input_outside():
     model = mg.nn.Sequential(mg.nn.Linear(2, 2), mg.nn.Linear(2, 2))
     model[1].weight = model[0].weight
