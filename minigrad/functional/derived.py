@@ -67,7 +67,7 @@ def log10(input: Tensor) -> Tensor:
 def logit(input: Tensor, eps: float | None = None) -> Tensor:
     """``log(x / (1 - x))``, from which `sigmoid` comes back; with `eps`, of x brought into eps … 1 - eps."""
     x = tensor_of(input, "logit") if eps is None else clamp(tensor_of(input, "logit"), eps, 1 - eps)
-    return cast(Tensor, ops.log(x) - ops.log1p(-x))
+    return cast(Tensor, ops.log(x) - ops.log1p(x * -1.0))  # a bool has no negative, that of a byte is another
 
 
 def logaddexp(input: Tensor, other: Tensor) -> Tensor:

@@ -139,7 +139,7 @@ def soft_margin_loss(
     input: Tensor, target: Tensor, size_average: None = None, reduce: None = None, reduction: str = "mean"
 ) -> Tensor:
     """``log(1 + exp(-target * input))``, for targets of 1 and -1."""
-    return _reduced("soft_margin_loss", ops.softplus(-target * input), reduction)
+    return _reduced("soft_margin_loss", ops.softplus(target * -1.0 * input), reduction)
 
 
 def multi_margin_loss(

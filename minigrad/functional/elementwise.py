@@ -233,7 +233,9 @@ def softplus(input: Any, beta: float = 1.0, threshold: float = 20.0) -> Any:
 
 
 def logsigmoid(input: Any) -> Any:
-    """The logarithm of `sigmoid`, without underflow."""
+    """The logarithm of `sigmoid`, without underflow. Raises DTypeError for a tensor of integers."""
+    if isinstance(input, Tensor):
+        floats_of(input, "logsigmoid")
     return -ops.softplus(-input)
 
 

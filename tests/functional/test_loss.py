@@ -87,6 +87,17 @@ def test_bce_with_logits_of_extreme_scores_is_pytorch_s(torch, score, weight):
         np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-300)
 
 
+@pytest.mark.parity
+def test_a_byte_has_no_negative(torch):
+    for lib in (mg, torch):
+        scores, targets = lib.tensor([0.5, -1.0]), lib.tensor([1, 1], dtype=lib.uint8)
+        loss = lib.nn.functional.soft_margin_loss(scores, targets)
+        assert loss.item() == pytest.approx((math.log1p(math.exp(-0.5)) + math.log1p(math.e)) / 2, rel=1e-6)
+        assert lib.logit(lib.tensor([1, 0], dtype=lib.uint8)).tolist() == [math.inf, -math.inf]
+    with pytest.raises(DTypeError, match="logsigmoid: input holds uint8"):
+        mg.nn.functional.logsigmoid(mg.tensor([1, 0], dtype=mg.uint8))
+
+
 def test_a_tiny_chance_keeps_its_digits_in_the_gradient():
     x = mg.tensor([-80.0], dtype=mg.float64, requires_grad=True)
     mg.binary_cross_entropy_with_logits(x, mg.tensor([0.0], dtype=mg.float64)).backward()
