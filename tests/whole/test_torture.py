@@ -11,12 +11,17 @@ from torture import _dying, _programs_made, _programs_run, calls, campaigns, pro
 from torture import _running as running
 
 ALL = [one for theme in campaigns().values() for one in theme]
-PARTS = 12  # into which the cases of a campaign are cut
+
+
+def parts_of(campaign):
+    """Return into how many parts the cases of a campaign are cut: more where a case may take long."""
+    most = 60 if campaign.seconds >= 300 else 12
+    return most if callable(campaign.many) else min(campaign.many, most)
 
 
 def in_parts(campaigns):
     """Parametrise by a campaign and a part of its cases."""
-    cases = [(one, part) for one in campaigns for part in range(PARTS)]
+    cases = [(one, part) for one in campaigns for part in range(parts_of(one))]
     return pytest.mark.parametrize(("campaign", "part"), cases, ids=[f"{one.name} {part}" for one, part in cases])
 
 
@@ -48,7 +53,8 @@ def test_all_long_cases(campaign, part):
 
 
 def cases_of(campaign, part):
-    return range(campaign.count() * part // PARTS, campaign.count() * (part + 1) // PARTS)
+    count, parts = campaign.count(), parts_of(campaign)
+    return range(count * part // parts, count * (part + 1) // parts)
 
 
 def cases_pass(campaign, cases):
