@@ -83,7 +83,7 @@ class _Passage:
         places = [k for k, x in enumerate(items) if isinstance(x, Tensor) and x.dtype.is_floating_point]
         if not any(items[k].requires_grad for k in places):
             return items
-        passed = BackwardHook.apply(lambda gradients: seen(gradients, places, len(items)), *[items[k] for k in places])
+        passed = _BackwardHook.apply(lambda gradients: seen(gradients, places, len(items)), *[items[k] for k in places])
         out = list(items)
         for k, x in zip(places, passed, strict=True):
             out[k] = x
@@ -122,7 +122,7 @@ def _tuple(x: Any) -> tuple[Any, ...]:
     return tuple(x) if isinstance(x, tuple | list) else (x,)
 
 
-class BackwardHook(Function):
+class _BackwardHook(Function):
     """Its operands as they are, whose gradients `seen` may replace."""
 
     @staticmethod

@@ -22,7 +22,7 @@ def draw_bias(bias: Tensor | None, weight: Tensor) -> None:
         init.uniform_(bias, -bound, bound)
 
 
-class Split(Function):
+class _Split(Function):
     """A tensor cut along a dimension into parts, whose gradients are put together at once."""
 
     @staticmethod
@@ -47,5 +47,5 @@ def parts(x: Tensor, into: int | Sequence[int], dim: int = -1) -> tuple[Tensor, 
     work that grows with the square of their number.
     """
     found: tuple[Tensor, ...]
-    found = Split.apply(x, into, dim) if is_grad_enabled() and x.requires_grad else _cut(x, into, dim)
+    found = _Split.apply(x, into, dim) if is_grad_enabled() and x.requires_grad else _cut(x, into, dim)
     return found
