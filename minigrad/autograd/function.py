@@ -162,13 +162,7 @@ class Function:
         results = tuple([x.detach() if any(x is operand for operand in operands) else x for x in results])
         outputs = tuple([x.detach() for x in results])
         if modes.grad and any(edge is not None for edge in edges):
-            step = Step(
-                _op(cls.__name__.lstrip("_"), len(results)),
-                edges,
-                {"ctx": ctx},
-                results[0].shape,
-                results[0]._array.dtype,
-            )
+            step = Step(_op(cls.__name__, len(results)), edges, {"ctx": ctx}, results[0].shape, results[0]._array.dtype)
             step.keep((None,))
             shared = [x.storage for x in operands]  # a write would reach the operand, and no gradient would follow
             outputs = tuple([x.clone() if x.storage in shared else x for x in outputs])
@@ -183,7 +177,7 @@ class Function:
 
 @cache
 def _op(name: str, outputs: int) -> Op:
-    name = "".join([c if f"_{c}".isidentifier() else "_" for c in name])  # a class that `type` makes may be called <b>
+    name = "".join([c if f"_{c}".isidentifier() else "_" for c in name]).lstrip("_") or "Function"  # `type` makes <b>
     return Op(
         name,
         rf"\operatorname{{{name}}}\left({{a}}\right)",

@@ -23,7 +23,7 @@ def test_two_views_of_a_player_play_at_the_pace_of_one(page):
     page.wait_for_function("model.moves.length > 8")
     moves = page.evaluate("model.moves")
     assert [at for _, at in moves[:8]] == list(range(1, 9))
-    assert moves[7][0] - moves[0][0] > 7 * 225 * 0.95  # 900 ms a step, at four times the speed
+    assert moves[7][0] - moves[0][0] > 7 * 200 * 0.95  # 800 ms a step, at four times the speed
     page.get_by_role("button", name="Pause").first.click()
     assert page.get_by_role("button", name="Play").count() == 2
 
