@@ -207,7 +207,7 @@ player
 # left, and above the picture each multiplication as it is made. (The other buttons can wait. Two of them, *Predict* and
 # *What if*, come in lesson 2.)
 #
-# And here is a knob to turn. (It needs a running notebook. In the book, *What if* below the graph has one.)
+# And here is a knob to turn. (It needs a running notebook. In the book, *What if* above the graph has one.)
 
 # %% tags=["nbval-ignore-output"]
 player.slider("w", min=-6, max=2)

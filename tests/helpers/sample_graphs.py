@@ -14,6 +14,14 @@ def scalars():
     return loss
 
 
+def neuron():
+    """The one neuron of lesson 1."""
+    w, x, b = mg.Value(-2.0, "w"), mg.Value(3.0, "x"), mg.Value(6.0, "b")
+    y = (w * x + b).sigmoid()
+    y.label = "y"
+    return y
+
+
 def expression():
     """A dozen nodes, one of them used twice."""
     a, b, c = mg.Value(2.0, "a"), mg.Value(-3.0, "b"), mg.Value(10.0, "c")

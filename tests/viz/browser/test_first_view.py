@@ -77,10 +77,30 @@ def test_wide_graph_is_first_seen_where_it_can_be_read_at_the_present_moment(ope
     assert seen(page)["inside"]
 
 
+@pytest.mark.parametrize(("name", "width"), [("neuron", 700), ("neuron", 1280), ("expression", 1280), ("mlp", 1280)])
+def test_a_graph_of_a_few_nodes_is_first_seen_whole(opened, width, name):
+    page = opened(name, width)
+    first = seen(page)
+    assert (first["all"], first["scale"] >= 0.7, page.locator(".minimap:visible").count()) == (True, True, 0)
+    tab = page.get_by_role("button", name="What if").bounding_box()
+    assert tab["y"] + tab["height"] < 400, "all is in reach"
+
+
+def test_a_graph_fits_its_place_until_the_reader_chooses_a_size(opened):
+    page = opened("neuron", 1280)
+    for width in (700, 830):
+        page.set_viewport_size({"width": width, "height": 900})
+        assert seen(page)["all"]
+    page.get_by_role("button", name="Larger").click()
+    chosen = seen(page)["scale"]
+    page.set_viewport_size({"width": 1280, "height": 900})
+    assert seen(page)["scale"] == pytest.approx(chosen)
+
+
 def test_view_follows_each_step(opened):
     page = opened("gpt", 400)
     page.get_by_role("button", name="Step forward").first.focus()
-    for key in ["Home", *["."] * 4, "End", *[","] * 2]:
+    for key in ["Home", *["ArrowRight"] * 4, "End", *["ArrowLeft"] * 2]:
         page.keyboard.press(key)
         assert seen(page)["inside"]
 

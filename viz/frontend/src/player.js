@@ -133,15 +133,17 @@ function assemble(s, options, focus) {
   const guide = tour(s);
   const inspect = inspector(s);
   const inspected = shown("inspector");
-  const { toggle, search, draw } = tabs(s, Object.keys(TITLES).filter(shown), drawing, focus);
+  const { toggle, search, bar, panel } = tabs(s, Object.keys(TITLES).filter(shown), drawing, focus);
   /** @type {Draw[]} */
   const parts = [
     guide.draw,
     ...(shown("transport") ? [controls(s, help)] : []),
+    bar,
     saying(s),
     predicting(s),
-    () => tag("div", { class: inspected ? "stage" : "stage alone" }, drawing.element, inspected && inspect()),
-    draw,
+    () => tag("div.stage", {}, drawing.element),
+    panel,
+    () => inspected && inspect(),
   ];
   const leaveDrawing = () => (select(s, null), focus(".key.play"));
   return {
@@ -183,19 +185,17 @@ function tabs(s, names, drawing, focus) {
     toggle,
     search: () => (open === "search" ? focus("[type=search]") : toggle("search")),
     /** @type {Draw} */
-    draw(what, changed) {
+    bar(what) {
       if (what === "picked" && names.includes("what-if")) open = "what-if";
+      return tag("div.tabs", { role: "group", label: "Panels" }, ...names.map(button), drawing.zoom);
+    },
+    /** @type {Draw} */
+    panel(what, changed) {
       if (open) {
         panels[open] ??= PANELS[open](s, highlight);
         seen[open] = panels[open](what, changed);
       }
-      const group = { class: "tabs", role: "group", label: "Panels" };
-      return tag(
-        "div",
-        {},
-        tag("div", group, ...names.map(button), drawing.zoom),
-        ...Object.keys(seen).map((name) => tag("div", { hidden: name !== open }, seen[name])),
-      );
+      return tag("div", {}, ...Object.keys(seen).map((name) => tag("div", { hidden: name !== open }, seen[name])));
     },
   };
 }

@@ -8,6 +8,8 @@ import { dress, drawn, h, show } from "../panels/dom.js";
 /** @typedef {import("./scene.js").Scene} Scene */
 /** @typedef {import("./viewport.js").Rect} Rect */
 
+const LEAST = 15; // items: fewer are found without a map
+
 /** @param {{look: (x: number, y: number) => void}} listeners `look` is asked to show a point of the drawing */
 export function minimap({ look }) {
   const boxes = drawn("path", { class: "boxes" });
@@ -30,12 +32,12 @@ export function minimap({ look }) {
     const [x, y, width, height] = [box.x, box.y, box.w, box.h].map((length) => max(0, round(length)));
     dress(rect, { x, y, width, height });
   };
-  const size = { width: 0, height: 0 };
+  const size = { width: 0, height: 0, items: 0 };
   return {
     element,
     /** @param {Scene} scene */
     setScene({ items, width, height }) {
-      Object.assign(size, { width, height });
+      Object.assign(size, { width, height, items: items.length });
       dress(svg, { viewBox: `0 0 ${width} ${height}` });
       dress(boxes, { d: items.map(({ x, y, w, h: high }) => `M${x} ${y}h${w}v${high}h${-w}z`).join("") });
     },
@@ -43,7 +45,7 @@ export function minimap({ look }) {
     active: (item) => place(now, item ?? { x: 0, y: 0, w: 0, h: 0 }),
     /** @param {Rect} part of the drawing that is seen */
     frame(part) {
-      show(element, part.w < size.width - 1 || part.h < size.height - 1);
+      show(element, size.items >= LEAST && (part.w < size.width - 1 || part.h < size.height - 1));
       const [x, y] = [max(0, part.x), max(0, part.y)];
       place(seen, { x, y, w: min(part.w, size.width - x), h: min(part.h, size.height - y) });
     },

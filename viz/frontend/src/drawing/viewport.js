@@ -10,7 +10,7 @@ import { dress, h } from "../panels/dom.js";
 /** @typedef {ReturnType<typeof viewport>} Viewport */
 
 export const READABLE = 0.85; // of the natural size
-const WHOLE = 0.8; // a little smaller still, where then all of it is seen
+const WHOLE = 0.7; // smaller still, where then all of it is seen
 const [LEAST, MOST] = [0.004, 4];
 const ROOM = 28; // around what is revealed
 
@@ -86,6 +86,7 @@ export function viewport(host, moved) {
   const { at, apply, lookAround, scrolled, ...eye } = lens(view, stage, moved);
   let wanted = /** @type {Rect | null} */ (null);
   let placed = false;
+  let own = false; // the reader chose how large it is
   let came = false; // to where the reader begins, which is there at once
   let asked = 0;
   const follow = () => {
@@ -96,23 +97,32 @@ export function viewport(host, moved) {
     came = true;
   };
   const start = () => {
-    if (placed || !view.clientWidth) return lookAround();
+    if (own || !view.clientWidth) return lookAround();
     placed = true;
-    const whole = view.clientWidth / at.width;
-    apply(whole < WHOLE ? READABLE : min(1, whole));
+    const whole = min(view.clientWidth / at.width, roomBelow(view) / at.height, 1);
+    apply(whole < WHOLE ? READABLE : whole);
     follow();
     lookAround();
   };
-  listenTo(view, eye.zoom, scrolled);
+  /** @param {number} factor @param {number[]} [place] */
+  const zoom = (factor, place) => {
+    own = true;
+    eye.zoom(factor, place);
+  };
+  const fit = () => {
+    own = true;
+    eye.fit();
+  };
+  listenTo(view, zoom, scrolled);
   drag(view);
   const observer = new ResizeObserver(start);
   observer.observe(view);
   return {
-    ...{ view, stage, ...eye },
+    ...{ view, stage, ...eye, zoom, fit },
     /** How large the drawing is. @param {number} width @param {number} height */
     resize(width, height) {
       Object.assign(at, { width, height });
-      if (placed || !view.clientWidth) apply();
+      if (own || !view.clientWidth) apply();
       else start();
     },
     /** Scrolls a part of the drawing into view, if it is not there. @param {Rect} rect */

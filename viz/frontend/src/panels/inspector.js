@@ -1,4 +1,4 @@
-/** The side panel: all that is known of one node at this moment. It follows the steps, unless a node is selected. */
+/** All that is known of one node at this moment, below the drawing. It follows the steps, unless a node is selected. */
 
 import { ruleOf } from "../drawing/cards.js";
 import { tag } from "./dom.js";
@@ -25,7 +25,7 @@ export function inspector(s) {
     const node = shownNode(s);
     if (node !== last) s.pictures = new Map();
     last = node;
-    const [title, ...facts] =
+    const [title, kind, ...facts] =
       block >= 0
         ? [s.graph.blocks[block].name, ...blockFacts(s, block)]
         : node >= 0
@@ -47,7 +47,7 @@ export function inspector(s) {
       "div.inspector",
       { role: "group", label: "Inspector" },
       // no heading: the page around may be at any level
-      tag("header", {}, tag("strong.title", {}, title), acts, tag("button", free, "Follow steps")),
+      tag("header", {}, tag("strong.title", {}, title), kind, acts, tag("button", free, "Follow steps")),
       tag("div.facts", {}, ...facts),
     );
   };

@@ -6,12 +6,12 @@ const SHELL_RULES = `
 :host{display:block;container-type:inline-size;color:$ink;font:14px/1.45 $font;text-align:left}
 *{box-sizing:border-box}
 [hidden]{display:none!important}
-.say,.predict,.tour,.stage,.minimap,.tabs,.panel,.table{border-top:1px solid $rim}
+.say,.predict,.tour,.stage,.minimap,.tabs,.panel,.table,.inspector{border-top:1px solid $rim}
 .say,.predict,.tour,.panel{padding:10px 14px}
 .say,.inspector,.panel{overflow-wrap:anywhere}
 .transport,.words,form,header,.acts,.tabs{display:flex;flex-wrap:wrap;align-items:center}
 .keys,.switch,.zoom{display:flex}
-.say,.stage,.row,.whatif,.slider,.key{display:grid}
+.say,.row,.whatif,.slider,.key{display:grid}
 .scrub,.minimap svg,.row figure,.plot svg{display:block}
 .marks,.phase,.tick,.count{position:absolute}
 .phase,.slider b,th,td{overflow:hidden;text-overflow:ellipsis}
@@ -64,10 +64,7 @@ form{gap:6px 8px}
 .verdict:not(:empty){margin-top:6px}
 .verdict[data-verdict=right]::before{content:"✓ ";font-weight:700}
 .caption{font-size:15px;margin-bottom:6px}
-.stage{grid-template-columns:minmax(0,1fr) 300px}
-.stage:not(.alone) .canvas{min-height:min(360px,var(--mg-view-height,360px))}
-.stage.alone{display:block}
-.canvas{min-width:0;position:relative;display:flex;flex-direction:column}
+.canvas{position:relative;display:flex;flex-direction:column}
 .place{margin:auto 0}
 .minimap{padding:6px 12px}
 .minimap svg{width:100%;height:44px;cursor:pointer;touch-action:none}
@@ -78,9 +75,11 @@ form{gap:6px 8px}
 .keys,.zoom{gap:2px}
 .zoom{margin-left:auto}
 .tabs .zoom button{min-width:30px;padding:0 4px}
-.inspector{border-left:1px solid $rim;padding:12px 14px;overflow:auto;height:0;min-height:100%;scrollbar-width:thin}
-header{justify-content:space-between;align-items:baseline;gap:4px 8px}
-.kind{margin-bottom:6px}
+.inspector{padding:10px 14px 12px;min-height:150px}
+.facts{columns:3 270px;column-gap:32px;margin-top:4px}
+.facts .row,.facts .step{break-inside:avoid}
+header{align-items:baseline;gap:4px 12px}
+header .acts{margin-left:auto}
 .row{align-items:baseline;grid-template-columns:68px minmax(0,1fr);gap:8px;padding:3px 0}
 .row:has(figure,.formula){display:block}
 .row figure{margin:4px 0}
@@ -93,7 +92,7 @@ button.alarm{text-align:left;padding:3px 0}
 .acts{gap:8px;margin-top:8px}
 .inspector .acts{margin:0;gap:4px}
 .inspector .acts button{font-size:12.5px;min-height:26px;padding:1px 9px;border-color:$rim}
-.tabs{gap:4px;padding:6px 10px}
+.tabs{gap:4px;padding:4px 10px}
 .tabs button:hover{border-color:$line}
 .tabs .warn{color:$alarm;font-weight:600}
 .panel{padding-bottom:14px}
@@ -126,14 +125,12 @@ tr.chosen{outline:2px dashed $ink;outline-offset:-2px}
 .help button{margin-top:12px}
 kbd{font:600 13px $font}
 @container (max-width:740px){
-.stage,.whatif{grid-template-columns:100%}
-.inspector{border-left:0;border-top:1px solid $rim;height:auto;min-height:240px}
+.whatif{grid-template-columns:100%}
 .transport{justify-content:space-between;gap:6px 2px}
 .track{flex-basis:100%;order:-1}
 .key{width:28px}
 .key.play{width:36px}
 .transport .quiet{padding:2px}
-.stage:not(.alone) .canvas{min-height:0}
 .tabs{padding:6px 4px;gap:0}
 .switch button{padding:2px 6px}
 }
