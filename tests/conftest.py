@@ -110,9 +110,8 @@ def pytest_xdist_make_scheduler(config, log):
 
 if os.environ.get("MINIGRAD_DEVICE"):  # the whole suite with tensors on another device
     mg.set_default_device(os.environ["MINIGRAD_DEVICE"])
-if (
-    os.environ.get("MINIGRAD_DEVICE") != "cuda"
-):  # a program that asks for a GPU would have the tests after it compute there
+# A program that asks for a GPU would move Taichi there, for the tests after it too.
+if os.environ.get("MINIGRAD_DEVICE") != "cuda":
     os.environ["CUDA_VISIBLE_DEVICES"] = ""
 
 

@@ -313,7 +313,7 @@ def link_back(app: Sphinx, page: str, template: str, context: dict[str, Any], do
     Sphinx takes the objects of a module to be shown in one room, that of the first.
     """
     module = page.removeprefix("_modules/").replace("/", ".")
-    if module == page or not (entry := app.env._viewcode_modules.get(module)):  # type: ignore[attr-defined]
+    if module == page or not (entry := vars(app.env)["_viewcode_modules"].get(module)):
         return
     _, _, shown_on, room = entry
     for name, docname in shown_on.items():

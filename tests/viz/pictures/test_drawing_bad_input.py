@@ -210,6 +210,7 @@ def test_classes_that_are_called_like_markup_are_drawn():
         y = y * 2
     for text in (to_svg(y), to_text(y), to_html(y)):
         assert "b___2J__x(" in text
+        assert "_b___2J__x(" not in text
     ElementTree.fromstring(to_svg(y))
     model = type(called, (mg.nn.Sequential,), {})(type(called, (mg.nn.ReLU,), {})())
     seen = watch(model)

@@ -86,7 +86,7 @@ export function viewport(host, moved) {
   const { at, apply, lookAround, scrolled, ...eye } = lens(view, stage, moved);
   let wanted = /** @type {Rect | null} */ (null);
   let placed = false;
-  let own = false; // the reader chose how large it is
+  let zoomed = false; // by the reader: from then on it is not fitted to its place
   let came = false; // to where the reader begins, which is there at once
   let asked = 0;
   const follow = () => {
@@ -97,7 +97,7 @@ export function viewport(host, moved) {
     came = true;
   };
   const start = () => {
-    if (own || !view.clientWidth) return lookAround();
+    if (zoomed || !view.clientWidth) return lookAround();
     placed = true;
     const whole = min(view.clientWidth / at.width, roomBelow(view) / at.height, 1);
     apply(whole < WHOLE ? READABLE : whole);
@@ -106,11 +106,11 @@ export function viewport(host, moved) {
   };
   /** @param {number} factor @param {number[]} [place] */
   const zoom = (factor, place) => {
-    own = true;
+    zoomed = true;
     eye.zoom(factor, place);
   };
   const fit = () => {
-    own = true;
+    zoomed = true;
     eye.fit();
   };
   listenTo(view, zoom, scrolled);
@@ -122,7 +122,7 @@ export function viewport(host, moved) {
     /** How large the drawing is. @param {number} width @param {number} height */
     resize(width, height) {
       Object.assign(at, { width, height });
-      if (own || !view.clientWidth) apply();
+      if (zoomed || !view.clientWidth) apply();
       else start();
     },
     /** Scrolls a part of the drawing into view, if it is not there. @param {Rect} rect */

@@ -79,7 +79,6 @@ form{gap:6px 8px}
 .facts{columns:3 270px;column-gap:32px;margin-top:4px}
 .facts .row,.facts .step{break-inside:avoid}
 header{align-items:baseline;gap:4px 12px}
-header .acts{margin-left:auto}
 .row{align-items:baseline;grid-template-columns:68px minmax(0,1fr);gap:8px;padding:3px 0}
 .row:has(figure,.formula){display:block}
 .row figure{margin:4px 0}
