@@ -210,7 +210,7 @@ class Node(Operand):
     _right: Any
     _made: int  # Node.writes when this node was made
     _requires_grad: bool
-    _more: dict[str, Any]  # what few nodes have: label, scope, line, attributes; unset on most
+    _more: dict[Any, Any]  # what few nodes have: label, scope, line, attributes, calls of modules; unset on most
     grad: Any
 
     @property

@@ -332,6 +332,11 @@ class _Recording:
         return self._conditions.held
 
     @property
+    def optimizers(self) -> list[Any]:
+        """The optimizers that step in it."""
+        return [one.optimizer for one in self._optimizers]
+
+    @property
     def how(self) -> str:
         """How it is run."""
         return str(self.launched or f"Run call by call: {self.why}.")

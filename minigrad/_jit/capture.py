@@ -14,6 +14,7 @@ import numpy as np
 
 from minigrad._traced import Book, plain, traced
 from minigrad.errors import CaptureError, caller_line
+from minigrad.graph import modes
 from minigrad.kernels import Call, tap
 from minigrad.storage import PLACES, Memory, here, place_of
 
@@ -77,7 +78,8 @@ class View(NamedTuple):
 
 
 class Node(NamedTuple):
-    """A kernel call: its operands are views, numbers or None. If it `writes`, its results were there before."""
+    """A kernel call: its operands are views, numbers or None. If it `writes`, its results were there before. `scope` is
+    where in a model it belongs, and `gradient_of` the operation whose gradient it helps to compute, "" of none."""
 
     op: str
     device: str
@@ -85,6 +87,8 @@ class Node(NamedTuple):
     attrs: Mapping[str, Any]
     outs: tuple[View, ...]
     writes: bool
+    scope: str = ""
+    gradient_of: str = ""
 
     @property
     def reads(self) -> tuple[View, ...]:
@@ -177,7 +181,9 @@ class Capture:
             if None not in map(self.find, arrays):
                 return  # a view: nothing was computed
             outs = tuple([self.view(x, TEMPORARY) for x in arrays])
-        self.nodes.append(Node(call.op, call.device, inputs, dict(call.attrs), outs, call.out is not None))
+        step = modes.passing
+        whose = (modes.scope, "") if step is None else (step.scope, step._op.name)
+        self.nodes.append(Node(call.op, call.device, inputs, dict(call.attrs), outs, call.out is not None, *whose))
 
     def view(self, array: Any, kind: str = KEPT) -> View:
         """Where an array lies; memory that was not seen before is of this kind."""

@@ -257,23 +257,11 @@ class Launched:
         address = k + offset if what == "fixed" else f"{_NAMES[what].format(k)} + {offset}"
         return f"({address}, {items}, {size}{f', {_BLOCKS[what].format(k)}' if self._blocks else ''})"
 
-    @property
-    def kernels(self) -> dict[int, list[tuple[int, str]]]:
-        """By the number of a call the compiled kernels that it is in, the one around the other first: each by a number,
-        and what it is to be called. Of a call in several it is the first."""
-        found: dict[int, list[tuple[int, str]]] = {}
-        groups = [k for k, group in enumerate(self.groups) for _ in range(group.count)]
-        for place, launch in enumerate(self.launches):
-            way = []
-            if groups:
-                group = self.groups[groups[place]]
-                way.append((groups[place] - len(groups), f"{group.kernel.name}: {_count(group.count, 'launch')}"))
-            if len(launch.calls) > 1:
-                way.append((place, f"{launch.kernel.name}: {len(launch.calls)} calls"))
-            for call in launch.calls:
-                if way:
-                    found.setdefault(call, way)
-        return found
+    def last(self, k: int) -> Any:
+        """The array that the last run gave back as number `k`; None where it lies elsewhere."""
+        at = self._results[k]
+        given = self._givers[at[0]].last if type(at) is tuple else None
+        return None if given is None else given.arrays[at[1]]
 
     def fitted(self, arguments: Sequence[Any]) -> list[Any] | None:
         """The arguments as the launches take them; None where the program has to compute the step of these."""
@@ -371,15 +359,15 @@ class _Giver:
     """Gives the arrays of a piece of memory: the last ones again, if nobody has them, a view or a tensor of them any
     more. To take a block, tell Taichi of it and give it back takes four microseconds."""
 
-    __slots__ = ("_last", "_makers", "_pool", "_size")
+    __slots__ = ("_makers", "_pool", "_size", "last")
 
     def __init__(self, pool: Any, size: int, makers: list[Callable[[Any], Any]]) -> None:
         self._pool, self._size, self._makers = pool, size, makers
-        self._last: _Given | None = None
+        self.last: _Given | None = None
 
     def give(self) -> _Given:
-        one = self._last
+        one = self.last
         if one is None or one.counts() != one.alone:
-            one = self._last = _Given(self._pool.take(self._size), self._makers)
+            one = self.last = _Given(self._pool.take(self._size), self._makers)
             one.alone = one.counts()
         return one

@@ -67,18 +67,12 @@ def _predict(model: MLP, x: list[float]) -> int:
 
 
 def _labelled_loss(model: MLP, x: list[float], y: int, features: Sequence[str]) -> Value:
-    """The loss at one flower, with names on what a reader will look for, and a block for each neuron."""
-    outputs = [Value(number, name) for number, name in zip(x, features, strict=True)]
-    for depth, layer in enumerate(model.layers):
-        inputs, outputs = outputs, []
-        last = layer is model.layers[-1]
-        with scope("scores" if last else f"hidden layer {depth}"):
-            for k, neuron in enumerate(layer.neurons):
-                with scope(f"neuron {k}"):
-                    outputs.append(neuron(inputs))
-                outputs[-1].label = f"score {k}" if last else f"h{depth}.{k}"
+    """The loss at one flower, with names on what a user will look for."""
+    scores = model([Value(number, name) for number, name in zip(x, features, strict=True)])
+    for k, score in enumerate(scores):
+        score.label = f"score {k}"
     with scope("cross-entropy"):
-        loss = cross_entropy(outputs, y)
+        loss = cross_entropy(scores, y)
     loss.label = "loss"
     return loss
 
@@ -109,13 +103,14 @@ def _ensure_writable(path: Path) -> None:
 
 
 def _write_page(loss: Value, path: Path) -> None:
+    from minigrad_viz.models import beginning
     from minigrad_viz.pictures.drawing import Drawing
     from minigrad_viz.player import stops
     from minigrad_viz.trace import placed
 
     trace, places = placed(loss)
-    layers_open = {"expanded": [1, 2], "granularity": "op"}
-    drawing = Drawing(replace(trace, tours=stops(trace, places, _CAPTIONS)), layers_open)
+    begins = {**(beginning(trace) or {}), "granularity": "op"}
+    drawing = Drawing(replace(trace, tours=stops(trace, places, _CAPTIONS)), begins)
     try:
         drawing.save(path)
     except OSError as error:

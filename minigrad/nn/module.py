@@ -10,7 +10,7 @@ from minigrad.dtypes import DType, as_dtype, float32, float64
 from minigrad.errors import ArgumentError, DTypeError, MinigradError, a_kind, check_flag, printable
 from minigrad.kernels import detour
 from minigrad.nn.hooks import Hooks, added, called
-from minigrad.nn.naming import blamed, entered, watched
+from minigrad.nn.naming import blamed, entered, note_call, watched
 from minigrad.nn.parameter import Parameter, replace
 from minigrad.nn.printing import tree
 from minigrad.nn.state import IncompatibleKeys, load, slots
@@ -66,9 +66,11 @@ class Module:
             if detour.reasons and watched():
                 with entered(self):
                     return self._called(args, kwargs)
-            if self._hooks is None:
-                return self.forward(*args, **kwargs)
-            return called(self, self._hooks, args, kwargs)
+            hooks = self._hooks
+            result = self.forward(*args, **kwargs) if hooks is None else called(self, hooks, args, kwargs)
+            if result.__class__ is not Tensor or result._step is not None:
+                note_call(self, args, kwargs, result)
+            return result
         except MinigradError as error:
             blamed(self, error)
             raise

@@ -15,7 +15,7 @@ from minigrad.graph import modes, scope
 from minigrad.kernels import tapped
 from minigrad.storage import here
 
-__all__ = ["blamed", "entered", "watched"]
+__all__ = ["blamed", "entered", "note_call", "watched"]
 
 
 class _Here(threading.local):
@@ -53,12 +53,36 @@ def entered(module: Any) -> Iterator[None]:
     try:
         with scope(name):
             modes.scope.module = module
-            for label, parameter in module._parameters.items():
-                if parameter is not None and getattr(parameter, "label", None) is None:
-                    parameter.label = f"{path}.{label}" if path else label
+            for label, parameter in module.named_parameters(path, recurse=False):
+                if getattr(parameter, "label", None) is None:
+                    parameter.label = label
             yield
     finally:
         _here.paths, _here.around = before
+
+
+def note_call(module: Any, args: tuple[Any, ...], kwargs: Any, result: Any) -> None:
+    """Note at the steps that the tensors in `result` come from that a call of `module` ended there, and the steps of
+    what it was given: so that pictures show the call where nobody watched. Tensors are not kept alive."""
+    if len(args) == 1 and not kwargs and hasattr(args[0], "_step") and hasattr(result, "_step"):  # as most are
+        given, ends = [args[0]._step], [result._step]
+    else:
+        given, ends = [*_steps_in((args, kwargs))], [*_steps_in(result)]
+    for step in ends:
+        more = getattr(step, "_more", None)
+        if more is None:
+            step._more = {module: given}
+        else:
+            more[module] = given
+
+
+def _steps_in(x: Any) -> Iterator[Any]:
+    """The steps of tensors in tuples, lists and dicts."""
+    if getattr(x, "_step", None) is not None:
+        yield x._step
+    elif isinstance(x, tuple | list | dict):
+        for part in x.values() if isinstance(x, dict) else x:
+            yield from _steps_in(part)
 
 
 def blamed(module: Any, error: MinigradError) -> None:

@@ -29,7 +29,7 @@ def test_tour_learns_iris_and_writes_the_graph_of_one_loss(capsys, tmp_path):
     assert out.endswith(f"gradient by gradient: {page}\n")
     assert "epochs: 100%" in err  # the progress bar
     html = page.read_text(encoding="utf-8")
-    for name in ("petal length", "l0.n0.w0", "score 2", "loss"):
+    for name in ("petal length", "layers[0].neurons[0].w[0]", "layers[1] · Layer(8→3)", "score 2", "loss"):
         assert name in html
     assert not re.findall(r"""(?:src|href)=["']?(?:https?:)?//""", html)  # nothing is fetched
 

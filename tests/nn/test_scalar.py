@@ -4,9 +4,10 @@ import math
 
 import pytest
 
+import minigrad as mg
 from minigrad import Value
 from minigrad.errors import ArgumentError, DTypeError, ShapeError
-from minigrad.nn.scalar import MLP, Layer, Neuron, cross_entropy
+from minigrad.nn.scalar import MLP, Layer, Module, Neuron, cross_entropy
 
 
 def test_a_neuron_is_its_formula():
@@ -14,7 +15,7 @@ def test_a_neuron_is_its_formula():
     for parameter, number in zip(neuron.parameters(), (0.5, -2.0, 0.25), strict=True):
         parameter.data = number
     assert neuron([3.0, 1.0]).data == math.tanh(0.25 + 0.5 * 3.0 - 2.0 * 1.0)
-    assert [p.label for p in neuron.parameters()] == ["n.w0", "n.w1", "n.b"]
+    assert [p.label for p in neuron.parameters()] == ["n.w[0]", "n.w[1]", "n.b"]
 
 
 @pytest.mark.parametrize("activation", ["linear", "relu", "sigmoid", "tanh"])
@@ -27,7 +28,10 @@ def test_each_activation_is_applied(activation):
 def test_an_mlp_has_its_parameters_in_order_and_a_linear_last_layer():
     model = MLP([3, 4, 2], "relu", seed=0)
     assert len(model.parameters()) == 3 * 4 + 4 + 4 * 2 + 2
-    assert [p.label for p in model.parameters()][:4] == ["l0.n0.w0", "l0.n0.w1", "l0.n0.w2", "l0.n0.b"]
+    first = [*(f"layers[0].neurons[0].w[{i}]" for i in range(3)), "layers[0].neurons[0].b"]
+    assert [p.label for p in model.parameters()][:4] == first
+    assert [name for name, _ in model.named_parameters()] == [p.label for p in model.parameters()]
+    assert [name for name, _ in model.named_modules()][:3] == ["", "layers[0]", "layers[0].neurons[0]"]
     assert [layer.neurons[0].activation for layer in model.layers] == ["relu", "linear"]
     assert len(model([1.0, 2.0, 3.0])) == 2
 
@@ -114,3 +118,61 @@ def test_what_is_no_row_of_numbers_is_named():
         Neuron(3)(1.0)
     with pytest.raises(ShapeError, match=r"MLP: sizes are .* not 3\."):
         MLP(3)
+
+
+class Gated(Module):
+    """Two layers, in a dict, of which one decides how much of the other passes; and a scale of its own."""
+
+    def __init__(self):
+        self.sides = {"value": Layer(2, 2, "linear"), "gate": Layer(2, 2, "sigmoid")}
+        self.scale = Value(2.0)
+
+    def forward(self, x):
+        value, gate = self.sides["value"](x), self.sides["gate"](x)
+        return [self.scale * v * g for v, g in zip(value, gate, strict=True)]
+
+
+def test_a_module_of_the_users_own_has_the_parameters_of_its_parts_by_their_paths():
+    model = Gated()
+    names = [name for name, _ in model.named_parameters()]
+    assert names[:2] == ["scale", "sides['value'].neurons[0].w[0]"]
+    assert len(model.parameters()) == 13
+    sum(model([1.0, -2.0]), Value(0.0)).backward()
+    assert all(p.grad is not None for p in model.parameters())
+    model.zero_grad()
+    assert all(p.grad is None for p in model.parameters())
+    with pytest.raises(NotImplementedError, match=r"Module has no forward: write def forward"):
+        Module()(1.0)
+
+
+def test_a_part_that_a_model_has_twice_counts_once():
+    class Tied(Module):
+        def __init__(self):
+            self.first = self.second = Neuron(1)
+
+    assert [name for name, _ in Tied().named_parameters()] == ["first.w[0]", "first.b"]
+    assert len([*Tied().named_parameters(remove_duplicate=False)]) == 4
+
+
+def test_a_call_notes_itself_at_its_results_and_opens_a_scope_only_while_somebody_records():
+    model = MLP([2, 2, 1], seed=0)
+    (y,) = model([1.0, 2.0])
+    assert (y.scope, y.inputs[0].scope, y.inputs[1].scope) == ("", "", "")
+    assert [key for key in y._more if isinstance(key, Module)] == [model.layers[1].neurons[0], model.layers[1], model]
+    assert not hasattr(y.inputs[0], "_more"), "what was computed on the way keeps nothing"
+    with mg.record():
+        (z,) = model([1.0, 2.0])
+    assert z.scope == "MLP/layers[1]/neurons[0]"
+    with mg.scope("mine"):
+        assert model([1.0, 2.0])[0].scope == "mine/MLP/layers[1]/neurons[0]"
+
+
+def test_a_module_that_gives_back_what_it_got_leaves_it_as_it_was():
+    class Same(Module):
+        def forward(self, x):
+            return x
+
+    w = Value(1.0, "w")
+    assert Same()(w) is w
+    assert w._more == {"label": "w"}
+    assert Same()([1.0, w]) == [1.0, w]

@@ -159,7 +159,7 @@ def _block_of(trace: Trace, places: Mapping[Any, int], scope: Any) -> int:
         outer = _block_of(trace, places, scope.outer)
         trace.blocks.append(Block(clean(scope.name), outer, "scope", module=scope.module))
         trace.modules = modules_of(trace.blocks)
-        trace.scopes.append(clean(scope))
+        trace.scopes.append("/".join(filter(None, (trace.scopes[outer], clean(scope.name)))))
         return len(trace.blocks) - 1
     block, up = trace.block[first[0]], first[1]
     while up or trace.blocks[block].kind != "scope":

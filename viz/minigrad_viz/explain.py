@@ -11,6 +11,7 @@ from minigrad.errors import ArgumentError, ShapeError
 from minigrad.graph import Node
 from minigrad.layout import broadcast_shapes
 from minigrad_viz.notation import UNWRITABLE, for_formula, formula_of, number, plain, pretty
+from minigrad_viz.pictures.cards import shape_text
 from minigrad_viz.player import brief, find, node_of
 from minigrad_viz.trace import Pass, Step, Trace, placed
 from minigrad_viz.trace.arrays import line, summary
@@ -96,6 +97,8 @@ def _forward(trace: Trace, index: int) -> str:
 def _held(trace: Trace, index: int) -> str:
     """The number in a node; of a tensor its shape, range and spread, or that nobody kept it."""
     shaped = trace.tensors.get(index)
+    if shaped is not None and shaped.array is None and trace.how:
+        return shape_text(shaped.shape, shaped.dtype)
     return pretty(trace.values[index]) if shaped is None else _shown(shaped.array)
 
 

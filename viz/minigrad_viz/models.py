@@ -10,11 +10,10 @@ import minigrad as mg
 from minigrad.errors import ArgumentError
 from minigrad_viz.broken import to_broken_trace
 from minigrad_viz.trace import Trace, placed
-from minigrad_viz.trace.blocks import MOST
 from minigrad_viz.trace.modules import begin_open
 from minigrad_viz.trace.names import Namespaces
 
-__all__ = ["of_model", "opened", "tensors_in"]
+__all__ = ["beginning", "of_model", "opened", "tensors_in"]
 
 _OF_A_LOSS = ("vanishing", "exploding")  # what outputs alone say nothing about: their sum is no loss
 _ITEMS = 40  # visible at first
@@ -23,13 +22,12 @@ _ITEMS = 40  # visible at first
 def opened(trace: Trace, expand: bool | Collection[str] | None = None) -> list[int] | None:
     """The blocks of a model to show opened: all, only the model, or those of some names, as "blocks.0" or "head".
 
-    With `expand` None as many as can be read, of a recorded step, which cannot be opened by hand, as many as can be
-    drawn; of what is neither nothing is said. Raises ArgumentError for a name that
-    no block has.
+    With `expand` None as many as can be read, of a recorded step all but its kernels; of what is neither nothing is
+    said. Raises ArgumentError for a name that no block has.
     """
     blocks = trace.blocks
     if expand is None:
-        return sorted(begin_open(trace, MOST if trace.how else _ITEMS)) if trace.modules or trace.how else None
+        return sorted(begin_open(trace, _ITEMS)) if trace.modules or trace.how else None
     if isinstance(expand, bool):
         return list(range(len(blocks))) if expand else [0, *(k for k in range(1, len(blocks)) if not blocks[k].outer)]
     found = {0}
@@ -44,6 +42,14 @@ def opened(trace: Trace, expand: bool | Collection[str] | None = None) -> list[i
                 found.add(k)
                 k = blocks[k].outer
     return sorted(found)
+
+
+def beginning(trace: Trace, expand: bool | Collection[str] | None = None) -> dict[str, Any] | None:
+    """How a player of a model, or of a recorded step, begins; None where it may choose. For `expand` see `opened`."""
+    blocks = opened(trace, expand)
+    if blocks is None:
+        return None
+    return {"expanded": blocks, "position": 0} if trace.how else {"expanded": blocks}
 
 
 def of_model(model: Any, inputs: tuple[Any, ...], namespaces: Namespaces) -> tuple[Trace, dict[Any, int]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
+from enum import Enum
 from typing import Any
 
 import minigrad as mg
@@ -12,6 +13,7 @@ from minigrad.backends.formula import Formula, expression, local_derivative
 
 __all__ = [
     "UNWRITABLE",
+    "beside",
     "cells",
     "clean",
     "escape",
@@ -20,6 +22,7 @@ __all__ = [
     "for_formula",
     "formula_of",
     "handle",
+    "is_function",
     "local_formula",
     "mathml",
     "number",
@@ -95,11 +98,15 @@ def shorten(text: str, limit: int) -> str:
 
 
 def shorten_name(name: str, limit: int) -> str:
-    """As `shorten`, but a number below the line stays: it may be all that tells two names apart.
+    """As `shorten`, but a number below the line stays, and the end of a path: it may be all that tells two names apart.
 
-    >>> shorten_name("weight of the petal₁₂", 10)
-    'weight …₁₂'
+    >>> shorten_name("weight of the petal₁₂", 10), shorten_name("layers[0].neurons[1].w[2]", 20)
+    ('weight …₁₂', '…neurons[1].w[2]')
     """
+    if len(name) > limit and "." in name and " " not in name:
+        parts = name.split(".")
+        ends = (f"…{'.'.join(parts[k:])}" for k in range(1, len(parts)))
+        name = next((end for end in ends if len(end) <= limit), name)
     start = name.rstrip("₀₁₂₃₄₅₆₇₈₉")
     tail = name[len(start) :]
     return shorten(start, limit - len(tail)) + tail if len(tail) < limit // 2 else shorten(name, limit)
@@ -141,16 +148,38 @@ def readable(name: str, x: Any) -> str:
 
     >>> readable("key", (slice(None), slice(2, 4), 0)), readable("shape", (2, 3)), readable("dtype", mg.float64)
     ('[:, 2:4, 0]', '(2, 3)', 'float64')
+    >>> readable("rows", (range(0, 2), range(1, 3))), readable("how", object())
+    ('(0:2, 1:3)', 'object')
     """
     if isinstance(x, tuple) and name in ("key", "chain"):
         text = f"[{', '.join(map(_place, x))}]" if name == "key" else "".join(_view(*step) for step in x)
-    elif name == "windows":
-        text = _windows(x)
-    elif hasattr(x, "_fields") and not isinstance(x, mg.dtype):  # a named tuple, as of a convolution's window
-        text = ", ".join(f"{key} {part}" for key, part in zip(x._fields, x, strict=True))
     else:
-        text = x.name if isinstance(x, mg.dtype) else str(x)
+        text = _windows(x) if name == "windows" else _written(x)
     return shorten(clean(text), _LONGEST)
+
+
+def _written(x: Any) -> str:
+    """Anything as a reader would write it: what has no notation of its own by the name of its class."""
+    if x is None or (isinstance(x, str | bool | int | float | complex) and type(x).__module__ == "builtins"):
+        return str(x)
+    if isinstance(x, Enum):
+        return x.name.lower()
+    if isinstance(x, mg.dtype):
+        return x.name
+    if isinstance(x, slice | range) or x is ...:
+        return _place(x)
+    if hasattr(x, "_fields"):  # a named tuple, as of a convolution's window
+        return ", ".join(f"{key} {_written(part)}" for key, part in zip(x._fields, x, strict=True))
+    if isinstance(x, tuple | list):
+        parts = ", ".join(map(_written, x)) + ("," if isinstance(x, tuple) and len(x) == 1 else "")
+        return f"({parts})" if isinstance(x, tuple) else f"[{parts}]"
+    if isinstance(x, type) or callable(x):
+        return getattr(x, "__name__", type(x).__name__).strip("_<>")
+    text = str(x)
+    return type(x).__name__.strip("_") if _ADDRESS.search(text) or text.startswith(("<", "_")) else text
+
+
+_ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 
 
 def for_formula(attrs: Mapping[str, Any]) -> dict[str, Any]:
@@ -165,7 +194,7 @@ def _windows(x: Any) -> str:
     """The windows of a pooling, ranges for each dimension, as those of a convolution are written if they are alike."""
     found = [_alike(ranges) for ranges in x]
     if None in found:
-        return clean(x)
+        return " × ".join(f"({', '.join(map(_place, ranges))})" for ranges in x)
     sizes, strides, padding, dilation = zip(*[one for one in found if one], strict=True)
     return f"size {sizes}, stride {strides}, padding {tuple((by, by) for by in padding)}, dilation {dilation}"
 
@@ -185,11 +214,11 @@ def _alike(ranges: Sequence[range]) -> tuple[int, int, int, int] | None:
 
 
 def _place(part: Any) -> str:
-    """One dimension of a key."""
-    if not isinstance(part, slice):
-        return "…" if part is ... else str(part)
+    """One dimension of a key, or the numbers that a window sees."""
+    if not isinstance(part, slice | range):
+        return "…" if part is ... else _written(part)
     ends = ["" if end is None else str(end) for end in (part.start, part.stop, part.step)]
-    return ":".join(ends[: 2 + bool(ends[2])])
+    return ":".join(ends[: 2 + (ends[2] not in ("", "1"))])
 
 
 def _view(op: mg.Op, attrs: Mapping[str, Any]) -> str:
@@ -213,6 +242,7 @@ def formula_of(op: mg.Op, operands: Sequence[str | float], attrs: Mapping[str, A
     >>> plain(formula_of(mg.OPS["mul"], ["a", -3.0]))
     'a · (−3)'
     """
+    operands = [*operands, *beside(op, attrs)]
     try:
         formula = expression(op, operands, attrs)
         formula.text()
@@ -220,6 +250,17 @@ def formula_of(op: mg.Op, operands: Sequence[str | float], attrs: Mapping[str, A
         names = [x if isinstance(x, str) else number(x) for x in operands]
         return f"{op.name}({', '.join(names)})"
     return formula
+
+
+def is_function(op: mg.Op) -> bool:
+    """Whether it is that of an `autograd.Function`, of whose attributes no table knows."""
+    return op.variadic and op.aux == ("ctx",)
+
+
+def beside(op: mg.Op, attrs: Mapping[str, Any] | None) -> list[str]:
+    """What a Function was given beside tensors, as it is written in a call: ``dim=-1``."""
+    known = for_formula(attrs or {}) if is_function(op) else {}
+    return [f"{name}={x}".replace("=-", "=−") for name, x in known.items() if name not in ("output", "outputs")]
 
 
 def local_formula(op: mg.Op, slot: int, output: str | float, operands: Sequence[str | float]) -> Formula | None:

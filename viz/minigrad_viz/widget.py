@@ -19,7 +19,7 @@ import traitlets
 
 from minigrad.errors import ArgumentError
 from minigrad_viz.frontend import module
-from minigrad_viz.models import opened
+from minigrad_viz.models import beginning
 from minigrad_viz.notation import handle
 from minigrad_viz.pictures.html import figure
 from minigrad_viz.pictures.text import table
@@ -57,10 +57,7 @@ class Player(anywidget.AnyWidget):
 
     def __init__(self, trace: Trace, **state: Any) -> None:
         self.trace = trace
-        if trace.how:
-            raise ArgumentError("Player: a recorded step has no numbers to play.\n  draw(step) shows what it computes.")
-        if (blocks := opened(trace)) is not None:
-            state.setdefault("expanded", blocks)
+        state = {**(beginning(trace) or {}), **state}
         numbers = dict(islice(_scalar_leaves(trace), _MOST_LEAVES))
         traits = _trait_names(list(numbers))
         unknown = [name for name in state if name not in traits and not self.has_trait(name)]

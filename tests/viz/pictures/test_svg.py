@@ -159,9 +159,9 @@ def chain(length: int) -> tuple[mg.Value, mg.Value]:
 def test_large_graph_is_drawn_as_closed_blocks_that_say_what_is_in_them():
     svg = to_svg(chain(500)[1])
     stacks = elements(svg, "block")
-    assert [words(elements_in(stack, "name")[0]) for stack in stacks][:2] == ["nodes 0–98", "nodes 99–198"]
+    assert [words(elements_in(stack, "name")[0]) for stack in stacks][:2] == ["sum of 50 terms", "sum of 51 terms"]
     texts = [element.text for element in stacks[0].iter(f"{SVG}text")]
-    assert texts == ["nodes 0–98", "49 operations · 1 leaf", "out", "50.0"]
+    assert texts == ["sum of 50 terms", "49 operations · 1 leaf", "out", "50.0"]
     assert words(elements(svg, "key")[-1]).endswith("a stack is a closed block: 10 of 10")
 
 

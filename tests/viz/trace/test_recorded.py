@@ -1,5 +1,7 @@
 """`draw(step)`: a recorded step is drawn by its kernel calls; each compiled kernel is the block of those it does."""
 
+import html
+import json
 import re
 
 import pytest
@@ -66,33 +68,71 @@ def test_what_an_update_writes_has_a_prime_and_reads_the_gradient_by_name():
     sources = trace.operand[trace.start[first] : trace.start[first + 1]]
     assert [trace.names[k] for k in sources] == ["model.0.weight", "model.0.weight.grad"]
     assert trace.attrs[first]["lr"] == "lr of SGD"
+    assert trace.attrs[first]["computes"] == "SGD update of model.0.weight"
     assert "model.0.weight′" in draw(update).text()
     assert "model.0.weight − η model.0.weight.grad" in draw(update).text()
 
 
-def test_each_compiled_kernel_is_the_block_of_its_calls():
+def blocks(trace):
+    """The blocks as title, note and the title of the block around."""
+    found = trace.blocks
+    return [(block.name, block.note, found[block.outer].name if block.outer else "") for block in found[1:]]
+
+
+def test_a_step_is_its_ways_and_each_compiled_kernel_the_block_of_its_calls():
     needs("taichi")
-    update = trained(20)
-    trace = to_trace(update)
-    names = [block.name for block in trace.blocks if block.kind == "scope"]
-    (name,) = (name for name in names if re.fullmatch(r"step_[0-9a-f]{8}: \d+ launches", name))
-    fused = [name for name in names if re.fullmatch(r"fused_[0-9a-f]{8}: 2 calls[₁₂]", name)]
-    assert {name, *fused} == set(names)
-    assert len(fused) == 2, "the updates of the two biases, which are alike"
-    inside = {k for k, block in enumerate(trace.block) if trace.scopes[block].startswith(name)}
-    assert inside >= {k for k, at in enumerate(trace.op) if at >= 0}, "all calls are in the one kernel"
-    outside = {trace.names[k] for k in range(len(trace.block)) if k not in inside}
-    assert {"x", "target", "model.0.weight"} <= outside
-    assert name.split(":")[0] in update.source
-    assert f"{name.split(':')[0]} of {name.split()[1]} launches" in trace.how
+    trace = to_trace(trained(20))
+    (forward, backward, update, *kernels) = blocks(trace)
+    assert [forward, backward, update] == [
+        ("forward", "", ""),
+        ("backward", "", ""),
+        ("SGD update of 4 parameters", "", ""),
+    ]
+    assert [name for name, _, _ in kernels] == ["SGD update of model.2.bias", "SGD update of model.0.bias"]
+    for _, note, outer in kernels:
+        assert re.fullmatch(r"fused_[0-9a-f]{8}: 2 calls, in step_[0-9a-f]{8}", note)
+        assert outer == "SGD update of 4 parameters"
+    of = {
+        trace.ops[trace.op[k]].name: trace.scopes[trace.block[k]] for k in range(len(trace.kinds)) if trace.op[k] >= 0
+    }
+    assert of["cross_entropy"] == "forward"
+    assert of["relu_backward"] == "backward"
+    assert re.search(r"joined into step_[0-9a-f]{8} of \d+ launches", trace.how)
 
 
-def test_a_step_on_numpy_has_no_kernels_and_says_that_it_is_run_call_by_call():
+def test_calls_come_in_the_order_in_which_they_run_and_say_what_they_compute():
+    trace = to_trace(trained(20))
+    said = [attrs["computes"] for _, attrs in sorted(trace.attrs.items())]
+    assert said[:5] == [
+        "matmul + bias",
+        "ReLU",
+        "matmul + bias",
+        "softmax + cross-entropy",
+        "gradient of softmax + cross-entropy",
+    ]
+    assert said[-1].startswith("SGD update of model.")
+    modules = [attrs.get("module") for _, attrs in sorted(trace.attrs.items())]
+    assert modules[:4] == ["0", "1", "2", None]
+    assert trace.attrs[called(trace, "relu_backward")[0]]["module"] == "1"
+
+
+def test_a_step_on_numpy_has_ways_and_no_kernels_and_says_that_it_is_run_call_by_call():
     update = trained(20, "numpy")
     trace = to_trace(update)
-    assert [block.kind for block in trace.blocks] == ["graph"]
+    assert blocks(trace) == [("forward", "", ""), ("backward", "", ""), ("SGD update of 4 parameters", "", "")]
     assert trace.how.startswith("Run call by call")
     assert trace.how in draw(update).text()
+
+
+def test_numbers_are_there_where_memory_still_holds_them():
+    update = trained(20)
+    trace = to_trace(update)
+    held = {trace.names[k] for k, shaped in trace.tensors.items() if shaped.array is not None and trace.names[k]}
+    names = ("model.0.weight", "model.0.bias", "model.2.weight", "model.2.bias")
+    assert held == {f"{name}{end}" for name in names for end in ("′", ".grad")}
+    loss = called(trace, "cross_entropy")[0]
+    assert trace.tensors[loss].array.size == 1, "what was given back"
+    assert trace.tensors[called(trace, "relu")[0]].array is None
 
 
 def test_pictures_say_shapes_and_how_the_step_is_run():
@@ -100,19 +140,131 @@ def test_pictures_say_shapes_and_how_the_step_is_run():
     drawing = draw(update)
     svg, text, page = drawing.svg(), drawing.text(), drawing.html()
     assert "5×3 float32" in svg
-    assert drawing.trace.how in svg
-    assert "not kept" not in svg + text + page
-    assert "blocked" not in svg + text + page
-    assert "<script" not in page, "there is nothing to play"
-    assert drawing._repr_mimebundle_()["text/html"].count("<script") == 0
+    assert drawing.trace.how.split(", joined")[0] in svg
+    assert "not kept" not in svg + text
+    assert "blocked" not in svg + text
+    assert "Every call" in page
     assert "data not kept" not in to_graphviz(update).source
 
 
-def test_a_step_that_was_not_called_and_a_player_of_one_are_refused():
+def test_a_step_is_played_call_by_call_from_before_the_first_one():
+    player = step(trained(20))
+    assert (player.position, player.expanded) == (0, [0, 1, 2])
+    assert repr(player).startswith("Player(Recorded step of ")
+    page = draw(trained(20)).html()
+    (begins,) = re.findall(r'data-minigrad="(.*?)"', page)
+    assert json.loads(html.unescape(begins)) == {"expanded": [0, 1, 2], "position": 0}
+    data = json.loads(player.trace.json())
+    assert data["how"] == player.trace.how
+    assert data["passes"] == [], "there is no way back"
+    kinds = [block["name"] for block in data["blocks"]]
+    assert kinds[1:4] == ["forward", "backward", "SGD update of 4 parameters"]
+    assert re.match(r"fused_[0-9a-f]{8}: 2 calls", data["blocks"][4]["about"])
+
+
+def test_a_step_that_was_not_called_is_refused():
     with pytest.raises(ArgumentError, match=r"draw: this step was not recorded yet\.\n  Call it once"):
         draw(trained(0))
-    with pytest.raises(ArgumentError, match="a recorded step has no numbers to play"):
-        step(trained(2))
+
+
+def adam(model, loss_of, *inputs, calls=20):
+    optimizer = mg.optim.AdamW(model.parameters(), lr=1e-3)
+
+    @mg.jit
+    def update(*given):
+        optimizer.zero_grad()
+        loss = loss_of(model, *given)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    for _ in range(calls):
+        update(*inputs)
+    return update
+
+
+class Feedforward(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norm, self.up, self.down = nn.LayerNorm(16), nn.Linear(16, 32), nn.Linear(32, 16)
+
+    def forward(self, x):
+        return x + self.down(F.gelu(self.up(self.norm(x))))
+
+
+def perceptron():
+    model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 3))
+    data = mg.randn(32, 8), mg.randint(0, 3, (32,))
+    return adam(model, lambda model, x, target: F.cross_entropy(model(x), target), *data)
+
+
+def feedforward():
+    return adam(Feedforward(), lambda model, x, y: F.mse_loss(model(x), y), mg.randn(8, 16), mg.randn(8, 16))
+
+
+def normed():
+    norm = nn.LayerNorm(16)
+
+    @mg.jit
+    def compute(x):
+        return F.gelu(norm(x))
+
+    with mg.no_grad():
+        for _ in range(20):
+            compute(mg.ones(64, 16))
+    return compute
+
+
+def loss_alone():
+    @mg.jit
+    def compute(x, target):
+        return F.nll_loss(F.log_softmax(x, 1), target)
+
+    for _ in range(20):
+        compute(mg.ones(8, 3), mg.zeros(8, dtype=mg.int64))
+    return compute
+
+
+@pytest.mark.parametrize(
+    ("build", "titles"),
+    [
+        (perceptron, {"forward", "backward", "AdamW update of 4 parameters"}),
+        (normed, {"layernorm + GELU"}),
+        (loss_alone, {"softmax + cross-entropy"}),
+    ],
+)
+def test_kernels_and_ways_are_called_after_what_they_compute(build, titles):
+    needs("taichi")
+    mg.manual_seed(0)
+    trace = to_trace(build())
+    assert {name for name, _, outer in blocks(trace) if not outer} == titles
+    assert not any(re.search(r"(fused|step|product)_[0-9a-f]{8}", block.name) for block in trace.blocks)
+
+
+@pytest.mark.parametrize("build", [perceptron, feedforward, normed, loss_alone])
+def test_the_picture_of_a_step_can_be_read_on_a_page_of_1280_pixels(build):
+    mg.manual_seed(0)
+    svg = draw(build()).svg()
+    assert int(re.search(r'width="(\d+)"', svg)[1]) <= 1184, "what the page leaves of 1280"
+    rules = dict(re.findall(r"\.mg \.(\w+)\{[^}]*font-size:([\d.]+)px", svg))
+    used = {name for text in re.findall(r'<(?:text|tspan)[^>]*class="([^"]*)"', svg) for name in text.split()}
+    assert all(float(rules[name]) >= 11 for name in used & rules.keys() - {"cap"}), "cap: of constants, one word"
+
+
+def test_a_large_step_is_drawn_by_the_modules_that_its_calls_belong_to():
+    mg.manual_seed(0)
+    model = nn.Sequential(*[Feedforward() for _ in range(4)], nn.Linear(16, 2))
+    data = mg.randn(4, 16), mg.randint(0, 2, (4,))
+    update = adam(model, lambda model, x, target: F.cross_entropy(model(x), target), *data, calls=3)
+    trace = to_trace(update)
+    names = blocks(trace)
+    assert ("parameters", "", "") in names
+    assert ("0 … 3 · Feedforward", "", "forward") in names
+    back = [name for name, _, outer in names if outer == "backward"]
+    assert back[0] == "4 · Linear"
+    assert all(re.fullmatch(r"\d( … \d)? · Feedforward", name) for name in back[1:])
+    seen = draw(update).svg()
+    assert int(re.search(r'height="(\d+)"', seen)[1]) < 1600
 
 
 def test_numbers_are_constants_and_a_gradient_that_is_added_to_is_a_leaf():

@@ -8,6 +8,7 @@ import pytest
 import minigrad as mg
 from minigrad.errors import DTypeError
 from minigrad_viz import to_trace
+from minigrad_viz.notation import plain
 
 F = mg.functional
 
@@ -269,7 +270,7 @@ def test_operations_of_any_number_of_operands_and_of_ones_own():
 
 
 @pytest.mark.parametrize("recorded", [False, True])
-def test_arguments_of_a_function_that_are_no_numbers_are_no_operands(recorded):
+def test_arguments_of_a_function_beside_tensors_are_attributes_with_the_names_that_forward_has(recorded):
     class Scale(mg.autograd.Function):
         @staticmethod
         def forward(ctx, x, how, by, bias):
@@ -284,9 +285,14 @@ def test_arguments_of_a_function_that_are_no_numbers_are_no_operands(recorded):
     with mg.record() if recorded else mg.scope("plain"):
         y = Scale.apply(x, "twice", 2, None).sum()
     trace = to_trace(y, namespaces=())
-    assert trace.kinds.count("c") == (1 if recorded else 3)
+    scaled = next(node for node in trace.nodes if node.op and node.op.name == "Scale")
+    assert "c" not in trace.kinds
+    assert scaled.attrs == ({"how": "twice", "by": "2", "bias": "None"} if recorded else {})
+    said = "Scale(v₀, how=twice, by=2, bias=None)" if recorded else "Scale(v₀)"
+    assert plain(trace.formula(1)) == said
+    assert said.replace("v₀", "\ue008") in [one["text"] for one in json.loads(trace.json())["formulas"]]
     assert [step.total.tolist() for step in trace.passes[0].steps] == [[1.0, 1.0], [2.0, 2.0]]
-    assert trace.slot[: 2 if recorded else 4] == ([0, 2] if recorded else [0, 1, 2, 3])
+    assert trace.slot[:1] == [0]
 
 
 def test_leaves_are_one_node_however_often_they_are_used():

@@ -12,16 +12,18 @@ from minigrad_viz.pictures.cards import HEAD, PAD, ROW, shape_text, strip, value
 from minigrad_viz.trace.blocks import Item, Wire
 from minigrad_viz.trace.columns import About, Trace, finite
 
-__all__ = ["COLOURS", "SHAPES", "Frame", "Stack", "stacks"]
+__all__ = ["COLOURS", "SHAPES", "SMALL", "Frame", "Stack", "stacks"]
 
 _STACK = 6.0  # how far the sheets behind look out
-_WIDEST = 210.0  # of a text, in pixels
+_WIDEST = 250.0  # of a text, in pixels
+_SECOND = 16.0  # from the first line of a name to the second
 _LISTED = 3  # shapes that are written one by one
 
 SHAPES = (
     ".mg .stack{{stroke-width:1}}.mg .hull{{stroke-width:1;stroke-dasharray:1 3;stroke-linecap:round}}"
     ".mg .part{{font-size:11.5px;font-weight:600}}.mg .many{{font-weight:400}}.mg .warn{{font-weight:700}}"
 )
+SMALL = ".mg .bit{{font-size:11px}}"  # where there are blocks, or calls of a step
 COLOURS = (
     ".mg .stack{{fill:{card};stroke:{line}}}.mg .block .head{{fill:{rim}}}.mg .block.output .head{{fill:{output}}}"
     ".mg .hull{{fill:{ink};fill-opacity:.025;stroke:{line}}}.mg .bar{{fill:{rim};fill-opacity:.55}}"
@@ -40,12 +42,12 @@ class Frame:
     @property
     def size(self) -> tuple[float, float]:
         """Of its header, at least."""
-        width = text_width(self.name, 11.5, True) + text_width(self.note, 10.5) + 2 * PAD
+        width = text_width(self.name, 11.5, True) + text_width(self.note, 11) + 2 * PAD
         return math.ceil(width + (8 if self.note else 0)), 22.0
 
     def draw(self, x: float, y: float, width: float, height: float) -> str:
         """SVG of the frame in its place."""
-        note = f'<tspan class="cap dim many" dx="8">{escape(self.note)}</tspan>' if self.note else ""
+        note = f'<tspan class="bit dim many" dx="8">{escape(self.note)}</tspan>' if self.note else ""
         return (
             f'<g class="frame" transform="translate({x:g} {y:g})"><title>{escape(self.tooltip)}</title>'
             f'<rect class="hull" width="{width:g}" height="{height:g}" rx="6"/>'
@@ -66,15 +68,23 @@ class Stack:
     bad: bool
     output: bool
     width: float
+    path: str
+    """The name with those of the modules around it, but for the outermost."""
+    more: str = ""
+    """The second line of a long name."""
 
     @property
     def size(self) -> tuple[float, float]:
         """Width and height with the sheets behind it."""
-        return self.width + _STACK, HEAD + ROW * len(self.rows) + 3 + _STACK
+        return self.width + _STACK, self._head + ROW * len(self.rows) + 3 + _STACK
+
+    @property
+    def _head(self) -> float:
+        return HEAD + (_SECOND if self.more else 0.0)
 
     def draw(self, x: float, y: float) -> str:
         """SVG of the box with its top left corner at (x, y)."""
-        w, h = self.width, HEAD + ROW * len(self.rows) + 3
+        w, h = self.width, self._head + ROW * len(self.rows) + 3
         classes = f"block{' output' if self.output else ''}{' bad' if self.bad else ''}"
         parts = [f'<g class="{classes}" transform="translate({x:g} {y:g})"><title>{escape(self.tooltip)}</title>']
         for off in (_STACK, _STACK / 2):
@@ -82,17 +92,19 @@ class Stack:
         colour = "" if self.output else ' class="bw"'
         badge = f'<tspan class="many" dx="8">{escape(self.kind)}</tspan>' if self.kind else ""
         badge += f'<tspan{colour} dx="8">{self.badge}</tspan>' if self.badge else ""
+        more = f'<tspan x="{PAD:g}" dy="{_SECOND:g}">{escape(self.more)}</tspan>' if self.more else ""
         parts.append(
-            f'<rect class="box" width="{w:g}" height="{h:g}" rx="5"/><path class="head" d="{strip(w, 0, HEAD, 5)}"/>'
-            f'<text class="name" x="{PAD:g}" y="17">{escape(self.name)}{badge}</text>'
+            f'<rect class="box" width="{w:g}" height="{h:g}" rx="5"/>'
+            f'<path class="head" d="{strip(w, 0, self._head, 5)}"/>'
+            f'<text class="name" x="{PAD:g}" y="17">{escape(self.name)}{more}{badge}</text>'
         )
         for at, (caption, text) in enumerate(self.rows):
-            line = HEAD + ROW * at + 15
+            line = self._head + ROW * at + 15
             if caption:
-                parts.append(f'<text class="cap dim" x="{PAD:g}" y="{line:g}">{caption}</text>')
+                parts.append(f'<text class="bit dim" x="{PAD:g}" y="{line:g}">{caption}</text>')
                 parts.append(f'<text class="num" x="{w - PAD:g}" y="{line:g}">{escape(text)}</text>')
             else:
-                parts.append(f'<text class="cap" x="{PAD:g}" y="{line:g}">{escape(text)}</text>')
+                parts.append(f'<text class="bit" x="{PAD:g}" y="{line:g}">{escape(text)}</text>')
         parts.append(f'<rect class="box" style="fill:none" width="{w:g}" height="{h:g}" rx="5"/></g>')
         return "".join(parts)
 
@@ -189,21 +201,51 @@ def _frame(trace: Trace, k: int, inside: Sequence[_Inside]) -> Frame:
 def _stack(trace: Trace, k: int, inside: Sequence[_Inside], enter: list[int], leave: list[int]) -> Stack:
     box, badge = inside[k], _badge(trace, k)
     leave = [*leave, *(output for output in box.outputs if output not in leave)]
-    name = fit(trace.blocks[k].name, _WIDEST, 13, True)
+    name, more = _lines(trace.blocks[k].name)
     about = trace.modules.get(k)
     kind = "" if about is None else about.kind
     rows = [("", _said(box) if about is None else _parameters(about) or _said(box))]
-    rows += [("", fit(text, _WIDEST, 10.5)) for text in (() if about is None else about.shared[:_LISTED])]
+    rows += [("", fit(text, _WIDEST, 11)) for text in (() if about is None else about.shared[:_LISTED])]
     rows += [("in", fit(_values(trace, enter), _WIDEST, 12.5))] if enter else []
     rows += [("out", fit(_values(trace, leave), _WIDEST, 12.5))] if leave else []
-    widths = [text_width(text, 12.5) + text_width(caption, 10.5) + (14 if caption else 0) for caption, text in rows]
+    widths = [text_width(text, 12.5) + text_width(caption, 11) + (14 if caption else 0) for caption, text in rows]
     widths.append(
-        text_width(name, 13, True)
+        max(text_width(name, 13, True), text_width(more, 13, True))
         + (text_width(kind, 13) + 8 if kind else 0)
         + (text_width(badge, 13, True) + 10 if badge else 0)
     )
     width = math.ceil(max(96.0, *widths) + 2 * PAD)
-    return Stack(name, kind, badge, _tooltip(trace, k, box), tuple(rows), box.bad, bool(box.outputs), width)
+    return Stack(
+        name,
+        kind,
+        badge,
+        _tooltip(trace, k, box),
+        tuple(rows),
+        box.bad,
+        bool(box.outputs),
+        width,
+        _path(trace, k),
+        more,
+    )
+
+
+def _path(trace: Trace, k: int) -> str:
+    """What a block is called where those around it are not in sight."""
+    name, k = trace.blocks[k].name, trace.blocks[k].outer
+    while k > 0:
+        around, k = trace.blocks[k], trace.blocks[k].outer
+        if k > 0 and around.module is not None:
+            name = f"{around.name}.{name}"
+    return name
+
+
+def _lines(name: str) -> tuple[str, str]:
+    """A name in one line, or in two of about the same length where it is long and has spaces."""
+    if text_width(name, 13, True) <= _WIDEST or " " not in name:
+        return fit(name, _WIDEST, 13, True), ""
+    middle = len(name) / 2
+    at = min((k for k, letter in enumerate(name) if letter == " "), key=lambda k: (name[k - 1] != ",", abs(k - middle)))
+    return fit(name[:at], _WIDEST, 13, True), fit(name[at + 1 :], _WIDEST, 13, True)
 
 
 def _values(trace: Trace, nodes: list[int]) -> str:

@@ -52,6 +52,8 @@ class Card:
     """Whether its border tells of an alarm."""
     named: bool
     pictures: Pictures | None = None
+    call: bool = False
+    """Whether it is of a recorded step: then `grad` is the formula, and `value` the shape."""
 
     @property
     def size(self) -> tuple[float, float]:
@@ -76,9 +78,9 @@ def card(trace: Trace, index: int, contributions: int) -> Card:
         width = max(52.0, text_width(number, 12.5) + text_width("const", 10.5) + 2 * PAD + 10)
         return Card(kind, tooltip, "", "", number, "", "", width, 26.0, True, bad, False)
     many = f"Σ{contributions}" if contributions > 1 and not trace.how else ""
-    formula = trace.formula(index)
+    formula = trace.formula(index, near=True)
     rule = "" if formula is None else f" = {plain(formula)}"
-    name = fit(trace.title(index, 60), 0.7 * _WIDEST if rule else _WIDEST, 13, True)
+    name = fit(trace.title(index, 60, near=True), 0.7 * _WIDEST if rule else _WIDEST, 13, True)
     taken = text_width(name, 13, True)
     rule = fit(rule, _WIDEST - taken, 13)
     header = taken + text_width(rule, 13)
@@ -88,8 +90,7 @@ def card(trace: Trace, index: int, contributions: int) -> Card:
         number, grad = "raised", fit(_error(trace, index), _WIDEST + 90, 12.5)
         widest = max(header, text_width(grad, 12.5), text_width(number, 12.5, True) + 24)
     elif trace.how:
-        number, pictures = shape_text(trace.tensors[index].shape, trace.tensors[index].dtype), None
-        widest, height = max(header, text_width(number, 10.5)), HEAD + ROW
+        return _call(trace, index, kind, tooltip)
     elif pictures:
         captions = (("data", pictures.no_value, 0.0), ("grad", pictures.no_grad, total))
         left, right = (max(pictures.width, text_width(f"{cap} {no}", 10.5) + more) for cap, no, more in captions)
@@ -103,6 +104,23 @@ def card(trace: Trace, index: int, contributions: int) -> Card:
     width = math.ceil(max(76.0, widest + 2 * PAD))
     still, named = node.state == "blocked" and not trace.how, node.name is not None
     return Card(kind, tooltip, name, rule, number, grad, many, width, height, still, bad, named, pictures)
+
+
+def _call(trace: Trace, index: int, kind: str, tooltip: str) -> Card:
+    """The card of a call in a recorded step: what it computes, its formula, and what it gives; of a leaf its shape."""
+    node, formula = trace.nodes[index], trace.formula(index, near=True)
+    shape = shape_text(*trace.tensors[index][:2])
+    name = fit(trace.title(index, 60, near=True), _WIDEST, 13, True)
+    computes = node.attrs.get("computes", "")
+    if text_width(name, 13, True) + text_width(computes, 13) > _WIDEST + 60:
+        computes = "" if node.name else fit(computes, _WIDEST, 13)
+    below = "" if formula is None else fit(plain(formula), _WIDEST, 11)
+    rule = f"  {computes}" if computes else ""
+    widest = max(text_width(name, 13, True) + text_width(rule, 13), text_width(below, 11), text_width(shape, 11))
+    width = math.ceil(max(76.0, widest + 2 * PAD))
+    height = HEAD + ROW * (2 if below else 1)
+    named = node.name is not None
+    return Card(kind, tooltip, name, rule, shape, below, "", width, height, False, False, named, call=True)
 
 
 def pictured(trace: Trace, index: int) -> bool:
@@ -185,8 +203,8 @@ def _drawn(one: Card, x: float, y: float) -> str:
     parts.append(f"<title>{escape(one.tooltip)}</title>")
     if one.kind.startswith("constant"):
         parts.append(_constant(one))
-    elif one.height == HEAD + ROW:
-        parts.append(_shape(one))
+    elif one.call:
+        parts.append(_called(one))
     elif one.pictures:
         parts.append(_tensor(one, one.pictures))
     else:
@@ -255,11 +273,15 @@ def _rows(one: Card) -> str:
     )
 
 
-def _shape(one: Card) -> str:
-    """A card of a recorded step: no numbers, but how many there are."""
+def _called(one: Card) -> str:
+    """A card of a recorded step: no numbers, but how they are computed and how many there are."""
     box = f'<rect class="box" width="{one.width:g}" height="{one.height:g}" rx="{_radius(one)}"'
-    said = f'<text class="cap dim" x="{PAD:g}" y="{HEAD + 14:g}">{escape(one.value)}</text>'
-    return f'{box}/>{_header(one)}{said}{box} style="fill:none"/>'
+    lines = [(one.grad, ""), (one.value, " dim")] if one.grad else [(one.value, " dim")]
+    said = [
+        f'<text class="bit{shade}" x="{PAD:g}" y="{HEAD + ROW * k + 14:g}">{escape(text)}</text>'
+        for k, (text, shade) in enumerate(lines)
+    ]
+    return f'{box}/>{_header(one)}{"".join(said)}{box} style="fill:none"/>'
 
 
 def _tensor(one: Card, pictures: Pictures) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 from minigrad.errors import ArgumentError, DTypeError, a_kind
-from minigrad_viz.models import opened
+from minigrad_viz.models import beginning
 from minigrad_viz.pictures.graphviz import digraph
 from minigrad_viz.pictures.html import figure, page, state_of
 from minigrad_viz.pictures.svg import picture
@@ -110,9 +110,8 @@ def draw(x: Any, *more: Any, expand: bool | Collection[str] | None = None) -> Dr
       ∂v₁/∂a = a = 3.0
     """
     trace = to_trace(x, *more)
-    blocks = opened(trace, expand)
-    state = None if blocks is None else {"expanded": blocks}
-    return Drawing(trace, state, None if expand is None and not trace.how else blocks)
+    state = beginning(trace, expand)
+    return Drawing(trace, state, None if expand is None or state is None else state["expanded"])
 
 
 def export(x: Any, path: str | os.PathLike[str]) -> None:

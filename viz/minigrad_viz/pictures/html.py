@@ -14,10 +14,11 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from minigrad_viz.frontend import script
+from minigrad_viz.models import beginning
 from minigrad_viz.notation import escape, formula_of, local_formula, mathml, number, pretty
 from minigrad_viz.palette import DARK, FONT, LIGHT
 from minigrad_viz.pictures import heat
-from minigrad_viz.pictures.cards import gradient, pictured, value
+from minigrad_viz.pictures.cards import gradient, pictured, shape_text, value
 from minigrad_viz.pictures.svg import WIDE, picture
 from minigrad_viz.trace import Pass, Step, Trace, to_trace
 from minigrad_viz.trace.arrays import line, summary
@@ -65,13 +66,16 @@ def figure(trace: Trace, state: Mapping[str, Any] | None = None, blocks: Collect
     advice = "An overview: to zoom in, open the page that <code>draw(…).save(&quot;graph.html&quot;)</code> writes."
     caption = f"<figcaption>{advice}</figcaption>" if width > WIDE else ""
     small = len(trace.kinds) + (_TENSOR - 1) * len(trace.tensors) <= _EMBEDDED
-    data = _data(trace) if small and not trace.how else ""  # of a recorded step there is nothing to play
+    data = _data(trace) if small else ""
     data = data if len(data) <= _LONGEST else ""
-    return f'<figure class="minigrad"{_begins(state)} style="margin:0;overflow-x:auto">{image}{caption}{data}</figure>'
+    begins = _begins(trace, state)
+    return f'<figure class="minigrad"{begins} style="margin:0;overflow-x:auto">{image}{caption}{data}</figure>'
 
 
-def _begins(state: Mapping[str, Any] | None) -> str:
-    return f' data-minigrad="{escape(json.dumps(dict(state)))}"' if state else ""
+def _begins(trace: Trace, state: Mapping[str, Any] | None) -> str:
+    """How the player begins: as `state` says, and else as a model does."""
+    state = {**(beginning(trace) or {}), **(state or {})}
+    return f' data-minigrad="{escape(json.dumps(state))}"' if state else ""
 
 
 def state_of(x: Any) -> dict[str, Any]:
@@ -94,16 +98,16 @@ def page(trace: Trace, state: Mapping[str, Any] | None = None, blocks: Collectio
     title = escape(", ".join(trace.title(index) for index in trace.outputs[:3]))
     notes = "".join(f'<p class="note"><b aria-hidden="true">!</b> {escape(note.text)}</p>' for note in trace.notes)
     passes = "".join(_backward(trace, run) for run in trace.passes[:5] if run.steps)
-    data, tables, code = _data(trace, full=True), f"{_nodes(trace)}\n{passes}", f"<script>\n{script()}</script>"
-    if trace.how:  # there is nothing to play
-        notes, data, tables, code = f'<p class="dim">{escape(trace.how)}</p>', "", "", ""
+    notes += f'<p class="dim">{escape(trace.how)}</p>' if trace.how else ""
+    data, code = _data(trace, full=True), f"<script>\n{script()}</script>"
+    tables = _calls(trace) if trace.how else f"{_nodes(trace)}\n{passes}"
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width,initial-scale=1">'
         f'<meta name="color-scheme" content="light dark"><title>{title} · minigrad</title>'
         f"<style>{_css()}</style></head>\n"
         f"<body><header><h1>{title}</h1><p>{escape(trace.sentence())}</p>{notes}</header>\n<main>"
-        f'<figure class="minigrad"{_begins(state)}>{_viewport(trace, blocks)}{data}</figure>\n'
+        f'<figure class="minigrad"{_begins(trace, state)}>{_viewport(trace, blocks)}{data}</figure>\n'
         f"{tables}</main>\n{code}</body></html>\n"
     )
 
@@ -143,6 +147,30 @@ def _table(title: str, heads: Sequence[str], rows: list[str]) -> str:
     return (
         f"<div class='wide' tabindex='0' role='region' aria-label='{title}'><table><thead><tr>{''.join(cells)}</tr>"
         f"</thead><tbody>{''.join(rows)}</tbody></table></div>"
+    )
+
+
+def _calls(trace: Trace) -> str:
+    """The calls of a recorded step, in the order in which they run."""
+    rows = []
+    for index in _some(len(trace.nodes)):
+        if index is None:
+            rows.append(f'<tr><td colspan="6" class="dim">… {len(trace.nodes) - _ROWS:,} rows left out …</td></tr>')
+            continue
+        node, formula = trace.nodes[index], trace.formula(index)
+        made_by = f'<span class="dim">{node.kind}</span>' if formula is None else mathml(formula)
+        shape = "" if node.shape is None else shape_text(node.shape, node.dtype or "")
+        held = _held(node.array) if node.array is not None else "" if node.value is None else pretty(node.value)
+        about = "".join(f"<td>{escape(node.attrs.get(name, ''))}</td>" for name in ("computes", "kernel"))
+        name = escape(trace.title(index, 60))
+        rows.append(
+            f"<tr class='{node.kind}'><td class='r dim'>{index}</td><th scope='row'>{name}</th>"
+            f"<td>{made_by}</td>{about}<td>{escape(shape)}</td><td class='r fw'>{held}</td></tr>"
+        )
+    heads = ("#<", "name", "made by", "computes", "kernel", "gives", "holds<")
+    return (
+        "<section><h2>Every call</h2><p class='dim'>In the order in which they run. Numbers are shown where memory "
+        f"still holds them after the step.</p>{_table('Table of calls', heads, rows)}</section>"
     )
 
 

@@ -16,9 +16,10 @@ from minigrad_viz.layout import Ports, layout
 from minigrad_viz.layout.nesting import nest
 from minigrad_viz.notation import escape, fit, text_width
 from minigrad_viz.palette import stylesheet
-from minigrad_viz.pictures import boxes, heat
+from minigrad_viz.pictures import boxes, heat, rows
 from minigrad_viz.pictures.boxes import Frame, Stack, stacks
 from minigrad_viz.pictures.cards import Card, card, pictured
+from minigrad_viz.pictures.rows import PAGE, Part, in_rows
 from minigrad_viz.trace import Trace, to_trace
 from minigrad_viz.trace.blocks import Item, Wire, visible
 from minigrad_viz.trace.modules import begin_open
@@ -29,7 +30,7 @@ Point = tuple[float, float]
 
 WIDE = 3000  # pixels: a picture wider than this is only an overview
 
-_MODEL = 2200  # a model is looked at as a whole first, in a page
+_HIGH = 1500  # a picture in rows is at most so high, if blocks can be closed
 
 _MARGIN = 18.0
 _TIP = 8.0  # length of an arrowhead
@@ -62,17 +63,20 @@ def to_svg(x: Any, *more: Any) -> str:
 
 def picture(trace: Trace, opened: Collection[int] | None = None) -> Picture:
     """The picture of a trace; `opened` are the blocks to show so, None for as many as make one that can be read."""
+    highest = _HIGH if trace.modules or trace.how else math.inf
     for budget in _BUDGETS if opened is None else _BUDGETS[:1]:
         seen = _seen(trace, budget, opened)
-        body, width, height = _drawn(trace, seen)
-        if width <= (_MODEL if trace.modules else WIDE) or len(seen.opened) == 1:
+        body, width, height = _stacked(trace, seen)
+        if (width <= WIDE and height <= highest) or len(seen.opened) == 1:
             break
     width = max(width, 300.0)
     captions, below = _captions(trace, seen, width, height + 2 * _MARGIN)
     full_width, full_height = math.ceil(width + 2 * _MARGIN), math.ceil(below + 6)
     size = f'width="{full_width}" height="{full_height}" viewBox="0 0 {full_width} {full_height}"'
     said = " ".join([trace.sentence(), *(note.text for note in trace.notes)])
-    more = (boxes.SHAPES + heat.SHAPES, boxes.COLOURS + heat.COLOURS) if seen.special else ()
+    small = any(not isinstance(part, Card) or part.call for part in seen.parts)
+    shapes = boxes.SHAPES + heat.SHAPES + (boxes.SMALL + rows.SHAPES if small else "")
+    more = (shapes, boxes.COLOURS + heat.COLOURS) if seen.special else ()
     svg = (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="mg" role="img" {size}>'
         f"<title>{escape(trace.sentence())}</title><desc>{escape(said)}</desc>"
@@ -90,7 +94,7 @@ class _Seen:
     items: list[Item]
     wires: list[Wire]
     opened: set[int]
-    parts: list[Card | Stack | Frame]
+    parts: list[Part]
     special: bool
 
 
@@ -101,7 +105,7 @@ def _seen(trace: Trace, budget: int, chosen: Collection[int] | None) -> _Seen:
     items, wires = visible(trace.blocks, where, list(zip(trace.operand, trace.result, strict=True)), opened)
     blocks = stacks(trace, items, wires)
     counts = trace.contributions()
-    parts = [
+    parts: list[Part] = [
         blocks[at] if item.node < 0 else card(trace, item.node, counts[item.node]) for at, item in enumerate(items)
     ]
     shown = [item.node for item in items if item.node >= 0]
@@ -126,11 +130,38 @@ class _Placed(NamedTuple):
     height: float
 
 
-def _drawn(trace: Trace, seen: _Seen) -> tuple[str, float, float]:
+_BETWEEN = 22.0  # rows
+
+
+def _stacked(trace: Trace, seen: _Seen) -> tuple[str, float, float]:
+    """The drawing, of a model or a recorded step in rows where it is wider than a page."""
+    labels, placed = _laid_out(trace, seen)
+    if placed.width <= PAGE or not (trace.modules or trace.how):
+        return _drawn(trace, seen, labels, placed), placed.width, placed.height
+
+    def place(row: rows.Row) -> tuple[Sequence[rows.Box], float]:
+        one = _laid_out(trace, _Seen(*row[:2], seen.opened, row[2], True))[1]
+        return one.boxes, one.width
+
+    body, width, height = [], 0.0, -_BETWEEN
+    for items, wires, parts in in_rows((seen.items, seen.wires, seen.parts), placed.boxes, place):
+        row = _Seen(items, wires, seen.opened, parts, True)
+        labels, placed = _laid_out(trace, row)
+        y = height + _BETWEEN
+        body.append(f'<g transform="translate(0 {_short(y)})">{_drawn(trace, row, labels, placed)}</g>')
+        width, height = max(width, placed.width), y + placed.height
+    return "".join(body), width, height
+
+
+def _laid_out(trace: Trace, seen: _Seen) -> tuple[list[str], _Placed]:
+    """The label of each wire, and where everything goes."""
     labels = [_label(trace, seen, wire) for wire in seen.wires]
     widest = max((text_width(label, 11) for label in labels), default=0.0)
     framed = any(item.framed for item in seen.items)  # then borders take columns too
-    placed = _placed(seen, max(36.0 if framed else 56.0, widest + 40.0))
+    return labels, _placed(seen, max(36.0 if framed else 56.0, widest + 40.0))
+
+
+def _drawn(trace: Trace, seen: _Seen, labels: Sequence[str], placed: _Placed) -> str:
     heights = _label_heights(seen, labels, placed.routes)
     lines, tips, grounds, texts, frames, cards = [], [], [], [], [], []
     for number, (wire, route) in enumerate(zip(seen.wires, placed.routes, strict=True)):
@@ -148,7 +179,7 @@ def _drawn(trace: Trace, seen: _Seen) -> tuple[str, float, float]:
             cards.append(part.draw(x, y))
     tip = f'<path class="tip" d="{"".join(tips)}"/>' if tips else ""
     ground = f'<path class="ground" d="{"".join(grounds)}"/>' if grounds else ""
-    return "".join([*frames, *lines, ground, tip, *texts, *cards]), placed.width, placed.height
+    return "".join([*frames, *lines, ground, tip, *texts, *cards])
 
 
 def _placed(seen: _Seen, gap: float) -> _Placed:
@@ -185,7 +216,7 @@ def _label(trace: Trace, seen: _Seen, wire: Wire) -> str:
     local = trace.local[edge]
     if local is None or seen.items[wire.end].node < 0:
         return ""
-    text = trace.local_text(edge, 10)
+    text = trace.local_text(edge, 10, near=True)
     plain = len(seen.items) <= _LABELLED and not any(item.framed for item in seen.items)
     short = plain and text_width(text, 11) <= 100
     return text if short else text.rpartition(" = ")[2]

@@ -58,9 +58,9 @@ def table(trace: Trace) -> str:
 
 def _row(trace: Trace, index: int, scoped: bool) -> tuple[str, ...]:
     node = trace.nodes[index]
-    formula = trace.formula(index)
+    formula = trace.formula(index, near=scoped)
     made_by: str = node.kind if formula is None else plain(formula)
-    name = "" if node.kind == "constant" else trace.title(index)
+    name = "" if node.kind == "constant" else trace.title(index, near=scoped)
     if trace.how:
         tensor = trace.tensors.get(index)
         held = (value(trace, index, number), "") if tensor is None else ("", shape_text(*tensor[:2]))

@@ -11,11 +11,12 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, groupby
+from itertools import accumulate, groupby, pairwise
 from typing import NamedTuple
 
 from minigrad_viz.trace.columns import Block
 from minigrad_viz.trace.names import told_apart
+from minigrad_viz.trace.titles import joint_name, title_of_run
 
 __all__ = ["MOST", "Block", "Item", "Wire", "divide", "start_expanded", "visible"]
 
@@ -31,10 +32,13 @@ Edge = tuple[int, int]
 class _Tree:
     """Blocks while they are made. Among the items inside a block, a node is its number and block number k is ~k."""
 
-    def __init__(self, scopes: Sequence[Block], where: Sequence[int], edges: Sequence[Edge]) -> None:
+    def __init__(
+        self, scopes: Sequence[Block], where: Sequence[int], ops: Sequence[str | None], edges: Sequence[Edge]
+    ) -> None:
         self.blocks = list(scopes)
         self.where = list(where)
-        self.edges = edges
+        self.ops = ops
+        self.edges, self.pairs = edges, set(edges)
         self.inside: list[list[int]] = []  # the items of each block, each after those that it is computed from
         self.links: list[list[Edge]] = []  # the edges between items of each block
         self.depth: list[int] = []
@@ -80,30 +84,30 @@ class _Tree:
 def divide(
     scopes: Sequence[Block],
     where: Sequence[int],
-    ops: Sequence[object],
+    ops: Sequence[str | None],
     edges: Sequence[Edge],
     inputs: Collection[int] = (),
 ) -> tuple[list[Block], list[int]]:
     """The blocks of a graph, and for each node the block that it lies in.
 
     `scopes` are the scopes as entered, after block 0, which is the graph, and each after its outer one; `where` is the
-    scope of each node, `ops` its op, None for leaves and constants; `edges` are pairs (operand, result). Leaves go into
-    the block that they are used in, but `inputs` stay where they were made.
+    scope of each node, `ops` the name of its op, None for leaves and constants; `edges` are pairs (operand, result).
+    Leaves go into the block that they are used in, but `inputs` stay where they were made.
 
     >>> chain = [(i, i + 1) for i in range(199)]
     >>> blocks, where = divide([Block("graph", -1, "graph")], [0] * 200, [None, *["neg"] * 199], chain)
     >>> [(block.name, block.outer) for block in blocks], where[99:101]
-    ([('graph', -1), ('nodes 0–99', 0), ('nodes 100–199', 0)], [1, 2])
+    ([('graph', -1), ('99 × neg', 0), ('100 × neg', 0)], [1, 2])
     """
-    tree = _Tree(scopes, where, edges)
+    tree = _Tree(scopes, where, ops, edges)
     tree.measure()
     if len(tree.blocks) > 1:
-        _place_leaves(tree, ops, inputs)
+        _place_leaves(tree, inputs)
     while cyclic := _fill(tree):
         _dissolve(tree, cyclic)
     _name(tree)
     if len(tree.blocks) > _ALIKE:
-        _fold(tree, ops)
+        _fold(tree)
     for k in range(len(tree.blocks)):
         if len(tree.inside[k]) > MOST:
             _cut(tree, k)
@@ -113,12 +117,12 @@ def divide(
 # --- scopes ----------------------------------------------------------------------------------------------------------
 
 
-def _place_leaves(tree: _Tree, ops: Sequence[object], inputs: Collection[int]) -> None:
+def _place_leaves(tree: _Tree, inputs: Collection[int]) -> None:
     """Put each leaf into the innermost block around what is computed from it, unless it was made further inside.
 
     All its edges stay in that block and begin at the leaf, so this makes no cycle.
     """
-    where, homes = tree.where, dict[int, int]()
+    where, ops, homes = tree.where, tree.ops, dict[int, int]()
     for operand, result in tree.edges:
         if ops[operand] is None and operand not in inputs:
             block = where[result]
@@ -224,12 +228,12 @@ def _name(tree: _Tree) -> None:
 # --- folds -----------------------------------------------------------------------------------------------------------
 
 
-def _fold(tree: _Tree, ops: Sequence[object]) -> None:
+def _fold(tree: _Tree) -> None:
     """Put neighbours that are alike, but for the digits in their names, into a block of their own.
 
     Where there is nothing beside them but leaves, the block around them is that already.
     """
-    shapes = _shapes(tree, ops)
+    shapes = _shapes(tree)
 
     def looks(item: int) -> tuple[str, int]:
         return _DIGITS.sub("#", tree.blocks[~item].name), shapes[~item]
@@ -237,15 +241,15 @@ def _fold(tree: _Tree, ops: Sequence[object]) -> None:
     for k in range(len(tree.inside)):
         parts = [item for item in tree.inside[k] if item < 0]
         alike = [list(same) for _, same in groupby(parts, looks)]
-        others = sum(item < 0 or ops[item] is not None for item in tree.inside[k])
+        others = sum(item < 0 or tree.ops[item] is not None for item in tree.inside[k])
         folds = [same for same in alike if len(same) >= _ALIKE and (len(same) < others or others > MOST)]
         if folds:
             _fold_inside(tree, k, folds)
 
 
-def _shapes(tree: _Tree, ops: Sequence[object]) -> list[int]:
+def _shapes(tree: _Tree) -> list[int]:
     """A number for each block, the same for two whose ops and edges inside are the same, whatever leaves they use."""
-    numbers: dict[object, int] = {}
+    ops, numbers = tree.ops, dict[object, int]()
     shapes = [0] * len(tree.blocks)
     for k in range(len(tree.blocks) - 1, 0, -1):
         items = [item for item in tree.inside[k] if item < 0 or ops[item] is not None]
@@ -279,8 +283,8 @@ def _fold_inside(tree: _Tree, k: int, folds: list[list[int]]) -> None:
             items[start:end] = [*before, *same, *behind]
             for at, item in enumerate(items[start:end], start):
                 place[item] = at
-            name = f"{tree.blocks[~same[0]].name} … {tree.blocks[~same[-1]].name}"
-            fold = tree.add(Block(name, k, "fold", len(same)), same, [])
+            names = [tree.blocks[~item].name for item in (same[0], same[-1])]
+            fold = tree.add(Block(joint_name(*names), k, "fold", len(same)), same, [])
             made |= dict.fromkeys(same, fold)
     _move(tree, k, made)
 
@@ -313,7 +317,8 @@ def _cut(tree: _Tree, k: int) -> None:
         while start < len(items):
             end = _end(crossing, start, size)
             part = items[start:end]
-            run = tree.add(Block(_called(tree, part), k, "run"), part, [])
+            reach = f"nodes {min(map(tree.beginning, part))}–{max(map(tree.end, part))}"
+            run = tree.add(Block(_called(tree, part), k, "run", note=reach), part, [])
             made |= dict.fromkeys(part, run)
             start = end
         _move(tree, k, made)
@@ -345,11 +350,20 @@ def _end(crossing: list[int], start: int, size: int) -> int:
 
 
 def _called(tree: _Tree, items: list[int]) -> str:
-    """What a run holds, from the first to the last."""
-    blocks = [tree.blocks[~item] for item in items if item < 0]
-    if len(blocks) < len(items) or blocks[0].kind == "run":
-        return f"nodes {min(map(tree.beginning, items))}–{max(map(tree.end, items))}"
-    return f"{blocks[0].name} … {blocks[-1].name}"
+    """What a run holds: its blocks, from the first to the last, or else what its operations do."""
+    nodes, blocks, stack = [], [], items[::-1]
+    while stack:
+        item = stack.pop()
+        if item >= 0:
+            nodes.append(item)
+        elif tree.blocks[~item].kind == "run":
+            stack += tree.inside[~item][::-1]
+        else:
+            blocks.append(tree.blocks[~item].name)
+    if blocks:
+        return blocks[0] if len(blocks) == 1 else joint_name(blocks[0], blocks[-1])
+    nodes = [node for node in nodes if tree.ops[node] is not None]
+    return title_of_run([tree.ops[node] or "" for node in nodes], tree.pairs.issuperset(pairwise(nodes)))
 
 
 # --- the result ------------------------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import minigrad as mg
@@ -14,8 +14,9 @@ from minigrad.kernels import untapped
 from minigrad_viz.notation import clean, handle, shorten
 from minigrad_viz.trace.alarms import raise_alarms
 from minigrad_viz.trace.blocks import divide
+from minigrad_viz.trace.calls import scopes_in
 from minigrad_viz.trace.columns import Block, Note, Pass, Trace
-from minigrad_viz.trace.modules import modules_of
+from minigrad_viz.trace.modules import called, modules_of, paths_of, short_names
 from minigrad_viz.trace.names import Namespaces, callers, names_of, told_apart
 
 __all__ = ["Builder", "placed", "to_trace"]
@@ -126,27 +127,54 @@ class Builder:
         for inner in reversed(way):
             name = inner.name if isinstance(inner, Scope) else inner
             module = inner.module if isinstance(inner, Scope) else None
-            self.trace.blocks.append(Block(clean(name), at, "scope", module=module))
-            at = self._scopes[_key(inner)] = len(self.trace.blocks) - 1
+            name = name if module is None else name.lstrip("_")  # of a private class
+            at = self._scopes[_key(inner)] = self.enter(name, "", at, module)
         return at
 
-    def finish(self, names: Sequence[str | None], outputs: Sequence[int]) -> None:
-        """Give the nodes their names, and say where the outputs are."""
+    def enter(self, name: str, note: str, outer: int, module: Any = None) -> int:
+        """The number of a new block in block `outer`."""
+        self.trace.blocks.append(Block(clean(name), outer, "scope", module=module, note=note))
+        return len(self.trace.blocks) - 1
+
+    def names(self, known: Mapping[Any, str], namespaces: Namespaces) -> list[str | None]:
+        """What each node is called: as `known` says, or a parameter of a module by its path in that; and outermost
+        modules as their variables are."""
+        self.trace.blocks = called(self.trace.blocks, namespaces)
+        names: list[str | None] = [None] * len(self.trace.kinds)
+        for node, name in {**known, **paths_of(self.trace.blocks, known)}.items():
+            if node in self.places:
+                names[self.places[node]] = name
+        return names
+
+    def finish(
+        self, names: Sequence[str | None], outputs: Sequence[int], inputs: Collection[int] | None = None
+    ) -> None:
+        """Give the nodes their names, and say where the outputs are, and which leaves are given from outside."""
         trace = self.trace
         handles = set()
         if any(name and _LIKE_HANDLE.fullmatch(name) for name in names):
             handles = {handle(at) for at, name in enumerate(names) if name is None and trace.kinds[at] != "c"}
         trace.names = told_apart(names, handles)
         trace.outputs = list(dict.fromkeys(outputs))
-        ops = [None if at < 0 else at for at in trace.op]
+        ops = [None if at < 0 else trace.ops[at].name for at in trace.op]
         edges = list(zip(trace.operand, trace.result, strict=True))
-        inputs = {at for at, name in enumerate(names) if name and trace.kinds[at] == "l" and trace.states[at] == "b"}
-        trace.blocks, trace.block = divide(trace.blocks, trace.block, ops, edges, inputs)
+        given = self._inputs(names) if inputs is None else inputs
+        trace.blocks, trace.block = divide(trace.blocks, trace.block, ops, edges, given)
         trace.modules = modules_of(trace.blocks)
+        trace.short = short_names(trace)
         trace.scopes = [""]
         for block in trace.blocks[1:]:
             parts = (trace.scopes[block.outer], block.name if block.kind == "scope" else "")
             trace.scopes.append("/".join(filter(None, parts)))
+
+    def _inputs(self, names: Sequence[str | None]) -> set[int]:
+        """The leaves that are given from outside: those with a name that need no gradient, and, where there are
+        modules, all that have a name and are no parameters of these."""
+        modules = {id(block.module): block.module for block in self.trace.blocks if block.module is not None}.values()
+        own = {self.places.get(x) for module in modules for x in module.parameters()}
+        kinds, states = self.trace.kinds, self.trace.states
+        named = [at for at, name in enumerate(names) if name and kinds[at] == "l"]
+        return {at for at in named if states[at] == "b" or (modules and at not in own)}
 
 
 def _key(scope: Any) -> Any:
@@ -163,10 +191,7 @@ def _of_values(roots: list[mg.Value], namespaces: Namespaces) -> tuple[Trace, di
     static: dict[int, Any] = {}
     _add_values(builder, order, static)
     trace = builder.trace
-    names: list[str | None] = [None] * len(trace.kinds)
-    for value, name in names_of(order, namespaces).items():
-        names[builder.places[value]] = name
-    builder.finish(names, [builder.places[root] for root in roots])
+    builder.finish(builder.names(names_of(order, namespaces), namespaces), [builder.places[root] for root in roots])
     with untapped():
         refused = _fill_locals(trace, static)
         _run_backward(trace, static, refused)
@@ -177,12 +202,12 @@ def _of_values(roots: list[mg.Value], namespaces: Namespaces) -> tuple[Trace, di
 def _add_values(builder: Builder, order: Sequence[Any], static: dict[int, Any]) -> None:
     """Append each Value, after the constants it was computed from, and its edges: `Builder.add` in one loop."""
     trace, places, ops = builder.trace, builder.places, builder.ops
-    kinds, states, start = trace.kinds, trace.states, trace.start
+    kinds, states, start, scopes = trace.kinds, trace.states, trace.start, scopes_in(order)
     operand, flows, slots, result = trace.operand, trace.flows, trace.slot, trace.result
     for value in order:
         op, needs = value._op, value._requires_grad
         more = getattr(value, "_more", None)
-        block = builder.block(more["scope"]) if more and "scope" in more else 0
+        block = builder.block(scopes.get(value))
         if op is not None:
             inputs = value._inputs
             sources = [builder.add("c", None, x, "b", block) if x.__class__ is float else places[x] for x in inputs]

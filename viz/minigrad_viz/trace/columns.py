@@ -120,6 +120,8 @@ class Block(NamedTuple):
     """How many alike blocks a fold holds."""
     module: Any = None
     """Whose call a scope is, if it is that of a module."""
+    note: str = ""
+    """What is to be known of it beside its name: which compiled kernel it is, or where on the tape a run lies."""
 
 
 class About(NamedTuple):
@@ -238,6 +240,8 @@ class Trace:
     blocks: list[Block] = field(default_factory=lambda: [Block("graph", -1, "graph")])
     scopes: list[str] = field(default_factory=lambda: [""])
     """The scopes around each block, and itself if it is one, joined by slashes."""
+    short: dict[int, str] = field(default_factory=dict)
+    """What parameters are called in the block that they lie in: "weight" in "blocks.0.linear"."""
     modules: dict[int, About] = field(default_factory=dict)
     """What is to be said of the blocks that are calls of modules, or folds of such."""
     notes: list[Note] = field(default_factory=list)
@@ -287,9 +291,12 @@ class Trace:
 
     # --- in words ---
 
-    def title(self, index: int, limit: int = 24) -> str:
-        """What to call a node: its name, its number if it is a constant, or else v and its place on the tape."""
+    def title(self, index: int, limit: int = 24, near: bool = False) -> str:
+        """What to call a node: its name, its number if it is a constant, or else v and its place on the tape. Where it
+        is seen `near` the block that it lies in, the name of a parameter does not repeat that of the block.
+        """
         name, value = self.names[index], self.values[index]
+        name = self.short.get(index, name) if near else name
         if self.kinds[index] == "c":
             return "?" if value is None else pretty(value)
         return handle(index) if name is None else shorten_name(name, limit)
@@ -327,29 +334,30 @@ class Trace:
             wild += [at for at, shaped in self.tensors.items() if not finite(shaped.array)]
         return sorted(wild)
 
-    def symbols(self, index: int, limit: int = 24) -> list[str | float]:
+    def symbols(self, index: int, limit: int = 24, near: bool = False) -> list[str | float]:
         """The operands of a node as formulas take them: names, and numbers for constants."""
         operands = self.operand[self.start[index] : self.start[index + 1]]
         constants = [self.values[i] if self.kinds[i] == "c" else None for i in operands]
-        return [self.title(i, limit) if x is None else x for i, x in zip(operands, constants, strict=True)]
+        return [self.title(i, limit, near) if x is None else x for i, x in zip(operands, constants, strict=True)]
 
-    def formula(self, index: int, limit: int = 24) -> Formula | str | None:
+    def formula(self, index: int, limit: int = 24, near: bool = False) -> Formula | str | None:
         """How a node was computed, in names; None for a leaf."""
         op = self.op[index]
         attrs = for_formula(self.attrs.get(index, {}))
-        return None if op < 0 else formula_of(self.ops[op], self.symbols(index, limit), attrs)
+        return None if op < 0 else formula_of(self.ops[op], self.symbols(index, limit, near), attrs)
 
-    def local_formula(self, edge: int, limit: int = 24) -> Formula | None:
+    def local_formula(self, edge: int, limit: int = 24, near: bool = False) -> Formula | None:
         """The rule for the local derivative on an edge, in names; None where no gradient flows, and of tensors."""
         result, op = self.result[edge], self.op[self.result[edge]]
         if op < 0 or not self.flows[edge] or result in self.tensors:
             return None
-        return local_formula(self.ops[op], self.slot[edge], self.title(result, limit), self.symbols(result, limit))
+        title, symbols = self.title(result, limit, near), self.symbols(result, limit, near)
+        return local_formula(self.ops[op], self.slot[edge], title, symbols)
 
-    def local_text(self, edge: int, limit: int = 24, show: Callable[[float], str] = pretty) -> str:
+    def local_text(self, edge: int, limit: int = 24, show: Callable[[float], str] = pretty, near: bool = False) -> str:
         """The rule and the number, as ``b = −3.0``; one of them where they are the same or the other is unknown."""
         local = self.local[edge]
-        formula = self.local_formula(edge, limit)
+        formula = self.local_formula(edge, limit, near)
         rule = "" if formula is None else plain(formula)
         if local is None:
             return rule

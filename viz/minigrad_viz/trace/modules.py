@@ -1,16 +1,62 @@
-"""What a trace says of modules: their kinds, how many parameters they have, and which of them others have too."""
+"""What a trace says of modules: what they are called, how many parameters they have, and which of them others have."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from minigrad_viz.notation import clean
 from minigrad_viz.trace.blocks import start_expanded
 from minigrad_viz.trace.columns import About, Block, Trace
+from minigrad_viz.trace.names import Namespaces
+from minigrad_viz.trace.titles import MIXED, WAYS
 
-__all__ = ["begin_open", "modules_of"]
+__all__ = ["begin_open", "called", "modules_of", "paths_of", "short_names"]
+
+
+def called(blocks: Sequence[Block], namespaces: Namespaces) -> list[Block]:
+    """The blocks, with calls of outermost modules named after the variables that hold these, or else what they are."""
+    variables: dict[int, str] = {}
+    for space in reversed(namespaces):
+        for name, held in reversed(list(space.items())):
+            if hasattr(held, "named_modules") and not isinstance(held, type) and not name.startswith("_"):
+                variables[id(held)] = clean(name)
+    roots, found = _roots(blocks), list(blocks)
+    for k, block in enumerate(blocks):
+        if block.module is not None and (k in roots or block.name == type(block.module).__name__.lstrip("_")):
+            own = clean(block.module._get_name().lstrip("_"))
+            found[k] = block._replace(name=variables.get(id(block.module), own) if k in roots else own)
+    return found
+
+
+def paths_of(blocks: Sequence[Block], known: Mapping[Any, str]) -> dict[Any, str]:
+    """What parameters are called: by their paths in the outermost module that was called, ``layers[0].neurons[1].b``.
+
+    With several of these the path begins with which it is. A name in `known` that is no end of a path stays.
+    """
+    roots = {id(blocks[k].module): blocks[k] for k in _roots(blocks)}.values()
+    found: dict[Any, str] = {}
+    for block in roots:
+        for path, x in block.module.named_parameters(clean(block.name) if len(roots) > 1 else ""):
+            name = known.get(x)
+            if x not in found and (name is None or path.endswith(name) or name.endswith(f".{path}")):
+                found[x] = clean(path)
+    return found
+
+
+def short_names(trace: Trace) -> dict[int, str]:
+    """What parameters are called inside of the block that they lie in, which says the rest of their paths."""
+    paths: list[list[str]] = [[]]  # of each block, from the outermost module on
+    for block in trace.blocks[1:]:
+        own = [] if block.module is None else [block.name.rstrip("₀₁₂₃₄₅₆₇₈₉")]
+        paths.append([*paths[block.outer], *own])
+    found = {}
+    for at, (kind, name, k) in enumerate(zip(trace.kinds, trace.names, trace.block, strict=True)):
+        ways = (f"{'.'.join(path)}." for path in (paths[k], paths[k][1:]) if path)
+        if kind == "l" and name is not None and (way := next(filter(name.startswith, ways), None)):
+            found[at] = name.removeprefix(way)
+    return found
 
 
 def modules_of(blocks: Sequence[Block]) -> dict[int, About]:
@@ -21,6 +67,7 @@ def modules_of(blocks: Sequence[Block]) -> dict[int, About]:
             inside[blocks[k].outer] += inside[k]
     calls = Counter(id(block.module) for block in blocks if block.module is not None)
     names: dict[int, dict[int, list[str]]] = {}
+    shared: dict[tuple[int, int], list[str]] = {}
     found = {}
     for k, block in enumerate(blocks):
         if not k or not inside[k] or (block.kind == "scope" and block.module is None):
@@ -29,23 +76,64 @@ def modules_of(blocks: Sequence[Block]) -> dict[int, About]:
         root = _outermost(blocks, k) or next(iter(modules))
         known = names.setdefault(id(root), _names(root))
         own = {id(x): x for module in modules for x in module.parameters()}
-        kinds = {module._get_name() for module in modules}
+        kinds = {module._get_name().lstrip("_") for module in ([block.module] if block.module is not None else modules)}
         kind = clean(kinds.pop()) if len(kinds) == 1 else ""
-        shared = _shared(root, block.module, known) if block.module is not None else []
         often = calls[id(block.module)]
         more = [f"called {often} times"] if block.module is not None and often > 1 else []
-        count = sum(x.numel() for x in own.values())
-        found[k] = About("" if kind == block.name else kind, count, (*more, *shared))
+        if block.module is not None:
+            key = (id(root), id(block.module))
+            more += shared[key] if key in shared else shared.setdefault(key, _shared(root, block.module, known))
+        count = sum(x.numel() if hasattr(x, "numel") else 1 for x in own.values())
+        found[k] = About("" if kind == block.name else kind, count, tuple(more))
     return found
 
 
 def begin_open(trace: Trace, budget: int) -> set[int]:
-    """The blocks to show opened at first, as `start_expanded` says; of a model down to layers, which stay closed."""
+    """The blocks to show opened at first, as `start_expanded` says; of a model down to layers, which stay closed where
+    they are of tensors. Never is all there is to see one closed block.
+    """
     blocks, where = trace.blocks, trace.block
-    layers = {k for k, block in enumerate(blocks) if block.module is not None and not block.module._modules}
+    layers = {k for k, block in enumerate(blocks) if trace.tensors and block.module is not None and _is_layer(block)}
+    if trace.how:
+        ways = {k for k, block in enumerate(blocks) if block.outer == 0 and block.name in (*WAYS, MIXED)}
+        return _beyond_one(trace, {0} | ways, set())
     if len(layers) == 1 and len(trace.modules) == 1:
         layers = set()  # the model is one layer
-    return start_expanded(blocks, [*(k for k in where if k not in layers), *layers], budget) - layers
+    opened = start_expanded(blocks, [*(k for k in where if k not in layers), *layers], budget) - layers
+    return _beyond_one(trace, opened, layers)
+
+
+def _is_layer(block: Block) -> bool:
+    """Whether no module is in that of a block."""
+    return all(part is block.module for _, part in block.module.named_modules())
+
+
+def _beyond_one(trace: Trace, opened: set[int], layers: set[int]) -> set[int]:
+    """`opened`, and what has to be opened beside so that not all operations are in one closed block."""
+    blocks = trace.blocks
+    computed = {k for k, op in zip(trace.block, trace.op, strict=True) if op >= 0}
+    parts: list[set[int]] = [set() for _ in blocks]  # the blocks in each in which something is computed
+    for k in range(len(blocks) - 1, 0, -1):
+        if k in computed or parts[k]:
+            parts[blocks[k].outer].add(k)
+    at = 0
+    while at not in computed and len(parts[at]) == 1:
+        (at,) = parts[at]
+        if at in layers:
+            break
+        opened.add(at)
+    return opened
+
+
+def _roots(blocks: Sequence[Block]) -> set[int]:
+    """The blocks that are calls of modules which lie in no other call."""
+    inside = [False] * len(blocks)
+    found = set()
+    for k, block in enumerate(blocks[1:], 1):
+        inside[k] = inside[block.outer] or block.module is not None
+        if block.module is not None and not inside[block.outer]:
+            found.add(k)
+    return found
 
 
 def _outermost(blocks: Sequence[Block], k: int) -> Any:

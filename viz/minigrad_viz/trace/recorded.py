@@ -1,29 +1,37 @@
-"""The trace of a recorded step, of `mg.jit`: its kernel calls as nodes, and each compiled kernel as the block of those
-that it does."""
+"""The trace of a recorded step, of `mg.jit`: its kernel calls as nodes in the order in which they run, each compiled
+kernel as the block of the calls that it does, called after what it computes."""
 
 from __future__ import annotations
 
 import inspect
 import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Any
 
 import minigrad as mg
 from minigrad._jit.capture import CONSTANT, FULL, start_of
 from minigrad.errors import ArgumentError
-from minigrad.graph import Scope
-from minigrad_viz.notation import clean
+from minigrad.graph import copied
+from minigrad_viz.notation import clean, shorten_name
 from minigrad_viz.trace.build import Builder
 from minigrad_viz.trace.columns import Shaped, Trace
 from minigrad_viz.trace.names import Namespaces, names_of
+from minigrad_viz.trace.titles import MIXED, UPDATES, WAYS, Work, only_updates, title_of_kernel
 
 __all__ = ["of_step"]
+
+_LONGEST = 24  # letters of the parameter in a title
+_MANY = 12  # units on a way: more are drawn by modules
 
 
 def of_step(step: Any, namespaces: Namespaces) -> Trace:
     """The trace of what a step of `mg.jit` ran last.
 
     Memory that was there before, and arguments, are leaves; a call that writes to memory is a node from which what
-    reads there afterwards begins. There are no numbers and no way back: the step has computed that itself.
+    reads there afterwards begins. There are numbers where memory still holds them: in parameters and what an optimizer
+    keeps, in gradients and in what was given back. There is no way back: the step has computed that itself.
     Raises ArgumentError for a step that was not recorded.
     """
     recording = step.recording
@@ -32,35 +40,153 @@ def of_step(step: Any, namespaces: Namespaces) -> Trace:
     function = getattr(step.__wrapped__, "__func__", step.__wrapped__)
     around = inspect.getclosurevars(function).nonlocals if inspect.isfunction(function) else {}
     made = _Made(recording, (*namespaces, around))
-    for k, node in enumerate(recording.program.nodes):
-        made.add(k, node)
-    return made.finished(recording.how)
+    units = _units(recording)
+    works = _works(recording.program.nodes, [k for unit in units for k in unit.calls], made.known)
+    made.fill(_arranged(units, works), works)
+    return made.finished()
+
+
+# --- what runs together ----------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _Unit:
+    """What runs as one: a call, or a compiled kernel of several; or several units that belong together, `called` so."""
+
+    calls: list[int]
+    kernel: str = ""
+    joined: str = ""
+    """The kernel that it was made a part of."""
+    parts: list[_Unit] = field(default_factory=list)
+    called: str = ""
+
+
+def _units(recording: Any) -> list[_Unit]:
+    """The calls of a step as they are launched, in the order in which they run."""
+    launched, count = recording.launched, len(recording.program.nodes)
+    if launched is None:
+        return [_Unit([k]) for k in range(count)]
+    groups = [group for group in launched.groups for _ in range(group.count)] or [None] * len(launched.launches)
+    seen, units = set[int](), []
+    for launch, group in zip(launched.launches, groups, strict=True):
+        calls = sorted(set(launch.calls) - seen)
+        seen.update(calls)
+        if calls:
+            units.append(_Unit(calls, launch.kernel.name, "" if group is None else group.kernel.name))
+    for k in range(count):
+        if k not in seen:  # nothing is launched for it
+            later = (at for at, unit in enumerate(units) if unit.calls[0] > k)
+            units.insert(next(later, len(units)), _Unit([k]))
+    return units
+
+
+def _works(nodes: Sequence[Any], order: Sequence[int], known: Mapping[int, str]) -> dict[int, Work]:
+    """What each call does, for `title_of_kernel`; `known` are the names of memory, by the number of a buffer."""
+    last: dict[int, Any] = {}  # by the number of a buffer the call that wrote there
+    works = {}
+    for k in order:
+        node = nodes[k]
+        if node.op not in (FULL, CONSTANT):
+            reads = [
+                last.get(x.buffer.number, x.buffer) if hasattr(x, "buffer") else None if x is None else repr(x)
+                for x in node.inputs
+            ]
+            out, decoupled = node.outs[0], bool(node.attrs.get("decoupled", False))
+            name = shorten_name(known.get(out.buffer.number, ""), _LONGEST)
+            dims = tuple([len(x.shape) if hasattr(x, "buffer") else 0 for x in (*node.inputs, out)])
+            works[k] = Work(node.op, tuple(reads), k, dims, node.gradient_of, decoupled, name, node.scope)
+        last.update((view.buffer.number, k) for view in node.outs)
+    return works
+
+
+def _arranged(units: list[_Unit], works: Mapping[int, Work]) -> list[_Unit]:
+    """The units on their ways: forward, backward, update. Where these are long, by the modules that they belong to."""
+    done = [[works[k] for k in unit.calls if k in works] for unit in units]
+    back = [at for at, calls in enumerate(done) if any(one.of for one in calls)]
+    update = [at for at, calls in enumerate(done) if any(one.op in UPDATES for one in calls)]
+    if not back and not update:
+        joined = {unit.joined for unit in units}
+        whole = len(units) > 1 and len(joined) == 1 and "" not in joined
+        return [_Unit([], joined.pop(), parts=units)] if whole else units
+    first, last = (back[0], back[-1] + 1) if back else (update[0], update[0])
+    mixed = bool(update) and update[0] < last
+    turn = last if update else len(units)
+    ways = zip(
+        (WAYS[0], MIXED if mixed else WAYS[1], WAYS[2]), (units[:first], units[first:turn], units[turn:]), strict=True
+    )
+    return [_Unit([], parts=_by_module(some, works), called=way) for way, some in ways if some]
+
+
+def _by_module(units: list[_Unit], works: Mapping[int, Work]) -> list[_Unit]:
+    """The units of a long way, those that follow each other and belong to one part of a model together."""
+    if len(units) <= _MANY:
+        return units
+    found = []
+    for name, some in groupby(units, lambda unit: _module(unit, works)):
+        parts = list(some)
+        found += [_Unit([], parts=parts, called=name)] if name and len(parts) > 1 else parts
+    return found
+
+
+def _module(unit: _Unit, works: Mapping[int, Work]) -> str:
+    """The part of the outermost module that all calls of a unit belong to, and what it is; "" if there is none."""
+    parts = {_part(works[k].scope) for k in unit.calls if k in works}
+    return parts.pop() if len(parts) == 1 else ""
+
+
+def _part(scope: Any) -> str:
+    while scope and scope.outer is not None and scope.outer.outer is not None:
+        scope = scope.outer
+    if not scope or scope.outer is None:
+        return ""
+    kind = "" if scope.module is None else f" · {scope.module._get_name().lstrip('_')}"
+    return f"{scope.name}{kind}"
+
+
+def _titled(unit: _Unit, works: Mapping[int, Work]) -> tuple[str, str]:
+    """What a unit of several calls is called, and what is to be known of it beside."""
+    calls = [works[k] for k in _calls_of(unit) if k in works]
+    if unit.called and not only_updates(calls):
+        return unit.called, ""
+    count = f"{len(unit.parts)} launches" if unit.parts else f"{len(unit.calls)} calls"
+    joined = f", in {unit.joined}" if unit.joined else ""
+    return title_of_kernel(calls), f"{unit.kernel}: {count}{joined}" if unit.kernel else ""
+
+
+def _calls_of(unit: _Unit) -> list[int]:
+    return [*unit.calls, *[k for part in unit.parts for k in _calls_of(part)]]
+
+
+# --- the trace -------------------------------------------------------------------------------------------------------
 
 
 class _Made:
     """A trace in the making, and which node has written last to each piece of memory."""
 
     def __init__(self, recording: Any, namespaces: Namespaces) -> None:
-        self._builder, self._program = Builder(), recording.program
-        self._last: dict[int, int] = {}
+        self._builder, self._recording, self._program = Builder(), recording, recording.program
+        self._last: dict[int, int] = {}  # by the number of a buffer
+        self._first: dict[int, int] = {}  # by the number of a buffer that was there before
         self._names: dict[int, str] = {}  # by node
+        self._views: dict[int, Any] = {}  # by node: where its numbers lie
         called = _names(recording, namespaces)
-        self._known = dict(enumerate(recording.arguments)) | _memories(recording, called)
-        wanted = self._program.wanted
-        self._gradients = [
-            (f"{called.get(x, 'argument')}.grad", wanted[k]) for x, k in recording.gradients if k is not None
-        ]
-        launched = recording.launched
-        self._scopes: dict[int, Scope] = {}  # by the number of a compiled kernel
-        self._in = {} if launched is None else launched.kernels
+        self.known = dict(enumerate(recording.arguments)) | _memories(recording, called)
+        self._gradients = [(x, f"{called.get(x, 'argument')}.grad", k) for x, k in recording.gradients if k is not None]
 
-    def add(self, k: int, node: Any) -> None:
-        """Append call number `k`, after what it reads that is not there yet."""
+    def fill(self, units: Sequence[_Unit], works: Mapping[int, Work], outer: int = 0) -> None:
+        """Append the calls of units, each kernel of several in a block of its own."""
+        for unit in units:
+            several = unit.called or len([k for k in _calls_of(unit) if k in works]) > 1
+            block = self._builder.enter(*_titled(unit, works), outer) if several else outer
+            self.fill(unit.parts, works, block)
+            kernel = f"{unit.kernel} in {unit.joined}" if unit.joined else unit.kernel
+            for k in unit.calls:
+                about = {"computes": title_of_kernel([works[k]]) if k in works else "", "kernel": kernel}
+                self._add(self._program.nodes[k], block, about)
+
+    def _add(self, node: Any, block: int, about: dict[str, str]) -> None:
+        """Append a call, after what it reads that is not there yet."""
         builder = self._builder
-        scope: Scope | None = None
-        for number, name in self._in.get(k, []):
-            scope = self._scopes.setdefault(number, Scope(name, scope))
-        block = builder.block(scope)
         if node.op in (FULL, CONSTANT):
             place = self._leaf(node.outs[0], node.attrs.get("value"))
         else:
@@ -68,12 +194,13 @@ class _Made:
             builder.lead(given, [False] * len(given))
             place = builder.add("o", mg.OPS[node.op], None, "b", block)
             self._shaped(place, node.outs[0])
-            if node.attrs:
-                builder.trace.attrs[place] = {name: _told(x) for name, x in node.attrs.items()}
+            attrs = {name: _told(x) for name, x in node.attrs.items()}
+            more = {name: text for name, text in {**about, "module": _path(node.scope)}.items() if text}
+            builder.trace.attrs[place] = {**attrs, **more}
         for view in node.outs:
             self._last[view.buffer.number] = place
-            if node.writes and view.buffer.number in self._known:
-                self._names[place] = f"{self._known[view.buffer.number]}′"
+            if node.writes and view.buffer.number in self.known:
+                self._names.setdefault(place, f"{self.known[view.buffer.number]}′")  # of an update the parameter
 
     def _source(self, x: Any) -> int:
         """The node that an operand is, or lies in the memory of."""
@@ -84,10 +211,10 @@ class _Made:
         number = x.buffer.number
         if number not in self._last:
             fixed = self._program.fixed.get(number)
-            alone = fixed is not None and math.prod(x.shape) == 1 and number not in self._known
-            self._last[number] = self._leaf(x, fixed.at(x).item() if alone else None)
-            if number in self._known:
-                self._names[self._last[number]] = self._known[number]
+            alone = fixed is not None and math.prod(x.shape) == 1 and number not in self.known
+            self._first[number] = self._last[number] = self._leaf(x, fixed.at(x).item() if alone else None)
+            if number in self.known:
+                self._names[self._last[number]] = self.known[number]
         return self._last[number]
 
     def _leaf(self, view: Any, value: Any) -> int:
@@ -100,17 +227,51 @@ class _Made:
         return place
 
     def _shaped(self, place: int, view: Any) -> None:
+        self._views[place] = view
         self._builder.trace.tensors[place] = Shaped(view.shape, view.dtype.name, None)
 
-    def finished(self, how: str) -> Trace:
+    def finished(self) -> Trace:
         """The trace, with what is said of how the step is run."""
-        trace = self._builder.trace
-        for name, view in self._gradients:
-            self._names.setdefault(self._last[view.buffer.number], name)
+        trace, wanted = self._builder.trace, self._program.wanted
+        for _, name, k in self._gradients:
+            self._names.setdefault(self._last[wanted[k].buffer.number], name)
         names = [self._names.get(k) for k in range(len(trace.kinds))]
-        self._builder.finish(names, [self._last[view.buffer.number] for view in self._program.wanted])
-        trace.how = clean(" ".join(how.split()))
+        for place, array in self._held():
+            if place in trace.tensors and trace.tensors[place].shape == array.shape:
+                trace.tensors[place] = trace.tensors[place]._replace(array=copied(array))
+        self._gather_parameters()
+        given = [self._first[k] for k in range(len(self._recording.arguments)) if k in self._first]
+        self._builder.finish(names, [self._last[view.buffer.number] for view in wanted], given)
+        trace.how = clean(" ".join(self._recording.how.split()))
         return trace
+
+    def _gather_parameters(self) -> None:
+        """Put what a step has from elsewhere into one block, where that is much and used on several ways."""
+        trace, ways = self._builder.trace, dict[int, set[int]]()
+        for operand, result in zip(trace.operand, trace.result, strict=True):
+            k = trace.block[result]
+            while k and trace.blocks[k].outer:
+                k = trace.blocks[k].outer
+            ways.setdefault(operand, set()).add(k)
+        arguments = len(self._recording.arguments)
+        shared = [at for k, at in self._first.items() if k >= arguments and len(ways.get(at, ())) > 1]
+        if len(shared) > _MANY:
+            block = self._builder.enter("parameters", "", 0)
+            for at in shared:
+                trace.block[at] = block
+
+    def _held(self) -> Iterator[tuple[int, Any]]:
+        """The nodes whose numbers memory still holds, and where: what stays after a step, and what it gave back."""
+        launched, wanted = self._recording.launched, self._program.wanted
+        for number, place in self._last.items():
+            if number in self._program.fixed and place in self._views and self._views[place].buffer.number == number:
+                yield place, self._program.fixed[number].at(self._views[place])
+        for k, view in enumerate(wanted):
+            if launched is not None and (array := launched.last(k)) is not None:
+                yield self._last[view.buffer.number], array
+        for x, _, k in self._gradients:
+            if hasattr(x, "grad") and x.grad is not None:
+                yield self._last[wanted[k].buffer.number], x.grad._array
 
 
 def _names(recording: Any, namespaces: Namespaces) -> dict[Any, str]:
@@ -119,9 +280,13 @@ def _names(recording: Any, namespaces: Namespaces) -> dict[Any, str]:
     found |= names_of(list(found), namespaces)
     for space in reversed(namespaces):
         for variable, model in reversed(list(space.items())):
-            if hasattr(model, "named_parameters") and not variable.startswith("_"):
+            if hasattr(model, "named_buffers") and not isinstance(model, type) and not variable.startswith("_"):
                 parts = [*model.named_parameters(variable), *model.named_buffers(variable)]
                 found |= {x: name for name, x in parts if x in found}
+    for optimizer in recording.optimizers:
+        for p, kept in optimizer.state.items():
+            tensors = {what: x for what, x in kept.items() if isinstance(x, mg.Tensor) and x in found}
+            found |= {x: f"{what} of {found[p]}" for what, x in tensors.items() if p in found}
     return found | {x.grad: f"{name}.grad" for x, name in found.items() if x.grad is not None}
 
 
@@ -134,6 +299,12 @@ def _memories(recording: Any, called: dict[Any, str]) -> dict[int, str]:
             if first <= start_of(x._array) < first + max(memory.flat.nbytes, 1):
                 found[number] = name
     return found
+
+
+def _path(scope: str) -> str:
+    """The path of a module in the outermost one that was called, which it names where that is meant itself."""
+    name, _, inner = scope.partition("/")
+    return clean(inner.replace("/", ".") or name.lstrip("_"))
 
 
 def _told(x: Any) -> Any:

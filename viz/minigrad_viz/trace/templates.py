@@ -17,7 +17,7 @@ from minigrad.backends.formula import Formula, expression, local_derivative, pro
 from minigrad.backends.formula.javascript import javascript
 from minigrad.backends.formula.writing import HOLES
 from minigrad.backends.formula.writing import template as written
-from minigrad_viz.notation import UNWRITABLE, for_formula, formula_of, number
+from minigrad_viz.notation import UNWRITABLE, beside, for_formula, formula_of, number
 
 __all__ = ["Template", "local_template", "op_data", "product_template", "template"]
 
@@ -66,15 +66,16 @@ def _places(constants: tuple[float | None, ...]) -> list[str | float]:
 
 @lru_cache(maxsize=10_000)
 def _template(op: mg.Op, constants: tuple[float | None, ...], attrs: _Key) -> Template:
-    places = _places(constants)
+    places, more = _places(constants), beside(op, dict(attrs))
     try:
-        return written(expression(op, places, dict(attrs)))
+        return written(expression(op, [*places, *more], dict(attrs)))
     except UNWRITABLE:
         texts = [x if isinstance(x, str) else number(x) for x in places]
+        marked = [*texts, *(f"<mtext>{escape(text)}</mtext>" for text in more)]
         comma = '<mo separator="true">,</mo>'
         return {
-            "text": f"{op.name}({', '.join(texts)})",
-            "mathml": f"<mrow><mi>{escape(op.name)}</mi><mo>(</mo>{comma.join(texts)}<mo>)</mo></mrow>",
+            "text": f"{op.name}({', '.join([*texts, *more])})",
+            "mathml": f"<mrow><mi>{escape(op.name)}</mi><mo>(</mo>{comma.join(marked)}<mo>)</mo></mrow>",
         }
 
 

@@ -7,11 +7,12 @@ saved. Where neither does they are not known, and the drawing says how to keep t
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from numbers import Real
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -19,8 +20,10 @@ import minigrad as mg
 from minigrad._step import Step, _version
 from minigrad.errors import GraphError
 from minigrad.graph import copied
+from minigrad_viz.notation import is_function
 from minigrad_viz.trace.alarms import raise_alarms
 from minigrad_viz.trace.build import Builder
+from minigrad_viz.trace.calls import scopes_in
 from minigrad_viz.trace.columns import Note, Pass, Shaped, Trace
 from minigrad_viz.trace.names import Namespaces, holders, names_of
 
@@ -36,7 +39,7 @@ def of_tensors(roots: Sequence[Any], namespaces: Namespaces) -> tuple[Trace, dic
     ends = dict(zip(map(_node_of, roots), roots, strict=True))
     order = _as_computed(list(ends))
     builder, held = _Builder(order), _Held(order, ends, holders(namespaces))
-    homes = _homes(order)
+    homes = _homes(order, builder.scopes)
     for node in order:
         if node in builder.parts:
             continue  # its numbers are those of the operation, or some of them
@@ -45,9 +48,7 @@ def of_tensors(roots: Sequence[Any], namespaces: Namespaces) -> tuple[Trace, dic
         else:
             _add_leaf(builder, node, homes.get(node, node._note("scope")))
     trace, places = builder.trace, builder.places
-    names: list[str | None] = [None] * len(trace.kinds)
-    for node, name in names_of(list(places), namespaces, held.label).items():
-        names[places[node]] = name
+    names = builder.names(names_of(list(places), namespaces, held.label), namespaces)
     builder.finish(names, [places[end] for end in ends])
     _note_hidden_writes(trace, {places[node]: tensor for node, tensor in held.rewritten.items()})
     hooked = [places[node] for node in order if node._note("hooks")]
@@ -99,6 +100,7 @@ class _Builder(Builder):
 
     def __init__(self, order: Sequence[Any]) -> None:
         super().__init__()
+        self.scopes = scopes_in(order)
         self.picks: dict[Any, dict[int, Step]] = defaultdict(dict)
         picks = [(node, node.next_functions[0]) for node in order if isinstance(node, Step) and node._op is _PICK]
         for pick, step in picks:
@@ -132,13 +134,13 @@ def _node_of(tensor: Any) -> Any:
     return tensor if tensor.grad_fn is None else tensor.grad_fn
 
 
-def _homes(order: Sequence[Any]) -> dict[Any, Any]:
+def _homes(order: Sequence[Any], scopes: Mapping[Any, Any]) -> dict[Any, Any]:
     """The scope of each parameter of a module: that of the step which takes it first, as it is made outside of any."""
     homes: dict[Any, Any] = {}
     for step in order:
         for source in step.next_functions if isinstance(step, Step) else ():
             if isinstance(source, mg.nn.Parameter):
-                homes.setdefault(source, step.scope)
+                homes.setdefault(source, scopes.get(step))
     return homes
 
 
@@ -221,7 +223,10 @@ def _add_step(builder: _Builder, step: Step, held: _Held) -> None:
     assert op is not None  # a step is of an operation
     rules = op.rules_for(len(sources))
     operands, flows, late = {}, [], []
+    beside = _beside(step)
     for slot, source in enumerate(sources):
+        if slot in beside:
+            continue
         kept, version = _operand(step, slot)
         is_tensor = hasattr(kept, "grad_fn")
         unknown = source is None and not (is_tensor or isinstance(kept, Real))
@@ -231,10 +236,10 @@ def _add_step(builder: _Builder, step: Step, held: _Held) -> None:
             operands[slot] = builder.places[source]
         elif is_tensor:
             frozen = isinstance(kept, mg.nn.Parameter)
-            operands[slot] = _add_leaf(builder, kept, step.scope if frozen else kept._note("scope"))
+            operands[slot] = _add_leaf(builder, kept, builder.scopes.get(step) if frozen else kept._note("scope"))
         else:
             operands[slot] = builder.add(
-                "c", None, None if kept is None else float(kept), "b", builder.block(step.scope)
+                "c", None, None if kept is None else float(kept), "b", builder.block(builder.scopes.get(step))
             )
         flows.append(source is not None and rules[slot] is not None)
         if is_tensor and kept._version != version:
@@ -246,7 +251,8 @@ def _add_step(builder: _Builder, step: Step, held: _Held) -> None:
     place = builder.places[step] = _add_output(builder, step, held)
     if step.line is not None:
         builder.line(place, step.line)
-    attrs = {name: step._kept[name] for name in op.attrs if name in step._kept}
+    attrs = {name: x for some in beside.values() for name, x in some.items()}
+    attrs |= {name: step._kept[name] for name in op.attrs if name in step._kept}
     outputs = builder.output(step)
     for pick in outputs:
         if pick in builder.parts:
@@ -260,6 +266,24 @@ def _add_step(builder: _Builder, step: Step, held: _Held) -> None:
         trace.late[place] = list(dict.fromkeys(late))
 
 
+def _beside(step: Step) -> dict[int, dict[str, Any]]:
+    """What a Function was given beside tensors, by its place: by the name that `forward` has for it, if it is known."""
+    op = cast(mg.Op, step._op)
+    if not is_function(op):
+        return {}
+    context = step._kept.get("ctx")
+    names: list[str] = []
+    if context is not None:
+        function = context._function
+        names = list(inspect.signature(function.forward).parameters)[not hasattr(function, "setup_context") :]
+    found: dict[int, dict[str, Any]] = {}
+    for slot, source in enumerate(step.next_functions):
+        kept = step.constants[slot] if step.constants else None
+        if source is None and not (isinstance(kept, tuple) and kept and hasattr(kept[0], "grad_fn")):
+            found[slot] = {names[slot]: kept} if step.constants and slot < len(names) else {}
+    return found
+
+
 def _stands_in_formula(op: mg.Op, slot: int) -> bool:
     """Whether an operand of which nothing is known is likely there: those that may be left out, formulas leave out."""
     return op.variadic or f"{{{op.inputs[slot]}}}" in op.formula
@@ -270,7 +294,7 @@ def _add_output(builder: _Builder, step: Step, held: _Held) -> int:
     outputs = builder.output(step)
     grad = _together([_gradient_of(one) for one in outputs])
     state = "f" if grad is not None else "p" if step._saved is None else "n"
-    place = builder.add("o", step._op, None, state, builder.block(step.scope))
+    place = builder.add("o", step._op, None, state, builder.block(builder.scopes.get(step)))
     alike = len({one._shape for one in outputs}) == 1
     several = (len(outputs), *outputs[0]._shape) if alike else (sum(math.prod(one._shape) for one in outputs),)
     shape = outputs[0]._shape if len(outputs) == 1 else several

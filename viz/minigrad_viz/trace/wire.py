@@ -14,7 +14,8 @@ Columns instead of rows, because JSON of 100,000 rows is slow on both sides. Whe
               all edges into a node are neighbours, in slot order
     passes    for each output the events of its backward pass, by column
     blocks    the tree of scopes: name, outer, kind; block 0 is the whole graph, and each comes after its outer one;
-              about: of a module, its parameters and the shape of what it gives, in words
+              about: of a module, its parameters and the shape of what it gives, in words; of a block of a recorded
+              step, which compiled kernel it is; of a run, which nodes are in it
     formulas  templates that the player fills with names and numbers: see templates.py; -1 where there is none
     ops       name, formula; js, rules: how to compute it again in the browser, or why that cannot be
     arrays    summaries of tensors
@@ -22,6 +23,8 @@ Columns instead of rows, because JSON of 100,000 rows is slow on both sides. Whe
               which computes a node, and for each operand which its product (null: none), or why none can
     notes     what a reader should be told
     tours     absent, or the stops of a tour: at which position, and what is said there
+    how       absent, or, of a recorded step, how it is run: then nodes are calls in the order in which they run, most
+              have no numbers, and there is no way back
 """
 
 from __future__ import annotations
@@ -69,6 +72,7 @@ def data(trace: Trace, full: bool) -> dict[str, Any]:
         "formulas": formulas.found,
         "notes": [_note(note) for note in trace.notes],
         **({"tours": list(map(_stop, trace.tours))} if trace.tours else {}),
+        **({"how": trace.how} if trace.how else {}),
     }
     if not trace.tensors:
         return {**columns, "arrays": []}
@@ -187,6 +191,8 @@ def _blocks(trace: Trace) -> list[dict[str, Any]]:
         data: dict[str, Any] = {"name": block.name, "outer": block.outer, "kind": block.kind}
         if block.copies:
             data["count"] = block.copies
+        if block.note:
+            data["about"] = block.note
         if (about := trace.modules.get(k)) is not None:
             data["name"] += f" · {about.kind}" if about.kind else ""
             count = f"{about.parameters:,} parameter{'' if about.parameters == 1 else 's'}"

@@ -1,0 +1,110 @@
+"""No attribute, formula or sentence of a trace shows how minigrad keeps something inside: it shows what was written."""
+
+import enum
+import re
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad_viz import explain, to_trace
+from minigrad_viz.models import tensors_in
+from minigrad_viz.notation import plain, readable
+from needs import needs
+from parity import ours
+from samples import all_samples
+
+INSIDE = re.compile(
+    r" at 0x[0-9a-f]+"  # the address of an object
+    r"|\bslice\(|\brange\(|\bEllipsis\b"
+    r"|<[A-Za-z_][\w.]*[ :>]"  # <class 'x'>, <Mode.FAST: 1>, <lambda>
+    r"|\b_[A-Za-z]\w*\("  # _Parts(…)
+    r"|\b[A-Z]\w*\((?:\w+=|\()"  # Window(size=…)
+    r"|dtype\(|DType|namespace\("
+)
+
+
+def trace_of(one):
+    """The trace of what a sample computes, or None where it has no graph."""
+    inputs = [mg.tensor(x, requires_grad=x.dtype.kind == "f") if isinstance(x, np.ndarray) else x for x in one.inputs]
+    with mg.record():
+        ends = [x for x in tensors_in(one.call(ours(), *inputs)) if x.grad_fn is not None]
+    return to_trace(ends, namespaces=()) if ends else None
+
+
+def said(trace):
+    """Everything that a trace says of its operations, by the name of the operation."""
+    for at, node in enumerate(trace.nodes):
+        if node.op is not None:
+            yield node.op.name, plain(trace.formula(at))
+            yield from ((node.op.name, f"{name} = {text}") for name, text in node.attrs.items())
+    for formula in trace.data()["formulas"]:
+        yield "formula", formula["text"]
+        yield "formula", re.sub(r"</?m[a-z]+[^>]*>", "", formula["mathml"])
+    yield from (("note", note.text) for note in trace.notes)
+
+
+@pytest.fixture
+def on_numpy():
+    """What is shown depends on no device, and this one compiles nothing."""
+    mg.set_default_device("numpy")
+    yield
+    mg.set_default_device(None)
+
+
+def test_nothing_inside_is_shown_of_any_operation(on_numpy):
+    needs("numpy")
+    seen, shown = set(), []
+    with np.errstate(all="ignore"):
+        for key, one in all_samples().items():
+            if (trace := trace_of(one)) is not None:
+                seen.update(op.name for op in trace.ops)
+                shown += [f"{key}: {name} shows {text}" for name, text in said(trace) if INSIDE.search(text)]
+    assert shown == []
+    alone = {name for name, op in mg.OPS.items() if op.differentiable} - seen
+    assert alone <= {"move"}, "from one device to another"
+
+
+def test_a_transformer_shows_what_was_written():
+    layer = mg.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True).eval()
+    trace = to_trace(layer, mg.ones(2, 3, 8))
+    texts = [text for _, text in said(trace)]
+    assert not [text for text in texts if INSIDE.search(text)]
+    assert any(re.search(r"^Split\(v.*, into=3, dim=−1\)", text) for text in texts)
+    assert "c" not in trace.kinds, "what it is cut into is no operand"
+    cut = next(at for at, node in enumerate(trace.nodes) if node.op and node.op.name == "Split")
+    assert "Split(v" in explain(f"v{str(cut).translate(str.maketrans('0123456789', '₀₁₂₃₄₅₆₇₈₉'))}", of=trace)
+
+
+class Mode(enum.Enum):
+    FAST = 1
+
+
+@pytest.mark.parametrize(
+    ("name", "x", "text"),
+    [
+        ("key", (slice(1, 3), None), "[1:3, None]"),
+        ("key", (..., slice(None, None, 2), 0), "[…, ::2, 0]"),
+        ("how", slice(1, 3), "1:3"),
+        ("how", (slice(1, None), 2), "(1:, 2)"),
+        ("how", range(0, 6, 2), "0:6:2"),
+        ("how", Mode.FAST, "fast"),
+        ("how", object(), "object"),
+        ("how", lambda x: x, "lambda"),
+        ("how", mg.float32, "float32"),
+        ("how", (mg.float32, None, True), "(float32, None, True)"),
+        ("how", (3,), "(3,)"),
+        ("how", [1, "two"], "[1, two]"),
+        ("windows", ((range(2), range(1, 3), range(3, 5)),) * 2, "(0:2, 1:3, 3:5) × (0:2, 1:3, 3:5)"),
+    ],
+)
+def test_attributes_are_written_as_a_user_writes_them(name, x, text):
+    assert readable(name, x) == text
+
+
+def test_a_class_whose_name_is_private_is_shown_without_its_underscore():
+    class _Inside:
+        pass
+
+    assert readable("how", _Inside()) == "Inside"
+    assert readable("how", _Inside) == "Inside"

@@ -1,0 +1,108 @@
+"""What compiled kernels and runs of operations are called: by what they compute, and never by more than that."""
+
+import pytest
+
+from minigrad import OPS, ops
+from minigrad_viz.trace.titles import UPDATES, WORDS, Work, joint_name, title_of_kernel, title_of_run
+
+
+def calls(*lines: str) -> list[Work]:
+    """Calls written as ``y = op a b``, all of matrices but for b, which is a vector."""
+    found = []
+    for line in lines:
+        gives, _, op, *reads = line.split()
+        found.append(Work(op, tuple(reads), gives, tuple([1 if x == "b" else 2 for x in (*reads, gives)])))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("lines", "title"),
+    [
+        (["y = layer_norm x w b", "z = gelu y"], "layernorm + GELU"),
+        (["y = linear x w b", "z = relu y"], "matmul + bias + ReLU"),
+        (["y = linear x w", "z = relu y"], "matmul + ReLU"),
+        (["y = cross_entropy x t"], "softmax + cross-entropy"),
+        (["y = log_softmax x", "z = nll_loss y t"], "softmax + cross-entropy"),
+        (["m = amax x", "d = sub x m", "e = exp d", "s = sum e", "p = div e s"], "softmax"),
+        (["e = exp x", "s = sum e", "p = div e s"], "softmax"),
+        (["s = sigmoid x", "y = mul s x"], "SiLU"),
+        (["m = matmul x w", "y = add b m"], "matmul + bias"),
+        (
+            ["m = mean x", "d = sub x m", "q = square d", "v = mean q", "e = add v eps", "r = rsqrt e", "y = mul d r"],
+            "layernorm",
+        ),
+        (
+            ["m = mean x", "d = sub x m", "q = mul d d", "v = mean q", "e = add v eps", "r = pow e 0.5", "y = div d r"],
+            "layernorm",
+        ),
+        (["d = sub x y", "q = pow d 2.0", "m = mean q"], "mean squared error"),
+        (["d = sub x y", "q = pow d 3.0", "m = mean q"], "sub · pow · mean"),
+        (["y = reshape x", "z = exp y", "u = sum z", "v = square u"], "exp · sum · square"),
+        (["y = reshape x"], "reshape"),
+        (["y = scaled_dot_product_attention q k v", "z = linear y w b"], "attention + matmul + bias"),
+    ],
+)
+def test_a_kernel_is_called_after_what_it_computes(lines, title):
+    assert title_of_kernel(calls(*lines)) == title
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["e = exp x", "s = sum other", "p = div e s"],  # of another sum
+        ["e = exp x", "f = exp other", "s = sum f", "p = div e s"],
+        ["s = sigmoid other", "y = mul s x"],
+        ["m = matmul x w", "y = add m residual"],  # of as many dimensions as the product: no bias
+    ],
+)
+def test_who_reads_something_else_is_no_composition(lines):
+    title = title_of_kernel(calls(*lines))
+    assert title not in ("softmax", "SiLU", "matmul + bias")
+
+
+def test_gradients_and_updates_are_told_apart_from_the_way_forward():
+    relu, linear = Work("relu_backward", ("g",), "a", of="relu"), Work("matmul", ("a",), "b", of="linear")
+    assert title_of_kernel([relu, linear, linear]) == "gradient of ReLU + matmul + bias"
+    adam = Work("adam_step", ("b",), "c", name="0.weight")
+    assert title_of_kernel([adam]) == "Adam update of 0.weight"
+    assert title_of_kernel([adam] * 4) == "Adam update of 4 parameters"
+    assert title_of_kernel([adam._replace(decoupled=True)] * 4) == "AdamW update of 4 parameters"
+    assert title_of_kernel([Work("contiguous", (), 0), adam]) == "Adam update of 0.weight"
+    assert title_of_kernel([linear, adam]) == "gradient of matmul + bias, Adam update of 0.weight"
+    loss = [Work("mse_loss", (), 0), Work("mul", (), 1, of="mse_loss")]
+    assert title_of_kernel(loss) == "mean squared error and gradient"
+
+
+def test_a_long_title_leaves_out_arithmetic_then_what_comes_last():
+    many = calls("a = linear x w b", "c = add a y", "d = gelu c", "e = layer_norm d")
+    assert title_of_kernel(many) == "matmul + bias + GELU + layernorm"
+    more = calls(*(f"{op} = {op} x" for op in ("relu", "gelu", "silu", "elu", "selu")))
+    assert title_of_kernel(more) == "ReLU + GELU + SiLU + …"
+
+
+def test_the_words_are_of_operations_that_there_are_and_every_update_has_one():
+    assert set(WORDS) <= set(OPS) | {"attention_backward"}
+    assert set(UPDATES) == set(ops.optim.__all__)
+
+
+@pytest.mark.parametrize(
+    ("names", "chained", "title"),
+    [
+        (["mul", "add", "tanh"] * 12, False, "12 × (mul, add, tanh)"),
+        (["add"] * 39, True, "sum of 40 terms"),
+        (["add"] * 39, False, "39 × add"),
+        (["mul"] * 2, True, "product of 3 factors"),
+        (["exp"], True, "exp"),
+        (["mul", "mul", "add", "tanh", "exp", "sin", "cos"], False, "2 × mul, add, tanh, exp, …"),
+        ([], False, "leaves"),
+    ],
+)
+def test_a_run_says_what_it_does(names, chained, title):
+    assert title_of_run(names, chained) == title
+
+
+def test_blocks_that_are_only_numbered_share_their_name():
+    assert joint_name("MLP₁", "MLP₁₂") == "MLP"
+    assert joint_name("blocks.0", "blocks.3") == "blocks.0 … blocks.3"
+    assert joint_name("blocks.0 · Block", "blocks.3 · Block") == "blocks.0 … blocks.3 · Block"
+    assert joint_name("blocks.0 · Block", "blocks.3 · Other") == "blocks.0 · Block … blocks.3 · Other"

@@ -1,0 +1,154 @@
+"""A picture wider than a page, in rows: it is cut between columns, and each row is laid out anew.
+
+What comes from a row above is a small card with the name of what it comes from, left of where it goes. A block that
+reaches over several rows has a frame in each.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from minigrad_viz.notation import escape, fit, text_width
+from minigrad_viz.pictures.boxes import Frame, Stack
+from minigrad_viz.pictures.cards import Card
+from minigrad_viz.trace.blocks import Item, Wire
+
+__all__ = ["PAGE", "SHAPES", "Mention", "Part", "in_rows"]
+
+PAGE = 1140  # pixels, with margins the width of a page in a window of 1280: text is as large there as it is meant to be
+_MENTIONS = 150  # that what comes from above takes of a row, about
+_HALF = 0.45  # of a row: so full it may end, where a block does
+_PARTS = (1.6, 1.35, 1.15, 1.0, 0.85, 0.7, 0.55, 0.4)  # of a page, for a row as it lies before it is laid out anew
+_WIDEST = 170.0  # of a name, in pixels
+
+SHAPES = ".mg .mention .box{{stroke-dasharray:2 2;stroke-width:1}}.mg .mention text{{font-size:11px}}"
+
+Box = tuple[float, float, float, float]
+
+
+@dataclass(slots=True)
+class Mention:
+    """What stands in a row for an item of another."""
+
+    name: str
+    tooltip: str
+
+    @property
+    def size(self) -> tuple[float, float]:
+        """Width and height."""
+        return math.ceil(text_width(self.name, 11) + 18.0), 20.0
+
+    def draw(self, x: float, y: float) -> str:
+        """SVG of the card with its top left corner at (x, y)."""
+        width, height = self.size
+        return (
+            f'<g class="mention" transform="translate({x:g} {y:g})"><title>{escape(self.tooltip)}</title>'
+            f'<rect class="box" width="{width:g}" height="{height:g}" rx="10"/>'
+            f'<text class="dim" x="9" y="14">{escape(self.name)}</text></g>'
+        )
+
+
+Part = Card | Stack | Frame | Mention
+Row = tuple[list[Item], list[Wire], list[Part]]
+
+
+def in_rows(row: Row, boxes: Sequence[Box], place: Callable[[Row], tuple[Sequence[Box], float]]) -> list[Row]:
+    """`row`, whose items lie in `boxes`, as rows no wider than a page, as far as there are columns to cut between.
+
+    `place` lays out a row: where its items lie then, and how wide it is.
+    """
+    rows = [row]
+    for part in _PARTS:
+        if cuts := _cuts(row, boxes, part * PAGE):
+            rows = _cut(row, boxes, cuts)
+            if all(place(one)[1] <= PAGE for one in rows):
+                break
+    return rows
+
+
+def _cuts(row: Row, boxes: Sequence[Box], room: float) -> list[float]:
+    """Where to cut: between columns, and through as few frames as can be where that leaves no row too empty."""
+    items, _, _ = row
+    spans = sorted((x, x + width) for item, (x, _, width, _) in zip(items, boxes, strict=True) if not item.framed)
+    if not spans:
+        return []
+    between, reach = [], spans[0][1]
+    for left, right in spans:
+        if left > reach:
+            between.append((reach + left) / 2)
+        reach = max(reach, right)
+    frames = [(x, x + width) for item, (x, _, width, _) in zip(items, boxes, strict=True) if item.framed]
+
+    def through(x: float) -> int:
+        """How many frames a cut there goes through."""
+        return sum(left < x < right for left, right in frames)
+
+    cuts: list[float] = []
+    start = spans[0][0]
+    while reach - start > room:
+        longest = room - (_MENTIONS if cuts else 0)
+        fits = [x for x in between if start < x <= start + longest] or [x for x in between if x > start][:1]
+        if not fits:
+            break
+        full = [x for x in fits if x >= start + _HALF * longest]
+        start = min(full, key=lambda x: (through(x), -x)) if full else max(fits)
+        cuts.append(start)
+    return cuts
+
+
+def _cut(row: Row, boxes: Sequence[Box], cuts: Sequence[float]) -> list[Row]:
+    items, wires, parts = row
+    of = [sum(x > cut for cut in cuts) for x, _, _, _ in boxes]
+    first: dict[int, int] = {}  # row in which an item is used
+    for wire in wires:
+        first[wire.start] = min(first.get(wire.start, of[wire.end]), of[wire.end])
+    for at in {wire.start for wire in wires} - {wire.end for wire in wires}:
+        of[at] = first[at]  # what nothing leads to stands before what it is for
+    rows, begun = [], set[int]()
+    for number in range(len(cuts) + 1):
+        inside = {at for at, item in enumerate(items) if of[at] == number and not item.framed}
+        kept = set(inside)
+        for at in inside:
+            while (at := items[at].outer) >= 0:
+                kept.add(at)
+        again = kept & begun
+        begun |= kept - inside
+        shown = [
+            replace(part, note="continued") if k in again and isinstance(part, Frame) else part
+            for k, part in enumerate(parts)
+        ]
+        rows.append(_row(items, wires, shown, kept, inside))
+    return rows
+
+
+def _row(items: Sequence[Item], wires: Sequence[Wire], parts: Sequence[Part], kept: set[int], inside: set[int]) -> Row:
+    """The items `inside` with the frames around them, `kept` in all, and mentions of where else wires come from."""
+    here: dict[int, int] = {}
+    found: Row = ([], [], [])
+    mentions: dict[tuple[int, int, int], list[Wire]] = {}
+    for wire in wires:
+        if wire.end in inside and wire.start not in inside:
+            mentions.setdefault((wire.start, wire.value, items[wire.end].outer), []).append(wire)
+    waiting = list(mentions.items())
+    sources: dict[int, int] = {}  # by wire, its mention
+    for at in sorted(kept):
+        for key, some in [one for one in waiting if min(wire.end for wire in one[1]) == at]:
+            for wire in some:
+                sources[id(wire)] = len(found[0])
+            found[0].append(Item(items[key[0]].node, items[key[0]].block, False, here.get(key[2], -1)))
+            found[2].append(_mention(parts[key[0]]))
+        here[at] = len(found[0])
+        found[0].append(items[at]._replace(outer=here.get(items[at].outer, -1)))
+        found[2].append(parts[at])
+    for wire in wires:
+        if wire.end in inside:
+            start = sources[id(wire)] if id(wire) in sources else here[wire.start]
+            found[1].append(Wire(start, here[wire.end], wire.value, wire.edges))
+    return found
+
+
+def _mention(part: Part) -> Mention:
+    name = part.path if isinstance(part, Stack) else part.name or getattr(part, "value", "")
+    return Mention(fit(name, _WIDEST, 11), part.tooltip)

@@ -1,0 +1,103 @@
+"""The calls of modules that nobody watched, as scopes: what a module gave says of which call it is the end.
+
+A scope is entered where somebody records, and each operation notes in which it is. Else a call is noted at its results
+alone, which costs training next to nothing, and what was computed in it is what lies between those and its inputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from minigrad.graph import Node, Scope
+
+__all__ = ["scopes_in"]
+
+Call = tuple[Any, Any]  # a module and what it was called with
+
+
+def scopes_in(order: Sequence[Any]) -> dict[Any, Any]:
+    """The scope of each node that has one, its own or that of the innermost call around it; `order` has operands first.
+
+    >>> import minigrad as mg
+    >>> neuron = mg.nn.scalar.Neuron(1)
+    >>> y = neuron([2.0]) * 3.0
+    >>> [str(scopes_in(mg.topological([y])).get(x, "")) for x in (y, y.inputs[0])]
+    ['', 'Neuron']
+    """
+    own = {node: scope for node in order if (scope := node._note("scope"))}
+    homes = _homes(order)
+    grafted: dict[tuple[int, int], Scope] = {}
+    return {**homes, **{node: _under(scope, homes.get(node), grafted) for node, scope in own.items()}}
+
+
+def _homes(order: Sequence[Any]) -> dict[Any, Scope]:
+    """The scopes of noted calls, by node, from the largest call to the smallest."""
+    calls: dict[int, tuple[Call, int, list[Any]]] = {}  # by what it was called with: how many lie in it, its results
+    for node in order:
+        for depth, call in enumerate(_calls(node)):
+            calls.setdefault(id(call[1]), (call, depth, []))[2].append(node)
+    place = {node: at for at, node in enumerate(order)} if calls else {}
+    found = [(call, depth, _inside(call, ends, place)) for call, depth, ends in calls.values()]
+    homes: dict[Any, Scope] = {}
+    paths: dict[int, dict[int, str]] = {}  # of the parts of each module, by identity
+    for (module, _), _, inside in sorted(found, key=lambda one: (-len(one[2]), -one[1])):
+        if inside:
+            outer = homes.get(inside[-1])
+            if outer is not None and id(outer.module) not in paths:
+                paths[id(outer.module)] = {id(part): path for path, part in outer.module.named_modules()}
+            path = "" if outer is None else paths[id(outer.module)].get(id(module), "")
+            scope = Scope(path or type(module).__name__.lstrip("_"), outer)
+            scope.module = module
+            homes.update(dict.fromkeys(inside, scope))
+    return homes
+
+
+def _inside(call: Call, ends: Sequence[Any], place: Mapping[Any, int]) -> list[Any]:
+    """What a call computed, in order: what `ends` came from, back to its inputs and to results of other modules, as far
+    as that came from these inputs or from parameters of the module."""
+    module, args = call
+    inputs, parts = set(_nodes_in(args)), {id(part) for _, part in module.named_modules()} - {id(module)}
+    reached, stack = set[Any](), list(ends)
+    while stack:
+        node = stack.pop()
+        if node in reached or node in inputs or node._op is None:
+            continue
+        noted = _calls(node)
+        if all(given is not args for _, given in noted) and any(id(other) not in parts for other, _ in noted):
+            continue  # of another module, or of this one before
+        reached.add(node)
+        stack += [x for x in node._inputs if isinstance(x, Node)]
+    leading = inputs | set(module.parameters())
+    inside = []
+    for node in sorted(reached, key=place.__getitem__):
+        if any(x in leading for x in node._inputs):
+            leading.add(node)
+            inside.append(node)
+    return inside
+
+
+def _calls(node: Any) -> list[Call]:
+    """The calls that a node is a result of, the one inside another first."""
+    more = getattr(node, "_more", None)
+    return [(key, given) for key, given in more.items() if not isinstance(key, str)] if more else []
+
+
+def _nodes_in(x: Any) -> Iterator[Any]:
+    """The nodes in what a module was given."""
+    if isinstance(x, Node):
+        yield x
+    elif isinstance(x, dict | list | tuple):
+        for part in x.values() if isinstance(x, dict) else x:
+            yield from _nodes_in(part)
+
+
+def _under(scope: Any, home: Scope | None, known: dict[tuple[int, int], Scope]) -> Any:
+    """`scope`, which was entered in a call, in the scope of that call."""
+    if home is None or not isinstance(scope, Scope):
+        return scope
+    key = (id(scope), id(home))
+    if key not in known:
+        known[key] = Scope(scope.name, home if scope.outer is None else _under(scope.outer, home, known))
+        known[key].module = scope.module
+    return known[key]
