@@ -288,9 +288,9 @@ plt.show()
 # ## Draw it, from flower to loss
 #
 # And this is what was differentiated, sixty times for each flower: the loss of one flower, in full. That is too large
-# to be read box by box. So we name its parts: what is computed inside `with mg.scope("hidden")` is one block of the
-# picture, and blocks may stand in blocks. (So that the picture is the same on every computer, whatever its last digits,
-# it shows a copy of the network with all numbers rounded.)
+# to be read box by box. So the picture has blocks: each layer is one, and in it each neuron. What we compute beside the
+# model we may name, too: what is computed inside `with mg.scope("cross-entropy")` is one block. (So that the picture is
+# the same on every computer, whatever its last digits, it shows a copy of the network with all numbers rounded.)
 
 # %%
 import copy
@@ -301,35 +301,26 @@ for parameter in rounded.parameters():
 
 rounded.zero_grad()
 
-
 # %%
-def in_blocks(model, answers):
-    for name, layer in zip(("hidden", "scores"), model.layers, strict=True):
-        seen, answers = answers, []
-        with mg.scope(name):
-            for number, neuron in enumerate(layer.neurons):
-                with mg.scope(f"neuron {number}"):
-                    answers.append(neuron(seen))
-                    answers[-1].label = f"{name} {number}"
-    return answers
-
-
 flower = [mg.Value(round(x, 1), name) for x, name in zip(flowers.test_x[0], flowers.features, strict=True)]
-scores = in_blocks(rounded, flower)
+scores = rounded(flower)
+for number, score in enumerate(scores):
+    score.label = f"score {number}"
 with mg.scope("cross-entropy"):
     loss = cross_entropy(scores, flowers.test_y[0])
 
 # %%
 loss.backward()
+last = rounded.layers[1].neurons[2]
 whole = [
     (loss, "A flower has passed through: four measurements, eight neurons, three scores, a loss."),
     ("seed", "Now back. The gradient of the loss itself is 1."),
     ((scores[2], "backward"), "Score 2 is the first to hear how much it is to blame."),
-    (("l1.n2.b", "backward"), "Its neuron has told its weights, and the eight before it, which wait for two more."),
+    ((last.b, "backward"), "Its neuron has told its weights, and the eight before it, which wait for two more."),
     ((scores[0], "backward"), "Scores 1 and 0 have heard, too; score 0 is about to pass it on."),
     ("end", "All eight have heard from all three: each of the 67 parameters knows which way to turn."),
 ]
-tour(loss, whole, granularity="op", expanded=[1, 2])  # a step for each operation; both layers stand open
+tour(loss, whole, granularity="op")  # a step for each operation
 
 
 # %% [markdown]

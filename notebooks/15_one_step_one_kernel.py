@@ -368,14 +368,15 @@ print("loss", small(few, price).item())
 draw(small)
 
 # %% [markdown]
-# You should see the whole step from left to right. Blue are the arrays that are there before it ($v_7$ holds the ones with which the way
+# You should see the whole step, from left to right and then in the next row: forward, backward, update. A small dashed name stands for a
+# box of a row above. Blue are the arrays that are there before it ($v_7$ holds the ones with which the way
 # back begins). The last box, $w'$, is $w$ with other numbers in it. What is dark comes back, or stays: the loss $v_6$, and the gradient. No
 # line leads back, as in all our pictures before: to go back is to make calls like any others.
 #
 # ## Step it
 #
-# A recording keeps no numbers, so a player has nothing to play. Here is the same step while it is still a graph. (`numpy`
-# computes it, so that the picture is the same on every computer.)
+# `step(small)` would go through the recording call by call. But it keeps few numbers: what stays in memory after the step, as $w$ and its
+# gradient. So here is the same step while it is still a graph. (`numpy` computes it, so that the picture is the same on every computer.)
 
 # %%
 from minigrad_viz import step
@@ -470,8 +471,8 @@ for _ in range(20):
 draw(small)
 
 # %% [markdown]
-# You should see the small step again, in two boxes. The outer one is the one kernel. The inner one is a fused loop of four calls, which does
-# not mind where forward ends and back begins. (On `numpy` there are no boxes.) And what is it good for?
+# You should see the small step again, and in it a stack, “sigmoid + mul and gradient”: a fused loop of four calls, which does not mind where
+# forward ends and back begins. It is called after what it computes. (On `numpy` there is no stack.) And what is it good for?
 
 # %% tags=["nbval-ignore-output"]
 launches = mg.jit(step_of(*network()))

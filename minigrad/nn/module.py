@@ -68,8 +68,13 @@ class Module:
                     return self._called(args, kwargs)
             hooks = self._hooks
             result = self.forward(*args, **kwargs) if hooks is None else called(self, hooks, args, kwargs)
-            if result.__class__ is not Tensor or result._step is not None:
-                note_call(self, args, kwargs, result)
+            if result.__class__ is not Tensor or kwargs or len(args) != 1 or args[0].__class__ is not Tensor:
+                note_call(self, (args, kwargs), result)
+            elif (step := result._step) is not None:  # the same in fewer steps, as most calls are
+                if (more := getattr(step, "_more", None)) is None:
+                    step._more = {self: [args[0]._step]}
+                else:
+                    more[self] = [args[0]._step]
             return result
         except MinigradError as error:
             blamed(self, error)

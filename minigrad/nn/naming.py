@@ -61,19 +61,12 @@ def entered(module: Any) -> Iterator[None]:
         _here.paths, _here.around = before
 
 
-def note_call(module: Any, args: tuple[Any, ...], kwargs: Any, result: Any) -> None:
+def note_call(module: Any, given: Any, result: Any) -> None:
     """Note at the steps that the tensors in `result` come from that a call of `module` ended there, and the steps of
-    what it was given: so that pictures show the call where nobody watched. Tensors are not kept alive."""
-    if len(args) == 1 and not kwargs and hasattr(args[0], "_step") and hasattr(result, "_step"):  # as most are
-        given, ends = [args[0]._step], [result._step]
-    else:
-        given, ends = [*_steps_in((args, kwargs))], [*_steps_in(result)]
-    for step in ends:
-        more = getattr(step, "_more", None)
-        if more is None:
-            step._more = {module: given}
-        else:
-            more[module] = given
+    what it was `given`: so that pictures show the call where nobody watched. No tensor is kept alive."""
+    before = [*_steps_in(given)]
+    for step in _steps_in(result):
+        step._more = {**(getattr(step, "_more", None) or {}), module: before}
 
 
 def _steps_in(x: Any) -> Iterator[Any]:

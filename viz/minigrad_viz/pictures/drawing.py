@@ -87,13 +87,14 @@ def draw(x: Any, *more: Any, expand: bool | Collection[str] | None = None) -> Dr
     Every node shows its name, its rule, its number and its gradient (a dash before ``backward``); an arrow shows the
     local derivative. Names are labels, or else your variables. Nothing in the graph is changed.
 
-    ``draw(model, x)`` draws what an `nn.Module` computes of `x`: its modules are blocks with their numbers of
-    parameters and their shapes. `expand` says which are opened: all, with False none, or those named, as "blocks.0".
-    Where the model raises, the drawing ends in the call that failed.
+    Calls of modules are blocks, titled by name and type, also of a `loss` that nobody recorded. ``draw(model, x)`` draws
+    what an `nn.Module` computes of `x`. `expand` says which blocks are open: all, with False none, or those named, as
+    "blocks.0". Where the model raises, the drawing ends in the call that failed. What is wider than a page is drawn in
+    rows: a small card mentions what comes from a row above.
 
-    ``draw(step)`` draws what a step of `mg.jit` ran last: kernel calls, backward and update too, with the shapes of
-    what they give, and each compiled kernel as the block of the calls that it does, those that are fused as one in
-    that. Memory that the step writes to is called as it was, with a prime.
+    ``draw(step)`` draws what a step of `mg.jit` ran last: forward, backward and update, with the shapes of what kernel
+    calls give. Compiled kernels are blocks, titled by what they compute; large steps have a block for each module.
+    Memory that the step writes to is called as it was, with a prime.
 
     Raises DTypeError for what is neither a Value, a tensor nor a model, ArgumentError for a model without an input, and
     for a step that was not called yet.

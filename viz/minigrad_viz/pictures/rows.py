@@ -38,7 +38,11 @@ class Mention:
     @property
     def size(self) -> tuple[float, float]:
         """Width and height."""
-        return math.ceil(text_width(self.name, 11) + 18.0), 20.0
+        return math.ceil(text_width(self._text, 11) + 18.0), 20.0
+
+    @property
+    def _text(self) -> str:
+        return fit(self.name, _WIDEST, 11)
 
     def draw(self, x: float, y: float) -> str:
         """SVG of the card with its top left corner at (x, y)."""
@@ -46,7 +50,7 @@ class Mention:
         return (
             f'<g class="mention" transform="translate({x:g} {y:g})"><title>{escape(self.tooltip)}</title>'
             f'<rect class="box" width="{width:g}" height="{height:g}" rx="10"/>'
-            f'<text class="dim" x="9" y="14">{escape(self.name)}</text></g>'
+            f'<text class="dim" x="9" y="14">{escape(self._text)}</text></g>'
         )
 
 
@@ -54,16 +58,18 @@ Part = Card | Stack | Frame | Mention
 Row = tuple[list[Item], list[Wire], list[Part]]
 
 
-def in_rows(row: Row, boxes: Sequence[Box], place: Callable[[Row], tuple[Sequence[Box], float]]) -> list[Row]:
+def in_rows(
+    row: Row, boxes: Sequence[Box], width_of: Callable[[Row], float], mention: Callable[[Wire], Mention]
+) -> list[Row]:
     """`row`, whose items lie in `boxes`, as rows no wider than a page, as far as there are columns to cut between.
 
-    `place` lays out a row: where its items lie then, and how wide it is.
+    `width_of` lays out a row and says how wide it is; `mention` is what stands where a wire from a row above begins.
     """
     rows = [row]
     for part in _PARTS:
         if cuts := _cuts(row, boxes, part * PAGE):
-            rows = _cut(row, boxes, cuts)
-            if all(place(one)[1] <= PAGE for one in rows):
+            rows = _cut(row, boxes, cuts, mention)
+            if all(width_of(one) <= PAGE for one in rows):
                 break
     return rows
 
@@ -98,7 +104,7 @@ def _cuts(row: Row, boxes: Sequence[Box], room: float) -> list[float]:
     return cuts
 
 
-def _cut(row: Row, boxes: Sequence[Box], cuts: Sequence[float]) -> list[Row]:
+def _cut(row: Row, boxes: Sequence[Box], cuts: Sequence[float], mention: Callable[[Wire], Mention]) -> list[Row]:
     items, wires, parts = row
     of = [sum(x > cut for cut in cuts) for x, _, _, _ in boxes]
     first: dict[int, int] = {}  # row in which an item is used
@@ -119,12 +125,13 @@ def _cut(row: Row, boxes: Sequence[Box], cuts: Sequence[float]) -> list[Row]:
             replace(part, note="continued") if k in again and isinstance(part, Frame) else part
             for k, part in enumerate(parts)
         ]
-        rows.append(_row(items, wires, shown, kept, inside))
+        rows.append(_row((items, wires, shown), kept, inside, mention))
     return rows
 
 
-def _row(items: Sequence[Item], wires: Sequence[Wire], parts: Sequence[Part], kept: set[int], inside: set[int]) -> Row:
+def _row(row: Row, kept: set[int], inside: set[int], mention: Callable[[Wire], Mention]) -> Row:
     """The items `inside` with the frames around them, `kept` in all, and mentions of where else wires come from."""
+    items, wires, parts = row
     here: dict[int, int] = {}
     found: Row = ([], [], [])
     mentions: dict[tuple[int, int, int], list[Wire]] = {}
@@ -138,7 +145,7 @@ def _row(items: Sequence[Item], wires: Sequence[Wire], parts: Sequence[Part], ke
             for wire in some:
                 sources[id(wire)] = len(found[0])
             found[0].append(Item(items[key[0]].node, items[key[0]].block, False, here.get(key[2], -1)))
-            found[2].append(_mention(parts[key[0]]))
+            found[2].append(mention(some[0]))
         here[at] = len(found[0])
         found[0].append(items[at]._replace(outer=here.get(items[at].outer, -1)))
         found[2].append(parts[at])
@@ -147,8 +154,3 @@ def _row(items: Sequence[Item], wires: Sequence[Wire], parts: Sequence[Part], ke
             start = sources[id(wire)] if id(wire) in sources else here[wire.start]
             found[1].append(Wire(start, here[wire.end], wire.value, wire.edges))
     return found
-
-
-def _mention(part: Part) -> Mention:
-    name = part.path if isinstance(part, Stack) else part.name or getattr(part, "value", "")
-    return Mention(fit(name, _WIDEST, 11), part.tooltip)

@@ -19,7 +19,7 @@ from minigrad_viz.palette import stylesheet
 from minigrad_viz.pictures import boxes, heat, rows
 from minigrad_viz.pictures.boxes import Frame, Stack, stacks
 from minigrad_viz.pictures.cards import Card, card, pictured
-from minigrad_viz.pictures.rows import PAGE, Part, in_rows
+from minigrad_viz.pictures.rows import PAGE, Mention, Part, in_rows
 from minigrad_viz.trace import Trace, to_trace
 from minigrad_viz.trace.blocks import Item, Wire, visible
 from minigrad_viz.trace.modules import begin_open
@@ -139,12 +139,19 @@ def _stacked(trace: Trace, seen: _Seen) -> tuple[str, float, float]:
     if placed.width <= PAGE or not (trace.modules or trace.how):
         return _drawn(trace, seen, labels, placed), placed.width, placed.height
 
-    def place(row: rows.Row) -> tuple[Sequence[rows.Box], float]:
-        one = _laid_out(trace, _Seen(*row[:2], seen.opened, row[2], True))[1]
-        return one.boxes, one.width
+    def width_of(row: rows.Row) -> float:
+        return _laid_out(trace, _Seen(*row[:2], seen.opened, row[2], True))[1].width
 
+    def mention(wire: Wire) -> Mention:
+        part, value = seen.parts[wire.start], wire.value
+        name = trace.names[value] if value >= 0 else None
+        if name is None:
+            name = part.path if isinstance(part, Stack) else trace.title(value)
+        return Mention(name, part.tooltip)
+
+    whole = (seen.items, seen.wires, seen.parts)
     body, width, height = [], 0.0, -_BETWEEN
-    for items, wires, parts in in_rows((seen.items, seen.wires, seen.parts), placed.boxes, place):
+    for items, wires, parts in in_rows(whole, placed.boxes, width_of, mention):
         row = _Seen(items, wires, seen.opened, parts, True)
         labels, placed = _laid_out(trace, row)
         y = height + _BETWEEN

@@ -114,7 +114,9 @@ def _arranged(units: list[_Unit], works: Mapping[int, Work]) -> list[_Unit]:
     ways = zip(
         (WAYS[0], MIXED if mixed else WAYS[1], WAYS[2]), (units[:first], units[first:turn], units[turn:]), strict=True
     )
-    return [_Unit([], parts=_by_module(some, works), called=way) for way, some in ways if some]
+    alone = len(units[turn:]) == 1  # then the update says itself what it is
+    found = [_Unit([], parts=_by_module(some, works), called=way) for way, some in ways if some]
+    return [*found[:-1], *units[turn:]] if alone else found
 
 
 def _by_module(units: list[_Unit], works: Mapping[int, Work]) -> list[_Unit]:
