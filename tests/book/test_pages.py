@@ -318,8 +318,15 @@ def test_the_page_of_the_trace_names_its_fields():
     tensors = json.loads(to_json(z))
     stops = data(tour(a * b, [("a", "here"), ("end", "there")]).trace, full=True)
     fields = documented()
-    assert fields["The whole: what it is"] == set(tensors) | {"tours"} | set(values)
-    assert fields["nodes: a node"] == set(values["nodes"]) == set(tensors["nodes"])
+    double = mg.jit(lambda x: x * 2.0)
+    double(mg.ones(2))
+    recorded = json.loads(to_json(double))
+    assert fields["The whole: what it is"] == set(tensors) | {"tours"} | set(values) | set(recorded)
+    assert set(recorded) - set(tensors) == {"how"}
+    model = json.loads(to_json(mg.nn.scalar.Layer(1, 1)([2.0])))
+    assert fields["nodes: a node"] == set(model["nodes"])
+    assert set(values["nodes"]) == set(tensors["nodes"]) == set(model["nodes"]) - {"short"}
+    assert sorted(model["nodes"]["short"].values()) == ["b", "w[0]"]
     assert fields["edges: an edge"] == set(values["edges"])
     assert fields["passes: what it is"] == set(tensors["passes"][0])
     assert fields["ops and formulas: an operation"] == set(values["ops"][0])

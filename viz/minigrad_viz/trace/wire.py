@@ -10,6 +10,7 @@ Columns instead of rows, because JSON of 100,000 rows is slow on both sides. Whe
               grad: sparse, what .grad held; line: sparse, "file:number: text"; stale: those older than their operands
               tensor: sparse {shape, dtype, value, grad}, the last two numbers of `arrays` or null
               attrs: sparse {name: text}
+              short: sparse, absent without modules: what a parameter is called beside the title of its block
     edges     operand, result, slot; flows: "1" where a gradient goes back; local: its scalar derivative
               all edges into a node are neighbours, in slot order
     passes    for each output the events of its backward pass, by column
@@ -150,6 +151,7 @@ def _nodes(trace: Trace, show: Show, arrays: _Arrays, programs: Programs) -> dic
         "stale": sorted(trace.late),
         "tensor": tensors,
         "attrs": {str(index): attributes(attrs) for index, attrs in trace.attrs.items()},
+        **({"short": {str(index): name for index, name in trace.short.items()}} if trace.short else {}),
     }
 
 
