@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
+from minigrad.ops.normalization import Norm
 from minigrad_viz import explain, to_trace
 from minigrad_viz.models import tensors_in
 from minigrad_viz.notation import plain, readable
@@ -95,6 +96,8 @@ class Mode(enum.Enum):
         ("how", (mg.float32, None, True), "(float32, None, True)"),
         ("how", (3,), "(3,)"),
         ("how", [1, "two"], "[1, two]"),
+        ("norm", Norm((10, 16), (1,), (1,), 1e-5), "over dim 1 of (10, 16), eps 1e-05"),
+        ("norm", Norm((2, 3, 4), (1, 2), (0,), 0.1, False), "over dim 1, 2 of (2, 3, 4), eps 0.1, without a mean"),
         ("windows", ((range(2), range(1, 3), range(3, 5)),) * 2, "(0:2, 1:3, 3:5) × (0:2, 1:3, 3:5)"),
     ],
 )

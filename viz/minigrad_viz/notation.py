@@ -10,6 +10,7 @@ from typing import Any
 
 import minigrad as mg
 from minigrad.backends.formula import Formula, expression, local_derivative
+from minigrad.ops.normalization import Norm
 
 __all__ = [
     "UNWRITABLE",
@@ -154,7 +155,7 @@ def readable(name: str, x: Any) -> str:
     if isinstance(x, tuple) and name in ("key", "chain"):
         text = f"[{', '.join(map(_place, x))}]" if name == "key" else "".join(_view(*step) for step in x)
     else:
-        text = _windows(x) if name == "windows" else _written(x)
+        text = _norm(x) if isinstance(x, Norm) else _windows(x) if _is_windows(name, x) else _written(x)
     return shorten(clean(text), _LONGEST)
 
 
@@ -190,6 +191,12 @@ def for_formula(attrs: Mapping[str, Any]) -> dict[str, Any]:
 _LONGEST = 80  # letters of an attribute
 
 
+def _is_windows(name: str, x: Any) -> bool:
+    """Whether it is the attribute of a pooling, and not one of the same name that a user declared."""
+    rows = name == "windows" and isinstance(x, tuple) and all(isinstance(one, tuple | list) and one for one in x)
+    return bool(rows) and all(isinstance(ranges, range) for one in x for ranges in one)
+
+
 def _windows(x: Any) -> str:
     """The windows of a pooling, ranges for each dimension, as those of a convolution are written if they are alike."""
     found = [_alike(ranges) for ranges in x]
@@ -197,6 +204,13 @@ def _windows(x: Any) -> str:
         return " × ".join(f"({', '.join(map(_place, ranges))})" for ranges in x)
     sizes, strides, padding, dilation = zip(*[one for one in found if one], strict=True)
     return f"size {sizes}, stride {strides}, padding {tuple((by, by) for by in padding)}, dilation {dilation}"
+
+
+def _norm(x: Any) -> str:
+    """Over what numbers are standardised, and what is added to their variance."""
+    dims = ", ".join(map(str, x.dim))
+    mean = "" if x.centred else ", without a mean"
+    return f"over dim {dims} of {_written(x.shape)}, eps {x.eps:g}{mean}"
 
 
 def _alike(ranges: Sequence[range]) -> tuple[int, int, int, int] | None:

@@ -1,5 +1,8 @@
 """Calls of modules that nobody watched are blocks as those that were recorded."""
 
+import gc
+import weakref
+
 import pytest
 
 import minigrad as mg
@@ -178,3 +181,14 @@ def test_parameters_of_tensors_that_nobody_recorded_are_called_by_their_paths():
     trace = to_trace(model(mg.ones(1, 2)).sum())
     leaves = {name for name, kind in zip(trace.names, trace.kinds, strict=True) if kind == "l"}
     assert leaves >= {"0.weight", "0.bias", "1.weight", "1.bias"}
+
+
+def test_the_note_of_a_call_keeps_no_tensor_alive():
+    first, second = nn.Linear(2, 2), nn.ReLU()
+    h = first(mg.ones(1, 2))
+    y = second(h)
+    gone = weakref.ref(h)
+    del h
+    gc.collect()
+    assert gone() is None
+    assert [block.name for block in to_trace(y).blocks[1:]] == ["first", "second"]

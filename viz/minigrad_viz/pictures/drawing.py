@@ -87,7 +87,7 @@ def draw(x: Any, *more: Any, expand: bool | Collection[str] | None = None) -> Dr
     Every node shows its name, its rule, its number and its gradient (a dash before ``backward``); an arrow shows the
     local derivative. Names are labels, or else your variables. Nothing in the graph is changed.
 
-    Calls of modules are blocks, titled by name and type, also of a `loss` that nobody recorded. ``draw(model, x)`` draws
+    Calls of modules are blocks, titled by name and type, also in a graph that nobody recorded. ``draw(model, x)`` draws
     what an `nn.Module` computes of `x`. `expand` says which blocks are open: all, with False none, or those named, as
     "blocks.0". Where the model raises, the drawing ends in the call that failed. What is wider than a page is drawn in
     rows: a small card mentions what comes from a row above.

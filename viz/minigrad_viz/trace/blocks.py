@@ -363,7 +363,8 @@ def _called(tree: _Tree, items: list[int]) -> str:
     if blocks:
         return blocks[0] if len(blocks) == 1 else joint_name(blocks[0], blocks[-1])
     nodes = [node for node in nodes if tree.ops[node] is not None]
-    return title_of_run([tree.ops[node] or "" for node in nodes], tree.pairs.issuperset(pairwise(nodes)))
+    ops = [tree.ops[node] or "" for node in nodes]
+    return title_of_run(ops, len(set(ops)) == 1 and tree.pairs.issuperset(pairwise(nodes)))
 
 
 # --- the result ------------------------------------------------------------------------------------------------------

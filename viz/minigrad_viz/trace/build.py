@@ -207,7 +207,7 @@ def _add_values(builder: Builder, order: Sequence[Any], static: dict[int, Any]) 
     for value in order:
         op, needs = value._op, value._requires_grad
         more = getattr(value, "_more", None)
-        block = builder.block(scopes.get(value))
+        block = builder.block(scopes[value]) if value in scopes else 0
         if op is not None:
             inputs = value._inputs
             sources = [builder.add("c", None, x, "b", block) if x.__class__ is float else places[x] for x in inputs]

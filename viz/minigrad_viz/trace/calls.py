@@ -25,16 +25,17 @@ def scopes_in(order: Sequence[Any]) -> dict[Any, Any]:
     >>> [str(scopes_in(mg.topological([y])).get(x, "")) for x in (y, y.inputs[0])]
     ['', 'Neuron']
     """
-    own = {node: scope for node in order if (scope := node._note("scope"))}
-    homes = _homes(order)
+    noted = [(node, more) for node in order if (more := getattr(node, "_more", None))]
+    own = {node: more["scope"] for node, more in noted if more.get("scope")}
+    homes = _homes(order, [node for node, _ in noted])
     grafted: dict[tuple[int, int], Scope] = {}
     return {**homes, **{node: _under(scope, homes.get(node), grafted) for node, scope in own.items()}}
 
 
-def _homes(order: Sequence[Any]) -> dict[Any, Scope]:
+def _homes(order: Sequence[Any], noted: Sequence[Any]) -> dict[Any, Scope]:
     """The scopes of noted calls, by node, from the largest call to the smallest."""
     calls: dict[int, tuple[Call, int, list[Any]]] = {}  # by what it was called with: how many lie in it, its results
-    for node in order:
+    for node in noted:
         for depth, call in enumerate(_calls(node)):
             calls.setdefault(id(call[1]), (call, depth, []))[2].append(node)
     place = {node: at for at, node in enumerate(order)} if calls else {}

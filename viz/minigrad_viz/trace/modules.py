@@ -47,6 +47,8 @@ def paths_of(blocks: Sequence[Block], known: Mapping[Any, str]) -> dict[Any, str
 
 def short_names(trace: Trace) -> dict[int, str]:
     """What parameters are called inside of the block that they lie in, which says the rest of their paths."""
+    if not trace.modules:
+        return {}
     paths: list[list[str]] = [[]]  # of each block, from the outermost module on
     for block in trace.blocks[1:]:
         own = [] if block.module is None else [block.name.rstrip("₀₁₂₃₄₅₆₇₈₉")]
@@ -74,7 +76,7 @@ def modules_of(blocks: Sequence[Block]) -> dict[int, About]:
             continue
         modules = {id(module): module for module in inside[k]}.values()
         root = _outermost(blocks, k) or next(iter(modules))
-        known = names.setdefault(id(root), _names(root))
+        known = names[id(root)] if id(root) in names else names.setdefault(id(root), _names(root))
         own = {id(x): x for module in modules for x in module.parameters()}
         kinds = {module._get_name().lstrip("_") for module in ([block.module] if block.module is not None else modules)}
         kind = clean(kinds.pop()) if len(kinds) == 1 else ""
