@@ -43,6 +43,7 @@ def said(trace):
         yield "formula", formula["text"]
         yield "formula", re.sub(r"</?m[a-z]+[^>]*>", "", formula["mathml"])
     yield from (("note", note.text) for note in trace.notes)
+    yield "sentence", trace.sentence()
 
 
 @pytest.fixture

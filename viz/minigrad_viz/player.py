@@ -41,6 +41,9 @@ def step(x: Any, *more: Any, **state: Any) -> Player:
     shown is one of its own: no ``grad`` is written and no hook is called. `state` are traits of the player, such as
     ``position=3`` or ``granularity="op"``.
 
+    Of a step of `mg.jit` it goes through the kernel calls in the order in which they run, forward only, with those
+    numbers that memory still holds.
+
     >>> import minigrad as mg
     >>> a = mg.Value(3.0, "a")
     >>> player = step(a * a)
