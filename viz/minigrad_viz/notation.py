@@ -12,6 +12,7 @@ from minigrad.backends.formula import Formula, expression, local_derivative
 
 __all__ = [
     "UNWRITABLE",
+    "brief",
     "cells",
     "clean",
     "escape",
@@ -29,6 +30,7 @@ __all__ = [
     "rounded",
     "shorten",
     "shorten_name",
+    "shortened",
     "subscript",
     "text_width",
 ]
@@ -57,6 +59,27 @@ def pretty(x: float | None) -> str:
     ('−3.0', '∞', 'NaN')
     """
     return number(x).replace("-", "−").replace("inf", "∞").replace("nan", "NaN")
+
+
+def shortened(x: float) -> float:
+    """The number that stands for `x` in a drawing: of three significant digits, but with all digits before the point.
+
+    >>> shortened(0.123456), shortened(1089.7), shortened(-2.0)
+    (0.123, 1090.0, -2.0)
+    """
+    if not math.isfinite(x):
+        return x
+    digits = max(3, min(6, 1 + math.floor(math.log10(abs(x) or 1))))
+    return float(f"{x:.{digits}g}")
+
+
+def brief(x: float | None) -> str:
+    """As `pretty`, of the number that `shortened` gives.
+
+    >>> brief(0.123456), brief(-2.0), brief(None)
+    ('0.123', '−2.0', '—')
+    """
+    return pretty(None if x is None else shortened(x))
 
 
 def rounded(x: float | None) -> float | str | None:

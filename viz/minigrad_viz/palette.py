@@ -1,7 +1,8 @@
-"""The looks of a picture, light and dark: forward is blue, backward is orange, and nothing is told by colour alone.
+"""The colours of a picture, light and dark. Each has one meaning, and nothing is told by colour alone.
 
-Blue and orange stay apart for every kind of colour blindness. Text keeps a contrast of at least 4.5 to 1 with what is
-behind it, which a test computes from the tables below.
+The forward pass is blue. Gradients are orange where they are positive and purple where they are negative, cells of
+heatmaps green and magenta, alarms red. The two colours of a pair stay apart for every kind of colour blindness. Text
+keeps a contrast of at least 4.5 to 1 with its background, which a test computes from the tables below.
 """
 
 from __future__ import annotations
@@ -23,20 +24,23 @@ LIGHT = {
     "forward": "#0a58a6",
     "backward": "#9a4600",
     "wash": "#fdf1e3",
-    "leaf": "#0a58a6",
+    "leaf": "#44546a",
     "on-leaf": "#ffffff",
     "op": "#e8edf3",
     "on-op": "#17212c",
     "output": "#1c2937",
     "on-output": "#ffffff",
-    "alarm": "#b3400a",
+    "alarm": "#c4161c",
     "on-alarm": "#ffffff",
     "halo": "#8dbdec",
     "hot": "#c25700",
     "heat": "#f0a95e",
+    "positive": "#b35000",
+    "negative": "#6a3d9a",
+    "mixed": "#7d6449",
     "zero": "#ffffff",
-    "plus": "#0a58a6",
-    "minus": "#b9520a",
+    "plus": "#1b7837",
+    "minus": "#b3287e",
 }
 DARK = {
     "page": "#11161c",
@@ -48,20 +52,23 @@ DARK = {
     "forward": "#82bdf4",
     "backward": "#f5b273",
     "wash": "#33281b",
-    "leaf": "#1d5e9f",
+    "leaf": "#55667d",
     "on-leaf": "#ffffff",
     "op": "#2b3542",
     "on-op": "#e9eef4",
     "output": "#e9eef4",
     "on-output": "#11161c",
-    "alarm": "#f08a4b",
+    "alarm": "#ff7a70",
     "on-alarm": "#11161c",
     "halo": "#2f6fae",
     "hot": "#ff9d3c",
     "heat": "#a8611d",
+    "positive": "#f5a858",
+    "negative": "#c3a6f7",
+    "mixed": "#c9b08a",
     "zero": "#1a212a",
-    "plus": "#82bdf4",
-    "minus": "#ffa75c",
+    "plus": "#62c481",
+    "minus": "#f08cc8",
 }
 TEXT_ON = [
     ("ink", "page"),
@@ -80,6 +87,8 @@ TEXT_ON = [
     ("muted", "wash"),
     ("page", "backward"),
     ("page", "forward"),
+    ("positive", "wash"),
+    ("negative", "wash"),
     ("zero", "plus"),
     ("zero", "minus"),
 ]

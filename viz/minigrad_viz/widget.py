@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 import unicodedata
+import weakref
 import zlib
 from collections.abc import Iterator
 from itertools import islice
@@ -25,7 +27,7 @@ from minigrad_viz.pictures.html import figure
 from minigrad_viz.pictures.text import table
 from minigrad_viz.trace import Trace
 
-__all__ = ["Player"]
+__all__ = ["Player", "release_unseen"]
 
 _MOST_LEAVES = 200  # so many get a trait of their own: one for each weight of a large network would take seconds
 _LONGEST = 40  # letters of a leaf in the name of its trait
@@ -52,6 +54,7 @@ class Player(anywidget.AnyWidget):
     selected = traitlets.Unicode(None, allow_none=True).tag(sync=True)
     values = traitlets.Dict(key_trait=traitlets.Unicode(), value_trait=traitlets.Float()).tag(sync=True)
     height = traitlets.Int(None, allow_none=True).tag(sync=True)
+    views = traitlets.Int(0).tag(sync=True)  # how many pages show it now
 
     _ipython_display_ = None  # of ipywidgets 7, which would hide the picture and the text from IPython
 
@@ -78,6 +81,11 @@ class Player(anywidget.AnyWidget):
             state["trace_text"] = text
         leaves = {trait: (name, numbers[name]) for trait, name in traits.items()}
         super().__init__(leaves=leaves, **state)
+        _release_with(_shell())
+
+    @traitlets.observe("views")
+    def _seen(self, change: Any) -> None:
+        (_UNSEEN.discard if change["new"] > 0 else _UNSEEN.add)(self)
 
     @traitlets.validate("values")
     def _of_leaves(self, proposal: Any) -> dict[str, float]:
@@ -129,6 +137,40 @@ class Player(anywidget.AnyWidget):
         live, metadata = super()._repr_mimebundle_(**options) or ({}, {})
         view = {kind: content for kind, content in live.items() if kind.startswith("application/")}
         return {**view, "text/html": figure(self.trace, self.state()), "text/plain": table(self.trace)}, metadata
+
+
+_UNSEEN: set[Player] = set()  # whose last view is gone: the cell was run again, cleared or deleted
+_RELEASING: weakref.WeakSet[Any] = weakref.WeakSet()  # the shells that release players after each cell
+
+
+def _shell() -> Any:
+    """The IPython shell that runs this code, or None."""
+    ipython = sys.modules.get("IPython")
+    return None if ipython is None else ipython.get_ipython()
+
+
+def _release_with(shell: Any) -> None:
+    """From now on, release players that nobody sees after each cell of `shell`."""
+    if shell is not None and shell not in _RELEASING:
+        _RELEASING.add(shell)
+        shell.events.register("post_run_cell", lambda *_: release_unseen(shell.user_ns))
+
+
+def release_unseen(namespace: dict[str, Any]) -> None:
+    """Close the players whose views are gone and which no variable in `namespace` holds.
+
+    ipywidgets keeps each widget until it is closed, and IPython each result of a cell in ``Out``. A player is closed
+    only when the next cell has run, so that a notebook that is closed and opened again finds its players.
+    """
+    outputs = namespace.get("_oh", {})
+    for player in list(_UNSEEN):
+        if any(x is player for name, x in list(namespace.items()) if not name.startswith("_")):
+            continue
+        _UNSEEN.discard(player)
+        player.close()
+        for number in [number for number, x in outputs.items() if x is player]:
+            del outputs[number]
+            namespace.pop(f"_{number}", None)
 
 
 def _scalar_leaves(trace: Trace) -> Iterator[tuple[str, float]]:

@@ -9,6 +9,7 @@ import { overview } from "../drawing/overview.js";
 import { firstIn, scene } from "../drawing/scene.js";
 import { select, selectedBlock, setExpanded } from "./session.js";
 import { drawingView } from "../drawing/view.js";
+import { READABLE } from "../drawing/viewport.js";
 
 /** @typedef {import("./session.js").Session} Session */
 /** @typedef {import("../drawing/scene.js").Scene} Scene */
@@ -89,7 +90,9 @@ function mapsOf(s, element, look) {
  * @param {ReturnType<typeof mapsOf>} maps @param {import("../drawing/view.js").Listeners} listeners
  */
 function build(s, place, look, maps, listeners) {
-  const drawing = scene(s.graph, visible(s.graph, s.expanded));
+  const seen = visible(s.graph, s.expanded);
+  const wide = scene(s.graph, seen);
+  const drawing = place.clientWidth < READABLE * wide.width ? scene(s.graph, seen, true) : wide;
   look.drawing = drawing;
   maps.mini?.setScene(drawing);
   if (look.view) return look.view.setScene(drawing, s.playback);
