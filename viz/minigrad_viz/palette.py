@@ -64,7 +64,7 @@ DARK = {
     "hot": "#ff9d3c",
     "heat": "#a8611d",
     "positive": "#f5a858",
-    "negative": "#c3a6f7",
+    "negative": "#b78cff",
     "mixed": "#c9b08a",
     "zero": "#1a212a",
     "plus": "#62c481",

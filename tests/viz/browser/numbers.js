@@ -85,6 +85,7 @@ export function open(mount, text, options = {}) {
   window.player = mount(host, data, { position: 0, selected: "step", ...options });
   const root = host.shadowRoot;
   [...root.querySelectorAll(".tabs button")].find((one) => one.textContent === "Table").click();
+  root.querySelector(".short").style.setProperty("--mg-view-height", "4000px"); // so that cards show all that they can
   window.reader = readerOf(window.player, data.nodes.kind.length);
   return null;
 }

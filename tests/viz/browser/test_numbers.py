@@ -164,7 +164,7 @@ def check_shown(moments, found):
         if gradient["value"] is not None:
             many = f" (Σ {gradient['met']} of {gradient['of']})" if gradient["state"] == "partial" else ""
             assert row[1] == pretty(float(gradient["value"])) + many
-            assert "pale" in card["state"] or is_rounded(card["grad"], float(gradient["value"]))
+            assert "pale" in card["state"] or is_rounded(card["grad"], float(gradient["value"])), (card, gradient)
     moment = {key: float(x) for key, x in found["moment"].items() if isinstance(x, float | int)}
     if found["moment"]["kind"] == "edge":
         up, local, down = (moment[key] for key in ("upstream", "local", "contribution"))

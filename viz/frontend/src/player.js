@@ -180,6 +180,7 @@ function tabs(s, names, drawing, focus) {
       open = open === name ? "" : name;
       tell(s, "panel");
       focus("[type=search]");
+      drawing.element.parentElement?.parentElement?.querySelector(".panel:not([hidden] *)")?.scrollIntoView({ block: "nearest" });
     }
   };
   const button = (/** @type {string} */ name) => {
@@ -197,6 +198,7 @@ function tabs(s, names, drawing, focus) {
     },
     /** @type {Draw} */
     panel(what, changed) {
+      drawing.element.classList.toggle("short", open !== ""); // so that both are in sight
       if (open) {
         panels[open] ??= PANELS[open](s, highlight);
         seen[open] = panels[open](what, changed);

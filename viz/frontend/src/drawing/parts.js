@@ -143,6 +143,12 @@ function bodyOf(item, parts) {
   ];
 }
 
+/** As much of a name as fits: its end, where a number there tells it apart. @param {string} name @param {number} room @param {number} size */
+function fitEnd(name, room, size) {
+  const turned = (/** @type {string} */ text) => [...text].reverse().join("");
+  return /[\d\]]$/.test(name) ? turned(fitText(turned(name), room, size, true)) : fitText(name, room, size, true);
+}
+
 /**
  * An item as it is read from afar: all words as large as they can be read, whatever the scale.
  * @param {SceneItem} item @param {DrawnItem} parts @param {number} unit
@@ -159,7 +165,7 @@ function farBody(item, parts, unit) {
   const words = (/** @type {SVGElement} */ one, /** @type {number} */ y, x = w / 2) =>
     dress(one, { x, y: y + 0.36 * size, style: `font-size:${size}px;text-anchor:middle` });
   const mark = card.alarm ? "! " : "";
-  const name = fitText(`${mark}${card.name} ${card.badge}`.trim(), room, size, true);
+  const name = fitEnd(`${mark}${card.name} ${card.badge}`.trim(), room, size);
   const box = (/** @type {string} */ look) => rect(look, 0, 0, w, high, r);
   const rows = [];
   if (picture) {

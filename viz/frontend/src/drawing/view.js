@@ -332,7 +332,7 @@ function paintWire({ graph, scene, playback, strokes }, at, { group, over }) {
   const time = timeOf(playback, wire);
   const { share, way } = strokes.of(time === "done" ? wire.edges : []);
   attribute(group, "class", `wire ${wire.flows ? "" : "none "}${more.length ? "many " : ""}${time} ${way}`);
-  dress(group, { style: way && `--wide:${1 + 4 * share}px;opacity:${0.45 + 0.55 * share}` });
+  dress(group, { style: way && `--wide:${1 + 4 * share}px;opacity:${0.55 + 0.45 * share}` });
   const told = time === "future" || playback.moment().edge === edge; // the words about the active edge say it
   if (over) setText(over, told ? "" : localText(graph, playback.numbers, edge, scene.wordy));
 }

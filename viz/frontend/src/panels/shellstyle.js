@@ -68,6 +68,7 @@ form{gap:6px 8px}
 .caption{font-size:15px;margin-bottom:6px}
 .canvas{position:relative;display:flex;flex-direction:column}
 .place{margin:auto 0;position:relative}
+.short{--mg-view-height:min(38vh,420px)}
 .minimap{padding:6px 12px}
 .minimap svg{width:100%;height:44px;cursor:pointer;touch-action:none}
 .minimap .boxes{fill:$line;opacity:.55}
@@ -103,6 +104,7 @@ button.alarm{text-align:left;padding:3px 0}
 .list{list-style:none;margin:6px 0 0;padding:0}
 .results{margin-top:6px;line-height:1.9}
 .whatif{grid-template-columns:minmax(0,1fr) 320px;gap:8px 24px}
+.sliders{max-height:236px;overflow:auto;padding-right:6px}
 .slider{grid-template-columns:minmax(40px,90px) minmax(60px,1fr) 92px 30px;gap:8px;align-items:center;padding:2px 0}
 .slider b{font-weight:500}
 .slider.current b{font-weight:700}
