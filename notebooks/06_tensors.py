@@ -288,7 +288,7 @@ with mg.record():
 loss
 
 # %% [markdown]
-# You should see a map of colours, a **heatmap**, for each tensor and for its gradient: blue above 0, orange below, and the stronger the
+# You should see a map of colours, a **heatmap**, for each tensor and for its gradient: green above 0, magenta below, and the stronger the
 # farther from 0, on one scale for the two maps of a box. Every gradient has the shape of its tensor. That of $b$ has three places, and
 # the dark one in its middle is the 14. That of the squares, $v_3$, is pale and even: the sum has handed its 1 to all six.
 #
@@ -404,12 +404,12 @@ print(f"loss: {loss.item():.2f}")
 # %% [markdown]
 # Two lines without a loop, and the loss with which lesson 4 began, 1.16. 360 scores and 360 slopes are too many to print, so we look at them.
 # You should see two heatmaps, with a column for each flower and a row for the score of each species. (`.T` has turned them, and moved no number.) The scores are
-# an accident of random weights. The gradient knows what is right: for each species its own score is orange, negative (“up!”), and the two others are blue (“down!”).
+# an accident of random weights. The gradient knows what is right: for each species its own score is magenta, negative (“up!”), and the two others are green (“down!”).
 
 # %%
 from matplotlib.colors import LinearSegmentedColormap
 
-heat = LinearSegmentedColormap.from_list("heat", ["#D55E00", "#ffffff", "#0072B2"])
+heat = LinearSegmentedColormap.from_list("heat", ["#b3287e", "#ffffff", "#1b7837"])
 fig, axes = plt.subplots(2, 1, figsize=(6.4, 4.2), sharex=True)
 for ax, table, title in ((axes[0], scores.detach(), "scores"), (axes[1], scores.grad, "gradient of the loss")):
     most = table.abs().max().item()

@@ -8,7 +8,8 @@ import pytest
 import sample_graphs
 from minigrad_viz import to_html
 from minigrad_viz.frontend import script
-from tiers import cross
+from played import Played, scalar_graph, tensor_graph
+from tiers import NIGHTLY, cross
 
 NOTEBOOKS = Path(__file__).parents[3] / "notebooks"
 
@@ -165,6 +166,54 @@ OUTSIDE = """
   return items.filter((one) => out(one.getBoundingClientRect())).map((one) => one.dataset.id);
 })
 """
+
+
+# Steps through a graph; the positions at which the node of the moment is out of view, or an operand of it is neither
+# in view nor named below the drawing, with what is missing.
+STEPPED = """
+async ([text, width]) => {
+  document.body.replaceChildren(document.body.appendChild(document.createElement("div")));
+  const host = document.body.firstElementChild;
+  host.style.width = `${width}px`;
+  const data = JSON.parse(text);
+  const player = minigrad.mount(host, data, { position: 0, expanded: data.blocks.map((_, k) => k) });
+  const root = host.shadowRoot;
+  const view = root.querySelector(".mg-view");
+  const frame = () => new Promise(requestAnimationFrame);
+  const missing = [];
+  const seen = (node) => {
+    const [box, around] = [root.querySelector(`[data-id=n${node}]`), view].map((one) => one.getBoundingClientRect());
+    return box.left >= around.left - 1 && box.right <= around.right + 1 &&
+      box.top >= around.top - 1 && box.bottom <= around.bottom + 1;
+  };
+  await frame();
+  for (let last = -1; player.position > last; player.step(1)) {
+    last = player.position;
+    await frame();
+    await frame();
+    const { node, edge, kind } = player.moment();
+    if (node < 0) continue;
+    const { operand, result } = data.edges;
+    const more = kind === "forward" ? operand.filter((_, k) => result[k] === node) : edge < 0 ? [] : [result[edge]];
+    const away = root.querySelector(".mg-away").textContent;
+    if (!seen(node)) missing.push([last, node]);
+    if (!more.every(seen) && !away) missing.push([last, ...more]);
+  }
+  player.destroy();
+  return missing;
+}
+"""
+
+
+@pytest.mark.parametrize("start", range(0, 40 if NIGHTLY else 10, 5))
+def test_the_node_of_each_step_is_in_view_with_its_operands(watched, start):
+    page = watched(height=500)
+    page.emulate_media(reduced_motion="reduce")
+    page.set_content(f"<script>{script()}</script>")
+    for seed in range(start, start + 5):
+        graph = scalar_graph(seed)[0] if seed % 2 else tensor_graph(seed)
+        width = [400, 700, 1280][seed % 3]
+        assert page.evaluate(STEPPED, [Played(graph).trace.json(full=True), width]) == [], (seed, width)
 
 
 def figures_of(lesson):
