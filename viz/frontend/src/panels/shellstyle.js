@@ -17,7 +17,8 @@ const SHELL_RULES = `
 .phase,.slider b,th,td{overflow:hidden;text-overflow:ellipsis}
 .phase,.chip,th,td{white-space:nowrap}
 .say,.minimap,.inspector,.help,.plot svg,button,input,select{background:$card}
-.title,.say .formula{font-size:16px}
+.title{font-size:16px}
+.formula{font:17px math,serif}
 .plot,table{font-size:13px}
 .marks,.plot text{font-size:11px}
 .app{background:$page;border:1px solid $rim;border-radius:10px;overflow:hidden;font-variant-numeric:tabular-nums}
@@ -90,7 +91,6 @@ header{align-items:baseline;gap:4px 12px}
 .row figure{margin:4px 0}
 dt{color:$muted;font-size:12.5px}
 code{font:12px/1.4 ui-monospace,monospace}
-math{font-size:1.05em}
 .step{border-left:3px solid $heat;padding:6px 10px;margin:4px 0 8px}
 .alarm{color:$alarm}
 button.alarm{text-align:left;padding:3px 0}
