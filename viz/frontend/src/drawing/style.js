@@ -34,8 +34,8 @@ scrollbar-color:$line transparent}
 .bad,.broken{--edge:$alarm;--wide:2.5px}
 .wire{--wide:1.5px}
 .many{--wide:2.5px}
-.positive{--edge:$positive}
-.negative{--edge:$negative}
+.wire.positive{--edge:$positive}
+.wire.negative{--edge:$negative}
 .mixed{--edge:$mixed}
 .zero .line{stroke-dasharray:2 5}
 .future{--edge:$rim}
