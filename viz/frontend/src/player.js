@@ -10,7 +10,7 @@ import { finder } from "./panels/finder.js";
 import { inspector } from "./panels/inspector.js";
 import { legend } from "./panels/legend.js";
 import { helpOverlay, pressKey } from "./panels/keyboard.js";
-import { predicting, setPredicting } from "./panels/predicting.js";
+import { canAsk, predicting, setPredicting } from "./panels/predicting.js";
 import { saying } from "./panels/saying.js";
 import {
   arrive,
@@ -138,7 +138,8 @@ function assemble(host, s, options, focus) {
   const guide = tour(s);
   const inspect = inspector(s);
   const inspected = shown("inspector");
-  const { toggle, search, bar, panel } = tabs(s, Object.keys(TITLES).filter(shown), drawing, focus);
+  const names = Object.keys(TITLES).filter((name) => shown(name) && (name !== "predict" || canAsk(s)));
+  const { toggle, search, bar, panel } = tabs(s, names, drawing, focus);
   /** @type {Draw[]} */
   const parts = [
     guide.draw,

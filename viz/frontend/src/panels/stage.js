@@ -3,6 +3,7 @@
 import { collapseAll, expandAll, visible } from "../model/blocks.js";
 import { h, tag } from "./dom.js";
 import { shownNode, toggleBlock } from "./inspector.js";
+import { asked } from "./predicting.js";
 import { meet } from "../drawing/far.js";
 import { minimap } from "../drawing/minimap.js";
 import { overview } from "../drawing/overview.js";
@@ -45,6 +46,8 @@ export function stage(s) {
       if (what === "moved") for (const one of [look.view, map]) one?.update(changed);
       if (what === "numbers" && !fresh) look.view.renumber();
       if (what === "pass") map?.setPlayback(s.playback);
+      const next = asked(s);
+      if (next >= 0) look.view.reveal(look.drawing.items[look.drawing.itemOf(s.line.nodeAt(next))].id);
       if (what !== "selected" && what !== "expanded") return;
       look.view.select(s.selected);
       const id = s.selected || what === "expanded" ? shownItem(s, look.drawing) : null;
