@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import minigrad as mg
-from minigrad.backends.formula import Formula, expression, local_derivative
+from minigrad.backends.formula import Formula, expression, local_derivative, product
 
 __all__ = [
     "UNWRITABLE",
@@ -26,6 +26,7 @@ __all__ = [
     "number",
     "plain",
     "pretty",
+    "product_formula",
     "readable",
     "rounded",
     "shorten",
@@ -249,6 +250,19 @@ def local_formula(op: mg.Op, slot: int, output: str | float, operands: Sequence[
     """The derivative of `op` by its operand number `slot`; None where it cannot be written."""
     try:
         formula = local_derivative(op, slot, output, operands)
+        if formula is not None:
+            formula.text()
+    except UNWRITABLE:
+        return None
+    return formula
+
+
+def product_formula(
+    op: mg.Op, slot: int, output: str, operands: Sequence[str | float], attrs: Mapping[str, Any]
+) -> Formula | None:
+    """What operand number `slot` gets from g, the gradient of the output; None where it cannot be written."""
+    try:
+        formula = None if op.variadic else product(op, slot, output, operands, attrs)
         if formula is not None:
             formula.text()
     except UNWRITABLE:
