@@ -9,8 +9,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from typing import Literal
 
-__all__ = ["DARK", "FONT", "LIGHT", "TEXT_ON", "javascript", "stylesheet"]
+__all__ = ["DARK", "FONT", "LIGHT", "TEXT_ON", "THEMES", "Theme", "javascript", "stylesheet"]
+
+Theme = Literal["light", "dark"]
 
 FONT = "ui-sans-serif,system-ui,-apple-system,'Segoe UI',Roboto,'Noto Sans','DejaVu Sans',sans-serif"
 
@@ -70,6 +73,7 @@ DARK = {
     "plus": "#62c481",
     "minus": "#f08cc8",
 }
+THEMES: dict[Theme, dict[str, str]] = {"light": LIGHT, "dark": DARK}
 TEXT_ON = [
     ("ink", "page"),
     ("ink", "card"),
@@ -145,11 +149,14 @@ def _rules(template: str, colours: Mapping[str, str]) -> str:
     return template.format_map({"FONT": FONT, **colours}).replace("\n", "")
 
 
-def stylesheet(shapes: str = "", colours: str = "") -> str:
-    """The CSS of a picture. Media queries hold inside an image too, so a picture follows the reader's light or dark.
+def stylesheet(shapes: str = "", colours: str = "", theme: Theme | None = None) -> str:
+    """The CSS of a picture. Media queries hold inside an image too, so a picture without a theme of its own follows the
+    reader's light or dark.
 
     `shapes` and `colours` are more rules, for what not every picture has, with doubled braces and names of colours.
     """
+    if theme is not None:
+        return f"{_rules(_SHAPES + shapes, {})}{_rules(_COLOURS + colours, THEMES[theme])}"
     dark = _rules(_COLOURS + colours, DARK)
     return (
         f"{_rules(_SHAPES + shapes, {})}{_rules(_COLOURS + colours, LIGHT)}@media (prefers-color-scheme:dark){{{dark}}}"

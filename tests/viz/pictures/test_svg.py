@@ -10,6 +10,7 @@ import minigrad as mg
 from cases import merge_cases
 from minigrad_viz import to_graphviz, to_html, to_svg
 from minigrad_viz.palette import DARK, LIGHT, TEXT_ON
+from svgs import SVG, elements, elements_in, words
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -24,19 +25,6 @@ HOSTILE = [
     "two\nlines\r\n",
     "%s {0} ${x}",
 ]
-SVG = "{http://www.w3.org/2000/svg}"
-
-
-def elements(svg: str, cls: str) -> list[ET.Element]:
-    return elements_in(ET.fromstring(svg), cls)
-
-
-def elements_in(parent: ET.Element, cls: str) -> list[ET.Element]:
-    return [element for element in parent.iter() if cls in element.get("class", "").split()]
-
-
-def words(element: ET.Element) -> str:
-    return "".join(element.itertext())
 
 
 @merge_cases

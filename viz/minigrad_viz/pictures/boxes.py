@@ -66,17 +66,26 @@ class Stack:
     bad: bool
     output: bool
     width: float
+    progress: tuple[float, float] | None = None
+    """At a moment, the share of its operations that are computed, and of its gradients that are complete."""
+
+    @property
+    def height(self) -> float:
+        """Without the sheets behind it."""
+        return HEAD + ROW * len(self.rows) + (3 if self.progress is None else 18)
 
     @property
     def size(self) -> tuple[float, float]:
         """Width and height with the sheets behind it."""
-        return self.width + _STACK, HEAD + ROW * len(self.rows) + 3 + _STACK
+        return self.width + _STACK, self.height + _STACK
 
     def draw(self, x: float, y: float) -> str:
         """SVG of the box with its top left corner at (x, y)."""
-        w, h = self.width, HEAD + ROW * len(self.rows) + 3
-        classes = f"block{' output' if self.output else ''}{' bad' if self.bad else ''}"
-        parts = [f'<g class="{classes}" transform="translate({x:g} {y:g})"><title>{escape(self.tooltip)}</title>']
+        w, h = self.width, self.height
+        marks = (" output" if self.output else "", " bad" if self.bad else "")
+        classes = f"block{''.join(marks)}{' pale' if self.progress == (0.0, 0.0) else ''}"
+        title = f"<title>{escape(self.tooltip)}</title>" if self.progress is None else ""
+        parts = [f'<g class="{classes}" transform="translate({x:g} {y:g})">{title}']
         for off in (_STACK, _STACK / 2):
             parts.append(f'<rect class="stack" x="{off:g}" y="{off:g}" width="{w:g}" height="{h:g}" rx="5"/>')
         colour = "" if self.output else ' class="bw"'
@@ -93,6 +102,10 @@ class Stack:
                 parts.append(f'<text class="num" x="{w - PAD:g}" y="{line:g}">{escape(text)}</text>')
             else:
                 parts.append(f'<text class="cap" x="{PAD:g}" y="{line:g}">{escape(text)}</text>')
+        for at, share in enumerate(self.progress or ()):
+            bar = f'x="{PAD:g}" y="{h - 16 + 6 * at:g}" height="4" rx="2"'
+            parts.append(f'<rect class="way" {bar} width="{w - 2 * PAD:g}"/>')
+            parts.append(f'<rect class="{("fw", "bw")[at]}" {bar} width="{share * (w - 2 * PAD):g}"/>')
         parts.append(f'<rect class="box" style="fill:none" width="{w:g}" height="{h:g}" rx="5"/></g>')
         return "".join(parts)
 
