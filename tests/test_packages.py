@@ -212,6 +212,18 @@ CASES = {
         "save: typst 0.13.0 is installed, and minigrad works with typst>=0.14.5",
         "pip install 'minigrad[pictures]', or save as SVG, which needs none",
     ),
+    "av missing": (
+        "missing('av')",
+        "import minigrad as mg, minigrad_viz; minigrad_viz.play(mg.Value(2.0) * 3).save('y.mp4')",
+        "save: the package av is not installed",
+        "pip install 'minigrad[pictures]', or save as SVG, which needs none",
+    ),
+    "av changed": (
+        "stub('av', '19.0')",
+        "import minigrad as mg, minigrad_viz; minigrad_viz.play(mg.Value(2.0) * 3).save('y.gif')",
+        "save: av 19.0 has no CodecContext, which minigrad uses; minigrad works with av>=13.0,<=18.1.0",
+        "pip install 'minigrad[pictures]' \"av>=13.0,<=18.1.0\", or save as SVG, which needs none",
+    ),
     "tqdm too old": (
         "stub('tqdm', '4.50.0', __path__=[]); stub('tqdm.auto')",
         FITTED,

@@ -40,7 +40,7 @@ def step(x: Any, *more: Any, **state: Any) -> Player:
 
     In a notebook → goes one step on and ← one back; the numbers of leaves can be changed. The backward pass that is
     shown is one of its own: no ``grad`` is written and no hook is called. `state` are traits of the player, such as
-    ``position=3`` or ``granularity="op"``.
+    ``position=3`` or ``granularity="op"``. `Player.save` writes it as a film, or as a page.
 
     >>> import minigrad as mg
     >>> a = mg.Value(3.0, "a")
@@ -52,7 +52,7 @@ def step(x: Any, *more: Any, **state: Any) -> Player:
 
 
 def play(x: Any, *more: Any, speed: float = 1.0, **state: Any) -> Player:
-    """As `step`, and it starts by itself, at `speed` from 0.25 to 4.
+    """As `step`, and it starts by itself, at `speed` from 0.25 to 4. ``play(x).save("x.gif")`` makes a film.
 
     >>> import minigrad as mg
     >>> player = play(mg.Value(3.0, "a").exp(), speed=2)

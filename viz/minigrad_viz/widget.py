@@ -6,6 +6,7 @@ Loaded when the first player is made, because ipywidgets takes a while to import
 from __future__ import annotations
 
 import math
+import os
 import re
 import sys
 import unicodedata
@@ -23,7 +24,11 @@ from minigrad.errors import ArgumentError
 from minigrad_viz.frontend import module
 from minigrad_viz.models import opened
 from minigrad_viz.notation import handle
+from minigrad_viz.palette import Theme
+from minigrad_viz.pictures import html
+from minigrad_viz.pictures.film import writers
 from minigrad_viz.pictures.html import figure
+from minigrad_viz.pictures.saving import Writer, save, theme_of
 from minigrad_viz.pictures.text import table
 from minigrad_viz.trace import Trace
 
@@ -104,6 +109,51 @@ class Player(anywidget.AnyWidget):
         chosen = {name: getattr(self, name) for name in ("speed", "granularity", "expanded", "selected", "values")}
         defaults = self.trait_defaults(*chosen)
         return {"position": self.position, **{name: x for name, x in chosen.items() if x != defaults[name]}}
+
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        size: int | tuple[int, int] | None = None,
+        speed: float | None = None,
+        start: Any = None,
+        stop: Any = None,
+        fps: float | None = None,
+        theme: Theme | None = None,
+    ) -> None:
+        """Write to `path` what its suffix says: a film as ``.gif``, ``.mp4``, or ``.svg``, which moves by itself; or a
+        page, ``.html``, with the player as it stands.
+
+        The film goes from position `start` to `stop`, the ends if not given, each a number or as in a `tour`, with the
+        numbers, the pace and the words of the player: six nodes take about eight seconds at `speed` 1, any graph at
+        most a minute. `size` is a width in pixels, or (width, height), in which the picture lies in the middle; `theme`
+        "light" or "dark". GIF and MP4 have `fps` frames a second, 20 if not given, and need the extra ``pictures``.
+
+        Raises ArgumentError for another suffix, for an option that files of that suffix do not have, and where numbers
+        of leaves were changed in the player, which Python does not follow; MissingFileError if the folder of `path` is
+        not there, MissingPackageError without the extra.
+
+        >>> import minigrad as mg
+        >>> import pathlib, tempfile
+        >>> from minigrad_viz import play
+        >>> a = mg.Value(3.0, "a")
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = pathlib.Path(folder, "square.svg")
+        ...     play(a * a).save(path, start="seed")
+        ...     path.read_text(encoding="utf-8").count("Backward 2 of 2")
+        1
+        """
+        own = {name: number for trait, (name, number) in self.leaves.items() if getattr(self, trait) != number}
+        if changed := next(iter({**own, **self.values}), None):
+            raise ArgumentError(
+                f"save: {changed} was given another number in the player, and Python has not computed what follows.\n"
+                "  Compute the graph with that number, and save a player of it."
+            )
+        chosen = None if self.expanded == opened(self.trace) else self.expanded
+        films = writers(self.trace, chosen, self.granularity, self.speed)
+        page = Writer(lambda theme=None: html.page(self.trace, self.state(), theme=theme_of(theme)), ("theme",))
+        options = {"size": size, "speed": speed, "start": start, "stop": stop, "fps": fps, "theme": theme}
+        save(path, {**films, ".html": page}, "player.save('graph.gif')", **options)
 
     def slider(self, leaf: str, min: float | None = None, max: float | None = None, **options: Any) -> Any:
         """A slider for the number of `leaf`, by name, linked in the page: what-if needs no kernel.
