@@ -36,6 +36,7 @@ __all__ = [
 ]
 
 _LEAST = 480.0  # pixels: words need some width
+_LARGEST = 1.6  # of words about an edge, which would hide too much
 _SEEN = 1100.0  # pixels: a wider picture will be seen smaller, and its words are larger
 _WORDS, _FORMULA = 19.0, 21.0  # the heights of a line of words, and of one of a formula
 _BAR = 22.0  # the height of the line that shows how far it is
@@ -127,8 +128,8 @@ def active_at(seen: Scene, now: Moment) -> Active | None:
 
 
 def large_in(seen: Scene) -> float:
-    """How many times as large as others words are that shall be read when the whole scene is seen."""
-    return max(1.0, seen.width / _SEEN)
+    """How many times as large as others the words about an edge are, so that they are read when all of it is seen."""
+    return min(_LARGEST, max(1.0, seen.width / _SEEN))
 
 
 def pill_width(words: str) -> float:
@@ -299,7 +300,7 @@ class Stage:
 def stage_of(seen: Scene, positions: Sequence[int], bar: bool) -> Stage:
     """The stage of a scene for some of its moments."""
     assert seen.history is not None
-    width, zoom = max(seen.width, _LEAST), large_in(seen)
+    width, zoom = max(seen.width, _LEAST), max(1.0, seen.width / _SEEN)
     heights = []
     for position in positions:
         now = seen.history.at(position)
