@@ -5,13 +5,14 @@ The player says the same: `viz/frontend/src/panels/saying.js` and `wording.js`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from minigrad.backends.formula import Formula
 from minigrad.errors import ShapeError
 from minigrad.layout import broadcast_shapes
 from minigrad_viz.history import Moment
-from minigrad_viz.notation import for_formula, formula_of, number, plain, pretty, product_formula
+from minigrad_viz.notation import brief, for_formula, formula_of, number, plain, product_formula, shortened
 from minigrad_viz.trace import Trace
 from minigrad_viz.trace.arrays import summary
 
@@ -71,7 +72,7 @@ def _computation(now: Moment, name: str) -> Caption:
     formula, numbers = trace.formula(node), [now.value(at) for at in _operands(trace, node)]
     ways = [name] if formula is None else [name, plain(formula)]
     if all(isinstance(x, float) for x in (now.value(node), *numbers)):
-        ways.append(plain(formula_of(op, numbers, for_formula(trace.attrs.get(node, {})))))
+        ways.append(plain(formula_of(op, [*map(shortened, numbers)], for_formula(trace.attrs.get(node, {})))))
     words = f"{name} is computed: {op.name}.{end}"
     return Caption(chip, words, f"{' = '.join(ways)} =", quantity(now.value(node)))
 
@@ -103,13 +104,13 @@ def _chain_rule(now: Moment, name: str) -> Caption:
 def _factors(upstream: Any, local: float | None, contribution: Any) -> str:
     if not isinstance(upstream, float) or local is None:
         return quantity(contribution)
-    return f"{pretty(upstream)} × {bracketed(local)} = {pretty(contribution)}"
+    return f"{brief(upstream)} × {bracketed(local)} = {brief(contribution)}"
 
 
 def _sum(name: str, before: Any, contribution: Any, total: Any) -> str:
     if not isinstance(contribution, float):
         return f"{name}.grad → {quantity(total)}"
-    return f"{name}.grad: {'0' if before is None else pretty(before)} + {bracketed(contribution)} → {pretty(total)}"
+    return f"{name}.grad: {'0' if before is None else brief(before)} + {bracketed(contribution)} → {brief(total)}"
 
 
 def _where_summed(trace: Trace, edge: int) -> str:
@@ -137,10 +138,10 @@ def quantity(x: Any) -> str:
     """
     x = scalar_of(x)
     if x is None or isinstance(x, float):
-        return pretty(x)
+        return brief(x)
     short = summary(x)
     alarm = f"{' NaN!' if short['nan'] else ''}{' Inf!' if short['inf'] else ''}"
-    return f"{x.shape} from {pretty(short['min'])} to {pretty(short['max'])}{alarm}"
+    return f"{x.shape} from {brief(short['min'])} to {brief(short['max'])}{alarm}"
 
 
 def on_edge(now: Moment) -> str:
@@ -149,15 +150,15 @@ def on_edge(now: Moment) -> str:
         return ""
     upstream, contribution = scalar_of(event.upstream), scalar_of(event.contribution)
     if isinstance(upstream, float) and event.local is not None:
-        return f"{pretty(upstream)} × {bracketed(event.local)} = {pretty(contribution)}"
+        return f"{brief(upstream)} × {bracketed(event.local)} = {brief(contribution)}"
     if isinstance(contribution, float):
         return f"+ {bracketed(contribution)}"
     return f"+ [{'×'.join(map(str, contribution.shape))}]"
 
 
-def bracketed(x: float | None) -> str:
+def bracketed(x: float | None, show: Callable[[float | None], str] = brief) -> str:
     """A number as a factor or a term: in brackets where it has a sign."""
-    return f"({pretty(x)})" if number(x).startswith("-") else pretty(x)
+    return f"({show(x)})" if number(x).startswith("-") else show(x)
 
 
 # --- what an operation does to a gradient ----------------------------------------------------------------------------

@@ -128,8 +128,8 @@ def _backward(trace: Trace, run: Pass, index: int) -> Iterator[str]:
         if index in trace.tensors:
             yield f"  their sum: {_shown(events[-1].total)}"
         else:
-            terms = [pretty(first[0].contribution), *[bracketed(e.contribution) for e in first[1:]]]
-            terms += ["…"] * bool(skipped) + [bracketed(e.contribution) for e in last]
+            terms = [pretty(first[0].contribution), *[bracketed(e.contribution, pretty) for e in first[1:]]]
+            terms += ["…"] * bool(skipped) + [bracketed(e.contribution, pretty) for e in last]
             yield f"  {' + '.join(terms)} = {pretty(events[-1].total)}"
 
 
@@ -140,7 +140,7 @@ def _contribution(trace: Trace, event: Step) -> str:
         return f"{rule}, where g is {_shown(event.upstream)}: {_shown(event.contribution)}"
     way = f"∂{trace.title(edge.result)}/∂{trace.title(edge.operand)}"
     result = f"{trace.title(edge.result)} = {plain(_formula(trace, edge.result))}"
-    product = f"{pretty(event.upstream)} × {bracketed(event.local)} = {pretty(event.contribution)}"
+    product = f"{pretty(event.upstream)} × {bracketed(event.local, pretty)} = {pretty(event.contribution)}"
     return f"through {result}: upstream × local = {product}, with {way} = {trace.local_text(event.edge)}"
 
 

@@ -54,7 +54,7 @@ def test_card_says_why_there_is_no_heatmap():
 def test_tensor_of_one_number_is_shown_as_that_number():
     with mg.record():
         svg = to_svg(model())
-    number = f"{float(model().item()):.6g}".replace("-", "−")
+    number = f"{float(model().item()):.3g}".replace("-", "−")
     assert texts(card(svg, "loss"))[1:] == ["data", number, "grad", "1.0"]
 
 

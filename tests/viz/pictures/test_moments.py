@@ -97,7 +97,7 @@ def test_a_gradient_glows_on_its_edge_and_tints_those_that_it_has_passed():
     assert [core.get("class") for core in elements(svg, "core")] == ["core backward"]
     assert [words(text) for text in elements(svg, "words")] == ["0.25 × 1.0 = 0.25"]
     lines = [line.get("class") for line in elements(svg, "edge")]
-    assert lines == ["edge", "edge", "edge", "edge", "edge done"]
+    assert lines == ["edge", "edge", "edge", "edge", "edge done positive"]
     assert len(elements(svg, "point")) == 1
 
 

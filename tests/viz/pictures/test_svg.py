@@ -204,3 +204,19 @@ def test_text_has_a_contrast_of_at_least_4_5(colours):
     for text, ground in TEXT_ON:
         dim, bright = sorted((luminance(colours[text]), luminance(colours[ground])))
         assert (bright + 0.05) / (dim + 0.05) >= 4.5, (text, ground)
+
+
+def test_edges_are_as_wide_as_their_gradient_is_large_and_have_its_sign_as_hue():
+    w, x = mg.Value(-2.0, "w"), mg.Value(3.0, "x")
+    y = w * x
+    before = to_svg(y)
+    assert "positive" not in before.partition("</style>")[2], "nothing has gone back"
+    y.backward()
+    after = to_svg(y).partition("</style>")[2]
+    found = re.findall(r'class="edge (\w+)" d="[^"]*" style="stroke-width:([\d.]+);opacity:([\d.]+)"', after)
+    share = (2 / 3) ** 0.5
+    assert found == [("positive", "5", "1"), ("negative", f"{1 + 4 * share:.3g}", f"{0.55 + 0.45 * share:.3g}")]
+    assert "orange above 0, purple below" in after
+    y.backward()
+    twice = to_svg(y).partition("</style>")[2]
+    assert "positive" not in twice, "two passes have been added up: no edge brought what .grad holds"

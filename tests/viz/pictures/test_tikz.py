@@ -96,7 +96,14 @@ def test_nodes_edges_values_and_gradients_are_all_there_in_math_mode():
         ("n4", "op", "$z = v_{2} + b$", "$0.0$", "$0.25$"),
         ("n5", "output", r"$y = \sigma\mathopen{}\left(z\right)$", "$0.5$", "$1.0$"),
     ]
-    assert source.count("\\draw[edge]") == 5
+    edges = re.findall(r"\\draw\[edge, (\w+), line width=([\d.]+)pt, opacity=([\d.]+)\]", source)
+    assert edges == [
+        ("mgpositive", "3.75", "1.00"),
+        ("mgnegative", "3.2", "0.92"),
+        ("mgpositive", "2.48", "0.81"),
+        ("mgpositive", "2.48", "0.81"),
+        ("mgpositive", "2.48", "0.81"),
+    ]
     labels = re.findall(r"\\node\[local\] at \([\d.,]+\) \{(.*)\};", source)
     assert labels == ["$x = 3.0$", "$w_{1} = -2.0$", "$1.0$", "$1.0$", "$0.25$"]
 

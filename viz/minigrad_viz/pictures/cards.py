@@ -10,7 +10,7 @@ from typing import Any
 from minigrad.backends.formula import Formula
 from minigrad_viz.captions import quantity, scalar_of
 from minigrad_viz.history import Moment
-from minigrad_viz.notation import escape, fit, number, plain, pretty, text_width
+from minigrad_viz.notation import brief, escape, fit, number, plain, text_width
 from minigrad_viz.pictures import heat
 from minigrad_viz.trace import Trace
 from minigrad_viz.trace.arrays import line, summary
@@ -187,7 +187,7 @@ def pictured(trace: Trace, index: int) -> bool:
     return tensor is not None and math.prod(tensor.shape) != 1
 
 
-def value(trace: Trace, index: int, show: Callable[[float], str] = pretty, now: Moment | None = None) -> str:
+def value(trace: Trace, index: int, show: Callable[[float], str] = brief, now: Moment | None = None) -> str:
     """What to write for the value of a node: its number, or one line about its tensor; at a moment "" before it is
     computed."""
     if now is not None and not now.is_computed(index):
@@ -202,7 +202,7 @@ def value(trace: Trace, index: int, show: Callable[[float], str] = pretty, now: 
     return line(summary(tensor.array)) if pictured(trace, index) else trace.amount(index, show)
 
 
-def gradient(trace: Trace, index: int, show: Callable[[float], str] = pretty, now: Moment | None = None) -> str:
+def gradient(trace: Trace, index: int, show: Callable[[float], str] = brief, now: Moment | None = None) -> str:
     """What to write for its gradient, or why there is none; at a moment as far as it has been added up."""
     if trace.kinds[index] == "x":
         return "—"
@@ -338,6 +338,7 @@ def _total(one: Card) -> str:
 def _rows(one: Card) -> str:
     w, h, r, edge = one.width, one.height, _radius(one), one.width - PAD
     first, second = HEAD + 14.5, HEAD + ROW + 14.5
+    less = " less" if one.grad.startswith("−") else " dim" if one.grad in _SIGNS.values() else ""
     if one.kind.startswith("broken"):
         inside = (
             f'<text class="warn" x="{PAD:g}" y="{first}">{escape(one.value)}</text>'
@@ -348,7 +349,7 @@ def _rows(one: Card) -> str:
             f'<text class="cap fw" x="{PAD:g}" y="{first}">data</text>'
             f'<text class="num" x="{edge:g}" y="{first}">{escape(one.value)}</text>'
             f'<text class="cap bw" x="{PAD:g}" y="{second}">grad{_total(one)}</text>'
-            f'<text class="num{" grad" if one.state else ""}" x="{edge:g}" y="{second}">{escape(one.grad)}</text>'
+            f'<text class="num grad{less}" x="{edge:g}" y="{second}">{escape(one.grad)}</text>'
         )
     return (
         f'<rect class="box" width="{w:g}" height="{h:g}" rx="{r}"/>'

@@ -102,7 +102,7 @@ class Film:
         for at in range(len(self.positions)):
             if one := self.traveller(at):
                 rules[f"t{at}"] = self._way(at, one.points)
-                flying = pill(one.text, (0.0, 0.0), large)
+                flying = pill(one.text, (0.0, 0.0), large, one.text.startswith("−"))
                 parts.append(f'<g class="v t" style="animation-name:t{at}">{flying}</g>')
         keyframes = "".join(f"@keyframes {name}{{{rule}}}" for name, rule in rules.items())
         css = _ANIMATED.replace("TIME", f"{self.duration:g}").replace("RULES", keyframes)
@@ -208,7 +208,7 @@ class Film:
         scale = self._scale(size)[0]
         large = large_in(self.stage.seen)
         wide, high = large * (pill_width(text) + 4), large * 24.0
-        one = pill(text, (wide / 2, high / 2), large)
+        one = pill(text, (wide / 2, high / 2), large, text.startswith("−"))
         picture = self.stage.document(one, self.theme or "light", ".mg .page{display:none}", box=(wide, high))
         return _pixels(png(picture.svg, (math.ceil(wide * scale), math.ceil(high * scale))))
 

@@ -12,14 +12,15 @@ from dataclasses import dataclass
 
 from minigrad_viz.captions import Caption, caption, on_edge, scalar_of
 from minigrad_viz.history import Moment
-from minigrad_viz.notation import escape, pretty, text_width
+from minigrad_viz.notation import brief, escape, text_width
 from minigrad_viz.palette import Theme, stylesheet
-from minigrad_viz.pictures import boxes, heat
+from minigrad_viz.pictures import boxes, heat, strokes
 from minigrad_viz.pictures.boxes import Frame
 from minigrad_viz.pictures.cards import Card
 from minigrad_viz.pictures.curves import TIP, Point, curve, middle_of, samples_of, short, tip
 from minigrad_viz.pictures.scene import Box, Part, Scene, scene
-from minigrad_viz.pictures.svg import MARGIN, Picture, document, flowing, picture, placed_label
+from minigrad_viz.pictures.strokes import Strokes
+from minigrad_viz.pictures.svg import MARGIN, Picture, document, flowing, line, picture, placed_label
 from minigrad_viz.trace import Trace
 
 __all__ = [
@@ -45,23 +46,25 @@ _DOWNS = (0, -14, 14, -26, 26, -44, 44, -64, 64, -90, 90, -_DOWN, _DOWN)
 _BESIDE = [(dx, dy) for dy in _DOWNS for dx in (0, -36, 36, -90, 90, -_ACROSS, _ACROSS)]
 
 _SHAPES = (
-    ".mg .done,.mg .many{{stroke-width:2.5}}.mg .final .grad{{font-weight:700}}"
+    ".mg .many{{stroke-width:2.5}}.mg .final .grad{{font-weight:700}}"
     ".mg .halo,.mg .core,.mg .flow,.mg .leader{{fill:none}}.mg .halo{{stroke-width:9;stroke-opacity:.5}}"
     ".mg .core{{stroke-width:2.5}}.mg .flow{{stroke-width:4.5}}.mg .leader{{stroke-width:1.5}}"
     ".mg .words{{font-size:12px;font-weight:700;text-anchor:middle}}.mg .say{{font-size:13px}}"
     ".mg .formula{{font-size:14px}}.mg .chip{{font-size:11.5px;font-weight:700}}.mg .count{{font-size:11px}}"
 )
 _COLOURS = (
-    ".mg .done{{stroke:{heat}}}.mg .future{{stroke:{rim}}}.mg .tip{{stroke:none}}.mg .tip.done{{fill:{heat}}}"
+    ".mg .future{{stroke:{rim}}}.mg .tip{{stroke:none}}"
     ".mg .tip.future{{fill:{rim}}}"
     ".mg .pale .box,.mg .pale .stack{{stroke:{rim};fill:{page}}}.mg .pale .ring{{stroke:{rim}}}"
     ".mg .pale .head,.mg .pale .wash{{fill:{page}}}.mg .pale text,.mg .pale .head+text{{fill:{muted}}}"
     ".mg .wait .grad,.mg .blocked .grad{{fill:{muted}}}"
     ".mg .forward{{stroke:{halo}}}.mg .backward{{stroke:{hot}}}.mg .core.forward{{stroke:{forward}}}"
-    ".mg .point{{fill:{hot}}}.mg .leader{{stroke:{backward}}}.mg .pill{{fill:{backward}}}.mg .words{{fill:{page}}}"
+    ".mg .backward.less{{stroke:{negative}}}.mg .point{{fill:{hot}}}.mg .point.less{{fill:{negative}}}"
+    ".mg .leader{{stroke:{backward}}}.mg .pill{{fill:{backward}}}.mg .pill.less{{fill:{negative}}}"
+    ".mg .words{{fill:{page}}}"
     ".mg .way{{fill:{rim}}}"
-    ".mg .ground-start{{fill:{op}}}.mg .chip-start{{fill:{on-op}}}.mg .ground-forward{{fill:{leaf}}}"
-    ".mg .chip-forward{{fill:{on-leaf}}}.mg .ground-edge{{fill:{wash}}}.mg .chip-edge{{fill:{backward}}}"
+    ".mg .ground-start{{fill:{op}}}.mg .chip-start{{fill:{on-op}}}.mg .ground-forward{{fill:{forward}}}"
+    ".mg .chip-forward{{fill:{page}}}.mg .ground-edge{{fill:{wash}}}.mg .chip-edge{{fill:{backward}}}"
     ".mg .track{{fill:{halo}}}.mg .track.back{{fill:{heat}}}.mg .now{{fill:{ink};stroke:{page};stroke-width:2}}"
 )
 
@@ -99,6 +102,8 @@ class Active:
     """The middle of the edge that they are about."""
     large: float = 1.0
     """How many times as large the words are as others."""
+    look: str = ""
+    """Its classes: the way, and whether the gradient that goes over the edge is negative."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,14 +122,16 @@ def active_at(seen: Scene, now: Moment) -> Active | None:
     if now.kind == "forward":
         into = seen.trace.into[now.node]
         wires = [seen.wire_of[edge] for edge in into if edge in seen.wire_of]
-        return Active("forward", at, list(dict.fromkeys(wires)))
+        return Active("forward", at, list(dict.fromkeys(wires)), look="forward")
     if now.kind == "seed":
-        return Active("backward", at, [])
+        return Active("backward", at, [], look="backward")
     wire, box = seen.wire_of.get(now.edge), seen.boxes[at]
     middle = (box.x + box.width / 2, box.y + box.height + 8) if wire is None else middle_of(seen.routes[wire])
     words, large = on_edge(now), large_in(seen)
     place = _beside(seen, now, middle, large * pill_width(words), large * 20.0)
-    return Active("backward", at, [] if wire is None else [wire], words, place, middle, large)
+    number = scalar_of(now.event.contribution) if now.event else None
+    look = "backward less" if isinstance(number, float) and number < 0 else "backward"
+    return Active("backward", at, [] if wire is None else [wire], words, place, middle, large, look)
 
 
 def large_in(seen: Scene) -> float:
@@ -193,6 +200,8 @@ class Stage:
     """How many times as large the words of the band are as those in the scene."""
     bar: bool
     """Whether a line in the band shows how far it is."""
+    strokes: Strokes
+    """How edges are drawn that a gradient has gone back over."""
 
     @property
     def size(self) -> tuple[int, int]:
@@ -216,7 +225,10 @@ class Stage:
         """The document around pieces. `more` is CSS, `shown` another size to be shown at, `box` one to be cut to, and
         `said` what a screen reader says of it."""
         trace = self.seen.trace
-        shapes, colours = boxes.SHAPES + heat.SHAPES + _SHAPES, boxes.COLOURS + heat.COLOURS + _COLOURS
+        shapes, colours = (
+            boxes.SHAPES + heat.SHAPES + _SHAPES,
+            boxes.COLOURS + heat.COLOURS + _COLOURS + strokes.COLOURS,
+        )
         css = stylesheet(shapes, colours, theme) + more
         return document(trace, inside, box or self.size, css, said or trace.sentence(), shown)
 
@@ -243,13 +255,13 @@ class Stage:
         seen, wire, route = self.seen, self.seen.wires[at], self.seen.routes[at]
         marks = ("" if flowing(seen.trace, wire) else "none", "many" if len(wire.edges) > 1 else "")
         time = seen.time_of(wire, now)
-        classes = " ".join(filter(None, ["edge", *marks, time]))
-        line = f'<path class="{classes}" d="{curve(route)}"/>'
+        stroke = self.strokes.of(wire.edges) if time == "done" else None
+        path = line(curve(route), " ".join(filter(None, [*marks, time])), stroke)
         head = f'<path class="{f"tip {time}".strip()}" d="{tip(route[-1])}"/>'
         if not (label := seen.label_at(at, now)):
-            return line, head
+            return path, head
         ground, text = placed_label(seen.trace, wire.edges[0], label, route[-1], seen.heights[at], titled=False)
-        return line, f'<path class="ground" d="{ground}"/>{head}{text}'
+        return path, f'<path class="ground" d="{ground}"/>{head}{text}'
 
     def traveller(self, position: int) -> Traveller | None:
         """What travels at a position, and where; None if nothing does: of an array nobody could read the numbers."""
@@ -260,7 +272,7 @@ class Stage:
         if wire is None or not isinstance(number, float):
             return None
         (left, top), points = self.origin, samples_of(self.seen.routes[wire])[::-1]
-        return Traveller(pretty(number), [(x + left, y + top) for x, y in points])
+        return Traveller(brief(number), [(x + left, y + top) for x, y in points])
 
     # --- words ---
 
@@ -306,7 +318,9 @@ def stage_of(seen: Scene, positions: Sequence[int], bar: bool) -> Stage:
         now = seen.history.at(position)
         kinds = [kind for kind, _ in _rows(caption(now), now.kind, width / zoom)]
         heights.append(_WORDS * kinds.count("say") + _FORMULA * kinds.count("formula"))
-    return Stage(seen, width, MARGIN + zoom * (max(heights) + (_BAR if bar else 0.0)), zoom, bar)
+    return Stage(
+        seen, width, MARGIN + zoom * (max(heights) + (_BAR if bar else 0.0)), zoom, bar, Strokes(seen.history.run)
+    )
 
 
 def _chip_width(chip: str) -> float:
@@ -352,7 +366,7 @@ def _flow(seen: Scene, active: Active | None) -> str:
     if active is None or not active.wires:
         return ""
     data = "".join(curve(seen.routes[at]) for at in active.wires)
-    return f'<path class="flow {active.way}" d="{data}"/>'
+    return f'<path class="flow {active.look}" d="{data}"/>'
 
 
 def corner_of(part: Part) -> float:
@@ -368,12 +382,12 @@ def _glow(seen: Scene, parts: Sequence[Part], active: Active | None) -> str:
     if active is None:
         return ""
     box, corner = seen.boxes[active.at], corner_of(parts[active.at])
-    out = [_ring("halo", active.way, box, corner, 5), _ring("core", active.way, box, corner, 2)]
+    out = [_ring("halo", active.look, box, corner, 5), _ring("core", active.look, box, corner, 2)]
     for at in active.wires if active.way == "backward" else ():
         x, y = seen.routes[at][0]
-        out.append(f'<path class="point" d="{tip((x + 1, y), -1, 1.6)}"/>')
+        out.append(f'<path class="point{" less" if "less" in active.look else ""}" d="{tip((x + 1, y), -1, 1.6)}"/>')
     if active.words:
-        out += [_leader(active), pill(active.words, active.place, active.large)]
+        out += [_leader(active), pill(active.words, active.place, active.large, "less" in active.look)]
     return "".join(out)
 
 
@@ -391,12 +405,13 @@ def _leader(active: Active) -> str:
     return f'<path class="leader" d="M{short(x)} {short(y)}L{short(x + (to_x - x) * 0.3)} {short(end)}"/>'
 
 
-def pill(words: str, place: Point, large: float = 1.0) -> str:
-    """Words on a ground of their own, around a point."""
+def pill(words: str, place: Point, large: float = 1.0, less: bool = False) -> str:
+    """Words on a ground of their own, around a point; `less` than 0 is the gradient that they are about."""
     wide = pill_width(words)
     zoom = "" if large == 1 else f" scale({large:.3g})"
+    look = "pill less" if less else "pill"
     return (
         f'<g transform="translate({short(place[0])} {short(place[1])}){zoom}">'
-        f'<rect class="pill" x="{short(-wide / 2)}" y="-10" width="{short(wide)}" height="20" rx="10"/>'
+        f'<rect class="{look}" x="{short(-wide / 2)}" y="-10" width="{short(wide)}" height="20" rx="10"/>'
         f'<text class="words" x="0" y="4.3">{escape(words)}</text></g>'
     )

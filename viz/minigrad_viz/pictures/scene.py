@@ -17,7 +17,7 @@ from typing import Literal, NamedTuple
 from minigrad_viz.history import History, Moment
 from minigrad_viz.layout import Ports, layout
 from minigrad_viz.layout.nesting import nest
-from minigrad_viz.notation import text_width
+from minigrad_viz.notation import brief, text_width
 from minigrad_viz.pictures.boxes import Frame, Stack, stacks
 from minigrad_viz.pictures.cards import Card, card, pictured
 from minigrad_viz.pictures.curves import TIP, Point, height_at
@@ -195,7 +195,7 @@ def _label(trace: Trace, wire: Wire, plain: bool) -> str:
     edge = wire.edges[0]
     if trace.local[edge] is None:
         return ""
-    text = trace.local_text(edge, 10)
+    text = trace.local_text(edge, 10, brief)
     return text if plain and text_width(text, 11) <= 100 else text.rpartition(" = ")[2]
 
 

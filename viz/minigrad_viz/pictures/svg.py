@@ -9,17 +9,18 @@ import math
 from collections.abc import Collection
 from typing import Any, NamedTuple
 
-from minigrad_viz.notation import escape, fit, text_width
+from minigrad_viz.notation import brief, escape, fit, text_width
 from minigrad_viz.palette import Theme, stylesheet
-from minigrad_viz.pictures import boxes, heat
+from minigrad_viz.pictures import boxes, heat, strokes
 from minigrad_viz.pictures.boxes import Frame, Stack
 from minigrad_viz.pictures.cards import Card
 from minigrad_viz.pictures.curves import TIP, Point, curve, short, tip
 from minigrad_viz.pictures.scene import Scene, scene
+from minigrad_viz.pictures.strokes import Stroke, Strokes
 from minigrad_viz.trace import Trace, to_trace
 from minigrad_viz.trace.blocks import Wire
 
-__all__ = ["MARGIN", "Picture", "document", "flowing", "picture", "placed_label", "to_svg"]
+__all__ = ["MARGIN", "Picture", "document", "flowing", "line", "picture", "placed_label", "to_svg"]
 
 MARGIN = 18.0
 _LINE = 18.0  # of the captions
@@ -54,7 +55,8 @@ def picture(trace: Trace, opened: Collection[int] | None = None, theme: Theme | 
     width = max(seen.width, 300.0)
     captions, below = _captions(seen, width, seen.height + 2 * MARGIN)
     said = " ".join([trace.sentence(), *(note.text for note in trace.notes)])
-    rules = (boxes.SHAPES + heat.SHAPES, boxes.COLOURS + heat.COLOURS) if seen.special else ("", "")
+    shapes, colours = (boxes.SHAPES + heat.SHAPES, boxes.COLOURS + heat.COLOURS) if seen.special else ("", "")
+    rules = (shapes, colours + strokes.COLOURS)
     inside = f'<g transform="translate({MARGIN:g} {MARGIN:g})">{_drawn(seen)}</g>{captions}'
     size = math.ceil(width + 2 * MARGIN), math.ceil(below + 6)
     return document(trace, inside, size, stylesheet(*rules, theme) + more, said)
@@ -89,8 +91,9 @@ def _drawn(seen: Scene) -> str:
     """Frames, arrows, labels and cards, as they are in the end."""
     trace = seen.trace
     lines, tips, grounds, texts, frames, cards = [], [], [], [], [], []
+    passed = Strokes(trace.passes[0] if trace.grads and trace.fresh() else None)
     for number, (wire, route) in enumerate(zip(seen.wires, seen.routes, strict=True)):
-        lines.append(f'<path class="edge{"" if flowing(trace, wire) else " none"}" d="{curve(route)}"/>')
+        lines.append(line(curve(route), "" if flowing(trace, wire) else "none", passed.of(wire.edges)))
         tips.append(tip(route[-1]))
         if label := seen.labels[number]:
             ground, text = placed_label(trace, wire.edges[0], label, route[-1], seen.heights[number])
@@ -104,6 +107,12 @@ def _drawn(seen: Scene) -> str:
     all_tips = f'<path class="tip" d="{"".join(tips)}"/>' if tips else ""
     ground = f'<path class="ground" d="{"".join(grounds)}"/>' if grounds else ""
     return "".join([*frames, *lines, ground, all_tips, *texts, *cards])
+
+
+def line(d: str, look: str = "", stroke: Stroke | None = None) -> str:
+    """The line of a wire."""
+    classes = " ".join(filter(None, ["edge", look, stroke.sign if stroke else ""]))
+    return f'<path class="{classes}" d="{d}"{stroke.attributes() if stroke else ""}/>'
 
 
 def flowing(trace: Trace, wire: Wire) -> bool:
@@ -158,6 +167,11 @@ def _key(seen: Scene) -> str:
     states = {node.state for node in shown if node.kind in ("leaf", "op")}
     said += ["— not computed yet"] if "none" in states else []
     said += ["blocked: gets no gradient"] if "blocked" in states else []
+    if trace.grads and trace.fresh():
+        most = Strokes(trace.passes[0]).most
+        said.append(
+            f"on an edge: its gradient, as wide as it is large, up to {brief(most)}; orange above 0, purple below"
+        )
     if any(edge.local is not None for edge in edges):
         said.append("on an arrow: its local derivative")
     if any(isinstance(part, Card) and part.sum for part in seen.parts):
@@ -174,7 +188,7 @@ def _heat_key(seen: Scene) -> list[str]:
     """How to read heatmaps."""
     pictures = [part.pictures for part in seen.parts if isinstance(part, Card) and part.pictures]
     shorts = [short for one in pictures for short in (one.value, one.grad) if short]
-    said = ["heatmaps: blue above 0, orange below, full colour at the largest magnitude of each"] if shorts else []
+    said = ["heatmaps: green above 0, magenta below, full colour at the largest magnitude of each"] if shorts else []
     if any("step" in short or max(short["rows"], short["cols"]) > heat.MOST for short in shorts):
         said.append("in large ones a cell is the largest of several numbers")
     return said + (["crossed: NaN or Inf"] if any(short["nan"] or short["inf"] for short in shorts) else [])

@@ -21,6 +21,7 @@ from minigrad_viz.pictures.cards import HEAD, PAD, RIM, ROW, Card, Pictures
 from minigrad_viz.pictures.curves import TIP, Point, short
 from minigrad_viz.pictures.moments import Active, active_at, corner_of
 from minigrad_viz.pictures.scene import Box, Scene, scene
+from minigrad_viz.pictures.strokes import Strokes
 from minigrad_viz.pictures.svg import MARGIN, flowing
 from minigrad_viz.trace import Trace
 
@@ -78,6 +79,11 @@ BODY
 \end{tikzpicture}%
 \end{document}
 """
+_GLOWS = {
+    "forward": ("mghalo", "mgforward"),
+    "backward": ("mghot", "mghot"),
+    "backward less": ("mgnegative", "mgnegative"),
+}
 _HEADS = {
     "leaf": ("leaf", "on-leaf"),
     "op": ("op", "on-op"),
@@ -119,11 +125,14 @@ def _body(seen: Scene, now: Moment | None) -> Iterator[str]:
     for _, part, box in placed:
         if isinstance(part, Frame):
             yield from _frame(part, box)
+    trace = seen.trace
+    known = now is not None or (trace.grads and trace.fresh())
+    strokes = Strokes(trace.passes[0] if known and trace.passes else None)
     for at in range(len(seen.wires)):
-        yield _edge(seen, at, now)
+        yield _edge(seen, at, now, strokes)
     if active and active.wires:
         paths = " ".join(_route(seen.routes[at]) for at in active.wires)
-        colour = "mghalo" if active.way == "forward" else "mghot"
+        colour = _GLOWS[active.look][0]
         yield f"\\draw[{colour}, line width=3.4pt] {paths};"
     for at in range(len(seen.wires)):
         yield from _label(seen, at, now)
@@ -158,9 +167,13 @@ def _route(route: list[Point]) -> str:
     return " ".join(parts)
 
 
-def _edge(seen: Scene, at: int, now: Moment | None) -> str:
+def _edge(seen: Scene, at: int, now: Moment | None, strokes: Strokes) -> str:
     wire = seen.wires[at]
-    marks = ["edge", "" if flowing(seen.trace, wire) else "still", seen.time_of(wire, now) if now else ""]
+    time = seen.time_of(wire, now) if now else ""
+    marks = ["edge", "" if flowing(seen.trace, wire) else "still", time]
+    if (now is None or time == "done") and (stroke := strokes.of(wire.edges)):
+        colour = "mgline, dashed" if stroke.sign == "zero" else f"mg{stroke.sign}"
+        marks.append(f"{colour}, line width={_pt(1 + 4 * stroke.share)}, opacity={0.55 + 0.45 * stroke.share:.2f}")
     return f"\\draw[{', '.join(filter(None, marks))}] {_route(seen.routes[at])};"
 
 
@@ -294,7 +307,7 @@ def _frame(frame: Frame, box: Box) -> Iterator[str]:
 def _glow(seen: Scene, active: Active, corner: float) -> Iterator[str]:
     """What is active: a ring around the item, the factors on the edge, and where the gradient arrives."""
     box = seen.boxes[active.at]
-    glow, core = ("mghalo", "mgforward") if active.way == "forward" else ("mghot", "mghot")
+    glow, core = _GLOWS[active.look]
     for out, style in ((5, f"{glow}, opacity=0.5, line width=6.75pt"), (2, f"{core}, line width=1.9pt")):
         start, end = _at(box.x - out, box.y - out), _at(box.x + box.width + out, box.y + box.height + out)
         yield f"\\draw[{style}, rounded corners={_pt(corner + out)}] {start} rectangle {end};"
