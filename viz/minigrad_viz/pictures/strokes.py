@@ -12,15 +12,17 @@ from typing import Any, Literal, NamedTuple
 
 from minigrad_viz.trace import Pass
 from minigrad_viz.trace.arrays import summary
+from minigrad_viz.trace.columns import finite
 
 __all__ = ["COLOURS", "Stroke", "Strokes"]
 
+_WILD = 2
 _HUES = (
     f".mg .edge.{way}{{{{stroke:{{{way}}}}}}}.mg .tip.{way}{{{{fill:{{{way}}};stroke:none}}}}"
     for way in ("positive", "negative", "mixed")
 )
 COLOURS = (
-    f"{''.join(_HUES)}.mg .edge.zero{{{{stroke-dasharray:2 5}}}}"
+    f"{''.join(_HUES)}.mg .edge.zero{{{{stroke-dasharray:2 5}}}}.mg .edge.wild{{{{stroke:{{alarm}}}}}}"
     ".mg .grad{{fill:{backward}}}.mg .grad.less{{fill:{negative}}}.mg .grad.dim{{fill:{muted}}}"
 )
 
@@ -29,7 +31,8 @@ class Stroke(NamedTuple):
     """How an edge is drawn: `share` is the square root of its part in the largest contribution, in [0, 1]."""
 
     share: float
-    sign: Literal["positive", "negative", "mixed", "zero"]
+    sign: Literal["positive", "negative", "mixed", "zero", "wild"]
+    """ "wild" where not all of it is finite."""
 
     def attributes(self) -> str:
         """SVG attributes of its line."""
@@ -66,16 +69,15 @@ class Strokes:
         if not found:
             return None
         size, signs = max(size for size, _ in found), {sign for _, sign in found}
+        if _WILD in signs:
+            return Stroke(1.0, "wild")
         sign = "zero" if size == 0 else "positive" if signs == {1} else "negative" if signs == {-1} else "mixed"
         return Stroke(math.sqrt(size / self.most) if self.most else 0.0, sign)  # type: ignore[arg-type]
 
 
 def _magnitude(x: Any) -> tuple[float, int]:
     """The largest magnitude of a number or in an array, and its sign; 0 where there are both, or neither."""
-    if isinstance(x, float):
-        low = high = x
-    else:
-        short = summary(x)
-        low, high = short["min"] or 0.0, short["max"] or 0.0
-    size = max(abs(low), abs(high))
-    return (size if math.isfinite(size) else 0.0), (0 if low < 0 < high or low == high == 0 else 1 if low >= 0 else -1)
+    if not finite(x):
+        return 0.0, _WILD
+    low, high = (x, x) if isinstance(x, float) else (summary(x)["min"] or 0.0, summary(x)["max"] or 0.0)
+    return max(abs(low), abs(high)), (0 if low < 0 < high or low == high == 0 else 1 if low >= 0 else -1)

@@ -172,7 +172,7 @@ def _edge(seen: Scene, at: int, now: Moment | None, strokes: Strokes) -> str:
     time = seen.time_of(wire, now) if now else ""
     marks = ["edge", "" if flowing(seen.trace, wire) else "still", time]
     if (now is None or time == "done") and (stroke := strokes.of(wire.edges)):
-        colour = "mgline, dashed" if stroke.sign == "zero" else f"mg{stroke.sign}"
+        colour = {"zero": "mgline, dashed", "wild": "mgalarm"}.get(stroke.sign, f"mg{stroke.sign}")
         marks.append(f"{colour}, line width={_pt(1 + 4 * stroke.share)}, opacity={0.55 + 0.45 * stroke.share:.2f}")
     return f"\\draw[{', '.join(filter(None, marks))}] {_route(seen.routes[at])};"
 

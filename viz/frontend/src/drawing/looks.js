@@ -43,11 +43,15 @@ export function timeOf(playback, { edges }) {
   return begun ? "" : "future";
 }
 
-/** The largest magnitude of a number or in an array, and its sign: 0 where there are both. @param {Quantity | null} x */
+/**
+ * The largest magnitude of a number or in an array, and its sign: 0 where there are both, 2 where not all is finite.
+ * @param {Quantity | null} x
+ */
 function magnitudeOf(x) {
   const [low, high] = typeof x === "number" ? [x, x] : [x?.min ?? 0, x?.max ?? 0];
   const size = max(abs(low), abs(high));
-  return { size: finite(size) ? size : 0, sign: low >= 0 ? Number(high > 0) : high > 0 ? 0 : -1 };
+  if (!finite(size) || (typeof x !== "number" && x && x.nan + x.inf)) return { size: 0, sign: 2 };
+  return { size, sign: low >= 0 ? Number(high > 0) : high > 0 ? 0 : -1 };
 }
 
 /**
@@ -72,8 +76,9 @@ export function strokesOf({ numbers, timeline: { run } }) {
       const all = edges.flatMap((one) => passed.get(one) ?? []);
       const size = all.reduce((high, one) => max(high, one.size), 0);
       const [first] = all;
-      const way = !first ? "" : size === 0 ? "zero" : all.every(({ sign }) => sign === first.sign) ? WAYS[first.sign + 1] : "mixed";
-      return { share: most && sqrt(size / most), way };
+      if (all.some(({ sign }) => sign > 1)) return { share: 1, way: "bad" };
+      const same = all.every(({ sign }) => sign === first.sign);
+      return { share: most && sqrt(size / most), way: !first ? "" : !size ? "zero" : same ? WAYS[first.sign + 1] : "mixed" };
     },
   };
 }

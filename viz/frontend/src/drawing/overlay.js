@@ -28,9 +28,10 @@ const TRAVEL = 600; // milliseconds from one end of an edge to the other
 /**
  * The place of the words about the edge that is active: on its wire, or beside it where they hide no box and no other
  * words; below the block that hides the edge.
- * @param {Scene} scene @param {Graph} graph @param {number} edge @param {number} wide @returns {[number, number]}
+ * @param {Scene} scene @param {Graph} graph @param {number} edge @param {number} wide @param {number} [large] how many times as large as from near
+ * @returns {[number, number]}
  */
-export function wordsAt(scene, graph, edge, wide) {
+export function wordsAt(scene, graph, edge, wide, large = 1) {
   const wire = scene.wireOf[edge];
   const box = scene.items[scene.itemOf(graph.operand[edge])];
   const source = scene.items[scene.itemOf(graph.result[edge])];
@@ -45,13 +46,13 @@ export function wordsAt(scene, graph, edge, wide) {
   let best = /** @type {[number, number]} */ ([x, y]);
   let least = Infinity;
   for (const [dx, dy] of BESIDE) {
-    const [cx, cy] = [within(x + dx, scene.width, half), within(y + dy, scene.height, 10)];
+    const [cx, cy] = [within(x + dx, scene.width, half), within(y + dy, scene.height, 10 * large)];
     let hidden = hypot(dx, dy);
     for (const item of near) {
       if (hidden >= least) break;
       const weight = item === box || item === source ? 4 : 1; // their numbers are what the words are about
       const across = min(cx + half, item.x + item.w + 2) - max(cx - half, item.x - 2);
-      const high = min(cy + 10, item.y + item.h + 2) - max(cy - 10, item.y - 2);
+      const high = min(cy + 10 * large, item.y + item.h + 2) - max(cy - 10 * large, item.y - 2);
       if (across > 0 && high > 0) hidden += weight * across * high;
     }
     if (hidden < least) [least, best] = [hidden, [cx, cy]];
@@ -188,7 +189,7 @@ function showMoment(active, graph, scene, moment, moving) {
   dress(flow, { class: `flow ${way}${sign}`, d: wires.map(({ points }) => curvePath(points)).join("") });
   if (moment.kind !== "edge") return;
   const product = productText(moment);
-  const at = wordsAt(scene, graph, moment.edge, wordsWidth(product) * large);
+  const at = wordsAt(scene, graph, moment.edge, wordsWidth(product) * large, large);
   if (product) say(words, product, at, large);
   if (!wire) return;
   const [[x, y]] = wire.points;
