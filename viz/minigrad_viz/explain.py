@@ -57,8 +57,8 @@ def explain(node: Any, of: Any = None) -> Explanation:
     lines = [_forward(trace, index)]
     for run in trace.passes[:1]:
         lines += _backward(trace, run, index)
-    if not trace.passes:
-        lines += [note.text for note in trace.notes if note.kind in ("freed", "overwritten", "partial", "error")]
+    told = ("freed", "replayed") if trace.passes else ("freed", "replayed", "overwritten", "partial", "error")
+    lines += [note.text for note in trace.notes if note.kind in told]
     return Explanation("\n".join(lines))
 
 
@@ -92,7 +92,7 @@ def _forward(trace: Trace, index: int) -> str:
 
 
 def _held(trace: Trace, index: int) -> str:
-    """The number in a node; of a tensor its shape, range and spread, or that nobody kept it."""
+    """The number in a node; of a tensor its shape, range and spread, or that it is not known."""
     shaped = trace.tensors.get(index)
     return pretty(trace.values[index]) if shaped is None else _shown(shaped.array)
 
@@ -100,7 +100,7 @@ def _held(trace: Trace, index: int) -> str:
 def _shown(quantity: Any) -> str:
     """A number, or a line about an array."""
     if quantity is None:
-        return "numbers that were not kept: build it inside `with mg.record():`"
+        return "values that are not known any more"
     return pretty(quantity) if isinstance(quantity, float) else line(summary(quantity))
 
 

@@ -169,9 +169,10 @@ def _nodes(trace: Trace) -> str:
             rows.append(_node(trace, index))
     heads = ("#<", "name", "made by", *([] if trace.tensors else ["with numbers"]), "data<", "grad<")
     by = f": the derivative of {escape(trace.title(trace.outputs[0]))} by the node" if trace.fresh() else ""
+    dash = "; a dash means that it is not computed yet" if "n" in trace.states else ""
     return (
         "<section><h2>Forward: every number</h2><p class='dim'>In the order in which they were computed. "
-        f"The gradient is what <code>.grad</code> holds{by}; a dash means that it is not computed yet.</p>"
+        f"The gradient is what <code>.grad</code> holds{by}{dash}.</p>"
         f"{_table('Table of nodes', heads, rows)}</section>"
     )
 

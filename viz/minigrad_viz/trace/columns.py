@@ -82,10 +82,10 @@ class Shaped(NamedTuple):
 class Node(NamedTuple):
     """A number or a tensor in the graph.
 
-    What `grad` is, `state` says: "none" (not computed yet), "final", "blocked" (never), or "unknown" (of a tensor whose
-    graph was freed). Of a Value `value` is a float, `shape`, `dtype` and `array` are None, and `grad` is a float; of a
-    tensor `value` is None, `array` a NumPy array, or None where the numbers were not kept, and `grad` an array. A
-    tensor operand that was a plain number is a constant with a `value`.
+    What `grad` is, `state` says: "none" (not computed yet), "final", "blocked" (never), or "unknown" (a backward pass
+    has freed it, and it cannot be computed again). Of a Value `value` is a float, `shape`, `dtype` and `array` are
+    None, and `grad` is a float; of a tensor `value` is None, `array` a NumPy array, or None where the values are not
+    known, and `grad` an array. A tensor operand that was a plain number is a constant with a `value`.
     """
 
     kind: Literal["leaf", "op", "constant", "broken"]
@@ -185,7 +185,7 @@ class Note(NamedTuple):
 
     kind: Literal[
         "overwritten", "nan", "inf", "gradient", "partial", "vanishing", "exploding", "dead", "saturated", "stale",
-        "error", "freed", "hook",
+        "error", "freed", "hook", "replayed",
     ]  # fmt: skip
     node: int | None
     text: str
