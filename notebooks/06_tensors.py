@@ -272,7 +272,7 @@ print("gradient of b:", nested(unbroadcast(by_y, (3,))))
 # ## Draw it
 #
 # minigrad has such tensors. Most of them are data and need no gradient, so we ask for one where we want it: `requires_grad=True`. And since
-# tensors may be large, a backward pass throws away what it used, except inside `with mg.record():`, for the picture.
+# tensors may be large, a backward pass throws away what it used. The picture computes it again.
 
 # %%
 import minigrad as mg
@@ -281,10 +281,9 @@ import minigrad as mg
 
 x = mg.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], requires_grad=True)
 b = mg.tensor([-2.0, 0.0, -5.0], requires_grad=True)
-with mg.record():
-    y = x + b
-    loss = (y * y).sum()
-    loss.backward()
+y = x + b
+loss = (y * y).sum()
+loss.backward()
 loss
 
 # %% [markdown]
@@ -301,17 +300,16 @@ loss
 # %%
 x.grad = b.grad = None
 c = mg.tensor([[2.0], [-1.0]], requires_grad=True)
-with mg.record():
-    scaled = x * c
-    moved = scaled + b
-    z = moved.sum()
-    z.backward()
+scaled = x * c
+moved = scaled + b
+z = moved.sum()
 
 tensors = {"x": x, "c": c, "b": b, "scaled": scaled, "moved": moved, "z": z}
 names = {id(tensor.grad_fn or tensor): name for name, tensor in tensors.items()}
 for event in mg.events(z):
     edge, given = f"{names[id(event.source)]} -> {names[id(event.target)]}", event.contribution
     print(f"{edge:16} {event.upstream.shape!s:>6} becomes {given.shape!s:6} {given.tolist()}")
+z.backward()
 
 # %% [markdown]
 # The first line is a broadcast: the sum's single 1 becomes six. The two that reach $b$ and $c$ are sums, each over what was repeated: $b$ gets

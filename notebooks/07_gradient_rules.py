@@ -320,7 +320,7 @@ x = mg.tensor([[1.0, 2.0, 0.0], [0.0, 1.0, 1.0]], requires_grad=True)
 w = mg.tensor([[1.0, 3.0, -1.0, 2.0], [0.0, -1.0, 1.0, -0.5], [-1.0, 0.0, -2.0, -0.5]])
 w.requires_grad_()
 pick = mg.tensor([[-0.5, 0.0, 0.0, 0.0], [0.0, 0.0, -0.5, 0.0]])
-with mg.record():
+with mg.record():  # so that backward() leaves the graph to the events below
     z = x @ w
     p = z.softmax(1)
     loss = (p.log() * pick).sum()
