@@ -134,7 +134,10 @@ def draw(x: Any, *more: Any, expand: bool | Collection[str] | None = None, step:
     """Draw the graph that ends in `x`, a Value, or in several: ``draw(y)``, ``draw(y, z)``, ``draw([y, z])``.
 
     Every node shows its name, its rule, its number and its gradient (a dash before ``backward``); an arrow shows the
-    local derivative. Names are labels, or else your variables. Nothing in the graph is changed.
+    local derivative. Names are labels, or else your modules and variables. Nothing in the graph is changed.
+
+    Of tensors only the leaves and small constants outlive ``backward``, and the rest is computed again from these. A
+    note says if a leaf was written since, or if a large constant is missing; `mg.record` keeps everything.
 
     ``draw(model, x)`` draws what an `nn.Module` computes of `x`: its modules are blocks with their numbers of
     parameters and their shapes. `expand` says which are opened: all, with False none, or those named, as "blocks.0".
