@@ -49,7 +49,7 @@ export const CAPTION = 34;
 const WIDEST = 210;
 export const RAISED = "raised an error";
 const LEAST_NUMBER = 36;
-const REMARKS = new Set(["partial", "freed"]);
+const REMARKS = new Set(["partial", "freed", "replayed"]);
 
 /** For each node whether an alarm concerns it (1) or begins there (2). @param {Graph} graph */
 export function alarmsOf(graph) {
