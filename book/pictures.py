@@ -108,7 +108,8 @@ def small(png: bytes) -> bytes:
 
     made = io.BytesIO()
     picture = Image.open(io.BytesIO(png)).convert("RGB")
-    picture.quantize(COLOURS, dither=Image.Dither.NONE).save(made, "PNG", optimize=True)
+    few = picture.quantize(COLOURS, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+    few.save(made, "PNG", optimize=True)
     return made.getvalue()
 
 

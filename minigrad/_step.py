@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
+from weakref import ref
 
 from minigrad.dtypes import as_dtype
 from minigrad.errors import DTypeError, GraphError, ShapeError, a_kind, caller_line
@@ -15,33 +16,63 @@ from minigrad.graph import Node, copied, modes, number
 from minigrad.kernels import detour
 from minigrad.layout import Shape, broadcast_shapes
 from minigrad.op import OPS, Op
-from minigrad.storage import common_place
+from minigrad.storage import Storage, common_place
 
-__all__ = ["Step", "by_edge", "check_gradient", "fitted", "keep_gradients"]
+__all__ = ["Constant", "Step", "by_edge", "check_gradient", "constant", "fitted", "keep_gradients", "written_since"]
+
+SMALL = 4096  # elements: a constant whose memory has no more is kept alive by the graph
+
+
+class Constant:
+    """A tensor that took part without a gradient, as its step remembers it. Call it to get the tensor.
+
+    Where that is no more, or is not what it was, you get its array if it is small, else None. Only inside
+    ``mg.record()`` is the tensor kept alive, which may hold the graph that holds this. Of a view of a large tensor the
+    base is remembered, and the operations that lead to it.
+    """
+
+    __slots__ = ("_array", "_chain", "_of")
+
+    def __init__(self, x: Any) -> None:
+        base = x if x._base is None else x._base
+        small = base._array.size <= SMALL or modes.recordings
+        self._of: Any = (lambda: x) if modes.recordings else ref(x if small else base)
+        self._chain: Any = () if small or base is x else x._chain
+        self._array = x._array if small else None
+
+    def __call__(self) -> Any:
+        found, small = self._of(), self._array
+        if found is None or found._edge() is not None or (small is not None and found._array is not small):
+            return small
+        for op, attrs in self._chain:
+            found = op(found, **attrs)
+        return found
+
+
+def constant(x: Any) -> Any:
+    """What a step keeps of `x`, an operand without a gradient: a tensor as a `Constant`, a number as it is."""
+    return Constant(x) if isinstance(x, Node) else x
 
 
 class Step(Node):
     """One recorded operation on tensors: a node of the graph that is not a leaf."""
 
-    # _left: the nodes of the operands, () for a constant. _saved: for (y, *operands) the tensor or number that a rule
-    # will read, else None (a plain number is there in any case); _versions: theirs then, None where all were new.
-    __slots__ = ("__weakref__", "_dtype", "_kept", "_saved", "_shape", "_versions")
+    # _left: the nodes of the operands, what `constant` keeps of one without a gradient. _made: Storage.writes then.
+    # _saved: for (y, *operands) the tensor or number that a rule will read, else None (a plain number is there in any
+    # case). In _more, "written" is Storage.writes after the result was written in place.
+    __slots__ = ("__weakref__", "_dtype", "_kept", "_saved", "_shape")
 
-    _saved: tuple[Any, ...] | None
-    _versions: tuple[int, ...] | None
-    _kept: Mapping[str, Any]
-    _dtype: Any
-    _shape: Shape
-
-    def __init__(self, op: Op, operands: tuple[Any, ...], static: Mapping[str, Any], shape: Shape, dtype: Any) -> None:
+    def __init__(self, op: Op, operands: tuple[Any, ...], static: Mapping[str, Any], like: Any, saved: Any) -> None:
         self._op = op
         self._left = operands
         self._right = None
+        self._made = Storage.writes
         self._kept = static
         self._requires_grad = True
         self.grad = None
-        self._shape = shape
-        self._dtype = dtype
+        self._shape = like.shape
+        self._dtype = like.dtype
+        self._saved = saved
         if detour.reasons:
             if modes.scope:
                 self._remember("scope", modes.scope)
@@ -79,46 +110,27 @@ class Step(Node):
 
     @property
     def constants(self) -> tuple[Any, ...]:
-        """By operand: a tensor that no operation made, with its version then, or a number; else None.
+        """By operand: the tensor, array or number that took part without a gradient; None for a node, or if freed."""
+        return tuple([x() if x.__class__ is Constant else None if isinstance(x, Node) else x for x in self._left])
 
-        Empty unless it was made inside ``mg.record()``.
-        """
-        return cast(tuple[Any, ...], self._note("constants", ()))
-
-    def observe(self, inputs: Sequence[Any], output: Any) -> None:
-        """Inside ``mg.record()`` keep a copy of the `output`, and what it was made from that has no record itself."""
+    def observe(self, output: Any) -> None:
+        """Inside ``mg.record()`` keep a copy of the `output`."""
         if modes.recordings:
             self._remember("output", copied(output))
-            kept = [x if not hasattr(x, "_step") else (x, _version(x)) if x._step is None else None for x in inputs]
-            if inputs:
-                self._remember("constants", tuple(kept))
 
     @property
     def next_functions(self) -> tuple[Node | None, ...]:
         """The nodes that receive a contribution from this one, by operand; None where none is needed."""
         return tuple(node if isinstance(node, Node) else None for node in self._left)
 
-    def keep(self, saved: tuple[Any, ...]) -> None:
-        """Save (y, *operands), of which those that no rule reads are None."""
-        self._saved = saved
-        self._versions = tuple([_version(x) for x in saved]) if _any_written(saved) else None  # None: they all were 0
-
-    def replace_saved(self, tensor: Any, copy: Callable[[], Any]) -> None:
-        """`tensor` is about to be overwritten with the result: if a rule will read it, keep a copy instead."""
-        if self._saved is not None and any(x is tensor for x in self._saved):
+    def replace_operand(self, tensor: Any, inputs: tuple[Any, ...], copy: Callable[[], Any]) -> None:
+        """Where `tensor`, one of `inputs`, is kept, keep a copy: it is about to be overwritten with the result."""
+        saved, left = self._saved, self._left
+        constants = [x is tensor and not isinstance(edge, Node) for x, edge in zip(inputs, left, strict=True)]
+        if True in constants or any(x is tensor for x in saved):
             kept = copy()
-            self._saved = tuple([kept if x is tensor else x for x in self._saved])
-            self._versions = None if self._versions is None else tuple([_version(x) for x in self._saved])
-        if any(x.__class__ is tuple and x[0] is tensor for x in self.constants):
-            before = (copy(), 0)
-            kept = [before if x.__class__ is tuple and x[0] is tensor else x for x in self.constants]
-            self._remember("constants", tuple(kept))
-
-    def output_written(self) -> None:
-        """The output was written in place just now: what was saved of it is right as it is from here on."""
-        if self._saved is not None and self._saved[0] is not None:
-            versions = self._versions or (0,) * len(self._saved)
-            self._versions = (_version(self._saved[0]), *versions[1:])
+            self._left = tuple([constant(kept) if is_it else x for x, is_it in zip(left, constants, strict=True)])
+            self._saved = tuple([kept if x is tensor else x for x in saved])
 
     def free(self) -> None:
         """Forget the saved numbers; the structure of the graph stays."""
@@ -139,17 +151,14 @@ class Step(Node):
                 f"backward: the graph behind {op.name} was freed by an earlier backward, to give its memory back.\n"
                 "  Write backward(retain_graph=True) the first time, or compute the expression again."
             )
-        saved = self._saved
-        if self._versions is not None or _any_written(saved):
+        saved: tuple[Any, ...] = self._saved
+        if written_since(saved, self._made):
             self._refuse_overwritten(op, slots)
         if not as_nodes:
             return tuple([_array(x) for x in saved])
-        output = saved[0]
-        if output is None:
-            return saved
-        if isinstance(output, tuple):
-            return (self.relinked(output), *saved[1:])
-        return (output._linked(self), *saved[1:])
+        y = saved[0]
+        linked = self.relinked(y) if isinstance(y, tuple) else y if y is None else y._linked(self)
+        return (linked, *saved[1:])
 
     def relinked(self, outputs: tuple[Any, ...]) -> tuple[Any, ...]:
         """The `outputs` of this step, None for one that was not saved, as tensors whose gradients come here."""
@@ -162,24 +171,21 @@ class Step(Node):
         """The step of output number `index` of `count`, which passes its gradient here; None if it is of integers."""
         if not output.dtype.is_floating_point:
             return None
-        pick = Step(OPS["pick"], (self,), {"index": index, "count": count}, output.shape, output._array.dtype)
-        pick.keep((None, None))
-        if detour.reasons:
-            pick.observe((), output)
+        pick = Step(OPS["pick"], (self,), {"index": index, "count": count}, output._array, (None, None))
+        pick.observe(output)
         return pick
 
     def _refuse_overwritten(self, op: Op, slots: Sequence[int]) -> None:
-        saved = cast(tuple[Any, ...], self._saved)
-        versions = self._versions or (0,) * len(saved)
-        for name, tensor, version in zip(("y", *op.inputs), saved, versions, strict=True):
+        for name, saved in zip(("y", *op.inputs), self._saved, strict=True):
             asked = (name, *op.parts) if name == "y" else (name,)
-            if _version(tensor) != version and any(not op.reads[slot].isdisjoint(asked) for slot in slots):
-                what = "its result" if name == "y" else f"its operand {name}"
-                if isinstance(tensor, tuple):
-                    tensor = max(tensor, key=_version)
+            made = self._note("written", self._made) if name == "y" else self._made
+            several = saved if isinstance(saved, tuple) else (saved,)
+            tensor = next((x for x in several if written_since((x,), made)), None)
+            if tensor is not None and any(not op.reads[slot].isdisjoint(asked) for slot in slots):
+                what = "result" if name == "y" else f"operand {name}"
                 raise GraphError(
-                    f"backward: {op.name} needs {what}, of shape {tensor.shape}, as it was at version {version}, but "
-                    f"it is at version {tensor._version} now: overwritten by {tensor._storage.last_write}\n"
+                    f"backward: {op.name} needs its {what}, of shape {tensor.shape}, which has since been overwritten "
+                    f"by {tensor._storage.last_write}\n"
                     f"  Write out of place there (x = x + 1, not x += 1), or give {op.name} a clone()."
                 )
 
@@ -208,18 +214,13 @@ class Step(Node):
         return f"<{self.name}>"
 
 
-def _version(x: Any) -> int:
-    """How often the memory of a saved tensor was written, of several all together; 0 of a number."""
-    return sum([_version(one) for one in x]) if isinstance(x, tuple) else getattr(x, "_version", 0)
-
-
-def _any_written(saved: tuple[Any, ...]) -> bool:
-    """Whether any version is not 0; `_version`, as fast as it can be asked."""
+def written_since(saved: tuple[Any, ...], made: int) -> bool:
+    """Whether the memory of any tensor in `saved` was written after write number `made` of all."""
     for x in saved:
         if isinstance(x, Node):
-            if x._storage is not None and x._storage.version:  # type: ignore[attr-defined]
+            if x._storage is not None and x._storage.latest > made:  # type: ignore[attr-defined]
                 return True
-        elif x.__class__ is tuple and _any_written(x):
+        elif x.__class__ is tuple and written_since(x, made):
             return True
     return False
 

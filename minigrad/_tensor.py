@@ -12,7 +12,7 @@ import numpy as np
 import minigrad.backends.arrays  # noqa: F401 -- registers the kernels
 from minigrad import views
 from minigrad._promotion import operand, promoted
-from minigrad._step import Step, by_edge, check_gradient, fitted, keep_gradients
+from minigrad._step import Step, by_edge, check_gradient, constant, fitted, keep_gradients
 from minigrad.dtypes import DTYPES, DType
 from minigrad.errors import DTypeError, GraphError, ShapeError, check_flag, check_function
 from minigrad.graph import Node, enable_grad, modes, number, propagate
@@ -193,15 +193,11 @@ class Tensor(Methods):
             return self if self._step is None else self._step
         return None
 
-    def _before_write(self) -> Callable[[], Tensor]:
-        """How to make a tensor of the numbers that are here now, with the same place in the graph."""
-
-        def copy() -> Tensor:
-            out = wrap(_copy(self._array))
-            out._step, out._requires_grad = self._step, self._requires_grad
-            return out
-
-        return copy
+    def _snapshot(self) -> Tensor:
+        """A copy of the elements as they are now, with the same node in the graph."""
+        out = wrap(_copy(self._array))
+        out._step, out._requires_grad = self._step, self._requires_grad
+        return out
 
     def _linked(self, step: Step) -> Tensor:
         """A tensor of the same numbers and storage whose gradient goes to `step`: how a step sees its own output."""
@@ -365,13 +361,12 @@ class Tensor(Methods):
         result._storage = self.storage
         step = record(op, inputs, attrs, (result,), ()) if modes.grad else None
         if step is not None:
-            step.replace_saved(self, self._before_write())
+            step.replace_operand(self, inputs, self._snapshot)
         self.storage.written(name, modes.grad)  # before the write: a tap that raises leaves the new numbers behind
         self._compute(op, inputs, attrs)
         if step is not None:
-            step.output_written()
-            if detour.reasons:
-                step.observe((), self)
+            step._remember("written", Storage.writes)
+            step.observe(self)
         if modes.grad:
             views.rebase(self, step)
             if self._note("retained"):
@@ -475,10 +470,12 @@ def record(
     if True in plan.outputs:
         kept_of = [x.detach() if keep else None for x, keep in zip(outputs, plan.outputs, strict=True)]
         y = kept_of[0] if len(outputs) == 1 else tuple(kept_of)
-    step = Step(op, edges, static, first._array.shape, first._array.dtype)
-    step.keep((y, *[x if k or not isinstance(x, Node) else None for x, k in zip(inputs, plan.operands, strict=True)]))
+    pairs = zip(edges, inputs, strict=True)
+    left = tuple([constant(x) if edge is None else edge for edge, x in pairs]) if plan.constants else edges
+    saved = [x if k or not isinstance(x, Node) else None for x, k in zip(inputs, plan.operands, strict=True)]
+    step = Step(op, left, static, first._array, (y, *saved))
     if detour.reasons:
-        step.observe(inputs, first)
+        step.observe(first)
     return linked(step, outputs)
 
 

@@ -208,7 +208,7 @@ class Node(Operand):
     _op: Op | None
     _left: Any
     _right: Any
-    _made: int  # Node.writes when this node was made
+    _made: int  # Node.writes when this node was made; of a Step, Storage.writes
     _requires_grad: bool
     _more: dict[Any, Any]  # what few nodes have: label, scope, line, attributes, calls of modules; unset on most
     grad: Any
@@ -332,21 +332,20 @@ def topological(roots: Iterable[Node]) -> list[Node]:
         node = pop()
         if node is _READY:  # below this marker waits a node whose operands are all in `order` now
             order.append(pop())
-        elif isinstance(node, Node):
-            if node not in seen:
-                seen.add(node)
-                if node._op is None:
-                    order.append(node)
-                else:
-                    push(node)
-                    push(_READY)
-                    right, left = node._right, node._left
-                    if right is not None and right not in seen:
-                        push(right)
-                    if left not in seen:
-                        push(left)
-        elif node.__class__ is tuple:
-            stack.extend(reversed(node))
+        elif isinstance(node, Node) and node not in seen:
+            seen.add(node)
+            if node._op is None:
+                order.append(node)
+            else:
+                push(node)
+                push(_READY)
+                right, left = node._right, node._left
+                if right is not None and right not in seen:
+                    push(right)
+                if left.__class__ is tuple:
+                    stack.extend(reversed(left))
+                elif left not in seen:
+                    push(left)
     return order
 
 

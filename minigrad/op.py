@@ -33,11 +33,15 @@ POSITIVE = Domain(0.25, 3.0)
 
 
 class Plan(NamedTuple):
-    """Which numbers of an operation are kept for its rules: each output, each operand, and which auxiliary results."""
+    """Which numbers of an operation are kept for its rules: each output, each operand, and which auxiliary results.
+
+    `constants` says whether an operand may want no gradient.
+    """
 
     outputs: tuple[bool, ...]
     operands: tuple[bool, ...]
     aux: frozenset[str]
+    constants: bool = True
 
 
 class _Signature:
@@ -239,7 +243,7 @@ class Op:
             read = [r for r, rule, w in zip(self.reads, self.rules, wants, strict=True) if rule is not None and w]
             names = frozenset().union(*read)
             outputs = tuple("y" in names or name in names for name in self.parts or ("y",))
-            kept = Plan(outputs, tuple(name in names for name in self.inputs), names & set(self.aux))
+            kept = Plan(outputs, tuple(name in names for name in self.inputs), names & set(self.aux), not all(wants))
             self._plans[wants] = kept if read else None
         return self._plans[wants]
 

@@ -31,6 +31,7 @@ class Range(NamedTuple):
 
 PACKAGES = {
     "anywidget": Range("0.9.9", "0.11.0"),
+    "av": Range("13.0", "18.1.0", extra="pictures"),
     "graphviz": Range("0.20", "0.21"),
     "ipywidgets": Range("7.7", "8.1.9"),
     "numpy": Range("2.1", "2.4.6"),
@@ -39,6 +40,7 @@ PACKAGES = {
     "taichi": Range("1.7.4", "1.7.4", "1.8", ', or compute by NumPy: mg.set_default_device("numpy")'),
     "threadpoolctl": Range("3", "3.8.0"),
     "tqdm": Range("4.60", "4.70.1"),
+    "typst": Range("0.14.5", "0.15.2", extra="pictures"),
 }
 _OURS = ("minigrad", "minigrad_viz")
 # What is asked for outside of kernels, of which `kernels.dispatch` tells whose an error is.

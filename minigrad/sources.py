@@ -23,7 +23,7 @@ from minigrad.errors import ArgumentError, DTypeError, GraphError, a_kind
 from minigrad.graph import Node, no_grad
 from minigrad.kernels import Call, kernels_of, tap, untapped
 from minigrad.op import OPS, Op
-from minigrad.storage import get_default_device, memory
+from minigrad.storage import PLACES, get_default_device, memory
 
 __all__ = ["Source", "kernel_source"]
 
@@ -124,21 +124,22 @@ def _again(node: Node) -> tuple[Op, tuple[Any, ...], dict[str, Any]]:
         )
     if isinstance(node, Tensor):
         saved = (cast(Step, step)._saved or (None,) * (1 + len(operands)))[1:]
-        operands = tuple([_operand(op, k, *pair, node) for k, pair in enumerate(zip(saved, operands, strict=True))])
+        known = zip(saved, cast(Step, step).constants, operands, strict=True)
+        operands = tuple([_operand(op, k, *one, node) for k, one in enumerate(known)])
     static = step._static(as_nodes=True)
     return op, operands, {name: static[name] for name in op.attrs}
 
 
-def _operand(op: Op, slot: int, saved: Any, edge: Any, result: Tensor) -> Any:
-    """An operand as it was saved; else the leaf that it is; else numbers of the same type in the same shape."""
+def _operand(op: Op, slot: int, saved: Any, constant: Any, edge: Any, result: Tensor) -> Any:
+    """An operand as it was saved; else the leaf or constant that it is; else ones of the same type and shape."""
     if saved is not None:
         return saved
-    if isinstance(edge, Tensor):
-        return edge
+    if constant is not None or edge is None or isinstance(edge, Tensor):  # None: an operand that was left out
+        return edge if constant is None else wrap(constant) if constant.__class__ in PLACES else constant
     if isinstance(edge, Node):
         return wrap(memory(result.device).copied(np.ones(edge._shape, edge._dtype)))  # type: ignore[attr-defined]
     raise GraphError(
-        f"kernel_source: {op.name} kept nothing of its operand number {slot}, which its gradient needs not.\n"
+        f"kernel_source: operand number {slot} of {op.name}, a large tensor without a gradient, has been freed.\n"
         f"  Give the operands: mg.kernel_source({op.name!r}, {', '.join(op.inputs)})."
     )
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable
 from importlib.util import find_spec
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from minigrad.errors import DeviceError, caller, source_line
 from minigrad.kernels import kernel
@@ -205,13 +205,17 @@ class Storage:
     `version` counts the writes: a value kept for the backward pass knows the version it was kept at. `rebased` counts
     how often a write changed where the gradient of these bytes comes from, so that views know theirs is out of date.
     `unrecorded` says that the last write left no trace in the graph, which still tells of the numbers before.
+    `latest` is the number of the last write here among `writes`, those of all storages: so a step, which knows how many
+    there were, knows whether an operand was written since.
     """
 
-    __slots__ = ("array", "place", "rebased", "unrecorded", "version", "writer")
+    __slots__ = ("array", "latest", "place", "rebased", "unrecorded", "version", "writer")
+
+    writes: ClassVar[int] = 0
 
     def __init__(self, array: Any) -> None:
         self.array = array
-        self.version = 0
+        self.version = self.latest = 0
         self.rebased = 0
         self.unrecorded = False
         self.writer = ""
@@ -225,6 +229,7 @@ class Storage:
     def written(self, writer: str, recorded: bool = False, place: tuple[str, int] | None = None) -> None:
         """Count a write by `writer`, an operation's name, and note from where in the reader's code, or `place`."""
         self.version += 1
+        Storage.writes = self.latest = Storage.writes + 1
         self.unrecorded = not recorded
         self.writer = writer
         self.place = place or caller()

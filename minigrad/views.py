@@ -11,10 +11,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from minigrad._step import Step
+from minigrad._step import Step, constant
 from minigrad.errors import DTypeError, GraphError, ShapeError
 from minigrad.graph import enable_grad, modes
-from minigrad.kernels import detour
 from minigrad.layout import overlapping
 from minigrad.op import Op
 from minigrad.ops.shape import overwrite, replay
@@ -103,10 +102,9 @@ def rebase(target: Any, step: Step | None) -> None:
         if edge is None and step is None:
             return
         how = {"chain": target._chain, "stride": stride_of(base)}
-        written = Step(overwrite, (edge, step), how, base.shape, base._array.dtype)
-        written.keep((None, None, None))
-        if detour.reasons:
-            written.observe((), base)
+        both = [constant(x._snapshot()) if e is None else e for x, e in ((base, edge), (target, step))]
+        written = Step(overwrite, tuple(both), how, base._array, (None, None, None))
+        written.observe(base)
         base._step, base._requires_grad = written, True
         if base._note("retained"):
             base._retain_again()

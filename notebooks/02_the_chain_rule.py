@@ -167,7 +167,6 @@ player
 # %% [markdown]
 # You should see the graph from before; while this notebook runs, the tour begins with a dash for each gradient, and
 # fills them in from right to left. The stops are those of the path $y \to r \to p \to s \to a$, with a look at $g$.
-# (Not all of the graph may fit into the window. The small map below shows where you are, and ⤢ fits it in.)
 #
 # **What if** a number were another one? Two sliders move $d$ and $g$ (or open *What if* above the graph, which asks no
 # kernel). Before you touch them: which gradients will change with $g$, and which with $d$?

@@ -132,7 +132,7 @@ loss.backward()
 loss
 
 # %% [markdown]
-# You should see the three scores in blue, and their gradients: −0.667 for the right one, 0.333 for the two others. So
+# You should see the three scores, and their gradients: −0.667 for the right one, 0.333 for the two others. So
 # the right score should go up (that lowers the loss), the others should go down, and each by the probability that is
 # out of place. That is a rule: $\frac{\partial L}{\partial s_k} = p_k$ for a wrong species, and
 # $\frac{\partial L}{\partial s_t} = p_t - 1$ for the right one.
@@ -324,10 +324,9 @@ tour(loss, whole, granularity="op")  # a step for each operation
 
 
 # %% [markdown]
-# You should see the network itself. Four blue boxes on the left (press ⤢ if they are out of sight) are the measurements
-# of one flower. Each goes to all of the eight neurons, and what these answer goes to all of the last three; the
-# cross-entropy from above makes a single number of it. A stack is a **closed** block: a neuron of the first layer has 9
-# operations and 5 parameters in it, and while this notebook runs a click opens it. The (!) is a warning: $\tanh$ is
+# You should see the network itself. Four dark boxes on the left are the measurements of one flower. Each goes to all of
+# the eight neurons, and what these answer goes to all of the last three; the cross-entropy from above makes a single
+# number of it. A stack is a **closed** block: a neuron of the first layer has 9 operations and 5 parameters in it, and while this notebook runs a click opens it. The (!) is a warning: $\tanh$ is
 # nearly flat where neuron 4 works for this flower, so there is little for it to learn here.
 #
 # Every line is a multiplication of the chain rule, or several, and the gradient of each parameter is the sum over all

@@ -272,7 +272,7 @@ print("gradient of b:", nested(unbroadcast(by_y, (3,))))
 # ## Draw it
 #
 # minigrad has such tensors. Most of them are data and need no gradient, so we ask for one where we want it: `requires_grad=True`. And since
-# tensors may be large, a backward pass throws away what it used, except inside `with mg.record():`, for the picture.
+# tensors may be large, a backward pass throws away what it used. The picture computes it again.
 
 # %%
 import minigrad as mg
@@ -281,14 +281,13 @@ import minigrad as mg
 
 x = mg.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], requires_grad=True)
 b = mg.tensor([-2.0, 0.0, -5.0], requires_grad=True)
-with mg.record():
-    y = x + b
-    loss = (y * y).sum()
-    loss.backward()
+y = x + b
+loss = (y * y).sum()
+loss.backward()
 loss
 
 # %% [markdown]
-# You should see a map of colours, a **heatmap**, for each tensor and for its gradient: blue above 0, orange below, and the stronger the
+# You should see a map of colours, a **heatmap**, for each tensor and for its gradient: green above 0, magenta below, and the stronger the
 # farther from 0, on one scale for the two maps of a box. Every gradient has the shape of its tensor. That of $b$ has three places, and
 # the dark one in its middle is the 14. That of the squares, $v_3$, is pale and even: the sum has handed its 1 to all six.
 #
@@ -301,17 +300,16 @@ loss
 # %%
 x.grad = b.grad = None
 c = mg.tensor([[2.0], [-1.0]], requires_grad=True)
-with mg.record():
-    scaled = x * c
-    moved = scaled + b
-    z = moved.sum()
-    z.backward()
+scaled = x * c
+moved = scaled + b
+z = moved.sum()
 
 tensors = {"x": x, "c": c, "b": b, "scaled": scaled, "moved": moved, "z": z}
 names = {id(tensor.grad_fn or tensor): name for name, tensor in tensors.items()}
 for event in mg.events(z):
     edge, given = f"{names[id(event.source)]} -> {names[id(event.target)]}", event.contribution
     print(f"{edge:16} {event.upstream.shape!s:>6} becomes {given.shape!s:6} {given.tolist()}")
+z.backward()
 
 # %% [markdown]
 # The first line is a broadcast: the sum's single 1 becomes six. The two that reach $b$ and $c$ are sums, each over what was repeated: $b$ gets
@@ -404,12 +402,12 @@ print(f"loss: {loss.item():.2f}")
 # %% [markdown]
 # Two lines without a loop, and the loss with which lesson 4 began, 1.16. 360 scores and 360 slopes are too many to print, so we look at them.
 # You should see two heatmaps, with a column for each flower and a row for the score of each species. (`.T` has turned them, and moved no number.) The scores are
-# an accident of random weights. The gradient knows what is right: for each species its own score is orange, negative (“up!”), and the two others are blue (“down!”).
+# an accident of random weights. The gradient knows what is right: for each species its own score is magenta, negative (“up!”), and the two others are green (“down!”).
 
 # %%
 from matplotlib.colors import LinearSegmentedColormap
 
-heat = LinearSegmentedColormap.from_list("heat", ["#D55E00", "#ffffff", "#0072B2"])
+heat = LinearSegmentedColormap.from_list("heat", ["#b3287e", "#ffffff", "#1b7837"])
 fig, axes = plt.subplots(2, 1, figsize=(6.4, 4.2), sharex=True)
 for ax, table, title in ((axes[0], scores.detach(), "scores"), (axes[1], scores.grad, "gradient of the loss")):
     most = table.abs().max().item()

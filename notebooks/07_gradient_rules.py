@@ -73,7 +73,7 @@ import matplotlib.pyplot as plt
 from matplotlib.colors import LinearSegmentedColormap
 
 plt.style.use("lessons.mplstyle")
-signs = LinearSegmentedColormap.from_list("signs", ["#D55E00", "white", "#0072B2"])
+signs = LinearSegmentedColormap.from_list("signs", ["#b3287e", "white", "#1b7837"])
 
 fig, axes = plt.subplots(1, 2, figsize=(7.4, 4.8), width_ratios=(15, 12))
 for ax, table, name in zip(axes, (by_w, by_x), ("w", "x"), strict=True):
@@ -86,7 +86,7 @@ axes[0].set_ylabel("the 20 numbers of $z$")
 plt.show()
 
 # %% [markdown]
-# You should see the two Jacobians as heatmaps, white for 0, blue above it and orange below. Both are mostly white. Left, in the
+# You should see the two Jacobians as heatmaps, white for 0, green above it and magenta below. Both are mostly white. Left, in the
 # slopes by the weights, there are only thin diagonals: a neuron does not hear of the weights of another. Right, in the slopes by
 # the flowers, there are four blocks, one for each flower: no flower is mixed with another. And colours come back: each diagonal
 # on the left has a single one, and the four blocks on the right are all the same. So what is in there?
@@ -320,7 +320,7 @@ x = mg.tensor([[1.0, 2.0, 0.0], [0.0, 1.0, 1.0]], requires_grad=True)
 w = mg.tensor([[1.0, 3.0, -1.0, 2.0], [0.0, -1.0, 1.0, -0.5], [-1.0, 0.0, -2.0, -0.5]])
 w.requires_grad_()
 pick = mg.tensor([[-0.5, 0.0, 0.0, 0.0], [0.0, 0.0, -0.5, 0.0]])
-with mg.record():
+with mg.record():  # so that backward() leaves the graph to the events below
     z = x @ w
     p = z.softmax(1)
     loss = (p.log() * pick).sum()
@@ -329,7 +329,7 @@ loss
 
 # %% [markdown]
 # You should see the graph, with a heatmap for each tensor and one for its gradient (on cream), of the same shape. Follow the
-# gradients from right to left. At $p$, they are 0 but for two orange cells: −2 for each right class, that is $-\frac{1}{N p_t}$.
+# gradients from right to left. At $p$, they are 0 but for two magenta cells: −2 for each right class, that is $-\frac{1}{N p_t}$.
 # At $z$ the softmax has spread them out: −⅜ for the right class, ⅛ for each of the others, which is $(p - \text{hot}) / 2$. At
 # $x$ and $w$ the matrix product has made of it what fits their shapes.
 #

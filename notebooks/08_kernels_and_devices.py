@@ -215,7 +215,7 @@ with mg.record():
 loss
 
 # %% [markdown]
-# You should see $y = x \cdot \sigma(x)$ as a box between others, with the formula that we declared. Blue is above 0 and orange below. The gradient of $x$ is palest
+# You should see $y = x \cdot \sigma(x)$ as a box between others, with the formula that we declared. Green is above 0 and magenta below. The gradient of $x$ is palest
 # on the left, at −1: swish is nearly flat there, so that little passes, although $w$ is largest.
 #
 # ## Step it

@@ -18,7 +18,7 @@ import minigrad as mg
 
 plt.style.use("lessons.mplstyle")
 nn, F = mg.nn, mg.nn.functional
-heat = LinearSegmentedColormap.from_list("heat", ["#D55E00", "white", "#0072B2"])
+heat = LinearSegmentedColormap.from_list("heat", ["#b3287e", "white", "#1b7837"])
 
 
 def show(ax, table, title="", signs=False):
@@ -107,8 +107,8 @@ show(axes[2], correlate(zero, edge.T), "edge.T", signs=True)
 plt.show()
 
 # %% [markdown]
-# You should see the map in the middle: blue (positive) where, from left to right, ink begins, and orange (negative) where it
-# ends. So both strokes of the 0 have a blue side and an orange side. It is pale where left and right have about equal ink, as
+# You should see the map in the middle: green (positive) where, from left to right, ink begins, and magenta (negative) where it
+# ends. So both strokes of the 0 have a green side and a magenta side. It is pale where left and right have about equal ink, as
 # in the arc at the top. On the right, the transposed filter does the same from top to bottom. Such a filter is called an
 # *edge detector*. We chose its weights; a network will have to find its own.
 #
@@ -522,7 +522,7 @@ for ax, weights in zip(axes, model[0].weight.detach(), strict=True):
 plt.show()
 
 # %% [markdown]
-# You should see eight little tables, blue where ink counts for and orange where it counts against. Nearly every one has both
+# You should see eight little tables, green where ink counts for and magenta where it counts against. Nearly every one has both
 # colours, on different sides: it compares one side of a place with another, as our edge filter did, if less tidily. Nobody
 # told it to.
 #

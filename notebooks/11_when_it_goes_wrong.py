@@ -331,7 +331,7 @@ loss.backward()
 step(loss, position=2)
 
 # %% [markdown]
-# You should see *every* box with a thick orange border: each holds something that is not finite, as its number or as its gradient. That is how one finds a network after the event. The alarms (in the player, click *Alarms*) name the two that matter: the first bad number on the way forward, and the first on the way back.
+# You should see *every* box with a thick red border: each holds something that is not finite, as its number or as its gradient. That is how one finds a network after the event. The alarms (in the player, click *Alarms*) name the two that matter: the first bad number on the way forward, and the first on the way back.
 #
 # Forward it is $e^{1000}$, too large for any float: **infinity**, ∞. What follows is computed by the book: $1 / \infty = 0$ and $\ln 0 = -\infty$, so the loss is ∞. Now the way back, event by event:
 

@@ -253,7 +253,7 @@ tour(loss, stops)
 
 # %% [markdown]
 # You should see a staircase of weights, paler from row to row, and beside the scores a gradient that is white in row 0
-# and right of the diagonal. (The two orange borders are alarms for infinity, as in lesson 11. Here it is wanted.) All
+# and right of the diagonal. (The two red borders are alarms for infinity, as in lesson 11. Here it is wanted.) All
 # would find more if they looked less at the first place: its key gets −0.75 − 1.
 #
 # ## Compare with the library

@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import weakref
 
 import numpy as np
 import pytest
@@ -75,13 +76,54 @@ def test_operations_with_several_outputs_are_recorded():
     assert pick.next_functions[0].output.tolist() == [1.0, 3.0]
 
 
-def test_recorded_step_knows_the_operands_that_no_operation_made():
+@pytest.mark.parametrize("recorded", [False, True])
+def test_step_knows_its_constants_after_backward_has_freed_it(recorded):
     x, mask = _leaf(1.0, 2.0), mg.tensor([0.0, 1.0])
-    with mg.record():
+    with mg.record() if recorded else mg.scope("plain"):
         y = x * mask
         z = y + 2.0
-    assert [kept[0] is tensor for kept, tensor in zip(y.grad_fn.constants, (x, mask), strict=True)] == [True, True]
-    assert z.grad_fn.constants == (None, 2.0)
+    z.backward(mg.ones(2), retain_graph=False)
+    leaf, found = y.grad_fn.constants
+    assert (leaf, found is mask, z.grad_fn.constants) == (None, True, (None, 2.0))
+
+
+def test_large_constants_are_kept_inside_a_recording_only():
+    x, large = mg.ones(100, 100, requires_grad=True), mg.ones(100, 100)
+    alive = weakref.ref(large)
+    with mg.record():
+        kept = x + large
+    freed = x + large
+    by_way_of_a_view = x + large.view(10_000)[:100]
+    assert freed.grad_fn.constants[1] is large
+    assert by_way_of_a_view.grad_fn.constants[1].tolist() == [1.0] * 100
+    del large
+    assert kept.grad_fn.constants[1] is alive()
+    del kept
+    assert alive() is None
+    assert freed.grad_fn.constants == by_way_of_a_view.grad_fn.constants == (None, None)
+
+
+def test_a_small_constant_leaves_its_array_behind_and_makes_no_cycle():
+    x, state = _leaf(1.0, 2.0), mg.tensor([3.0, 4.0])
+    y = x + state
+    step, (_, found) = y.grad_fn, y.grad_fn.constants
+    assert found is state
+    state.copy_(y)  # now the state knows the step
+    watched = weakref.ref(step)
+    del step, found, y
+    assert watched() is not None
+    del state
+    assert watched() is None, "without a collection of cycles"
+    y = x + mg.tensor([3.0, 4.0])
+    assert y.grad_fn.constants[1].tolist() == [3.0, 4.0]
+
+
+def test_a_constant_that_is_written_in_place_is_kept_as_it_was_before():
+    x, total, rows = _leaf(1.0, 2.0), mg.tensor([3.0, 4.0]), mg.zeros(2, 2)
+    total += x
+    rows[0] = x
+    assert total.grad_fn.constants[0].tolist() == [3.0, 4.0]
+    assert (rows.grad_fn.name, rows.grad_fn.constants[0].tolist()) == ("OverwriteBackward", [[1.0, 2.0], [0.0, 0.0]])
 
 
 def test_without_a_recording_nothing_is_kept():
@@ -91,7 +133,7 @@ def test_without_a_recording_nothing_is_kept():
         z = y * y
     for step in (y.grad_fn, z.grad_fn):
         assert step.output is None
-        assert step.constants == ()
+        assert step.constants == (None, None)
     assert z.grad_fn.scope == "layer"
     z.backward()
     assert y.grad_fn.grad is None

@@ -37,6 +37,7 @@ TENSOR = "import minigrad as mg; mg.ones(2) + 1"
 NUMPY = "import minigrad as mg; mg.set_default_device('numpy'); mg.ones(2)"
 PLAYER = "import minigrad as mg, minigrad_viz; minigrad_viz.step(mg.Value(2.0) * 3)"
 DRAWN = "import minigrad as mg, minigrad_viz; minigrad_viz.to_graphviz(mg.Value(2.0) * 3)"
+DRAW = "import minigrad as mg, minigrad_viz; minigrad_viz.draw(mg.Value(2.0) * 3)."
 SAVED = "import io, minigrad as mg; mg.save({'a': mg.ones(1, device='numpy')}, io.BytesIO())"
 FITTED = "from minigrad.training.progress import Progress; Progress(True, 'epoch 1', 0, 3)"
 RAY = "from minigrad.distributed.engine import ray; ray()"
@@ -199,6 +200,30 @@ CASES = {
         "sweep: ray 2.60.0 has no tune, which minigrad uses; minigrad works with ray>=2.60,<=2.60.0",
         "pip install 'minigrad[ray]' \"ray>=2.60,<=2.60.0\"",
     ),
+    "typst missing": (
+        "missing('typst')",
+        DRAW + "save('y.png')",
+        "save: the package typst is not installed",
+        "pip install 'minigrad[pictures]', or save as SVG, which needs none",
+    ),
+    "typst too old": (
+        "stub('typst', '0.13.0')",
+        DRAW + "save('y.pdf')",
+        "save: typst 0.13.0 is installed, and minigrad works with typst>=0.14.5",
+        "pip install 'minigrad[pictures]', or save as SVG, which needs none",
+    ),
+    "av missing": (
+        "missing('av')",
+        "import minigrad as mg, minigrad_viz; minigrad_viz.play(mg.Value(2.0) * 3).save('y.mp4')",
+        "save: the package av is not installed",
+        "pip install 'minigrad[pictures]', or save as SVG, which needs none",
+    ),
+    "av changed": (
+        "stub('av', '19.0')",
+        "import minigrad as mg, minigrad_viz; minigrad_viz.play(mg.Value(2.0) * 3).save('y.gif')",
+        "save: av 19.0 has no CodecContext, which minigrad uses; minigrad works with av>=13.0,<=18.1.0",
+        "pip install 'minigrad[pictures]' \"av>=13.0,<=18.1.0\", or save as SVG, which needs none",
+    ),
     "tqdm too old": (
         "stub('tqdm', '4.50.0', __path__=[]); stub('tqdm.auto')",
         FITTED,
@@ -219,7 +244,7 @@ def ended(code: str) -> str:
 def test_the_first_use_names_the_package_its_version_what_works_and_the_command(case):
     needs("numpy")
     before, use, said, command = CASES[case]
-    for name in re.findall(r"import (taichi|numpy)|fails\('(taichi)|stub\('(safetensors)", before):
+    for name in re.findall(r"import (taichi|numpy)|fails\('(taichi)|stub\('(safetensors|av)", before):
         needs("".join(name))
     told = ended(BROKEN + before + "\n" + use)
     assert told.count("Traceback") == 1, told  # nothing of what the package said

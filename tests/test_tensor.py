@@ -188,8 +188,8 @@ def test_an_overwritten_number_that_a_rule_needs_is_refused_before_any_gradient_
     with pytest.raises(GraphError) as error:
         y.backward(mg.ones(2))
     assert str(error.value) == (
-        "backward: exp needs its result, of shape (2,), as it was at version 0, but it is at version 1 now: "
-        f"overwritten by add_, at {__file__}:{line}: y.add_(1.0)\n"
+        "backward: exp needs its result, of shape (2,), which has since been overwritten by "
+        f"add_, at {__file__}:{line}: y.add_(1.0)\n"
         "  Write out of place there (x = x + 1, not x += 1), or give exp a clone()."
     )
     assert a.grad is None

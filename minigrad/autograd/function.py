@@ -11,11 +11,15 @@ from copy import copy
 from functools import cache
 from typing import Any
 
+from minigrad._step import Step, constant, written_since
 from minigrad.errors import DTypeError, GraphError, ShapeError, a_kind
 from minigrad.graph import Node, modes, no_grad, number
 from minigrad.op import Op
+from minigrad.storage import Storage
 
 __all__ = ["Context", "Function"]
+
+_PLAIN = (bool, int, float, complex, str, bytes, type(None))
 
 
 class Context:
@@ -25,7 +29,6 @@ class Context:
 
     def __init__(self) -> None:
         self._saved: tuple[Any, ...] = ()
-        self._versions: tuple[int, ...] = ()
         self._constant: set[int] = set()
         self._materialize = True
 
@@ -35,17 +38,16 @@ class Context:
 
     def save_for_backward(self, *tensors: Any) -> None:
         """Keep tensors, operands or results, for `saved_tensors`. An overwritten one is refused there."""
-        self._saved = tensors
-        self._versions = tuple([0 if x is None else x._version for x in tensors])
+        self._saved, self._made = tensors, Storage.writes
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
         """The tensors that were saved. Raises GraphError if one was overwritten since."""
-        for place, (x, version) in enumerate(zip(self._saved, self._versions, strict=True)):
-            if x is not None and x._version != version:
+        for place, x in enumerate(self._saved):
+            if written_since((x,), self._made):
                 raise GraphError(
-                    f"backward: {self._name} saved a tensor, number {place}, of shape {x.shape}, at version {version}, "
-                    f"but it is at version {x._version} now: overwritten by {x._storage.last_write}\n"
+                    f"backward: {self._name} saved a tensor, number {place}, of shape {x.shape}, which has since been "
+                    f"overwritten by {x._storage.last_write}\n"
                     "  Write out of place there (x = x + 1, not x += 1), or save a clone()."
                 )
         step = self._step()
@@ -144,7 +146,6 @@ class Function:
     @classmethod
     def apply(cls, *args: Any, **keywords: Any) -> Any:
         """Run `forward` and record it. Raises GraphError, in the backward pass, where `backward` returns too little."""
-        from minigrad._step import Step
         from minigrad._tensor import Tensor, linked
 
         ctx = Context()
@@ -162,17 +163,25 @@ class Function:
         results = tuple([x.detach() if any(x is operand for operand in operands) else x for x in results])
         outputs = tuple([x.detach() for x in results])
         if modes.grad and any(edge is not None for edge in edges):
-            step = Step(_op(cls.__name__, len(results)), edges, {"ctx": ctx}, results[0].shape, results[0]._array.dtype)
-            step.keep((None,))
+            op, left = _op(cls.__name__, len(results)), tuple(map(_kept, args, edges))
+            step = Step(op, left, {"ctx": ctx}, results[0]._array, (None,))
+            if not keywords:  # else what was called is not known once backward has freed `ctx`
+                step._remember("function", cls)
             shared = [x.storage for x in operands]  # a write would reach the operand, and no gradient would follow
             outputs = tuple([x.clone() if x.storage in shared else x for x in outputs])
             ctx._bind(cls, step, results, tuple([x.shape if isinstance(x, Tensor) else None for x in args]))
-            step.observe(args, outputs[0])
+            step.observe(outputs[0])
             linked(step, outputs)
             for x, output in zip(results, outputs, strict=True):
                 if id(x) in ctx._constant:
                     output._step, output._requires_grad = None, False
         return outputs if isinstance(returned, tuple) else outputs[0]
+
+
+def _kept(x: Any, edge: Any) -> Any:
+    """What the graph keeps of an argument: its node, or a constant; ... of one that might keep tensors alive."""
+    plain = all(isinstance(part, _PLAIN) for part in (x if x.__class__ is tuple else (x,)))
+    return edge if edge is not None else constant(x) if plain or isinstance(x, Node) else ...
 
 
 @cache

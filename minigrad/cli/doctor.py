@@ -64,6 +64,7 @@ def _findings() -> Iterator[Finding]:
     for extension, package in EXTENSIONS.items():
         yield _extension(extension, package)
     yield _player()
+    yield _pictures()
     yield _dot()
 
 
@@ -145,6 +146,22 @@ def _player() -> Finding:
     except OSError:
         return Finding("missing", "the player's module", "Install minigrad anew; in a clone: make frontend")
     return Finding("ok", f"the player, {size / 1000:,.0f} kB")
+
+
+def _pictures() -> Finding:
+    """What makes PNG, PDF and films of drawings."""
+    found = {name: _version(name) for name in ("typst", "av")}
+    said = [f"{name} {number}{_unfit(name, number)}" for name, number in found.items() if number]
+    if len(said) == 2 and not any(_unfit(name, number or "") for name, number in found.items()):
+        return Finding("ok", f"pictures and films, by {' and '.join(said)}")
+    advice = (
+        "Without them drawings are saved as SVG, TikZ and pages. Install them with: pip install 'minigrad[pictures]'"
+    )
+    return Finding("no", f"typst and av, for PNG, PDF, GIF and MP4{(said and ': ' + ', '.join(said)) or ''}", advice)
+
+
+def _unfit(name: str, number: str) -> str:
+    return f", {wrong}" if (wrong := unfit(name, number)) else ""
 
 
 def _dot() -> Finding:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import webbrowser
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from minigrad.cli import lessons
 from minigrad.cli.stop import Stop
@@ -31,15 +33,21 @@ def tour(options: argparse.Namespace) -> int:
     _train(model, flowers.train_x, flowers.train_y, options.epochs)
 
     losses = [cross_entropy(model(x), y).data for x, y in zip(flowers.test_x, flowers.test_y, strict=True)]
-    right = sum(_predict(model, x) == y for x, y in zip(flowers.test_x, flowers.test_y, strict=True))
-    print(f"Test accuracy: {right / len(losses):.1%} ({right} of {len(losses)} flowers that it had not seen).")
+    right = [k for k, y in enumerate(flowers.test_y) if _predict(model, flowers.test_x[k]) == y]
+    accuracy = f"{len(right) / len(losses):.1%} ({len(right)} of {len(losses)} flowers that it had not seen)"
+    print(f"Test accuracy: {accuracy}.")
 
-    hardest = max(range(len(losses)), key=losses.__getitem__)
-    loss = _labelled_loss(model, flowers.test_x[hardest], flowers.test_y[hardest], flowers.features)
+    # Right, and yet unsure: its gradients are not all but 0, and its loss is not that of a mistake.
+    chosen = max(right or range(len(losses)), key=losses.__getitem__)
+    species, sure = flowers.species[flowers.test_y[chosen]], math.exp(-losses[chosen])
+    flower = f"Test flower {chosen}, an Iris {species}. The network gives that species {sure:.0%}"
+    flower += ", the least sure of its right answers." if right else "."
+    loss = _labelled_loss(model, flowers.test_x[chosen], flowers.test_y[chosen], flowers.features)
     model.zero_grad()
     loss.backward()
-    _write_page(loss, options.out)
-    print(f"Its loss on the hardest of them, value by value and gradient by gradient: {options.out.resolve()}")
+    _write_page(loss, model, flower, options.out)
+    print(flower)
+    print(f"Its loss, value by value and gradient by gradient: {options.out.resolve()}")
     if options.open and not webbrowser.open(options.out.resolve().as_uri()):
         print("No browser could be opened here; open the page by hand.")
     return lessons.opened(lessons.FOLDER) if options.lab else 0
@@ -77,17 +85,25 @@ def _labelled_loss(model: MLP, x: list[float], y: int, features: Sequence[str]) 
     return loss
 
 
-_CAPTIONS = (
-    ("start", "One flower: four measurements, and no number computed from them yet. Go on, or press →, step by step."),
-    ("score 2", "They have passed eight neurons, then three: one score for each species. A stack opens by a click."),
-    ("loss", "The loss says how wrong the scores are. So much for the way forward."),
-    (
-        "seed",
-        "Now back. The gradient of the loss itself is 1; from here on each step multiplies by one local derivative.",
-    ),
-    (("score 2", "backward"), "The first score hears what it should have been: more (−) or less (+)."),
-    ("end", "Each weight knows which way to turn. What if it did? Open “What if”; or be asked: “Predict”."),
-)
+def _captions(model: MLP, flower: str) -> list[tuple[Any, ...]]:
+    """The stops of the tour, which ends at the weight of the largest gradient."""
+    weight = max(model.parameters(), key=lambda weight: abs(weight.grad or 0.0))
+    up, down = ("up", "down") if (weight.grad or 0.0) > 0 else ("down", "up")
+    last = (
+        f"No weight has a larger gradient than {weight.label}, {weight.grad:.3g}: if it goes up, the loss goes {up}: "
+        f"training turns it {down}. Turn it yourself: press W, for “What if”."
+    )
+    return [
+        ("start", f"{flower} Four measurements, and nothing computed from them yet: go on, or press →."),
+        ("score 2", "They have passed eight neurons, then three: a score for each species. A click opens a stack."),
+        ("loss", "The loss says how wrong the scores are. So much for the forward pass."),
+        (
+            "seed",
+            "Now back. The gradient of the loss itself is 1; from here each step multiplies by one local derivative.",
+        ),
+        (("score 2", "backward"), "The first score hears what it should have been: more (−) or less (+)."),
+        ("end", last, weight),
+    ]
 
 
 def _ensure_writable(path: Path) -> None:
@@ -102,7 +118,7 @@ def _ensure_writable(path: Path) -> None:
         raise Stop(f"minigrad tour: cannot write {path}: {getattr(error, 'strerror', error)}") from None
 
 
-def _write_page(loss: Value, path: Path) -> None:
+def _write_page(loss: Value, model: MLP, flower: str, path: Path) -> None:
     from minigrad_viz.models import beginning
     from minigrad_viz.pictures.drawing import Drawing
     from minigrad_viz.player import stops
@@ -110,7 +126,7 @@ def _write_page(loss: Value, path: Path) -> None:
 
     trace, places = placed(loss)
     begins = {**(beginning(trace) or {}), "granularity": "op"}
-    drawing = Drawing(replace(trace, tours=stops(trace, places, _CAPTIONS)), begins)
+    drawing = Drawing(replace(trace, tours=stops(trace, places, _captions(model, flower))), begins)
     try:
         drawing.save(path)
     except OSError as error:

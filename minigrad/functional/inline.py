@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad._step import Step
+from minigrad._step import Step, constant
 from minigrad._tensor import Tensor, wrap
 from minigrad.backends.numpy import DEVICE, quiet
 from minigrad.graph import modes
@@ -60,13 +60,12 @@ def _unary(op: Op) -> Apply:
             return Tensor._computed(op, (x,), _NOTHING)
         edge = x._edge() if recording else None
         if edge is not None:
-            step = Step(op, (edge,), _NOTHING, array.shape, array.dtype)
             y = None
             if reads_y:
                 y = wrap(out._array)
                 y._storage = out._storage = Storage(out._array)
-            step.keep((y, x if reads_a else None))
-            out._step, out._requires_grad = step, True
+            out._step = Step(op, (edge,), _NOTHING, array, (y, x if reads_a else None))
+            out._requires_grad = True
         return out
 
     return apply
@@ -104,16 +103,16 @@ def _binary(op: Op) -> Apply:
         except _AGAIN:
             return Tensor._computed(op, (a, b), _NOTHING)  # which says why, or finds its way
         if recording and (edge_a is not None or edge_b is not None):
-            step = Step(op, (edge_a, edge_b), _NOTHING, out._array.shape, dtype)
+            left = a if a is x else constant(a) if edge_a is None else edge_a  # a number is itself
+            right = b if b is y else constant(b) if edge_b is None else edge_b
             reads_y, reads_a, reads_b = both if edge_a is not None and edge_b is not None else reads[edge_a is None]
-            saved = None
+            kept = None
             if reads_y:
-                saved = wrap(out._array)
-                saved._storage = out._storage = Storage(out._array)
-            step.keep(
-                (saved, a if reads_a or a is x else None, b if reads_b or b is y else None)
-            )  # numbers cost nothing
-            out._step, out._requires_grad = step, True
+                kept = wrap(out._array)
+                kept._storage = out._storage = Storage(out._array)
+            saved = (kept, a if reads_a or a is x else None, b if reads_b or b is y else None)  # numbers cost nothing
+            out._step = Step(op, (left, right), _NOTHING, out._array, saved)
+            out._requires_grad = True
         return out
 
     return apply

@@ -139,12 +139,8 @@ class Optimizer:
         out: Any = (array, *given[2:]) if kept else array
         if modes.keeps_operands:
             given = tuple([x.copy() for x in given])
-        for x in (p, *kept):  # as `Storage.written` does, which looks each time where in the reader's code it is
-            storage = x._storage or x.storage
-            storage.version += 1
-            storage.writer, storage.place, storage.unrecorded = op.name, self._place, True
-            if here.capture is not None:
-                here.capture.wrote(storage)
+        for x in (p, *kept):
+            (x._storage or x.storage).written(op.name, place=self._place)
         dispatch(op.name, place, given, attrs, out)
 
     def _refuse(self, p: Tensor, x: Any) -> None:

@@ -163,6 +163,21 @@ def test_doctor_says_which_versions_work_where_another_is_installed(monkeypatch)
     assert doctor._taichi() == ("no", "Taichi 1.26.4, and minigrad works with taichi>=1.7.4,<1.8", "")
 
 
+def test_doctor_says_what_makes_pictures_or_how_to_get_it(monkeypatch):
+    versions = {"typst": "0.15.2", "av": "18.1.0"}
+    monkeypatch.setattr(doctor, "_version", versions.get)
+    assert doctor._pictures() == ("ok", "pictures and films, by typst 0.15.2 and av 18.1.0", "")
+    versions["av"] = "9.0"
+    assert doctor._pictures()[:2] == (
+        "no",
+        "typst and av, for PNG, PDF, GIF and MP4: typst 0.15.2, av 9.0, and minigrad works with av>=13.0",
+    )
+    versions.clear()
+    state, what, advice = doctor._pictures()
+    assert (state, what) == ("no", "typst and av, for PNG, PDF, GIF and MP4")
+    assert advice.endswith("Install them with: pip install 'minigrad[pictures]'")
+
+
 def test_doctor_says_what_to_do_about_what_is_missing(run, monkeypatch):
     monkeypatch.setattr(doctor, "_version", lambda package: None)
     monkeypatch.setattr(doctor, "_tried", lambda device: "no kernel")

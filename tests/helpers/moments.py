@@ -12,6 +12,7 @@ from minigrad_viz import notation
 from minigrad_viz.notation import formula_of, mathml
 
 pretty = functools.lru_cache(100_000)(notation.pretty)
+brief = functools.lru_cache(100_000)(notation.brief)
 
 # --- texts -----------------------------------------------------------------------------------------------------------
 
@@ -24,7 +25,7 @@ def single(x):
 
 
 def bracketed(x):
-    return f"({pretty(x)})" if x < 0 else pretty(x)
+    return f"({brief(x)})" if x < 0 else brief(x)
 
 
 def finite(x):
@@ -32,13 +33,13 @@ def finite(x):
     return float(found.min()), float(found.max())
 
 
-def quantity(x):
+def quantity(x, show=brief):
     """A number, or an array in one line."""
     if x is None or single(x) is not None:
-        return pretty(single(x))
+        return show(single(x))
     low, high = finite(x)
     shape = ", ".join(map(str, x.shape)) + "," * (x.ndim == 1)
-    return f"({shape}) from {pretty(low)} to {pretty(high)}"
+    return f"({shape}) from {show(low)} to {show(high)}"
 
 
 def words(x):
@@ -105,14 +106,14 @@ class Moments:
         many = f" so far, {met} of {of} contributions" if state == "partial" else ""
         said = said or f"gradient {shown or pretty(single(grad))}{many}"
         number = "" if value is None else pretty(single(value))
-        sign = {"none": "—", "blocked": "blocked"}.get(state) or ("" if shaped else pretty(single(grad)))
+        sign = {"none": "—", "blocked": "blocked"}.get(state) or ("" if shaped else brief(single(grad)))
         sums = "" if of < 2 or not met else f"Σ {met} of {of}" if state == "partial" else f"Σ {of}"
         kind = {"l": "leaf", "o": "operation", "c": "constant"}[self.trace.kinds[node]]
         end = f"{kind}, value {shown or number}, {said}"
         end = "not computed yet" if pale else f"constant, value {number}" if constant else end
         return {
             "state": marks,
-            "value": None if shaped else number,
+            "value": None if shaped else "" if value is None else brief(single(value)),
             "grad": None if constant else "" if pale else sign,
             "sum": None if constant else sums,
             "pictures": array + (shaped and grad is not None),
@@ -121,11 +122,11 @@ class Moments:
 
     def row(self, node, position):
         value, grad = self.value(node, position), self.gradient_text(node, position)
-        return ["" if value is None else quantity(value), grad]
+        return ["" if value is None else quantity(value, pretty), grad]
 
     def gradient_text(self, node, position):
         state, met, of, grad = self.gradient(node, position)
-        text = {"none": "—", "blocked": "blocked"}.get(state) or quantity(grad)
+        text = {"none": "—", "blocked": "blocked"}.get(state) or quantity(grad, pretty)
         return f"{text} (Σ {met} of {of})" if state == "partial" else text
 
     def state_text(self, node, position):
@@ -164,7 +165,7 @@ class Moments:
             return ""
         _, _, _, up, local, down, *_ = self.event(position)
         if local is not None:
-            return f"{pretty(up)} × {bracketed(local)} = {pretty(down)}"
+            return f"{brief(up)} × {bracketed(local)} = {brief(down)}"
         shape = f"[{'×'.join(map(str, down.shape))}]"
         return f"+ {shape if single(down) is None else bracketed(single(down))}"
 
@@ -175,14 +176,14 @@ class Moments:
             return ""
         if event.local is None:
             return f"{name}.grad → {quantity(event.total)}"
-        before = "0" if event.before is None else pretty(event.before)
-        return f"{name}.grad: {before} + {bracketed(event.contribution)} → {pretty(event.total)}"
+        before = "0" if event.before is None else brief(event.before)
+        return f"{name}.grad: {before} + {bracketed(event.contribution)} → {brief(event.total)}"
 
     def factors(self, position):
         """upstream × local = contribution, of numbers; the contribution of arrays."""
         event = self.event(position)
         if event.local is not None:
-            return f"{pretty(event.upstream)} × {bracketed(event.local)} = {pretty(event.contribution)}"
+            return f"{brief(event.upstream)} × {bracketed(event.local)} = {brief(event.contribution)}"
         return quantity(event.contribution)
 
     def symbols(self, position):
@@ -214,7 +215,7 @@ class Moments:
             return f" = {y}"
         op = self.trace.ops[self.trace.op[node]]
         operands = self.trace.operand[self.trace.start[node] : self.trace.start[node + 1]]
-        ways = (self.trace.symbols(node), [self.played.values[k] for k in operands])
+        ways = (self.trace.symbols(node), [notation.shortened(self.played.values[k]) for k in operands])
         return " = ".join([*[letters(mathml(formula_of(op, way))) for way in ways], y])
 
     def spoken(self, position):
@@ -249,18 +250,7 @@ class Moments:
         now = self.event(position) if self.kind(position) == "edge" else None
         told = now and (now.result, now.slot)
         known = [key for key in self.played.locals if self.computed[key[0]] <= position and key != told]
-        return sorted(pretty(self.played.locals[key]) for key in known)
-
-    def step(self, position):
-        """What the inspector says of the event, but for formulas."""
-        if self.kind(position) != "edge":
-            return []
-        left, right = self.symbols(position)
-        event = self.event(position)
-        plain, ruled = event.local is not None, (event.result, event.slot) in self.ruled
-        said = [left if ruled and not plain else left + right, f"= {self.factors(position)}"]
-        end = f" = {pretty(event.local)}" if plain else f"g = {right.split(' · ')[0]}"
-        return [*said, *([end] if ruled else []), *([self.sum(position)] if event.of > 1 else [])]
+        return sorted(brief(self.played.locals[key]) for key in known)
 
     def texts(self, position):
         """All that is said at a position, by the names of numbers.js."""
@@ -276,8 +266,8 @@ class Moments:
             "table": [self.row(node, position) for node in nodes],
             "cards": {str(node): self.card(node, position) for node in nodes},
             "inspector": {
-                "title": self.title[active] if active >= 0 else "Nothing selected",
-                "value": None if active < 0 else "not computed yet" if value is None else quantity(value),
+                "title": self.title[active] if active >= 0 else "",
+                "value": None if active < 0 else "not computed yet" if value is None else quantity(value, pretty),
                 "gradient": None if active < 0 else self.gradient_text(active, position),
                 "state": None if active < 0 else self.state_text(active, position),
             },

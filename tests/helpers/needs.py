@@ -51,6 +51,10 @@ def _installed(*packages: str) -> bool:
     return all(spec is not None and spec.origin is not None for spec in found)  # a folder of that name has none
 
 
+def _program(name: str) -> bool:
+    return shutil.which(name) is not None
+
+
 def _device() -> str:
     import minigrad as mg
 
@@ -89,10 +93,11 @@ def _ray_starts() -> bool:
 
 EXTRAS = {
     "": "numpy taichi safetensors anywidget ipywidgets IPython graphviz threadpoolctl tqdm",
-    "dev": "hypothesis ipykernel jupytext nbclient nbformat nbgrader nbval playwright jupyterlab matplotlib",
+    "dev": "hypothesis ipykernel jupytext nbclient nbformat nbgrader nbval playwright jupyterlab matplotlib PIL pypdf",
     "dev,parity": "torch mpmath autograd micrograd",
     "dev,book": "sphinx myst_nb bs4",
     "dev,ray": "ray",
+    "dev,pictures": "av typst",
 }
 NEEDS = {
     package: Need(partial(_installed, package), f"make test EXTRAS={extras}" if extras else "pip install minigrad")
@@ -106,6 +111,10 @@ NEEDS = {
         lambda: (PACKAGES / "esbuild").is_dir() and (PACKAGES / "typescript").is_dir(),
         "apt-get install nodejs npm && make tools",
     ),
+    **{
+        engine: Need(partial(_program, engine), "a machine with TeX (texlive-pictures)", of_machine=True)
+        for engine in ("pdflatex", "lualatex")
+    },
     "vulkan": Need(
         lambda: find_library("vulkan") is not None and any(Path("/usr/share/vulkan/icd.d").glob("lvp*")),
         "apt-get install libvulkan1 mesa-vulkan-drivers",

@@ -1,8 +1,10 @@
 """The player as a widget: what Python sees of it, and what a notebook stores."""
 
+import gc
 import json
 import math
 import random
+import weakref
 import zlib
 
 import ipywidgets
@@ -10,6 +12,7 @@ import pytest
 
 import minigrad as mg
 from minigrad_viz import draw, explain, export, play, step, to_text, tour
+from minigrad_viz.widget import release_unseen
 from needs import needs
 
 
@@ -258,7 +261,15 @@ def test_explain_says_what_it_needs_and_why_there_is_no_gradient():
     x = mg.ones(3, requires_grad=True)
     y = x.exp().sum()
     y.backward()
-    assert "backward() freed this graph" in str(explain(x, of=y))
+    with mg.no_grad():
+        x.add_(1.0)
+    assert str(explain(x, of=y)).endswith(
+        "What .grad holds is of the values before; draw before that line to see that pass."
+    )
+    x = mg.ones(100, 100, requires_grad=True)
+    y = (x + mg.ones(100, 100)).sum()
+    y.backward()
+    assert "cannot be computed again: operand b of add was freed" in str(explain(x, of=y))
 
 
 @pytest.mark.parametrize("suffix", ["svg", "html", "txt", "json", "dot"])
@@ -266,3 +277,22 @@ def test_export_writes_what_the_suffix_says(tmp_path, suffix):
     player = step(product()[2])
     export(player, tmp_path / f"graph.{suffix}")
     assert (tmp_path / f"graph.{suffix}").stat().st_size > 100
+
+
+def test_player_that_nobody_sees_and_no_variable_holds_is_closed():
+    _, _, y = product()
+    seen, held, gone = step(y), step(y), step(y)
+    for player in (seen, held, gone):
+        player.views += 1
+    held.views = gone.views = 0
+    namespace = {"player": held, "_oh": {7: gone}, "_7": gone, "_": 3}
+    there = weakref.ref(gone)
+    del gone, player
+    release_unseen(namespace)
+    gc.collect()
+    assert there() is None, "ipywidgets and Out held it"
+    assert (seen.comm is not None, held.comm is not None) == (True, True)
+    assert namespace == {"player": held, "_oh": {}, "_": 3}
+    del namespace["player"]
+    release_unseen(namespace)
+    assert held.comm is None

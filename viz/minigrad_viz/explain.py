@@ -6,11 +6,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import minigrad as mg
-from minigrad.backends.formula import product
-from minigrad.errors import ArgumentError, ShapeError
+from minigrad.errors import ArgumentError
 from minigrad.graph import Node
-from minigrad.layout import broadcast_shapes
-from minigrad_viz.notation import UNWRITABLE, for_formula, formula_of, number, plain, pretty
+from minigrad_viz.captions import bracketed, product_of, summed_axes
+from minigrad_viz.notation import formula_of, plain, pretty
 from minigrad_viz.pictures.cards import shape_text
 from minigrad_viz.player import brief, find, node_of
 from minigrad_viz.trace import Pass, Step, Trace, placed
@@ -19,7 +18,6 @@ from minigrad_viz.trace.names import Namespaces, callers
 
 __all__ = ["Explanation", "explain"]
 
-_PRODUCTS = frozenset({"contract", "linear", "matmul"})  # what a shape of theirs has is not the operand, stretched
 _MOST, _EACH_END = 20, 5  # contributions that are written out; of more, so many from each end
 
 
@@ -60,8 +58,8 @@ def explain(node: Any, of: Any = None) -> Explanation:
     lines = [_forward(trace, index)]
     for run in trace.passes[:1]:
         lines += _backward(trace, run, index)
-    if not trace.passes:
-        lines += [note.text for note in trace.notes if note.kind in ("freed", "overwritten", "partial", "error")]
+    told = ("freed", "replayed") if trace.passes else ("freed", "replayed", "overwritten", "partial", "error")
+    lines += [note.text for note in trace.notes if note.kind in told]
     return Explanation("\n".join(lines))
 
 
@@ -95,7 +93,7 @@ def _forward(trace: Trace, index: int) -> str:
 
 
 def _held(trace: Trace, index: int) -> str:
-    """The number in a node; of a tensor its shape, range and spread, or that nobody kept it."""
+    """The number in a node; of a tensor its shape, range and spread, or that it is not known."""
     shaped = trace.tensors.get(index)
     if shaped is not None and shaped.array is None and trace.how:
         return shape_text(shaped.shape, shaped.dtype)
@@ -105,7 +103,7 @@ def _held(trace: Trace, index: int) -> str:
 def _shown(quantity: Any) -> str:
     """A number, or a line about an array."""
     if quantity is None:
-        return "numbers that were not kept: build it inside `with mg.record():`"
+        return "values that are not known any more"
     return pretty(quantity) if isinstance(quantity, float) else line(summary(quantity))
 
 
@@ -133,8 +131,8 @@ def _backward(trace: Trace, run: Pass, index: int) -> Iterator[str]:
         if index in trace.tensors:
             yield f"  their sum: {_shown(events[-1].total)}"
         else:
-            terms = [pretty(first[0].contribution), *[_bracketed(e.contribution) for e in first[1:]]]
-            terms += ["…"] * bool(skipped) + [_bracketed(e.contribution) for e in last]
+            terms = [pretty(first[0].contribution), *[bracketed(e.contribution, pretty) for e in first[1:]]]
+            terms += ["…"] * bool(skipped) + [bracketed(e.contribution, pretty) for e in last]
             yield f"  {' + '.join(terms)} = {pretty(events[-1].total)}"
 
 
@@ -145,47 +143,23 @@ def _contribution(trace: Trace, event: Step) -> str:
         return f"{rule}, where g is {_shown(event.upstream)}: {_shown(event.contribution)}"
     way = f"∂{trace.title(edge.result)}/∂{trace.title(edge.operand)}"
     result = f"{trace.title(edge.result)} = {plain(_formula(trace, edge.result))}"
-    product = f"{pretty(event.upstream)} × {_bracketed(event.local)} = {pretty(event.contribution)}"
+    product = f"{pretty(event.upstream)} × {bracketed(event.local, pretty)} = {pretty(event.contribution)}"
     return f"through {result}: upstream × local = {product}, with {way} = {trace.local_text(event.edge)}"
 
 
 def _rule(trace: Trace, edge: int) -> str:
     """How a tensor's operation passes a gradient on, as ``through y = x @ w: xᵀ g``."""
     result = trace.result[edge]
-    op = trace.ops[trace.op[result]]
     text = f"through {trace.title(result)} = {plain(_formula(trace, result))}"
-    slot, symbols, attrs = trace.slot[edge], trace.symbols(result), for_formula(trace.attrs.get(result, {}))
-    try:
-        rule = None if op.variadic else product(op, slot, trace.title(result), symbols, attrs)
-        return text if rule is None else f"{text}: {rule.text()}"
-    except UNWRITABLE:
-        return text
+    rule = product_of(trace, edge)
+    return text if rule is None else f"{text}: {rule.text()}"
 
 
 def _summed(trace: Trace, edge: int) -> str:
-    """The axes of a result along which broadcasting repeated an operand: its gradient is summed over them."""
-    result, into = trace.result[edge], [trace.tensors.get(trace.operand[k]) for k in trace.into[trace.result[edge]]]
-    shapes = [tuple(one.shape) if one is not None else () for one in into]
-    shape, operand = tuple(trace.tensors[result].shape), trace.tensors[trace.operand[edge]].shape
-    op = trace.ops[trace.op[result]].name
-    if op in _PRODUCTS or (op != "expand" and (len(shapes) < 2 or _broadcast(shapes) != shape)):
-        return ""
-    sizes = (1,) * (len(shape) - len(operand)) + tuple(operand)
-    axes = [k for k, size in enumerate(sizes) if size < shape[k] or k < len(shape) - len(operand)]
+    axes = summed_axes(trace, edge)
     return f", summed over {'axes' if len(axes) > 1 else 'axis'} {', '.join(map(str, axes))}" if axes else ""
-
-
-def _broadcast(shapes: list[tuple[int, ...]]) -> tuple[int, ...] | None:
-    try:
-        return broadcast_shapes(*shapes)
-    except ShapeError:
-        return None
 
 
 def _formula(trace: Trace, index: int) -> Any:
     formula = trace.formula(index)
     return "" if formula is None else formula
-
-
-def _bracketed(x: float | None) -> str:
-    return f"({pretty(x)})" if number(x).startswith("-") else pretty(x)

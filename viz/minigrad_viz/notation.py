@@ -9,12 +9,13 @@ from enum import Enum
 from typing import Any
 
 import minigrad as mg
-from minigrad.backends.formula import Formula, expression, local_derivative
+from minigrad.backends.formula import Formula, expression, local_derivative, product
 from minigrad.ops.normalization import Norm
 
 __all__ = [
     "UNWRITABLE",
     "beside",
+    "brief",
     "cells",
     "clean",
     "escape",
@@ -29,10 +30,12 @@ __all__ = [
     "number",
     "plain",
     "pretty",
+    "product_formula",
     "readable",
     "rounded",
     "shorten",
     "shorten_name",
+    "shortened",
     "subscript",
     "text_width",
 ]
@@ -61,6 +64,27 @@ def pretty(x: float | None) -> str:
     ('−3.0', '∞', 'NaN')
     """
     return number(x).replace("-", "−").replace("inf", "∞").replace("nan", "NaN")
+
+
+def shortened(x: float) -> float:
+    """The number that stands for `x` in a drawing: of three significant digits, but with all digits before the point.
+
+    >>> shortened(0.123456), shortened(1089.7), shortened(-2.0)
+    (0.123, 1090.0, -2.0)
+    """
+    if not math.isfinite(x):
+        return x
+    digits = max(3, min(6, 1 + math.floor(math.log10(abs(x) or 1))))
+    return float(f"{x:.{digits}g}")
+
+
+def brief(x: float | None) -> str:
+    """As `pretty`, of the number that `shortened` gives.
+
+    >>> brief(0.123456), brief(-2.0), brief(None)
+    ('0.123', '−2.0', '—')
+    """
+    return pretty(None if x is None else shortened(x))
 
 
 def rounded(x: float | None) -> float | str | None:
@@ -281,6 +305,19 @@ def local_formula(op: mg.Op, slot: int, output: str | float, operands: Sequence[
     """The derivative of `op` by its operand number `slot`; None where it cannot be written."""
     try:
         formula = local_derivative(op, slot, output, operands)
+        if formula is not None:
+            formula.text()
+    except UNWRITABLE:
+        return None
+    return formula
+
+
+def product_formula(
+    op: mg.Op, slot: int, output: str, operands: Sequence[str | float], attrs: Mapping[str, Any]
+) -> Formula | None:
+    """What operand number `slot` gets from g, the gradient of the output; None where it cannot be written."""
+    try:
+        formula = None if op.variadic else product(op, slot, output, operands, attrs)
         if formula is not None:
             formula.text()
     except UNWRITABLE:

@@ -1,15 +1,19 @@
-"""The looks of a picture, light and dark: forward is blue, backward is orange, and nothing is told by colour alone.
+"""The colours of a picture, light and dark. Each has one meaning, and nothing is told by colour alone.
 
-Blue and orange stay apart for every kind of colour blindness. Text keeps a contrast of at least 4.5 to 1 with what is
-behind it, which a test computes from the tables below.
+The forward pass is blue. Gradients are orange where they are positive and purple where they are negative, cells of
+heatmaps green and magenta, alarms red. The two colours of a pair stay apart for every kind of colour blindness. Text
+keeps a contrast of at least 4.5 to 1 with its background, which a test computes from the tables below.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from typing import Literal
 
-__all__ = ["DARK", "FONT", "LIGHT", "TEXT_ON", "javascript", "stylesheet"]
+__all__ = ["DARK", "FONT", "LIGHT", "TEXT_ON", "THEMES", "Theme", "javascript", "stylesheet"]
+
+Theme = Literal["light", "dark"]
 
 FONT = "ui-sans-serif,system-ui,-apple-system,'Segoe UI',Roboto,'Noto Sans','DejaVu Sans',sans-serif"
 
@@ -23,20 +27,23 @@ LIGHT = {
     "forward": "#0a58a6",
     "backward": "#9a4600",
     "wash": "#fdf1e3",
-    "leaf": "#0a58a6",
+    "leaf": "#44546a",
     "on-leaf": "#ffffff",
     "op": "#e8edf3",
     "on-op": "#17212c",
     "output": "#1c2937",
     "on-output": "#ffffff",
-    "alarm": "#b3400a",
+    "alarm": "#b3003c",
     "on-alarm": "#ffffff",
     "halo": "#8dbdec",
     "hot": "#c25700",
     "heat": "#f0a95e",
+    "positive": "#b35000",
+    "negative": "#6a1b5a",
+    "mixed": "#7d6449",
     "zero": "#ffffff",
-    "plus": "#0a58a6",
-    "minus": "#b9520a",
+    "plus": "#1b7837",
+    "minus": "#b3287e",
 }
 DARK = {
     "page": "#11161c",
@@ -48,21 +55,25 @@ DARK = {
     "forward": "#82bdf4",
     "backward": "#f5b273",
     "wash": "#33281b",
-    "leaf": "#1d5e9f",
+    "leaf": "#55667d",
     "on-leaf": "#ffffff",
     "op": "#2b3542",
     "on-op": "#e9eef4",
     "output": "#e9eef4",
     "on-output": "#11161c",
-    "alarm": "#f08a4b",
+    "alarm": "#ff5c8a",
     "on-alarm": "#11161c",
     "halo": "#2f6fae",
     "hot": "#ff9d3c",
     "heat": "#a8611d",
+    "positive": "#f5a858",
+    "negative": "#c266ff",
+    "mixed": "#c9b08a",
     "zero": "#1a212a",
-    "plus": "#82bdf4",
-    "minus": "#ffa75c",
+    "plus": "#62c481",
+    "minus": "#f08cc8",
 }
+THEMES: dict[Theme, dict[str, str]] = {"light": LIGHT, "dark": DARK}
 TEXT_ON = [
     ("ink", "page"),
     ("ink", "card"),
@@ -80,6 +91,8 @@ TEXT_ON = [
     ("muted", "wash"),
     ("page", "backward"),
     ("page", "forward"),
+    ("positive", "wash"),
+    ("negative", "wash"),
     ("zero", "plus"),
     ("zero", "minus"),
 ]
@@ -136,11 +149,14 @@ def _rules(template: str, colours: Mapping[str, str]) -> str:
     return template.format_map({"FONT": FONT, **colours}).replace("\n", "")
 
 
-def stylesheet(shapes: str = "", colours: str = "") -> str:
-    """The CSS of a picture. Media queries hold inside an image too, so a picture follows the reader's light or dark.
+def stylesheet(shapes: str = "", colours: str = "", theme: Theme | None = None) -> str:
+    """The CSS of a picture. Media queries hold inside an image too, so a picture without a theme of its own follows the
+    reader's light or dark.
 
     `shapes` and `colours` are more rules, for what not every picture has, with doubled braces and names of colours.
     """
+    if theme is not None:
+        return f"{_rules(_SHAPES + shapes, {})}{_rules(_COLOURS + colours, THEMES[theme])}"
     dark = _rules(_COLOURS + colours, DARK)
     return (
         f"{_rules(_SHAPES + shapes, {})}{_rules(_COLOURS + colours, LIGHT)}@media (prefers-color-scheme:dark){{{dark}}}"

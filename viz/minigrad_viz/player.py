@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 from minigrad.errors import ArgumentError
 from minigrad.graph import Node
 from minigrad.packages import explained, package
+from minigrad_viz.history import History
 from minigrad_viz.notation import clean, handle, shorten
 from minigrad_viz.trace import Stop, Trace, placed
 
 if TYPE_CHECKING:
     from minigrad_viz.widget import Player
 
-__all__ = ["brief", "find", "made", "node_of", "play", "step", "stops", "tour"]
+__all__ = ["brief", "find", "made", "node_of", "play", "position_of", "step", "stops", "tour"]
 
 _INSTEAD = ", or look at minigrad_viz.draw(…), which needs none"
 _DIRECTIONS = ("forward", "backward")
@@ -39,7 +40,7 @@ def step(x: Any, *more: Any, **state: Any) -> Player:
 
     In a notebook → goes one step on and ← one back; the numbers of leaves can be changed. The backward pass that is
     shown is one of its own: no ``grad`` is written and no hook is called. `state` are traits of the player, such as
-    ``position=3`` or ``granularity="op"``.
+    ``position=3`` or ``granularity="op"``. `Player.save` writes it as a film, or as a page.
 
     Of a step of `mg.jit` it goes through the kernel calls in the order in which they run, forward only, with those
     numbers that memory still holds.
@@ -54,7 +55,7 @@ def step(x: Any, *more: Any, **state: Any) -> Player:
 
 
 def play(x: Any, *more: Any, speed: float = 1.0, **state: Any) -> Player:
-    """As `step`, and it starts by itself, at `speed` from 0.25 to 4.
+    """As `step`, and it starts by itself, at `speed` from 0.25 to 4. ``play(x).save("x.gif")`` makes a film.
 
     >>> import minigrad as mg
     >>> player = play(mg.Value(3.0, "a").exp(), speed=2)
@@ -103,36 +104,38 @@ def _stop(trace: Trace, places: Mapping[Any, int], caption: Any, who: str) -> St
             "  Write (where, text), or (where, text, look) with a node or a scope to look at."
         )
     where, text, *look = caption
-    return Stop(_position(trace, places, where, who), clean(text), _look(trace, places, look[0], who) if look else None)
+    return Stop(
+        position_of(trace, places, where, who), clean(text), _look(trace, places, look[0], who) if look else None
+    )
 
 
-def _position(trace: Trace, places: Mapping[Any, int], where: Any, who: str) -> int:
-    """The position of a moment: 0 is the start, then one for each operation, one for the seed, one for each event."""
-    computed = [index for index, node in enumerate(trace.nodes) if node.op is not None]
-    run = trace.passes[0] if trace.passes else None
-    seed, events = len(computed) + 1, run.edge if run else []
-    last = seed + len(events) if run else len(computed)
-    words = {"start": 0, "seed": seed, "end": last} if run else {"start": 0, "end": last}
+def position_of(trace: Trace, places: Mapping[Any, int], where: Any, who: str) -> int:
+    """The position of a moment, given as in a tour. Raises ArgumentError, for `who`, if the graph has none such."""
+    history = History(trace)
+    words = (
+        {"start": 0, "seed": history.seed, "end": history.last} if history.run else {"start": 0, "end": history.last}
+    )
     if isinstance(where, str) and where in words and _index(trace, places, where) is None:
         return words[where]
     if isinstance(where, int) and not isinstance(where, bool):
-        if 0 <= where <= last:
+        if 0 <= where <= history.last:
             return where
-        raise ArgumentError(f"{who}: there is no position {where}.\n  They go from 0, before everything, to {last}.")
+        raise ArgumentError(
+            f"{who}: there is no position {where}.\n  They go from 0, before everything, to {history.last}."
+        )
     node, direction = where if isinstance(where, tuple) and len(where) == 2 else (where, "forward")
     index = find(trace, places, node, who)
     if direction not in _DIRECTIONS:
-        return seed + 1 + _event(trace, events, index, _other_end(trace, places, direction, who), who)
+        return _over_edge(history, index, _other_end(trace, places, direction, who), who)
     if direction == "forward":
-        return 1 + computed.index(index) if index in computed else 0
-    if run and run.root == index:
-        return seed
-    targets = [trace.operand[edge] for edge in events]
-    if index not in targets:
+        return history.computed.get(index, 0)
+    if history.root == index:
+        return history.seed
+    if index not in history.arrivals:
         raise ArgumentError(
             f"{who}: no gradient arrives at {trace.title(index)}.\n  Stop where one does, or go forward."
         )
-    return seed + len(targets) - targets[::-1].index(index)
+    return history.arrivals[index][-1]
 
 
 def _other_end(trace: Trace, places: Mapping[Any, int], node: Any, who: str) -> int:
@@ -145,12 +148,12 @@ def _other_end(trace: Trace, places: Mapping[Any, int], node: Any, who: str) -> 
     return index
 
 
-def _event(trace: Trace, events: Sequence[int], one: int, other: int, who: str) -> int:
-    """Which event of a pass is the first to go over an edge between two nodes."""
-    ends = min(one, other), max(one, other)
-    for place, edge in enumerate(events):
+def _over_edge(history: History, one: int, other: int, who: str) -> int:
+    """The first position at which a gradient goes over an edge between two nodes."""
+    trace, ends = history.trace, (min(one, other), max(one, other))
+    for edge, position in history.passed.items():
         if (trace.operand[edge], trace.result[edge]) == ends:
-            return place
+            return position
     names = " to ".join(map(trace.title, ends))
     raise ArgumentError(
         f"{who}: no gradient goes over an edge from {names}.\n  Give the two ends of one where it does."

@@ -281,7 +281,7 @@ class _Ways:
                 stack.append((step, True))
                 stack += [(one, False) for one in step._inputs if isinstance(one, Node) and one._op is not None]
                 continue
-            before = max((self._after.get(one, -1) for one in step._inputs), default=-1)
+            before = max((self._after.get(one, -1) for one in step._inputs if isinstance(one, Node)), default=-1)
             self._after[step] = before if call is None else call
             self._look(step)
 

@@ -6,8 +6,11 @@ Loaded when the first player is made, because ipywidgets takes a while to import
 from __future__ import annotations
 
 import math
+import os
 import re
+import sys
 import unicodedata
+import weakref
 import zlib
 from collections.abc import Iterator
 from itertools import islice
@@ -21,11 +24,15 @@ from minigrad.errors import ArgumentError
 from minigrad_viz.frontend import module
 from minigrad_viz.models import beginning
 from minigrad_viz.notation import handle
+from minigrad_viz.palette import Theme
+from minigrad_viz.pictures import html
+from minigrad_viz.pictures.film import writers
 from minigrad_viz.pictures.html import figure
+from minigrad_viz.pictures.saving import Writer, save, theme_of
 from minigrad_viz.pictures.text import table
 from minigrad_viz.trace import Trace
 
-__all__ = ["Player"]
+__all__ = ["Player", "release_unseen"]
 
 _MOST_LEAVES = 200  # so many get a trait of their own: one for each weight of a large network would take seconds
 _LONGEST = 40  # letters of a leaf in the name of its trait
@@ -52,6 +59,7 @@ class Player(anywidget.AnyWidget):
     selected = traitlets.Unicode(None, allow_none=True).tag(sync=True)
     values = traitlets.Dict(key_trait=traitlets.Unicode(), value_trait=traitlets.Float()).tag(sync=True)
     height = traitlets.Int(None, allow_none=True).tag(sync=True)
+    views = traitlets.Int(0).tag(sync=True)  # how many pages show it now
 
     _ipython_display_ = None  # of ipywidgets 7, which would hide the picture and the text from IPython
 
@@ -75,6 +83,11 @@ class Player(anywidget.AnyWidget):
             state["trace_text"] = text
         leaves = {trait: (name, numbers[name]) for trait, name in traits.items()}
         super().__init__(leaves=leaves, **state)
+        _release_with(_shell())
+
+    @traitlets.observe("views")
+    def _seen(self, change: Any) -> None:
+        (_UNSEEN.discard if change["new"] > 0 else _UNSEEN.add)(self)
 
     @traitlets.validate("values")
     def _of_leaves(self, proposal: Any) -> dict[str, float]:
@@ -93,6 +106,51 @@ class Player(anywidget.AnyWidget):
         chosen = {name: getattr(self, name) for name in ("speed", "granularity", "expanded", "selected", "values")}
         defaults = self.trait_defaults(*chosen)
         return {"position": self.position, **{name: x for name, x in chosen.items() if x != defaults[name]}}
+
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        size: int | tuple[int, int] | None = None,
+        speed: float | None = None,
+        start: Any = None,
+        stop: Any = None,
+        fps: float | None = None,
+        theme: Theme | None = None,
+    ) -> None:
+        """Write to `path` what its suffix says: a film as ``.gif``, ``.mp4``, or ``.svg``, which moves by itself; or a
+        page, ``.html``, with the player as it stands.
+
+        The film goes from position `start` to `stop`, the ends if not given, each a number or as in a `tour`, with the
+        numbers, the pace and the words of the player: six nodes take about eight seconds at `speed` 1, any graph at
+        most a minute. `size` is a width in pixels, or (width, height), in which the picture lies in the middle; `theme`
+        "light" or "dark". GIF and MP4 have `fps` frames a second, 20 if not given, and need the extra ``pictures``.
+
+        Raises ArgumentError for another suffix, for an option that files of that suffix do not have, and where numbers
+        of leaves were changed in the player, which Python does not follow; MissingFileError if the folder of `path` is
+        not there, MissingPackageError without the extra.
+
+        >>> import minigrad as mg
+        >>> import pathlib, tempfile
+        >>> from minigrad_viz import play
+        >>> a = mg.Value(3.0, "a")
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = pathlib.Path(folder, "square.svg")
+        ...     play(a * a).save(path, start="seed")
+        ...     path.read_text(encoding="utf-8").count("Backward 2 of 2")
+        1
+        """
+        own = {name: number for trait, (name, number) in self.leaves.items() if getattr(self, trait) != number}
+        if changed := next(iter({**own, **self.values}), None):
+            raise ArgumentError(
+                f"save: {changed} was given another number in the player, and Python has not computed what follows.\n"
+                "  Compute the graph with that number, and save a player of it."
+            )
+        chosen = None if self.expanded == (beginning(self.trace) or {}).get("expanded") else self.expanded
+        films = writers(self.trace, chosen, self.granularity, self.speed)
+        page = Writer(lambda theme=None: html.page(self.trace, self.state(), theme=theme_of(theme)), ("theme",))
+        options = {"size": size, "speed": speed, "start": start, "stop": stop, "fps": fps, "theme": theme}
+        save(path, {**films, ".html": page}, "player.save('graph.gif')", **options)
 
     def slider(self, leaf: str, min: float | None = None, max: float | None = None, **options: Any) -> Any:
         """A slider for the number of `leaf`, by name, linked in the page: what-if needs no kernel.
@@ -126,6 +184,40 @@ class Player(anywidget.AnyWidget):
         live, metadata = super()._repr_mimebundle_(**options) or ({}, {})
         view = {kind: content for kind, content in live.items() if kind.startswith("application/")}
         return {**view, "text/html": figure(self.trace, self.state()), "text/plain": table(self.trace)}, metadata
+
+
+_UNSEEN: set[Player] = set()  # whose last view is gone: the cell was run again, cleared or deleted
+_RELEASING: weakref.WeakSet[Any] = weakref.WeakSet()  # the shells that release players after each cell
+
+
+def _shell() -> Any:
+    """The IPython shell that runs this code, or None."""
+    ipython = sys.modules.get("IPython")
+    return None if ipython is None else ipython.get_ipython()
+
+
+def _release_with(shell: Any) -> None:
+    """From now on, release players that nobody sees after each cell of `shell`."""
+    if shell is not None and shell not in _RELEASING:
+        _RELEASING.add(shell)
+        shell.events.register("post_run_cell", lambda *_: release_unseen(shell.user_ns))
+
+
+def release_unseen(namespace: dict[str, Any]) -> None:
+    """Close the players whose views are gone and which no variable in `namespace` holds.
+
+    ipywidgets keeps each widget until it is closed, and IPython each result of a cell in ``Out``. A player is closed
+    only when the next cell has run, so that a notebook that is closed and opened again finds its players.
+    """
+    outputs = namespace.get("_oh", {})
+    for player in list(_UNSEEN):
+        if any(x is player for name, x in list(namespace.items()) if not name.startswith("_")):
+            continue
+        _UNSEEN.discard(player)
+        player.close()
+        for number in [number for number, x in outputs.items() if x is player]:
+            del outputs[number]
+            namespace.pop(f"_{number}", None)
 
 
 def _scalar_leaves(trace: Trace) -> Iterator[tuple[str, float]]:

@@ -136,8 +136,11 @@ def _spaced(row: tuple[Part, ...], texts: list[str]) -> str:
     return out
 
 
+_DIGITS = str.maketrans("₀₁₂₃₄₅₆₇₈₉", "0123456789")
+
+
 def _latex_name(name: str) -> str:
-    if match := re.fullmatch(r"([A-Za-z])(\d+)", name):
+    if match := re.fullmatch(r"([A-Za-z])(\d+)", name.translate(_DIGITS)):
         return f"{match[1]}_{{{match[2]}}}"
     special = {"\\": r"\backslash{}", "^": r"\hat{}", "~": r"\sim{}", "<": "{<}", ">": "{>}", " ": "\\ "}
     clean = "".join(special.get(c, f"\\{c}" if c in "#$%&_{}" else c) for c in name)
@@ -241,6 +244,6 @@ TEXT = Writer(
 
 
 def template(formula: Any) -> dict[str, str]:
-    """`formula`, in which one-letter names from HOLES on are holes, as text and as the inside of a MathML element."""
-    notations = {"text": TEXT, "mathml": MATHML}
+    """`formula`, in which one-letter names from HOLES on are holes: as text, MathML (without its element) and LaTeX."""
+    notations = {"text": TEXT, "mathml": MATHML, "latex": LATEX}
     return {name: write(formula, writer._replace(holes=True))[0] for name, writer in notations.items()}

@@ -29,7 +29,6 @@ function factsOf(root) {
     value: of("value")?.querySelector(".fw").textContent ?? null,
     gradient: of("gradient")?.querySelector(".bw").textContent ?? null,
     state: small?.textContent.trim() ?? null,
-    step: texts(root.querySelectorAll(".inspector .step > div")),
   };
 }
 
@@ -83,9 +82,10 @@ export function open(mount, text, options = {}) {
   const host = document.createElement("div");
   document.body.replaceChildren(host);
   const data = JSON.parse(text);
-  window.player = mount(host, data, { position: 0, ...options });
+  window.player = mount(host, data, { position: 0, selected: "step", ...options });
   const root = host.shadowRoot;
   [...root.querySelectorAll(".tabs button")].find((one) => one.textContent === "Table").click();
+  root.querySelector(".short").style.setProperty("--mg-view-height", "4000px"); // so that cards show all that they can
   window.reader = readerOf(window.player, data.nodes.kind.length);
   return null;
 }

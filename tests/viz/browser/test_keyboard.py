@@ -81,6 +81,8 @@ def said(page):
 
 def test_tab_goes_through_all_in_the_order_in_which_it_stands(opened):
     page = opened("mlp")
+    page.locator(".item").first.click()
+    page.get_by_role("button", name="First").focus()
     passed = tab_to(page, "^Stop here")
     assert all(one["seen"] for one in passed if one["player"])
     names = [one["name"] for one in passed]
@@ -268,6 +270,8 @@ def test_help_opens_and_gives_the_focus_back(opened):
 
 def test_the_table_is_in_step(opened):
     page = opened("expression")
+    page.locator(".item").first.click()
+    page.get_by_role("button", name="Follow the steps").click()
     press(page, "Home", "t")
     rows = page.locator("tr[aria-current]")
     for _ in range(15):

@@ -217,3 +217,36 @@ def test_a_notebook_that_is_not_trusted_shows_pictures_and_runs_nothing(tmp_path
         assert cells.nth(3).inner_text() == "a script"
         page.wait_for_timeout(300)
         assert page.evaluate("globalThis.__ran") is None
+
+
+FREEING = [
+    """
+import minigrad as mg
+from minigrad_viz import step
+from ipywidgets.widgets.widget import _instances
+a = mg.Value(2.0, "a")
+y = a * a
+""",
+    "step(y)",
+    "kept = step(y); kept",
+    "print('alive', sum(type(widget).__name__ == 'Player' for widget in _instances.values()))",
+]
+
+
+@pytest.mark.nightly
+def test_player_whose_cell_was_run_again_or_deleted_is_freed(tmp_path, watched):
+    (tmp_path / "freed.ipynb").write_text(notebook(FREEING), encoding="utf-8")
+    with Lab(tmp_path) as lab:
+        page = lab.opened(watched, "freed.ipynb")
+        run_cell(page, 0)
+        for _ in range(4):
+            counted(run_cell(page, 1), "0 / 4")
+        counted(run_cell(page, 2), "0 / 4")
+        run_cell(page, 3)
+        assert run_cell(page, 3).locator(".jp-OutputArea").inner_text().strip().endswith("alive 2")
+        for index in (2, 1):  # the one that a variable holds lives on
+            page.locator(".jp-CodeCell").nth(index).locator(".jp-InputPrompt").click()
+            page.keyboard.press("d")
+            page.keyboard.press("d")
+        run_cell(page, 1)
+        assert run_cell(page, 1).locator(".jp-OutputArea").inner_text().strip().endswith("alive 1")

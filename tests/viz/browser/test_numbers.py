@@ -15,7 +15,7 @@ import pytest
 
 import minigrad as mg
 from minigrad_viz.frontend import module
-from moments import Moments, bracketed, pretty
+from moments import Moments, bracketed, brief, pretty
 from played import Played, scalar_graph, tensor_graph
 from strategies import random_expression
 from tiers import NIGHTLY, choose_cases
@@ -27,7 +27,7 @@ SCRUBS = 4  # jumps in each graph
 @pytest.fixture
 def lab(watched):
     """One page for all graphs of a test: ``lab(name, …)`` calls a function of numbers.js."""
-    page = watched()
+    page = watched(width=4000)  # so that cards show all that they can
     reader = (Path(__file__).parent / "numbers.js").read_text(encoding="utf-8")
     page.evaluate(
         """async (sources) => {
@@ -94,21 +94,12 @@ def check_texts(moments, found):
                 marks = [mark for mark in found[key][node].pop("state") if mark != "bad"]
                 assert marks == card.pop("state"), (position, node)
                 assert found[key][node] == card, (position, node)
-        elif key == "inspector":
-            check_step(moments.step(position), found[key].pop("step"))
-            assert found[key] == expected, position
         else:
             assert found[key] == expected, (position, key)
     for key, (first, last) in (("formula", moments.formula(position)), ("aria", moments.spoken(position))):
         start = f"Step {position} of {moments.last}, " if key == "aria" else ""
         assert found[key].startswith(start + first), (found[key], first)
         assert found[key].endswith(last), (found[key], last)
-
-
-def check_step(expected, found):
-    assert len(found) == len(expected)
-    for k, (text, said) in enumerate(zip(expected, found, strict=True)):
-        assert said.startswith(text) if k == 0 else said.endswith(text), (text, said)
 
 
 def walked(lab, played, scrubs):
@@ -173,13 +164,12 @@ def check_shown(moments, found):
         if gradient["value"] is not None:
             many = f" (Σ {gradient['met']} of {gradient['of']})" if gradient["state"] == "partial" else ""
             assert row[1] == pretty(float(gradient["value"])) + many
-            assert "pale" in card["state"] or is_rounded(card["grad"], float(gradient["value"]))
+            assert "pale" in card["state"] or is_rounded(card["grad"], float(gradient["value"])), (card, gradient)
     moment = {key: float(x) for key, x in found["moment"].items() if isinstance(x, float | int)}
     if found["moment"]["kind"] == "edge":
         up, local, down = (moment[key] for key in ("upstream", "local", "contribution"))
-        assert found["product"] == f"{pretty(up)} × {bracketed(local)} = {pretty(down)}"
+        assert found["product"] == f"{brief(up)} × {bracketed(local)} = {brief(down)}"
         assert found["product"] in found["formula"]
-        assert found["inspector"]["step"][1] == f"= {found['product']}"
 
 
 def is_rounded(text, x):

@@ -13,7 +13,9 @@ from pathlib import Path
 import pytest
 
 import minigrad as mg
-from minigrad_viz import Drawing, draw, to_html, to_svg, to_text
+from minigrad.errors import ArgumentError, MissingFileError
+from minigrad_viz import Drawing, draw, export, to_html, to_svg, to_text
+from minigrad_viz.palette import DARK, LIGHT
 from needs import needs
 
 ROOT = Path(__file__).parents[3]
@@ -125,7 +127,7 @@ def test_every_output_takes_a_drawing_too():
     assert to_svg(drawing) == drawing.svg()
 
 
-@pytest.mark.parametrize("suffix", ["svg", "html", "txt", "json", "dot", "gv"])
+@pytest.mark.parametrize("suffix", ["svg", "html", "txt", "json", "tex", "dot", "gv"])
 def test_save_writes_what_the_suffix_says(tmp_path, suffix):
     drawing = draw(mg.Value(3.0, "α") * 2.0)
     drawing.save(tmp_path / f"graph.{suffix}")
@@ -134,10 +136,62 @@ def test_save_writes_what_the_suffix_says(tmp_path, suffix):
     assert written == {"txt": drawing.text(), "dot": dot, "gv": dot}.get(suffix) or getattr(drawing, suffix)()
 
 
+@pytest.mark.parametrize("suffix", ["png", "pdf"])
+def test_save_writes_pictures_for_print_and_slides(tmp_path, suffix):
+    needs("typst")
+    drawing = draw(mg.Value(3.0, "α") * 2.0)
+    drawing.save(tmp_path / f"graph.{suffix.upper()}")
+    written = (tmp_path / f"graph.{suffix.upper()}").read_bytes()
+    assert written == getattr(drawing, suffix)()
+    assert written.startswith({"png": b"\x89PNG", "pdf": b"%PDF-1."}[suffix])
+
+
 def test_save_refuses_an_unknown_suffix_and_lists_the_known(tmp_path):
-    with pytest.raises(ValueError, match=r"does not say what to write\.\n  End it with \.svg, \.html, \.txt, \.json"):
-        draw(mg.Value(3.0)).save(tmp_path / "graph.png")
+    for name in ("graph.bmp", "graph", ".png"):
+        with pytest.raises(ArgumentError) as raised:
+            draw(mg.Value(3.0)).save(tmp_path / name)
+        assert str(raised.value) == (
+            f"save: {str(tmp_path / name)!r} does not say what to write.\n"
+            "  End it with .svg, .png, .pdf, .tex, .html, .txt, .json, .dot, .gv."
+        )
     assert list(tmp_path.iterdir()) == []
+
+
+def test_save_refuses_an_option_that_files_of_that_suffix_do_not_have(tmp_path):
+    drawing = draw(mg.Value(3.0))
+    with pytest.raises(ArgumentError, match=r"^save: scale is no option of \.svg files\.\n  It is one of \.png\.$"):
+        drawing.save(tmp_path / "graph.svg", scale=2)
+    with pytest.raises(
+        ArgumentError, match=r"^save: theme is no option of \.txt files\.\n  It is one of \.svg, \.png, "
+    ):
+        drawing.save(tmp_path / "graph.txt", theme="dark")
+
+
+def test_save_names_the_folder_that_is_missing(tmp_path):
+    with pytest.raises(MissingFileError) as raised:
+        draw(mg.Value(3.0)).save(tmp_path / "figures" / "graph.svg")
+    folder = str(tmp_path / "figures")
+    assert str(raised.value) == (
+        f"save: there is no folder {folder!r} for 'graph.svg'.\n  Make it first: os.makedirs({folder!r})."
+    )
+
+
+@pytest.mark.parametrize(("theme", "palette", "other"), [("light", LIGHT, DARK), ("dark", DARK, LIGHT)])
+def test_theme_holds_in_a_page_whatever_the_readers_is(theme, palette, other):
+    page = draw(mg.Value(3.0, "a") * 2.0).html(theme)
+    before = page[: page.index("<script")]
+    assert f'<html lang="en" data-theme={theme}>' in page
+    assert "prefers-color-scheme" not in before
+    assert (palette["page"] in before, other["page"] in before) == (True, False)
+
+
+def test_export_keeps_the_step_and_the_options_of_a_drawing(tmp_path):
+    a = mg.Value(3.0, "a")
+    drawing = draw(a * a, step=3)
+    export(drawing, tmp_path / "step.svg", theme="dark")
+    assert (tmp_path / "step.svg").read_text(encoding="utf-8") == drawing.svg("dark")
+    export(a * a, tmp_path / "graph.svg", theme="light")
+    assert (tmp_path / "graph.svg").read_text(encoding="utf-8") == draw(a * a).svg("light")
 
 
 def test_page_asks_for_nothing_from_elsewhere():

@@ -10,6 +10,7 @@ import minigrad as mg
 from cases import merge_cases
 from minigrad_viz import to_graphviz, to_html, to_svg
 from minigrad_viz.palette import DARK, LIGHT, TEXT_ON
+from svgs import SVG, elements, elements_in, words
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -24,19 +25,6 @@ HOSTILE = [
     "two\nlines\r\n",
     "%s {0} ${x}",
 ]
-SVG = "{http://www.w3.org/2000/svg}"
-
-
-def elements(svg: str, cls: str) -> list[ET.Element]:
-    return elements_in(ET.fromstring(svg), cls)
-
-
-def elements_in(parent: ET.Element, cls: str) -> list[ET.Element]:
-    return [element for element in parent.iter() if cls in element.get("class", "").split()]
-
-
-def words(element: ET.Element) -> str:
-    return "".join(element.itertext())
 
 
 @merge_cases
@@ -216,3 +204,19 @@ def test_text_has_a_contrast_of_at_least_4_5(colours):
     for text, ground in TEXT_ON:
         dim, bright = sorted((luminance(colours[text]), luminance(colours[ground])))
         assert (bright + 0.05) / (dim + 0.05) >= 4.5, (text, ground)
+
+
+def test_edges_are_as_wide_as_their_gradient_is_large_and_have_its_sign_as_hue():
+    w, x = mg.Value(-2.0, "w"), mg.Value(3.0, "x")
+    y = w * x
+    before = to_svg(y)
+    assert "positive" not in before.partition("</style>")[2], "nothing has gone back"
+    y.backward()
+    after = to_svg(y).partition("</style>")[2]
+    found = re.findall(r'class="edge (\w+)" d="[^"]*" style="stroke-width:([\d.]+);opacity:([\d.]+)"', after)
+    share = (2 / 3) ** 0.5
+    assert found == [("positive", "5", "1"), ("negative", f"{1 + 4 * share:.3g}", f"{0.55 + 0.45 * share:.3g}")]
+    assert "orange above 0, purple below" in after
+    y.backward()
+    twice = to_svg(y).partition("</style>")[2]
+    assert "positive" not in twice, "two passes have been added up: no edge brought what .grad holds"

@@ -24,7 +24,7 @@ def floats(count, seed=0):
 
 def test_numbers_are_written_as_python_writes_them():
     found = list(floats(10_000))
-    expected = [[notation.number(x), notation.pretty(x)] for x in found]
+    expected = [[notation.number(x), notation.pretty(x), notation.brief(x)] for x in found]
     assert compare(numbers=[coded(x) for x in found])["numbers"] == expected
 
 
@@ -69,7 +69,7 @@ def put_in(formula, parts):
 
 def written(op, constants, attrs):
     """Each formula of `op` with its template: that of the value, and those of the rules."""
-    places = [chr(HOLES + 8 * (k + 1)) if x is None else x for k, x in enumerate(constants)]
+    places = [chr(HOLES + 8 * (k + 1)) if x is None else notation.shortened(x) for k, x in enumerate(constants)]
     yield expression(op, places, attrs), template(op, constants, attrs)
     for slot in range(len(op.inputs)):
         for derive, made in ((local_derivative, local_template), (product, product_template)):
@@ -91,7 +91,7 @@ def test_templates_are_filled_with_names_and_numbers_as_python_writes_them():
                 parts = [generator.choice(NAMES + NUMBERS) for _ in range(count + 1)]
                 fills.append({"template": found, "parts": [[x] if isinstance(x, str) else coded(x) for x in parts]})
                 filled = put_in(formula, parts)
-                expected.append((op.name, found, parts, [filled.text(), filled.mathml()]))
+                expected.append((op.name, found, parts, [filled.text(), filled.mathml(), filled.latex()]))
     assert len(fills) > 2000
     for (name, made, parts, python), javascript in zip(expected, compare(fills=fills)["fills"], strict=True):
         assert javascript == python, (name, made, parts)
@@ -99,7 +99,11 @@ def test_templates_are_filled_with_names_and_numbers_as_python_writes_them():
 
 def test_constants_are_in_the_template_already():
     power = local_template(mg.OPS["pow"], 0, [None, 2.0])
-    assert power == {"text": "2 · \ue00c", "mathml": "<mrow><mn>2</mn><mo>·</mo>\ue00c</mrow>"}
+    assert power == {
+        "text": "2 · \ue00c",
+        "mathml": "<mrow><mn>2</mn><mo>·</mo>\ue00c</mrow>",
+        "latex": r"2 \cdot " + "\ue00c",
+    }
     assert template(mg.OPS["pow"], [None, 2.0]) is template(mg.OPS["pow"], [None, 2.0])
 
 
@@ -107,8 +111,9 @@ def test_op_that_cannot_be_written_is_a_call():
     op = mg.Op("test_unread", "{a}}", vjp=(lambda g, a: g if a > 0 else 0.0, lambda g: g))
     try:
         found = template(op, [None, 2.0])
-        text, mathml = compare(fills=[{"template": found, "parts": [["y"], ["<x>"], ["b"]]}])["fills"][0]
+        text, mathml, latex = compare(fills=[{"template": found, "parts": [["y"], ["<x>"], ["b"]]}])["fills"][0]
         assert text == "test_unread(<x>, 2.0)"
+        assert latex == r"\operatorname{test\_unread}(\mathrm{{<}x{>}}, 2.0)"
         assert '<mi>test_unread</mi><mo>(</mo><mi>&lt;x&gt;</mi><mo separator="true">,</mo>2.0<mo>)</mo>' in mathml
         assert local_template(op, 0, [None, None]) is None
         assert op_data(op)["why"] is not None

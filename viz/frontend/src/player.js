@@ -8,8 +8,9 @@ import { controls } from "./panels/controls.js";
 import { fill, h, keepFocus, tag } from "./panels/dom.js";
 import { finder } from "./panels/finder.js";
 import { inspector } from "./panels/inspector.js";
+import { legend } from "./panels/legend.js";
 import { helpOverlay, pressKey } from "./panels/keyboard.js";
-import { predicting, setPredicting } from "./panels/predicting.js";
+import { canAsk, predicting, setPredicting } from "./panels/predicting.js";
 import { saying } from "./panels/saying.js";
 import {
   arrive,
@@ -37,7 +38,7 @@ import { whatIf } from "./panels/whatif.js";
 /** @typedef {import("./panels/session.js").Session} Session */
 
 /**
- * What a widget keeps in step: `selected` is "n12", a node, or "b3", a block; `values` are the reader's own, by leaf.
+ * What a widget keeps in step: `selected` is "n12", a node, "b3", a block, or "step", the node of each step; `values` are the reader's own, by leaf.
  * @typedef {object} State
  * @property {number} position
  * @property {boolean} playing
@@ -90,7 +91,7 @@ export function mount(host, traceData, options = {}) {
   const label = `Player: ${s.graph.sentence}`;
   const app = h("div.app", { role: "group", label, onkeydown, tabindex: -1 }); // a click anywhere gives it the keys
   const focus = (/** @type {string} */ selector) => app.querySelector(selector)?.focus();
-  const { draw, keys, drawing } = assemble(s, options, focus);
+  const { draw, keys, drawing } = assemble(host, s, options, focus);
   root.replaceChildren(h("style", {}, drawingStyle() + shellStyle()), app);
   host.dataset.lmSuppressShortcuts = "true";
   if (options.height) host.style.setProperty("--mg-view-height", `${options.height}px`);
@@ -124,16 +125,21 @@ export function mount(host, traceData, options = {}) {
   });
 }
 
-/** The parts in their places. @param {Session} s @param {Options} options @param {(selector: string) => void} focus */
-function assemble(s, options, focus) {
+/**
+ * The parts in their places.
+ * @param {HTMLElement} host @param {Session} s @param {Options} options @param {(selector: string) => void} focus
+ */
+function assemble(host, s, options, focus) {
   const shown = (/** @type {string} */ name) => !options.show || options.show.includes(name);
   const dialog = helpOverlay();
   const help = () => dialog.showModal();
+  const present = () => (document.fullscreenElement ? document.exitFullscreen() : host.requestFullscreen());
   const drawing = stage(s);
   const guide = tour(s);
   const inspect = inspector(s);
   const inspected = shown("inspector");
-  const { toggle, search, bar, panel } = tabs(s, Object.keys(TITLES).filter(shown), drawing, focus);
+  const names = Object.keys(TITLES).filter((name) => shown(name) && (name !== "predict" || canAsk(s)));
+  const { toggle, search, bar, panel } = tabs(s, names, drawing, focus);
   /** @type {Draw[]} */
   const parts = [
     guide.draw,
@@ -142,13 +148,14 @@ function assemble(s, options, focus) {
     saying(s),
     predicting(s),
     () => tag("div.stage", {}, drawing.element),
+    legend(s),
     panel,
-    () => inspected && inspect(),
+    () => inspected && s.selected !== null && inspect(),
   ];
   const leaveDrawing = () => (select(s, null), focus(".key.play"));
   return {
     drawing,
-    keys: { tour: guide, drawing, dialog, help, leaveDrawing, toggle, search },
+    keys: { tour: guide, drawing, dialog, help, present, leaveDrawing, toggle, search },
     draw: (/** @type {string} */ what, /** @type {any} */ changed) => parts.map((part) => part(what, changed)),
   };
 }
@@ -174,6 +181,7 @@ function tabs(s, names, drawing, focus) {
       open = open === name ? "" : name;
       tell(s, "panel");
       focus("[type=search]");
+      drawing.element.parentElement?.parentElement?.querySelector(".panel:not([hidden] *)")?.scrollIntoView({ block: "nearest" });
     }
   };
   const button = (/** @type {string} */ name) => {
@@ -191,6 +199,7 @@ function tabs(s, names, drawing, focus) {
     },
     /** @type {Draw} */
     panel(what, changed) {
+      drawing.element.classList.toggle("short", open !== ""); // so that both are in sight
       if (open) {
         panels[open] ??= PANELS[open](s, highlight);
         seen[open] = panels[open](what, changed);

@@ -51,7 +51,7 @@
  * @property {string | null} why
  */
 
-/** A formula with placeholders for names or numbers. @typedef {{text: string, mathml: string}} Template */
+/** A formula with placeholders for names or numbers. @typedef {{text: string, mathml: string, latex: string}} Template */
 
 /**
  * An alarm or remark: where it begins (-1: nowhere), and all that it concerns.

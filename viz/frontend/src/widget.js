@@ -39,7 +39,9 @@ export async function render({ model, el }) {
       stop = follow(model, player);
     };
     model.on("change:leaves", again); // an element got a trait of its own
+    count(model, 1);
     return () => {
+      count(model, -1);
       model.off("change:leaves", again);
       stop();
       player.destroy();
@@ -48,6 +50,12 @@ export async function render({ model, el }) {
     refusal(host, error);
     return () => {};
   }
+}
+
+/** Counts the views, so that the kernel can let go of a player that nobody sees. @param {Model} model @param {number} by */
+function count(model, by) {
+  model.set("views", model.get("views") + by);
+  model.save_changes();
 }
 
 /**

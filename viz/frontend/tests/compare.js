@@ -1,13 +1,13 @@
 /**
  * Does what Python asks, so that it can compare: one JSON job on standard input, its results on standard output.
  *
- *     numbers   → what `number` and `pretty` write
- *     fills     → templates with their parts put in, as text and as MathML
+ *     numbers   → what `number`, `pretty` and `brief` write
+ *     fills     → templates with their parts put in, as text, as MathML and as LaTeX
  *     graphs    → traces of version 2 and runs with other leaves: every number that the engine finds
  */
 
 import { engine } from "../src/engine/engine.js";
-import { formulaMathML, formulaText, number, pretty, shortenName, subscript } from "../src/engine/notation.js";
+import { brief, formulaLatex, formulaMathML, formulaText, number, pretty, shortenName, subscript } from "../src/engine/notation.js";
 import { decode } from "../src/model/trace.js";
 
 /** What JSON has no number for is a string, as in a trace. */
@@ -43,10 +43,10 @@ process.stdin.setEncoding("utf8");
 for await (const chunk of process.stdin) input += chunk;
 const job = JSON.parse(input);
 const results = {
-  numbers: (job.numbers ?? []).map(read).map((x) => [number(x), pretty(x)]),
+  numbers: (job.numbers ?? []).map(read).map((x) => [number(x), pretty(x), brief(x)]),
   fills: (job.fills ?? []).map(({ template, parts }) => {
     const given = parts.map(part);
-    return [formulaText(template, given), formulaMathML(template, given)];
+    return [formulaText(template, given), formulaMathML(template, given), formulaLatex(template, given)];
   }),
   names: (job.names ?? []).map(([name, limit]) => shortenName(name, limit)),
   subscripts: (job.subscripts ?? []).map(subscript),

@@ -12,18 +12,20 @@ from minigrad_viz.pictures.cards import HEAD, PAD, ROW, shape_text, strip, value
 from minigrad_viz.trace.blocks import Item, Wire
 from minigrad_viz.trace.columns import About, Trace, finite
 
-__all__ = ["COLOURS", "SHAPES", "SMALL", "Frame", "Stack", "stacks"]
+__all__ = ["COLOURS", "SECOND", "SHAPES", "Frame", "Mention", "Stack", "stacks"]
 
 _STACK = 6.0  # how far the sheets behind look out
 _WIDEST = 250.0  # of a text, in pixels
-_SECOND = 16.0  # from the first line of a name to the second
+_MENTIONED = 170.0  # pixels of a name elsewhere, at most
+SECOND = 16.0  # from the first line of a name to the second
 _LISTED = 3  # shapes that are written one by one
 
 SHAPES = (
     ".mg .stack{{stroke-width:1}}.mg .hull{{stroke-width:1;stroke-dasharray:1 3;stroke-linecap:round}}"
     ".mg .part{{font-size:11.5px;font-weight:600}}.mg .many{{font-weight:400}}.mg .warn{{font-weight:700}}"
+    ".mg .bit{{font-size:11px}}"
+    ".mg .mention .box{{stroke-dasharray:2 2;stroke-width:1}}.mg .mention text{{font-size:11px}}"
 )
-SMALL = ".mg .bit{{font-size:11px}}"  # where there are blocks, or calls of a step
 COLOURS = (
     ".mg .stack{{fill:{card};stroke:{line}}}.mg .block .head{{fill:{rim}}}.mg .block.output .head{{fill:{output}}}"
     ".mg .hull{{fill:{ink};fill-opacity:.025;stroke:{line}}}.mg .bar{{fill:{rim};fill-opacity:.55}}"
@@ -72,41 +74,82 @@ class Stack:
     """The name with those of the modules around it, but for the outermost."""
     more: str = ""
     """The second line of a long name."""
+    progress: tuple[float, float] | None = None
+    """At a moment, the share of its operations that are computed, and of its gradients that are complete."""
+
+    @property
+    def head(self) -> float:
+        """The height of its header."""
+        return HEAD + (SECOND if self.more else 0.0)
+
+    @property
+    def height(self) -> float:
+        """Without the sheets behind it."""
+        return self.head + ROW * len(self.rows) + (3 if self.progress is None else 18)
 
     @property
     def size(self) -> tuple[float, float]:
         """Width and height with the sheets behind it."""
-        return self.width + _STACK, self._head + ROW * len(self.rows) + 3 + _STACK
-
-    @property
-    def _head(self) -> float:
-        return HEAD + (_SECOND if self.more else 0.0)
+        return self.width + _STACK, self.height + _STACK
 
     def draw(self, x: float, y: float) -> str:
         """SVG of the box with its top left corner at (x, y)."""
-        w, h = self.width, self._head + ROW * len(self.rows) + 3
-        classes = f"block{' output' if self.output else ''}{' bad' if self.bad else ''}"
-        parts = [f'<g class="{classes}" transform="translate({x:g} {y:g})"><title>{escape(self.tooltip)}</title>']
+        w, h = self.width, self.height
+        marks = (" output" if self.output else "", " bad" if self.bad else "")
+        classes = f"block{''.join(marks)}{' pale' if self.progress == (0.0, 0.0) else ''}"
+        title = f"<title>{escape(self.tooltip)}</title>" if self.progress is None else ""
+        parts = [f'<g class="{classes}" transform="translate({x:g} {y:g})">{title}']
         for off in (_STACK, _STACK / 2):
             parts.append(f'<rect class="stack" x="{off:g}" y="{off:g}" width="{w:g}" height="{h:g}" rx="5"/>')
         colour = "" if self.output else ' class="bw"'
         badge = f'<tspan class="many" dx="8">{escape(self.kind)}</tspan>' if self.kind else ""
         badge += f'<tspan{colour} dx="8">{self.badge}</tspan>' if self.badge else ""
-        more = f'<tspan x="{PAD:g}" dy="{_SECOND:g}">{escape(self.more)}</tspan>' if self.more else ""
+        more = f'<tspan x="{PAD:g}" dy="{SECOND:g}">{escape(self.more)}</tspan>' if self.more else ""
         parts.append(
             f'<rect class="box" width="{w:g}" height="{h:g}" rx="5"/>'
-            f'<path class="head" d="{strip(w, 0, self._head, 5)}"/>'
+            f'<path class="head" d="{strip(w, 0, self.head, 5)}"/>'
             f'<text class="name" x="{PAD:g}" y="17">{escape(self.name)}{more}{badge}</text>'
         )
         for at, (caption, text) in enumerate(self.rows):
-            line = self._head + ROW * at + 15
+            line = self.head + ROW * at + 15
             if caption:
                 parts.append(f'<text class="bit dim" x="{PAD:g}" y="{line:g}">{caption}</text>')
                 parts.append(f'<text class="num" x="{w - PAD:g}" y="{line:g}">{escape(text)}</text>')
             else:
                 parts.append(f'<text class="bit" x="{PAD:g}" y="{line:g}">{escape(text)}</text>')
+        for at, share in enumerate(self.progress or ()):
+            bar = f'x="{PAD:g}" y="{h - 16 + 6 * at:g}" height="4" rx="2"'
+            parts.append(f'<rect class="way" {bar} width="{w - 2 * PAD:g}"/>')
+            parts.append(f'<rect class="{("fw", "bw")[at]}" {bar} width="{share * (w - 2 * PAD):g}"/>')
         parts.append(f'<rect class="box" style="fill:none" width="{w:g}" height="{h:g}" rx="5"/></g>')
         return "".join(parts)
+
+
+@dataclass(slots=True)
+class Mention:
+    """What stands in a row for an item of another."""
+
+    name: str
+    tooltip: str
+
+    @property
+    def size(self) -> tuple[float, float]:
+        """Width and height."""
+        return math.ceil(text_width(self.text, 11) + 18.0), 20.0
+
+    @property
+    def text(self) -> str:
+        """As much of the name as there is room for."""
+        return fit(self.name, _MENTIONED, 11)
+
+    def draw(self, x: float, y: float) -> str:
+        """SVG of the card with its top left corner at (x, y)."""
+        width, height = self.size
+        return (
+            f'<g class="mention" transform="translate({x:g} {y:g})"><title>{escape(self.tooltip)}</title>'
+            f'<rect class="box" width="{width:g}" height="{height:g}" rx="10"/>'
+            f'<text class="dim" x="9" y="14">{escape(self.text)}</text></g>'
+        )
 
 
 def stacks(trace: Trace, items: Sequence[Item], wires: Sequence[Wire]) -> dict[int, Stack | Frame]:

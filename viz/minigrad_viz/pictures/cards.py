@@ -7,16 +7,34 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from minigrad_viz.notation import escape, fit, number, plain, pretty, text_width
+from minigrad.backends.formula import Formula
+from minigrad_viz.captions import quantity, scalar_of
+from minigrad_viz.history import Moment
+from minigrad_viz.notation import brief, escape, fit, number, plain, text_width
 from minigrad_viz.pictures import heat
 from minigrad_viz.trace import Trace
 from minigrad_viz.trace.arrays import line, summary
+from minigrad_viz.trace.columns import finite
 
-__all__ = ["HEAD", "PAD", "ROW", "Card", "Pictures", "card", "gradient", "pictured", "shape_text", "strip", "value"]
+__all__ = [
+    "HEAD",
+    "PAD",
+    "RIM",
+    "ROW",
+    "Card",
+    "Pictures",
+    "card",
+    "gradient",
+    "pictured",
+    "shape_text",
+    "strip",
+    "value",
+]
 
 PAD, HEAD, ROW = 9.0, 25.0, 20.0
 _WIDEST = 210.0  # of a header, in pixels
-_RIM = 3.5  # the second border of an output
+RIM = 3.5  # the second border of an output
+_SIGNS = {"none": "—", "blocked": "blocked"}
 
 
 @dataclass(slots=True)
@@ -30,6 +48,8 @@ class Pictures:
     no_value: str
     no_grad: str
     note: str
+    most: float
+    """The magnitude that has the full colour in both."""
     middle: float = 0.0
 
 
@@ -52,13 +72,17 @@ class Card:
     """Whether its border tells of an alarm."""
     named: bool
     pictures: Pictures | None = None
+    state: str = ""
+    """At a moment: "pale" before the node is computed, and how far its gradient is."""
+    formula: Formula | str | None = None
+    """What `rule` was written from."""
     call: bool = False
     """Whether it is of a recorded step: then `grad` is the formula, and `value` the shape."""
 
     @property
     def size(self) -> tuple[float, float]:
         """Width and height with the second border of an output."""
-        rim = 2 * _RIM if "output" in self.kind else 0.0
+        rim = 2 * RIM if "output" in self.kind else 0.0
         return self.width + rim, self.height + rim
 
     def draw(self, x: float, y: float) -> str:
@@ -66,47 +90,99 @@ class Card:
         return _drawn(self, x, y)
 
 
-def card(trace: Trace, index: int, contributions: int) -> Card:
-    """The card of node `index`, whose gradient is the sum of so many `contributions`."""
+@dataclass(slots=True)
+class _Shown:
+    """What a card says of its numbers, now, and how much room they need at any time."""
+
+    value: str
+    grad: str
+    sum: str
+    value_room: float
+    grad_room: float
+    sum_room: float
+    bad: bool
+    state: str = ""
+
+
+def card(trace: Trace, index: int, contributions: int, now: Moment | None = None) -> Card:
+    """The card of node `index`, whose gradient is the sum of so many `contributions`; as it is at a moment, if given.
+
+    At a moment it has room for all that it will show.
+    """
     node = trace.nodes[index]
     kind = f"{node.kind} output" if index in trace.outputs else node.kind
-    bad = trace.alarming(index) or node.kind == "broken"
-    pictures = _pictures(trace, index) if pictured(trace, index) else None
-    number, grad = ("", "") if pictures else (value(trace, index), gradient(trace, index))
-    tooltip = _tooltip(trace, index, pictures)
+    pictures = _pictures(trace, index, now) if pictured(trace, index) else None
+    shown = _shown(trace, index, contributions) if now is None else _shown_at(trace, index, now)
+    tooltip = _tooltip(trace, index, pictures) if now is None else ""
     if node.kind == "constant":
-        width = max(52.0, text_width(number, 12.5) + text_width("const", 10.5) + 2 * PAD + 10)
-        return Card(kind, tooltip, "", "", number, "", "", width, 26.0, True, bad, False)
-    many = f"Σ{contributions}" if contributions > 1 and not trace.how else ""
+        width = max(52.0, text_width(shown.value, 12.5) + text_width("const", 10.5) + 2 * PAD + 10)
+        return Card(kind, tooltip, "", "", shown.value, "", "", width, 26.0, True, shown.bad, False)
     formula = trace.formula(index, near=True)
     rule = "" if formula is None else f" = {plain(formula)}"
     name = fit(trace.title(index, 60, near=True), 0.7 * _WIDEST if rule else _WIDEST, 13, True)
     taken = text_width(name, 13, True)
     rule = fit(rule, _WIDEST - taken, 13)
     header = taken + text_width(rule, 13)
-    total = text_width(many, 10.5, True) + 6 if many else 0
     height = HEAD + 2 * ROW
     if node.kind == "broken":
-        number, grad = "raised", fit(_error(trace, index), _WIDEST + 90, 12.5)
-        widest = max(header, text_width(grad, 12.5), text_width(number, 12.5, True) + 24)
+        shown.value, shown.grad = "raised", fit(_error(trace, index), _WIDEST + 90, 12.5)
+        widest = max(header, text_width(shown.grad, 12.5), text_width(shown.value, 12.5, True) + 24)
     elif trace.how:
-        return _call(trace, index, kind, tooltip)
+        return _call(trace, index, kind, tooltip, shown.state)
     elif pictures:
-        captions = (("data", pictures.no_value, 0.0), ("grad", pictures.no_grad, total))
+        captions = (("data", pictures.no_value, 0.0), ("grad", pictures.no_grad, shown.sum_room))
+        if now is not None:
+            kept, blocked = trace.tensors[index].array is not None, node.state == "blocked"
+            captions = (
+                ("data", "" if kept else "not kept", 0.0),
+                ("grad", "blocked" if blocked else "—", shown.sum_room),
+            )
         left, right = (max(pictures.width, text_width(f"{cap} {no}", 10.5) + more) for cap, no, more in captions)
         pictures.middle = math.ceil(PAD + left + 7)
         widest = max(header, text_width(pictures.note, 10.5), pictures.middle + 5 + right - PAD)
         height = HEAD + 18 + pictures.height + 22
     else:
-        first = text_width("data", 10.5) + 12 + text_width(number, 12.5)
-        second = text_width("grad", 10.5) + 12 + text_width(grad, 12.5) + total
+        first = text_width("data", 10.5) + 12 + shown.value_room
+        second = text_width("grad", 10.5) + 12 + shown.grad_room + shown.sum_room
         widest = max(header, first, second)
     width = math.ceil(max(76.0, widest + 2 * PAD))
     still, named = node.state == "blocked" and not trace.how, node.name is not None
-    return Card(kind, tooltip, name, rule, number, grad, many, width, height, still, bad, named, pictures)
+    numbers = (shown.value, shown.grad, shown.sum)
+    return Card(
+        kind, tooltip, name, rule, *numbers, width, height, still, shown.bad, named, pictures, shown.state, formula
+    )
 
 
-def _call(trace: Trace, index: int, kind: str, tooltip: str) -> Card:
+def _shown(trace: Trace, index: int, contributions: int) -> _Shown:
+    """What a card says in the end."""
+    many = f"Σ{contributions}" if contributions > 1 and not trace.how else ""
+    bad = trace.alarming(index) or trace.kinds[index] == "x"
+    number, grad = ("", "") if pictured(trace, index) else (value(trace, index), gradient(trace, index))
+    rooms = text_width(number, 12.5), text_width(grad, 12.5)
+    return _Shown(number, grad, many, *rooms, text_width(many, 10.5, True) + 6 if many else 0.0, bad)
+
+
+def _shown_at(trace: Trace, index: int, now: Moment) -> _Shown:
+    """What a card says at a moment, as the player does: no value before it is computed, and of a gradient that is not
+    complete the sum so far."""
+    known, gradient, sums = now.is_computed(index), now.gradient(index), now.history.gradients(index)
+    of, several = gradient.of, pictured(trace, index)
+    sign = _SIGNS.get(gradient.state, "")
+    said = {"partial": f"Σ {gradient.met} of {of}", "final": f"Σ {of}"}.get(gradient.state, "") if of > 1 else ""
+    last = value(trace, index)
+    number = "" if several or not known else last
+    grad = "" if several or not known else sign or quantity(gradient.value)
+    texts = [] if several else [quantity(total) for total in sums]
+    grad_room = max([text_width(sign, 12.5), *(text_width(text, 12.5, True) for text in texts)])
+    sum_room = text_width(f"Σ {of} of {of}", 10.5, True) + 6 if of > 1 else 0.0
+    wild = (known and not finite(now.value(index))) or not finite(gradient.value)
+    bad = wild or index in trace.late or trace.kinds[index] == "x"
+    pale = " pale" if trace.kinds[index] == "o" and not known else ""
+    state = {"none": "wait"}.get(gradient.state, gradient.state) + pale
+    return _Shown(number, grad, said, 0.0 if several else text_width(last, 12.5), grad_room, sum_room, bad, state)
+
+
+def _call(trace: Trace, index: int, kind: str, tooltip: str, state: str) -> Card:
     """The card of a call in a recorded step: what it computes, its formula, and what it gives; of a leaf its shape."""
     node, formula = trace.nodes[index], trace.formula(index, near=True)
     shape = shape_text(*trace.tensors[index][:2])
@@ -120,7 +196,8 @@ def _call(trace: Trace, index: int, kind: str, tooltip: str) -> Card:
     width = math.ceil(max(76.0, widest + 2 * PAD))
     height = HEAD + ROW * (2 if below else 1)
     named = node.name is not None
-    return Card(kind, tooltip, name, rule, shape, below, "", width, height, False, False, named, call=True)
+    numbers = (shape, below, "")
+    return Card(kind, tooltip, name, rule, *numbers, width, height, False, False, named, None, state, formula, True)
 
 
 def pictured(trace: Trace, index: int) -> bool:
@@ -129,8 +206,11 @@ def pictured(trace: Trace, index: int) -> bool:
     return tensor is not None and math.prod(tensor.shape) != 1
 
 
-def value(trace: Trace, index: int, show: Callable[[float], str] = pretty) -> str:
-    """What to write for the value of a node: its number, or one line about its tensor."""
+def value(trace: Trace, index: int, show: Callable[[float], str] = brief, now: Moment | None = None) -> str:
+    """What to write for the value of a node: its number, or one line about its tensor; at a moment "" before it is
+    computed."""
+    if now is not None and not now.is_computed(index):
+        return ""
     if trace.kinds[index] == "x":
         return "raised"
     tensor = trace.tensors.get(index)
@@ -141,22 +221,43 @@ def value(trace: Trace, index: int, show: Callable[[float], str] = pretty) -> st
     return line(summary(tensor.array)) if pictured(trace, index) else trace.amount(index, show)
 
 
-def gradient(trace: Trace, index: int, show: Callable[[float], str] = pretty) -> str:
-    """What to write for its gradient, or why there is none."""
+def gradient(trace: Trace, index: int, show: Callable[[float], str] = brief, now: Moment | None = None) -> str:
+    """What to write for its gradient, or why there is none; at a moment as far as it has been added up."""
     if trace.kinds[index] == "x":
         return "—"
+    if now is not None:
+        so_far = now.gradient(index)
+        if so_far.value is None:
+            return _SIGNS[so_far.state]
+        one = scalar_of(so_far.value)
+        text = show(one) if isinstance(one, float) else line(summary(one))
+        return f"{text} (Σ {so_far.met} of {so_far.of})" if so_far.state == "partial" else text
     if index in trace.grads and pictured(trace, index):
         return line(summary(trace.grads[index]))
     return trace.gradient(index, show)
 
 
-def _pictures(trace: Trace, index: int) -> Pictures:
+def _pictures(trace: Trace, index: int, now: Moment | None) -> Pictures:
     shape, dtype, array = trace.tensors[index]
     grad = trace.grads.get(index)
+    no_grad, late = gradient(trace, index), False
+    if now is not None:
+        late, so_far = not now.is_computed(index), now.gradient(index)
+        array, grad = now.value(index), so_far.value
+        no_grad = "" if late else _SIGNS.get(so_far.state, "")
     first, second = (None if x is None else summary(x) for x in (array, grad))
-    width, height = heat.size_of(shape, first or second)
-    no_value, no_grad = "" if first else value(trace, index), "" if second else gradient(trace, index)
-    return Pictures(width, height, first, second, no_value, no_grad, fit(shape_text(shape, dtype), _WIDEST, 10.5))
+    width, height = heat.size_of(shape, first or second if now is None else None)
+    no_value = "" if first or late else value(trace, index)
+    most = heat.scale(first, second) if now is None else _scale(now, index)
+    note = fit(shape_text(shape, dtype), _WIDEST, 10.5)
+    return Pictures(width, height, first, second, no_value, "" if second else no_grad, note, most)
+
+
+def _scale(now: Moment, index: int) -> float:
+    """The largest magnitude in the value of a node, and in all sums that its gradient goes through."""
+    array = now.history.trace.tensors[index].array
+    held = [x for x in (array, *now.history.gradients(index)) if x is not None]
+    return heat.scale(*(summary(x) for x in held))
 
 
 def shape_text(shape: tuple[int, ...], dtype: str = "") -> str:
@@ -197,10 +298,12 @@ def _tooltip(trace: Trace, index: int, pictures: Pictures | None) -> str:
 
 
 def _drawn(one: Card, x: float, y: float) -> str:
-    classes = one.kind + (" still" if one.still else "") + (" bad" if one.bad else "")
-    inset = _RIM if "output" in one.kind else 0.0
+    marks = ("still" if one.still else "", "bad" if one.bad else "", one.state)
+    classes = " ".join(filter(None, [one.kind, *marks]))
+    inset = RIM if "output" in one.kind else 0.0
     parts = [f'<g class="{classes}" transform="translate({x + inset:g} {y + inset:g})">']
-    parts.append(f"<title>{escape(one.tooltip)}</title>")
+    if one.tooltip:
+        parts.append(f"<title>{escape(one.tooltip)}</title>")
     if one.kind.startswith("constant"):
         parts.append(_constant(one))
     elif one.call:
@@ -254,6 +357,7 @@ def _total(one: Card) -> str:
 def _rows(one: Card) -> str:
     w, h, r, edge = one.width, one.height, _radius(one), one.width - PAD
     first, second = HEAD + 14.5, HEAD + ROW + 14.5
+    less = " less" if one.grad.startswith("−") else " dim" if one.grad in _SIGNS.values() else ""
     if one.kind.startswith("broken"):
         inside = (
             f'<text class="warn" x="{PAD:g}" y="{first}">{escape(one.value)}</text>'
@@ -264,7 +368,7 @@ def _rows(one: Card) -> str:
             f'<text class="cap fw" x="{PAD:g}" y="{first}">data</text>'
             f'<text class="num" x="{edge:g}" y="{first}">{escape(one.value)}</text>'
             f'<text class="cap bw" x="{PAD:g}" y="{second}">grad{_total(one)}</text>'
-            f'<text class="num" x="{edge:g}" y="{second}">{escape(one.grad)}</text>'
+            f'<text class="num grad{less}" x="{edge:g}" y="{second}">{escape(one.grad)}</text>'
         )
     return (
         f'<rect class="box" width="{w:g}" height="{h:g}" rx="{r}"/>'
@@ -287,7 +391,6 @@ def _called(one: Card) -> str:
 def _tensor(one: Card, pictures: Pictures) -> str:
     w, h, r = one.width, one.height, _radius(one)
     top, middle = HEAD + 18, pictures.middle
-    most = heat.scale(pictures.value, pictures.grad)
     parts = [f'<rect class="box" width="{w:g}" height="{h:g}" rx="{r}"/>', _header(one)]
     parts.append(f'<path class="wash" d="M{middle:g} {HEAD:g}H{w:g}V{top + pictures.height + 6:g}H{middle:g}z"/>')
     for caption, x, short, none in (
@@ -301,7 +404,7 @@ def _tensor(one: Card, pictures: Pictures) -> str:
     ):
         said = f'<tspan class="dim" dx="4">{escape(none)}</tspan>' if none else ""
         parts.append(f"<text {caption}{said}</text>")
-        parts.append(heat.drawn(short, x, top, pictures.width, pictures.height, most) if short else "")
+        parts.append(heat.drawn(short, x, top, pictures.width, pictures.height, pictures.most) if short else "")
     parts.append(f'<text class="cap dim" x="{PAD:g}" y="{top + pictures.height + 16:g}">{escape(pictures.note)}</text>')
     parts.append(f'<rect class="box" style="fill:none" width="{w:g}" height="{h:g}" rx="{r}"/>')
     return "".join(parts)

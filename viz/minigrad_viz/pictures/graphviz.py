@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from minigrad.packages import check, explained
+from minigrad_viz.history import Moment
 from minigrad_viz.notation import number, plain, shorten
 from minigrad_viz.palette import LIGHT
 from minigrad_viz.pictures.cards import gradient, shape_text, value
@@ -36,8 +37,8 @@ def to_graphviz(x: Any, *more: Any) -> graphviz.Digraph:
 
 
 @explained("to_graphviz", _INSTEAD)
-def digraph(trace: Trace) -> graphviz.Digraph:
-    """The Digraph of a trace, with a cluster for each block."""
+def digraph(trace: Trace, now: Moment | None = None) -> graphviz.Digraph:
+    """The Digraph of a trace, or of a moment of it, with a cluster for each block."""
     import graphviz
 
     check("graphviz", "to_graphviz", _INSTEAD)
@@ -51,7 +52,7 @@ def digraph(trace: Trace) -> graphviz.Digraph:
     picture.attr("edge", fontname="sans-serif", fontsize="9", fontcolor=LIGHT["backward"], color=LIGHT["line"])
     blocks = [picture, *(_cluster(trace, k) for k in range(1, len(trace.blocks)))]
     for index in range(len(trace.kinds)):
-        tooltip, *lines = _said(trace, index)
+        tooltip, *lines = _said(trace, index, now)
         details = {"tooltip": _text(tooltip.replace("\\", "\\\\"))} if tooltip else {}  # which is read twice
         blocks[trace.block[index]].node(f"n{index}", _text(*lines), **details, **_looks(trace, index))
     for k in range(len(blocks) - 1, 0, -1):
@@ -90,14 +91,14 @@ def _looks(trace: Trace, index: int) -> dict[str, str]:
     return looks
 
 
-def _said(trace: Trace, index: int) -> tuple[str, ...]:
+def _said(trace: Trace, index: int, now: Moment | None) -> tuple[str, ...]:
     """The tooltip of a node, and the lines in it."""
     if trace.kinds[index] == "c":
         return "", value(trace, index)
     formula = trace.formula(index)
     title = trace.title(index, 60)
     head = shorten(title if formula is None else f"{title} = {plain(formula)}", 120)
-    tooltip = f"{trace.title(index, 200)}: {value(trace, index, number)}"
+    tooltip = f"{trace.title(index, 200)}: {value(trace, index, number, now)}"
     if trace.how:
         return "", head, shape_text(*trace.tensors[index][:2])
-    return tooltip, head, f"data {value(trace, index)}", f"grad {gradient(trace, index)}"
+    return tooltip, head, f"data {value(trace, index, now=now)}", f"grad {gradient(trace, index, now=now)}"

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from minigrad_viz.notation import escape
 from minigrad_viz.trace.arrays import grid
 
-__all__ = ["COLOURS", "MOST", "SHAPES", "alone", "drawn", "scale", "size_of"]
+__all__ = ["COLOURS", "MOST", "SHADES", "SHAPES", "Cells", "alone", "cells_of", "drawn", "scale", "size_of"]
 
 MOST = 24  # rows or columns of a heatmap; more are shown by the number of largest magnitude among them
-_SHADES = 8  # of each colour
+SHADES = 8  # of each colour
 _BRINK = 1e-4  # of a shade: see `arrays`
 
 SHAPES = ".mg .heat{{shape-rendering:crispEdges}}.mg .rim{{fill:none}}.mg .cross{{fill:none;stroke-width:1}}"
@@ -41,31 +41,46 @@ def scale(*shorts: Mapping[str, Any] | None) -> float:
     return max((abs(end) for end in ends if end is not None), default=0.0)
 
 
-def drawn(short: Mapping[str, Any], x: float, y: float, width: int, height: int, most: float | None = None) -> str:
-    """The heatmap of a summary in a box. `most`, else the largest magnitude, has the full colour; NaN is crossed."""
+class Cells(NamedTuple):
+    """The cells of a heatmap: for each shade, "plus" or "minus" from 1 to 8, the runs of its cells, as (column, row,
+    length), and (column, row) of each that holds no finite number."""
+
+    rows: int
+    cols: int
+    runs: dict[tuple[str, int], list[tuple[int, int, int]]]
+    crossed: list[tuple[int, int]]
+
+
+def cells_of(short: Mapping[str, Any], most: float) -> Cells:
+    """The cells of a summary; the magnitude `most` has the full colour."""
     cells = _shrunk(short)
-    rows, cols = len(cells), len(cells[0]) if cells else 0
-    most = scale(short) if most is None else most
-    paths: dict[tuple[str, int], list[str]] = {}
-    crosses = []
+    found = Cells(len(cells), len(cells[0]) if cells else 0, {}, [])
     for row, line in enumerate(cells):
         shades = [_shade(cell, most) for cell in line]
         start = 0
-        for col in range(cols):
+        for col in range(found.cols):
             if shades[col] is None:
-                crosses.append(_cross(col, row, width / cols, height / rows))
-            if col + 1 == cols or shades[col + 1] != shades[col]:
+                found.crossed.append((col, row))
+            if col + 1 == found.cols or shades[col + 1] != shades[col]:
                 if shade := shades[col]:
                     key = "plus" if shade > 0 else "minus", abs(shade)
-                    paths.setdefault(key, []).append(f"M{start} {row}h{col + 1 - start}v1h-{col + 1 - start}z")
+                    found.runs.setdefault(key, []).append((start, row, col + 1 - start))
                 start = col + 1
-    parts = [f'<rect class="zero" width="{cols}" height="{rows}"/>'] if cells else []
-    for (sign, shade), path in sorted(paths.items()):
-        part = "" if shade == _SHADES else f' style="fill-opacity:{shade / _SHADES:g}"'
-        parts.append(f'<path class="{sign}"{part} d="{"".join(path)}"/>')
+    return found
+
+
+def drawn(short: Mapping[str, Any], x: float, y: float, width: int, height: int, most: float | None = None) -> str:
+    """The heatmap of a summary in a box. `most`, else the largest magnitude, has the full colour; NaN is crossed."""
+    rows, cols, runs, crossed = cells_of(short, scale(short) if most is None else most)
+    parts = [f'<rect class="zero" width="{cols}" height="{rows}"/>'] if rows else []
+    for (sign, shade), found in sorted(runs.items()):
+        part = "" if shade == SHADES else f' style="fill-opacity:{shade / SHADES:g}"'
+        path = "".join(f"M{col} {row}h{long}v1h-{long}z" for col, row, long in found)
+        parts.append(f'<path class="{sign}"{part} d="{path}"/>')
     at = f'transform="translate({x:g} {y:g})'
-    zoom = f' scale({width / cols:g} {height / rows:g})"' if cells and cols else '"'
-    cross = f'<path class="cross" {at}" d="{"".join(crosses)}"/>' if crosses else ""
+    zoom = f' scale({width / cols:g} {height / rows:g})"' if rows and cols else '"'
+    crosses = "".join(_cross(col, row, width / cols, height / rows) for col, row in crossed)
+    cross = f'<path class="cross" {at}" d="{crosses}"/>' if crosses else ""
     rim = f'<rect class="rim" x="{x - 0.5:g}" y="{y - 0.5:g}" width="{width + 1}" height="{height + 1}"/>'
     return f'<g class="heat" {at}{zoom}>{"".join(parts)}</g>{cross}{rim}'
 
@@ -99,7 +114,7 @@ def _shade(x: float, most: float) -> int | None:
     """From -8 to 8; None for what is not finite."""
     if not math.isfinite(x):
         return None
-    return int(math.copysign(math.floor(math.sqrt(abs(x / most)) * _SHADES + 0.5 + _BRINK), x)) if most else 0
+    return int(math.copysign(math.floor(math.sqrt(abs(x / most)) * SHADES + 0.5 + _BRINK), x)) if most else 0
 
 
 def _cross(col: int, row: int, width: float, height: float) -> str:

@@ -14,12 +14,15 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from minigrad_viz.frontend import script
+from minigrad_viz.history import Moment
 from minigrad_viz.models import beginning
 from minigrad_viz.notation import escape, formula_of, local_formula, mathml, number, pretty
-from minigrad_viz.palette import DARK, FONT, LIGHT
+from minigrad_viz.palette import DARK, FONT, LIGHT, THEMES, Theme
 from minigrad_viz.pictures import heat
 from minigrad_viz.pictures.cards import gradient, pictured, shape_text, value
-from minigrad_viz.pictures.svg import WIDE, picture
+from minigrad_viz.pictures.moments import drawn
+from minigrad_viz.pictures.scene import WIDE
+from minigrad_viz.pictures.svg import Picture
 from minigrad_viz.trace import Pass, Step, Trace, to_trace
 from minigrad_viz.trace.arrays import line, summary
 
@@ -50,14 +53,19 @@ def to_html(x: Any, *more: Any, path: str | os.PathLike[str] | None = None) -> s
 # --- for a notebook --------------------------------------------------------------------------------------------------
 
 
-def figure(trace: Trace, state: Mapping[str, Any] | None = None, blocks: Collection[int] | None = None) -> str:
+def figure(
+    trace: Trace,
+    state: Mapping[str, Any] | None = None,
+    blocks: Collection[int] | None = None,
+    now: Moment | None = None,
+) -> str:
     """An HTML fragment: the picture as an image, and the trace as data; `state` is how a player of it begins, `blocks`
-    are those that the picture shows open.
+    are those that the picture shows open, and `now` the moment that it shows, if it is not the graph as it is.
 
     A picture wider than the page shrinks to 60%, where its text can still be read, and then scrolls. One too large for
     that is shown whole, as an overview, and says how to read it.
     """
-    svg, width, _ = picture(trace, blocks)
+    svg, width, _ = drawn(trace, blocks, now)
     least = round(width * 0.6) if width <= WIDE else 900
     encoded = base64.b64encode(svg.encode()).decode()
     style = f"width:clamp({least}px,100%,{width}px);max-width:none;height:auto"
@@ -93,28 +101,35 @@ def _data(trace: Trace, full: bool = False) -> str:
 # --- a page ----------------------------------------------------------------------------------------------------------
 
 
-def page(trace: Trace, state: Mapping[str, Any] | None = None, blocks: Collection[int] | None = None) -> str:
-    """The whole page of a trace; `state` is how its player begins."""
+def page(
+    trace: Trace,
+    state: Mapping[str, Any] | None = None,
+    blocks: Collection[int] | None = None,
+    now: Moment | None = None,
+    theme: Theme | None = None,
+) -> str:
+    """The whole page of a trace; `state` is how its player begins, and the other arguments are those of `drawn`."""
     title = escape(", ".join(trace.title(index) for index in trace.outputs[:3]))
     notes = "".join(f'<p class="note"><b aria-hidden="true">!</b> {escape(note.text)}</p>' for note in trace.notes)
     passes = "".join(_backward(trace, run) for run in trace.passes[:5] if run.steps)
     notes += f'<p class="dim">{escape(trace.how)}</p>' if trace.how else ""
     data, code = _data(trace, full=True), f"<script>\n{script()}</script>"
     tables = _calls(trace) if trace.how else f"{_nodes(trace)}\n{passes}"
+    picture = _viewport(drawn(trace, blocks, now, theme))
     return (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        f'<!doctype html>\n<html lang="en"{f" data-theme={theme}" if theme else ""}><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width,initial-scale=1">'
-        f'<meta name="color-scheme" content="light dark"><title>{title} · minigrad</title>'
-        f"<style>{_css()}</style></head>\n"
+        f'<meta name="color-scheme" content="{theme or "light dark"}"><title>{title} · minigrad</title>'
+        f"<style>{_css(theme)}</style></head>\n"
         f"<body><header><h1>{title}</h1><p>{escape(trace.sentence())}</p>{notes}</header>\n<main>"
-        f'<figure class="minigrad"{_begins(trace, state)}>{_viewport(trace, blocks)}{data}</figure>\n'
+        f'<figure class="minigrad"{_begins(trace, state)}>{picture}{data}</figure>\n'
         f"{tables}</main>\n{code}</body></html>\n"
     )
 
 
-def _viewport(trace: Trace, blocks: Collection[int] | None) -> str:
+def _viewport(picture: Picture) -> str:
     """The picture in a region that the keyboard scrolls, with zoom by radio buttons: it is for where no scripts run."""
-    svg, width, _ = picture(trace, blocks)
+    svg, width, _ = picture
     first = "full" if width <= 1150 else "fit"
     zooms = "".join(
         f'<input type="radio" name="zoom" id="{key}"{" checked" if key == first else ""}>'
@@ -183,9 +198,10 @@ def _nodes(trace: Trace) -> str:
             rows.append(_node(trace, index))
     heads = ("#<", "name", "made by", *([] if trace.tensors else ["with numbers"]), "data<", "grad<")
     by = f": the derivative of {escape(trace.title(trace.outputs[0]))} by the node" if trace.fresh() else ""
+    dash = "; a dash means that it is not computed yet" if "n" in trace.states else ""
     return (
         "<section><h2>Forward: every number</h2><p class='dim'>In the order in which they were computed. "
-        f"The gradient is what <code>.grad</code> holds{by}; a dash means that it is not computed yet.</p>"
+        f"The gradient is what <code>.grad</code> holds{by}{dash}.</p>"
         f"{_table('Table of nodes', heads, rows)}</section>"
     )
 
@@ -295,13 +311,16 @@ def _bracketed(x: float | None) -> str:
     return f"({pretty(x)})" if number(x).startswith("-") else pretty(x)
 
 
-def _css() -> str:
+def _css(theme: Theme | None) -> str:
     def variables(colours: dict[str, str]) -> str:
         return ";".join(f"--{key}:{colour}" for key, colour in colours.items())
 
+    page = _PAGE.replace("FONT", FONT)
+    if theme is not None:
+        return f":root{{color-scheme:{theme};{variables(THEMES[theme])}}}{page}".replace("\n", "")
     return (
         f":root{{color-scheme:light dark;{variables(LIGHT)}}}"
-        f"@media (prefers-color-scheme:dark){{:root{{{variables(DARK)}}}}}{_PAGE.replace('FONT', FONT)}"
+        f"@media (prefers-color-scheme:dark){{:root{{{variables(DARK)}}}}}{page}"
     ).replace("\n", "")
 
 

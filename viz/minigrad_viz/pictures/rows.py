@@ -6,54 +6,21 @@ reaches over several rows has a frame in each.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from minigrad_viz.notation import escape, fit, text_width
-from minigrad_viz.pictures.boxes import Frame, Stack
+from minigrad_viz.pictures.boxes import Frame, Mention, Stack
 from minigrad_viz.pictures.cards import Card
 from minigrad_viz.trace.blocks import Item, Wire
 
-__all__ = ["PAGE", "SHAPES", "Mention", "Part", "in_rows"]
+__all__ = ["PAGE", "Part", "Row", "in_rows"]
 
 PAGE = 1140  # pixels, with margins the width of a page in a window of 1280: text is as large there as it is meant to be
 _MENTIONS = 150  # that what comes from above takes of a row, about
 _HALF = 0.45  # of a row: so full it may end, where a block does
 _PARTS = (1.6, 1.35, 1.15, 1.0, 0.85, 0.7, 0.55, 0.4)  # of a page, for a row as it lies before it is laid out anew
-_WIDEST = 170.0  # of a name, in pixels
-
-SHAPES = ".mg .mention .box{{stroke-dasharray:2 2;stroke-width:1}}.mg .mention text{{font-size:11px}}"
 
 Box = tuple[float, float, float, float]
-
-
-@dataclass(slots=True)
-class Mention:
-    """What stands in a row for an item of another."""
-
-    name: str
-    tooltip: str
-
-    @property
-    def size(self) -> tuple[float, float]:
-        """Width and height."""
-        return math.ceil(text_width(self._text, 11) + 18.0), 20.0
-
-    @property
-    def _text(self) -> str:
-        return fit(self.name, _WIDEST, 11)
-
-    def draw(self, x: float, y: float) -> str:
-        """SVG of the card with its top left corner at (x, y)."""
-        width, height = self.size
-        return (
-            f'<g class="mention" transform="translate({x:g} {y:g})"><title>{escape(self.tooltip)}</title>'
-            f'<rect class="box" width="{width:g}" height="{height:g}" rx="10"/>'
-            f'<text class="dim" x="9" y="14">{escape(self._text)}</text></g>'
-        )
-
-
 Part = Card | Stack | Frame | Mention
 Row = tuple[list[Item], list[Wire], list[Part]]
 
@@ -144,7 +111,7 @@ def _row(row: Row, kept: set[int], inside: set[int], mention: Callable[[Wire], M
         for key, some in [one for one in waiting if min(wire.end for wire in one[1]) == at]:
             for wire in some:
                 sources[id(wire)] = len(found[0])
-            found[0].append(Item(items[key[0]].node, items[key[0]].block, False, here.get(key[2], -1)))
+            found[0].append(Item(-1, -1, False, here.get(key[2], -1)))
             found[2].append(mention(some[0]))
         here[at] = len(found[0])
         found[0].append(items[at]._replace(outer=here.get(items[at].outer, -1)))

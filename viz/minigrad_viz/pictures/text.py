@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from minigrad_viz.captions import caption
+from minigrad_viz.history import Moment
 from minigrad_viz.notation import cells, fit_cells, number, plain
 from minigrad_viz.pictures.cards import gradient, pictured, shape_text, value
 from minigrad_viz.trace import Trace, to_trace
@@ -31,32 +33,38 @@ def to_text(x: Any, *more: Any) -> str:
     return table(to_trace(x, *more))
 
 
-def table(trace: Trace) -> str:
-    """The text form of a trace. What a tensor of several numbers holds stands on lines of its own below its node."""
+def table(trace: Trace, now: Moment | None = None) -> str:
+    """The text form of a trace, or of a moment of it, with its caption.
+
+    What a tensor of several numbers holds stands on lines of its own below its node.
+    """
     count = len(trace.nodes)
     half = _ROWS // 2
     shown = list(range(count)) if count <= _ROWS else [*range(half), *range(count - half, count)]
     left_out = count - len(shown)
     scoped = any(trace.scopes)
     heads = ("#", "name", "made by", *(["in"] if scoped else []), *(["", "shape"] if trace.how else ["data", "grad"]))
-    rows = [heads, *[_row(trace, index, scoped) for index in shown]]
+    rows = [heads, *[_row(trace, index, scoped, now) for index in shown]]
     widths = [max(_width(row[column]) for row in rows) for column in range(len(heads))]
     parts = [[_line(row, widths)] for row in rows]
     for place, index in enumerate(shown, 1):
         if pictured(trace, index) and not trace.how:
-            said = (("data", value(trace, index, number)), ("grad", gradient(trace, index, number)))
+            said = (("data", value(trace, index, number, now)), ("grad", gradient(trace, index, number, now)))
             parts[place] += [f"{' ' * widths[0]}  {caption} {text}" for caption, text in said]
-    derivatives = [_derivatives(trace, index) for index in shown]
+    derivatives = [_derivatives(trace, index) for index in shown if now is None or now.is_computed(index)]
     if left_out:
         parts.insert(half + 1, [f"… {left_out:,} nodes left out …"])
         derivatives.insert(half, ["  …"])
     lines = [line for part in parts for line in part]
     below = [line for lines in derivatives for line in lines]
     notes = [*([trace.how] if trace.how else []), *[f"! {note.text}" for note in trace.notes]]
+    if now is not None:
+        chip, words, *formula = caption(now)
+        notes = [f"{chip}: {words}", *filter(None, [" ".join(filter(None, formula))])]
     return "\n".join([trace.sentence(number), *notes, *lines, *(["local derivatives", *below] if below else [])])
 
 
-def _row(trace: Trace, index: int, scoped: bool) -> tuple[str, ...]:
+def _row(trace: Trace, index: int, scoped: bool, now: Moment | None) -> tuple[str, ...]:
     node = trace.nodes[index]
     formula = trace.formula(index, near=scoped)
     made_by: str = node.kind if formula is None else plain(formula)
@@ -65,7 +73,11 @@ def _row(trace: Trace, index: int, scoped: bool) -> tuple[str, ...]:
         tensor = trace.tensors.get(index)
         held = (value(trace, index, number), "") if tensor is None else ("", shape_text(*tensor[:2]))
     else:
-        held = ("", "") if pictured(trace, index) else (value(trace, index, number), gradient(trace, index, number))
+        held = (
+            ("", "")
+            if pictured(trace, index)
+            else (value(trace, index, number, now), gradient(trace, index, number, now))
+        )
     first = f"! {held[0]}" if node.stale and held[0] else held[0]
     scope = [fit_cells(node.scope, 32)] if scoped else []
     return str(index), name, fit_cells(made_by, 48), *scope, first, held[1]

@@ -20,6 +20,7 @@ SATURATED = 0.99  # |tanh| from here on, and so sigmoid: its slope is below 2% o
 MOST = 0.5  # the part of a tensor's numbers that makes the whole count
 NEAR, FAR = 3, 8  # operations from the output: what gradients there are compared
 SCALE = 1e6  # by how much a gradient far away may be smaller or larger than those near the output
+_OTHER_PASS = ("hook", "replayed")  # where what .grad holds need not be of the pass that is shown
 BATCH = 32  # rows from which on a unit that is 0 in each of them counts as dead
 
 
@@ -274,7 +275,7 @@ def _saturated(trace: Trace) -> Iterable[Note]:
 
 def _left_over(trace: Trace) -> Iterable[Note]:
     """Leaves whose .grad is not what one pass from here brings: zero_grad was forgotten, or backward called twice."""
-    if len(trace.passes) != 1 or len(trace.outputs) != 1 or any(note.kind == "hook" for note in trace.notes):
+    if len(trace.passes) != 1 or len(trace.outputs) != 1 or any(note.kind in _OTHER_PASS for note in trace.notes):
         return
     totals = trace.totals(trace.passes[0])
     root = trace.outputs[0]

@@ -19,7 +19,7 @@ from typing import Any, Generic, Literal, NamedTuple, TypeVar, overload
 
 import minigrad as mg
 from minigrad.backends.formula import Formula
-from minigrad_viz.notation import for_formula, formula_of, handle, local_formula, plain, pretty, shorten_name
+from minigrad_viz.notation import for_formula, formula_of, handle, local_formula, plain, pretty, shorten_name, shortened
 from minigrad_viz.trace import wire
 
 __all__ = [
@@ -82,10 +82,10 @@ class Shaped(NamedTuple):
 class Node(NamedTuple):
     """A number or a tensor in the graph.
 
-    What `grad` is, `state` says: "none" (not computed yet), "final", "blocked" (never), or "unknown" (of a tensor whose
-    graph was freed). Of a Value `value` is a float, `shape`, `dtype` and `array` are None, and `grad` is a float; of a
-    tensor `value` is None, `array` a NumPy array, or None where the numbers were not kept, and `grad` an array. A
-    tensor operand that was a plain number is a constant with a `value`.
+    What `grad` is, `state` says: "none" (not computed yet), "final", "blocked" (never), or "unknown" (a backward pass
+    has freed it, and it cannot be computed again). Of a Value `value` is a float, `shape`, `dtype` and `array` are
+    None, and `grad` is a float; of a tensor `value` is None, `array` a NumPy array, or None where the values are not
+    known, and `grad` an array. A tensor operand that was a plain number is a constant with a `value`.
     """
 
     kind: Literal["leaf", "op", "constant", "broken"]
@@ -187,7 +187,7 @@ class Note(NamedTuple):
 
     kind: Literal[
         "overwritten", "nan", "inf", "gradient", "partial", "vanishing", "exploding", "dead", "saturated", "stale",
-        "error", "freed", "hook",
+        "error", "freed", "hook", "replayed",
     ]  # fmt: skip
     node: int | None
     text: str
@@ -338,7 +338,8 @@ class Trace:
         """The operands of a node as formulas take them: names, and numbers for constants."""
         operands = self.operand[self.start[index] : self.start[index + 1]]
         constants = [self.values[i] if self.kinds[i] == "c" else None for i in operands]
-        return [self.title(i, limit, near) if x is None else x for i, x in zip(operands, constants, strict=True)]
+        pairs = zip(operands, constants, strict=True)
+        return [self.title(i, limit, near) if x is None else shortened(x) for i, x in pairs]
 
     def formula(self, index: int, limit: int = 24, near: bool = False) -> Formula | str | None:
         """How a node was computed, in names; None for a leaf."""

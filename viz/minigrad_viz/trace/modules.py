@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from types import ModuleType
 from typing import Any
 
 from minigrad_viz.notation import clean
@@ -20,7 +21,7 @@ def called(blocks: Sequence[Block], namespaces: Namespaces) -> list[Block]:
     variables: dict[int, str] = {}
     for space in reversed(namespaces):
         for name, held in reversed(list(space.items())):
-            if hasattr(held, "named_modules") and not isinstance(held, type) and not name.startswith("_"):
+            if not (isinstance(held, type | ModuleType) or name.startswith("_")) and hasattr(held, "named_modules"):
                 variables[id(held)] = clean(name)
     roots, found = _roots(blocks), list(blocks)
     for k, block in enumerate(blocks):

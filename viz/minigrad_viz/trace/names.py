@@ -48,10 +48,11 @@ def callers() -> Namespaces:
 def names_of(
     nodes: Sequence[Any], namespaces: Namespaces, label_of: Callable[[Any], str | None] | None = None
 ) -> dict[Any, str]:
-    """A name for each of `nodes` that has one. A label wins; else the variable defined first, or its place in lists,
-    tuples, dicts and objects, as ``w[0]`` and ``model.w``; the node of a computed tensor is its ``grad_fn``. Variables
-    and attributes that begin with an underscore do not count, nor do variables that a local one of the same name
-    hides, nor those that are called like the label of another node.
+    """A name for each of `nodes` that has one. A label wins; then comes the path in a module that a variable leads to,
+    as in its ``state_dict``, after the name of the module where several are in the graph; then the variable defined
+    first, or its place in lists, tuples, dicts and objects, as ``w[0]`` and ``model.w``; the node of a computed tensor
+    is its ``grad_fn``. Variables and attributes that begin with an underscore do not count, nor do variables that a
+    local one of the same name hides, nor those that are called like the label of another node.
 
     >>> a, w = mg.Value(1.0), [mg.Value(2.0), mg.Value(3.0, "bias")]
     >>> names = names_of([a, *w], [{"a": a, "_a": a, "w": w}])
@@ -66,15 +67,31 @@ def names_of(
     wanted = set(nodes) - names.keys()
     taken = set(names.values())
     hidden: set[str] = set()
+    found: list[tuple[str, Any]] = []
     for namespace in namespaces:
-        for name, value in _variables(namespace, hidden):
-            node = _node_of(value)
-            if node in wanted and name not in taken:
-                wanted.discard(node)
-                taken.add(name)
-                names[node] = name
+        found += _variables(namespace, hidden)
         hidden.update(namespace)
+    modules = [(name, held) for name, held in found if _is_module(held)]
+    others = [(name, _node_of(held)) for name, held in found if not _is_module(held)]
+    for name, node in (*_in_modules(modules, wanted), *others):
+        if node in wanted and name not in taken:
+            wanted.discard(node)
+            taken.add(name)
+            names[node] = name
     return names
+
+
+def _in_modules(modules: Sequence[tuple[str, Any]], wanted: set[Any]) -> Iterator[tuple[str, Any]]:
+    """The parameters and buffers of `modules`, named by their paths in the outermost modules."""
+    inner = {id(part) for _, module in modules for part in module.modules() if part is not module}
+    outer: dict[int, tuple[str, Any]] = {}
+    for name, module in modules:
+        if id(module) not in inner:
+            outer.setdefault(id(module), (name, module))
+    named = [(name, [*module.named_parameters(), *module.named_buffers()]) for name, module in outer.values()]
+    used = [(name, parts) for name, parts in named if any(x in wanted for _, x in parts)]
+    for name, parts in used:
+        yield from ((f"{name}.{path}" if len(used) > 1 else path, x) for path, x in parts)
 
 
 def holders(namespaces: Namespaces) -> dict[Any, Any]:
@@ -82,7 +99,7 @@ def holders(namespaces: Namespaces) -> dict[Any, Any]:
     found: dict[Any, Any] = {}
     for namespace in namespaces:
         for _, held in _variables(namespace, ()):
-            if not isinstance(held, mg.Value):
+            if not (isinstance(held, mg.Value) or _is_module(held)):
                 found.setdefault(_node_of(held), held)
     return found
 
@@ -111,14 +128,14 @@ def told_apart(names: Sequence[str | None], handles: Collection[str]) -> list[st
 
 
 def _variables(namespace: Mapping[str, Any], hidden: Collection[str]) -> Iterator[tuple[str, Any]]:
-    """The Values and tensors in a namespace, in the order of definition, with those inside its containers."""
+    """The Values, tensors and modules in a namespace, in the order of definition, with those inside its containers."""
     for name, held in list(namespace.items()):
         if not (name.startswith("_") or name in _NOT_OURS or name in hidden) and name.isidentifier():
             yield from _found(name, held)
 
 
 def _found(name: str, held: Any) -> Iterator[tuple[str, Any]]:
-    """`held`, if it is a Value or a tensor; or else those in it, level by level."""
+    """`held`, if it is a Value or a tensor; or else those in it, level by level, and the modules."""
     waiting, seen = deque([(name, held, 0)]), set[int]()
     while waiting:
         name, held, depth = waiting.popleft()
@@ -126,6 +143,8 @@ def _found(name: str, held: Any) -> Iterator[tuple[str, Any]]:
             yield name, held
         elif depth < _DEEPEST and id(held) not in seen and len(seen) < _MOST:
             seen.add(id(held))
+            if _is_module(held):
+                yield name, held
             waiting += [(inner, x, depth + 1) for inner, x in _parts(name, held) if x.__class__ not in _PLAIN]
 
 
@@ -142,7 +161,13 @@ def _parts(name: str, held: Any) -> Iterable[tuple[str, Any]]:
         return [(clean(f"{name}[{key!r}]"), x) for key, x in items if isinstance(key, str | int)]
     if not hasattr(held, "__dict__"):
         return ()
-    return [(f"{name}.{key}", x) for key, x in list(vars(held).items()) if not str(key).startswith("_")]
+    parts = {**vars(held), **(held._modules if _is_module(held) else {})}
+    return [(f"{name}.{key}", x) for key, x in parts.items() if not str(key).startswith("_")]
+
+
+def _is_module(held: Any) -> bool:
+    """Whether it is a module of tensors, whose parameters have paths."""
+    return isinstance(held, getattr(sys.modules.get("minigrad.nn.module"), "Module", ()))
 
 
 def _is_number(held: Any) -> bool:

@@ -17,7 +17,7 @@ from minigrad.backends.formula import Formula, expression, local_derivative, pro
 from minigrad.backends.formula.javascript import javascript
 from minigrad.backends.formula.writing import HOLES
 from minigrad.backends.formula.writing import template as written
-from minigrad_viz.notation import UNWRITABLE, beside, for_formula, formula_of, number
+from minigrad_viz.notation import UNWRITABLE, beside, for_formula, formula_of, number, shortened
 
 __all__ = ["Template", "local_template", "op_data", "product_template", "template"]
 
@@ -26,7 +26,7 @@ _Key = tuple[tuple[str, Any], ...]
 
 
 def template(op: mg.Op, constants: Sequence[float | None], attrs: Mapping[str, Any] | None = None) -> Template:
-    """The formula of `op` as {"text": …, "mathml": …}; `constants` holds the number of each operand that is one.
+    """The formula of `op` as {"text": …, "mathml": …, "latex": …}; `constants` are numbers of operands.
 
     >>> template(mg.OPS["mul"], [None, -3.0])["text"].encode("unicode_escape")
     b'\\\\ue00b \\\\xb7 (\\\\u22123)'
@@ -61,7 +61,7 @@ def _plain(attrs: Mapping[str, Any] | None) -> _Key:
 
 
 def _places(constants: tuple[float | None, ...]) -> list[str | float]:
-    return [chr(HOLES + 8 * (k + 1)) if x is None else x for k, x in enumerate(constants)]
+    return [chr(HOLES + 8 * (k + 1)) if x is None else shortened(x) for k, x in enumerate(constants)]
 
 
 @lru_cache(maxsize=10_000)
@@ -76,6 +76,7 @@ def _template(op: mg.Op, constants: tuple[float | None, ...], attrs: _Key) -> Te
         return {
             "text": f"{op.name}({', '.join([*texts, *more])})",
             "mathml": f"<mrow><mi>{escape(op.name)}</mi><mo>(</mo>{comma.join(marked)}<mo>)</mo></mrow>",
+            "latex": rf"\operatorname{{{op.name}}}({', '.join([*texts, *more])})".replace("_", r"\_"),
         }
 
 

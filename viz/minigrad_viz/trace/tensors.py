@@ -1,8 +1,8 @@
 """The trace of a graph of tensors.
 
-Tensors forget: what an operation gave is only known if somebody kept it. A graph built inside ``mg.record()`` has all;
-of another, the numbers of a node are those of a tensor that still holds them, the caller's variable or one that a rule
-saved. Where neither does they are not known, and the drawing says how to keep them.
+A graph built inside ``mg.record()`` has kept the result of each operation. Any other graph is computed again from its
+leaves, also after ``backward()`` has freed it; see `minigrad_viz.trace.replay`. Where that is not possible the values
+are those of a variable that still holds them, or unknown, and a note says which tensor is missing.
 """
 
 from __future__ import annotations
@@ -11,33 +11,40 @@ import inspect
 import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from linecache import getline
 from numbers import Real
 from typing import Any, cast
 
 import numpy as np
 
 import minigrad as mg
-from minigrad._step import Step, _version
+from minigrad._step import Constant, Step, written_since
 from minigrad.errors import GraphError
 from minigrad.graph import copied
-from minigrad_viz.notation import is_function
+from minigrad.kernels import untapped
+from minigrad_viz.notation import clean, is_function, pretty, shorten
 from minigrad_viz.trace.alarms import raise_alarms
 from minigrad_viz.trace.build import Builder
 from minigrad_viz.trace.calls import scopes_in
-from minigrad_viz.trace.columns import Note, Pass, Shaped, Trace
+from minigrad_viz.trace.columns import Note, Pass, Shaped, Trace, count, same
 from minigrad_viz.trace.names import Namespaces, holders, names_of
+from minigrad_viz.trace.replay import Replay, is_late
 
 __all__ = ["of_tensors"]
 
 _MOST_NUMBERS = 50_000_000  # in the events of all passes together
 _PICK = mg.OPS["pick"]
-_RECORD = "Build it inside `with mg.record():`, and everything is kept."
 
 
 def of_tensors(roots: Sequence[Any], namespaces: Namespaces) -> tuple[Trace, dict[Any, int]]:
     """The trace of the graph that ends in `roots`; and their places; see `minigrad_viz.trace.build.placed`."""
     ends = dict(zip(map(_node_of, roots), roots, strict=True))
     order = _as_computed(list(ends))
+    with untapped():
+        return _traced(order, ends, namespaces)
+
+
+def _traced(order: Sequence[Any], ends: dict[Any, Any], namespaces: Namespaces) -> tuple[Trace, dict[Any, int]]:
     builder, held = _Builder(order), _Held(order, ends, holders(namespaces))
     homes = _homes(order, builder.scopes)
     for node in order:
@@ -52,17 +59,16 @@ def of_tensors(roots: Sequence[Any], namespaces: Namespaces) -> tuple[Trace, dic
     builder.finish(names, [places[end] for end in ends])
     _note_hidden_writes(trace, {places[node]: tensor for node, tensor in held.rewritten.items()})
     hooked = [places[node] for node in order if node._note("hooks")]
-    freed = [places[node] for node in order if isinstance(node, Step) and node._saved is None]
-    if freed:
-        text = f"backward() freed this graph, so that there is no way back to show. {_RECORD}"
-        trace.notes.append(Note("freed", freed[0], text, tuple(freed)))
-    else:
-        _run_backward(builder, ends)
+    arrived = _run_backward(builder, ends, held.replay)
+    _note_lost(trace, places, held.replay.lost)
+    if held.replay.freed:
+        _note_changed(trace, places, held, ends)
     if hooked:
         which = f"{trace.title(hooked[0])} has a hook" if len(hooked) == 1 else f"{len(hooked)} nodes have hooks"
         text = f"{which}, which may change the gradient there: what is shown is the pass without."
         trace.notes.append(Note("hook", hooked[0], text, tuple(hooked)))
     raise_alarms(trace)
+    _fill_gradients(builder, order, arrived)  # which are no alarm's business: the engine has not kept them
     return trace, places
 
 
@@ -150,24 +156,24 @@ def _copied(tensor: Any) -> Any:
 
 
 class _Held:
-    """Which tensor still holds the numbers of a node: an output, a variable, what a rule saved."""
+    """The values of each step: those that it recorded, or that a replay gives, or that a variable still holds."""
 
     def __init__(self, order: Sequence[Any], roots: dict[Any, Any], variables: dict[Any, Any]) -> None:
         held = {**variables, **roots}
         self._labelled = held
         nodes = set(order)
         self.rewritten = {node: x for node, x in held.items() if node in nodes and _hides_write(x)}
-        self._tensors = {node: tensor for node, tensor in held.items() if node not in self.rewritten}
-        for node in order:
-            if isinstance(node, Step):
-                for slot, source in enumerate((node, *node.next_functions)):
-                    saved, version = _saved(node, slot)
-                    if source is not None and hasattr(saved, "grad_fn") and saved._version == version:
-                        self._tensors.setdefault(source, saved)
+        steps = [node for node in order if isinstance(node, Step)]
+        freed = any(step._saved is None for step in steps)
+        known = not freed and all(step.output is not None for step in steps)
+        tensors = {node: tensor for node, tensor in held.items() if node not in self.rewritten}
+        self.replay = Replay(() if known else order, tensors, freed)
 
     def array(self, step: Step) -> Any:
-        """The numbers that `step` gave; None if nobody kept them."""
-        return _copied(self._tensors.get(step)) if step.output is None else step.output
+        """The values that `step` gave; None if they are not known."""
+        if self.replay.freed or step.output is None:
+            return _copied(self.replay.tensors.get(step))
+        return step.output
 
     def label(self, node: Any) -> str | None:
         """What the tensor of a node is labelled."""
@@ -189,22 +195,6 @@ def _note_hidden_writes(trace: Trace, rewritten: dict[int, Any]) -> None:
         trace.notes.append(Note("overwritten", place, text, (place,)))
 
 
-def _saved(step: Step, slot: int) -> tuple[Any, int]:
-    """Of (output, *operands) what a rule will read, else None; with its version when it was saved."""
-    saved = step._saved or ()
-    if slot >= len(saved):
-        return None, 0
-    return saved[slot], step._versions[slot] if step._versions else 0
-
-
-def _operand(step: Step, slot: int) -> tuple[Any, int]:
-    """A tensor or number that the step took, if that was kept, with its version then."""
-    kept = step.constants[slot] if step.constants else None
-    if kept is None:
-        return _saved(step, slot + 1)
-    return kept if isinstance(kept, tuple) else (kept, 0)
-
-
 def _add_leaf(builder: _Builder, tensor: Any, scope: Any) -> int:
     """Append a tensor that no operation made, in the block of `scope`, unless it is there; where it is."""
     if tensor not in builder.places:
@@ -223,30 +213,27 @@ def _add_step(builder: _Builder, step: Step, held: _Held) -> None:
     assert op is not None  # a step is of an operation
     rules = op.rules_for(len(sources))
     operands, flows, late = {}, [], []
-    beside = _beside(step)
-    for slot, source in enumerate(sources):
-        if slot in beside:
-            continue
-        kept, version = _operand(step, slot)
-        is_tensor = hasattr(kept, "grad_fn")
-        unknown = source is None and not (is_tensor or isinstance(kept, Real))
-        if unknown and (step.constants or not _stands_in_formula(op, slot)):
-            continue  # an operand that was left out, or an argument of a Function that is no number
+    constants = held.replay.constants(step)
+    beside, block = _beside(step, constants), builder.block(builder.scopes.get(step))
+    for slot, (source, known) in enumerate(zip(sources, constants, strict=True)):
         if source is not None:
             operands[slot] = builder.places[source]
-        elif is_tensor:
-            frozen = isinstance(kept, mg.nn.Parameter)
-            operands[slot] = _add_leaf(builder, kept, builder.scopes.get(step) if frozen else kept._note("scope"))
+        elif isinstance(known, mg.Tensor):
+            frozen = isinstance(known, mg.nn.Parameter)
+            operands[slot] = _add_leaf(builder, known, builder.scopes.get(step) if frozen else known._note("scope"))
+        elif slot in beside:
+            continue
+        elif isinstance(known, Real):
+            operands[slot] = builder.add("c", None, float(known), "b", block)
+        elif step._left[slot].__class__ is Constant:
+            operands[slot] = builder.add("c", None, None, "b", block)
         else:
-            operands[slot] = builder.add(
-                "c", None, None if kept is None else float(kept), "b", builder.block(builder.scopes.get(step))
-            )
+            continue  # an operand that was left out
         flows.append(source is not None and rules[slot] is not None)
-        if is_tensor and kept._version != version:
+        if not held.replay.freed and is_late(known if source is None else source, step):
             late.append(operands[slot])
     builder.lead(operands, flows)
-    output, version = _saved(step, 0)
-    if _version(output) != version:
+    if written_since((step._saved or ())[:1], step._note("written", step._made)):  # the result, which a rule will read
         late.append(len(trace.kinds))
     place = builder.places[step] = _add_output(builder, step, held)
     if step.line is not None:
@@ -266,27 +253,17 @@ def _add_step(builder: _Builder, step: Step, held: _Held) -> None:
         trace.late[place] = list(dict.fromkeys(late))
 
 
-def _beside(step: Step) -> dict[int, dict[str, Any]]:
-    """What a Function was given beside tensors, by its place: by the name that `forward` has for it, if it is known."""
-    op = cast(mg.Op, step._op)
-    if not is_function(op):
+def _beside(step: Step, constants: Sequence[Any]) -> dict[int, dict[str, Any]]:
+    """What a Function was given beside tensors, by its place: by the name that `forward` has for it, if it was kept."""
+    function = step._note("function")
+    if function is None or not is_function(cast(mg.Op, step._op)):
         return {}
-    context = step._kept.get("ctx")
-    names: list[str] = []
-    if context is not None:
-        function = context._function
-        names = list(inspect.signature(function.forward).parameters)[not hasattr(function, "setup_context") :]
+    names = list(inspect.signature(function.forward).parameters)[not hasattr(function, "setup_context") :]
     found: dict[int, dict[str, Any]] = {}
-    for slot, source in enumerate(step.next_functions):
-        kept = step.constants[slot] if step.constants else None
-        if source is None and not (isinstance(kept, tuple) and kept and hasattr(kept[0], "grad_fn")):
-            found[slot] = {names[slot]: kept} if step.constants and slot < len(names) else {}
+    for slot, (kept, known) in enumerate(zip(step._left, constants, strict=True)):
+        if kept.__class__ is not Constant and not hasattr(kept, "_requires_grad"):
+            found[slot] = {} if known is ... or slot >= len(names) else {names[slot]: known}
     return found
-
-
-def _stands_in_formula(op: mg.Op, slot: int) -> bool:
-    """Whether an operand of which nothing is known is likely there: those that may be left out, formulas leave out."""
-    return op.variadic or f"{{{op.inputs[slot]}}}" in op.formula
 
 
 def _add_output(builder: _Builder, step: Step, held: _Held) -> int:
@@ -314,22 +291,29 @@ def _gradient_of(step: Step) -> Any:
 # --- backward --------------------------------------------------------------------------------------------------------
 
 
-def _run_backward(builder: _Builder, roots: dict[Any, Any]) -> None:
-    """Fill in a pass from each output, which are the engine's own events; from several numbers that of their sum."""
+def _run_backward(builder: _Builder, roots: dict[Any, Any], replay: Replay) -> dict[int, Any]:
+    """Fill in a pass from each output, which are the engine's own events; from several numbers that of their sum.
+
+    Returns the gradients that these bring, by node.
+    """
     numbers = 0
-    trace, places = builder.trace, builder.places
+    trace, places, arrived = builder.trace, builder.places, defaultdict[int, Any](int)
     for done, (end, root) in enumerate(roots.items()):
         if numbers > _MOST_NUMBERS:
             text = f"The backward steps of the first {done:,} outputs are kept, of {len(roots):,}."
             trace.notes.append(Note("partial", None, text))
-            return
-        run = Pass(places[end], trace)
+            break
+        root = replay.tensors.get(end) if replay.freed else root
+        if root is None or (isinstance(end, Step) and root._step is None):
+            continue  # the replay did not come as far as this
+        run, seed = Pass(places[end], trace), None if root.numel() == 1 else mg.ones_like(root)
         try:
-            events = mg.events(root, None if root.numel() == 1 else mg.ones_like(root))
+            events = mg.events(root, seed)
         except GraphError:
             continue  # a number was overwritten, which a note says
         for event in events:
-            at, source, target = places[event.source], event.source, event.target
+            source, target = (replay.nodes.get(node, node) for node in (event.source, event.target))
+            at = places[source]
             if places[target] == at:
                 continue  # from the only output of an operation to that
             into = range(trace.start[at], trace.start[at + 1])
@@ -339,3 +323,68 @@ def _run_backward(builder: _Builder, roots: dict[Any, Any]) -> None:
             run.total.append(builder.gradient(target, event.total))
             numbers += run.total[-1].size
         trace.passes.append(run)
+        for at, total in (trace.totals(run) | {run.root: np.ones(root.shape, root._array.dtype)}).items():
+            arrived[at] = arrived[at] + total
+    return arrived
+
+
+def _fill_gradients(builder: _Builder, order: Sequence[Any], arrived: dict[int, Any]) -> None:
+    """Give the steps that a backward pass went through the gradients that arrived there, which the engine frees.
+
+    It went through those that were freed, and through all if what arrived at the leaves is what their ``.grad`` holds.
+    Otherwise the gradient that an output of several elements began with is not known, and so are those behind it.
+    """
+    trace = builder.trace
+    leaves = [at for at in arrived if trace.kinds[at] == "l"]
+    passed = bool(leaves) and all(at in trace.grads and same(trace.grads[at], arrived[at]) for at in leaves)
+    scalar = all(math.prod(trace.tensors[at].shape) == 1 for at in trace.outputs)
+    waiting = "np" if passed else "p" if scalar else ""
+    for place in {builder.places[node] for node in order if isinstance(node, Step)} & arrived.keys():
+        if trace.states[place] in waiting:
+            trace.states[place], trace.grads[place] = "f", arrived[place]
+
+
+# --- what a replay could not do, or did with other values ------------------------------------------------------------
+
+
+def _note_lost(trace: Trace, places: Mapping[Any, int], lost: Mapping[Any, tuple[str, str]]) -> None:
+    """Say which operation cannot be computed again, what it lacks, and how to keep that."""
+    found = [(places[node], *what) for node, what in lost.items()]
+    if found:
+        place, why, advice = found[0]
+        unknown = tuple(at for at, shaped in trace.tensors.items() if shaped.array is None)
+        more = f"; so it is with {count(len(found) - 1, 'more node', 'more nodes')}" if len(found) > 1 else ""
+        text = f"{trace.title(place)} cannot be computed again: {why}{more}. {advice}"
+        trace.notes.append(Note("freed", place, clean(text), unknown))
+
+
+def _note_changed(trace: Trace, places: Mapping[Any, int], held: _Held, ends: Mapping[Any, Any]) -> None:
+    """Say where the graph, computed again, is not what it was: the leaves that were written, and the outputs."""
+    written = list(held.replay.written)
+    changed = ""
+    for end, root in ends.items():
+        then, now = copied(root), trace.tensors[places[end]].array
+        if isinstance(end, Step) and end not in held.rewritten and now is not None and not same(then, now):
+            was, is_now = (pretty(float(x.reshape(-1)[0])) if x.size == 1 else "other values" for x in (then, now))
+            changed = f"{trace.title(places[end])} was {was} and is {is_now}"
+            break
+    if written:
+        names = [trace.title(places[x]) for x in written if x in places] or ["A constant"]
+        named = " and ".join(names) if len(names) < 3 else f"{', '.join(names[:2])} and {len(names) - 2} more"
+        storage = max((x.storage for x in written), key=lambda storage: storage.latest)
+        line = shorten(getline(*storage.place).strip(), 40)
+        text = (
+            f"{named} {'was' if len(names) == 1 else 'were'} written after this was computed, by {storage.writer}"
+            f"{f' in `{line}`' if line else ''}. The drawing is computed again, from the values of now"
+            f"{f': {changed}' if changed else ''}."
+        )
+        if any(x.grad is not None for x in written):
+            text += " What .grad holds is of the values before; draw before that line to see that pass."
+    elif changed and not held.replay.lost:
+        text = (
+            f"{changed} when it is computed again: something that it is computed from was changed, such as an array of "
+            "NumPy's that a tensor shares memory with."
+        )
+    else:
+        return
+    trace.notes.append(Note("replayed", None, clean(text)))

@@ -6,7 +6,7 @@ Columns instead of rows, because JSON of 100,000 rows is slow on both sides. Whe
 
     nodes     kind: a letter a node: l leaf, o operation, c constant, x the operation that raised
               op: which of `ops`, or -1; name: sparse; value: null for a tensor; block: which of `blocks`
-              state: a letter a node: n gradient not computed yet, f final, b blocked, p freed or unknown
+              state: a letter a node: n gradient not computed yet, f final, b blocked, p unknown
               grad: sparse, what .grad held; line: sparse, "file:number: text"; stale: those older than their operands
               tensor: sparse {shape, dtype, value, grad}, the last two numbers of `arrays` or null
               attrs: sparse {name: text}

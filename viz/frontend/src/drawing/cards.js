@@ -5,7 +5,7 @@
 import { ceil, finite, max, min, round } from "../math.js";
 import { tilesAcross } from "./heatcolour.js";
 import { fitText, textWidth } from "./measure.js";
-import { formulaText, pretty } from "../engine/notation.js";
+import { brief, formulaText, shortened } from "../engine/notation.js";
 import { BLOCKED, BROKEN, CONSTANT, LEAF } from "../model/trace.js";
 
 /** @typedef {import("../types.js").Graph} Graph */
@@ -37,6 +37,8 @@ const BLANK = {
   ...{ picture: null, w: 0, h: 0, rim: 0 },
 };
 
+/** Type that can just be read, in pixels. */
+export const SMALL = 11.5;
 export const PAD = 9;
 export const HEAD = 25;
 export const ROW = 20;
@@ -47,7 +49,7 @@ export const CAPTION = 34;
 const WIDEST = 210;
 export const RAISED = "raised an error";
 const LEAST_NUMBER = 36;
-const REMARKS = new Set(["partial", "freed"]);
+const REMARKS = new Set(["partial", "freed", "replayed"]);
 
 /** For each node whether an alarm concerns it (1) or begins there (2). @param {Graph} graph */
 export function alarmsOf(graph) {
@@ -71,7 +73,7 @@ export function partsOf(graph, node, limit = 24) {
   for (let edge = graph.start[node]; edge < graph.start[node + 1]; edge += 1) {
     const operand = graph.operand[edge];
     const value = graph.kind[operand] === CONSTANT ? graph.numbers.value[operand] : null;
-    parts.push(typeof value === "number" ? value : graph.title(operand, limit));
+    parts.push(typeof value === "number" ? shortened(value) : graph.title(operand, limit));
   }
   return parts;
 }
@@ -86,7 +88,7 @@ export function ruleOf(graph, node, limit = 24) {
   if (graph.op[node] < 0) return "";
   const operands = partsOf(graph, node, limit)
     .slice(1)
-    .map((part) => (typeof part === "number" ? pretty(part) : part));
+    .map((part) => (typeof part === "number" ? brief(part) : part));
   return `${graph.ops[graph.op[node]].name}(${operands.join(", ")})`;
 }
 
@@ -120,7 +122,7 @@ function pictureSize(cells, shape) {
 /** How wide a number is, or an array that is shown as one. @param {import("../types.js").Quantity | null} x */
 const widthOf = (x) => {
   const number = typeof x === "number" ? x : x?.size === 1 ? x.cells[0] : null;
-  return number === null ? 0 : textWidth(pretty(number), 12.5);
+  return number === null ? 0 : textWidth(brief(number), 12.5);
 };
 
 /**
@@ -177,7 +179,7 @@ export function nodeCard(graph, node, room, alarms) {
   /** @type {Card} */
   const card = { ...BLANK, ...{ kind, output, alarm, rim, still, named } };
   if (graph.kind[node] === CONSTANT && !pictured(graph, node)) {
-    card.name = typeof value === "number" ? pretty(value) : graph.title(node);
+    card.name = typeof value === "number" ? brief(value) : graph.title(node);
     card.w = ceil(max(52, textWidth(card.name, 12.5) + textWidth("const", 10.5) + 2 * PAD + 10)) + 2 * rim;
     card.h = 26 + 2 * rim;
     return card;
@@ -231,6 +233,21 @@ export function blockCard(graph, block, inside) {
   const { output, alarm } = inside;
   const h = HEAD + 38 + STACK;
   return { ...BLANK, ...{ output, alarm, note, badge, w, h }, kind: "block", name: shown, named: true };
+}
+
+/**
+ * A card for a narrow place: without its rule, as `farBody` of parts.js draws it.
+ * @param {Card} card @param {{value: number, grad: number}} [room] for the numbers of a node
+ * @returns {Card}
+ */
+export function tightCard(card, room) {
+  const { picture, kind, rim } = card;
+  const name = fitText(card.name, 100, SMALL, true);
+  const numbers = picture || !room ? 0 : max(room.value, room.grad);
+  const w = ceil(max(44, textWidth(`${name} ${card.badge}`, SMALL, true), numbers, picture ? 2 * picture.w : 0) + 10);
+  const high = picture ? picture.h + 22 : kind === "block" ? 30 : kind === "constant" ? 22 : 40;
+  const out = kind === "block" ? STACK : 2 * rim;
+  return { ...card, name, w: w + out, h: high + out };
 }
 
 /**

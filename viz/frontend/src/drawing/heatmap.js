@@ -6,7 +6,7 @@ import { h } from "../panels/dom.js";
 import { operandCells } from "./operands.js";
 import { crossPath, inkOn, placeOf, rampAt, rampOf, rectanglesIn, scaleOf } from "./heatcolour.js";
 import { fitNumber } from "./measure.js";
-import { pretty } from "../engine/notation.js";
+import { brief, pretty } from "../engine/notation.js";
 import { wayOf } from "./roving.js";
 import { coloursAt } from "./style.js";
 
@@ -103,7 +103,7 @@ export function linkTo(op, attrs, shapes, operands) {
 
 /** What is to be said of an array at rest. @param {Cells} cells @param {number} scale */
 function summary(cells, scale) {
-  const parts = [`${cells.shape.join("×") || "scalar"} ${cells.dtype}`, `full colour at ±${pretty(scale)}`];
+  const parts = [`${cells.shape.join("×") || "scalar"} ${cells.dtype}`, `full colour at ±${brief(scale)}`];
   if (cells.nan) parts.push(`${cells.nan} NaN, crossed`);
   if (cells.inf) parts.push(`${cells.inf} infinite, crossed`);
   if (cells.step) parts.push(`drawn from 1 of ${cells.step[0]} rows and 1 of ${cells.step[1]} columns`);

@@ -1,8 +1,9 @@
 /**
  * How items and wires look at a moment, for both views: texts and states, no elements.
  */
+import { abs, finite, max, sqrt } from "../math.js";
 import { sumText } from "./cards.js";
-import { bracketed, pretty } from "../engine/notation.js";
+import { bracketed, brief, pretty } from "../engine/notation.js";
 import { BLOCKED, BROKEN, CONSTANT, OP } from "../model/trace.js";
 
 /** @typedef {import("../types.js").Graph} Graph */
@@ -42,6 +43,48 @@ export function timeOf(playback, { edges }) {
   return begun ? "" : "future";
 }
 
+/**
+ * The largest magnitude of a number or in an array, and its sign: 0 where there are both, 2 where not all is finite.
+ * @param {Quantity | null} x
+ */
+function magnitudeOf(x) {
+  const [low, high] = typeof x === "number" ? [x, x] : [x?.min ?? 0, x?.max ?? 0];
+  const size = max(abs(low), abs(high));
+  if (!finite(size) || (typeof x !== "number" && x && x.nan + x.inf)) return { size: 0, sign: 2 };
+  return { size, sign: low >= 0 ? Number(high > 0) : high > 0 ? 0 : -1 };
+}
+
+/**
+ * How an edge is drawn that a gradient went back over: `share` of the largest contribution, by its square root, as the
+ * colours of heatmaps have it, and its sign. `peaks` are the largest value and the largest gradient of a single number.
+ * @param {Playback} playback
+ */
+export function strokesOf({ numbers, timeline: { run } }) {
+  const { edge, contribution, total } = numbers.runs[run] ?? { edge: [], contribution: [], total: [] };
+  /** @type {Map<number, {size: number, sign: number}>} */
+  const passed = new Map();
+  contribution.forEach((x, k) => passed.set(edge[k], magnitudeOf(x)));
+  let most = 0;
+  for (const { size } of passed.values()) most = max(most, size);
+  const peak = (/** @type {(Quantity | null)[]} */ all) =>
+    all.reduce((/** @type {number} */ high, x) => (typeof x === "number" ? max(high, magnitudeOf(x).size) : high), 0) || 1;
+  return {
+    most,
+    peaks: [peak(numbers.value), peak(total)],
+    /** What several edges carry that are drawn as one. @param {number[]} edges */
+    of(edges) {
+      const all = edges.flatMap((one) => passed.get(one) ?? []);
+      const size = all.reduce((high, one) => max(high, one.size), 0);
+      const [first] = all;
+      if (all.some(({ sign }) => sign > 1)) return { share: 1, way: "bad" };
+      const same = all.every(({ sign }) => sign === first.sign);
+      return { share: most && sqrt(size / most), way: !first ? "" : !size ? "zero" : same ? WAYS[first.sign + 1] : "mixed" };
+    },
+  };
+}
+
+const WAYS = ["negative", "mixed", "positive"];
+
 /** A quantity in words. @param {Quantity | null} x */
 function spoken(x) {
   if (x === null) return "not known";
@@ -70,7 +113,7 @@ export function productText(moment) {
   const { upstream, local, contribution } = moment;
   const [up, down] = [scalarOf(upstream), scalarOf(contribution)];
   if (typeof up === "number" && local !== null && typeof down === "number") {
-    return `${pretty(up)} × ${bracketed(local)} = ${pretty(down)}`;
+    return `${brief(up)} × ${bracketed(local)} = ${brief(down)}`;
   }
   if (down === null) return "";
   return typeof down === "number" ? `+ ${bracketed(down)}` : `+ [${down.shape.join("×")}]`;

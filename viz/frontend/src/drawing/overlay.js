@@ -8,9 +8,9 @@ import { dress, drawn } from "../panels/dom.js";
 import { meet } from "./far.js";
 import { productText, scalarOf } from "./looks.js";
 import { textWidth } from "./measure.js";
-import { pretty } from "../engine/notation.js";
+import { brief } from "../engine/notation.js";
 import { cornerOf, path, text } from "./parts.js";
-import { READABLE, calm } from "./viewport.js";
+import { calm } from "./viewport.js";
 
 /** @typedef {import("../types.js").Graph} Graph */
 /** @typedef {import("../types.js").Moment} Moment */
@@ -28,9 +28,10 @@ const TRAVEL = 600; // milliseconds from one end of an edge to the other
 /**
  * The place of the words about the edge that is active: on its wire, or beside it where they hide no box and no other
  * words; below the block that hides the edge.
- * @param {Scene} scene @param {Graph} graph @param {number} edge @param {number} wide @returns {[number, number]}
+ * @param {Scene} scene @param {Graph} graph @param {number} edge @param {number} wide @param {number} [large] how many times as large as from near
+ * @returns {[number, number]}
  */
-export function wordsAt(scene, graph, edge, wide) {
+export function wordsAt(scene, graph, edge, wide, large = 1) {
   const wire = scene.wireOf[edge];
   const box = scene.items[scene.itemOf(graph.operand[edge])];
   const source = scene.items[scene.itemOf(graph.result[edge])];
@@ -45,13 +46,13 @@ export function wordsAt(scene, graph, edge, wide) {
   let best = /** @type {[number, number]} */ ([x, y]);
   let least = Infinity;
   for (const [dx, dy] of BESIDE) {
-    const [cx, cy] = [within(x + dx, scene.width, half), within(y + dy, scene.height, 10)];
+    const [cx, cy] = [within(x + dx, scene.width, half), within(y + dy, scene.height, 10 * large)];
     let hidden = hypot(dx, dy);
     for (const item of near) {
       if (hidden >= least) break;
       const weight = item === box || item === source ? 4 : 1; // their numbers are what the words are about
       const across = min(cx + half, item.x + item.w + 2) - max(cx - half, item.x - 2);
-      const high = min(cy + 10, item.y + item.h + 2) - max(cy - 10, item.y - 2);
+      const high = min(cy + 10 * large, item.y + item.h + 2) - max(cy - 10 * large, item.y - 2);
       if (across > 0 && high > 0) hidden += weight * across * high;
     }
     if (hidden < least) [least, best] = [hidden, [cx, cy]];
@@ -66,25 +67,38 @@ export function leaderPath([x, y], [toX, toY]) {
 }
 
 /**
- * What of a moment should be in view: the item, the words on the edge and the other end, as far as there is room.
+ * What of a moment is to be in view: the node with its operands, or both ends of the edge; and the words on that, as far
+ * as there is room. `away` are the items that would be too far away.
  * @param {Scene} scene @param {Graph} graph @param {Moment} moment
- * @param {import("./viewport.js").Rect} seen how much fits
- * @returns {import("./viewport.js").Rect}
+ * @param {import("./viewport.js").Rect} seen how much fits @param {import("./viewport.js").Rect} most from farther away
  */
-export function focusOf(scene, graph, moment, seen) {
-  if (moment.node < 0) return scene.items.reduce((first, one) => (one.x < first.x ? one : first));
-  let rect = /** @type {import("./viewport.js").Rect} */ (scene.items[scene.itemOf(moment.node)]);
-  if (moment.edge < 0) return rect;
-  const wide = wordsWidth(productText(moment));
-  const [x, y] = wordsAt(scene, graph, moment.edge, wide);
-  const more = [{ x: x - wide / 2, y: y - 10, w: wide, h: 20 }, scene.items[scene.itemOf(graph.result[moment.edge])]];
-  for (const one of more) {
-    const [left, top] = [min(rect.x, one.x), min(rect.y, one.y)];
-    const w = max(rect.x + rect.w, one.x + one.w) - left;
-    const h = max(rect.y + rect.h, one.y + one.h) - top;
-    if (w < 0.9 * seen.w && h < 0.85 * seen.h) rect = { x: left, y: top, w, h };
+export function focusOf(scene, graph, { node, edge, ...moment }, seen, most) {
+  const itemOf = (/** @type {number} */ one) => scene.items[scene.itemOf(one)];
+  const away = /** @type {SceneItem[]} */ ([]);
+  const start = () => scene.items.reduce((first, one) => (one.x < first.x ? one : first));
+  let rect = /** @type {import("./viewport.js").Rect} */ (node < 0 ? start() : itemOf(node));
+  const add = (/** @type {import("./viewport.js").Rect} */ one, room = most) => {
+    const [x, y] = [min(rect.x, one.x), min(rect.y, one.y)];
+    const w = max(rect.x + rect.w, one.x + one.w) - x;
+    const h = max(rect.y + rect.h, one.y + one.h) - y;
+    const fits = w < 0.9 * room.w && h < 0.85 * room.h;
+    if (fits) rect = { x, y, w, h };
+    return fits;
+  };
+  const ends = new Set(
+    edge >= 0
+      ? [itemOf(graph.result[edge])]
+      : moment.kind === "forward"
+        ? Array.from(graph.operand.subarray(graph.start[node], graph.start[node + 1]), itemOf)
+        : [],
+  );
+  for (const one of ends) if (!add(one)) away.push(one);
+  if (edge >= 0) {
+    const wide = wordsWidth(productText({ ...moment, node, edge }));
+    const [x, y] = wordsAt(scene, graph, edge, wide);
+    add({ x: x - wide / 2, y: y - 10, w: wide, h: 20 }, seen);
   }
-  return rect;
+  return { rect, away };
 }
 
 /** How wide the words about an edge are, with the ground around them. @param {string} words */
@@ -143,12 +157,10 @@ export function overlay(graph) {
       });
       marks.replaceChildren(...made);
     },
-    /** Lets lines and words be seen from afar, too; returns whether the words change. @param {number} scale */
-    enlarge(scale) {
-      const large = max(1, READABLE / scale);
+    /** Lets words be seen from afar, too; returns whether they change. @param {number} large how many times as large */
+    enlarge(large) {
       if (large === active.large) return false;
       active.large = large;
-      for (const part of [layer, under]) dress(part, { style: `--large:${large}` });
       return true;
     },
     /** @param {Scene} scene @param {Moment} moment @param {boolean} moving whether something may travel */
@@ -164,7 +176,9 @@ function showMoment(active, graph, scene, moment, moving) {
   const { flow, point, leader, words, traveller, large } = active;
   active.run?.cancel();
   const way = moment.kind === "edge" || moment.kind === "seed" ? "backward" : "forward";
-  dress(active.group, { class: way });
+  const number = scalarOf(moment.contribution);
+  const sign = typeof number === "number" && number < 0 ? " negative" : "";
+  dress(active.group, { class: way + sign });
   for (const part of [words, traveller]) dress(part, { visibility: "hidden" });
   for (const part of [point, leader]) dress(part, { d: "" });
   const item = moment.node < 0 ? null : scene.items[scene.itemOf(moment.node)];
@@ -172,18 +186,17 @@ function showMoment(active, graph, scene, moment, moving) {
   surround(active.core, item, 2);
   const wire = scene.wires[scene.wireOf[moment.edge]];
   const wires = moment.kind === "forward" ? wiresInto(scene, graph, moment.node) : wire ? [wire] : [];
-  dress(flow, { class: `flow ${way}`, d: wires.map(({ points }) => curvePath(points)).join("") });
+  dress(flow, { class: `flow ${way}${sign}`, d: wires.map(({ points }) => curvePath(points)).join("") });
   if (moment.kind !== "edge") return;
   const product = productText(moment);
-  const at = wordsAt(scene, graph, moment.edge, wordsWidth(product) * large);
+  const at = wordsAt(scene, graph, moment.edge, wordsWidth(product) * large, large);
   if (product) say(words, product, at, large);
   if (!wire) return;
   const [[x, y]] = wire.points;
   dress(point, { d: tipPath([x + 1, y], -1, 1.6) });
   dress(leader, { d: product && leaderPath(middleOf(wire.points), at) });
-  const number = scalarOf(moment.contribution);
   if (!moving || typeof number !== "number" || calm()) return;
-  say(traveller, pretty(number), [x, y], large);
+  say(traveller, brief(number), [x, y], large);
   active.run = travel(traveller, samplesOf(wire.points).reverse(), large);
 }
 

@@ -2,12 +2,12 @@
  * The elements of the drawing, made once, and how each is painted at a moment. What a card says that never changes is
  * written when it is made; the rest only when it differs from what stands there.
  */
-import { finite, max, round } from "../math.js";
-import { CAPTION, HEAD, PAD, RAISED, RIM, ROW, STACK, ruleOf } from "./cards.js";
+import { abs, finite, max, min, round, sign, sqrt } from "../math.js";
+import { CAPTION, HEAD, PAD, RAISED, RIM, ROW, SMALL, STACK, ruleOf } from "./cards.js";
 import { curvePath, tipPath } from "./curves.js";
-import { drawn, setText } from "../panels/dom.js";
-import { fitNumber, textWidth } from "./measure.js";
-import { pretty } from "../engine/notation.js";
+import { dress, drawn, setText } from "../panels/dom.js";
+import { fitNumber, fitText, textWidth } from "./measure.js";
+import { brief } from "../engine/notation.js";
 import { spokenNode } from "./looks.js";
 import { crossPath, thumbnail } from "./heatcolour.js";
 
@@ -59,8 +59,12 @@ const strip = (w, y0, y1, r, s) =>
   `M0 ${y0 + r}a${r} ${r} 0 0 1 ${r} ${-r}H${w - r}a${r} ${r} 0 0 1 ${r} ${r}` +
   `V${y1 - s}a${s} ${s} 0 0 1 ${-s} ${s}H${s}a${s} ${s} 0 0 1 ${-s} ${-s}z`;
 
-/** Makes an item. @param {Graph} graph @param {SceneItem} item */
-export function makeItem(graph, item) {
+/**
+ * Makes an item. Read from afar (`unit` > 0: so many units of the drawing are a pixel), it shows only its name, and its
+ * value and gradient as numbers or bars.
+ * @param {Graph} graph @param {SceneItem} item @param {number} [unit]
+ */
+export function makeItem(graph, item, unit = 0) {
   const { node, card } = item;
   const [w] = sizeOf(item);
   const { kind, rim, output } = card;
@@ -78,10 +82,13 @@ export function makeItem(graph, item) {
     sum: span("sum", "", 5),
     pictures: /** @type {SVGElement[]} */ ([]),
     ways: /** @type {SVGElement[]} */ ([]),
+    size: unit ? SMALL * unit : 12.5,
+    room: unit ? w - 6 * unit : w - 2 * PAD - CAPTION,
   };
-  group.append(tooltip(graph, item, parts.rule), ...(pill ? pillOf(item) : bodyOf(item, parts)));
+  const body = unit ? farBody(item, parts, unit) : pill ? pillOf(item) : bodyOf(item, parts);
+  group.append(tooltip(graph, item, parts.rule), ...body);
   if (rim) group.append(rect("ring", -RIM, -RIM, item.w, item.h, cornerOf(item) + RIM));
-  if (card.alarm) {
+  if (card.alarm && !unit) {
     const [x, y] = pill ? [w, 0] : [w - 13, HEAD / 2];
     group.append(drawn("circle", { class: "badge", cx: x, cy: y, r: 7.5 }), text("", x, y + 4.5, "!"));
   }
@@ -136,6 +143,59 @@ function bodyOf(item, parts) {
   ];
 }
 
+/** As much of a name as fits: its end, where a number there tells it apart. @param {string} name @param {number} room @param {number} size */
+function fitEnd(name, room, size) {
+  const turned = (/** @type {string} */ text) => [...text].reverse().join("");
+  return /[\d\]]$/.test(name) ? turned(fitText(turned(name), room, size, true)) : fitText(name, room, size, true);
+}
+
+/**
+ * An item as it is read from afar: all words as large as they can be read, whatever the scale.
+ * @param {SceneItem} item @param {DrawnItem} parts @param {number} unit
+ */
+function farBody(item, parts, unit) {
+  const { card } = item;
+  const { picture, kind } = card;
+  const [w, high] = sizeOf(item);
+  const r = cornerOf(item);
+  const { size, room } = parts;
+  const pill = kind === "constant" && !picture;
+  const head = pill ? high : min(high, 13 * unit);
+  const rest = high - head;
+  const words = (/** @type {SVGElement} */ one, /** @type {number} */ y, x = w / 2) =>
+    dress(one, { x, y: y + 0.36 * size, style: `font-size:${size}px;text-anchor:middle` });
+  const mark = card.alarm ? "! " : "";
+  const name = fitEnd(`${mark}${card.name} ${card.badge}`.trim(), room, size);
+  const box = (/** @type {string} */ look) => rect(look, 0, 0, w, high, r);
+  const rows = [];
+  if (picture) {
+    const k = min((w / 2 - 3 * unit) / picture.w, (rest - 3 * unit) / picture.h);
+    parts.pictures = [0.25, 0.75].map((x) => {
+      const [left, top] = [x * w - (k * picture.w) / 2, head + (rest - k * picture.h) / 2];
+      return drawn("g", { transform: `translate(${left} ${top}) scale(${k})` });
+    });
+    rows.push(...parts.pictures);
+  } else if (!pill && kind !== "broken") {
+    const line = rest / 2;
+    if (kind !== "block" && line >= 10.5 * unit) {
+      rows.push(words(parts.value, head + line / 2), words(parts.grad, head + 1.5 * line));
+    } else {
+      parts.ways = ["fw", "bw"].map((look, k) => {
+        const thick = max(unit, min(line - unit, 5 * unit));
+        return rect(look, 3 * unit, head + (k + 0.5) * line - thick / 2, 0, thick);
+      });
+      rows.push(...parts.ways);
+    }
+  }
+  return [
+    ...(kind === "block" ? [rect("stack", STACK, STACK, w, high, r)] : []),
+    ...[box("box"), ...(pill ? [] : [path("head", strip(w, 0, head, min(r, head / 2), rest ? 0 : r))])],
+    words(text("name", 0, 0, name), head / 2),
+    ...rows,
+    box("line"),
+  ];
+}
+
 /**
  * The two heatmaps of a tensor.
  * @param {SceneItem} item @param {DrawnItem} parts @param {{w: number, h: number}} size
@@ -173,23 +233,33 @@ export function attribute(element, name, words) {
 /**
  * Paints a node as it looks now.
  * @param {Graph} graph @param {SceneItem} item @param {DrawnItem} parts @param {Look} look
- * @param {ReturnType<typeof pictureMaker>} picture
+ * @param {ReturnType<typeof pictureMaker>} picture @param {number[]} peaks the largest value and gradient, for bars
  */
-export function paintNode(graph, item, parts, look, picture) {
+export function paintNode(graph, item, parts, look, picture, peaks) {
   const { card } = item;
   const { value, grad } = look;
   const wild = typeof value === "number" && !finite(value);
-  attribute(parts.group, "class", `${parts.base} ${look.state}${look.pale ? " pale" : ""}${wild ? " bad" : ""}`);
+  attribute(parts.group, "class", `${parts.base} ${look.state}${look.pale ? " pale" : ""}${wild ? " bad" : ""}${typeof grad === "number" && grad < 0 ? " negative" : ""}`);
   parts.group.toggleAttribute("data-unable", look.unable);
   attribute(parts.group, "aria-label", spokenNode(graph, look, item.node, parts.rule));
-  const room = sizeOf(item)[0] - 2 * PAD - CAPTION;
-  const sum = look.sum ? textWidth(look.sum, 10.5, true) + 5 : 0;
+  const { room, size, ways } = parts;
+  const sum = look.sum && size === 12.5 ? textWidth(look.sum, 10.5, true) + 5 : 0;
   const shown = (/** @type {unknown} */ x, less = 0) =>
-    typeof x === "number" ? fitNumber(x, room - less, 12.5, pretty) : "";
+    typeof x === "number" ? fitNumber(x, room - less, size, brief) : "";
   setText(parts.value, shown(value));
   setText(parts.sum, look.sum);
   setText(parts.grad, look.pale ? "" : look.sign || shown(grad, sum));
+  ways.forEach((bar, k) => paintBar(bar, k ? grad : value, peaks[k], room, sizeOf(item)[0] / 2));
   parts.pictures.forEach((place, k) => paintPicture(place, k ? grad : value, card, picture));
+}
+
+/**
+ * A number as a bar, to the right of the middle if it is positive: as the colours do, by its square root.
+ * @param {SVGElement} bar @param {Look["value"]} x @param {number} peak @param {number} room @param {number} middle
+ */
+function paintBar(bar, x, peak, room, middle) {
+  const share = typeof x === "number" && finite(x) ? (sign(x) * sqrt(min(abs(x) / peak, 1))) / 2 : 0;
+  dress(bar, { x: middle + room * min(share, 0), width: room * abs(share) });
 }
 
 /**
@@ -227,7 +297,7 @@ export function pictureMaker(ramp) {
  */
 export function paintBlock(item, parts, done, name) {
   const { forward, backward, of, gradients } = done;
-  const long = sizeOf(item)[0] - 2 * PAD;
+  const long = sizeOf(item)[0] - 2 * Number(parts.ways[0].getAttribute("x"));
   const shares = [of && forward / of, gradients && backward / gradients];
   parts.ways.forEach((bar, k) => attribute(bar, "width", String(long * shares[k])));
   attribute(parts.group, "class", `${parts.base}${forward || !of ? "" : " pale"}`);
@@ -242,11 +312,13 @@ export function makeWire({ points, label }) {
   return { group, over: label && text("label", label.x + label.w, label.y + 8.9) };
 }
 
-/** The frame around an open block; its title closes it. @param {import("./scene.js").Hull} hull */
-export function makeFrame({ x, y, w, h: high, name }) {
-  const moved = drawn("g", {}, path("sign", "M9 11h9"), text("", 24, 15, name));
+/** The frame around an open block; its title closes it. @param {import("./scene.js").Hull} hull @param {number} [unit] */
+export function makeFrame({ x, y, w, h: high, name }, unit = 0) {
+  const size = max(11.5, min(SMALL * unit, 26)); // as far as the gap below the bar has room
+  const title = dress(text("", 24, 11 + 0.36 * size, name), { style: `font-size:${size}px` });
+  const moved = drawn("g", {}, path("sign", "M9 11h9"), title);
   const bar = path("bar", strip(w, 0, 22, 6, 0));
   const frame = drawn("g", { class: "frame" }, drawn("title", {}, `Close ${name}`), bar, moved);
   const group = drawn("g", { transform: `translate(${x} ${y})` }, rect("hull", 0, 0, w, high, 6), frame);
-  return { group, moved, x, most: max(0, w - 34 - textWidth(name, 11.5, true)) };
+  return { group, moved, x, most: max(0, w - 34 - textWidth(name, size, true)) };
 }

@@ -3,12 +3,12 @@
  * never moves anything; the view draws it.
  */
 import { ceil, max, min } from "../math.js";
-import { alarmsOf, blockCard, contentsOf, nodeCard, numberRooms, partsOf } from "./cards.js";
+import { alarmsOf, blockCard, contentsOf, nodeCard, numberRooms, partsOf, tightCard } from "./cards.js";
 import { TIP, heightAt } from "./curves.js";
 import { scalesOf } from "./heatcolour.js";
 import { textWidth } from "./measure.js";
 import { BAR, nested } from "../layout/placing.js";
-import { formulaText, pretty } from "../engine/notation.js";
+import { brief, formulaText } from "../engine/notation.js";
 
 /** @typedef {import("../types.js").Graph} Graph */
 /** @typedef {import("../types.js").Numbers} Numbers */
@@ -47,6 +47,7 @@ import { formulaText, pretty } from "../engine/notation.js";
  * @property {Int32Array} wireOf for each edge its wire, -1: hidden inside a block
  * @property {ReturnType<typeof contentsOf>} contents what lies in each block
  * @property {boolean} wordy whether a label also has the rule of the local derivative
+ * @property {boolean} tight whether it is for a narrow place, with small cards and no labels
  */
 
 const LABELLED = 60; // up to so many items a label also carries the rule, where that is short
@@ -69,7 +70,7 @@ export const firstIn = (graph, block) =>
 export function localText(graph, numbers, edge, wordy) {
   const local = numbers.local(edge);
   if (local === null) return "";
-  const number = pretty(local);
+  const number = brief(local);
   const at = graph.edgeFormula[edge];
   if (!wordy || at < 0) return number;
   const rule = formulaText(graph.formulas[at], partsOf(graph, graph.result[edge], 10));
@@ -92,10 +93,11 @@ function wiresOf(seen) {
  * The scene of what is visible.
  * @param {Graph} graph
  * @param {Visible} seen
+ * @param {boolean} [tight] for a narrow place
  * @param {typeof nested} [place] where boxes and wires go; another one is for tests
  * @returns {Scene}
  */
-export function scene(graph, seen, place = nested) {
+export function scene(graph, seen, tight = false, place = nested) {
   const alarms = alarmsOf(graph);
   const contents = contentsOf(graph, alarms);
   const nodes = seen.items.filter((item) => item.node >= 0).map((item) => item.node);
@@ -103,18 +105,22 @@ export function scene(graph, seen, place = nested) {
   const scales = scalesOf(graph);
   const cards = seen.items.map(({ node, block }) => {
     const room = rooms.get(node);
-    if (room === undefined) return blockCard(graph, block, contents[block]);
-    return { ...nodeCard(graph, node, room, alarms), scale: scales.get(node) };
+    const card =
+      room === undefined
+        ? blockCard(graph, block, contents[block])
+        : { ...nodeCard(graph, node, room, alarms), scale: scales.get(node) };
+    return tight ? tightCard(card, room) : card;
   });
   const ends = wiresOf(seen);
   const wordy = seen.items.length <= LABELLED;
   const labels = ends.map(({ to, edges }) =>
-    edges.length > 1 || seen.items[to].node < 0 ? "" : localText(graph, graph.numbers, edges[0], wordy),
+    tight || edges.length > 1 || seen.items[to].node < 0 ? "" : localText(graph, graph.numbers, edges[0], wordy),
   );
   const widths = labels.map((label) => textWidth(label, 11));
   const widest = widths.reduce((most, width) => max(most, width), 0);
   const sizes = cards.map((card) => /** @type {Point} */ ([card.w, card.h]));
-  const placed = place(graph, seen, sizes, ends, { gapX: max(56, widest + 40), gapY: 18 });
+  const gaps = tight ? { gapX: 34, gapY: 12 } : { gapX: max(56, widest + 40), gapY: 18 };
+  const placed = place(graph, seen, sizes, ends, gaps);
   const items = seen.items.map(({ id, node, block }, k) => {
     const [x, y] = placed.centers[k];
     const card = cards[k];
@@ -146,6 +152,7 @@ export function scene(graph, seen, place = nested) {
     wireOf,
     contents,
     wordy,
+    tight,
   };
 }
 

@@ -18,6 +18,7 @@ background:$page;border-radius:8px;touch-action:pan-x pan-y;cursor:grab;font-fam
 scrollbar-color:$line transparent}
 .mg-view.mg-dragged{cursor:grabbing;user-select:none}
 .mg-view:focus-visible,.mg-overview :focus-visible{outline-offset:-3px}
+.mg-away{position:absolute;left:8px;bottom:4px;font-size:12px;color:$ink;background:$wash;border-radius:8px;padding:0 8px;&:empty{display:none}}
 .mg-stage{position:relative;margin:0 auto;contain:strict}
 .mg-stage>svg{position:absolute;left:0;top:0;width:100%;height:100%;isolation:isolate;pointer-events:none}
 .mg-stage>canvas{position:absolute}
@@ -33,10 +34,13 @@ scrollbar-color:$line transparent}
 .bad,.broken{--edge:$alarm;--wide:2.5px}
 .wire{--wide:1.5px}
 .many{--wide:2.5px}
-.done{--edge:$heat;--wide:2.5px}
+.wire.positive{--edge:$positive}
+.wire.negative{--edge:$negative}
+.mixed{--edge:$mixed}
+.zero .line{stroke-dasharray:2 5}
 .future{--edge:$rim}
 .line,.ring,.rim,.nan,.sign,.select,.focus,.hover,.halo,.core,.flow,.leader{fill:none}
-.line,.ring{stroke:var(--edge);stroke-width:var(--wide)}
+.line,.ring{stroke:var(--edge);stroke-width:calc(var(--wide)*var(--large,1))}
 .still .line{stroke-dasharray:4 3}
 .broken .line{stroke-dasharray:7 4}
 .none .line{stroke-dasharray:2 4}
@@ -45,14 +49,16 @@ scrollbar-color:$line transparent}
 .head{fill:var(--head)}
 .name{font-size:13px;font-weight:700;fill:var(--on)}
 .unnamed{font-weight:400;font-style:italic}
-.rule{font-weight:400}
-.cap,.sum{font-size:10.5px}
+.rule{font-weight:400;font-style:normal}
+.rule,.label{font-family:math,serif}
+.cap,.sum{font-size:11px}
 .sum,.final .grad,.badge+text{font-weight:700}
 .raised,.frame text,.pill+text{font-weight:600}
 .num,.label{text-anchor:end}
 .badge+text,.pill+text{text-anchor:middle}
 .fw{fill:$forward}
-.bw,.sum,.pill,.label{fill:$backward}
+.bw,.sum,.pill,.label,.grad{fill:$backward}
+.negative :is(.grad,.bw){fill:$negative}
 .dim,.wait .grad,.blocked .grad,.pale text{fill:$muted}
 .wash{fill:$wash}
 .way,.bar{fill:$rim}
@@ -71,10 +77,12 @@ scrollbar-color:$line transparent}
 .frame:hover .bar{fill-opacity:1}
 .frame text{font-size:11.5px}
 .sign{stroke:$muted;stroke-width:1.5}
-.label{font-size:11px;paint-order:stroke;stroke:$page;stroke-width:7;stroke-linejoin:round}
-.overlay{--large:1;pointer-events:none}
+.mg-far & .label{display:none}
+.label{font-size:12.5px;paint-order:stroke;stroke:$page;stroke-width:10;stroke-linejoin:round}
+.overlay{pointer-events:none}
 .forward{--edge:$forward;--glow:$halo}
-.backward{--edge:$hot;--glow:$hot}
+.backward{--edge:$hot;--glow:$hot;
+&.negative{--edge:$negative;--glow:$negative;& .pill{fill:$negative}}}
 .overlay *{stroke-width:calc(var(--wide)*var(--large))}
 .hover{stroke:$muted;--wide:1.5px}
 .select{stroke:$ink;--wide:2px;stroke-dasharray:5 3}
@@ -84,7 +92,7 @@ scrollbar-color:$line transparent}
 .flow{--wide:4.5px}
 .halo,.flow{stroke:var(--glow)}
 .leader{stroke:$backward;--wide:1.5px}
-.point{fill:$hot}
+.point{fill:var(--glow)}
 .pill+text{fill:$page;font-size:12px}
 }
 .mg-heat{position:relative;display:inline-block;margin:0;max-width:100%;font-family:$font;color:$ink}

@@ -3,18 +3,18 @@
  * changed. Of more than a browser can move only those in sight are there, and from afar, where nothing can be read, a
  * canvas shows the drawing (far.js).
  */
-import { ceil, floor, max, min, round } from "../math.js";
+import { ceil, floor, log10, max, min, round } from "../math.js";
 import { BAR } from "../layout/placing.js";
 import { dress, drawn, h, setText } from "../panels/dom.js";
 import { crosses, meet, paintFar } from "./far.js";
 import { rampOf } from "./heatcolour.js";
-import { lookOf, nodesOf, progressOf, timeOf } from "./looks.js";
+import { lookOf, nodesOf, progressOf, strokesOf, timeOf } from "./looks.js";
 import { focusOf, overlay } from "./overlay.js";
 import { attribute, makeFrame, makeItem, makeWire, paintBlock, paintNode, pictureMaker } from "./parts.js";
 import { neighbour } from "./roving.js";
 import { firstIn, localText } from "./scene.js";
 import { coloursAt } from "./style.js";
-import { viewport } from "./viewport.js";
+import { READABLE, viewport } from "./viewport.js";
 
 /** @typedef {import("../types.js").Graph} Graph */
 /** @typedef {import("../types.js").Playback} Playback */
@@ -47,6 +47,7 @@ export function drawingView(host, graph, playback, scene, listeners) {
     Object.assign(now, { scene: next, playback: played });
     layOut(now);
   };
+  host.append(now.away);
   dress(port.stage, { role: "group", "aria-label": graph.sentence });
   listen(now, listeners);
   setScene(scene);
@@ -54,7 +55,10 @@ export function drawingView(host, graph, playback, scene, listeners) {
   const accompany = () => {
     const moment = now.playback.moment();
     if (moment.node >= 0 && !within(port.stage)) rove(now, now.scene.itemOf(moment.node));
-    port.reveal(focusOf(now.scene, graph, moment, port.shown()));
+    const { rect, away } = focusOf(now.scene, graph, moment, port.shown(), port.most());
+    port.reveal(rect);
+    const told = away.slice(0, 6).map((item) => `${item.x < rect.x ? "←" : "→"} ${item.card.name}`);
+    setText(now.away, told.join("   "));
   };
   accompany();
   return {
@@ -105,6 +109,7 @@ function stateOf(host, graph, playback) {
     scene: /** @type {Scene} */ ({}),
     port: viewport(host, ask),
     above: overlay(graph),
+    away: h("div.mg-away", { "aria-hidden": true }), // operands that are too far away to be shown
     canvas: /** @type {HTMLCanvasElement} */ (h("canvas")),
     /** What of a large drawing is there, and at which scale. */
     kept: { x: 0, y: 0, w: 0, h: 0, scale: 0 },
@@ -117,6 +122,8 @@ function stateOf(host, graph, playback) {
     progress: progressOf(graph, playback),
     /** @type {Record<string, string>} */ colours: {},
     picture: pictureMaker(new Uint8Array()),
+    unit: 0, // of the drawing in a pixel, as items were made to be read from afar; 0 from near
+    strokes: strokesOf(playback),
     ...{ frames: layer([], makeFrame), wires: layer([], makeWire) },
     items: layer(/** @type {SceneItem[]} */ ([]), (item) => makeItem(graph, item)),
   };
@@ -173,17 +180,18 @@ function layOut(now) {
   const { graph, scene, port, above } = now;
   const focused = within(port.stage);
   now.places = new Map(scene.items.map((item, at) => [item.id, at]));
-  now.frames = layer(scene.hulls, makeFrame);
+  now.frames = layer(scene.hulls, (hull) => makeFrame(hull, now.unit));
   now.wires = layer(scene.wires, makeWire, (at, made) => paintWire(now, at, made));
-  const make = (/** @type {SceneItem} */ item) => makeItem(graph, item);
+  const make = (/** @type {SceneItem} */ item) => makeItem(graph, item, now.unit);
   now.items = layer(scene.items, make, (at, made) => paintItem(now, at, made));
+  port.resize(scene.width, scene.height);
+  now.unit = unitAt(now);
   const focus = successor(now);
   now.focus = "";
   repaint(now);
   rove(now, focus);
   if (scene.items.length <= MOST) for (const one of [now.frames, now.wires, now.items]) one.keep(() => true);
   now.kept.scale = scene.items.length > MOST ? 0 : Infinity;
-  port.resize(scene.width, scene.height);
   follow(now);
   const sheet = (/** @type {SVGElement} */ part) => drawn("svg", { class: "mg-drawing" }, part);
   const silent = [...now.frames.sheets, ...now.wires.sheets, sheet(above.under), ...now.wires.tops];
@@ -198,9 +206,35 @@ function layOut(now) {
 /** After the view moved. @param {Drawing} now */
 function follow(now) {
   now.asked = 0;
-  if (now.above.enlarge(now.port.scale())) show(now, false);
+  const unit = unitAt(now);
+  if (unit !== now.unit) remake(now, unit);
+  const large = max(1, READABLE / now.port.scale());
+  now.port.stage.style.setProperty("--large", String(large));
+  now.port.stage.classList.toggle("mg-far", unit > 0);
+  if (now.above.enlarge(large)) show(now, false);
   if (now.scene.items.length > MOST) tend(now);
   keepTitles(now);
+}
+
+/** How many units of the drawing are a pixel, for words that stay readable; in few steps. @param {Drawing} now */
+function unitAt({ port, scene }) {
+  const scale = port.scale();
+  return scale < READABLE || scene.tight ? max(1, 1.08 ** ceil(-log10(scale) / log10(1.08))) : 0;
+}
+
+/** Makes items and frames as they are read at another scale. @param {Drawing} now @param {number} unit */
+function remake(now, unit) {
+  const { port, items, frames } = now;
+  const focused = within(port.stage);
+  now.unit = unit;
+  for (const one of [frames, items]) {
+    const there = one.made.map(Boolean);
+    one.keep(() => false);
+    one.keep((at) => there[at]);
+  }
+  const focus = now.places.get(now.focus) ?? 0;
+  rove(now, focus);
+  if (focused) items.have(focus).group.focus({ preventScroll: true });
 }
 
 /** Sees to it that what is in sight is there, and a little around it. @param {Drawing} now */
@@ -257,6 +291,7 @@ function repaint(now) {
 
 /** Paints everything, where numbers may be others. @param {Drawing} now */
 function paintAll(now) {
+  now.strokes = strokesOf(now.playback);
   now.progress.count(nodesOf(now.graph));
   for (const { made, paint } of [now.wires, now.items]) made.forEach((_, at) => paint(at));
   show(now, false);
@@ -281,21 +316,23 @@ function show(now, moving) {
 }
 
 /** @param {Drawing} now @param {number} at @param {import("./parts.js").DrawnItem} made */
-function paintItem({ graph, scene, playback, progress, picture }, at, made) {
+function paintItem({ graph, scene, playback, progress, picture, strokes }, at, made) {
   const item = scene.items[at];
-  if (item.node >= 0) paintNode(graph, item, made, lookOf(graph, playback, item.node), picture);
+  if (item.node >= 0) paintNode(graph, item, made, lookOf(graph, playback, item.node), picture, strokes.peaks);
   else paintBlock(item, made, progress.done[item.block], graph.blocks[item.block].name);
 }
 
 /**
- * Paints a wire: tinted where a gradient went back, faint where its result is not computed yet.
+ * Paints a wire: as wide as the gradient is large that went back, faint where its result is not computed yet.
  * @param {Drawing} now @param {number} at @param {ReturnType<typeof makeWire>} made
  */
-function paintWire({ graph, scene, playback }, at, { group, over }) {
+function paintWire({ graph, scene, playback, strokes }, at, { group, over }) {
   const wire = scene.wires[at];
   const [edge, ...more] = wire.edges;
   const time = timeOf(playback, wire);
-  attribute(group, "class", `wire ${wire.flows ? "" : "none "}${more.length ? "many " : ""}${time}`);
+  const { share, way } = strokes.of(time === "done" ? wire.edges : []);
+  attribute(group, "class", `wire ${wire.flows ? "" : "none "}${more.length ? "many " : ""}${time} ${way}`);
+  dress(group, { style: way && `--wide:${1 + 4 * share}px;opacity:${0.55 + 0.45 * share}` });
   const told = time === "future" || playback.moment().edge === edge; // the words about the active edge say it
   if (over) setText(over, told ? "" : localText(graph, playback.numbers, edge, scene.wordy));
 }

@@ -9,10 +9,12 @@ import { dress, h } from "../panels/dom.js";
 
 /** @typedef {ReturnType<typeof viewport>} Viewport */
 
-export const READABLE = 0.85; // of the natural size
-const WHOLE = 0.7; // smaller still, where then all of it is seen
+export const READABLE = 0.85; // of the natural size: from there on all of a card is shown
+const WHOLE = 0.3; // so small that cards show their names and little else, if then all of the drawing is seen
 const [LEAST, MOST] = [0.004, 4];
 const ROOM = 28; // around what is revealed
+const EDGE = 4; // at least
+const FARTHEST = 0.5; // to where the view goes back by itself
 
 /** Whether the reader asked for little movement. */
 export const calm = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
@@ -46,7 +48,7 @@ function lens(view, stage, moved) {
   };
   const middle = () => [at.w / 2, at.h / 2];
   return {
-    ...{ at, scrolled, lookAround, apply },
+    ...{ at, scrolled, lookAround, apply, middle },
     scale: () => at.scale,
     /** Around a point of the view, in pixels. @param {number} factor @param {number[]} [place] */
     zoom(factor, place = middle()) {
@@ -84,35 +86,32 @@ export function viewport(host, moved) {
   const view = /** @type {HTMLElement} */ (h("div", { class: "mg-view" }, stage));
   host.append(view);
   const { at, apply, lookAround, scrolled, ...eye } = lens(view, stage, moved);
-  let wanted = /** @type {Rect | null} */ (null);
+  let wanted = /** @type {Rect | null} */ (null); // what is to be in view
   let placed = false;
   let zoomed = false; // by the reader: from then on it is not fitted to its place
   let came = false; // to where the reader begins, which is there at once
   let asked = 0;
   const follow = () => {
     asked = 0;
-    if (!wanted) return;
+    if (!wanted || !placed) return;
+    const room = min(at.w / (wanted.w + 2 * EDGE), at.h / (wanted.h + 2 * EDGE));
+    if (!zoomed && room < at.scale) apply(max(room, min(at.scale, FARTHEST)));
     scrollTo(view, at, wanted, came && !calm() ? "smooth" : "instant");
-    wanted = null;
     came = true;
   };
   const start = () => {
     if (zoomed || !view.clientWidth) return lookAround();
     placed = true;
-    const whole = min(view.clientWidth / at.width, roomBelow(view) / at.height, 1);
+    const whole = min(view.clientWidth / at.width, roomBelow(view) / at.height, document.fullscreenElement ? 2 : 1);
     apply(whole < WHOLE ? READABLE : whole);
     follow();
     lookAround();
   };
-  /** @param {number} factor @param {number[]} [place] */
-  const zoom = (factor, place) => {
+  const zoom = (/** @type {number} */ factor, place = eye.middle()) => {
     zoomed = true;
     eye.zoom(factor, place);
   };
-  const fit = () => {
-    zoomed = true;
-    eye.fit();
-  };
+  const fit = () => ((zoomed = true), eye.fit());
   listenTo(view, zoom, scrolled);
   drag(view);
   const observer = new ResizeObserver(start);
@@ -122,13 +121,19 @@ export function viewport(host, moved) {
     /** How large the drawing is. @param {number} width @param {number} height */
     resize(width, height) {
       Object.assign(at, { width, height });
+      wanted = null;
       if (zoomed || !view.clientWidth) apply();
       else start();
     },
-    /** Scrolls a part of the drawing into view, if it is not there. @param {Rect} rect */
+    /** Brings a part of the drawing into view: by scrolling, or from farther away if it is too large. @param {Rect} rect */
     reveal(rect) {
       wanted = rect; // scrolling makes the browser lay out: once a frame
       if (placed) asked ||= requestAnimationFrame(follow);
+    },
+    /** How much can be seen from as far away as the view goes by itself. @returns {Rect} */
+    most() {
+      const least = zoomed ? at.scale : min(at.scale, FARTHEST);
+      return { x: 0, y: 0, w: at.w / least, h: at.h / least };
     },
     destroy() {
       observer.disconnect();
@@ -156,7 +161,7 @@ function scrollTo(view, at, rect, behavior) {
     /** @type {number} */ from,
     /** @type {number} */ size,
   ) => {
-    if (size + 2 * ROOM > room) return from >= now && from + size <= now + room ? now : from - ROOM;
+    if (size + 2 * ROOM > room) return from >= now && from + size <= now + room ? now : from - max(0, (room - size) / 2);
     if (from - ROOM < now) return from - ROOM - (room - size) / 4;
     return from + size + ROOM > now + room ? from + size + ROOM - room + (room - size) / 4 : now;
   };

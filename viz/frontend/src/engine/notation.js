@@ -3,7 +3,7 @@
  * character by character, so that a page shows what Python shows.
  */
 
-import { abs, finite, floor } from "../math.js";
+import { abs, finite, floor, log10, max, min } from "../math.js";
 
 // --- numbers ---------------------------------------------------------------------------------------------------------
 
@@ -23,23 +23,36 @@ export function pretty(x) {
   return number(x).replaceAll("-", "−").replace("inf", "∞").replace("nan", "NaN");
 }
 
-/** As `pretty`, in brackets if it is below 0: for what comes after a sign. @param {number} x */
-export const bracketed = (x) => (x < 0 ? `(${pretty(x)})` : pretty(x));
+/**
+ * The number that stands for `x` in a drawing: of three significant digits, but with all digits before the point.
+ * @param {number} x
+ */
+export const shortened = (x) => (finite(x) ? Number(roundedToEven(x, max(3, min(6, 1 + floor(log10(abs(x) || 1)))))) : x);
+
+/** As `pretty`, in three significant digits. @param {number | null} x */
+export const brief = (x) => pretty(x === null ? x : shortened(x));
+
+/** As `brief`, in brackets if it is below 0: for what comes after a sign. @param {number} x @param {typeof brief} [show] */
+export const bracketed = (x, show = brief) => (x < 0 ? `(${show(x)})` : show(x));
 
 /** Python's format "%.6g". @param {number} x */
 function sixDigits(x) {
   if (x - x !== 0) return x > 0 ? "inf" : x < 0 ? "-inf" : "nan";
-  const [mantissa, power] = roundedToEven(x).split("e");
+  const [mantissa, power] = roundedToEven(x, 6).split("e");
   const size = abs(Number(power));
   if (-5 < Number(power) && Number(power) < 6) return Object.is(x, -0) ? "-0" : String(Number(`${mantissa}e${power}`));
   return `${Number(mantissa)}e${power[0]}${size < 10 ? 0 : ""}${size}`;
 }
 
-/** Six digits and a power of ten. Halves go to the even digit; JavaScript's own rounding takes them up. @param {number} x */
-function roundedToEven(x) {
-  const seven = x.toExponential(6);
-  const half = /[02468]5e/.test(seven) && /\.\d{5}50*e/.test(x.toExponential(60)); // all of the digits: that takes long
-  return half ? seven.replace("5e", "e") : x.toExponential(5);
+/**
+ * So many digits and a power of ten. Halves go to the even digit; JavaScript's own rounding takes them up.
+ * @param {number} x @param {number} digits
+ */
+function roundedToEven(x, digits) {
+  const more = x.toExponential(digits);
+  const even = /[02468]5e/.test(more);
+  const half = even && RegExp(`\\.\\d{${digits - 1}}50*e`).test(x.toExponential(60)); // all digits: that takes long
+  return half ? more.replace("5e", "e") : x.toExponential(digits - 1);
 }
 
 /** The number that a text writes as people do, in decimals, as “inf” or “nan”; null if it is none. @param {string} text */
@@ -127,6 +140,11 @@ export function formulaMathML(template, parts) {
   return `<math xmlns="http://www.w3.org/1998/Math/MathML">${inner}</math>`;
 }
 
+/** A formula in LaTeX. @param {{latex: string}} template @param {Parts} parts */
+export function formulaLatex(template, parts) {
+  return filled([...template.latex], parts, LATEX_NOTATION).replaceAll("‖", "\\|");
+}
+
 /** @param {string[]} template its characters @param {Parts} parts @param {Notation} notation @returns {string} */
 function filled(template, parts, notation) {
   let rest = "";
@@ -184,6 +202,33 @@ const MATHML_NOTATION = {
   fence: (text) => `<mrow><mo>(</mo>${text}<mo>)</mo></mrow>`,
   apart: (rest) => (/^(?:<[^>]*>)*[\p{Nd}|‖]/u.test(rest) ? `<mo>·</mo>${rest}` : `<mspace width=".17em"/>${rest}`),
 };
+
+/** @type {Notation} */
+const LATEX_NOTATION = {
+  part: (part) => (typeof part === "string" ? [latexName(part), nameBinds(part)] : latexNumber(part)),
+  fence: (text) => `\\left(${text}\\right)`,
+  apart: (rest) => (/^ [\p{Nd}|‖]/u.test(rest) ? `\\cdot${rest}` : rest.slice(1)),
+};
+
+/** @type {Record<string, string>} */
+const LATEX_CHARACTERS = { "\\": "\\backslash{}", "^": "\\hat{}", "~": "\\sim{}", "<": "{<}", ">": "{>}", " ": "\\ " };
+
+/** @param {string} name */
+export function latexName(name) {
+  const [, letter, digits] = /^([a-z])(\d+)$/i.exec(plainDigits(name)) ?? [];
+  if (letter) return `${letter}_{${digits}}`;
+  const special = (/** @type {string} */ one) => LATEX_CHARACTERS[one] ?? `\\${one}`;
+  return /^[a-z]$/i.test(name) ? name : `\\mathrm{${name.replace(/[\\^~<> #$%&_{}]/g, special)}}`;
+}
+
+/** @param {number} x @returns {[string, number]} */
+export function latexNumber(x) {
+  if (x < 0) return [`-${latexNumber(-x)[0]}`, PREFIX];
+  const [digits, power] = digitsOf(x).replace("∞", "\\infty").replace("NaN", "\\mathrm{NaN}").split("e");
+  if (power === undefined) return [digits, ATOM];
+  const tens = `10^{${Number(power)}}`;
+  return digits === "1" ? [tens, POWER] : [`${digits} \\cdot ${tens}`, PRODUCT];
+}
 
 /** The size of a number, as formulas write it. @param {number} x */
 function digitsOf(x) {

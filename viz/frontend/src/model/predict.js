@@ -186,9 +186,9 @@ function slipsInProduct({ upstream, local, contribution, from, by, factors }) {
 
 /** @param {Question} question */
 function workedOut({ upstream, local, contribution, before, total }) {
-  const product = `${pretty(upstream)} × ${bracketed(local)} = ${pretty(contribution)}`;
+  const product = `${pretty(upstream)} × ${bracketed(local, pretty)} = ${pretty(contribution)}`;
   if (before === null) return product;
-  return `${product}, and ${pretty(before)} + ${bracketed(contribution)} = ${pretty(total)}`;
+  return `${product}, and ${pretty(before)} + ${bracketed(contribution, pretty)} = ${pretty(total)}`;
 }
 
 /** @param {Question} question */

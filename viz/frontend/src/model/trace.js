@@ -38,7 +38,10 @@ export function decode(data) {
   const lists = {
     blocks: trace.at("blocks").asItems(readBlock),
     ops: trace.at("ops").asItems(readOp),
-    formulas: trace.at("formulas").asItems((item) => ({ text: item.at("text").asText(), mathml: item.at("mathml").asText() })),
+    formulas: trace.at("formulas").asItems((item) => {
+      const [text, mathml] = [item.at("text").asText(), item.at("mathml").asText()];
+      return { text, mathml, latex: item.at("latex").maybe() ?? text };
+    }),
     arrays: trace.at("arrays").asItems(readCells),
     programs: trace.at("programs").or([], (programs) => programs.asItems((item) => item.record())),
   };

@@ -7,7 +7,7 @@ import { select, tell } from "./session.js";
 /** @typedef {import("./session.js").Session} Session */
 /** @typedef {import("../types.js").Note} Note */
 
-const ALARM_NAMES = /** @type {Record<string, string>} */ ({ nan: "NaN", inf: "Infinity", gradient: "Gradient" });
+const ALARM_NAMES = /** @type {Record<string, string>} */ ({ nan: "NaN", inf: "Infinity", replayed: "Note" });
 
 /** @param {Session} s @param {(nodes: number[]) => void} highlight */
 export function alarms(s, highlight) {

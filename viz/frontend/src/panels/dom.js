@@ -99,6 +99,7 @@ export function dress(element, has, before = {}) {
     else if (value == null || (value === false && !aria)) element.removeAttribute(key);
     else element.setAttribute(key === "label" ? "aria-label" : key, value === true && !aria ? "" : value);
   }
+  return element;
 }
 
 /** A reader who types a number is not interrupted. @param {any} element @param {string} value */

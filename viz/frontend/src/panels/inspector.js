@@ -1,4 +1,4 @@
-/** All that is known of one node at this moment, below the drawing. It follows the steps, unless a node is selected. */
+/** All that is known of what is selected at this moment, below the drawing: a node, a block, or what each step is about. */
 
 import { ruleOf } from "../drawing/cards.js";
 import { tag } from "./dom.js";
@@ -10,11 +10,14 @@ import { outwards, toggle } from "../model/blocks.js";
 import { runTo } from "../model/breakpoints.js";
 import { BROKEN } from "../model/trace.js";
 import { elementKey, isFree } from "../engine/keys.js";
-import { chainRule, formulaElement, gradientText, numbersFor, operandsOf, quantityText } from "./wording.js";
+import { pretty } from "../engine/notation.js";
+import { formulaElement, gradientText, numbersFor, operandsOf, quantityText } from "./wording.js";
 
 /** @typedef {import("./session.js").Session} Session */
 
 const KINDS = ["leaf", "operation", "constant", "raised an error"];
+/** Selects the node that each step is about. */
+const STEPS = "step";
 const WAITING = "not computed yet";
 
 /** @param {Session} s */
@@ -30,24 +33,26 @@ export function inspector(s) {
         ? [s.graph.blocks[block].name, ...blockFacts(s, block)]
         : node >= 0
           ? [s.graph.title(node), ...nodeFacts(s, node)]
-          : ["Nothing selected", tag("p.dim", {}, "Step with → or choose a node: here is all that is known of it.")];
+          : ["", tag("p.dim", {}, "Nothing is computed yet: step with →.")];
     const acts = tag(
       "div.acts",
       { hidden: node < 0 || block >= 0 },
       tag("button", { onclick: () => runToNode(s) }, "Run to here"),
       tag("button", { "aria-pressed": s.stops.some(isOn(s, node)), onclick: () => toggleNodeStop(s) }, "Stop here"),
     );
-    const free = {
-      class: "quiet",
-      hidden: s.selected === null,
-      title: "Follow the steps again (Esc)",
-      onclick: () => select(s, null),
-    };
+    const follows = s.selected === STEPS;
+    const [follow, close] = [() => select(s, STEPS), () => select(s, null)];
     return tag(
       "div.inspector",
       { role: "group", label: "Inspector" },
       // no heading: the page around may be at any level
-      tag("header", {}, tag("strong.title", {}, title), kind, acts, tag("button", free, "Follow steps")),
+      tag(
+        "header",
+        {},
+        ...[tag("strong.title", {}, title), kind, acts],
+        tag("button.quiet", { "aria-pressed": follows, onclick: follow }, "Follow the steps"),
+        tag("button.quiet", { label: "Close", title: "Close (Esc)", onclick: close }, "✕"),
+      ),
       tag("div.facts", {}, ...facts),
     );
   };
@@ -109,18 +114,17 @@ function nodeFacts(s, node) {
       tensor ? ` · ${tensor.dtype} (${tensor.shape.join(", ")})` : "",
     ),
     ...notes.map((note) => tag("p.alarm", {}, `! ${note.text}`)),
-    stepFacts(s, node),
     tag(
       "dl",
       {},
       row(
         "value",
-        tag("span.fw", {}, known ? quantityText(value) : unknown),
+        tag("span.fw", {}, known ? quantityText(value, pretty) : unknown),
         seen.value?.element,
       ),
       row(
         "gradient",
-        tag("span.bw", {}, gradientText(gradient)),
+        tag("span.bw", {}, gradientText(gradient, pretty)),
         tag("small", {}, ` ${stateText(gradient)}`),
         seen.grad?.element,
       ),
@@ -196,29 +200,6 @@ function formula(s, index, node) {
     tag("div", {}, `${s.graph.title(node)} = `, formulaElement(s, index, node)),
     numbers &&
       tag("div.fw", {}, "= ", formulaElement(s, index, node, numbers), ` = ${quantityText(numbers[0])}`),
-  );
-}
-
-/** The backward event of this moment, if it gives this node its gradient. @param {Session} s @param {number} node */
-function stepFacts(s, node) {
-  const moment = s.playback.moment();
-  if (moment.kind !== "edge" || moment.node !== node) return null;
-  const rule = chainRule(s, moment);
-  const result = s.graph.result[moment.edge];
-  const index = s.graph.edgeFormula[moment.edge];
-  const local = () => [
-    `∂${rule.result}/∂${rule.operand} = `,
-    formulaElement(s, index, result),
-    ` = ${quantityText(moment.local)}`,
-  ];
-  return tag(
-    "div.step",
-    {},
-    tag("div", {}, ...(rule.rule < 0 ? [rule.symbols] : [rule.left, formulaElement(s, rule.rule, result)])),
-    tag("div.bw", {}, `= ${rule.numbers}`),
-    rule.rule < 0 && index >= 0 && tag("div.dim", {}, ...local()),
-    rule.rule >= 0 && tag("div.dim", {}, `g = ∂${rule.root}/∂${rule.result}`),
-    rule.sum && tag("div", {}, rule.sum),
   );
 }
 

@@ -22,7 +22,8 @@ const KEYS = [
   ["P", "predict the next gradient"],
   ["W T S A", "what if, table, stops, alarms"],
   ["/", "search"],
-  ["Esc", "follow the steps again; leave the drawing"],
+  ["F", "present: large, on the whole screen"],
+  ["Esc", "close the inspector; leave the drawing"],
 ];
 
 /** The overlay that says which keys there are. */
@@ -63,6 +64,7 @@ function meaning(s, parts, event, drawing) {
     s: () => parts.toggle("stops"),
     a: () => parts.toggle("alarms"),
     "/": () => parts.search(),
+    f: () => parts.present(),
     "+": () => parts.drawing.view.zoom(1.25),
     "-": () => parts.drawing.view.zoom(0.8),
     0: () => parts.drawing.view.fit(),

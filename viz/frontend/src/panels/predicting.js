@@ -19,6 +19,9 @@ function freeTo(s, from) {
   return to;
 }
 
+/** Whether anything can be asked: there is a backward step that moves a single number. @param {Session} s */
+export const canAsk = (s) => !s.graph.tensors.size || freeTo(s, s.line.seed) < s.line.last;
+
 /** The position that is predicted next; -1: none. @param {Session} s */
 export const asked = (s) => (s.limit < s.line.last ? s.limit + 1 : -1);
 

@@ -1,8 +1,8 @@
 /** The sentence of the present moment, in words and numbers with the formula; read aloud by screen readers. */
 
 import { BROKEN } from "../model/trace.js";
-import { tag } from "./dom.js";
-import { chainRule, formulaElement, numbersFor, quantityText } from "./wording.js";
+import { h, tag } from "./dom.js";
+import { chainRule, formulaElement, momentLatex, numbersFor, quantityText } from "./wording.js";
 
 /** @typedef {import("./session.js").Session} Session */
 
@@ -16,6 +16,8 @@ export function saying(s) {
     return tag(
       "div.say",
       {},
+      moment.kind !== "start" &&
+        tag("button.quiet.copy", { title: "Copy as LaTeX", onclick: () => copy(momentLatex(s, moment)) }, "LaTeX"),
       tag(
         "div.words",
         { "aria-hidden": true },
@@ -26,6 +28,15 @@ export function saying(s) {
       tag("div.mg-said", { "aria-live": "polite", "aria-atomic": true }, said),
     );
   };
+}
+
+/** Puts a text on the clipboard, in pages that may not ask for it too. @param {string} text */
+function copy(text) {
+  const field = h("textarea", { value: text });
+  document.body.append(field);
+  field.select();
+  document.execCommand("copy");
+  field.remove();
 }
 
 /** @param {Session} s @param {string} kind */

@@ -31,7 +31,7 @@ const [CALM, BRIEF, LONGEST] = [800, 250, 59_000];
  * @property {number} speed
  * @property {boolean} playing
  * @property {any} timer
- * @property {string | null} selected "n12" or "b3"
+ * @property {string | null} selected "n12", "b3" or "step"
  * @property {Set<number>} expanded
  * @property {Map<number, number>} overrides the reader's own numbers, of leaves and of elements
  * @property {number[]} picked the elements of leaves that the reader wants to change, as keys of `overrides`, in order
@@ -194,7 +194,7 @@ export function stopPositions(s, most = 200) {
   return found;
 }
 
-/** Selects "n12", a node, or "b3", a block; null selects nothing. @param {Session} s @param {string | null} id */
+/** Selects "n12", a node, "b3", a block, or "step", the node that each step is about; null selects nothing. @param {Session} s @param {string | null} id */
 export function select(s, id) {
   if (id !== null && id[0] === "n") {
     const open = reveal(s.graph, s.expanded, Number(id.slice(1)));

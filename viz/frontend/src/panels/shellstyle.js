@@ -17,7 +17,8 @@ const SHELL_RULES = `
 .phase,.slider b,th,td{overflow:hidden;text-overflow:ellipsis}
 .phase,.chip,th,td{white-space:nowrap}
 .say,.minimap,.inspector,.help,.plot svg,button,input,select{background:$card}
-.title,.say .formula{font-size:16px}
+.title{font-size:16px}
+.formula{font:17px math,serif}
 .plot,table{font-size:13px}
 .marks,.plot text{font-size:11px}
 .app{background:$page;border:1px solid $rim;border-radius:10px;overflow:hidden;font-variant-numeric:tabular-nums}
@@ -32,7 +33,7 @@ button.link{border:0;background:none;padding:0 2px;min-height:24px;min-width:24p
 .dim{color:$muted}.fw{color:$forward}.bw{color:$backward}
 p,dl,dd,.plot{margin:0}
 .transport{gap:6px 12px;padding:8px 12px}
-button.main,button.play{background:$leaf;border-color:$leaf;color:$on-leaf}
+button.main,button.play{background:$forward;border-color:$forward;color:$page}
 .key{width:34px;height:34px;padding:0;place-items:center}
 .key.play{width:40px;border-radius:17px}
 .track{position:relative;flex:1 1 180px;min-width:120px;height:36px}
@@ -51,12 +52,14 @@ button.main,button.play{background:$leaf;border-color:$leaf;color:$on-leaf}
 .switch button{border-radius:0;padding:2px 9px}
 .switch button:first-child{border-radius:6px 0 0 6px;border-right:0}
 .switch button:last-child{border-radius:0 6px 6px 0}
-.say{padding-block:8px;min-height:64px;align-content:center;gap:1px}
+.say{padding:8px 74px 8px 14px;min-height:64px;align-content:center;gap:1px}
+.say{position:relative}
+.copy{position:absolute;right:8px;top:6px;font-size:12px}
 .words{gap:2px 12px;align-items:baseline}
 .sum{display:inline-block;margin-left:1.2em;color:$muted}
 .chip,button[aria-pressed=true],.tabs [aria-expanded=true],thead th{background:$op;color:$on-op;font-weight:600}
 .chip{font-size:12px;border-radius:9px;padding:1px 8px}
-.chip.forward{background:$leaf;color:$on-leaf}
+.chip.forward{background:$forward;color:$page}
 .chip.edge,.chip.seed{background:$wash;color:$backward}
 .predict,.tour,.step{background:$wash}
 form{gap:6px 8px}
@@ -65,17 +68,21 @@ form{gap:6px 8px}
 .verdict[data-verdict=right]::before{content:"✓ ";font-weight:700}
 .caption{font-size:15px;margin-bottom:6px}
 .canvas{position:relative;display:flex;flex-direction:column}
-.place{margin:auto 0}
+.place{margin:auto 0;position:relative}
+.short{--mg-view-height:min(38vh,420px)}
 .minimap{padding:6px 12px}
 .minimap svg{width:100%;height:44px;cursor:pointer;touch-action:none}
 .minimap .boxes{fill:$line;opacity:.55}
 .minimap .now{fill:$ink;stroke:$ink;stroke-width:3;vector-effect:non-scaling-stroke}
 .minimap .seen{fill:$forward;fill-opacity:.1;stroke:$forward;stroke-width:1.5;vector-effect:non-scaling-stroke}
 [data-unable]{opacity:.35}
+.legend{display:flex;flex-wrap:wrap;gap:2px 16px;padding:3px 14px 6px;font-size:12px;color:$muted;background:$page;
+& svg{margin-right:5px;fill:$line}
+& .positive{fill:$positive}& .negative{fill:$negative}& .plus{fill:$plus}& .minus{fill:$minus}}
 .keys,.zoom{gap:2px}
 .zoom{margin-left:auto}
 .tabs .zoom button{min-width:30px;padding:0 4px}
-.inspector{padding:10px 14px 12px;min-height:150px}
+.inspector{padding:10px 14px 12px}
 .facts{columns:3 270px;column-gap:32px;margin-top:4px}
 .facts .row,.facts .step{break-inside:avoid}
 header{align-items:baseline;gap:4px 12px}
@@ -84,7 +91,6 @@ header{align-items:baseline;gap:4px 12px}
 .row figure{margin:4px 0}
 dt{color:$muted;font-size:12.5px}
 code{font:12px/1.4 ui-monospace,monospace}
-math{font-size:1.05em}
 .step{border-left:3px solid $heat;padding:6px 10px;margin:4px 0 8px}
 .alarm{color:$alarm}
 button.alarm{text-align:left;padding:3px 0}
@@ -98,10 +104,11 @@ button.alarm{text-align:left;padding:3px 0}
 .list{list-style:none;margin:6px 0 0;padding:0}
 .results{margin-top:6px;line-height:1.9}
 .whatif{grid-template-columns:minmax(0,1fr) 320px;gap:8px 24px}
+.sliders{max-height:236px;overflow:auto;padding-right:6px}
 .slider{grid-template-columns:minmax(40px,90px) minmax(60px,1fr) 92px 30px;gap:8px;align-items:center;padding:2px 0}
 .slider b{font-weight:500}
 .slider.current b{font-weight:700}
-.slider [type=range]{accent-color:$leaf}
+.slider [type=range]{accent-color:$forward}
 .slider [type=number]{width:100%;appearance:textfield}
 .slider ::-webkit-inner-spin-button{display:none}
 .plot svg{max-width:100%;height:auto;border:1px solid $rim;border-radius:6px;margin-bottom:6px}
@@ -133,6 +140,10 @@ kbd{font:600 13px $font}
 .tabs{padding:6px 4px;gap:0}
 .switch button{padding:2px 6px}
 }
+:host(:fullscreen){--mg-view-height:calc(100vh - 230px);font-size:20px;background:$page;overflow:auto}
+:host(:fullscreen) :is(.tabs,.switch,.speed,.copy){display:none}
+:host(:fullscreen) .app{border:0}
+:host(:fullscreen) .formula{font-size:26px}
 @media (forced-colors:active){.scrub::-webkit-slider-runnable-track{background:GrayText}.tick{background:Highlight}}
 `;
 

@@ -3,12 +3,14 @@
 import { collapseAll, expandAll, visible } from "../model/blocks.js";
 import { h, tag } from "./dom.js";
 import { shownNode, toggleBlock } from "./inspector.js";
+import { asked } from "./predicting.js";
 import { meet } from "../drawing/far.js";
 import { minimap } from "../drawing/minimap.js";
 import { overview } from "../drawing/overview.js";
 import { firstIn, scene } from "../drawing/scene.js";
 import { select, selectedBlock, setExpanded } from "./session.js";
 import { drawingView } from "../drawing/view.js";
+import { READABLE } from "../drawing/viewport.js";
 
 /** @typedef {import("./session.js").Session} Session */
 /** @typedef {import("../drawing/scene.js").Scene} Scene */
@@ -44,6 +46,8 @@ export function stage(s) {
       if (what === "moved") for (const one of [look.view, map]) one?.update(changed);
       if (what === "numbers" && !fresh) look.view.renumber();
       if (what === "pass") map?.setPlayback(s.playback);
+      const next = asked(s);
+      if (next >= 0) look.view.reveal(look.drawing.items[look.drawing.itemOf(s.line.nodeAt(next))].id);
       if (what !== "selected" && what !== "expanded") return;
       look.view.select(s.selected);
       const id = s.selected || what === "expanded" ? shownItem(s, look.drawing) : null;
@@ -89,7 +93,9 @@ function mapsOf(s, element, look) {
  * @param {ReturnType<typeof mapsOf>} maps @param {import("../drawing/view.js").Listeners} listeners
  */
 function build(s, place, look, maps, listeners) {
-  const drawing = scene(s.graph, visible(s.graph, s.expanded));
+  const seen = visible(s.graph, s.expanded);
+  const wide = scene(s.graph, seen);
+  const drawing = place.clientWidth < READABLE * wide.width ? scene(s.graph, seen, true) : wide;
   look.drawing = drawing;
   maps.mini?.setScene(drawing);
   if (look.view) return look.view.setScene(drawing, s.playback);

@@ -7,6 +7,7 @@ import { ruleOf } from "../drawing/cards.js";
 import { fill, h } from "./dom.js";
 import { ceil, floor, max, min } from "../math.js";
 import { activeNode, select, selectedNode } from "./session.js";
+import { pretty } from "../engine/notation.js";
 import { gradientText, quantityText } from "./wording.js";
 
 /** @typedef {import("./session.js").Session} Session */
@@ -95,8 +96,8 @@ function makeRow(s, node) {
 /** @param {Session} s @param {number} node @param {HTMLTableRowElement} row */
 function fillRow(s, node, row) {
   const now = s.playback;
-  fill(row.cells[2], now.known(node) ? quantityText(now.value(node)) : "");
-  fill(row.cells[3], gradientText(now.gradient(node)));
+  fill(row.cells[2], now.known(node) ? quantityText(now.value(node), pretty) : "");
+  fill(row.cells[3], gradientText(now.gradient(node), pretty));
 }
 
 /** @param {Map<number, HTMLTableRowElement>} rows @param {number} active @param {number} selected */

@@ -70,6 +70,7 @@ export function whatIf(s) {
   const leaves = scalarLeaves(s);
   const plot = remember((leaf) => (leaf < 0 ? [] : plotOf(s, leaf)));
   let current = firstLeaf(s, leaves);
+  let lead = current; // stands first: what was chosen, not what is being moved
   const field = elementField(s);
   /** @param {number} leaf @param {number | null} value */
   const change = (leaf, value) => {
@@ -81,9 +82,9 @@ export function whatIf(s) {
     if (last && (what === "moved" || what === "playing")) return last;
     const chosen = selectedNode(s);
     const mine = [...leaves, ...s.picked].filter((key) => leafOf(s.graph, key) === chosen);
-    if (what === "selected") current = mine.at(-1) ?? current;
-    if (what === "picked" || current < 0) current = s.picked.at(-1) ?? current;
-    const all = [...leaves.slice(0, SHOWN), ...s.picked, ...s.overrides.keys(), current];
+    if (what === "selected") lead = current = mine.at(-1) ?? current;
+    if (what === "picked" || current < 0) lead = current = s.picked.at(-1) ?? current;
+    const all = [lead, current, ...s.picked, ...leaves.slice(0, SHOWN), ...s.overrides.keys()];
     const shown = [...new Set(all)].filter((key) => key >= 0);
     const rest = leaves.filter((leaf) => !shown.includes(leaf)).length;
     const note = rest ? `${rest} more: choose one in the drawing.` : noteOf(s, leaves, shown);

@@ -4,7 +4,7 @@
 
 import { partsOf } from "../drawing/cards.js";
 import { math } from "./dom.js";
-import { bracketed, formulaMathML, formulaText, pretty } from "../engine/notation.js";
+import { bracketed, brief, formulaLatex, formulaMathML, formulaText, latexName, latexNumber, shortened } from "../engine/notation.js";
 
 /** @typedef {import("./session.js").Session} Session */
 /** @typedef {import("../types.js").Quantity} Quantity */
@@ -13,23 +13,26 @@ const BROADCASTING = new Set(
   "add sub mul div pow maximum minimum atan2 where lerp expand mse_loss l1_loss huber_loss".split(" "),
 );
 
-/** A number, or an array in one line. @param {import("../types.js").Quantity | null} q */
-export function quantityText(q) {
+/** A number, or an array in one line. @param {import("../types.js").Quantity | null} q @param {typeof brief} [show] */
+export function quantityText(q, show = brief) {
   if (q == null) return "—";
-  if (typeof q === "number") return pretty(q);
-  if (q.size === 1 && q.cells?.length === 1) return pretty(q.cells[0]);
+  if (typeof q === "number") return show(q);
+  if (q.size === 1 && q.cells?.length === 1) return show(q.cells[0]);
   const alarm = `${q.nan ? " NaN!" : ""}${q.inf ? " Inf!" : ""}`;
-  return `${shapeInWords(q.shape)} from ${pretty(q.min)} to ${pretty(q.max)}${alarm}`;
+  return `${shapeInWords(q.shape)} from ${show(q.min)} to ${show(q.max)}${alarm}`;
 }
 
 /** @param {number[]} shape */
 export const shapeInWords = (shape) => `(${shape.join(", ")}${shape.length === 1 ? "," : ""})`;
 
-/** The gradient of a node with its state, in words. @param {import("../types.js").Gradient} gradient */
-export function gradientText(gradient) {
+/**
+ * The gradient of a node with its state, in words.
+ * @param {import("../types.js").Gradient} gradient @param {typeof brief} [show]
+ */
+export function gradientText(gradient, show = brief) {
   if (gradient.state === "none") return "—";
   if (gradient.state === "blocked") return "blocked";
-  const text = quantityText(gradient.value);
+  const text = quantityText(gradient.value, show);
   return gradient.state === "partial" ? `${text} (Σ ${gradient.met} of ${gradient.of})` : text;
 }
 
@@ -57,7 +60,7 @@ export function chainRule(s, moment) {
     many: of > 1,
     symbols: `${left}${slope(root, result)} · ${slope(result, operand)}`,
     numbers: numeric
-      ? `${pretty(upstream)} × ${bracketed(local)} = ${quantityText(contribution)}`
+      ? `${brief(upstream)} × ${bracketed(local)} = ${quantityText(contribution)}`
       : quantityText(contribution),
     sum: of > 1 ? sumSentence(operand, before, contribution, total) : "",
     rule: local === null ? index : -1,
@@ -102,7 +105,38 @@ export function operandsOf(graph, node) {
 /** Numbers for a formula's places; null if one is not a number. @param {Session} s @param {number} node */
 export function numbersFor(s, node) {
   const all = [node, ...operandsOf(s.graph, node)].map((one) => s.playback.value(one));
-  return all.every((one) => typeof one === "number") ? all : null;
+  return all.every((one) => typeof one === "number") ? all.map(shortened) : null;
+}
+
+/**
+ * What happens at a moment as an equation in LaTeX, in names and, where they are single numbers, in numbers.
+ * @param {Session} s @param {import("../types.js").Moment} moment
+ */
+export function momentLatex(s, moment) {
+  const { graph } = s;
+  const { node, edge } = moment;
+  const number = (/** @type {Quantity | null} */ q) => (typeof q === "number" ? ` = ${latexNumber(shortened(q))[0]}` : "");
+  const slope = (/** @type {number} */ above, /** @type {number} */ below) =>
+    `\\frac{\\partial ${latexName(graph.title(above))}}{\\partial ${latexName(graph.title(below))}}`;
+  const filled = (/** @type {number} */ index, /** @type {number} */ at, parts = partsOf(graph, at)) =>
+    formulaLatex(graph.formulas[index], parts);
+  if (moment.kind === "forward") {
+    const index = graph.nodeFormula[node];
+    const numbers = numbersFor(s, node);
+    const name = `${latexName(graph.title(node))}`;
+    if (index < 0) return name + number(moment.value);
+    return `${name} = ${filled(index, node)}${numbers ? ` = ${filled(index, node, numbers)}` : ""}${number(moment.value)}`;
+  }
+  if (edge < 0) return slope(node, node) + number(moment.total);
+  const result = graph.result[edge];
+  const left = `${slope(s.root, node)} ${moment.of > 1 ? "\\mathrel{+}=" : "="} `;
+  const index = graph.edgeFormula[edge];
+  if (moment.local === null && index >= 0) return `${left}${filled(index, result)}, \\quad g = ${slope(s.root, result)}`;
+  const { upstream, local, contribution } = moment;
+  const product = typeof upstream === "number" && local !== null;
+  const [up, down] = product ? [latexNumber(shortened(upstream))[0], latexNumber(shortened(local))[0]] : ["", ""];
+  const numbers = product ? ` = ${up} \\cdot ${local < 0 ? `(${down})` : down}` : "";
+  return `${left}${slope(s.root, result)} \\cdot ${slope(result, node)}${numbers}${number(contribution)}`;
 }
 
 /**

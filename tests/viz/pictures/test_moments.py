@@ -1,0 +1,232 @@
+"""The picture of a moment: every number in it is the engine's at that step, and it looks as the player does."""
+
+import re
+import xml.etree.ElementTree as ET
+
+import pytest
+
+import minigrad as mg
+from minigrad.errors import ArgumentError
+from minigrad_viz import draw, to_trace
+from minigrad_viz.history import History
+from minigrad_viz.palette import DARK, LIGHT
+from minigrad_viz.pictures.moments import drawn, stage_of
+from minigrad_viz.pictures.scene import scene
+from moments import Moments
+from needs import needs
+from played import Played, scalar_graph, tensor_graph
+from svgs import SVG, elements, elements_in, words
+from tiers import choose_cases
+
+GIVE = "Give a node that the result was computed from, or its name as the drawing shows it."
+
+
+def neuron():
+    w, x, b = mg.Value(-2.0, "w"), mg.Value(3.0, "x"), mg.Value(6.0, "b")
+    z = w * x + b
+    z.label = "z"
+    y = z.sigmoid()
+    y.label = "y"
+    return y
+
+
+def picture(trace, position):
+    return drawn(trace, None, History(trace).at(position)).svg
+
+
+def cards(svg):
+    """What the cards of a picture say, from the left to the right of the tape: value, gradient and Σ."""
+    found = []
+    for card in ET.fromstring(svg).iter(f"{SVG}g"):
+        kinds = card.get("class", "").split()
+        if kinds and kinds[0] in ("leaf", "op", "constant"):
+            numbers = [words(element) for element in elements_in(card, "num")]
+            sums = [words(element) for element in elements_in(card, "sum")]
+            found.append((kinds[0], "pale" in kinds, numbers, sums))
+    return found
+
+
+@pytest.mark.parametrize("seed", choose_cases(range(40), "cards", 8))
+def test_cards_show_the_engines_numbers_at_every_step(seed):
+    game = Played(scalar_graph(seed)[0])
+    expected = Moments(game)
+    seen = scene(game.trace, None, History(game.trace))
+    stage = stage_of(seen, range(expected.last + 1), bar=False)
+    for position in range(expected.last + 1):
+        svg = stage.document("".join(stage.pieces(position)), None).svg
+        for item, (kind, pale, numbers, sums) in zip(seen.items, cards(svg), strict=True):
+            told = expected.card(item.node, position)
+            shown = [told["value"]] if kind == "constant" else [told["value"], told["grad"]]
+            assert (pale, numbers) == ("pale" in told["state"], shown), (position, item.node)
+            assert sums == ([told["sum"]] if told["sum"] else []), (position, item.node)
+        assert [words(label) for label in elements(svg, "words")] == [expected.product(position)][
+            : position > expected.seed
+        ]
+
+
+@pytest.mark.parametrize("seed", choose_cases(range(40), "tensors", 4))
+def test_heatmaps_appear_with_their_numbers(seed):
+    needs("numpy")
+    game = Played(tensor_graph(seed))
+    expected = Moments(game)
+    for position in range(expected.last + 1):
+        svg = picture(game.trace, position)
+        pictures = sum(expected.card(node, position)["pictures"] for node in range(len(game.trace.kinds)))
+        assert len(elements(svg, "heat")) == pictures, position
+
+
+def test_nothing_moves_from_one_step_to_the_next():
+    trace = to_trace(neuron())
+    last = History(trace).last
+    pictures = [picture(trace, position) for position in range(last + 1)]
+    places = [re.findall(r'<rect class="box"[^>]*width="[\d.]+"|<path class="head" d="[^"]*"', svg) for svg in pictures]
+    assert all(place == places[0] for place in places)
+
+
+def test_the_node_that_is_computed_glows_with_the_edges_into_it():
+    svg = picture(to_trace(neuron()), 1)
+    assert [halo.get("class") for halo in elements(svg, "halo")] == ["halo forward"]
+    (flow,) = elements(svg, "flow")
+    assert (flow.get("class"), flow.get("d").count("M")) == ("flow forward", 2)
+    (chip,) = elements(svg, "chip")
+    assert words(chip) == "Forward 1 of 3"
+
+
+def test_a_gradient_glows_on_its_edge_and_tints_those_that_it_has_passed():
+    svg = picture(to_trace(neuron()), 6)
+    assert [core.get("class") for core in elements(svg, "core")] == ["core backward"]
+    assert [words(text) for text in elements(svg, "words")] == ["0.25 × 1.0 = 0.25"]
+    lines = [line.get("class") for line in elements(svg, "edge")]
+    assert lines == ["edge", "edge", "edge", "edge", "edge done positive"]
+    assert len(elements(svg, "point")) == 1
+
+
+def test_what_is_not_computed_yet_is_pale_and_says_no_derivative():
+    svg = picture(to_trace(neuron()), 0)
+    assert [pale for _, pale, _, _ in cards(svg)] == [False, False, True, False, True, True]
+    assert [line.get("class") for line in elements(svg, "edge")] == ["edge future"] * 5
+    assert elements(svg, "d") == []
+
+
+def test_gradient_so_far_is_a_sum_of_so_many_contributions():
+    a = mg.Value(3.0, "a")
+    trace = to_trace(a * a)
+    sums = [cards(picture(trace, position))[0] for position in (2, 3, 4)]
+    assert sums == [
+        ("leaf", False, ["3.0", "—"], []),
+        ("leaf", False, ["3.0", "3.0"], ["Σ 1 of 2"]),
+        ("leaf", False, ["3.0", "6.0"], ["Σ 2"]),
+    ]
+
+
+def test_closed_block_shows_how_far_it_is():
+    x = mg.Value(1.0, "x")
+    for layer in range(100):
+        with mg.scope(f"layer {layer}"):
+            x = (x * 2.0).tanh()
+    trace = to_trace(x + 1.0)
+    (stack,) = elements(picture(trace, 100), "block")
+    ways = [float(bar.get("width")) for bar in stack.iter(f"{SVG}rect") if bar.get("height") == "4"]
+    assert (ways[1] / ways[0], ways[3] / ways[2]) == (pytest.approx(0.5, abs=0.01), 0.0)
+    assert "pale" in elements(picture(trace, 0), "block")[0].get("class")
+
+
+def test_alarm_shows_from_the_step_on_at_which_the_number_is_there():
+    z = mg.Value(0.0, "z")
+    trace = to_trace(mg.sqrt(z))
+    bad = [[words(elements_in(card, "name")[0])[0] for card in elements(picture(trace, p), "bad")] for p in (2, 3)]
+    assert bad == [[], ["z"]]
+
+
+def test_theme_is_the_readers_or_the_one_that_is_asked_for():
+    now = History(to_trace(neuron())).at(3)
+    both, light, dark = (drawn(now.history.trace, None, now, theme).svg for theme in (None, "light", "dark"))
+    assert ("@media" in both, "@media" in light, "@media" in dark) == (True, False, False)
+    assert (LIGHT["page"] in light, DARK["page"] in light) == (True, False)
+    assert (LIGHT["page"] in dark, DARK["page"] in dark) == (False, True)
+
+
+def test_wide_scene_has_words_that_can_be_read_when_all_of_it_is_seen():
+    x = mg.Value(1.0, "x")
+    for _ in range(20):
+        x = x.tanh()
+    trace = to_trace(x)
+    stage = stage_of(scene(trace, None, History(trace)), [1], bar=True)
+    assert stage.zoom == pytest.approx(stage.seen.width / 1100)
+    assert f"scale({stage.zoom:g})" in stage.pieces(1)[-1]
+
+
+@pytest.mark.parametrize(
+    ("step", "position", "chip"),
+    [
+        (0, 0, "Start"),
+        (6, 6, "Backward 2 of 5"),
+        ("start", 0, "Start"),
+        ("seed", 4, "Backward"),
+        ("end", 9, "Backward 5 of 5"),
+        ("z", 2, "Forward 2 of 3"),
+        (("w", "backward"), 8, "Backward 4 of 5"),
+    ],
+)
+def test_draw_shows_the_step_that_is_asked_for(step, position, chip):
+    drawing = draw(neuron(), step=step)
+    assert (drawing.now.position, drawing.state) == (position, {"position": position})
+    assert [words(element) for element in elements(drawing.svg(), "chip")] == [chip]
+
+
+def test_draw_takes_a_node_itself_as_the_step():
+    y = neuron()
+    assert draw(y, step=y).now.position == 3
+    assert draw(y, step=(y, "backward")).now.position == 4
+
+
+def test_text_and_page_and_graphviz_of_a_step_know_no_more_than_the_picture():
+    needs("graphviz")
+    a = mg.Value(3.0, "a")
+    y = a * a
+    y.backward()
+    drawing = draw(y, step=3)
+    assert drawing.text() == (
+        "Graph of y = 9.0: 1 leaf, 1 operation.\n"
+        "Backward 1 of 2: From y back to a: upstream × local, contribution 1 of 2.\n"
+        "∂y/∂a += ∂y/∂y · ∂y/∂a = 1.0 × 3.0 = 3.0 a.grad: 0 + 3.0 → 3.0\n"
+        "#  name  made by  data            grad\n"
+        "0  a     leaf      3.0  3.0 (Σ 1 of 2)\n"
+        "1  y     a · a     9.0             1.0\n"
+        "local derivatives\n"
+        "  ∂y/∂a = a = 3.0\n"
+        "  ∂y/∂a = a = 3.0"
+    )
+    assert "grad 3.0 (Σ 1 of 2)" in str(drawing.graphviz().source)
+    assert "6.0" not in draw(y, step=0).svg()
+    assert draw(y, step=0).text().splitlines()[-1] == "1  y     a · a             —"
+    assert "&quot;position&quot;: 3" in drawing.html()
+    assert "contribution 1 of 2" in drawing.html()
+
+
+@pytest.mark.parametrize(
+    ("step", "said"),
+    [
+        (10, "draw: there is no position 10.\n  They go from 0, before everything, to 9."),
+        (-1, "draw: there is no position -1.\n  They go from 0, before everything, to 9."),
+        (("b", "y"), "draw: no gradient goes over an edge from b to y.\n  Give the two ends of one where it does."),
+        ("q", f"draw: 'q' is not in this graph.\n  {GIVE}"),
+    ],
+)
+def test_step_that_is_not_there_is_refused(step, said):
+    with pytest.raises(ArgumentError) as raised:
+        draw(neuron(), step=step)
+    assert str(raised.value) == said
+
+
+def test_recorded_step_has_no_moments():
+    needs("numpy")
+    x = mg.ones(2, device="numpy")
+
+    @mg.jit
+    def doubled():
+        return x * 2.0
+
+    doubled()
+    with pytest.raises(ArgumentError, match=r"^draw: a recorded step has no moments, for it keeps no numbers\."):
+        draw(doubled, step=1)

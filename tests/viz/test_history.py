@@ -1,0 +1,142 @@
+"""The moments of a graph: what is known at each is what the engine says, which the player is held to as well."""
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad_viz import to_trace
+from minigrad_viz.captions import caption, on_edge, quantity
+from minigrad_viz.history import History
+from moments import Moments
+from needs import needs
+from played import Played, scalar_graph, tensor_graph
+from tiers import choose_cases
+
+SEEDS = list(range(40))
+GRAPHS = {f"{kind} {seed}": (kind, seed) for kind in ("scalar", "tensor") for seed in choose_cases(SEEDS, kind, 8)}
+
+
+def played(kind, seed):
+    if kind == "scalar":
+        return Played(scalar_graph(seed)[0])
+    needs("numpy")
+    return Played(tensor_graph(seed))
+
+
+def same(found, expected):
+    if found is None or expected is None:
+        return found is expected
+    return np.shape(found) == np.shape(expected) and np.array_equal(found, expected, equal_nan=True)
+
+
+@pytest.mark.parametrize("graph", GRAPHS)
+def test_every_number_at_every_position_is_the_engines(graph):
+    game = played(*GRAPHS[graph])
+    expected, history = Moments(game), History(game.trace)
+    assert (history.forward, history.last) == (len(game.order), game.last)
+    for position in range(history.last + 1):
+        now = history.at(position)
+        assert (now.kind, now.node) == (expected.kind(position), expected.node(position))
+        for node in range(len(game.trace.kinds)):
+            assert same(now.value(node), expected.value(node, position)), (position, node)
+            state, met, of, value = expected.gradient(node, position)
+            found = now.gradient(node)
+            assert found.state == state, (position, node)
+            assert state in ("none", "blocked") or (found.met, found.of) == (met, of), (position, node)
+            assert same(found.value, value), (position, node)
+        if now.kind == "edge":
+            event = expected.event(position)
+            for name in ("upstream", "contribution", "before", "total"):
+                assert same(getattr(now.event, name), getattr(event, name)), (position, name)
+            assert (now.event.local, now.event.met, now.event.of) == (event.local, event.met, event.of)
+
+
+@pytest.mark.parametrize("graph", GRAPHS)
+def test_captions_say_what_the_player_says(graph):
+    game = played(*GRAPHS[graph])
+    expected, history = Moments(game), History(game.trace)
+    for position in range(1, history.last + 1):
+        now = history.at(position)
+        said = caption(now)
+        begins, ends = expected.formula(position)
+        assert said.chip == expected.chip(position)
+        assert said.formula.startswith(begins.strip()), position
+        assert on_edge(now) == expected.product(position)
+        if now.kind == "edge":
+            assert ends.endswith(said.result + said.total), position
+            assert f" back to {expected.title[now.node]}" in said.words
+        elif now.kind == "forward":
+            assert said.result == quantity(expected.value(now.node, position))
+
+
+def test_caption_of_a_sum_names_each_contribution_and_what_the_gradient_becomes():
+    a, b = mg.Value(2.0, "a"), mg.Value(-3.0, "b")
+    y = a * b + a
+    y.label = "y"
+    history = History(to_trace(y))
+    assert [" ".join(caption(history.at(position))).rstrip() for position in range(history.last + 1)] == [
+        "Start The leaves have their numbers; nothing is computed yet.",
+        "Forward 1 of 2 v₂ is computed: mul. v₂ = a · b = 2 · (−3) = −6.0",
+        "Forward 2 of 2 y is computed: add. The forward pass is complete. y = v₂ + a = −6 + 2 = −4.0",
+        "Backward The backward pass begins at y: a change of y is a change of y, one to one. ∂y/∂y = 1.0",
+        "Backward 1 of 4 From y back to v₂: upstream × local. ∂y/∂v₂ = ∂y/∂y · ∂y/∂v₂ = 1.0 × 1.0 = 1.0",
+        (
+            "Backward 2 of 4 From y back to a: upstream × local, contribution 1 of 2. "
+            "∂y/∂a += ∂y/∂y · ∂y/∂a = 1.0 × 1.0 = 1.0 a.grad: 0 + 1.0 → 1.0"
+        ),
+        (
+            "Backward 3 of 4 From v₂ back to a: upstream × local, contribution 2 of 2. "
+            "∂y/∂a += ∂y/∂v₂ · ∂v₂/∂a = 1.0 × (−3.0) = −3.0 a.grad: 1.0 + (−3.0) → −2.0"
+        ),
+        "Backward 4 of 4 From v₂ back to b: upstream × local. ∂y/∂b = ∂y/∂v₂ · ∂v₂/∂b = 1.0 × 2.0 = 2.0",
+    ]
+
+
+def test_caption_of_a_broadcast_tensor_says_along_which_axis_its_gradient_is_summed():
+    needs("numpy")
+    with mg.record():
+        w = mg.ones(2, 3, requires_grad=True)
+        b = mg.tensor([1.0, 2.0, 3.0], requires_grad=True)
+        y = (w + b).sum()
+    history = History(to_trace(y))
+    said = next(
+        now
+        for now in map(history.at, range(history.last + 1))
+        if now.edge >= 0 and history.trace.title(now.node) == "b"
+    )
+    assert caption(said)[1:] == (
+        "From v₂ back to b, g = ∂y/∂v₂, summed over axis 0, where broadcasting repeated b.",
+        "∂y/∂b = g =",
+        "(3,) from 2.0 to 2.0",
+        "",
+    )
+
+
+def test_blocked_root_has_a_forward_pass_alone():
+    y = (mg.Value(2.0, "a") * 3.0).detach()
+    z = y * 2.0
+    history = History(to_trace(z))
+    assert (history.last, history.root, history.at(1).kind) == (1, -1, "forward")
+    assert caption(history.at(1)).words == "z is computed: mul."
+
+
+def test_a_step_of_an_operation_takes_all_its_edges():
+    a, b = mg.Value(2.0, "a"), mg.Value(3.0, "b")
+    history = History(to_trace((a * b).exp()))
+    shown = [0]
+    while shown[-1] < history.last:
+        shown.append(history.next(shown[-1], "op"))
+    assert shown == [0, 1, 2, 3, 4, 6]
+
+
+def test_state_of_an_edge_goes_from_idle_by_active_to_done():
+    a = mg.Value(3.0, "a")
+    history = History(to_trace(a * a))
+    states = [[history.at(position).edge_state(edge) for edge in (0, 1)] for position in range(history.last + 1)]
+    assert states == [
+        ["idle", "idle"],
+        ["active", "active"],
+        ["idle", "idle"],
+        ["active", "idle"],
+        ["done", "active"],
+    ]

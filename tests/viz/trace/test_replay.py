@@ -1,0 +1,471 @@
+"""A graph that backward() freed is drawn as if it had been recorded; where it cannot be, the drawing says why."""
+
+import gc
+import weakref
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad.storage import get_default_device
+from minigrad_viz import draw, explain, to_trace
+from places import HERE
+
+nn, F = mg.nn, mg.functional
+
+
+@pytest.fixture(params=dict.fromkeys(["numpy", HERE]))
+def device(request):
+    before = get_default_device()
+    mg.set_default_device(request.param)
+    yield request.param
+    mg.set_default_device(before)
+
+
+def leaf(*numbers):
+    return mg.tensor(list(numbers), requires_grad=True)
+
+
+def arrays(trace):
+    return [None if node.array is None else node.array.tolist() for node in trace.nodes]
+
+
+# --- programs: each returns its loss and its variables ---------------------------------------------------------------
+
+
+class SinCos(mg.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, by, sizes):
+        ctx.save_for_backward(x)
+        ctx.by = by
+        return x.sin() * by, x.cos()
+
+    @staticmethod
+    def backward(ctx, g, h):
+        (x,) = ctx.saved_tensors
+        return g * x.cos() * ctx.by - h * x.sin(), None, None
+
+
+class Cube(mg.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x * x
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return g * 3.0 * x * x
+
+
+def mlp():
+    model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3))
+    x, t = mg.randn(5, 4), mg.tensor([0, 1, 2, 0, 1])
+    loss = F.cross_entropy(model(x), t)
+    return loss, locals()
+
+
+def cnn():
+    convolution = [nn.Conv2d(1, 4, 3, padding=1), nn.BatchNorm2d(4), nn.ReLU(), nn.MaxPool2d(2)]
+    model = nn.Sequential(*convolution, nn.Flatten(), nn.Linear(64, 10))
+    x, t = mg.randn(6, 1, 8, 8), mg.tensor([0, 1, 2, 3, 4, 5])
+    logits = model(x)
+    loss = F.cross_entropy(logits, t)
+    del convolution
+    return loss, locals()
+
+
+def transformer():
+    layer = nn.TransformerEncoderLayer(8, 2, 16, 0.1, batch_first=True)
+    x, mask = mg.randn(2, 5, 8), nn.Transformer.generate_square_subsequent_mask(5)
+    y = layer(x, mask)
+    loss = (y * y).mean()
+    return loss, locals()
+
+
+def recurrent():
+    cell, x = nn.LSTM(3, 4), mg.randn(5, 2, 3)
+    out, (h, _) = cell(x)
+    loss = out.sum() + h.sum()
+    return loss, locals()
+
+
+def embedding_and_indexing():
+    table, index = nn.Embedding(10, 4), mg.tensor([[1, 2], [3, 1]])
+    e = table(index)
+    part = e[:, 0] * e[:, -1, :]
+    loss = (part[mg.tensor([1, 0, 1])].sum(1) ** 2).sum()
+    return loss, locals()
+
+
+def in_place_and_views():
+    w, b = mg.randn(3, requires_grad=True), mg.zeros(2, 3)
+    b[0] = w * 2.0
+    b[1].add_(w.exp())
+    b.mul_(3.0)
+    c = w * 1.5
+    c += 1.0
+    c[1:] *= 2.0
+    c.view(3, 1).mul_(w.detach().view(3, 1))
+    total = mg.zeros(())
+    total += c.sum()
+    wide = w + 0.0
+    wide.add_(mg.ones(3, dtype=mg.float64))  # computed as float64, kept as float32
+    loss = b.sum() + (c.exp() * b[1]).sum() + total + wide.sum()
+    return loss, locals()
+
+
+def strides():
+    x = mg.randn(4, 4, requires_grad=True)
+    y = x.t() * 2.0
+    z = y.as_strided((3, 3), (1, 4))
+    loss = (z.diagonal() ** 2).sum() + y.unfold(0, 2, 1).sum() + x.expand(2, 4, 4).permute(2, 0, 1).flip(0).sum()
+    return loss, locals()
+
+
+def several_outputs():
+    x = mg.randn(3, 4, requires_grad=True)
+    values, order = x.sort(1)
+    most = x.max(0)
+    a, b, c = values[:, :3].unbind(1)
+    loss = (a * b).sum() + c.sum() + most.values.sum()
+    return loss, locals()
+
+
+def functions():
+    x = mg.randn(3, requires_grad=True)
+    s, c = SinCos.apply(x, 2.0, (1, 2))
+    loss = (s * c).sum() + Cube.apply(c).sum()
+    return loss, locals()
+
+
+def dropout():
+    model, x = nn.Sequential(nn.Linear(4, 8), nn.Dropout(0.5), nn.Linear(8, 1)), mg.ones(2, 4)
+    loss = F.dropout2d(model(x).view(2, 1, 1, 1)).sum()
+    return loss, locals()
+
+
+def float64():
+    w, x = mg.randn(3, 3, dtype=mg.float64, requires_grad=True), mg.ones(3, dtype=mg.float32)
+    loss = ((w @ x.double()).tanh().to(mg.float32) * x).sum()
+    return loss, locals()
+
+
+def backward_hooks():
+    layer, x = nn.Linear(2, 2), mg.ones(1, 2, requires_grad=True)
+    layer.register_full_backward_hook(lambda *_: None)
+    loss = layer(x).sum()
+    return loss, locals()
+
+
+def second_derivative():
+    x = leaf(1.0, 2.0)
+    (slope,) = mg.grad((x.exp() * x).sum(), x, create_graph=True)
+    loss = (slope * slope).sum()
+    return loss, locals()
+
+
+PROGRAMS = [
+    *(mlp, cnn, transformer, recurrent, embedding_and_indexing, in_place_and_views, strides, several_outputs),
+    *(functions, dropout, float64, backward_hooks, second_derivative),
+]
+COLUMNS = ("kinds", "op", "names", "values", "states", "operand", "result", "slot", "flows", "start", "outputs")
+
+
+def run(program, *, recorded, backward=True):
+    mg.manual_seed(3)
+    with mg.record() if recorded else mg.enable_grad():
+        loss, space = program()
+        if backward:
+            loss.backward()
+    gc.collect()
+    return to_trace(loss, namespaces=(space,))
+
+
+def numbers(trace):
+    """All arrays of a trace, with their types."""
+    steps = [step for run in trace.passes for step in run.steps]
+    found = [node.array for node in trace.nodes] + [node.grad for node in trace.nodes]
+    found += [x for step in steps for x in (step.upstream, step.contribution, step.total)]
+    return [None if x is None else (x.dtype, x.shape, x.tobytes()) for x in found]
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
+@pytest.mark.parametrize("backward", [True, False], ids=["freed", "not_yet"])
+def test_trace_is_that_of_the_same_program_inside_record(program, backward, device):
+    recorded, found = (run(program, recorded=flag, backward=backward) for flag in (True, False))
+    for column in COLUMNS:
+        assert getattr(found, column) == getattr(recorded, column), column
+    assert [op.name for op in found.ops] == [op.name for op in recorded.ops]
+    assert [one.edge for one in found.passes] == [one.edge for one in recorded.passes]
+    assert numbers(found) == numbers(recorded)
+    assert [note.text for note in found.notes] == [note.text for note in recorded.notes]
+    assert found.fresh() is recorded.fresh()
+
+
+# --- leaves that were written since ----------------------------------------------------------------------------------
+
+
+def test_a_leaf_written_since_is_drawn_as_it_is_now_and_the_note_says_what_became_of_the_loss():
+    w, b = leaf(1.0, 2.0), leaf(1.0)
+    optimizer = mg.optim.SGD([w, b], lr=0.25)
+    loss = (w * w).sum() + b.sum()
+    loss.backward()
+    optimizer.step()
+    trace = to_trace(loss)
+    assert [trace.grads[trace.names.index(name)].tolist() for name in ("w", "b")] == [[2.0, 4.0], [1.0]]
+    assert trace.tensors[trace.names.index("w")].array.tolist() == [0.5, 1.0]
+    assert trace.tensors[trace.outputs[0]].array == 2.0
+    assert [step.total.tolist() for step in trace.passes[0].steps][-2:] == [[0.5, 1.0], [1.0, 2.0]]
+    (note,) = trace.notes
+    assert (note.kind, note.node, note.nodes) == ("replayed", None, ())
+    assert note.text == (
+        "w and b were written after this was computed, by sgd_step in `optimizer.step()`. The drawing is computed "
+        "again, from the values of now: loss was 6.0 and is 2.0. What .grad holds is of the values before; draw before "
+        "that line to see that pass."
+    )
+    assert not trace.fresh()
+    optimizer.zero_grad()
+    assert to_trace(loss).notes[0].text.endswith("from the values of now: loss was 6.0 and is 2.0.")
+
+
+def test_of_many_leaves_written_since_two_are_named():
+    model = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 1))
+    loss = model(mg.ones(1, 2)).sum()
+    loss.backward()
+    mg.optim.Adam(model.parameters()).step()
+    (note,) = to_trace(loss).notes
+    assert note.text.startswith(
+        "0.weight, 0.bias and 2 more were written after this was computed, by adam_step in `mg.opt"
+    )
+
+
+def test_a_constant_written_since_is_noted_too():
+    w, batch = leaf(1.0, 2.0), mg.tensor([3.0, 4.0])
+    loss = (w * batch).sum() + (w * batch.view(2)).sum()
+    loss.backward()
+    batch.fill_(1.0)
+    (note,) = to_trace(loss).notes
+    assert note.text.startswith("batch was written after this was computed, by copy_ in `batch.fill_(1.0)`.")
+    assert note.text.endswith(": loss was 22.0 and is 6.0.")
+
+
+def test_a_write_that_is_not_counted_is_noticed_by_the_output():
+    numbers = np.ones(2, np.float32)
+    w, shared = leaf(1.0, 2.0), mg.from_numpy(numbers)
+    loss = (w * shared).sum()
+    loss.backward()
+    numbers[:] = 2.0
+    (note,) = to_trace(loss).notes
+    assert (note.kind, note.node) == ("replayed", None)
+    assert note.text.startswith("loss was 3.0 and is 6.0 when it is computed again: something that it is")
+
+
+def test_a_leaf_frozen_since_gets_no_gradient_in_the_pass():
+    w, b = leaf(1.0, 2.0), leaf(3.0, 4.0)
+    loss = (w * b).sum()
+    loss.backward()
+    b.requires_grad_(False)
+    trace = to_trace(loss)
+    assert "".join(trace.states) == "fbff"
+    assert [trace.edges[edge].operand for edge in trace.passes[0].edge] == [2, 0]
+    assert b.requires_grad is False
+
+
+def test_gradients_of_several_passes_are_not_taken_for_those_of_one():
+    w = leaf(1.0, 2.0)
+    for _ in range(2):
+        loss = (w * w).sum()
+        loss.backward()
+    (note,) = to_trace(loss).notes
+    assert note.text.startswith("The gradient of w is 2 times what one pass brings")
+
+
+# --- what cannot be computed again -----------------------------------------------------------------------------------
+
+
+def test_a_large_constant_that_was_freed_is_missing_and_the_rest_is_drawn():
+    w, v = mg.ones(100, 100, requires_grad=True), leaf(2.0)
+    large = mg.ones(100, 100) * 3.0
+    loss = (w * large).tanh().sum() + (v * v).sum()
+    del large
+    loss.backward()
+    trace = to_trace(loss)
+    known = [node.array is not None or node.value is not None for node in trace.nodes]
+    assert [node.op.name for node in trace.nodes if node.op] == ["mul", "tanh", "sum", "mul", "sum", "add"]
+    assert known == [True, False, False, False, False, True, True, True, True]
+    assert (trace.passes, trace.title(1), trace.tensors[8].array) == ([], "?", loss.item())
+    assert "".join(trace.states) == "fbpppfppp"
+    (note,) = trace.notes
+    assert (note.kind, note.node, note.nodes) == ("freed", 2, (2, 3, 4))
+    assert note.text == (
+        "v₂ cannot be computed again: operand b of mul was freed, a tensor without a gradient and of more than 4,096 "
+        "elements. Keep that tensor in a variable, or build the graph inside `with mg.record():`."
+    )
+    assert note.text in explain(loss)
+
+
+def test_the_replay_goes_on_from_a_result_that_a_variable_holds():
+    w, large = mg.ones(100, 100, requires_grad=True), mg.ones(100, 100)
+    held = w * large
+    loss = (held.tanh() * 2.0).sum()
+    del large
+    loss.backward()
+    trace = to_trace(loss)
+    assert [node.name for node in trace.nodes if node.array is None and node.value is None] == [None]
+    (run,) = trace.passes
+    assert [trace.title(trace.edges[edge].operand) for edge in run.edge] == ["v₅", "v₃", "held"]
+    assert [note.kind for note in trace.notes] == ["freed"]
+
+
+def test_a_view_of_a_large_tensor_that_is_there_is_made_again():
+    images, model = mg.randn(8, 1, 28, 28), nn.Sequential(nn.Flatten(), nn.Linear(784, 2))
+    loss = model(images).sum() + (images[3, 0, :2] * mg.ones(2, 1, requires_grad=True)).sum()
+    loss.backward()
+    trace = to_trace(loss)
+    assert trace.notes == []
+    assert {(8, 784), (2, 28)} <= {node.shape for node in trace.nodes if node.kind == "leaf"}
+
+
+class Refusing(mg.autograd.Function):
+    calls = 0
+
+    @staticmethod
+    def forward(ctx, x, how, by=1.0):
+        Refusing.calls += 1
+        if how == "raises" and Refusing.calls > 1:
+            raise ValueError("a second time")
+        return x + mg.rand(2) if how == "draws" else x * by
+
+    @staticmethod
+    def backward(ctx, g):
+        return g, None
+
+
+@pytest.mark.parametrize(
+    ("how", "named", "why"),
+    [
+        ({"by": 2.0}, {}, "argument 1 of its forward is not kept, since it is neither a tensor nor a plain value"),
+        ("twice", {"by": 2.0}, "it was called with arguments by name, which are not kept"),
+        ("draws", {}, "its forward draws random numbers"),
+        ("raises", {}, "its forward raised ValueError"),
+    ],
+)
+def test_a_function_that_cannot_be_called_again_is_named_with_the_reason(how, named, why):
+    Refusing.calls = 0
+    x = leaf(1.0, 2.0)
+    loss = (Refusing.apply(x, how, **named) * 2.0).sum()
+    loss.backward()
+    state = mg.get_rng_state().tolist()
+    (note,) = to_trace(loss).notes
+    assert (
+        note.text == f"v₁ cannot be computed again: {why}. Build the graph inside `with mg.record():`, and it is kept."
+    )
+    assert mg.get_rng_state().tolist() == state
+
+
+def test_of_what_tidy_freed_only_a_large_constant_is_missing():
+    w, v = leaf(1.0, 2.0), mg.ones(100, 100, requires_grad=True)
+    with mg.tidy():
+        small, large = mg.ones(2), mg.ones(100, 100)
+        h = w + small
+        one, other = mg.keep((h * h).sum()), mg.keep((v + large).sum())
+    one.backward()
+    other.backward()
+    trace = to_trace(one)
+    assert (trace.notes, arrays(trace)[:3]) == ([], [[1.0, 2.0], [1.0, 1.0], [2.0, 3.0]])
+    trace = to_trace(other)
+    assert [(note.kind, note.node) for note in trace.notes] == [("freed", 2)]
+    assert trace.tensors[trace.outputs[0]].array == 20_000.0
+
+
+# --- it only looks ---------------------------------------------------------------------------------------------------
+
+
+def test_nothing_is_kept_alive_written_drawn_or_heard():
+    large, w = mg.ones(100, 100), mg.ones(100, 100, requires_grad=True)
+    called, heard = [], []
+    w.register_hook(called.append)
+    hidden = F.dropout(w + large, 0.5)
+    between = weakref.ref(hidden._array)
+    loss = hidden.exp().sum()
+    alive = weakref.ref(large)
+    loss.backward()
+    del hidden, large, called[:]
+    assert (alive(), between()) == (None, None), "backward and the end of the variables have freed both"
+    large = mg.ones(100, 100)
+    loss = F.dropout(w * large, 0.5).sum()
+    loss.backward()
+    before = (w.tolist(), w.grad.tolist(), w._version, large._version, mg.get_rng_state().tolist())
+    del called[:]
+    with mg.tap(heard.append), mg.record() as seen, mg.strict_shapes(), mg.no_grad():
+        draw(loss).svg()
+    assert (called, heard, seen.events) == ([], [], [])
+    assert before == (w.tolist(), w.grad.tolist(), w._version, large._version, mg.get_rng_state().tolist())
+    with pytest.raises(mg.errors.GraphError, match="was freed by an earlier backward"):
+        loss.backward()
+
+
+class Counting(mg.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, calls):
+        calls.add_(1.0)
+        return x * calls
+
+    @staticmethod
+    def backward(ctx, g):
+        return g, None
+
+
+def test_what_a_forward_writes_is_put_back():
+    x, calls = leaf(1.0, 2.0), mg.zeros(1)
+    loss = Counting.apply(x, calls).sum()
+    loss.backward()
+    to_trace(loss)
+    assert (calls.tolist(), calls._version) == ([1.0], 1)
+
+
+# --- gradients of results --------------------------------------------------------------------------------------------
+
+
+def test_results_have_gradients_though_the_graph_was_retained():
+    w = leaf(1.0, 2.0)
+    loss = (w * w).exp().sum()
+    assert "".join(to_trace(loss).states) == "nnnn"
+    loss.backward(retain_graph=True)
+    trace = to_trace(loss)
+    assert "".join(trace.states) == "ffff"
+    assert [trace.grads[at].tolist() for at in (2, 3)] == [[1.0, 1.0], 1.0]
+    w.grad.mul_(2.0)
+    assert "".join(to_trace(loss).states) == "fnnn", "of which pass that is, is not known"
+
+
+def test_gradients_behind_a_given_gradient_are_not_known():
+    w = leaf(1.0, 2.0)
+    y = (w * w).exp()
+    y.backward(mg.tensor([1.0, 3.0]))
+    trace = to_trace(y)
+    assert "".join(trace.states) == "fpp"
+    assert len(trace.passes[0].edge) == 3
+    assert all(array is not None for array in arrays(trace))
+
+
+def test_gradients_of_two_outputs_are_added_up():
+    w = leaf(1.0, 2.0)
+    shared = w * 2.0
+    one, other = shared.sum(), (shared * 3.0).sum()
+    one.backward(retain_graph=True)
+    other.backward()
+    trace = to_trace([one, other])
+    assert trace.grads[trace.names.index("shared")].tolist() == [4.0, 4.0]
+    assert trace.grads[trace.names.index("w")].tolist() == [8.0, 8.0]
+
+
+def test_a_page_says_that_gradients_are_missing_only_while_they_are():
+    a, w = mg.Value(3.0, "a"), leaf(1.0, 2.0)
+    for y in (a * a, (w * w).sum()):
+        assert "a dash means that it is not computed yet" in draw(y).html()
+        y.backward()
+        assert "a dash means" not in draw(y).html()
+        assert "not computed yet" not in draw(y).svg()
+        assert "".join(to_trace(y).states) in ("ff", "fff")

@@ -1,0 +1,30 @@
+/** What the lines and colours of the drawing mean, in one row below it. */
+
+import { strokesOf } from "../drawing/looks.js";
+import { brief } from "../engine/notation.js";
+import { remember, tag } from "./dom.js";
+
+/** @typedef {import("./session.js").Session} Session */
+
+/** A mark with its words. @param {string} look @param {string} d @param {string} words */
+const mark = (look, d, words) =>
+  tag("span", {}, tag("svg", { class: look, width: 26, height: 10, "aria-hidden": true }, tag("path", { d })), words);
+
+const SQUARE = "M6 0h10v10h-10z";
+
+/** @param {Session} s */
+export function legend(s) {
+  const most = remember(() => strokesOf(s.playback).most);
+  return () => {
+    const peak = most(s.playback.numbers, s.line);
+    return tag(
+      "div.legend",
+      { hidden: s.line.root < 0 },
+      mark("wedge", "M0 4.5L26 2.5v5L0 5.5z", `gradient on an edge, 0 to ${brief(peak)}`),
+      mark("positive", "M0 2.5h26v5H0z", "positive"),
+      mark("negative", "M0 2.5h26v5H0z", "negative"),
+      s.graph.tensors.size > 0 && mark("plus", SQUARE, "cell above 0"),
+      s.graph.tensors.size > 0 && mark("minus", SQUARE, "below 0"),
+    );
+  };
+}

@@ -1,0 +1,191 @@
+"""What happens at a moment, in words and numbers: the chain rule in symbols, its numbers, and the sum they go into.
+
+The player says the same: `viz/frontend/src/panels/saying.js` and `wording.js`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from minigrad.backends.formula import Formula
+from minigrad.errors import ShapeError
+from minigrad.layout import broadcast_shapes
+from minigrad_viz.history import Moment
+from minigrad_viz.notation import brief, for_formula, formula_of, number, plain, product_formula, shortened
+from minigrad_viz.trace import Trace
+from minigrad_viz.trace.arrays import summary
+
+__all__ = ["Caption", "bracketed", "caption", "on_edge", "product_of", "quantity", "scalar_of", "summed_axes"]
+
+_PRODUCTS = frozenset({"contract", "linear", "matmul"})  # their operands are not broadcast to the shape of the result
+
+
+class Caption(NamedTuple):
+    """The caption of a moment: a `chip` says how far the pass is, `words` what happens.
+
+    Below stand `formula`, its `result`, and `total`, the sum that it goes into; "" where there is none.
+    """
+
+    chip: str
+    words: str
+    formula: str = ""
+    result: str = ""
+    total: str = ""
+
+
+def caption(now: Moment) -> Caption:
+    """The caption of a moment.
+
+    >>> import minigrad as mg
+    >>> from minigrad_viz import to_trace
+    >>> from minigrad_viz.history import History
+    >>> a = mg.Value(3.0, "a")
+    >>> for text in caption(History(to_trace(a * a)).at(4)):
+    ...     print(text)
+    Backward 2 of 2
+    From v₁ back to a: upstream × local, contribution 2 of 2.
+    ∂v₁/∂a += ∂v₁/∂v₁ · ∂v₁/∂a =
+    1.0 × 3.0 = 3.0
+    a.grad: 3.0 + 3.0 → 6.0
+    """
+    history, trace = now.history, now.history.trace
+    if now.kind == "start":
+        return Caption("Start", "The leaves have their numbers; nothing is computed yet.")
+    name = trace.title(now.node)
+    if now.kind == "forward":
+        return _computation(now, name)
+    if now.kind == "seed":
+        words = f"The backward pass begins at {name}: a change of {name} is a change of {name}, one to one."
+        return Caption("Backward", words, f"∂{name}/∂{name} =", quantity(history.seeding()))
+    return _chain_rule(now, name)
+
+
+def _computation(now: Moment, name: str) -> Caption:
+    """A node is computed: in names, in numbers, and the result."""
+    history, trace, node = now.history, now.history.trace, now.node
+    chip = f"Forward {now.position} of {history.forward}"
+    if trace.kinds[node] == "x":
+        return Caption(chip, f"{name} raised an error.", f"{name} =", "—")
+    op = trace.ops[trace.op[node]]
+    end = " The forward pass is complete." if now.position == history.forward and history.run else ""
+    formula, numbers = trace.formula(node), [now.value(at) for at in _operands(trace, node)]
+    ways = [name] if formula is None else [name, plain(formula)]
+    if all(isinstance(x, float) for x in (now.value(node), *numbers)):
+        ways.append(plain(formula_of(op, [*map(shortened, numbers)], for_formula(trace.attrs.get(node, {})))))
+    words = f"{name} is computed: {op.name}.{end}"
+    return Caption(chip, words, f"{' = '.join(ways)} =", quantity(now.value(node)))
+
+
+def _operands(trace: Trace, node: int) -> list[int]:
+    return trace.operand[trace.start[node] : trace.start[node + 1]]
+
+
+def _chain_rule(now: Moment, name: str) -> Caption:
+    """A gradient goes back over an edge."""
+    history, trace, event = now.history, now.history.trace, now.event
+    assert event is not None
+    result, root = trace.title(trace.result[now.edge]), trace.title(history.root)
+    chip = f"Backward {now.position - history.seed} of {history.last - history.seed}"
+    left = f"∂{root}/∂{name} {'+=' if event.of > 1 else '='}"
+    total = _sum(name, event.before, event.contribution, event.total) if event.of > 1 else ""
+    rule = product_of(trace, now.edge) if event.local is None else None
+    if rule is not None:
+        where = f", g = ∂{root}/∂{result}{_where_summed(trace, now.edge)}"
+        words = f"From {result} back to {name}{where}."
+        return Caption(chip, words, f"{left} {rule.text()} =", quantity(event.contribution), total)
+    way = f", through {trace.ops[trace.op[trace.result[now.edge]]].name}" if event.local is None else ""
+    which = f", contribution {event.met} of {event.of}" if event.of > 1 else ""
+    words = f"From {result} back to {name}{way or ': upstream × local'}{which}."
+    symbols = f"{left} ∂{root}/∂{result} · ∂{result}/∂{name} ="
+    return Caption(chip, words, symbols, _factors(event.upstream, event.local, event.contribution), total)
+
+
+def _factors(upstream: Any, local: float | None, contribution: Any) -> str:
+    if not isinstance(upstream, float) or local is None:
+        return quantity(contribution)
+    return f"{brief(upstream)} × {bracketed(local)} = {brief(contribution)}"
+
+
+def _sum(name: str, before: Any, contribution: Any, total: Any) -> str:
+    if not isinstance(contribution, float):
+        return f"{name}.grad → {quantity(total)}"
+    return f"{name}.grad: {'0' if before is None else brief(before)} + {bracketed(contribution)} → {brief(total)}"
+
+
+def _where_summed(trace: Trace, edge: int) -> str:
+    axes = summed_axes(trace, edge)
+    if not axes:
+        return ""
+    which = f"{'axes' if len(axes) > 1 else 'axis'} {', '.join(map(str, axes))}"
+    return f", summed over {which}, where broadcasting repeated {trace.title(trace.operand[edge])}"
+
+
+# --- quantities ------------------------------------------------------------------------------------------------------
+
+
+def scalar_of(x: Any) -> Any:
+    """The number in an array of one; anything else as it is."""
+    return float(x.reshape(-1)[0]) if getattr(x, "size", 0) == 1 else x
+
+
+def quantity(x: Any) -> str:
+    """A number, or an array in one line; a dash for None.
+
+    >>> import numpy as np
+    >>> quantity(-2.0), quantity(np.array([1.0, float("nan"), 3.0])), quantity(None)
+    ('−2.0', '(3,) from 1.0 to 3.0 NaN!', '—')
+    """
+    x = scalar_of(x)
+    if x is None or isinstance(x, float):
+        return brief(x)
+    short = summary(x)
+    alarm = f"{' NaN!' if short['nan'] else ''}{' Inf!' if short['inf'] else ''}"
+    return f"{x.shape} from {brief(short['min'])} to {brief(short['max'])}{alarm}"
+
+
+def on_edge(now: Moment) -> str:
+    """What stands on the edge that a gradient goes over, "" where none does."""
+    if (event := now.event) is None:
+        return ""
+    upstream, contribution = scalar_of(event.upstream), scalar_of(event.contribution)
+    if isinstance(upstream, float) and event.local is not None:
+        return f"{brief(upstream)} × {bracketed(event.local)} = {brief(contribution)}"
+    if isinstance(contribution, float):
+        return f"+ {bracketed(contribution)}"
+    return f"+ [{'×'.join(map(str, contribution.shape))}]"
+
+
+def bracketed(x: float | None, show: Callable[[float | None], str] = brief) -> str:
+    """A number as a factor or a term: in brackets where it has a sign."""
+    return f"({show(x)})" if number(x).startswith("-") else show(x)
+
+
+# --- what an operation does to a gradient ----------------------------------------------------------------------------
+
+
+def product_of(trace: Trace, edge: int) -> Formula | None:
+    """How a tensor's operation passes on the gradient g of its result, as g bᵀ; None where that cannot be written."""
+    result = trace.result[edge]
+    attrs = for_formula(trace.attrs.get(result, {}))
+    op = trace.ops[trace.op[result]]
+    return product_formula(op, trace.slot[edge], trace.title(result), trace.symbols(result), attrs)
+
+
+def summed_axes(trace: Trace, edge: int) -> list[int]:
+    """The axes of a result along which an operand was broadcast: its gradient is summed over them."""
+    result, into = trace.result[edge], [trace.tensors.get(trace.operand[k]) for k in trace.into[trace.result[edge]]]
+    shapes = [tuple(one.shape) if one is not None else () for one in into]
+    shape, operand = tuple(trace.tensors[result].shape), trace.tensors[trace.operand[edge]].shape
+    op = trace.ops[trace.op[result]].name
+    if op in _PRODUCTS or (op != "expand" and (len(shapes) < 2 or _broadcast(shapes) != shape)):
+        return []
+    sizes = (1,) * (len(shape) - len(operand)) + tuple(operand)
+    return [k for k, size in enumerate(sizes) if size < shape[k] or k < len(shape) - len(operand)]
+
+
+def _broadcast(shapes: list[tuple[int, ...]]) -> tuple[int, ...] | None:
+    try:
+        return broadcast_shapes(*shapes)
+    except ShapeError:
+        return None

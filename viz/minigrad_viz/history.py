@@ -1,0 +1,169 @@
+"""The moments of a graph: each value as it is computed, then each product of the backward pass.
+
+A position is a number: 0 is before the first operation, then there is one for each operation, one for the seed, where
+the backward pass begins, and one for each of its events. What is known at a position follows from the position alone.
+The player has the same moments from `viz/frontend/src/model/history.js`.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+from minigrad_viz.trace import Trace
+
+__all__ = ["Event", "Gradient", "History", "Moment"]
+
+
+class Gradient(NamedTuple):
+    """The gradient of a node at a moment: the sum of `met` of its `of` contributions; None before the first."""
+
+    state: Literal["none", "partial", "final", "blocked"]
+    met: int
+    of: int
+    value: Any
+
+
+class Event(NamedTuple):
+    """One event of the backward pass: ``upstream * local = contribution``, and ``before + contribution = total``.
+
+    It is contribution number `met` of `of`; `before` is None for the first. Of tensors `local` is None.
+    """
+
+    upstream: Any
+    local: float | None
+    contribution: Any
+    before: Any
+    total: Any
+    met: int
+    of: int
+
+
+class History:
+    """The moments of a trace, forward and through the backward pass of its first output.
+
+    `forward` is the last position of the forward pass, `seed` the one where the backward pass begins, `last` the last
+    of all. If nothing goes back, there is only the forward pass.
+
+    >>> import minigrad as mg
+    >>> from minigrad_viz import to_trace
+    >>> a = mg.Value(3.0, "a")
+    >>> history = History(to_trace(a * a))
+    >>> history.forward, history.seed, history.last
+    (1, 2, 4)
+    >>> [history.at(position).gradient(0).value for position in range(5)]
+    [None, None, None, 3.0, 6.0]
+    """
+
+    def __init__(self, trace: Trace) -> None:
+        self.trace = trace
+        self.run = next((run for run in trace.passes[:1] if run.edge or trace.states[run.root] != "b"), None)
+        self.order = [node for node, kind in enumerate(trace.kinds) if kind in "ox"]
+        self.forward = len(self.order)
+        self.seed = self.forward + 1
+        edges: Sequence[int] = self.run.edge if self.run else ()
+        self.last = self.seed + len(edges) if self.run else self.forward
+        self.computed = {node: position for position, node in enumerate(self.order, 1)}
+        self.passed = {edge: position for position, edge in enumerate(edges, self.seed + 1)}
+        self.arrivals: dict[int, list[int]] = {}
+        """By node, the positions at which a contribution to its gradient arrives."""
+        for position, edge in enumerate(edges, self.seed + 1):
+            self.arrivals.setdefault(trace.operand[edge], []).append(position)
+
+    @property
+    def root(self) -> int:
+        """The node where the backward pass begins, -1 for none."""
+        return self.run.root if self.run else -1
+
+    def at(self, position: int) -> Moment:
+        """The moment at a position."""
+        if self.run and position > self.seed:
+            edge = self.run.edge[position - self.seed - 1]
+            return Moment(self, position, "edge", self.trace.operand[edge], edge)
+        if position == self.seed:
+            return Moment(self, position, "seed", self.root)
+        return Moment(self, position, "forward", self.order[position - 1]) if position else Moment(self, 0, "start", -1)
+
+    def next(self, position: int, unit: Literal["edge", "op"] = "edge") -> int:
+        """The position one step on; with "op", all contributions of an operation are one step."""
+        to = min(position + 1, self.last)
+        while unit == "op" and self.seed < to < self.last and self._result(to) == self._result(to + 1):
+            to += 1
+        return to
+
+    def _result(self, position: int) -> int:
+        return self.trace.result[self.at(position).edge]
+
+    def gradients(self, node: int) -> list[Any]:
+        """All sums that the gradient of a node goes through, in order."""
+        if node == self.root:
+            return [self.seeding()]
+        return [self.total(position) for position in self.arrivals.get(node, ())]
+
+    def total(self, position: int) -> Any:
+        """The gradient to which the contribution at a position is added, with it."""
+        assert self.run is not None
+        return self.run.total[position - self.seed - 1]
+
+    def seeding(self) -> Any:
+        """The gradient that the root begins with: 1, of a tensor an array of ones."""
+        return self.run.upstream[0] if self.run and self.run.edge else 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """What is known at a position, and what happens there: `node` is computed, gets its seed, or a contribution over
+    `edge`. Both are -1 where there is none."""
+
+    history: History
+    position: int
+    kind: Literal["start", "forward", "seed", "edge"]
+    node: int
+    edge: int = -1
+
+    def is_computed(self, node: int) -> bool:
+        """Whether a node has its value by now; leaves and constants always have."""
+        return self.history.computed.get(node, 0) <= self.position
+
+    def value(self, node: int) -> Any:
+        """The value of a node, a float or an array; None before it is computed, and where it was not kept."""
+        trace = self.history.trace
+        if not self.is_computed(node):
+            return None
+        return trace.tensors[node].array if node in trace.tensors else trace.values[node]
+
+    def gradient(self, node: int) -> Gradient:
+        """The gradient of a node, as far as it has been added up."""
+        history = self.history
+        if node == history.root:
+            begun = self.position >= history.seed
+            return Gradient("final" if begun else "none", 0, 0, history.seeding() if begun else None)
+        arrivals = history.arrivals.get(node, ())
+        met, of = bisect_right(arrivals, self.position), len(arrivals)
+        if not met:
+            blocked = not of and history.trace.states[node] == "b"
+            return Gradient("blocked" if blocked else "none", 0, of, None)
+        return Gradient("partial" if met < of else "final", met, of, history.total(arrivals[met - 1]))
+
+    def edge_state(self, edge: int) -> Literal["idle", "active", "done"]:
+        """Whether something goes over an edge now, or a gradient has gone back over it."""
+        history = self.history
+        if self.position > history.forward:
+            passed = history.passed.get(edge, self.position + 1)
+            return "active" if passed == self.position else "done" if passed < self.position else "idle"
+        result = history.computed.get(history.trace.result[edge])
+        return "active" if self.position and result == self.position else "idle"
+
+    @property
+    def event(self) -> Event | None:
+        """The event of the backward pass that happens, if one does."""
+        history, run = self.history, self.history.run
+        if self.edge < 0 or run is None:
+            return None
+        step = run.steps[self.position - history.seed - 1]
+        arrivals = history.arrivals[self.node]
+        met = arrivals.index(self.position) + 1
+        before = history.total(arrivals[met - 2]) if met > 1 else None
+        return Event(step.upstream, step.local, step.contribution, before, step.total, met, len(arrivals))

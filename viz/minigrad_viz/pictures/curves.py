@@ -1,0 +1,83 @@
+"""Routes as curves: level where the route is level, and an S between columns. `curves.js` of the player is the same."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+
+__all__ = ["TIP", "Point", "curve", "height_at", "middle_of", "samples_of", "short", "tip"]
+
+Point = tuple[float, float]
+
+TIP = 8.0  # length of an arrowhead
+_EACH = 8  # samples of an S
+
+
+def short(x: float) -> str:
+    """A coordinate to one decimal."""
+    return f"{x:.1f}".removesuffix(".0")
+
+
+def curve(route: Sequence[Point]) -> str:
+    """A route as the data of a path; it ends inside the arrowhead."""
+    points = [*route[:-1], (route[-1][0] - TIP + 1, route[-1][1])]
+    x, y = points[0]
+    parts = [f"M{short(x)} {short(y)}"]
+    for to_x, to_y in points[1:]:
+        if to_y == y:
+            parts.append(f"H{short(to_x)}")
+        else:
+            middle = short((x + to_x) / 2)
+            parts.append(f"C{middle} {short(y)} {middle} {short(to_y)} {short(to_x)} {short(to_y)}")
+        x, y = to_x, to_y
+    return "".join(parts)
+
+
+def tip(end: Point, way: int = 1, size: float = 1.0) -> str:
+    """The arrowhead at a point; `way` is 1 for one that points right, -1 for left."""
+    return f"M{short(end[0])} {short(end[1])}l{-way * TIP * size:g} {-3.5 * size:g}v{7 * size:g}z"
+
+
+def height_at(route: Sequence[Point], x: float) -> float:
+    """The y of the drawn curve at x."""
+    for (x0, y0), (x1, y1) in pairwise(route):
+        if x > x1:
+            continue
+        if y0 == y1 or x <= x0:
+            return y0
+        low, high = 0.0, 1.0
+        for _ in range(20):
+            t = (low + high) / 2
+            low, high = (t, high) if _piece((x0, y0), (x1, y1), t)[0] < x else (low, t)
+        return _piece((x0, y0), (x1, y1), t)[1]
+    return route[-1][1]
+
+
+def _piece(start: Point, end: Point, t: float) -> Point:
+    """A point of an S, t from 0 to 1: x(t) has both handles in the middle, y(t) = y0 + (y1 - y0) (3 t^2 - 2 t^3)."""
+    (x0, y0), (x1, y1) = start, end
+    return x0 + (x1 - x0) * (1.5 * t * (1 - t) + t * t * t), y0 + (y1 - y0) * t * t * (3 - 2 * t)
+
+
+def samples_of(route: Sequence[Point]) -> list[Point]:
+    """Points along the drawn curve, from its start to its end."""
+    points = [route[0]]
+    for start, end in pairwise(route):
+        each = 1 if start[1] == end[1] else _EACH
+        points += [_piece(start, end, at / each) for at in range(1, each)]
+        points.append(end)
+    return points
+
+
+def middle_of(route: Sequence[Point]) -> Point:
+    """The point in the middle of the drawn curve, by length."""
+    points = samples_of(route)
+    lengths = [math.dist(start, end) for start, end in pairwise(points)]
+    left = sum(lengths) / 2
+    for (start, end), length in zip(pairwise(points), lengths, strict=True):
+        if left <= length:
+            share = left / length if length else 0.0
+            return start[0] + share * (end[0] - start[0]), start[1] + share * (end[1] - start[1])
+        left -= length
+    return points[-1]

@@ -1,0 +1,417 @@
+"""The picture of a moment: every number as far as it is known, what is active, and above it the words about it.
+
+It looks as the player does at that position (`drawing/looks.js` and `overlay.js` there): the item that changes glows,
+what goes over an edge is marked on it, and on a pill stand the factors of the chain rule.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from minigrad_viz.captions import Caption, caption, on_edge, scalar_of
+from minigrad_viz.history import Moment
+from minigrad_viz.notation import brief, escape, text_width
+from minigrad_viz.palette import Theme, stylesheet
+from minigrad_viz.pictures import boxes, heat, strokes
+from minigrad_viz.pictures.boxes import Frame
+from minigrad_viz.pictures.cards import Card
+from minigrad_viz.pictures.curves import TIP, Point, curve, middle_of, samples_of, short, tip
+from minigrad_viz.pictures.scene import Box, Part, Scene, scene
+from minigrad_viz.pictures.strokes import Strokes
+from minigrad_viz.pictures.svg import MARGIN, Picture, document, flowing, line, picture, placed_label
+from minigrad_viz.trace import Trace
+
+__all__ = [
+    "Active",
+    "Stage",
+    "Traveller",
+    "active_at",
+    "corner_of",
+    "drawn",
+    "large_in",
+    "pill",
+    "pill_width",
+    "stage_of",
+]
+
+_LEAST = 480.0  # pixels: words need some width
+_LARGEST = 1.6  # of words about an edge, which would hide too much
+_SEEN = 1100.0  # pixels: a wider picture will be seen smaller, and its words are larger
+_WORDS, _FORMULA = 19.0, 21.0  # the heights of a line of words, and of one of a formula
+_BAR = 22.0  # the height of the line that shows how far it is
+_ACROSS, _DOWN = 170.0, 120.0  # how far from their wire words may go; nearer is better
+_DOWNS = (0, -14, 14, -26, 26, -44, 44, -64, 64, -90, 90, -_DOWN, _DOWN)
+_BESIDE = [(dx, dy) for dy in _DOWNS for dx in (0, -36, 36, -90, 90, -_ACROSS, _ACROSS)]
+
+_SHAPES = (
+    ".mg .many{{stroke-width:2.5}}.mg .final .grad{{font-weight:700}}"
+    ".mg .halo,.mg .core,.mg .flow,.mg .leader{{fill:none}}.mg .halo{{stroke-width:9;stroke-opacity:.5}}"
+    ".mg .core{{stroke-width:2.5}}.mg .flow{{stroke-width:4.5}}.mg .leader{{stroke-width:1.5}}"
+    ".mg .words{{font-size:12px;font-weight:700;text-anchor:middle}}.mg .say{{font-size:13px}}"
+    ".mg .formula{{font-size:14px}}.mg .chip{{font-size:11.5px;font-weight:700}}.mg .count{{font-size:11px}}"
+)
+_COLOURS = (
+    ".mg .future{{stroke:{rim}}}.mg .tip{{stroke:none}}"
+    ".mg .tip.future{{fill:{rim}}}"
+    ".mg .pale .box,.mg .pale .stack{{stroke:{rim};fill:{page}}}.mg .pale .ring{{stroke:{rim}}}"
+    ".mg .pale .head,.mg .pale .wash{{fill:{page}}}.mg .pale text,.mg .pale .head+text{{fill:{muted}}}"
+    ".mg .wait .grad,.mg .blocked .grad{{fill:{muted}}}"
+    ".mg .forward{{stroke:{halo}}}.mg .backward{{stroke:{hot}}}.mg .core.forward{{stroke:{forward}}}"
+    ".mg .backward.less{{stroke:{negative}}}.mg .point{{fill:{hot}}}.mg .point.less{{fill:{negative}}}"
+    ".mg .leader{{stroke:{backward}}}.mg .pill{{fill:{backward}}}.mg .pill.less{{fill:{negative}}}"
+    ".mg .words{{fill:{page}}}"
+    ".mg .way{{fill:{rim}}}"
+    ".mg .ground-start{{fill:{op}}}.mg .chip-start{{fill:{on-op}}}.mg .ground-forward{{fill:{forward}}}"
+    ".mg .chip-forward{{fill:{page}}}.mg .ground-edge{{fill:{wash}}}.mg .chip-edge{{fill:{backward}}}"
+    ".mg .track{{fill:{halo}}}.mg .track.back{{fill:{heat}}}.mg .now{{fill:{ink};stroke:{page};stroke-width:2}}"
+)
+
+
+def drawn(
+    trace: Trace,
+    opened: Collection[int] | None = None,
+    now: Moment | None = None,
+    theme: Theme | None = None,
+    more: str = "",
+) -> Picture:
+    """The picture of a trace, or of a moment of it; the arguments are those of `svg.picture`."""
+    if now is None:
+        return picture(trace, opened, theme, more)
+    stage = stage_of(scene(trace, opened, now.history), [now.position], bar=False)
+    said = " ".join(filter(None, caption(now)))
+    return stage.document("".join(stage.pieces(now.position)), theme, more, said=said)
+
+
+# --- what is active --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Active:
+    """What is active at a moment: the item that glows, the wires something goes over, and the words about the edge."""
+
+    way: str
+    """ "forward" or "backward"."""
+    at: int
+    wires: list[int]
+    words: str = ""
+    place: Point = (0.0, 0.0)
+    """The middle of the words."""
+    middle: Point = (0.0, 0.0)
+    """The middle of the edge that they are about."""
+    large: float = 1.0
+    """How many times as large the words are as others."""
+    look: str = ""
+    """Its classes: the way, and whether the gradient that goes over the edge is negative."""
+
+
+@dataclass(frozen=True, slots=True)
+class Traveller:
+    """The gradient that goes back over an edge: what stands on its pill, and the points that it passes."""
+
+    text: str
+    points: list[Point]
+
+
+def active_at(seen: Scene, now: Moment) -> Active | None:
+    """What is active at a moment; None at the start."""
+    if now.node < 0:
+        return None
+    at = seen.item_of(now.node)
+    if now.kind == "forward":
+        into = seen.trace.into[now.node]
+        wires = [seen.wire_of[edge] for edge in into if edge in seen.wire_of]
+        return Active("forward", at, list(dict.fromkeys(wires)), look="forward")
+    if now.kind == "seed":
+        return Active("backward", at, [], look="backward")
+    wire, box = seen.wire_of.get(now.edge), seen.boxes[at]
+    middle = (box.x + box.width / 2, box.y + box.height + 8) if wire is None else middle_of(seen.routes[wire])
+    words, large = on_edge(now), large_in(seen)
+    place = _beside(seen, now, middle, large * pill_width(words), large * 20.0)
+    number = scalar_of(now.event.contribution) if now.event else None
+    look = "backward less" if isinstance(number, float) and number < 0 else "backward"
+    return Active("backward", at, [] if wire is None else [wire], words, place, middle, large, look)
+
+
+def large_in(seen: Scene) -> float:
+    """How many times as large as others the words about an edge are, so that they are read when all of it is seen."""
+    return min(_LARGEST, max(1.0, seen.width / _SEEN))
+
+
+def pill_width(words: str) -> float:
+    """How wide words are with the ground around them."""
+    return text_width(words, 12, True) * 0.93 + 14
+
+
+def _beside(seen: Scene, now: Moment, middle: Point, wide: float, high: float) -> Point:
+    """Where words about an edge go: on its middle, or beside it where they hide no box and no other words."""
+    (x, y), half = middle, wide / 2 + 4
+    own = seen.wire_of.get(now.edge)
+    ends = [seen.boxes[seen.item_of(node)] for node in (now.node, seen.trace.result[now.edge])]
+    around = Box(x - _ACROSS - half, y - _DOWN - 12, 2 * (_ACROSS + half), 2 * (_DOWN + 12))
+    near = [one for one in _covered(seen, own) if _overlap(one, around) > 0]
+    best, least = middle, math.inf
+    for dx, dy in _BESIDE:
+        cx = max(half - MARGIN, min(seen.width + MARGIN - half, x + dx))
+        cy = max(high / 2 + 4 - MARGIN, min(seen.height + MARGIN - high / 2, y + dy))
+        words = Box(cx - half, cy - high / 2, 2 * half, high)
+        hidden = math.hypot(dx, dy)
+        for one in near:
+            wider = Box(one.x - 2, one.y - 2, one.width + 4, one.height + 4)
+            hidden += (4 if one in ends else 1) * _overlap(wider, words)  # their numbers are what the words are about
+            if hidden >= least:
+                break
+        if hidden < least:
+            best, least = (cx, cy), hidden
+    return best
+
+
+def _covered(seen: Scene, own: int | None) -> list[Box]:
+    """Where no other words should go: items, titles of frames, and labels but that of wire `own`."""
+    found = [
+        box._replace(height=22.0) if isinstance(part, Frame) else box
+        for part, box in zip(seen.parts, seen.boxes, strict=True)
+    ]
+    for at, label in enumerate(seen.labels):
+        if label and at != own:
+            wide, (x, _) = text_width(label, 11), seen.routes[at][-1]
+            found.append(Box(x - TIP - 6 - wide, seen.heights[at] - 5, wide, 10))
+    return found
+
+
+def _overlap(one: Box, other: Box) -> float:
+    across = min(one.x + one.width, other.x + other.width) - max(one.x, other.x)
+    down = min(one.y + one.height, other.y + other.height) - max(one.y, other.y)
+    return across * down if across > 0 and down > 0 else 0.0
+
+
+# --- the drawing -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Stage:
+    """A scene with a band of words above it, which is as high as any of its moments needs; all have one size."""
+
+    seen: Scene
+    width: float
+    band: float
+    zoom: float
+    """How many times as large the words of the band are as those in the scene."""
+    bar: bool
+    """Whether a line in the band shows how far it is."""
+    strokes: Strokes
+    """How edges are drawn that a gradient has gone back over."""
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Width and height in pixels."""
+        return math.ceil(self.width + 2 * MARGIN), math.ceil(self.band + self.seen.height + 2 * MARGIN)
+
+    @property
+    def origin(self) -> Point:
+        """Where the scene begins: it is in the middle of the width."""
+        return MARGIN + (self.width - self.seen.width) / 2, self.band + MARGIN
+
+    def document(
+        self,
+        inside: str,
+        theme: Theme | None,
+        more: str = "",
+        shown: tuple[int, int] | None = None,
+        box: tuple[float, float] | None = None,
+        said: str = "",
+    ) -> Picture:
+        """The document around pieces. `more` is CSS, `shown` another size to be shown at, `box` one to be cut to, and
+        `said` what a screen reader says of it."""
+        trace = self.seen.trace
+        shapes, colours = (
+            boxes.SHAPES + heat.SHAPES + _SHAPES,
+            boxes.COLOURS + heat.COLOURS + _COLOURS + strokes.COLOURS,
+        )
+        css = stylesheet(shapes, colours, theme) + more
+        return document(trace, inside, box or self.size, css, said or trace.sentence(), shown)
+
+    def pieces(self, position: int) -> list[str]:
+        """SVG of all that is seen at a position, from back to front: always as many, and of the same things."""
+        assert self.seen.history is not None
+        seen, now = self.seen, self.seen.history.at(position)
+        active = active_at(seen, now)
+        parts = [seen.part_at(at, now) for at in range(len(seen.items))]
+        placed = list(zip(parts, seen.boxes, strict=True))
+        frames = [part.draw(*box) for part, box in placed if isinstance(part, Frame)]
+        cards = [part.draw(box.x, box.y) for part, box in placed if not isinstance(part, Frame)]
+        wires = [self._wire(at, now) for at in range(len(seen.wires))]
+        lines, labels = [line for line, _ in wires], [label for _, label in wires]
+        over = [_flow(seen, active), *labels, *cards, _glow(seen, parts, active)]
+        return [*(self._moved(piece) for piece in (*frames, *lines, *over)), self._words(now)]
+
+    def _moved(self, piece: str) -> str:
+        x, y = self.origin
+        return f'<g transform="translate({x:g} {y:g})">{piece}</g>' if piece else ""
+
+    def _wire(self, at: int, now: Moment) -> tuple[str, str]:
+        """The line of a wire; its tip with its label."""
+        seen, wire, route = self.seen, self.seen.wires[at], self.seen.routes[at]
+        marks = ("" if flowing(seen.trace, wire) else "none", "many" if len(wire.edges) > 1 else "")
+        time = seen.time_of(wire, now)
+        stroke = self.strokes.of(wire.edges) if time == "done" else None
+        path = line(curve(route), " ".join(filter(None, [*marks, time])), stroke)
+        head = f'<path class="{f"tip {time}".strip()}" d="{tip(route[-1])}"/>'
+        if not (label := seen.label_at(at, now)):
+            return path, head
+        ground, text = placed_label(seen.trace, wire.edges[0], label, route[-1], seen.heights[at], titled=False)
+        return path, f'<path class="ground" d="{ground}"/>{head}{text}'
+
+    def traveller(self, position: int) -> Traveller | None:
+        """What travels at a position, and where; None if nothing does: of an array nobody could read the numbers."""
+        assert self.seen.history is not None
+        now = self.seen.history.at(position)
+        wire, event = self.seen.wire_of.get(now.edge), now.event
+        number = scalar_of(event.contribution) if event else None
+        if wire is None or not isinstance(number, float):
+            return None
+        (left, top), points = self.origin, samples_of(self.seen.routes[wire])[::-1]
+        return Traveller(brief(number), [(x + left, y + top) for x, y in points])
+
+    # --- words ---
+
+    def _words(self, now: Moment) -> str:
+        """The band: a chip with words, a formula below, and how far it is."""
+        said = caption(now)
+        look = "edge" if now.kind == "seed" else now.kind
+        wide = _chip_width(said.chip)
+        parts = [
+            f'<rect class="ground-{look}" y="-14" width="{short(wide)}" height="19" rx="9.5"/>',
+            f'<text class="chip chip-{look}" x="8" y="-0.5">{escape(said.chip)}</text>',
+        ]
+        y = 0.0
+        for k, (kind, runs) in enumerate(_rows(said, now.kind, self.width / self.zoom)):
+            y += (_WORDS if kind == "say" else _FORMULA) if k else 0.0
+            spans = "".join(f'<tspan class="{look}">{escape(text)}</tspan>' for look, text in runs)
+            parts.append(f'<text class="{kind}" x="{0 if k else short(wide + 10)}" y="{short(y)}">{spans}</text>')
+        if self.bar:
+            parts.append(self._bar(now))
+        place = f"translate({MARGIN:g} {short(MARGIN + 14 * self.zoom)})"
+        return f'<g transform="{place} scale({self.zoom:g})">{"".join(parts)}</g>'
+
+    def _bar(self, now: Moment) -> str:
+        """A line in two colours, for forward and backward, with a dot where the moment is."""
+        history, wide = now.history, self.width / self.zoom
+        long = wide - text_width(f"{history.last} / {history.last}", 11) - 12
+        last, y = max(history.last, 1), (self.band - MARGIN) / self.zoom - 16
+        split, at = long * history.forward / last, long * now.position / last
+        return (
+            f'<rect class="track back" y="{short(y - 2)}" width="{short(long)}" height="4" rx="2"/>'
+            f'<rect class="track" y="{short(y - 2)}" width="{short(split)}" height="4" rx="2"/>'
+            f'<circle class="now" cx="{short(at)}" cy="{short(y)}" r="6"/>'
+            f'<text class="num count dim" x="{short(wide)}" y="{short(y + 4)}">{now.position} / {history.last}</text>'
+        )
+
+
+def stage_of(seen: Scene, positions: Sequence[int], bar: bool) -> Stage:
+    """The stage of a scene for some of its moments."""
+    assert seen.history is not None
+    width, zoom = max(seen.width, _LEAST), max(1.0, seen.width / _SEEN)
+    heights = []
+    for position in positions:
+        now = seen.history.at(position)
+        kinds = [kind for kind, _ in _rows(caption(now), now.kind, width / zoom)]
+        heights.append(_WORDS * kinds.count("say") + _FORMULA * kinds.count("formula"))
+    return Stage(
+        seen, width, MARGIN + zoom * (max(heights) + (_BAR if bar else 0.0)), zoom, bar, Strokes(seen.history.run)
+    )
+
+
+def _chip_width(chip: str) -> float:
+    return text_width(chip, 11.5, True) + 16
+
+
+Run = tuple[str, str]
+
+
+def _rows(said: Caption, kind: str, width: float) -> list[tuple[str, list[Run]]]:
+    """The lines of a caption, "say" or "formula", as runs of one colour; the first has room for the chip."""
+    result = "fw" if kind == "forward" else "bw"
+    words = _wrapped([("ink", said.words)], width, 13, width - _chip_width(said.chip) - 10)
+    formula = [("ink", said.formula), (result, said.result), ("dim", f"  {said.total}" if said.total else "")]
+    return [("say", line) for line in words] + [
+        ("formula", line) for line in _wrapped([run for run in formula if run[1].strip()], width, 14, width)
+    ]
+
+
+def _wrapped(runs: Sequence[Run], width: float, size: float, first: float) -> list[list[Run]]:
+    """Runs of words in lines that fit in `width`, and the first in `first`."""
+    lines: list[list[Run]] = []
+    left = 0.0
+    for look, text in runs:
+        for word in text.split(" "):
+            wide = 0.94 * text_width(f"{word} ", size)  # which is more than most need
+            if not lines or (wide > left and lines[-1]):
+                left = width if lines else first
+                lines.append([])
+            left -= wide
+            if lines[-1] and lines[-1][-1][0] == look:
+                lines[-1][-1] = (look, f"{lines[-1][-1][1]} {word}")
+            else:
+                lines[-1].append((look, f" {word}" if lines[-1] else word))
+    return [line for line in lines if any(text.strip() for _, text in line)]
+
+
+# --- what lies above -------------------------------------------------------------------------------------------------
+
+
+def _flow(seen: Scene, active: Active | None) -> str:
+    """The glow along the wires that something goes over."""
+    if active is None or not active.wires:
+        return ""
+    data = "".join(curve(seen.routes[at]) for at in active.wires)
+    return f'<path class="flow {active.look}" d="{data}"/>'
+
+
+def corner_of(part: Part) -> float:
+    """The radius of the corners of a part's border."""
+    if not isinstance(part, Card):
+        return 5.0
+    kind = part.kind.split()[0]
+    return {"constant": 13.0, "leaf": 12.0}.get(kind, 4.0)
+
+
+def _glow(seen: Scene, parts: Sequence[Part], active: Active | None) -> str:
+    """The glow around the item, the words about the edge, and where the gradient arrives."""
+    if active is None:
+        return ""
+    box, corner = seen.boxes[active.at], corner_of(parts[active.at])
+    out = [_ring("halo", active.look, box, corner, 5), _ring("core", active.look, box, corner, 2)]
+    for at in active.wires if active.way == "backward" else ():
+        x, y = seen.routes[at][0]
+        out.append(f'<path class="point{" less" if "less" in active.look else ""}" d="{tip((x + 1, y), -1, 1.6)}"/>')
+    if active.words:
+        out += [_leader(active), pill(active.words, active.place, active.large, "less" in active.look)]
+    return "".join(out)
+
+
+def _ring(look: str, way: str, box: Box, corner: float, out: float) -> str:
+    sides = f'width="{short(box.width + 2 * out)}" height="{short(box.height + 2 * out)}" rx="{corner + out:g}"'
+    return f'<rect class="{look} {way}" x="{short(box.x - out)}" y="{short(box.y - out)}" {sides}/>'
+
+
+def _leader(active: Active) -> str:
+    """The line from a wire to the words beside it; none where they lie on it."""
+    (x, y), (to_x, to_y) = active.middle, active.place
+    if not active.wires or abs(y - to_y) < 18 * active.large:
+        return ""
+    end = to_y + math.copysign(10.0 * active.large, y - to_y)
+    return f'<path class="leader" d="M{short(x)} {short(y)}L{short(x + (to_x - x) * 0.3)} {short(end)}"/>'
+
+
+def pill(words: str, place: Point, large: float = 1.0, less: bool = False) -> str:
+    """Words on a ground of their own, around a point; `less` than 0 is the gradient that they are about."""
+    wide = pill_width(words)
+    zoom = "" if large == 1 else f" scale({large:.3g})"
+    look = "pill less" if less else "pill"
+    return (
+        f'<g transform="translate({short(place[0])} {short(place[1])}){zoom}">'
+        f'<rect class="{look}" x="{short(-wide / 2)}" y="-10" width="{short(wide)}" height="20" rx="10"/>'
+        f'<text class="words" x="0" y="4.3">{escape(words)}</text></g>'
+    )

@@ -1,0 +1,61 @@
+"""SVG as PNG and as PDF, by typst, which brings what it needs, some fonts too: no program and no browser.
+
+Text is set in DejaVu Sans, by whose widths boxes are measured, where a system has it, or matplotlib, which ships it;
+else in another sans serif, and where there is no font at all in one of typst's own. In a PDF it stays text.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from minigrad.packages import explained, package
+from minigrad_viz.palette import FONT
+from minigrad_viz.pictures.svg import Picture
+
+__all__ = ["INSTEAD", "pdf", "png"]
+
+_PNG = """#set page(width: {0}pt, height: {1}pt, margin: 0pt, fill: {2})
+#image(bytes(sys.inputs.svg), format: "svg", width: 100%, height: 100%, fit: "contain")"""
+_PDF = """#set document(title: sys.inputs.title, date: none)
+#set page(width: {0}pt, height: {1}pt, margin: 0pt, fill: none)
+#image(bytes(sys.inputs.svg), format: "svg", width: 100%, alt: sys.inputs.title)"""
+INSTEAD = ", or save as SVG, which needs none"
+_POINT = 0.75  # of a pixel, as in CSS
+
+
+def png(svg: str, size: tuple[int, int], fill: str | None = None) -> bytes:
+    """The PNG of an SVG, `size` pixels large: whole, in the middle, on `fill`, a colour, or on nothing.
+
+    Raises MissingPackageError where typst is missing.
+    """
+    ground = "none" if fill is None else f'rgb("{fill}")'
+    return _compiled(_PNG.format(*size, ground), {"svg": svg}, format="png", ppi=72.0)
+
+
+def pdf(picture: Picture, title: str) -> bytes:
+    """The PDF of a picture, on one page of its size; `title` is what a screen reader says of it."""
+    page = _PDF.format(_POINT * picture.width, _POINT * picture.height)
+    return _compiled(page, {"svg": picture.svg, "title": title}, format="pdf")
+
+
+def _compiled(page: str, inputs: dict[str, str], **options: Any) -> bytes:
+    with explained("save", INSTEAD):
+        compiler = _compiler(package("typst", "save", INSTEAD))
+        inputs["svg"] = inputs["svg"].replace(FONT, f"'DejaVu Sans',{FONT}")
+        found: bytes = compiler.compile(page.encode(), sys_inputs=inputs, **options)
+        return found
+
+
+@cache
+def _compiler(typst: Any) -> Any:
+    return typst.Compiler(font_paths=list(map(str, _folders())))
+
+
+def _folders() -> list[Path]:
+    """Where matplotlib, if it is installed, has its fonts; it is not imported for that."""
+    spec = find_spec("matplotlib")
+    places = spec.submodule_search_locations if spec and spec.submodule_search_locations else []
+    return [folder for place in places if (folder := Path(place, "mpl-data", "fonts", "ttf")).is_dir()]

@@ -1,0 +1,294 @@
+"""A scene: what is visible of a graph, measured and placed. Pictures of every kind are written from it.
+
+Of a graph of more than `FULL` nodes, or with scopes in it, so many blocks are closed, as one box each, that few things
+are to be seen. A scene with a history also shows its moments: each card has room for every number that it will show,
+so that nothing moves from one moment to the next.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Collection
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import pairwise
+from typing import Literal, NamedTuple
+
+from minigrad_viz.history import History, Moment
+from minigrad_viz.layout import Ports, layout
+from minigrad_viz.layout.nesting import nest
+from minigrad_viz.notation import brief, text_width
+from minigrad_viz.pictures.boxes import Mention, Stack, stacks
+from minigrad_viz.pictures.cards import Card, card, pictured
+from minigrad_viz.pictures.curves import TIP, Point, height_at
+from minigrad_viz.pictures.rows import PAGE, Part, Row, in_rows
+from minigrad_viz.trace import Trace
+from minigrad_viz.trace.blocks import Item, Wire, visible
+from minigrad_viz.trace.modules import begin_open
+
+__all__ = ["WIDE", "Box", "Part", "Scene", "scene"]
+
+WIDE = 3000  # pixels: a picture wider than this is only an overview
+
+_HIGH = 1500  # pixels: a picture in rows is at most so high, if there are blocks to close
+_BETWEEN = 22.0  # rows
+_BUDGETS = (40, 25, 15, 8)  # items at first in a graph with blocks: as many as make a picture that can be read
+_LABELLED = 60  # up to so many nodes an arrow also carries the rule of its local derivative, where that is short
+_NEAR = 15.0  # a label is at most so far above or below the end of its arrow, which may be steep
+_PITCH = 13.5  # from one label to the next below: letters below the line and their ground included
+
+
+class Box(NamedTuple):
+    """A rectangle: left, top, width and height."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+
+
+@dataclass
+class Scene:
+    """Items and wires with what they show: a part for each item, in its box, and for each wire a route and a label.
+
+    `special` says whether there is anything but plain cards of numbers. `heights` are the y of the labels.
+    """
+
+    trace: Trace
+    history: History | None
+    items: list[Item]
+    wires: list[Wire]
+    opened: set[int]
+    parts: list[Part]
+    special: bool
+    labels: list[str]
+    boxes: list[Box] = field(default_factory=list)
+    routes: list[list[Point]] = field(default_factory=list)
+    heights: list[float] = field(default_factory=list)
+    width: float = 0.0
+    height: float = 0.0
+
+    @cached_property
+    def counts(self) -> list[int]:
+        """For each node, how many contributions its gradient has."""
+        return self.trace.contributions()
+
+    @cached_property
+    def _places(self) -> tuple[dict[int, int], dict[int, int]]:
+        """The items of nodes, and those of closed blocks."""
+        nodes = {item.node: at for at, item in enumerate(self.items) if item.node >= 0}
+        blocks = {item.block: at for at, item in enumerate(self.items) if item.block >= 0 and not item.framed}
+        return nodes, blocks
+
+    def item_of(self, node: int) -> int:
+        """The item that shows a node, or hides it in a block."""
+        nodes, blocks = self._places
+        if node in nodes:
+            return nodes[node]
+        k = self.trace.block[node]
+        while k not in blocks:
+            k = self.trace.blocks[k].outer
+        return blocks[k]
+
+    @cached_property
+    def wire_of(self) -> dict[int, int]:
+        """The wire of each edge that is not hidden in a block."""
+        return {edge: at for at, wire in enumerate(self.wires) for edge in wire.edges}
+
+    # --- at a moment ---
+
+    @cached_property
+    def _drawn(self) -> dict[tuple[int, bool, int, str], Card]:
+        return {}
+
+    def part_at(self, at: int, now: Moment) -> Part:
+        """What item number `at` shows at a moment."""
+        item, part = self.items[at], self.parts[at]
+        if isinstance(part, Stack):
+            return replace(part, progress=self._progress(item.block, now.position))
+        if not isinstance(part, Card):
+            return part
+        gradient = now.gradient(item.node)
+        key = item.node, now.is_computed(item.node), gradient.met, gradient.state
+        if key not in self._drawn:
+            self._drawn[key] = card(self.trace, item.node, self.counts[item.node], now)
+        return self._drawn[key]
+
+    @cached_property
+    def _deadlines(self) -> dict[int, tuple[list[int], list[int]]]:
+        """For each closed block, when each operation in it is computed, and when each gradient is complete."""
+        trace = self.trace
+        found: dict[int, tuple[list[int], list[int]]] = {block: ([], []) for block in self._places[1]}
+        assert self.history is not None
+        history, never = self.history, self.history.last + 1
+        for node, kind in enumerate(trace.kinds):
+            k = trace.block[node]
+            while k >= 0:
+                if k in found:
+                    if kind == "o":
+                        found[k][0].append(history.computed[node])
+                    if kind in "lo" and trace.states[node] != "b":
+                        arrivals = [history.seed] if node == history.root else history.arrivals.get(node, [never])
+                        found[k][1].append(arrivals[-1])
+                k = trace.blocks[k].outer
+        return {block: (sorted(forward), sorted(backward)) for block, (forward, backward) in found.items()}
+
+    def _progress(self, block: int, position: int) -> tuple[float, float]:
+        """The shares of a closed block's operations that are computed, and of its gradients that are complete."""
+        forward, backward = (
+            (bisect_right(when, position) / len(when) if when else 1.0) for when in self._deadlines[block]
+        )
+        return forward, backward
+
+    def time_of(self, wire: Wire, now: Moment) -> Literal["done", "future", ""]:
+        """ "done" where a gradient went back over a wire, "future" where its result is not computed yet."""
+        states = {now.edge_state(edge) for edge in wire.edges}
+        if "done" in states:
+            return "done"
+        begun = "active" in states or any(now.is_computed(self.trace.result[edge]) for edge in wire.edges)
+        return "" if begun else "future"
+
+    def label_at(self, at: int, now: Moment) -> str:
+        """The label of wire number `at`; none before its result is there, nor while other words stand on it."""
+        told = self.time_of(self.wires[at], now) == "future" or now.edge == self.wires[at].edges[0]
+        return "" if told else self.labels[at]
+
+
+def scene(
+    trace: Trace, opened: Collection[int] | None = None, history: History | None = None, widest: int = WIDE
+) -> Scene:
+    """The scene of a trace, with the moments of `history`. `opened` are the blocks that are open, None for as many as
+    make a picture that can be read, at most `widest` pixels wide if there are blocks to close."""
+    structured = bool(trace.modules or trace.how)
+    for budget in _BUDGETS if opened is None else _BUDGETS[:1]:
+        seen = _seen(trace, budget, opened, history)
+        _place(seen)
+        if structured and history is None and seen.width > PAGE:
+            seen = _in_rows(seen)
+        if (seen.width <= widest and (seen.height <= _HIGH or not structured)) or len(seen.opened) == 1:
+            break
+    return seen
+
+
+def _seen(trace: Trace, budget: int, chosen: Collection[int] | None, history: History | None) -> Scene:
+    small = chosen is None and trace.full and not any(block.kind == "scope" for block in trace.blocks)
+    where = [0] * len(trace.block) if small else trace.block
+    opened = {0} if small else begin_open(trace, budget) if chosen is None else {0, *chosen}
+    items, wires = visible(trace.blocks, where, list(zip(trace.operand, trace.result, strict=True)), opened)
+    blocks = stacks(trace, items, wires)
+    if history:
+        for at, part in blocks.items():
+            blocks[at] = replace(part, rows=part.rows[:1], progress=(0.0, 0.0)) if isinstance(part, Stack) else part
+    counts = trace.contributions()
+    start = history.at(0) if history else None
+    parts: list[Part] = [
+        blocks[at] if item.node < 0 else card(trace, item.node, counts[item.node], start)
+        for at, item in enumerate(items)
+    ]
+    shown = [item.node for item in items if item.node >= 0]
+    special = bool(blocks) or any(pictured(trace, node) or trace.kinds[node] == "x" for node in shown)
+    plain = len(items) <= _LABELLED and not any(item.framed for item in items)
+    labels = ["" if items[wire.end].node < 0 else _label(trace, wire, plain) for wire in wires]
+    return Scene(trace, history, items, wires, opened, parts, special, labels)
+
+
+def _label(trace: Trace, wire: Wire, plain: bool) -> str:
+    """What stands on an arrow into a node: the local derivative, with its rule where there is room."""
+    edge = wire.edges[0]
+    if trace.local[edge] is None:
+        return ""
+    text = trace.local_text(edge, 10, brief)
+    return text if plain and text_width(text, 11) <= 100 else text.rpartition(" = ")[2]
+
+
+# --- in rows ---------------------------------------------------------------------------------------------------------
+
+
+def _in_rows(seen: Scene) -> Scene:
+    """The same in rows no wider than a page, as far as it can be cut."""
+    labels = {id(wire.edges): label for wire, label in zip(seen.wires, seen.labels, strict=True)}
+
+    def placed(row: Row) -> Scene:
+        items, wires, parts = row
+        one = replace(seen, items=items, wires=wires, parts=parts, labels=[labels[id(wire.edges)] for wire in wires])
+        _place(one)
+        return one
+
+    def mention(wire: Wire) -> Mention:
+        part, name = seen.parts[wire.start], seen.trace.names[wire.value] if wire.value >= 0 else None
+        if name is None:
+            name = part.path if isinstance(part, Stack) else seen.trace.title(wire.value)
+        return Mention(name, part.tooltip if isinstance(part, Stack | Card) else "")
+
+    whole: Row = (seen.items, seen.wires, seen.parts)
+    rows = list(map(placed, in_rows(whole, seen.boxes, lambda row: placed(row).width, mention)))
+    found = replace(rows[0], items=[], wires=[], parts=[], labels=[], boxes=[], routes=[], heights=[], height=-_BETWEEN)
+    for row in rows:
+        first, y = len(found.items), found.height + _BETWEEN
+        found.items += [item._replace(outer=item.outer + first if item.outer >= 0 else -1) for item in row.items]
+        found.wires += [replace(wire, start=wire.start + first, end=wire.end + first) for wire in row.wires]
+        found.parts += row.parts
+        found.labels += row.labels
+        found.boxes += [box._replace(y=box.y + y) for box in row.boxes]
+        found.routes += [[(x, height + y) for x, height in route] for route in row.routes]
+        found.heights += [height + y for height in row.heights]
+        found.width, found.height = max(found.width, row.width), y + row.height
+    return found
+
+
+# --- where everything goes -------------------------------------------------------------------------------------------
+
+
+def _place(seen: Scene) -> None:
+    """Fill in boxes, routes, and the heights of labels."""
+    widest = max((text_width(label, 11) for label in seen.labels), default=0.0)
+    framed = any(item.framed for item in seen.items)  # then borders take columns too
+    gap = max(36.0 if framed else 56.0, widest + 40.0)
+    sizes = [part.size for part in seen.parts]
+    ends = [(wire.start, wire.end) for wire in seen.wires]
+    if all(item.block < 0 for item in seen.items):
+        plain = layout(sizes, ends, gap_x=gap, gap_y=18.0)
+        corners = zip(plain.centers, sizes, strict=True)
+        seen.boxes = [Box(x - width / 2, y - height / 2, width, height) for (x, y), (width, height) in corners]
+        seen.routes, seen.width, seen.height = plain.routes, plain.width, plain.height
+    else:
+        ports = Ports([wire.value for wire in seen.wires], _leave(seen))
+        outer = [item.outer for item in seen.items]
+        nested = nest(sizes, outer, ends, gap_x=gap, gap_y=18.0, padding=14.0, ports=ports)
+        seen.boxes = [Box(*box) for box in nested.boxes]
+        seen.routes, seen.width, seen.height = nested.routes, nested.width, nested.height
+    seen.heights = _label_heights(seen)
+
+
+def _leave(seen: Scene) -> list[float]:
+    """How far below its middle each wire leaves an item: several values of a block leave one below the other."""
+    values: dict[int, dict[int, int]] = {}
+    for wire in seen.wires:
+        of = values.setdefault(wire.start, {})
+        of.setdefault(wire.value, len(of))
+    heights = []
+    for wire in seen.wires:
+        of = values[wire.start]
+        step = min(9.0, (seen.parts[wire.start].size[1] - 20.0) / len(of))
+        heights.append((of[wire.value] - (len(of) - 1) / 2) * step)
+    return heights
+
+
+def _label_heights(seen: Scene) -> list[float]:
+    """The y of each label: on its arrow, but near the end of it, and clear of the other labels there."""
+    labels, routes, heights = seen.labels, seen.routes, [0.0] * len(seen.labels)
+    into: dict[int, list[int]] = {}
+    for number, wire in enumerate(seen.wires):
+        if labels[number]:
+            into.setdefault(wire.end, []).append(number)
+    for edges in into.values():
+        for edge in edges:
+            x, port = routes[edge][-1]
+            y = height_at(routes[edge], x - TIP - 6 - text_width(labels[edge], 11) / 3)
+            heights[edge] = min(max(y, port - _NEAR), port + _NEAR)
+        if any(heights[one] + _PITCH > heights[two] for one, two in pairwise(edges)):
+            # Arrows from one place, or that cross: only at their ports are they apart, and hardly enough for a text.
+            first, last = routes[edges[0]][-1][1], routes[edges[-1]][-1][1]
+            for at, edge in enumerate(edges):
+                heights[edge] = (first + last - (len(edges) - 1) * _PITCH) / 2 + at * _PITCH
+    return heights

@@ -1,0 +1,445 @@
+r"""The picture in TikZ, for a paper: names, rules and numbers are set by TeX, formulas and numbers in math mode.
+
+The file is compiled as it is, by pdflatex or lualatex, and needs nothing but amsmath and TikZ. A unit is a pixel of the
+other pictures, 0.75 pt.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Collection, Iterator
+
+from minigrad.backends.formula import Formula
+from minigrad.backends.formula.reading import SYMBOLS
+from minigrad.backends.formula.writing import LATEX, write
+from minigrad_viz.history import Moment
+from minigrad_viz.palette import THEMES, Theme
+from minigrad_viz.pictures import heat
+from minigrad_viz.pictures.boxes import SECOND, Frame, Mention, Stack
+from minigrad_viz.pictures.cards import HEAD, PAD, RIM, ROW, Card, Pictures
+from minigrad_viz.pictures.curves import TIP, Point, short
+from minigrad_viz.pictures.moments import Active, active_at, corner_of
+from minigrad_viz.pictures.scene import Box, Scene, scene
+from minigrad_viz.pictures.strokes import Strokes
+from minigrad_viz.pictures.svg import MARGIN, flowing
+from minigrad_viz.trace import Trace
+
+__all__ = ["math", "name", "text", "tikz"]
+
+_PAGE = r"""% A graph drawn by minigrad_viz, to be compiled by pdflatex or lualatex.
+% In a document of your own: the lines from \usepackage to the last \newcommand go before \begin{document}, the
+% tikzpicture where it shall stand, in a \resizebox{\linewidth}{!}{...} if it is wider than the text.
+\documentclass{article}
+\usepackage{amsmath}
+\usepackage{tikz}
+\usetikzlibrary{arrows.meta}
+COLOURS
+\tikzset{
+  mg/.style={x=0.75pt, y=-0.75pt, line width=0.9pt, font=\fontsize{9}{11}\selectfont, text=mgink},
+  words/.style={anchor=base west, inner sep=0pt, outer sep=0pt},
+  small/.style={font=\fontsize{8}{10}\selectfont},
+  box/.style={draw=mgline, fill=mgcard, rounded corners=3pt, anchor=north west, inner sep=0pt, outer sep=0pt},
+  leaf/.style={rounded corners=9pt, draw=mgleaf},
+  op/.style={}, block/.style={},
+  output/.style={draw=mgoutput},
+  leafoutput/.style={rounded corners=9pt, draw=mgoutput},
+  pale/.style={draw=mgrim, fill=mgpage, text=mgmuted},
+  alarm/.style={draw=mgalarm, line width=1.9pt},
+  edge/.style={draw=mgline, line width=1.1pt, -{Triangle[length=6pt, width=5.25pt]}},
+  still/.style={dash pattern=on 1.5pt off 3pt},
+  done/.style={draw=mgheat, line width=1.9pt},
+  future/.style={draw=mgrim},
+  local/.style={anchor=east, inner sep=1.5pt, outer sep=0pt, fill=mgpage, text=mgbackward, small},
+  pill/.style={rounded corners=6pt, inner sep=3pt, fill=mgbackward, text=mgpage},
+}
+% The box of a node with a name and two rows: options, name of the node, kind, place, width, title, value, gradient
+\newcommand\mgcard[8][]{%
+  \mgbox[#1]{#2}{#3}{#4}{#5}{48.75pt}{\fill[sharp corners, mgwash]
+    ([yshift=15pt]path picture bounding box.south west) rectangle (path picture bounding box.south east);}{#6}%
+  \node[words, small, text=mgforward] at ([shift={(6.75pt,-29.6pt)}]#2.north west) {data};
+  \node[words, anchor=base east] at ([shift={(-6.75pt,-29.6pt)}]#2.north east) {#7};
+  \node[words, small, text=mgbackward] at ([shift={(6.75pt,-44.6pt)}]#2.north west) {grad};
+  \node[words, anchor=base east] at ([shift={(-6.75pt,-44.6pt)}]#2.north east) {#8};}
+% A box with a head: options, name of the node, kind, place, width, height, what is painted in it, title
+\newcommand\mgbox[8][]{%
+  \node[box, #3, minimum width=#5, minimum height=#6, path picture={%
+    \fill[sharp corners, mg#3head] (path picture bounding box.north west)
+      rectangle ([yshift=-18.75pt]path picture bounding box.north east);
+    #7}, #1] (#2) at (#4) {};
+  \node[words, text=mg#3title] at ([shift={(6.75pt,-12.75pt)}]#2.north west) {#8};}
+% The page is as large as the picture.
+\ifdefined\pagewidth\else\let\pagewidth\pdfpagewidth\let\pageheight\pdfpageheight\fi
+\paperwidth=WIDTHpt \paperheight=HEIGHTpt \pagewidth=\paperwidth \pageheight=\paperheight
+\hoffset=-1in \voffset=-1in \oddsidemargin=0pt \topmargin=0pt \headheight=0pt \headsep=0pt \topskip=0pt
+\textwidth=2\pagewidth \textheight=2\pageheight \parindent=0pt \pagestyle{empty}
+\begin{document}\noindent
+\begin{tikzpicture}[mg]
+BODY
+\end{tikzpicture}%
+\end{document}
+"""
+_GLOWS = {
+    "forward": ("mghalo", "mgforward"),
+    "backward": ("mghot", "mghot"),
+    "backward less": ("mgnegative", "mgnegative"),
+}
+_HEADS = {
+    "leaf": ("leaf", "on-leaf"),
+    "op": ("op", "on-op"),
+    "block": ("rim", "ink"),
+    "output": ("output", "on-output"),
+    "leafoutput": ("output", "on-output"),
+    "broken": ("op", "on-op"),
+    "pale": ("page", "muted"),
+}
+
+
+def tikz(
+    trace: Trace, opened: Collection[int] | None = None, now: Moment | None = None, theme: Theme | None = None
+) -> str:
+    """The picture of a trace, or of a moment of it, as a LaTeX document; the other arguments are those of `picture`."""
+    seen = scene(trace, opened, now.history if now else None)
+    colours = dict(THEMES[theme or "light"])
+    if theme != "dark":
+        colours["page"] = "#ffffff"  # which paper is
+    width, height = seen.width + 2 * MARGIN, seen.height + 2 * MARGIN
+    lines = [
+        f"\\definecolor{{mg{key.replace('-', '')}}}{{HTML}}{{{colour[1:].upper()}}}" for key, colour in colours.items()
+    ]
+    for kind, (head, title) in _HEADS.items():
+        lines.append(f"\\colorlet{{mg{kind}head}}{{mg{head.replace('-', '')}}}")
+        lines.append(f"\\colorlet{{mg{kind}title}}{{mg{title.replace('-', '')}}}")
+    corners = f"({-MARGIN:g},{-MARGIN:g}) rectangle ({short(seen.width + MARGIN)},{short(seen.height + MARGIN)})"
+    ground = "\\fill[mgpage]" if theme == "dark" else "\\path"
+    body = [f"  {ground} {corners};", *(f"  {line}" for line in _body(seen, now))]
+    page = _PAGE.replace("COLOURS", "\n".join(lines)).replace("BODY", "\n".join(body))
+    return page.replace("WIDTH", f"{0.75 * width:.2f}").replace("HEIGHT", f"{0.75 * height:.2f}")
+
+
+def _body(seen: Scene, now: Moment | None) -> Iterator[str]:
+    """The commands, from back to front."""
+    active = active_at(seen, now) if now else None
+    parts = [seen.part_at(at, now) for at in range(len(seen.items))] if now else seen.parts
+    placed = [(f"n{k}", part, box) for k, (part, box) in enumerate(zip(parts, seen.boxes, strict=True))]
+    for _, part, box in placed:
+        if isinstance(part, Frame):
+            yield from _frame(part, box)
+    trace = seen.trace
+    known = now is not None or (trace.grads and trace.fresh())
+    strokes = Strokes(trace.passes[0] if known and trace.passes else None)
+    for at in range(len(seen.wires)):
+        yield _edge(seen, at, now, strokes)
+    if active and active.wires:
+        paths = " ".join(_route(seen.routes[at]) for at in active.wires)
+        colour = _GLOWS[active.look][0]
+        yield f"\\draw[{colour}, line width=3.4pt] {paths};"
+    for at in range(len(seen.wires)):
+        yield from _label(seen, at, now)
+    for node, part, box in placed:
+        if isinstance(part, Card):
+            yield from _card(node, part, box)
+        elif isinstance(part, Stack):
+            yield from _stack(node, part, box)
+        elif isinstance(part, Mention):
+            yield _mention(node, part, box)
+    if active:
+        yield from _glow(seen, active, corner_of(parts[active.at]))
+
+
+def _at(x: float, y: float) -> str:
+    return f"({short(x)},{short(y)})"
+
+
+def _pt(pixels: float) -> str:
+    return f"{0.75 * pixels:.2f}".rstrip("0").rstrip(".") + "pt"
+
+
+# --- edges -----------------------------------------------------------------------------------------------------------
+
+
+def _route(route: list[Point]) -> str:
+    x, y = route[0]
+    parts = [_at(x, y)]
+    for to_x, to_y in route[1:]:
+        middle = (x + to_x) / 2
+        bent = f".. controls {_at(middle, y)} and {_at(middle, to_y)} .. "
+        parts.append(f"{'-- ' if y == to_y else bent}{_at(to_x, to_y)}")
+        x, y = to_x, to_y
+    return " ".join(parts)
+
+
+def _edge(seen: Scene, at: int, now: Moment | None, strokes: Strokes) -> str:
+    wire = seen.wires[at]
+    time = seen.time_of(wire, now) if now else ""
+    marks = ["edge", "" if flowing(seen.trace, wire) else "still", time]
+    if (now is None or time == "done") and (stroke := strokes.of(wire.edges)):
+        colour = {"zero": "mgline, dashed", "wild": "mgalarm"}.get(stroke.sign, f"mg{stroke.sign}")
+        marks.append(f"{colour}, line width={_pt(1 + 4 * stroke.share)}, opacity={0.55 + 0.45 * stroke.share:.2f}")
+    return f"\\draw[{', '.join(filter(None, marks))}] {_route(seen.routes[at])};"
+
+
+def _label(seen: Scene, at: int, now: Moment | None) -> Iterator[str]:
+    """The local derivative, as its rule and its number, where there is room for both."""
+    label = seen.label_at(at, now) if now else seen.labels[at]
+    if label:
+        (x, _), y = seen.routes[at][-1], seen.heights[at]
+        rule, equals, number = label.rpartition(" = ")
+        formula = seen.trace.local_formula(seen.wires[at].edges[0], 10)
+        left = f"{_formula(formula)} = " if equals and formula is not None else text(rule)
+        yield f"\\node[local] at {_at(x - TIP - 4, y)} {{${left}{math(number)}$}};"
+
+
+# --- nodes -----------------------------------------------------------------------------------------------------------
+
+
+def _card(node: str, card: Card, box: Box) -> Iterator[str]:
+    """A node: its name with its rule, its value and its gradient."""
+    kind = _kind(card)
+    x, y = box.x + (RIM if "output" in card.kind else 0), box.y + (RIM if "output" in card.kind else 0)
+    width, options = _pt(card.width), f"[{', '.join(_marks(card))}]" if _marks(card) else ""
+    if kind == "constant":
+        yield (
+            f"\\node[box, rounded corners=9pt, dashed, minimum width={width}, minimum height={_pt(card.height)}] "
+            f"({node}) at {_at(x, y)} {{${math(card.value)}$}};"
+        )
+        return
+    rule = "" if card.formula is None else f" = {_formula(card.formula)}"
+    title = f"${name(card.name)}{rule}$" if not card.call else f"${name(card.name)}$ {text(card.rule.strip())}"
+    if not card.call and card.pictures is None and card.height == HEAD + 2 * ROW and not card.kind.startswith("broken"):
+        total = f"{text(card.sum)}\\enspace " if card.sum else ""
+        grad = f"{{\\fontsize{{8}}{{10}}\\selectfont {total}}}" if total else ""
+        yield (
+            f"\\mgcard{options}{{{node}}}{{{kind}}}{{{_at(x, y)[1:-1]}}}{{{width}}}{{{title}}}"
+            f"{{{_number(card.value)}}}{{{grad}{_number(card.grad)}}}"
+        )
+    else:
+        corner = f"{_at(x, y)[1:-1]}"
+        yield f"\\mgbox{options}{{{node}}}{{{kind}}}{{{corner}}}{{{width}}}{{{_pt(card.height)}}}{{}}{{{title}}}"
+        yield from _inside(card, card.pictures, x, y)
+    if "output" in card.kind:
+        radius = 9 if "leaf" in card.kind else 3
+        yield (
+            f"\\draw[mgoutput, rounded corners={radius + 2}pt] ([shift={{(-2.6pt,2.6pt)}}]{node}.north west) "
+            f"rectangle ([shift={{(2.6pt,-2.6pt)}}]{node}.south east);"
+        )
+
+
+def _kind(card: Card) -> str:
+    if "pale" in card.state:
+        return "pale"
+    kind, _, output = card.kind.partition(" ")
+    return {"op": "output", "leaf": "leafoutput"}.get(kind, kind) if output else kind
+
+
+def _marks(card: Card) -> list[str]:
+    return [mark for mark, there in (("dashed", card.still), ("alarm", card.bad)) if there]
+
+
+def _inside(card: Card, pictures: Pictures | None, x: float, y: float) -> Iterator[str]:
+    """What is in the box of a tensor, of a call that raised, or of a step that has no numbers."""
+    if pictures is None:
+        lines = [text(card.value), text(card.grad)]
+        if card.call:
+            lines = [f"${math(card.grad)}$" if card.grad else "", text(card.value)]
+        for row, line in enumerate(filter(None, lines)):
+            yield f"\\node[words, small] at {_at(x + PAD, y + HEAD + 14 + ROW * row)} {{{line}}};"
+        return
+    top, right = y + HEAD + 18, x + pictures.middle + 5
+    wash = _at(x + pictures.middle, y + HEAD), _at(x + card.width - 0.8, top + pictures.height + 6)
+    yield f"\\fill[{'mgpage' if 'pale' in card.state else 'mgwash'}] {wash[0]} rectangle {wash[1]};"
+    for left, caption, colour, shown, none in (
+        (x + PAD, "data", "mgforward", pictures.value, pictures.no_value),
+        (right, f"grad {card.sum}".strip(), "mgbackward", pictures.grad, pictures.no_grad),
+    ):
+        said = f"{text(caption)} {_number(none)}".strip()
+        yield f"\\node[words, small, text={colour}] at {_at(left, y + HEAD + 13)} {{{said}}};"
+        if shown:
+            yield from _heatmap(heat.cells_of(shown, pictures.most), Box(left, top, pictures.width, pictures.height))
+    note = _at(x + PAD, top + pictures.height + 16)
+    yield f"\\node[words, small, text=mgmuted] at {note} {{{text(pictures.note)}}};"
+
+
+def _heatmap(cells: heat.Cells, box: Box) -> Iterator[str]:
+    x, y, width, height = box
+    if not cells.rows or not cells.cols:
+        return
+    yield f"\\begin{{scope}}[shift={{{_at(x, y)}}}, xscale={width / cells.cols:.4f}, yscale={height / cells.rows:.4f}]"
+    yield f"  \\fill[mgzero] (0,0) rectangle ({cells.cols},{cells.rows});"
+    for (sign, shade), runs in sorted(cells.runs.items()):
+        paths = " ".join(f"({col},{row}) rectangle +({long},1)" for col, row, long in runs)
+        yield f"  \\fill[mg{sign}!{100 * shade / heat.SHADES:g}!mgzero] {paths};"
+    for col, row in cells.crossed:
+        yield f"  \\draw[line width=0.4pt] ({col},{row}) -- +(1,1) ({col + 1},{row}) -- +(-1,1);"
+    yield "\\end{scope}"
+    yield f"\\draw[mgrim, line width=0.75pt] {_at(x, y)} rectangle {_at(x + width, y + height)};"
+
+
+def _stack(node: str, stack: Stack, box: Box) -> Iterator[str]:
+    """A closed block."""
+    for off in (6, 3):
+        sides = f"minimum width={_pt(stack.width)}, minimum height={_pt(stack.height)}"
+        yield f"\\node[box, {sides}] at {_at(box.x + off, box.y + off)} {{}};"
+    kind = "pale" if stack.progress == (0.0, 0.0) else "output" if stack.output else "block"
+    title = " ".join(filter(None, [f"\\textbf{{{text(stack.name)}}}", text(stack.kind), text(stack.badge)]))
+    options = "[alarm]" if stack.bad else ""
+    sides = f"{{{_pt(stack.width)}}}{{{_pt(stack.height)}}}"
+    head = ""
+    if stack.more:
+        corners = "path picture bounding box.north"
+        head = (
+            f"\\fill[sharp corners, mg{kind}head] ([yshift={_pt(-HEAD)}]{corners} west) "
+            f"rectangle ([yshift={_pt(-stack.head)}]{corners} east);"
+        )
+    yield f"\\mgbox{options}{{{node}}}{{{kind}}}{{{_at(box.x, box.y)[1:-1]}}}{sides}{{{head}}}{{{title}}}"
+    if stack.more:
+        place = _at(box.x + PAD, box.y + 17 + SECOND)
+        yield f"\\node[words, text=mg{kind}title] at {place} {{\\textbf{{{text(stack.more)}}}}};"
+    for row, (caption, said) in enumerate(stack.rows):
+        y = box.y + stack.head + ROW * row + 15
+        yield f"\\node[words, small, text=mgmuted] at {_at(box.x + PAD, y)} {{{text(caption or said)}}};"
+        if caption:
+            place = _at(box.x + stack.width - PAD, y)
+            yield f"\\node[words, anchor=base east] at {place} {{{_number(said)}}};"
+    for at, share in enumerate(stack.progress or ()):
+        (x, y), long = (box.x + PAD, box.y + stack.height - 14 + 6 * at), stack.width - 2 * PAD
+        colour = ("mgforward", "mgbackward")[at]
+        yield f"\\draw[mgrim, line width=3pt] {_at(x, y)} -- {_at(x + long, y)};"
+        if share:
+            yield f"\\draw[{colour}, line width=3pt] {_at(x, y)} -- {_at(x + share * long, y)};"
+
+
+def _mention(node: str, mention: Mention, box: Box) -> str:
+    """What stands in a row for an item of another."""
+    sides = f"minimum width={_pt(box.width)}, minimum height={_pt(box.height)}"
+    style = f"box, rounded corners=7.5pt, densely dotted, small, text=mgmuted, {sides}"
+    return f"\\node[{style}] ({node}) at {_at(box.x, box.y)} {{{text(mention.text)}}};"
+
+
+def _frame(frame: Frame, box: Box) -> Iterator[str]:
+    """An open block."""
+    x, y, width, height = box
+    end = _at(x + width, y + 22)
+    yield f"\\fill[mgrim, opacity=0.55, rounded corners=2pt] {_at(x, y)} rectangle {end};"
+    yield f"\\draw[mgline, densely dotted, rounded corners=4pt] {_at(x, y)} rectangle {_at(x + width, y + height)};"
+    note = f"\\enspace {text(frame.note)}" if frame.note else ""
+    yield f"\\node[words, small] at {_at(x + PAD, y + 15)} {{\\textbf{{{text(frame.name)}}}{note}}};"
+
+
+def _glow(seen: Scene, active: Active, corner: float) -> Iterator[str]:
+    """What is active: a ring around the item, the factors on the edge, and where the gradient arrives."""
+    box = seen.boxes[active.at]
+    glow, core = _GLOWS[active.look]
+    for out, style in ((5, f"{glow}, opacity=0.5, line width=6.75pt"), (2, f"{core}, line width=1.9pt")):
+        start, end = _at(box.x - out, box.y - out), _at(box.x + box.width + out, box.y + box.height + out)
+        yield f"\\draw[{style}, rounded corners={_pt(corner + out)}] {start} rectangle {end};"
+    for at in active.wires if active.way == "backward" else ():
+        x, y = seen.routes[at][0]
+        tips = [_at(x + 1, y), _at(x + 1 + 1.6 * TIP, y - 5.6), _at(x + 1 + 1.6 * TIP, y + 5.6)]
+        yield f"\\fill[mghot] {' -- '.join(tips)} -- cycle;"
+    if active.words:
+        (x, y), (to_x, to_y) = active.middle, active.place
+        if active.wires and abs(y - to_y) >= 18 * active.large:
+            yield f"\\draw[mgbackward] {_at(x, y)} -- {_at(x + (to_x - x) * 0.3, to_y)};"
+        zoom = "" if active.large == 1 else f", scale={active.large:.3g}, transform shape"
+        yield f"\\node[pill{zoom}] at {_at(to_x, to_y)} {{${math(active.words)}$}};"
+
+
+# --- TeX -------------------------------------------------------------------------------------------------------------
+
+_SPECIAL = {"\\": r"\textbackslash{}", "^": r"\textasciicircum{}", "~": r"\textasciitilde{}", '"': "''", "—": "---"}
+_SPECIAL |= {character: f"\\{character}" for character in "#$%&_{}"} | {"–": "--", "…": r"\dots{}", "\u00a0": "~"}
+_MATH = {sign: tex for tex, sign in SYMBOLS.items() if tex.startswith("\\") and len(sign) == 1}
+_MATH |= {letter: f"\\{unicodedata.name(letter).split()[-1].lower()}" for letter in "ζθικνξυφχψω"}
+_MATH |= {letter: f"\\{unicodedata.name(letter).split()[-1].capitalize()}" for letter in "ΓΔΘΞΠΣΦΨΩ"} | {
+    "Λ": r"\Lambda"
+}
+_MATH |= {
+    "−": "-",
+    "∇": r"\nabla",
+    "√": r"\surd",
+    "→": r"\to",
+    "′": "'",
+    "‖": r"\|",
+    "±": r"\pm",
+    "∗": "*",
+    "≈": r"\approx",
+}
+_MATH |= {sign: sign for sign in "<>|"} | {"\u22c1": r"\bigvee", "ᵀ": r"{}^{\top}", "∏": r"\prod"}
+_MATH |= {sub: f"{{}}_{{{k}}}" for k, sub in enumerate("₀₁₂₃₄₅₆₇₈₉")}
+_MATH |= {sup: f"{{}}^{{{k}}}" for k, sup in enumerate("⁰¹²³⁴⁵⁶⁷⁸⁹")} | {"⁻": "{}^{-}"}
+_ACCENTED = frozenset("ÀÁÂÃÄÅÆÇÈÉÊËÌÍÎÏÑÒÓÔÕÖØÙÚÛÜÝßàáâãäåæçèéêëìíîïñòóôõöøùúûüýÿ")
+_SUBSCRIPTS = str.maketrans("₀₁₂₃₄₅₆₇₈₉", "0123456789")
+_NAME = re.compile(r"([^\W\d_]+)(?:_?(\d+)|_([^\W_]+))?(['′]*)")
+_NUMBER = re.compile(r"(\d[\d.]*)e([+−]?)0*(\d+)")
+_MATHEMATICAL = re.compile(r"(?:[\d.,=+()\[\] −×·∞Σ]|e[+−]?\d)+")
+
+
+def text(said: str) -> str:
+    r"""`said` as TeX, for text and for math mode. What TeX's fonts lack becomes a question mark.
+
+    >>> print(text("50% of a_1 & b"), text("2×3"), text("重"))
+    50\% of a\_1 \& b 2\ensuremath{\times}3 ?
+    """
+    return "".join(map(_character, said))
+
+
+def _character(character: str) -> str:
+    if character in _SPECIAL:
+        return _SPECIAL[character]
+    if character in _MATH:
+        return f"\\ensuremath{{{_MATH[character]}}}"
+    if character.isascii() and character.isprintable():
+        return character
+    if character in _ACCENTED:
+        return character
+    plain = unicodedata.normalize("NFKD", character)[:1]
+    return plain if plain.isascii() and plain.isalnum() else "" if unicodedata.combining(character) else "?"
+
+
+def name(called: str) -> str:
+    r"""A name in math mode: a letter is a variable, and what follows an underscore stands below the line.
+
+    >>> print(name("w"), name("w_1"), name("v₁₂"), name("x_in"), name("α"), name("bias"), name("w[0]"))
+    w w_{1} v_{12} x_{\mathrm{in}} \alpha \mathrm{bias} \text{w[0]}
+    """
+    found = _NAME.fullmatch(called.translate(_SUBSCRIPTS) if called[-1:] in "₀₁₂₃₄₅₆₇₈₉" else called)
+    if found is None:
+        return f"\\text{{{text(called)}}}"
+    base, digits, word, primes = found.groups()
+    below = digits or (word if word and len(word) == 1 else word and f"\\mathrm{{{text(word)}}}")
+    return f"{_base(base)}{primes.replace('′', chr(39))}{f'_{{{below}}}' if below else ''}"
+
+
+def _base(base: str) -> str:
+    if len(base) > 1:
+        return f"\\mathrm{{{text(base)}}}"
+    return base if base.isascii() else _MATH.get(base, f"\\text{{{text(base)}}}")
+
+
+def math(said: str) -> str:
+    r"""Numbers and signs as they stand on cards and edges, in math mode.
+
+    >>> print(math("−3.0"), math("2.5e−07"), math("1.0 × (−3.0) = −3.0"), math("—"))
+    -3.0 2.5\cdot 10^{-7} 1.0 \times (-3.0) = -3.0 \text{---}
+    """
+    if not _MATHEMATICAL.fullmatch(said):
+        return f"\\text{{{text(said)}}}"
+    powers = _NUMBER.sub(lambda found: f"{found[1]}\\cdot 10^{{{found[2].replace('+', '')}{found[3]}}}", said)
+    return "".join(_MATH.get(character, character) for character in powers)
+
+
+def _number(said: str) -> str:
+    """A quantity of a card: in math mode where it is a number."""
+    return f"${math(said)}$" if _MATHEMATICAL.fullmatch(said) else text(said)
+
+
+_TEX = LATEX._replace(name=name, shapes={**LATEX.shapes, "fence": r"\mathopen{{}}\left{1}{0}\right{2}"})
+
+
+def _formula(formula: Formula | str) -> str:
+    """A formula in math mode; one that is higher than a line as the text that the other pictures have."""
+    if isinstance(formula, str):
+        return f"\\text{{{text(formula)}}}"
+    written = write(formula, _TEX)[0].replace("‖", r"\|")
+    return f"\\text{{{text(formula.text())}}}" if r"\begin" in written else written

@@ -1,0 +1,179 @@
+"""Replay: the values of a graph of tensors, computed again from its leaves.
+
+A result that nothing refers to is freed at once, and what the rules read is freed by ``backward()``. The structure
+stays: operations with their attributes (of dropout, the key of its mask), leaves, and constants, which are numbers and
+small tensors. So each step is computed again by its own operation, into a second graph of the same structure, on which
+the backward pass is played. No tensor of the user's is written, and the random state stays as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import minigrad as mg
+from minigrad._blocks import Block
+from minigrad._step import SMALL, Constant, Step, written_since
+from minigrad._tensor import Tensor, wrap
+from minigrad.dtypes import as_dtype
+from minigrad.errors import MinigradError
+from minigrad.graph import Node
+from minigrad.kernels import untapped
+from minigrad.nn.hooks import _BackwardHook
+from minigrad.storage import PLACES
+from minigrad.tidying import Freed
+
+__all__ = ["Replay", "is_late"]
+
+_PICK = mg.OPS["pick"]
+_AS_OUTSIDE: dict[str, Any] = {
+    "grad": True,
+    "scope": "",
+    "lines": False,
+    "strict": False,
+    "keeps_operands": False,
+    "recordings": (),
+    "passing": None,
+}  # of all blocks
+
+
+_RECORD = "build the graph inside `with mg.record():`"
+
+
+class _Lost(Exception):
+    """A step cannot be computed again, though all results before it are known: why, and what to do about that."""
+
+    def __init__(self, why: str, advice: str = f"{_RECORD[0].upper()}{_RECORD[1:]}, and it is kept.") -> None:
+        super().__init__(why)
+        self.advice = advice
+
+
+class Replay:
+    """A second graph, computed like the one whose nodes are in `order`, each after its operands.
+
+    A step that cannot be computed again becomes a leaf with the values of the tensor that `held` has for it. Where
+    there is none, it is missing from `tensors`, and so is all that depends on it. Unless the graph was `freed`, a step
+    that the engine would refuse, since an operand was written, is not computed either.
+    """
+
+    def __init__(self, order: Sequence[Any], held: Mapping[Any, Any], freed: bool) -> None:
+        self.freed = freed
+        self._wrapped: dict[int, Any] = {}  # by the identity of an array whose tensor is no more
+        self.tensors: dict[Any, Any] = {}
+        """By node, the tensor that was computed again; of a step with several outputs, all of them."""
+        self.nodes: dict[Any, Any] = {}
+        """From the nodes of the second graph to those of the first."""
+        self.lost: dict[Any, tuple[str, str]] = {}
+        """The nodes that cannot be computed again, though all before them are known: why, and what to do about that."""
+        self.written: dict[Any, None] = {}
+        """The leaves and constants that were written after a step was computed from them."""
+        with Block(lambda: _AS_OUTSIDE), untapped(), mg.random.fork_rng():
+            for node in order:
+                try:
+                    made = self._computed(node) if isinstance(node, Step) else _leaf(node)
+                except (_Lost, MinigradError) as error:
+                    lost = error if isinstance(error, _Lost) else _Lost(str(error).partition("\n")[0])
+                    self.lost[node], made = (str(lost), lost.advice), None
+                if made is None and not _is_gone(held.get(node)):
+                    made = _leaf(held[node])
+                if made is not None:
+                    self.tensors[node] = made
+                    self.nodes[_node_of(made)] = node
+        for again, node in self.nodes.items():
+            if not isinstance(node, Step):
+                again._requires_grad = node._requires_grad  # the user may have frozen it since
+
+    def constants(self, step: Step) -> list[Any]:
+        """By operand of `step` the constant, a tensor or another argument; None for a node, and what was freed."""
+        found = [None if _is_gone(x) else x for x in step.constants]
+        return [self._wrapped.setdefault(id(x), wrap(x)) if x.__class__ in PLACES else x for x in found]
+
+    def _computed(self, step: Step) -> Any:
+        """What `step` gave, computed again; None where an operand is not known."""
+        constants = self.constants(step)
+        if step._note("function") is _BackwardHook:
+            constants[0] = list  # in place of the hooks
+        operands = list(zip(step._left, constants, strict=True))
+        for slot, (kept, known) in enumerate(operands):
+            if known is ... or (kept.__class__ is Constant and known is None):
+                raise _missing(step, slot)
+        late = [x for pair in operands for x in pair if is_late(x, step)]
+        if any(isinstance(x, Node) and x not in self.tensors for x, _ in operands) or (late and not self.freed):
+            return None
+        self.written |= dict.fromkeys([x if x._base is None else x._base for x in late])
+        given = [self.tensors[x] if isinstance(x, Node) else _constant(known) for x, known in operands]
+        op: Any = step._op
+        if op is _PICK:
+            index, count = step._kept["index"], step._kept["count"]
+            output = given[0][index]
+            return output._linked(_whole(given[0]).pick(output, index, count))
+        if "ctx" in op.aux:
+            return _called(step, given)
+        attrs = {name: step._kept[name] for name in op.attrs}
+        made = op(*given, **attrs)
+        if op.outputs == 1 and (made.shape, made._array.dtype) != (step._shape, step._dtype):  # it was in place
+            made = made.new_empty(step._shape, dtype=as_dtype(step._dtype))._write(op, tuple(given), attrs)
+        return made
+
+
+def is_late(x: Any, step: Step) -> bool:
+    """Whether `x` is a leaf or a constant, an operand of `step`, that was written after the step was computed."""
+    return isinstance(x, Tensor) and written_since((x,), step._made)
+
+
+def _is_gone(x: Any) -> bool:
+    """Whether `x` is not there, or a tensor that `mg.tidy` freed."""
+    return x is None or (isinstance(x, Tensor) and isinstance(x._array, Freed))
+
+
+def _constant(x: Any) -> Any:
+    """A constant that shares the memory of the tensor `x`; what is no tensor, as it is."""
+    return wrap(x._array) if isinstance(x, Tensor) else x
+
+
+def _leaf(tensor: Any) -> Any:
+    """A leaf that shares the memory of `tensor`."""
+    made = wrap(tensor._array)
+    made._requires_grad = True
+    return made
+
+
+def _node_of(made: Any) -> Any:
+    """The node of a result in the second graph."""
+    return _whole(made) if isinstance(made, tuple) else made._edge()
+
+
+def _whole(outputs: tuple[Any, ...]) -> Any:
+    """The step that gave several outputs, of which some have no gradient."""
+    return next(x._step for x in outputs if x._step is not None)._inputs[0]
+
+
+def _called(step: Step, given: Sequence[Any]) -> Any:
+    """What the forward pass of a Function gives again."""
+    function = step._note("function")
+    if function is None:
+        raise _Lost("it was called with arguments by name, which are not kept")
+    before = [(x, x._version, x.detach().clone()) for x in given if isinstance(x, Tensor)]
+    state = mg.get_rng_state().tolist()
+    try:
+        made = function.apply(*given)
+    except Exception as error:  # noqa: BLE001 -- it is the user's, and the drawing says which
+        raise _Lost(f"its forward raised {type(error).__name__}") from None
+    finally:
+        with mg.no_grad():
+            for x, version, kept in before:
+                if x._version != version:  # else the memory of the user's tensor would stay written
+                    x.copy_(kept)
+    if mg.get_rng_state().tolist() != state:
+        raise _Lost("its forward draws random numbers")
+    return made[0] if isinstance(made, tuple) and len(made) == 1 else made
+
+
+def _missing(step: Step, slot: int) -> _Lost:
+    """What is said of an operand that was freed or, of a Function, of an argument that is not kept."""
+    op: Any = step._op
+    if step._left[slot] is ...:
+        return _Lost(f"argument {slot} of its forward is not kept, since it is neither a tensor nor a plain value")
+    name = f"number {slot}" if op.variadic else op.inputs[slot]
+    what = f"operand {name} of {op.name} was freed, a tensor without a gradient and of more than {SMALL:,} elements"
+    return _Lost(what, f"Keep that tensor in a variable, or {_RECORD}.")
