@@ -138,7 +138,8 @@ function assemble(host, s, options, focus) {
   const guide = tour(s);
   const inspect = inspector(s);
   const inspected = shown("inspector");
-  const names = Object.keys(TITLES).filter((name) => shown(name) && (name !== "predict" || canAsk(s)));
+  const able = (/** @type {string} */ name) => (name !== "predict" || canAsk(s)) && (name !== "what-if" || !s.graph.how);
+  const names = Object.keys(TITLES).filter((name) => shown(name) && able(name));
   const { toggle, search, bar, panel } = tabs(s, names, drawing, focus);
   /** @type {Draw[]} */
   const parts = [

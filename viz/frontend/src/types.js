@@ -84,10 +84,12 @@
  * @property {number} count of nodes
  * @property {number} edgeCount
  * @property {string} sentence what is drawn
+ * @property {string} how of a recorded step, how it is run: then nodes are calls in order, and few numbers are known
  * @property {number[]} outputs
  * @property {Uint8Array} kind LEAF, OP, CONSTANT or BROKEN, of trace.js
  * @property {Int32Array} op -1: none
  * @property {(string | null)[]} names
+ * @property {Map<number, string>} short what parameters are called in the block of their module
  * @property {Uint8Array} state NONE, FINAL, BLOCKED or FREED, of trace.js: when the trace was made
  * @property {Int32Array} block
  * @property {Map<number, string>} lines

@@ -6,7 +6,6 @@ import { curvePath, heightAt, middleOf, samplesOf } from "../src/drawing/curves.
 import { playback, timeline } from "../src/model/history.js";
 import { lookOf, nodesOf, productText, progressOf, spokenNode } from "../src/drawing/looks.js";
 import { wordsAt } from "../src/drawing/overlay.js";
-import { depthsOf, pointsIn } from "../src/drawing/overview.js";
 import { neighbour, wayOf } from "../src/drawing/roving.js";
 import { scene } from "../src/drawing/scene.js";
 import { decode } from "../src/model/trace.js";
@@ -195,14 +194,4 @@ test("a curve goes through its route and ends inside the arrowhead", () => {
     [5, 30, 60].map((x) => Math.round(heightAt(ROUTE, x))),
     [0, 20, 40],
   );
-});
-
-test("in the map a leaf stands just before its first use, and every point in the picture", () => {
-  const graph = shared();
-  const where = depthsOf(graph);
-  assert.deepEqual([...where.depth], [0, 0, 1, 1, 2, 1, 3]);
-  const { x, y, wide, highAt } = pointsIn(where, 200, 60);
-  for (let node = 0; node < graph.count; node += 1) {
-    assert.ok(x[node] >= 0 && x[node] + wide <= 200 && y[node] >= 0 && y[node] + highAt(node) <= 60);
-  }
 });

@@ -68,12 +68,13 @@ export function alarmsOf(graph) {
  * @param {Graph} graph @param {number} node @param {number} [limit] @returns {(string | number)[]}
  */
 export function partsOf(graph, node, limit = 24) {
-  /** @type {(string | number)[]} */
-  const parts = [graph.title(node, limit)];
+  const near = (/** @type {number} */ one) =>
+    (graph.block[one] === graph.block[node] && graph.short.get(one)) || graph.title(one, limit);
+  const parts = /** @type {(string | number)[]} */ ([near(node)]);
   for (let edge = graph.start[node]; edge < graph.start[node + 1]; edge += 1) {
     const operand = graph.operand[edge];
     const value = graph.kind[operand] === CONSTANT ? graph.numbers.value[operand] : null;
-    parts.push(typeof value === "number" ? shortened(value) : graph.title(operand, limit));
+    parts.push(typeof value === "number" ? shortened(value) : near(operand));
   }
   return parts;
 }
@@ -184,13 +185,19 @@ export function nodeCard(graph, node, room, alarms) {
     card.h = 26 + 2 * rim;
     return card;
   }
-  const rule = ruleOf(graph, node);
-  card.name = fitText(graph.title(node, 60), rule ? 0.7 * WIDEST : WIDEST, 13, true);
+  const { computes } = graph.attrs.get(node) ?? {};
+  const call = graph.how && !named ? computes : "";
+  const rule = call ? "" : ruleOf(graph, node);
+  card.name = fitText(call || (graph.short.get(node) ?? graph.title(node, 60)), rule ? 0.7 * WIDEST : WIDEST, 13, true);
   const taken = textWidth(card.name, 13, card.named);
   card.rule = rule && fitText(` = ${rule}`, WIDEST - taken, 13);
   const widths = [76, taken + textWidth(card.rule, 13) + (alarm ? 20 : 0)];
   const sum = room.of > 1 ? textWidth(sumText(room.of - 1, room.of, false), 10.5, true) + 6 : 0;
-  if (tensor && pictured(graph, node)) {
+  if (tensor && graph.how) {
+    card.note = fitText(`${shapeText(tensor.shape)} ${tensor.dtype}`, WIDEST, 10.5);
+    widths.push(textWidth(card.note, 10.5));
+    card.h = HEAD + ROW;
+  } else if (tensor && pictured(graph, node)) {
     card.picture = pictureSize(typeof value === "number" ? null : value, tensor.shape);
     card.note = fitText(`${shapeText(tensor.shape)} ${tensor.dtype}`, WIDEST, 10.5);
     const half = max(
@@ -245,7 +252,8 @@ export function tightCard(card, room) {
   const name = fitText(card.name, 100, SMALL, true);
   const numbers = picture || !room ? 0 : max(room.value, room.grad);
   const w = ceil(max(44, textWidth(`${name} ${card.badge}`, SMALL, true), numbers, picture ? 2 * picture.w : 0) + 10);
-  const high = picture ? picture.h + 22 : kind === "block" ? 30 : kind === "constant" ? 22 : 40;
+  const plain = card.h < HEAD + 2 * ROW;
+  const high = picture ? picture.h + 22 : kind === "block" ? 30 : plain ? 22 : 40;
   const out = kind === "block" ? STACK : 2 * rim;
   return { ...card, name, w: w + out, h: high + out };
 }

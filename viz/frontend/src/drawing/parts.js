@@ -124,12 +124,14 @@ function bodyOf(item, parts) {
   const [first, second] = [HEAD + 14.5, HEAD + ROW + 14.5];
   const rows = block
     ? progressOf(item, parts)
-    : card.kind === "broken"
+    : card.h === HEAD + ROW + 2 * card.rim
+      ? [text("cap dim", PAD, HEAD + 14, card.note)]
+      : card.kind === "broken"
       ? [text("raised", PAD, HEAD + 15.5, RAISED)]
       : card.picture
         ? picturesOf(item, parts, card.picture)
         : [text("cap fw", PAD, first, "data"), parts.value, text("cap bw", PAD, second, "grad", parts.sum), parts.grad];
-  const washed = !block && !card.picture && card.kind !== "broken";
+  const washed = card.h > HEAD + 2 * ROW - 1 && !block && !card.picture && card.kind !== "broken";
   const title = [span(card.named ? "" : "unnamed", card.name), span("rule", card.rule), span("bw", card.badge, 8)];
   return [
     ...(block ? [box("stack", STACK), box("stack", STACK / 2)] : []),
@@ -146,7 +148,7 @@ function bodyOf(item, parts) {
 /** As much of a name as fits: its end, where a number there tells it apart. @param {string} name @param {number} room @param {number} size */
 function fitEnd(name, room, size) {
   const turned = (/** @type {string} */ text) => [...text].reverse().join("");
-  return /[\d\]]$/.test(name) ? turned(fitText(turned(name), room, size, true)) : fitText(name, room, size, true);
+  return /^[^ ]*\.[^ ]*$|[\d\]]$/.test(name) ? turned(fitText(turned(name), room, size, true)) : fitText(name, room, size, true);
 }
 
 /**
@@ -160,7 +162,8 @@ function farBody(item, parts, unit) {
   const r = cornerOf(item);
   const { size, room } = parts;
   const pill = kind === "constant" && !picture;
-  const head = pill ? high : min(high, 13 * unit);
+  const plain = pill || high < 30;
+  const head = plain ? high : min(high, 13 * unit);
   const rest = high - head;
   const words = (/** @type {SVGElement} */ one, /** @type {number} */ y, x = w / 2) =>
     dress(one, { x, y: y + 0.36 * size, style: `font-size:${size}px;text-anchor:middle` });
@@ -175,7 +178,7 @@ function farBody(item, parts, unit) {
       return drawn("g", { transform: `translate(${left} ${top}) scale(${k})` });
     });
     rows.push(...parts.pictures);
-  } else if (!pill && kind !== "broken") {
+  } else if (!plain && kind !== "broken") {
     const line = rest / 2;
     if (kind !== "block" && line >= 10.5 * unit) {
       rows.push(words(parts.value, head + line / 2), words(parts.grad, head + 1.5 * line));

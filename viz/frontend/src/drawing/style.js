@@ -17,7 +17,7 @@ const SHAPES = `
 background:$page;border-radius:8px;touch-action:pan-x pan-y;cursor:grab;font-family:$font;scrollbar-width:thin;
 scrollbar-color:$line transparent}
 .mg-view.mg-dragged{cursor:grabbing;user-select:none}
-.mg-view:focus-visible,.mg-overview :focus-visible{outline-offset:-3px}
+.mg-view:focus-visible{outline-offset:-3px}
 .mg-away{position:absolute;left:8px;bottom:4px;font-size:12px;color:$ink;background:$wash;border-radius:8px;padding:0 8px;&:empty{display:none}}
 .mg-stage{position:relative;margin:0 auto;contain:strict}
 .mg-stage>svg{position:absolute;left:0;top:0;width:100%;height:100%;isolation:isolate;pointer-events:none}
@@ -100,8 +100,6 @@ scrollbar-color:$line transparent}
 cursor:crosshair}
 .mg-heat figcaption{font-size:.8rem;color:$muted;min-height:1.4em;font-variant-numeric:tabular-nums}
 .mg-said{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%);white-space:nowrap}
-.mg-overview{position:relative;background:$page;border:1px solid $rim;border-radius:6px;overflow:hidden}
-.mg-overview canvas{display:block;cursor:pointer}
 @media (forced-colors:active){.mg-drawing .select,.mg-drawing .focus{stroke:Highlight}}
 @media print{.mg-view{overflow:visible;max-height:none}}
 `;

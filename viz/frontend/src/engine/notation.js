@@ -84,11 +84,16 @@ export function shorten(text, limit) {
 }
 
 /**
- * As `shorten`, but a number below the line stays: it may be all that tells two names apart.
+ * As `shorten`, but a number below the line stays, and the end of a path: it may be all that tells two names apart.
  * @param {string} name
  * @param {number} limit
  */
 export function shortenName(name, limit) {
+  if ([...name].length > limit && name.includes(".") && !name.includes(" ")) {
+    const parts = name.split(".");
+    const end = parts.map((_, k) => `…${parts.slice(k).join(".")}`).find((one, k) => k && [...one].length <= limit);
+    name = end ?? name;
+  }
   const start = name.replace(/[₀-₉]+$/, "");
   const tail = name.slice(start.length);
   return tail.length < floor(limit / 2) ? shorten(start, limit - tail.length) + tail : shorten(name, limit);

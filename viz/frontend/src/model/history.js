@@ -100,7 +100,7 @@ export function playback(graph, moments, numbers = graph.numbers) {
       self.position = to;
       return from === to ? { nodes: [], edges: [] } : changedBetween(self, min(from, to), max(from, to));
     },
-    known: (node) => self.value(node) !== null,
+    known: (node) => (graph.how ? moments.computedAt(node) <= self.position : self.value(node) !== null),
     value: (node) => (moments.computedAt(node) <= self.position ? self.numbers.value[node] : null),
     gradient: (node) => gradientAt(self, node),
     edgeState(edge) {

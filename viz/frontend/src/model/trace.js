@@ -50,6 +50,7 @@ export function decode(data) {
   const { local, ...edges } = readEdges(trace.at("edges"), nodes, lists.formulas.length);
   return {
     sentence: trace.at("sentence").asText(),
+    how: trace.at("how").maybe() ?? "",
     outputs: [...trace.at("outputs").indices(count)],
     ...lists,
     ...nodes,
@@ -122,6 +123,7 @@ function readNodes(nodes, { arrays, programs, ops, blocks, formulas }) {
     count,
     kind,
     op: nodes.at("op").indices(ops.length, count, -1),
+    short: nodes.at("short").or(new Map(), (all) => all.sparse(count, (item) => item.asText())),
     names: Array.from({ length: count }, (_, node) => named.get(node) ?? null),
     value,
     state: nodes.at("state").letters("nfbp", count),

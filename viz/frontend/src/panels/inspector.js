@@ -265,7 +265,7 @@ function blockFacts(s, block) {
       "dl",
       {},
       inside > 0 && row("nodes", String(inside)),
-      about && row("module", about),
+      about && row("about", about),
       outer > 0 && row("scope", ...crumbs(s, outer)),
       row("", blockLink(s, block)),
     ),

@@ -20,7 +20,7 @@ function freeTo(s, from) {
 }
 
 /** Whether anything can be asked: there is a backward step that moves a single number. @param {Session} s */
-export const canAsk = (s) => !s.graph.tensors.size || freeTo(s, s.line.seed) < s.line.last;
+export const canAsk = (s) => s.line.root >= 0 && (!s.graph.tensors.size || freeTo(s, s.line.seed) < s.line.last);
 
 /** The position that is predicted next; -1: none. @param {Session} s */
 export const asked = (s) => (s.limit < s.line.last ? s.limit + 1 : -1);

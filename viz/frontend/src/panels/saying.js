@@ -56,7 +56,7 @@ function phase(s, kind) {
 function momentText(s, moment) {
   const { graph } = s;
   if (moment.kind === "start") {
-    return ["The leaves have their numbers; nothing is computed yet.", "→ computes the first operation."];
+    return [graph.how || "The leaves have their numbers; nothing is computed yet.", "→ computes the first operation."];
   }
   const name = graph.title(moment.node);
   const bw = (/** @type {string} */ text) => tag("span.bw", {}, text);
@@ -88,6 +88,8 @@ function momentText(s, moment) {
 function forwardWords(s, { node }) {
   const op = s.graph.ops[s.graph.op[node]];
   const end = s.playback.position === s.line.forward && s.line.root >= 0 ? " The forward pass is complete." : "";
+  const { computes, kernel } = s.graph.attrs.get(node) ?? {};
+  if (s.graph.how) return `${computes ?? op.name}${kernel ? `, by ${kernel}` : ""}.`;
   const what = s.graph.kind[node] === BROKEN ? "raised an error" : `is computed: ${op?.name ?? "?"}`;
   return `${s.graph.title(node)} ${what}.${end}`;
 }

@@ -52,8 +52,7 @@ button.main,button.play{background:$forward;border-color:$forward;color:$page}
 .switch button{border-radius:0;padding:2px 9px}
 .switch button:first-child{border-radius:6px 0 0 6px;border-right:0}
 .switch button:last-child{border-radius:0 6px 6px 0}
-.say{padding:8px 74px 8px 14px;min-height:64px;align-content:center;gap:1px}
-.say{position:relative}
+.say{position:relative;padding:8px 74px 8px 14px;min-height:64px;align-content:center;gap:1px}
 .copy{position:absolute;right:8px;top:6px;font-size:12px}
 .words{gap:2px 12px;align-items:baseline}
 .sum{display:inline-block;margin-left:1.2em;color:$muted}
@@ -61,7 +60,7 @@ button.main,button.play{background:$forward;border-color:$forward;color:$page}
 .chip{font-size:12px;border-radius:9px;padding:1px 8px}
 .chip.forward{background:$forward;color:$page}
 .chip.edge,.chip.seed{background:$wash;color:$backward}
-.predict,.tour,.step{background:$wash}
+.predict,.tour{background:$wash}
 form{gap:6px 8px}
 .predict label{font-weight:600}
 .verdict:not(:empty){margin-top:6px}
@@ -84,14 +83,13 @@ form{gap:6px 8px}
 .tabs .zoom button{min-width:30px;padding:0 4px}
 .inspector{padding:10px 14px 12px}
 .facts{columns:3 270px;column-gap:32px;margin-top:4px}
-.facts .row,.facts .step{break-inside:avoid}
+.facts .row{break-inside:avoid}
 header{align-items:baseline;gap:4px 12px}
 .row{align-items:baseline;grid-template-columns:68px minmax(0,1fr);gap:8px;padding:3px 0}
 .row:has(figure,.formula){display:block}
 .row figure{margin:4px 0}
 dt{color:$muted;font-size:12.5px}
 code{font:12px/1.4 ui-monospace,monospace}
-.step{border-left:3px solid $heat;padding:6px 10px;margin:4px 0 8px}
 .alarm{color:$alarm}
 button.alarm{text-align:left;padding:3px 0}
 .acts{gap:8px;margin-top:8px}

@@ -1,12 +1,10 @@
-/** The place of the drawing, and of the map below it: gives what changed to both. */
+/** The place of the drawing, and of the map below it. */
 
 import { collapseAll, expandAll, visible } from "../model/blocks.js";
 import { h, tag } from "./dom.js";
 import { shownNode, toggleBlock } from "./inspector.js";
 import { asked } from "./predicting.js";
-import { meet } from "../drawing/far.js";
 import { minimap } from "../drawing/minimap.js";
-import { overview } from "../drawing/overview.js";
 import { firstIn, scene } from "../drawing/scene.js";
 import { select, selectedBlock, setExpanded } from "./session.js";
 import { drawingView } from "../drawing/view.js";
@@ -17,7 +15,7 @@ import { READABLE } from "../drawing/viewport.js";
 /** @typedef {ReturnType<typeof drawingView>} View */
 /** @typedef {{view: View, drawing: Scene}} Look both are there from the first `update` on */
 
-const MAP_FROM = 400; // nodes: of fewer the map shows boxes, not nodes
+const MANY = 100; // items: so many do not fit with large cards
 const MOST_OPEN = 5000; // nodes that are worth seeing all at once
 
 /** @param {Session} s */
@@ -29,8 +27,7 @@ export function stage(s) {
   };
   const element = h("div.canvas", {}, place);
   const look = /** @type {Look} */ (/** @type {unknown} */ ({ view: null, drawing: null }));
-  const maps = mapsOf(s, element, look);
-  const { map } = maps;
+  const maps = mapOf(s, element, look);
   return {
     element,
     place,
@@ -43,9 +40,8 @@ export function stage(s) {
       const fresh = !look.view || what === "expanded" || what === "pass";
       if (fresh) build(s, place, look, maps, listeners);
       maps.active();
-      if (what === "moved") for (const one of [look.view, map]) one?.update(changed);
+      if (what === "moved") look.view.update(changed);
       if (what === "numbers" && !fresh) look.view.renumber();
-      if (what === "pass") map?.setPlayback(s.playback);
       const next = asked(s);
       if (next >= 0) look.view.reveal(look.drawing.items[look.drawing.itemOf(s.line.nodeAt(next))].id);
       if (what !== "selected" && what !== "expanded") return;
@@ -55,49 +51,41 @@ export function stage(s) {
     },
     /** In other colours: the theme has changed. */
     repaint() {
-      if (look.view) for (const one of [look.view, map]) one?.update(null);
+      look.view?.update(null);
     },
     destroy() {
       maps.watch?.disconnect();
       look.view?.destroy();
-      map?.destroy();
     },
   };
 }
 
 /**
- * The maps below the drawing, of the whole graph or of the scene, and how they follow it.
+ * The map below the drawing, and how it follows that.
  * @param {Session} s @param {HTMLElement} element @param {Look} look
  */
-function mapsOf(s, element, look) {
-  const map =
-    s.graph.count < MAP_FROM
-      ? null
-      : overview(element, s.graph, s.playback, { reveal: (node) => select(s, `n${node}`) });
-  const mini = map ? null : minimap({ look: (x, y) => look.view.look(x, y) });
-  if (mini) element.append(mini.element);
-  const frame = () => {
-    mini?.frame(look.view.shown());
-    map?.frame(seenNodes(look.drawing, look.view.shown()));
-  };
+function mapOf(s, element, look) {
+  const map = minimap({ look: (x, y) => look.view.look(x, y) });
+  element.append(map.element);
   const active = () => {
     const { node } = s.playback.moment();
-    mini?.active(node < 0 ? null : look.drawing.items[look.drawing.itemOf(node)]);
+    map.active(node < 0 ? null : look.drawing.items[look.drawing.itemOf(node)]);
   };
-  return { map, mini, frame, active, watch: /** @type {ResizeObserver | null} */ (null) };
+  const frame = () => map.frame(look.view.shown());
+  return { map, frame, active, watch: /** @type {ResizeObserver | null} */ (null) };
 }
 
 /**
  * Makes what is seen.
  * @param {Session} s @param {HTMLElement} place @param {Look} look
- * @param {ReturnType<typeof mapsOf>} maps @param {import("../drawing/view.js").Listeners} listeners
+ * @param {ReturnType<typeof mapOf>} maps @param {import("../drawing/view.js").Listeners} listeners
  */
 function build(s, place, look, maps, listeners) {
   const seen = visible(s.graph, s.expanded);
-  const wide = scene(s.graph, seen);
-  const drawing = place.clientWidth < READABLE * wide.width ? scene(s.graph, seen, true) : wide;
+  const wide = seen.items.length > MANY ? null : scene(s.graph, seen);
+  const drawing = wide && wide.width * READABLE <= place.clientWidth ? wide : scene(s.graph, seen, true);
   look.drawing = drawing;
-  maps.mini?.setScene(drawing);
+  maps.map.setScene(drawing);
   if (look.view) return look.view.setScene(drawing, s.playback);
   const view = drawingView(place, s.graph, s.playback, drawing, listeners);
   look.view = view;
@@ -115,16 +103,6 @@ function shownItem(s, drawing) {
   const block = selectedBlock(s);
   const node = block < 0 ? shownNode(s) : firstIn(s.graph, block);
   return node < 0 ? null : drawing.items[drawing.itemOf(node)].id;
-}
-
-/**
- * The nodes whose cards are seen.
- * @param {Scene} drawing
- * @param {{x: number, y: number, w: number, h: number}} seen
- * @returns {number[]}
- */
-function seenNodes(drawing, seen) {
-  return drawing.items.filter((item) => item.node >= 0 && meet(item, seen)).map((item) => item.node);
 }
 
 /** @param {Session} s @param {() => View} view */
