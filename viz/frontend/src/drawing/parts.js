@@ -318,7 +318,7 @@ export function makeWire({ points, label }) {
 /** The frame around an open block; its title closes it. @param {import("./scene.js").Hull} hull @param {number} [unit] */
 export function makeFrame({ x, y, w, h: high, name }, unit = 0) {
   const size = max(11.5, min(SMALL * unit, 26)); // as far as the gap below the bar has room
-  const title = dress(text("", 24, 11 + 0.36 * size, name), { style: `font-size:${size}px` });
+  const title = dress(text("", 24, 11 + 0.36 * size, fitText(name, w - 30, size, true)), { style: `font-size:${size}px` });
   const moved = drawn("g", {}, path("sign", "M9 11h9"), title);
   const bar = path("bar", strip(w, 0, 22, 6, 0));
   const frame = drawn("g", { class: "frame" }, drawn("title", {}, `Close ${name}`), bar, moved);

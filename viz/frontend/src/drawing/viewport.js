@@ -10,7 +10,7 @@ import { dress, h } from "../panels/dom.js";
 /** @typedef {ReturnType<typeof viewport>} Viewport */
 
 export const READABLE = 0.85; // of the natural size: from there on all of a card is shown
-const WHOLE = 0.3; // so small that cards show their names and little else, if then all of the drawing is seen
+const WHOLE = 0.25; // so small that cards show their names and little else, if then all of the drawing is seen
 const [LEAST, MOST] = [0.004, 4];
 const ROOM = 28; // around what is revealed
 const EDGE = 4; // at least
