@@ -190,13 +190,14 @@ class Moments:
         event = self.event(position)
         root, result, operand = (self.title[k] for k in (self.root, event.result, event.operand))
         sign = "+=" if event.of > 1 else "="
-        return f"∂{root}/∂{operand} {sign} ", f"∂{root}/∂{result} · ∂{result}/∂{operand}"
+        right = "" if event.result == self.root else f"∂{root}/∂{result} · ∂{result}/∂{operand} = "
+        return f"∂{root}/∂{operand} {sign} ", right
 
     def formula(self, position):
         """The line under the sentence: its beginning, and its end."""
         kind, node = self.kind(position), self.node(position)
         if kind == "start":
-            return "", "→ computes the first operation."
+            return "", "Press → to compute the first operation."
         if kind == "forward":
             return f"{self.title[node]} = ", self.computation(node)
         if kind == "seed":
@@ -204,9 +205,12 @@ class Moments:
             return f"∂{self.title[node]}/∂{self.title[node]} = ", end
         left, right = self.symbols(position)
         event = self.event(position)
-        if event.local is not None or (event.result, event.slot) not in self.ruled:
-            left += f"{right} = "
-        return left, ("" if not self.trace.tensors else " = ") + self.factors(position) + self.sum(position)
+        ruled, factors = (event.result, event.slot) in self.ruled, self.factors(position)
+        if event.local is None:
+            return left + ("" if ruled else right), ("" if not self.trace.tensors else " = ") + factors + self.sum(
+                position
+            )
+        return left + right + factors, self.sum(position)
 
     def computation(self, node):
         """In names, in numbers, and the result; of tensors the end of it."""

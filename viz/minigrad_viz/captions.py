@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from minigrad.backends.formula import Formula
 from minigrad.errors import ShapeError
 from minigrad.layout import broadcast_shapes
-from minigrad_viz.history import Moment
+from minigrad_viz.history import Event, Moment
 from minigrad_viz.notation import brief, for_formula, formula_of, number, plain, product_formula, shortened
 from minigrad_viz.trace import Trace
 from minigrad_viz.trace.arrays import summary
@@ -44,10 +44,10 @@ def caption(now: Moment) -> Caption:
     >>> for text in caption(History(to_trace(a * a)).at(4)):
     ...     print(text)
     Backward 2 of 2
-    From v₁ back to a: upstream × local, contribution 2 of 2.
-    ∂v₁/∂a += ∂v₁/∂v₁ · ∂v₁/∂a =
+    From v₁ back to a: upstream × local, contribution 2 of 2. So where a rises a little, v₁ rises 6.0 times as much.
+    ∂v₁/∂a +=
     1.0 × 3.0 = 3.0
-    a.grad: 3.0 + 3.0 → 6.0
+    where ∂v₁/∂a = a = 3.0; a.grad: 3.0 + 3.0 → 6.0
     """
     history, trace = now.history, now.history.trace
     if now.kind == "start":
@@ -97,8 +97,19 @@ def _chain_rule(now: Moment, name: str) -> Caption:
     way = f", through {trace.ops[trace.op[trace.result[now.edge]]].name}" if event.local is None else ""
     which = f", contribution {event.met} of {event.of}" if event.of > 1 else ""
     words = f"From {result} back to {name}{way or ': upstream × local'}{which}."
-    symbols = f"{left} ∂{root}/∂{result} · ∂{result}/∂{name} ="
-    return Caption(chip, words, symbols, _factors(event.upstream, event.local, event.contribution), total)
+    symbols = left if history.root == trace.result[now.edge] else f"{left} ∂{root}/∂{result} · ∂{result}/∂{name} ="
+    factors = _factors(event.upstream, event.local, event.contribution)
+    local = trace.local_text(now.edge, show=brief)
+    where = f"where ∂{result}/∂{name} = {local}" if event.local is not None and " = " in local else ""
+    return Caption(chip, words + _meaning(name, root, event), symbols, factors, "; ".join(filter(None, (where, total))))
+
+
+def _meaning(name: str, root: str, event: Event) -> str:
+    """What a gradient means that is complete now."""
+    if event.met < event.of or not isinstance(event.total, float) or not event.total:
+        return ""
+    way = "falls" if event.total < 0 else "rises"
+    return f" So where {name} rises a little, {root} {way} {brief(abs(event.total))} times as much."
 
 
 def _factors(upstream: Any, local: float | None, contribution: Any) -> str:

@@ -189,7 +189,7 @@ def test_text_and_page_and_graphviz_of_a_step_know_no_more_than_the_picture():
     assert drawing.text() == (
         "Graph of y = 9.0: 1 leaf, 1 operation.\n"
         "Backward 1 of 2: From y back to a: upstream × local, contribution 1 of 2.\n"
-        "∂y/∂a += ∂y/∂y · ∂y/∂a = 1.0 × 3.0 = 3.0 a.grad: 0 + 3.0 → 3.0\n"
+        "∂y/∂a += 1.0 × 3.0 = 3.0 where ∂y/∂a = a = 3.0; a.grad: 0 + 3.0 → 3.0\n"
         "#  name  made by  data            grad\n"
         "0  a     leaf      3.0  3.0 (Σ 1 of 2)\n"
         "1  y     a · a     9.0             1.0\n"

@@ -163,16 +163,19 @@ export function overlay(graph) {
       active.large = large;
       return true;
     },
-    /** @param {Scene} scene @param {Moment} moment @param {boolean} moving whether something may travel */
-    show: (scene, moment, moving) => showMoment(active, graph, scene, moment, moving),
+    /**
+     * @param {Scene} scene @param {Moment} moment @param {boolean} moving whether something may travel
+     * @param {number} wide the width of an edge that a gradient goes over
+     */
+    show: (scene, moment, moving, wide) => showMoment(active, graph, scene, moment, moving, wide),
   };
 }
 
 /**
  * @param {ReturnType<typeof activeParts>} active
- * @param {Graph} graph @param {Scene} scene @param {Moment} moment @param {boolean} moving
+ * @param {Graph} graph @param {Scene} scene @param {Moment} moment @param {boolean} moving @param {number} wide
  */
-function showMoment(active, graph, scene, moment, moving) {
+function showMoment(active, graph, scene, moment, moving, wide) {
   const { flow, point, leader, words, traveller, large } = active;
   active.run?.cancel();
   const way = moment.kind === "edge" || moment.kind === "seed" ? "backward" : "forward";
@@ -186,7 +189,7 @@ function showMoment(active, graph, scene, moment, moving) {
   surround(active.core, item, 2);
   const wire = scene.wires[scene.wireOf[moment.edge]];
   const wires = moment.kind === "forward" ? wiresInto(scene, graph, moment.node) : wire ? [wire] : [];
-  dress(flow, { class: `flow ${way}${sign}`, d: wires.map(({ points }) => curvePath(points)).join("") });
+  dress(flow, { style: way === "backward" && `--wide:${wide}px`, class: `flow ${way}${sign}`, d: wires.map(({ points }) => curvePath(points)).join("") });
   if (moment.kind !== "edge") return;
   const product = productText(moment);
   const at = wordsAt(scene, graph, moment.edge, wordsWidth(product) * large, large);

@@ -52,8 +52,8 @@ import { brief, formulaText } from "../engine/notation.js";
 
 const LABELLED = 60; // up to so many items a label also carries the rule, where that is short
 const NEAR = 15; // a label is at most so far above or below the end of its arrow
-const PITCH = 13.5; // from one label to the next below: letters below the line and their ground included
-const LINE = 10; // how high a label is
+const PITCH = 15.5; // from one label to the next below: letters below the line and their ground included
+const LINE = 11; // how high a label is
 const MARGIN = 20;
 
 /** The first node in a block, or deeper in it. @param {Graph} graph @param {number} block */

@@ -78,7 +78,7 @@ scrollbar-color:$line transparent}
 .frame text{font-size:11.5px}
 .sign{stroke:$muted;stroke-width:1.5}
 .mg-far & .label{display:none}
-.label{font-size:12.5px;paint-order:stroke;stroke:$page;stroke-width:10;stroke-linejoin:round}
+.label{font-size:12.5px;paint-order:stroke;stroke:$page;stroke-width:8;stroke-linejoin:round}
 .overlay{pointer-events:none}
 .forward{--edge:$forward;--glow:$halo}
 .backward{--edge:$hot;--glow:$hot;
@@ -89,9 +89,9 @@ scrollbar-color:$line transparent}
 .focus{stroke:$forward;--wide:3px}
 .halo{--wide:9px;stroke-opacity:.5;stroke-linejoin:round}
 .core{stroke:var(--edge);--wide:2.5px}
-.flow{--wide:4.5px}
+.flow.forward{--wide:4.5px}
 .halo,.flow{stroke:var(--glow)}
-.leader{stroke:$backward;--wide:1.5px}
+.leader{stroke:var(--glow);--wide:1.5px}
 .point{fill:var(--glow)}
 .pill+text{fill:$page;font-size:12px}
 }

@@ -309,7 +309,9 @@ function step(now, { nodes, edges }) {
 
 /** Shows what is active. @param {Drawing} now @param {boolean} moving whether something may travel */
 function show(now, moving) {
-  now.above.show(now.scene, now.playback.moment(), moving);
+  const moment = now.playback.moment();
+  const { share } = now.strokes.of(moment.edge < 0 ? [] : [moment.edge]);
+  now.above.show(now.scene, moment, moving, 1 + 4 * share);
   if (now.kept.scale >= NEAR) return;
   now.kept.scale = 0;
   now.ask();

@@ -19,8 +19,8 @@ export function legend(s) {
     const peak = most(s.playback.numbers, s.line);
     return tag(
       "div.legend",
-      { hidden: s.line.root < 0 },
-      mark("wedge", "M0 4.5L26 2.5v5L0 5.5z", `gradient on an edge, 0 to ${brief(peak)}`),
+      { hidden: s.line.root < 0, style: s.playback.position < s.line.seed ? "visibility:hidden" : "" },
+      mark("wedge", "M0 4.5L26 2.5v5L0 5.5z", `size of the gradient on an edge, 0 to ${brief(peak)}`),
       mark("positive", "M0 2.5h26v5H0z", "positive"),
       mark("negative", "M0 2.5h26v5H0z", "negative"),
       s.graph.tensors.size > 0 && mark("plus", SQUARE, "cell above 0"),

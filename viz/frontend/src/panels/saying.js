@@ -1,8 +1,11 @@
 /** The sentence of the present moment, in words and numbers with the formula; read aloud by screen readers. */
 
 import { BROKEN } from "../model/trace.js";
+import { partsOf } from "../drawing/cards.js";
+import { brief, formulaText } from "../engine/notation.js";
+import { abs } from "../math.js";
 import { h, tag } from "./dom.js";
-import { chainRule, formulaElement, momentLatex, numbersFor, quantityText } from "./wording.js";
+import { chainRule, formulaElement, momentLatex, numbersFor, quantityText, slope } from "./wording.js";
 
 /** @typedef {import("./session.js").Session} Session */
 
@@ -56,7 +59,7 @@ function phase(s, kind) {
 function momentText(s, moment) {
   const { graph } = s;
   if (moment.kind === "start") {
-    return [graph.how || "The leaves have their numbers; nothing is computed yet.", "→ computes the first operation."];
+    return [graph.how || "The leaves have their numbers; nothing is computed yet.", "Press → to compute the first operation."];
   }
   const name = graph.title(moment.node);
   const bw = (/** @type {string} */ text) => tag("span.bw", {}, text);
@@ -71,9 +74,16 @@ function momentText(s, moment) {
   const which = rule.many ? `, contribution ${moment.met} of ${moment.of}` : "";
   const op = graph.ops[graph.op[graph.result[moment.edge]]];
   const how = moment.local === null ? `, through ${op.name}` : ": upstream × local";
-  const words = `From ${rule.result} back to ${rule.operand}${how}${which}.`;
+  const words = `From ${rule.result} back to ${rule.operand}${how}${which}.${meaning(rule, moment)}`;
   const sum = rule.sum ? tag("span.sum", {}, rule.sum) : "";
-  if (rule.rule < 0) return [words, `${rule.symbols} = `, bw(rule.numbers), sum];
+  if (rule.rule < 0) {
+    const index = graph.edgeFormula[moment.edge];
+    const local = `${slope(rule.result, rule.operand)} = `;
+    const given = moment.local === null ? "" : ` = ${quantityText(moment.local)}`;
+    const plain = index < 0 || /^[−\d.]+$/.test(formulaText(graph.formulas[index], partsOf(graph, graph.result[moment.edge])));
+    const where = !plain && tag("span.sum", {}, "where ", local, formulaElement(s, index, graph.result[moment.edge]), given);
+    return [words, `${rule.symbols} = `, bw(rule.numbers), where, sum];
+  }
   return [
     `From ${rule.result} back to ${rule.operand}${rule.where}.`,
     rule.left,
@@ -82,6 +92,15 @@ function momentText(s, moment) {
     bw(rule.numbers),
     sum,
   ];
+}
+
+/**
+ * What a gradient means that is complete now.
+ * @param {ReturnType<typeof chainRule>} rule @param {import("../types.js").Moment} moment
+ */
+function meaning({ operand, root }, { met, of, total }) {
+  if (met < of || typeof total !== "number" || !total) return "";
+  return ` So where ${operand} rises a little, ${root} ${total < 0 ? "falls" : "rises"} ${brief(abs(total))} times as much.`;
 }
 
 /** @param {Session} s @param {import("../types.js").Moment} moment */

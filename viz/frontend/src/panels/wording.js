@@ -37,7 +37,7 @@ export function gradientText(gradient, show = brief) {
 }
 
 /** @param {string} above @param {string} below */
-const slope = (above, below) => `∂${above}/∂${below}`;
+export const slope = (above, below) => `∂${above}/∂${below}`;
 
 /**
  * The chain rule of one backward event: symbols, numbers, and the sum it goes into. For tensors `rule` has the formula
@@ -58,7 +58,7 @@ export function chainRule(s, moment) {
     root,
     left,
     many: of > 1,
-    symbols: `${left}${slope(root, result)} · ${slope(result, operand)}`,
+    symbols: result === root ? left.slice(0, -3) : `${left}${slope(root, result)} · ${slope(result, operand)}`,
     numbers: numeric
       ? `${brief(upstream)} × ${bracketed(local)} = ${quantityText(contribution)}`
       : quantityText(contribution),
