@@ -1,10 +1,11 @@
 """Colours that stand side by side in a drawing stay apart, also for who sees two of the three primary colours."""
 
 import math
+from itertools import pairwise
 
 import pytest
 
-from minigrad_viz.palette import DARK, LIGHT
+from minigrad_viz.palette import DARK, FLOW, LIGHT
 
 # What linear RGB becomes, by Machado, Oliveira and Fernandes (2009), "A physiologically-based model for simulation of
 # color vision deficiency", at full severity.
@@ -56,3 +57,15 @@ def test_colours_that_mean_different_things_are_seen_apart(theme, seen):
         (one, other): math.dist(lab(colours[one], SEEN[seen]), lab(colours[other], SEEN[seen])) for one, other in BESIDE
     }
     assert {pair: round(far) for pair, far in apart.items() if far < APART} == {}
+
+
+@pytest.mark.parametrize("seen", SEEN)
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_shades_of_sizes_go_one_way_in_lightness_and_each_is_seen_apart_from_the_next_and_from_the_page(theme, seen):
+    page, *shades = (
+        lab(colour, SEEN[seen]) for colour in (LIGHT["page"] if theme == "light" else DARK["page"], *FLOW[theme])
+    )
+    lightness = [shade[0] for shade in shades]
+    assert lightness == sorted(lightness, reverse=theme == "light")
+    assert min(math.dist(one, other) for one, other in pairwise(shades)) > 7
+    assert min(math.dist(page, shade) for shade in shades) > 12

@@ -72,6 +72,105 @@ def test_a_measured_step_tells_norms_updates_and_dead_units():
     assert len(last.gradients) == 16 * 2
 
 
+def test_gradient_flow_is_the_root_mean_square_of_what_the_weights_of_a_layer_got():
+    net = model()
+    with always(watch(net)) as seen:
+        steps(net, 3, seen)
+    columns = seen.view.flow.columns
+    assert [(column.first, sorted(column.sizes)) for column in columns] == [(1, [0, 2]), (2, [0, 2]), (3, [0, 2])]
+    gradients = [p.grad for p in net[2].parameters()]
+    mean = sum(float((x * x).sum()) for x in gradients) / sum(x.numel() for x in gradients)
+    assert columns[-1].sizes[2] == pytest.approx(mean**0.5, rel=PARITY["float32"])
+    assert seen.view.flow.alarms == []
+
+
+def test_a_layer_without_a_gradient_in_a_step_has_no_cell_in_its_column():
+    net = model()
+    seen = always(watch(net))
+    for step in range(2):
+        net[0].requires_grad_(step == 1)
+        steps(net, 1, seen)
+        for p in net.parameters():
+            p.grad = None
+    seen.close()
+    assert [sorted(column.sizes) for column in seen.view.flow.columns] == [[2], [0, 2]]
+
+
+def alarms(seen):
+    return [(alarm.kind, alarm.step, seen.view.layers[alarm.row].name) for alarm in seen.view.flow.alarms]
+
+
+def test_vanishing_gradients_of_a_deep_network_begin_at_the_first_step():
+    mg.manual_seed(0)
+    net = nn.Sequential(*[part for _ in range(8) for part in (nn.Linear(3, 3), nn.Sigmoid())], nn.Linear(3, 2))
+    with always(watch(net)) as seen:
+        steps(net, 2, seen)
+    assert alarms(seen)[0] == ("vanishing", 1, "0")
+    assert {kind for kind, _, _ in alarms(seen)} == {"vanishing"}
+    assert "! step 1: vanishing gradient in 0, " in str(seen)
+
+
+def test_the_first_number_that_is_not_finite_is_found_in_its_layer():
+    net = model()
+    with always(watch(net)) as seen:
+        steps(net, 2, seen)
+        with mg.no_grad():
+            net[2].weight[0, 0] = float("nan")
+        steps(net, 2, seen)
+    assert alarms(seen) == [("nan", 3, "2")]
+    assert "! step 3: the first NaN, in the output of 2" in str(seen)
+
+
+def test_dead_units_are_an_alarm_where_they_are_half():
+    net = model()
+    with always(watch(net)) as seen:
+        steps(net, 2, seen)
+        with mg.no_grad():
+            net[0].bias[:] = -100.0
+        steps(net, 1, seen)
+    assert ("dead", 3, "1") in alarms(seen)
+    assert ("vanishing", 3, "0") in alarms(seen)  # nothing gets there
+
+
+def trained(forget, micro=1):
+    """The alarms of three steps, each of `micro` backward passes, of a loop that forgets gradients by `forget`."""
+    net = model()
+    optimizer, x = mg.optim.SGD(net.parameters(), lr=0.01), mg.ones(4, 3)
+    with always(watch(net)) as seen:
+        for _ in range(3):
+            for part in range(micro):
+                loss = F.cross_entropy(net(x), mg.tensor([0, 1, 0, 1]))
+                if part == 0:
+                    forget(optimizer)
+                loss.backward()
+            optimizer.step()
+            seen.log(loss)
+    return alarms(seen)
+
+
+def test_gradients_of_the_step_before_are_stale_however_they_are_forgotten_and_sums_of_one_step_are_not():
+    stale = [("stale", 2, "0"), ("stale", 2, "2")]
+    assert trained(lambda optimizer: None) == stale
+    assert trained(lambda optimizer: None, micro=2) == stale
+    for micro in (1, 2):
+        assert trained(lambda optimizer: optimizer.zero_grad(), micro) == []
+        assert trained(lambda optimizer: optimizer.zero_grad(set_to_none=False), micro) == []
+
+
+def test_a_sum_over_several_logged_losses_before_a_step_is_not_stale():
+    net = model()
+    optimizer, x = mg.optim.SGD(net.parameters(), lr=0.01), mg.ones(4, 3)
+    with always(watch(net)) as seen:
+        for part in range(8):
+            loss = F.cross_entropy(net(x), mg.tensor([0, 1, 0, 1]))
+            loss.backward()
+            if part % 4 == 3:
+                optimizer.step()
+                optimizer.zero_grad()
+            seen.log(loss)
+    assert alarms(seen) == []
+
+
 def test_a_unit_is_a_channel_of_images():
     net = nn.Sequential(nn.Conv2d(1, 4, 3), nn.ReLU(), nn.Flatten(), nn.Linear(16, 2))
     with mg.no_grad():
@@ -258,6 +357,33 @@ def test_the_picture_is_well_formed_and_no_text_leaves_it_or_meets_the_next():
     begins += [(x, y) for _, y, x, _ in ends]
     for end, y, x, said in ends:
         assert not [at for at, level in begins if level == y and x < at < end], said
+
+
+def test_the_heatmap_stands_between_the_loss_and_the_layers_in_every_form(tmp_path):
+    net = model()
+    with always(watch(net)) as seen:
+        steps(net, 3, seen)
+    svg, said = seen.svg(), "Gradient flow: 2 layers over 3 measured steps, from 10⁻"
+    assert svg.index('class="curve"') < svg.index('class="flow"') < svg.index(">update / weight<")
+    assert "<desc>Sequential after 3 steps" in svg
+    assert said in svg
+    assert said in html.unescape(re.search(r'alt="([^"]*)"', figure(seen.view))[1])
+    assert LIGHT["page"] in seen.svg("light")
+    assert DARK["page"] not in seen.svg("light")
+    for name in ("a.svg", "a.html", "a.txt"):
+        seen.save(tmp_path / name)
+    assert (tmp_path / "a.svg").read_text(encoding="utf-8") == svg
+    page = (tmp_path / "a.html").read_text(encoding="utf-8")
+    assert svg in page
+    assert "http" not in page.replace("http://www.w3.org", "")
+    assert (tmp_path / "a.txt").read_text(encoding="utf-8") == str(seen)
+    assert "\ngradient flow: " in str(seen)
+    with pytest.raises(mg.errors.ArgumentError, match=r"End it with \.svg, \.html, \.txt"):
+        seen.save(tmp_path / "a.png")
+
+
+def test_a_training_without_a_finite_loss_says_so():
+    assert "no loss was finite" in board(View("Net", 2, 0, [(1, float("inf")), (2, float("nan"))]))
 
 
 def test_before_the_first_step_and_of_one_step_there_is_a_picture_too():

@@ -18,6 +18,7 @@ __all__ = [
     "brief",
     "cells",
     "clean",
+    "compact",
     "escape",
     "fit",
     "fit_cells",
@@ -85,6 +86,18 @@ def brief(x: float | None) -> str:
     ('0.123', '−2.0', '—')
     """
     return pretty(None if x is None else shortened(x))
+
+
+def compact(x: float | None) -> str:
+    """`x` to 2 significant digits, as `pretty`; small and large numbers by their power of ten.
+
+    >>> [compact(x) for x in (-0.00454, 0.25, 123.0, 0.0, 2e9, None)]
+    ['−4.5e−3', '0.25', '120.0', '0.0', '2.0e9', '—']
+    """
+    if x is None or not x or not math.isfinite(x) or 0.01 <= abs(x) < 1e4:
+        return pretty(None if x is None else float(f"{x:.2g}"))
+    mantissa, _, power = f"{x:.1e}".partition("e")
+    return f"{mantissa}e{int(power)}".replace("-", "−")
 
 
 def rounded(x: float | None) -> float | str | None:

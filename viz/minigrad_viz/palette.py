@@ -1,8 +1,9 @@
 """The colours of a picture, light and dark. Each has one meaning, and nothing is told by colour alone.
 
 The forward pass is blue. Gradients are orange where they are positive and purple where they are negative, cells of
-heatmaps green and magenta, alarms red. The two colours of a pair stay apart for every kind of colour blindness. Text
-keeps a contrast of at least 4.5 to 1 with its background, which a test computes from the tables below.
+heatmaps green and magenta, alarms red; how large gradients are goes from yellow to teal. The two colours of a pair stay
+apart for every kind of colour blindness. Text keeps a contrast of at least 4.5 to 1 with its background, which a test
+computes from the tables below.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import json
 from collections.abc import Mapping
 from typing import Literal
 
-__all__ = ["DARK", "FONT", "LIGHT", "TEXT_ON", "THEMES", "Theme", "javascript", "stylesheet"]
+__all__ = ["DARK", "FLOW", "FONT", "LIGHT", "TEXT_ON", "THEMES", "Theme", "javascript", "stylesheet"]
 
 Theme = Literal["light", "dark"]
 
@@ -74,6 +75,11 @@ DARK = {
     "minus": "#f08cc8",
 }
 THEMES: dict[Theme, dict[str, str]] = {"light": LIGHT, "dark": DARK}
+FLOW: dict[Theme, list[str]] = {
+    "light": ["#ece6a6", "#c9ddac", "#a5d0b0", "#76b8a9", "#3f9c9c", "#2e7d8a", "#1b5f78", "#14425b", "#0c2740"],
+    "dark": ["#16323f", "#1b4857", "#1f6070", "#2f7d83", "#3f9c97", "#76b7a0", "#a3d3a8", "#d0e5b7", "#fbf6c6"],
+}
+"""From small to large: the stronger on its page the larger, in lightness too, so that it needs no colour vision."""
 TEXT_ON = [
     ("ink", "page"),
     ("ink", "card"),
@@ -145,6 +151,10 @@ _COLOURS = """
 """
 
 
+def _colours(theme: Theme) -> dict[str, str]:
+    return THEMES[theme] | {f"flow{k}": colour for k, colour in enumerate(FLOW[theme])}
+
+
 def _rules(template: str, colours: Mapping[str, str]) -> str:
     return template.format_map({"FONT": FONT, **colours}).replace("\n", "")
 
@@ -156,11 +166,9 @@ def stylesheet(shapes: str = "", colours: str = "", theme: Theme | None = None) 
     `shapes` and `colours` are more rules, for what not every picture has, with doubled braces and names of colours.
     """
     if theme is not None:
-        return f"{_rules(_SHAPES + shapes, {})}{_rules(_COLOURS + colours, THEMES[theme])}"
-    dark = _rules(_COLOURS + colours, DARK)
-    return (
-        f"{_rules(_SHAPES + shapes, {})}{_rules(_COLOURS + colours, LIGHT)}@media (prefers-color-scheme:dark){{{dark}}}"
-    )
+        return f"{_rules(_SHAPES + shapes, {})}{_rules(_COLOURS + colours, _colours(theme))}"
+    light, dark = (_rules(_COLOURS + colours, _colours(one)) for one in THEMES)
+    return f"{_rules(_SHAPES + shapes, {})}{light}@media (prefers-color-scheme:dark){{{dark}}}"
 
 
 def javascript() -> str:

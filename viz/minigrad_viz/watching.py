@@ -11,6 +11,7 @@ where the kernel died, and nothing is needed to see it.
 from __future__ import annotations
 
 import math
+import os
 import time
 from collections.abc import Callable, Collection
 from types import TracebackType
@@ -20,9 +21,12 @@ import minigrad as mg
 from minigrad.errors import ArgumentError, DTypeError
 from minigrad.graph import Node
 from minigrad.kernels import untapped
+from minigrad_viz.gradient_flow import Measured
 from minigrad_viz.models import tensors_in
 from minigrad_viz.notation import clean
-from minigrad_viz.pictures.board import Layer, View, board, figure, lines
+from minigrad_viz.palette import Theme
+from minigrad_viz.pictures.board import Layer, View, board, figure, lines, page
+from minigrad_viz.pictures.saving import Writer, save, theme_of
 
 __all__ = ["Watch", "watch"]
 
@@ -40,9 +44,16 @@ def watch(model: Any, *, layers: Collection[str] | None = None, share: float = _
     an update moves the weights.
 
     Give it to `fit` as a callback, or call ``log(loss)`` at the end of each step, after the optimizer's. In a notebook
-    the picture appears in the cell that trains, and stays there. `layers` are names of modules; by default those that
-    hold no others, with parameters first where these are many. Dead units are those of ``nn.ReLU``, and of ``F.relu``
-    wherever a module calls it: they stand beside the layer it follows. At most `share` of the time goes into it.
+    the picture appears in the cell that trains, and stays there; ``save`` writes it as SVG, HTML or text. `layers` are
+    names of modules; by default those that hold no others, with parameters first where these are many. Dead units are
+    those of ``nn.ReLU``, and of ``F.relu`` wherever a module calls it: they stand beside the layer it follows. At most
+    `share` of the time goes into it: so most steps are not measured.
+
+    *Gradient flow* is a heatmap of the root mean square of each layer's gradient, a column a measured step; from 200
+    columns on several steps share one, which shows the largest. A sign marks where an alarm begins: the first NaN or
+    infinity; a gradient a thousand times smaller (vanishing) or larger (exploding) than in the layer nearest the loss,
+    or larger than it mostly was; half of the units of a ReLU dead; gradients of the step before to which ``backward``
+    adds (stale).
     Raises DTypeError for what is no module, ArgumentError for names and shares that cannot be.
 
     >>> import minigrad as mg
@@ -57,6 +68,8 @@ def watch(model: Any, *, layers: Collection[str] | None = None, share: float = _
     ...         seen.log(loss)
     >>> str(seen).splitlines()[1].split()
     ['layer', 'values', 'gradients', '|gradient|', 'update/weight', 'dead']
+    >>> "gradient flow" in seen.text(), seen.svg()[:4]
+    (True, '<svg')
     """
     return Watch(model, layers, share)
 
@@ -80,6 +93,10 @@ class Watch:
         self._handles: list[Any] = []
         self._caught: dict[tuple[int, str], Any] = {}
         self._old: dict[int, Any] = {}
+        self._kept: dict[int, list[tuple[Any, Any, int]]] = {}  # gradients of the step before, with their versions
+        self._stale: set[int] = set()
+        self._moving = next((p for p in model.parameters() if p.requires_grad), None)
+        self._version = self._moved()
         self._ways = _Ways()
         self._shown: Any = None
         self._clock = _Clock()
@@ -102,8 +119,9 @@ class Watch:
                 self._show()
         elif len(self._losses) > _WAITING:
             self._fetch([])
+        before, self._version = self._version, self._moved()
         if self._clock.may(self._share):
-            self._arm()
+            self._arm(self._version != before)
         self._clock.work_ends()
 
     def on_step(self, run: Any) -> None:
@@ -138,8 +156,14 @@ class Watch:
     def _armed(self) -> bool:
         return bool(self._handles)
 
-    def _arm(self) -> None:
-        """Have the next step caught: outputs and their gradients by hooks, weights as they are before it."""
+    def _moved(self) -> int:
+        """How often the weights were written, which tells whether the optimizer made a step."""
+        return 0 if self._moving is None else self._moving._version
+
+    def _arm(self, stepped: bool = False) -> None:
+        """Have the next step caught: outputs and their gradients by hooks, weights as they are before it; and, where
+        the optimizer `stepped`, gradients that it has used.
+        """
         rows = {module: k for k, (_, module) in enumerate(self._modules)}
         inside = {part for module in rows for part in module.modules()} - set(rows)
         with mg.no_grad(), untapped():
@@ -147,7 +171,10 @@ class Watch:
                 self._handles.append(module.register_forward_hook(self._ways.hook(rows.get(module))))
             for k, (_, module) in enumerate(self._modules):
                 self._handles.append(module.register_forward_hook(self._hook(k)))
-                self._old[k] = [(p, p.detach().clone()) for p in module._parameters.values() if p is not None]
+                own = [p for p in module._parameters.values() if p is not None]
+                self._old[k] = [(p, p.detach().clone()) for p in own]
+                if stepped:
+                    self._kept[k] = [(p, p.grad, p.grad._version) for p in own if p.grad is not None]
 
     def _disarm(self) -> None:
         for handle in self._handles:
@@ -155,6 +182,8 @@ class Watch:
         self._handles.clear()
         self._caught.clear()
         self._old.clear()
+        self._kept.clear()
+        self._stale.clear()
         self._ways = _Ways()
 
     def _hook(self, k: int) -> Callable[..., None]:
@@ -162,13 +191,22 @@ class Watch:
             y = output[0] if isinstance(output, tuple) and output else output
             if isinstance(y, mg.Tensor) and y.requires_grad and y.dtype.is_floating_point and mg.is_grad_enabled():
                 self._caught[k, "values"] = y.detach()
-                y.register_hook(lambda gradient: self._caught.__setitem__((k, "gradients"), gradient.detach()))
+                y.register_hook(lambda gradient: self._arrive(k, gradient))
 
         return caught
 
+    def _arrive(self, k: int, gradient: Any) -> None:
+        """The gradient of an output, before those of the layer's parameters are added to what they have."""
+        self._caught[k, "gradients"] = gradient.detach()
+        if any(p.grad is kept and kept._version == version for p, kept, version in self._kept.get(k, ())):
+            self._stale.add(k)
+
     def _measure(self) -> None:
         """One tensor of all that is to be known of this step, fetched at once, and what it says of each layer."""
+        import numpy as np
+
         parts: list[tuple[int, str, Any]] = []
+        counts: dict[int, int] = {}  # elements of the gradients of a layer
         with mg.no_grad(), untapped():
             for (k, what), x in self._caught.items():
                 parts += [(k, what, x.reshape(-1)[:: _stride(x.numel())])] if x.numel() else []
@@ -180,22 +218,29 @@ class Watch:
                     if p.grad is not None:
                         moved = ("gradient", p.grad), ("update", p - old), ("weight", old)
                         parts += [(k, what, (x * x).sum().reshape(1)) for what, x in moved]
+                        counts[k] = counts.get(k, 0) + p.numel()
             found = self._fetch([x for _, _, x in parts])
         sums: dict[tuple[int, str], float] = {}
+        wild: dict[int, float] = {}
         for (k, what, _), numbers in zip(parts, found, strict=True):
             layer = self.view.layers[k]
             if what in ("values", "gradients"):
                 setattr(layer, what, numbers)
+                if what == "values" and not (finite := np.isfinite(numbers)).all():
+                    wild[k] = float(numbers[~finite].max())  # NaN if there is one
             elif what == "dead":
                 layer.dead = float(numbers[0])
             else:
                 sums[k, what] = sums.get((k, what), 0.0) + float(numbers[0])
-        for k, what in sums:
-            if what == "gradient":
-                layer = self.view.layers[k]
-                layer.norms.append((self.view.step, sums[k, "gradient"] ** 0.5))
-                weight = sums[k, "weight"] ** 0.5
-                layer.update = sums[k, "update"] ** 0.5 / weight if weight else None
+        for k in counts:
+            layer = self.view.layers[k]
+            layer.norms.append((self.view.step, sums[k, "gradient"] ** 0.5))
+            weight = sums[k, "weight"] ** 0.5
+            layer.update = sums[k, "update"] ** 0.5 / weight if weight else None
+        sizes = {k: (sums[k, "gradient"] / count) ** 0.5 for k, count in counts.items() if count}
+        dead = {k: layer.dead for k in self._ways.rectified if (layer := self.view.layers[k]).dead is not None}
+        order = [k for k, what in self._caught if what == "values"]
+        self.view.flow.add(self.view.step, Measured(sizes, order, wild, dead, self._stale))
         self.measured += 1
         self.view.measured = self.view.step
 
@@ -231,12 +276,33 @@ class Watch:
         else:
             self._shown.update(self)
 
-    def svg(self) -> str:
-        """The picture alone."""
-        return board(self.view)
+    def svg(self, theme: Theme | None = None) -> str:
+        """The picture alone; it follows the reader's theme, light or dark, unless one is given."""
+        return board(self.view, theme_of(theme))
+
+    def text(self) -> str:
+        """The text form, as `print` shows it."""
+        return lines(self.view)
+
+    def html(self, theme: Theme | None = None) -> str:
+        """A page with the picture and the text, in one file."""
+        return page(self.view, theme_of(theme))
+
+    def save(self, path: str | os.PathLike[str], *, theme: Theme | None = None) -> None:
+        """Write to `path` what its suffix says: ``.svg``, ``.html`` or ``.txt``. `theme` is "light" or "dark".
+
+        Raises ArgumentError for another suffix or theme, DTypeError for what is no path, MissingFileError if its folder
+        does not exist.
+        """
+        writers = {
+            ".svg": Writer(self.svg, ("theme",)),
+            ".html": Writer(self.html, ("theme",)),
+            ".txt": Writer(self.text),
+        }
+        save(path, writers, "seen.save('training.svg')", theme=theme)
 
     def __repr__(self) -> str:
-        return lines(self.view)
+        return self.text()
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         return {"text/html": figure(self.view), "text/plain": repr(self)}

@@ -1,4 +1,7 @@
-"""The picture of a training: the loss above, a row a layer below. As SVG, and as text."""
+"""The picture of a training: the loss, the gradients of all layers over the steps, and a row a layer for one step.
+
+As SVG, as a page, and as text.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from minigrad_viz.notation import escape, fit, pretty, text_width
-from minigrad_viz.palette import stylesheet
+from minigrad_viz.gradient_flow import Flow
+from minigrad_viz.notation import compact, escape, fit, pretty, text_width
+from minigrad_viz.palette import Theme, stylesheet
+from minigrad_viz.pictures import flow
+from minigrad_viz.pictures.standalone import standalone
 from minigrad_viz.trace.arrays import bars
 
-__all__ = ["Layer", "View", "board", "figure", "lines", "ticks"]
+__all__ = ["Layer", "View", "board", "figure", "lines", "page", "ticks"]
 
 Point = tuple[int, float]
 
@@ -70,6 +76,8 @@ class View:
     layers: list[Layer] = field(default_factory=list)
     hidden: int = 0
     """How many layers there are beside those."""
+    flow: Flow = field(default_factory=Flow)
+    """The gradients of the layers over the steps."""
 
     def sentence(self) -> str:
         """What is to be seen, in one line."""
@@ -102,8 +110,9 @@ def lines(view: View) -> str:
         )
         for row in rows
     ]
+    gradients = flow.lines(view.flow, [layer.name for layer in view.layers])
     more = [_said_hidden(view)] if view.hidden else []
-    return "\n".join([view.sentence(), *(line.rstrip() for line in table), *more])
+    return "\n".join([view.sentence(), *(line.rstrip() for line in table), *gradients, *more])
 
 
 def _told(sample: Any) -> str:
@@ -124,18 +133,6 @@ def _short(x: float | None) -> str:
     ['0.0', '1230.0', '0.000123', '−2.0']
     """
     return pretty(None if x is None else float(f"{x:.3g}"))
-
-
-def _brief(x: float | None) -> str:
-    """A number to 2 digits, small ones by their power of ten.
-
-    >>> [_brief(x) for x in (-0.00454, 0.25, 123.0, 0.0, None)]
-    ['−4.5e−3', '0.25', '120.0', '0.0', '—']
-    """
-    if x is None or not x or abs(x) >= 0.01 or math.isnan(x):
-        return pretty(None if x is None else float(f"{x:.2g}"))
-    mantissa, _, power = f"{x:.1e}".partition("e")
-    return f"{mantissa}e{int(power)}".replace("-", "−")
 
 
 def _histogram(sample: Any, bins: int) -> tuple[float | None, float | None, list[int], int]:
@@ -162,14 +159,23 @@ def figure(view: View) -> str:
     encoded = base64.b64encode(board(view).encode()).decode()
     return (
         '<figure class="minigrad-watch" style="margin:0;overflow-x:auto"><img alt="'
-        f'{escape(view.sentence())}" src="data:image/svg+xml;base64,{encoded}" width="{WIDTH}" '
+        f'{escape(_described(view))}" src="data:image/svg+xml;base64,{encoded}" width="{WIDTH}" '
         f'style="width:clamp({WIDTH * 6 // 10}px,100%,{WIDTH}px);max-width:none;height:auto"></figure>'
     )
 
 
-def board(view: View) -> str:
-    """The whole picture."""
-    top = _TOP + _HIGH + 58
+def page(view: View, theme: Theme | None = None) -> str:
+    """A page with the picture, and with its text."""
+    picture = f'<div class="picture" tabindex="0" role="region" aria-label="Picture">{board(view, theme)}</div>'
+    text = f"<details><summary>As text</summary><pre>{escape(lines(view))}</pre></details>"
+    return standalone(f"{view.model} · minigrad", f"<h1>{escape(view.sentence())}</h1>{picture}{text}", theme)
+
+
+def board(view: View, theme: Theme | None = None) -> str:
+    """The whole picture, in the colours of a theme, or else of the reader's."""
+    names, kinds = [layer.name for layer in view.layers], [layer.kind for layer in view.layers]
+    gradients, high = flow.drawn(view.flow, names, kinds, _TOP + _HIGH + 34)
+    top = _TOP + _HIGH + 58 + (round(high) + 12 if high else 0)
     rows = "".join(_layer(layer, top + _ROW * k, k) for k, layer in enumerate(view.layers))
     end = top + _ROW * len(view.layers) + 6
     key = [
@@ -186,14 +192,22 @@ def board(view: View) -> str:
     said = escape(view.sentence())
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="mg" role="img" width="{WIDTH}" height="{height}" '
-        f'viewBox="0 0 {WIDTH} {height}"><title>{said}</title><style>{_css()}</style>'
+        f'viewBox="0 0 {WIDTH} {height}"><title>{said}</title><desc>{escape(_described(view))}</desc>'
+        f"<style>{_css(theme)}</style>"
         f'<rect class="page" x=".5" y=".5" width="{WIDTH - 1}" height="{height - 1}" rx="8"/>'
-        f'<text class="head2" x="16" y="26">{said}</text>{_curve(view)}{_heads(top - 12)}{rows}{below}</svg>'
+        f'<text class="head2" x="16" y="26">{said}</text>{_curve(view)}{gradients}{_heads(top - 12)}{rows}{below}</svg>'
     )
 
 
-def _css() -> str:
-    return stylesheet(SHAPES, COLOURS).replace("&", "&amp;").replace("<", "&lt;")
+def _css(theme: Theme | None) -> str:
+    css = stylesheet(SHAPES + flow.SHAPES, COLOURS + flow.COLOURS, theme)
+    return css.replace("&", "&amp;").replace("<", "&lt;")
+
+
+def _described(view: View) -> str:
+    """The picture in a few sentences, for who does not see it."""
+    gradients = flow.sentence(view.flow, [layer.name for layer in view.layers])
+    return " ".join(filter(None, [f"{view.sentence()}.", gradients]))
 
 
 def _wrapped(text: str, width: float) -> list[str]:
@@ -225,7 +239,8 @@ def _curve(view: View) -> str:
     points = [(step, loss) for step, loss in view.losses if math.isfinite(loss)]
     shown = points + [(step, loss) for step, loss in view.validation if math.isfinite(loss)]
     if not shown:
-        return f'<text class="dim" x="{_LEFT}" y="{_TOP + 30}">no loss yet</text>'
+        said = "no loss was finite" if view.losses else "no loss yet"
+        return f'<text class="dim" x="{_LEFT}" y="{_TOP + 30}">{said}</text>'
     low, high = min(y for _, y in shown), max(y for _, y in shown)
     logs = low > 0 and high / low > 30
     if not logs:
@@ -332,7 +347,7 @@ def _histogram_of(sample: Any, x: float, y: float, look: str) -> str:
         zero = x + _WIDE * -low / (high - low)
         parts.append(f'<path class="zero2" d="M{zero:.1f} {y + 29}v4"/>')
     beside = x + _WIDE + 8
-    span = _brief(low) if low == high else f"{_brief(low)} … {_brief(high)}"
+    span = compact(low) if low == high else f"{compact(low)} … {compact(high)}"
     parts.append(f'<text class="cap {look}" x="{beside}" y="{y + 21}">{span}</text>')
     if wild:
         parts.append(f'<text class="cap warn" x="{beside}" y="{y + 10}">! {wild} NaN or Inf</text>')

@@ -1,0 +1,166 @@
+"""Gradient flow as a heatmap: which shade is in which cell, what marks the others, and what stands below."""
+
+import math
+import re
+import xml.etree.ElementTree as ET
+from itertools import pairwise
+
+import pytest
+
+from minigrad_viz.gradient_flow import MOST, Alarm, Flow, Measured
+from minigrad_viz.notation import text_width
+from minigrad_viz.palette import FLOW
+from minigrad_viz.pictures.flow import Scale, alarm_lines, drawn, lines, scale_of, sentence
+from svgs import elements, words
+
+NAMES, KINDS = ["first", "relu", "last"], ["Linear", "ReLU", "Linear"]
+LEFT, RIGHT, ROW = 204, 984, 19
+
+
+def flow_of(*steps):
+    flow = Flow()
+    for step, sizes in enumerate(steps, 1):
+        there = {row: size for row, size in enumerate(sizes) if size is not None}
+        flow.add(step, Measured(there, list(range(len(sizes)))))
+    return flow
+
+
+def svg_of(flow, names=NAMES, kinds=KINDS):
+    body, height = drawn(flow, names, kinds, 0.0)
+    return f'<svg xmlns="http://www.w3.org/2000/svg">{body}</svg>', height
+
+
+def cells(svg, count):
+    """The shade in each cell, by row and column, as the paths say."""
+    wide = min((RIGHT - LEFT) / count, 24.0)
+    found = {}
+    for shade in range(len(FLOW["light"])):
+        for path in (one.get("d") for one in elements(svg, f"g{shade}") if one.get("d")):
+            for x, y, end in re.findall(r"M([\d.]+) ([\d.]+)H([\d.]+)", path):
+                row = round((float(y) - 24) / ROW)
+                for column in range(round((float(x) - LEFT) / wide), round((float(end) - LEFT) / wide)):
+                    assert (row, column) not in found
+                    found[row, column] = shade
+    return found
+
+
+def test_the_scale_is_in_whole_powers_of_ten_and_at_most_twelve():
+    assert scale_of(flow_of([2e-5, 0.0, 0.3])) == Scale(-5, 0)
+    assert scale_of(flow_of([1e-2, math.nan, math.inf])) == Scale(-3, -2)
+    assert scale_of(flow_of([1e-30, 1.0, 50.0])) == Scale(-10, 2)
+    assert Scale(-3, 0).marks == [-3, -2, -1, 0]
+    assert Scale(-10, 2).marks == [-10, -8, -6, -4, -2, 0, 2]
+    assert [Scale(-4, 0).step(size, 8) for size in (1e-9, 1e-4, 1.1e-2, 0.5, 1.0, 9.0)] == [0, 0, 4, 7, 7, 7]
+
+
+def test_a_cell_has_the_shade_of_its_size_on_the_logarithmic_scale():
+    flow = flow_of([1e-9, None, 1.0], [1.1e-6, None, 1.0], [1e-3, None, 1.0])
+    shades = cells(svg_of(flow)[0], 3)
+    assert shades == {(0, 0): 0, (0, 1): 3, (0, 2): 6, (1, 0): 8, (1, 1): 8, (1, 2): 8}
+
+
+def test_rows_are_called_by_their_module_paths_the_first_layer_on_top():
+    svg, _ = svg_of(flow_of([1.0, None, 1.0]), ["blocks.0.a", "relu", "<head>"])
+    texts = [words(text) for text in ET.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")]
+    assert texts[0] == "Gradient flow"
+    assert [text for text in texts if "Linear" in text] == ["blocks.0.aLinear", "<head>Linear"]
+
+
+def test_blank_zero_and_not_finite_cells_are_told_by_signs_and_named_in_the_legend():
+    svg, _ = svg_of(flow_of([0.1, 0.1], [0.0, 0.1], [math.nan, 0.1], [None, 0.1]), ["a", "b"], ["A", "B"])
+    assert cells(svg, 4) == {(0, 0): 8, (1, 0): 8, (1, 1): 8, (1, 2): 8, (1, 3): 8}
+    assert elements(svg, "nil")[0].get("d") == "M228.0 33.5H252.0"
+    assert elements(svg, "wild")[0].get("d").startswith("M253.0 26l")
+    said = [words(one) for one in elements(svg, "key")]
+    assert {"NaN or Inf", "0", "blank: no gradient measured", "an alarm begins"} <= set(said)
+    plain, _ = svg_of(flow_of([0.1, 0.1]), ["a", "b"], ["A", "B"])
+    assert [words(one) for one in elements(plain, "key")][1:] == ["step 1", "10⁻²", "10⁻¹"]
+
+
+def test_each_alarm_has_its_sign_in_the_cell_where_it_begins_and_its_text_below():
+    flow = Flow()
+    for step in range(1, 11):
+        measured = {0: 1e-8 if step >= 4 else 0.1, 2: 0.1}
+        flow.add(step, Measured(measured, [0, 1, 2], dead={1: 0.75 if step >= 7 else 0.0}))
+    svg, _ = svg_of(flow)
+    signs = {one[0].text: one[1] for one in elements(svg, "begins")}
+    places = {text: (float(sign.get("cx")), float(sign.get("cy"))) for text, sign in signs.items()}
+    assert places == {
+        "step 4: vanishing gradient in first: 1.0e−8, against 0.1 in last, nearest the loss": (
+            LEFT + 3.5 * 24,
+            24 + 9,
+        ),
+        "step 7: dead ReLUs in relu: 75% of the units": (LEFT + 6.5 * 24, 24 + ROW + 9),
+    }
+    assert [words(one) for one in elements(svg, "said")] == list(places)
+    assert [words(one) for one in elements(svg, "bang")].count("!") == 5  # two in cells, one in the legend, two below
+
+
+def test_a_picture_of_a_long_training_says_how_many_steps_a_column_is():
+    flow = flow_of(*[[0.1]] * 1000)
+    svg, _ = svg_of(flow, ["a"], ["A"])
+    said = [words(one) for one in elements(svg, "key")]
+    assert said[0] == "root mean square of a layer's gradient · a column: the largest of 8 measured steps"
+    assert said[1:7] == ["step 1", "201", "401", "593", "793", "1,000"]  # the first step of each of these columns
+    assert len(cells(svg, len(flow.columns))) == len(flow.columns) == 125
+    assert "a column: a measured step" in svg_of(flow_of([0.1]), ["a"], ["A"])[0]
+
+
+@pytest.mark.parametrize("count", [1, 2, 7, MOST])
+def test_no_text_leaves_the_picture_or_meets_another_in_its_line(count):
+    flow = flow_of(*[[10.0 ** -(3 * row) for row in range(8)]] * count)
+    flow.alarms += [Alarm("stale", count, row) for row in range(8)]
+    svg, height = svg_of(flow, [f"encoder.layers.{row}.self_attention" for row in range(8)], ["MultiheadAttention"] * 8)
+    spans = {}
+    for text in ET.fromstring(svg).iter("{http://www.w3.org/2000/svg}text"):
+        if text.get("class") in ("bang", "sub"):
+            continue
+        wide = text_width(words(text), 12.5 if text.get("class") is None else 12)
+        x, y = float(text.get("x")), float(text.get("y"))
+        begin = x - wide / 2 if "mid" in text.get("class", "") else x
+        spans.setdefault(y, []).append((begin, begin + wide, words(text)))
+        assert y <= height
+    for line in spans.values():
+        line.sort()
+        for (_, end, text), (begin, _, _) in pairwise(line):
+            assert end <= begin, text
+        assert line[-1][1] <= 1000 - 8
+
+
+def test_alarms_of_one_kind_are_one_line_which_says_when_the_first_and_last_began_and_the_worst():
+    flow = Flow(alarms=[Alarm("vanishing", 3 + row, row, 10.0**-row, 20.0, 7) for row in range(6)])
+    flow.alarms.append(Alarm("nan", 9, 2, math.nan, near=2))
+    flow.alarms.append(Alarm("inf", 8, 1, math.inf))
+    flow.alarms.append(Alarm("grown", 5, 0, 3.0e5, 0.25))
+    flow.alarms.append(Alarm("stale", 2, 1))
+    assert alarm_lines(flow, "abcdefgh") == [
+        "steps 3 to 8: vanishing gradient in a, b, c, d and 2 more: 1.0e−5 in f, against 20.0 in h, nearest the loss",
+        "step 9: the first NaN, in the output of c",
+        "step 8: the first infinity, in the gradient of b",
+        "step 5: exploding gradient in a: 3.0e5, and before it was mostly 0.25",
+        "step 2: stale gradients in b: those of the step before were still there, call zero_grad()",
+    ]
+
+
+def test_as_text_it_is_bars_and_signs_in_at_most_sixty_columns():
+    flow = flow_of([1e-6, None, 1.0], [0.0, None, 1.0], [math.nan, None, 1.0], [None, None, 1.0])
+    assert lines(flow, NAMES) == [
+        "gradient flow: the root mean square of a layer's gradient; a column: a measured step, from 1 to 4",
+        "first  !0!",
+        "last   ████",
+        "▁ 10⁻⁶ … █ 10⁰, × NaN or Inf, 0 none, ! an alarm begins",
+        "! step 1: vanishing gradient in first: 1.0e−6, against 1.0 in last, nearest the loss",
+        "! step 3: the first NaN, in the gradient of first",
+    ]
+    long = lines(flow_of(*[[0.011]] * 1000), ["a"])
+    assert "a column: the largest of 24 measured steps, from 1 to 1,000" in long[0]
+    assert long[1] == "a  " + "▁" * 42
+
+
+def test_in_words_it_says_the_range_and_the_alarms_and_before_the_first_step_nothing():
+    flow = flow_of([1e-6, None, 0.5], [1e-6, None, 0.5])
+    assert sentence(flow, NAMES) == (
+        "Gradient flow: 2 layers over 2 measured steps, from 10⁻⁶ to 10⁰. "
+        "step 1: vanishing gradient in first: 1.0e−6, against 0.5 in last, nearest the loss."
+    )
+    assert (sentence(Flow(), NAMES), lines(Flow(), NAMES), drawn(Flow(), NAMES, KINDS, 0.0)) == ("", [], ("", 0.0))

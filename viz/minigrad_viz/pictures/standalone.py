@@ -1,0 +1,50 @@
+"""A page around a picture, for what has no player: one file, which asks for nothing and follows the reader's theme."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from minigrad_viz.notation import escape
+from minigrad_viz.palette import DARK, FONT, LIGHT, THEMES, Theme
+
+__all__ = ["standalone"]
+
+
+def standalone(title: str, body: str, theme: Theme | None = None, css: str = "") -> str:
+    """The page; `body` is HTML, in which an SVG may stand, and `css` is for what it alone has.
+
+    >>> standalone("a < b", "<p>Hello</p>")[:15]
+    '<!doctype html>'
+    """
+    if theme is None:
+        scheme = "light dark"
+        colours = f":root{{{_variables(LIGHT)}}}@media (prefers-color-scheme:dark){{:root{{{_variables(DARK)}}}}}"
+    else:
+        scheme, colours = theme, f":root{{{_variables(THEMES[theme])}}}"
+    rules = f":root{{color-scheme:{scheme}}}{colours}{_PAGE.replace('FONT', FONT)}{css}".replace("\n", "")
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width,initial-scale=1">'
+        f'<meta name="color-scheme" content="{scheme}"><title>{escape(title)}</title><style>{rules}</style></head>\n'
+        f"<body><main>{body}</main></body></html>\n"
+    )
+
+
+def _variables(colours: Mapping[str, str]) -> str:
+    return ";".join(f"--{key}:{colour}" for key, colour in colours.items())
+
+
+_PAGE = """
+*{box-sizing:border-box}
+body{margin:0 auto;padding:1.5rem clamp(1rem,3vw,2.5rem) 3rem;max-width:100rem;background:var(--page);
+color:var(--ink);font:1rem/1.5 FONT;font-variant-numeric:tabular-nums}
+h1{font-size:1.4rem;line-height:1.25;margin:0 0 .5rem;overflow-wrap:anywhere}
+h2{font-size:1.1rem;margin:2rem 0 .5rem}
+p{margin:.25rem 0 .5rem;max-width:60rem}
+.picture{overflow-x:auto;margin:1rem 0}
+.picture svg{display:block;max-width:none;height:auto}
+details{margin-top:1rem}
+summary{cursor:pointer;color:var(--forward)}
+pre{overflow-x:auto;font-size:.85rem;line-height:1.35}
+:focus-visible{outline:3px solid var(--forward);outline-offset:2px}
+"""
