@@ -8,7 +8,7 @@ so that nothing moves from one moment to the next.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
@@ -26,7 +26,7 @@ from minigrad_viz.trace import Trace
 from minigrad_viz.trace.blocks import Item, Wire, visible
 from minigrad_viz.trace.modules import begin_open
 
-__all__ = ["WIDE", "Box", "Part", "Scene", "scene"]
+__all__ = ["WIDE", "Box", "Part", "Scene", "Shown", "scene"]
 
 WIDE = 3000  # pixels: a picture wider than this is only an overview
 
@@ -154,14 +154,30 @@ class Scene:
         return "" if told else self.labels[at]
 
 
+class Shown(NamedTuple):
+    """What a picture shows in place of the parts and the labels that `scene` makes."""
+
+    part: Callable[[Item, Part], Part]
+    label: Callable[[Wire, Item], str]
+    """Of a wire, and the item that it leads to."""
+
+
 def scene(
-    trace: Trace, opened: Collection[int] | None = None, history: History | None = None, widest: int = WIDE
+    trace: Trace,
+    opened: Collection[int] | None = None,
+    history: History | None = None,
+    widest: int = WIDE,
+    shown: Shown | None = None,
 ) -> Scene:
     """The scene of a trace, with the moments of `history`. `opened` are the blocks that are open, None for as many as
-    make a picture that can be read, at most `widest` pixels wide if there are blocks to close."""
+    make a picture that can be read, at most `widest` pixels wide if there are blocks to close. `shown` says what else
+    stands on cards and arrows."""
     structured = bool(trace.modules or trace.how)
     for budget in _BUDGETS if opened is None else _BUDGETS[:1]:
         seen = _seen(trace, budget, opened, history)
+        if shown is not None:
+            seen.parts = [shown.part(item, part) for item, part in zip(seen.items, seen.parts, strict=True)]
+            seen.labels = [shown.label(wire, seen.items[wire.end]) for wire in seen.wires]
         _place(seen)
         if structured and history is None and seen.width > PAGE:
             seen = _in_rows(seen)

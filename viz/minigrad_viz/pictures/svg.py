@@ -20,7 +20,7 @@ from minigrad_viz.pictures.strokes import Stroke, Strokes
 from minigrad_viz.trace import Trace, to_trace
 from minigrad_viz.trace.blocks import Wire
 
-__all__ = ["MARGIN", "Picture", "document", "flowing", "line", "picture", "placed_label", "to_svg"]
+__all__ = ["MARGIN", "Picture", "document", "flowing", "line", "picture", "placed_label", "to_svg", "wrapped"]
 
 MARGIN = 18.0
 _LINE = 18.0  # of the captions
@@ -69,13 +69,15 @@ def document(
     css: str,
     said: str,
     shown: tuple[int, int] | None = None,
+    title: str | None = None,
 ) -> Picture:
-    """The SVG document around what is drawn, of a `size`; `shown` is another at which it is to be shown."""
+    """The SVG document around what is drawn, of a `size`; `shown` is another at which it is to be shown. Its `title` is
+    what the trace is of, if not given."""
     width, height = size
     sized = 'width="{:g}" height="{:g}"'.format(*shown or size) + f' viewBox="0 0 {width:g} {height:g}"'
     svg = (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="mg" role="img" {sized}>'
-        f"<title>{escape(trace.sentence())}</title><desc>{escape(said)}</desc>"
+        f"<title>{escape(title or trace.sentence())}</title><desc>{escape(said)}</desc>"
         f"<style>{_escape_css(css)}</style>"
         f'<rect class="page" x=".5" y=".5" width="{width - 1:g}" height="{height - 1:g}" rx="8"/>{inside}</svg>'
     )
@@ -138,7 +140,7 @@ def _captions(seen: Scene, width: float, top: float) -> tuple[str, float]:
     trace, parts = seen.trace, []
     y = top + 4
     for note in trace.notes:
-        for at, line in enumerate(_wrapped(note.text, width - 24, 12)):
+        for at, line in enumerate(wrapped(note.text, width - 24, 12)):
             if not at:
                 parts.append(f'<circle class="alarm" cx="{MARGIN + 7:g}" cy="{short(y - 4)}" r="7.5"/>')
                 parts.append(
@@ -147,7 +149,7 @@ def _captions(seen: Scene, width: float, top: float) -> tuple[str, float]:
             parts.append(f'<text class="said" x="{MARGIN + 24:g}" y="{short(y)}">{escape(line)}</text>')
             y += _LINE
         y += 3
-    for line in _wrapped(f"{trace.sentence()[:-1]} · {_key(seen)}", width, 11.5):
+    for line in wrapped(f"{trace.sentence()[:-1]} · {_key(seen)}", width, 11.5):
         parts.append(f'<text class="key" x="{MARGIN:g}" y="{short(y)}">{escape(line)}</text>')
         y += _LINE
     return "".join(parts), y - _LINE + 8
@@ -194,7 +196,8 @@ def _heat_key(seen: Scene) -> list[str]:
     return said + (["crossed: NaN or Inf"] if any(short["nan"] or short["inf"] for short in shorts) else [])
 
 
-def _wrapped(text: str, width: float, size: float) -> list[str]:
+def wrapped(text: str, width: float, size: float) -> list[str]:
+    """`text` in lines that are at most so wide, in letters of `size`."""
     lines, line = [], ""
     for word in text.split(" "):
         word = fit(word, width, size)
