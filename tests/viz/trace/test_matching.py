@@ -1,0 +1,127 @@
+"""Matching: which traces are of one graph, and what is said of those that are not."""
+
+import pytest
+
+import minigrad as mg
+from minigrad_viz import to_trace
+from minigrad_viz.trace.matching import matched
+
+
+def values(*numbers):
+    return [mg.Value(number, name) for number, name in zip(numbers, "abcdef", strict=False)]
+
+
+def refused(first, second):
+    with pytest.raises(mg.errors.ArgumentError) as caught:
+        matched(to_trace(first, namespaces=[{}]), to_trace(second, namespaces=[{}]))
+    return str(caught.value).splitlines()
+
+
+def test_runs_of_one_graph_match_whatever_their_numbers_and_names():
+    a, b = values(1.0, 2.0)
+    c, d = mg.Value(5.0, "c"), mg.Value(6.0)
+    matched(to_trace(a * b + a), to_trace(c * d + c))
+    matched(to_trace(a * 2.0), to_trace(c * 3.0))
+    matched(to_trace([a * b, a]), to_trace([c * d, c]))
+
+
+def test_a_constant_may_be_a_leaf_in_the_other_run():
+    a, b = values(1.0, 2.0)
+    matched(to_trace(a * 2.0), to_trace(a * b))
+
+
+def test_another_operation_is_named_with_both_its_forms():
+    a, b = values(1.0, 2.0)
+    lines = refused((a * b).exp(), (a + b).exp())
+    assert lines[0] == "compare: these are not two runs of one graph: the first has 4 nodes, the second 4."
+    assert lines[1] == "  The first that differs is number 2: v₂ = a · b in the first, v₂ = a + b in the second."
+    assert lines[2].startswith("  Compare two runs of the same code")
+
+
+def test_other_operands_are_named_by_the_operation_that_takes_them():
+    a, b = values(1.0, 2.0)
+    lines = refused(a * b + a, a * b + b)
+    assert lines[1] == "  The first that differs is number 3: v₃ = v₂ + a in the first, v₃ = v₂ + b in the second."
+
+
+def test_the_first_of_several_is_named():
+    a, b = values(1.0, 2.0)
+    lines = refused((a.exp() + b).tanh() * (a - b), (a.tanh() + b).exp() * (a + b))
+    assert lines[1] == "  The first that differs is number 1: v₁ = e^a in the first, v₁ = tanh(a) in the second."
+
+
+def test_another_shape_is_named():
+    with mg.record():
+        x, y = mg.ones(2, 3, requires_grad=True), mg.ones(3, 2, requires_grad=True)
+        pair = (x.exp(), y.exp())
+    assert refused(*pair)[1] == (
+        "  The first that differs is number 0: v₀, a leaf, has shape (2, 3) in the first and (3, 2) in the second."
+    )
+
+
+def test_a_graph_that_goes_on_says_with_what():
+    a, b = values(1.0, 2.0)
+    lines = refused(a * b, (a * b).tanh())
+    assert "the first has 3 nodes, the second 4" in lines[0]
+    assert lines[1] == "  The first that differs is number 2: v₂ = a · b in the first, v₃ = tanh(v₂) in the second."
+
+
+def test_a_leaf_where_the_other_computes_is_another_operation():
+    a, b = values(1.0, 2.0)
+    assert refused(a * b, a * a.exp())[1] == (
+        "  The first that differs is number 1: b, a leaf, in the first, v₁ = e^a in the second."
+    )
+
+
+def test_other_outputs_are_named():
+    a, b = values(1.0, 2.0)
+    y = a * b
+    assert "number 0: a, a leaf, in the first, b, a leaf, in the second" in refused([y, a], [y, b])[1]
+    assert refused([y, a], y)[1] == "  The first ends in 2 outputs, the second in 1."
+
+
+def test_the_second_comes_in_the_order_of_the_first():
+    def run(needs):
+        with mg.record():
+            w, x = mg.tensor(2.0, requires_grad=needs), mg.tensor(3.0, requires_grad=True)
+            w.label, x.label = "w", "x"
+            return to_trace(w * x + x, namespaces=[{}])
+
+    first, second = run(True), run(False)
+    assert (first.names[:2], second.names[:2]) == (["w", "x"], ["x", "w"])
+    made = matched(first, second)
+    assert made.names == first.names
+    assert (made.operand, made.result, made.slot, made.start) == (first.operand, first.result, first.slot, first.start)
+    assert [float(made.tensors[node].array) for node in range(4)] == [2.0, 3.0, 6.0, 9.0]
+    assert (made.states, made.flows) == (["b", "n", "n", "n"], [False, True, True, True])
+    assert made.outputs == [3]
+    assert [(step.edge, float(step.contribution)) for step in made.passes[0].steps] == [
+        (new, float(step.contribution))
+        for step in second.passes[0].steps
+        for new in [first_edge(made, second, step.edge)]
+    ]
+    assert matched(first, run(True)).names == first.names
+
+
+def first_edge(made, second, edge):
+    """The place in `made` of an edge of `second`: by the names of its ends and its slot."""
+    names = second.names[second.operand[edge]], second.title(second.result[edge]), second.slot[edge]
+    (found,) = [
+        k
+        for k in range(len(made.operand))
+        if (made.names[made.operand[k]], made.title(made.result[k]), made.slot[k]) == names
+    ]
+    return found
+
+
+def test_an_operation_of_the_users_own_may_stand_in_for_another():
+    try:
+        square = mg.Op("my_square", "{a}^2", vjp=(lambda g, a: g * (2.0 * a),))
+        mg.kernel("my_square", "python")(lambda a: a * a)
+        a = mg.Value(3.0, "a")
+        matched(to_trace(square(a)), to_trace(a.exp()))
+        matched(to_trace(a.exp()), to_trace(square(a)))
+        with pytest.raises(mg.errors.ArgumentError):
+            matched(to_trace(a.tanh()), to_trace(a.exp()))
+    finally:
+        mg.OPS.pop("my_square", None)
