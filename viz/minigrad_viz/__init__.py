@@ -12,6 +12,7 @@
 
 from typing import Any
 
+from minigrad_viz.comparing import Comparison, compare
 from minigrad_viz.explain import explain
 from minigrad_viz.pictures.drawing import Drawing, draw, export, to_json
 from minigrad_viz.pictures.graphviz import to_graphviz
@@ -22,8 +23,10 @@ from minigrad_viz.player import play, step, tour
 from minigrad_viz.trace import Trace, to_trace
 
 __all__ = [
+    "Comparison",
     "Drawing",
     "Trace",
+    "compare",
     "draw",
     "explain",
     "export",

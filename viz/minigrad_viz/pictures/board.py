@@ -15,7 +15,7 @@ from minigrad_viz.gradient_flow import Flow
 from minigrad_viz.notation import compact, escape, fit, pretty, text_width
 from minigrad_viz.palette import Theme, stylesheet
 from minigrad_viz.pictures import flow
-from minigrad_viz.pictures.standalone import standalone
+from minigrad_viz.pictures.standalone import standalone, zoomed
 from minigrad_viz.trace.arrays import bars
 
 __all__ = ["Layer", "View", "board", "figure", "lines", "page", "ticks"]
@@ -166,7 +166,7 @@ def figure(view: View) -> str:
 
 def page(view: View, theme: Theme | None = None) -> str:
     """A page with the picture, and with its text."""
-    picture = f'<div class="picture" tabindex="0" role="region" aria-label="Picture">{board(view, theme)}</div>'
+    picture = zoomed(board(view, theme), WIDTH)
     text = f"<details><summary>As text</summary><pre>{escape(lines(view))}</pre></details>"
     return standalone(f"{view.model} · minigrad", f"<h1>{escape(view.sentence())}</h1>{picture}{text}", theme)
 

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from minigrad_viz.pictures.boxes import Frame, Mention, Stack
 from minigrad_viz.pictures.cards import Card
+from minigrad_viz.pictures.pairs import Pair
 from minigrad_viz.trace.blocks import Item, Wire
 
 __all__ = ["PAGE", "Part", "Row", "in_rows"]
@@ -21,7 +22,7 @@ _HALF = 0.45  # of a row: so full it may end, where a block does
 _PARTS = (1.6, 1.35, 1.15, 1.0, 0.85, 0.7, 0.55, 0.4)  # of a page, for a row as it lies before it is laid out anew
 
 Box = tuple[float, float, float, float]
-Part = Card | Stack | Frame | Mention
+Part = Card | Stack | Frame | Mention | Pair
 Row = tuple[list[Item], list[Wire], list[Part]]
 
 

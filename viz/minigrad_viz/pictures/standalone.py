@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from minigrad_viz.notation import escape
 from minigrad_viz.palette import DARK, FONT, LIGHT, THEMES, Theme
 
-__all__ = ["standalone"]
+__all__ = ["standalone", "zoomed"]
 
 
 def standalone(title: str, body: str, theme: Theme | None = None, css: str = "") -> str:
@@ -30,10 +30,30 @@ def standalone(title: str, body: str, theme: Theme | None = None, css: str = "")
     )
 
 
+def zoomed(svg: str, width: int) -> str:
+    """A picture in a region that the keyboard scrolls; above one that is wide, radio buttons say how large it is.
+
+    >>> zoomed("<svg/>", 400)
+    '<div class="picture" tabindex="0" role="region" aria-label="Picture; arrow keys scroll"><svg/></div>'
+    """
+    view = f'<div class="picture" tabindex="0" role="region" aria-label="Picture; arrow keys scroll">{svg}</div>'
+    if width <= _FITS:
+        return view
+    buttons = "".join(
+        f'<input type="radio" name="zoom" id="{key}"{" checked" if key == "fit" else ""}>'
+        f'<label for="{key}">{label}</label>'
+        for key, label, _ in _ZOOMS
+    )
+    sizes = "".join(f"#{key}:checked~.picture svg{{width:{round(width * share)}px}}" for key, _, share in _ZOOMS[1:])
+    return f"<section class='zoom'><style>{sizes}</style><span>Zoom</span>{buttons}{view}</section>"
+
+
 def _variables(colours: Mapping[str, str]) -> str:
     return ";".join(f"--{key}:{colour}" for key, colour in colours.items())
 
 
+_FITS = 1000  # pixels: a picture that is no wider is shown as it is
+_ZOOMS = (("fit", "Fit", 0.0), ("half", "50%", 0.5), ("full", "100%", 1.0))
 _PAGE = """
 *{box-sizing:border-box}
 body{margin:0 auto;padding:1.5rem clamp(1rem,3vw,2.5rem) 3rem;max-width:100rem;background:var(--page);
@@ -43,6 +63,13 @@ h2{font-size:1.1rem;margin:2rem 0 .5rem}
 p{margin:.25rem 0 .5rem;max-width:60rem}
 .picture{overflow-x:auto;margin:1rem 0}
 .picture svg{display:block;max-width:none;height:auto}
+.zoom{margin-top:1rem;color:var(--muted);font-size:.9rem}
+.zoom input{position:absolute;opacity:0}
+.zoom label{display:inline-block;margin-left:.4rem;padding:.1rem .7rem;border:1px solid var(--rim);border-radius:1rem;
+cursor:pointer}
+.zoom input:checked+label{background:var(--output);color:var(--on-output);border-color:var(--output)}
+.zoom input:focus-visible+label{outline:3px solid var(--forward);outline-offset:2px}
+#fit:checked~.picture svg{width:100%}
 details{margin-top:1rem}
 summary{cursor:pointer;color:var(--forward)}
 pre{overflow-x:auto;font-size:.85rem;line-height:1.35}

@@ -1,0 +1,113 @@
+"""`compare`: two runs of one graph side by side, and the first place where they differ."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import minigrad as mg
+from minigrad.errors import DTypeError, a_kind
+from minigrad_viz.differences import Differences, differences
+from minigrad_viz.notation import clean, shorten
+from minigrad_viz.palette import Theme
+from minigrad_viz.pictures.compare import figure, page, picture, table
+from minigrad_viz.pictures.saving import Writer, save, theme_of
+from minigrad_viz.trace import Trace, to_trace
+
+__all__ = ["Comparison", "compare"]
+
+
+class Comparison:
+    """What `compare` returns: a picture in a notebook, text in a terminal; it is saved as either, or as a page."""
+
+    def __init__(self, found: Differences) -> None:
+        self.differences = found
+
+    @property
+    def agrees(self) -> bool:
+        """Whether nothing differs that could be compared."""
+        return not self.differences.nodes
+
+    def svg(self, theme: Theme | None = None) -> str:
+        """The picture alone, as SVG; it follows the reader's theme, light or dark, unless one is given."""
+        return picture(self.differences, theme_of(theme)).svg
+
+    def text(self) -> str:
+        """The text form."""
+        return table(self.differences)
+
+    def html(self, theme: Theme | None = None) -> str:
+        """A page with what differs in words, the picture and all numbers, in one file."""
+        return page(self.differences, theme_of(theme))
+
+    def save(self, path: str | os.PathLike[str], *, theme: Theme | None = None) -> None:
+        """Write to `path` what its suffix says: ``.svg``, ``.html`` or ``.txt``. `theme` is "light" or "dark".
+
+        Raises ArgumentError for another suffix or theme, DTypeError for what is no path, MissingFileError if its folder
+        does not exist.
+        """
+        writers = {
+            ".svg": Writer(self.svg, ("theme",)),
+            ".html": Writer(self.html, ("theme",)),
+            ".txt": Writer(self.text),
+        }
+        save(path, writers, "comparison.save('runs.svg')", theme=theme)
+
+    def __repr__(self) -> str:
+        return self.text()
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        return {"text/html": figure(self.differences), "text/plain": self.text()}
+
+
+def compare(a: Any, b: Any, *, rtol: float | None = None, atol: float | None = None) -> Comparison:
+    """Compare two runs of the same graph: all values and gradients, and where the first difference comes from.
+
+    `a` and `b` are Values, tensors, lists of these, traces, drawings or players. They are drawn as one graph in which
+    each card has both numbers; what differs is marked, with the relative difference, and what agrees is pale. Three
+    things are named: the first node in tape order whose value differs; the first operation whose value differs though
+    its operands agree; and the first node in backward order whose gradient differs though all agrees that it is
+    computed from. That is where the bug is: in the operation, or in its gradient rule. An operation that you declared,
+    or a `Function`, may stand in for another one, so that a rule of your own can be compared with the right one.
+
+    A gradient is what ``.grad`` holds in both runs, or else what a backward pass brings in both. Two elements differ if
+    they are further apart than ``atol + rtol · m``, where m is the larger of their magnitudes, or the median magnitude
+    of their tensors if that is larger. If they are not given, rtol and atol are 1e-9 and 1e-12 for float64 and Values,
+    1e-5 and 1e-8 for float32; integers have to be equal. A NaN agrees with a NaN. Of tensors that were not built inside
+    ``mg.record()`` some values may not have been kept: then it says how many could not be compared.
+
+    Raises ArgumentError where the graphs are not the same, naming the first node that differs in its operation, its
+    operands or its shape; DTypeError for what has no graph.
+
+    >>> import minigrad as mg
+    >>> def run(w):
+    ...     w, x = mg.Value(w, "w"), mg.Value(3.0, "x")
+    ...     y = (w * x).relu()
+    ...     y.backward()
+    ...     return y
+    >>> compare(run(2.0), run(2.0)).agrees
+    True
+    >>> print(compare(run(2.0), run(2.5)))
+    4 of 4 nodes differ: 3 values and 1 gradient, beyond rtol 1e−9 and atol 1e−12.
+    ! The first value that differs, in tape order, is an input: w: 2.0 | 2.5 (≠ 20%).
+    ! Each gradient that differs follows from values or gradients before it that differ.
+    #  name  made by   data, first  data, second         grad, first  grad, second
+    0  w     leaf              2.0           2.5  ≠ 20%          3.0           3.0
+    1  x     leaf              3.0           3.0                 2.0           2.5  ≠ 20%
+    2  v₂    w · x             6.0           7.5  ≠ 20%          1.0           1.0
+    3  v₃    relu(v₂)          6.0           7.5  ≠ 20%          1.0           1.0
+    """
+    first, second = (_trace(x) for x in (a, b))
+    return Comparison(differences(first, second, rtol, atol))
+
+
+def _trace(x: Any) -> Trace:
+    for part in x if isinstance(x, list | tuple) else [x]:
+        if not (
+            isinstance(getattr(part, "trace", part), Trace) or isinstance(part, mg.Value) or hasattr(part, "grad_fn")
+        ):
+            raise DTypeError(
+                f"compare: {shorten(clean(repr(part)), 60)} is {a_kind(part)}, which has no graph.\n"
+                "  Give two Values or tensors that were computed, or their drawings."
+            )
+    return to_trace(x)
