@@ -219,7 +219,11 @@ class Moments:
             return f" = {y}"
         op = self.trace.ops[self.trace.op[node]]
         operands = self.trace.operand[self.trace.start[node] : self.trace.start[node + 1]]
-        ways = (self.trace.symbols(node), [notation.shortened(self.played.values[k]) for k in operands])
+        numbers = [(k, self.played.values[k]) for k in operands]
+        ways = (
+            self.trace.symbols(node),
+            [x if self.trace.kinds[k] == "c" else notation.shortened(x) for k, x in numbers],
+        )
         return " = ".join([*[letters(mathml(formula_of(op, way))) for way in ways], y])
 
     def spoken(self, position):

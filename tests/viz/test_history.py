@@ -93,7 +93,8 @@ def test_caption_of_a_sum_names_each_contribution_and_what_the_gradient_becomes(
             "∂y/∂a += ∂y/∂v₂ · ∂v₂/∂a = 1.0 × (−3.0) = −3.0 where ∂v₂/∂a = b = −3.0; a.grad: 1.0 + (−3.0) → −2.0"
         ),
         (
-            "Backward 4 of 4 From v₂ back to b: upstream × local. So where b rises a little, y rises 2.0 times as much. "
+            "Backward 4 of 4 From v₂ back to b: upstream × local. "
+            "So where b rises a little, y rises 2.0 times as much. "
             "∂y/∂b = ∂y/∂v₂ · ∂v₂/∂b = 1.0 × 2.0 = 2.0 where ∂v₂/∂b = a = 2.0"
         ),
     ]

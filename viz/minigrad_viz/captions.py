@@ -72,7 +72,9 @@ def _computation(now: Moment, name: str) -> Caption:
     formula, numbers = trace.formula(node), [now.value(at) for at in _operands(trace, node)]
     ways = [name] if formula is None else [name, plain(formula)]
     if all(isinstance(x, float) for x in (now.value(node), *numbers)):
-        ways.append(plain(formula_of(op, [*map(shortened, numbers)], for_formula(trace.attrs.get(node, {})))))
+        exact = [trace.kinds[at] == "c" for at in _operands(trace, node)]
+        shown = [x if same else shortened(x) for x, same in zip(numbers, exact, strict=True)]
+        ways.append(plain(formula_of(op, shown, for_formula(trace.attrs.get(node, {})))))
     words = f"{name} is computed: {op.name}.{end}"
     return Caption(chip, words, f"{' = '.join(ways)} =", quantity(now.value(node)))
 

@@ -68,7 +68,7 @@ def pretty(x: float | None) -> str:
 
 
 def shortened(x: float) -> float:
-    """The number that stands for `x` in a drawing: of three significant digits, but with all digits before the point.
+    """The number that stands for `x` in a drawing: of three significant digits, with all before the point.
 
     >>> shortened(0.123456), shortened(1089.7), shortened(-2.0)
     (0.123, 1090.0, -2.0)

@@ -69,7 +69,7 @@ def put_in(formula, parts):
 
 def written(op, constants, attrs):
     """Each formula of `op` with its template: that of the value, and those of the rules."""
-    places = [chr(HOLES + 8 * (k + 1)) if x is None else notation.shortened(x) for k, x in enumerate(constants)]
+    places = [chr(HOLES + 8 * (k + 1)) if x is None else x for k, x in enumerate(constants)]
     yield expression(op, places, attrs), template(op, constants, attrs)
     for slot in range(len(op.inputs)):
         for derive, made in ((local_derivative, local_template), (product, product_template)):

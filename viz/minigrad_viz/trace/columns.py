@@ -19,7 +19,7 @@ from typing import Any, Generic, Literal, NamedTuple, TypeVar, overload
 
 import minigrad as mg
 from minigrad.backends.formula import Formula
-from minigrad_viz.notation import for_formula, formula_of, handle, local_formula, plain, pretty, shorten_name, shortened
+from minigrad_viz.notation import for_formula, formula_of, handle, local_formula, plain, pretty, shorten_name
 from minigrad_viz.trace import wire
 
 __all__ = [
@@ -339,7 +339,7 @@ class Trace:
         operands = self.operand[self.start[index] : self.start[index + 1]]
         constants = [self.values[i] if self.kinds[i] == "c" else None for i in operands]
         pairs = zip(operands, constants, strict=True)
-        return [self.title(i, limit, near) if x is None else shortened(x) for i, x in pairs]
+        return [self.title(i, limit, near) if x is None else x for i, x in pairs]
 
     def formula(self, index: int, limit: int = 24, near: bool = False) -> Formula | str | None:
         """How a node was computed, in names; None for a leaf."""

@@ -17,7 +17,7 @@ from minigrad.backends.formula import Formula, expression, local_derivative, pro
 from minigrad.backends.formula.javascript import javascript
 from minigrad.backends.formula.writing import HOLES
 from minigrad.backends.formula.writing import template as written
-from minigrad_viz.notation import UNWRITABLE, beside, for_formula, formula_of, number, shortened
+from minigrad_viz.notation import UNWRITABLE, beside, for_formula, formula_of, number
 
 __all__ = ["Template", "local_template", "op_data", "product_template", "template"]
 
@@ -61,7 +61,7 @@ def _plain(attrs: Mapping[str, Any] | None) -> _Key:
 
 
 def _places(constants: tuple[float | None, ...]) -> list[str | float]:
-    return [chr(HOLES + 8 * (k + 1)) if x is None else shortened(x) for k, x in enumerate(constants)]
+    return [chr(HOLES + 8 * (k + 1)) if x is None else x for k, x in enumerate(constants)]
 
 
 @lru_cache(maxsize=10_000)

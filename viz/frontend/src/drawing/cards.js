@@ -5,7 +5,7 @@
 import { ceil, finite, max, min, round } from "../math.js";
 import { tilesAcross } from "./heatcolour.js";
 import { fitText, textWidth } from "./measure.js";
-import { brief, formulaText, shortened } from "../engine/notation.js";
+import { brief, formulaText } from "../engine/notation.js";
 import { BLOCKED, BROKEN, CONSTANT, LEAF } from "../model/trace.js";
 
 /** @typedef {import("../types.js").Graph} Graph */
@@ -74,7 +74,7 @@ export function partsOf(graph, node, limit = 24) {
   for (let edge = graph.start[node]; edge < graph.start[node + 1]; edge += 1) {
     const operand = graph.operand[edge];
     const value = graph.kind[operand] === CONSTANT ? graph.numbers.value[operand] : null;
-    parts.push(typeof value === "number" ? shortened(value) : near(operand));
+    parts.push(typeof value === "number" ? value : near(operand));
   }
   return parts;
 }
