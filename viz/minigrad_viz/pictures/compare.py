@@ -247,7 +247,7 @@ _HEADS = ("#", "name", "made by", "data, first", "data, second", "", "grad, firs
 def _numbers(found: Differences) -> str:
     """The table of a page."""
     heads = "".join(
-        f"<th scope='col' class='{'' if at in _WORDS else 'r'}'>{head}</th>" for at, head in enumerate(_HEADS)
+        f"<th scope='col' class='{'' if at in _WORDS else 'r'}'>{head or '≠'}</th>" for at, head in enumerate(_HEADS)
     )
     rows, left_out = _chosen(found)
     body = "".join(_html_row(found, node) for node in rows)
