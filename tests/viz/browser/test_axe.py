@@ -2,8 +2,9 @@
 
 import pytest
 
+import minigrad as mg
 import sample_graphs
-from minigrad_viz import to_html
+from minigrad_viz import compare, to_html, watch
 from needs import PACKAGES, needs
 from tiers import NIGHTLY, choose_cases, cross
 
@@ -54,6 +55,39 @@ def faults(page, where="document"):
         for one in found
         for node in one["nodes"]
     ]
+
+
+def two_runs():
+    def run(c):
+        with mg.record():
+            w = mg.tensor([[0.5, -1.0], [2.0, c]], requires_grad=True)
+            return (w @ mg.tensor([1.0, 3.0])).tanh().sum()
+
+    return compare(run(0.25), run(0.5))
+
+
+def a_training():
+    model, x = mg.nn.Sequential(mg.nn.Linear(2, 4), mg.nn.ReLU(), mg.nn.Linear(4, 1)), mg.ones(8, 2)
+    with mg.no_grad():
+        model[0].bias[:] = -10.0
+    with watch(model) as seen:
+        for _ in range(3):
+            loss = model(x).sum()
+            loss.backward()
+            seen.log(loss)
+    return seen
+
+
+@pytest.mark.parametrize("made", [two_runs, a_training])
+@pytest.mark.parametrize("theme", THEMES)
+def test_nothing_is_wrong_in_a_page_without_a_player(page, tmp_path, made, theme):
+    needs("npm packages")
+    made().save(tmp_path / "page.html")
+    page.emulate_media(color_scheme=theme)
+    page.goto((tmp_path / "page.html").as_uri())
+    page.evaluate(AXE.read_text(encoding="utf-8"))
+    found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")["violations"]
+    assert [(one["id"], [node["html"][:160] for node in one["nodes"]]) for one in found] == []
 
 
 @pytest.mark.parametrize("graph", ["not_a_number", *["scalars", "transformer"] * NIGHTLY])
