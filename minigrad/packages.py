@@ -48,9 +48,9 @@ _ASKED = {
     "numpy": (
         "add allclose any arange array asanyarray asarray ascontiguousarray bincount bool_ broadcast_to "
         "concatenate copyto cos dtype empty errstate eye finfo float32 float64 from_dlpack frombuffer full "
-        "generic histogram iinfo int32 int64 int8 isfinite isinf isnan ldexp linspace may_share_memory "
-        "minimum moveaxis ndarray nonzero ones power random repeat searchsorted seterr sin square "
-        "stack take tri ufunc uint8 zeros"
+        "generic histogram iinfo int32 int64 int8 isfinite isinf isnan ldexp linspace maximum may_share_memory "
+        "median minimum moveaxis ndarray nonzero ones power random repeat searchsorted seterr sin square "
+        "stack take tri ufunc uint8 where zeros"
     )
 }
 

@@ -48,7 +48,7 @@ export const PALETTE = {
     "on-op": "#e9eef4",
     "output": "#e9eef4",
     "on-output": "#11161c",
-    "alarm": "#ff5c8a",
+    "alarm": "#ff6f98",
     "on-alarm": "#11161c",
     "halo": "#2f6fae",
     "hot": "#ff9d3c",

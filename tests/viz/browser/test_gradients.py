@@ -1,0 +1,99 @@
+"""Gradients as they are seen: edges by width, opacity and hue, the legend, what the caption says, the whole screen."""
+
+import math
+
+import pytest
+
+import minigrad as mg
+from minigrad_viz import to_html
+
+# Of each wire that a gradient went back over: how wide and opaque it is, and its colour.
+WIRES = """
+() => [...document.querySelector(".minigrad-player").shadowRoot.querySelectorAll(".wire.done")].map((wire) => {
+  const line = wire.querySelector(".line");
+  return [getComputedStyle(line).strokeWidth, getComputedStyle(wire).opacity, getComputedStyle(line).stroke];
+})
+"""
+ORANGE, PURPLE = "rgb(179, 80, 0)", "rgb(106, 27, 90)"
+
+
+@pytest.fixture
+def opened(watched, tmp_path):
+    def open_(y, width=1280, **how):
+        path = tmp_path / "y.html"
+        path.write_text(to_html(y), encoding="utf-8")
+        page = watched(width=width, **how)
+        page.emulate_media(color_scheme="light")
+        page.goto(path.as_uri())
+        page.get_by_role("button", name="Step forward").wait_for()
+        return page
+
+    return open_
+
+
+def product():
+    a, b = mg.Value(2.0, "a"), mg.Value(-8.0, "b")
+    c = a * b
+    c.label = "c"
+    y = c * 1.0
+    y.label = "y"
+    return y
+
+
+def test_edges_are_as_wide_and_opaque_as_their_gradient_is_large_and_purple_where_it_is_negative(opened):
+    page = opened(product())
+    page.keyboard.press("End")  # the gradient goes over the edge to b now, and has gone over the two others
+    passed = {PURPLE: -8.0, ORANGE: 1.0}
+    found = {colour: (float(wide.removesuffix("px")), float(opacity)) for wide, opacity, colour in page.evaluate(WIRES)}
+    assert set(found) == set(passed)
+    for colour, (wide, opacity) in found.items():
+        share = math.sqrt(abs(passed[colour]) / 8.0)
+        assert wide == pytest.approx(1 + 4 * share, rel=1e-3)
+        assert opacity == pytest.approx(0.55 + 0.45 * share, rel=1e-3)
+
+
+def test_the_legend_waits_for_the_backward_pass_and_names_the_largest_gradient(opened):
+    page = opened(product())
+    legend = page.locator(".legend")
+    page.keyboard.press("Home")
+    assert not legend.is_visible()
+    page.keyboard.press("End")
+    assert legend.is_visible()
+    assert legend.inner_text().split("\n")[0].startswith("size of the gradient on an edge, 0 to 8.0")
+
+
+def test_the_equation_of_a_step_is_copied_as_latex(opened):
+    page = opened(product())
+    page.evaluate("document.execCommand = () => void (window.copied = document.activeElement.value)")
+    copied = {}
+    for key in ("Home", "ArrowRight", "End"):
+        page.keyboard.press(key)
+        if key != "Home":
+            page.get_by_role("button", name="LaTeX").click()
+            copied[key] = page.evaluate("window.copied")
+    assert copied == {
+        "ArrowRight": r"c = a \cdot b = 2 \cdot \left(-8\right) = -16",
+        "End": (
+            r"\frac{\partial y}{\partial b} = \frac{\partial y}{\partial c} \cdot \frac{\partial c}{\partial b} "
+            r"= 1 \cdot 2 = 2"
+        ),
+    }
+
+
+def test_the_caption_says_where_a_factor_is_from_and_what_the_gradient_means(opened):
+    page = opened(product())
+    page.keyboard.press("End")
+    assert "So where b rises a little, y rises 2.0 times as much." in page.locator(".say .words").text_content()
+    assert "where ∂c/∂b = a = 2.0" in page.locator(".say .formula").text_content()
+
+
+def test_f_fills_the_screen_and_leaves_it(opened):
+    page = opened(product())
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("f")
+    page.wait_for_function("document.fullscreenElement !== null")
+    assert not page.get_by_role("button", name="What if").is_visible()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("f")
+    page.wait_for_function("document.fullscreenElement === null")
+    assert page.get_by_role("button", name="What if").is_visible()
