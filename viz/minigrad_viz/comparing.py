@@ -11,7 +11,7 @@ from minigrad_viz.differences import Differences, differences
 from minigrad_viz.notation import clean, shorten
 from minigrad_viz.palette import Theme
 from minigrad_viz.pictures.compare import figure, page, picture, table
-from minigrad_viz.pictures.saving import Writer, save, theme_of
+from minigrad_viz.pictures.saving import save_shown, theme_of
 from minigrad_viz.trace import Trace, to_trace
 
 __all__ = ["Comparison", "compare"]
@@ -29,7 +29,7 @@ class Comparison:
         return not self.differences.nodes
 
     def svg(self, theme: Theme | None = None) -> str:
-        """The picture alone, as SVG; it follows the reader's theme, light or dark, unless one is given."""
+        """The picture alone, as SVG; it follows the user's theme, light or dark, unless one is given."""
         return picture(self.differences, theme_of(theme)).svg
 
     def text(self) -> str:
@@ -46,12 +46,7 @@ class Comparison:
         Raises ArgumentError for another suffix or theme, DTypeError for what is no path, MissingFileError if its folder
         does not exist.
         """
-        writers = {
-            ".svg": Writer(self.svg, ("theme",)),
-            ".html": Writer(self.html, ("theme",)),
-            ".txt": Writer(self.text),
-        }
-        save(path, writers, "comparison.save('runs.svg')", theme=theme)
+        save_shown(self, path, "comparison.save('runs.svg')", theme)
 
     def __repr__(self) -> str:
         return self.text()

@@ -129,7 +129,7 @@ class Differences:
         return "; ".join(f"{tolerance} of {dtype}" for dtype, tolerance in floats.items())
 
     def findings(self) -> list[str]:
-        """What a reader should look at next, a sentence or two each; and what could not be compared."""
+        """What a user should look at next, a sentence or two each; and what could not be compared."""
         return [*self._about_values(), *self._about_gradients(), *self._about_the_unknown()]
 
     def _about_values(self) -> Iterator[str]:

@@ -26,7 +26,7 @@ from minigrad_viz.models import tensors_in
 from minigrad_viz.notation import clean
 from minigrad_viz.palette import Theme
 from minigrad_viz.pictures.board import Layer, View, board, figure, lines, page
-from minigrad_viz.pictures.saving import Writer, save, theme_of
+from minigrad_viz.pictures.saving import save_shown, theme_of
 
 __all__ = ["Watch", "watch"]
 
@@ -277,7 +277,7 @@ class Watch:
             self._shown.update(self)
 
     def svg(self, theme: Theme | None = None) -> str:
-        """The picture alone; it follows the reader's theme, light or dark, unless one is given."""
+        """The picture alone; it follows the user's theme, light or dark, unless one is given."""
         return board(self.view, theme_of(theme))
 
     def text(self) -> str:
@@ -294,12 +294,7 @@ class Watch:
         Raises ArgumentError for another suffix or theme, DTypeError for what is no path, MissingFileError if its folder
         does not exist.
         """
-        writers = {
-            ".svg": Writer(self.svg, ("theme",)),
-            ".html": Writer(self.html, ("theme",)),
-            ".txt": Writer(self.text),
-        }
-        save(path, writers, "seen.save('training.svg')", theme=theme)
+        save_shown(self, path, "seen.save('training.svg')", theme)
 
     def __repr__(self) -> str:
         return self.text()

@@ -34,7 +34,7 @@ _WORDS, _NUMBERS = (1, 2, 5, 8), (3, 4, 6, 7)  # columns
 
 
 def picture(found: Differences, theme: Theme | None = None, alone: bool = True) -> Picture:
-    """The picture, in the colours of a theme, or else of the reader's; if it is `alone`, sentences stand above it."""
+    """The picture, in the colours of a theme, or else of the user's; if it is `alone`, sentences stand above it."""
     seen = _opened(found)
     width = max(seen.width, _NARROWEST)
     above, top = _captions(found, width) if alone else ("", MARGIN)

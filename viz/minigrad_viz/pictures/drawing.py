@@ -44,7 +44,7 @@ class Drawing:
         self.now = now  # the moment that it shows, or None for the graph as it is
 
     def svg(self, theme: Theme | None = None) -> str:
-        """The picture alone, as SVG; it follows the reader's theme, light or dark, unless one is given."""
+        """The picture alone, as SVG; it follows the user's theme, light or dark, unless one is given."""
         return drawn(self.trace, self.blocks, self.now, theme_of(theme)).svg
 
     def png(self, theme: Theme | None = None, scale: float | None = None, width: int | None = None) -> bytes:

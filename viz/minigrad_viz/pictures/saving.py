@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from minigrad.errors import ArgumentError, DTypeError, MissingFileError, a_kind
 from minigrad_viz.palette import Theme
 
-__all__ = ["Writer", "is_whole", "number_of", "save", "theme_of"]
+__all__ = ["Writer", "is_whole", "number_of", "save", "save_shown", "theme_of"]
 
 
 class Writer(NamedTuple):
@@ -66,3 +66,13 @@ def number_of(x: Any, name: str) -> float:
     if not isinstance(x, int | float) or isinstance(x, bool) or not 0 < x < math.inf:
         raise ArgumentError(f"save: {name} = {x!r} is not a number above 0.\n  Give one, or leave it out.")
     return float(x)
+
+
+def save_shown(shown: Any, path: Any, example: str, theme: Theme | None) -> None:
+    """Write what has an ``svg``, a ``html`` and a ``text`` to `path`, as `save` does."""
+    writers = {
+        ".svg": Writer(shown.svg, ("theme",)),
+        ".html": Writer(shown.html, ("theme",)),
+        ".txt": Writer(shown.text),
+    }
+    save(path, writers, example, theme=theme)

@@ -111,7 +111,7 @@ def _operands(trace: Trace, node: int) -> list[tuple[int, int]]:
 
 
 def _made(trace: Trace, node: int) -> str:
-    """A node as a reader knows it: what it is called, and how it was computed."""
+    """A node as a user knows it: what it is called, and how it was computed."""
     if trace.kinds[node] == "x":
         return f"{trace.title(node)}, which raised an error,"
     formula = trace.formula(node)
