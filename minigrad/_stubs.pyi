@@ -284,8 +284,10 @@ class Methods(Node):
         self, src: Tensor, offset: builtins.int = 0, dim1: builtins.int = 0, dim2: builtins.int = 1
     ) -> Tensor:
         """A copy with `src` in place of the `diagonal`."""
-    def diff(self, n: builtins.int = 1, dim: builtins.int = -1) -> Tensor:
-        """Each number less the one before it along `dim`, `n` times over; of bools, whether the two differ."""
+    def diff(
+        self, n: builtins.int = 1, dim: builtins.int = -1, prepend: Tensor | None = None, append: Tensor | None = None
+    ) -> Tensor:
+        """Return each element less the one before it along `dim`, `n` times over; of bools, whether the two differ."""
     def dim(self) -> builtins.int:
         """The number of dimensions."""
     def dist(self, other: Tensor, p: builtins.float = 2) -> Tensor:
@@ -556,7 +558,7 @@ class Methods(Node):
         self, dim: builtins.int | Sequence[builtins.int] | None = None, keepdim: builtins.bool = False
     ) -> Tensor:
         """`sum`, in which nan counts as 0."""
-    def narrow(self, dim: builtins.int, start: builtins.int, length: builtins.int) -> Tensor:
+    def narrow(self, dim: builtins.int, start: builtins.int | Tensor, length: builtins.int) -> Tensor:
         """A view of `length` places along `dim`, from `start` on, which may count from the end."""
     @property
     def nbytes(self) -> builtins.int:
@@ -796,9 +798,10 @@ class Methods(Node):
     def tanh(self) -> Tensor: ...
     def tanh_(self) -> Tensor: ...
     def tensor_split(
-        self, indices_or_sections: builtins.int | Sequence[builtins.int], dim: builtins.int = 0
+        self, indices_or_sections: builtins.int | Sequence[builtins.int] | Tensor, dim: builtins.int = 0
     ) -> tuple[Tensor, ...]:
-        """Views of parts along `dim`: that many, the first perhaps larger by one; or cut before each of the indices."""
+        """Return views of parts along `dim`: that many, the first perhaps larger by one; or cut before each of the
+        indices."""
     def tile(self, *given: Any, dims: Sequence[builtins.int] | None = None) -> Tensor:
         """`repeat`, where `dims` that are left out, at the left, are 1."""
     def to(
@@ -859,15 +862,15 @@ class Methods(Node):
         return_counts: builtins.bool = False,
         dim: builtins.int | None = None,
     ) -> Any:
-        """The numbers of `input`, each once and in order, asked or not; nans are not equal, so each is one of its
-        own."""
+        """Return the distinct elements of `input` in ascending order, or along `dim` its distinct slices."""
     def unique_consecutive(
         self,
         return_inverse: builtins.bool = False,
         return_counts: builtins.bool = False,
         dim: builtins.int | None = None,
     ) -> Any:
-        """The numbers of `input`, row by row, without those that equal the one before."""
+        """Return the elements of `input` in row-major order, or along `dim` its slices, without repeats of the one
+        before."""
     def unsqueeze(self, dim: builtins.int) -> Tensor:
         """A view with a new dimension of size 1, number `dim` of the result."""
     def unsqueeze_(self, dim: builtins.int) -> Tensor:

@@ -115,9 +115,11 @@ def from_numpy(array: Any) -> Tensor:
     return wrap(memory(get_default_device()).shared(array.view(as_dtype(array.dtype).name)))
 
 
-def scalar_tensor(s: float, *, dtype: DType | None = None, device: str | None = None) -> Tensor:
-    """A tensor without dimensions that holds the number `s`, as the default float."""
-    return full((), s, dtype=dtype or get_default_dtype(), device=device)
+def scalar_tensor(
+    s: float, *, dtype: DType | None = None, device: str | None = None, requires_grad: bool = False
+) -> Tensor:
+    """Return a 0-d tensor with the value `s`, by default of the default floating-point dtype."""
+    return full((), s, dtype=dtype or get_default_dtype(), device=device, requires_grad=requires_grad)
 
 
 # --- of one number ---

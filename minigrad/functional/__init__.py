@@ -26,6 +26,7 @@ from minigrad.functional import (
     printing,
     quantiles,
     reduce,
+    resize,
     sampling,
     scattering,
     shape,
@@ -54,6 +55,7 @@ from minigrad.functional.pool import *  # noqa: F403
 from minigrad.functional.printing import *  # noqa: F403
 from minigrad.functional.quantiles import *  # noqa: F403
 from minigrad.functional.reduce import *  # noqa: F403
+from minigrad.functional.resize import *  # noqa: F403
 from minigrad.functional.sampling import *  # noqa: F403
 from minigrad.functional.scattering import *  # noqa: F403
 from minigrad.functional.shape import *  # noqa: F403
@@ -84,6 +86,7 @@ _FAMILIES = (
     printing,
     quantiles,
     reduce,
+    resize,
     sampling,
     scattering,
     shape,

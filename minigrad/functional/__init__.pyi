@@ -25,6 +25,7 @@ from minigrad.functional.arranged import (
     cov,
     cross,
     diagflat,
+    diff,
     dist,
     dsplit,
     ger,
@@ -35,7 +36,6 @@ from minigrad.functional.arranged import (
     split_with_sizes,
     trapezoid,
     trapz,
-    unique_consecutive,
     unravel_index,
     vander,
     vsplit,
@@ -54,7 +54,7 @@ from minigrad.functional.composed import (
     max_unpool2d,
 )
 from minigrad.functional.conv import conv1d, conv2d, conv_transpose1d, conv_transpose2d, fold, unfold
-from minigrad.functional.counting import bincount, isin, unique
+from minigrad.functional.counting import bincount, isin, unique, unique_consecutive
 from minigrad.functional.derived import (
     Ends,
     aminmax,
@@ -193,7 +193,6 @@ from minigrad.functional.pool import (
     adaptive_max_pool2d,
     avg_pool1d,
     avg_pool2d,
-    interpolate,
     max_pool1d,
     max_pool2d,
     min_pool2d,
@@ -209,7 +208,6 @@ from minigrad.functional.reduce import (
     argmin,
     cumprod,
     cumsum,
-    diff,
     logsumexp,
     max,
     mean,
@@ -222,6 +220,7 @@ from minigrad.functional.reduce import (
     var,
     var_mean,
 )
+from minigrad.functional.resize import interpolate
 from minigrad.functional.sampling import affine_grid, grid_sample
 from minigrad.functional.scattering import diagonal_scatter, index_put, scatter_reduce, select_scatter, slice_scatter
 from minigrad.functional.shape import (
@@ -791,13 +790,13 @@ greater_equal: BinaryTest
 gt: BinaryTest
 
 @overload
-def hardtanh(a: Tensor, /, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
-    r"""The operation $\operatorname{hardtanh} a$, of floats, Values, and tensors number by number."""
+def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
+    """Clamp to the range from `min_val` to `max_val`."""
 
 @overload
-def hardtanh(a: Value, /, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Value: ...
+def hardtanh(input: Value, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Value: ...
 @overload
-def hardtanh(a: float, /, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> float: ...
+def hardtanh(input: float, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> float: ...
 
 isfinite: UnaryTest
 isinf: UnaryTest

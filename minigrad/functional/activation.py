@@ -7,6 +7,7 @@ from typing import Any
 
 from minigrad import ops
 from minigrad._tensor import Tensor
+from minigrad.backends.limits import number
 from minigrad.errors import ArgumentError, ShapeError
 from minigrad.functional.checks import dim_of_some, floats_of, tensor_of
 from minigrad.functional.elementwise import where
@@ -94,8 +95,10 @@ def tanhshrink(input: Tensor) -> Tensor:
 
 
 def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
-    """`input`, but `value` where it is not above `threshold`."""
-    x = floats_of(input, "threshold")
+    """Return `input`, but `value` where it is not above `threshold`. Raises DTypeError for a `value` that is not of its
+    dtype."""
+    x = tensor_of(input, "threshold")
+    value = value if x.dtype.is_floating_point else number("threshold", value, x.dtype)
     return _written(x, where(x <= threshold, value, x), inplace)
 
 

@@ -11,11 +11,10 @@ from minigrad import layout
 from minigrad._tensor import Tensor
 from minigrad.creation import arange, tensor
 from minigrad.dtypes import get_default_dtype, int64
-from minigrad.errors import ArgumentError, DTypeError, ShapeError
-from minigrad.functional.checks import dim_of_some, flat, shaped, tensor_of
-from minigrad.functional.counting import bincount
+from minigrad.errors import ArgumentError, ShapeError
+from minigrad.functional.checks import dim_of_some, flat, one_dim_of, shaped, tensor_of
 from minigrad.functional.linalg import matmul, outer
-from minigrad.functional.reduce import cumsum, mean, norm, sum
+from minigrad.functional.reduce import mean, norm, sum
 from minigrad.functional.shape import cat, diag, flip, stack, vstack
 from minigrad.functional.views import broadcast_tensors, meshgrid, narrow, split, tensor_split
 
@@ -31,6 +30,7 @@ __all__ = [
     "cov",
     "cross",
     "diagflat",
+    "diff",
     "dist",
     "dsplit",
     "ger",
@@ -41,7 +41,6 @@ __all__ = [
     "split_with_sizes",
     "trapezoid",
     "trapz",
-    "unique_consecutive",
     "unravel_index",
     "vander",
     "vsplit",
@@ -129,25 +128,6 @@ def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Tensor, 
     return tuple(found[::-1])
 
 
-def unique_consecutive(
-    input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
-) -> Any:
-    """The numbers of `input`, row by row, without those that equal the one before.
-
-    With `return_inverse` also where each number stands there, with `return_counts` how often it came: a tuple. Raises
-    DTypeError for a `dim`: whole rows are not compared here.
-    """
-    if dim is not None:
-        raise DTypeError(f"unique_consecutive: dim={dim}, but only single numbers are compared here.")
-    x = flat(tensor_of(input, "unique_consecutive").detach())
-    first = cat([x[:1] == x[:1], x[1:] != x[:-1]])
-    if x.dtype.is_floating_point and x.shape[0]:
-        first[0] = True  # also of a nan
-    group = cumsum(first, 0) - 1
-    found = [x[first], *[shaped(group, input.shape)] * return_inverse, *[bincount(group)] * return_counts]
-    return tuple(found) if len(found) > 1 else found[0]
-
-
 # --- parts ---
 
 
@@ -205,7 +185,11 @@ def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
     >>> mg.cross(mg.tensor([1.0, 0.0, 0.0]), mg.tensor([0.0, 1.0, 0.0])).tolist()
     [0.0, 0.0, 1.0]
     """
-    a, b = broadcast_tensors(tensor_of(input, "cross"), tensor_of(other, "cross", "other"))
+    if tensor_of(input, "cross").ndim != tensor_of(other, "cross", "other").ndim:
+        raise ShapeError(f"cross: {input.shape} and {other.shape} do not have the same number of dimensions.")
+    if dim is not None and {x.shape[dim_of_some(x, dim, "cross")] for x in (input, other)} != {3}:
+        raise ShapeError(f"cross: {input.shape} and {other.shape} are not vectors of three elements along dim={dim}.")
+    a, b = broadcast_tensors(input, other)
     k = next((k for k, n in enumerate(a.shape) if n == 3), None) if dim is None else dim_of_some(a, dim, "cross")
     if k is None or a.shape[k] != 3:
         raise ShapeError(f"cross: vectors of three numbers have a product, and shape {a.shape} has none along {dim=}.")
@@ -242,6 +226,32 @@ def corrcoef(input: Tensor) -> Tensor:
         return found / found
     spread = found.diagonal() ** 0.5
     return (found / spread[:, None] / spread).clamp(-1.0, 1.0)
+
+
+def diff(
+    input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None, append: Tensor | None = None
+) -> Tensor:
+    """Return each element less the one before it along `dim`, `n` times over; of bools, whether the two differ.
+
+    `prepend` and `append` go before and after `input` first: of its shape but along `dim`. Raises ShapeError for a 0-d
+    `input`, and `n` below 0.
+
+    >>> import minigrad as mg
+    >>> mg.diff(mg.tensor([1, 4, 9]), prepend=mg.tensor([0])).tolist()
+    [1, 3, 5]
+    """
+    k = one_dim_of(dim, tensor_of(input, "diff"), "diff")
+    if not input.ndim or n < 0:
+        raise ShapeError(f"diff: there is nothing before a number in shape {input.shape}, n={n} times over.")
+    ends = {"prepend": prepend, "input": input, "append": append}
+    given = [tensor_of(x, "diff", name) for name, x in ends.items() if x is not None]
+    input = cat(given, k) if n and len(given) > 1 else input
+    for _ in range(n):
+        size = input.shape[k]
+        less = max(size - 1, 0)
+        after, before = input.narrow(k, size - less, less), input.narrow(k, 0, less)
+        input = after - before if input.dtype.kind else after != before
+    return input
 
 
 def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float = 1.0, dim: int = -1) -> Tensor:

@@ -5,18 +5,18 @@ from __future__ import annotations
 from typing import Any, cast
 
 from minigrad._tensor import Tensor
-from minigrad.creation import ones_like
+from minigrad.creation import arange, ones_like
 from minigrad.dtypes import int64
 from minigrad.errors import DTypeError, ShapeError
-from minigrad.functional.checks import shaped, tensor_of
+from minigrad.functional.checks import flat, line, one_dim_of, shaped, tensor_of
 from minigrad.functional.indexing import scatter, scatter_add
 from minigrad.functional.reduce import any, cumsum
 from minigrad.functional.shape import cat
-from minigrad.functional.sorting import sort
+from minigrad.functional.sorting import argsort, sort
 from minigrad.layout import numel
 from minigrad.op import OPS
 
-__all__ = ["METHODS", "bincount", "isin", "unique"]
+__all__ = ["METHODS", "bincount", "isin", "unique", "unique_consecutive"]
 
 
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
@@ -48,24 +48,67 @@ def unique(
     return_counts: bool = False,
     dim: int | None = None,
 ) -> Any:
-    """The numbers of `input`, each once and in order, asked or not; nans are not equal, so each is one of its own.
+    """Return the distinct elements of `input` in ascending order, or along `dim` its distinct slices.
 
-    With `return_inverse` also where each number of `input` stands there, and with `return_counts` how often it came: a
-    tuple. Raises DTypeError for a `dim`: whole rows are not compared here.
+    Slices are ordered lexicographically. NaNs are not equal: each is distinct. The order is the same without `sorted`.
+    With `return_inverse` also the index of each element (of each slice: (n,)) in the result, with `return_counts` how
+    often each occurred: a tuple. Raises ShapeError for a `dim` that is not there, or slices without elements.
 
     >>> import minigrad as mg
     >>> mg.unique(mg.tensor([2.0, 5.0, 2.0]), return_counts=True)
     (tensor([2., 5.]), tensor([2, 1]))
+    >>> mg.unique(mg.tensor([[2, 1], [0, 3], [2, 1]]), dim=0).tolist()
+    [[0, 3], [2, 1]]
     """
-    if dim is not None:
-        raise DTypeError(f"unique: dim={dim}, but only single numbers are compared here.\n  Leave dim out.")
-    values, order = sort(shaped(tensor_of(input, "unique").detach(), (numel(input.shape),)))
-    first = cat([ones_like(values[:1]) != 0, values[1:] != values[:-1]])
+    if dim is None:
+        values, order = sort(flat(tensor_of(input, "unique").detach()))
+        return _distinct(input, None, values, order, return_inverse, return_counts)
+    rows = _slices(input, dim, "unique")
+    order = arange(rows.shape[0], device=rows.device)
+    for column in range(rows.shape[1] - 1, -1, -1):  # stable, so that the first column decides
+        order = order[argsort(rows[:, column][order])]
+    return _distinct(input, dim, rows[order], order, return_inverse, return_counts)
+
+
+def unique_consecutive(
+    input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+) -> Any:
+    """Return the elements of `input` in row-major order, or along `dim` its slices, without repeats of the one before.
+
+    The other arguments are those of `unique`.
+
+    >>> import minigrad as mg
+    >>> mg.unique_consecutive(mg.tensor([1, 1, 2, 1])).tolist()
+    [1, 2, 1]
+    """
+    given = flat(tensor_of(input, "unique_consecutive").detach()) if dim is None else None
+    rows = _slices(input, dim, "unique_consecutive") if given is None else given
+    return _distinct(input, dim, rows, arange(rows.shape[0], device=rows.device), return_inverse, return_counts)
+
+
+def _slices(input: Tensor, dim: Any, op: str) -> Tensor:
+    """The slices of `input` along `dim` as rows, (n, m)."""
+    k = one_dim_of(dim, tensor_of(input, op), op)
+    x = line(input.detach()).movedim(k, 0)
+    if 0 in x.shape[1:]:
+        raise ShapeError(f"{op}: the slices of shape {input.shape} along dim={dim} have no elements to compare.")
+    return shaped(x, (x.shape[0], numel(x.shape[1:])))
+
+
+def _distinct(input: Tensor, dim: int | None, rows: Tensor, order: Tensor, inverse: bool, counts: bool) -> Any:
+    """Drop elements or rows that equal the one before, of those that `order` takes from `input`."""
+    differs = rows[1:] != rows[:-1]
+    first = cat([ones_like(order[:1]) != 0, any(differs, 1) if differs.ndim > 1 else differs])
     group = cumsum(first, 0) - 1
-    found = [values[first]]
-    if return_inverse:
-        found.append(shaped(scatter(group, 0, order, group), input.shape))
-    if return_counts:
+    kept = rows[first]
+    if dim is not None:
+        sizes = line(input).movedim(dim, 0).shape
+        kept = shaped(kept, (kept.shape[0], *sizes[1:])).movedim(0, dim)
+    found = [kept]
+    if inverse:
+        at = scatter(group, 0, order, group)
+        found.append(shaped(at, input.shape) if dim is None else at)
+    if counts:
         found.append(bincount(group))
     return tuple(found) if len(found) > 1 else found[0]
 
@@ -77,4 +120,4 @@ def isin(elements: Tensor, test_elements: Tensor, *, assume_unique: bool = False
     return cast(Tensor, OPS["logical_not"](found) if invert else found)
 
 
-METHODS: dict[str, Any] = {"bincount": bincount, "unique": unique}
+METHODS: dict[str, Any] = {"bincount": bincount, "unique": unique, "unique_consecutive": unique_consecutive}

@@ -14,6 +14,7 @@ from minigrad.dtypes import int32, int64
 from minigrad.errors import ArgumentError, ShapeError
 from minigrad.functional.checks import Dims, floats_of, shaped, tensor_of
 from minigrad.functional.elementwise import clamp, where
+from minigrad.functional.indexing import gather
 from minigrad.functional.reduce import amax, amin, logsumexp, sum
 from minigrad.functional.shape import cat, flip, stack, tril, triu
 from minigrad.functional.views import broadcast_tensors, transpose
@@ -139,9 +140,11 @@ def kron(input: Tensor, other: Tensor) -> Tensor:
 
 def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
     """`input` turned `k` times by a right angle, from the first of two `dims` to the second, or raises ShapeError."""
-    first, second = dims
     if tensor_of(input, "rot90").ndim < 2:
         raise ShapeError(f"rot90: shape {input.shape} has no two dimensions to turn between.")
+    if len(dims) != 2:
+        raise ShapeError(f"rot90: dims={dims!r}: a turn is between two dimensions.")
+    first, second = dims
     if first % input.ndim == second % input.ndim:
         raise ShapeError(f"rot90: dims={dims!r} are one dimension, and a turn is between two.")
     turned = flip(input, [first, second]) if k % 4 >= 2 else input
@@ -152,12 +155,19 @@ def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
 
 
 def searchsorted(
-    sorted_sequence: Tensor, input: Any, *, out_int32: bool = False, right: bool = False, side: str | None = None
+    sorted_sequence: Tensor,
+    input: Any,
+    *,
+    out_int32: bool = False,
+    right: bool = False,
+    side: str | None = None,
+    sorter: Tensor | None = None,
 ) -> Tensor:
     """Where each number of `input` (…, m) would go into the rising `sorted_sequence` (…, n): int64 from 0 to n.
 
-    Before numbers that are equal, or behind them with `right`. All pairs are compared. Raises ShapeError where a
-    sequence has several rows and `input` other ones.
+    Before numbers that are equal, or behind them with `right`. A sequence that is not sorted comes with its `sorter`,
+    the indices of `argsort`. All pairs are compared. Raises ShapeError where a sequence has several rows and `input`
+    other ones, or the sorter has another shape.
 
     >>> import minigrad as mg
     >>> mg.searchsorted(mg.tensor([1.0, 3.0, 5.0]), mg.tensor([0.0, 3.0, 9.0])).tolist()
@@ -166,6 +176,10 @@ def searchsorted(
     if side not in (None, "left", "right") or (side == "left" and right):
         raise ArgumentError(f'searchsorted: side={side!r} and right={right}; side is "left" or "right".')
     rows = tensor_of(sorted_sequence, "searchsorted", "sorted_sequence").detach()
+    if sorter is not None:
+        if tensor_of(sorter, "searchsorted", "sorter").shape != rows.shape:
+            raise ShapeError(f"searchsorted: sorter has shape {sorter.shape}, and sorted_sequence {rows.shape}.")
+        rows = gather(rows, -1, sorter)
     x = input.detach() if isinstance(input, Tensor) else rows.new_tensor(input)
     if rows.ndim > 1 and rows.shape[:-1] != x.shape[:-1]:
         raise ShapeError(f"searchsorted: the sequences are {rows.shape} and the numbers {x.shape}: other rows.")

@@ -84,8 +84,10 @@ def triplet_margin_loss(
 ) -> Tensor:
     """``max(d(anchor, positive) - d(anchor, negative) + margin, 0)``, rows (N, D) with `pairwise_distance` as d.
 
-    With `swap` d(positive, negative) counts where that is the smaller. Balntas et al. 2016.
+    With `swap` d(positive, negative) counts where that is the smaller. Balntas et al. 2016. Raises ArgumentError for a
+    `margin` that is not above 0.
     """
+    _check_margin("triplet_margin_loss", margin)
     far = pairwise_distance(anchor, negative, p, eps)
     if swap:
         far = ops.minimum(far, pairwise_distance(positive, negative, p, eps))
@@ -211,12 +213,18 @@ def triplet_margin_with_distance_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """`triplet_margin_loss` with another distance of rows; without one it is `pairwise_distance`."""
+    _check_margin("triplet_margin_with_distance_loss", margin)
     distance = pairwise_distance if distance_function is None else distance_function
     far = distance(anchor, negative)
     if swap:
         far = ops.minimum(far, distance(positive, negative))
     losses = clamp(distance(anchor, positive) - far + margin, 0.0)
     return _reduced("triplet_margin_with_distance_loss", losses, reduction)
+
+
+def _check_margin(name: str, margin: float) -> None:
+    if margin <= 0:
+        raise ArgumentError(f"{name}: margin={margin}, and it must be above 0.")
 
 
 def _reduced(name: str, losses: Any, reduction: str) -> Tensor:

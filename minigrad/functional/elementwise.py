@@ -35,6 +35,7 @@ __all__ = [
     "equal",
     "floor_divide",
     "gelu",
+    "hardtanh",
     "isclose",
     "logsigmoid",
     "nan_to_num",
@@ -239,6 +240,14 @@ def logsigmoid(input: Any) -> Any:
     return -ops.softplus(-input)
 
 
+def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Any:
+    """Clamp to the range from `min_val` to `max_val`. Raises ArgumentError where the first is the larger."""
+    if min_val > max_val:
+        raise ArgumentError(f"hardtanh: min_val={min_val} is above max_val={max_val}.")
+    found = ops.hardtanh(input, min_val=min_val, max_val=max_val)
+    return input.copy_(found) if inplace else found
+
+
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """`leaky_relu` with a learned slope: `weight` has one number, or one a channel, dimension 1 of `input`.
 
@@ -259,6 +268,8 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
 def isclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
     """Where ``|input - other| <= atol + rtol * |other|``; equal infinities are close, and with `equal_nan` two nans."""
     tensor_of(input, "isclose"), tensor_of(other, "isclose", "other")
+    if min(rtol, atol) < 0:
+        raise ArgumentError(f"isclose: rtol={rtol} and atol={atol} must be 0 or more.")
     other = other if other.dtype.is_floating_point else other.to(get_default_dtype())
     input = input if input.dtype.kind else input.to(other.dtype)
     near = ops.le(ops.abs(input - other), atol + rtol * ops.abs(other))
@@ -335,7 +346,7 @@ for _op in (*ops.elementwise.ELEMENTWISE, ops.relu, ops.sigmoid):
         METHODS[_op.name] = _FRONTS.get(_op.name) or method(_op)
         if (_op.differentiable or _op is ops.floor_divide) and _op is not ops.clamp:  # that is in `overwriting`
             METHODS[f"{_op.name}_"] = in_place(_op, _CHECKS.get(_op.name))
-_MAY_BE_IN_PLACE = {"elu", "hardtanh", "leaky_relu", "mish", "relu", "relu6", "selu", "silu"}
+_MAY_BE_IN_PLACE = {"elu", "leaky_relu", "mish", "relu", "relu6", "selu", "silu"}
 for _name in (*ops.elementwise.__all__, *ops.activation.__all__):
     if _name not in __all__:  # the operation itself is the function
         globals()[_name] = or_in_place(OPS[_name]) if _name in _MAY_BE_IN_PLACE else OPS[_name]

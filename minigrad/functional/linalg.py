@@ -179,7 +179,7 @@ def _added(name: str, input: Tensor, product: Tensor, beta: float, alpha: float)
     product = product if alpha == 1 else product * alpha
     if beta == 0:
         return ops.where(False, input, product) if input.requires_grad and modes.grad else product
-    return (input if beta == 1 else input * beta) + product
+    return ((input if beta == 1 else input * beta) + product).to(input.dtype)
 
 
 def trace(input: Tensor) -> Tensor:
@@ -331,7 +331,7 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
     left = ascii_letters[: a.ndim]
     right = "".join(left[mine[its.index(k)]] if k in its else ascii_letters[a.ndim + k] for k in range(b.ndim))
     out = "".join(k for k in left + right if (k in left) != (k in right))
-    return _contracted([a, b], [left, right], out, "tensordot")
+    return _contracted([a, b], [left, right], out, "tensordot").to(a.dtype)
 
 
 def inner(input: Tensor, other: Tensor) -> Tensor:

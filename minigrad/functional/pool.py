@@ -1,4 +1,4 @@
-"""Pooling and resizing, with PyTorch's signatures: of windows over the last dimensions of (…, channels, length) or
+"""Pooling, with PyTorch's signatures: of windows over the last dimensions of (…, channels, length) or
 (…, channels, height, width), where one batch dimension may stand in front.
 
 Ints in pixels are ints, or one for each dimension. With ``data_format="NHWC"``, which PyTorch does not have, the
@@ -8,14 +8,13 @@ channels stand last. ShapeError, DTypeError and ArgumentError for what does not 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
-from math import inf
-from typing import Any, cast
+from typing import Any
 
 from minigrad import ops
 from minigrad._tensor import Tensor
 from minigrad.errors import ArgumentError, ShapeError
-from minigrad.functional.checks import FORMATS, Ints, channels_first, channels_given, floats_of, ints_of, tensor_of
+from minigrad.functional.checks import FORMATS, Ints, channels_first, channels_given, floats_of, ints_of
+from minigrad.functional.windows import Windows, mean_rows, place_windows, resampled, window_shares
 from minigrad.op import Op
 
 __all__ = [
@@ -26,14 +25,10 @@ __all__ = [
     "adaptive_max_pool2d",
     "avg_pool1d",
     "avg_pool2d",
-    "interpolate",
     "max_pool1d",
     "max_pool2d",
     "min_pool2d",
 ]
-
-Windows = tuple[range, ...]
-Rows = tuple[tuple[range, tuple[float, ...]], ...]
 
 
 def max_pool1d(
@@ -150,117 +145,6 @@ def adaptive_max_pool2d(input: Tensor, output_size: int | Sequence[int | None], 
     return _adaptive_maximum("adaptive_max_pool2d", 2, input, output_size, return_indices)
 
 
-# In which numbers of dimensions there is each mode.
-_MODES = {
-    "nearest": (3, 4, 5),
-    "nearest-exact": (3, 4, 5),
-    "area": (3, 4),
-    "linear": (3,),
-    "bilinear": (4,),
-    "trilinear": (5,),
-}
-
-
-def interpolate(
-    input: Tensor,
-    size: Ints | None = None,
-    scale_factor: float | Sequence[float] | None = None,
-    mode: str = "nearest",
-    align_corners: bool | None = None,
-    recompute_scale_factor: bool | None = None,
-    antialias: bool = False,
-) -> Tensor:
-    """Resize (batch, channels, …) to `size`, or by `scale_factor`, one for each dimension after the second.
-
-    mode "nearest" takes one pixel, "nearest-exact" that nearest to the new pixel's centre; "linear", "bilinear" and
-    "trilinear" (of 3, 4 and 5 dimensions) mix two in each; "area" is adaptive_avg_pool. With `align_corners` the
-    centres of the corner pixels stay in place, else the edges of the image do. `scale_factor` gives sizes rounded down,
-    and distances between new pixels of 1 / scale_factor; with `recompute_scale_factor` of old size / new size instead.
-
-    "nearest" is exact, where PyTorch in float32 may round to the neighbour (39 pixels to 33, for example).
-
-    >>> import minigrad as mg
-    >>> mg.functional.interpolate(mg.tensor([[[0.0, 4.0]]]), scale_factor=2, mode="linear").tolist()
-    [[[0.0, 1.0, 3.0, 4.0]]]
-    """
-    tensor_of(input, "interpolate")
-    if antialias or input.ndim not in _MODES.get(mode, ()):
-        what = "antialias=True" if antialias else f"mode={mode!r} of {input.ndim} dimensions"
-        raise ArgumentError(
-            f"interpolate: there is no {what}.\n  There are nearest, nearest-exact (3 to 5 dimensions), area (3 or 4), "
-            "linear (3), bilinear (4) and trilinear (5), with batch and channels counted."
-        )
-    if align_corners is not None and "linear" not in mode:
-        raise ArgumentError(f"interpolate: align_corners goes with the linear modes, not with {mode!r}: leave it out.")
-    if (size is None) == (scale_factor is None) or (recompute_scale_factor and scale_factor is None):
-        raise ArgumentError(
-            "interpolate: give either size or scale_factor; recompute_scale_factor goes with the latter."
-        )
-    if mode not in ("nearest", "nearest-exact"):
-        floats_of(input, "interpolate")
-    old = input.shape[2:]
-    if scale_factor is None:
-        new = ints_of(size, len(old), "interpolate", "size")
-        factors: tuple[float, ...] = new
-    else:
-        factors = _factors(scale_factor, len(old))
-        new = tuple(int(n * factor) for n, factor in zip(old, factors, strict=True))
-    if mode == "area":
-        return _adaptive_average("interpolate", len(old), input, new, FORMATS[len(old)][0])
-    if min(old) < 1 or min(new) < 1 or not input.shape[1]:
-        raise ShapeError(f"interpolate: from {input.shape} to {new}: sizes and channels must be 1 or more.")
-    for k in reversed(range(len(old))):  # along rows first, while there are fewest numbers: they mostly become more
-        n, m = old[k], new[k]
-        rounded = (n,) if "linear" in mode else (n, 2 * n) if (mode, input.ndim) == ("nearest", 4) else ()
-        by_size = scale_factor is None or recompute_scale_factor or m in rounded  # the latter as in PyTorch
-        pitch = (n, m) if by_size else (1, factors[k])
-        input = _resampled(input, k + 2, _pixel_rows(n, m, *pitch, mode, bool(align_corners)))
-    return input
-
-
-# --- where the windows are ---
-
-
-@lru_cache(maxsize=256)
-def _placed(n: int, m: int, kernel: int, stride: int, padding: int, dilation: int) -> Windows:
-    """`m` windows over `n` places, of those places that are there."""
-    windows = []
-    for start in range(-padding, m * stride - padding, stride):
-        first = start + dilation * max(0, -(start // dilation))
-        windows.append(range(first, min(start + dilation * (kernel - 1) + 1, n), dilation))
-    return tuple(windows)
-
-
-@lru_cache(maxsize=256)
-def _shares(n: int, m: int) -> Windows:
-    """`m` windows that share `n` places evenly."""
-    return tuple(range(j * n // m, -(-(j + 1) * n // m)) for j in range(m))
-
-
-@lru_cache(maxsize=256)
-def _mean_rows(windows: Windows, counts: tuple[int, ...]) -> Rows:
-    """The matrix of the windows' sums, each divided by its count."""
-    return tuple((window, (1 / count,) * len(window)) for window, count in zip(windows, counts, strict=True))
-
-
-@lru_cache(maxsize=256)
-def _pixel_rows(n: int, m: int, over: float, under: float, mode: str, align_corners: bool) -> Rows:
-    """The matrix that resizes `n` pixels to `m`, which are over / under apart."""
-    if "linear" not in mode:
-        shift = 0.5 if mode == "nearest-exact" else 0.0
-        nearest = [min(int((j + shift) * over / under), n - 1) for j in range(m)]
-        return tuple((range(k, k + 1), (1.0,)) for k in nearest)
-    if align_corners:
-        centres = [j * (n - 1) / max(m - 1, 1) for j in range(m)]
-    else:
-        centres = [max((j + 0.5) * over / under - 0.5, 0.0) for j in range(m)]
-    lefts = [min(int(centre), n - 1) for centre in centres]
-    return tuple(
-        (range(k, k + 2), (1 - (centre - k), centre - k)) if k < min(centre, n - 1) else (range(k, k + 1), (1.0,))
-        for k, centre in zip(lefts, centres, strict=True)
-    )
-
-
 # --- what they share ---
 
 
@@ -297,7 +181,7 @@ def _average(
         counts = lengths if count_include_pad else tuple(map(len, line))
         if divisor is not None:
             counts = (divisor if k == 0 else 1,) * len(line)
-        x = _resampled(x, x.ndim - dims + k, _mean_rows(line, counts))
+        x = resampled(x, x.ndim - dims + k, mean_rows(line, counts))
     return channels_given(x, data_format)
 
 
@@ -306,7 +190,7 @@ def _adaptive_average(name: str, dims: int, input: Any, output_size: Any, data_f
     windows = _adaptive(name, dims, x, output_size)
     floats_of(x, name)
     for k, line in enumerate(windows):
-        x = _resampled(x, x.ndim - dims + k, _mean_rows(line, tuple(map(len, line))))
+        x = resampled(x, x.ndim - dims + k, mean_rows(line, tuple(map(len, line))))
     return channels_given(x, data_format)
 
 
@@ -314,10 +198,6 @@ def _adaptive_maximum(name: str, dims: int, input: Any, output_size: Any, return
     x = channels_first(input, dims, FORMATS[dims][0], name, empty="NC")
     found = ops.max_pool(x, windows=_adaptive(name, dims, x, output_size))
     return found if return_indices else found[0]
-
-
-def _resampled(x: Tensor, dim: int, rows: Rows) -> Tensor:
-    return cast(Tensor, ops.resample(x, rows=rows, dim=dim, size=x.shape[dim]))
 
 
 def _windows(
@@ -341,7 +221,7 @@ def _windows(
                 f"{name}: a window of {d * (k - 1) + 1} is larger than the size {n} in shape {x.shape}"
                 f"{f', with {p} of padding at either end' if p else ''}."
             )
-        windows.append(_placed(n, m, k, s, p, d))
+        windows.append(place_windows(n, m, k, s, p, d))
         lengths.append(tuple(min(k, n + 2 * p - j * s) for j in range(m)))
     return tuple(windows), tuple(lengths)
 
@@ -353,16 +233,7 @@ def _adaptive(name: str, dims: int, x: Tensor, output_size: Any) -> tuple[Window
             raise ShapeError(f"{name}: output_size={output_size!r} is not one size for each of {dims} dimensions.")
         asked = [n if size is None else size for n, size in zip(x.shape[-dims:], asked, strict=True)]
     sizes = ints_of(asked, dims, name, "output_size")
-    return tuple(_shares(n, m) for n, m in zip(x.shape[-dims:], sizes, strict=True))
-
-
-def _factors(given: Any, dims: int) -> tuple[float, ...]:
-    factors = tuple(given) if isinstance(given, Sequence) else (given,) * dims
-    if len(factors) != dims or not all(isinstance(f, int | float) and 0 < f < inf for f in factors):
-        raise ArgumentError(
-            f"interpolate: scale_factor={given!r} is not a positive number, nor one for each of {dims}."
-        )
-    return factors
+    return tuple(window_shares(n, m) for n, m in zip(x.shape[-dims:], sizes, strict=True))
 
 
 METHODS: dict[str, Callable[..., Any]] = {}  # as in PyTorch, tensors have none

@@ -6,7 +6,6 @@ result; with `keepdim` they have size 1. ShapeError for a dimension that is not 
 
 from __future__ import annotations
 
-import builtins
 from collections.abc import Callable, Sequence
 from math import inf
 from typing import Any, NamedTuple, cast, overload
@@ -14,7 +13,7 @@ from typing import Any, NamedTuple, cast, overload
 from minigrad import ops
 from minigrad._tensor import Tensor
 from minigrad.dtypes import DType
-from minigrad.errors import ArgumentError, ShapeError
+from minigrad.errors import ArgumentError
 from minigrad.functional.checks import (
     Dims,
     check_number,
@@ -41,7 +40,6 @@ __all__ = [
     "argmin",
     "cumprod",
     "cumsum",
-    "diff",
     "logsumexp",
     "max",
     "mean",
@@ -252,19 +250,6 @@ def cumsum(input: Tensor, dim: int, *, dtype: DType | None = None) -> Tensor:
 def cumprod(input: Tensor, dim: int, *, dtype: DType | None = None) -> Tensor:
     """The running products along `dim`, of the shape of `input`, in types as `sum`."""
     return _running("cumprod", tensor_as(input, dtype, "cumprod"), dim)
-
-
-def diff(input: Tensor, n: int = 1, dim: int = -1) -> Tensor:
-    """Each number less the one before it along `dim`, `n` times over; of bools, whether the two differ."""
-    k = one_dim_of(dim, tensor_of(input, "diff"), "diff")
-    if not input.ndim or n < 0:
-        raise ShapeError(f"diff: there is nothing before a number in shape {input.shape}, n={n} times over.")
-    for _ in range(n):
-        size = input.shape[k]
-        less = builtins.max(size - 1, 0)
-        after, before = input.narrow(k, size - less, less), input.narrow(k, 0, less)
-        input = after - before if input.dtype.kind else after != before
-    return input
 
 
 def any(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:

@@ -229,12 +229,13 @@ def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -
 
 
 def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
-    """`input` with more places at its edges: `pad` is (before, after) for the last dimension, then the one before it, …
+    """Pad the edges of `input`: `pad` is (before, after) for the last dimension, then for the one before it, ….
 
-    ``mode="constant"`` fills them with `value`, by default 0, and a negative pad cuts off. "reflect" mirrors at the
-    edge number, "replicate" repeats it, "circular" goes on at the other edge; these three pad the last one to three
-    dimensions, of which there must be one or two more. Raises ShapeError for pads that are not pairs, that cut off more
-    than there is, and that mirror or wrap around more than once.
+    ``mode="constant"`` fills with `value`, by default 0. "reflect" mirrors at the element of the edge, "replicate"
+    repeats it, "circular" takes up at the other edge; these three pad the last one to three dimensions, of which there
+    must be one or two more. A negative pad crops: what is mirrored or repeated is that of the whole, what wraps around
+    that of the rest. Raises ShapeError for pads that are not pairs, that crop more than there is, and that mirror or
+    wrap around more than once.
 
     >>> import minigrad as mg
     >>> mg.pad(mg.tensor([[1, 2, 3]]), (2, 1), mode="reflect").tolist()
@@ -246,9 +247,9 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
     if len(given) % 2 or count > x.ndim:
         raise ShapeError(f"pad: {given} must be pairs, the last dimension's first, and fit shape {x.shape}.")
     pairs = ((0, 0),) * (x.ndim - count) + tuple(zip(given[::2], given[1::2], strict=True))[::-1]
+    if any(max(-before, 0) + max(-after, 0) > n for n, (before, after) in zip(x.shape, pairs, strict=True)):
+        raise ShapeError(f"pad: {given} cuts off more than there is in shape {x.shape}.")
     if mode == "constant":
-        if any(max(-before, 0) + max(-after, 0) > n for n, (before, after) in zip(x.shape, pairs, strict=True)):
-            raise ShapeError(f"pad: {given} cuts off more than there is in shape {x.shape}.")
         return cast(Tensor, ops.pad(x, pads=pairs, value=0.0 if value is None else value))
     if value is not None or count not in (1, 2, 3) or x.ndim - count not in (1, 2):
         raise ShapeError(
@@ -258,15 +259,23 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
     if mode != "circular" and 0 in x.shape[-count - 1 :]:
         raise ShapeError(f"pad: mode={mode!r} needs numbers at the edges, and shape {x.shape} has none.")
     for k, (before, after) in enumerate(pairs):
-        x = _edged(x, k, before, after, mode) if before or after else x
+        x = _cropped(x, k, before, after) if mode == "circular" else x
+        x = _edged(x, k, max(before, 0), max(after, 0), mode) if max(before, after) > 0 else x
+        x = x if mode == "circular" else _cropped(x, k, before, after)
     return x
+
+
+def _cropped(x: Tensor, k: int, before: int, after: int) -> Tensor:
+    """`x` without what negative pads cut off along dimension `k`."""
+    first, last = max(-before, 0), max(-after, 0)
+    return narrow(x, k, first, x.shape[k] - first - last) if first or last else x
 
 
 def _edged(x: Tensor, k: int, before: int, after: int, mode: str) -> Tensor:
     """`x` with the places that `mode` puts before and after it along dimension `k`."""
     size = x.shape[k]
     most = {"reflect": size - 1, "circular": size, "replicate": max(before, after) if size else 0}[mode]
-    if not 0 <= min(before, after) <= max(before, after) <= most:
+    if max(before, after) > most:
         raise ShapeError(
             f"pad: mode={mode!r} puts 0 to {most} places at either end of the {size} of dimension {k}, not "
             f"{before} and {after}."

@@ -266,10 +266,14 @@ def select(input: Tensor, dim: int, index: int) -> Tensor:
     return cast(Tensor, ops.index(input, key=(*_ALL * k, int(index))))
 
 
-def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
+def narrow(input: Tensor, dim: int, start: int | Tensor, length: int) -> Tensor:
     """A view of `length` places along `dim`, from `start` on, which may count from the end."""
     k = dim_of_some(input, dim, "narrow")
     size = input.shape[k]
+    if isinstance(start, Tensor):
+        if start.ndim or start.dtype.kind != 1:
+            raise ShapeError(f"narrow: start is a 0-d tensor of integers; this is {start.dtype.name} {start.shape}.")
+        start = int(start)
     first = start + size if start < 0 else start
     if not 0 <= first <= first + length <= size:
         raise ShapeError(
@@ -306,10 +310,19 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     return split(input, size, k) if size else split(input, [0] * chunks, k)
 
 
-def tensor_split(input: Tensor, indices_or_sections: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
-    """Views of parts along `dim`: that many, the first perhaps larger by one; or cut before each of the indices."""
+def tensor_split(input: Tensor, indices_or_sections: int | Sequence[int] | Tensor, dim: int = 0) -> tuple[Tensor, ...]:
+    """Return views of parts along `dim`: that many, the first perhaps larger by one; or cut before each of the indices.
+
+    A 0-d tensor is a number of parts, a 1-d one a sequence of indices.
+
+    >>> import minigrad as mg
+    >>> [part.tolist() for part in mg.tensor_split(mg.tensor([1, 2, 3, 4]), mg.tensor([1, 3]))]
+    [[1], [2, 3], [4]]
+    """
     k = dim_of_some(input, dim, "tensor_split")
     total = input.shape[k]
+    if isinstance(indices_or_sections, Tensor):
+        indices_or_sections = indices_or_sections.tolist()
     if isinstance(indices_or_sections, int):
         count = indices_or_sections
         if count < 1:
@@ -363,7 +376,7 @@ def as_strided(input: Tensor, size: Sequence[int], stride: Sequence[int], storag
     shape, strides = listed_ints("as_strided", (size,)), listed_ints("as_strided", (stride,))
     if len(shape) != len(strides) or min((*shape, *strides), default=0) < 0:
         raise ShapeError(f"as_strided: size={shape} and stride={strides} must be as many, and none below 0.")
-    root = x if x._base is None else x._base
+    root = x if x._base is None or (x.requires_grad and x.is_leaf) else x._base
     own = stride_of(root)
     if overlapping(root.shape, own):
         raise ShapeError("as_strided: in this tensor one number stands in several places.\n  clone() it first.")

@@ -39,8 +39,6 @@ DIFFERS = {
     "torch.manual_seed": "other numbers than PyTorch's, the same on each device",
     "torch.scatter_reduce": "not of products",
     "torch.sort": "is always stable",
-    "torch.unique": "of numbers, without dim",
-    "torch.Tensor.unique": "of numbers, without dim",
     "torch.unique_consecutive": "of numbers, without dim",
     "torch.Tensor.unique_consecutive": "of numbers, without dim",
     "torch.nn.Module": "without the state_dict hooks, to_empty and ipu or xpu",

@@ -51,7 +51,7 @@ def sampled(points, mode="bilinear", padding_mode="zeros", align_corners=False, 
 @pytest.mark.parity
 @pytest.mark.parametrize("align_corners", [False, True])
 @pytest.mark.parametrize("padding_mode", ["zeros", "border", "reflection"])
-@pytest.mark.parametrize("mode", ["bilinear", "nearest"])
+@pytest.mark.parametrize("mode", ["bilinear", "nearest", "bicubic"])
 def test_values_and_gradients_are_pytorch_s_at_every_kink(torch, mode, padding_mode, align_corners):
     points = np.array([(x, y) for x in KINKS for y in KINKS])
     ours = sampled(points, mode, padding_mode, align_corners)
@@ -151,9 +151,19 @@ def test_images_of_realistic_size_are_pytorch_s(torch):
 X, GRID, THETA = mg.ones(2, 1, 3, 4), mg.zeros(2, 5, 6, 2), mg.ones(2, 2, 3)
 WRONG = [
     (
-        lambda: F.grid_sample(X, GRID, "bicubic"),
+        lambda: F.grid_sample(X, GRID, "cubic"),
         ArgumentError,
-        "grid_sample: mode='bicubic' is none of 'bilinear', 'nearest'.",
+        "grid_sample: mode='cubic' is none of 'bilinear', 'nearest', 'bicubic'.",
+    ),
+    (
+        lambda: F.grid_sample(X[..., None], mg.zeros(2, 5, 6, 7, 3), "bicubic"),
+        ArgumentError,
+        "grid_sample: bicubic is of images (N, C, H, W), and input has five dimensions.",
+    ),
+    (
+        lambda: F.grid_sample(X[..., None], GRID),
+        ShapeError,
+        "grid_sample: grid has shape (2, 5, 6, 2), where (2, depth, rows, columns, 3) is asked, for input (2, 1, 3, 4,",
     ),
     (
         lambda: F.grid_sample(X, GRID, padding_mode="reflect"),
@@ -163,12 +173,12 @@ WRONG = [
     (
         lambda: F.grid_sample(X[0], GRID),
         ShapeError,
-        "grid_sample: input has shape (1, 3, 4), where images (N, C, H, W), not empty, are asked.",
+        "grid_sample: input has shape (1, 3, 4), and is to be (N, C, H, W) or (N, C, D, H, W), not empty.",
     ),
     (
         lambda: F.grid_sample(X[:, :, :0], GRID),
         ShapeError,
-        "grid_sample: input has shape (2, 1, 0, 4), where images (N, C, H, W), not empty, are asked.",
+        "grid_sample: input has shape (2, 1, 0, 4), and is to be (N, C, H, W) or (N, C, D, H, W), not empty.",
     ),
     (
         lambda: F.grid_sample(X[:1], GRID),
@@ -198,17 +208,17 @@ WRONG = [
     (
         lambda: F.affine_grid(THETA, (2, 1, 2, 3, 4)),
         ShapeError,
-        "affine_grid: size=(2, 1, 2, 3, 4) is not the size (N, C, H, W) of images, each 1 or more; grids over",
+        "affine_grid: theta has shape (2, 2, 3), and size=(2, 1, 2, 3, 4) needs (2, 3, 4).",
     ),
     (
         lambda: F.affine_grid(THETA, (2, 1, 0, 3)),
         ShapeError,
-        "affine_grid: size=(2, 1, 0, 3) is not the size (N, C, H, W) of images, each 1 or more",
+        "affine_grid: size=(2, 1, 0, 3) is neither (N, C, H, W) nor (N, C, D, H, W), each 1 or more.",
     ),
     (
         lambda: F.affine_grid(THETA, (1, 1, 2, 3)),
         ShapeError,
-        "affine_grid: theta has shape (2, 2, 3), but size=(1, 1, 2, 3) asks for (1, 2, 3).",
+        "affine_grid: theta has shape (2, 2, 3), and size=(1, 1, 2, 3) needs (1, 2, 3).",
     ),
     (
         lambda: F.affine_grid(THETA.to(mg.int32), (2, 1, 2, 3)),

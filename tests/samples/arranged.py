@@ -17,7 +17,6 @@ SAMPLES = [
     sample("vander", lambda F, v: F.vander(v.detach(), 4), v),  # PyTorch overwrites what its rule needs
     sample("vander, increasing", lambda F, v: F.vander(v, increasing=True), v, parity=False),
     sample("unravel_index", lambda F, n: F.unravel_index(n, (2, 3, 4)), ints(5, below=24)),
-    sample("unique_consecutive", lambda F, n: F.unique_consecutive(n // 2, True, True), ints(7, below=7)),
     sample("split_with_sizes", lambda F, x: F.split_with_sizes(x, [1, 3], 1), x),
     sample("hsplit", lambda F, x: F.hsplit(x, 2), x),
     sample("vsplit", lambda F, x: x.vsplit([1]), x),

@@ -32,6 +32,8 @@ SAMPLES = [
            differs={"uint8": "without their signs they do not rise"}),
     sample("searchsorted, right", lambda F, n: F.searchsorted(n.new_tensor([1, 2, 2, 3]), n, right=True),
            ints(5, below=5)),
+    sample("searchsorted, sorter", lambda F, r, v: F.searchsorted(-r, v, sorter=(-r).argsort()), rising, numbers(2, 3),
+           differs={"uint8": "without their signs they do not rise"}),
     sample("bucketize", lambda F, n: F.bucketize(n, n.new_tensor([1, 2, 3])), ints(2, 3, below=5)),
     sample("fill_diagonal_", lambda F, x: (x * 1.0).fill_diagonal_(2.5), numbers(3, 4)),
     sample("tril_", lambda F, x: (x * 1.0).tril_(-1), x),

@@ -1,10 +1,9 @@
-"""Pooling and resizing."""
+"""Pooling."""
 
 from samples import ints, numbers, sample
 
 IMAGE, LINE = numbers(2, 2, 3, 4), numbers(2, 2, 6)
 WHOLE = "PyTorch rounds means of int64 down; here ints have no means"
-ROUNDED = "PyTorch resizes uint8 in integers; here ints have no fractions"
 
 
 def nhwc(function, *arguments):
@@ -92,45 +91,4 @@ SAMPLES = [
     sample("adaptive_max_pool1d", lambda F, x: F.adaptive_max_pool1d(x, 4), LINE),
     sample("adaptive_max_pool2d", lambda F, x: F.adaptive_max_pool2d(x, (2, None)), numbers(1, 2, 5, 3)),
     sample("adaptive_max_pool2d, indices", lambda F, x: F.adaptive_max_pool2d(x, 2, True), numbers(2, 3, 5)),
-    sample("interpolate, nearest", lambda F, x: F.interpolate(x, 7), LINE),
-    sample("interpolate, nearest, by two", lambda F, x: F.interpolate(x, scale_factor=2), numbers(1, 2, 2, 3)),
-    sample("interpolate, nearest, smaller", lambda F, x: F.interpolate(x, (2, 3)), IMAGE),
-    sample(
-        "interpolate, nearest, by factors that are rounded",
-        lambda F, x: F.interpolate(x, scale_factor=(1.2, 2.1)),
-        numbers(1, 2, 4, 5),
-    ),
-    sample("interpolate, nearest, of 5 dimensions", lambda F, x: F.interpolate(x, (1, 3, 2)), numbers(1, 2, 2, 2, 3)),
-    sample(
-        "interpolate, trilinear", lambda F, x: F.interpolate(x, (3, 1, 4), mode="trilinear"), numbers(1, 1, 2, 2, 3)
-    ),
-    sample("interpolate, nearest-exact", lambda F, x: F.interpolate(x, (5, 3), mode="nearest-exact"), IMAGE),
-    sample("interpolate, area", lambda F, x: F.interpolate(x, scale_factor=0.7, mode="area"), numbers(1, 2, 4, 5)),
-    sample("interpolate, linear", lambda F, x: F.interpolate(x, 9, mode="linear"), LINE),
-    sample("interpolate, linear, corners", lambda F, x: F.interpolate(x, 4, None, "linear", True), LINE),
-    sample("interpolate, linear, to one", lambda F, x: F.interpolate(x, 1, mode="linear", align_corners=True), LINE),
-    sample(
-        "interpolate, bilinear",
-        lambda F, x: F.interpolate(x, (4, 3), mode="bilinear"),
-        IMAGE,
-        differs={"uint8": ROUNDED},
-    ),
-    sample(
-        "interpolate, bilinear, corners",
-        lambda F, x: F.interpolate(x, scale_factor=(1.7, 2.0), mode="bilinear", align_corners=True),
-        numbers(1, 2, 3, 4),
-        differs={"uint8": ROUNDED},
-    ),
-    sample(
-        "interpolate, bilinear, by a factor",
-        lambda F, x: F.interpolate(x, scale_factor=1.7, mode="bilinear"),
-        numbers(1, 2, 3, 4),
-        differs={"uint8": ROUNDED},
-    ),
-    sample(
-        "interpolate, bilinear, by a recomputed factor",
-        lambda F, x: F.interpolate(x, scale_factor=1.7, mode="bilinear", recompute_scale_factor=True),
-        numbers(1, 2, 3, 4),
-        differs={"uint8": ROUNDED},
-    ),
 ]

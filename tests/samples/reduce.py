@@ -36,6 +36,7 @@ SAMPLES = [
     sample("cumprod", lambda F, x: x.cumprod(-1), few),
     sample("diff", lambda F, x: x.diff(dim=1), x),
     sample("diff, twice", lambda F, x: F.diff(x, 2), x),
+    sample("diff, prepend and append", lambda F, x: F.diff(x, 2, 1, prepend=x[:, 1:], append=x * 2.0), x),
     sample("any", lambda F, x: (x > 2).any(dim=1), x),
     sample("all", lambda F, x: (x > -2.5).all(), x),
 ]

@@ -30,7 +30,7 @@ SAMPLES = [
     sample("affine_grid, by default", lambda F, theta: F.affine_grid(theta, (2, 1, 3, 2)), THETA),
     *[
         sampled(mode, padding_mode, align_corners)
-        for mode in ("bilinear", "nearest")
+        for mode in ("bilinear", "nearest", "bicubic")
         for padding_mode in ("zeros", "border", "reflection")
         for align_corners in (False, True)
     ],
@@ -42,6 +42,17 @@ SAMPLES = [
         numbers(2, 3, 1, 1),
         INSIDE,
     ),
+    *[
+        sample(
+            f"grid_sample of volumes, {mode}, {padding_mode}",
+            lambda F, x, grid, mode=mode, padding_mode=padding_mode: F.grid_sample(x, grid, mode, padding_mode, False),
+            numbers(1, 2, 2, 3, 4),
+            numbers(1, 2, 1, 3, 3, low=-1.9, high=1.9),
+        )
+        for mode in ("bilinear", "nearest")
+        for padding_mode in ("zeros", "border", "reflection")
+    ],
+    sample("affine_grid of volumes", lambda F, t: F.affine_grid(t, (2, 1, 2, 3, 4), False), numbers(2, 3, 4)),
     sample("a spatial transformer", transformed, IMAGE, THETA),
     sample("a spatial transformer, corners", lambda F, x, t: transformed(F, x, t, align_corners=True), IMAGE, THETA),
 ]

@@ -63,6 +63,8 @@ SAMPLES = [
     sample("split by sizes", lambda F, x: x.split([1, 0, 3], 1), M),
     sample("chunk", lambda F, x: F.chunk(x, 3, dim=1), numbers(2, 5)),
     sample("tensor_split", lambda F, x: F.tensor_split(x, 3), V),
+    sample("tensor_split at a tensor", lambda F, x, n: F.tensor_split(x, n), V, np.array([1, 3])),
+    sample("tensor_split by a 0-d tensor", lambda F, x, n: F.tensor_split(x, n), V, np.array(3)),
     sample("tensor_split at indices", lambda F, x: F.tensor_split(x, (1, 3, 7), dim=-1), M),
     sample("tensor_split at indices from the end", lambda F, x: x.tensor_split((3, -3)), V),
     sample("unbind", lambda F, x: F.unbind(x, -1), M),
@@ -127,6 +129,11 @@ SAMPLES = [
     sample("pad", lambda F, x: F.pad(x, (1, 2)), M),
     sample("pad all sides by a number", lambda F, x: F.pad(x, (1, 0, 0, 2), value=2.0), M),
     sample("pad and cut", lambda F, x: F.pad(x, (-1, 2, 1, -1)), M),
+    *[
+        sample(f"pad and cut, {mode}, {cut}", lambda F, x, mode=mode, cut=cut: F.pad(x, cut, mode), numbers(1, 2, 5))
+        for mode in ("reflect", "replicate", "circular")
+        for cut in ((-2, 1), (3, -1), (-1, -2), (-4, 0))
+    ],
     sample("pad by nothing", lambda F, x: F.pad(x, ()), M),
     *[
         sample(f"pad, {mode}, {count}d{batch}", call, numbers(*([1] * extra), *shape))

@@ -1,0 +1,40 @@
+"""Windows over a dimension, and matrices of their weights: what pooling and resizing are made from."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import cast
+
+from minigrad import ops
+from minigrad._tensor import Tensor
+
+__all__ = ["Rows", "Windows", "mean_rows", "place_windows", "resampled", "window_shares"]
+
+Windows = tuple[range, ...]
+Rows = tuple[tuple[range, tuple[float, ...]], ...]
+
+
+@lru_cache(maxsize=256)
+def place_windows(n: int, m: int, kernel: int, stride: int, padding: int, dilation: int) -> Windows:
+    """`m` windows over `n` places, of those places that are there."""
+    windows = []
+    for start in range(-padding, m * stride - padding, stride):
+        first = start + dilation * max(0, -(start // dilation))
+        windows.append(range(first, min(start + dilation * (kernel - 1) + 1, n), dilation))
+    return tuple(windows)
+
+
+@lru_cache(maxsize=256)
+def window_shares(n: int, m: int) -> Windows:
+    """`m` windows that share `n` places evenly."""
+    return tuple(range(j * n // m, -(-(j + 1) * n // m)) for j in range(m))
+
+
+@lru_cache(maxsize=256)
+def mean_rows(windows: Windows, counts: tuple[int, ...]) -> Rows:
+    """The matrix of the windows' sums, each divided by its count."""
+    return tuple((window, (1 / count,) * len(window)) for window, count in zip(windows, counts, strict=True))
+
+
+def resampled(x: Tensor, dim: int, rows: Rows) -> Tensor:
+    return cast(Tensor, ops.resample(x, rows=rows, dim=dim, size=x.shape[dim]))

@@ -1,0 +1,345 @@
+"""PyTorch's own samples as an oracle: every `OpInfo` of `op_db` whose name is here.
+
+PyTorch tests its operations with samples that its authors wrote, a list for each operation and dtype, and with calls
+that must be refused. Here each sample is called in both libraries: results have the same dtypes, shapes and elements,
+in float64 the same first and second gradients, and what PyTorch refuses is refused.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import Any, NamedTuple
+from zlib import crc32
+
+import numpy as np
+import torch
+from torch.testing._internal.common_methods_invocations import op_db
+
+import minigrad as mg
+from minigrad.errors import MinigradError
+from strategies import PARITY
+
+__all__ = ["DTYPES", "Found", "Outside", "check_all", "check_errors", "names", "operations"]
+
+DTYPES = ("float64", "float32", "int64", "int32", "uint8", "bool")
+
+# Their elements are drawn or uninitialised: dtype and shape are compared.
+DRAWN = {
+    *("bernoulli", "multinomial", "normal", "rand_like", "randn", "randn_like", "randint", "randint_like", "randperm"),
+    *(
+        "normal/in_place",
+        "normal/number_mean",
+        "empty",
+        "empty_like",
+        "new_empty",
+        "nn.functional.dropout",
+        "nn.functional.dropout2d",
+        "nn.functional.dropout3d",
+    ),
+    *("nn.functional.alpha_dropout", "nn.functional.feature_alpha_dropout"),
+    *("nn.functional.feature_alpha_dropout/with_train", "nn.functional.gumbel_softmax"),
+}
+
+
+# Where PyTorch's samples give arguments in another order than its function takes them, or to a method.
+CALLS: dict[str, Callable[..., Any]] = {
+    "T": lambda x: x.T,
+    "mT": lambda x: x.mT,
+    "einsum": lambda tensors, equation: mg.einsum(equation, tensors),
+    "nn.functional.embedding": lambda weight, index, **options: mg.nn.functional.embedding(index, weight, **options),
+    "nn.functional.embedding_bag": lambda weight, index, **options: mg.nn.functional.embedding_bag(
+        index, weight, **options
+    ),
+    "normal": lambda std, mean, **options: mg.normal(mean, std, **options),
+    "normal/in_place": lambda x, *args, **options: x.clone().detach().normal_(*args, **options),
+    "unfold": lambda x, *args: x.unfold(*args),  # `F.unfold` is another function
+    "where": lambda x, condition, other: mg.where(condition, x, other),
+    "zero_": lambda x: x.clone().zero_(),
+}
+
+
+class Outside(Exception):
+    """A sample asks for what minigrad does not have at all: a dtype, a layout, a generator, a function of PyTorch's."""
+
+
+class Found(NamedTuple):
+    """What became of a sample: ``passed``, ``outside``, or the stage that differs, with what was seen."""
+
+    operation: str
+    dtype: str
+    index: int
+    stage: str
+    message: str = ""
+
+
+@cache
+def operations() -> dict[str, Any]:
+    """Return the OpInfos whose function is here, by name; variants of tests as ``name/variant``."""
+    found = {full_name(op): op for op in op_db if function_of(op) is not None}
+    return dict(sorted(found.items()))
+
+
+def names(part: int = 0, parts: int = 1) -> list[str]:
+    """Return the names of a part of the operations, chosen by hash."""
+    return [name for name in operations() if crc32(name.encode()) % parts == part]
+
+
+def full_name(op: Any) -> str:
+    """Return the name of an OpInfo, with its variant where one function has several."""
+    return f"{op.name}/{op.variant_test_name}" if op.variant_test_name else op.name
+
+
+def function_of(op: Any) -> Callable[..., Any] | None:
+    """Return the function of that name, or the method where there is no function; None where there is neither."""
+    if full_name(op) in CALLS:
+        return CALLS[full_name(op)]
+    found: Any = mg
+    for part in op.name.split("."):
+        found = getattr(found, part, None)
+    if callable(found) and not isinstance(found, type | mg.dtype):
+        return found
+    method = getattr(mg.Tensor, op.name, None)
+    return method if callable(method) else None
+
+
+def converted(x: Any, memo: dict[int, Any]) -> Any:
+    """Return an argument of a sample as ours; a tensor that occurs twice is the same tensor twice."""
+    if isinstance(x, torch.Tensor):
+        if id(x) not in memo:
+            name = str(x.dtype)[6:]
+            if name not in DTYPES or x.layout is not torch.strided:
+                raise Outside(f"{name} {x.layout}")
+            memory = torch.empty(0, dtype=x.dtype).set_(x.untyped_storage()).numpy(force=True)
+            made = mg.tensor(memory.copy(), dtype=getattr(mg, name))
+            made = made.as_strided(tuple(x.shape), x.stride(), x.storage_offset())
+            memo[id(x)] = (x, made.requires_grad_() if x.requires_grad else made)
+        return memo[id(x)][1]
+    if isinstance(x, torch.dtype):
+        if str(x)[6:] not in DTYPES:
+            raise Outside(str(x))
+        return getattr(mg, str(x)[6:])
+    if isinstance(x, torch.Size):
+        return tuple(x)
+    if isinstance(x, tuple) and hasattr(x, "_fields"):
+        return type(x)(*(converted(one, memo) for one in x))
+    if isinstance(x, list | tuple):
+        return type(x)(converted(one, memo) for one in x)
+    if isinstance(x, dict):
+        return {
+            key: mg.get_default_device() if key == "device" else converted(one, memo)
+            for key, one in x.items()
+            if key not in ("layout", "pin_memory")
+        }
+    if isinstance(x, torch.memory_format):
+        return getattr(mg, str(x).split(".")[-1])
+    if isinstance(x, complex | torch.Generator | torch.layout):
+        raise Outside(type(x).__name__)
+    if isinstance(x, torch.nn.Module):
+        return getattr(mg.nn, type(x).__name__)()
+    if callable(x) and not isinstance(x, type):
+        return getattr(mg.nn.functional, x.__name__)
+    return x
+
+
+def leaves(*trees: Any) -> list[Any]:
+    """Return the tensors of arguments, of either library, in order, each once."""
+    found: dict[int, Any] = {}
+
+    def visit(x: Any) -> None:
+        if isinstance(x, torch.Tensor | mg.Tensor):
+            found.setdefault(id(x), x)
+        elif isinstance(x, list | tuple):
+            for one in x:
+                visit(one)
+        elif isinstance(x, dict):
+            for one in x.values():
+                visit(one)
+
+    visit(list(trees))
+    return list(found.values())
+
+
+def seeded(op: Any, dtype: str) -> None:
+    """Seed what PyTorch draws its samples from."""
+    seed = crc32(f"{full_name(op)} {dtype}".encode())
+    torch.manual_seed(seed)
+    random.seed(seed)
+    np.random.seed(seed)  # noqa: NPY002 -- PyTorch's samples draw from it
+
+
+def flat(result: Any) -> list[Any]:
+    """Return the outputs of a call as a list."""
+    if isinstance(result, dict):
+        result = list(result.values())
+    if isinstance(result, list | tuple):
+        return [one for part in result for one in flat(part)]
+    return [result]
+
+
+class Differs(Exception):
+    """Both libraries answer, and not alike."""
+
+    def __init__(self, stage: str, message: str) -> None:
+        super().__init__(message)
+        self.stage = stage
+
+
+def compare(stage: str, mine: Any, its: Any, tolerance: float, values: bool = True, floor: float = 0.0) -> None:
+    """Raise Differs unless an output is PyTorch's in dtype, shape and elements."""
+    if not isinstance(its, torch.Tensor):
+        if isinstance(its, torch.dtype):
+            mine, its = str(mine).split(".")[-1], str(its)[6:]
+        if isinstance(mine, mg.Tensor) or (isinstance(its, bool | int | float) and type(mine) is not type(its)):
+            raise Differs(f"{stage}: type", f"{type(mine).__name__}, and {type(its).__name__} in PyTorch")
+        if mine != its and not (mine != mine and its != its):
+            raise Differs(f"{stage}: value", f"{mine}, and {its} in PyTorch")
+        return
+    if not isinstance(mine, mg.Tensor):
+        raise Differs(f"{stage}: type", f"{type(mine).__name__}, and a tensor in PyTorch")
+    if mine.dtype.name != str(its.dtype)[6:]:
+        raise Differs(f"{stage}: dtype", f"{mine.dtype.name}, and {str(its.dtype)[6:]} in PyTorch")
+    if tuple(mine.shape) != tuple(its.shape):
+        raise Differs(f"{stage}: shape", f"{tuple(mine.shape)}, and {tuple(its.shape)} in PyTorch")
+    if values:
+        a, b = mine.detach().numpy(), its.numpy(force=True)
+        try:
+            largest = max(np.abs(b[np.isfinite(b)].astype(float)).max(initial=0.0), floor)
+            np.testing.assert_allclose(a.astype(float), b.astype(float), rtol=tolerance, atol=tolerance * largest)
+        except AssertionError as error:
+            lines = [line for line in str(error).splitlines() if line.strip()]
+            raise Differs(f"{stage}: value", " | ".join(lines[1:7])[:400]) from None
+
+
+def gradients(stage: str, mine: list[Any], its: list[Any], ours: list[Any], theirs: list[Any], more: bool) -> Any:
+    """Compare the gradients of weighted sums; return those that have a gradient themselves, of both libraries."""
+    for a, b in zip(mine, its, strict=True):
+        if isinstance(b, torch.Tensor) and a.requires_grad != b.requires_grad:
+            raise Differs(f"{stage}: requires_grad", f"{a.requires_grad}, and {b.requires_grad} in PyTorch")
+    pairs = [(a, b) for a, b in zip(mine, its, strict=True) if isinstance(b, torch.Tensor) and b.requires_grad]
+    wanted = [(a, b) for a, b in zip(ours, theirs, strict=True) if b.requires_grad]
+    if not pairs or not wanted:
+        return [], []
+    weights = [np.linspace(-1.0, 2.0, b.numel()).reshape(b.shape) for _, b in pairs]
+    try:
+        expected = torch.autograd.grad(
+            [b for _, b in pairs],
+            [b for _, b in wanted],
+            [torch.tensor(w) for w in weights],
+            allow_unused=True,
+            create_graph=more,
+        )
+    except RuntimeError as refusal:
+        raise Outside(f"PyTorch has no {stage}: {refusal}") from None
+    found = mg.grad(
+        [a for a, _ in pairs],
+        [a for a, _ in wanted],
+        [mg.tensor(w) for w in weights],
+        allow_unused=True,
+        create_graph=more,
+    )
+    next_mine, next_its = [], []
+    for a, b in zip(found, expected, strict=True):
+        if a is None or b is None:
+            for zero in (a, b):
+                if zero is not None and zero.detach().numpy().any():
+                    raise Differs(f"{stage}: value", f"None in {'minigrad' if a is None else 'PyTorch'}")
+        else:
+            compare(stage, a, b, PARITY["float64"] * (1 if more else 100), floor=1.0)
+            if a.requires_grad and b.requires_grad:
+                next_mine.append(a)
+                next_its.append(b)
+    return next_mine, next_its
+
+
+def check(op: Any, dtype: str, sample: Any) -> None:
+    """Hold a sample to PyTorch. Raises Differs, Outside, or whatever our call raises."""
+    arguments = (sample.input, tuple(sample.args), dict(sample.kwargs))
+    memo: dict[int, Any] = {}
+    ours = converted(arguments, memo)
+    try:
+        torch.manual_seed(0)
+        result = op.op(arguments[0], *arguments[1], **arguments[2])
+    except Exception as refusal:  # noqa: BLE001 -- whatever PyTorch raises
+        raise Outside(f"PyTorch refuses its own sample: {refusal}") from None
+    its = flat(result)
+    if any(isinstance(b, torch.Tensor) and str(b.dtype)[6:] not in DTYPES for b in its):
+        raise Outside("result of another dtype")
+    function = function_of(op)
+    assert function is not None
+    drawn = full_name(op) in DRAWN or arguments[2].get("dropout_p", 0.0) > 0.0
+    mine = flat(function(ours[0], *ours[1], **ours[2]))
+    if len(mine) != len(its):
+        raise Differs("forward: outputs", f"{len(mine)}, and {len(its)} in PyTorch")
+    for a, b in zip(mine, its, strict=True):
+        compare("forward", a, b, PARITY.get(dtype, PARITY["float32"]), not drawn)
+    if dtype == "float64" and op.supports_autograd and not drawn:
+        mine_leaves, its_leaves = leaves(ours), leaves(arguments)
+        twice = op.supports_gradgrad
+        more = gradients("gradient", mine, its, mine_leaves, its_leaves, twice)
+        if twice:
+            gradients("second gradient", *more, mine_leaves, its_leaves, False)
+
+
+def check_all(name: str, dtypes: tuple[str, ...] = DTYPES) -> Iterator[Found]:
+    """Hold each sample of an operation to PyTorch, on the default device."""
+    op = operations()[name]
+    for dtype in dtypes:
+        kind = getattr(torch, dtype)
+        if kind not in op.supported_dtypes("cpu"):
+            continue
+        seeded(op, dtype)
+        samples = op.sample_inputs("cpu", kind, requires_grad=dtype == "float64" and op.supports_autograd)
+        for index, sample in enumerate(samples):
+            state = torch.get_rng_state()
+            yield Found(name, dtype, index, *outcome(lambda dtype=dtype, sample=sample: check(op, dtype, sample)))
+            torch.set_rng_state(state)
+
+
+def check_errors(name: str) -> Iterator[Found]:
+    """Make each call that PyTorch's tests say is refused; ours must refuse it too."""
+    op = operations()[name]
+    if op.error_inputs_func is None:
+        return
+    seeded(op, "errors")
+    for index, wrong in enumerate(op.error_inputs("cpu")):
+        sample = wrong.sample_input
+
+        def refused(sample: Any = sample, wrong: Any = wrong) -> None:
+            arguments = (sample.input, tuple(sample.args), dict(sample.kwargs))
+            ours = converted(arguments, {})
+            try:
+                op.op(arguments[0], *arguments[1], **arguments[2])
+            except Exception as refusal:  # noqa: BLE001 -- whatever PyTorch raises
+                asked = refusal
+            else:
+                raise Outside("PyTorch accepts it")
+            function = function_of(op)
+            assert function is not None
+            try:
+                function(ours[0], *ours[1], **ours[2])
+            except MinigradError:
+                return
+            except (TypeError, ValueError, IndexError, NotImplementedError, AttributeError) as raw:
+                if isinstance(raw, TypeError) and "unexpected keyword argument" in str(raw):
+                    return  # Python's words
+                raise Differs("error: raw", f"{type(raw).__name__}: {raw}") from None
+            raise Differs("error: accepted", f"{type(asked).__name__}: {str(asked)[:200]}")
+
+        yield Found(name, "", index, *outcome(refused))
+
+
+def outcome(call: Callable[[], None]) -> tuple[str, str]:
+    """Return what became of a call."""
+    try:
+        call()
+    except Outside as reason:
+        return "outside", str(reason)
+    except Differs as difference:
+        return difference.stage, str(difference)
+    except MinigradError as refusal:
+        return "refused", f"{type(refusal).__name__}: {refusal}"
+    except Exception as fault:  # noqa: BLE001 -- a raw error is a finding
+        return "raw error", f"{type(fault).__name__}: {fault}"
+    return "passed", ""
