@@ -242,9 +242,9 @@ def logsigmoid(input: Any) -> Any:
 
 def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Any:
     """Clamp to the range from `min_val` to `max_val`. Raises ArgumentError where the first is the larger."""
+    found = ops.hardtanh(input, min_val=min_val, max_val=max_val)
     if min_val > max_val:
         raise ArgumentError(f"hardtanh: min_val={min_val} is above max_val={max_val}.")
-    found = ops.hardtanh(input, min_val=min_val, max_val=max_val)
     return input.copy_(found) if inplace else found
 
 
