@@ -146,7 +146,7 @@ def matrix_power(A: Tensor, n: int) -> Tensor:
             found, first = (x if first else matmul(found, x)), False
         n >>= 1
         x = matmul(x, x) if n else x
-    return found.clone() if first else found
+    return cast(Tensor, ops.where(False, x, found)) if first else found  # of a power of 0 the gradient is 0
 
 
 # --- what elimination finds ---

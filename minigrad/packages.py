@@ -162,7 +162,7 @@ def _missing(who: str, wrong: str, name: str, *, again: bool = False, instead: s
     extra = PACKAGES[name].extra
     command = f'pip install --force-reinstall "{_range(name, True)}"' if again else f'pip install "{_range(name)}"'
     if extra:
-        command = f"pip install 'minigrad[{extra}]'" + (f' "{_range(name, True)}"' if again else "")
+        command = f"pip install 'seegrad[{extra}]'" + (f' "{_range(name, True)}"' if again else "")
     return MissingPackageError(f"{who}: {wrong}{known}.\n  Write: {command}{instead or PACKAGES[name].instead}")
 
 

@@ -59,8 +59,8 @@ def _findings() -> Iterator[Finding]:
     yield _taichi()
     if find_spec("numpy"):
         yield from _devices()
-    yield _package("matplotlib", "matplotlib", "The lessons draw with it.", "minigrad[lab]")
-    yield _package("jupyterlab", "JupyterLab", "Or open the lessons in VS Code or Jupyter Notebook.", "minigrad[lab]")
+    yield _package("matplotlib", "matplotlib", "The lessons draw with it.", "seegrad[lab]")
+    yield _package("jupyterlab", "JupyterLab", "Or open the lessons in VS Code or Jupyter Notebook.", "seegrad[lab]")
     for extension, package in EXTENSIONS.items():
         yield _extension(extension, package)
     yield _player()
@@ -155,7 +155,7 @@ def _pictures() -> Finding:
     if len(said) == 2 and not any(_unfit(name, number or "") for name, number in found.items()):
         return Finding("ok", f"pictures and films, by {' and '.join(said)}")
     advice = (
-        "Without them drawings are saved as SVG, TikZ and pages. Install them with: pip install 'minigrad[pictures]'"
+        "Without them drawings are saved as SVG, TikZ and pages. Install them with: pip install 'seegrad[pictures]'"
     )
     return Finding("no", f"typst and av, for PNG, PDF, GIF and MP4{(said and ': ' + ', '.join(said)) or ''}", advice)
 

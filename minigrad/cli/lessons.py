@@ -42,7 +42,7 @@ def lab(options: argparse.Namespace) -> int:
 def needed(command: str) -> None:
     """Raise Stop where JupyterLab could not be started."""
     if find_spec("jupyterlab") is None:
-        raise Stop(f"{command}: JupyterLab is missing; install it with: pip install 'minigrad[lab]'")
+        raise Stop(f"{command}: JupyterLab is missing; install it with: pip install 'seegrad[lab]'")
 
 
 def opened(folder: Path) -> int:

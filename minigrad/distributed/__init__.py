@@ -13,7 +13,7 @@ is, to the last digits of its sums,
 
 *A worker* is an actor of Ray's: a process with a device, threads and a Taichi of its own, which holds a *replica*, the
 model and the optimizer that `make` returns there. Ray starts, places and restarts workers; nothing here does. `ray` is
-the extra of that name (``pip install 'minigrad[ray]'``), loaded when `fit` is called.
+the extra of that name (``pip install 'seegrad[ray]'``), loaded when `fit` is called.
 
 *A step*: each batch of the loader is cut into as many *shards*, rows one after another, as there are workers. Each
 worker gives the gradient of the mean loss of its shard, as one flat array, through Ray's store of objects. The driver,

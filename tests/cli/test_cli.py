@@ -126,7 +126,7 @@ def test_lab_without_jupyterlab_says_what_to_install_before_the_training(capsys,
     monkeypatch.setattr(lessons, "find_spec", lambda name: None)
     code, out, err = run(capsys, "tour", "--lab", "--out", str(tmp_path / "tour.html"))
     assert (code, out) == (2, "")
-    assert err == "minigrad tour: JupyterLab is missing; install it with: pip install 'minigrad[lab]'\n"
+    assert err == "minigrad tour: JupyterLab is missing; install it with: pip install 'seegrad[lab]'\n"
 
 
 def test_lab_starts_jupyterlab_on_the_lessons(capsys, tmp_path, monkeypatch):

@@ -121,7 +121,7 @@ def test_lab_opens_jupyterlab_there_for_this_machine_alone(run, tmp_path, monkey
 
 def test_lab_without_jupyterlab_says_so_and_copies_nothing(run, tmp_path, monkeypatch):
     monkeypatch.setattr("minigrad.cli.lessons.find_spec", lambda name: None)
-    told = "minigrad lab: JupyterLab is missing; install it with: pip install 'minigrad[lab]'\n"
+    told = "minigrad lab: JupyterLab is missing; install it with: pip install 'seegrad[lab]'\n"
     assert run("lab") == (2, "", told)
     assert list(tmp_path.iterdir()) == []
 
@@ -175,7 +175,7 @@ def test_doctor_says_what_makes_pictures_or_how_to_get_it(monkeypatch):
     versions.clear()
     state, what, advice = doctor._pictures()
     assert (state, what) == ("no", "typst and av, for PNG, PDF, GIF and MP4")
-    assert advice.endswith("Install them with: pip install 'minigrad[pictures]'")
+    assert advice.endswith("Install them with: pip install 'seegrad[pictures]'")
 
 
 def test_doctor_says_what_to_do_about_what_is_missing(run, monkeypatch):

@@ -165,7 +165,7 @@ def test_what_cannot_be_is_told_before_anything_starts(options, error, said):
 
 def test_where_ray_is_not_installed_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(MissingPackageError, match=r"pip install 'minigrad\[ray\]'"):
+    with pytest.raises(MissingPackageError, match=r"pip install 'seegrad\[ray\]'"):
         mg.distributed.fit(jobs.momentum, jobs.loader(), epochs=1)
 
 

@@ -100,7 +100,7 @@ EXTRAS = {
     "dev,pictures": "av typst",
 }
 NEEDS = {
-    package: Need(partial(_installed, package), f"make test EXTRAS={extras}" if extras else "pip install minigrad")
+    package: Need(partial(_installed, package), f"make test EXTRAS={extras}" if extras else "pip install seegrad")
     for extras, packages in EXTRAS.items()
     for package in packages.split()
 } | {

@@ -60,6 +60,11 @@ CALLS: dict[str, Callable[..., Any]] = {
 }
 
 
+# They return indices; among equal elements PyTorch may choose any, so that the elements are compared to which they
+# point. The position of `dim` among the arguments after the input.
+POINTING = {"argsort": 0, "sort": 0, "kthvalue": 1, "topk": 1}
+
+
 class Outside(Exception):
     """A sample asks for what minigrad does not have at all: a dtype, a layout, a generator, a function of PyTorch's."""
 
@@ -253,6 +258,17 @@ def gradients(stage: str, mine: list[Any], its: list[Any], ours: list[Any], thei
     return next_mine, next_its
 
 
+def pointed(name: str, indices: Any, sample: Any) -> Any:
+    """Return the elements of the input at these indices, as a tensor of their library."""
+    x, at = sample.input.detach(), torch.tensor(indices.tolist(), dtype=torch.int64)
+    position = POINTING[name]
+    dim = sample.args[position] if len(sample.args) > position else sample.kwargs.get("dim", -1)
+    if name == "kthvalue" and at.ndim < x.ndim:
+        at = at.unsqueeze(dim)
+    found = x.gather(dim, at.reshape(at.shape if x.ndim else ()))
+    return found if isinstance(indices, torch.Tensor) else mg.tensor(found.numpy())
+
+
 def check(op: Any, dtype: str, sample: Any) -> None:
     """Hold a sample to PyTorch. Raises Differs, Outside, or whatever our call raises."""
     arguments = (sample.input, tuple(sample.args), dict(sample.kwargs))
@@ -272,6 +288,8 @@ def check(op: Any, dtype: str, sample: Any) -> None:
     mine = flat(function(ours[0], *ours[1], **ours[2]))
     if len(mine) != len(its):
         raise Differs("forward: outputs", f"{len(mine)}, and {len(its)} in PyTorch")
+    if op.name in POINTING:
+        mine, its = [[*y[:-1], pointed(op.name, y[-1], sample)] for y in (mine, its)]
     for a, b in zip(mine, its, strict=True):
         compare("forward", a, b, PARITY.get(dtype, PARITY["float32"]), not drawn)
     if dtype == "float64" and op.supports_autograd and not drawn:

@@ -2,6 +2,8 @@
 
 import re
 import runpy
+import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -59,3 +61,20 @@ def test_links_between_files_resolve(page):
     text = (ROOT / page).read_text(encoding="utf-8")
     for link in re.findall(r"\]\(([^)#:]+)\)", text):
         assert (ROOT / link).exists(), link
+
+
+def test_no_page_names_the_distribution_of_another_project():
+    """`minigrad` on the package index is not ours (book/decisions/003_name_of_the_distribution.md)."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert project["name"] == "seegrad"
+    assert f"pip install '{project['name']}[lab]'" in README
+    files = subprocess.run(
+        ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.splitlines()
+    taken = re.compile(r"(?:pip|uv|conda) (?:install|add)[^\n|`]*?['\" ]minigrad\b(?!_)|['\"]minigrad\[[a-z]+\]")
+    told = []
+    for name in files:
+        if name.endswith((".py", ".md", ".ipynb", ".toml", ".txt", ".cfg", ".js", ".html", "Makefile", "run")):
+            text = (ROOT / name).read_text(encoding="utf-8")
+            told += [f"{name}: {match.group()}" for match in taken.finditer(text)]
+    assert told == []
