@@ -732,10 +732,8 @@ class Methods(Node):
         self, dim: builtins.int = -1, descending: builtins.bool = False, *, stable: builtins.bool = False
     ) -> Sorted:
         """The numbers in order along `dim`, and where they stood."""
-    def split(
-        self, split_size_or_sections: builtins.int | Sequence[builtins.int], dim: builtins.int = 0
-    ) -> tuple[Tensor, ...]:
-        """Views of parts along `dim`: each of that size, the last perhaps smaller, or of the sizes in a list."""
+    def split(self, split_size: builtins.int | Sequence[builtins.int], dim: builtins.int = 0) -> tuple[Tensor, ...]:
+        """`functional.split`; PyTorch's method calls the sizes `split_size`."""
     def split_with_sizes(self, split_sizes: Sequence[builtins.int], dim: builtins.int = 0) -> tuple[Tensor, ...]:
         """`split` by a list of sizes."""
     def sqrt(self) -> Tensor: ...

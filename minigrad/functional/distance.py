@@ -9,6 +9,7 @@ from typing import Any
 from minigrad import ops
 from minigrad._tensor import Tensor
 from minigrad.creation import zeros_like
+from minigrad.dtypes import get_default_dtype
 from minigrad.errors import ArgumentError, ShapeError
 from minigrad.functional.checks import check_option, floats_of
 from minigrad.functional.elementwise import clamp, where
@@ -59,14 +60,16 @@ def cosine_embedding_loss(
 ) -> Tensor:
     """1 - cos of the rows' angle where `target` (N,) is 1, and how far cos is above `margin` where it is -1.
 
-    The rows are (N, D), or one is (D,) and `target` a number. Raises ShapeError for other shapes.
+    The rows are (N, D), or one is (D,) and `target` a number. Integers are taken as the default floating-point dtype.
+    Raises ShapeError for other shapes.
     """
+    rows = [x if x.dtype.is_floating_point else x.to(get_default_dtype()) for x in (input1, input2)]
     if input1.ndim != target.ndim + 1 or input2.ndim != input1.ndim:
         raise ShapeError(
             f"cosine_embedding_loss: rows {input1.shape} and {input2.shape}, target {target.shape}: a target a row is "
             "(N,) for (N, D)."
         )
-    cosine = cosine_similarity(input1, input2, dim=-1)
+    cosine = cosine_similarity(rows[0], rows[1], dim=-1)
     return _reduced("cosine_embedding_loss", where(target == 1, 1.0 - cosine, clamp(cosine - margin, 0.0)), reduction)
 
 

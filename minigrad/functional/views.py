@@ -301,6 +301,11 @@ def split(tensor: Tensor, split_size_or_sections: int | Sequence[int], dim: int 
     return _parts(tensor, k, list(accumulate(sizes, initial=0)))
 
 
+def _split_by(input: Tensor, split_size: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
+    """`functional.split`; PyTorch's method calls the sizes `split_size`."""
+    return split(input, split_size, dim)
+
+
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """At most `chunks` views of parts along `dim`, of one size, the last perhaps smaller; see `split`."""
     k = dim_of_some(input, dim, "chunk")
@@ -448,6 +453,7 @@ METHODS |= {
     "expand_as": _expand_as,
     "is_contiguous": _is_contiguous,
     "mT": property(_matrix_transposed),
+    "split": _split_by,
     "reshape_as": _reshape_as,
     "storage_offset": _storage_offset,
     "stride": _stride,

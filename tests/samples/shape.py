@@ -60,6 +60,7 @@ SAMPLES = [
     sample("narrow", lambda F, x: F.narrow(x, -1, 1, 2), M),
     sample("narrow from the end", lambda F, x: x.narrow(0, -2, 2), M),
     sample("split", lambda F, x: F.split(x, 2, dim=-1), numbers(2, 5)),
+    sample("split by its keyword", lambda F, x: x.split(split_size=3, dim=0), V),
     sample("split by sizes", lambda F, x: x.split([1, 0, 3], 1), M),
     sample("chunk", lambda F, x: F.chunk(x, 3, dim=1), numbers(2, 5)),
     sample("tensor_split", lambda F, x: F.tensor_split(x, 3), V),
