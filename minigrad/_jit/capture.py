@@ -16,7 +16,7 @@ from minigrad._traced import Book, plain, traced
 from minigrad.errors import CaptureError, caller_line
 from minigrad.graph import modes
 from minigrad.kernels import Call, tap
-from minigrad.storage import PLACES, Memory, here, place_of
+from minigrad.storage import PLACES, Memory, here, memory, place_of
 
 __all__ = [
     "ARGUMENT",
@@ -142,6 +142,7 @@ class Capture:
         self.buffers: list[Buffer] = []
         self.unstable = ""  # why the next run will be another: what was made in this one, and stays
         self._storages: dict[int, Any] = {}  # those that somebody writes to
+        self._options: dict[int, tuple[Any, str]] = {}  # tensors whose element an optimizer takes for an option
         self._linked: list[Any] = []  # tensors that a write in place gave another graph
         self._alive: list[Any] = []  # so that no memory is used twice, and no id either
         self._of_root: dict[int, Buffer] = {}
@@ -163,6 +164,9 @@ class Capture:
                 numbers.settle()
             for draw in self.draws.values():
                 draw.settle()
+            for x, what in self._options.values():
+                if id(x.storage) in self._storages:
+                    self.unstable = f"{what} was written to in it"
 
     def _called(self, call: Call) -> None:
         if call.op in UNKNOWN_SHAPE:
@@ -311,6 +315,14 @@ class Capture:
         if id(optimizer) not in self.optimizers:
             self.optimizers[id(optimizer)] = Numbers(self, optimizer)
         self.optimizers[id(optimizer)].steps += 1
+
+    def option(self, optimizer: Any, name: str, x: Any) -> Any:
+        """The element of a tensor that is an option of an optimizer, which is read anew at each call."""
+        what = f"{name} of {optimizer.name}"
+        self._options[id(x)] = x, what
+        array = x._array
+        number = self.book.source(lambda: memory(place_of(array)).host(array).reshape(-1)[0].item(), what)
+        return number if optimizer.traceable else self.book.condition(number.name, number.value, what)
 
     def called(self, module: Any) -> None:
         """A module is called: what it is told by plain attributes, `training` one of them, is a condition."""

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from minigrad._jit.capture import PLAIN, Capture, root_of, start_of
 from minigrad._tensor import Tensor
+from minigrad.optim.hooks import everywhere
 
 __all__ = ["Conditions", "Name", "names_of"]
 
@@ -165,10 +166,12 @@ def _in_modules(modules: Iterable[Any]) -> Iterator[Place]:
 
 def _in_optimizers(optimizers: Iterable[Any]) -> Iterator[Place]:
     for optimizer in optimizers:
-        yield from ((vars(optimizer), name, vars(optimizer)[name], f"{name} of {optimizer.name}") for name in _TABLES)
+        has = vars(optimizer)
+        yield from ((has, name, has.get(name), f"{name.strip('_')} of {optimizer.name}") for name in _TABLES)
         for group in optimizer.param_groups:
             for name, x in group.items():
-                if x is None or isinstance(x, bool | str | list):  # numbers are read anew
+                whole = isinstance(x, tuple) and Tensor in map(type, x)
+                if whole or x is None or isinstance(x, bool | str | list | Tensor):  # numbers are read anew
                     yield group, name, x, f"{name} of {optimizer.name}"
         for p, kept in optimizer.state.items():
             yield optimizer.state, p, kept, f"what {optimizer.name} keeps of a parameter"
@@ -177,7 +180,7 @@ def _in_optimizers(optimizers: Iterable[Any]) -> Iterator[Place]:
             )
 
 
-_TABLES = ("param_groups", "state")
+_TABLES = ("param_groups", "state", "_hooks")
 
 
 def _sized_of_modules(modules: Iterable[Any]) -> Iterator[tuple[Sized, str]]:
@@ -194,6 +197,8 @@ def _sized_of_optimizers(optimizers: Iterable[Any]) -> Iterator[tuple[Sized, str
     for optimizer in optimizers:
         yield optimizer.param_groups, f"groups in {optimizer.name}"
         yield optimizer.state, f"memories in {optimizer.name}"
+        for hooks in (*vars(optimizer).get("_hooks", {}).values(), *everywhere.values()):
+            yield hooks, f"hooks of {optimizer.name}"
         yield from ((group["params"], f"parameters in a group of {optimizer.name}") for group in optimizer.param_groups)
 
 

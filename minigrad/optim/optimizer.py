@@ -5,6 +5,7 @@ A subclass says how one parameter is updated, in `update`; all that is counted, 
 
 from __future__ import annotations
 
+import copy
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from itertools import chain
@@ -14,20 +15,30 @@ import numpy as np
 
 from minigrad import views
 from minigrad._tensor import Tensor, wrap
+from minigrad.creation import tensor
 from minigrad.errors import ArgumentError, DTypeError, ShapeError, a_kind, caller, printable
 from minigrad.graph import enable_grad, modes, no_grad
 from minigrad.kernels import dispatch
 from minigrad.op import Op
+from minigrad.optim.hooks import (
+    Hooked,
+    hooked,
+    register_optimizer_step_post_hook,
+    register_optimizer_step_pre_hook,
+)
 from minigrad.storage import common_place, here, host, memory, place_of
 
-__all__ = ["Optimizer"]
+__all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook"]
 
 Limits = Mapping[str, tuple[float, float]]
 RATE, SHARE = (0.0, float("inf")), (0.0, 1.0)  # from 0 on; from 0 up to, and without, 1
 
 
-class Optimizer:
+class Optimizer(Hooked):
     """Parameters and how they are updated. `params` are leaves, or dicts of them under "params" with options of theirs.
+
+    In place of a leaf may stand its name and it, as in ``model.named_parameters()``: a group then has "param_names". An
+    option that is a number may be a tensor of one element, which is read at each step.
 
     `param_groups` are such dicts, completed from `defaults`; change ``group["lr"]`` there. `state` has for each
     parameter that was updated what is remembered of it, on its device and of its type.
@@ -59,6 +70,11 @@ class Optimizer:
     """Whether `update` hands its numbers, ``group["lr"]`` and the like, on to operations as they are, or computes with
     them by Python's operators: then `mg.jit` reads them anew at each step. Else it records again when one changes."""
 
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "step" in vars(cls):
+            cls.step = hooked(cls.step)  # type: ignore[method-assign]
+
     def __init__(self, params: Iterable[Any], defaults: Mapping[str, Any]) -> None:
         self.defaults = dict(defaults)
         self.state: defaultdict[Tensor, dict[str, Any]] = defaultdict(dict)
@@ -87,6 +103,7 @@ class Optimizer:
         """Change the parameter `p` by its gradient; inside ``no_grad``. What is remembered of it goes into `state`."""
         raise NotImplementedError(f"{self.name}.update: say how a parameter is changed: def update(self, p, grad, …)")
 
+    @hooked
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update every parameter that has a gradient. `closure`, called first, computes the loss again; it is returned.
 
@@ -101,9 +118,14 @@ class Optimizer:
             here.capture.stepping(self)
         with no_grad():
             for group in self.param_groups:
+                options = group
+                for x in group.values():
+                    if x.__class__ is Tensor or (x.__class__ is tuple and Tensor in map(type, x)):
+                        options = {name: self._number(name, x) for name, x in group.items()}
+                        break
                 for p in group["params"]:
                     if p.grad is not None:
-                        self.update(p, p.grad, self.state[p], group)
+                        self.update(p, p.grad, self.state[p], options)
         self.steps += 1
         return loss
 
@@ -116,6 +138,18 @@ class Optimizer:
                 elif p.grad is not None:
                     p.grad = p.grad.detach()
                     p.grad.zero_()
+
+    def _number(self, name: str, x: Any) -> Any:
+        """The option `name` as a number, where it is a tensor of one element; of a tuple each of them."""
+        if x.__class__ is tuple:
+            return tuple([self._number(name, one) for one in x])
+        if x.__class__ is not Tensor:
+            return x
+        if x.numel() != 1:
+            raise ArgumentError(f"{self.name}: {name} is a tensor of shape {x.shape}, and it is one number.")
+        if here.capture is not None:
+            return here.capture.option(self, name, x)
+        return _item(x)
 
     # --- what subclasses use ---
 
@@ -162,6 +196,7 @@ class Optimizer:
         if isinstance(params, set | frozenset):
             raise DTypeError(f"{self.name}: the parameters of a group have an order, and a set has none; give a list.")
         group = {**self.defaults, **param_group, "params": [params] if isinstance(params, Tensor) else list(params)}
+        self._take_names(group)
         known = {id(p) for other in self.param_groups for p in other["params"]}
         for p in group["params"]:
             if not isinstance(p, Tensor):
@@ -180,6 +215,19 @@ class Optimizer:
         self._check(group)
         self.param_groups.append(group)
 
+    def _take_names(self, group: dict[str, Any]) -> None:
+        """Part the names of parameters from them, where they have some: all of all groups, or none."""
+        named = [x for x in group["params"] if isinstance(x, tuple) and len(x) == 2]
+        if named:
+            group["param_names"] = [name for name, _ in named]
+            group["params"] = [x[1] if isinstance(x, tuple) else x for x in group["params"]]
+        others = ["param_names" in other for other in self.param_groups]
+        if len(named) not in (0, len(group["params"])) or ("param_names" not in group) in others:
+            raise ArgumentError(
+                f"{self.name}: either all parameters of all groups have a name, or none has.\n"
+                "  Give model.named_parameters(), or model.parameters()."
+            )
+
     def _check(self, group: dict[str, Any]) -> None:
         if group.get("differentiable"):
             raise ArgumentError(
@@ -197,6 +245,7 @@ class Optimizer:
             if name == "betas" and len(values) != 2:
                 raise ArgumentError(f"{self.name}: betas={group[name]!r}, and there are two: (0.9, 0.999), say.")
             for value in values:
+                value = self._number(name, value)
                 if isinstance(value, bool) or not isinstance(value, int | float):
                     raise DTypeError(f"{self.name}: {name}={group[name]!r} is not made of numbers.")
                 if not low <= value < end:
@@ -215,11 +264,17 @@ class Optimizer:
         >>> mg.optim.SGD([x], lr=0.1).state_dict()["param_groups"][0]["params"]
         [0]
         """
+        self._called("saving")
         params = [p for group in self.param_groups for p in group["params"]]
         number = {id(p): k for k, p in enumerate(params)}
         groups = [{**group, "params": [number[id(p)] for p in group["params"]]} for group in self.param_groups]
-        known = {number[id(p)]: dict(kept) for p, kept in self.state.items() if id(p) in number}
-        return {"state": known, "param_groups": groups}
+        known: dict[Any, Any] = {
+            number.get(id(p), p): copy.copy(kept)
+            for p, kept in self.state.items()
+            if id(p) in number or not isinstance(p, Tensor)
+        }
+        found: dict[str, Any] = self._called("saved", {"state": known, "param_groups": groups})
+        return found
 
     def load_state_dict(self, state_dict: Any) -> None:
         """Go on from what `state_dict` returned, PyTorch's too: parameters are told by their order in the groups.
@@ -227,6 +282,8 @@ class Optimizer:
         Tensors, of either library, are copied to the device and type of their parameter. Raises, before anything is
         changed, ArgumentError where there are other groups, ShapeError where a memory is not of its parameter's shape.
         """
+        if isinstance(state_dict, Mapping):
+            state_dict = self._called("loading", dict(state_dict))
         if not isinstance(state_dict, Mapping) or not {"param_groups", "state"} <= state_dict.keys():
             given = f"one with {list(state_dict)}" if isinstance(state_dict, Mapping) else a_kind(state_dict)
             raise DTypeError(
@@ -244,15 +301,34 @@ class Optimizer:
         of = dict(chain.from_iterable(pairs))
         state: defaultdict[Tensor, dict[str, Any]] = defaultdict(dict)
         for k, kept in state_dict["state"].items():
-            if k not in of:
+            if k in of:
+                state[of[k]] = {name: self._loaded(name, x, of[k]) for name, x in kept.items()}
+            elif isinstance(k, int):
                 raise ArgumentError(f"{self.name}.load_state_dict: it remembers parameter {k}, which is in no group.")
-            state[of[k]] = {name: self._loaded(name, x, of[k]) for name, x in kept.items()}
-        completed = [{**old, **new, "params": old["params"]} for old, new in zip(groups, saved, strict=True)]
+            else:
+                state[k] = copy.deepcopy(kept)  # what is remembered of no parameter
+        completed = [
+            {**old, **{name: _option(x) for name, x in new.items()}, "params": old["params"]}
+            for old, new in zip(groups, saved, strict=True)
+        ]
         for group in completed:
             self._check(group)
-        self.state, self.param_groups = state, completed
+        self.__setstate__({"state": state, "param_groups": completed})
+        self._called("loaded")
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What a copy and a pickle have: all but the hooks, as in PyTorch."""
+        return {name: x for name, x in vars(self).items() if name != "_hooks"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take over `state`, of a copy or of `load_state_dict`. A subclass may complete the groups of an older one."""
+        vars(self).update(state)
 
     def _loaded(self, name: str, x: Any, p: Tensor) -> Any:
+        if isinstance(x, Mapping):
+            return {key: self._loaded(key, one, p) for key, one in x.items()}
+        if type(x) in (list, tuple):
+            return type(x)([self._loaded(name, one, p) for one in x])
         numbers = host(x._array) if isinstance(x, Tensor) else x.detach().cpu().numpy() if hasattr(x, "detach") else x
         if not isinstance(numbers, np.ndarray):
             return x
@@ -271,3 +347,17 @@ class Optimizer:
             lines.append(f"Parameter Group {k}")
             lines += [f"    {name}: {group[name]}" for name in sorted(group) if name != "params"]
         return printable("\n".join([*lines, ")"]))
+
+
+def _item(x: Tensor) -> float:
+    """The element of a tensor that has one."""
+    return memory(place_of(x._array)).host(x._array).reshape(-1)[0].item()  # type: ignore[no-any-return]
+
+
+def _option(x: Any) -> Any:
+    """A copy of an option of a group; a tensor of PyTorch's as one of ours."""
+    if isinstance(x, tuple):
+        return tuple([_option(one) for one in x])
+    if hasattr(x, "detach") and not isinstance(x, Tensor):
+        x = tensor(x.detach().cpu().numpy())
+    return x.detach().clone() if isinstance(x, Tensor) else copy.deepcopy(x)

@@ -1,6 +1,7 @@
 """What all optimizers share: groups, states, what is written, what is refused."""
 
 import copy
+import importlib
 import inspect
 import re
 
@@ -414,3 +415,192 @@ def test_what_is_no_state_is_named(state, given):
     optimizer = mg.optim.SGD([mg.ones(2, requires_grad=True)], lr=0.1)
     with pytest.raises(DTypeError, match=rf"SGD\.load_state_dict: it takes a dict with .*, not {given}\."):
         optimizer.load_state_dict(state)
+
+
+# --- options that are tensors, hooks, names ---
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("jitted", [False, True])
+@pytest.mark.parametrize("name", NAMES)
+def test_options_may_be_tensors_as_in_pytorch(torch, name, jitted):
+    """Each option as a tensor, which is halved after some steps, and another number after more."""
+    for option, default in inspect.signature(getattr(mg.optim, name)).parameters.items():
+        number = default.default
+        if option == "ns_steps" or type(number) not in (float, int, tuple):
+            continue
+        found = []
+        for library in (mg, torch):
+            if library is torch and name in ("Lion", "Muon"):
+                continue
+            p = library.tensor([[1.0, 2.0], [3.0, 4.0]]).requires_grad_()
+            given = tuple(map(library.tensor, number)) if type(number) is tuple else library.tensor(number or 0.3)
+            momentum = {"momentum": 0.9} if name in ("SGD", "RMSprop") else {}
+            optimizer = getattr(library.optim, name)([p], **{**momentum, option: given})
+
+            def step(optimizer=optimizer, p=p):
+                optimizer.zero_grad()
+                (p * p).sum().backward()
+                optimizer.step()
+
+            run_one = mg.jit(step) if jitted and library is mg else step
+            for k in range(12):
+                run_one()
+                if k == 6 and type(number) is not tuple:
+                    with library.no_grad():
+                        given.mul_(0.5)
+                if k == 9:
+                    optimizer.param_groups[0][option] = number or 0.3
+            found.append(p.detach().tolist())
+        assert np.array(found[0]) == pytest.approx(np.array(found[-1]), rel=1e-4), option
+
+
+def test_an_option_that_is_several_numbers_is_refused_before_anything_changes():
+    p = leaf(2)
+    with pytest.raises(ArgumentError, match=re.escape("SGD: lr is a tensor of shape (2,), and it is one number.")):
+        mg.optim.SGD([p], lr=mg.ones(2))
+    with pytest.raises(ArgumentError, match=re.escape("SGD: lr=tensor(-1.), and it must be 0 or more.")):
+        mg.optim.SGD([p], lr=mg.tensor(-1.0))
+    optimizer = mg.optim.SGD([p], lr=0.1)
+    optimizer.param_groups[0]["lr"] = mg.ones(2)
+    give([p], 0)
+    before = p.tolist()
+    with pytest.raises(ArgumentError, match="lr is a tensor of shape"):
+        optimizer.step()
+    assert p.tolist() == before
+
+
+def test_a_loaded_option_that_is_a_tensor_is_a_copy():
+    rate = mg.tensor(0.5)
+    first, second = mg.optim.SGD([leaf(2)], lr=rate), mg.optim.SGD([leaf(2)], lr=0.1)
+    second.load_state_dict(first.state_dict())
+    rate.zero_()
+    assert second.param_groups[0]["lr"].item() == 0.5
+
+
+def test_a_recording_sees_hooks_of_an_optimizer_come_and_go():
+    w = mg.tensor([8.0], requires_grad=True)
+    optimizer, called = mg.optim.SGD([w], lr=0.5), []
+
+    @mg.jit
+    def step():
+        optimizer.zero_grad()
+        w.sum().backward()
+        optimizer.step()
+
+    def halve(optimizer, args, kwargs):
+        w.grad.mul_(0.5)
+
+    for _ in range(3):
+        step()
+    halved = optimizer.register_step_pre_hook(halve)
+    step()
+    assert w.tolist() == [6.25]
+    halved.remove()
+    step()
+    assert w.tolist() == [5.75]
+    with mg.optim.optimizer.register_optimizer_step_post_hook(lambda o, args, kwargs: called.append(o)):
+        step()
+    assert called == [optimizer]
+    assert w.tolist() == [5.25]
+
+
+class Halving(mg.optim.Optimizer):
+    """A step of its own, as optimizers of PyTorch's are written, that steps by that of its base class too."""
+
+    def __init__(self, params):
+        super().__init__(params, {"lr": 0.5})
+
+    def update(self, p, grad, state, group):
+        p.mul_(group["lr"])
+
+    def step(self, closure=None):
+        return super().step(closure)
+
+
+@pytest.mark.parity
+def test_hooks_are_called_when_pytorch_calls_them(torch):
+    told = []
+    for library in (mg, torch):
+        p = library.ones(2).requires_grad_()
+        optimizer, heard = library.optim.SGD([p], lr=0.5), []
+        everywhere = importlib.import_module(f"{library.__name__}.optim.optimizer")
+        handles = [
+            everywhere.register_optimizer_step_pre_hook(lambda o, a, k, heard=heard: heard.append("all before")),
+            everywhere.register_optimizer_step_post_hook(lambda o, a, k, heard=heard: heard.append("all after")),
+        ]
+        optimizer.register_step_post_hook(lambda o, a, k, heard=heard: heard.append(("after", len(k))))
+        optimizer.register_step_pre_hook(lambda o, a, k, heard=heard: heard.append(("before", len(k))))
+        optimizer.register_state_dict_pre_hook(lambda o, heard=heard: heard.append("saving"))
+        optimizer.register_state_dict_post_hook(lambda o, s: {**s, "more": 1})
+        optimizer.register_state_dict_post_hook(lambda o, s, heard=heard: heard.append(sorted(s)), prepend=True)
+        optimizer.register_load_state_dict_pre_hook(lambda o, s, heard=heard: heard.append(s.pop("more")))
+        optimizer.register_load_state_dict_post_hook(lambda o, heard=heard: heard.append("loaded"))
+        optimizer.step(closure=lambda heard=heard: heard.append("closure"))
+        state = optimizer.state_dict()
+        optimizer.load_state_dict(state)
+        heard.append(state["more"])
+        for handle in handles:
+            handle.remove()
+        optimizer.step()
+        told.append(heard)
+    assert told[0] == told[1]
+
+
+def test_hooks_are_called_once_for_a_step_that_calls_its_base_class():
+    p, heard = leaf(2), []
+    optimizer = Halving([p])
+    give([p], 0)
+    handle = optimizer.register_step_pre_hook(lambda o, args, kwargs: heard.append((o is optimizer, args, kwargs)))
+    optimizer.step(None)
+    handle.remove()
+    optimizer.step()
+    assert heard == [(True, (None,), {})]
+    optimizer.register_step_pre_hook(lambda o, args, kwargs: 3)
+    with pytest.raises(DTypeError, match=re.escape("Halving.step: a hook before it returned an int, and it returns")):
+        optimizer.step()
+    assert optimizer.steps == 2
+
+
+@pytest.mark.parity
+def test_parameters_may_have_names_as_in_pytorch(torch):
+    found = []
+    for library in (mg, torch):
+        model = library.nn.Linear(2, 1)
+        optimizer = library.optim.SGD(model.named_parameters(), lr=0.5)
+        state = optimizer.state_dict()
+        nameless = library.optim.SGD(model.parameters(), lr=0.1)
+        nameless.load_state_dict(state)
+        group = nameless.param_groups[0]
+        found.append((optimizer.param_groups[0]["param_names"], state["param_groups"][0]["param_names"], group["lr"]))
+        assert optimizer.param_groups[0]["params"][0] is model.weight
+        for bad in ([("a", model.weight), model.bias], [{"params": [("a", model.weight)]}, {"params": model.bias}]):
+            with pytest.raises(ValueError, match=r"names|have a name"):
+                library.optim.SGD(bad)
+    assert found[0] == found[1]
+
+
+def test_a_subclass_completes_the_groups_of_an_older_state():
+    class Newer(Halving):
+        def __setstate__(self, state):
+            super().__setstate__(state)
+            for group in self.param_groups:
+                group.setdefault("momentum", 0.25)
+
+    optimizer = Newer([leaf(2)])
+    del optimizer.param_groups[0]["lr"]
+    optimizer.load_state_dict(Halving([leaf(2)]).state_dict())
+    assert (optimizer.param_groups[0]["lr"], optimizer.param_groups[0]["momentum"]) == (0.5, 0.25)
+
+
+def test_what_is_remembered_in_lists_and_of_no_parameter_is_saved_and_copied():
+    p, q = leaf(2), leaf(2)
+    first, second = Halving([p]), Halving([q])
+    first.state[p]["old"] = [mg.ones(2), {"more": mg.zeros(2)}]
+    first.state["rounds"] = {"count": 3}
+    state = first.state_dict()
+    assert state["state"]["rounds"] == {"count": 3}
+    second.load_state_dict(state)
+    first.state[p]["old"][0].zero_()
+    assert second.state[q]["old"][0].tolist() == [1.0, 1.0]
+    assert second.state["rounds"] == {"count": 3}
