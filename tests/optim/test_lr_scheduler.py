@@ -128,6 +128,187 @@ def test_restarts_can_be_told_where_they_are_between_epochs(torch):
     close(*found)
 
 
+def resumed(library, name, options, n):
+    """The rates for 30 steps of a scheduler that is made with `last_epoch` after `n` steps, of a loaded optimizer."""
+    first, optimizer = optimizer_of(library), optimizer_of(library)
+    scheduler = getattr(library.optim.lr_scheduler, name)(first, **options)
+    for _ in range(n):
+        first.step()
+        scheduler.step()
+    optimizer.load_state_dict(copy.deepcopy(first.state_dict()))
+    scheduler = getattr(library.optim.lr_scheduler, name)(optimizer, **options, last_epoch=n - 1)
+    found = []
+    for _ in range(30):
+        found.append([group["lr"] for group in optimizer.param_groups])
+        optimizer.step()
+        scheduler.step()
+    return found
+
+
+@pytest.mark.parity
+@merge_cases
+@pytest.mark.parametrize(("name", "options"), [x for x in ALL.values() if "T_mult" not in x[1]])
+def test_a_scheduler_made_in_the_middle_of_a_run_has_pytorch_s_rates(torch, name, options):
+    for n in (1, 2, 7, 10, 21):
+        close(resumed(mg, name, options, n), resumed(torch, name, options, n))
+
+
+def test_a_resumed_scheduler_sets_the_rates_of_the_uninterrupted_run():
+    for name, options in [x for x in ALL.values() if x[0] not in ("StepLR", "MultiStepLR", "ConstantLR")]:
+        whole = seen(mg, lambda s, o, name=name, options=options: getattr(s, name)(o, **options))
+        for n in (1, 3, 10):
+            close(resumed(mg, name, options, n), [row[:2] for row in whole[n : n + 30]])
+    optimizer = mg.optim.SGD([mg.ones(1, requires_grad=True)], lr=0.0125)
+    optimizer.param_groups[0]["initial_lr"] = 0.1
+    assert mg.optim.lr_scheduler.ExponentialLR(optimizer, 0.5, last_epoch=2).get_last_lr() == [0.0125]
+
+
+GROWING = [x for x in ALL.values() if not any(isinstance(y, list) for y in x[1].values())] + [
+    ("MultiStepLR", {"milestones": [4, 1, 1, 8], "gamma": 0.3})
+]
+
+
+@merge_cases
+@pytest.mark.parametrize(("name", "options"), GROWING)
+def test_a_group_that_is_added_later_is_scheduled_from_then_on(name, options):
+    optimizer = optimizer_of(mg)
+    scheduler = getattr(mg.optim.lr_scheduler, name)(optimizer, **options)
+    optimizer.add_param_group({"params": [mg.ones(2, requires_grad=True)], "lr": 0.1})
+    for _ in range(STEPS - 1):
+        optimizer.step()
+        scheduler.step()
+        rates = scheduler.get_last_lr()
+        begun = 0.1 / options.get("factor", 1 / 3) if name == "ConstantLR" else 0.1 / options.get("start_factor", 1 / 3)
+        same = name not in ("ConstantLR", "LinearLR")  # whose first rate is less than the one that they began with
+        first = optimizer.param_groups[0]["initial_lr"]
+        assert rates[2] == pytest.approx(rates[0] if same else rates[0] * begun / first)
+
+
+@pytest.mark.parity
+def test_added_groups_get_pytorch_s_rates_where_it_schedules_them(torch):
+    for name, options in [*GROWING, ("ReduceLROnPlateau", {"patience": 0})]:
+        if name in ("CosineAnnealingLR", "CosineAnnealingWarmRestarts", "OneCycleLR", "LambdaLR", "CyclicLR"):
+            continue  # PyTorch raises ValueError of zip, and KeyError
+        for n in (0, 1, 4, 7):
+            found = []
+            for library in (mg, torch):
+                optimizer = optimizer_of(library)
+                scheduler = getattr(library.optim.lr_scheduler, name)(optimizer, **options)
+                told = [1.0] if name == "ReduceLROnPlateau" else []
+                rates = []
+                for k in range(30):
+                    if k == n:
+                        optimizer.add_param_group({"params": [library.ones(2).requires_grad_()], "lr": 0.3})
+                    optimizer.step()
+                    scheduler.step(*told)
+                    rates.append(list(scheduler.get_last_lr()))
+                found.append(rates)
+            close(*found)
+
+
+@pytest.mark.parity
+@pytest.mark.filterwarnings("ignore:.*epoch.*")
+def test_step_can_be_told_the_epoch_as_in_pytorch(torch):
+    for name, options in [*ALL.values(), ("ReduceLROnPlateau", {"patience": 0})]:
+        found = []
+        for library in (mg, torch):
+            optimizer = optimizer_of(library)
+            scheduler = getattr(library.optim.lr_scheduler, name)(optimizer, **options)
+            told = [1.0] if name == "ReduceLROnPlateau" else []
+            optimizer.step()
+            rates = []
+            for epoch in [(3,), (7,), (7,), (2,), (0,), (50,), (13,), *[()] * 5]:
+                scheduler.step(*told, *epoch)
+                rates.append([*(group["lr"] for group in optimizer.param_groups), scheduler.last_epoch])
+            found.append(rates)
+        close(*found)
+
+
+def test_an_epoch_that_is_told_is_deprecated_and_refused_where_others_count():
+    optimizer = optimizer_of(mg)
+    s = mg.optim.lr_scheduler
+    optimizer.step()
+    with pytest.warns(UserWarning, match=re.escape("StepLR.step(epoch) is deprecated")) as told:
+        s.StepLR(optimizer, 3).step(4)
+    assert told[0].filename == __file__
+    with pytest.raises(ArgumentError, match=r"ChainedScheduler\.step: it takes no epoch, since its schedulers count"):
+        s.ChainedScheduler([s.StepLR(optimizer, 3)]).step(4)
+
+
+def test_a_chain_can_be_any_part_of_a_sequence():
+    def first(s, o):
+        return s.SequentialLR(o, [chain(s, o), s.ExponentialLR(o, 0.5)], [3])
+
+    def second(s, o):
+        return s.SequentialLR(o, [s.ExponentialLR(o, 0.5), chain(s, o)], [3])
+
+    def chain(s, o):
+        return s.ChainedScheduler([s.LinearLR(o, 0.1, total_iters=4), s.ExponentialLR(o, 0.9)])
+
+    alone = [row[0] for row in seen(mg, chain, steps=6)]
+    assert alone[:3] == pytest.approx([0.01, 0.0325 * 0.9, 0.055 * 0.81])
+    assert [row[0] for row in seen(mg, first, steps=6)] == pytest.approx([*alone[:3], 0.1, 0.05, 0.025])
+    assert [row[0] for row in seen(mg, second, steps=7)] == pytest.approx([0.1, 0.05, 0.025, *alone[:4]])
+
+
+@pytest.mark.parity
+@pytest.mark.filterwarnings("ignore")
+def test_sequences_of_all_kinds_set_pytorch_s_rates(torch):
+    makes = [
+        lambda s, o: s.SequentialLR(
+            o, [s.LinearLR(o, 0.1), s.MultiplicativeLR(o, lambdas), s.LambdaLR(o, lambdas)], [2, 5]
+        ),
+        lambda s, o: s.SequentialLR(o, [s.LinearLR(o, 0.1), s.CyclicLR(o, 0.1, 0.3, 3), s.PolynomialLR(o, 6)], [2, 9]),
+        lambda s, o: s.SequentialLR(o, [s.MultiStepLR(o, [1, 2]), s.OneCycleLR(o, 0.5, 60)], [4]),
+        lambda s, o: s.SequentialLR(
+            o, [s.SequentialLR(o, [s.LinearLR(o, 0.1), s.ExponentialLR(o, 0.9)], [2]), s.StepLR(o, 2)], [5]
+        ),
+        lambda s, o: s.ChainedScheduler(
+            [s.SequentialLR(o, [s.LinearLR(o, 0.1), s.ExponentialLR(o, 0.9)], [2]), s.StepLR(o, 3)]
+        ),
+    ]
+    for make in makes:
+        close(seen(mg, make, steps=40), seen(torch, make, steps=40))
+
+
+@pytest.mark.parity
+def test_a_rate_that_is_a_tensor_stays_that_tensor_and_gets_pytorch_s_numbers(torch):
+    for name, options in [x for x in ALL.values() if not any(isinstance(y, list) for y in x[1].values())]:
+        found = []
+        for library in (mg, torch):
+            rate = library.tensor(0.1)
+            optimizer = library.optim.SGD([library.ones(2).requires_grad_()], lr=rate, momentum=0.9)
+            scheduler = getattr(library.optim.lr_scheduler, name)(optimizer, **options)
+            rates = []
+            for _ in range(25):
+                optimizer.step()
+                scheduler.step()
+                rates.append([float(rate), float(scheduler.get_last_lr()[0])])
+            assert optimizer.param_groups[0]["lr"] is rate
+            assert scheduler.get_last_lr()[0] is not rate
+            found.append(rates)
+        for row, its in zip(*found, strict=True):
+            assert row == pytest.approx(its, rel=1e-5, abs=1e-7), name
+
+
+def test_attributes_of_a_callable_object_are_saved_with_its_scheduler():
+    class Falling:
+        def __init__(self, by):
+            self.by = by
+
+        def __call__(self, e):
+            return self.by**e
+
+    optimizer = optimizer_of(mg)
+    saved = mg.optim.lr_scheduler.LambdaLR(optimizer, [Falling(0.5), lambdas]).state_dict()
+    assert saved["lr_lambdas"] == [{"by": 0.5}, None]
+    scheduler = mg.optim.lr_scheduler.LambdaLR(optimizer, [Falling(0.9), lambdas])
+    scheduler.load_state_dict(saved)
+    optimizer.step()
+    scheduler.step()
+    assert scheduler.get_last_lr() == [0.05, 0.02 * 0.95]
+
+
 PLATEAUS = [
     {"patience": 3},
     {"patience": 0, "cooldown": 4, "factor": 0.5},

@@ -6,10 +6,11 @@ import math
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from itertools import pairwise
+from types import FunctionType
 from typing import Any, NamedTuple
 
 from minigrad.errors import ArgumentError, check_function
-from minigrad.optim.lr_scheduler.base import LRScheduler, checked, each, share, whole
+from minigrad.optim.lr_scheduler.base import LRScheduler, Rate, at, checked, copied, of_groups, put, share, whole
 from minigrad.optim.optimizer import Optimizer
 
 __all__ = [
@@ -22,7 +23,9 @@ __all__ = [
 
 
 class LambdaLR(LRScheduler):
-    """The rate times `lr_lambda` of e: a function, or one for each group. It does not go into `state_dict`.
+    """The rate times `lr_lambda` of e: a function, or one for each group.
+
+    Of a function `state_dict` has nothing, of another callable object its attributes.
 
     >>> import minigrad as mg
     >>> optimizer = mg.optim.SGD([mg.ones(1, requires_grad=True)], lr=1.0)
@@ -32,29 +35,53 @@ class LambdaLR(LRScheduler):
     """
 
     def __init__(self, optimizer: Optimizer, lr_lambda: Any, last_epoch: int = -1) -> None:
-        count, name = len(checked(optimizer, self).param_groups), type(self).__name__
-        functions: list[Callable[[float], float]] = (
-            list(lr_lambda) if isinstance(lr_lambda, list | tuple) else [lr_lambda] * count
-        )
-        if len(functions) != count:
-            raise ArgumentError(f"{name}: there are {len(functions)} functions for {count} groups of parameters.")
-        for function in functions:
-            check_function(function, name)
-        self.lr_lambdas = functions
+        checked(optimizer, self)
+        self._shared = None if isinstance(lr_lambda, list | tuple) else lr_lambda
+        self.lr_lambdas: list[Callable[[float], float]] = list(lr_lambda) if self._shared is None else []
+        for function in self.lr_lambdas if self._shared is None else [lr_lambda]:
+            check_function(function, type(self).__name__)
+        if self._shared is None:
+            self._check_count(optimizer)
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self) -> list[float]:
+    def _check_count(self, optimizer: Optimizer) -> None:
+        functions, groups = len(self.lr_lambdas), len(optimizer.param_groups)
+        if functions != groups:
+            raise ArgumentError(
+                f"{type(self).__name__}: there are {functions} functions for {groups} groups of parameters."
+            )
+
+    def _enter(self, k: int, group: dict[str, Any]) -> None:
+        if self._shared is not None:
+            self.lr_lambdas.append(self._shared)
+        else:
+            self._check_count(self.optimizer)
+        super()._enter(k, group)
+
+    def get_lr(self) -> list[Rate]:
         """The rate of each group at `last_epoch`."""
         return [base * of(self.last_epoch) for base, of in zip(self.base_lrs, self.lr_lambdas, strict=True)]
 
+    def state_dict(self) -> dict[str, Any]:
+        """Return what it knows, and the attributes of its functions that are other callable objects."""
+        found = [None if isinstance(of, FunctionType) else dict(getattr(of, "__dict__", {})) for of in self.lr_lambdas]
+        return {**super().state_dict(), "lr_lambdas": found}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Resume from what `state_dict` returned."""
+        super().load_state_dict(state_dict)
+        for of, known in zip(self.lr_lambdas, state_dict.get("lr_lambdas", ()), strict=False):
+            if known is not None:
+                vars(of).update(known)
+
 
 class MultiplicativeLR(LambdaLR):
-    """The rate times `lr_lambda` of e at each step, from the first on: what `LambdaLR` says from the start."""
+    """The rate times `lr_lambda` of e at each step, from the first on: what `LambdaLR` computes from the start."""
 
-    def get_lr(self) -> list[float]:
+    def get_lr(self) -> list[Rate]:
         """The rate of each group at `last_epoch`."""
-        rates = [group["lr"] for group in self.optimizer.param_groups]
-        if not self.last_epoch:
+        rates = of_groups(self.optimizer, "lr")
+        if self._is_initial:
             return rates
         return [rate * of(self.last_epoch) for rate, of in zip(rates, self.lr_lambdas, strict=True)]
 
@@ -67,6 +94,8 @@ class CosineAnnealingWarmRestarts(LRScheduler):
     and `T_mult` are whole numbers of 1 and more.
     """
 
+    _takes_epoch = True
+
     def __init__(
         self, optimizer: Optimizer, T_0: int, T_mult: int = 1, eta_min: float = 0.0, last_epoch: int = -1
     ) -> None:
@@ -76,13 +105,11 @@ class CosineAnnealingWarmRestarts(LRScheduler):
 
     def step(self, epoch: float | None = None) -> None:
         """Set the rates of the next e, or those of `epoch`."""
-        if epoch is not None:
-            if epoch < 0:
-                raise ArgumentError(f"CosineAnnealingWarmRestarts.step: epoch={epoch}, and it is 0 or more.")
-            self.last_epoch = epoch - 1
-        super().step()
+        if epoch is not None and epoch < 0:
+            raise ArgumentError(f"CosineAnnealingWarmRestarts.step: epoch={epoch}, and it is 0 or more.")
+        super().step(epoch)
 
-    def get_lr(self) -> list[float]:
+    def get_lr(self) -> list[Rate]:
         """The rate of each group at `last_epoch`."""
         at, length = self.last_epoch, self.T_0
         if self.T_mult == 1:
@@ -127,7 +154,7 @@ class CyclicLR(LRScheduler):
         max_momentum: float | Sequence[float] = 0.9,
         last_epoch: int = -1,
     ) -> None:
-        groups = checked(optimizer, self).param_groups
+        checked(optimizer, self)
         if (scale_fn is None and mode not in _HEIGHTS) or scale_mode not in ("cycle", "iterations"):
             raise ArgumentError(
                 f"CyclicLR: mode={mode!r}, scale_mode={scale_mode!r}; modes are {', '.join(map(repr, _HEIGHTS))}, "
@@ -139,32 +166,38 @@ class CyclicLR(LRScheduler):
         self._length = self._up + (step_size_up if step_size_down is None else step_size_down)
         self.mode, self.gamma, self.scale_mode, self._scale = mode, gamma, scale_mode, scale_fn
         self.cycle_momentum = cycle_momentum
-        highs, lows = each(max_momentum, groups), each(base_momentum, groups)
-        for group, low, top, high, least in zip(
-            groups, each(base_lr, groups), each(max_lr, groups), highs, lows, strict=True
-        ):
-            group["max_lr"] = top
-            if last_epoch == -1:
-                group["lr"] = low
-            if cycle_momentum:
-                group.update(max_momentum=high, base_momentum=least)
+        self._given = (base_lr, max_lr, base_momentum, max_momentum)
+        for values in self._given:
+            at(values, 0, optimizer)
+        self.max_lrs: list[Rate] = []
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self) -> list[float]:
+    def _enter(self, k: int, group: dict[str, Any]) -> None:
+        low, top, least, most = [at(values, k, self.optimizer) for values in self._given]
+        if not self._resumed:
+            put(group, "lr", low)
+        if self.cycle_momentum:
+            group.update(max_momentum=most, base_momentum=least)
+        group.setdefault("initial_lr", copied(low))
+        self.base_lrs.append(low)
+        self.max_lrs.append(top)
+
+    def get_lr(self) -> list[Rate]:
         """The rate of each group at `last_epoch`; the momentum it sets itself."""
-        e, rates = self.last_epoch, []
-        cycle, at = math.floor(1 + e / self._length), e % self._length
-        part = at / self._up if at <= self._up else (self._length - at) / (self._length - self._up)
+        e, groups = self.last_epoch, self.optimizer.param_groups
+        cycle, along = math.floor(1 + e / self._length), e % self._length
+        part = along / self._up if along <= self._up else (self._length - along) / (self._length - self._up)
         if self._scale is None:
             part *= _HEIGHTS[self.mode](cycle, e, self.gamma)
         else:
             part *= self._scale(cycle if self.scale_mode == "cycle" else e)
-        for group, base in zip(self.optimizer.param_groups, self.base_lrs, strict=True):
-            rates.append(base + (group["max_lr"] - base) * part)
-            if self.cycle_momentum:
-                momentum = group["max_momentum"] - (group["max_momentum"] - group["base_momentum"]) * part
-                group.update({"betas": (momentum, *group["betas"][1:])} if "betas" in group else {"momentum": momentum})
-        return rates
+        for group in groups if self.cycle_momentum else ():
+            _set_momentum(group, group["max_momentum"] - (group["max_momentum"] - group["base_momentum"]) * part)
+        return [base + (top - base) * part for base, top in zip(self.base_lrs, self.max_lrs, strict=True)]
+
+
+def _set_momentum(group: dict[str, Any], momentum: Rate) -> None:
+    group.update({"betas": (momentum, *group["betas"][1:])} if "betas" in group else {"momentum": momentum})
 
 
 class _Phase(NamedTuple):
@@ -205,7 +238,7 @@ class OneCycleLR(LRScheduler):
         three_phase: bool = False,
         last_epoch: int = -1,
     ) -> None:
-        groups = checked(optimizer, self).param_groups
+        checked(optimizer, self)
         if total_steps is None:
             if epochs is None or steps_per_epoch is None:
                 raise ArgumentError(
@@ -225,16 +258,22 @@ class OneCycleLR(LRScheduler):
         marks = ["initial_lr", "max_lr", *["initial_lr"] * three_phase, "min_lr"]
         momenta = ["max_momentum", "base_momentum", *["max_momentum"] * (1 + three_phase)]
         self._phases = [_Phase(*one) for one in zip(ends, pairwise(marks), pairwise(momenta), strict=True)]
-        if last_epoch == -1:
-            highs, lows = each(max_momentum, groups), each(base_momentum, groups)
-            for group, top, high, low in zip(groups, each(max_lr, groups), highs, lows, strict=True):
-                start = top / div_factor
-                group.update(initial_lr=start, max_lr=top, min_lr=start / final_div_factor)
-                if cycle_momentum:
-                    group.update(max_momentum=high, base_momentum=low)
+        self._given = (max_lr, base_momentum, max_momentum)
+        for values in self._given:
+            at(values, 0, optimizer)
+        self._falls = div_factor, final_div_factor
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self) -> list[float]:
+    def _enter(self, k: int, group: dict[str, Any]) -> None:
+        if not self._resumed:
+            top, least, most = [at(values, k, self.optimizer) for values in self._given]
+            start = top / self._falls[0]
+            group.update(initial_lr=start, max_lr=top, min_lr=start / self._falls[1])
+            if self.cycle_momentum:
+                group.update(max_momentum=most, base_momentum=least)
+        super()._enter(k, group)
+
+    def get_lr(self) -> list[Rate]:
         """The rate of each group at `last_epoch`; the momentum it sets itself."""
         if self.last_epoch > self.total_steps:  # the one after the last training step sets a rate that nobody uses
             raise ArgumentError(f"OneCycleLR.step: it was made for {self.total_steps} steps, and all were taken.")
@@ -244,12 +283,11 @@ class OneCycleLR(LRScheduler):
         for group in self.optimizer.param_groups:
             rates.append(self._between(group, phase.rates, part))
             if self.cycle_momentum:
-                momentum = self._between(group, phase.momenta, part)
-                group.update({"betas": (momentum, *group["betas"][1:])} if "betas" in group else {"momentum": momentum})
+                _set_momentum(group, self._between(group, phase.momenta, part))
         return rates
 
-    def _between(self, group: dict[str, Any], names: tuple[str, str], part: float) -> float:
+    def _between(self, group: dict[str, Any], names: tuple[str, str], part: float) -> Rate:
         start, end = group[names[0]], group[names[1]]
         if self.anneal_strategy == "linear":
-            return float(start + (end - start) * part)
-        return float(end + (start - end) / 2 * (1 + math.cos(math.pi * part)))
+            return start + (end - start) * part
+        return end + (start - end) / 2 * (1 + math.cos(math.pi * part))

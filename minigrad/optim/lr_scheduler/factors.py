@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
+from typing import ClassVar
 
 from minigrad.errors import ArgumentError, DTypeError, a_kind
-from minigrad.optim.lr_scheduler.base import LRScheduler, share, whole
+from minigrad.optim.lr_scheduler.base import LRScheduler, Rate, of_groups, share, whole
 from minigrad.optim.optimizer import Optimizer
 
 __all__ = [
@@ -29,18 +30,26 @@ class _Factors(LRScheduler):
     """
 
     eta_min: float = 0.0
+    jumps: ClassVar[bool] = False
+    """Whether a scheduler that resumes multiplies when it is made, as PyTorch's do whose rates change at few steps."""
 
     def factor(self, e: float) -> float:
         """What the rate at the start is multiplied by at `e`."""
         raise NotImplementedError
 
-    def get_lr(self) -> list[float]:
+    def get_lr(self) -> list[Rate]:
         """The rate of each group at `last_epoch`."""
-        now, low, rates = self.factor(self.last_epoch), self.eta_min, []
+        rates, now, low = of_groups(self.optimizer, "lr"), self.factor(self.last_epoch), self.eta_min
         before = self.factor(self.last_epoch - 1) if self.last_epoch else 1.0
-        for group, base in zip(self.optimizer.param_groups, self.base_lrs, strict=True):
-            rates.append(low + (base - low) * now if before == 0 else low + (group["lr"] - low) * (now / before))
-        return rates
+        if now == before or (self._is_initial and self.last_epoch and not self.jumps):
+            return rates
+        if before == 0:
+            return self._get_closed_form_lr()
+        return [low + (rate - low) * (now / before) for rate in rates]
+
+    def _get_closed_form_lr(self) -> list[Rate]:
+        now, low = self.factor(self.last_epoch), self.eta_min
+        return [low + (base - low) * now for base in self.base_lrs]
 
 
 class StepLR(_Factors):
@@ -57,6 +66,8 @@ class StepLR(_Factors):
     [1.0, 1.0, 0.1, 0.1, 0.01]
     """
 
+    jumps = True
+
     def __init__(self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1) -> None:
         self.step_size, self.gamma = whole(step_size, "StepLR", "step_size"), gamma
         super().__init__(optimizer, last_epoch)
@@ -68,6 +79,8 @@ class StepLR(_Factors):
 
 class MultiStepLR(_Factors):
     """Multiply the rate by `gamma` at each of the `milestones`, numbers of steps."""
+
+    jumps = True
 
     def __init__(
         self, optimizer: Optimizer, milestones: Sequence[int], gamma: float = 0.1, last_epoch: int = -1
@@ -87,6 +100,8 @@ class MultiStepLR(_Factors):
 
 class ConstantLR(_Factors):
     """The rate times `factor` for `total_iters` steps, then the rate. Raises ArgumentError for one outside [0, 1]."""
+
+    jumps = True
 
     def __init__(self, optimizer: Optimizer, factor: float = 1 / 3, total_iters: int = 5, last_epoch: int = -1) -> None:
         self.share, self.total_iters = share(factor, "ConstantLR", "factor"), total_iters

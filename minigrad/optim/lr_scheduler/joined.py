@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from minigrad.errors import ArgumentError
-from minigrad.optim.lr_scheduler.base import LRScheduler, checked
+from minigrad.optim.lr_scheduler.base import LRScheduler, checked, of_groups, put
+from minigrad.optim.lr_scheduler.plateau import ReduceLROnPlateau
 from minigrad.optim.optimizer import Optimizer
 
 __all__ = [
@@ -43,17 +44,52 @@ class SequentialLR(LRScheduler):
                 f"SequentialLR: {len(self._schedulers)} schedulers have {len(self._schedulers) - 1} steps where one "
                 f"begins after another, and there are {len(self._milestones)} milestones."
             )
-        super().__init__(optimizer, last_epoch)
+        self.optimizer, self.last_epoch = optimizer, last_epoch + 1
+        self._told, self._step_count = False, 1
+        for group in optimizer.param_groups:
+            put(group, "lr", group["initial_lr"])
+        self._undo()
+        self._schedulers[0]._initial_step()
+        self._last_lr = of_groups(optimizer, "lr")
 
-    def _set(self) -> None:
+    def step(self, epoch: float | None = None) -> None:
+        """Set the rates of the next e. Raises ArgumentError for an `epoch`: its schedulers count for themselves."""
+        if epoch is not None:
+            raise ArgumentError(
+                f"{type(self).__name__}.step: it takes no epoch, since its schedulers count for themselves.\n"
+                "  Write step()."
+            )
+        self._check_order()
+        self._step_count += 1
+        self._advance()
+        self._last_lr = of_groups(self.optimizer, "lr")
+
+    def _advance(self) -> None:
+        self.last_epoch += 1
         k = bisect_right(self._milestones, self.last_epoch)
-        one = self._schedulers[k]
-        if self.last_epoch == (self._milestones[k - 1] if k else 0):
-            one._restart()
-        else:
-            one.last_epoch += 1
-            one._set()
-        self._last_lr = one.get_last_lr()
+        try:
+            if k and self._milestones[k - 1] == self.last_epoch:
+                self._schedulers[k]._update_lr(0)
+            else:
+                self._schedulers[k].step()
+        except Exception:
+            self.last_epoch -= 1
+            raise
+
+    def _update_lr(self, epoch: float | None = None) -> None:
+        """Begin anew, as one of several in a sequence: PyTorch's cannot."""
+        for group in self.optimizer.param_groups:
+            put(group, "lr", group["initial_lr"])
+        self._restart()
+        self._last_lr = of_groups(self.optimizer, "lr")
+
+    def _restart(self) -> None:
+        self.last_epoch = 0
+        self._schedulers[0]._restart()
+
+    def _undo(self) -> None:
+        for one in self._schedulers:
+            one._undo()
 
     def state_dict(self) -> dict[str, Any]:
         """What it knows, and each of its schedulers."""
@@ -72,20 +108,24 @@ class ChainedScheduler(SequentialLR):
     def __init__(self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None = None) -> None:
         of = optimizer or (schedulers[0].optimizer if len(schedulers) else None)
         self._schedulers = _of_one(schedulers, checked(of, self), "ChainedScheduler")
-        self.optimizer, self._told = self._schedulers[0].optimizer, False
-        self.last_epoch, self._last_lr = 0, self._schedulers[-1].get_last_lr()
+        self.optimizer = self._schedulers[0].optimizer
+        self._told, self._step_count = False, 1
+        self._last_lr = of_groups(self.optimizer, "lr")
 
-    def _set(self) -> None:
+    def _advance(self) -> None:
         for one in self._schedulers:
-            one.last_epoch += 1
-            one._set()
-        self._last_lr = self._schedulers[-1].get_last_lr()
+            one.step()
+
+    def _restart(self) -> None:
+        for one in self._schedulers:
+            one._restart()
 
 
 def _of_one(schedulers: Sequence[Any], optimizer: Optimizer, asked: str) -> list[LRScheduler]:
     for one in schedulers:
-        if not isinstance(one, LRScheduler) or one.optimizer is not optimizer:
+        if not isinstance(one, LRScheduler) or isinstance(one, ReduceLROnPlateau) or one.optimizer is not optimizer:
             raise ArgumentError(
                 f"{asked}: it joins schedulers of one optimizer that step by themselves; {type(one).__name__} is none."
             )
+        one._told = True  # whoever joins them warns
     return list(schedulers)

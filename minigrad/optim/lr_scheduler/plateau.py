@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from minigrad.errors import ArgumentError
-from minigrad.optim.lr_scheduler.base import LRScheduler, checked, each
+from minigrad.optim.lr_scheduler.base import LRScheduler, at, checked, deprecated, of_groups, put
 from minigrad.optim.optimizer import Optimizer
 
 __all__ = [
@@ -15,7 +15,7 @@ __all__ = [
 ]
 
 
-class ReduceLROnPlateau:
+class ReduceLROnPlateau(LRScheduler):
     """Multiply the rate by `factor` when a measure was not better for more than `patience` steps: ``step(loss)``.
 
     Better, by `mode` "min", is below best · (1 − `threshold`), or below best − threshold with `threshold_mode` "abs";
@@ -54,19 +54,27 @@ class ReduceLROnPlateau:
             )
         self.mode, self.factor, self.patience, self.eps = mode, factor, patience, eps
         self.threshold, self.threshold_mode, self.cooldown = threshold, threshold_mode, cooldown
-        self.min_lrs = each(min_lr, optimizer.param_groups)
+        self._given = min_lr
+        self.min_lrs = self._lowest()
         self.best = math.inf if mode == "min" else -math.inf
         self.last_epoch = self.num_bad_epochs = self.cooldown_counter = 0
-        self._last_lr = [group["lr"] for group in optimizer.param_groups]
+        self._last_lr = of_groups(optimizer, "lr")
 
-    def get_last_lr(self) -> list[float]:
-        """The rates that were last set, one for each group."""
-        return self._last_lr
+    def _lowest(self) -> list[float]:
+        """The least rate of each group that there is now."""
+        return [at(self._given, k, self.optimizer) for k in range(len(self.optimizer.param_groups))]
 
-    def step(self, metrics: Any) -> None:
-        """Count one more step, after which the measure is `metrics`, a number or a tensor of one."""
+    def step(self, metrics: Any, epoch: float | None = None) -> None:  # type: ignore[override]
+        """Count one more step, after which the measure is `metrics`, a number or a tensor of one.
+
+        `epoch`, which PyTorch deprecates, sets `last_epoch`.
+        """
         now = float(metrics)
-        self.last_epoch += 1
+        if len(self.min_lrs) != len(self.optimizer.param_groups):
+            self.min_lrs = self._lowest()
+        if epoch is not None:
+            deprecated(self)
+        self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
         self.num_bad_epochs += 1
         if self._better(now):
             self.best, self.num_bad_epochs = now, 0
@@ -75,15 +83,14 @@ class ReduceLROnPlateau:
             self.num_bad_epochs = 0
         if self.num_bad_epochs > self.patience:
             for group, low in zip(self.optimizer.param_groups, self.min_lrs, strict=True):
-                rate = max(group["lr"] * self.factor, low)
-                if group["lr"] - rate > self.eps:
-                    group["lr"] = rate
+                rate_before = float(group["lr"])
+                rate = max(rate_before * self.factor, low)
+                if rate_before - rate > self.eps:
+                    put(group, "lr", rate)
             self.cooldown_counter, self.num_bad_epochs = self.cooldown, 0
-        self._last_lr = [group["lr"] for group in self.optimizer.param_groups]
+        self._last_lr = of_groups(self.optimizer, "lr")
 
     def _better(self, now: float) -> bool:
         sign = 1 if self.mode == "min" else -1
         by = abs(self.best) * self.threshold if self.threshold_mode == "rel" else self.threshold
         return sign * now < sign * self.best - (0 if math.isinf(self.best) else by)
-
-    state_dict, load_state_dict = LRScheduler.state_dict, LRScheduler.load_state_dict
