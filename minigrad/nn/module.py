@@ -9,11 +9,13 @@ from minigrad._tensor import RemovableHandle, Tensor
 from minigrad.dtypes import DType, as_dtype, float32, float64
 from minigrad.errors import ArgumentError, DTypeError, MinigradError, a_kind, check_flag, printable
 from minigrad.kernels import detour
+from minigrad.nn import state as states
 from minigrad.nn.hooks import Hooks, added, called
 from minigrad.nn.naming import blamed, entered, note_call, watched
 from minigrad.nn.parameter import Parameter, replace
 from minigrad.nn.printing import tree
-from minigrad.nn.state import IncompatibleKeys, load, slots
+from minigrad.nn.state import IncompatibleKeys, StateDict
+from minigrad.nn.stateful import Stateful
 from minigrad.nn.summary import Summary, summarize
 from minigrad.storage import check_device
 
@@ -22,7 +24,7 @@ __all__ = ["Module", "Parameter"]
 Self = TypeVar("Self", bound="Module")
 
 
-class Module:
+class Module(Stateful):
     """A part of a model. Derive from it, make parameters and other modules attributes, and write `forward`.
 
     Begin ``__init__`` with ``super().__init__()``: it makes the tables in which attributes that are parameters,
@@ -282,24 +284,31 @@ class Module:
     ) -> dict[str, Tensor]:
         """The parameters and persistent buffers by name. They share memory with the module: copy what is to stay.
 
-        They are outside the graph unless `keep_vars`; they are put into `destination` if given.
+        They are outside the graph unless `keep_vars`; they are put into `destination` if given. What a module returns
+        from `get_extra_state` is there as "_extra_state".
         """
-        found = {} if destination is None else destination
-        found.update({name: x if keep_vars else x.detach() for name, x in slots(self, prefix).items()})
+        found: dict[str, Any] = states.save(
+            self, StateDict() if destination is None else destination, prefix, keep_vars
+        )
         return found
 
-    def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True) -> IncompatibleKeys:
+    def load_state_dict(
+        self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
+    ) -> IncompatibleKeys:
         """Overwrite parameters and buffers by the tensors of `state_dict`, converted to their types and devices.
 
         Everything is checked before anything is written: ArgumentError tells, all at once, of names that are missing or
         too many (left alone without `strict`) and shapes that differ, ShapeError where shapes alone do, and DTypeError
         of what is no tensor. Arrays of NumPy and tensors of PyTorch will do.
 
+        With `assign` they are not overwritten but exchanged: each tensor of `state_dict` becomes the parameter or
+        buffer, with its own type, device and memory. An optimizer that was made before has the old ones.
+
         >>> import minigrad as mg
         >>> mg.nn.Linear(2, 1).load_state_dict(mg.nn.Linear(2, 1).state_dict())
         <All keys matched successfully>
         """
-        return load(self, state_dict, strict)
+        return states.load(self, state_dict, strict, assign)
 
     # --- for all that is in it ---
 
@@ -339,15 +348,19 @@ class Module:
                 parameter.grad = None
 
     def _apply(self: Self, fn: Callable[[Tensor], Tensor]) -> Self:
-        """Replace the numbers of each parameter, its gradient and each buffer by what `fn` makes of them."""
-        for module in self.modules():
-            for parameter in module._parameters.values():
-                if parameter is not None:
-                    replace(parameter, fn(parameter.detach()))
-                    parameter._grad = None if parameter._grad is None else fn(parameter._grad.detach())
-            for name, buffer in module._buffers.items():
-                if buffer is not None:
-                    module._buffers[name] = fn(buffer)
+        """Replace each parameter's elements, its gradient and each buffer by what `fn` returns for them.
+
+        A subclass that has tensors elsewhere may do the same with those.
+        """
+        for module in self.children():
+            module._apply(fn)
+        for parameter in self._parameters.values():
+            if parameter is not None:
+                replace(parameter, fn(parameter.detach()))
+                parameter._grad = None if parameter._grad is None else fn(parameter._grad.detach())
+        for name, buffer in self._buffers.items():
+            if buffer is not None:
+                self._buffers[name] = fn(buffer)
         return self
 
     def to(

@@ -25,15 +25,21 @@ def tree(module: Any, times: int = 1) -> str:
     return f"{head}{numbers}\n  {inside}\n)"
 
 
+def _text(part: Any) -> str:
+    """The text of a module in another; one that has a `__repr__` of its own is written by that."""
+    owner = next(kind for kind in type(part).__mro__ if "__repr__" in vars(kind))
+    return tree(part) if owner.__module__ == "minigrad.nn.module" else repr(part)
+
+
 def _rows(module: Any) -> list[tuple[str, str]]:
     """The names and texts of the modules in it; of a list, those in a row that are alike together."""
     listed = [(name, part) for name, part in module._modules.items() if part is not None]
     empty = [(name, "None") for name, part in module._modules.items() if part is None]
     if not getattr(module, "_folds", False):
-        return [(name, tree(part)) for name, part in listed] + empty
+        return [(name, _text(part)) for name, part in listed] + empty
     runs: list[tuple[str, str, Any, int]] = []  # first name, text, last module, how many
     for name, part in listed:
-        text = tree(part)
+        text = _text(part)
         if runs and runs[-1][1] == text:
             runs[-1] = (runs[-1][0], text, part, runs[-1][3] + 1)
         else:

@@ -1,17 +1,36 @@
-"""What a module has learned, by name: read all of it, check all of it, and only then write it."""
+"""What a module has learned, by name: read all of it, check all of it, and only then write it.
+
+Subclasses and hooks take part as in PyTorch: `get_extra_state`, `set_extra_state`, `_save_to_state_dict`,
+`_load_from_state_dict`, `_version`, and a `state_dict` of a module that is in another.
+"""
 
 from __future__ import annotations
 
+import copy
 import difflib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from minigrad._tensor import Tensor
 from minigrad.creation import as_tensor
 from minigrad.errors import ArgumentError, DTypeError, MinigradError, ShapeError, a_kind
 from minigrad.graph import no_grad
+from minigrad.nn.parameter import Parameter
 
-__all__ = ["IncompatibleKeys", "load", "slots"]
+__all__ = [
+    "IncompatibleKeys",
+    "StateDict",
+    "get_extra_state",
+    "has_own_way",
+    "hooks_of",
+    "load",
+    "load_one",
+    "save",
+    "save_one",
+    "set_extra_state",
+    "slots",
+]
 
 
 class IncompatibleKeys(NamedTuple):
@@ -26,42 +45,199 @@ class IncompatibleKeys(NamedTuple):
         return f"IncompatibleKeys(missing_keys={self.missing_keys}, unexpected_keys={self.unexpected_keys})"
 
 
-def slots(module: Any, prefix: str = "") -> dict[str, Tensor]:
-    """The parameters and persistent buffers of a module and of those in it, by their keys, in PyTorch's order."""
-    found = {f"{prefix}{name}": x for name, x in module._parameters.items() if x is not None}
-    for name, x in module._buffers.items():
-        if x is not None and name not in module._transient:
-            found[f"{prefix}{name}"] = x
+class StateDict(dict[str, Any]):
+    """The state of a module, by name. `_metadata` has the version of each module in it, by its path."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self._metadata: dict[str, dict[str, Any]] = {}
+
+
+def slots(module: Any) -> dict[str, Tensor]:
+    """The parameters and persistent buffers of a module itself, in PyTorch's order."""
+    named = [*module._parameters.items(), *[x for x in module._buffers.items() if x[0] not in module._transient]]
+    return {name: x for name, x in named if x is not None}
+
+
+def save(module: Any, into: Any, prefix: str, keep_vars: bool) -> Any:
+    """Put the state of a module and of those in it into a dict, with the hooks and methods that they have for that."""
+    metadata = {"version": module._version}
+    if hasattr(into, "_metadata"):
+        into._metadata[prefix[:-1]] = metadata
+    for hook, _ in hooks_of(module, "saving"):
+        hook(module, prefix, keep_vars)
+    module._save_to_state_dict(into, prefix, keep_vars)
     for name, child in module._modules.items():
         if child is not None:
-            found |= slots(child, f"{prefix}{name}.")
-    return found
+            child.state_dict(destination=into, prefix=f"{prefix}{name}.", keep_vars=keep_vars)
+    for hook, may_replace in hooks_of(module, "saved"):
+        found = hook(module, into, prefix, metadata)
+        if found is not None and not may_replace:
+            raise DTypeError(f"state_dict: a hook after it returned {a_kind(found)}, and it returns None.")
+        into = into if found is None else found
+    return into
 
 
-def load(module: Any, state: Mapping[str, Any], strict: bool) -> IncompatibleKeys:
-    """Write `state` into `module`; raise, before anything is written, where it does not fit."""
+def save_one(self: Any, destination: dict[str, Any], prefix: str, keep_vars: bool) -> None:
+    """Put the state of this module itself into `destination`, for a subclass that saves more, or in another form."""
+    for name, x in slots(self).items():
+        destination[prefix + name] = x if keep_vars else x.detach()
+    if type(self).get_extra_state is not get_extra_state:
+        destination[f"{prefix}_extra_state"] = self.get_extra_state()
+
+
+def get_extra_state(self: Any) -> Any:
+    """Return what else `state_dict` is to have of this module, as "_extra_state". To be written where there is some.
+
+    With `set_extra_state`, which gets it back from `load_state_dict`. `mg.save` can write tensors, numbers, texts, and
+    dicts, lists and tuples of them.
+    """
+    raise RuntimeError(f"{type(self).__name__} has set_extra_state, so it needs get_extra_state too: write that.")
+
+
+def set_extra_state(self: Any, state: Any) -> None:
+    """Take over what `get_extra_state` returned. To be written with that."""
+    raise RuntimeError(f"{type(self).__name__} has get_extra_state, so it needs set_extra_state too: write that.")
+
+
+def hooks_of(module: Any, kind: str) -> list[tuple[Any, bool]]:
+    """The hooks of one kind that a module has for its state, each with the flag of its registration."""
+    return list(module.__dict__.get("_state_hooks", {}).get(kind, {}).values())
+
+
+def load(module: Any, state: Mapping[str, Any], strict: bool, assign: bool = False) -> IncompatibleKeys:
+    """Write `state` into `module`; raise, before anything is written, where it does not fit.
+
+    Where modules have hooks or methods of their own for it, these see what was written before them, as in PyTorch; if
+    it does not fit, parameters and buffers get their numbers back.
+    """
     if not isinstance(state, Mapping):
         raise DTypeError(
             f"load_state_dict: it takes a dict of names and tensors, not {a_kind(state)}.\n"
             "  Another module's is other.state_dict()."
         )
-    here = slots(module)
-    missing = [name for name in here if name not in state]
-    unexpected = [name for name in state if name not in here]
-    new, wrong = {}, []
-    for name, x in here.items():
-        if name in state:
-            new[name] = value = _tensor(name, state[name])
+    own = any(has_own_way(part) for part in module.modules())
+    plan = _Plan(getattr(state, "_metadata", {}), assign, own)
+    undo = [write for part in module.modules() for write in _undoing(part)] if own else []
+    try:
+        plan.load(module, dict(state), "")
+        if plan.errors or (strict and (plan.keys.missing_keys or plan.keys.unexpected_keys)):
+            raise _misfit(module, plan, strict)
+    except BaseException:
+        for write in undo:
+            write()
+        raise
+    for write in plan.writes:
+        write()
+    return plan.keys
+
+
+def _undoing(module: Any) -> list[Callable[[], Any]]:
+    """What gives a module itself its state back."""
+    writes: list[Callable[[], Any]] = []
+    for name, x in slots(module).items():
+        table = module._parameters if name in module._parameters else module._buffers
+        writes += [partial(table.__setitem__, name, x), partial(_copy, x, x.detach().clone())]
+    if type(module).set_extra_state is not set_extra_state and type(module).get_extra_state is not get_extra_state:
+        writes.append(partial(module.set_extra_state, copy.deepcopy(module.get_extra_state())))
+    return writes
+
+
+def has_own_way(module: Any) -> bool:
+    """Whether hooks or a method of its own take part when a module is loaded."""
+    own = type(module)._load_from_state_dict is not load_one
+    return own or bool(hooks_of(module, "loading") or hooks_of(module, "loaded"))
+
+
+class _Shapes(str):
+    """A message about shapes."""
+
+
+class _Plan:
+    """One loading: what is missing, too much and wrong, and what is to be written when all of it was checked."""
+
+    def __init__(self, metadata: Mapping[str, Any], assign: bool, own: bool) -> None:
+        self.metadata, self.assign, self.own = metadata, assign, own
+        self.keys = IncompatibleKeys([], [])
+        self.errors: list[str] = []
+        self.writes: list[Callable[[], Any]] = []
+
+    def load(self, module: Any, state: dict[str, Any], prefix: str) -> None:
+        metadata = {**self.metadata.get(prefix[:-1], {}), "assign_to_params_buffers": self.assign}
+        if not self.own:
+            metadata["_writes"] = self.writes
+        module._load_from_state_dict(
+            state, prefix, metadata, True, self.keys.missing_keys, self.keys.unexpected_keys, self.errors
+        )
+        for name, child in module._modules.items():
+            if child is not None:
+                inner = f"{prefix}{name}."
+                self.load(child, {key: x for key, x in state.items() if key.startswith(inner)}, inner)
+        for hook, _ in hooks_of(module, "loaded"):
+            if hook(module, self.keys) is not None:
+                raise DTypeError("load_state_dict: a hook after it returns None; it may change the lists of keys.")
+
+
+def load_one(
+    self: Any,
+    state_dict: dict[str, Any],
+    prefix: str,
+    local_metadata: dict[str, Any],
+    strict: bool,
+    missing_keys: list[str],
+    unexpected_keys: list[str],
+    error_msgs: list[str],
+) -> None:
+    """Check what `state_dict` has for this module itself, under `prefix`, and write it; as PyTorch's, for a subclass
+    that reads states of another form. What does not fit goes into the lists."""
+    for hook, with_module in hooks_of(self, "loading"):
+        whose = (self,) if with_module else ()
+        hook(*whose, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
+    writes: list[Callable[[], Any]] = []
+    known: dict[str, Any] = slots(self)
+    for name, x in known.items():
+        if (key := prefix + name) in state_dict:
+            value = _tensor(key, state_dict[key])
+            value = value[0] if x.shape == () and value.shape == (1,) else value  # as PyTorch 0.3 saved numbers
             if value.shape != x.shape:
-                wrong.append(f"{name} is {x.shape}, and the state has {value.shape}")
-    if wrong or (strict and (missing or unexpected)):
-        raise _misfit(module, missing if strict else [], unexpected if strict else [], wrong)
+                error_msgs.append(_Shapes(f"{key} is {x.shape}, and the state has {value.shape}"))
+            elif local_metadata.get("assign_to_params_buffers"):
+                writes.append(partial(_assign, self, name, x, value))
+            else:
+                writes.append(partial(_copy, x, value.detach().to(dtype=x.dtype, device=x.device)))
+        elif strict:
+            missing_keys.append(key)
+    extra = f"{prefix}_extra_state"
+    if type(self).set_extra_state is not set_extra_state:
+        if extra in state_dict:
+            writes.append(partial(self.set_extra_state, state_dict[extra]))
+        elif strict:
+            missing_keys.append(extra)
+        known |= {"_extra_state": None}
+    if strict:
+        inside = {name for name, child in self._modules.items() if child is not None}
+        for key in state_dict:
+            first, dot, _ = key.removeprefix(prefix).partition(".")
+            if key.startswith(prefix) and first not in (inside if dot else known):
+                unexpected_keys.append(key)
+    deferred = local_metadata.get("_writes")
+    if deferred is not None:
+        deferred.extend(writes)
+        return
+    for write in writes:
+        write()
+
+
+def _copy(x: Tensor, value: Tensor) -> None:
     with no_grad():
-        for name, value in new.items():
-            new[name] = value.detach().to(dtype=here[name].dtype, device=here[name].device)
-        for name, value in new.items():
-            here[name].copy_(value)
-    return IncompatibleKeys(missing, unexpected)
+        x.copy_(value)
+
+
+def _assign(module: Any, name: str, x: Tensor, value: Tensor) -> None:
+    if isinstance(x, Parameter):
+        given = value if isinstance(value, Parameter) else Parameter(value, x.requires_grad)
+        value = given.requires_grad_(x.requires_grad)
+    setattr(module, name, value)
 
 
 def _tensor(name: str, x: Any) -> Tensor:
@@ -74,14 +250,17 @@ def _tensor(name: str, x: Any) -> Tensor:
         raise DTypeError(f"load_state_dict: {name} is {a_kind(x)} in the state, not a tensor.") from None
 
 
-def _misfit(module: Any, missing: list[str], unexpected: list[str], wrong: list[str]) -> MinigradError:
+def _misfit(module: Any, plan: _Plan, strict: bool) -> MinigradError:
+    missing, unexpected = plan.keys if strict else ([], [])
+    wrong = plan.errors
     lines = [f"load_state_dict: this state does not fit {type(module).__name__}; nothing was changed."]
     if missing:
         lines.append(f"  The state lacks {_listed(missing)}.")
     if unexpected:
         lines.append(f"  The module has no {_listed([_guessed(name, missing) for name in unexpected])}.")
-    if wrong:
-        lines.append(f"  Shapes differ: {_listed(wrong)}.")
+    if shapes := [text for text in wrong if isinstance(text, _Shapes)]:
+        lines.append(f"  Shapes differ: {_listed(shapes)}.")
+    lines += [f"  {text}" for text in wrong if not isinstance(text, _Shapes)]
     prefix = _prefix(missing, unexpected)
     if prefix:
         lines.append(f"  All names in the state begin with {prefix!r}: take it off with name.removeprefix({prefix!r}).")

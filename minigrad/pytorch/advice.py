@@ -41,7 +41,7 @@ DIFFERS = {
     "torch.sort": "is always stable",
     "torch.unique_consecutive": "of numbers, without dim",
     "torch.Tensor.unique_consecutive": "of numbers, without dim",
-    "torch.nn.Module": "without the state_dict hooks, to_empty and ipu or xpu",
+    "torch.nn.Module": "without to_empty and ipu or xpu",
     "torch.optim.Muon": "computes in float32, where PyTorch rounds to bfloat16",
     "torch.utils.data.DataLoader": "workers are spawned; device= keeps a data set on a device",
 }

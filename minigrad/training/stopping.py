@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 from math import inf
 from typing import Any, NamedTuple
 
 from minigrad.errors import ArgumentError
-from minigrad.graph import no_grad
 from minigrad.nn.module import Module
 
 __all__ = ["Best", "EarlyStop"]
@@ -54,8 +54,7 @@ class Best:
         number = row[self.monitor] if self.rule.mode == "min" else -row[self.monitor]
         if self.weights is None or number < self.number - self.rule.min_delta:
             self.number, self.epoch, self.waited = number, epoch, 0
-            with no_grad():
-                self.weights = {name: x.clone() for name, x in model.state_dict().items()}
+            self.weights = copy.deepcopy(model.state_dict())
         else:
             self.waited += 1
 

@@ -412,3 +412,141 @@ def test_a_batch_that_is_refused_is_not_counted():
 def test_arguments_of_another_type_are_named(call, text):
     with pytest.raises(DTypeError, match=text):
         call()
+
+
+# --- what subclasses and hooks do when a state is saved and loaded ---
+
+
+def kinds_of(library, told):
+    """A module with every method that a subclass may write for its state, in another one."""
+    base = library.nn.Module
+
+    class Counting(base):
+        _version = 3
+
+        def __init__(self):
+            super().__init__()
+            self.w, self.n = library.nn.Parameter(library.ones(2)), 1
+
+        def get_extra_state(self):
+            return {"n": self.n}
+
+        def set_extra_state(self, state):
+            self.n = state["n"]
+
+        def _load_from_state_dict(self, state, prefix, metadata, strict, missing, unexpected, errors):
+            told.append((sorted(state), prefix, metadata.get("version"), strict))
+            if f"{prefix}old" in state:
+                state[f"{prefix}w"] = state.pop(f"{prefix}old")
+            super()._load_from_state_dict(state, prefix, metadata, strict, missing, unexpected, errors)
+
+    class Outer(base):
+        def __init__(self):
+            super().__init__()
+            self.a, self.l = Counting(), library.nn.Linear(2, 1)
+            self.register_buffer("b", library.zeros(3))
+            self.register_buffer("t", library.zeros(3), persistent=False)
+
+        def _save_to_state_dict(self, destination, prefix, keep_vars):
+            super()._save_to_state_dict(destination, prefix, keep_vars)
+            destination[f"{prefix}more"] = library.ones(1)
+
+    return Outer
+
+
+@pytest.mark.parity
+def test_subclasses_and_hooks_take_part_in_loading_as_in_pytorch(torch):
+    found = []
+    for library in (mg, torch):
+        told = []
+        kind = kinds_of(library, told)
+        saved, loaded = kind(), kind()
+        saved.a.n = 7
+        saved.register_state_dict_pre_hook(lambda m, prefix, keep, told=told: told.append(("pre", prefix, keep)))
+        saved.a.register_state_dict_post_hook(
+            lambda m, s, prefix, meta, told=told: told.append((prefix, meta, sorted(s)))
+        )
+        saved._register_state_dict_hook(lambda m, s, prefix, meta: None)
+        state = saved.state_dict()
+        told += [list(state), state["a._extra_state"], dict(state._metadata)]
+
+        def forgive(module, keys, told=told):
+            told.append((list(keys.missing_keys), list(keys.unexpected_keys)))
+            keys.unexpected_keys.clear()
+
+        handle = loaded.register_load_state_dict_post_hook(forgive)
+        loaded.l.register_load_state_dict_pre_hook(lambda m, s, prefix, *_, told=told: told.append((prefix, sorted(s))))
+        loaded.l._register_load_state_dict_pre_hook(lambda s, prefix, *_, told=told: told.append(prefix))
+        state["a.old"] = state.pop("a.w") * 5
+        told += [repr(loaded.load_state_dict(state)), loaded.a.n, loaded.a.w.tolist()]
+        handle.remove()
+        with pytest.raises((ArgumentError, RuntimeError), match="more"):
+            loaded.load_state_dict(state)
+        told.append(tuple(kind().load_state_dict({"l.bias": library.zeros(1), "q.r": library.zeros(1)}, strict=False)))
+        found.append([x if isinstance(x, str) else tuple(x) if isinstance(x, tuple) else x for x in told])
+    assert found[0] == found[1]
+
+
+def test_extra_state_goes_through_a_file_and_is_checked_before_anything_is_written(tmp_path):
+    kind = kinds_of(mg, [])
+    saved, loaded = kind(), kind()
+    saved.a.n = 7
+    state = {name: x for name, x in saved.state_dict().items() if name != "more"}
+    mg.save(state, tmp_path / "x.safetensors")
+    loaded.load_state_dict(mg.load(tmp_path / "x.safetensors"))
+    assert loaded.a.n == 7
+    with pytest.raises(ArgumentError, match=r"The state lacks l\.bias"):
+        loaded.load_state_dict(
+            {name: x * 0 if isinstance(x, mg.Tensor) else {"n": 9} for name, x in state.items() if name != "l.bias"}
+        )
+    assert (loaded.a.n, loaded.a.w.tolist()) == (7, [1.0, 1.0]), "a method of its own wrote, and it was taken back"
+
+    class Half(nn.Module):
+        def get_extra_state(self):
+            return 1
+
+    with pytest.raises(RuntimeError, match="Half has get_extra_state, so it needs set_extra_state too"):
+        Half().set_extra_state(1)
+    assert Half().state_dict() == {"_extra_state": 1}
+
+
+@pytest.mark.parity
+def test_assign_exchanges_the_tensors_as_in_pytorch(torch):
+    found = []
+    for library in (mg, torch):
+        layer, norm = library.nn.Linear(2, 1), library.nn.BatchNorm1d(2)
+        layer.weight.requires_grad_(False)
+        w, mean, before = library.zeros(1, 2, dtype=library.float64), library.ones(2), layer.weight
+        layer.load_state_dict({"weight": w, "bias": library.nn.Parameter(library.ones(1))}, assign=True)
+        norm.load_state_dict({**norm.state_dict(), "running_mean": mean}, assign=True)
+        w.add_(1)
+        assert layer.weight is not before
+        assert norm.running_mean is mean
+        kinds = type(layer.weight).__name__, layer.weight.requires_grad, layer.bias.requires_grad
+        found.append((layer.weight.tolist(), str(layer.weight.dtype).split(".")[-1], *kinds))
+    assert found[0] == found[1] == ([[1.0, 1.0]], "float64", "Parameter", False, True)
+
+
+def test_what_a_module_in_another_writes_of_its_own_is_called():
+    """Moving, printing, copying: methods of the inner one."""
+
+    class Grid(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.grid = {"x": mg.ones(2)}
+
+        def _apply(self, fn):
+            self.grid = {name: fn(x) for name, x in self.grid.items()}
+            return super()._apply(fn)
+
+        def __repr__(self):
+            return "a grid"
+
+        def __setstate__(self, state):
+            super().__setstate__(state)
+            self.copied = True
+
+    model = nn.Sequential(Grid()).double()
+    assert model[0].grid["x"].dtype is mg.float64
+    assert repr(model) == "Sequential(\n  (0): a grid\n)"
+    assert copy.deepcopy(model)[0].copied
