@@ -272,8 +272,9 @@ class Tensor(Methods):
 
     def _retain_again(self) -> None:
         """Overwritten, this tensor keeps the gradient of what it is now, and not of what it was."""
-        self._note("retained")._more.pop("retains")
-        self.retain_grad()
+        if (before := self._note("retained")) is not None and self._edge() is not None:
+            before._more.pop("retains", None)
+            self.retain_grad()
 
     def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> RemovableHandle:
         """Call `hook` with this tensor's whole gradient in each backward pass; what it returns replaces that.
@@ -369,8 +370,7 @@ class Tensor(Methods):
             step.observe(self)
         if modes.grad:
             views.rebase(self, step)
-            if self._note("retained"):
-                self._retain_again()
+            self._retain_again()
         return self
 
 

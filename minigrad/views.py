@@ -49,6 +49,7 @@ def refresh(view: Any) -> None:
             again = replay(base, view._chain)
         view._step, view._requires_grad = again._step, again._requires_grad
         view._rebased = view._storage.rebased
+        view._retain_again()
 
 
 def check_writable(target: Any, shape: tuple[int, ...], kind: int, name: str) -> None:
@@ -106,8 +107,7 @@ def rebase(target: Any, step: Step | None) -> None:
         written = Step(overwrite, tuple(both), how, base._array, (None, None, None))
         written.observe(base)
         base._step, base._requires_grad = written, True
-        if base._note("retained"):
-            base._retain_again()
+        base._retain_again()
     if here.capture is not None:
         here.capture.linked(target if base is None else base)
     storage.rebased += 1

@@ -95,3 +95,48 @@ def test_what_was_saved_of_it_is_refused_and_not_taken_in_another_shape():
     y.transpose_(1, 2)
     with pytest.raises(GraphError, match="overwritten by transpose_"):
         z.backward()
+
+
+@pytest.mark.parity
+def test_a_view_keeps_its_gradient_whatever_is_written_meanwhile(torch):
+    """Through its base, itself, another view, in a chain, several times, by constants; also of views of views."""
+    found = []
+    for library in (mg, torch):
+
+        def write(how, views, library=library):
+            x = library.tensor([1.0, 2.0, 3.0]).requires_grad_()
+            base = x * 1
+            made = [base, *views(base)]
+            for view in made:
+                view.retain_grad()
+            how(*made)
+            total = sum((view * library.tensor(k + 2.0)).sum() for k, view in enumerate(made))
+            total.backward()
+            return [x.grad.tolist(), *[None if view.grad is None else view.grad.tolist() for view in made]]
+
+        def one(base):
+            return [base[:2]]
+
+        def two(base):
+            return [base[:2], base[1:]]
+
+        def nested(base):
+            return [base[:2], base[:2][1:], base.view(3)[1:]]
+
+        found.append(
+            [
+                write(lambda b, v: b.mul_(2), one),
+                write(lambda b, v: v.mul_(2), one),
+                write(lambda b, v: b.mul_(2).add_(1) is v.mul_(3), one),
+                write(lambda b, v: v.zero_(), one),
+                write(lambda b, v: b.__setitem__(0, 7.0), one),
+                write(lambda b, v: b.copy_(v.new_ones(3)), one),
+                write(lambda b, u, v: u.mul_(v.detach() * 2), two),
+                write(lambda b, u, v: (v.zero_(), u.mul_(2)), two),
+                write(lambda b, u, v, w: b.exp_(), nested),
+                write(lambda b, u, v, w: v.mul_(5), nested),
+            ]
+        )
+    for k, (ours, its) in enumerate(zip(*found, strict=True)):
+        assert [x is None for x in ours] == [x is None for x in its], k
+        assert np.concatenate([x for x in ours if x]) == pytest.approx(np.concatenate([x for x in its if x])), k
