@@ -126,9 +126,15 @@ def _dict(*pairs: Any) -> dict[Any, Any]:
     return {}
 
 
-def _tensor(storage: Any, offset: Any, size: Any, stride: Any, *unused: Any) -> Tensor:
-    """A tensor in a storage. What is left: whether it needs a gradient, its hooks, its metadata."""
-    made = type(storage) is _Storage and type(size) is tuple and type(stride) is tuple and len(unused) <= 3
+def _tensor(storage: Any, offset: Any, size: Any, stride: Any, *rest: Any) -> Tensor:
+    """A tensor in a storage. `rest` is whether it needs a gradient, its hooks, and flags.
+
+    With the flag "neg" the tensor is what its storage has, negated: so PyTorch keeps the imaginary part of a conjugate.
+    Hooks are functions, which no such file has.
+    """
+    requires_grad, hooks, flags = (*rest, *(False, None, None)[len(rest) :])[:3]
+    made = type(storage) is _Storage and type(size) is tuple and type(stride) is tuple and len(rest) <= 3
+    made = made and type(requires_grad) is bool and not hooks and (not flags or type(flags) is dict)
     if not made or any(type(n) is not int for n in (offset, *size, *stride)):
         raise Refused("load: a tensor of this file is not made of a storage, sizes and strides.")
     if min((offset, *size, *stride)) < 0 or len(size) != len(stride) or len(size) > 64:
@@ -141,12 +147,24 @@ def _tensor(storage: Any, offset: Any, size: Any, stride: Any, *unused: Any) -> 
             f"storage of {there} numbers has.\n  Write x.contiguous() before saving, if it was expanded."
         )
     if not wanted:
-        return zeros(size, dtype=storage.row.dtype, device=storage.row.device)
-    return as_strided(storage.row, size, stride, offset).detach()
+        found = zeros(size, dtype=storage.row.dtype, device=storage.row.device)
+    else:
+        found = as_strided(storage.row, size, stride, offset).detach()
+    if flags and (flags.keys() != {"neg"} or type(flags["neg"]) is not bool):
+        raise Refused(
+            f"load: a tensor of this file has the flags {flags!r:.80}, of which only 'neg' is known here.\n"
+            "  Write x.resolve_conj().resolve_neg() before saving."
+        )
+    return _needing(-found if flags and flags["neg"] else found, requires_grad)
 
 
-def _parameter(x: Any, *unused: Any) -> Tensor:
-    """The numbers of a parameter. What is left: whether it needs a gradient, and its hooks."""
-    if type(x) is not Tensor or len(unused) > 2:
+def _parameter(x: Any, *rest: Any) -> Tensor:
+    """The elements of a parameter, as a tensor. `rest` is whether it needs a gradient, and hooks, as of `_tensor`."""
+    requires_grad, hooks = (*rest, *(True, None)[len(rest) :])[:2]
+    if len(rest) > 2 or type(x) is not Tensor or type(requires_grad) is not bool or hooks:
         raise Refused("load: a parameter of this file is not made of a tensor.")
-    return x
+    return _needing(x.detach(), requires_grad)
+
+
+def _needing(x: Tensor, requires_grad: bool) -> Tensor:
+    return x.requires_grad_() if requires_grad and x.dtype.is_floating_point else x

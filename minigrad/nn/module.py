@@ -285,11 +285,12 @@ class Module(Stateful):
         """The parameters and persistent buffers by name. They share memory with the module: copy what is to stay.
 
         They are outside the graph unless `keep_vars`; they are put into `destination` if given. What a module returns
-        from `get_extra_state` is there as "_extra_state".
+        from `get_extra_state` is there as "_extra_state". Where one has a `_version` other than 1, `_metadata` of the
+        dict has the versions.
         """
-        found: dict[str, Any] = states.save(
-            self, StateDict() if destination is None else destination, prefix, keep_vars
-        )
+        versions = destination is None and any(part._version != Module._version for part in self.modules())
+        into: dict[str, Any] = (StateDict() if versions else {}) if destination is None else destination
+        found: dict[str, Any] = states.save(self, into, prefix, keep_vars)
         return found
 
     def load_state_dict(

@@ -46,7 +46,7 @@ class IncompatibleKeys(NamedTuple):
 
 
 class StateDict(dict[str, Any]):
-    """The state of a module, by name. `_metadata` has the version of each module in it, by its path."""
+    """The state of a module with versions, by name. `_metadata` has that of each module in it, by its path."""
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)

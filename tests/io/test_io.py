@@ -298,6 +298,37 @@ def test_state_dicts_of_pytorch_are_read_without_it(torch, protocol):
 
 
 @pytest.mark.parity
+def test_what_pytorch_notes_beside_the_numbers_of_a_tensor_is_read_or_refused(torch):
+    z = torch.tensor([1 + 2j, 3 - 4j])
+    negated = z.conj().imag
+    kept = {"x": negated, "more": [negated, negated[1:], z.imag, z.conj().real], "empty": negated[:0]}
+    found = read(of_torch(torch, kept))
+    assert found["x"].tolist() == [-2.0, 4.0]
+    assert [x.tolist() for x in found["more"]] == [[-2.0, 4.0], [4.0], [2.0, -4.0], [1.0, 3.0]]
+    assert found["empty"].shape == (0,)
+    needing = {
+        "leaf": torch.ones(2, requires_grad=True),
+        "parameter": torch.nn.Parameter(torch.ones(2)),
+        "frozen": torch.nn.Parameter(torch.ones(2), requires_grad=False),
+        "plain": torch.ones(2),
+    }
+    found = read(of_torch(torch, needing))
+    assert [(x.requires_grad, x.is_leaf) for x in found.values()] == [
+        (True, True),
+        (True, True),
+        (False, True),
+        (False, True),
+    ]
+    for flags, text in (
+        ({"new": True}, "{'new': True}"),
+        ({"neg": 1.5}, "{'neg': 1.5}"),
+        ({"neg": True, "conj": True}, "conj"),
+    ):
+        with pytest.raises(FileFormatError, match=rf"has the flags .*{re.escape(text)}"):
+            mg.io.archive._tensor(mg.io.archive._Storage("F32", mg.ones(2)), 0, (2,), (1,), False, {}, flags)
+
+
+@pytest.mark.parity
 def test_tensors_that_share_a_storage_in_the_file_share_it_here(torch):
     whole = torch.arange(6.0)
     back = read(of_torch(torch, {"whole": whole, "part": whole[2:4], "turned": whole.view(2, 3).T}))
