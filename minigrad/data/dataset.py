@@ -21,6 +21,8 @@ __all__ = [
     "StackDataset",
     "Subset",
     "TensorDataset",
+    "example",
+    "examples",
     "random_split",
 ]
 
@@ -118,6 +120,14 @@ class StackDataset(Dataset[Any]):
             return {name: dataset[index] for name, dataset in self.datasets.items()}
         return tuple([dataset[index] for dataset in self.datasets])
 
+    def __getitems__(self, indices: list[int]) -> list[Any]:
+        """Several examples at once, from datasets that give those."""
+        named = self.datasets if isinstance(self.datasets, dict) else dict(enumerate(self.datasets))
+        columns = [examples(dataset, indices, "StackDataset") for dataset in named.values()]
+        if isinstance(self.datasets, dict):
+            return [dict(zip(named, row, strict=True)) for row in zip(*columns, strict=True)]
+        return list(zip(*columns, strict=True))
+
     def __len__(self) -> int:
         return self._length
 
@@ -133,6 +143,10 @@ class Subset(Dataset[T_co]):
         if isinstance(index, list):
             return self.dataset[[self.indices[k] for k in index]]
         return self.dataset[self.indices[index]]
+
+    def __getitems__(self, indices: list[int]) -> list[Any]:
+        """Several examples at once, from a dataset that gives those."""
+        return examples(self.dataset, [self.indices[k] for k in indices], "Subset")
 
     def __len__(self) -> int:
         return len(self.indices)
@@ -211,6 +225,30 @@ def _sizes(count: int, lengths: Sequence[int | float]) -> list[int]:
             "  Give whole numbers that add up to that, or shares that add up to 1."
         )
     return [int(n) for n in lengths]
+
+
+def examples(dataset: Any, indices: Iterable[Any], asked: str = "DataLoader") -> list[Any]:
+    """The examples of these numbers, which a dataset with `__getitems__` gives at once. Raises as `example`."""
+    together = getattr(dataset, "__getitems__", None)
+    if not together:
+        return [example(dataset, index) for index in indices]
+    wanted = list(indices)
+    found = list(together(wanted))
+    if len(found) != len(wanted):
+        raise ShapeError(
+            f"{asked}: {len(wanted)} examples were asked of {type(dataset).__name__}.__getitems__, and it gave "
+            f"{len(found)}."
+        )
+    return found
+
+
+def example(dataset: Any, index: Any) -> Any:
+    """Example `index`; what it raises says which it was."""
+    try:
+        return dataset[index]
+    except Exception as error:
+        error.add_note(f"It was raised by dataset[{index}] of {type(dataset).__name__}.")
+        raise
 
 
 def _count(dataset: Any, asked: str) -> int:

@@ -19,11 +19,19 @@ from minigrad._tensor import Tensor
 from minigrad.creation import tensor
 from minigrad.data.collate import default_collate, default_convert, mapped
 from minigrad.data.dataset import IterableDataset, Subset, TensorDataset
-from minigrad.data.sampler import BatchSampler, OrderedSampler, RandomSampler, SequentialSampler, check_batch_size
+from minigrad.data.sampler import (
+    BatchSampler,
+    OrderedSampler,
+    RandomSampler,
+    SequentialSampler,
+    SubsetRandomSampler,
+    WeightedRandomSampler,
+    check_batch_size,
+)
 from minigrad.data.workers import Job, Pool, batches_of, made, seed_of
 from minigrad.dtypes import int64
 from minigrad.errors import ArgumentError, DTypeError, a_kind, check_function
-from minigrad.functional import index_select
+from minigrad.functional import cat, index_select
 from minigrad.random import Generator
 from minigrad.storage import check_device
 
@@ -104,10 +112,23 @@ class DataLoader:
             None if collate_fn is not None or num_workers or not batched else _resident(dataset, self.device)
         )
         self.collate_fn: Callable[[Any], Any] = collate_fn or (default_collate if batched else default_convert)
+        self._batched = batched
         self._pool: Pool | None = None
         self._epoch, self._position = 0, 0
         self._start: list[int] | None = None
         self._resuming = False
+        self._made_of = frozenset(_FIXED)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Set an option that the next epoch is to have. Raises ArgumentError for those that its order is made of."""
+        if name in self.__dict__.get("_made_of", ()):
+            raise ArgumentError(
+                f"DataLoader: {name} cannot be set after the loader was made: its order was made of it.\n"
+                f"  Make another: DataLoader(dataset, {name}=…)."
+            )
+        if name in ("collate_fn", "num_workers") and "_made_of" in self.__dict__:
+            self._resident = None  # batches are made of examples now
+        object.__setattr__(self, name, value)
 
     def of_numbers(self) -> DataLoader:
         """A loader of the numbers of the examples in each batch, in this one's order: for who makes them elsewhere.
@@ -166,10 +187,13 @@ class DataLoader:
         self._epoch, self._position = int(state_dict["epoch"]), int(state_dict["position"])
         self._start, self._resuming = state_dict["start"], bool(self._position)
 
+    def _inner(self) -> Any:
+        """The sampler of examples."""
+        return getattr(self.batch_sampler, "sampler", self.sampler)
+
     def _source(self) -> Generator:
         """The generator that the order comes from."""
-        inner = getattr(self.batch_sampler, "sampler", self.sampler)
-        for owner in (inner, self.batch_sampler, self):
+        for owner in (self._inner(), self.batch_sampler, self):
             if isinstance(found := getattr(owner, "generator", None), Generator):
                 return found
         return random.default_generator
@@ -188,7 +212,12 @@ class DataLoader:
             return self._position
         if self._position:  # the loop before this one was left early
             self._epoch += 1
-        self._position, self._start = 0, _state(self._source())
+        source = self._source()
+        if self.num_workers and not isinstance(
+            self._inner(), RandomSampler | SubsetRandomSampler | WeightedRandomSampler
+        ):
+            source.next_key()  # the order draws nothing, and workers draw something else in each epoch
+        self._position, self._start = 0, _state(source)
         return 0
 
     def _counted(self, batches: Iterator[Any], skipped: int) -> Iterator[Any]:
@@ -229,10 +258,9 @@ class DataLoader:
             for start in range(skipped * size, self._end(), size):
                 yield [x[start : start + size].clone() for x in tensors]
             return
-        order = self._drawn(lambda: sampler.order(place), skipped)
-        order = order if rows is None else rows[order]
-        for start in range(skipped * size, self._end(), size):
-            at = order[start : start + size]
+        pieces = self._drawn(lambda: sampler.pieces(place), skipped)
+        for at in _cut(pieces, range(skipped * size, self._end(), size)):
+            at = at if rows is None else rows[at]
             yield [index_select(x, 0, at) for x in tensors]
 
     def _end(self) -> int:
@@ -250,7 +278,7 @@ class DataLoader:
 
     def _made(self, skipped: int) -> Iterator[Any]:
         """The batches of examples, made here or by workers."""
-        job = Job(self.dataset, self.collate_fn, self.batch_size, self.drop_last, self.worker_init_fn)
+        job = Job(self.dataset, self.collate_fn, self.batch_size, self.drop_last, self.worker_init_fn, self._batched)
         batches: Iterator[Any]
         if self.num_workers:
             batches = self._by_workers(job, skipped)
@@ -264,7 +292,7 @@ class DataLoader:
         return (mapped(lambda x: x.to(place) if isinstance(x, Tensor) else x, batch) for batch in batches)
 
     def _by_workers(self, job: Job, skipped: int) -> Iterator[Any]:
-        key = _key(self._start or _state(self._source()), self._epoch)
+        key = seed_of(*(self._start or _state(self._source())))
         pool = self._pool
         if pool is None or pool.busy:  # a second loop inside the first has workers of its own
             pool = Pool(job, self.num_workers, self.prefetch_factor, self.timeout)
@@ -287,17 +315,23 @@ class DataLoader:
                 pool.close()
 
 
+def _cut(pieces: Iterator[Tensor], starts: range) -> Iterator[Tensor]:
+    """What stands from each of `starts` on, as many numbers as they are apart, in a row that comes in pieces."""
+    row, begin = next(pieces, None), 0
+    for start in starts:
+        while row is not None and start + starts.step > begin + len(row) and (more := next(pieces, None)) is not None:
+            rest = row[start - begin :] if start < begin + len(row) else None
+            begin = begin + len(row) - (0 if rest is None else len(rest))
+            row = more if rest is None else cat([rest, more])
+        if row is not None:
+            yield row[start - begin : start - begin + starts.step]
+
+
 def _plain(indices: Any) -> Any:
     """Numbers of examples as ints, which cross to other processes."""
     if isinstance(indices, list | tuple | np.ndarray | Tensor):
         return [index.item() if isinstance(index, Tensor | np.generic) else index for index in indices]
     return indices
-
-
-def _key(state: list[int], epoch: int) -> int:
-    """A key of the epoch of this number that began with the generator in this state."""
-    seed, drawn = state
-    return seed_of(seed_of(seed, drawn), epoch)
 
 
 def _state(generator: Generator) -> list[int]:
@@ -333,6 +367,8 @@ def _resident(dataset: Any, device: str | None) -> tuple[tuple[Tensor, ...], Ten
         return dataset.to(device).tensors, None
     return tuple([index_select(x, 0, numbers).to(device) for x in dataset.tensors]), None
 
+
+_FIXED = ("dataset", "batch_size", "sampler", "batch_sampler", "drop_last", "persistent_workers", "device")
 
 # --- checks ---
 

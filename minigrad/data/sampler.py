@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence, Sized
 from math import inf
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from minigrad import random
 from minigrad._tensor import Tensor
@@ -31,6 +31,10 @@ __all__ = [
 ]
 
 
+T_co = TypeVar("T_co", covariant=True)
+PIECE = 1 << 20  # as many numbers are drawn at once
+
+
 def key_of(generator: Generator | None) -> Generator:
     """A generator whose numbers nobody else has, by a key drawn from `generator`, or from the default one."""
     return Generator((random.default_generator if generator is None else generator).next_key())
@@ -46,7 +50,7 @@ def _is_positive(n: Any, none: bool = False) -> bool:
     return n is None if none and n is None else isinstance(n, int) and not isinstance(n, bool) and n > 0
 
 
-class Sampler:
+class Sampler(Generic[T_co]):
     """Numbers of examples, in the order in which to take them: a subclass yields them in ``__iter__``."""
 
     def __iter__(self) -> Iterator[Any]:
@@ -54,15 +58,23 @@ class Sampler:
         raise NotImplementedError(f"{type(self).__name__}: yield the numbers of examples in __iter__.")
 
 
-class OrderedSampler(Sampler):
+class OrderedSampler(Sampler[int]):
     """One whose epoch is known at its beginning, as a tensor."""
 
     def order(self, device: str) -> Tensor:
         """The numbers of one epoch, as int64 on `device`."""
         raise NotImplementedError
 
+    def pieces(self, device: str) -> Iterator[Tensor]:
+        """The numbers of `order` one piece after another, each computed when it is asked for.
+
+        What is drawn from the sampler's generator is drawn when this is called.
+        """
+        return iter([self.order(device)])
+
     def __iter__(self) -> Iterator[int]:
-        yield from self.order("numpy").tolist()
+        for piece in self.pieces("numpy"):
+            yield from piece.tolist()
 
 
 class SequentialSampler(OrderedSampler):
@@ -74,6 +86,9 @@ class SequentialSampler(OrderedSampler):
     def order(self, device: str) -> Tensor:
         """The numbers from 0 to the last."""
         return arange(len(self), device=device)
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(range(len(self)))
 
     def __len__(self) -> int:
         return len(self.data_source)
@@ -114,15 +129,23 @@ class RandomSampler(OrderedSampler):
 
     def order(self, device: str) -> Tensor:
         """The numbers of one epoch, drawn where they are to be."""
+        found = list(self.pieces(device))
+        return found[0] if len(found) == 1 else cat(found) if found else arange(0, device=device)
+
+    def pieces(self, device: str) -> Iterator[Tensor]:
+        """The numbers of `order`: with `replacement` a million at a time, else a round through all at a time."""
         n, wanted, source = len(self.data_source), self.num_samples, key_of(self.generator)
         if not n and wanted:
             raise ArgumentError(f"RandomSampler: {wanted} samples of no examples.")
-        if self.replacement and wanted:
-            return random.randint(n, (wanted,), generator=source, device=device)
-        rounds = [random.randperm(n, generator=source, device=device) for _ in range(-(-wanted // max(n, 1)))]
-        if not rounds:
-            return arange(0, device=device)
-        return rounds[0] if wanted == n else cat(rounds)[:wanted]
+        step = PIECE if self.replacement else max(n, 1)
+
+        def drawn(count: int) -> Tensor:
+            if self.replacement:
+                return random.randint(n, (count,), generator=source, device=device)
+            found = random.randperm(n, generator=source, device=device)
+            return found if count == n else found[:count]
+
+        return (drawn(min(step, wanted - start)) for start in range(0, wanted, step))
 
     def __len__(self) -> int:
         return self.num_samples
@@ -186,7 +209,7 @@ class WeightedRandomSampler(OrderedSampler):
         return self.num_samples
 
 
-class BatchSampler(Sampler):
+class BatchSampler(Sampler[list[int]]):
     """The numbers of another sampler, `batch_size` at a time; a last batch of fewer is left out if `drop_last`.
 
     >>> list(BatchSampler(range(5), batch_size=2, drop_last=False))

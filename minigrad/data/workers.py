@@ -35,9 +35,21 @@ import numpy as np
 from minigrad import random, storage
 from minigrad._tensor import Tensor
 from minigrad.creation import tensor
+from minigrad.data.dataset import example, examples
 from minigrad.errors import ArgumentError
 
-__all__ = ["Job", "Pool", "WorkerInfo", "batches_of", "examples", "get_worker_info", "made", "seed_all", "seed_of"]
+__all__ = [
+    "Job",
+    "Pool",
+    "WorkerInfo",
+    "batches_of",
+    "example",
+    "examples",
+    "get_worker_info",
+    "made",
+    "seed_all",
+    "seed_of",
+]
 
 
 class Job(NamedTuple):
@@ -49,6 +61,8 @@ class Job(NamedTuple):
     """How many examples of an iterable dataset make a batch; None for one at a time, not in a batch."""
     drop_last: bool
     init: Callable[[int], Any] | None
+    batched: bool
+    """Whether several examples are taken together: a list is then numbers of examples, and not one of them."""
 
 
 class WorkerInfo(NamedTuple):
@@ -81,18 +95,6 @@ def seed_all(seed: int) -> None:
     np.random.seed(seed % 2**32)  # noqa: NPY002 -- a reader's dataset may draw from it
 
 
-def examples(dataset: Any, indices: Any) -> list[Any]:
-    """The examples of these numbers; what one raises says which it was."""
-    found = []
-    for index in indices:
-        try:
-            found.append(dataset[index])
-        except Exception as error:
-            error.add_note(f"It was raised by dataset[{index}] of {type(dataset).__name__}.")
-            raise
-    return found
-
-
 # --- what crosses ----------------------------------------------------------------------------------------------------
 
 
@@ -123,7 +125,10 @@ def _packed(thing: Any) -> bytes:
 
 
 def _work(number: int, count: int, payload: bytes, tasks: Connection, results: Connection) -> None:
-    """All that a worker does: a task is (key of the epoch, number of the batch, numbers of its examples or None)."""
+    """All that a worker does: a task is (epoch, number of the batch, numbers of its examples or None).
+
+    An epoch is its key, and which one it is of the pool: two that begin with the same seed have the same key.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     storage._default[:] = ["numpy"]  # as where Taichi is not installed, so that "cpu" starts none here either
     waiting: queue.SimpleQueue[Any] = queue.SimpleQueue()
@@ -131,7 +136,8 @@ def _work(number: int, count: int, payload: bytes, tasks: Connection, results: C
     epoch, batches = None, iter(())
     job = None
     while True:
-        key, batch, indices = waiting.get()
+        asked, batch, indices = waiting.get()
+        key = asked[0]
         try:
             if job is None:
                 job = Job(*pickle.loads(payload))
@@ -139,13 +145,13 @@ def _work(number: int, count: int, payload: bytes, tasks: Connection, results: C
                 if job.init is not None:
                     job.init(number)
             seed_all(seed_of(key, batch))
-            if indices is None and key != epoch:
+            if indices is None and asked != epoch:
                 _info[:] = [_info[0]._replace(seed=seed_of(key, number))]
-                epoch, batches = key, iter(batches_of(job))
+                epoch, batches = asked, iter(batches_of(job))
             found = next(batches, _END) if indices is None else made(job, indices)
-            answer = _packed((key, batch, "end", None) if found is _END else (key, batch, "batch", found))
+            answer = _packed((asked, batch, "end", None) if found is _END else (asked, batch, "batch", found))
         except Exception as error:  # noqa: BLE001 -- it is raised again in the main process
-            answer = _packed((key, batch, "error", (_known(type(error)), traceback.format_exc())))
+            answer = _packed((asked, batch, "error", (_known(type(error)), traceback.format_exc())))
         results.send_bytes(answer)
 
 
@@ -172,8 +178,8 @@ _END = object()
 
 def made(job: Job, indices: Any) -> Any:
     """The batch of some examples of a dataset, or, without batches, one example."""
-    if job.batch_size is None and not isinstance(indices, list):
-        return job.collate(examples(job.dataset, [indices])[0])
+    if not job.batched:
+        return job.collate(example(job.dataset, indices))
     return job.collate(examples(job.dataset, indices))
 
 
@@ -270,7 +276,7 @@ class Pool:
             ) from error
         self._prefetch, self._timeout = prefetch, timeout
         self._workers: list[_Worker] = []
-        self.busy = False
+        self.busy, self._epochs = False, 0
         self.close = weakref.finalize(self, _end, self._workers)
         """End the processes, whatever they are doing; so does whoever forgets the pool, and the end of the program."""
         try:
@@ -283,10 +289,12 @@ class Pool:
     def run(self, key: int, batches: Iterator[tuple[int, Any]]) -> Iterator[Any]:
         """The batches of one epoch, in order, of their numbers and the numbers of their examples."""
         turn, asked = deque(self._workers), deque[tuple[_Worker, int]]()
+        self._epochs += 1
+        epoch = key, self._epochs
 
         def ask() -> None:
             if turn and (task := next(batches, None)) is not None:
-                turn[0].ask((key, *task))
+                turn[0].ask((epoch, *task))
                 asked.append((turn[0], task[0]))
                 turn.rotate(-1)
 
@@ -295,7 +303,7 @@ class Pool:
         while asked:
             worker, number = asked.popleft()
             answer: tuple[Any, ...] = (None, None)
-            while answer[:2] != (key, number):  # an epoch that was left early has answers under way
+            while answer[:2] != (epoch, number):  # an epoch that was left early has answers under way
                 answer = worker.answer(self._timeout)
             _, _, kind, found = answer
             if kind == "error":

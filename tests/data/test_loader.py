@@ -269,3 +269,112 @@ def test_what_is_no_data_set_and_no_function_is_named():
         DataLoader(3)
     with pytest.raises(DTypeError, match="DataLoader: collate_fn: 3 is an int, not a function"):
         DataLoader(Squares(3), collate_fn=3)
+
+
+@pytest.mark.parity
+def test_what_the_order_is_made_of_cannot_be_set_afterwards_as_in_pytorch(torch):
+    values = {"dataset": rows(3), "batch_size": 3, "sampler": [1], "batch_sampler": [[1]], "drop_last": True}
+    for library, dataset in ((mg, rows()), (torch, list(range(10)))):
+        loader = library.utils.data.DataLoader(dataset, batch_size=4)
+        for name, value in {**values, "persistent_workers": True}.items():
+            before = getattr(loader, name)
+            with pytest.raises(ValueError, match=name):
+                setattr(loader, name, value)
+            assert getattr(loader, name) is before
+    loader = DataLoader(rows(), batch_size=4)
+    with pytest.raises(
+        ArgumentError, match=r"device cannot be set after .*\n  Make another: DataLoader\(dataset, device=…\)"
+    ):
+        loader.device = "numpy"
+
+
+def test_how_batches_are_made_can_be_set_between_epochs():
+    loader = DataLoader(rows(5), batch_size=2)
+    assert seen(loader) == [[0, 10], [20, 30], [40]]
+    loader.collate_fn = lambda examples: ("mine", mg.stack([y for _, y in examples]))
+    assert [batch[0] for batch in loader] == ["mine"] * 3
+    assert seen(loader) == [[0, 10], [20, 30], [40]]
+
+
+class Together:
+    """A data set of which several examples can be had at once, as of a table or a database."""
+
+    def __init__(self):
+        self.asked = []
+
+    def __len__(self):
+        return 5
+
+    def __getitem__(self, index):
+        self.asked.append(index)
+        return index * 1.0 if isinstance(index, int) else [k * 1.0 for k in index]
+
+    def __getitems__(self, indices):
+        self.asked.append(list(indices))
+        return [k * 1.0 for k in indices]
+
+
+@pytest.mark.parity
+def test_examples_are_asked_for_together_where_pytorch_asks_so(torch):
+    found = []
+    for library in (mg, torch):
+        told = []
+        data = library.utils.data
+        for make in (
+            lambda x, d=data: d.DataLoader(x, batch_size=2),
+            lambda x, d=data: d.DataLoader(x, batch_size=None),
+            lambda x, d=data: d.DataLoader(x, batch_sampler=[(0, 1), [4]]),
+            lambda x, d=data: d.DataLoader(x, batch_size=None, sampler=[[0, 1], [4]]),
+            lambda x, d=data: d.DataLoader(d.Subset(x, [4, 0, 2]), batch_size=2),
+            lambda x, d=data: d.DataLoader(d.StackDataset(x, range(5)), batch_size=2),
+            lambda x, d=data: d.DataLoader(d.StackDataset(a=x, b=x), batch_size=3, drop_last=True),
+            lambda x, d=data: d.DataLoader(d.ConcatDataset([x, x]), batch_size=4),
+        ):
+            together = Together()
+            batches = list(make(together))
+            told.append(
+                (
+                    [np.asarray(x).tolist() if not isinstance(x, dict | list) else str(x) for x in batches],
+                    together.asked,
+                )
+            )
+        found.append(told)
+    for ours, its in zip(*found, strict=True):
+        assert ours[1] == its[1]
+        assert [str(x).replace("minigrad.", "torch.") for x in ours[0]] == [str(x) for x in its[0]]
+
+
+def test_examples_that_come_together_are_counted():
+    class Short(Together):
+        def __getitems__(self, indices):
+            return [1.0]
+
+    with pytest.raises(mg.errors.ShapeError, match=r"2 examples were asked of Short\.__getitems__, and it gave 1"):
+        list(DataLoader(Short(), batch_size=2))
+
+
+@pytest.mark.parametrize("size", [1, 3, 7, 100])
+def test_an_order_that_comes_in_pieces_is_cut_as_one(size, monkeypatch):
+    whole = (
+        RandomSampler(range(10), replacement=True, num_samples=57, generator=mg.Generator(1)).order("numpy").tolist()
+    )
+    monkeypatch.setattr("minigrad.data.sampler.PIECE", 8)
+
+    def loader(data, **more):
+        sampler = RandomSampler(data, num_samples=57, generator=mg.Generator(1), **more)
+        return DataLoader(data, batch_size=size, sampler=sampler)
+
+    expected = [whole[k : k + size] for k in range(0, 57, size)]
+    assert [x.tolist() for x in loader(range(10), replacement=True)] == expected
+    assert [[y // 10 for y in batch] for batch in seen(loader(rows(), replacement=True))] == expected
+    assert seen(loader(Subset(rows(20), range(10)), replacement=True)) == [[10 * k for k in x] for x in expected]
+    rounds = [k for batch in seen(loader(rows())) for k in batch]
+    assert [sorted(rounds[k : k + 10]) for k in range(0, 50, 10)] == [[10 * k for k in range(10)]] * 5
+    first = loader(rows(), replacement=True)
+    batches, state = iter(first), None
+    for _ in range(min(4, len(expected) - 1)):
+        next(batches)
+    state = first.state_dict()
+    again = loader(rows(), replacement=True)
+    again.load_state_dict(state)
+    assert seen(again) == [[10 * k for k in x] for x in (expected[min(4, len(expected) - 1) :])]

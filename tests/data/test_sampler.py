@@ -1,11 +1,19 @@
 """Samplers: what they draw, how often, from where, and what they refuse."""
 
+import itertools
 from collections import Counter
 
 import pytest
 
 import minigrad as mg
-from minigrad.data import BatchSampler, RandomSampler, Sampler, SubsetRandomSampler, WeightedRandomSampler
+from minigrad.data import (
+    BatchSampler,
+    RandomSampler,
+    Sampler,
+    SequentialSampler,
+    SubsetRandomSampler,
+    WeightedRandomSampler,
+)
 from minigrad.errors import ArgumentError
 
 
@@ -95,3 +103,25 @@ def test_weights_are_looked_at_before_anything_is_drawn(weights):
 def test_more_numbers_than_weights_are_refused_without_replacement():
     with pytest.raises(ArgumentError, match="5 numbers cannot be drawn from 2 weights above 0"):
         WeightedRandomSampler([1.0, 0.0, 2.0], 5, replacement=False)
+
+
+@pytest.mark.parametrize("data", [range(10), range(10**10)])
+def test_billions_of_samples_are_drawn_as_they_are_asked_for(data):
+    generator = mg.Generator(0)
+    sampler = RandomSampler(data, replacement=True, num_samples=10**10, generator=generator)
+    assert len(sampler) == 10**10
+    first = list(itertools.islice(sampler, 5))
+    assert (
+        first == RandomSampler(data, replacement=True, num_samples=5, generator=mg.Generator(0)).order("numpy").tolist()
+    )
+    assert next(iter(BatchSampler(SequentialSampler(range(10**12)), 3, False))) == [0, 1, 2]
+    many = RandomSampler(range(10), num_samples=10**10, generator=mg.Generator(0))
+    assert sorted(itertools.islice(many, 10)) == list(range(10))
+
+
+def test_a_sampler_may_name_the_type_of_its_numbers():
+    class Pairs(Sampler[list[int]]):
+        def __iter__(self):
+            yield [0, 1]
+
+    assert list(Pairs()) == [[0, 1]]

@@ -265,3 +265,28 @@ def anyone(group):
     except ProcessLookupError:
         return False
     return True
+
+
+@pytest.mark.parametrize("persistent", [False, True])
+@pytest.mark.parametrize("options", [{}, {"shuffle": True}])
+def test_the_same_seed_before_two_epochs_gives_workers_the_same_numbers(persistent, options):
+    """As in PyTorch; without it they draw others in each epoch."""
+    loader = DataLoader(Noisy(), batch_size=2, num_workers=2, persistent_workers=persistent, **options)
+
+    def epoch(seed=None):
+        if seed is not None:
+            mg.manual_seed(seed)
+        return [str(batch) for batch in loader]
+
+    first, again, other = epoch(0), epoch(0), epoch()
+    assert first == again
+    assert first != other
+
+
+def test_the_same_seed_begins_a_stream_again_in_workers_that_stay():
+    loader = DataLoader(Stream(6), batch_size=2, num_workers=2, persistent_workers=True)
+    found = []
+    for _ in range(2):
+        mg.manual_seed(0)
+        found.append([str(batch) for batch in loader])
+    assert found[0] == found[1] != []
