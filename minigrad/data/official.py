@@ -22,7 +22,7 @@ from minigrad.data.cifar import read_archive, read_batch
 from minigrad.data.dataset import TensorDataset
 from minigrad.data.idx import read_idx
 from minigrad.data.known import ARCHIVE, CIFAR10, FASHION_MNIST, MNIST, OFFICIAL, Official, md5_of, places
-from minigrad.errors import FileFormatError, MissingFileError
+from minigrad.errors import ArgumentError, FileFormatError, MissingFileError
 
 __all__ = ["check", "cifar10", "fashion_mnist", "mnist", "read_images"]
 
@@ -81,13 +81,32 @@ def read_images(
 ) -> TensorDataset:
     """Images and labels from any two IDX files with MNIST's names in a folder, packed or not: as `mnist`, of any size.
 
-    Raises MissingFileError, and FileFormatError where they do not belong together.
+    The names may have a dot, ``train-images.idx3-ubyte``, and each file may be in a folder of its own name, as Kaggle
+    has them. `folder` may also be the one above ``raw``, or above ``MNIST/raw``, as torchvision makes them. Raises
+    MissingFileError, FileFormatError where they do not belong together, ArgumentError where several could be meant.
     """
-    images, labels = [_file(Path(folder), name) for name in _IDX[bool(train)]]
-    for path, name in zip((images, labels), _IDX[bool(train)], strict=True):
-        if path is None:
-            raise MissingFileError(f"read_images: there is no {name}, and no {name}.gz, in {Path(folder)}.")
-    return _dataset([_pair(images, labels)], raw, device)
+    root, names = Path(folder), _IDX[bool(train)]
+    if root.is_file():
+        raise ArgumentError(f"read_images: {root} is a file: give the folder with {' and '.join(names)}.")
+    found = {}
+    for place in (root, root / "raw", *sorted(root.glob("*/raw"))):
+        images, labels = [_file(place, name) for name in names]
+        if images is not None and labels is not None:
+            found[place] = images, labels
+        if place == root and found:
+            break
+    if len(found) > 1:
+        raise ArgumentError(
+            f"read_images: there are several in {root}: {', '.join(str(x.relative_to(root)) for x in found)}.\n"
+            "  Give one of these."
+        )
+    if found:
+        (pair,) = found.values()
+        return _dataset([_pair(*pair)], raw, device)
+    lacking = next(name for name in names if _file(root, name) is None)
+    here = sorted(x.name for x in root.glob("*ubyte*"))[:6]
+    more = f"\n  In it are {', '.join(here)}." if here else ""
+    raise MissingFileError(f"read_images: there is no {lacking}, and no {lacking}.gz, in {root}.{more}")
 
 
 def check(path: Path, one: Official) -> None:
@@ -114,7 +133,7 @@ def _idx_set(one: Official, train: bool, folder: Any, raw: bool, device: str | N
         if None in paths:
             continue
         for path in paths:
-            if path is not None and path.suffix == ".gz":
+            if path is not None and path.name in one.files:
                 check(path, one)
         x, y = _pair(*paths)
         if x.shape != (_COUNTS[bool(train)], 1, 28, 28):
@@ -154,7 +173,9 @@ def _dataset(parts: Iterable[tuple[Any, Any]], raw: bool, device: str | None) ->
 
 
 def _file(place: Path, name: str) -> Path | None:
-    return next((path for path in (place / f"{name}.gz", place / name) if path.is_file()), None)
+    """The file of that name in a folder, packed or not, or with a dot, or in a folder of its own name."""
+    names = [f"{one}{end}" for one in (name, name.replace("-idx", ".idx")) for end in (".gz", "")]
+    return next((path for one in names for path in (place / one, place / one / one) if path.is_file()), None)
 
 
 def _missing(one: Official, names: Sequence[str], folder: Any) -> MissingFileError:

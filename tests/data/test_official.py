@@ -15,7 +15,7 @@ import pytest
 import minigrad as mg
 from minigrad import cli
 from minigrad.data import cifar, cifar10, data_folder, fashion_mnist, known, mnist, official, read_images, write_idx
-from minigrad.errors import FileFormatError, MissingFileError
+from minigrad.errors import ArgumentError, FileFormatError, MissingFileError
 
 NAMES = ("train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte")
 
@@ -153,6 +153,38 @@ def test_images_of_any_size_are_read_by_the_same_names(tmp_path):
     write_idx(tmp_path / NAMES[1], labels(5))
     x, y = read_images(tmp_path).tensors
     assert (x.shape, len(y)) == ((5, 1, 8, 8), 5)
+
+
+WHERE = {
+    "dots, as Kaggle names them": ".",
+    "a folder a file, as Kaggle packs them": "per file",
+    "torchvision's raw": "MNIST/raw",
+    "above raw": "raw",
+}
+
+
+@pytest.mark.parametrize("where", WHERE.values(), ids=WHERE)
+def test_images_are_read_where_others_put_them(tmp_path, where):
+    for name, numbers in ((NAMES[0], images(5, size=8)), (NAMES[1], labels(5))):
+        place = tmp_path / (name if where == "per file" else where)
+        place.mkdir(parents=True, exist_ok=True)
+        write_idx(place / (name if where == "MNIST/raw" else name.replace("-idx", ".idx")), numbers)
+        if where == "per file":
+            (place / name.replace("-idx", ".idx")).rename(place / name)
+    assert [x.shape[0] for x in read_images(tmp_path).tensors] == [5, 5]
+
+
+def test_folders_that_could_both_be_meant_and_a_file_are_named(tmp_path):
+    for place in (tmp_path / "MNIST" / "raw", tmp_path / "FashionMNIST" / "raw"):
+        place.mkdir(parents=True)
+        for name, numbers in ((NAMES[0], images(5, size=8)), (NAMES[1], labels(5))):
+            write_idx(place / name, numbers)
+    with pytest.raises(ArgumentError, match=r"there are several in .*: FashionMNIST/raw, MNIST/raw\.\n  Give one"):
+        read_images(tmp_path)
+    with pytest.raises(ArgumentError, match=rf"is a file: give the folder with {NAMES[0]} and"):
+        read_images(tmp_path / "MNIST" / "raw" / NAMES[0])
+    with pytest.raises(MissingFileError, match=rf"there is no {NAMES[2]}, .*\n  In it are {NAMES[0]}, {NAMES[1]}\."):
+        read_images(tmp_path / "MNIST" / "raw", train=False)
 
 
 # --- CIFAR-10 ---
