@@ -12,7 +12,7 @@ from minigrad import io
 from minigrad._tensor import Tensor
 from minigrad.creation import tensor
 from minigrad.dtypes import float64
-from minigrad.errors import ArgumentError, DivergedError, FileFormatError
+from minigrad.errors import ArgumentError, DivergedError, FileFormatError, MinigradError
 from minigrad.functional import stack
 from minigrad.nn.module import Module
 from minigrad.optim import Optimizer
@@ -22,7 +22,7 @@ from minigrad.training.evaluation import Mean
 from minigrad.training.history import History
 from minigrad.training.stopping import Best
 
-__all__ = ["Callback", "Run", "keeps_place"]
+__all__ = ["Callback", "Run", "keeps_place", "unlike"]
 
 
 class Callback:
@@ -218,21 +218,84 @@ class Run:
                 f"fit: the checkpoint {os.fspath(path)!r} has states of {', '.join(there)}, and here are "
                 f"{', '.join(here)}.\n  Call fit as before, or with resume=False to begin again."
             )
-        self._load_parts(state)
-        set_rng_state(state["random"])
-        self.epoch, self.step = state["fit"]["epoch"], state["fit"]["step"]
-        self.history.epochs, self.history.steps = state["fit"]["history"], state["losses"].tolist()
-        self.mean.count, self.mean.totals = state["fit"]["count"], state["fit"]["totals"]
+        self._check_fit(state["fit"], state["losses"], path)
+        self._load_parts(state, path)
+        fit = state["fit"]
+        self.epoch, self.step = fit["epoch"], fit["step"]
+        self.history.epochs, self.history.steps = fit["history"], state["losses"].tolist()
+        if fit["count"]:
+            self.mean.count, self.mean.totals = fit["count"], fit["totals"]
 
-    def _load_parts(self, state: dict[str, Any]) -> None:
+    def _check_fit(self, fit: Any, losses: Any, path: str | os.PathLike[str]) -> None:
+        """Raise FileFormatError for numbers of another form, ArgumentError where other metrics were half measured."""
+        wanted = {"epoch": 0, "step": 0, "history": [], "count": 0, "totals": None}
+        wrong = unlike(fit, wanted)
+        if not wrong:
+            rows = [*enumerate(fit["history"]), ("totals", fit["totals"])]
+            wrong = next((f"history[{k}]" for k, row in rows if not _are_numbers(row)), "")
+            counts = [fit[name] for name in ("epoch", "step", "count")]
+            wrong = wrong or ("a count" if any(not isinstance(n, int) or n < 0 for n in counts) else "")
+        if not wrong and (not isinstance(losses, Tensor) or losses.ndim != 1 or not losses.dtype.is_floating_point):
+            wrong = "losses"
+        if wrong:
+            raise FileFormatError(f"fit: {os.fspath(path)!r}: {wrong} of the checkpoint is not what fit writes there.")
+        if fit["count"] and fit["totals"].keys() != self.mean.totals.keys():
+            raise ArgumentError(
+                f"fit: the checkpoint {os.fspath(path)!r} is from the middle of an epoch that measured "
+                f"{', '.join(fit['totals'])}, and here are {', '.join(self.mean.totals)}.\n"
+                "  Call fit with the same metrics, or with resume=False to begin again."
+            )
+
+    def _load_parts(self, state: dict[str, Any], path: str | os.PathLike[str]) -> None:
         before = {name: copy.deepcopy(part.state_dict()) for name, part in self.parts.items()}
+        random = get_rng_state()
         try:
             for name, part in self.parts.items():
+                wrong = "" if name in ("model", "optimizer") else unlike(state[name], before[name])
+                if wrong:
+                    raise ArgumentError(f"{wrong} is of another form.")
                 part.load_state_dict(state[name])
-        except BaseException:
-            for name, part in self.parts.items():
-                part.load_state_dict(before[name])
-            raise
+            name = "random"
+            set_rng_state(state[name])
+        except BaseException as error:
+            for one, part in self.parts.items():
+                part.load_state_dict(before[one])
+            set_rng_state(random)
+            says = isinstance(error, MinigradError) and name in ("model", "optimizer")
+            if says or not isinstance(error, Exception):
+                raise
+            raise FileFormatError(
+                f"fit: {os.fspath(path)!r}: the state of {name} in the checkpoint does not fit: {error}\n"
+                "  Call fit as before, or with resume=False to begin again. Nothing was changed."
+            ) from error
+
+
+def unlike(found: Any, like: Any) -> str:
+    """Where a state has another form than one that it is to take the place of, "" where it has not.
+
+    Dicts have the same names, but for those with an underscore; texts, numbers, lists and dicts stand where such do;
+    None may stand for anything.
+
+    >>> unlike({"a": 1, "b": {"c": [1]}}, {"a": 2.5, "b": {"c": "x"}})
+    'b.c'
+    """
+    if found is None or like is None:
+        return ""
+    if isinstance(like, Mapping):
+        if not isinstance(found, Mapping):
+            return "it"
+        if names := [str(name) for name in found.keys() ^ like.keys() if not str(name).startswith("_")]:
+            return ", ".join(sorted(names))
+        inner = {name: unlike(found[name], like[name]) for name in like if name in found}
+        name = next((name for name in inner if inner[name]), None)
+        return "" if name is None else str(name) if inner[name] == "it" else f"{name}.{inner[name]}"
+    kinds = ((bool,), (int, float), (str,), (list, tuple), (Tensor,))
+    kind = next((kind for kind in kinds if isinstance(like, kind)), (object,))
+    return "" if isinstance(found, kind) and isinstance(found, bool) is isinstance(like, bool) else "it"
+
+
+def _are_numbers(row: Any) -> bool:
+    return isinstance(row, Mapping) and all(isinstance(x, int | float) for x in row.values())
 
 
 def _hearing(callbacks: Sequence[Any], moment: str) -> list[Callable[[Run], Any]]:

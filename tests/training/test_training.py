@@ -230,6 +230,83 @@ def test_a_checkpoint_of_other_parts_changes_nothing(tmp_path):
     untouched(other, tmp_path / "c", ArgumentError, "groups of")
 
 
+def test_a_checkpoint_goes_on_with_other_metrics_between_epochs_and_is_refused_in_one(tmp_path):
+    def train(epochs, every=None, callbacks=(), **metrics):
+        mine = Setting()
+        return training.fit(
+            mine.model, mine.loader, mine.optimizer, cross_entropy, epochs=epochs, metrics=metrics, progress=False,
+            checkpoint=tmp_path / "c", checkpoint_every=every, callbacks=callbacks,
+        )  # fmt: skip
+
+    train(1)
+    history = train(2, accuracy=training.accuracy)
+    assert [sorted(row) for row in history.epochs] == [["loss", "lr"], ["accuracy", "loss", "lr"]]
+    with pytest.raises(KeyboardInterrupt):
+        train(3, 1, [Interrupted("on_step", 15)])
+    other = Setting()
+    before = other.all(training.History())
+    with pytest.raises(
+        ArgumentError, match=r"from the middle of an epoch that measured loss, and here are loss, accuracy"
+    ):
+        training.fit(
+            other.model, other.loader, other.optimizer, cross_entropy, epochs=3, progress=False,
+            metrics={"accuracy": training.accuracy}, checkpoint=tmp_path / "c",
+        )  # fmt: skip
+    assert other.all(training.History()) == before
+
+
+def _field(*path, to):
+    def change(state):
+        inner = state
+        for name in path[:-1]:
+            inner = inner[name]
+        inner[path[-1]] = to
+
+    return change
+
+
+FIELDS = {
+    "epoch": (_field("fit", "epoch", to="one"), "epoch of the checkpoint is not what fit writes"),
+    "negative": (_field("fit", "step", to=-1), "a count of the checkpoint is not what fit writes"),
+    "rows": (_field("fit", "history", to=[1]), "history[0] of the checkpoint is not what fit writes"),
+    "numbers": (_field("fit", "history", to=[{"loss": "low"}]), "history[0] of the checkpoint"),
+    "totals": (_field("fit", "totals", to=[1]), "history[totals] of the checkpoint"),
+    "fit": (_field("fit", to=[1]), "it of the checkpoint is not what fit writes"),
+    "losses": (_field("losses", to="all"), "losses of the checkpoint is not what fit writes"),
+    "random": (_field("random", to=5), "the state of random in the checkpoint does not fit"),
+    "scheduler": (
+        _field("scheduler", "last_epoch", to="two"),
+        "the state of scheduler in the checkpoint does not fit: last",
+    ),
+    "another scheduler": (
+        _field("scheduler", to={"gamma": 2}),
+        "the state of scheduler in the checkpoint does not fit",
+    ),
+    "loader": (_field("loader", "position", to=[3]), "the state of loader in the checkpoint does not fit: position is"),
+    "loader's kind": (
+        _field("loader", to=3),
+        "the state of loader in the checkpoint does not fit: it is of another form",
+    ),
+    "optimizer": (_field("optimizer", "param_groups", to=3), "the state of optimizer in the checkpoint does not fit"),
+    "memories": (_field("optimizer", "state", to=3), "the state of optimizer in the checkpoint does not fit"),
+    "groups": (_field("optimizer", "param_groups", to=[3]), "the state of optimizer in the checkpoint does not fit"),
+    "model": (_field("model", to=3), "it takes a dict of names and tensors, not an int"),
+}
+
+
+@pytest.mark.parametrize(("change", "text"), FIELDS.values(), ids=FIELDS)
+def test_a_checkpoint_with_fields_of_another_type_changes_nothing(tmp_path, change, text):
+    Setting().fit(tmp_path / "c", epochs=1)
+    state = mg.load(tmp_path / "c")
+    change(state)
+    mg.save(state, tmp_path / "c")
+    setting = Setting()
+    mg.manual_seed(3)
+    before = mg.get_rng_state().tolist()
+    untouched(setting, tmp_path / "c", mg.errors.MinigradError, text)
+    assert mg.get_rng_state().tolist() == before
+
+
 # --- what a step is ---
 
 
