@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
@@ -223,7 +223,7 @@ class Tensor(Methods):
         gradient: Tensor | None = None,
         retain_graph: bool | None = None,
         create_graph: bool = False,
-        inputs: Tensor | Sequence[Tensor] | None = None,
+        inputs: Tensor | Iterable[Tensor] | None = None,
     ) -> None:
         """Add to the `grad` of each leaf that this was computed from the derivative of ``(gradient * self).sum()``.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from typing import Any, cast
 
@@ -39,8 +39,8 @@ __all__ = [
 
 
 def grad(
-    outputs: Node | Sequence[Node],
-    inputs: Node | Sequence[Node],
+    outputs: Node | Iterable[Node],
+    inputs: Node | Iterable[Node],
     grad_outputs: Any = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
@@ -49,11 +49,11 @@ def grad(
 ) -> tuple[Any, ...]:
     """The derivatives of the sum of ``grad_outputs * outputs`` by each of `inputs`, in their order. PyTorch's function.
 
-    Outputs and inputs are tensors or Values. `grad_outputs` are 1 unless given, and need to be given for a tensor of
-    several numbers, in its shape. The results are tensors; of Values floats, and with `create_graph` Values. Those with
-    `create_graph` can be differentiated in turn, to any order. Only what leads to `inputs` is computed, and no
-    ``.grad`` is touched. Tensors' graphs are freed on the way unless `retain_graph`, by default `create_graph` or being
-    inside ``mg.record()``; Values always keep theirs.
+    Outputs and inputs are tensors or Values, one or several, as ``model.parameters()`` gives them. `grad_outputs` are 1
+    unless given, and need to be given for a tensor of several numbers, in its shape. The results are tensors; of Values
+    floats, and with `create_graph` Values. Those with `create_graph` can be differentiated in turn, to any order. Only
+    what leads to `inputs` is computed, and no ``.grad`` is touched. Tensors' graphs are freed on the way unless
+    `retain_graph`, by default `create_graph` or being inside ``mg.record()``; Values always keep theirs.
 
     Raises GraphError if an output or an input needs no gradient, or if no output was computed from one of `inputs`;
     with `allow_unused` an input that has no part has None for its derivative instead. `only_inputs` is PyTorch's, and
@@ -92,11 +92,11 @@ def grad(
 
 
 def backward(
-    tensors: Node | Sequence[Node],
+    tensors: Node | Iterable[Node],
     grad_tensors: Any = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
-    inputs: Node | Sequence[Node] | None = None,
+    inputs: Node | Iterable[Node] | None = None,
 ) -> None:
     """Add the derivatives of the sum of ``grad_tensors * tensors`` to ``.grad``. PyTorch's function.
 
@@ -127,7 +127,7 @@ def backward(
 
 def _seeds(roots: Sequence[Node], weights: Any, create_graph: bool, unequal: str) -> dict[Any, Any]:
     """What a pass begins with: a gradient for each place in the graph."""
-    given = weights if isinstance(weights, Sequence) else [weights] * len(roots)
+    given = list(weights) if isinstance(weights, Sequence | Iterator) else [weights] * len(roots)
     if len(given) != len(roots):
         raise DTypeError(unequal.format(len(given), len(roots)))
     seeds: dict[Any, Any] = {}
@@ -162,8 +162,8 @@ def events(output: Node, gradient: Any = None) -> list[Event]:
 _ASKED = {"grad": "grad(output, [input, …])", "backward": "autograd.backward([output, …])"}
 
 
-def _nodes(given: Node | Sequence[Node], asked: str) -> tuple[Any, ...]:
-    nodes: tuple[Any, ...] = tuple(given) if isinstance(given, Sequence) else (given,)
+def _nodes(given: Node | Iterable[Node], asked: str) -> tuple[Any, ...]:
+    nodes: tuple[Any, ...] = (given,) if isinstance(given, Node) or not isinstance(given, Iterable) else tuple(given)
     if not nodes:
         raise GraphError(
             f"{asked}: there is nothing to differentiate, or nothing to differentiate by: a list is empty."

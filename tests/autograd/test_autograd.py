@@ -226,3 +226,33 @@ def test_what_is_no_tensor_is_named():
         mg.autograd.hvp(lambda x: x * x, x, "v")
     with pytest.raises(DTypeError, match=r"events: 3 is an int, .*\n  Write mg\.autograd\.events\(output\)"):
         mg.autograd.events(3)
+
+
+@pytest.mark.parity
+def test_whatever_gives_tensors_one_by_one_is_taken_as_in_pytorch(torch):
+    """Generators, lists of parameters, values of dicts, sets of one, iterators of weights."""
+    found = []
+    for library in (mg, torch):
+        layer = library.nn.Linear(2, 1)
+        listed = library.nn.ParameterList([library.ones(2), library.ones(1)])
+        with library.no_grad():
+            for x in layer.parameters():
+                x.fill_(2.0)
+        loss = (layer(library.ones(3, 2)).sum() * listed[0].sum() * listed[1].sum()) ** 2
+        keep = {"retain_graph": True}
+        told = [
+            library.autograd.grad(loss, layer.parameters(), **keep),
+            library.autograd.grad(loss, listed, **keep),
+            library.autograd.grad(loss, (x for _, x in layer.named_parameters()), **keep),
+            library.autograd.grad(loss, dict(layer.named_parameters()).values(), **keep),
+            library.autograd.grad([loss, loss * 2], layer.parameters(), [library.tensor(1.0)] * 2, **keep),
+        ]
+        loss.backward(inputs=list(layer.parameters()), **keep)
+        library.autograd.backward([loss], inputs=listed.parameters() if library is mg else list(listed.parameters()))
+        told.append([x.grad for x in (*layer.parameters(), *listed)])
+        found.append([[x.tolist() for x in row] for row in told])
+    assert found[0] == found[1]
+    x = mg.ones(2, requires_grad=True)
+    assert mg.autograd.grad((y for y in (x * 2, x * 3)), {x}, iter([mg.ones(2)] * 2))[0].tolist() == [5.0, 5.0]
+    with pytest.raises(DTypeError, match="'a' is a str, neither a tensor nor a Value"):
+        mg.autograd.grad(x.sum(), {"a": x})
