@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import count, islice
+from types import GenericAlias
 from typing import Any
 
 import numpy as np
@@ -99,6 +100,7 @@ class DataLoader:
         self.num_workers, self.timeout, self.worker_init_fn = num_workers, timeout, worker_init_fn
         self.pin_memory, self.prefetch_factor = pin_memory, prefetch_factor or 2
         self.persistent_workers, self.generator = persistent_workers, generator
+        self.multiprocessing_context = multiprocessing_context
         if batch_sampler is not None:
             self.batch_size = None
         if sampler is None and not self._iterable and batch_sampler is None:
@@ -118,6 +120,8 @@ class DataLoader:
         self._start: list[int] | None = None
         self._resuming = False
         self._made_of = frozenset(_FIXED)
+
+    __class_getitem__: Any = classmethod(GenericAlias)  # DataLoader[int], for who writes types
 
     def __setattr__(self, name: str, value: Any) -> None:
         """Set an option that the next epoch is to have. Raises ArgumentError for those that its order is made of."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeVar, overload
 
 from minigrad._tensor import Tensor
-from minigrad.errors import DTypeError, ShapeError, a_kind
+from minigrad.errors import ArgumentError, DTypeError, ShapeError, a_kind
 from minigrad.nn.module import Module, Parameter
 
 __all__ = ["Identity", "ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequential"]
@@ -122,6 +122,33 @@ class Sequential(_Numbered):
     def __setitem__(self, index: int, module: Module) -> None:
         setattr(self, list(self._modules)[int(_place(type(self).__name__, index, len(self)))], module)
 
+    def __add__(self, other: Sequential) -> Sequential:
+        return Sequential(*self, *self._checked(other))
+
+    def __iadd__(self, other: Sequential) -> Sequential:
+        return self.extend(self._checked(other))
+
+    def _checked(self, other: Any) -> list[Any]:
+        if not isinstance(other, Sequential):
+            raise DTypeError(f"Sequential: + joins two of them, and this is {a_kind(other)}.\n  Write append(module).")
+        return list(other)
+
+    def __mul__(self, times: int) -> Sequential:
+        """The same modules several times: they share their parameters."""
+        return Sequential(*self._repeated(times))
+
+    __rmul__ = __mul__
+
+    def __imul__(self, times: int) -> Sequential:
+        return self.extend(self._repeated(times)[len(self) :])
+
+    def _repeated(self, times: Any) -> list[Any]:
+        if isinstance(times, bool) or not isinstance(times, int):
+            raise DTypeError(f"Sequential: * repeats it a whole number of times, not {times!r:.40}.")
+        if times < 1:
+            raise ArgumentError(f"Sequential: * repeats it once or more, not {times} times.")
+        return list(self) * times
+
 
 class ModuleList(_Numbered):
     """A list of modules, which are called by whoever has it: ``for block in self.blocks: x = block(x)``."""
@@ -226,6 +253,9 @@ class ParameterList(Module):
             self.append(value)
         return self
 
+    def __iadd__(self, values: Iterable[Any]) -> ParameterList:
+        return self.extend(values)
+
     def extra_repr(self) -> str:
         return _shapes(self._parameters)
 
@@ -244,7 +274,7 @@ class ParameterDict(Module):
         return self._parameters[key]
 
     def __setitem__(self, key: str, value: Any) -> None:
-        self.register_parameter(key, _parameter("ParameterDict", value))
+        self.register_parameter(key, None if value is None else _parameter("ParameterDict", value))
 
     def __delitem__(self, key: str) -> None:
         del self._parameters[key]
@@ -274,6 +304,53 @@ class ParameterDict(Module):
         """Put in the parameters of a dict, or of pairs."""
         for name, value in parameters.items() if hasattr(parameters, "items") else parameters:
             self[name] = value
+
+    def __reversed__(self) -> Iterator[str]:
+        return reversed(self._parameters)
+
+    def __or__(self, other: Any) -> ParameterDict:
+        found = self.copy()
+        found.update(other)
+        return found
+
+    def __ror__(self, other: Any) -> ParameterDict:
+        return ParameterDict(other) | self
+
+    def __ior__(self, other: Any) -> ParameterDict:
+        self.update(other)
+        return self
+
+    def copy(self) -> ParameterDict:
+        """Another dict of the same parameters."""
+        return ParameterDict(dict(self.items()))
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """The parameter `key`, or `default`."""
+        return self._parameters.get(key, default)
+
+    def setdefault(self, key: str, default: Any = None) -> Any:
+        """The parameter `key`, which `default` becomes if there is none."""
+        if key not in self:
+            self[key] = default
+        return self[key]
+
+    def pop(self, key: str) -> Any:
+        """Take the parameter `key` out."""
+        parameter = self[key]
+        del self[key]
+        return parameter
+
+    def popitem(self) -> tuple[str, Any]:
+        """Take the last parameter out, with its name. Raises KeyError where there is none."""
+        return self._parameters.popitem()
+
+    def clear(self) -> None:
+        """Take all parameters out."""
+        self._parameters.clear()
+
+    def fromkeys(self, keys: Iterable[str], default: Any = None) -> ParameterDict:
+        """Another dict, in which `default` stands under each of `keys`."""
+        return ParameterDict(dict.fromkeys(keys, default))
 
     def extra_repr(self) -> str:
         return _shapes(self._parameters)

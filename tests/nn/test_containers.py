@@ -90,3 +90,53 @@ def test_lists_and_dicts_of_parameters():
     with pytest.raises(KeyError, match="no parameter 'a'; there are b"):
         named["a"]
     assert repr(named) == "ParameterDict((b): Parameter of float32 (1,))  # 1 parameter"
+
+
+@pytest.mark.parity
+def test_sequences_are_added_and_repeated_as_in_pytorch(torch):
+    found = []
+    for library in (mg, torch):
+        of = library.nn
+        a, b = of.Sequential(of.Linear(2, 2), of.ReLU()), of.Sequential(of.Tanh())
+        first, both, twice, again = a[0], a + b, a * 2, 3 * b
+        a += b
+        b *= 2
+        assert both[0] is twice[2] is a[0] is first
+        names = [[name for name, _ in x.named_children()] for x in (both, a, b)]
+        found.append((names, [len(x) for x in (both, twice, again, a, b)], list(twice.state_dict())))
+        for wrong, error in (
+            (lambda a=a: a + "b", (TypeError, ValueError)),
+            (lambda a=a: a * 0, ValueError),
+            (lambda a=a: a * 1.5, TypeError),
+        ):
+            with pytest.raises(error):
+                wrong()
+    assert found[0] == found[1]
+
+
+@pytest.mark.parity
+def test_a_dict_of_parameters_has_the_methods_of_a_dict_as_in_pytorch(torch):
+    found = []
+    for library in (mg, torch):
+        x = library.nn.ParameterDict({name: library.ones(k) for k, name in enumerate("abc", 1)})
+        told = [
+            x.pop("b").tolist(),
+            x.popitem()[0],
+            list(x),
+            x.get("z", 5),
+            x.setdefault("d", library.ones(2)).tolist(),
+        ]
+        y = x | {"e": library.zeros(1)}
+        z = {"first": library.zeros(1)} | x
+        x |= {"a": library.zeros(3)}
+        told += [list(x), list(y), list(z), list(reversed(y)), x["a"].tolist(), y["a"].tolist()]
+        told += [list(x.copy()), list(x.fromkeys("pq", library.ones(1)))]
+        x.clear()
+        told += [len(x), list(x.parameters())]
+        for wrong in (lambda x=x: x.pop("b"), lambda x=x: x.popitem()):
+            with pytest.raises((KeyError, AttributeError)):
+                wrong()
+        listed = library.nn.ParameterList([library.ones(1)])
+        listed += [library.zeros(2)]
+        found.append([*told, list(listed.state_dict())])
+    assert found[0] == found[1]
