@@ -12,12 +12,13 @@ from minigrad.errors import ArgumentError, ShapeError
 from minigrad.functional.checks import Ints, check_option, check_share, flat, floats_of, ints_of, shaped, tensor_of
 from minigrad.functional.derived import searchsorted
 from minigrad.functional.elementwise import where
-from minigrad.functional.indexing import embedding, scatter
+from minigrad.functional.indexing import embedding, scatter, shorten
 from minigrad.functional.normalization import dropout
 from minigrad.functional.pool import avg_pool1d, avg_pool2d
 from minigrad.functional.reduce import mean
 from minigrad.functional.scattering import scatter_reduce
 from minigrad.functional.shape import pad, repeat_interleave
+from minigrad.functional.subscript import in_range
 from minigrad.layout import numel
 
 __all__ = [
@@ -186,7 +187,8 @@ def embedding_bag(
     `input` has a bag a row, (B, N), or all of them in a line, cut by `offsets` (B,), where each begins; with
     `include_last_offset` the last of these is the end. `per_sample_weights`, of the shape of `input`, go with "sum".
     Ints that are `padding_idx` are left out. Raises ShapeError where `offsets` and `input` do not go together, and
-    ArgumentError for the options that `embedding` has not.
+    ArgumentError for options that do not go together. `max_norm` and `scale_grad_by_freq` are those of `embedding`; the
+    latter goes with "mean" and "sum".
 
     >>> import minigrad as mg
     >>> table = mg.tensor([[1.0], [2.0], [4.0]])
@@ -195,19 +197,22 @@ def embedding_bag(
     [[1.0], [6.0]]
     """
     check_option(mode, ("mean", "sum", "max"), "embedding_bag", "mode")
-    if max_norm is not None or scale_grad_by_freq or sparse:
-        raise ArgumentError("embedding_bag: max_norm, scale_grad_by_freq and sparse are not here: leave them out.")
+    if sparse or (scale_grad_by_freq and mode == "max"):
+        what = "sparse gradients are not here" if sparse else 'scale_grad_by_freq goes with "mean" and "sum"'
+        raise ArgumentError(f"embedding_bag: {what}: leave {'sparse' if sparse else 'it'} out.")
     if per_sample_weights is not None and mode != "sum":
         raise ArgumentError(f'embedding_bag: per_sample_weights go with mode="sum", not {mode!r}.')
     count, bags = _bags(tensor_of(input, "embedding_bag"), offsets, include_last_offset)
     at, factors = flat(input), None if per_sample_weights is None else flat(per_sample_weights)
     size = floats_of(weight, "embedding_bag", "weight").shape[0]
+    if max_norm is not None:
+        shorten(weight, in_range("embedding_bag", at, size, 0), max_norm, norm_type)
     if padding_idx is not None:
         if not -size <= padding_idx < size:
             raise ShapeError(f"embedding_bag: padding_idx={padding_idx} is not one of the {size} rows of weight.")
         there = at != padding_idx % size
         at, bags, factors = at[there], bags[there], None if factors is None else factors[there]
-    rows = embedding(at, weight)
+    rows = embedding(at, weight, scale_grad_by_freq=scale_grad_by_freq)
     rows = rows if factors is None else rows * factors[:, None]
     places = bags[:, None].expand(*rows.shape)
     reduce = "amax" if mode == "max" else mode

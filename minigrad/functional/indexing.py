@@ -19,6 +19,7 @@ from minigrad.dtypes import DTYPES, DType
 from minigrad.errors import ArgumentError, DTypeError, ShapeError
 from minigrad.functional.checks import check_number, check_same_type, flat, line, one_dim_of, shaped, tensor_of
 from minigrad.functional.subscript import get, in_range, put
+from minigrad.graph import no_grad
 from minigrad.layout import broadcast_shapes, numel
 
 __all__ = [
@@ -38,6 +39,7 @@ __all__ = [
     "one_hot",
     "scatter",
     "scatter_add",
+    "shorten",
     "take",
     "take_along_dim",
 ]
@@ -164,14 +166,13 @@ def embedding(
 ) -> Tensor:
     """The rows of `weight`, (n, m), at the ints of `input`, (…): gives (…, m).
 
-    The row at `padding_idx` gets no gradient. Raises ShapeError if `weight` is no matrix or `padding_idx` no row of it,
-    ArgumentError for `max_norm`, `scale_grad_by_freq` and `sparse`, which are not here.
+    The row at `padding_idx` gets no gradient. With `max_norm` the rows that are looked up are first, in place, scaled
+    down to that norm, of order `norm_type`, where theirs is larger. With `scale_grad_by_freq` the gradient of a row is
+    divided by how often it stands in `input`. Raises ShapeError if `weight` is no matrix or `padding_idx` no row of it,
+    ArgumentError for `sparse`, which is not here.
     """
-    if max_norm is not None or scale_grad_by_freq or sparse:
-        raise ArgumentError(
-            "embedding: max_norm, scale_grad_by_freq and sparse are not here.\n"
-            "  Scale the rows that you look up, or their gradients, yourself."
-        )
+    if sparse:
+        raise ArgumentError("embedding: sparse gradients are not here: leave sparse out.")
     at = _ints("embedding", input)
     if tensor_of(weight, "embedding", "weight").ndim != 2:
         raise ShapeError(f"embedding: weight is a matrix, a row for each int; it has shape {weight.shape}.")
@@ -181,7 +182,20 @@ def embedding(
             raise ShapeError(f"embedding: padding_idx={padding_idx} is not one of the {rows} rows of weight.")
         padding_idx %= rows
     at = in_range("embedding", at, rows, 0)
-    return cast(Tensor, ops.embedding(weight, at, padding_idx=padding_idx))
+    if max_norm is not None:
+        shorten(weight, at, max_norm, norm_type)
+    return cast(Tensor, ops.embedding(weight, at, padding_idx=padding_idx, by_freq=scale_grad_by_freq))
+
+
+def shorten(weight: Tensor, at: Tensor, max_norm: float, norm_type: float) -> None:
+    """Scale the rows of `weight` at the ints `at` down to `max_norm`, in place, where their norm is larger."""
+    from minigrad.functional.reduce import norm  # which stands on this file
+
+    with no_grad():
+        at = flat(at)
+        rows = ops.index_select(weight.detach(), at, dim=0)
+        norms = norm(rows, norm_type, dim=1, keepdim=True)
+        put(weight, at, ops.where(norms > max_norm, rows * (max_norm / (norms + 1e-7)), rows))
 
 
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
@@ -346,7 +360,7 @@ def _in_place(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
 _WRITING = (index_add, index_copy, index_fill, masked_fill, masked_scatter, scatter, scatter_add)
 
 METHODS: dict[str, Callable[..., Any]] = {
-    **{name: globals()[name] for name in __all__ if name not in ("METHODS", "embedding", "one_hot")},
+    **{name: globals()[name] for name in __all__ if name not in ("METHODS", "embedding", "one_hot", "shorten")},
     **{f"{function.__name__}_": _in_place(function) for function in _WRITING},
     "__getitem__": get,
     "__setitem__": put,

@@ -20,8 +20,9 @@ __all__ = ["Embedding", "EmbeddingBag"]
 class Embedding(Module):
     """The rows of `weight`, (num_embeddings, embedding_dim), at the ints of the input, (…): gives (…, embedding_dim).
 
-    The rows start in N(0, 1); that at `padding_idx` is 0, and gets no gradient. Raises ShapeError for a `padding_idx`
-    that is no row, ArgumentError for `max_norm`, `scale_grad_by_freq` and `sparse`, which are not here.
+    The rows start in N(0, 1); that at `padding_idx` is 0, and gets no gradient. `max_norm`, `norm_type` and
+    `scale_grad_by_freq` are those of `functional.embedding`. Raises ShapeError for a `padding_idx` that is no row,
+    ArgumentError for `sparse`, which is not here.
 
     >>> import minigrad as mg
     >>> table = mg.nn.Embedding(10, 3, padding_idx=0)
@@ -44,23 +45,31 @@ class Embedding(Module):
         dtype: DType | None = None,
     ) -> None:
         super().__init__()
-        if max_norm is not None or scale_grad_by_freq or sparse:
-            raise ArgumentError("Embedding: max_norm, scale_grad_by_freq and sparse are not here: leave them out.")
+        if sparse:
+            raise ArgumentError("Embedding: sparse gradients are not here: leave sparse out.")
         if padding_idx is not None and not -num_embeddings <= padding_idx < num_embeddings:
             raise ShapeError(f"Embedding: padding_idx={padding_idx} is not one of the {num_embeddings} rows.")
         self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
         self.padding_idx = None if padding_idx is None else padding_idx % num_embeddings
-        self.max_norm, self.norm_type, self.scale_grad_by_freq, self.sparse = None, norm_type, False, False
+        self.max_norm, self.norm_type = max_norm, norm_type
+        self.scale_grad_by_freq, self.sparse = scale_grad_by_freq, sparse
         self.weight = Parameter(empty(num_embeddings, embedding_dim, device=device, dtype=dtype))
         self.reset_parameters()
 
     @classmethod
-    def from_pretrained(cls, embeddings: Tensor, freeze: bool = True, padding_idx: int | None = None) -> Embedding:
+    def from_pretrained(
+        cls,
+        embeddings: Tensor,
+        freeze: bool = True,
+        padding_idx: int | None = None,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False,
+        sparse: bool = False,
+    ) -> Embedding:
         """A table whose rows are those of a matrix; they are learned on unless `freeze`."""
-        if floats_of(embeddings, "from_pretrained", "embeddings").ndim != 2:
-            raise ShapeError(f"from_pretrained: embeddings is a matrix, and has shape {embeddings.shape}.")
-        rows, size = embeddings.shape
-        table = cls(rows, size, padding_idx)
+        rows, size = _sizes(embeddings)
+        table = cls(rows, size, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse)
         table.weight = Parameter(embeddings, not freeze)
         return table
 
@@ -72,18 +81,18 @@ class Embedding(Module):
                 self.weight[self.padding_idx].zero_()
 
     def forward(self, input: Tensor) -> Any:
-        return F.embedding(input, self.weight, self.padding_idx)
+        more = (self.max_norm, self.norm_type, self.scale_grad_by_freq, self.sparse)
+        return F.embedding(input, self.weight, self.padding_idx, *more)
 
     def extra_repr(self) -> str:
-        padding = "" if self.padding_idx is None else f", padding_idx={self.padding_idx}"
-        return f"{self.num_embeddings}, {self.embedding_dim}{padding}"
+        return f"{self.num_embeddings}, {self.embedding_dim}{_told(self)}"
 
 
 class EmbeddingBag(Module):
     """The "mean", "sum" or "max" of rows of `weight` in each bag of ints: `functional.embedding_bag`.
 
     Bags are the rows of (B, N), or stand in one line, cut by `offsets`. The rows start in N(0, 1); that at
-    `padding_idx` is 0 and left out. Raises ArgumentError for the options that `Embedding` has not.
+    `padding_idx` is 0 and left out. Raises ArgumentError for options that do not go together.
 
     >>> import minigrad as mg
     >>> bag = mg.nn.EmbeddingBag(10, 3, mode="sum")
@@ -108,16 +117,38 @@ class EmbeddingBag(Module):
         dtype: DType | None = None,
     ) -> None:
         super().__init__()
-        if max_norm is not None or scale_grad_by_freq or sparse:
-            raise ArgumentError("EmbeddingBag: max_norm, scale_grad_by_freq and sparse are not here: leave them out.")
+        if sparse:
+            raise ArgumentError("EmbeddingBag: sparse gradients are not here: leave sparse out.")
         check_option(mode, ("mean", "sum", "max"), "EmbeddingBag", "mode")
         if padding_idx is not None and not -num_embeddings <= padding_idx < num_embeddings:
             raise ShapeError(f"EmbeddingBag: padding_idx={padding_idx} is not one of the {num_embeddings} rows.")
         self.num_embeddings, self.embedding_dim, self.mode = num_embeddings, embedding_dim, mode
+        self.max_norm, self.norm_type = max_norm, norm_type
+        self.scale_grad_by_freq, self.sparse = scale_grad_by_freq, sparse
         self.include_last_offset = include_last_offset
         self.padding_idx = None if padding_idx is None else padding_idx % num_embeddings
         self.weight = Parameter(empty(num_embeddings, embedding_dim, device=device, dtype=dtype))
         self.reset_parameters()
+
+    @classmethod
+    def from_pretrained(
+        cls,
+        embeddings: Tensor,
+        freeze: bool = True,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False,
+        mode: str = "mean",
+        sparse: bool = False,
+        include_last_offset: bool = False,
+        padding_idx: int | None = None,
+    ) -> EmbeddingBag:
+        """A table whose rows are those of a matrix; they are learned on unless `freeze`."""
+        rows, size = _sizes(embeddings)
+        options = (max_norm, norm_type, scale_grad_by_freq, mode, sparse, include_last_offset, padding_idx)
+        table = cls(rows, size, *options)
+        table.weight = Parameter(embeddings, not freeze)
+        return table
 
     def reset_parameters(self) -> None:
         """Draw all rows anew."""
@@ -128,10 +159,23 @@ class EmbeddingBag(Module):
 
     def forward(self, input: Tensor, offsets: Tensor | None = None, per_sample_weights: Tensor | None = None) -> Tensor:
         more: Any = {"include_last_offset": self.include_last_offset, "padding_idx": self.padding_idx}
+        more |= {name: getattr(self, name) for name in ("max_norm", "norm_type", "scale_grad_by_freq", "sparse")}
         return F.embedding_bag(
             input, self.weight, offsets, mode=self.mode, per_sample_weights=per_sample_weights, **more
         )
 
     def extra_repr(self) -> str:
-        padding = "" if self.padding_idx is None else f", padding_idx={self.padding_idx}"
-        return f"{self.num_embeddings}, {self.embedding_dim}, mode={self.mode!r}{padding}"
+        return f"{self.num_embeddings}, {self.embedding_dim}, mode={self.mode!r}{_told(self)}"
+
+
+def _sizes(embeddings: Tensor) -> tuple[int, int]:
+    if floats_of(embeddings, "from_pretrained", "embeddings").ndim != 2:
+        raise ShapeError(f"from_pretrained: embeddings is a matrix, and has shape {embeddings.shape}.")
+    rows, size = embeddings.shape
+    return rows, size
+
+
+def _told(table: Any) -> str:
+    """The options of a table that are not the usual ones, as PyTorch prints them."""
+    usual = {"padding_idx": None, "max_norm": None, "norm_type": 2.0, "scale_grad_by_freq": False}
+    return "".join(f", {name}={getattr(table, name)}" for name, x in usual.items() if getattr(table, name) != x)

@@ -123,13 +123,16 @@ index_copy = Op(
 )
 
 
-def _embedding_rule(g: Any, a_shape: Shape, b: Any, padding_idx: int | None) -> Any:
+def _embedding_rule(g: Any, a_shape: Shape, b: Any, padding_idx: int | None, by_freq: bool) -> Any:
+    if by_freq:  # by how often each row was looked up
+        ones = where(reshape(eq(b, -1), shape=(*b.shape, 1)), g, 1.0)
+        g = g / index_select(index_add(None, b, ones, dim=0, shape=a_shape), b, dim=0)
     if padding_idx is not None:
         g = where(reshape(eq(b, padding_idx), shape=(*b.shape, 1)), 0.0, g)
     return index_add(None, b, g, dim=0, shape=a_shape)
 
 
-# Rows of a, of which the one at padding_idx gets no gradient.
+# Rows of a, of which the one at padding_idx gets no gradient; by_freq the others get the mean of theirs, else the sum.
 embedding = Op(
     "embedding",
     r"{a}_{\left[{b}\right]}",
@@ -141,7 +144,7 @@ embedding = Op(
         ),
         None,
     ),
-    attrs={"padding_idx": None},
+    attrs={"padding_idx": None, "by_freq": False},
 )
 
 nonzero = Op("nonzero", r"\operatorname{nonzero} {a}", vjp=(None,))

@@ -142,6 +142,7 @@ CASES = [
     case("RMSNorm([3, 8], eps=0.1, elementwise_affine=False)", LINES),
     case("Embedding(7, 3)", classes(7, 2, 5)),
     case("Embedding(7, 3, padding_idx=-1)", classes(7, 2, 5)),
+    case("Embedding(7, 3, max_norm=0.5, norm_type=1.0, scale_grad_by_freq=True)", classes(7, 2, 5)),
     case("LocalResponseNorm(3, alpha=0.5, beta=0.5, k=2.0)", IMAGES),
     case("ChannelShuffle(2)", IMAGES),
     case("LPPool1d(2, 3, stride=2)", np.abs(LINES)),

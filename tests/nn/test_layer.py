@@ -235,7 +235,7 @@ def test_sequences_cost_no_more_than_their_length():
         (lambda: nn.InstanceNorm1d(3)(mg.ones(2, 4, 5)), ShapeError, "num_features=3, and the input has 4 channels"),
         (lambda: nn.GroupNorm(2, 3), ShapeError, "num_groups=2 does not divide num_channels=3"),
         (lambda: nn.Embedding(3, 2, padding_idx=3), ShapeError, "padding_idx=3 is not one of the 3 rows"),
-        (lambda: nn.Embedding(3, 2, max_norm=1.0), ArgumentError, "max_norm, scale_grad_by_freq and sparse are not"),
+        (lambda: nn.Embedding(3, 2, sparse=True), ArgumentError, "Embedding: sparse gradients are not here"),
         (lambda: nn.Dropout(1.5), ArgumentError, "p=1.5 is not from 0 to 1"),
         (lambda: nn.EmbeddingBag(3, 2, mode="prod"), ArgumentError, "mode='prod' is none of 'mean', 'sum', 'max'"),
         (lambda: nn.EmbeddingBag(3, 2, padding_idx=4), ShapeError, "padding_idx=4 is not one of the 3 rows"),

@@ -72,7 +72,7 @@ def index_add(a: Array, b: Array, c: Array, *, dim: int, shape: Shape | None) ->
 
 
 @kernel("embedding", DEVICE)
-def embedding(a: Array, b: Array, *, padding_idx: int | None) -> Array:
+def embedding(a: Array, b: Array, *, padding_idx: int | None, by_freq: bool) -> Array:
     return a.take(b, axis=0)
 
 

@@ -324,7 +324,7 @@ def index_select(a: Any, b: Any, *, dim: int) -> Any:
 
 
 @kernel("embedding", DEVICE)
-def embedding(a: Any, b: Any, *, padding_idx: int | None) -> Any:
+def embedding(a: Any, b: Any, *, padding_idx: int | None, by_freq: bool) -> Any:
     return index_select(a, b, dim=0)
 
 
