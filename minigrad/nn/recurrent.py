@@ -6,7 +6,7 @@ the gates stand below each other, for an LSTM input, forget, cell and output, fo
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from minigrad import functional as F
@@ -56,12 +56,13 @@ def _check_sizes(name: str, input_size: int, hidden_size: int) -> None:
         raise ShapeError(f"{name}: input_size={input_size} and hidden_size={hidden_size} are both 1 or more.")
 
 
-def _check_state(name: str, state: Any, shape: tuple[int, ...], count: int) -> State:
-    """The state that was given, as a tuple of `count` tensors of `shape`."""
+def _check_state(name: str, state: Any, shapes: Sequence[tuple[int, ...]]) -> State:
+    """The state that was given, as a tuple of tensors of these `shapes`."""
+    count = len(shapes)
     found = (state,) if count == 1 else state
     if not isinstance(found, tuple | list) or len(found) != count or not all(isinstance(x, Tensor) for x in found):
         raise DTypeError(f"{name}: the state is {'a tensor' if count == 1 else 'a tuple (h, c) of tensors'}.")
-    for x in found:
+    for x, shape in zip(found, shapes, strict=True):
         if x.shape != shape:
             raise ShapeError(f"{name}: the state has shape {x.shape}, and goes with this input as {shape}.")
     return tuple(found)
@@ -114,7 +115,7 @@ class RNNCellBase(Module):
         if hx is None:
             state: State = (input.new_zeros(shape),) * self._states
         else:
-            state = _check_state(name, hx, shape, self._states)
+            state = _check_state(name, hx, [shape] * self._states)
         gates = F.linear(input, self.weight_ih, self.bias_ih)
         return type(self)._step(self.nonlinearity, gates, state, self.weight_hh, self.bias_hh)
 
@@ -197,22 +198,32 @@ class _Recurrent(Module):
         check_share(dropout, name, "dropout")
         if num_layers < 1:
             raise ShapeError(f"{name}: num_layers={num_layers}: it is 1 or more.")
-        if proj_size:
-            raise ArgumentError(f"{name}: proj_size is not here.\n  Put a Linear after it.")
+        if proj_size and self._states == 1:
+            raise ArgumentError(f"{name}: proj_size is of an LSTM alone.\n  Leave it out, and put a Linear after it.")
+        if not 0 <= proj_size < hidden_size:
+            raise ArgumentError(f"{name}: proj_size={proj_size} is from 1 to less than hidden_size={hidden_size}.")
         self.input_size, self.hidden_size, self.num_layers, self.bias = input_size, hidden_size, num_layers, bias
         self.batch_first, self.dropout, self.bidirectional = batch_first, float(dropout), bidirectional
-        self.proj_size, rows = 0, self._gates * hidden_size
+        self.proj_size, rows = proj_size, self._gates * hidden_size
         for layer in range(num_layers):
-            width = input_size if layer == 0 else hidden_size * self._ways
+            width = input_size if layer == 0 else self._width * self._ways
             for way in range(self._ways):
                 end = self._end(layer, way)
                 self.register_parameter(f"weight_ih{end}", Parameter(empty(rows, width, device=device, dtype=dtype)))
                 self.register_parameter(
-                    f"weight_hh{end}", Parameter(empty(rows, hidden_size, device=device, dtype=dtype))
+                    f"weight_hh{end}", Parameter(empty(rows, self._width, device=device, dtype=dtype))
                 )
                 for kind in ("ih", "hh") if bias else ():
                     self.register_parameter(f"bias_{kind}{end}", Parameter(empty(rows, device=device, dtype=dtype)))
+                if proj_size:
+                    projection = empty(proj_size, hidden_size, device=device, dtype=dtype)
+                    self.register_parameter(f"weight_hr{end}", Parameter(projection))
         self.reset_parameters()
+
+    @property
+    def _width(self) -> int:
+        """The size of what a layer gives at a place, in one direction."""
+        return self.proj_size or self.hidden_size
 
     @property
     def _ways(self) -> int:
@@ -226,7 +237,8 @@ class _Recurrent(Module):
     def all_weights(self) -> list[list[Parameter]]:
         """The parameters of each layer and direction."""
         ends = [self._end(layer, way) for layer in range(self.num_layers) for way in range(self._ways)]
-        kinds = ("weight_ih", "weight_hh", *(("bias_ih", "bias_hh") if self.bias else ()))
+        kinds = ["weight_ih", "weight_hh", *(("bias_ih", "bias_hh") if self.bias else ())]
+        kinds += ["weight_hr"] if self.proj_size else []
         return [[self.get_parameter(f"{kind}{end}") for kind in kinds] for end in ends]
 
     def flatten_parameters(self) -> None:
@@ -256,13 +268,14 @@ class _Recurrent(Module):
         if not packed:
             x = x.unsqueeze(1) if alone else x.transpose(0, 1) if self.batch_first else x
         sizes = input.sizes if packed else [x.shape[1]] * x.shape[0]
-        first = (self.num_layers * self._ways, sizes[0], self.hidden_size)
+        count = self.num_layers * self._ways
+        firsts = [(count, sizes[0], width) for width in (self._width, self.hidden_size)[: self._states]]
         if hx is None:
-            starts: State = (x.new_zeros(first),) * self._states
+            starts: State = tuple([x.new_zeros(first) for first in firsts])
         else:
-            given = (first[0], first[2]) if alone else first
-            found = _check_state(type(self).__name__, hx, given, self._states)
-            starts = tuple([_in_order(s.reshape(first), input.sorted_indices if packed else None) for s in found])
+            found = _check_state(type(self).__name__, hx, [(count, s[2]) if alone else s for s in firsts])
+            order = input.sorted_indices if packed else None
+            starts = tuple([_in_order(s.reshape(first), order) for s, first in zip(found, firsts, strict=True)])
         ends: list[State] = []
         weights = self.all_weights
         for layer in range(self.num_layers):
@@ -289,7 +302,7 @@ class _Recurrent(Module):
         backwards. `x` is (L, N, …), or packed.
         """
         weight_ih, weight_hh = weights[:2]
-        bias_ih, bias_hh = weights[2:] if self.bias else (None, None)
+        bias_ih, bias_hh = weights[2:4] if self.bias else (None, None)
         gates = F.linear(x, weight_ih, bias_ih)  # of all places at once: one large product instead of many small ones
         if x.ndim == 2:
             places = list(parts(gates, sizes, 0))
@@ -306,6 +319,8 @@ class _Recurrent(Module):
             elif here > before:
                 state = tuple([F.cat([s, s0[before:here]]) for s, s0 in zip(state, start, strict=True)])
             state = type(self)._step(self.nonlinearity, place, state, weight_hh, bias_hh)
+            if self.proj_size:
+                state = F.linear(state[0], weights[-1]), *state[1:]
             seen.append(state[0])
         if ended:
             state = tuple([F.cat(ends) for ends in zip(state, *reversed(ended), strict=True)])
@@ -313,7 +328,14 @@ class _Recurrent(Module):
         return F.cat(seen) if x.ndim == 2 else F.stack(seen), state
 
     def extra_repr(self) -> str:
-        usual = {"num_layers": 1, "bias": True, "batch_first": False, "dropout": 0.0, "bidirectional": False}
+        usual: dict[str, Any] = {
+            "proj_size": 0,
+            "num_layers": 1,
+            "bias": True,
+            "batch_first": False,
+            "dropout": 0.0,
+            "bidirectional": False,
+        }
         parts = [f"{name}={getattr(self, name)}" for name, value in usual.items() if getattr(self, name) != value]
         return ", ".join([f"{self.input_size}, {self.hidden_size}", *parts])
 
@@ -325,7 +347,7 @@ class RNN(_Recurrent):
     (layers · directions, N, H), 0 if not given. Gives the states of the last layer, (L, N, directions · H), and those
     at the end. Each layer reads the one before, through `dropout` in training; `bidirectional` ones walk both ways.
     A `PackedSequence` gives one, and the states at the end of each sequence; see `nn.utils.rnn`. Raises ShapeError for
-    sizes, DTypeError for what is neither, and ArgumentError for `proj_size`, which is not here.
+    sizes, DTypeError for what is neither, and ArgumentError for `proj_size`, which is of an `LSTM` alone.
     """
 
     _gates, _step = 1, staticmethod(_rnn_step)
@@ -353,6 +375,9 @@ class LSTM(_Recurrent):
     """A memory c beside the state h: ``c = σ(f) c + σ(i) tanh(g)``, ``h = σ(o) tanh(c)``, with gates from x and h.
 
     Hochreiter and Schmidhuber 1997; Gers, Schmidhuber and Cummins 2000. As `RNN`, but its state is a tuple (h, c).
+
+    With `proj_size`, less than H, h is W_hr h, of that size, and so is what a layer gives; c stays of size H. Sak,
+    Senior and Beaufays 2014. Raises ArgumentError for another `proj_size`.
 
     >>> import minigrad as mg
     >>> output, (h, c) = mg.nn.LSTM(4, 8, num_layers=2, batch_first=True)(mg.ones(3, 5, 4))

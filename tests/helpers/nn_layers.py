@@ -173,6 +173,13 @@ CASES = [
     case("LSTM(8, 3, num_layers=2, bidirectional=True, bias=False)", PLACES),
     case("LSTM(8, 3, 2)", PLACES, *(numbers(2, 2, 3, seed=k) for k in (1, 2)), call=lambda m, x, h, c: m(x, (h, c))),
     case("LSTM(8, 3, batch_first=True)", numbers(5, 8)),
+    case(
+        "LSTM(8, 3, 2, proj_size=2, bidirectional=True)",
+        PLACES,
+        *(numbers(4, 2, n, seed=n) for n in (2, 3)),
+        call=lambda m, x, h, c: m(x, (h, c)),
+    ),
+    case("LSTM(8, 3, proj_size=1, bias=False)", PLACES),
     case("GRU(8, 3, 2, dropout=0.5)", PLACES, trains=False),
     case("GRU(8, 3, bidirectional=True)", PLACES),
     case("MultiheadAttention(8, 2)", PLACES, call=lambda m, x: m(x, x, x)),
