@@ -113,6 +113,7 @@ class DataLoader:
         self._resident = (
             None if collate_fn is not None or num_workers or not batched else _resident(dataset, self.device)
         )
+        self._holds = _held(dataset)
         self.collate_fn: Callable[[Any], Any] = collate_fn or (default_collate if batched else default_convert)
         self._batched = batched
         self._pool: Pool | None = None
@@ -206,6 +207,10 @@ class DataLoader:
 
     def __iter__(self) -> Iterator[Any]:
         skipped = self._begin()
+        if self._resident is not None and any(
+            a is not b for a, b in zip(_held(self.dataset), self._holds, strict=False)
+        ):
+            self._resident, self._holds = _resident(self.dataset, self.device), _held(self.dataset)
         batches = self._gathered(skipped) if self._resident is not None else self._made(skipped)
         yield from self._counted(batches, skipped)
 
@@ -249,28 +254,25 @@ class DataLoader:
         """The batches of rows of tensors, gathered on their device."""
         tensors, rows = self._resident or ((), None)
         sampler, place = self.sampler, tensors[0].device
-        size = self.batch_size
-        if size is None or not isinstance(
-            sampler, OrderedSampler
-        ):  # which examples go together is only known batch by batch
+        batches: Any = self.batch_sampler
+        plain = type(batches) is BatchSampler and batches.sampler is sampler
+        if not plain or not isinstance(sampler, OrderedSampler):  # what goes together is only known batch by batch
             total = len(self.dataset)
             for indices in self._chosen(skipped):
                 at = tensor([k + total if k < 0 else k for k in map(int, indices)], dtype=int64, device=place)
                 yield [index_select(x, 0, at if rows is None else rows[at]) for x in tensors]
             return
+        size = batches.batch_size
+        total = len(batches.sampler)
+        end = total - total % size if batches.drop_last else total
         if isinstance(sampler, SequentialSampler) and rows is None:
-            for start in range(skipped * size, self._end(), size):
+            for start in range(skipped * size, end, size):
                 yield [x[start : start + size].clone() for x in tensors]
             return
         pieces = self._drawn(lambda: sampler.pieces(place), skipped)
-        for at in _cut(pieces, range(skipped * size, self._end(), size)):
+        for at in _cut(pieces, range(skipped * size, end, size)):
             at = at if rows is None else rows[at]
             yield [index_select(x, 0, at) for x in tensors]
-
-    def _end(self) -> int:
-        """Where the last batch may begin, in examples."""
-        total, size = len(self.sampler), self.batch_size or 1  # type: ignore[arg-type]
-        return total - total % size if self.drop_last else total
 
     def _chosen(self, skipped: int) -> Iterator[Any]:
         """The numbers of the examples of each batch, from batch `skipped` on."""
@@ -373,6 +375,16 @@ def _resident(dataset: Any, device: str | None) -> tuple[tuple[Tensor, ...], Ten
 
 
 _FIXED = ("dataset", "batch_size", "sampler", "batch_sampler", "drop_last", "persistent_workers", "device")
+
+
+def _held(dataset: Any) -> list[Any]:
+    """What the rows of a dataset are made of: others in these places are other rows."""
+    found = []
+    while type(dataset) is Subset:
+        found += [dataset.indices]
+        dataset = dataset.dataset
+    return [*found, getattr(dataset, "tensors", None)]
+
 
 # --- checks ---
 

@@ -378,3 +378,35 @@ def test_an_order_that_comes_in_pieces_is_cut_as_one(size, monkeypatch):
     again = loader(rows(), replacement=True)
     again.load_state_dict(state)
     assert seen(again) == [[10 * k for k in x] for x in (expected[min(4, len(expected) - 1) :])]
+
+
+@pytest.mark.parity
+def test_what_is_set_in_its_parts_takes_effect_as_in_pytorch(torch):
+    found = []
+    for library in (mg, torch):
+        data = library.utils.data.TensorDataset(library.arange(6))
+        loader, told = library.utils.data.DataLoader(data, batch_size=4), []
+
+        def epoch(loader=loader, told=told):
+            told.append([x.tolist() for (x,) in loader])
+
+        epoch()
+        loader.batch_sampler.batch_size = 3
+        epoch()
+        loader.batch_sampler.batch_size, loader.batch_sampler.drop_last = 5, True
+        epoch()
+        loader.batch_sampler.sampler = [5, 4, 3, 2, 1, 0]
+        epoch()
+        data.tensors = (library.arange(6) * 10,)
+        epoch()
+        data.tensors = (library.arange(6).reshape(6, 1),)
+        epoch()
+        part = library.utils.data.Subset(data, [0, 1, 2])
+        loader = library.utils.data.DataLoader(part, batch_size=2, shuffle=False)
+        epoch(loader)
+        part.indices = [5, 4]
+        epoch(loader)
+        loader.sampler.data_source = range(1)
+        epoch(loader)
+        found.append(told)
+    assert found[0] == found[1]
