@@ -12,13 +12,13 @@ from minigrad.errors import ArgumentError, ShapeError
 from minigrad.functional.checks import Ints, check_option, check_share, flat, floats_of, ints_of, shaped, tensor_of
 from minigrad.functional.derived import searchsorted
 from minigrad.functional.elementwise import where
-from minigrad.functional.indexing import embedding, scatter, shorten
+from minigrad.functional.indexing import embedding, scatter
 from minigrad.functional.normalization import dropout
 from minigrad.functional.pool import avg_pool1d, avg_pool2d
 from minigrad.functional.reduce import mean
 from minigrad.functional.scattering import scatter_reduce
 from minigrad.functional.shape import pad, repeat_interleave
-from minigrad.functional.subscript import in_range
+from minigrad.functional.subscript import in_range, shorten
 from minigrad.layout import numel
 
 __all__ = [

@@ -18,8 +18,7 @@ from minigrad.backends.limits import number
 from minigrad.dtypes import DTYPES, DType
 from minigrad.errors import ArgumentError, DTypeError, ShapeError
 from minigrad.functional.checks import check_number, check_same_type, flat, line, one_dim_of, shaped, tensor_of
-from minigrad.functional.subscript import get, in_range, put
-from minigrad.graph import no_grad
+from minigrad.functional.subscript import get, in_range, put, shorten
 from minigrad.layout import broadcast_shapes, numel
 
 __all__ = [
@@ -39,7 +38,6 @@ __all__ = [
     "one_hot",
     "scatter",
     "scatter_add",
-    "shorten",
     "take",
     "take_along_dim",
 ]
@@ -185,17 +183,6 @@ def embedding(
     if max_norm is not None:
         shorten(weight, at, max_norm, norm_type)
     return cast(Tensor, ops.embedding(weight, at, padding_idx=padding_idx, by_freq=scale_grad_by_freq))
-
-
-def shorten(weight: Tensor, at: Tensor, max_norm: float, norm_type: float) -> None:
-    """Scale the rows of `weight` at the ints `at` down to `max_norm`, in place, where their norm is larger."""
-    from minigrad.functional.reduce import norm  # which stands on this file
-
-    with no_grad():
-        at = flat(at)
-        rows = ops.index_select(weight.detach(), at, dim=0)
-        norms = norm(rows, norm_type, dim=1, keepdim=True)
-        put(weight, at, ops.where(norms > max_norm, rows * (max_norm / (norms + 1e-7)), rows))
 
 
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
@@ -360,7 +347,7 @@ def _in_place(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
 _WRITING = (index_add, index_copy, index_fill, masked_fill, masked_scatter, scatter, scatter_add)
 
 METHODS: dict[str, Callable[..., Any]] = {
-    **{name: globals()[name] for name in __all__ if name not in ("METHODS", "embedding", "one_hot", "shorten")},
+    **{name: globals()[name] for name in __all__ if name not in ("METHODS", "embedding", "one_hot")},
     **{f"{function.__name__}_": _in_place(function) for function in _WRITING},
     "__getitem__": get,
     "__setitem__": put,

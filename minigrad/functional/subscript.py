@@ -11,11 +11,11 @@ from minigrad.backends.limits import number
 from minigrad.dtypes import DTYPES, DType
 from minigrad.errors import DTypeError, ShapeError, a_kind
 from minigrad.functional.checks import check_same_type, shaped
-from minigrad.graph import modes
+from minigrad.graph import modes, no_grad
 from minigrad.layout import Shape, broadcast_shapes, check_equal_shapes, numel
 from minigrad.storage import here
 
-__all__ = ["get", "in_range", "number", "put"]
+__all__ = ["get", "in_range", "number", "put", "shorten"]
 
 _BOOL, _INT32, _INT64 = DTYPES["bool"], DTYPES["int32"], DTYPES["int64"]
 _ALL = slice(None)
@@ -199,3 +199,14 @@ def in_range(name: str, index: Tensor, size: int, dim: int, from_end: bool = Fal
             f"{name}: index {wrong} is out of range for dimension {dim}, which has size {size}.\n  {advice}"
         )
     return cast(Tensor, ops.where(index < 0, index + size, index)) if low < 0 else index
+
+
+def shorten(weight: Tensor, at: Tensor, max_norm: float, norm_type: float) -> None:
+    """Scale the rows of `weight` at the ints `at` down to `max_norm`, in place, where their norm is larger."""
+    from minigrad.functional.reduce import norm  # which stands on this file
+
+    with no_grad():
+        at = at.reshape(-1)
+        rows = ops.index_select(weight.detach(), at, dim=0)
+        norms = norm(rows, norm_type, dim=1, keepdim=True)
+        put(weight, at, ops.where(norms > max_norm, rows * (max_norm / (norms + 1e-7)), rows))

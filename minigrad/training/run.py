@@ -256,7 +256,7 @@ class Run:
                     raise ArgumentError(f"{wrong} is of another form.")
                 part.load_state_dict(state[name])
             name = "random"
-            set_rng_state(state[name])
+            set_rng_state(state["random"])
         except BaseException as error:
             for one, part in self.parts.items():
                 part.load_state_dict(before[one])

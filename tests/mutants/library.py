@@ -114,7 +114,7 @@ MUTANTS = (
     Mutant(
         "a checkpoint forgets the random state",
         "minigrad/training/run.py",
-        '        set_rng_state(state["random"])\n',
+        '            set_rng_state(state["random"])\n',
         "",
         ("training/test_training.py",),
     ),
