@@ -45,12 +45,17 @@ class SequentialLR(LRScheduler):
                 f"begins after another, and there are {len(self._milestones)} milestones."
             )
         self.optimizer, self.last_epoch = optimizer, last_epoch + 1
-        self._told, self._step_count = False, 1
+        self._begin()
         for group in optimizer.param_groups:
             put(group, "lr", group["initial_lr"])
         self._undo()
         self._schedulers[0]._initial_step()
         self._last_lr = of_groups(optimizer, "lr")
+
+    def _begin(self) -> None:
+        self._told, self._step_count = False, 1
+        for one in self._schedulers:
+            one._told = True  # whoever joins them warns
 
     def step(self, epoch: float | None = None) -> None:
         """Set the rates of the next e. Raises ArgumentError for an `epoch`: its schedulers count for themselves."""
@@ -109,7 +114,7 @@ class ChainedScheduler(SequentialLR):
         of = optimizer or (schedulers[0].optimizer if len(schedulers) else None)
         self._schedulers = _of_one(schedulers, checked(of, self), "ChainedScheduler")
         self.optimizer = self._schedulers[0].optimizer
-        self._told, self._step_count = False, 1
+        self._begin()
         self._last_lr = of_groups(self.optimizer, "lr")
 
     def _advance(self) -> None:
@@ -127,5 +132,4 @@ def _of_one(schedulers: Sequence[Any], optimizer: Optimizer, asked: str) -> list
             raise ArgumentError(
                 f"{asked}: it joins schedulers of one optimizer that step by themselves; {type(one).__name__} is none."
             )
-        one._told = True  # whoever joins them warns
     return list(schedulers)
