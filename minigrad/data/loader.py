@@ -230,10 +230,10 @@ class DataLoader:
         return 0
 
     def _counted(self, batches: Iterator[Any], skipped: int) -> Iterator[Any]:
-        epoch = self._epoch
+        epoch, state = self._epoch, self.__dict__  # which is quicker than __setattr__, for each batch
         for number, batch in enumerate(batches, skipped + 1):
             if self._epoch == epoch:
-                self._position = number
+                state["_position"] = number
             yield batch
         if self._epoch == epoch:
             self._epoch, self._position, self._start = epoch + 1, 0, None
@@ -323,14 +323,15 @@ class DataLoader:
 
 def _cut(pieces: Iterator[Tensor], starts: range) -> Iterator[Tensor]:
     """What stands from each of `starts` on, as many numbers as they are apart, in a row that comes in pieces."""
-    row, begin = next(pieces, None), 0
+    row, size = next(pieces, None), starts.step
+    if row is None:
+        return
+    begin, end = 0, len(row)
     for start in starts:
-        while row is not None and start + starts.step > begin + len(row) and (more := next(pieces, None)) is not None:
-            rest = row[start - begin :] if start < begin + len(row) else None
-            begin = begin + len(row) - (0 if rest is None else len(rest))
-            row = more if rest is None else cat([rest, more])
-        if row is not None:
-            yield row[start - begin : start - begin + starts.step]
+        while start + size > end and (more := next(pieces, None)) is not None:
+            row, begin = (cat([row[start - begin :], more]), start) if start < end else (more, end)
+            end = begin + len(row)
+        yield row[start - begin : start - begin + size]
 
 
 def _plain(indices: Any) -> Any:

@@ -123,7 +123,7 @@ def options_of(optimizer: Optimizer) -> list[dict[str, Any]]:
 def buffers_of(model: Module) -> list[Any]:
     """What a state dict has beside parameters: running statistics, say."""
     params = {id(x) for x in model.parameters()}
-    return [x for x in slots(model).values() if id(x) not in params]
+    return [x for part in model.modules() for x in slots(part).values() if id(x) not in params]
 
 
 def packed(model: Module, optimizer: Optimizer) -> bytes:

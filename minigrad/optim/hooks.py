@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import Any
 
@@ -19,6 +19,7 @@ __all__ = [
 
 Hook = Callable[..., Any]
 KINDS = ("before", "after", "saving", "saved", "loading", "loaded")
+_NONE: Mapping[str, dict[Any, Hook]] = {name: {} for name in KINDS}  # those of an optimizer that never had one
 everywhere: dict[str, dict[Any, Hook]] = {"before": {}, "after": {}}  # the hooks of all optimizers
 
 
@@ -46,10 +47,13 @@ def register_optimizer_step_post_hook(hook: Hook) -> RemovableHandle:
 class Hooked:
     """The hooks of an optimizer: each is registered by a method, whose handle removes it."""
 
-    _hooks: dict[str, dict[Any, Hook]]
+    _hooks: Mapping[str, dict[Any, Hook]] = _NONE
+    _stepping = False
 
     def _table(self, kind: str) -> dict[Any, Hook]:
-        return self.__dict__.setdefault("_hooks", {name: {} for name in KINDS})[kind]  # type: ignore[no-any-return]
+        if self._hooks is _NONE:
+            self._hooks = {name: {} for name in KINDS}
+        return self._hooks[kind]
 
     def register_step_pre_hook(self, hook: Hook) -> RemovableHandle:
         """Call ``hook(optimizer, args, kwargs)`` before each step; it may return other ``(args, kwargs)``."""
@@ -77,7 +81,7 @@ class Hooked:
 
     def _called(self, kind: str, *state: Any) -> Any:
         """The state after the hooks of this kind, each of which may return another."""
-        for hook in tuple(self.__dict__.get("_hooks", {}).get(kind, {}).values()):
+        for hook in tuple(self._hooks[kind].values()):
             found = hook(self, *state)
             if state and found is not None:
                 state = (found,)
@@ -87,14 +91,15 @@ class Hooked:
 def hooked(step: Callable[..., Any]) -> Callable[..., Any]:
     """`step`, the method of an optimizer, with the hooks that were registered called around it, once a step."""
 
+    before, after = everywhere["before"], everywhere["after"]
+
     @wraps(step)
     def run(self: Any, *args: Any, **kwargs: Any) -> Any:
-        own = self.__dict__.get("_hooks")
-        if (own is None and not everywhere["before"] and not everywhere["after"]) or self.__dict__.get("_stepping"):
+        if self._stepping or (self._hooks is _NONE and not before and not after):
             return step(self, *args, **kwargs)
-        own, self._stepping = own or {"before": {}, "after": {}}, True  # a step that calls super().step() is one
+        own, self._stepping = self._hooks, True  # a step that calls super().step() is one
         try:
-            for hook in (*everywhere["before"].values(), *own["before"].values()):
+            for hook in (*before.values(), *own["before"].values()):
                 found = hook(self, args, kwargs)
                 if found is not None:
                     if not isinstance(found, tuple) or len(found) != 2:
@@ -105,10 +110,10 @@ def hooked(step: Callable[..., Any]) -> Callable[..., Any]:
                     args, kwargs = found
                     args = args[1:] if args[:1] == (self,) else args
             result = step(self, *args, **kwargs)
-            for hook in (*own["after"].values(), *everywhere["after"].values()):
+            for hook in (*own["after"].values(), *after.values()):
                 hook(self, args, kwargs)
             return result
         finally:
-            self._stepping = False
+            del self._stepping
 
     return run
