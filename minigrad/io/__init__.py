@@ -6,7 +6,8 @@ saved as ``{"model": {"layer.weight": …}}``. What safetensors has no place for
 =============  ========================================================================================================
 ``minigrad``   "1", the layout that is described here
 ``tree``       JSON of all that was saved, where ``{"$tensor": name}`` is a tensor, ``{"$tuple": […]}`` a tuple,
-               ``{"$dict": [[key, value], …]}`` a dict whose keys are not all texts, ``{"$float": "nan"}`` nan or ±inf
+               ``{"$dict": [[key, value], …]}`` a dict whose keys are not all texts, ``{"$float": "nan"}`` nan or ±inf,
+               ``{"$state": [dict, versions]}`` a state dict of modules that have versions
 ``sha256``     of the tree and of each tensor, in the order of their names: its name, type, shape and bytes
 =============  ========================================================================================================
 """

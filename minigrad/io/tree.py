@@ -8,6 +8,7 @@ from typing import Any
 
 from minigrad._tensor import Tensor
 from minigrad.errors import ArgumentError, DTypeError, FileFormatError, a_kind
+from minigrad.nn.state import StateDict
 
 __all__ = ["put_together", "taken_apart"]
 
@@ -42,6 +43,8 @@ def _plain(x: Any, path: tuple[str, ...], tensors: dict[str, Tensor]) -> Any:
     if isinstance(x, list) or type(x) is tuple:
         inner = [_plain(one, (*path, str(k)), tensors) for k, one in enumerate(x)]
         return inner if isinstance(x, list) else {"$tuple": inner}
+    if metadata := getattr(x, "_metadata", None):  # a state dict whose modules have versions
+        return {"$state": [_plain(dict(x), path, tensors), _plain(metadata, (*path, "_metadata"), tensors)]}
     if isinstance(x, Mapping):
         pairs = [(_key(key, path), _plain(one, (*path, str(key)), tensors)) for key, one in x.items()]
         if all(isinstance(key, str) for key in x) and not any(key.startswith("$") for key in x):
@@ -96,6 +99,10 @@ def _nested(tree: Any, tensors: Mapping[str, Tensor]) -> Any:
         return float(inner)
     if kind == "$tuple":
         return tuple([_nested(one, tensors) for one in inner])
+    if kind == "$state":
+        state = StateDict(_nested(inner[0], tensors))
+        state._metadata = _nested(inner[1], tensors)
+        return state
     if kind == "$dict":
         if any(isinstance(key, int) and not -(2**63) <= key < 2**63 for key, _ in inner):
             raise ValueError("beyond 64 bits any number of keys can have one hash")

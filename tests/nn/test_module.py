@@ -495,6 +495,10 @@ def test_extra_state_goes_through_a_file_and_is_checked_before_anything_is_writt
     mg.save(state, tmp_path / "x.safetensors")
     loaded.load_state_dict(mg.load(tmp_path / "x.safetensors"))
     assert loaded.a.n == 7
+    told = []
+    mg.save({"model": saved.state_dict()}, tmp_path / "v.safetensors")
+    kinds_of(mg, told)().load_state_dict(mg.load(tmp_path / "v.safetensors")["model"], strict=False)
+    assert told[0][2] == 3, "the version of the module goes through the file"
     with pytest.raises(ArgumentError, match=r"The state lacks l\.bias"):
         loaded.load_state_dict(
             {name: x * 0 if isinstance(x, mg.Tensor) else {"n": 9} for name, x in state.items() if name != "l.bias"}
