@@ -432,7 +432,6 @@ def test_memory_stays_as_it_was():
 
 SAMPLES = all_samples()
 READERS = {  # what looks at values, or gives shapes that depend on them
-    "arranged": ("unique_consecutive",),
     "composed": ("embedding_bag with offsets", "embedding_bag, weighed"),
     "counting": ("bincount", "unique"),
     "distance": ("gaussian_nll_loss",),
@@ -440,7 +439,7 @@ READERS = {  # what looks at values, or gives shapes that depend on them
     "elementwise": ("by whole numbers",),
     "indexing": ("x[", "one_hot, counted", "masked_", "nonzero", "argwhere"),
     "quantiles": ("quantile", "nanquantile"),
-    "shape": ("repeat_interleave by",),
+    "shape": ("repeat_interleave by", "tensor_split at a tensor", "tensor_split by a 0-d"),
 }
 
 
