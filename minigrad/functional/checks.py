@@ -11,7 +11,8 @@ from typing import Any, cast
 
 from minigrad import ops
 from minigrad._tensor import Tensor
-from minigrad.dtypes import DType, as_dtype
+from minigrad.backends.limits import number
+from minigrad.dtypes import DType, as_dtype, of_number, result_type
 from minigrad.errors import ArgumentError, DTypeError, ShapeError, a_kind
 from minigrad.layout import Shape, broadcast_shapes, dim_of, dims_of, numel
 
@@ -28,6 +29,7 @@ __all__ = [
     "check_share",
     "check_some",
     "check_stretches",
+    "common_dtype",
     "dim_of_some",
     "flat",
     "floats_of",
@@ -35,6 +37,7 @@ __all__ = [
     "line",
     "listed_ints",
     "one_dim_of",
+    "scaled",
     "shaped",
     "some_dims_of",
     "tensor_as",
@@ -79,6 +82,33 @@ def check_same_type(op: str, **operands: Any) -> None:
                 f"{op}: {name} holds {dtype.name}, but {first} {wanted.name}: all must be of one type.\n"
                 f"  Write {name}.to(mg.{wanted.name})."
             )
+
+
+def common_dtype(*operands: Any) -> DType:
+    """The dtype in which an operation computes with `operands`, tensors and Python numbers."""
+    tensors = [x for x in operands if isinstance(x, Tensor)]
+    numbers = [of_number(x) for x in operands if not isinstance(x, Tensor)]
+    return result_type([x.dtype for x in tensors if x.ndim], [x.dtype for x in tensors if not x.ndim], numbers)
+
+
+def scaled(factor: Any, other: Any, input: Any, op: str, argument: str = "alpha") -> Any:
+    """``factor * other``, multiplied in the dtype of ``input + factor * other``, where it can overflow no earlier.
+
+    Raises DTypeError for a float where both are integers, and for an int that their dtype cannot hold.
+    """
+    check_number(factor, op, argument)
+    if factor == 1:
+        return other
+    if isinstance(input, Tensor) and isinstance(other, Tensor) and input.dtype is other.dtype and other.dtype.kind == 2:
+        return other * factor
+    if isinstance(input, Tensor) or isinstance(other, Tensor):
+        dtype = common_dtype(input, other)
+        if not dtype.is_floating_point and isinstance(factor, float):
+            raise DTypeError(f"{op}: {argument}={factor} is a float, and the operands are integers; convert one.")
+        if not dtype.is_floating_point and isinstance(factor, int):
+            factor = number(f"{op}: {argument}", factor, dtype)
+        other = other.to(dtype) if isinstance(other, Tensor) else other
+    return other * factor
 
 
 # --- shapes ---

@@ -16,7 +16,14 @@ from minigrad._tensor import Tensor
 from minigrad.backends.limits import number
 from minigrad.dtypes import finfo, get_default_dtype, of_number, result_type
 from minigrad.errors import ArgumentError, DivisionError, DTypeError, ShapeError
-from minigrad.functional.checks import check_number, check_option, floats_of, tensor_of
+from minigrad.functional.checks import (
+    check_number,
+    check_option,
+    common_dtype,
+    floats_of,
+    scaled,
+    tensor_of,
+)
 from minigrad.functional.inline import inlined
 from minigrad.functional.methods import in_place, method, or_in_place, reflected
 from minigrad.layout import numel
@@ -50,20 +57,13 @@ __all__ = [
 
 
 def add(input: Any, other: Any, *, alpha: float = 1) -> Any:
-    """``input + alpha * other``. Raises DTypeError for whole numbers and an `alpha` with fractions."""
-    return ops.add(input, _times(alpha, other, input, "add"))
+    """``input + alpha * other``. Raises DTypeError for integers and a float `alpha`."""
+    return ops.add(input, scaled(alpha, other, input, "add"))
 
 
 def sub(input: Any, other: Any, *, alpha: float = 1) -> Any:
-    """``input - alpha * other``. Raises DTypeError for whole numbers and an `alpha` with fractions."""
-    return ops.sub(input, _times(alpha, other, input, "sub"))
-
-
-def _times(alpha: float, other: Any, input: Any, name: str) -> Any:
-    check_number(alpha, name, "alpha")
-    if alpha % 1 and isinstance(input, Tensor) and _whole(input) and _whole(other):
-        raise DTypeError(f"{name}: alpha={alpha} has fractions, and both operands are whole numbers; convert one.")
-    return other if alpha == 1 else other * alpha
+    """``input - alpha * other``. Raises DTypeError for integers and a float `alpha`."""
+    return ops.sub(input, scaled(alpha, other, input, "sub"))
 
 
 def _whole(x: Any) -> bool:
@@ -72,22 +72,30 @@ def _whole(x: Any) -> bool:
 
 def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1) -> Tensor:
     """``input + value * tensor1 * tensor2``, as in the second moment of Adam."""
-    return cast(Tensor, add(input, ops.mul(tensor1, tensor2), alpha=value))
+    return cast(Tensor, ops.add(input, _combined(ops.mul, "addcmul", input, tensor1, tensor2, value)))
 
 
 def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1) -> Tensor:
     """``input + value * tensor1 / tensor2``, as in the step of Adam."""
-    return cast(Tensor, add(input, ops.div(tensor1, tensor2), alpha=value))
+    return cast(Tensor, ops.add(input, _combined(ops.div, "addcdiv", input, tensor1, tensor2, value)))
+
+
+def _combined(op: Op, name: str, input: Any, tensor1: Any, tensor2: Any, value: float) -> Any:
+    """`value` times `op` of the two tensors, in the dtype that all three have together."""
+    given = {"input": input, "tensor1": tensor1, "tensor2": tensor2}
+    _, *pair = [tensor_of(x, name, argument) for argument, x in given.items()]
+    dtype = common_dtype(input, *pair)
+    return scaled(value, op(*[x.to(dtype) for x in pair]), input, name, "value")
 
 
 def _add_product(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1) -> Tensor:
     """Add ``value * tensor1 * tensor2`` to these numbers."""
-    return input.add_(ops.mul(tensor1, tensor2), alpha=value)
+    return input.add_(_combined(ops.mul, "addcmul_", input, tensor1, tensor2, value))
 
 
 def _add_quotient(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1) -> Tensor:
     """Add ``value * tensor1 / tensor2`` to these numbers."""
-    return input.add_(ops.div(tensor1, tensor2), alpha=value)
+    return input.add_(_combined(ops.div, "addcdiv_", input, tensor1, tensor2, value))
 
 
 def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Any:

@@ -10,7 +10,7 @@ from typing import Any, cast
 from minigrad import ops
 from minigrad._tensor import Tensor
 from minigrad.errors import DTypeError, ShapeError
-from minigrad.functional.checks import check_same_type, check_stretches, tensor_of
+from minigrad.functional.checks import check_same_type, check_stretches, scaled, tensor_of
 from minigrad.graph import modes
 from minigrad.layout import Shape, broadcast_shapes, check_equal_shapes, dim_of
 
@@ -173,13 +173,11 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: float = 1, alpha: f
 
 def _added(name: str, input: Tensor, product: Tensor, beta: float, alpha: float) -> Tensor:
     check_same_type(name, input=input, product=product)
-    if not input.dtype.is_floating_point and not (isinstance(beta, int) and isinstance(alpha, int)):
-        raise DTypeError(f"{name}: of {input.dtype.name}, beta={beta} and alpha={alpha} must be ints too.")
     check_stretches(input, product.shape, name, "input")
-    product = product if alpha == 1 else product * alpha
+    product = scaled(alpha, product, product, name)
     if beta == 0:
         return ops.where(False, input, product) if input.requires_grad and modes.grad else product
-    return ((input if beta == 1 else input * beta) + product).to(input.dtype)
+    return cast(Tensor, scaled(beta, input, input, name, "beta") + product)
 
 
 def trace(input: Tensor) -> Tensor:

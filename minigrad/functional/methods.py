@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 from minigrad._tensor import Tensor
+from minigrad.functional import checks
 from minigrad.op import Op
 
 __all__ = ["in_place", "method", "or_in_place", "reflected", "with_axis"]
@@ -48,7 +49,7 @@ def in_place(op: Op, check: Callable[..., None] | None = None) -> Callable[..., 
         if check is not None:
             check(*inputs)
         if alpha != 1:
-            inputs = (self, inputs[1] * alpha)
+            inputs = (self, checks.scaled(alpha, inputs[1], self, f"{op.name}_"))
         return self._write(op, inputs, attrs)
 
     doc = f"Write {op.name}({', '.join(('self', *op.inputs[1:], *op.attrs))}) over these numbers, and return them."

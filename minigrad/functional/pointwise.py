@@ -11,7 +11,7 @@ from minigrad._tensor import Tensor
 from minigrad.dtypes import float64
 from minigrad.errors import DTypeError
 from minigrad.functional.checks import floats_of, tensor_of
-from minigrad.functional.elementwise import remainder, where
+from minigrad.functional.elementwise import remainder, sub, where
 
 __all__ = [
     "METHODS",
@@ -61,7 +61,7 @@ def positive(input: Tensor) -> Tensor:
 
 def rsub(input: Tensor, other: Any, *, alpha: float = 1) -> Tensor:
     """``other - alpha * input``."""
-    return cast(Tensor, other - (input if alpha == 1 else input * alpha))
+    return cast(Tensor, sub(other, tensor_of(input, "rsub"), alpha=alpha))
 
 
 def deg2rad(input: Tensor) -> Tensor:

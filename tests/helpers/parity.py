@@ -131,6 +131,34 @@ def close(a: Any, b: Any, tolerance: float) -> None:
     np.testing.assert_allclose(a.astype(float), b.astype(float), rtol=tolerance, atol=tolerance * largest)
 
 
+def agree(call: Any, *arrays: Any) -> None:
+    """Assert that `call` gives what it gives with PyTorch's functions, and the same gradients of its float inputs.
+
+    The gradients are those of the outputs' sum, weighted by 1, 2, 3, …
+    """
+    import torch
+
+    (mine, leaves), (its, twins) = (_weighted(call, *of, arrays) for of in ((ours(), mg), (theirs(), torch)))
+    for a, b in zip(mine, its, strict=True):
+        same(a, b, a.dtype.name)
+    for a, b in zip(leaves, twins, strict=True):
+        assert (a.grad is None) == (b.grad is None)
+        if a.grad is not None:
+            same(a.grad, b.grad, a.dtype.name)
+
+
+def _weighted(call: Any, functions: Any, library: Any, arrays: Any) -> tuple[list[Any], list[Any]]:
+    """The outputs of the call and its float inputs, after a backward pass."""
+    inputs = [library.tensor(np.asarray(x)) for x in arrays]
+    leaves = [x.requires_grad_() for x in inputs if x.dtype.is_floating_point]
+    result = call(functions, *inputs)
+    outputs = list(result) if isinstance(result, tuple | list) else [result]
+    totals = [(x * library.arange(1.0, x.numel() + 1).reshape(x.shape)).sum() for x in outputs if x.requires_grad]
+    if totals:
+        sum(totals).backward()
+    return outputs, leaves
+
+
 def check_forward(sample: Sample, dtype: str, layout: str) -> None:
     found = both(sample, dtype, layout)
     if found is not None:

@@ -1,0 +1,75 @@
+"""Elementwise functions of mixed types, at NaN, infinities and ties: PyTorch's values, types and gradients."""
+
+import itertools
+import re
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from cases import merge_cases
+from minigrad.errors import DTypeError
+from needs import needs
+from parity import FLOATS, INTS, agree, computing_on
+from places import HERE
+
+
+@pytest.fixture(autouse=True, params=dict.fromkeys(["numpy", HERE]))
+def _device(request):
+    with computing_on(request.param):
+        yield
+
+
+# Three times these do not fit into their type, or lose digits in it.
+VALUES = {"float64": [0.1, 2.7], "float32": [0.1, 1.3], "int64": [3, 2**40], "int32": [5, 2**30], "uint8": [200, 100]}
+VALUES["bool"] = [True, False]
+ALL_TYPES = [*FLOATS, *INTS]
+
+SCALED = {
+    "add": lambda F, a, b: (F.add(a, b, alpha=3), a.add(b, alpha=-1)),
+    "sub": lambda F, a, b: (F.sub(a, b, alpha=3), a.sub(b, alpha=-1), F.rsub(a, b, alpha=3)),
+    "addcmul": lambda F, a, b: (F.addcmul(a, b, b, value=3), a.addcmul(b, b, value=-1)),
+    "addcdiv": lambda F, a, b: (F.addcdiv(a, b, b * b, value=3), a.addcdiv(b, b * b, value=-1)),
+    "add_ and sub_": lambda F, a, b: a.clone().add_(b, alpha=3).sub_(b, alpha=-1),
+    "addcmul_": lambda F, a, b: a.clone().addcmul_(b, b, value=3),
+    "addcdiv_": lambda F, a, b: a.clone().addcdiv_(b, b * b, value=3),
+}
+
+
+def refused(name, a, b):
+    """Whether PyTorch refuses the types: no bools in a difference, no integers in a quotient or a result of floats."""
+    kinds = np.dtype(a).kind, np.dtype(b).kind
+    return ("b" in kinds and name != "add") or ("div" in name and kinds[1] != "f") or (name[-1] == "_" and a != b)
+
+
+@merge_cases
+@pytest.mark.parametrize("name", SCALED)
+@pytest.mark.parametrize(("a", "b"), list(itertools.product(ALL_TYPES, repeat=2)))
+def test_alpha_and_value_multiply_in_the_type_of_the_result(name, a, b):
+    needs("torch")
+    if not refused(name, a, b):
+        many, few = np.array(VALUES[a], a), np.array(VALUES[b][0], b)
+        agree(SCALED[name], many, np.array(VALUES[b], b))
+        agree(SCALED[name], many, few)
+
+
+def test_a_total_is_written_into_a_narrower_type_in_the_digits_of_both():
+    x = mg.tensor([1.0]).add_(mg.tensor([0.1], dtype=mg.float64), alpha=3)
+    assert x.tolist() == [np.float32(1.0 + 0.1 * 3)]
+    assert mg.zeros(1, dtype=mg.int64).sub_(mg.tensor([100], dtype=mg.uint8), alpha=3).tolist() == [-300]
+
+
+@merge_cases
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda n: mg.add(n, n, alpha=2.0), "add: alpha=2.0 is a float, and the operands are integers; convert one."),
+        (lambda n: n.sub_(n, alpha=0.5), "sub_: alpha=0.5 is a float"),
+        (lambda n: mg.addcmul(n, n, n, value=2.5), "addcmul: value=2.5 is a float"),
+        (lambda n: mg.addcmul(n, 2, n), "addcmul: tensor1 is an int, not a tensor"),
+        (lambda n: mg.add(n, n, alpha=300), "add: alpha: 300 does not fit into numbers of type uint8"),
+    ],
+)
+def test_a_factor_that_the_type_of_the_result_cannot_hold_is_refused(call, message):
+    with pytest.raises(DTypeError, match=re.escape(message)):
+        call(mg.tensor([1], dtype=mg.uint8))
