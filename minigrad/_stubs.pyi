@@ -542,9 +542,13 @@ class Methods(Node):
         self, nan: builtins.float = 0.0, posinf: builtins.float | None = None, neginf: builtins.float | None = None
     ) -> Tensor: ...
     def nanmean(
-        self, dim: builtins.int | Sequence[builtins.int] | None = None, keepdim: builtins.bool = False
+        self,
+        dim: builtins.int | Sequence[builtins.int] | None = None,
+        keepdim: builtins.bool = False,
+        *,
+        dtype: DType | None = None,
     ) -> Tensor:
-        """The mean of what is not nan; nan where nothing is."""
+        """The mean of what is not nan, in a floating-point `dtype`; nan where nothing is."""
     @overload
     def nanmedian(self, dim: None = None) -> Tensor:
         """`median` of those numbers that are not nan; nan where there are none."""
@@ -555,7 +559,11 @@ class Methods(Node):
     ) -> Tensor:
         """`quantile` of those numbers that are not nan; nan where there are none."""
     def nansum(
-        self, dim: builtins.int | Sequence[builtins.int] | None = None, keepdim: builtins.bool = False
+        self,
+        dim: builtins.int | Sequence[builtins.int] | None = None,
+        keepdim: builtins.bool = False,
+        *,
+        dtype: DType | None = None,
     ) -> Tensor:
         """`sum`, in which nan counts as 0."""
     def narrow(self, dim: builtins.int, start: builtins.int | Tensor, length: builtins.int) -> Tensor:

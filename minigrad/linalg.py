@@ -19,7 +19,7 @@ from minigrad._tensor import Tensor
 from minigrad.creation import eye
 from minigrad.dtypes import DType
 from minigrad.errors import ArgumentError, LinAlgError, ShapeError
-from minigrad.functional.checks import Dims, check_number, tensor_as, tensor_of, two_dims_of
+from minigrad.functional.checks import Dims, check_number, floats_of, tensor_as, tensor_of, two_dims_of
 from minigrad.functional.inverses import SignedLogarithm, sides_of, squares_of
 from minigrad.functional.linalg import matmul
 
@@ -64,7 +64,7 @@ def matrix_norm(
     "fro" is the root of the sum of squares; 1 the largest sum of absolute numbers of a column, inf of a row, and -1 and
     -inf the smallest. Raises ArgumentError for 2, -2 and "nuc", which take singular values.
     """
-    x = tensor_as(A, dtype, "matrix_norm")
+    x = floats_of(tensor_as(A, dtype, "matrix_norm"), "matrix_norm")
     rows, columns = two_dims_of(dim[0], dim[1], x.ndim, "matrix_norm")
     if ord == "fro":
         return F.norm(x, 2, (rows, columns), keepdim)

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple, cast
 from minigrad import ops
 from minigrad._tensor import Tensor
 from minigrad.creation import arange, zeros_like
-from minigrad.dtypes import int32, int64
+from minigrad.dtypes import DType, int32, int64
 from minigrad.errors import ArgumentError, ShapeError
-from minigrad.functional.checks import Dims, floats_of, shaped, tensor_of
+from minigrad.functional.checks import Dims, floats_of, shaped, tensor_as, tensor_of
 from minigrad.functional.elementwise import clamp, where
 from minigrad.functional.indexing import gather
 from minigrad.functional.reduce import amax, amin, logsumexp, sum
@@ -83,16 +83,16 @@ def hypot(input: Tensor, other: Tensor) -> Tensor:
     return cast(Tensor, ops.sqrt((input / by) ** 2 + (other / by) ** 2) * by)
 
 
-def nansum(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
+def nansum(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
     """`sum`, in which nan counts as 0."""
     x = tensor_of(input, "nansum")
-    return sum(where(ops.isnan(x), 0.0, x) if x.dtype.is_floating_point else x, dim, keepdim)
+    return sum(where(ops.isnan(x), 0.0, x) if x.dtype.is_floating_point else x, dim, keepdim, dtype=dtype)
 
 
-def nanmean(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
-    """The mean of what is not nan; nan where nothing is."""
-    there = ops.logical_not(ops.isnan(floats_of(input, "nanmean")))
-    return nansum(input, dim, keepdim) / sum(there, dim, keepdim).to(input.dtype)
+def nanmean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
+    """The mean of what is not nan, in a floating-point `dtype`; nan where nothing is."""
+    x = floats_of(tensor_as(floats_of(input, "nanmean"), dtype, "nanmean"), "nanmean")
+    return nansum(x, dim, keepdim) / sum(ops.logical_not(ops.isnan(x)), dim, keepdim).to(x.dtype)
 
 
 # --- arranged ---

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, cast, overload
 
 from minigrad import ops
 from minigrad._tensor import Tensor
-from minigrad.dtypes import DType
+from minigrad.dtypes import DType, as_dtype
 from minigrad.errors import ArgumentError
 from minigrad.functional.checks import (
     Dims,
@@ -68,7 +68,7 @@ def sum(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: DType 
     >>> mg.tensor([[1.0, 2.0], [3.0, 4.0]]).sum(dim=-1).tolist()
     [3.0, 7.0]
     """
-    return _reduced("sum", tensor_as(input, dtype, "sum"), dim, keepdim)
+    return _as(dtype, _reduced("sum", tensor_as(input, dtype, "sum"), dim, keepdim))
 
 
 def mean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
@@ -236,20 +236,19 @@ def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype:
     x = tensor_as(input, dtype, "prod")
     if dim is None:
         found = ops.prod(flat(x), dim=0, keepdim=False)
-        return shaped(found, (1,) * x.ndim) if keepdim else cast(Tensor, found)
+        return _as(dtype, shaped(found, (1,) * x.ndim) if keepdim else found)
     k = one_dim_of(dim, x, "prod")
-    found = ops.prod(line(x), dim=k, keepdim=keepdim and x.ndim > 0)
-    return cast(Tensor, found)
+    return _as(dtype, ops.prod(line(x), dim=k, keepdim=keepdim and x.ndim > 0))
 
 
 def cumsum(input: Tensor, dim: int, *, dtype: DType | None = None) -> Tensor:
     """The running sums along `dim`, of the shape of `input`, in types as `sum`."""
-    return _running("cumsum", tensor_as(input, dtype, "cumsum"), dim)
+    return _as(dtype, _running("cumsum", tensor_as(input, dtype, "cumsum"), dim))
 
 
 def cumprod(input: Tensor, dim: int, *, dtype: DType | None = None) -> Tensor:
     """The running products along `dim`, of the shape of `input`, in types as `sum`."""
-    return _running("cumprod", tensor_as(input, dtype, "cumprod"), dim)
+    return _as(dtype, _running("cumprod", tensor_as(input, dtype, "cumprod"), dim))
 
 
 def any(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
@@ -263,6 +262,11 @@ def all(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
 
 
 # --- what they share ---
+
+
+def _as(dtype: DType | None, found: Any) -> Tensor:
+    """`found` as `dtype`, where one was asked for: kernels add up integers and bools as int64."""
+    return cast(Tensor, found if dtype is None else found.to(as_dtype(dtype)))
 
 
 def _reduced(name: str, x: Tensor, dim: Dims, keepdim: bool, **attrs: Any) -> Tensor:

@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 
 import minigrad as mg
+import parity
 from cases import merge_cases
 from minigrad.errors import ArgumentError, DTypeError, GraphError, ShapeError
 from minigrad.graph import propagate
+from parity import FLOATS, INTS, computing_on
 from tiers import cross
 
 # Relative to the largest number of a result, as sums cancel: the libraries add up in different orders.
@@ -337,3 +339,32 @@ def test_of_those_that_tie_the_first_is_chosen_on_each_device(device):
     x = mg.tensor([[2.0, 7.0, 7.0], [1.0, 1.0, 0.0]], device=device)
     assert (x.argmax(1).tolist(), x.argmin(1).tolist()) == ([1, 0], [0, 2])
     assert (x.max(1).indices.tolist(), (-x).min(1).indices.tolist()) == ([1, 0], [1, 0])
+
+
+AS = {
+    "sum": lambda F, x, t: (F.sum(x, dtype=t), x.sum(-1, True, dtype=t)),
+    "prod": lambda F, x, t: (F.prod(x, dtype=t), x.prod(-1, True, dtype=t)),
+    "nansum": lambda F, x, t: (F.nansum(x, dtype=t), x.nansum(-1, True, dtype=t)),
+    "cumsum": lambda F, x, t: (F.cumsum(x, 0, dtype=t), F.cumprod(x, 0, dtype=t)),
+    "mean": lambda F, x, t: (F.mean(x, dtype=t), F.nanmean(x, dtype=t)),
+}
+
+
+@merge_cases
+@pytest.mark.parametrize("name", AS)
+@pytest.mark.parametrize("dtype", [*FLOATS, *INTS])
+@pytest.mark.parametrize("wanted", [*FLOATS, *INTS])
+@pytest.mark.parametrize("device", ["cpu", "numpy"])
+def test_a_dtype_that_is_asked_for_is_that_of_the_result(torch, name, dtype, wanted, device):
+    if (name == "mean" and not dtype[0] == wanted[0] == "f") or (name == "cumsum" and wanted == "bool"):
+        return  # PyTorch refuses these
+    x = np.array([200, 2, 7]).astype(dtype)  # whose sum and product wrap in uint8
+    with computing_on(device):
+        found = AS[name](mg, mg.tensor(x), getattr(mg, wanted))
+    for mine, its in zip(found, AS[name](torch, torch.tensor(x), getattr(torch, wanted)), strict=True):
+        parity.same(mine, its, wanted)
+
+
+def test_a_running_total_in_place_keeps_the_type_it_was_asked_for():
+    x = mg.tensor([200, 100], dtype=mg.uint8)
+    assert (x.cumsum_(0, dtype=mg.uint8).tolist(), x.dtype) == ([200, 44], mg.uint8)
