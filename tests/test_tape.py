@@ -169,6 +169,12 @@ def test_constants_and_attributes_differ_from_node_to_node(device):
     held_to_graph(y, mg.Tape(y, device=device))
 
 
+def test_a_bound_of_nan_gives_nan_and_one_of_none_is_open(device):
+    a, ends = Value(2.0), [(nan, None), (None, nan), (nan, 1.0), (1.0, nan), (1.0, None), (None, 1.0)]
+    tape = mg.Tape([mg.ops.clamp(a, min=low, max=high) for low, high in ends], device=device)
+    np.testing.assert_array_equal(tape.forward(), [nan, nan, nan, nan, 2.0, 1.0])
+
+
 def test_a_leaf_as_an_output_and_an_output_given_twice_get_their_gradients(device):
     a, b = Value(2.0), Value(3.0)
     c = a * b

@@ -205,9 +205,9 @@ def where(condition: bool, a: float, b: float) -> float:
 
 @kernel("clamp", DEVICE)
 def clamp(a: float, *, min: float | None, max: float | None) -> float:
-    if min is not None and a < min:
+    if min is not None and (a < min or min != min):
         a = min
-    return max if max is not None and a > max else a
+    return max if max is not None and (a > max or max != max) else a
 
 
 @kernel("lerp", DEVICE)
@@ -264,7 +264,8 @@ def relu6(a: float) -> float:
 
 @kernel("hardtanh", DEVICE)
 def hardtanh(a: float, *, min_val: float, max_val: float) -> float:
-    return min_val if a <= min_val else max_val if a >= max_val else a
+    y: float = clamp(a, min=min_val, max=max_val)
+    return y
 
 
 @kernel("selu", DEVICE)
@@ -275,7 +276,7 @@ def selu(a: float) -> float:
 
 @kernel("elu", DEVICE)
 def elu(a: float, *, alpha: float) -> float:
-    return alpha * math.expm1(a) if a <= 0 else a
+    return alpha * math.expm1(a) if a < 0 else a
 
 
 @kernel("leaky_relu", DEVICE)

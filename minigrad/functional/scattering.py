@@ -64,7 +64,9 @@ def _extreme(x: Tensor, dim: int, index: Tensor, src: Tensor, largest: bool, inc
     """The largest or smallest of what meets at each place: its value, and the shares of the gradient of all equal."""
     k = dim_of(dim, max(x.ndim, 1), "scatter_reduce")
     at, given = line(index), line(src)[tuple(slice(n) for n in line(index).shape)]
-    order = ops.sort(given.detach(), dim=k, descending=not largest)[1]  # the last that is written stays
+    floats = given.dtype.is_floating_point  # whose opposites are in order without putting nan first
+    ranked = given.detach() if largest or not floats else -given.detach()
+    order = ops.sort(ranked, dim=k, descending=not (largest or floats))[1]  # the last that is written stays
     sent, places = gather(given.detach(), k, order), gather(at, k, order)
     found = scatter(line(x.detach()), k, places, sent)
     own = line(x.detach()) if include_self else found

@@ -122,6 +122,7 @@ def test_clamp_takes_either_bound_or_none_and_the_upper_one_wins():
 
     assert (clamp(5.0, None, 2.0), clamp(-5.0, 0.0, None), clamp(5.0, None, None)) == (2.0, 0.0, 5.0)
     assert clamp(5.0, 3.0, 1.0) == np.clip(5.0, 3.0, 1.0) == 1.0
+    assert all(math.isnan(clamp(5.0, *ends)) for ends in ((math.nan, 1.0), (1.0, math.nan), (math.nan, None)))
 
 
 def test_lerp_reaches_both_ends_exactly():

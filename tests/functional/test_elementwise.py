@@ -2,6 +2,7 @@
 
 import itertools
 import re
+from math import inf, nan
 
 import numpy as np
 import pytest
@@ -73,3 +74,30 @@ def test_a_total_is_written_into_a_narrower_type_in_the_digits_of_both():
 def test_a_factor_that_the_type_of_the_result_cannot_hold_is_refused(call, message):
     with pytest.raises(DTypeError, match=re.escape(message)):
         call(mg.tensor([1], dtype=mg.uint8))
+
+
+BOUNDS = {
+    "clamp": lambda F, x, low, high: (F.clamp(x, low, high), x.clone().clamp_(low, high), x.clip(low, high)),
+    "hardtanh": lambda F, x, low, high: (F.hardtanh(x, low, high), F.hardtanh(x.clone(), low, high, True)),
+    "clamp_min": lambda F, x, low, _: (F.clamp_min(x, low), x.clone().clamp_min_(low), x.clamp(low)),
+    "clamp_max": lambda F, x, _, high: (F.clamp_max(x, high), x.clone().clamp_max_(high), x.clamp(max=high)),
+}
+
+
+@merge_cases
+@pytest.mark.parametrize("name", BOUNDS)
+@pytest.mark.parametrize(("low", "high"), [(nan, 3.0), (-1.0, nan), (nan, nan), (nan, -inf), (inf, nan), (-1.0, 3.0)])
+@pytest.mark.parametrize("count", [1, 40])
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_a_bound_that_is_nan_gives_nan_as_an_element_does(name, low, high, count, dtype):
+    needs("torch")
+    x = np.tile(np.array([nan, inf, -inf, 0.0, 1.0, -2.0, 3.5], dtype), count)
+    agree(lambda F, x: tuple(y.detach() for y in BOUNDS[name](F, x, low, high)), x)
+
+
+def test_clamp_of_integers_by_nan_is_nan():
+    assert mg.isnan(mg.tensor([1, -7]).clamp(nan, 3.0)).all()
+
+
+def test_elu_of_0_is_0_whatever_its_slope_below():
+    assert mg.nn.functional.elu(mg.tensor([0.0, 2.0]), alpha=nan).tolist() == [0.0, 2.0]

@@ -45,8 +45,8 @@ class Language(NamedTuple):
     """Of a condition, what there is if it holds, and else."""
     truth: str
     """Of a number: whether it is true."""
-    null: str
-    """In place of an attribute that is None."""
+    null: Callable[[str], str]
+    """Of the name of an attribute that is None: what stands in its place."""
     literal: Callable[[float], str]
 
 
@@ -111,7 +111,7 @@ def applied(op: Op, operands: Mapping[str, str], attrs: Mapping[str, Any], langu
         x = attrs[name]
         if not isinstance(x, str | int | float | None):
             raise Unwritable(f"{op.name} has an attribute that is no number, {name}={x!r}.")
-        whole[name] = x if isinstance(x, str) else language.null if x is None else language.literal(float(x))
+        whole[name] = x if isinstance(x, str) else language.null(name) if x is None else language.literal(float(x))
     try:
         part = parse(op.formula, (*op.inputs, *op.attrs))
     except (IndexError, ValueError):

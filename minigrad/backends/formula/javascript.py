@@ -49,7 +49,7 @@ JAVASCRIPT = Language(
     logic={r"\lor": "({} || {})", r"\land": "({} && {})", r"\oplus": "({} !== {})"},
     choice="({} ? {} : {})",
     truth="({} !== 0)",
-    null="null",
+    null=lambda name: "null",
     literal=literal,
 )
 

@@ -50,7 +50,7 @@ TAICHI = Language(
     logic={r"\lor": "({} | {})", r"\land": "({} & {})", r"\oplus": "(({} == {}) == 0)"},
     choice="ti.select({}, {}, {})",
     truth="(({} == 0.0) == 0)",
-    null="nan",  # which no number is below or above: no bound
+    null=lambda name: {"min": "(-inf)", "max": "inf"}.get(name, "nan"),  # a bound that nothing is beyond
     literal=literal,
 )
 

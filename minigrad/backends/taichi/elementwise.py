@@ -15,7 +15,7 @@ from minigrad.backends.taichi.array import DEVICE, LINE, CpuArray, TaichiArray, 
 from minigrad.backends.taichi.moves import moving, unit_of
 from minigrad.backends.taichi.offsets import EXACT
 from minigrad.backends.taichi.runtime import Remembered, compiled
-from minigrad.backends.taichi.snippets import SNIPPETS, TRUTHS
+from minigrad.backends.taichi.snippets import SNIPPETS, TRUTHS, clamped
 from minigrad.kernels import kernel
 from minigrad.layout import broadcast_shapes
 
@@ -391,11 +391,7 @@ def pow(a: Any, b: Any, *, out: Any = None) -> Any:
 @kernel("clamp", DEVICE)
 def clamp(a: Any, *, min: float | None, max: float | None, out: Any = None) -> Any:
     given = {name: bound for name, bound in (("low", min), ("high", max)) if bound is not None}
-    snippet = "a"
-    if min is not None:
-        snippet = f"ti.select({snippet} < low, low, {snippet})"
-    if max is not None:
-        snippet = f"ti.select({snippet} > high, high, {snippet})"
+    snippet = clamped("low" if "low" in given else None, "high" if "high" in given else None)
     whole = a.dtype.kind != "f" and all(isinstance(x, int) for x in given.values())
     dtype = a.dtype if a.dtype.kind == "f" or whole else np.result_type(a.dtype, np.float64)
     return computed("clamp", snippet, (a,), dtype, out, {k: x if whole else float(x) for k, x in given.items()})

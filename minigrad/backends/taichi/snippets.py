@@ -1,6 +1,15 @@
 """Elementwise operations as snippets: expressions of Taichi's Python in the operands a, b, c, … and in attributes."""
 
-__all__ = ["SNIPPETS", "TRUTHS"]
+__all__ = ["SNIPPETS", "TRUTHS", "clamped"]
+
+
+def clamped(low: str | None, high: str | None) -> str:
+    """`a` brought into `low` … `high`, the names of bounds, None for an open end; nan where `a` or a bound is nan."""
+    snippet = "a" if low is None else f"ti.select((a < {low}) | (({low} == {low}) == 0), {low}, a)"
+    return (
+        snippet if high is None else f"ti.select(({snippet} > {high}) | (({high} == {high}) == 0), {high}, {snippet})"
+    )
+
 
 _ROOT, _CUBIC, _HALF = 0.7978845608028654, 0.044715, 0.7071067811865476
 _SCALE, _ALPHA = 1.0507009873554805, 1.6732632423543772
@@ -50,9 +59,9 @@ SNIPPETS = {
     "relu": "ti.select(a <= 0, 0, a)",
     "relu_backward": "ti.select(b <= 0, 0, a)",
     "relu6": "ti.select(a < 0, 0, ti.select(a >= 6, 6, a))",
-    "hardtanh": "ti.select(a <= min_val, min_val, ti.select(a >= max_val, max_val, a))",
+    "hardtanh": clamped("min_val", "max_val"),
     "selu": f"ti.select(a <= 0, {_SCALE * _ALPHA} * expm1(ti.select(a <= 0, a, 0)), {_SCALE} * a)",
-    "elu": "ti.select(a <= 0, alpha * expm1(ti.select(a <= 0, a, 0)), a)",
+    "elu": "ti.select(a < 0, alpha * expm1(ti.select(a < 0, a, 0)), a)",
     "leaky_relu": "ti.select(a > 0, a, a * negative_slope)",
     "prelu": "ti.select(a > 0, a, a * b)",
     "step": "ti.select(a > 0, 1, ti.select(a == a, alpha, a))",

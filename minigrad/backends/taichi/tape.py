@@ -21,7 +21,7 @@ from minigrad.backends.numpy.tape import step
 from minigrad.backends.taichi.array import DEVICE, CpuArray, empty, pointer
 from minigrad.backends.taichi.functions import needed, typed
 from minigrad.backends.taichi.runtime import compiled
-from minigrad.backends.taichi.snippets import SNIPPETS, TRUTHS
+from minigrad.backends.taichi.snippets import SNIPPETS, TRUTHS, clamped
 from minigrad.backends.taichi.source import CORES, LETTERS, array_of, in_lines
 from minigrad.kernels import kernel
 
@@ -30,7 +30,7 @@ __all__ = ["text"]
 BLOCK, STRETCH = 32, 256
 _TEXTS = SNIPPETS | TRUTHS
 _TEXTS["sign"] = "ti.cast(a > 0, ti.f64) - ti.cast(a < 0, ti.f64)"
-_TEXTS["clamp"] = "ti.select(ti.select(a < low, low, a) > high, high, ti.select(a < low, low, a))"
+_TEXTS["clamp"] = clamped("low", "high")
 _NAMES = re.compile(r"(?<![\w.])(?!(?:ti|inf|nan)\b)[a-z_]+\b(?!\()")
 _ARRAYS = {
     "tape_forward": ("value", "operands", "runs"),
