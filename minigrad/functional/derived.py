@@ -165,9 +165,9 @@ def searchsorted(
 ) -> Tensor:
     """Where each number of `input` (…, m) would go into the rising `sorted_sequence` (…, n): int64 from 0 to n.
 
-    Before numbers that are equal, or behind them with `right`. A sequence that is not sorted comes with its `sorter`,
-    the indices of `argsort`. All pairs are compared. Raises ShapeError where a sequence has several rows and `input`
-    other ones, or the sorter has another shape.
+    Before numbers that are equal, or behind them with `right`; nan behind all, as in `sort`. A sequence that is not
+    sorted comes with its `sorter`, the indices of `argsort`. All pairs are compared. Raises ShapeError where a sequence
+    has several rows and `input` other ones, or the sorter has another shape.
 
     >>> import minigrad as mg
     >>> mg.searchsorted(mg.tensor([1.0, 3.0, 5.0]), mg.tensor([0.0, 3.0, 9.0])).tolist()
@@ -183,9 +183,10 @@ def searchsorted(
     x = input.detach() if isinstance(input, Tensor) else rows.new_tensor(input)
     if rows.ndim > 1 and rows.shape[:-1] != x.shape[:-1]:
         raise ShapeError(f"searchsorted: the sequences are {rows.shape} and the numbers {x.shape}: other rows.")
-    places = rows if rows.ndim == 1 else rows[..., None, :]
-    before = places <= x[..., None] if right or side == "right" else places < x[..., None]
-    return sum(before, -1).to(int32 if out_int32 else int64)
+    each = rows if rows.ndim == 1 else rows[..., None, :]
+    before = each <= x[..., None] if right or side == "right" else each < x[..., None]
+    places = where(ops.isnan(x), rows.shape[-1], sum(before, -1))
+    return cast(Tensor, places.to(int32 if out_int32 else int64))
 
 
 def bucketize(input: Any, boundaries: Tensor, *, out_int32: bool = False, right: bool = False) -> Tensor:

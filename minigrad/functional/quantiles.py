@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import inf
 from typing import Any, overload
 
 from minigrad import ops
@@ -76,7 +77,9 @@ def _between(rows: Tensor, place: Tensor, way: str) -> Tensor:
     below, above = (end(place) for end in (ops.floor, ops.ceil))
     low, high = (ops.gather(rows, at.to(int64), dim=rows.ndim - 1) for at in (below, above))
     share = where(below == above, 0.0, 0.5) if way == "midpoint" else place - below
-    found: Tensor = where(below == above, low, low + share * (high - low))
+    gap = high - low
+    between = where(low == -inf, high - (1.0 - share) * gap, low + share * gap)  # from the end that is finite
+    found: Tensor = where(below == above, low, between)
     return found
 
 

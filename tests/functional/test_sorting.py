@@ -5,6 +5,7 @@ import pytest
 
 import minigrad as mg
 from minigrad.errors import ArgumentError, DTypeError, ShapeError
+from parity import computing_on
 
 NAN, INF = float("nan"), float("inf")
 
@@ -102,3 +103,23 @@ def test_how_many_are_chosen_is_an_int():
     for call in (lambda: mg.ones(3).topk(1.5), lambda: mg.ones(3).kthvalue(1.5)):
         with pytest.raises(DTypeError, match=r"k=1\.5 is a float, not an int"):
             call()
+
+
+@pytest.mark.parametrize("device", ["cpu", "numpy"])
+def test_nan_goes_behind_all_that_is_sorted(device):
+    with computing_on(device):
+        rising, x = mg.tensor([1.0, 3.0, 3.0]), mg.tensor([NAN, 3.0, 0.0, INF])
+        assert mg.searchsorted(rising, x).tolist() == [3, 1, 0, 3]
+        assert mg.searchsorted(rising, x, right=True).tolist() == [3, 3, 0, 3]
+        assert mg.bucketize(x, mg.tensor([1, 2])).tolist() == [2, 2, 0, 2]
+        assert (mg.bucketize(NAN, rising).item(), mg.searchsorted(rising, NAN, out_int32=True).dtype) == (3, mg.int32)
+        assert mg.searchsorted(mg.tensor([[1.0, 2.0], [0.0, INF]]), mg.tensor([[NAN], [NAN]])).tolist() == [[2], [2]]
+        assert mg.searchsorted(mg.tensor([1.0, NAN, NAN]), mg.tensor([1.0, 2.0, NAN])).tolist() == [0, 1, 3]
+
+
+@pytest.mark.parametrize("device", ["cpu", "numpy"])
+def test_a_quantile_beside_an_infinity_is_on_its_side(device):
+    with computing_on(device):
+        x = mg.tensor([-INF, 1.0, 2.0, INF])
+        assert mg.quantile(x, mg.tensor([0.0, 0.2, 0.5, 1.0])).tolist() == [-INF, -INF, 1.5, INF]
+        assert mg.nanquantile(mg.tensor([NAN, 1.0, INF]), 0.75).item() == INF
