@@ -101,3 +101,24 @@ def test_clamp_of_integers_by_nan_is_nan():
 
 def test_elu_of_0_is_0_whatever_its_slope_below():
     assert mg.nn.functional.elu(mg.tensor([0.0, 2.0]), alpha=nan).tolist() == [0.0, 2.0]
+
+
+@merge_cases
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize(
+    "power", [16777215.0, 16777216.0, 16777217.0, 16777217, 16777218.0, -16777217, -16777219.0, 2.0**31 + 1, 2**53 + 1]
+)
+def test_a_large_odd_power_keeps_the_sign_and_so_does_its_slope(dtype, power):
+    needs("torch")
+    x = np.array([-1.0, 1.0, -0.0, 0.0, -2.0, 0.5, inf, -inf, nan], dtype)
+    agree(lambda F, x: (F.pow(x, power), x**power, x.clone().pow_(power)), x)
+    with np.errstate(all="ignore"):
+        signs = np.signbit((mg.tensor(x) ** power).numpy())[:8]
+        np.testing.assert_array_equal(signs, np.signbit(x.astype("float64") ** float(power))[:8])
+
+
+def test_a_number_to_the_powers_of_a_tensor_has_its_type():
+    for dtype in (mg.int64, mg.int32, mg.uint8):
+        assert (2 ** mg.tensor([3, 0], dtype=dtype)).dtype is dtype
+    y = 2 ** mg.tensor([3, -1], dtype=mg.int32)
+    assert (y.tolist(), y.dtype) == ([8, 0], mg.int32)

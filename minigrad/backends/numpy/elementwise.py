@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from minigrad.backends.numpy.arrays import DEVICE, Array
 from minigrad.kernels import Kernel, kernel
 
-__all__: list[str] = []
+__all__ = ["is_large_odd"]
 
 
 _FUNCTIONS: dict[str, Kernel] = {
@@ -74,10 +75,19 @@ def sign(a: Array) -> Array:
 
 @kernel("pow", DEVICE)
 def pow(a: Array, b: Array) -> Array:
-    if np.result_type(a, b).kind == "f" or np.min(b, initial=0) >= 0:
+    dtype = np.result_type(a, b)
+    if dtype.kind == "f" and is_large_odd(b):
+        return np.power(a, b - 1.0) * a if b > 0 else np.power(a, b + 1.0) / a
+    if dtype.kind == "f" or np.min(b, initial=0) >= 0:
         return np.power(a, b)
     sign = np.where(b % 2, a, 1)  # a to a whole power below 0: 1 / a, cut to a whole number
-    return np.where(b >= 0, np.power(a, np.maximum(b, 0)), np.where(np.abs(a) == 1, sign, 0))
+    found = np.where(b >= 0, np.power(a, np.maximum(b, 0)), np.where(np.abs(a) == 1, sign, 0))
+    return found.astype(dtype, copy=False)  # a number is an int64 in `where`
+
+
+def is_large_odd(b: Any) -> bool:
+    """Whether `b` is an odd number that float32 rounds to an even one, which would take the sign from a power."""
+    return b.__class__ in (float, int) and abs(float(b)) > 2**24 and float(b) % 2 == 1
 
 
 @kernel("clamp", DEVICE)

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minigrad._traced import apply
+from minigrad.backends.numpy.elementwise import is_large_odd
 from minigrad.backends.taichi import source
 from minigrad.backends.taichi.array import DEVICE, LINE, CpuArray, TaichiArray, current, empty, pointer
 from minigrad.backends.taichi.moves import moving, unit_of
@@ -384,6 +385,9 @@ def pow(a: Any, b: Any, *, out: Any = None) -> Any:
     dtype = common_type((a, b))
     if isinstance(b, float) or isinstance(a, float) or dtype.kind == "f":
         snippet = "power(a, b)" if current().narrow else "ti.pow(a, b)"
+        if is_large_odd(b):
+            sign, b = ("*", b - 1.0) if b > 0 else ("/", b + 1.0)
+            return computed("pow_of_large_odd", f"{snippet} {sign} a", (a, b), dtype, out)
         return computed("pow", snippet, (a, b), dtype, out)
     return computed("power_of_ints", "power_of_ints(a, b)", (a, b), dtype, out)
 
