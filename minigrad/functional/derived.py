@@ -15,9 +15,9 @@ from minigrad.errors import ArgumentError, ShapeError
 from minigrad.functional.checks import Dims, floats_of, shaped, tensor_as, tensor_of
 from minigrad.functional.elementwise import clamp, where
 from minigrad.functional.indexing import gather
-from minigrad.functional.reduce import amax, amin, logsumexp, sum
-from minigrad.functional.shape import cat, flip, stack, tril, triu
-from minigrad.functional.views import broadcast_tensors, transpose
+from minigrad.functional.reduce import amax, amin, sum
+from minigrad.functional.shape import cat, flip, tril, triu
+from minigrad.functional.views import transpose
 
 __all__ = [
     "METHODS",
@@ -73,14 +73,21 @@ def logit(input: Tensor, eps: float | None = None) -> Tensor:
 
 def logaddexp(input: Tensor, other: Tensor) -> Tensor:
     """``log(exp(input) + exp(other))`` without overflow."""
-    return logsumexp(stack(broadcast_tensors(input, other)), 0)
+    a, b = tensor_of(input, "logaddexp"), tensor_of(other, "logaddexp", "other")
+    first = a >= b  # of two that are equal one is the larger, so that the rules of `where` cut nothing off
+    high, low = where(first, a, b), where(first, b, a)
+    gap = where(ops.logical_and(high == low, ops.isinf(high)), 0.0, low - high)
+    return cast(Tensor, high + ops.softplus(gap))
 
 
 def hypot(input: Tensor, other: Tensor) -> Tensor:
-    """``sqrt(input**2 + other**2)``, also where the squares are too large or too small."""
-    size = ops.maximum(ops.abs(tensor_of(input, "hypot").detach()), ops.abs(other.detach()))
+    """``sqrt(input**2 + other**2)``, also where the squares are too large or too small; inf if either is infinite."""
+    a, b = tensor_of(input, "hypot"), tensor_of(other, "hypot", "other")
+    size = ops.maximum(ops.abs(a.detach()), ops.abs(b.detach()))
     by = where(ops.logical_and(size > 0, size < inf), size, 1.0)
-    return cast(Tensor, ops.sqrt((input / by) ** 2 + (other / by) ** 2) * by)
+    found = ops.sqrt(ops.square(a / by) + ops.square(b / by)) * by
+    endless = ops.logical_or(ops.isinf(a), ops.isinf(b))
+    return cast(Tensor, where(ops.logical_and(ops.isnan(found), endless), inf, found))  # beside nan
 
 
 def nansum(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:

@@ -122,3 +122,32 @@ def test_a_number_to_the_powers_of_a_tensor_has_its_type():
         assert (2 ** mg.tensor([3, 0], dtype=dtype)).dtype is dtype
     y = 2 ** mg.tensor([3, -1], dtype=mg.int32)
     assert (y.tolist(), y.dtype) == ([8, 0], mg.int32)
+
+
+SPECIAL = [list(pair) for pair in itertools.product([inf, -inf, 0.0, 1.0, -2.0, nan], repeat=2)]
+
+
+def test_logaddexp_of_infinities_has_the_slope_of_the_larger():
+    needs("torch")
+    agree(
+        lambda F, a, b: F.logaddexp(a, b),
+        *np.array([pair for pair in SPECIAL if pair not in ([inf, inf], [-inf, -inf])]).T,
+    )
+    both = mg.tensor([inf, -inf], requires_grad=True)
+    y = mg.logaddexp(both, mg.tensor([inf, -inf]))
+    assert (y.tolist(), mg.grad(y.sum(), both)[0].tolist()) == ([inf, -inf], [1.0, 1.0])
+
+
+def test_logaddexp_of_equals_has_every_derivative():
+    a = mg.tensor([0.5], requires_grad=True, dtype=mg.float64)
+    (first,) = mg.grad(mg.logaddexp(a, mg.tensor([0.5], dtype=mg.float64)).sum(), a, create_graph=True)
+    (second,) = mg.grad(first.sum(), a)
+    assert (first.item(), second.item()) == (0.5, 0.25)  # of a sigmoid at 0
+
+
+def test_hypot_of_an_infinity_and_nan_is_infinite():
+    needs("torch")
+    found = mg.hypot(*mg.tensor(SPECIAL).T)
+    import torch
+
+    np.testing.assert_array_equal(found.numpy(), torch.hypot(*torch.tensor(SPECIAL).T).numpy())
