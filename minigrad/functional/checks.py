@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
+from math import inf
 from typing import Any, cast
 
 from minigrad import ops
@@ -42,6 +43,7 @@ __all__ = [
     "some_dims_of",
     "tensor_as",
     "tensor_of",
+    "tied",
     "two_dims_of",
 ]
 
@@ -139,6 +141,15 @@ def line(x: Tensor) -> Tensor:
 def flat(x: Tensor) -> Tensor:
     """All numbers of `x` in one line."""
     return shaped(x, (numel(x.shape),))
+
+
+def tied(x: Tensor, found: Tensor) -> Tensor:
+    """`found`, an element of the line `x`, whose gradient all elements equal to it share."""
+    if not x.requires_grad:
+        return found
+    equal = ops.where(ops.isnan(found), ops.isnan(x), ops.eq(x, found))
+    sign = ops.where(found == -inf, -1.0, 1.0)  # so that what is not equal is always smaller
+    return cast(Tensor, ops.amax(ops.where(equal, x * sign, -inf), dim=(0,), keepdim=False) * sign)
 
 
 # --- dimensions ---

@@ -26,6 +26,7 @@ from minigrad.functional.checks import (
 )
 from minigrad.functional.inline import inlined
 from minigrad.functional.methods import in_place, method, or_in_place, reflected
+from minigrad.graph import modes
 from minigrad.layout import numel
 from minigrad.op import OPS, Op
 
@@ -173,12 +174,16 @@ def where(condition: Any, input: Any = None, other: Any = None) -> Any:
 def clamp(input: Any, min: Any = None, max: Any = None) -> Any:
     """`input` brought into `min` … `max`, numbers or tensors; None leaves that end open, and nan stays nan.
 
-    Its slope is 1 inside and at the ends, 0 outside; where ends are tensors, ties share it, as in `maximum`. Raises
-    ArgumentError where both ends are open.
+    Its slope is 1 inside and at the ends, 0 outside, where a tensor that is an end gets it. Raises ArgumentError where
+    both ends are open.
     """
     if min is None and max is None:
         raise ArgumentError("clamp: both ends are open; give min, max or both.")
     if isinstance(min, Tensor) or isinstance(max, Tensor):
+        given = [x for x in (input, min, max) if isinstance(x, Tensor)]
+        if modes.grad and any(x.requires_grad for x in given):  # with whole slopes at ties
+            above = input if min is None else ops.where(ops.logical_or(input >= min, ops.isnan(input)), input, min)
+            return above if max is None else ops.where(ops.logical_or(above <= max, ops.isnan(above)), above, max)
         above = input if min is None else ops.maximum(input, min)
         return above if max is None else ops.minimum(above, max)
     if isinstance(input, Tensor) and not input.dtype.is_floating_point:

@@ -10,7 +10,17 @@ from minigrad import ops
 from minigrad._tensor import Tensor
 from minigrad.dtypes import int64
 from minigrad.errors import ArgumentError, DTypeError, ShapeError
-from minigrad.functional.checks import check_option, check_some, flat, floats_of, line, one_dim_of, shaped, tensor_of
+from minigrad.functional.checks import (
+    check_option,
+    check_some,
+    flat,
+    floats_of,
+    line,
+    one_dim_of,
+    shaped,
+    tensor_of,
+    tied,
+)
 from minigrad.functional.elementwise import clamp, where
 from minigrad.functional.reduce import any, sum
 from minigrad.functional.sorting import Sorted
@@ -99,7 +109,7 @@ def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> A
     found = [ops.gather(y, place, dim=k) for y in ops.sort(lines, dim=k)]
     if not (keepdim and x.ndim):
         found = [shaped(y, (*lines.shape[:k], *lines.shape[k + 1 :])) for y in found]
-    return found[0] if dim is None else Sorted(*found)
+    return tied(lines, found[0]) if dim is None else Sorted(*found)
 
 
 METHODS: dict[str, Callable[..., Any]] = {name: globals()[name] for name in __all__ if name != "METHODS"}

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, overload
 from minigrad import ops
 from minigrad._tensor import Tensor
 from minigrad.errors import ArgumentError, ShapeError
-from minigrad.functional.checks import check_number, check_some, flat, line, one_dim_of, shaped, tensor_of
+from minigrad.functional.checks import check_number, check_some, flat, line, one_dim_of, shaped, tensor_of, tied
 
 __all__ = ["METHODS", "Sorted", "argsort", "kthvalue", "median", "msort", "sort", "topk"]
 
@@ -80,8 +80,8 @@ def median(input: Tensor, dim: int, keepdim: bool = False) -> Sorted: ...
 def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
     """The middle number of all, of two the smaller; along `dim`, a `Sorted`, with where it stood. Nan if there is one.
 
-    Its gradient goes to the number that was chosen, the first of equal ones, also without `dim`, where PyTorch shares
-    it among them. Raises ShapeError where there is nothing to choose from, for which PyTorch has nan.
+    Along `dim` its gradient goes to the number that was chosen, the first of equal ones; else all that are equal to it
+    share it. Raises ShapeError where there is nothing to choose from, for which PyTorch has nan.
     """
     x = tensor_of(input, "median")
     if dim is None and keepdim:
@@ -94,7 +94,7 @@ def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
     found = [ops.gather(y, place, dim=along) for y in ops.sort(x, dim=along)]
     if not (keepdim and input.ndim):
         found = [y[(*(slice(None),) * along, 0)] for y in found]
-    return found[0] if dim is None else Sorted(*found)
+    return tied(x, found[0]) if dim is None else Sorted(*found)
 
 
 def _shaped_as(input: Tensor, found: Any) -> Sorted:

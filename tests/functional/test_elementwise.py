@@ -151,3 +151,21 @@ def test_hypot_of_an_infinity_and_nan_is_infinite():
     import torch
 
     np.testing.assert_array_equal(found.numpy(), torch.hypot(*torch.tensor(SPECIAL).T).numpy())
+
+
+def test_an_element_that_equals_its_bound_takes_the_whole_slope():
+    needs("torch")
+    points = [p for p in itertools.product([-inf, 0.0, 1.0, -2.0, inf], repeat=3) if p[1] != p[2]]
+    x, low, high = np.array(points).T
+    agree(lambda F, x, low, high: F.clamp(x, low, high), x, low, high)
+    agree(lambda F, x, low, high: (F.clamp(x, low), F.clamp(x, max=high)), x, low, high)
+    agree(lambda F, x, low, high: (x.clone().clamp_(low, high), x.clone().clamp_min_(low)), x, low, high)
+    agree(lambda F, x, low: F.clamp(x.reshape(-1, 5), low), x, np.array([0.0, 1.0, -2.0, 3.0, inf]))
+
+
+def test_bounds_that_are_tensors_keep_nan_of_either():
+    needs("torch")
+    x, low, high = np.array(list(itertools.product([nan, 0.0, 1.0], repeat=3))).T
+    agree(lambda F, x, low, high: F.clamp(x, low, high).detach(), x, low, high)
+    with mg.no_grad():
+        agree(lambda F, x, low, high: F.clamp(x.detach(), low, high).detach(), x, low, high)

@@ -5,7 +5,7 @@ import pytest
 
 import minigrad as mg
 from minigrad.errors import ArgumentError, DTypeError, ShapeError
-from parity import computing_on
+from parity import agree, computing_on
 
 NAN, INF = float("nan"), float("inf")
 
@@ -52,7 +52,7 @@ def test_equal_numbers_the_gradient_goes_to_the_first():
     x = mg.tensor([2.0, 1.0, 2.0, 1.0], requires_grad=True)
     mg.topk(x, 1).values.backward()
     mg.kthvalue(x, 1).values.backward()
-    mg.median(x).backward()  # PyTorch shares it: 0.5 to each 1.0
+    mg.median(x, 0).values.backward()
     assert x.grad.tolist() == [1.0, 1.0, 0.0, 1.0]
 
 
@@ -123,3 +123,11 @@ def test_a_quantile_beside_an_infinity_is_on_its_side(device):
         x = mg.tensor([-INF, 1.0, 2.0, INF])
         assert mg.quantile(x, mg.tensor([0.0, 0.2, 0.5, 1.0])).tolist() == [-INF, -INF, 1.5, INF]
         assert mg.nanquantile(mg.tensor([NAN, 1.0, INF]), 0.75).item() == INF
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("name", ["median", "nanmedian"])
+@pytest.mark.parametrize("given", [[3.0, 1.0, 1.0, 2.0], [2.0] * 3, [INF, INF, 1.0], [-INF, -INF, 3.0], [-INF, INF]])
+def test_elements_that_equal_the_median_of_all_share_its_gradient(name, given):
+    agree(lambda F, x: (getattr(F, name)(x), getattr(F, name)(x.reshape(-1, 1))), np.array(given))
+    agree(lambda F, x: getattr(F, name)(x, 0)[0].detach(), np.array(given))
