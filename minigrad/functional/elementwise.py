@@ -107,11 +107,20 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Any:
     check_option(rounding_mode, (None, "trunc", "floor"), "div", "rounding_mode")
     if rounding_mode is None:
         return ops.div(input, other)
-    if rounding_mode == "floor":
-        return floor_divide(input, other)
-    _check_divisor("div", input, other)
-    quotient = ops.trunc(ops.div(input, other))
-    return quotient.to(ops.add(input, other).dtype) if isinstance(quotient, Tensor) else quotient  # ints stay ints
+    a, b = (x.detach() if modes.grad and getattr(x, "requires_grad", False) else x for x in (input, other))
+    rounded = floor_divide(a, b) if rounding_mode == "floor" else _truncated(a, b)
+    if a is input and b is other:
+        return rounded
+    return ops.where(False, ops.add(input, other), rounded)  # whose slope is 0, also where `other` is
+
+
+def _truncated(a: Any, b: Any) -> Any:
+    """``a / b``, rounded towards 0; of integers without a detour by floats, which have fewer digits."""
+    if not (_whole(a) and _whole(b)):
+        return ops.trunc(ops.div(a, b))
+    _check_divisor("div", a, b)
+    floor = ops.floor_divide(a, b)
+    return ops.where(ops.logical_and(floor < 0, floor * b != a), floor + 1, floor)
 
 
 def floor_divide(input: Any, other: Any) -> Any:

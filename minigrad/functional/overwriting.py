@@ -12,7 +12,7 @@ from typing import Any
 
 from minigrad._tensor import Tensor
 from minigrad.functional.derived import exp2, hypot, log10, logit
-from minigrad.functional.elementwise import clamp, clamp_max, clamp_min, nan_to_num, round
+from minigrad.functional.elementwise import clamp, clamp_max, clamp_min, div, nan_to_num, round
 from minigrad.functional.linalg import addbmm, addmm, addmv, addr, baddbmm
 from minigrad.functional.methods import in_place, with_axis
 from minigrad.functional.pointwise import deg2rad, fix, float_power, fmod, frac, heaviside, rad2deg, sinc, xlogy
@@ -58,4 +58,12 @@ def _clamp(self: Tensor, min: Any = None, max: Any = None) -> Tensor:
     return _clamped_numbers(self, min, max)
 
 
-METHODS |= {"clamp_": _clamp, "clip_": _clamp}
+_rounded, _divided = _over(div)[1], in_place(OPS["div"])
+
+
+def _div(self: Tensor, other: Any, *, rounding_mode: str | None = None) -> Tensor:
+    """Overwrite these numbers with `div` of them, and return them."""
+    return _divided(self, other) if rounding_mode is None else _rounded(self, other, rounding_mode=rounding_mode)
+
+
+METHODS |= {"clamp_": _clamp, "clip_": _clamp} | dict.fromkeys(("div_", "divide_", "true_divide_"), _div)

@@ -153,6 +153,33 @@ def test_hypot_of_an_infinity_and_nan_is_infinite():
     np.testing.assert_array_equal(found.numpy(), torch.hypot(*torch.tensor(SPECIAL).T).numpy())
 
 
+@merge_cases
+@pytest.mark.parametrize("mode", ["trunc", "floor"])
+def test_a_rounded_quotient_has_no_slope_not_even_at_0(mode):
+    needs("torch")
+    a, b = np.array([1.0, -3.0, 0.0, inf, 5.5, -5.5]), np.array([0.0, 0.0, 0.0, 2.0, 2.0, 2.0])
+    agree(lambda F, a, b: (F.div(a, b, rounding_mode=mode), F.div(a, 0.0, rounding_mode=mode)), a, b)
+    agree(lambda F, a, b: F.div(a[:, None], b, rounding_mode=mode), a, b)
+    agree(lambda F, a, b: a.clone().div_(b, rounding_mode=mode), a, b)
+
+
+@merge_cases
+@pytest.mark.parametrize("mode", ["trunc", "floor"])
+@pytest.mark.parametrize("dtype", ["int64", "int32", "uint8"])
+def test_a_rounded_quotient_of_integers_keeps_their_digits(mode, dtype):
+    needs("torch")
+    a = np.array([2**40 + 1, 2**62 + 1, 7, -7, 7, -7, 0, -6]).astype(dtype)
+    b = np.array([1, -1, 2, 2, -2, -2, 3, 3]).astype(dtype)
+    agree(lambda F, a, b: (F.div(a, b, rounding_mode=mode), F.div(a, 3, rounding_mode=mode)), a, b)
+    agree(lambda F, a, b: a.clone().div_(b, rounding_mode=mode).divide_(2, rounding_mode=mode), a, b)
+
+
+def test_a_divisor_of_0_under_integers_is_refused_in_both_modes():
+    for mode in ("trunc", "floor"):
+        with pytest.raises(mg.errors.DivisionError, match="a whole number divided by 0"):
+            mg.tensor([1]).div_(0, rounding_mode=mode)
+
+
 def test_an_element_that_equals_its_bound_takes_the_whole_slope():
     needs("torch")
     points = [p for p in itertools.product([-inf, 0.0, 1.0, -2.0, inf], repeat=3) if p[1] != p[2]]
