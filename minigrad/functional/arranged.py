@@ -11,7 +11,7 @@ from minigrad import layout
 from minigrad._tensor import Tensor
 from minigrad.creation import arange, tensor
 from minigrad.dtypes import get_default_dtype, int64
-from minigrad.errors import ArgumentError, ShapeError
+from minigrad.errors import ArgumentError, DTypeError, ShapeError
 from minigrad.functional.checks import dim_of_some, flat, one_dim_of, shaped, tensor_of
 from minigrad.functional.linalg import matmul, outer
 from minigrad.functional.reduce import mean, norm, sum
@@ -121,7 +121,9 @@ def vander(x: Tensor, N: int | None = None, *, increasing: bool = False) -> Tens
 
 def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Tensor, ...]:
     """Of places counted row by row in a tensor of `shape` the place along each dimension."""
-    sizes, left, found = ((shape,) if isinstance(shape, int) else tuple(shape)), indices, []
+    if tensor_of(indices, "unravel_index", "indices").dtype.kind != 1:
+        raise DTypeError(f"unravel_index: indices of {indices.dtype.name} are not integers, which count places.")
+    sizes, left, found = ((shape,) if isinstance(shape, int) else tuple(shape)), indices.to(int64), []
     for size in sizes[::-1]:
         found.append(left % size)
         left = left // size
@@ -205,7 +207,8 @@ def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
 def cov(input: Tensor, *, correction: int = 1) -> Tensor:
     """The covariances of variables, a row each, over their observations, the columns: ``X Xᵀ / (n - correction)``.
 
-    X has its mean taken off. A line is one variable, whose variance is a number. PyTorch's weights are not here.
+    X has its mean taken off, and below 0 the divisor is 0. Of one variable, a row or a line, it is a number, the
+    variance. PyTorch's weights are not here.
     """
     x = tensor_of(input, "cov")
     x = x if x.dtype.is_floating_point else x.to(get_default_dtype())
@@ -215,8 +218,8 @@ def cov(input: Tensor, *, correction: int = 1) -> Tensor:
         )
     rows = x if x.ndim == 2 else shaped(x, (1, layout.numel(x.shape)))
     centred = rows - mean(rows, 1, keepdim=True)
-    found = matmul(centred, centred.mT) / (rows.shape[1] - correction)
-    return found if x.ndim == 2 else shaped(found, ())
+    found = matmul(centred, centred.mT) / max(rows.shape[1] - correction, 0)
+    return found if rows.shape[0] != 1 else shaped(found, ())
 
 
 def corrcoef(input: Tensor) -> Tensor:
