@@ -210,8 +210,9 @@ def arange(
 ) -> Tensor:
     """The numbers from `start` up to, and without, `end`, by `step`: ``ceil((end - start) / step)`` of them.
 
-    ``arange(end)`` starts at 0. They are int64 where all three are ints. Raises ArgumentError where no number of
-    steps leads from start to end.
+    ``arange(end)`` starts at 0. They are int64 where all three are ints. Of an integer `dtype` start and step are cut
+    to integers first, of int64 the end too, as in PyTorch. Raises ArgumentError where no number of steps leads from
+    start to end, and DTypeError for bools.
 
     >>> arange(5).tolist(), arange(1, 2, 0.5).tolist()
     ([0, 1, 2, 3, 4], [1.0, 1.5])
@@ -220,8 +221,12 @@ def arange(
     if by == 0 or not isfinite((last - first) / by) or (last - first) / by < 0:
         raise ArgumentError(f"arange: no number of steps of {by} leads from {first} to {last}.")
     whole = all(isinstance(x, int) for x in (first, last, by))
+    kind = _ranged(int64 if whole and dtype is None else dtype, "arange")
+    if kind is int64 and not whole:
+        return arange(int(first), int(last), int(by), device=device, requires_grad=requires_grad)
     count = -((first - last) // by) if whole else ceil((last - first) / by)
-    kind = (int64 if whole else get_default_dtype()) if dtype is None else as_dtype(dtype)
+    if kind.kind == 1 and not whole:
+        first, by = int(first), int(by)
     _sizes("arange", device, (count,))
     with _room("arange"):
         numbers = np.arange(count) * by + first
@@ -237,9 +242,13 @@ def linspace(
     device: str | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """`steps` numbers, evenly spaced from `start` to `end`, both of which are there."""
+    """`steps` numbers, evenly spaced from `start` to `end`, both of which are there; of an integer `dtype` cut to it.
+
+    Raises DTypeError for bools, and for an end that an integer `dtype` cannot hold.
+    """
+    kind = _ranged(dtype, "linspace")
     return _finished(
-        _spaced(start, end, steps, "linspace", device).astype(_name(dtype)), device, requires_grad, "linspace"
+        _spaced(start, end, steps, kind, "linspace", device).astype(kind.name), device, requires_grad, "linspace"
     )
 
 
@@ -253,9 +262,10 @@ def logspace(
     device: str | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """`base` to the power of `steps` numbers that are evenly spaced from `start` to `end`."""
-    powers = np.power(float(base), _spaced(start, end, steps, "logspace", device))
-    return _finished(powers.astype(_name(dtype)), device, requires_grad, "logspace")
+    """`base` to the power of `steps` numbers that are evenly spaced from `start` to `end`: see `linspace`."""
+    kind = _ranged(dtype, "logspace")
+    powers = np.power(float(base), _spaced(start, end, steps, kind, "logspace", device))
+    return _finished(powers.astype(kind.name), device, requires_grad, "logspace")
 
 
 def tril_indices(row: int, col: int, offset: int = 0, *, dtype: DType = int64, device: str | None = None) -> Tensor:
@@ -374,10 +384,21 @@ def _number(x: Any, asked: str) -> Any:
     return number
 
 
-def _spaced(start: float, end: float, steps: int, asked: str, device: str | None) -> Any:
+def _ranged(dtype: DType | None, asked: str) -> DType:
+    """The dtype of a range. Raises DTypeError for bools, between which there is nothing."""
+    kind = get_default_dtype() if dtype is None else as_dtype(dtype)
+    if not kind.kind:
+        raise DTypeError(f"{asked}: there is no range of bools.\n  Compare one of numbers: mg.{asked}(…) != 0.")
+    return kind
+
+
+def _spaced(start: float, end: float, steps: int, kind: DType, asked: str, device: str | None) -> Any:
+    """`steps` float64 numbers from one end to the other, which an integer `kind` cuts to integers first."""
+    ends = [_number(x, asked) for x in (start, end)]
+    first, last = [number(asked, x, kind) for x in ends] if kind.kind == 1 else ends
     (count,) = _sizes(asked, device, (steps,))
     with _room(asked):
-        return np.linspace(_number(start, asked), _number(end, asked), count)
+        return np.linspace(first, last, count)
 
 
 def _array_of(data: Any, dtype: DType | None, asked: str) -> Any:

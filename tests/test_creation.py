@@ -1,5 +1,7 @@
 """Tensors from numbers: shapes, types and numbers are PyTorch's, sharing is what was asked for, refusals teach."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -38,6 +40,23 @@ CALLS = {
     "arange as float64": lambda L: L.arange(3, dtype=L.float64),
     "arange as uint8": lambda L: L.arange(0.0, 4.0, dtype=L.uint8),
     "arange the wrong way": lambda L: L.arange(3, 1),
+    "arange of int64 to a fraction": lambda L: L.arange(2.7, dtype=L.int64),
+    "arange of int64 from a fraction": lambda L: L.arange(-2.5, 3.5, dtype=L.int64),
+    "arange of int64 by a fraction": lambda L: L.arange(5, 0, -1.5, dtype=L.int64),
+    "arange of int64 by less than 1": lambda L: L.arange(0, 5, 0.5, dtype=L.int64),
+    "arange of int32 from a fraction": lambda L: L.arange(-2.5, 3.5, dtype=L.int32),
+    "arange of int32 by a fraction": lambda L: L.arange(1.9, 5.1, 1.9, dtype=L.int32),
+    "arange of bools": lambda L: L.arange(2, dtype=L.bool),
+    "linspace of bools": lambda L: L.linspace(0, 1, 3, dtype=L.bool),
+    "logspace of bools": lambda L: L.logspace(0, 1, 3, dtype=L.bool),
+    "linspace of ints between fractions": lambda L: L.linspace(1.9, 7.2, 5, dtype=L.int64),
+    "linspace of ints below 0": lambda L: L.linspace(-1.9, -7.2, 5, dtype=L.int32),
+    "linspace of uint8 from below 0": lambda L: L.linspace(-3, 3, 7, dtype=L.uint8),
+    "linspace of uint8 beyond": lambda L: L.linspace(0, 300, 4, dtype=L.uint8),
+    "linspace of ints from nan": lambda L: L.linspace(math.nan, 1, 3, dtype=L.int64),
+    "logspace of ints between fractions": lambda L: L.logspace(0.5, 2.5, 3, dtype=L.int32),
+    "full of a negative fraction as uint8": lambda L: L.full((2,), -2.7, dtype=L.uint8),
+    "full of -1 as uint8": lambda L: L.full((2,), -1, dtype=L.uint8),
     "arange in no steps": lambda L: L.arange(0, 1, 0),
     "arange without end": lambda L: L.arange(0, float("inf")),
     "linspace": lambda L: L.linspace(0, 1, 7),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable
 from math import prod
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any, cast
 
 from minigrad.errors import DTypeError, OutOfMemoryError, ShapeError, a_kind
@@ -36,7 +36,8 @@ def number(name: str, x: Any, dtype: Any) -> float:
         return float(x) if dtype.kind else bool(x)
     signed = dtype.name != "uint8"
     high = 2 ** (8 * dtype.itemsize - signed) - 1
-    if not -high - signed <= x <= high:
+    low = -high - signed if signed or isinstance(x, Integral) else 0
+    if not low <= cast(Any, x) <= high:
         raise DTypeError(f"{name}: {x} does not fit into numbers of type {dtype.name}, which end at {high}.")
     whole: int = int(cast(Any, x))
     return whole if signed else whole % 256  # as in PyTorch, which refuses -256 and lets -1 be 255
