@@ -110,11 +110,8 @@ def isneginf(input: Tensor) -> Tensor:
 
 
 def signbit(input: Tensor) -> Tensor:
-    """Where the sign is a minus, that of -0.0 too."""
-    x = tensor_of(input, "signbit").detach()
-    return cast(
-        Tensor, ops.logical_or(x < 0, ops.logical_and(x == 0, 1 / x < 0)) if x.dtype.is_floating_point else x < 0
-    )
+    """Where the sign is a minus, that of -0.0 and of a nan too."""
+    return cast(Tensor, ops.signbit(tensor_of(input, "signbit")))
 
 
 def logaddexp2(input: Tensor, other: Tensor) -> Tensor:

@@ -196,3 +196,12 @@ def test_bounds_that_are_tensors_keep_nan_of_either():
     agree(lambda F, x, low, high: F.clamp(x, low, high).detach(), x, low, high)
     with mg.no_grad():
         agree(lambda F, x, low, high: F.clamp(x.detach(), low, high).detach(), x, low, high)
+
+
+def test_the_sign_of_nan_is_its_bit():
+    for dtype in FLOATS:
+        x = np.array([0.0, -0.0, nan, np.copysign(nan, -1.0), inf, -inf, 1.0, -1.0], dtype)
+        assert mg.signbit(mg.tensor(x)).tolist() == np.signbit(x).tolist() == [False, True] * 4
+        assert mg.signbit(mg.tensor(np.tile(x, 40))[::2]).tolist() == [False] * 160
+    for dtype, expected in (("int64", True), ("int32", True), ("uint8", False), ("bool", False)):
+        assert mg.signbit(mg.tensor(np.array([-1, 0]).astype(dtype))).tolist() == [expected, False]

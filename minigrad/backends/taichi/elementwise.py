@@ -427,6 +427,12 @@ for _name, _sign in (("and", "&"), ("or", "|"), ("xor", "^")):
     kernel(f"bitwise_{_name}", DEVICE)(_bits)
 
 
+@kernel("signbit", DEVICE)
+def signbit(a: Any) -> Any:
+    snippet = f"ti.bit_cast(a, ti.i{8 * a.itemsize}) < 0" if a.dtype.kind == "f" else "a < 0"
+    return computed("signbit", snippet, (a,), np.bool_)
+
+
 @kernel("bitwise_not", DEVICE)
 def bitwise_not(a: Any) -> Any:
     return computed("bitwise_not", "a == 0" if a.dtype.kind == "b" else "~a", (a,), a.dtype)
