@@ -294,10 +294,12 @@ class Methods(Node):
         """The `p`-norm of all numbers of ``input - other``."""
     def div(self, other: Tensor | builtins.float, *, rounding_mode: str | None = None) -> Tensor:
         """``input / other``, and its `rounding_mode`: None, "trunc" towards 0 or "floor" down."""
-    def div_(self, b: Tensor | builtins.float, /) -> Tensor: ...
+    def div_(self, other: Any, *, rounding_mode: str | None = None) -> Tensor:
+        """Overwrite these numbers with `div` of them, and return them."""
     def divide(self, other: Tensor | builtins.float, *, rounding_mode: str | None = None) -> Tensor:
         """``input / other``, and its `rounding_mode`: None, "trunc" towards 0 or "floor" down."""
-    def divide_(self, b: Tensor | builtins.float, /) -> Tensor: ...
+    def divide_(self, other: Any, *, rounding_mode: str | None = None) -> Tensor:
+        """Overwrite these numbers with `div` of them, and return them."""
     def dot(self, tensor: Tensor) -> Tensor:
         """The dot product of two vectors of one length, a number."""
     def double(self) -> Tensor: ...
@@ -376,7 +378,8 @@ class Methods(Node):
     def hsplit(self, indices_or_sections: builtins.int | Sequence[builtins.int]) -> tuple[Tensor, ...]:
         """`tensor_split` along the columns; of one dimension along that."""
     def hypot(self, other: Tensor) -> Tensor:
-        """``sqrt(input**2 + other**2)``, also where the squares are too large or too small."""
+        """``sqrt(input**2 + other**2)``, also where the squares are too large or too small; inf if either is
+        infinite."""
     def hypot_(self, other: Tensor) -> Tensor: ...
     def index_add(self, dim: builtins.int, index: Tensor, source: Tensor, *, alpha: builtins.float = 1) -> Tensor:
         """A copy with the slices of `source`, times `alpha`, added to those of `input` at `index`, a vector, along
@@ -710,7 +713,7 @@ class Methods(Node):
     def sign(self) -> Tensor: ...
     def sign_(self) -> Tensor: ...
     def signbit(self) -> Tensor:
-        """Where the sign is a minus, that of -0.0 too."""
+        """Where the sign is a minus, that of -0.0 and of a nan too."""
     def sin(self) -> Tensor: ...
     def sin_(self) -> Tensor: ...
     def sinc(self) -> Tensor:
@@ -844,7 +847,8 @@ class Methods(Node):
         """Overwrite what is below the diagonal with 0."""
     def true_divide(self, other: Tensor | builtins.float, *, rounding_mode: str | None = None) -> Tensor:
         """``input / other``, and its `rounding_mode`: None, "trunc" towards 0 or "floor" down."""
-    def true_divide_(self, b: Tensor | builtins.float, /) -> Tensor: ...
+    def true_divide_(self, other: Any, *, rounding_mode: str | None = None) -> Tensor:
+        """Overwrite these numbers with `div` of them, and return them."""
     def trunc(self) -> Tensor: ...
     def trunc_(self) -> Tensor: ...
     def type(self, dtype: Any = None) -> Any:

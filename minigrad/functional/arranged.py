@@ -12,7 +12,7 @@ from minigrad._tensor import Tensor
 from minigrad.creation import arange, tensor
 from minigrad.dtypes import get_default_dtype, int64
 from minigrad.errors import ArgumentError, DTypeError, ShapeError
-from minigrad.functional.checks import dim_of_some, flat, one_dim_of, shaped, tensor_of
+from minigrad.functional.checks import check_number, dim_of_some, flat, one_dim_of, shaped, tensor_of
 from minigrad.functional.linalg import matmul, outer
 from minigrad.functional.reduce import mean, norm, sum
 from minigrad.functional.shape import cat, diag, flip, stack, vstack
@@ -201,7 +201,7 @@ def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
 
 def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
     """The `p`-norm of all numbers of ``input - other``."""
-    return norm(input - other, p)
+    return norm(tensor_of(input, "dist") - tensor_of(other, "dist", "other"), p)
 
 
 def cov(input: Tensor, *, correction: int = 1) -> Tensor:
@@ -244,6 +244,7 @@ def diff(
     [1, 3, 5]
     """
     k = one_dim_of(dim, tensor_of(input, "diff"), "diff")
+    check_number(n, "diff", "n", whole=True)
     if not input.ndim or n < 0:
         raise ShapeError(f"diff: there is nothing before a number in shape {input.shape}, n={n} times over.")
     ends = {"prepend": prepend, "input": input, "append": append}

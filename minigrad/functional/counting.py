@@ -6,7 +6,7 @@ from typing import Any, cast
 
 from minigrad._tensor import Tensor
 from minigrad.creation import arange, ones_like
-from minigrad.dtypes import int64
+from minigrad.dtypes import float64, int64
 from minigrad.errors import DTypeError, ShapeError
 from minigrad.functional.checks import flat, line, one_dim_of, shaped, tensor_of
 from minigrad.functional.indexing import scatter, scatter_add
@@ -22,8 +22,8 @@ __all__ = ["METHODS", "bincount", "isin", "unique", "unique_consecutive"]
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
     """How often each int from 0 to the largest stands in `input`, (n,): int64, of at least `minlength` numbers.
 
-    With `weights`, (n,), their sums instead. Raises DTypeError for fractions, and ShapeError for another shape, or an
-    int below 0.
+    With `weights`, (n,), their sums instead: in their dtype if it is floating point, else in float64. Raises DTypeError
+    for fractions, and ShapeError for another shape, or an int below 0.
 
     >>> import minigrad as mg
     >>> mg.bincount(mg.tensor([2, 0, 2])).tolist()
@@ -38,6 +38,7 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
         raise ShapeError(f"bincount: {int(input.min())} is below 0, and counts are listed from 0 on.")
     size = max(int(minlength), int(input.max()) + 1 if input.shape[0] else 0)
     each = ones_like(input, dtype=int64) if weights is None else weights.detach()
+    each = each if weights is None or each.dtype.is_floating_point else each.to(float64)
     return scatter_add(each.new_zeros(size), 0, input.to(int64), each)
 
 

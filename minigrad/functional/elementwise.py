@@ -275,8 +275,8 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
 
     He et al. 2015, eq. 1. Raises ShapeError for another number of slopes.
     """
-    channels = input.shape[1] if input.ndim > 1 else 1
-    if weight.ndim > 1 or weight._array.size not in (1, channels):
+    channels = input.shape[1] if tensor_of(input, "prelu").ndim > 1 else 1
+    if tensor_of(weight, "prelu", "weight").ndim > 1 or weight._array.size not in (1, channels):
         raise ShapeError(
             f"prelu: weight has shape {weight.shape}, not (1,) or ({channels},): one slope, or one a channel."
         )

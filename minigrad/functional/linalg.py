@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from minigrad import ops
 from minigrad._tensor import Tensor
-from minigrad.errors import DTypeError, ShapeError
+from minigrad.errors import DTypeError, ShapeError, a_kind
 from minigrad.functional.checks import check_same_type, check_stretches, scaled, tensor_of
 from minigrad.graph import modes
 from minigrad.layout import Shape, broadcast_shapes, check_equal_shapes, dim_of
@@ -48,7 +48,7 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
     >>> matmul(tensor([[1.0, 2.0]]), tensor([3.0, 4.0]))
     tensor([11.])
     """
-    check_same_type("matmul", input=input, other=other)
+    check_same_type("matmul", input=tensor_of(input, "matmul"), other=tensor_of(other, "matmul", "other"))
     if not input.ndim or not other.ndim:
         raise ShapeError("matmul: a number has no rows; multiply with * instead.")
     inner = other.shape[-2] if other.ndim > 1 else other.shape[0]
@@ -315,11 +315,13 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
     Or, of two lists, those in the first, of `a`, with those in the second, of `b`. The result has the other dimensions
     of `a`, then those of `b`. Raises ShapeError where sizes differ, unless one is 1, and DTypeError where types do.
     """
-    check_same_type("tensordot", a=a, b=b)
+    check_same_type("tensordot", a=tensor_of(a, "tensordot", "a"), b=tensor_of(b, "tensordot", "b"))
     if isinstance(dims, int):
         if not 0 <= dims <= min(a.ndim, b.ndim):
             raise ShapeError(f"tensordot: dims={dims}, but there are {a.ndim} dimensions and {b.ndim}.")
         dims = (range(a.ndim - dims, a.ndim), range(dims))
+    if not isinstance(dims, Sequence):
+        raise DTypeError(f"tensordot: dims={dims!r} is {a_kind(dims)}, neither an int nor a pair of lists.")
     mine, its = ([dim_of(k, x.ndim, "tensordot") for k in one] for one, x in zip(dims, (a, b), strict=True))
     if len(mine) != len(its) or len(set(mine)) < len(mine) or len(set(its)) < len(its):
         raise ShapeError(f"tensordot: dims={dims} does not pair dimensions, each at most once.")
@@ -334,7 +336,7 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
 
 def inner(input: Tensor, other: Tensor) -> Tensor:
     """The sum over products along the last dimensions, of one size; of numbers, their product."""
-    if not input.ndim or not other.ndim:
+    if not tensor_of(input, "inner").ndim or not tensor_of(other, "inner", "other").ndim:
         return input * other
     if input.shape[-1] != other.shape[-1]:
         raise ShapeError(f"inner: {input.shape} and {other.shape}: the last sizes differ.")
@@ -345,6 +347,8 @@ def inner(input: Tensor, other: Tensor) -> Tensor:
 
 
 def _check_dims(name: str, ndim: int, *operands: Tensor) -> None:
+    for k, x in enumerate(operands):
+        tensor_of(x, name, f"operand {k}")
     if any(x.ndim != ndim for x in operands):
         shapes = " and ".join(str(x.shape) for x in operands)
         raise ShapeError(f"{name}: it takes operands of {ndim} dimensions, not {shapes}; matmul takes any.")

@@ -8,9 +8,10 @@ from typing import Any, cast
 
 from minigrad import ops
 from minigrad._tensor import Tensor
-from minigrad.dtypes import float64
+from minigrad.backends.limits import number
+from minigrad.dtypes import float64, get_default_dtype
 from minigrad.errors import DTypeError
-from minigrad.functional.checks import floats_of, tensor_of
+from minigrad.functional.checks import common_dtype, floats_of, tensor_of
 from minigrad.functional.elementwise import remainder, sub, where
 
 __all__ = [
@@ -48,6 +49,7 @@ def frac(input: Tensor) -> Tensor:
 def fmod(input: Tensor, other: Any) -> Tensor:
     """What is left of ``input / other``, with the sign of `input`, as C's fmod; `remainder` has that of `other`."""
     size = tensor_of(input, "fmod")
+    other = other if isinstance(other, Tensor) else number("fmod", other, common_dtype(input, other))
     if size.dtype.kind:
         size = where(input < 0, -input, input)  # unlike abs it has a slope at 0
     left = remainder(size, ops.abs(other) if isinstance(other, Tensor) else abs(other))
@@ -76,18 +78,22 @@ def rad2deg(input: Tensor) -> Tensor:
 
 def float_power(input: Any, exponent: Any) -> Tensor:
     """``input ** exponent`` in float64, whatever the types were."""
-    base, power = (x.to(float64) if isinstance(x, Tensor) else float(x) for x in (input, exponent))
+    base, power = (
+        x.to(float64) if isinstance(x, Tensor) else number("float_power", x, float64) for x in (input, exponent)
+    )
     return cast(Tensor, base**power)
 
 
 def fmax(input: Tensor, other: Tensor) -> Tensor:
     """`maximum`, in which a nan gives way to a number; where two tie, the first gets the gradient, as in PyTorch."""
-    return cast(Tensor, where(ops.logical_or(input >= other, ops.isnan(other)), input, other))
+    first = tensor_of(input, "fmax") >= tensor_of(other, "fmax", "other")
+    return cast(Tensor, where(ops.logical_or(first, ops.isnan(other)), input, other))
 
 
 def fmin(input: Tensor, other: Tensor) -> Tensor:
     """`minimum`, in which a nan gives way to a number; where two tie, the first gets the gradient, as in PyTorch."""
-    return cast(Tensor, where(ops.logical_or(input <= other, ops.isnan(other)), input, other))
+    first = tensor_of(input, "fmin") <= tensor_of(other, "fmin", "other")
+    return cast(Tensor, where(ops.logical_or(first, ops.isnan(other)), input, other))
 
 
 def heaviside(input: Tensor, values: Tensor) -> Tensor:
@@ -131,13 +137,15 @@ def sinc(input: Tensor) -> Tensor:
 
 def xlogy(input: Any, other: Any) -> Tensor:
     """``input * log(other)``, and 0 where `input` is 0, whatever `other` is but nan. One of the two may be a number."""
-    if not isinstance(other, Tensor):
-        x, slope = tensor_of(input, "xlogy"), ops.log(float(other))
-        return cast(Tensor, x * slope if other > 0 else where(x == 0, 0.0, where(x == 0, 1.0, x) * slope))
-    if not isinstance(input, Tensor):
-        return cast(Tensor, where(ops.isnan(other), other, 0.0) if input == 0 else input * ops.log(other))
-    product = input * ops.log(where(ops.logical_and(input == 0, other <= 0), 1.0, other))
-    return cast(Tensor, where(ops.isnan(other), other, product))
+    like = other if isinstance(other, Tensor) else tensor_of(input, "xlogy")
+    dtype = common_dtype(input, other)
+    dtype = dtype if dtype.is_floating_point else get_default_dtype()
+    x, y = (
+        t.to(dtype) if isinstance(t, Tensor) else like.new_full((), number("xlogy", t, dtype), dtype=dtype)
+        for t in (input, other)
+    )
+    nothing = ops.logical_and(x == 0, ops.logical_or(y <= 0, y == inf))  # whose logarithm would be infinite or nan
+    return cast(Tensor, where(ops.isnan(y), y, x * ops.log(where(nothing, 1.0, y))))
 
 
 METHODS: dict[str, Any] = {name: globals()[name] for name in __all__ if name not in ("METHODS", "rsub")}

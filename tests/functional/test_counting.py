@@ -31,3 +31,12 @@ def test_what_cannot_be_counted_is_refused():
         mg.unique(mg.ones(2, 0), dim=0)
     with pytest.raises(DTypeError, match=r"unique_consecutive: dim=\(0,\) is not an int"):
         mg.unique_consecutive(mg.ones(2, 2), dim=(0,))
+
+
+def test_weights_that_are_integers_are_added_up_in_float64():
+    at = mg.tensor([0, 2, 2])
+    for dtype in (mg.int64, mg.int32, mg.uint8, mg.bool):
+        found = mg.bincount(at, mg.tensor([1, 200, 100], dtype=mg.int64).to(dtype))
+        assert found.dtype is mg.float64
+        assert found.tolist() == [1.0, 0.0, 2.0 if dtype is mg.bool else 300.0]
+    assert mg.bincount(at, mg.ones(3)).dtype is mg.float32

@@ -205,3 +205,43 @@ def test_the_sign_of_nan_is_its_bit():
         assert mg.signbit(mg.tensor(np.tile(x, 40))[::2]).tolist() == [False] * 160
     for dtype, expected in (("int64", True), ("int32", True), ("uint8", False), ("bool", False)):
         assert mg.signbit(mg.tensor(np.array([-1, 0]).astype(dtype))).tolist() == [expected, False]
+
+
+def test_xlogy_of_0_is_0_beside_infinity_and_takes_the_type_of_both():
+    needs("torch")
+    x, y = np.array(
+        [pair for pair in SPECIAL if pair not in ([0.0, inf], [0.0, 0.0])]
+    ).T  # the slope at 0 is not PyTorch's
+    agree(lambda F, x, y: F.xlogy(x, y), x, y)
+    agree(lambda F, x: tuple(F.xlogy(x, y).detach() for y in (inf, 0.0, nan, 2, -1.0)), x)
+    agree(lambda F, y: tuple(F.xlogy(x, y).detach() for x in (inf, 0.0, nan, 2)), y)
+    assert mg.xlogy(mg.zeros(2), mg.tensor([inf, 0.0])).tolist() == [0.0, 0.0]
+    for a, b in itertools.product(ALL_TYPES, repeat=2):
+        agree(lambda F, a, b: F.xlogy(a, b).detach(), np.array(VALUES[a], a), np.array(VALUES[b][0], b))
+        agree(lambda F, a, b: F.xlogy(a, b).detach(), np.array(VALUES[a][0], a), np.array(VALUES[b], b))
+
+
+def test_a_remainder_by_minus_1_in_uint8_is_by_255_as_in_pytorch():
+    assert mg.tensor([200, 255], dtype=mg.uint8).fmod(-1).tolist() == [200, 0]
+
+
+NO_NUMBERS = ["hypot", "logaddexp", "fmax", "fmin", "dist", "outer", "inner", "dot", "mv", "mm", "matmul", "prelu"]
+
+
+@merge_cases
+@pytest.mark.parametrize("name", NO_NUMBERS)
+@pytest.mark.parametrize("wrong", [4.0, 4, None, "4", [4.0, 4.0]])
+def test_a_function_of_two_tensors_names_the_operand_that_is_none(name, wrong):
+    x = mg.ones(2, 2) if name in ("mm", "mv", "matmul") else mg.ones(2)
+    with pytest.raises(DTypeError, match=rf"{name}: .* is .*, not a tensor\.\n  Make it one first: mg\.tensor\(x\)\."):
+        getattr(mg.functional, name)(x, wrong)
+    with pytest.raises(DTypeError, match=rf"{name}: .* is .*, not a tensor\."):
+        getattr(mg.functional, name)(wrong, x)
+
+
+@merge_cases
+@pytest.mark.parametrize("name", ["xlogy", "fmod", "float_power"])
+def test_a_function_that_takes_numbers_names_what_is_none(name):
+    for wrong in (None, "4", [4.0]):
+        with pytest.raises(DTypeError, match=f"{name}: a .* is neither a tensor nor a number|{name}: None"):
+            getattr(mg.functional, name)(mg.ones(2), wrong)
