@@ -71,11 +71,7 @@ linear = Op(
         lambda g, a: _rows(g).mT @ _rows(a),
         lambda g: g,  # broadcasting is undone where every gradient arrives
     ),
-    shown=(
-        "{g} {b}",
-        r"{g}^\top {a}",
-        r"\sum {g}",
-    ),
+    shown=("{g} {b}", r"{g}^\top {a}", r"\sum {g}"),
     precedence=Op.SUM,
     meaning=lambda a, b, c: a @ b.mT if c is None else a @ b.mT + c,
 )
@@ -89,10 +85,7 @@ contract = Op(
         lambda g, b, left, right, result: contract(g, b, result, right, left),
         lambda g, a, left, right, result: contract(a, g, left, result, right),
     ),
-    shown=(
-        r"\sum {g} {b}",
-        r"\sum {a} {g}",
-    ),
+    shown=(r"\sum {g} {b}", r"\sum {a} {g}"),
     attrs=("left", "right", "result"),
     precedence=Op.PRODUCT,
 )
@@ -115,10 +108,7 @@ solve = Op(
     "solve",
     r"{a}^{-1} {b}",
     vjp=_solve_rule,
-    shown=(
-        r"-{a}^{-\top} {g} {y}^\top",
-        r"{a}^{-\top} {g}",
-    ),
+    shown=(r"-{a}^{-\top} {g} {y}^\top", r"{a}^{-\top} {g}"),
     inputs=("a", "b"),
     precedence=Op.PRODUCT,
 )
@@ -142,10 +132,7 @@ solve_triangular = Op(
     "solve_triangular",
     r"{a}^{-1} {b}",
     vjp=_substitution_rule,
-    shown=(
-        r"-\operatorname{half}\left({a}^{-\top} {g} {y}^\top\right)",
-        r"{a}^{-\top} {g}",
-    ),
+    shown=(r"-\operatorname{half}\left({a}^{-\top} {g} {y}^\top\right)", r"{a}^{-\top} {g}"),
     inputs=("a", "b"),
     attrs=("upper", "unitriangular"),
     precedence=Op.PRODUCT,

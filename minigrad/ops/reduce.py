@@ -220,20 +220,14 @@ pick_along = Op(
     "pick_along",
     "{a}_{b}",
     vjp=(lambda g, a_shape, b, dim, keepdim: put_along(g, b, shape=a_shape, dim=dim, keepdim=keepdim), None),
-    shown=(
-        r"\begin{cases} {g} & \text{taken} \\ 0 & \text{otherwise} \end{cases}",
-        None,
-    ),
+    shown=(r"\begin{cases} {g} & \text{taken} \\ 0 & \text{otherwise} \end{cases}", None),
     attrs=_OVER,
 )
 put_along = Op(
     "put_along",
     r"\operatorname{put}\left({a}, {b}\right)",
     vjp=(lambda g, b, dim, keepdim: pick_along(g, b, dim=dim, keepdim=keepdim), None),
-    shown=(
-        "{g}_{b}",
-        None,
-    ),
+    shown=("{g}_{b}", None),
     attrs=("shape", "dim", "keepdim"),
 )
 
@@ -287,10 +281,7 @@ recur = Op(
         ),
         _recur_rule,
     ),
-    shown=(
-        adjoint("a"),
-        adjoint("b"),
-    ),
+    shown=(adjoint("a"), adjoint("b")),
     attrs=("dim", "reverse"),
     promotes="same",
 )
