@@ -36,7 +36,8 @@ __all__ = [
 def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str | None = None) -> Tensor:
     """The `p`-norms of the differences of all rows of `x1` (…, P, M) and `x2` (…, R, M): (…, P, R).
 
-    `compute_mode` is PyTorch's choice of a way, of which there is one here. Raises ShapeError for rows that differ.
+    `compute_mode` is PyTorch's choice of a way, of which there is one here. Of equal rows the gradient is 0, and a
+    second derivative nan, as of `norm`. Raises ShapeError for rows that differ.
 
     >>> import minigrad as mg
     >>> mg.cdist(mg.tensor([[0.0, 0.0]]), mg.tensor([[3.0, 4.0], [0.0, 1.0]])).tolist()

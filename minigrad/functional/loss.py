@@ -367,8 +367,8 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     floats_of(x2, "cosine_similarity", "x2")
     shape = broadcast_shapes(x1.shape, x2.shape, op="cosine_similarity")
     x1, x2 = x1.expand(*shape), x2.expand(*shape)
-    lengths = [ops.clamp(reductions.norm(x, 2.0, dim), min=eps, max=None) for x in (x1, x2)]
-    return cast(Tensor, reductions.sum(x1 * x2, dim) / (lengths[0] * lengths[1]))
+    lengths = [ops.clamp(reductions.norm(x, 2.0, dim, True), min=eps, max=None) for x in (x1, x2)]
+    return cast(Tensor, reductions.sum(x1 / lengths[0] * x2, dim, keepdim=True) / lengths[1]).squeeze(dim)
 
 
 # --- what they share ---

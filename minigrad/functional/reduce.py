@@ -104,7 +104,10 @@ def std(
     *,
     correction: float | None = None,
 ) -> Tensor:
-    """The standard deviation over `dim`, the root of `var`. Its gradient is 0 where all numbers are equal."""
+    """The standard deviation over `dim`, the root of `var`, also where the squares overflow or underflow.
+
+    Its gradient is 0 where all numbers are equal, as in PyTorch, though it has none there: a second derivative is nan.
+    """
     return _spread("std", input, dim, unbiased, keepdim, correction)
 
 
@@ -157,7 +160,13 @@ def norm(
 ) -> Tensor:
     """The vector norm over `dim`: ``sum(abs(input) ** p) ** (1 / p)``; "fro" is p = 2, inf and -inf the extremes.
 
-    p = 0 counts what is not 0. Raises DTypeError for ints and bools, and ArgumentError for another string than "fro".
+    p = 0 counts what is not 0. Powers that overflow or underflow do no harm. The gradient at 0 is 0, as in PyTorch,
+    though a norm has none there: a second derivative, that of ``norm(x) ** 2`` too, is nan. Write ``(x * x).sum()``.
+    Raises DTypeError for ints and bools, and ArgumentError for another string than "fro".
+
+    >>> import minigrad as mg
+    >>> mg.norm(mg.tensor([3e30, 4e30])).item()
+    4.999999984957659e+30
     """
     x = floats_of(tensor_as(input, dtype, "norm"), "norm")
     if isinstance(p, str) and p != "fro":

@@ -83,10 +83,10 @@ square: Op
 where: Op
 
 
-def _squares(a: Any, b: Any) -> Any:
-    """a² + b², but inf where that is 0: a point at the origin has no angle, and in PyTorch a slope of 0."""
+def _angle_slope(a: Any, b: Any) -> Any:
+    """b / (a² + b²), but 0 where that sum is 0: a point at the origin has no angle, and in PyTorch a slope of 0."""
     n = a * a + b * b
-    return where(n == 0, math.inf, n)
+    return where(n == 0, 0.0, div(b, n))
 
 
 def _within(g: Any, a: Any, min: float | None, max: float | None) -> Any:
@@ -223,7 +223,7 @@ erf = Op(
 atan2 = Op(  # the angle of the point (b, a), from -pi to pi
     "atan2",
     r"\operatorname{atan2}\left({a}, {b}\right)",
-    vjp=(lambda g, a, b: g * div(b, _squares(a, b)), lambda g, a, b: neg(g * div(a, _squares(a, b)))),
+    vjp=(lambda g, a, b: g * _angle_slope(a, b), lambda g, a, b: neg(g * _angle_slope(b, a))),
     shown=(lambda g, a, b: g * div(b, a * a + b * b), lambda g, a, b: neg(g * div(a, a * a + b * b))),
     domain=(ANY, POSITIVE),
     promotes="float",

@@ -81,21 +81,30 @@ mean = Op(
 )
 
 
+def _distance(a: Any, dim: tuple[int, ...]) -> Any:
+    return a - mean(a, dim=dim, keepdim=True)
+
+
+def _freedom(shape: Shape, dim: tuple[int, ...], correction: float) -> float:
+    free = _count(shape, dim) - correction
+    return float(free if free > 0 else 0)
+
+
 def _var_rule(g: Any, a: Any, a_shape: Shape, dim: tuple[int, ...], correction: float, keepdim: bool) -> Any:
-    freedom = _count(a_shape, dim) - correction
-    distance = a - mean(a, dim=dim, keepdim=True)
-    return div(2.0 * spread(g, a_shape, dim, keepdim) * distance, float(freedom if freedom > 0 else 0))
+    share = div(2.0 * g, _freedom(a_shape, dim, correction))
+    return spread(share, a_shape, dim, keepdim) * _distance(a, dim)
 
 
 def _std_rule(g: Any, y: Any, a: Any, a_shape: Shape, dim: tuple[int, ...], correction: float, keepdim: bool) -> Any:
-    slope = where(y == 0, 0.0, div(g, where(y == 0, 1.0, 2.0 * y)))  # 0 where all numbers are equal, as in PyTorch
-    return _var_rule(slope, a, a_shape, dim, correction, keepdim)
+    """0 where all numbers are equal, as in PyTorch, and of that no slope: nan."""
+    per = where(y == 0, 0.0, div(1.0, y))
+    share = div(g, _freedom(a_shape, dim, correction))
+    return spread(per, a_shape, dim, keepdim) * _distance(a, dim) * spread(share, a_shape, dim, keepdim)
 
 
 def _variance(a: Any, a_shape: Shape, dim: tuple[int, ...], correction: float, keepdim: bool) -> Any:
-    freedom = _count(a_shape, dim) - correction
-    distance = a - mean(a, dim=dim, keepdim=True)
-    return div(sum(distance * distance, dim=dim, keepdim=keepdim), float(freedom if freedom > 0 else 0))
+    distance = _distance(a, dim)
+    return div(sum(distance * distance, dim=dim, keepdim=keepdim), _freedom(a_shape, dim, correction))
 
 
 var = Op(
@@ -140,16 +149,19 @@ logsumexp = Op(
 
 
 def _norm_rule(g: Any, y: Any, a: Any, a_shape: Shape, p: float, dim: tuple[int, ...], keepdim: bool) -> Any:
-    """g a |a|^(p - 2) / y^(p - 1), and 0 where y or a is 0; 0 for p = 0, which counts."""
+    """g a |a|^(p - 2) / y^(p - 1), and 0 where y or a is 0; 0 for p = 0, which counts.
+
+    What is not chosen there is nan: of a norm at 0, which has no slope, a second derivative is nan, not 0.
+    """
     if p == 0:
         return where(False, spread(g, a_shape, dim, keepdim), 0.0)
-    slope = where(y == 0, 0.0, div(g, where(y == 0, 1.0, y if p == 2 else pow(y, p - 1.0))))
-    slope = spread(slope, a_shape, dim, keepdim)
     if p == 2:
-        return slope * a
-    if p > 2:
-        return slope * (a * pow(abs(a), p - 2.0))
-    return slope * where(a == 0, 0.0, sign(a) * pow(abs(where(a == 0, 1.0, a)), p - 1.0))
+        per = where(y == 0, 0.0, div(1.0, y))  # g / y may be too small or too large where g a / y is not
+        return spread(per, a_shape, dim, keepdim) * a * spread(g, a_shape, dim, keepdim)
+    whole = spread(y, a_shape, dim, keepdim)
+    ratio = div(a, whole)  # no power of it is too large
+    slope = spread(g, a_shape, dim, keepdim) * (ratio * pow(abs(ratio), p - 2.0))
+    return where(whole == 0, 0.0, slope if p > 2 else where(ratio == 0, 0.0, slope))
 
 
 def _norm_shown(g: Any, y: Any, a: Any, p: float) -> Any:

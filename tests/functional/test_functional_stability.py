@@ -59,9 +59,88 @@ def test_a_bias_gets_the_sum_of_many_gradients():
     np.testing.assert_allclose(found.numpy(), g.astype(np.float64).sum(0), rtol=1e-6)
 
 
-def test_the_norm_of_large_numbers_is_finite_where_it_is_a_number_of_its_type():
-    x = mg.tensor(np.full((3, 4), 1e20, np.float32), device="numpy")
-    np.testing.assert_allclose(x.norm().item(), math.sqrt(12) * 1e20, rtol=1e-6)
+SCALES = [("float32", 1e25), ("float32", 1e-30), ("float64", 1e200), ("float64", 1e-200)]
+ROOTS = {
+    "norm": lambda x: x.norm(),
+    "norm, columns": lambda x: x.norm(dim=0),
+    **{f"norm, p={p}": lambda x, p=p: x.norm(p, dim=1) for p in (0.5, 1.5, 3, 10, -2)},
+    "matrix_norm": mg.linalg.matrix_norm,
+    "std": lambda x: x.std(),
+    "std, rows": lambda x: x.std(dim=1),
+    "cdist": lambda x: mg.cdist(x, x.flip(0) * -0.5),
+    "cdist, p=3": lambda x: mg.cdist(x, x.flip(0) * -0.5, 3.0),
+    "dist": lambda x: mg.dist(x, x.flip(0) * -0.5),
+    "pairwise_distance": lambda x: mg.nn.functional.pairwise_distance(x, x.flip(0) * -0.5, eps=0.0),
+    "hypot": lambda x: mg.hypot(x, x.flip(0)),
+}
+RATIOS = {
+    "normalize": lambda x: mg.nn.functional.normalize(x, eps=0.0),
+    "cosine_similarity": lambda x: mg.nn.functional.cosine_similarity(x, x.flip(1) + x, eps=0.0),
+    "standardised": lambda x: (x - x.mean()) / x.std(),
+    "layer_norm": lambda x: mg.nn.functional.layer_norm(x, (32,), eps=1e-90),
+    "rms_norm": lambda x: mg.nn.functional.rms_norm(x, (32,), eps=1e-90),
+    "group_norm": lambda x: mg.nn.functional.group_norm(x, 2, eps=1e-90),
+    "batch_norm": lambda x: mg.nn.functional.batch_norm(x, None, None, training=True, eps=1e-90),
+}
+
+
+# Of roots and ratios; means of squares are of float64, and of that no wider.
+FAR = [
+    (name, dtype, scale)
+    for name in (*ROOTS, *RATIOS)
+    for dtype, scale in SCALES
+    if dtype == "float32" or name in ROOTS or not name.endswith("_norm")
+]
+
+
+@pytest.mark.parametrize(("name", "dtype", "scale"), FAR)
+def test_squares_that_overflow_or_underflow_do_no_harm_to_their_root(name, dtype, scale):
+    power = int(name in ROOTS)  # of the scale, in the result; in the slopes one less
+    function = {**ROOTS, **RATIOS}[name]
+    x = np.random.default_rng(0).normal(size=(6, 32))
+
+    def weighted(v):
+        y = function(v)
+        return y * mg.tensor(np.linspace(1.0, 2.0, y.numel()).reshape(y.shape).astype(dtype))
+
+    near, far = (function(mg.tensor((x * s).astype(dtype))).numpy() for s in (1.0, scale))
+    rtol = 2e-5 if dtype == "float32" else 1e-11
+    np.testing.assert_allclose(far / scale**power, near, rtol=rtol, atol=rtol)
+    (near,), (far,) = slopes(weighted, x, dtype=dtype), slopes(weighted, x * scale, dtype=dtype)
+    far = far if power else far.astype("float64") * scale
+    np.testing.assert_allclose(far, near, rtol=100 * rtol, atol=rtol * np.abs(near).max())
+
+
+@pytest.mark.parametrize("name", ["norm", "std", "rms_norm"])
+def test_a_recorded_step_has_the_same_root(name):
+    function = {**ROOTS, **RATIOS}[name]
+    step = mg.jit(lambda x: function(x) * 1.0)
+    x = np.random.default_rng(0).normal(size=(6, 32)).astype(np.float32)
+    for scale in (1.0, 1e25, 1e-25, 1.0, 1e25):
+        given = mg.tensor(x * np.float32(scale))
+        np.testing.assert_array_equal(step(given).numpy(), function(given).numpy())
+
+
+@pytest.mark.parametrize(
+    "squared",
+    [
+        lambda x: mg.linalg.norm(x) ** 2,
+        lambda x: x.norm(3) ** 2,
+        lambda x: x.norm(1.5) ** 2,
+        lambda x: mg.dist(x, mg.zeros(2, dtype=mg.float64)) ** 2,
+        lambda x: (mg.cdist(x[None], mg.zeros(1, 2, dtype=mg.float64)) ** 2).sum(),
+        lambda x: mg.exp(-(mg.cdist(x[None], mg.zeros(1, 2, dtype=mg.float64)) ** 2)).sum(),
+        lambda x: x.std() ** 2,
+    ],
+    ids=["norm", "norm, p=3", "norm, p=1.5", "dist", "cdist", "rbf", "std"],
+)
+def test_the_second_derivative_of_a_root_at_0_is_nan_and_never_a_silent_0(squared):
+    at = mg.zeros(2, dtype=mg.float64)
+    (first,) = slopes(squared, [0.0, 0.0], dtype="float64")
+    np.testing.assert_array_equal(first, [0.0, 0.0])
+    assert np.isnan(mg.autograd.hessian(squared, at).numpy()).all()
+    away = mg.autograd.hessian(lambda x: mg.linalg.norm(x) ** 2, at + 0.5).numpy()
+    np.testing.assert_allclose(away, 2 * np.eye(2), atol=1e-12)
 
 
 def test_products_of_long_rows_keep_their_digits():

@@ -142,6 +142,10 @@ def test_corners_have_pytorch_s_values_and_gradients(torch, case, corner):
     given = np.array(CORNERS[corner])
     x, t = mg.tensor(given, requires_grad=True), torch.tensor(given, requires_grad=True)
     ours, theirs = called(mg, case, x, dim=0)[0], called(torch, case, t, dim=0)[0]
+    if case in ("norm", "norm 1.5", "norm 3") and corner == "huge":  # whose powers overflow in PyTorch
+        p = EVERY[case].get("p", 2)
+        assert ours.item() == pytest.approx(1e308 * 2 ** (1 / p))
+        return
     same(ours, theirs, TOLERANCE["float64"])
     if case in NO_GRADIENT:
         assert not ours.requires_grad

@@ -9,6 +9,7 @@ import numpy as np
 
 from minigrad.backends.numpy.arrays import DEVICE, Array, Dims
 from minigrad.backends.numpy.random import uniform
+from minigrad.backends.numpy.reduce import in_range
 from minigrad.kernels import kernel
 
 __all__: list[str] = []
@@ -61,13 +62,15 @@ def standardised(a: Array, weight: Array, bias: Array, norm: Any) -> tuple[Array
     mean = average(a, norm) if norm.centred else np.zeros((), a.dtype)
     x = centred(a, mean, norm)
     var = dot(norm.dim, x, x) / count(norm)
-    rstd = 1 / np.sqrt(var + norm.eps)
+    if not in_range(var + norm.eps):
+        var = np.add.reduce(np.square(x, dtype=np.float64), axis=norm.dim, keepdims=True) / count(norm)
+    rstd = (1 / np.sqrt(var + norm.eps)).astype(a.dtype)
     y = scaled(x, rstd, norm)
     if weight is not None:
         y *= aligned(weight, norm)
     if bias is not None:
         y += aligned(bias, norm)
-    return y.reshape(a.shape), mean, var, rstd
+    return y.reshape(a.shape), mean, var.astype(a.dtype), rstd
 
 
 @kernel("layer_norm", DEVICE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from math import prod as product
 from typing import Any
 
@@ -53,49 +54,75 @@ def mean(a: Array, *, dim: Dims, keepdim: bool) -> Array:
     return summed(a, dim, keepdim) / product(a.shape[k] for k in dim)
 
 
-@kernel("var", DEVICE)
-def var(a: Array, *, dim: Dims, correction: float, keepdim: bool) -> Array:
+def in_range(total: Array) -> bool:
+    """Whether powers were added up of which none was too large and not all too small."""
+    return bool(np.all((total > np.finfo(total.dtype).tiny * 1e8) & (total < np.inf)))
+
+
+def scale(sizes: Array, dim: Dims, ends: Any = np.maximum, start: float = 0.0) -> Array:
+    """The largest of `sizes` over `dim`, or by `ends` the smallest; 1 where one cannot divide by it."""
+    end = over(ends, sizes, dim, True, initial=start)
+    return np.where((end > 0) & (end < np.inf), end, 1)
+
+
+def spread(a: Array, dim: Dims, correction: float) -> tuple[Array, Any]:
+    """The variances of `a` divided by a scale, in float64, and that scale."""
     count = product(a.shape[k] for k in dim)
+    freedom = max(count - correction, 0)
     average = np.asarray(over(np.add, a, dim, True, dtype=np.float64) / count)
     rounded = average.astype(a.dtype)
     centred = np.asarray(a - rounded)
-    squares = over(np.add, np.square(centred, out=centred), dim, True, dtype=np.float64)
+    squares = np.asarray(over(np.add, np.square(centred, out=centred), dim, True, dtype=np.float64))
+    if not in_range(squares.astype(a.dtype)):
+        centred = a - average
+        by = scale(np.abs(centred), dim)
+        return over(np.add, np.square(centred / by), dim, True) / freedom, by
     if a.dtype != np.float64:  # what the rounding of the mean has added
         squares = squares - count * np.square(average - rounded)
-    found = (squares / max(count - correction, 0)).astype(a.dtype)
+    return squares / freedom, 1.0
+
+
+def without(found: Array, a: Array, dim: Dims, keepdim: bool) -> Array:
+    """What was found over `dim`, which it has kept, in the type of `a`."""
+    found = found.astype(a.dtype)
     return found if keepdim else found.reshape([n for k, n in enumerate(a.shape) if k not in dim])
+
+
+@kernel("var", DEVICE)
+def var(a: Array, *, dim: Dims, correction: float, keepdim: bool) -> Array:
+    found, by = spread(a, dim, correction)
+    return without(found * by * by, a, dim, keepdim)
 
 
 @kernel("std", DEVICE)
 def std(a: Array, *, dim: Dims, correction: float, keepdim: bool) -> Array:
-    return np.sqrt(var(a, dim=dim, correction=correction, keepdim=keepdim))
+    found, by = spread(a, dim, correction)
+    return without(np.sqrt(found) * by, a, dim, keepdim)
 
 
 @kernel("logsumexp", DEVICE)
 def logsumexp(a: Array, *, dim: Dims, keepdim: bool) -> Array:
     top = over(np.maximum, a, dim, True, initial=-np.inf)
     top = np.where(np.isinf(top), 0, top)  # keeps inf - inf away
-    found = np.log(summed(np.exp(a - top), dim, True)) + top
-    return found if keepdim else found.reshape([n for k, n in enumerate(a.shape) if k not in dim])
+    return without(np.log(summed(np.exp(a - top), dim, True)) + top, a, dim, keepdim)
 
 
 @kernel("norm", DEVICE)
 def norm(a: Array, *, p: float, dim: Dims, keepdim: bool) -> Array:
     if p == 0:
         return over(np.add, a != 0, dim, keepdim, dtype=np.int64).astype(a.dtype)
-    if p == 2:
-        return np.sqrt(over(np.add, np.square(a, dtype=np.float64), dim, keepdim)).astype(a.dtype)
-    return summed(np.abs(a) ** p, dim, keepdim) ** (1 / p)
+    by: Any = 1.0
+    square = p == 2
+    total = over(np.add, np.square(a, dtype=np.float64), dim, True) if square else summed(np.abs(a) ** p, dim, True)
+    if not (square and a.dtype == np.float32) and not in_range(total):
+        sizes = np.abs(a.astype(np.float64))
+        by = scale(sizes, dim) if p > 0 else scale(sizes, dim, np.minimum, np.inf)
+        total = over(np.add, (sizes / by) ** p, dim, True)
+    return without((np.sqrt(total) if square else total ** (1 / p)) * by, a, dim, keepdim)
 
 
-@kernel("amax", DEVICE)
-def amax(a: Array, *, dim: Dims, keepdim: bool) -> Array:
-    return over(np.maximum, a, dim, keepdim)
-
-
-@kernel("amin", DEVICE)
-def amin(a: Array, *, dim: Dims, keepdim: bool) -> Array:
-    return over(np.minimum, a, dim, keepdim)
+kernel("amax", DEVICE)(partial(over, np.maximum))
+kernel("amin", DEVICE)(partial(over, np.minimum))
 
 
 @kernel("any", DEVICE)

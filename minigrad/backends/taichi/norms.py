@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from minigrad.backends.taichi import source, wide
-from minigrad.backends.taichi.array import DEVICE, empty
+from minigrad.backends.taichi.array import DEVICE, current, empty
 from minigrad.backends.taichi.elementwise import computed, filled, pointer, taken
 from minigrad.backends.taichi.reduce import reduced
 from minigrad.backends.taichi.rows import stretched_to
@@ -20,27 +20,34 @@ from minigrad.kernels import kernel
 __all__: list[str] = []
 
 
-def _share(name: str, snippet: str, inputs: tuple[Any, ...], norm: Any) -> Any:
-    """The mean of a snippet over what is standardised together, with those dimensions kept."""
-    return _summed(
-        name, snippet, inputs, norm.dim, norm, "s / n", {"n": float(prod([norm.shape[k] for k in norm.dim]))}
-    )
+def _share(name: str, snippet: str, inputs: tuple[Any, ...], norm: Any, join: str = "sum", dtype: Any = None) -> Any:
+    """The mean of a snippet, or of its squares, over what is standardised together, with those dimensions kept."""
+    count = {"n": float(prod([norm.shape[k] for k in norm.dim]))}
+    return _summed(name, snippet, inputs, norm.dim, norm, "s / n", count, join, dtype)
 
 
 def _summed(
-    name: str, snippet: str, inputs: tuple[Any, ...], dims: tuple[int, ...], norm: Any, end: str, numbers: Any
+    name: str,
+    snippet: str,
+    inputs: tuple[Any, ...],
+    dims: tuple[int, ...],
+    norm: Any,
+    end: str,
+    numbers: Any,
+    join: str = "sum",
+    dtype: Any = None,
 ) -> Any:
     """A sum over dimensions, which are kept: over the last, where that is long, and then over the others.
 
     So each line of it is one piece of memory, with one number of each array that has no such dimension.
     """
-    dtype, last = _type(*inputs), len(norm.shape) - 1
+    dtype, last = dtype or _type(*inputs), len(norm.shape) - 1
     if len(dims) > 1 and last in dims and norm.shape[last] >= wide.LEAST:
         shape = (*norm.shape[:-1], 1)
         inputs = tuple([x if x.shape == norm.shape else stretched_to(x, shape) for x in inputs])
-        inputs = (reduced(f"{name}_lines", "sum", snippet, inputs, (last,), True, np.float64),)
-        snippet, dims = "a", tuple([k for k in dims if k != last])
-    return reduced(name, "sum", snippet, inputs, dims, True, dtype, end, numbers)
+        inputs = (reduced(f"{name}_lines", join, snippet, inputs, (last,), True, np.float64),)
+        snippet, join, dims = "a", "sum", tuple([k for k in dims if k != last])
+    return reduced(name, join, snippet, inputs, dims, True, dtype, end, numbers)
 
 
 def _type(*arrays: Any) -> Any:
@@ -62,28 +69,26 @@ def _standardised(a: Any, weight: Any, bias: Any, norm: Any) -> tuple[Any, Any, 
     """The result, with the mean, the variance and rstd, which keep their dimensions."""
     x = reshape(a, shape=norm.shape)
     mean = _share("average", "a", (x,), norm) if norm.centred else filled((), a.dtype)
-    if norm.centred:
-        var = _share("variance", "(a - b) * (a - b)", (x, mean), norm)
-    else:
-        var = _share("square", "a * a", (x,), norm)
-    rstd = computed("rstd", "1.0 / ti.sqrt(a + eps)", (var,), var.dtype, attrs={"eps": float(norm.eps)})
-    snippet, inputs = "(a - b) * c", [x, mean, rstd]
+    name, snippet, inputs = ("variance", "a - b", (x, mean)) if norm.centred else ("square", "a", (x,))
+    var = _share(name, snippet, inputs, norm, "squares", a.dtype if current().narrow else np.float64)
+    rstd = computed("rstd", "1.0 / ti.sqrt(a + eps)", (var,), a.dtype, attrs={"eps": float(norm.eps)})
+    result, operands = "(a - b) * c", [x, mean, rstd]
     for given, sign in ((weight, "*"), (bias, "+")):
         if given is not None:
-            snippet += f" {sign} {source.LETTERS[len(inputs)]}"
-            inputs.append(_aligned(given, norm))
-    return _computed("standardised", snippet, inputs, norm.shape).reshape(a.shape), mean, var, rstd
+            result += f" {sign} {source.LETTERS[len(operands)]}"
+            operands.append(_aligned(given, norm))
+    return _computed("standardised", result, operands, norm.shape).reshape(a.shape), mean, var, rstd
 
 
 # Rows of whole vectors in one launch: while a row is near it is gone through for its mean, its variance, the result.
 _ADDED = """        sums = ti.Vector([ti.cast(0, ti.f64) for j in range(16)])
         for k in range(n):
             x = {x}
-            sums = sums + ti.Vector([ti.cast(x[j], ti.f64) for j in range(16)])
+            sums = sums + ti.Vector([{taken} for j in range(16)])
 """
-_MEAN = (
-    f"{_ADDED.format(x='a_[i * n + k]')}        mean = ti.cast(sums.sum() / count, ti.f32)\n        mean_[i] = mean\n"
-)
+_ONE = "ti.cast(x[j], ti.f64)"
+_MEAN = _ADDED.format(x="a_[i * n + k]", taken=_ONE)
+_MEAN += "        mean = ti.cast(sums.sum() / count, ti.f32)\n        mean_[i] = mean\n"
 _ROW = """        rstd = ti.cast(1.0 / ti.sqrt(sums.sum() / count + eps), ti.f32)
         rstd_[i] = rstd
         for k in range(n):
@@ -95,7 +100,7 @@ _ROW = """        rstd = ti.cast(1.0 / ti.sqrt(sums.sum() / count + eps), ti.f32
 def _of_rows(centred: bool, given: tuple[str, ...], serial: bool) -> Any:
     x = "(a_[i * n + k] - mean)" if centred else "a_[i * n + k]"
     result = f"{x} * rstd" + " * weight_[k]" * ("weight" in given) + " + bias_[k]" * ("bias" in given)
-    body = (_MEAN if centred else "") + _ADDED.format(x=f"{x} * {x}") + _ROW.format(result=result)
+    body = (_MEAN if centred else "") + _ADDED.format(x=x, taken=f"{_ONE} * {_ONE}") + _ROW.format(result=result)
     arguments = [("y_", wide.VECTOR), ("a_", wide.VECTOR), ("rstd_", wide.NUMBER)]
     arguments += [("mean_", wide.NUMBER)] if centred else []
     arguments += [(f"{x}_", wide.VECTOR) for x in given] + [("count", "ti.f64"), ("eps", "ti.f64")]
@@ -132,7 +137,7 @@ def norm(a: Any, weight: Any, bias: Any = None, *, norm: Any) -> tuple[Any, Any,
 @kernel("instance_norm", DEVICE)
 def norm_with_statistics(a: Any, weight: Any, bias: Any, *, norm: Any) -> tuple[Any, ...]:
     y, mean, var, rstd = _standardised(a, weight, bias, norm)
-    return y, mean, var, mean, rstd
+    return y, mean, computed("as_type", "a", (var,), a.dtype), mean, rstd
 
 
 @kernel("norm_backward", DEVICE)

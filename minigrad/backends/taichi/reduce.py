@@ -171,8 +171,14 @@ def _steps(what: Reduction, walk: Walk, in_vectors: bool) -> list[Step]:
     if parts == 1:
         return [step]
     joined = Walk([outs], [[parts if of_rows else 1]], [parts], [[1 if of_rows else outs]])
-    last = what._replace(name=f"{what.name}_joined", snippet="a", types=(first.dtype,))
+    last = _second(what, first)
     return [step, *_steps(last, joined, False)]
+
+
+def _second(what: Reduction, first: Reduction) -> Reduction:
+    """What joins the results of `first`."""
+    join = "sum" if what.join == "squares" else what.join
+    return what._replace(name=f"{what.name}_joined", join=join, snippet="a", types=(first.dtype,))
 
 
 def _kind(what: Reduction) -> str:
@@ -193,7 +199,7 @@ def _runs(what: Reduction, walk: Walk) -> list[Step] | None:
     lines = _lines(first, rows)
     if lines is None or not lines.rows:
         return None
-    last = what._replace(name=f"{what.name}_joined", snippet="a", types=(first.dtype,))
+    last = _second(what, first)
     return [
         _in_lines(first, lines, count * outs, walk.inner[1], 1),
         *_steps(last, Walk([outs], [[1]], [count], [[outs]]), False),
@@ -259,6 +265,9 @@ def _in_lines(what: Reduction, lines: Lines, outs: int, count: int, stretches: i
 
 def _anyhow(what: Reduction, walk: Walk, kind: str, stretches: int, cut: blocks.Cut | None) -> Step:
     """Numbers that lie anyhow."""
+    if what.join == "squares":
+        wide_one = f"ti.cast({what.snippet}, ti.f64)"
+        what = what._replace(join="sum", snippet=f"{wide_one} * {wide_one}")
     outs, count = product(walk.outer), product(walk.inner)
     work = next((x.name for x in what.types if x.kind == "f"), "float64")
     takes = tuple([source.Taken("a", letter, x.name) for letter, x in zip(source.LETTERS, what.types, strict=False)])
@@ -347,14 +356,18 @@ def mean(a: Any, *, dim: Sequence[int], keepdim: bool) -> Any:
 @kernel("var", DEVICE)
 def var(a: Any, *, dim: Sequence[int], correction: float, keepdim: bool, end: str = "s / freedom") -> Any:
     count = product(a.shape[k] for k in dim)
-    given, square = {"freedom": float(max(count - correction, 0))}, "(a - b) * (a - b)"
+    given, rooted = {"freedom": float(max(count - correction, 0))}, "sqrt" in end
+    how = ("squares", "a - b") if rooted else ("sum", "(a - b) * (a - b)")  # whose root may be in range where it is not
     if a.dtype == np.float64 or current().narrow or count <= 1:
-        return reduced("var", "sum", square, (a, mean(a, dim=dim, keepdim=True)), dim, keepdim, a.dtype, end, given)
+        inputs = (a, mean(a, dim=dim, keepdim=True))
+        if rooted and not current().narrow:
+            return _length("std", "a - b", inputs, 2.0, dim, keepdim, a.dtype, "ti.sqrt(a / freedom) * b", given)
+        return reduced("var", *how, inputs, dim, keepdim, a.dtype, end, given)
     # The mean is looked for beside the first number, and what its rounding adds to the squares is taken away.
     first = computed("first", "a", (a[tuple([slice(1 if k in dim else None) for k in range(a.ndim)])],), a.dtype)
     beside = reduced("beside", "sum", "a - b", (a, first), dim, True, np.float64, "s / n", {"n": float(count)})
     around = computed("around", "a + b", (beside, first), a.dtype)
-    squares = reduced("squares", "sum", square, (a, around), dim, True, np.float64)
+    squares = reduced("squares", *how, (a, around), dim, True, np.float64)
     end = end.replace("s /", "(a - many * ((b + d - c) * (b + d - c))) /")
     attrs = {"many": float(count), **given}
     out = computed("var", end, (squares, beside, around, first), a.dtype, attrs=attrs)
@@ -378,10 +391,35 @@ def logsumexp(a: Any, *, dim: Sequence[int], keepdim: bool) -> Any:
 def norm(a: Any, *, p: float, dim: Sequence[int], keepdim: bool) -> Any:
     if p == 0:
         return reduced("norm0", "sum", "ti.f64((a == 0) == 0)", (a,), dim, keepdim, a.dtype)
+    if p == 2 and a.dtype == np.float32:
+        return reduced("norm2", "squares", "a", (a,), dim, keepdim, a.dtype, "ti.sqrt(s)")
+    end = "ti.sqrt(a) * b" if p == 2 else "ti.pow(a, 1 / p) * b"
+    return _length("norm", "a", (a,), p, dim, keepdim, a.dtype, end, {"p": float(p)})
+
+
+def _length(
+    name: str, snippet: str, inputs: tuple[Any, ...], p: float, dim: Sequence[int], keepdim: bool, dtype: Any, end: str,
+    attrs: Mapping[str, float],
+) -> Any:  # fmt: skip
+    """`end` of the sum of the p-th powers of a snippet divided by b, its largest number, or smallest for p below 0.
+
+    Where no power is out of range, b is 1 instead, so that nothing is rounded once more.
+    """
+    wide_type = dtype if current().narrow else np.dtype(np.float64)
+    size, bound = (
+        f"ti.abs(ti.cast({snippet}, ti.f64))",
+        2.0 ** ((500 if wide_type.itemsize == 8 else 60) / max(abs(p), 1)),
+    )
+    far = "ti.select((s > 0) & (s < inf) & ((s > bound) | (s * bound < 1)), s, 1)"
+    by = reduced(f"{name}_by", "max" if p > 0 else "min", size, inputs, dim, True, wide_type, far, {"bound": bound})
+    letter = source.LETTERS[len(inputs)]
     if p == 2:
-        return reduced("norm2", "sum", "a * a", (a,), dim, keepdim, a.dtype, "ti.sqrt(s)")
-    powers = computed("power", "ti.pow(ti.abs(a), p)", (a,), a.dtype, attrs={"p": float(p)})
-    return reduced("norm", "sum", "a", (powers,), dim, keepdim, a.dtype, "ti.pow(s, 1 / p)", {"p": float(p)})
+        total = reduced(name, "squares", f"({snippet}) / {letter}", (*inputs, by), dim, True, wide_type)
+    else:
+        powers = computed("power", f"ti.pow({size} / {letter}, p)", (*inputs, by), wide_type, attrs={"p": float(p)})
+        total = reduced(name, "sum", "a", (powers,), dim, True, wide_type)
+    out = computed(f"{name}_end", end, (total, by), dtype, attrs=attrs)
+    return out if keepdim else out.reshape([m for k, m in enumerate(inputs[0].shape) if k not in dim])
 
 
 for _name, _join in (("amax", "max"), ("amin", "min")):

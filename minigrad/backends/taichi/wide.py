@@ -128,6 +128,13 @@ JOINS = {
         "s = {s}.sum()",
         True,
     ),
+    "squares": Join(
+        "{s} = ti.Vector([ti.cast(0, ti.f64) for j in range(16)])",
+        "{s} = {s} + ti.Vector([ti.cast({x}[j], ti.f64) * ti.cast({x}[j], ti.f64) for j in range(16)])",
+        "none",
+        "",
+        "s = {s}.sum()",
+    ),
     "max": _of_extreme(">", "-inf"),
     "min": _of_extreme("<", "inf"),
 }
