@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
@@ -14,7 +15,7 @@ from minigrad.functional.derived import searchsorted
 from minigrad.functional.elementwise import where
 from minigrad.functional.indexing import embedding, scatter
 from minigrad.functional.normalization import dropout
-from minigrad.functional.pool import avg_pool1d, avg_pool2d
+from minigrad.functional.pool import avg_pool1d, avg_pool2d, max_pool1d, max_pool2d
 from minigrad.functional.reduce import mean
 from minigrad.functional.scattering import scatter_reduce
 from minigrad.functional.shape import pad, repeat_interleave
@@ -71,21 +72,37 @@ def channel_shuffle(input: Tensor, groups: int) -> Tensor:
 def lp_pool1d(
     input: Tensor, norm_type: float, kernel_size: Ints, stride: Ints | None = None, ceil_mode: bool = False
 ) -> Tensor:
-    """``sum(x ** norm_type) ** (1 / norm_type)`` of each window of (N, C, L)."""
-    size = ints_of(kernel_size, 1, "lp_pool1d", "kernel_size", 1)
-    return _root(avg_pool1d(input**norm_type, size, stride, 0, ceil_mode), size, norm_type)
+    """``sum(x ** norm_type) ** (1 / norm_type)`` of each window of (N, C, L); see `lp_pool2d`."""
+    return _lp_pooled("lp_pool1d", 1, input, norm_type, (kernel_size, stride), ceil_mode)
 
 
 def lp_pool2d(
     input: Tensor, norm_type: float, kernel_size: Ints, stride: Ints | None = None, ceil_mode: bool = False
 ) -> Tensor:
-    """``sum(x ** norm_type) ** (1 / norm_type)`` of each window of (N, C, H, W)."""
-    size = ints_of(kernel_size, 2, "lp_pool2d", "kernel_size", 1)
-    return _root(avg_pool2d(input**norm_type, size, stride, 0, ceil_mode), size, norm_type)
+    """``sum(x ** norm_type) ** (1 / norm_type)`` of each window of (N, C, H, W).
+
+    inf is the largest absolute number, -inf the smallest. The numbers keep their signs otherwise, as in PyTorch: 1 is a
+    sum, and the root of a sum below 0 is nan. Where a sum is 0 its gradient is 0. Raises ArgumentError for 0.
+
+    >>> import minigrad as mg
+    >>> x = mg.tensor([[[1.0, -3.0, 2.0, 4.0]]])
+    >>> mg.nn.functional.lp_pool1d(x, 1, 2).tolist(), mg.nn.functional.lp_pool1d(x, math.inf, 2).tolist()
+    ([[[-2.0, 6.0]]], [[[3.0, 4.0]]])
+    """
+    return _lp_pooled("lp_pool2d", 2, input, norm_type, (kernel_size, stride), ceil_mode)
 
 
-def _root(means: Tensor, size: tuple[int, ...], power: float) -> Tensor:
-    return cast(Tensor, (ops.relu(means) * numel(size)) ** (1.0 / power))
+def _lp_pooled(name: str, dims: int, x: Any, power: float, sizes: tuple[Any, Any], ceil_mode: bool) -> Tensor:
+    kernel = ints_of(sizes[0], dims, name, "kernel_size", 1)
+    if power == 0:
+        raise ArgumentError(f"{name}: norm_type=0: there is no root of order 1 / 0.")
+    if abs(power) == math.inf:
+        extreme = (max_pool1d, max_pool2d)[dims - 1]
+        found = extreme(ops.abs(x) if power > 0 else -ops.abs(x), kernel, sizes[1], ceil_mode=ceil_mode)
+        return found if power > 0 else -found
+    means = (avg_pool1d, avg_pool2d)[dims - 1](x**power, kernel, sizes[1], 0, ceil_mode)
+    # The root has an infinite slope at 0: none goes on from there.
+    return cast(Tensor, (ops.where(means == 0, 0.0, means) * numel(kernel)) ** (1.0 / power))
 
 
 def max_unpool1d(

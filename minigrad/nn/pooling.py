@@ -145,14 +145,14 @@ class _Power(Module):
 
 
 class LPPool1d(_Power):
-    """The `norm_type`-norm of each window of (N, C, L), of positive numbers: `functional.lp_pool1d`."""
+    """The `norm_type`-norm of each window of (N, C, L): `functional.lp_pool1d`."""
 
     def forward(self, input: Tensor) -> Tensor:
         return F.lp_pool1d(input, self.norm_type, self.kernel_size, self.stride, self.ceil_mode)
 
 
 class LPPool2d(_Power):
-    """The `norm_type`-norm of each window of (N, C, H, W), of positive numbers: `functional.lp_pool2d`."""
+    """The `norm_type`-norm of each window of (N, C, H, W): `functional.lp_pool2d`."""
 
     def forward(self, input: Tensor) -> Tensor:
         return F.lp_pool2d(input, self.norm_type, self.kernel_size, self.stride, self.ceil_mode)

@@ -227,3 +227,29 @@ WRONG = [
 def test_a_wrong_call_is_told_why(wrong, kind, message):
     with pytest.raises(kind, match="^" + re.escape(message)):
         wrong()
+
+
+# --- powers ---
+
+
+@pytest.mark.parity
+@merge_cases
+@pytest.mark.parametrize("dims", [1, 2])
+@pytest.mark.parametrize("p", [1, 2, 3.0, 4, 0.5, -1, -2.0, INF, -INF])
+def test_lp_pools_of_each_order_are_pytorch_s(torch, p, dims):
+    nn = (mg.nn.functional, torch.nn.functional)
+    for row in ([1.0, -3.0, 2.0, 4.0, 0.0, 0.0, -1.5], [0.5, 2.0, 2.0, 1.0, 4.0, 3.0, 2.5]):
+        x = np.array([[row]] if dims == 1 else [[[row, row[::-1]]]])
+        given, its = mg.tensor(x, requires_grad=True), torch.tensor(x, requires_grad=True)
+        found, expected = (getattr(L, f"lp_pool{dims}d")(t, p, 2, 1) for L, t in zip(nn, (given, its), strict=True))
+        np.testing.assert_allclose(found.detach().numpy(), expected.numpy(force=True), rtol=1e-12)
+        found.sum().backward()
+        expected.sum().backward()
+        np.testing.assert_allclose(given.grad.numpy(), its.grad.numpy(), rtol=1e-12)
+    layer = getattr(mg.nn, f"LPPool{dims}d")(p, 2, 1)
+    np.testing.assert_array_equal(layer(given.detach()).numpy(), found.detach().numpy())
+
+
+def test_an_lp_pool_of_order_0_is_refused():
+    with pytest.raises(ArgumentError, match="lp_pool1d: norm_type=0: there is no root of order 1 / 0"):
+        mg.nn.functional.lp_pool1d(mg.ones(1, 1, 4), 0, 2)
