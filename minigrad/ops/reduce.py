@@ -158,10 +158,16 @@ def _norm_rule(g: Any, y: Any, a: Any, a_shape: Shape, p: float, dim: tuple[int,
     if p == 2:
         per = where(y == 0, 0.0, div(1.0, y))  # g / y may be too small or too large where g a / y is not
         return spread(per, a_shape, dim, keepdim) * a * spread(g, a_shape, dim, keepdim)
+    if 0 < p < 2:
+        power = where(a == 0, 0.0, sign(a) * pow(sign(a) * a, p - 1.0))
+        return spread(where(y == 0, 0.0, g * pow(y, 1.0 - p)), a_shape, dim, keepdim) * power
     whole = spread(y, a_shape, dim, keepdim)
     ratio = div(a, whole)  # no power of it is too large
-    slope = spread(g, a_shape, dim, keepdim) * (ratio * pow(abs(ratio), p - 2.0))
-    return where(whole == 0, 0.0, slope if p > 2 else where(ratio == 0, 0.0, slope))
+    if p < 0:
+        power = sign(a) * pow(sign(a) * ratio, p - 1.0)
+    else:
+        power = pow(ratio, p - 1.0) if p % 2 == 0 else ratio * pow(abs(ratio), p - 2.0)
+    return where(whole == 0, 0.0, spread(g, a_shape, dim, keepdim) * power)
 
 
 def _norm_shown(g: Any, y: Any, a: Any, p: float) -> Any:
