@@ -122,21 +122,30 @@ def signbit(input: Tensor) -> Tensor:
 
 def logaddexp2(input: Tensor, other: Tensor) -> Tensor:
     """``log2(2**input + 2**other)`` without overflow."""
-    high, low = ops.maximum(input, other), ops.minimum(input, other)
-    same = where(high == low, 0.0, low - high)  # of two equal infinities the difference is nan
-    return cast(Tensor, high + ops.softplus(same * math.log(2.0)) / math.log(2.0))
+    first = input >= other
+    high, low = where(first, input, other), where(first, other, input)  # unlike maximum they have one slope in a tie
+    gap = where(ops.logical_and(high == low, ops.isinf(high)), 0.0, low - high)  # inf - inf is nan
+    return cast(Tensor, high + ops.softplus(gap * math.log(2.0)) / math.log(2.0))
 
 
 def sinc(input: Tensor) -> Tensor:
-    """``sin(pi * x) / (pi * x)``, which is 1 at 0, where its slopes are those of 1 - (pi * x)² / 6."""
+    """``sin(pi * x) / (pi * x)``, which is 1 at 0, with the derivatives of its power series there."""
     x = tensor_of(input, "sinc") * math.pi
-    near = ops.abs(x) < 1e-4  # where the slope of the quotient would be a difference of large numbers
+    near = ops.abs(x) < 0.5  # where each derivative of the quotient would be a difference of larger numbers
+    small = where(near, x, 0.0)
+    square = small * small
+    series = 1.0 / math.factorial(17)
+    for k in range(14, -1, -2):  # the next term is below 1e-22, and its fourth derivative 1e-16
+        series = series * square + (-1.0) ** (k // 2) / math.factorial(k + 1)
     safe = where(near, 1.0, x)
-    return cast(Tensor, where(near, 1.0 - x * x / 6.0, ops.sin(safe) / safe))
+    return cast(Tensor, where(near, series, ops.sin(safe) / safe))
 
 
 def xlogy(input: Any, other: Any) -> Tensor:
-    """``input * log(other)``, and 0 where `input` is 0, whatever `other` is but nan. One of the two may be a number."""
+    """``input * log(other)``, and 0 where `input` is 0, whatever `other` is but nan. One of the two may be a number.
+
+    Where `input` is 0 and `other` is not above 0, all derivatives count as 0, of which the first is PyTorch's too.
+    """
     like = other if isinstance(other, Tensor) else tensor_of(input, "xlogy")
     dtype = common_dtype(input, other)
     dtype = dtype if dtype.is_floating_point else get_default_dtype()

@@ -217,6 +217,49 @@ def test_hypot_squares_no_large_or_small_number():
     np.testing.assert_allclose(second, [0.8, 0.8, 1.0], rtol=1e-5)
 
 
+def derivatives(function, number, count):
+    """A function of one number, and its derivatives, at that number."""
+    x = mg.tensor(number, dtype=mg.float64, requires_grad=True)
+    found = [function(x)]
+    for _ in range(count):
+        found += mg.grad(found[-1], x, create_graph=True)
+    return [y.item() for y in found]
+
+
+def of_sinc(x, order):
+    """The derivative of that order of sin(pi x) / (pi x), by its power series."""
+    u, terms = math.pi * x, range(order + order % 2, 60, 2)
+    factors = [math.factorial(k) / math.factorial(k - order) / math.factorial(k + 1) for k in terms]
+    series = math.fsum((-1) ** (k // 2) * f * u ** (k - order) for k, f in zip(terms, factors, strict=True))
+    return math.pi**order * series
+
+
+@pytest.mark.parametrize("x", [0.0, 1e-160, 1e-9, -1e-5, 0.01, 0.15, 0.17, -0.4, 1.0])
+def test_sinc_has_the_derivatives_of_its_power_series(x):
+    found = derivatives(mg.sinc, x, 4)
+    np.testing.assert_allclose(found, [of_sinc(x, k) for k in range(5)], rtol=1e-11, atol=1e-11)
+    assert derivatives(mg.sinc, 0.0, 4)[4] == pytest.approx(math.pi**4 / 5)
+
+
+@pytest.mark.parametrize("x", [-2.0, 0.0, 3.0, 800.0])
+def test_logaddexp2_of_equal_numbers_has_the_derivatives_of_a_sigmoid(x):
+    ln2 = math.log(2.0)
+    second, fourth = ln2 / 4, -(ln2**3) / 8
+    other = mg.tensor(x, dtype=mg.float64)
+    found = derivatives(lambda a: mg.logaddexp2(a, other), x, 4)
+    np.testing.assert_allclose(found, [x + 1, 0.5, second, 0.0, fourth], rtol=1e-12, atol=1e-15)
+    both = mg.autograd.hessian(lambda v: mg.logaddexp2(v[0], v[1]), mg.tensor([x, x], dtype=mg.float64))
+    np.testing.assert_allclose(both.numpy(), [[second, -second], [-second, second]], rtol=1e-12)
+    np.testing.assert_array_equal(
+        mg.logaddexp2(mg.tensor([INF, -INF, -INF]), mg.tensor([INF, -INF, 1.0])), [INF, -INF, 1]
+    )
+
+
+def test_a_norm_of_even_order_is_smooth_where_one_number_is_0():
+    found = derivatives(lambda x: mg.stack([x, x * 0.0 + 2.0]).norm(4), 0.0, 4)
+    np.testing.assert_allclose(found, [2.0, 0.0, 0.0, 0.0, 24 / 32], atol=1e-15)
+
+
 def test_slopes_at_ends_and_corners_are_pytorch_s():
     np.testing.assert_array_equal(slopes(mg.logit, [0.0, 1.0, 0.5])[0], [INF, INF, 4.0])
     np.testing.assert_allclose(slopes(mg.sinc, [0.0, 1e-45, 1e-6])[0], [0.0, 0.0, -1e-6 * math.pi**2 / 3], atol=1e-11)
