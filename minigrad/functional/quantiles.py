@@ -37,9 +37,9 @@ def quantile(
 
     Of n numbers in order it stands at place q (n - 1), counted from 0; between two it is on the line through both, or
     by `interpolation` the "lower", the "higher", the "nearest" or their mean, "midpoint". `q` is a number, or a tensor
-    of shape (Q,), whose results are in a new first dimension. Gradients go to the numbers that were chosen, none to
-    `q`. Raises DTypeError for what is not of floats, ShapeError where there is nothing to choose from, and
-    ArgumentError for a share that is none.
+    of shape (Q,), whose results are in a new first dimension. Gradients go to the numbers that were chosen, and to `q`
+    the slope of the line, or 0 at a number. Raises DTypeError for what is not of floats, ShapeError where there is
+    nothing to choose from, and ArgumentError for a share that is none.
 
     >>> import minigrad as mg
     >>> x = mg.tensor([4.0, 1.0, 3.0, 2.0])
@@ -59,7 +59,7 @@ def nanquantile(
 def _quantile(name: str, input: Any, q: Any, dim: int | None, keepdim: bool, way: str) -> Tensor:
     x = floats_of(input, name)
     check_option(way, ("linear", "lower", "higher", "midpoint", "nearest"), name, "interpolation")
-    shares = q.detach() if isinstance(q, Tensor) else x.new_tensor(q)
+    shares = x.new_tensor(q) if not isinstance(q, Tensor) else q if way == "linear" else q.detach()
     if shares.dtype is not x.dtype or shares.ndim > 1:
         raise DTypeError(f"{name}: q is {shares.dtype.name} of shape {shares.shape}, not {x.dtype.name} in a line.")
     if not bool(((shares >= 0) & (shares <= 1)).all()):
