@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from inspect import signature
 from typing import Any
 
-from minigrad import layout
+from minigrad import layout, ops
 from minigrad._tensor import Tensor
 from minigrad.creation import arange, tensor
 from minigrad.dtypes import get_default_dtype, int64
@@ -113,7 +113,7 @@ def diagflat(input: Tensor, offset: int = 0) -> Tensor:
 def vander(x: Tensor, N: int | None = None, *, increasing: bool = False) -> Tensor:
     """The powers of each number of a line, a row for each: from `N` - 1, by default its length, down to 0, or up."""
     if tensor_of(x, "vander").ndim != 1:
-        raise ShapeError(f"vander: x is a line of numbers, and has shape {x.shape}.")
+        raise ShapeError(f"vander: x is a line of numbers, and has shape {x.shape}; linalg.vander takes batches.")
     powers = arange(x.shape[0] if N is None else N, device=x.device)
     found: Tensor = x[:, None] ** (powers if increasing else flip(powers, [0]))
     return found
@@ -204,11 +204,15 @@ def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
     return norm(tensor_of(input, "dist") - tensor_of(other, "dist", "other"), p)
 
 
-def cov(input: Tensor, *, correction: int = 1) -> Tensor:
+def cov(
+    input: Tensor, *, correction: int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None
+) -> Tensor:
     """The covariances of variables, a row each, over their observations, the columns: ``X Xᵀ / (n - correction)``.
 
     X has its mean taken off, and below 0 the divisor is 0. Of one variable, a row or a line, it is a number, the
-    variance. PyTorch's weights are not here.
+    variance. `fweights` (n,) says how often each observation counts, in ints, and `aweights` (n,) how much, in floats;
+    with them n is the sum of the weights, and for `aweights` the correction is multiplied by their weighted mean.
+    Raises ArgumentError for weights below 0, or all 0.
     """
     x = tensor_of(input, "cov")
     x = x if x.dtype.is_floating_point else x.to(get_default_dtype())
@@ -217,9 +221,32 @@ def cov(input: Tensor, *, correction: int = 1) -> Tensor:
             f"cov: a row a variable, a column an observation; shape {x.shape} has more than two dimensions."
         )
     rows = x if x.ndim == 2 else shaped(x, (1, layout.numel(x.shape)))
-    centred = rows - mean(rows, 1, keepdim=True)
-    found = matmul(centred, centred.mT) / max(rows.shape[1] - correction, 0)
+    given = {"fweights": fweights, "aweights": aweights}
+    weights = [_weights(name, w, rows) for name, w in given.items() if w is not None]
+    if not weights:
+        centred = rows - mean(rows, 1, keepdim=True)
+        found = matmul(centred, centred.mT) / max(rows.shape[1] - correction, 0)
+        return found if rows.shape[0] != 1 else shaped(found, ())
+    weight = weights[0] * weights[-1] if len(weights) == 2 else weights[0]
+    total = sum(weight)
+    if not bool(total > 0):
+        raise ArgumentError("cov: all weights are 0, so that there is nothing to take a mean of.")
+    centred = rows - sum(rows * weight, 1, keepdim=True) / total
+    less = correction if aweights is None else correction * sum(weight * weights[-1]) / total
+    found = matmul(centred * weight, centred.mT) / ops.clamp(total - less, min=0.0, max=None)
     return found if rows.shape[0] != 1 else shaped(found, ())
+
+
+def _weights(name: str, given: Tensor, rows: Tensor) -> Tensor:
+    """`fweights` or `aweights` of `cov`, one for each column of `rows`, in their type."""
+    w = tensor_of(given, "cov", name)
+    if w.dtype.is_floating_point is (name == "fweights") or not w.dtype.kind:
+        raise DTypeError(f"cov: fweights holds ints and aweights floats, and {name} is of {w.dtype.name}.")
+    if w.shape != rows.shape[1:]:
+        raise ShapeError(f"cov: {name} has shape {w.shape}, and there are {rows.shape[1]} observations, a weight each.")
+    if bool((w < 0).any()):
+        raise ArgumentError(f"cov: {name} holds numbers below 0, and nothing counts less often than never.")
+    return w.to(rows.dtype)
 
 
 def corrcoef(input: Tensor) -> Tensor:
