@@ -16,7 +16,7 @@ from typing import Any, cast
 from minigrad import functional as F
 from minigrad import ops
 from minigrad._tensor import Tensor
-from minigrad.creation import eye
+from minigrad.creation import arange, eye
 from minigrad.dtypes import DType
 from minigrad.errors import ArgumentError, LinAlgError, ShapeError
 from minigrad.functional.checks import Dims, check_number, floats_of, tensor_as, tensor_of, two_dims_of
@@ -117,8 +117,14 @@ def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> T
 
 
 def vander(x: Tensor, *, N: int | None = None) -> Tensor:
-    """The powers 0 … N-1 of each number of a line (n,), a row for each; N is n by default."""
-    return F.vander(x, N, increasing=True)
+    """The powers 0 … N-1 of each number of lines (…, n), a row for each: (…, n, N); N is n by default.
+
+    Raises ShapeError for an N below 2, as PyTorch does.
+    """
+    count = N if N is not None else tensor_of(x, "vander", "x").shape[-1] if x.ndim else 1
+    if count < 2:
+        raise ShapeError(f"vander: N is 2 or more, and of x, {x.shape}, it is {count}.")
+    return x[..., None] ** arange(count, device=x.device)
 
 
 def multi_dot(tensors: Sequence[Tensor]) -> Tensor:

@@ -29,6 +29,7 @@ CALLS = {
     "cross": lambda L, a: L.cross(a, a * a),
     "diagonal": lambda L, a: L.diagonal(a, offset=1),
     "vander": lambda L, a: L.vander(a[0, 0].detach(), N=4) + a.sum(),
+    "vander of batches": lambda L, a: L.vander(a.detach(), N=5) + a.sum(),
     "multi_dot": lambda L, a: L.multi_dot([a[0, 0], a[0], a[1], a[1, 2]]),
     "matmul": lambda L, a: L.matmul(a, a),
     **{f"matrix_power, {n}": lambda L, a, n=n: L.matrix_power(a, n) + a * 0 for n in (0, 1, 2, 5, 6)},
@@ -52,6 +53,7 @@ def test_numbers_and_gradients_are_pytorch_s(torch, call):
     ("call", "kind", "text"),
     [
         (lambda a: mg.linalg.matrix_norm(a, 2), ArgumentError, "matrix_norm: ord=2 takes singular values"),
+        (lambda a: mg.linalg.vander(a, N=1), ShapeError, r"vander: N is 2 or more, and of x, \(2, 3, 3\), it is 1"),
         (lambda a: mg.linalg.norm(a, 1), ShapeError, "norm: ord=1 needs a matrix, or a vector"),
         (lambda a: mg.linalg.matrix_power(a[0, :2], 2), ShapeError, r"matrix_power: A holds square matrices"),
         (lambda a: mg.linalg.multi_dot([a]), ArgumentError, "multi_dot: a product has two factors or more"),

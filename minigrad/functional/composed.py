@@ -98,7 +98,7 @@ def _lp_pooled(name: str, dims: int, x: Any, power: float, sizes: tuple[Any, Any
         raise ArgumentError(f"{name}: norm_type=0: there is no root of order 1 / 0.")
     if abs(power) == math.inf:
         extreme = (max_pool1d, max_pool2d)[dims - 1]
-        found = extreme(ops.abs(x) if power > 0 else -ops.abs(x), kernel, sizes[1], ceil_mode=ceil_mode)
+        found: Tensor = extreme(ops.abs(x) if power > 0 else -ops.abs(x), kernel, sizes[1], ceil_mode=ceil_mode)
         return found if power > 0 else -found
     means = (avg_pool1d, avg_pool2d)[dims - 1](x**power, kernel, sizes[1], 0, ceil_mode)
     # The root has an infinite slope at 0: none goes on from there.
