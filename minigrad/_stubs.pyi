@@ -246,7 +246,9 @@ class Methods(Node):
     def cosh_(self) -> Tensor: ...
     def count_nonzero(self, dim: builtins.int | tuple[builtins.int, ...] | None = None) -> Tensor:
         """How many numbers over `dim`, None for all, are not 0."""
-    def cov(self, *, correction: builtins.int = 1) -> Tensor:
+    def cov(
+        self, *, correction: builtins.int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None
+    ) -> Tensor:
         """The covariances of variables, a row each, over their observations, the columns: ``X Xᵀ / (n -
         correction)``."""
     def cpu(self) -> Tensor:
@@ -688,11 +690,11 @@ class Methods(Node):
     def rsqrt(self) -> Tensor: ...
     def rsqrt_(self) -> Tensor: ...
     def scatter(
-        self, dim: builtins.int, index: Tensor, src: Any = None, *, value: Any = None, reduce: None = None
+        self, dim: builtins.int, index: Tensor, src: Any = None, *, value: Any = None, reduce: str | None = None
     ) -> Tensor:
         """A copy with numbers of `src`, or one number, at `index` along `dim`: ``out[index[i][j]][j] = src[i][j]``."""
     def scatter_(
-        self, dim: builtins.int, index: Tensor, src: Any = None, *, value: Any = None, reduce: None = None
+        self, dim: builtins.int, index: Tensor, src: Any = None, *, value: Any = None, reduce: str | None = None
     ) -> Tensor: ...
     def scatter_add(self, dim: builtins.int, index: Tensor, src: Tensor) -> Tensor:
         """A copy with the numbers of `src` added at `index` along `dim`: ``out[index[i][j]][j] += src[i][j]``."""
@@ -717,7 +719,7 @@ class Methods(Node):
     def sin(self) -> Tensor: ...
     def sin_(self) -> Tensor: ...
     def sinc(self) -> Tensor:
-        """``sin(pi * x) / (pi * x)``, which is 1 at 0, where its slopes are those of 1 - (pi * x)² / 6."""
+        """``sin(pi * x) / (pi * x)``, which is 1 at 0, with the derivatives of its power series there."""
     def sinc_(self) -> Tensor: ...
     def sinh(self) -> Tensor: ...
     def sinh_(self) -> Tensor: ...
@@ -763,7 +765,7 @@ class Methods(Node):
         *,
         correction: builtins.float | None = None,
     ) -> Tensor:
-        """The standard deviation over `dim`, the root of `var`."""
+        """The standard deviation over `dim`, the root of `var`, also where the squares overflow or underflow."""
     def storage_offset(self) -> builtins.int:
         """Which number of its storage is the first of this tensor."""
     @overload

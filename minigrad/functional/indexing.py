@@ -17,7 +17,16 @@ from minigrad._tensor import Tensor
 from minigrad.backends.limits import number
 from minigrad.dtypes import DTYPES, DType
 from minigrad.errors import ArgumentError, DTypeError, ShapeError
-from minigrad.functional.checks import check_number, check_same_type, flat, line, one_dim_of, shaped, tensor_of
+from minigrad.functional.checks import (
+    check_number,
+    check_option,
+    check_same_type,
+    flat,
+    line,
+    one_dim_of,
+    shaped,
+    tensor_of,
+)
 from minigrad.functional.subscript import get, in_range, put, shorten
 from minigrad.layout import broadcast_shapes, numel
 
@@ -81,16 +90,23 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
 
 
 def scatter(
-    input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None, reduce: None = None
+    input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None, reduce: str | None = None
 ) -> Tensor:
     """A copy with numbers of `src`, or one number, at `index` along `dim`: ``out[index[i][j]][j] = src[i][j]``.
 
     `index` has as many dimensions as `input` and `src`, and is not larger than either, but along `dim` than `input`;
-    what `src` has beyond that is left out. Raises ShapeError otherwise, DTypeError for a `src` of another type, and
-    ArgumentError for `reduce`: for sums there is `scatter_add`.
+    what `src` has beyond that is left out. With `reduce` "add" or "multiply" the numbers join what was there, as in
+    `scatter_reduce`. Raises ShapeError otherwise, DTypeError for a `src` of another type, and ArgumentError for another
+    `reduce`, or both of `src` and `value`.
     """
-    if (src is None) is (value is None) or reduce is not None:
-        raise ArgumentError("scatter: it takes either src or value, and no reduce.\n  Use scatter_add to add up.")
+    if (src is None) is (value is None):
+        raise ArgumentError("scatter: it takes either src or value.")
+    if reduce is not None:
+        from minigrad.functional.scattering import scatter_reduce  # which is made of this function
+
+        check_option(reduce, ("add", "multiply"), "scatter", "reduce")
+        given = src if isinstance(src, Tensor) else input.new_full(index.shape, value if src is None else src)
+        return scatter_reduce(input, dim, index, given, "sum" if reduce == "add" else "prod")
     x, at, k = _along("scatter", input, dim, index)
     single = value if src is None else src
     c = _cut("scatter", x, at, src) if isinstance(src, Tensor) else _single("scatter", single, x.dtype)

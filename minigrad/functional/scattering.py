@@ -11,7 +11,6 @@ from typing import Any
 from minigrad import ops
 from minigrad._tensor import Tensor
 from minigrad.creation import arange
-from minigrad.errors import ArgumentError
 from minigrad.functional.checks import check_option, flat, line, shaped, tensor_of
 from minigrad.functional.elementwise import where
 from minigrad.functional.indexing import gather, scatter, scatter_add
@@ -34,21 +33,19 @@ def scatter_reduce(
 ) -> Tensor:
     """A copy in which each place has the `reduce` of all numbers of `src` that `index` sends there along `dim`.
 
-    `reduce` is "sum", "mean", "amax" or "amin"; what was there takes part, unless `include_self` is False, and stays
-    where nothing is sent. Of equal largest or smallest numbers each gets its share of the gradient. Shapes are those of
-    `scatter`. Raises ArgumentError for another `reduce`, "prod" among them.
+    `reduce` is "sum", "mean", "amax", "amin" or "prod"; what was there takes part, unless `include_self` is False, and
+    stays where nothing is sent. Of equal largest or smallest numbers each gets its share of the gradient; that of a
+    product is right at zeros too. Shapes are those of `scatter`. Raises ArgumentError for another `reduce`.
 
     >>> import minigrad as mg
     >>> groups, x = mg.tensor([0, 1, 0, 1]), mg.tensor([1.0, 2.0, 3.0, 6.0])
     >>> mg.zeros(3).scatter_reduce(0, groups, x, "mean", include_self=False).tolist()
     [2.0, 4.0, 0.0]
     """
-    if reduce == "prod":
-        raise ArgumentError(
-            'scatter_reduce: reduce="prod" is not here.\n  Where all numbers are above 0: the sum of their logarithms.'
-        )
-    check_option(reduce, ("sum", "mean", "amax", "amin"), "scatter_reduce", "reduce")
+    check_option(reduce, ("sum", "mean", "amax", "amin", "prod"), "scatter_reduce", "reduce")
     x = tensor_of(input, "scatter_reduce")
+    if reduce == "prod":
+        return _product(x, dim, index, src, include_self)
     if reduce in ("sum", "mean"):
         begun = x if include_self else scatter(x, dim, index, value=0)
         total = scatter_add(begun, dim, index, src)
@@ -58,6 +55,25 @@ def scatter_reduce(
         count = scatter_add(ones, dim, index, src.new_ones(src.shape))
         return total / count if x.dtype.is_floating_point else total // count
     return _extreme(x, dim, index, src, reduce == "amax", include_self)
+
+
+def _product(x: Tensor, dim: int, index: Tensor, src: Tensor, include_self: bool) -> Tensor:
+    """Running products of what goes to one place, in log2(n) steps; the last of each is written there.
+
+    In step s a number takes in the one 2**s before it, which has those before it, unless the first of its place lies
+    between. Nothing is divided by, as the gradient of a product of zeros would have to.
+    """
+    k = dim_of(dim, max(x.ndim, 1), "scatter_reduce")
+    at, given = line(index), line(src)[tuple(slice(n) for n in line(index).shape)]
+    places, order = ops.sort(at, dim=k, descending=False)
+    running, first = gather(given, k, order), places != ops.shift(places, dim=k, by=1, fill=-1)
+    by = 1
+    while by < places.shape[k]:
+        running = running * where(first, True, ops.shift(running, dim=k, by=by, fill=1))
+        first = ops.logical_or(first, ops.shift(first, dim=k, by=by, fill=1))
+        by *= 2
+    products = scatter(line(x) if not include_self else line(x).new_ones(line(x).shape), k, places, running)
+    return shaped(line(x) * products if include_self else products, x.shape)
 
 
 def _extreme(x: Tensor, dim: int, index: Tensor, src: Tensor, largest: bool, include_self: bool) -> Tensor:

@@ -1,5 +1,6 @@
 """Indexing beyond its samples: random keys against PyTorch, views, numbers written twice, and what is refused."""
 
+import math
 import random
 
 import numpy as np
@@ -9,7 +10,7 @@ import minigrad as mg
 from cases import merge_cases
 from minigrad.backends.formula import expression
 from minigrad.errors import ArgumentError, DTypeError, GraphError, ShapeError
-from places import ON_GPU
+from places import HERE, ON_GPU
 
 F = mg.functional
 
@@ -411,10 +412,14 @@ MESSAGES = {
         """embedding: sparse gradients are not here: leave sparse out.""",
     ),
     "reduce": (
-        lambda x: x.scatter(0, mg.tensor([[0]]), 1.0, reduce="add"),
+        lambda x: x.scatter(0, mg.tensor([[0]]), 1.0, reduce="mean"),
         ArgumentError,
-        """scatter: it takes either src or value, and no reduce.
-  Use scatter_add to add up.""",
+        "scatter: reduce='mean' is none of 'add', 'multiply'.",
+    ),
+    "src and value": (
+        lambda x: x.scatter(0, mg.tensor([[0]]), 1.0, value=1.0),
+        ArgumentError,
+        "scatter: it takes either src or value.",
     ),
 }
 
@@ -489,3 +494,20 @@ def test_a_recorded_step_shortens_the_rows_that_it_is_given():
         with mg.no_grad():
             table.copy_(mg.tensor([[3.0, 4.0], [0.0, 0.5]]))
         assert step(mg.tensor(at)).item() == pytest.approx(total)
+
+
+@pytest.mark.parametrize("device", ["numpy", HERE])
+def test_products_of_what_meets_have_slopes_at_zeros_and_keep_infinity_to_themselves(device):
+    x = mg.tensor([2.0, 3.0, 0.0, 5.0], device=device, requires_grad=True)
+    src = mg.tensor([4.0, 0.0, 6.0, 7.0, math.inf, 0.0, 8.0], device=device, requires_grad=True)
+    at = mg.tensor([0, 0, 1, 1, 3, 2, 1], device=device)
+    y = x.scatter_reduce(0, at, src, "prod")
+    assert y.tolist() == [0.0, 3.0 * 6 * 7 * 8, 0.0, math.inf]
+    y[:3].sum().backward()
+    assert x.grad[:3].tolist() == [0.0, 336.0, 0.0]
+    assert src.grad.tolist() == [0.0, 8.0, 168.0, 144.0, 0.0, 0.0, 126.0]
+    assert x.detach().scatter(0, at[:3], 2.0, reduce="multiply").tolist() == [8.0, 6.0, 0.0, 5.0]
+    assert mg.tensor([1, 2, 3]).scatter(0, mg.tensor([0, 0]), mg.tensor([5, 6]), reduce="add").tolist() == [12, 2, 3]
+    z = mg.ones(2, device=device)
+    assert z.scatter_(0, mg.tensor([1, 1], device=device), 3.0, reduce="multiply") is z
+    assert z.tolist() == [1.0, 9.0]

@@ -18,12 +18,14 @@ def reduced(name, include, source=y, **more):
 
 
 SAMPLES = [
-    *[reduced(name, include) for name in ("sum", "mean", "amax", "amin") for include in (True, False)],
+    *[reduced(name, include) for name in ("sum", "mean", "amax", "amin", "prod") for include in (True, False)],
     *[reduced(name, False, ties, kinked=True) for name in ("amax", "amin")],
     sample("scatter_reduce, some places", lambda F, x, y, n: F.scatter_reduce(x, 0, n[:2] % 2, y[:2], "amax"),
            x, y, at),
     sample("scatter_reduce along columns", lambda F, x, y, n: F.scatter_reduce(x, 1, n % 3, y, "mean"), y, x,
            ints(4, 3, below=3)),
+    sample("scatter, multiply", lambda F, x, y, n: x.scatter(0, n, y, reduce="multiply"), x, y, at, parity=False),
+    sample("scatter, add", lambda F, x, n: F.scatter(x, 0, n, value=2, reduce="add"), x, at, parity=False),
     sample("scatter_reduce_", lambda F, x, y, n: (x * 1.0).scatter_reduce_(0, n, y, "sum"), x, y, at),
     sample("index_put", lambda F, x, y, n, m: F.index_put(x, (n, m), y[0, :2]), x, y, rows[:2], np.array([1, 1])),
     sample("index_put, accumulate", lambda F, x, y, n: x.index_put((n,), y[:3], accumulate=True), x, y, rows),
