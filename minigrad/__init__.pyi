@@ -532,6 +532,7 @@ from minigrad.ops import (
     solve_triangular,
     spread,
     sum_to,
+    svd,
     to,
     unfold_backward,
 )
@@ -1090,6 +1091,7 @@ __all__ = [
     "subtract",
     "sum",
     "sum_to",
+    "svd",
     "swapaxes",
     "swapdims",
     "synchronize",

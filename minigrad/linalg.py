@@ -1,4 +1,4 @@
-"""PyTorch's `linalg`, as far as it needs no eigenvalues and no singular values: norms, products, solutions, factors.
+"""PyTorch's `linalg`, as far as it needs no eigenvalues: norms, products, solutions, factors, singular values.
 
 >>> import minigrad as mg
 >>> vector_norm(mg.tensor([3.0, 4.0])).item(), norm(mg.eye(4)).item()
@@ -38,6 +38,7 @@ __all__ = [
     "slogdet",
     "solve",
     "solve_triangular",
+    "svdvals",
     "vander",
     "vecdot",
     "vector_norm",
@@ -62,16 +63,25 @@ def matrix_norm(
     """A norm of the matrices in two dimensions, rows and columns.
 
     "fro" is the root of the sum of squares; 1 the largest sum of absolute numbers of a column, inf of a row, and -1 and
-    -inf the smallest. Raises ArgumentError for 2, -2 and "nuc", which take singular values.
+    -inf the smallest; 2 is the largest singular value, -2 the smallest and "nuc" their sum, as of `svdvals`. Raises
+    ArgumentError for another one.
+
+    >>> import minigrad as mg
+    >>> A = mg.tensor([[3.0, 0.0], [0.0, -4.0]])
+    >>> matrix_norm(A, 2).item(), matrix_norm(A, "nuc").item()
+    (4.0, 7.0)
     """
     x = floats_of(tensor_as(A, dtype, "matrix_norm"), "matrix_norm")
     rows, columns = two_dims_of(dim[0], dim[1], x.ndim, "matrix_norm")
     if ord == "fro":
         return F.norm(x, 2, (rows, columns), keepdim)
-    if ord not in (1, -1, inf, -inf):
-        raise ArgumentError(
-            f"matrix_norm: ord={ord!r} takes singular values, which are not here; there are 'fro', 1, -1, inf and -inf."
-        )
+    if ord not in (1, -1, 2, -2, inf, -inf, "nuc"):
+        raise ArgumentError(f"matrix_norm: ord={ord!r} is none of 'fro', 'nuc', 1, -1, 2, -2, inf and -inf.")
+    if ord in (2, -2, "nuc"):
+        values = svdvals(F.movedim(x, (rows, columns), (-2, -1)))
+        found = F.sum(values, -1) if ord == "nuc" else F.amax(values, -1) if ord == 2 else F.amin(values, -1)
+        ones = [1 if k in (rows, columns) else n for k, n in enumerate(x.shape)]
+        return found.reshape(ones) if keepdim else found
     along, of = (rows, columns) if abs(float(ord)) == 1 else (columns, rows)
     sums = F.sum(F.abs(x), along, keepdim=True)
     found = F.amax(sums, of, keepdim=True) if float(ord) > 0 else F.amin(sums, of, keepdim=True)
@@ -176,6 +186,22 @@ def slogdet(A: Tensor) -> SignedLogarithm:
 def cholesky(A: Tensor, *, upper: bool = False) -> Tensor:
     """`functional.cholesky`."""
     return F.cholesky(A, upper)
+
+
+def svdvals(A: Tensor) -> Tensor:
+    """The singular values, (…, k), of matrices (…, m, n), from the largest down; k is the smaller of m and n.
+
+    Where two of them are equal, or one is 0, they have slopes, but no second derivatives. Raises LinAlgError for inf
+    and nan. Not for large matrices: on ``cpu`` and GPUs one thread rotates each until its rows are at right angles.
+
+    >>> import minigrad as mg
+    >>> svdvals(mg.tensor([[3.0, 0.0], [0.0, -4.0], [0.0, 0.0]])).tolist()
+    [4.0, 3.0]
+    """
+    x = floats_of(A, "svdvals", "A")
+    if x.ndim < 2:
+        raise ShapeError(f"svdvals: A holds matrices, (…, m, n), and has shape {x.shape}.")
+    return cast(Tensor, ops.svd(x)[1])
 
 
 def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:

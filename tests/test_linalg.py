@@ -8,6 +8,7 @@ import pytest
 import minigrad as mg
 from minigrad.errors import ArgumentError, ShapeError
 from parity import close
+from places import HERE
 from strategies import PARITY
 
 A = np.random.default_rng(0).normal(size=(2, 3, 3)).astype("float32")
@@ -17,8 +18,12 @@ CALLS = {
     "vector_norm, inf": lambda L, a: L.vector_norm(a, inf, dim=1),
     **{
         f"matrix_norm, {ord}": lambda L, a, ord=ord: L.matrix_norm(a, ord, keepdim=ord == -1)
-        for ord in ("fro", 1, -1, inf, -inf)
+        for ord in ("fro", "nuc", 1, -1, 2, -2, inf, -inf)
     },
+    "matrix_norm, nuc, dims": lambda L, a: L.matrix_norm(a, "nuc", dim=(2, 0)),
+    "norm, 2": lambda L, a: L.norm(a[:, :2], 2, dim=(1, 2), keepdim=True),
+    "svdvals": lambda L, a: L.svdvals(a[:, 1:]),
+    "svdvals of long matrices": lambda L, a: L.svdvals(a[..., 1:]),
     "matrix_norm, dims": lambda L, a: L.matrix_norm(a, 1, dim=(2, 0)),
     "norm": lambda L, a: L.norm(a),
     "norm along": lambda L, a: L.norm(a, dim=-1, keepdim=True),
@@ -52,7 +57,17 @@ def test_numbers_and_gradients_are_pytorch_s(torch, call):
 @pytest.mark.parametrize(
     ("call", "kind", "text"),
     [
-        (lambda a: mg.linalg.matrix_norm(a, 2), ArgumentError, "matrix_norm: ord=2 takes singular values"),
+        (
+            lambda a: mg.linalg.matrix_norm(a, 3),
+            ArgumentError,
+            "matrix_norm: ord=3 is none of 'fro', 'nuc', 1, -1, 2, -2",
+        ),
+        (
+            lambda a: mg.linalg.svdvals(a[0, 0]),
+            ShapeError,
+            r"svdvals: A holds matrices, \(…, m, n\), and has shape \(3,\)",
+        ),
+        (lambda a: mg.linalg.svdvals(a * inf), mg.linalg.LinAlgError, "svd: a matrix holds inf or nan"),
         (lambda a: mg.linalg.vander(a, N=1), ShapeError, r"vander: N is 2 or more, and of x, \(2, 3, 3\), it is 1"),
         (lambda a: mg.linalg.norm(a, 1), ShapeError, "norm: ord=1 needs a matrix, or a vector"),
         (lambda a: mg.linalg.matrix_power(a[0, :2], 2), ShapeError, r"matrix_power: A holds square matrices"),
@@ -67,3 +82,57 @@ def test_what_cannot_be_is_said(call, kind, text):
 def test_a_name_that_is_not_here_says_what_to_write_instead():
     with pytest.raises(AttributeError, match=r"torch.linalg.svd is not here: .* take NumPy: np.linalg on x.numpy\(\)"):
         mg.linalg.svd(mg.eye(2))
+
+
+def vectors(A):
+    """U, the singular values and Vᵀ, of the operation that `svdvals` has the values of."""
+    return [x.numpy() for x in mg.ops.svd(A)]
+
+
+@pytest.mark.parametrize("device", ["numpy", HERE])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("shape", [(3, 3), (5, 2), (2, 5), (1, 4), (2, 3, 4), (20, 30)])
+def test_singular_values_and_vectors_make_the_matrix_again(device, dtype, shape):
+    a = np.random.default_rng(1).normal(size=shape).astype(dtype)
+    singular = (np.zeros(shape, dtype), a[..., :1] * a[..., :1, :], np.ones(shape, dtype))
+    far = (a * a.dtype.type(1e30), a * a.dtype.type(1e-30))
+    for A in (a, *singular, *far):
+        u, s, v = vectors(mg.tensor(A, device=device))
+        scale = np.abs(A).max() or 1.0
+        tolerance = 100 * np.finfo(dtype).eps
+        np.testing.assert_allclose((u * s[..., None, :] / scale) @ v, A / scale, atol=tolerance * 10)
+        np.testing.assert_allclose(s / scale, np.linalg.svd(A / scale, compute_uv=False), atol=tolerance * 10)
+        one = np.broadcast_to(np.eye(s.shape[-1]), (*s.shape, s.shape[-1]))
+        np.testing.assert_allclose(u.swapaxes(-1, -2) @ u, one, atol=tolerance)
+        np.testing.assert_allclose(v @ v.swapaxes(-1, -2), one, atol=tolerance)
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("ord", ["nuc", 2, -2])
+@pytest.mark.parametrize("shape", [(3, 3), (4, 2), (2, 4)])
+def test_norms_by_singular_values_have_pytorch_s_derivatives_to_third_order(torch, ord, shape):
+    a, w = np.random.default_rng(2).normal(size=shape), np.linspace(-1.0, 1.0, 12)[: np.prod(shape)].reshape(shape)
+    found = []
+    for library, grad in ((mg, mg.grad), (torch, torch.autograd.grad)):
+        x, weight = library.tensor(a).requires_grad_(), library.tensor(w)
+        (first,) = grad(library.linalg.matrix_norm(x, ord) ** 2, x, create_graph=True)
+        (second,) = grad((first * first * weight).sum(), x, create_graph=True)
+        (third,) = grad((second * weight).sum(), x)
+        found.append([t.detach().numpy() for t in (first, second, third)])
+    for mine, its in zip(*found, strict=True):
+        np.testing.assert_allclose(mine, its, rtol=1e-8, atol=1e-8)
+
+
+@pytest.mark.parity
+def test_the_slopes_of_singular_vectors_are_pytorch_s(torch):
+    for shape in ((3, 3), (4, 2), (2, 4)):
+        k, found = min(shape), []
+        a = np.random.default_rng(3).normal(size=shape)
+        for library in (mg, torch):
+            x = library.tensor(a).requires_grad_()
+            u, s, v = mg.ops.svd(x) if library is mg else torch.linalg.svd(x, full_matrices=False)
+            scale = library.arange(1.0, k + 1.0, dtype=library.float64)
+            y = (u * u * scale).sum() + (s * scale).sum() + (v.mT * v.mT * scale).sum() + ((u * scale) @ v)[0, 0]
+            y.backward()
+            found.append(x.grad.numpy())
+        np.testing.assert_allclose(*found, rtol=1e-9, atol=1e-9)

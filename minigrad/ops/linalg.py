@@ -1,7 +1,8 @@
 """Operations of linear algebra: products; and of square matrices (…, n, n) what elimination finds.
 
 The rules of the second kind are from Giles, "Collected matrix derivative results for forward and reverse mode AD",
-2008, 2.2 and 2.3; that of Cholesky's factor is from Murray, "Differentiation of the Cholesky decomposition", 2016.
+2008, 2.2 and 2.3; that of Cholesky's factor is from Murray, "Differentiation of the Cholesky decomposition", 2016,
+and that of singular values and vectors from Townsend, "Differentiating the singular value decomposition", 2016.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ __all__ = [
     "slogdet",
     "solve",
     "solve_triangular",
+    "svd",
 ]
 
 cofactor: Op
@@ -33,6 +35,7 @@ inverse: Op
 matmul: Op
 solve: Op
 solve_triangular: Op
+svd: Op
 
 
 def _product(a: Any, b: Any) -> Any:
@@ -177,3 +180,26 @@ def _cholesky_rule(g: Any, y: Any) -> Any:
 
 # The lower triangular L of A = L Lᵀ, where A is symmetric, of which the lower half is read, and positive definite.
 cholesky = Op("cholesky", r"\operatorname{cholesky} {a}", vjp=(_cholesky_rule,), shown=(adjoint("a"),))
+
+
+def _svd_rule(g: Any, y0: Any, y1: Any, y2: Any) -> Any:
+    """Of equal singular values, or of those that are 0 in a long matrix, the vectors have no slopes: inf or nan."""
+    by_u, by_s, by_v = g
+    k = y1.shape[-1]
+    column, row = (reshape(y1, shape=(*y1.shape[:-1], *sides)) for sides in ((k, 1), (1, k)))
+    one = tril(triu(where(False, column * row, 1.0), diagonal=0), diagonal=0)
+    core = where(False, column * row, 0.0) if by_s is None else where(one == 1, reshape(by_s, shape=row.shape), 0.0)
+    rest: Any = 0.0
+    if by_u is not None:
+        turned, per = y0.mT @ by_u, div(by_u, row)
+        core = core + div(turned - turned.mT, row * row - column * column + one) * row
+        rest = (per - y0 @ (y0.mT @ per)) @ y2 if y0.shape[-2] > k else rest
+    if by_v is not None:
+        turned, per = y2 @ by_v.mT, div(by_v, column)
+        core = core + column * div(turned - turned.mT, row * row - column * column + one)
+        rest = rest + y0 @ (per - (per @ y2.mT) @ y2) if y2.shape[-1] > k else rest
+    return y0 @ core @ y2 + rest
+
+
+# U, (…, m, k), the singular values (…, k), which fall, and Vᵀ, (…, k, n), of A = U S Vᵀ, (…, m, n): k is the smaller.
+svd = Op("svd", r"\operatorname{svd} {a}", vjp=(_svd_rule,), shown=(adjoint("a"),), outputs=3)

@@ -78,7 +78,7 @@ def test_the_list_of_names_is_that_of_this_pytorch(torch):
         (lambda: mg.optim.LBFGS, "torch.optim.LBFGS is not here: optim.Adam, or SGD."),
         (
             lambda: mg.linalg.qr,
-            "products, solve, inv, det and cholesky are here; for others take NumPy: np.linalg on x.numpy().",
+            "products, solve, inv, det, cholesky, svdvals are here; else take NumPy: np.linalg on x.numpy().",
         ),
         (
             lambda: mg.cuda.amp,

@@ -50,4 +50,7 @@ SAMPLES = [
            lambda F, a, b: F.linalg.solve_triangular(a * 0.5, b * 1.0, upper=True, unitriangular=True),
            many, numbers(3, 1)),
     sample("solve_triangular from the right", lambda F, a, b: triangle(F, a, b, left=False), a, numbers(2, 3)),
+    sample("svdvals", lambda F, a: F.linalg.svdvals(a), many, differs=SINGULAR),
+    sample("svdvals, wide", lambda F, a: F.linalg.svdvals(a), numbers(2, 4)),
+    sample("matrix_norm, nuc", lambda F, a: F.linalg.matrix_norm(a, "nuc"), numbers(4, 2)),
 ]  # fmt: skip

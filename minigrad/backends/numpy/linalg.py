@@ -12,7 +12,7 @@ from minigrad.backends.numpy.arrays import DEVICE, Array
 from minigrad.errors import LinAlgError
 from minigrad.kernels import kernel
 
-__all__ = ["NOT_DEFINITE", "SINGULAR"]
+__all__ = ["NOT_DEFINITE", "NOT_FINITE", "SINGULAR"]
 
 SINGULAR = (
     "{}: a matrix is singular: one of its rows is a sum of multiples of the others, so it has no inverse.\n"
@@ -22,6 +22,7 @@ NOT_DEFINITE = (
     "cholesky: a matrix is not positive definite: x @ A @ x is 0 or less for some x, or nan.\n"
     "  A covariance of too few or of equal columns is not: add a little to its diagonal, A + 1e-3 * mg.eye(n)."
 )
+NOT_FINITE = "svd: a matrix holds inf or nan, and has no singular values.\n  Look for them: A.isfinite().all((-2, -1))."
 
 
 LONG = 1 << 14  # products in a sum: of float32 that many are added up at a time, and those sums in float64
@@ -94,6 +95,13 @@ def cholesky(a: Array) -> Array:
     if np.isnan(np.diagonal(found, axis1=-2, axis2=-1)).any():  # which not every LAPACK looks for
         raise LinAlgError(NOT_DEFINITE)
     return found
+
+
+@kernel("svd", DEVICE)
+def svd(a: Array) -> tuple[Array, Array, Array]:
+    if not np.isfinite(a).all():
+        raise LinAlgError(NOT_FINITE)
+    return np.linalg.svd(a, full_matrices=False)
 
 
 kernel("det", DEVICE)(np.linalg.det)

@@ -41,7 +41,7 @@ MODULES = [
     for name in (
         "attention", "conv", "cuda", "elementwise", "elimination", "extremes", "indexing", "loss", "matmul", "meeting",
         "moves", "norms", "optim", "pool", "random", "reduce", "rows", "running", "sampling", "segments", "shape",
-        "sorting", "tape", "wide",
+        "singular", "sorting", "tape", "wide",
     )
 ]  # fmt: skip
 _beside: dict[Any, Kernel] = {}  # what computes on cpu, in place of each kernel of Taichi's, while that runs on a GPU
