@@ -111,6 +111,30 @@ def test_squares_that_overflow_or_underflow_do_no_harm_to_their_root(name, dtype
     np.testing.assert_allclose(far, near, rtol=100 * rtol, atol=rtol * np.abs(near).max())
 
 
+@pytest.mark.parametrize("scale", [1e25, 1e-30])
+def test_gradients_are_clipped_by_a_norm_whose_squares_overflow_or_underflow(scale):
+    weights = [mg.zeros(2, requires_grad=True), mg.zeros(1, requires_grad=True)]
+    for weight, gradient in zip(weights, ([2.0, -4.0], [4.0]), strict=True):
+        weight.grad = mg.tensor(gradient) * scale
+    total = mg.nn.utils.clip_grad_norm_(weights, 3.0)
+    assert total.item() == pytest.approx(6 * scale)
+    found = [x for weight in weights for x in weight.grad.tolist()]
+    np.testing.assert_allclose(found, np.array([2.0, -4.0, 4.0]) * min(0.5, scale), rtol=1e-5)
+
+
+@pytest.mark.parametrize("scale", [1e25, 1e-30])
+def test_a_normed_weight_does_not_depend_on_the_length_of_its_direction(scale):
+    found = []
+    for by in (1.0, scale):
+        layer = mg.nn.Linear(3, 2, bias=False)
+        layer.weight.data.copy_(mg.tensor([[1.0, -2.0, 0.5], [3.0, 1.0, 2.0]]) * by)
+        layer = mg.nn.utils.weight_norm(layer)
+        (layer(mg.eye(3)) * mg.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])).sum().backward()
+        found.append([layer.weight.detach().numpy() / by, layer.weight_g.grad.numpy(), layer.weight_v.grad.numpy()])
+    for near, far in zip(*found, strict=True):
+        np.testing.assert_allclose(far, near, rtol=1e-5)
+
+
 @pytest.mark.parametrize("name", ["norm", "std", "rms_norm"])
 def test_a_recorded_step_has_the_same_root(name):
     function = {**ROOTS, **RATIOS}[name]
