@@ -432,6 +432,7 @@ def test_memory_stays_as_it_was():
 
 SAMPLES = all_samples()
 READERS = {  # what looks at values, or gives shapes that depend on them
+    "arranged": ("cov, counted", "cov, weighed"),
     "composed": ("embedding_bag with offsets", "embedding_bag, weighed"),
     "counting": ("bincount", "unique"),
     "distance": ("gaussian_nll_loss",),
