@@ -135,13 +135,14 @@ def test_a_normed_weight_does_not_depend_on_the_length_of_its_direction(scale):
         np.testing.assert_allclose(far, near, rtol=1e-5)
 
 
-@pytest.mark.parametrize("name", ["norm", "std", "rms_norm"])
-def test_a_recorded_step_has_the_same_root(name):
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", ["norm", "norm, p=3", "norm, p=-2", "std", "std, rows", "rms_norm"])
+def test_a_recorded_step_has_the_same_root(name, dtype):
     function = {**ROOTS, **RATIOS}[name]
     step = mg.jit(lambda x: function(x) * 1.0)
-    x = np.random.default_rng(0).normal(size=(6, 32)).astype(np.float32)
+    x = np.random.default_rng(0).normal(size=(6, 32))
     for scale in (1.0, 1e25, 1e-25, 1.0, 1e25):
-        given = mg.tensor(x * np.float32(scale))
+        given = mg.tensor((x * scale).astype(dtype))
         np.testing.assert_array_equal(step(given).numpy(), function(given).numpy())
 
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minigrad.backends.taichi import blocks, source, wide
-from minigrad.backends.taichi.array import DEVICE, current, empty
+from minigrad.backends.taichi.array import DEVICE, CpuArray, current, empty, recorder
 from minigrad.backends.taichi.elementwise import collapsed, computed, pointer, stretched
 from minigrad.backends.taichi.runtime import Remembered, compiled
 from minigrad.kernels import kernel
@@ -361,7 +361,7 @@ def var(a: Any, *, dim: Sequence[int], correction: float, keepdim: bool, end: st
     if a.dtype == np.float64 or current().narrow or count <= 1:
         inputs = (a, mean(a, dim=dim, keepdim=True))
         if rooted and not current().narrow:
-            return _length("std", "a - b", inputs, 2.0, dim, keepdim, a.dtype, "ti.sqrt(a / freedom) * b", given)
+            return _length("std", "a - b", inputs, 2.0, dim, keepdim, "ti.sqrt(s / freedom)", given)
         return reduced("var", *how, inputs, dim, keepdim, a.dtype, end, given)
     # The mean is looked for beside the first number, and what its rounding adds to the squares is taken away.
     first = computed("first", "a", (a[tuple([slice(1 if k in dim else None) for k in range(a.ndim)])],), a.dtype)
@@ -393,32 +393,36 @@ def norm(a: Any, *, p: float, dim: Sequence[int], keepdim: bool) -> Any:
         return reduced("norm0", "sum", "ti.f64((a == 0) == 0)", (a,), dim, keepdim, a.dtype)
     if p == 2 and a.dtype == np.float32:
         return reduced("norm2", "squares", "a", (a,), dim, keepdim, a.dtype, "ti.sqrt(s)")
-    end = "ti.sqrt(a) * b" if p == 2 else "ti.pow(a, 1 / p) * b"
-    return _length("norm", "a", (a,), p, dim, keepdim, a.dtype, end, {"p": float(p)})
+    return _length("norm", "a", (a,), p, dim, keepdim, "ti.sqrt(s)" if p == 2 else "ti.pow(s, 1 / p)", {"p": float(p)})
 
 
 def _length(
-    name: str, snippet: str, inputs: tuple[Any, ...], p: float, dim: Sequence[int], keepdim: bool, dtype: Any, end: str,
+    name: str, snippet: str, inputs: tuple[Any, ...], p: float, dim: Sequence[int], keepdim: bool, root: str,
     attrs: Mapping[str, float],
 ) -> Any:  # fmt: skip
-    """`end` of the sum of the p-th powers of a snippet divided by b, its largest number, or smallest for p below 0.
+    """`root` of s, the sum of the p-th powers of a snippet, whatever their range.
 
-    Where no power is out of range, b is 1 instead, so that nothing is rounded once more.
+    Numbers are divided by the largest, or for p below 0 by the smallest, where its powers are out of range; if not, by
+    1, so that nothing is rounded once more. Where the host can see that it was needless, that step is left out.
     """
-    wide_type = dtype if current().narrow else np.dtype(np.float64)
-    size, bound = (
-        f"ti.abs(ti.cast({snippet}, ti.f64))",
-        2.0 ** ((500 if wide_type.itemsize == 8 else 60) / max(abs(p), 1)),
-    )
+    dtype = inputs[0].dtype
+    size, bound = f"ti.abs({snippet})", 2.0 ** ((900 if dtype.itemsize == 8 else 100) / max(abs(p), 1))
+
+    def total(text: str, given: tuple[Any, ...], keepdim: bool, end: str, numbers: Mapping[str, float]) -> Any:
+        if p == 2:
+            return reduced(name, "squares", text, given, dim, keepdim, dtype, end, numbers)
+        powers = computed("power", f"ti.pow(ti.abs({text}), p)", given, dtype, attrs={"p": float(p)})
+        return reduced(name, "sum", "a", (powers,), dim, keepdim, dtype, end, numbers)
+
+    if recorder() is None and issubclass(current().array, CpuArray):
+        found = total(snippet, inputs, keepdim, root, attrs)
+        seen = found.view(np.ndarray)
+        if ((seen > 1 / bound) & (seen < bound)).all():
+            return found
     far = "ti.select((s > 0) & (s < inf) & ((s > bound) | (s * bound < 1)), s, 1)"
-    by = reduced(f"{name}_by", "max" if p > 0 else "min", size, inputs, dim, True, wide_type, far, {"bound": bound})
-    letter = source.LETTERS[len(inputs)]
-    if p == 2:
-        total = reduced(name, "squares", f"({snippet}) / {letter}", (*inputs, by), dim, True, wide_type)
-    else:
-        powers = computed("power", f"ti.pow({size} / {letter}, p)", (*inputs, by), wide_type, attrs={"p": float(p)})
-        total = reduced(name, "sum", "a", (powers,), dim, True, wide_type)
-    out = computed(f"{name}_end", end, (total, by), dtype, attrs=attrs)
+    by = reduced(f"{name}_by", "max" if p > 0 else "min", size, inputs, dim, True, dtype, far, {"bound": bound})
+    scaled = total(f"({snippet}) / {source.LETTERS[len(inputs)]}", (*inputs, by), True, root, attrs)
+    out = computed(f"{name}_end", "a * b", (scaled, by), dtype)
     return out if keepdim else out.reshape([m for k, m in enumerate(inputs[0].shape) if k not in dim])
 
 
