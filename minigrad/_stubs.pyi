@@ -352,10 +352,10 @@ class Methods(Node):
     def floor_divide(self, other: Tensor | builtins.float) -> Tensor:
         """``input // other``, rounded down."""
     def floor_divide_(self, b: Tensor | builtins.float, /) -> Tensor: ...
-    def fmax(self, other: Tensor) -> Tensor:
+    def fmax(self, other: Any) -> Tensor:
         """`maximum`, in which a nan gives way to a number; where two tie, the first gets the gradient, as in
         PyTorch."""
-    def fmin(self, other: Tensor) -> Tensor:
+    def fmin(self, other: Any) -> Tensor:
         """`minimum`, in which a nan gives way to a number; where two tie, the first gets the gradient, as in
         PyTorch."""
     def fmod(self, other: Any) -> Tensor:
@@ -374,15 +374,15 @@ class Methods(Node):
     def greater_equal(self, b: Tensor | builtins.float, /) -> Tensor: ...
     def gt(self, b: Tensor | builtins.float, /) -> Tensor: ...
     def half(self) -> Tensor: ...
-    def heaviside(self, values: Tensor) -> Tensor:
+    def heaviside(self, values: Any) -> Tensor:
         """0 where `input` is below 0, 1 where it is above, and `values` where it is 0; nan stays nan."""
-    def heaviside_(self, values: Tensor) -> Tensor: ...
+    def heaviside_(self, values: Any) -> Tensor: ...
     def hsplit(self, indices_or_sections: builtins.int | Sequence[builtins.int]) -> tuple[Tensor, ...]:
         """`tensor_split` along the columns; of one dimension along that."""
-    def hypot(self, other: Tensor) -> Tensor:
+    def hypot(self, other: Any) -> Tensor:
         """``sqrt(input**2 + other**2)``, also where the squares are too large or too small; inf if either is
         infinite."""
-    def hypot_(self, other: Tensor) -> Tensor: ...
+    def hypot_(self, other: Any) -> Tensor: ...
     def index_add(self, dim: builtins.int, index: Tensor, source: Tensor, *, alpha: builtins.float = 1) -> Tensor:
         """A copy with the slices of `source`, times `alpha`, added to those of `input` at `index`, a vector, along
         `dim`."""
@@ -458,9 +458,9 @@ class Methods(Node):
     def log_(self) -> Tensor: ...
     def log_softmax(self, dim: builtins.int | None = None, dtype: DType | None = None) -> Tensor:
         """``log(softmax(input))`` along `dim`, also where the softmax is too small for a float."""
-    def logaddexp(self, other: Tensor) -> Tensor:
+    def logaddexp(self, other: Any) -> Tensor:
         """``log(exp(input) + exp(other))`` without overflow."""
-    def logaddexp2(self, other: Tensor) -> Tensor:
+    def logaddexp2(self, other: Any) -> Tensor:
         """``log2(2**input + 2**other)`` without overflow."""
     def logdet(self) -> Tensor:
         """The logarithm of each determinant: nan of one below 0, -inf of 0."""

@@ -38,6 +38,7 @@ __all__ = [
     "line",
     "listed_ints",
     "one_dim_of",
+    "operands_of",
     "scaled",
     "shaped",
     "some_dims_of",
@@ -91,6 +92,19 @@ def common_dtype(*operands: Any) -> DType:
     tensors = [x for x in operands if isinstance(x, Tensor)]
     numbers = [of_number(x) for x in operands if not isinstance(x, Tensor)]
     return result_type([x.dtype for x in tensors if x.ndim], [x.dtype for x in tensors if not x.ndim], numbers)
+
+
+def operands_of(op: str, **given: Any) -> list[Tensor]:
+    """Two operands of an elementwise function, of which one may be a number: then a 0-d tensor of their common dtype.
+
+    Raises DTypeError where neither is a tensor.
+    """
+    tensors = [x for x in given.values() if isinstance(x, Tensor)]
+    like = tensors[0] if tensors else tensor_of(next(iter(given.values())), op)
+    dtype = common_dtype(*given.values()) if len(tensors) < len(given) else like.dtype
+    return [
+        x if isinstance(x, Tensor) else like.new_full((), number(op, x, dtype), dtype=dtype) for x in given.values()
+    ]
 
 
 def scaled(factor: Any, other: Any, input: Any, op: str, argument: str = "alpha") -> Any:

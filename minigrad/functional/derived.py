@@ -12,7 +12,7 @@ from minigrad._tensor import Tensor
 from minigrad.creation import arange, zeros_like
 from minigrad.dtypes import DType, int32, int64
 from minigrad.errors import ArgumentError, ShapeError
-from minigrad.functional.checks import Dims, floats_of, shaped, tensor_as, tensor_of
+from minigrad.functional.checks import Dims, floats_of, operands_of, shaped, tensor_as, tensor_of
 from minigrad.functional.elementwise import clamp, where
 from minigrad.functional.indexing import gather
 from minigrad.functional.reduce import amax, amin, sum
@@ -71,18 +71,18 @@ def logit(input: Tensor, eps: float | None = None) -> Tensor:
     return cast(Tensor, ops.log(x) - ops.log1p(x * -1.0))  # a bool has no negative, that of a byte is another
 
 
-def logaddexp(input: Tensor, other: Tensor) -> Tensor:
+def logaddexp(input: Any, other: Any) -> Tensor:
     """``log(exp(input) + exp(other))`` without overflow."""
-    a, b = tensor_of(input, "logaddexp"), tensor_of(other, "logaddexp", "other")
+    a, b = operands_of("logaddexp", input=input, other=other)
     first = a >= b  # of two that are equal one is the larger, so that the rules of `where` cut nothing off
     high, low = where(first, a, b), where(first, b, a)
     gap = where(ops.logical_and(high == low, ops.isinf(high)), 0.0, low - high)
     return cast(Tensor, high + ops.softplus(gap))
 
 
-def hypot(input: Tensor, other: Tensor) -> Tensor:
+def hypot(input: Any, other: Any) -> Tensor:
     """``sqrt(input**2 + other**2)``, also where the squares are too large or too small; inf if either is infinite."""
-    a, b = tensor_of(input, "hypot"), tensor_of(other, "hypot", "other")
+    a, b = operands_of("hypot", input=input, other=other)
     size = ops.maximum(ops.abs(a.detach()), ops.abs(b.detach()))
     by = where(ops.logical_and(size > 0, size < inf), size, 1.0)
     found = ops.sqrt(ops.square(a / by) + ops.square(b / by)) * by

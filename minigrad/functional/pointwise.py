@@ -11,7 +11,7 @@ from minigrad._tensor import Tensor
 from minigrad.backends.limits import number
 from minigrad.dtypes import float64, get_default_dtype
 from minigrad.errors import DTypeError
-from minigrad.functional.checks import common_dtype, floats_of, tensor_of
+from minigrad.functional.checks import common_dtype, floats_of, operands_of, tensor_of
 from minigrad.functional.elementwise import remainder, sub, where
 
 __all__ = [
@@ -78,29 +78,27 @@ def rad2deg(input: Tensor) -> Tensor:
 
 def float_power(input: Any, exponent: Any) -> Tensor:
     """``input ** exponent`` in float64, whatever the types were."""
-    base, power = (
-        x.to(float64) if isinstance(x, Tensor) else number("float_power", x, float64) for x in (input, exponent)
-    )
-    return cast(Tensor, base**power)
+    base, power = [x.to(float64) for x in operands_of("float_power", input=input, exponent=exponent)]
+    return base**power
 
 
-def fmax(input: Tensor, other: Tensor) -> Tensor:
+def fmax(input: Any, other: Any) -> Tensor:
     """`maximum`, in which a nan gives way to a number; where two tie, the first gets the gradient, as in PyTorch."""
-    first = tensor_of(input, "fmax") >= tensor_of(other, "fmax", "other")
-    return cast(Tensor, where(ops.logical_or(first, ops.isnan(other)), input, other))
+    a, b = operands_of("fmax", input=input, other=other)
+    return cast(Tensor, where(ops.logical_or(a >= b, ops.isnan(b)), a, b))
 
 
-def fmin(input: Tensor, other: Tensor) -> Tensor:
+def fmin(input: Any, other: Any) -> Tensor:
     """`minimum`, in which a nan gives way to a number; where two tie, the first gets the gradient, as in PyTorch."""
-    first = tensor_of(input, "fmin") <= tensor_of(other, "fmin", "other")
-    return cast(Tensor, where(ops.logical_or(first, ops.isnan(other)), input, other))
+    a, b = operands_of("fmin", input=input, other=other)
+    return cast(Tensor, where(ops.logical_or(a <= b, ops.isnan(b)), a, b))
 
 
-def heaviside(input: Tensor, values: Tensor) -> Tensor:
+def heaviside(input: Any, values: Any) -> Tensor:
     """0 where `input` is below 0, 1 where it is above, and `values` where it is 0; nan stays nan. It has no slope."""
-    if tensor_of(input, "heaviside").dtype is not tensor_of(values, "heaviside", "values").dtype:
-        raise DTypeError(f"heaviside: input holds {input.dtype.name}, and values {values.dtype.name}; convert one.")
-    x, at = input.detach(), values.detach()
+    x, at = [t.detach() for t in operands_of("heaviside", input=input, values=values)]
+    if x.dtype is not at.dtype:
+        raise DTypeError(f"heaviside: input holds {x.dtype.name}, and values {at.dtype.name}; convert one.")
     step = where(x == 0, at, (x > 0).to(x.dtype))
     return cast(Tensor, where(ops.isnan(x), x, step) if x.dtype.is_floating_point else step)
 
@@ -120,10 +118,11 @@ def signbit(input: Tensor) -> Tensor:
     return cast(Tensor, ops.signbit(tensor_of(input, "signbit")))
 
 
-def logaddexp2(input: Tensor, other: Tensor) -> Tensor:
+def logaddexp2(input: Any, other: Any) -> Tensor:
     """``log2(2**input + 2**other)`` without overflow."""
-    first = input >= other
-    high, low = where(first, input, other), where(first, other, input)  # unlike maximum they have one slope in a tie
+    a, b = operands_of("logaddexp2", input=input, other=other)
+    first = a >= b
+    high, low = where(first, a, b), where(first, b, a)  # unlike maximum they have one derivative in a tie
     gap = where(ops.logical_and(high == low, ops.isinf(high)), 0.0, low - high)  # inf - inf is nan
     return cast(Tensor, high + ops.softplus(gap * math.log(2.0)) / math.log(2.0))
 
@@ -146,13 +145,9 @@ def xlogy(input: Any, other: Any) -> Tensor:
 
     Where `input` is 0 and `other` is not above 0, all derivatives count as 0, of which the first is PyTorch's too.
     """
-    like = other if isinstance(other, Tensor) else tensor_of(input, "xlogy")
-    dtype = common_dtype(input, other)
-    dtype = dtype if dtype.is_floating_point else get_default_dtype()
-    x, y = (
-        t.to(dtype) if isinstance(t, Tensor) else like.new_full((), number("xlogy", t, dtype), dtype=dtype)
-        for t in (input, other)
-    )
+    pair = operands_of("xlogy", input=input, other=other)
+    dtype = common_dtype(*pair)
+    x, y = [t.to(dtype if dtype.is_floating_point else get_default_dtype()) for t in pair]
     nothing = ops.logical_and(x == 0, ops.logical_or(y <= 0, y == inf))  # whose logarithm would be infinite or nan
     return cast(Tensor, where(ops.isnan(y), y, x * ops.log(where(nothing, 1.0, y))))
 

@@ -225,7 +225,8 @@ def test_a_remainder_by_minus_1_in_uint8_is_by_255_as_in_pytorch():
     assert mg.tensor([200, 255], dtype=mg.uint8).fmod(-1).tolist() == [200, 0]
 
 
-NO_NUMBERS = ["hypot", "logaddexp", "fmax", "fmin", "dist", "outer", "inner", "dot", "mv", "mm", "matmul", "prelu"]
+NO_NUMBERS = ["dist", "outer", "inner", "dot", "mv", "mm", "matmul", "prelu"]
+OF_TWO = ["atan2", "div", "eq", "float_power", "fmax", "fmin", "hypot", "logaddexp", "logaddexp2", "maximum", "minimum"]
 
 
 @merge_cases
@@ -240,7 +241,18 @@ def test_a_function_of_two_tensors_names_the_operand_that_is_none(name, wrong):
 
 
 @merge_cases
-@pytest.mark.parametrize("name", ["xlogy", "fmod", "float_power"])
+@pytest.mark.parametrize("name", OF_TWO)
+def test_an_elementwise_function_of_two_takes_a_number_for_either(name):
+    """As operators do, also where PyTorch asks for two tensors; the number is converted as in an operator."""
+    function, x = getattr(mg.functional, name), mg.tensor([0.5, 2.0])
+    for a, b, tensors in ((x, 3, (x, mg.tensor(3.0))), (0.5, x, (mg.tensor(0.5), x))):
+        found, expected = function(a, b), function(*tensors)
+        assert (found.dtype, found.tolist()) == (expected.dtype, expected.tolist())
+    assert mg.hypot(mg.tensor([3]), 4.0).tolist() == [5.0]
+
+
+@merge_cases
+@pytest.mark.parametrize("name", ["xlogy", "fmod", "float_power", "hypot", "logaddexp", "fmax", "fmin"])
 def test_a_function_that_takes_numbers_names_what_is_none(name):
     for wrong in (None, "4", [4.0]):
         with pytest.raises(DTypeError, match=f"{name}: a .* is neither a tensor nor a number|{name}: None"):
