@@ -1,4 +1,4 @@
-"""Graphs of one's own code as the player's readers have them: for screenshots, and for what a browser checks."""
+"""Graphs such as users of the player have: for screenshots, and for what a browser checks."""
 
 import minigrad as mg
 from minigrad import functional as F

@@ -20,7 +20,7 @@ from minigrad_viz.trace import Block, Note, Trace, placed
 from minigrad_viz.trace.modules import modules_of
 from minigrad_viz.trace.names import Namespaces
 
-__all__ = ["Call", "failing_call", "readers_frames", "to_broken_trace"]
+__all__ = ["Call", "failing_call", "to_broken_trace", "user_frames"]
 
 _MINIGRAD, _VIEWER = Path(mg.__file__).parent, Path(__file__).parent
 
@@ -35,7 +35,7 @@ class Call(NamedTuple):
 
 
 def failing_call(error: BaseException) -> Call | None:
-    """The call in the traceback of `error` by which the reader's code entered minigrad for the last time, or None.
+    """The call in the traceback of `error` by which the user's code entered minigrad for the last time, or None.
 
     >>> try:
     ...     mg.Value(2.0) * "three"
@@ -47,7 +47,7 @@ def failing_call(error: BaseException) -> Call | None:
     found = None
     for (outer, line), (inner, _) in zip(reversed(frames[:-1]), reversed(frames[1:]), strict=True):
         if found is None and _is_ours(inner) and not _is_layer(inner) and (_is_layer(outer) or not _is_ours(outer)):
-            found = inner  # a layer calls as a reader would
+            found = inner  # a layer calls as a user would
         if _is_ours(inner) and not _is_ours(outer):
             inner = found or inner
             name = str(error).partition(":")[0] if isinstance(error, MinigradError) else ""
@@ -70,7 +70,7 @@ def _operands(op: str, frame: FrameType) -> list[Any]:
     return [x for place, x in enumerate(_flat(given)) if place < room or isinstance(x, GraphNode)]
 
 
-def readers_frames(error: BaseException, space: Mapping[str, Any]) -> list[tuple[FrameType, int]]:
+def user_frames(error: BaseException, space: Mapping[str, Any]) -> list[tuple[FrameType, int]]:
     """The part of the traceback of `error` from the cell on, whose variables are `space`, down to where it was raised,
     but without what lies in minigrad: each frame with its line."""
     frames = list(traceback.walk_tb(error.__traceback__))
@@ -127,8 +127,8 @@ def _of_one_kind(nodes: list[Any]) -> list[Any]:
 
 
 def _raised_at(error: BaseException, namespaces: Namespaces) -> str:
-    """Where the reader's own code raised: " (at file:number: text)"."""
-    frames = readers_frames(error, namespaces[0]) if namespaces else []
+    """Where the user's own code raised: " (at file:number: text)"."""
+    frames = user_frames(error, namespaces[0]) if namespaces else []
     return f" (at {clean(_line_of(*frames[-1]))})" if frames else ""
 
 

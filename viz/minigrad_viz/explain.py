@@ -64,7 +64,7 @@ def explain(node: Any, of: Any = None) -> Explanation:
 
 
 def _end(node: Any, namespaces: Namespaces) -> Any:
-    """Of what the reader's variables hold, that with the largest graph that `node` is in; else `node` itself."""
+    """Of what the user's variables hold, that with the largest graph that `node` is in; else `node` itself."""
     if not isinstance(node, Node):
         return node
     best, most, wanted = node, 0, node_of(node)

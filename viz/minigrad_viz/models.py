@@ -99,7 +99,7 @@ def _without_loss(trace: Trace) -> Trace:
 
 
 def _arguments(model: Any, inputs: tuple[Any, ...]) -> dict[str, Any]:
-    """The inputs by what `forward` calls them, for those that are no variables of the reader's."""
+    """The inputs by what `forward` calls them, for those that are no variables of the user's."""
     try:
         return dict(inspect.signature(model.forward).bind(*inputs).arguments)
     except (TypeError, ValueError):  # `forward` will say so itself

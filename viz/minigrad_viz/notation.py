@@ -182,7 +182,7 @@ def handle(index: int) -> str:
 
 
 def readable(name: str, x: Any) -> str:
-    """The attribute called `name` as a reader writes it: a key as in ``x[0, 1:3]``, a type by its name.
+    """The attribute called `name` as a user writes it: a key as in ``x[0, 1:3]``, a type by its name.
 
     >>> readable("key", (slice(None), slice(2, 4), 0)), readable("shape", (2, 3)), readable("dtype", mg.float64)
     ('[:, 2:4, 0]', '(2, 3)', 'float64')
@@ -197,7 +197,7 @@ def readable(name: str, x: Any) -> str:
 
 
 def _written(x: Any) -> str:
-    """Anything as a reader would write it: what has no notation of its own by the name of its class."""
+    """Anything as a user would write it: what has no notation of its own by the name of its class."""
     if x is None or (isinstance(x, str | bool | int | float | complex) and type(x).__module__ == "builtins"):
         return str(x)
     if isinstance(x, Enum):
@@ -281,7 +281,7 @@ def _view(op: mg.Op, attrs: Mapping[str, Any]) -> str:
 
 # --- formulas --------------------------------------------------------------------------------------------------------
 
-# An op that a reader declared may have a rule that only floats can go through. It is drawn all the same.
+# An op that a user declared may have a rule that only floats can go through. It is drawn all the same.
 UNWRITABLE = (ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import minigrad as mg
 from minigrad.graph import Node
-from minigrad_viz.broken import readers_frames, to_broken_trace
+from minigrad_viz.broken import to_broken_trace, user_frames
 from minigrad_viz.pictures.drawing import Drawing
 from minigrad_viz.player import made, node_of
 from minigrad_viz.trace import Trace, to_trace
@@ -66,7 +66,7 @@ def _trace(shell: Any, line: str, cell: str) -> Any:
     """
     from IPython.core.error import UsageError
 
-    __tracebackhide__ = True  # IPython shows the reader's own frames
+    __tracebackhide__ = True  # IPython shows the user's own frames
     words = line.split()
     options = [word for word in words if word.startswith("-")]
     if set(options) - {"--static"}:
@@ -78,7 +78,7 @@ def _trace(shell: Any, line: str, cell: str) -> Any:
         with mg.record(lines=True):
             last = _run(shell, cell)
     except BaseException as error:
-        inside = [frame.f_locals for frame, _ in readers_frames(error, space) if frame.f_locals is not space]
+        inside = [frame.f_locals for frame, _ in user_frames(error, space) if frame.f_locals is not space]
         broken = to_broken_trace(error, (space, *inside), _ends(before, space, *inside))
         if broken is not None:
             _show(broken, "--static" in options)

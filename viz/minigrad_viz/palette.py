@@ -165,7 +165,7 @@ def _rules(template: str, colours: Mapping[str, str]) -> str:
 
 def stylesheet(shapes: str = "", colours: str = "", theme: Theme | None = None) -> str:
     """The CSS of a picture. Media queries hold inside an image too, so a picture without a theme of its own follows the
-    reader's light or dark.
+    user's light or dark.
 
     `shapes` and `colours` are more rules, for what not every picture has, with doubled braces and names of colours.
     """

@@ -75,7 +75,7 @@ def tour(x: Any, captions: Sequence[tuple[Any, ...]], **state: Any) -> Player:
     - two nodes, the ends of an edge: the moment at which the gradient goes over it,
     - "start", "seed", where the backward pass begins, "end", or the number of a position.
 
-    In (where, text, look) a node, or a scope that is opened, is what the reader shall look at.
+    In (where, text, look) a node, or a scope that is opened, is selected there.
     Raises ArgumentError for what is not in the graph; it says at which stop.
 
     >>> import minigrad as mg

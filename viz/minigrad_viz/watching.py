@@ -102,7 +102,7 @@ class Watch:
         self._clock = _Clock()
         self._arm()
 
-    # --- what the reader calls, or `fit` ---
+    # --- what the user calls, or `fit` ---
 
     def log(self, loss: Any) -> None:
         """A step is over, and its loss was this."""
@@ -264,7 +264,7 @@ class Watch:
     # --- showing ---
 
     def _show(self) -> None:
-        """Put the picture where the reader is, in place of the one before."""
+        """Put the picture where the user is, in place of the one before."""
         self._clock.drawn = time.perf_counter()
         if not _in_notebook():
             return
@@ -373,7 +373,7 @@ class _Clock:
         self._took = 0.0
 
     def step_ends(self, measured: bool) -> None:
-        """The reader's step is over; what follows is ours."""
+        """The user's step is over; what follows is ours."""
         self._began = time.perf_counter()
         self._took = self._began - self._last
         self._steps += 1

@@ -1,4 +1,4 @@
-"""The player in a notebook: an anywidget, whose state a reader can link, observe and set.
+"""The player in a notebook: an anywidget, whose state a user can link, observe and set.
 
 Loaded when the first player is made, because ipywidgets takes a while to import.
 """

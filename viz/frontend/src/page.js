@@ -1,6 +1,6 @@
 /**
  * Starts players in a page: each figure that carries a trace gets one above its picture, which stays for print and for
- * readers without scripts. Keys that nothing else on the page wants go to its only player, or to the one touched last;
+ * browsers without scripts. Keys that nothing else on the page wants go to its only player, or to the one touched last;
  * an address that ends in `#step=5` shows the only player there.
  */
 

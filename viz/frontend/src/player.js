@@ -38,7 +38,7 @@ import { whatIf } from "./panels/whatif.js";
 /** @typedef {import("./panels/session.js").Session} Session */
 
 /**
- * What a widget keeps in step: `selected` is "n12", a node, "b3", a block, or "step", the node of each step; `values` are the reader's own, by leaf.
+ * What a widget keeps in step: `selected` is "n12", a node, "b3", a block, or "step", the node of each step; `values` are the user's own, by leaf.
  * @typedef {object} State
  * @property {number} position
  * @property {boolean} playing
@@ -52,7 +52,7 @@ import { whatIf } from "./panels/whatif.js";
 /**
  * A state to begin with (the end of the forward pass if there is no position), and how the player looks.
  * @typedef {object} Looks
- * @property {boolean} [autoplay] unless the reader asked for little movement
+ * @property {boolean} [autoplay] unless the user asked for little movement
  * @property {"light" | "dark" | "auto"} [theme]
  * @property {number | null} [height] of the drawing at most, in pixels
  * @property {string[] | null} [show] of PANELS, "inspector" and "transport" those that there are; all if not given

@@ -172,7 +172,7 @@ def page(view: View, theme: Theme | None = None) -> str:
 
 
 def board(view: View, theme: Theme | None = None) -> str:
-    """The whole picture, in the colours of a theme, or else of the reader's."""
+    """The whole picture, in the colours of a theme, or else of the user's."""
     names, kinds = [layer.name for layer in view.layers], [layer.kind for layer in view.layers]
     gradients, high = flow.drawn(view.flow, names, kinds, _TOP + _HIGH + 34)
     top = _TOP + _HIGH + 58 + (round(high) + 12 if high else 0)

@@ -93,7 +93,7 @@ class Drawing:
         r"""Write to `path` what its suffix says: a picture, ``.svg``, ``.png``, ``.pdf``, or ``.tex``, in TikZ; a page,
         ``.html``; ``.txt``, ``.json``, or ``.dot`` and ``.gv`` for Graphviz.
 
-        `theme` is "light" or "dark"; SVG and pages follow the reader's if it is not given, the others are light. A PNG
+        `theme` is "light" or "dark"; without it, SVG and pages follow the user's theme and the rest is light. A PNG
         is `scale` times as large as the SVG, 2 if not given, or `width` pixels wide. PNG and PDF need the extra
         ``pictures``.
 

@@ -1,4 +1,4 @@
-"""A page around a picture, for what has no player: one file, which asks for nothing and follows the reader's theme."""
+"""A page around a picture that has no player: one file, without requests, in the user's light or dark theme."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ class Picture(NamedTuple):
 
 
 def to_svg(x: Any, *more: Any) -> str:
-    """The graph of `x`, a Value or several, as SVG: one file, which follows the reader's light or dark theme.
+    """The graph of `x`, a Value or several, as SVG: one file, which follows the user's light or dark theme.
 
     >>> import minigrad as mg
     >>> a = mg.Value(3.0, "a")
@@ -49,7 +49,7 @@ def to_svg(x: Any, *more: Any) -> str:
 def picture(trace: Trace, opened: Collection[int] | None = None, theme: Theme | None = None, more: str = "") -> Picture:
     """The picture of a trace; `opened` are the blocks to show so, None for as many as make one that can be read.
 
-    It has the colours of `theme`, "light" or "dark"; those of the reader's theme if that is None. `more` is CSS.
+    It has the colours of `theme`, "light" or "dark"; those of the user's theme if that is None. `more` is CSS.
     """
     seen = scene(trace, opened)
     width = max(seen.width, 300.0)

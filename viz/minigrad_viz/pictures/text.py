@@ -1,4 +1,4 @@
-"""The text form: what a terminal shows, a diff compares, and a reader sees where there are no pictures."""
+"""The text form: what a terminal shows, a diff compares, and a user sees where there are no pictures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Alarms: what a reader should be told about a graph, each in a sentence that says what it means and what to do.
+"""Alarms: what a user should be told about a graph, each in a sentence that says what it means and what to do.
 
 Where a number comes from matters more than where it is seen: of NaN and infinities it is the *first* operation that is
 named, and what it contaminated is listed. The thresholds below are where a picture should say something; a network may

@@ -1,4 +1,4 @@
-"""Blocks: the parts of a graph that are drawn as one box each until a reader opens them.
+"""Blocks: the parts of a graph that are drawn as one box each until a user opens them.
 
 `divide` makes the tree of blocks: the scopes that were entered, *folds* of alike neighbours among them, and *runs*
 where more than `MOST` items lie side by side. Inside each block the items make no cycle, hence none appears whichever

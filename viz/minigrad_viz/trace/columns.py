@@ -4,7 +4,7 @@
     edges    one for each operand of each operation, so a*a has two, with the local derivative
     passes   for each output the events of a backward pass, in order: the chain rule step by step
     blocks   the tree of parts that can be closed, scopes for one; block 0 is the whole graph
-    notes    what a reader should be told: the first NaN, a number overwritten since
+    notes    what a user should be told: the first NaN, a number overwritten since
 
 A node is known by its place in `nodes`, never by its address, so the same graph gives the same trace. It is kept by
 columns, which are quick to fill and to write; `nodes`, `edges` and a pass's `steps` show them as rows.

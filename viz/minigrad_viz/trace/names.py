@@ -1,4 +1,4 @@
-"""What the reader calls each node: its label, or else a variable that holds it."""
+"""What the user calls each node: its label, or else a variable that holds it."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def _found(name: str, held: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _parts(name: str, held: Any) -> Iterable[tuple[str, Any]]:
-    """What is in a list, tuple, dict or object, each part called as a reader writes it."""
+    """What is in a list, tuple, dict or object, each part called as a user writes it."""
     if isinstance(held, _NO_MODELS):
         return ()
     if isinstance(held, list | tuple | dict):

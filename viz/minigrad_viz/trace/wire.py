@@ -22,7 +22,7 @@ Columns instead of rows, because JSON of 100,000 rows is slow on both sides. Whe
     arrays    summaries of tensors
     programs  loops that compute tensors again: see minigrad/backends/loops.py. nodes.tensor's `loops` says
               which computes a node, and for each operand which its product (null: none), or why none can
-    notes     what a reader should be told
+    notes     what a user should be told
     tours     absent, or the stops of a tour: at which position, and what is said there
     how       absent, or, of a recorded step, how it is run: then nodes are calls in the order in which they run, most
               have no numbers, and there is no way back

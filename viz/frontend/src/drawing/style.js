@@ -1,5 +1,5 @@
 /**
- * The CSS of the drawing, and which colours hold: the page's theme decides, or else the reader's system.
+ * The CSS of the drawing, and which colours hold: the page's theme decides, or else the user's system.
  *
  * The player lives in a shadow root, where selectors cannot look outside. So `followTheme` reads the page and says what
  * it found in an attribute of the player's root, `data-mg-theme`.

@@ -16,7 +16,7 @@ const ROOM = 28; // around what is revealed
 const EDGE = 4; // at least
 const FARTHEST = 0.5; // to where the view goes back by itself
 
-/** Whether the reader asked for little movement. */
+/** Whether the user asked for little movement. */
 export const calm = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
 
 /**
@@ -88,8 +88,8 @@ export function viewport(host, moved) {
   const { at, apply, lookAround, scrolled, ...eye } = lens(view, stage, moved);
   let wanted = /** @type {Rect | null} */ (null); // what is to be in view
   let placed = false;
-  let zoomed = false; // by the reader: from then on it is not fitted to its place
-  let came = false; // to where the reader begins, which is there at once
+  let zoomed = false; // by the user: from then on it is not fitted to its place
+  let came = false; // to where the user begins, which is there at once
   let asked = 0;
   const follow = () => {
     asked = 0;

@@ -1,6 +1,6 @@
 /**
  * Where playing stops: at an op, a name, a scope, a large or broken number, a gradient that is added to. A breakpoint
- * fires at fixed positions of a timeline, whichever way the reader comes.
+ * fires at fixed positions of a timeline, whichever way the user comes.
  */
 
 import { runOf } from "./history.js";

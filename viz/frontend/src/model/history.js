@@ -1,5 +1,5 @@
 /**
- * The history of a graph: every number in the order in which it was computed, forward, then backward. What a reader
+ * The history of a graph: every number in the order in which it was computed, forward, then backward. What a user
  * sees at a position follows from the position alone: stepping back is as exact as stepping forward, a jump is a step.
  */
 

@@ -1,5 +1,5 @@
 /**
- * Predict: the reader types the next gradient before it is shown. A wrong answer is not just wrong: each of the usual
+ * Predict: the user types the next gradient before it is shown. A wrong answer is not just wrong: each of the usual
  * slips leads to a number of its own, so the number tells which slip it was.
  *
  * No text gives the answer away before it is right: it says which numbers to take, and what to do with them.
@@ -65,7 +65,7 @@ export function askable({ upstream, local, contribution, before, total, met }) {
 }
 
 /**
- * The number that a reader wrote: "−3", "-3", "0.25", "1/3", "2e-3", "inf" or "NaN". Throws an Error that says how.
+ * The number that a user wrote: "−3", "-3", "0.25", "1/3", "2e-3", "inf" or "NaN". Throws an Error that says how.
  * @param {string} text
  */
 export function parseNumber(text) {
@@ -82,7 +82,7 @@ export function parseNumber(text) {
 }
 
 /**
- * Whether a reader's number is that number to three digits. What lies far below `scale` is a rest of rounding: 0.
+ * Whether a user's number is that number to three digits. What lies far below `scale` is a rest of rounding: 0.
  * @param {number} answer
  * @param {number} number
  * @param {number} [scale]

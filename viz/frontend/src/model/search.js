@@ -1,4 +1,4 @@
-/** Finding nodes by what a reader remembers of them: a name, an op, a scope, a line of code, a number. */
+/** Finding nodes by what a user remembers of them: a name, an op, a scope, a line of code, a number. */
 
 import { abs, min } from "../math.js";
 import { outwards } from "./blocks.js";

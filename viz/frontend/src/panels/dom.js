@@ -102,7 +102,7 @@ export function dress(element, has, before = {}) {
   return element;
 }
 
-/** A reader who types a number is not interrupted. @param {any} element @param {string} value */
+/** A user who types a number is not interrupted. @param {any} element @param {string} value */
 function setValue(element, value) {
   if (element.value !== value && !element.matches("[type=number]:focus")) element.value = value;
 }

@@ -1,5 +1,5 @@
 /**
- * Predict mode: before each backward step the reader says what the gradient will be. The number is hidden until then,
+ * Predict mode: before each backward step the user says what the gradient will be. The number is hidden until then,
  * for the player goes no further than what was answered.
  */
 

@@ -1,5 +1,5 @@
 /**
- * What one player holds: a place in the timeline, what is selected and open, the reader's own numbers and stops. No
+ * What one player holds: a place in the timeline, what is selected and open, the user's own numbers and stops. No
  * elements here: every change is told to those who listen, and the panels draw themselves again from it.
  */
 
@@ -33,12 +33,12 @@ const [CALM, BRIEF, LONGEST] = [800, 250, 59_000];
  * @property {any} timer
  * @property {string | null} selected "n12", "b3" or "step"
  * @property {Set<number>} expanded
- * @property {Map<number, number>} overrides the reader's own numbers, of leaves and of elements
- * @property {number[]} picked the elements of leaves that the reader wants to change, as keys of `overrides`, in order
+ * @property {Map<number, number>} overrides the user's own numbers, of leaves and of elements
+ * @property {number[]} picked the elements of leaves that the user wants to change, as keys of `overrides`, in order
  * @property {import("../engine/engine.js").Engine | null} engine compiled when it is first needed
  * @property {Spec[]} stops
  * @property {string} stopped the stop that was reached, in a sentence
- * @property {number} limit in predict mode, how far the reader may go: what lies behind has to be predicted first
+ * @property {number} limit in predict mode, how far the user may go: what lies behind has to be predicted first
  * @property {{right: number, asked: number, tries: number}} score of predictions
  * @property {Map<string, any>} pictures the heatmaps of the inspector, by their labels
  * @property {Map<number, number> | null} scales of their colours, by node

@@ -34,7 +34,7 @@ export function tour(s) {
     },
     start: () => go(0),
     next: () => go(at + 1),
-    /** A reader who steps on alone hears what a station says on reaching it; elsewhere the caption fades. */
+    /** A user who steps on alone hears what a station says on reaching it; elsewhere the caption fades. */
     draw() {
       if (!many) return null;
       const here = (/** @type {import("../types.js").Station} */ one) => one.position === s.playback.position;

@@ -106,7 +106,7 @@ export function whatIf(s) {
   };
 }
 
-/** What a reader should know of it. @param {Session} s @param {number[]} leaves @param {number[]} shown */
+/** What a user should know of it. @param {Session} s @param {number[]} leaves @param {number[]} shown */
 function noteOf(s, leaves, shown) {
   if (!s.graph.tensors.size) return leaves.length ? "" : "This graph has no leaf that holds one number.";
   if (!shown.length) return "Choose a leaf, and click an element in its picture or name it here.";
