@@ -351,7 +351,7 @@ def test_the_picture_is_well_formed_and_no_text_leaves_it_or_meets_the_next():
     for text in root.iter("{http://www.w3.org/2000/svg}text"):
         x, said = float(text.get("x")), "".join(text.itertext())
         if "end" not in text.get("class"):
-            ends.append((x + text_width(said, 10.5, "warn" in text.get("class")), float(text.get("y")), x, said))
+            ends.append((x + text_width(said, 11, "warn" in text.get("class")), float(text.get("y")), x, said))
             assert ends[-1][0] <= WIDTH - 8, said  # where the stripe behind a row ends
     begins = [(float(bar.get("x")), float(bar.get("y")) + 6) for bar in root.iter("{http://www.w3.org/2000/svg}rect")]
     begins += [(x, y) for _, y, x, _ in ends]
@@ -368,6 +368,7 @@ def test_the_heatmap_stands_between_the_loss_and_the_layers_in_every_form(tmp_pa
     assert "<desc>Sequential after 3 steps" in svg
     assert said in svg
     assert said in html.unescape(re.search(r'alt="([^"]*)"', figure(seen.view))[1])
+    assert f'style="width:{WIDTH}px;max-width:none' in figure(seen.view)  # smaller, it could not be read
     assert LIGHT["page"] in seen.svg("light")
     assert DARK["page"] not in seen.svg("light")
     for name in ("a.svg", "a.html", "a.txt"):

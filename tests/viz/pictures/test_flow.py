@@ -14,7 +14,7 @@ from minigrad_viz.pictures.flow import Scale, alarm_lines, drawn, lines, scale_o
 from svgs import elements, words
 
 NAMES, KINDS = ["first", "relu", "last"], ["Linear", "ReLU", "Linear"]
-LEFT, RIGHT, ROW = 204, 984, 19
+LEFT, RIGHT, ROW = 146, 824, 19
 
 
 def flow_of(*steps):
@@ -69,8 +69,8 @@ def test_rows_are_called_by_their_module_paths_the_first_layer_on_top():
 def test_blank_zero_and_not_finite_cells_are_told_by_signs_and_named_in_the_legend():
     svg, _ = svg_of(flow_of([0.1, 0.1], [0.0, 0.1], [math.nan, 0.1], [None, 0.1]), ["a", "b"], ["A", "B"])
     assert cells(svg, 4) == {(0, 0): 8, (1, 0): 8, (1, 1): 8, (1, 2): 8, (1, 3): 8}
-    assert elements(svg, "nil")[0].get("d") == "M228.0 33.5H252.0"
-    assert elements(svg, "wild")[0].get("d").startswith("M253.0 26l")
+    assert elements(svg, "nil")[0].get("d") == "M170.0 33.5H194.0"
+    assert elements(svg, "wild")[0].get("d").startswith("M195.0 26l")
     said = [words(one) for one in elements(svg, "key")]
     assert {"NaN or Inf", "0", "blank: no gradient measured", "an alarm begins"} <= set(said)
     plain, _ = svg_of(flow_of([0.1, 0.1]), ["a", "b"], ["A", "B"])
@@ -124,7 +124,7 @@ def test_no_text_leaves_the_picture_or_meets_another_in_its_line(count):
         line.sort()
         for (_, end, text), (begin, _, _) in pairwise(line):
             assert end <= begin, text
-        assert line[-1][1] <= 1000 - 8
+        assert line[-1][1] <= 840 - 8
 
 
 def test_alarms_of_one_kind_are_one_line_which_says_when_the_first_and_last_began_and_the_worst():

@@ -22,14 +22,14 @@ __all__ = ["Layer", "View", "board", "figure", "lines", "page", "ticks"]
 
 Point = tuple[int, float]
 
-WIDTH = 1000
-_LEFT, _RIGHT, _TOP, _HIGH = 58, 984, 44, 132  # of the loss
+WIDTH = 840  # which fits beside the margins of a notebook without becoming smaller
+_LEFT, _RIGHT, _TOP, _HIGH = 58, 824, 44, 132  # of the loss
 _ROW = 34
 _BINS, _TEXT_BINS = 28, 12
 _POINTS = 300  # of a curve
-_COLUMNS = {"layer": 16, "values": 204, "gradients": 414, "norm": 634, "update": 758, "dead": 920}
-_WIDE = 92  # of a histogram
-_DEAD = 22  # of a bar of dead units
+_COLUMNS = {"layer": 16, "values": 146, "gradients": 310, "norm": 492, "update": 614, "dead": 758}
+_WIDE = 60  # of a histogram
+_DEAD = 20  # of a bar of dead units
 _LOW, _SPAN = -6.0, 6.0  # decades of update/weight
 _USUAL = (-4.0, -2.0)  # where it mostly is when training goes well: about 1e-3
 _DYING = 0.5  # share of units that is worth a word
@@ -160,7 +160,7 @@ def figure(view: View) -> str:
     return (
         '<figure class="minigrad-watch" style="margin:0;overflow-x:auto"><img alt="'
         f'{escape(_described(view))}" src="data:image/svg+xml;base64,{encoded}" width="{WIDTH}" '
-        f'style="width:clamp({WIDTH * 6 // 10}px,100%,{WIDTH}px);max-width:none;height:auto"></figure>'
+        f'style="width:{WIDTH}px;max-width:none;height:auto"></figure>'
     )
 
 
@@ -278,7 +278,7 @@ def _curve(view: View) -> str:
     )
     parts.append(f'<text class="cap fw" x="{_LEFT + 60}" y="{bottom}">— {key}</text>')
     if view.validation:
-        parts.append(f'<text class="cap bw" x="{_LEFT + 320}" y="{bottom}">● of validation</text>')
+        parts.append(f'<text class="cap bw" x="{_LEFT + 350}" y="{bottom}">● of validation</text>')
     return "".join(parts)
 
 
@@ -318,8 +318,8 @@ def _path(look: str, points: Sequence[tuple[float, float]]) -> str:
 
 def _layer(layer: Layer, y: float, place: int) -> str:
     parts = [f'<rect class="stripe" x="8" y="{y}" width="{WIDTH - 16}" height="{_ROW}" rx="4"/>'] if place % 2 else []
-    parts.append(f'<text class="name" x="16" y="{y + 15}">{escape(fit(layer.name, 186, 13, True))}</text>')
-    parts.append(f'<text class="kind dim" x="16" y="{y + 28}">{escape(fit(layer.kind, 186, 10.5))}</text>')
+    parts.append(f'<text class="name" x="16" y="{y + 15}">{escape(fit(layer.name, 122, 13, True))}</text>')
+    parts.append(f'<text class="kind dim" x="16" y="{y + 28}">{escape(fit(layer.kind, 122, 11))}</text>')
     parts.append(_histogram_of(layer.values, _COLUMNS["values"], y, "fw"))
     parts.append(_histogram_of(layer.gradients, _COLUMNS["gradients"], y, "bw"))
     if layer.norms:
@@ -362,17 +362,17 @@ def _norms(norms: Sequence[Point], x: float, y: float) -> str:
         low, high = min(n for _, n in there), max(n for _, n in there)
         span, first, last = max(high - low, 0.5), there[0][0], max(there[-1][0], there[0][0] + 1)
         points = [
-            (x + 54 * (step - first) / (last - first), y + 28 - 22 * (n - low) / span)
+            (x + 46 * (step - first) / (last - first), y + 28 - 22 * (n - low) / span)
             for step, n, _, _ in _thinned(there)
         ]
         parts.append(_path("curve bw", points))
-    parts.append(f'<text class="cap bw" x="{x + 62}" y="{y + 21}">{_short(norms[-1][1])}</text>')
+    parts.append(f'<text class="cap bw" x="{x + 54}" y="{y + 21}">{_short(norms[-1][1])}</text>')
     return "".join(parts)
 
 
 def _update(update: float, x: float, y: float) -> str:
     """A dot on six decades."""
-    wide = 84
+    wide = 56
     place = min(max((math.log10(update) if update > 0 else _LOW) - _LOW, 0.0), _SPAN) / _SPAN if update == update else 0
     left, right = ((edge - _LOW) / _SPAN * wide for edge in _USUAL)
     usual = update == update and 10 ** (_USUAL[0] - 1) <= update <= 10 ** (_USUAL[1] + 1)

@@ -20,7 +20,7 @@ _SHADES = len(FLOW["light"])
 _DECADES = 12  # of a scale at most, from the largest down: what is below has the lowest colour
 _ROW, _WIDEST = 19, 24.0  # a row, and the widest cell
 _SHADE = 28  # width of a shade in the legend
-_LEFT, _RIGHT = 204, 984  # of the map; at the left of it are the names
+_LEFT, _RIGHT = 146, 824  # of the map; at the left of it are the names
 _SIGN = 6.5  # radius
 _LINE = 18
 _NAMES = 4  # layers that an alarm names
@@ -225,8 +225,8 @@ def drawn(flow: Flow, names: Sequence[str], kinds: Sequence[str], top: float) ->
     cell = min((_RIGHT - _LEFT) / len(flow.columns), _WIDEST)
     for at, row in enumerate(rows):
         y = begin + _ROW * at + 14
-        name = fit(names[row], 178, 12.5)
-        kind = fit(kinds[row], 170 - text_width(name, 12.5), 12.5)
+        name = fit(names[row], 122, 12.5)
+        kind = fit(kinds[row], 114 - text_width(name, 12.5), 12.5)
         kind = f'<tspan class="dim" dx="7">{escape(kind)}</tspan>' if len(kind) > 2 else ""
         parts.append(f'<text x="16" y="{y:g}">{escape(name)}{kind}</text>')
     parts.append(_cells(flow, rows, scale, begin, cell))
