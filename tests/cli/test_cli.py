@@ -31,6 +31,7 @@ def test_tour_learns_iris_and_writes_the_graph_of_one_loss(capsys, tmp_path):
     html = page.read_text(encoding="utf-8")
     for name in ("petal length", "layers[0].neurons[0].w[0]", "layers[1] · Layer(8→3)", "score 2", "loss"):
         assert name in html
+    assert "<title>A tour of loss and its gradients · minigrad</title>" in html
     assert not re.findall(r"""(?:src|href)=["']?(?:https?:)?//""", html)  # nothing is fetched
 
 

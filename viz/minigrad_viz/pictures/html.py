@@ -110,6 +110,7 @@ def page(
 ) -> str:
     """The whole page of a trace; `state` is how its player begins, and the other arguments are those of `drawn`."""
     title = escape(", ".join(trace.title(index) for index in trace.outputs[:3]))
+    title = f"A tour of {title} and its gradients" if trace.tours else title
     notes = "".join(f'<p class="note"><b aria-hidden="true">!</b> {escape(note.text)}</p>' for note in trace.notes)
     passes = "".join(_backward(trace, run) for run in trace.passes[:5] if run.steps)
     notes += f'<p class="dim">{escape(trace.how)}</p>' if trace.how else ""
