@@ -2,7 +2,7 @@
 
 import minigrad as mg
 from minigrad import functional as F
-from minigrad_viz import draw
+from minigrad_viz import draw, tour
 
 
 def scalars():
@@ -22,6 +22,29 @@ def neuron():
     return y
 
 
+def cross_entropy():
+    """The tour of lesson 4."""
+    s0, s1, s2 = (mg.Value(0.0, name) for name in ("s0", "s1", "s2"))
+    loss = (s0.exp() + s1.exp() + s2.exp()).log() - s0
+    loss.label = "loss"
+    stops = [
+        (loss, "Forward is done: three equal scores, and a loss of ln 3."),
+        ("seed", "Backward begins: the gradient of the loss itself is 1."),
+        (("s0", "loss"), "The minus sign: −1 arrives at the right score. “Push it up!”"),
+        (("s2", "backward"), "By the logarithm and the power, ⅓ arrives at a wrong score: its probability."),
+        (("s0", "backward"), "The right score has got ⅓ as well, its probability, and −1: together −⅔."),
+    ]
+    return tour(loss, stops)
+
+
+def values():
+    """About two hundred Values: a network of three layers, and its loss."""
+    x = [mg.Value(v, f"x{i}") for i, v in enumerate((0.5, -1.0, 0.8))]
+    loss = (mg.nn.scalar.MLP([3, 7, 5, 1], seed=0)(x)[0] - 0.5) ** 2
+    loss.label = "loss"
+    return loss
+
+
 def expression():
     """A dozen nodes, one of them used twice."""
     a, b, c = mg.Value(2.0, "a"), mg.Value(-3.0, "b"), mg.Value(10.0, "c")
@@ -38,6 +61,16 @@ def not_a_number():
     """A logarithm of a negative number, and what comes of it."""
     a, b = mg.Value(2.0, "a"), mg.Value(3.0, "b")
     y = (a - b).log() * b + a
+    y.label = "y"
+    return y
+
+
+def signs():
+    """Gradients of both signs, one that is 0, and a unit that is dead, which is an alarm."""
+    x, w, v, b, c = (mg.Value(d, n) for n, d in {"x": 2.0, "w": -3.0, "v": 1.5, "b": 1.0, "c": 0.5}.items())
+    dead = (w * x + b).relu()
+    dead.label = "h"
+    y = (v * x - c).tanh() - dead * c - x
     y.label = "y"
     return y
 
@@ -121,6 +154,25 @@ def gpt():
     """Three layers of a language model."""
     mg.manual_seed(0)
     return draw(Gpt(), mg.tensor([[1, 2, 3, 4]]))
+
+
+def recorded():
+    """A step of training that `mg.jit` recorded."""
+    mg.manual_seed(0)
+    model = mg.nn.Sequential(mg.nn.Linear(8, 16), mg.nn.ReLU(), mg.nn.Linear(16, 3))
+    optimizer = mg.optim.SGD(model.parameters(), lr=0.1)
+
+    @mg.jit
+    def step(x, t):
+        optimizer.zero_grad()
+        loss = F.cross_entropy(model(x), t)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    for _ in range(3):
+        step(mg.randn(16, 8), mg.tensor([0, 1, 2, 0] * 4))
+    return draw(step)
 
 
 def broken_model():

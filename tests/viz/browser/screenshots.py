@@ -1,8 +1,11 @@
-"""Takes pictures of the player to be looked at: `make screenshots` writes them into screenshots/.
+"""Take pictures of the player to be looked at: `make screenshots` writes them into screenshots/.
 
-make screenshots ARGS="mlp dark"      those whose names hold one of these words
+make screenshots ARGS="mlp dark"      those whose names hold each of these words
+make screenshots ARGS="-book"         all graphs of REVIEW as wide as a page of the book
 """
 
+import contextlib
+import io
 import sys
 import tempfile
 from pathlib import Path
@@ -10,6 +13,7 @@ from pathlib import Path
 from playwright.sync_api import sync_playwright
 
 import sample_graphs
+from minigrad import cli
 from minigrad_viz import to_html
 from needs import chromium
 
@@ -21,6 +25,9 @@ WAYS = {
     "dark": (1280, 900, {"color_scheme": "dark"}),
     "zoom": (640, 450, {"device_scale_factor": 2}),
     "narrow": (400, 800, {"device_scale_factor": 2}),
+    "narrow_dark": (400, 800, {"device_scale_factor": 2, "color_scheme": "dark"}),
+    "book": (830, 900, {}),
+    "book_dark": (830, 900, {"color_scheme": "dark"}),
     "contrast": (1280, 900, {"forced_colors": "active", "color_scheme": "dark"}),
     "still": (1280, 900, {"reduced_motion": "reduce"}),
 }
@@ -46,30 +53,31 @@ PANELS = {
     "model": ["End", "click:Fit"],
 }
 MOST = ["light", "dark", "zoom", "narrow"]
+WIDTHS = ["narrow", "narrow_dark", "book", "book_dark", "light", "dark"]
+# What a user of each kind sees first, and during a backward pass, at each width and in both themes.
+REVIEW = ["tour", "neuron", "cross_entropy", "values", "transformer", "cnn", "recorded", "not_a_number", "signs"]
 SHOTS = [
+    *((graph, moment, way) for graph in REVIEW for moment in ("first", "backward") for way in WIDTHS),
+    *(("neuron", f"step{k:02}", "book") for k in range(12)),
     *(
         (graph, moment, way)
         for graph in ("scalars", "mlp", "transformer")
         for moment in ("start", "forward", "backward", "end")
+        if (graph, moment) != ("transformer", "backward")
         for way in MOST
     ),
     *((graph, panel, way) for graph in ("scalars", "mlp") for panel in PANELS for way in ("light", "dark")),
     *(("transformer", panel, "light") for panel in ("all-open", "all-closed", "fit", "table")),
     *((graph, "backward", way) for graph in ("scalars", "mlp") for way in ("contrast", "still")),
     *(("expression", moment, "light") for moment in ("forward", "backward")),
-    *(("not_a_number", moment, way) for moment in ("alarms", "backward") for way in ("light", "dark")),
+    *(("not_a_number", "alarms", way) for way in ("light", "dark")),
     *(
         (model, moment, way)
         for model in ("cnn", "gpt")
         for moment in ("model", "all-open")
         for way in ("light", "dark")
     ),
-    *(
-        (model, moment, way)
-        for model in ("cnn", "gpt")
-        for moment in ("first", "backward")
-        for way in ("light", "narrow")
-    ),
+    *(("gpt", moment, way) for moment in ("first", "backward") for way in ("light", "narrow")),
     *(("broken_model", "model", way) for way in ("light", "dark")),
     *(("scalars", panel, "narrow") for panel in ("predict", "what-if", "table", "help")),
 ]
@@ -86,15 +94,31 @@ def main(words: list[str]) -> None:
                 continue
             path = Path(folder) / f"{graph}.html"
             if not path.exists():
-                path.write_text(to_html(getattr(sample_graphs, graph)()), encoding="utf-8")
+                write(graph, path)
             width, height, options = WAYS[way]
             page = browser.new_page(viewport={"width": width, "height": height}, **options)
             page.on("pageerror", lambda error, name=name: print(name, error, file=sys.stderr))
             page.goto(path.as_uri())
-            act(page, (MOMENTS | PANELS)[moment])
+            act(page, keys_of(moment))
             page.locator(".minigrad-player").screenshot(path=OUT / name)
             page.close()
         browser.close()
+
+
+def write(graph: str, path: Path) -> None:
+    """Write the page of a graph; "tour" is what `minigrad tour` makes."""
+    if graph == "tour":
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+            cli.main(["tour", "--epochs", "10", "--out", str(path)])
+    else:
+        path.write_text(to_html(getattr(sample_graphs, graph)()), encoding="utf-8")
+
+
+def keys_of(moment: str) -> list[str]:
+    """What is done before a picture: "step07" is seven steps after the beginning."""
+    if moment.startswith("step"):
+        return ["Home", *["ArrowRight"] * int(moment[4:])]
+    return (MOMENTS | PANELS)[moment]
 
 
 def act(page, keys: list[str]) -> None:
