@@ -201,7 +201,8 @@ class Moments:
         if kind == "forward":
             return f"{self.title[node]} = ", self.computation(node)
         if kind == "seed":
-            end = quantity(self.gradient(node, position)[3])
+            rule = "each arrow multiplies the gradient that comes to it (upstream) by its own derivative (local)"
+            end = quantity(self.gradient(node, position)[3]) + rule
             return f"∂{self.title[node]}/∂{self.title[node]} = ", end
         left, right = self.symbols(position)
         event = self.event(position)

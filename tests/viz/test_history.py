@@ -76,9 +76,12 @@ def test_caption_of_a_sum_names_each_contribution_and_what_the_gradient_becomes(
     history = History(to_trace(y))
     assert [" ".join(caption(history.at(position))).rstrip() for position in range(history.last + 1)] == [
         "Start The leaves have their numbers; nothing is computed yet.",
-        "Forward 1 of 2 v₂ is computed: mul. v₂ = a · b = 2 · (−3) = −6.0",
-        "Forward 2 of 2 y is computed: add. The forward pass is complete. y = v₂ + a = −6 + 2 = −4.0",
-        "Backward The backward pass begins at y: a change of y is a change of y, one to one. ∂y/∂y = 1.0",
+        "Forward 1 of 2 v₂ is computed: mul, a product. v₂ = a · b = 2 · (−3) = −6.0",
+        "Forward 2 of 2 y is computed: add, a sum. The forward pass is complete. y = v₂ + a = −6 + 2 = −4.0",
+        (
+            "Backward The backward pass begins at y: a change of y is a change of y, one to one. ∂y/∂y = 1.0 "
+            "each arrow multiplies the gradient that comes to it (upstream) by its own derivative (local)"
+        ),
         (
             "Backward 1 of 4 From y back to v₂: upstream × local. "
             "So where v₂ rises a little, y rises 1.0 times as much. ∂y/∂v₂ = 1.0 × 1.0 = 1.0"
@@ -94,7 +97,7 @@ def test_caption_of_a_sum_names_each_contribution_and_what_the_gradient_becomes(
         ),
         (
             "Backward 4 of 4 From v₂ back to b: upstream × local. "
-            "So where b rises a little, y rises 2.0 times as much. "
+            "So where b rises a little, y rises 2.0 times as much. The backward pass is complete. "
             "∂y/∂b = ∂y/∂v₂ · ∂v₂/∂b = 1.0 × 2.0 = 2.0 where ∂v₂/∂b = a = 2.0"
         ),
     ]
@@ -113,7 +116,10 @@ def test_caption_of_a_broadcast_tensor_says_along_which_axis_its_gradient_is_sum
         if now.edge >= 0 and history.trace.title(now.node) == "b"
     )
     assert caption(said)[1:] == (
-        "From v₂ back to b, g = ∂y/∂v₂, summed over axis 0, where broadcasting repeated b.",
+        (
+            "From v₂ back to b, g = ∂y/∂v₂, summed over axis 0, where broadcasting repeated b. "
+            "The backward pass is complete."
+        ),
         "∂y/∂b = g =",
         "(3,) from 2.0 to 2.0",
         "",
@@ -125,7 +131,7 @@ def test_blocked_root_has_a_forward_pass_alone():
     z = y * 2.0
     history = History(to_trace(z))
     assert (history.last, history.root, history.at(1).kind) == (1, -1, "forward")
-    assert caption(history.at(1)).words == "z is computed: mul."
+    assert caption(history.at(1)).words == "z is computed: mul, a product."
 
 
 def test_a_step_of_an_operation_takes_all_its_edges():

@@ -18,7 +18,22 @@ from minigrad_viz.trace.arrays import summary
 
 __all__ = ["Caption", "bracketed", "caption", "on_edge", "product_of", "quantity", "scalar_of", "summed_axes"]
 
+_WORDS = {
+    "add": "a sum",
+    "sub": "a difference",
+    "mul": "a product",
+    "div": "a quotient",
+    "neg": "the negative",
+    "pow": "a power",
+    "log": "the natural logarithm",
+    "matmul": "a matrix product",
+}
+"""What operations are called whose names are abbreviations."""
+
 _PRODUCTS = frozenset({"contract", "linear", "matmul"})  # their operands are not broadcast to the shape of the result
+
+
+_RULE = "each arrow multiplies the gradient that comes to it (upstream) by its own derivative (local)"
 
 
 class Caption(NamedTuple):
@@ -41,13 +56,13 @@ def caption(now: Moment) -> Caption:
     >>> from minigrad_viz import to_trace
     >>> from minigrad_viz.history import History
     >>> a = mg.Value(3.0, "a")
-    >>> for text in caption(History(to_trace(a * a)).at(4)):
+    >>> for text in caption(History(to_trace(a * a)).at(3)):
     ...     print(text)
-    Backward 2 of 2
-    From v₁ back to a: upstream × local, contribution 2 of 2. So where a rises a little, v₁ rises 6.0 times as much.
+    Backward 1 of 2
+    From v₁ back to a: upstream × local, contribution 1 of 2.
     ∂v₁/∂a +=
     1.0 × 3.0 = 3.0
-    where ∂v₁/∂a = a = 3.0; a.grad: 3.0 + 3.0 → 6.0
+    where ∂v₁/∂a = a = 3.0; a.grad: 0 + 3.0 → 3.0
     """
     history, trace = now.history, now.history.trace
     if now.kind == "start":
@@ -57,7 +72,7 @@ def caption(now: Moment) -> Caption:
         return _computation(now, name)
     if now.kind == "seed":
         words = f"The backward pass begins at {name}: a change of {name} is a change of {name}, one to one."
-        return Caption("Backward", words, f"∂{name}/∂{name} =", quantity(history.seeding()))
+        return Caption("Backward", words, f"∂{name}/∂{name} =", quantity(history.seeding()), _RULE)
     return _chain_rule(now, name)
 
 
@@ -75,7 +90,7 @@ def _computation(now: Moment, name: str) -> Caption:
         exact = [trace.kinds[at] == "c" for at in _operands(trace, node)]
         shown = [x if same else shortened(x) for x, same in zip(numbers, exact, strict=True)]
         ways.append(plain(formula_of(op, shown, for_formula(trace.attrs.get(node, {})))))
-    words = f"{name} is computed: {op.name}.{end}"
+    words = f"{name} is computed: {', '.join(filter(None, (op.name, _WORDS.get(op.name))))}.{end}"
     return Caption(chip, words, f"{' = '.join(ways)} =", quantity(now.value(node)))
 
 
@@ -89,12 +104,13 @@ def _chain_rule(now: Moment, name: str) -> Caption:
     assert event is not None
     result, root = trace.title(trace.result[now.edge]), trace.title(history.root)
     chip = f"Backward {now.position - history.seed} of {history.last - history.seed}"
+    end = " The backward pass is complete." if now.position == history.last else ""
     left = f"∂{root}/∂{name} {'+=' if event.of > 1 else '='}"
     total = _sum(name, event.before, event.contribution, event.total) if event.of > 1 else ""
     rule = product_of(trace, now.edge) if event.local is None else None
     if rule is not None:
         where = f", g = ∂{root}/∂{result}{_where_summed(trace, now.edge)}"
-        words = f"From {result} back to {name}{where}."
+        words = f"From {result} back to {name}{where}.{end}"
         return Caption(chip, words, f"{left} {rule.text()} =", quantity(event.contribution), total)
     way = f", through {trace.ops[trace.op[trace.result[now.edge]]].name}" if event.local is None else ""
     which = f", contribution {event.met} of {event.of}" if event.of > 1 else ""
@@ -103,7 +119,9 @@ def _chain_rule(now: Moment, name: str) -> Caption:
     factors = _factors(event.upstream, event.local, event.contribution)
     local = trace.local_text(now.edge, show=brief)
     where = f"where ∂{result}/∂{name} = {local}" if event.local is not None and " = " in local else ""
-    return Caption(chip, words + _meaning(name, root, event), symbols, factors, "; ".join(filter(None, (where, total))))
+    return Caption(
+        chip, words + _meaning(name, root, event) + end, symbols, factors, "; ".join(filter(None, (where, total)))
+    )
 
 
 def _meaning(name: str, root: str, event: Event) -> str:

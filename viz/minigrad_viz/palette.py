@@ -113,8 +113,8 @@ _SHAPES = """
 .mg text{{white-space:pre}}
 .mg .name{{font-size:13px;font-weight:700}}
 .mg .rule{{font-size:13px}}
-.mg .cap{{font-size:10.5px}}
-.mg .sum{{font-size:10.5px;font-weight:700}}
+.mg .cap{{font-size:11px}}
+.mg .sum{{font-size:11px;font-weight:700}}
 .mg .num{{text-anchor:end}}
 .mg .edge{{fill:none;stroke-width:1.5}}
 .mg .none{{stroke-dasharray:2 4}}

@@ -93,6 +93,27 @@ def test_a_graph_of_a_few_nodes_is_first_seen_whole(opened, width, name):
     assert tab["y"] + tab["height"] < 400, "all is in reach"
 
 
+def test_small_cards_say_the_index_of_a_block_and_the_operation_of_a_node_where_their_names_do_not_fit(opened):
+    page = opened("values", 400)
+    names = [name for name in page.locator(".minigrad-player .block .name").all_text_contents() if name]
+    assert sorted(names) == sorted(f"[{k}]" for k in (*range(7), *range(5), 0))
+    page = opened("cross_entropy", 830)
+    # The gap before the operation is none of the text.
+    assert page.locator(".minigrad-player .op .name").all_text_contents() == [
+        "v₁exp",
+        "v₃exp",
+        "v₄add",
+        "v₆exp",
+        "v₇add",
+        "v₈log",
+        "losssub",
+    ]
+
+
+def test_small_cards_become_larger_where_there_is_room(opened):
+    assert seen(opened("cross_entropy", 830))["scale"] > 1.1
+
+
 def test_a_graph_fits_its_place_until_the_reader_chooses_a_size(opened):
     page = opened("neuron", 1280)
     for width in (700, 830):

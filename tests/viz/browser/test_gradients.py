@@ -14,6 +14,14 @@ WIRES = """
   return [getComputedStyle(line).strokeWidth, getComputedStyle(wire).opacity, getComputedStyle(line).stroke];
 })
 """
+# How far the arrowhead of each wire is from the beginning of its line: below 0 it lies there and points back.
+TIPS = """
+() => [...document.querySelector(".minigrad-player").shadowRoot.querySelectorAll(".wire")].map((wire) => {
+  const [line, tip] = wire.children;
+  const [from, tipped] = [line.getBBox(), tip.getBBox()];
+  return tipped.x - from.x;
+})
+"""
 ORANGE, PURPLE = "rgb(179, 80, 0)", "rgb(106, 27, 90)"
 
 
@@ -52,14 +60,36 @@ def test_edges_are_as_wide_and_opaque_as_their_gradient_is_large_and_purple_wher
         assert opacity == pytest.approx(0.55 + 0.45 * share, rel=1e-3)
 
 
-def test_the_legend_waits_for_the_backward_pass_and_names_the_largest_gradient(opened):
+def test_arrows_point_forward_until_a_gradient_goes_back_over_them(opened):
     page = opened(product())
-    legend = page.locator(".legend")
     page.keyboard.press("Home")
-    assert not legend.is_visible()
+    ends = []
+    for _ in range(6):  # two steps forward, the seed, three edges back
+        page.keyboard.press("ArrowRight")
+        ends.append("".join("<" if left < 0 else ">" for left in page.evaluate(TIPS)))
+    assert ends[2:] == [">>>>", ">><>", "<><>", "<<<>"]  # a and b into c, c and 1.0 into y
+
+
+@pytest.mark.parametrize(("width", "told"), [(1280, True), (400, False)])
+def test_the_legend_says_what_numbers_on_arrows_are_where_there_are_any_and_how_large_gradients_are(
+    opened, width, told
+):
+    page = opened(product(), width)
+    page.keyboard.press("Home")
+    assert page.get_by_text("on an arrow: local derivative").is_visible() == told
+    assert page.locator(".legend").get_by_text("size of the gradient on an edge, 0 to 8.0").is_visible()
+
+
+def test_the_beginning_of_the_backward_pass_says_what_upstream_and_local_are(opened):
+    page = opened(product())
+    for key in ("Home", "ArrowRight", "ArrowRight"):
+        page.keyboard.press(key)
+    assert "y is computed: mul, a product. The forward pass is complete." in page.locator(".say .words").text_content()
+    page.keyboard.press("ArrowRight")
+    rule = "each arrow multiplies the gradient that comes to it (upstream) by its own derivative (local)"
+    assert rule in page.locator(".say .formula").text_content()
     page.keyboard.press("End")
-    assert legend.is_visible()
-    assert legend.inner_text().split("\n")[0].startswith("size of the gradient on an edge, 0 to 8.0")
+    assert page.locator(".say .words").text_content().endswith("The backward pass is complete.")
 
 
 def test_the_equation_of_a_step_is_copied_as_latex(opened):

@@ -99,6 +99,9 @@ def test_a_gradient_glows_on_its_edge_and_tints_those_that_it_has_passed():
     lines = [line.get("class") for line in elements(svg, "edge")]
     assert lines == ["edge", "edge", "edge", "edge", "edge done positive"]
     assert len(elements(svg, "point")) == 1
+    starts = [line.get("d").split()[0] for line in elements(svg, "edge")]
+    tips = [tip.get("d").split()[0] for tip in elements(svg, "tip")]
+    assert [at for at in range(5) if float(tips[at][1:]) < float(starts[at][1:])] == [2, 4]  # they point back
 
 
 def test_what_is_not_computed_yet_is_pale_and_says_no_derivative():

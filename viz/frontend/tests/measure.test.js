@@ -19,6 +19,10 @@ test("figures below the line survive", () => {
   assert.match(fitText("weight of the petal₁₂", 70, 12), /…₁₂$/);
 });
 
+test("a letter is not cut, for an ellipsis is wider", () => {
+  assert.equal(fitText("v₁₄₂", 10, 12), "v₁₄₂");
+});
+
 test("letters that are two units of UTF-16 are not cut", () => {
   assert.equal(fitText("🙂🙂🙂🙂", 40, 12), "🙂…");
 });

@@ -115,7 +115,7 @@ def card(trace: Trace, index: int, contributions: int, now: Moment | None = None
     shown = _shown(trace, index, contributions) if now is None else _shown_at(trace, index, now)
     tooltip = _tooltip(trace, index, pictures) if now is None else ""
     if node.kind == "constant":
-        width = max(52.0, text_width(shown.value, 12.5) + text_width("const", 10.5) + 2 * PAD + 10)
+        width = max(52.0, text_width(shown.value, 12.5) + text_width("const", 11) + 2 * PAD + 10)
         return Card(kind, tooltip, "", "", shown.value, "", "", width, 26.0, True, shown.bad, False)
     formula = trace.formula(index, near=True)
     rule = "" if formula is None else f" = {plain(formula)}"
@@ -137,13 +137,13 @@ def card(trace: Trace, index: int, contributions: int, now: Moment | None = None
                 ("data", "" if kept else "not kept", 0.0),
                 ("grad", "blocked" if blocked else "—", shown.sum_room),
             )
-        left, right = (max(pictures.width, text_width(f"{cap} {no}", 10.5) + more) for cap, no, more in captions)
+        left, right = (max(pictures.width, text_width(f"{cap} {no}", 11) + more) for cap, no, more in captions)
         pictures.middle = math.ceil(PAD + left + 7)
-        widest = max(header, text_width(pictures.note, 10.5), pictures.middle + 5 + right - PAD)
+        widest = max(header, text_width(pictures.note, 11), pictures.middle + 5 + right - PAD)
         height = HEAD + 18 + pictures.height + 22
     else:
-        first = text_width("data", 10.5) + 12 + shown.value_room
-        second = text_width("grad", 10.5) + 12 + shown.grad_room + shown.sum_room
+        first = text_width("data", 11) + 12 + shown.value_room
+        second = text_width("grad", 11) + 12 + shown.grad_room + shown.sum_room
         widest = max(header, first, second)
     width = math.ceil(max(76.0, widest + 2 * PAD))
     still, named = node.state == "blocked" and not trace.how, node.name is not None
@@ -159,7 +159,7 @@ def _shown(trace: Trace, index: int, contributions: int) -> _Shown:
     bad = trace.alarming(index) or trace.kinds[index] == "x"
     number, grad = ("", "") if pictured(trace, index) else (value(trace, index), gradient(trace, index))
     rooms = text_width(number, 12.5), text_width(grad, 12.5)
-    return _Shown(number, grad, many, *rooms, text_width(many, 10.5, True) + 6 if many else 0.0, bad)
+    return _Shown(number, grad, many, *rooms, text_width(many, 11, True) + 6 if many else 0.0, bad)
 
 
 def _shown_at(trace: Trace, index: int, now: Moment) -> _Shown:
@@ -174,7 +174,7 @@ def _shown_at(trace: Trace, index: int, now: Moment) -> _Shown:
     grad = "" if several or not known else sign or quantity(gradient.value)
     texts = [] if several else [quantity(total) for total in sums]
     grad_room = max([text_width(sign, 12.5), *(text_width(text, 12.5, True) for text in texts)])
-    sum_room = text_width(f"Σ {of} of {of}", 10.5, True) + 6 if of > 1 else 0.0
+    sum_room = text_width(f"Σ {of} of {of}", 11, True) + 6 if of > 1 else 0.0
     wild = (known and not finite(now.value(index))) or not finite(gradient.value)
     bad = wild or index in trace.late or trace.kinds[index] == "x"
     pale = " pale" if trace.kinds[index] == "o" and not known else ""
@@ -249,7 +249,7 @@ def _pictures(trace: Trace, index: int, now: Moment | None) -> Pictures:
     width, height = heat.size_of(shape, first or second if now is None else None)
     no_value = "" if first or late else value(trace, index)
     most = heat.scale(first, second) if now is None else _scale(now, index)
-    note = fit(shape_text(shape, dtype), _WIDEST, 10.5)
+    note = fit(shape_text(shape, dtype), _WIDEST, 11)
     return Pictures(width, height, first, second, no_value, "" if second else no_grad, note, most)
 
 

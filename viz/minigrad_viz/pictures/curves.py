@@ -19,9 +19,11 @@ def short(x: float) -> str:
     return f"{x:.1f}".removesuffix(".0")
 
 
-def curve(route: Sequence[Point]) -> str:
-    """A route as the data of a path; it ends inside the arrowhead."""
-    points = [*route[:-1], (route[-1][0] - TIP + 1, route[-1][1])]
+def curve(route: Sequence[Point], back: bool = False) -> str:
+    """A route as the data of a path; it ends inside the arrowhead, at its beginning if that points back."""
+    points = list(route)
+    end, way = (0, 1) if back else (-1, -1)
+    points[end] = (points[end][0] + way * (TIP - 1), points[end][1])
     x, y = points[0]
     parts = [f"M{short(x)} {short(y)}"]
     for to_x, to_y in points[1:]:

@@ -24,6 +24,7 @@ from minigrad_viz.pictures.svg import MARGIN, Picture, document, flowing, line, 
 from minigrad_viz.trace import Trace
 
 __all__ = [
+    "AROUND",
     "Active",
     "Stage",
     "Traveller",
@@ -35,6 +36,9 @@ __all__ = [
     "pill_width",
     "stage_of",
 ]
+
+AROUND = MARGIN + 8
+"""Pixels above and below the boxes, where there is room for words about an edge."""
 
 _LEAST = 480.0  # pixels: words need some width
 _LARGEST = 1.6  # of words about an edge, which would hide too much
@@ -60,8 +64,8 @@ _COLOURS = (
     ".mg .wait .grad,.mg .blocked .grad{{fill:{muted}}}"
     ".mg .forward{{stroke:{halo}}}.mg .backward{{stroke:{hot}}}.mg .core.forward{{stroke:{forward}}}"
     ".mg .backward.less{{stroke:{negative}}}.mg .point{{fill:{hot}}}.mg .point.less{{fill:{negative}}}"
-    ".mg .leader{{stroke:{backward}}}.mg .pill{{fill:{backward}}}.mg .pill.less{{fill:{negative}}}"
-    ".mg .words{{fill:{page}}}"
+    ".mg .leader{{stroke:{hot}}}.mg .leader.less{{stroke:{negative}}}.mg .pill{{fill:{backward}}}"
+    ".mg .pill.less{{fill:{negative}}}.mg .words{{fill:{page}}}"
     ".mg .way{{fill:{rim}}}"
     ".mg .ground-start{{fill:{op}}}.mg .chip-start{{fill:{on-op}}}.mg .ground-forward{{fill:{forward}}}"
     ".mg .chip-forward{{fill:{page}}}.mg .ground-edge{{fill:{wash}}}.mg .chip-edge{{fill:{backward}}}"
@@ -154,12 +158,13 @@ def _beside(seen: Scene, now: Moment, middle: Point, wide: float, high: float) -
     best, least = middle, math.inf
     for dx, dy in _BESIDE:
         cx = max(half - MARGIN, min(seen.width + MARGIN - half, x + dx))
-        cy = max(high / 2 + 4 - MARGIN, min(seen.height + MARGIN - high / 2, y + dy))
+        cy = max(high / 2 - AROUND, min(seen.height + AROUND - high / 2, y + dy))
         words = Box(cx - half, cy - high / 2, 2 * half, high)
         hidden = math.hypot(dx, dy)
         for one in near:
-            wider = Box(one.x - 2, one.y - 2, one.width + 4, one.height + 4)
-            hidden += (4 if one in ends else 1) * _overlap(wider, words)  # their numbers are what the words are about
+            end = one in ends  # their numbers are what the words are about
+            hidden += (4 if end else 1) * _overlap(_grown(one, 2), words)
+            hidden += 0 if end else _overlap(_grown(one, 12), words) / 8  # beside another box they seem to be about it
             if hidden >= least:
                 break
         if hidden < least:
@@ -178,6 +183,10 @@ def _covered(seen: Scene, own: int | None) -> list[Box]:
             wide, (x, _) = text_width(label, 11), seen.routes[at][-1]
             found.append(Box(x - TIP - 6 - wide, seen.heights[at] - 5, wide, 10))
     return found
+
+
+def _grown(box: Box, by: float) -> Box:
+    return Box(box.x - by, box.y - by, box.width + 2 * by, box.height + 2 * by)
 
 
 def _overlap(one: Box, other: Box) -> float:
@@ -206,12 +215,12 @@ class Stage:
     @property
     def size(self) -> tuple[int, int]:
         """Width and height in pixels."""
-        return math.ceil(self.width + 2 * MARGIN), math.ceil(self.band + self.seen.height + 2 * MARGIN)
+        return math.ceil(self.width + 2 * MARGIN), math.ceil(self.band + self.seen.height + 2 * AROUND)
 
     @property
     def origin(self) -> Point:
         """Where the scene begins: it is in the middle of the width."""
-        return MARGIN + (self.width - self.seen.width) / 2, self.band + MARGIN
+        return MARGIN + (self.width - self.seen.width) / 2, self.band + AROUND
 
     def document(
         self,
@@ -256,8 +265,10 @@ class Stage:
         marks = ("" if flowing(seen.trace, wire) else "none", "many" if len(wire.edges) > 1 else "")
         time = seen.time_of(wire, now)
         stroke = self.strokes.of(wire.edges) if time == "done" else None
-        path = line(curve(route), " ".join(filter(None, [*marks, time])), stroke)
-        head = f'<path class="{f"tip {time}".strip()}" d="{tip(route[-1])}"/>'
+        back = time == "done" or now.edge in wire.edges
+        path = line(curve(route, back), " ".join(filter(None, [*marks, time])), stroke)
+        look = " ".join(filter(None, ("tip", time, stroke and stroke.sign)))
+        head = f'<path class="{look}" d="{tip(route[0], -1, 1.2) if back else tip(route[-1])}"/>'
         if not (label := seen.label_at(at, now)):
             return path, head
         ground, text = placed_label(seen.trace, wire.edges[0], label, route[-1], seen.heights[at], titled=False)
@@ -365,7 +376,7 @@ def _flow(seen: Scene, active: Active | None) -> str:
     """The glow along the wires that something goes over."""
     if active is None or not active.wires:
         return ""
-    data = "".join(curve(seen.routes[at]) for at in active.wires)
+    data = "".join(curve(seen.routes[at], active.way == "backward") for at in active.wires)
     return f'<path class="flow {active.look}" d="{data}"/>'
 
 
@@ -402,7 +413,8 @@ def _leader(active: Active) -> str:
     if not active.wires or abs(y - to_y) < 18 * active.large:
         return ""
     end = to_y + math.copysign(10.0 * active.large, y - to_y)
-    return f'<path class="leader" d="M{short(x)} {short(y)}L{short(x + (to_x - x) * 0.3)} {short(end)}"/>'
+    look = "leader less" if "less" in active.look else "leader"
+    return f'<path class="{look}" d="M{short(x)} {short(y)}L{short(x + (to_x - x) * 0.3)} {short(end)}"/>'
 
 
 def pill(words: str, place: Point, large: float = 1.0, less: bool = False) -> str:

@@ -202,7 +202,7 @@ def _drawn(ruler: _Ruler, x: float, last: bool, best: float | None, text: str) -
         if last and best is not None and abs(y - best) < 13:
             continue
         look = "at" if ruler.half and mark == text else "cap dim"
-        shown = escape(fit(mark, _LONGEST, 11.5 if look == "at" else 10.5, look == "at"))
+        shown = escape(fit(mark, _LONGEST, 11.5 if look == "at" else 11, look == "at"))
         parts.append(f'<text class="{look} over{side}" x="{x + away:.1f}" y="{y + 3.5:.1f}">{shown}</text>')
     if best is not None:
         parts.append(f'<circle class="dot" cx="{x:.1f}" cy="{best:.1f}" r="4.5"/>')

@@ -19,7 +19,7 @@ from minigrad_viz.pictures import heat
 from minigrad_viz.pictures.boxes import SECOND, Frame, Mention, Stack
 from minigrad_viz.pictures.cards import HEAD, PAD, RIM, ROW, Card, Pictures
 from minigrad_viz.pictures.curves import TIP, Point, short
-from minigrad_viz.pictures.moments import Active, active_at, corner_of
+from minigrad_viz.pictures.moments import AROUND, Active, active_at, corner_of
 from minigrad_viz.pictures.scene import Box, Scene, scene
 from minigrad_viz.pictures.strokes import Strokes
 from minigrad_viz.pictures.svg import MARGIN, flowing
@@ -49,6 +49,7 @@ COLOURS
   edge/.style={draw=mgline, line width=1.1pt, -{Triangle[length=6pt, width=5.25pt]}},
   still/.style={dash pattern=on 1.5pt off 3pt},
   done/.style={draw=mgheat, line width=1.9pt},
+  back/.style={{Triangle[length=6pt, width=5.25pt]}-},
   future/.style={draw=mgrim},
   local/.style={anchor=east, inner sep=1.5pt, outer sep=0pt, fill=mgpage, text=mgbackward, small},
   pill/.style={rounded corners=6pt, inner sep=3pt, fill=mgbackward, text=mgpage},
@@ -103,14 +104,15 @@ def tikz(
     colours = dict(THEMES[theme or "light"])
     if theme != "dark":
         colours["page"] = "#ffffff"  # which paper is
-    width, height = seen.width + 2 * MARGIN, seen.height + 2 * MARGIN
+    around = AROUND if now else MARGIN
+    width, height = seen.width + 2 * MARGIN, seen.height + 2 * around
     lines = [
         f"\\definecolor{{mg{key.replace('-', '')}}}{{HTML}}{{{colour[1:].upper()}}}" for key, colour in colours.items()
     ]
     for kind, (head, title) in _HEADS.items():
         lines.append(f"\\colorlet{{mg{kind}head}}{{mg{head.replace('-', '')}}}")
         lines.append(f"\\colorlet{{mg{kind}title}}{{mg{title.replace('-', '')}}}")
-    corners = f"({-MARGIN:g},{-MARGIN:g}) rectangle ({short(seen.width + MARGIN)},{short(seen.height + MARGIN)})"
+    corners = f"({-MARGIN:g},{-around:g}) rectangle ({short(seen.width + MARGIN)},{short(seen.height + around)})"
     ground = "\\fill[mgpage]" if theme == "dark" else "\\path"
     body = [f"  {ground} {corners};", *(f"  {line}" for line in _body(seen, now))]
     page = _PAGE.replace("COLOURS", "\n".join(lines)).replace("BODY", "\n".join(body))
@@ -172,7 +174,8 @@ def _route(route: list[Point]) -> str:
 def _edge(seen: Scene, at: int, now: Moment | None, strokes: Strokes) -> str:
     wire = seen.wires[at]
     time = seen.time_of(wire, now) if now else ""
-    marks = ["edge", "" if flowing(seen.trace, wire) else "still", time]
+    back = now is not None and (time == "done" or now.edge in wire.edges)
+    marks = ["edge", "" if flowing(seen.trace, wire) else "still", time, "back" if back else ""]
     if (now is None or time == "done") and (stroke := strokes.of(wire.edges)):
         colour = {"zero": "mgline, dashed", "wild": "mgalarm"}.get(stroke.sign, f"mg{stroke.sign}")
         marks.append(f"{colour}, line width={_pt(1 + 4 * stroke.share)}, opacity={0.55 + 0.45 * stroke.share:.2f}")
@@ -336,13 +339,14 @@ def _glow(seen: Scene, active: Active, corner: float) -> Iterator[str]:
     for at in active.wires if active.way == "backward" else ():
         x, y = seen.routes[at][0]
         tips = [_at(x + 1, y), _at(x + 1 + 1.6 * TIP, y - 5.6), _at(x + 1 + 1.6 * TIP, y + 5.6)]
-        yield f"\\fill[mghot] {' -- '.join(tips)} -- cycle;"
+        yield f"\\fill[{glow}] {' -- '.join(tips)} -- cycle;"
     if active.words:
         (x, y), (to_x, to_y) = active.middle, active.place
         if active.wires and abs(y - to_y) >= 18 * active.large:
-            yield f"\\draw[mgbackward] {_at(x, y)} -- {_at(x + (to_x - x) * 0.3, to_y)};"
+            yield f"\\draw[{glow}] {_at(x, y)} -- {_at(x + (to_x - x) * 0.3, to_y)};"
+        hue = ", fill=mgnegative" if "less" in active.look else ""
         zoom = "" if active.large == 1 else f", scale={active.large:.3g}, transform shape"
-        yield f"\\node[pill{zoom}] at {_at(to_x, to_y)} {{${math(active.words)}$}};"
+        yield f"\\node[pill{hue}{zoom}] at {_at(to_x, to_y)} {{${math(active.words)}$}};"
 
 
 # --- TeX -------------------------------------------------------------------------------------------------------------

@@ -21,6 +21,7 @@ import { BLOCKED, BROKEN, CONSTANT, LEAF } from "../model/trace.js";
  * @property {0 | 1 | 2} alarm 1: concerned, 2: where it begins
  * @property {string} name as much as fits
  * @property {boolean} named
+ * @property {string} op the operation, for a narrow place; "" for a leaf
  * @property {string} rule " = a · b", or ""
  * @property {string} note shape and type of a tensor; what is in a block
  * @property {string} badge "×12" of a fold
@@ -33,7 +34,7 @@ import { BLOCKED, BROKEN, CONSTANT, LEAF } from "../model/trace.js";
 
 /** @type {Card} */
 const BLANK = {
-  ...{ kind: "op", output: false, still: false, alarm: 0, name: "", named: false, rule: "", note: "", badge: "" },
+  ...{ kind: "op", output: false, still: false, alarm: 0, name: "", named: false, op: "", rule: "", note: "", badge: "" },
   ...{ picture: null, w: 0, h: 0, rim: 0 },
 };
 
@@ -181,7 +182,7 @@ export function nodeCard(graph, node, room, alarms) {
   const card = { ...BLANK, ...{ kind, output, alarm, rim, still, named } };
   if (graph.kind[node] === CONSTANT && !pictured(graph, node)) {
     card.name = typeof value === "number" ? brief(value) : graph.title(node);
-    card.w = ceil(max(52, textWidth(card.name, 12.5) + textWidth("const", 10.5) + 2 * PAD + 10)) + 2 * rim;
+    card.w = ceil(max(52, textWidth(card.name, 12.5) + textWidth("const", 11) + 2 * PAD + 10)) + 2 * rim;
     card.h = 26 + 2 * rim;
     return card;
   }
@@ -190,21 +191,22 @@ export function nodeCard(graph, node, room, alarms) {
   const rule = call ? "" : ruleOf(graph, node);
   card.name = fitText(call || (graph.short.get(node) ?? graph.title(node, 60)), rule ? 0.7 * WIDEST : WIDEST, 13, true);
   const taken = textWidth(card.name, 13, card.named);
+  card.op = rule && graph.op[node] >= 0 ? graph.ops[graph.op[node]].name : "";
   card.rule = rule && fitText(` = ${rule}`, WIDEST - taken, 13);
   const widths = [76, taken + textWidth(card.rule, 13) + (alarm ? 20 : 0)];
-  const sum = room.of > 1 ? textWidth(sumText(room.of - 1, room.of, false), 10.5, true) + 6 : 0;
+  const sum = room.of > 1 ? textWidth(sumText(room.of - 1, room.of, false), 11, true) + 6 : 0;
   if (tensor && graph.how) {
-    card.note = fitText(`${shapeText(tensor.shape)} ${tensor.dtype}`, WIDEST, 10.5);
-    widths.push(textWidth(card.note, 10.5));
+    card.note = fitText(`${shapeText(tensor.shape)} ${tensor.dtype}`, WIDEST, 11);
+    widths.push(textWidth(card.note, 11));
     card.h = HEAD + ROW;
   } else if (tensor && pictured(graph, node)) {
     card.picture = pictureSize(typeof value === "number" ? null : value, tensor.shape);
-    card.note = fitText(`${shapeText(tensor.shape)} ${tensor.dtype}`, WIDEST, 10.5);
+    card.note = fitText(`${shapeText(tensor.shape)} ${tensor.dtype}`, WIDEST, 11);
     const half = max(
       card.picture.w,
-      textWidth("grad", 10.5) + sum + (card.still ? textWidth("blocked", 10.5) : 0),
+      textWidth("grad", 11) + sum + (card.still ? textWidth("blocked", 11) : 0),
     );
-    widths.push(2 * half + 14, textWidth(card.note, 10.5));
+    widths.push(2 * half + 14, textWidth(card.note, 11));
     card.h = HEAD + 18 + card.picture.h + 22;
   } else if (kind === "broken") {
     widths.push(textWidth(RAISED, 12.5));
@@ -249,13 +251,13 @@ export function blockCard(graph, block, inside) {
  */
 export function tightCard(card, room) {
   const { picture, kind, rim } = card;
-  const name = fitText(card.name, 100, SMALL, true);
+  const name = fitText(card.name, 100, SMALL, true); // for its width: what is drawn of it, its scale says
   const numbers = picture || !room ? 0 : max(room.value, room.grad);
   const w = ceil(max(44, textWidth(`${name} ${card.badge}`, SMALL, true), numbers, picture ? 2 * picture.w : 0) + 10);
   const plain = card.h < HEAD + 2 * ROW;
-  const high = picture ? picture.h + 22 : kind === "block" ? 30 : plain ? 22 : 40;
+  const high = picture ? picture.h + 22 : kind === "block" ? 38 : plain ? 22 : 40;
   const out = kind === "block" ? STACK : 2 * rim;
-  return { ...card, name, w: w + out, h: high + out };
+  return { ...card, w: w + out, h: high + out };
 }
 
 /**

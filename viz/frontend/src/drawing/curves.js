@@ -10,13 +10,14 @@ export const TIP = 8;
 /** @param {number} x */
 const shortNumber = (x) => String(round(x * 10) / 10);
 
-/** The path of a route; it ends inside the arrowhead. @param {Point[]} route */
-export function curvePath(route) {
+/** The path of a route; it ends inside the arrowhead, at its beginning if that points back. @param {Point[]} route @param {boolean} [back] */
+export function curvePath(route, back = false) {
   const last = route.length - 1;
   let [x, y] = route[0];
+  if (back) x += TIP - 1;
   let path = `M${shortNumber(x)} ${shortNumber(y)}`;
   for (let k = 1; k <= last; k += 1) {
-    const toX = route[k][0] - (k === last ? TIP - 1 : 0);
+    const toX = route[k][0] - (k === last && !back ? TIP - 1 : 0);
     const toY = route[k][1];
     const middle = shortNumber((x + toX) / 2);
     if (toY === y) path += `H${shortNumber(toX)}`;

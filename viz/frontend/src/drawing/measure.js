@@ -54,9 +54,9 @@ export function textWidth(text, size, bold = false) {
  * @param {boolean} [bold]
  */
 export function fitText(text, room, size, bold = false) {
-  if (textWidth(text, size, bold) <= room) return text;
   const tail = /[₀-₉]*$/.exec(text)?.[0] ?? "";
   const letters = [...text.slice(0, text.length - tail.length)];
+  if (letters.length < 2 || textWidth(text, size, bold) <= room) return text; // an ellipsis is wider than a letter
   let wide = textWidth(`…${tail}`, size, bold);
   const kept = letters.findIndex((letter) => (wide += textWidth(letter, size, bold)) > room);
   return `${letters.slice(0, kept).join("")}…${tail}`;

@@ -37,23 +37,28 @@ export function wordsAt(scene, graph, edge, wide, large = 1) {
   const source = scene.items[scene.itemOf(graph.result[edge])];
   const [x, y] = wire >= 0 ? middleOf(scene.wires[wire].points) : [box.x + box.w / 2, box.y + box.h + 8];
   const half = wide / 2 + 4;
+  const high = 10 * large;
   const within = (/** @type {number} */ a, /** @type {number} */ most, /** @type {number} */ room) =>
     max(room, min(most - room, a));
-  const [far, down] = [ACROSS + half, DOWN + 12];
+  const [far, down] = [ACROSS * large + half, DOWN * large + 12];
   const around = { x: x - far, y: y - down, w: 2 * far, h: 2 * down };
   const own = scene.wires[wire]?.label; // which gives way to them
   const near = scene.covered.filter((one) => one !== own && meet(one, around));
   let best = /** @type {[number, number]} */ ([x, y]);
   let least = Infinity;
   for (const [dx, dy] of BESIDE) {
-    const [cx, cy] = [within(x + dx, scene.width, half), within(y + dy, scene.height, 10 * large)];
+    const [cx, cy] = [within(x + dx * large, scene.width, half), within(y + dy * large, scene.height, high)];
     let hidden = hypot(dx, dy);
     for (const item of near) {
       if (hidden >= least) break;
-      const weight = item === box || item === source ? 4 : 1; // their numbers are what the words are about
-      const across = min(cx + half, item.x + item.w + 2) - max(cx - half, item.x - 2);
-      const high = min(cy + 10 * large, item.y + item.h + 2) - max(cy - 10 * large, item.y - 2);
-      if (across > 0 && high > 0) hidden += weight * across * high;
+      const end = item === box || item === source; // their numbers are what the words are about
+      const covers = (/** @type {number} */ gap) => {
+        const across = min(cx + half, item.x + item.w + gap) - max(cx - half, item.x - gap);
+        const down = min(cy + high, item.y + item.h + gap) - max(cy - high, item.y - gap);
+        return max(0, across) * max(0, down);
+      };
+      hidden += covers(2) * (end ? 4 : 1);
+      if (!end) hidden += covers(12) / 8; // beside another box they seem to be about that
     }
     if (hidden < least) [least, best] = [hidden, [cx, cy]];
   }
@@ -189,15 +194,16 @@ function showMoment(active, graph, scene, moment, moving, wide) {
   surround(active.core, item, 2);
   const wire = scene.wires[scene.wireOf[moment.edge]];
   const wires = moment.kind === "forward" ? wiresInto(scene, graph, moment.node) : wire ? [wire] : [];
-  dress(flow, { style: way === "backward" && `--wide:${wide}px`, class: `flow ${way}${sign}`, d: wires.map(({ points }) => curvePath(points)).join("") });
+  dress(flow, { style: way === "backward" && `--wide:${wide}px`, class: `flow ${way}${sign}`, d: wires.map(({ points }) => curvePath(points, way === "backward")).join("") });
   if (moment.kind !== "edge") return;
   const product = productText(moment);
   const at = wordsAt(scene, graph, moment.edge, wordsWidth(product) * large, large);
   if (product) say(words, product, at, large);
+  const from = wire ? middleOf(wire.points) : item && [item.x + item.w / 2, at[1] < item.y ? item.y : item.y + item.h];
+  dress(leader, { d: product && from && leaderPath(/** @type {Point} */ (from), at) });
   if (!wire) return;
   const [[x, y]] = wire.points;
   dress(point, { d: tipPath([x + 1, y], -1, 1.6) });
-  dress(leader, { d: product && leaderPath(middleOf(wire.points), at) });
   if (!moving || typeof number !== "number" || calm()) return;
   say(traveller, brief(number), [x, y], large);
   active.run = travel(traveller, samplesOf(wire.points).reverse(), large);

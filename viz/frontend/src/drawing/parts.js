@@ -145,10 +145,42 @@ function bodyOf(item, parts) {
   ];
 }
 
-/** As much of a name as fits: its end, where a number there tells it apart. @param {string} name @param {number} room @param {number} size */
+/**
+ * As much of a name as fits: its last parts, "0.weight" or "[0]", or its end where a figure there tells it apart.
+ * @param {string} name @param {number} room @param {number} size
+ */
 function fitEnd(name, room, size) {
+  const parts = /\s/.test(name) ? [name] : [name, ...[...name.matchAll(/\.(?=\w)|(?=\[)/g)].map(({ index, 0: dot }) => name.slice(index + dot.length))];
+  const whole = parts.find((one) => textWidth(one, size, true) <= room);
   const turned = (/** @type {string} */ text) => [...text].reverse().join("");
-  return /^[^ ]*\.[^ ]*$|[\d\]]$/.test(name) ? turned(fitText(turned(name), room, size, true)) : fitText(name, room, size, true);
+  const cut = whole ?? (/\d$/.test(name) ? turned(fitText(turned(name), room, size, true)) : fitText(parts[parts.length - 1], room, size, true));
+  return (cut.length < 3 && cut.includes("…")) || textWidth(cut, size, true) > room ? "" : cut; // a letter says nothing
+}
+
+/**
+ * As much of a title as fits: without its type, "layers[0] · Layer(4→8)", or as its type where its name is a number.
+ * @param {string} name @param {number} room @param {number} size
+ */
+function fitTitle(name, room, size) {
+  const [first, type] = textWidth(name, size, true) > room ? name.split(" · ") : [name];
+  return fitEnd(type && /^\d+$/.test(first) ? type.replace(/\(.*/, "") : first, room, size);
+}
+
+/**
+ * What stands in the head of a card that is read from afar: its name, and its operation where that fits, too.
+ * @param {import("./cards.js").Card} card @param {number} room @param {number} size
+ */
+function farName({ name, badge, alarm, kind, op }, room, size) {
+  const [before, after] = [alarm ? "! " : "", badge && ` ${badge}`];
+  const wide = (/** @type {string} */ text) => textWidth(text, size, true);
+  if (kind === "constant") return [wide(name) > room ? "" : name];
+  const shown = fitTitle(name, room - wide(before + after), size);
+  const left = room - wide(`${before}${shown}${after}${shown && " "}`);
+  const how = fitText(op, left, size);
+  return [
+    before + shown + after,
+    span("how", how === op || how.length > 4 ? how : "", shown ? 0.3 * size : 0),
+  ];
 }
 
 /**
@@ -167,8 +199,6 @@ function farBody(item, parts, unit) {
   const rest = high - head;
   const words = (/** @type {SVGElement} */ one, /** @type {number} */ y, x = w / 2) =>
     dress(one, { x, y: y + 0.36 * size, style: `font-size:${size}px;text-anchor:middle` });
-  const mark = card.alarm ? "! " : "";
-  const name = fitEnd(`${mark}${card.name} ${card.badge}`.trim(), room, size);
   const box = (/** @type {string} */ look) => rect(look, 0, 0, w, high, r);
   const rows = [];
   if (picture) {
@@ -193,7 +223,7 @@ function farBody(item, parts, unit) {
   return [
     ...(kind === "block" ? [rect("stack", STACK, STACK, w, high, r)] : []),
     ...[box("box"), ...(pill ? [] : [path("head", strip(w, 0, head, min(r, head / 2), rest ? 0 : r))])],
-    words(text("name", 0, 0, name), head / 2),
+    words(text("name", 0, 0, ...farName(card, room, size)), head / 2),
     ...rows,
     box("line"),
   ];
@@ -246,7 +276,7 @@ export function paintNode(graph, item, parts, look, picture, peaks) {
   parts.group.toggleAttribute("data-unable", look.unable);
   attribute(parts.group, "aria-label", spokenNode(graph, look, item.node, parts.rule));
   const { room, size, ways } = parts;
-  const sum = look.sum && size === 12.5 ? textWidth(look.sum, 10.5, true) + 5 : 0;
+  const sum = look.sum && size === 12.5 ? textWidth(look.sum, 11, true) + 5 : 0;
   const shown = (/** @type {unknown} */ x, less = 0) =>
     typeof x === "number" ? fitNumber(x, room - less, size, brief) : "";
   setText(parts.value, shown(value));
@@ -310,15 +340,22 @@ export function paintBlock(item, parts, done, name) {
 }
 
 /** A wire: its line with its tip, and its label if there is one. @param {SceneWire} wire */
-export function makeWire({ points, label }) {
-  const group = drawn("g", {}, path("line", curvePath(points)), path("tip", tipPath(points[points.length - 1])));
+export function makeWire({ label }) {
+  const group = drawn("g", {}, path("line"), path("tip"));
   return { group, over: label && text("label", label.x + label.w, label.y + 8.9) };
+}
+
+/** Points a wire forward, or back where a gradient went. @param {Element} group @param {SceneWire} wire @param {boolean} back */
+export function pointWire(group, { points }, back) {
+  const [line, tip] = group.children;
+  attribute(line, "d", curvePath(points, back));
+  attribute(tip, "d", back ? tipPath(points[0], -1, 1.2) : tipPath(points[points.length - 1]));
 }
 
 /** The frame around an open block; its title closes it. @param {import("./scene.js").Hull} hull @param {number} [unit] */
 export function makeFrame({ x, y, w, h: high, name }, unit = 0) {
   const size = max(11.5, min(SMALL * unit, 26)); // as far as the gap below the bar has room
-  const title = dress(text("", 24, 11 + 0.36 * size, fitText(name, w - 30, size, true)), { style: `font-size:${size}px` });
+  const title = dress(text("", 24, 11 + 0.36 * size, fitTitle(name, w - 30, size)), { style: `font-size:${size}px` });
   const moved = drawn("g", {}, path("sign", "M9 11h9"), title);
   const bar = path("bar", strip(w, 0, 22, 6, 0));
   const frame = drawn("g", { class: "frame" }, drawn("title", {}, `Close ${name}`), bar, moved);

@@ -143,7 +143,7 @@ export function scene(graph, seen, tight = false, place = nested) {
   }));
   return {
     width: ceil(placed.width + 2 * MARGIN),
-    height: ceil(placed.height + 2 * MARGIN),
+    height: ceil(placed.height + 2 * MARGIN + 6), // below the lowest box there is room for words
     items,
     hulls,
     wires,

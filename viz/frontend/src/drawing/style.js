@@ -49,7 +49,7 @@ scrollbar-color:$line transparent}
 .head{fill:var(--head)}
 .name{font-size:13px;font-weight:700;fill:var(--on)}
 .unnamed{font-weight:400;font-style:italic}
-.rule{font-weight:400;font-style:normal}
+.rule,.how{font-weight:400;font-style:normal}
 .rule,.label{font-family:math,serif}
 .cap,.sum{font-size:11px}
 .sum,.final .grad,.badge+text{font-weight:700}
@@ -78,7 +78,7 @@ scrollbar-color:$line transparent}
 .frame text{font-size:11.5px}
 .sign{stroke:$muted;stroke-width:1.5}
 .mg-far & .label{display:none}
-.label{font-size:12.5px;paint-order:stroke;stroke:$page;stroke-width:8;stroke-linejoin:round}
+.label{font-size:12.5px;paint-order:stroke;stroke:$page;stroke-width:10;stroke-linejoin:round}
 .overlay{pointer-events:none}
 .forward{--edge:$forward;--glow:$halo}
 .backward{--edge:$hot;--glow:$hot;

@@ -10,7 +10,7 @@ import { crosses, meet, paintFar } from "./far.js";
 import { rampOf } from "./heatcolour.js";
 import { lookOf, nodesOf, progressOf, strokesOf, timeOf } from "./looks.js";
 import { focusOf, overlay } from "./overlay.js";
-import { attribute, makeFrame, makeItem, makeWire, paintBlock, paintNode, pictureMaker } from "./parts.js";
+import { attribute, makeFrame, makeItem, makeWire, paintBlock, paintNode, pictureMaker, pointWire } from "./parts.js";
 import { neighbour } from "./roving.js";
 import { firstIn, localText } from "./scene.js";
 import { coloursAt } from "./style.js";
@@ -30,6 +30,7 @@ import { READABLE, viewport } from "./viewport.js";
 
 const MOST = 1500; // of up to so many items all elements are there: panning more of them takes longer than a frame
 const NEAR = 0.42; // the scale from which on a larger drawing has elements
+const LARGER = 1.35; // so much larger small cards become where there is room
 const SHEET = 80; // so many things of a kind lie on a sheet, and more where that would be
 const SHEETS = 25; // too many sheets
 
@@ -184,7 +185,7 @@ function layOut(now) {
   now.wires = layer(scene.wires, makeWire, (at, made) => paintWire(now, at, made));
   const make = (/** @type {SceneItem} */ item) => makeItem(graph, item, now.unit);
   now.items = layer(scene.items, make, (at, made) => paintItem(now, at, made));
-  port.resize(scene.width, scene.height);
+  port.resize(scene.width, scene.height, scene.tight ? LARGER : 1);
   now.unit = unitAt(now);
   const focus = successor(now);
   now.focus = "";
@@ -219,7 +220,7 @@ function follow(now) {
 /** How many units of the drawing are a pixel, for words that stay readable; in few steps. @param {Drawing} now */
 function unitAt({ port, scene }) {
   const scale = port.scale();
-  return scale < READABLE || scene.tight ? max(1, 1.08 ** ceil(-log10(scale) / log10(1.08))) : 0;
+  return scale < READABLE || scene.tight ? max(0.9, 1.08 ** ceil(-log10(scale) / log10(1.08))) : 0;
 }
 
 /** Makes items and frames as they are read at another scale. @param {Drawing} now @param {number} unit */
@@ -333,9 +334,11 @@ function paintWire({ graph, scene, playback, strokes }, at, { group, over }) {
   const [edge, ...more] = wire.edges;
   const time = timeOf(playback, wire);
   const { share, way } = strokes.of(time === "done" ? wire.edges : []);
+  const passing = playback.moment().edge;
+  pointWire(group, wire, time === "done" || wire.edges.includes(passing));
   attribute(group, "class", `wire ${wire.flows ? "" : "none "}${more.length ? "many " : ""}${time} ${way}`);
   dress(group, { style: way && `--wide:${1 + 4 * share}px;opacity:${0.55 + 0.45 * share}` });
-  const told = time === "future" || playback.moment().edge === edge; // the words about the active edge say it
+  const told = time === "future" || passing === edge; // the words about the active edge say it
   if (over) setText(over, told ? "" : localText(graph, playback.numbers, edge, scene.wordy));
 }
 

@@ -25,7 +25,7 @@ export const calm = () => matchMedia("(prefers-reduced-motion: reduce)").matches
  */
 function lens(view, stage, moved) {
   // Sizes and scrolling are remembered: to ask for them in a step would make the browser lay out in the middle of it.
-  const at = { width: 1, height: 1, scale: 1, left: 0, top: 0, w: 0, h: 0, margin: 0 };
+  const at = { width: 1, height: 1, most: 1, scale: 1, left: 0, top: 0, w: 0, h: 0, margin: 0 };
   const scrolled = () => {
     Object.assign(at, { left: view.scrollLeft, top: view.scrollTop });
     moved();
@@ -58,7 +58,7 @@ function lens(view, stage, moved) {
     },
     /** All of it; where all is seen already, so large that it can be read. */
     fit() {
-      const all = min(view.clientWidth / at.width, roomBelow(view) / at.height, 1);
+      const all = min(view.clientWidth / at.width, roomBelow(view) / at.height, at.most);
       apply(at.scale > 1.01 * all ? all : max(all, READABLE));
     },
     /** Puts a point of the drawing into the middle. @param {number} x @param {number} y */
@@ -102,7 +102,7 @@ export function viewport(host, moved) {
   const start = () => {
     if (zoomed || !view.clientWidth) return lookAround();
     placed = true;
-    const whole = min(view.clientWidth / at.width, roomBelow(view) / at.height, document.fullscreenElement ? 2 : 1);
+    const whole = min(view.clientWidth / at.width, roomBelow(view) / at.height, document.fullscreenElement ? 2 : at.most);
     apply(whole < WHOLE ? READABLE : whole);
     follow();
     lookAround();
@@ -118,9 +118,9 @@ export function viewport(host, moved) {
   observer.observe(view);
   return {
     ...{ view, stage, ...eye, zoom, fit },
-    /** How large the drawing is. @param {number} width @param {number} height */
-    resize(width, height) {
-      Object.assign(at, { width, height });
+    /** How large the drawing is, and how much larger at most it is shown. @param {number} width @param {number} height @param {number} most */
+    resize(width, height, most) {
+      Object.assign(at, { width, height, most });
       wanted = null;
       if (zoomed || !view.clientWidth) apply();
       else start();

@@ -11,11 +11,11 @@ import { runTo } from "../model/breakpoints.js";
 import { BROKEN } from "../model/trace.js";
 import { elementKey, isFree } from "../engine/keys.js";
 import { pretty } from "../engine/notation.js";
-import { formulaElement, gradientText, numbersFor, operandsOf, quantityText } from "./wording.js";
+import { formulaElement, gradientText, numbersFor, opText, operandsOf, quantityText } from "./wording.js";
 
 /** @typedef {import("./session.js").Session} Session */
 
-const KINDS = ["leaf", "operation", "constant", "raised an error"];
+const KINDS = ["leaf: given, not computed", "operation", "constant", "raised an error"];
 /** Selects the node that each step is about. */
 const STEPS = "step";
 const WAITING = "not computed yet";
@@ -110,7 +110,7 @@ function nodeFacts(s, node) {
     tag(
       "p.dim.kind",
       {},
-      op ? op.name : KINDS[graph.kind[node]],
+      op ? opText(op.name) : KINDS[graph.kind[node]],
       tensor ? ` · ${tensor.dtype} (${tensor.shape.join(", ")})` : "",
     ),
     ...notes.map((note) => tag("p.alarm", {}, `! ${note.text}`)),
@@ -203,11 +203,11 @@ function formula(s, index, node) {
   );
 }
 
-/** What it was made of, and what it is used in. @param {Session} s @param {number} node */
+/** What it was computed from, and what it is used in. @param {Session} s @param {number} node */
 function linkRows(s, node) {
   const uses = [...s.graph.outs(node)].map((edge) => s.graph.result[edge]);
   return [
-    ["made of", operandsOf(s.graph, node)],
+    ["inputs", operandsOf(s.graph, node)],
     ["used in", uses],
   ].map(([term, all]) => {
     const nodes = [...new Set(/** @type {number[]} */ (all))];

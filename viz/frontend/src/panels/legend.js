@@ -12,6 +12,10 @@ const mark = (look, d, words) =>
 
 const SQUARE = "M6 0h10v10h-10z";
 
+/** A number as it stands on an arrow, and what it is. @param {Session} s */
+const localMark = (s) =>
+  s.graph.tensors.size === 0 && tag("span.local", {}, tag("span.bw", {}, "1.0"), " on an arrow: local derivative");
+
 /** @param {Session} s */
 export function legend(s) {
   const most = remember(() => strokesOf(s.playback).most);
@@ -19,12 +23,15 @@ export function legend(s) {
     const peak = most(s.playback.numbers, s.line);
     return tag(
       "div.legend",
-      { hidden: s.line.root < 0, style: s.playback.position < s.line.seed ? "visibility:hidden" : "" },
+      { hidden: s.line.root < 0 },
+      localMark(s),
       mark("wedge", "M0 4.5L26 2.5v5L0 5.5z", `size of the gradient on an edge, 0 to ${brief(peak)}`),
       mark("positive", "M0 2.5h26v5H0z", "positive"),
       mark("negative", "M0 2.5h26v5H0z", "negative"),
+      (s.graph.tensors.size > 0 || s.graph.blocks.length > 1) && mark("mixed", "M0 2.5h26v5H0z", "both"),
       s.graph.tensors.size > 0 && mark("plus", SQUARE, "cell above 0"),
       s.graph.tensors.size > 0 && mark("minus", SQUARE, "below 0"),
+      s.graph.notes.length > 0 && mark("alarmed", "M4 0h18v10H4zM6 2v6h14V2z", "alarm"),
     );
   };
 }

@@ -5,7 +5,7 @@ import { partsOf } from "../drawing/cards.js";
 import { brief, formulaText } from "../engine/notation.js";
 import { abs } from "../math.js";
 import { h, tag } from "./dom.js";
-import { chainRule, formulaElement, momentLatex, numbersFor, quantityText, slope } from "./wording.js";
+import { chainRule, formulaElement, momentLatex, numbersFor, opText, quantityText, slope } from "./wording.js";
 
 /** @typedef {import("./session.js").Session} Session */
 
@@ -59,7 +59,7 @@ function phase(s, kind) {
 function momentText(s, moment) {
   const { graph } = s;
   if (moment.kind === "start") {
-    return [graph.how || "The leaves have their numbers; nothing is computed yet.", "Press → to compute the first operation."];
+    return [graph.how || "The leaves have their numbers; nothing is computed yet.", tag("span.hint", {}, "Press → to compute the first operation.")];
   }
   const name = graph.title(moment.node);
   const bw = (/** @type {string} */ text) => tag("span.bw", {}, text);
@@ -68,13 +68,15 @@ function momentText(s, moment) {
     return [
       `The backward pass begins at ${name}: a change of ${name} is a change of ${name}, one to one.`,
       bw(`∂${name}/∂${name} = ${quantityText(moment.total)}`),
+      tag("span.sum.hint", {}, "each arrow multiplies the gradient that comes to it (upstream) by its own derivative (local)"),
     ];
   }
   const rule = chainRule(s, moment);
   const which = rule.many ? `, contribution ${moment.met} of ${moment.of}` : "";
   const op = graph.ops[graph.op[graph.result[moment.edge]]];
   const how = moment.local === null ? `, through ${op.name}` : ": upstream × local";
-  const words = `From ${rule.result} back to ${rule.operand}${how}${which}.${meaning(rule, moment)}`;
+  const end = s.playback.position === s.line.last ? " The backward pass is complete." : "";
+  const words = `From ${rule.result} back to ${rule.operand}${how}${which}.${meaning(rule, moment)}${end}`;
   const sum = rule.sum ? tag("span.sum", {}, rule.sum) : "";
   if (rule.rule < 0) {
     const index = graph.edgeFormula[moment.edge];
@@ -85,7 +87,7 @@ function momentText(s, moment) {
     return [words, `${rule.symbols} = `, bw(rule.numbers), where, sum];
   }
   return [
-    `From ${rule.result} back to ${rule.operand}${rule.where}.`,
+    `From ${rule.result} back to ${rule.operand}${rule.where}.${end}`,
     rule.left,
     formulaElement(s, rule.rule, graph.result[moment.edge]),
     " = ",
@@ -109,7 +111,7 @@ function forwardWords(s, { node }) {
   const end = s.playback.position === s.line.forward && s.line.root >= 0 ? " The forward pass is complete." : "";
   const { computes, kernel } = s.graph.attrs.get(node) ?? {};
   if (s.graph.how) return `${computes ?? op.name}${kernel ? `, by ${kernel}` : ""}.`;
-  const what = s.graph.kind[node] === BROKEN ? "raised an error" : `is computed: ${op?.name ?? "?"}`;
+  const what = s.graph.kind[node] === BROKEN ? "raised an error" : `is computed: ${op ? opText(op.name) : "?"}`;
   return `${s.graph.title(node)} ${what}.${end}`;
 }
 

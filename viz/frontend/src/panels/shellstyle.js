@@ -54,6 +54,7 @@ button.main,button.play{background:$forward;border-color:$forward;color:$page}
 .switch button:last-child{border-radius:0 6px 6px 0}
 .say{position:relative;padding:8px 74px 8px 14px;min-height:64px;align-content:center;gap:1px}
 .copy{position:absolute;right:8px;top:6px;font-size:12px}
+.hint{font:14px $font}
 .words{gap:2px 12px;align-items:baseline}
 .sum{display:inline-block;margin-left:1.2em;color:$muted}
 .chip,button[aria-pressed=true],.tabs [aria-expanded=true],thead th{background:$op;color:$on-op;font-weight:600}
@@ -77,7 +78,9 @@ form{gap:6px 8px}
 [data-unable]{opacity:.35}
 .legend{display:flex;flex-wrap:wrap;gap:2px 16px;padding:3px 14px 6px;font-size:12px;color:$muted;background:$page;
 & svg{margin-right:5px;fill:$line}
-& .positive{fill:$positive}& .negative{fill:$negative}& .plus{fill:$plus}& .minus{fill:$minus}}
+& .positive{fill:$positive}& .negative{fill:$negative}& .mixed{fill:$mixed}& .plus{fill:$plus}& .minus{fill:$minus}& .alarmed{fill:$alarm;fill-rule:evenodd}}
+.local span{font:13px math,serif}
+.stage:has(.mg-far)+.legend .local{display:none}
 .keys,.zoom{gap:2px}
 .zoom{margin-left:auto}
 .tabs .zoom button{min-width:30px;padding:0 4px}
@@ -128,8 +131,11 @@ tr.chosen{outline:2px dashed $ink;outline-offset:-2px}
 .help .row{grid-template-columns:minmax(90px,150px) 1fr}
 .help button{margin-top:12px}
 kbd{font:600 13px $font}
+@container (max-width:900px){.say{min-height:84px}}
 @container (max-width:740px){
 .whatif{grid-template-columns:100%}
+.say{padding-right:14px}
+.chip{margin-right:60px}
 .transport{justify-content:space-between;gap:6px 2px}
 .track{flex-basis:100%;order:-1}
 .key{width:28px}

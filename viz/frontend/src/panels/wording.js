@@ -13,6 +13,21 @@ const BROADCASTING = new Set(
   "add sub mul div pow maximum minimum atan2 where lerp expand mse_loss l1_loss huber_loss".split(" "),
 );
 
+/** What operations are called whose names are abbreviations. */
+const WORDS = /** @type {Record<string, string>} */ ({
+  add: "a sum",
+  sub: "a difference",
+  mul: "a product",
+  div: "a quotient",
+  neg: "the negative",
+  pow: "a power",
+  log: "the natural logarithm",
+  matmul: "a matrix product",
+});
+
+/** An operation in words. @param {string} name */
+export const opText = (name) => (WORDS[name] ? `${name}, ${WORDS[name]}` : name);
+
 /** A number, or an array in one line. @param {import("../types.js").Quantity | null} q @param {typeof brief} [show] */
 export function quantityText(q, show = brief) {
   if (q == null) return "—";
