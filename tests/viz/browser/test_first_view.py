@@ -110,6 +110,19 @@ def test_small_cards_say_the_index_of_a_block_and_the_operation_of_a_node_where_
     ]
 
 
+def test_operands_are_no_longer_called_too_far_away_once_the_player_has_a_size(opened):
+    page = opened("neuron", 1280)
+    player, away = page.locator(".minigrad-player"), page.locator(".minigrad-player .mg-away")
+    player.evaluate("one => { one.style.display = 'none'; }")
+    page.wait_for_timeout(100)
+    for name in ("first", "forward"):
+        page.locator(f".minigrad-player .key.{name}").dispatch_event("click")
+    assert away.text_content() == "← w   ← x"
+    player.evaluate("one => { one.style.display = ''; }")
+    page.wait_for_timeout(100)
+    assert away.text_content() == ""
+
+
 def test_small_cards_become_larger_where_there_is_room(opened):
     assert seen(opened("cross_entropy", 830))["scale"] > 1.1
 

@@ -244,16 +244,23 @@ export function blockCard(graph, block, inside) {
   return { ...BLANK, ...{ output, alarm, note, badge, w, h }, kind: "block", name: shown, named: true };
 }
 
+/** A name without the type that follows it, "layers[0] · Layer(4→8)"; the type alone after a number. @param {string} name */
+export function shortTitle(name) {
+  const [first, type] = name.split(" · ");
+  return type && /^\d+$/.test(first) ? type.replace(/\(.*/, "") : first;
+}
+
 /**
  * A card for a narrow place: without its rule, as `farBody` of parts.js draws it.
- * @param {Card} card @param {{value: number, grad: number}} [room] for the numbers of a node
+ * @param {Card} card @param {{value: number, grad: number}} [rooms] for the numbers of a node
  * @returns {Card}
  */
-export function tightCard(card, room) {
+export function tightCard(card, rooms) {
   const { picture, kind, rim } = card;
-  const name = fitText(card.name, 100, SMALL, true); // for its width: what is drawn of it, its scale says
-  const numbers = picture || !room ? 0 : max(room.value, room.grad);
-  const w = ceil(max(44, textWidth(`${name} ${card.badge}`, SMALL, true), numbers, picture ? 2 * picture.w : 0) + 10);
+  const name = fitText(shortTitle(card.name), 100, SMALL, true); // for its width: what is drawn of it, its scale says
+  const numbers = picture || !rooms ? 0 : max(rooms.value, rooms.grad);
+  const room = kind === "block" ? 1.5 : 1.15; // words are as large as before where the whole is smaller
+  const w = ceil(max(44, room * textWidth(`${name} ${card.badge}`.trim(), SMALL, true), numbers, picture ? 2 * picture.w : 0) + 10);
   const plain = card.h < HEAD + 2 * ROW;
   const high = picture ? picture.h + 22 : kind === "block" ? 38 : plain ? 22 : 40;
   const out = kind === "block" ? STACK : 2 * rim;

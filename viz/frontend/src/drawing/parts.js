@@ -3,7 +3,7 @@
  * written when it is made; the rest only when it differs from what stands there.
  */
 import { abs, finite, max, min, round, sign, sqrt } from "../math.js";
-import { CAPTION, HEAD, PAD, RAISED, RIM, ROW, SMALL, STACK, ruleOf } from "./cards.js";
+import { CAPTION, HEAD, PAD, RAISED, RIM, ROW, SMALL, STACK, ruleOf, shortTitle } from "./cards.js";
 import { curvePath, tipPath } from "./curves.js";
 import { dress, drawn, setText } from "../panels/dom.js";
 import { fitNumber, fitText, textWidth } from "./measure.js";
@@ -83,7 +83,7 @@ export function makeItem(graph, item, unit = 0) {
     pictures: /** @type {SVGElement[]} */ ([]),
     ways: /** @type {SVGElement[]} */ ([]),
     size: unit ? SMALL * unit : 12.5,
-    room: unit ? w - 6 * unit : w - 2 * PAD - CAPTION,
+    room: unit ? w - 4 * unit : w - 2 * PAD - CAPTION,
   };
   const body = unit ? farBody(item, parts, unit) : pill ? pillOf(item) : bodyOf(item, parts);
   group.append(tooltip(graph, item, parts.rule), ...body);
@@ -162,8 +162,7 @@ function fitEnd(name, room, size) {
  * @param {string} name @param {number} room @param {number} size
  */
 function fitTitle(name, room, size) {
-  const [first, type] = textWidth(name, size, true) > room ? name.split(" · ") : [name];
-  return fitEnd(type && /^\d+$/.test(first) ? type.replace(/\(.*/, "") : first, room, size);
+  return textWidth(name, size, true) > room ? fitEnd(shortTitle(name), room, size) : name;
 }
 
 /**
@@ -272,7 +271,7 @@ export function paintNode(graph, item, parts, look, picture, peaks) {
   const { card } = item;
   const { value, grad } = look;
   const wild = typeof value === "number" && !finite(value);
-  attribute(parts.group, "class", `${parts.base} ${look.state}${look.pale ? " pale" : ""}${wild ? " bad" : ""}${typeof grad === "number" && grad < 0 ? " negative" : ""}`);
+  attribute(parts.group, "class", `${parts.base} ${look.state}${look.pale ? " pale" : ""}${wild ? " bad" : ""}${grad === 0 ? " nil" : typeof grad === "number" && grad < 0 ? " negative" : ""}`);
   parts.group.toggleAttribute("data-unable", look.unable);
   attribute(parts.group, "aria-label", spokenNode(graph, look, item.node, parts.rule));
   const { room, size, ways } = parts;

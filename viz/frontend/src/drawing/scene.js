@@ -73,7 +73,7 @@ export function localText(graph, numbers, edge, wordy) {
   const number = brief(local);
   const at = graph.edgeFormula[edge];
   if (!wordy || at < 0) return number;
-  const rule = formulaText(graph.formulas[at], partsOf(graph, graph.result[edge], 10));
+  const rule = formulaText(graph.formulas[at], partsOf(graph, graph.result[edge], 10)).replaceAll(" / ", "/");
   const text = `${rule} = ${number}`;
   return rule === number || /^[−-]?[\d.]+$/.test(rule) || textWidth(text, 11) > 100 ? number : text;
 }

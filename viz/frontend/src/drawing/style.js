@@ -59,7 +59,7 @@ scrollbar-color:$line transparent}
 .fw{fill:$forward}
 .bw,.sum,.pill,.label,.grad{fill:$backward}
 .negative :is(.grad,.bw){fill:$negative}
-.dim,.wait .grad,.blocked .grad,.pale text{fill:$muted}
+.dim,.nil .grad,.wait .grad,.blocked .grad,.pale text{fill:$muted}
 .wash{fill:$wash}
 .way,.bar{fill:$rim}
 .badge,.raised{fill:$alarm}
@@ -78,7 +78,7 @@ scrollbar-color:$line transparent}
 .frame text{font-size:11.5px}
 .sign{stroke:$muted;stroke-width:1.5}
 .mg-far & .label{display:none}
-.label{font-size:12.5px;paint-order:stroke;stroke:$page;stroke-width:10;stroke-linejoin:round}
+.label{font-size:12.5px;paint-order:stroke;stroke:$page;stroke-width:8;stroke-linejoin:round}
 .overlay{pointer-events:none}
 .forward{--edge:$forward;--glow:$halo}
 .backward{--edge:$hot;--glow:$hot;

@@ -53,14 +53,14 @@ export function drawingView(host, graph, playback, scene, listeners) {
   listen(now, listeners);
   setScene(scene);
   /** Follows the present moment: with the view, and with what Tab goes to. */
-  const accompany = () => {
+  const accompany = (now.accompany = () => {
     const moment = now.playback.moment();
     if (moment.node >= 0 && !within(port.stage)) rove(now, now.scene.itemOf(moment.node));
     const { rect, away } = focusOf(now.scene, graph, moment, port.shown(), port.most());
     port.reveal(rect);
     const told = away.slice(0, 6).map((item) => `${item.x < rect.x ? "←" : "→"} ${item.card.name}`);
     setText(now.away, told.join("   "));
-  };
+  });
   accompany();
   return {
     ...port,
@@ -116,6 +116,8 @@ function stateOf(host, graph, playback) {
     kept: { x: 0, y: 0, w: 0, h: 0, scale: 0 },
     ask,
     asked: 0,
+    accompany() {},
+    room: 0, // how wide a part of the drawing can be seen: what is too far away depends on it
     selected: /** @type {string | null} */ (null),
     focus: "",
     hover: /** @type {SceneItem | undefined} */ (undefined),
@@ -213,6 +215,11 @@ function follow(now) {
   now.port.stage.style.setProperty("--large", String(large));
   now.port.stage.classList.toggle("mg-far", unit > 0);
   if (now.above.enlarge(large)) show(now, false);
+  const { w } = now.port.most();
+  if (w !== now.room) {
+    now.room = w;
+    now.accompany();
+  }
   if (now.scene.items.length > MOST) tend(now);
   keepTitles(now);
 }

@@ -11,6 +11,7 @@ import { dress, h } from "../panels/dom.js";
 
 export const READABLE = 0.85; // of the natural size: from there on all of a card is shown
 const WHOLE = 0.25; // so small that cards show their names and little else, if then all of the drawing is seen
+const [RIBBON, LOW] = [0.4, 140]; // but not so small where it would be a ribbon that is lower than so many pixels
 const [LEAST, MOST] = [0.004, 4];
 const ROOM = 28; // around what is revealed
 const EDGE = 4; // at least
@@ -103,7 +104,7 @@ export function viewport(host, moved) {
     if (zoomed || !view.clientWidth) return lookAround();
     placed = true;
     const whole = min(view.clientWidth / at.width, roomBelow(view) / at.height, document.fullscreenElement ? 2 : at.most);
-    apply(whole < WHOLE ? READABLE : whole);
+    apply(whole < (whole * at.height < LOW ? RIBBON : WHOLE) ? READABLE : whole);
     follow();
     lookAround();
   };
