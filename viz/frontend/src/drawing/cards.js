@@ -20,6 +20,7 @@ import { BLOCKED, BROKEN, CONSTANT, LEAF } from "../model/trace.js";
  * @property {boolean} still no gradient ever gets here
  * @property {0 | 1 | 2} alarm 1: concerned, 2: where it begins
  * @property {string} name as much as fits
+ * @property {string} [title] all of it
  * @property {boolean} named
  * @property {string} op the operation, for a narrow place; "" for a leaf
  * @property {string} rule " = a · b", or ""
@@ -189,7 +190,8 @@ export function nodeCard(graph, node, room, alarms) {
   const { computes } = graph.attrs.get(node) ?? {};
   const call = graph.how && !named ? computes : "";
   const rule = call ? "" : ruleOf(graph, node);
-  card.name = fitText(call || (graph.short.get(node) ?? graph.title(node, 60)), rule ? 0.7 * WIDEST : WIDEST, 13, true);
+  card.title = call || (graph.short.get(node) ?? graph.title(node, 60));
+  card.name = fitText(card.title, rule ? 0.7 * WIDEST : WIDEST, 13, true);
   const taken = textWidth(card.name, 13, card.named);
   card.op = rule && graph.op[node] >= 0 ? graph.ops[graph.op[node]].name : "";
   card.rule = rule && fitText(` = ${rule}`, WIDEST - taken, 13);
@@ -257,14 +259,15 @@ export function shortTitle(name) {
  */
 export function tightCard(card, rooms) {
   const { picture, kind, rim } = card;
-  const name = fitText(shortTitle(card.name), 100, SMALL, true); // for its width: what is drawn of it, its scale says
+  const whole = card.title ?? card.name;
+  const name = fitText(shortTitle(whole), 100, SMALL, true); // for its width: what is drawn of it, its scale says
   const numbers = picture || !rooms ? 0 : max(rooms.value, rooms.grad);
   const room = kind === "block" ? 1.5 : 1.15; // words are as large as before where the whole is smaller
   const w = ceil(max(44, room * textWidth(`${name} ${card.badge}`.trim(), SMALL, true), numbers, picture ? 2 * picture.w : 0) + 10);
   const plain = card.h < HEAD + 2 * ROW;
   const high = picture ? picture.h + 22 : kind === "block" ? 38 : plain ? 22 : 40;
   const out = kind === "block" ? STACK : 2 * rim;
-  return { ...card, w: w + out, h: high + out };
+  return { ...card, name: whole, w: w + out, h: high + out };
 }
 
 /**

@@ -169,7 +169,7 @@ function fitTitle(name, room, size) {
  * What stands in the head of a card that is read from afar: its name, and its operation where that fits, too.
  * @param {import("./cards.js").Card} card @param {number} room @param {number} size
  */
-function farName({ name, badge, alarm, kind, op }, room, size) {
+function farName({ name, named, badge, alarm, kind, op }, room, size) {
   const [before, after] = [alarm ? "! " : "", badge && ` ${badge}`];
   const wide = (/** @type {string} */ text) => textWidth(text, size, true);
   if (kind === "constant") return [wide(name) > room ? "" : name];
@@ -178,7 +178,7 @@ function farName({ name, badge, alarm, kind, op }, room, size) {
   const how = fitText(op, left, size);
   return [
     before + shown + after,
-    span("how", how === op || how.length > 4 ? how : "", shown ? 0.3 * size : 0),
+    span("how", (shown || !named) && (how === op || how.length > 4) ? how : "", shown ? 0.3 * size : 0),
   ];
 }
 

@@ -6,11 +6,11 @@ import { remember, tag } from "./dom.js";
 
 /** @typedef {import("./session.js").Session} Session */
 
-/** A mark with its words. @param {string} look @param {string} d @param {string} words */
-const mark = (look, d, words) =>
-  tag("span", {}, tag("svg", { class: look, width: 26, height: 10, "aria-hidden": true }, tag("path", { d })), words);
+/** A mark with its words. @param {string} look @param {string} d @param {string} words @param {number} [width] */
+const mark = (look, d, words, width = 26) =>
+  tag("span", {}, tag("svg", { class: look, width, height: 10, "aria-hidden": true }, tag("path", { d })), words);
 
-const SQUARE = "M6 0h10v10h-10z";
+const SQUARE = "M0 0h10v10H0z";
 
 /** A number as it stands on an arrow, and what it is. @param {Session} s */
 const localMark = (s) =>
@@ -29,9 +29,9 @@ export function legend(s) {
       mark("positive", "M0 2.5h26v5H0z", "positive"),
       mark("negative", "M0 2.5h26v5H0z", "negative"),
       (s.graph.tensors.size > 0 || s.graph.blocks.length > 1) && mark("mixed", "M0 2.5h26v5H0z", "both"),
-      s.graph.tensors.size > 0 && mark("plus", SQUARE, "cell above 0"),
-      s.graph.tensors.size > 0 && mark("minus", SQUARE, "below 0"),
-      s.graph.notes.length > 0 && mark("alarmed", "M4 0h18v10H4zM6 2v6h14V2z", "alarm"),
+      s.graph.tensors.size > 0 && mark("plus", SQUARE, "cell above 0", 10),
+      s.graph.tensors.size > 0 && mark("minus", SQUARE, "below 0", 10),
+      s.graph.notes.length > 0 && mark("alarmed", "M0 0h18v10H0zM2 2v6h14V2z", "alarm", 18),
     );
   };
 }

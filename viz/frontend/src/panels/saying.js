@@ -62,7 +62,8 @@ function momentText(s, moment) {
     return [graph.how || "The leaves have their numbers; nothing is computed yet.", tag("span.hint", {}, "Press → to compute the first operation.")];
   }
   const name = graph.title(moment.node);
-  const bw = (/** @type {string} */ text) => tag("span.bw", {}, text);
+  const less = Number(moment.contribution) < 0;
+  const bw = (/** @type {string} */ text) => tag(less ? "span.less" : "span.bw", {}, text);
   if (moment.kind === "forward") return [forwardWords(s, moment), ...forwardFormula(s, moment)];
   if (moment.kind === "seed") {
     return [

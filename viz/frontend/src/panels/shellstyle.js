@@ -30,7 +30,7 @@ button[aria-disabled=true]{color:$muted;cursor:default;opacity:.55}
 .key,button.quiet,.tabs button,button.alarm{border-color:transparent;background:none}
 button.quiet{color:$muted;padding:2px 7px}
 button.link{border:0;background:none;padding:0 2px;min-height:24px;min-width:24px;color:$forward;text-align:left;text-decoration:underline;text-underline-offset:2px}
-.dim{color:$muted}.fw{color:$forward}.bw{color:$backward}
+.dim{color:$muted}.fw{color:$forward}.bw{color:$backward}.less{color:$negative}
 p,dl,dd,.plot{margin:0}
 .transport{gap:6px 12px;padding:8px 12px}
 button.main,button.play{background:$forward;border-color:$forward;color:$page}
