@@ -1,10 +1,12 @@
-"""Make the README's pictures again: run its code, keep the file that it saves, and photograph the player on its graph.
+"""Make the pictures of the README and of the book again: run the README's code, keep the file that it saves, and
+photograph the player on its graph; and show how the player's colours look with each kind of colour blindness.
 
 `make pictures`. The photographs need Chromium; where there is none the stored ones stay.
 """
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import io
 import os
@@ -20,7 +22,12 @@ ROOT = Path(__file__).resolve().parent.parent
 IMAGES = ROOT / "book" / "images"
 
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
-COLOURS = 96  # of a photograph: as many as tell its greys apart, at a third of the size
+SIGNS_AT = 25  # steps: gradients of both signs have gone back, and some that are 0 behind an alarm
+SHEET = (
+    "body{margin:0}main{display:grid;grid-template-columns:1fr 1fr;gap:12px 16px;padding:4px;background:#fff}"
+    "figure{margin:0}img{width:100%;border:1px solid #ccc;border-radius:8px;box-sizing:border-box}"
+    "figcaption{font:600 16px sans-serif;padding:4px 2px}"
+)
 
 
 def readme_code() -> str:
@@ -76,9 +83,6 @@ def photographs(y: Any) -> Iterator[tuple[str, bytes]]:
 
     from minigrad_viz import export
 
-    chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-    if chromium is None:
-        raise FileNotFoundError("there is no Chromium")
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         file = Path(folder) / "y.html"
         export(y, file)
@@ -88,7 +92,7 @@ def photographs(y: Any) -> Iterator[tuple[str, bytes]]:
             """ data-minigrad='{"show": ["transport", "predict", "what-if"]}'""",
         )
         bare.write_text(file.read_text(encoding="utf-8").replace(figure, figure + options), encoding="utf-8")
-        browser = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
+        browser = playwright.chromium.launch(executable_path=chromium(), args=FLAGS)
         for name, (act, width) in MOMENTS.items():
             for scheme in ("light", "dark"):
                 size = {"width": width, "height": 1200}
@@ -102,14 +106,77 @@ def photographs(y: Any) -> Iterator[tuple[str, bytes]]:
         browser.close()
 
 
+KINDS = {
+    "all three": "with all three primary colours",
+    "protanopia": "protanopia: without red",
+    "deuteranopia": "deuteranopia: without green",
+    "tritanopia": "tritanopia: without blue",
+}
+
+
+def colour_blindness() -> bytes:
+    """A backward pass with gradients of both signs and an alarm, as it looks with each kind of colour blindness."""
+    sys.path[:0] = [str(ROOT / "tests" / "helpers")]
+    from playwright.sync_api import sync_playwright
+
+    from colour_vision import SEEN
+    from minigrad_viz import export
+    from sample_graphs import signs
+
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        file = Path(folder) / "signs.html"
+        export(signs(), file)
+        browser = playwright.chromium.launch(executable_path=chromium(), args=FLAGS)
+        page = browser.new_page(viewport={"width": 780, "height": 900}, reduced_motion="reduce", offline=True)
+        page.goto(file.as_uri())
+        page.get_by_role("button", name="Last").focus()
+        page.keyboard.press("Home")
+        for _ in range(SIGNS_AT):
+            page.keyboard.press("ArrowRight")
+        page.evaluate("document.activeElement.blur(); scrollTo(0, 0)")
+        page.wait_for_timeout(300)
+        whole, legend = (page.locator(part).bounding_box() for part in (".minigrad-player .stage", ".legend"))
+        clip = {**whole, "height": legend["y"] + legend["height"] - whole["y"]}
+        shot = base64.b64encode(page.screenshot(clip=clip)).decode()
+        # A colour matrix of SVG is applied to linear RGB, as those of SEEN are meant to be.
+        rows = {kind: " ".join(f"{a} {b} {c} 0 0" for a, b, c in SEEN[kind]) + " 0 0 0 1 0" for kind in KINDS}
+        filters = "".join(
+            f'<filter id="{k.split()[0]}"><feColorMatrix values="{row}"/></filter>' for k, row in rows.items()
+        )
+        figures = "".join(
+            f'<figure><figcaption>{said}</figcaption><img src="data:image/png;base64,{shot}" '
+            f'style="filter:url(#{kind.split()[0]})"></figure>'
+            for kind, said in KINDS.items()
+        )
+        page.set_viewport_size({"width": 1160, "height": 900})
+        page.set_content(f"<style>{SHEET}</style><svg width=0 height=0>{filters}</svg><main>{figures}</main>")
+        page.wait_for_timeout(300)
+        taken = page.locator("main").screenshot()
+        browser.close()
+    return small(taken)
+
+
+def chromium() -> str:
+    """The path of a Chromium. Raises FileNotFoundError if there is none."""
+    found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if found is None:
+        raise FileNotFoundError("there is no Chromium")
+    return found
+
+
 def small(png: bytes) -> bytes:
-    """The same picture in few colours."""
+    """The same picture in 256 colours: those of both themes as they are, and of the others the most used."""
     from PIL import Image
+
+    from minigrad_viz.palette import DARK, LIGHT
 
     made = io.BytesIO()
     picture = Image.open(io.BytesIO(png)).convert("RGB")
-    few = picture.quantize(COLOURS, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
-    few.save(made, "PNG", optimize=True)
+    exact = sorted({colour for theme in (LIGHT, DARK) for colour in theme.values()})
+    others = picture.quantize(256 - len(exact), method=Image.Quantize.MEDIANCUT).getpalette() or []
+    palette = Image.new("P", (1, 1))
+    palette.putpalette([*b"".join(bytes.fromhex(colour[1:]) for colour in exact), *others])
+    picture.quantize(palette=palette, dither=Image.Dither.NONE).save(made, "PNG", optimize=True)
     return made.getvalue()
 
 
@@ -120,7 +187,7 @@ def main() -> int:
         (IMAGES / name).write_text(svg, encoding="utf-8")
         print(f"book/images/{name}")
     try:
-        for name, png in photographs(names["y"]):
+        for name, png in [*photographs(names["y"]), ("colour_blindness.png", colour_blindness())]:
             (IMAGES / name).write_bytes(png)
             print(f"book/images/{name}  {len(png) // 1000} KB")
     except (ImportError, FileNotFoundError) as missing:
