@@ -64,7 +64,7 @@ def test_links_between_files_resolve(page):
 
 
 def test_no_page_names_the_distribution_of_another_project():
-    """`minigrad` on the package index is not ours (book/decisions/003_name_of_the_distribution.md)."""
+    """`minigrad` on the package index is not ours (book/decisions/004_name_of_the_distribution.md)."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert project["name"] == "seegrad"
     assert f"pip install '{project['name']}[lab]'" in README
