@@ -171,6 +171,12 @@ def single(op, point, attrs):
 CORNERS = (0.0, -0.0, 1.0, -1.0, 0.1, 0.5, -1.5, 2.5, 30.0, -40.0, 800.0, -800.0, math.inf, -math.inf, math.nan)
 
 
+BOUNDS = {
+    "clamp": ({"min": None, "max": 1.0}, {"min": -1.0, "max": None}, {"min": math.nan, "max": 1.0}),
+    "hardtanh": ({"min_val": -1.0, "max_val": 1.0}, {"min_val": -1.0, "max_val": math.nan}),
+}
+
+
 def corners(op):
     generator = random.Random(op.name)
     if len(op.inputs) == 1:
@@ -184,9 +190,7 @@ def corners(op):
 def test_each_operation_and_its_rules_have_python_s_corners(options):
     jobs, expected = [], []
     for op in SCALAR:
-        for attrs in {"clamp": ({"min": None, "max": 1.0}, {"min": -1.0, "max": None})}.get(
-            op.name, (ATTRS.get(op.name, {}),)
-        ):
+        for attrs in BOUNDS.get(op.name, (ATTRS.get(op.name, {}),)):
             runs = [[(k, coded(x)) for k, x in enumerate(point)] for point in corners(op)]
             jobs.append({"trace": single(op, next(iter(points(op))), attrs), "runs": runs})
             expected.append((op, attrs))

@@ -44,10 +44,7 @@ export const NUMERIC = {
   sign: (a) => (a > 0 ? 1 : a < 0 ? -1 : 0),
   max: (a, b) => (a > b || a !== a ? a : b),
   min: (a, b) => (a < b || a !== a ? a : b),
-  clamp: (a, min, max) => {
-    const low = min !== null && a < min ? min : a;
-    return max !== null && low > max ? max : low;
-  },
+  clamp,
   isnan: (a) => a !== a,
   isinf: (a) => a === Infinity || a === -Infinity,
   isfinite: (a) => finite(a),
@@ -60,13 +57,19 @@ export const NUMERIC = {
   softplus: (a) => (a <= 0 ? 0 : a) + Math.log1p(exp(-abs(a))),
   relu: (a) => (a <= 0 ? 0 : a), // this way round NaN stays NaN
   relu6: (a) => (a <= 0 ? 0 : a >= 6 ? 6 : a),
-  hardtanh: (a, min, max) => (a <= min ? min : a >= max ? max : a),
+  hardtanh: clamp,
   leakyrelu: (a, slope) => (a > 0 ? a : a * slope),
   prelu: (a, b) => (a > 0 ? a : a * b),
   step: (a, alpha) => (a > 0 ? 1 : a === a ? alpha : NaN),
   elu: (a, alpha) => (a <= 0 ? alpha * Math.expm1(a) : a),
   selu: (a) => (a <= 0 ? SELU_SCALE * SELU_ALPHA * Math.expm1(a) : SELU_SCALE * a),
 };
+
+/** @param {number} a @param {number | null} min @param {number | null} max */
+function clamp(a, min, max) {
+  const low = min !== null && (a < min || min !== min) ? min : a;
+  return max !== null && (low > max || max !== max) ? max : low;
+}
 
 /**
  * The quotient rounded down, exactly: 1 / 0.1 is rounded to 10, but 0.1 goes into 1 only nine times.
