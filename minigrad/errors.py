@@ -1,23 +1,29 @@
 """What can go wrong, as one tree; every error is also the built-in that a Python user would expect:
 
     MinigradError
-    ├── GraphError        RuntimeError            a graph asked for what it cannot give: an overwritten value, say
-    ├── ShapeError        ValueError, IndexError  shapes, sizes or indices that do not fit together
-    ├── DTypeError        TypeError               a thing of a type that cannot take part
-    ├── ArgumentError     ValueError              an option that is not there, out of range, or at odds with another
-    ├── DivisionError     ZeroDivisionError       whole numbers divided by 0; fractions give inf or nan
-    ├── LinAlgError       RuntimeError            a matrix without an inverse, or without the factors asked for
-    ├── CaptureError      RuntimeError            a step that `mg.jit` cannot record: it reads a value, say
-    ├── DeviceError       RuntimeError            no kernel for this operation on this device
-    ├── OutOfMemoryError  MemoryError             more bytes than a device has
-    ├── TidiedError       RuntimeError            a tensor whose memory `mg.tidy` gave back
-    ├── FileFormatError   ValueError              a file that is damaged, or not what it was taken for
+    ├── GraphError *      RuntimeError            a graph asked for what it cannot give: an overwritten value, say
+    ├── ShapeError *      ValueError, IndexError  shapes, sizes or indices that do not fit together
+    ├── DTypeError *      TypeError               a thing of a type that cannot take part
+    ├── ArgumentError *   ValueError              an option that is not there, out of range, or at odds with another
+    ├── DivisionError *   ZeroDivisionError       integers divided by 0; floats give inf or nan
+    ├── LinAlgError *     RuntimeError            a matrix without an inverse, or without the factors asked for
+    ├── CaptureError *    RuntimeError            a step that `mg.jit` cannot record: it reads a value, say
+    ├── DeviceError *     RuntimeError            no kernel for this operation on this device
+    ├── OutOfMemoryError *  MemoryError           more bytes than a device has
+    ├── TidiedError *     RuntimeError            a tensor whose memory `mg.tidy` gave back
+    ├── FileFormatError *  ValueError             a file that is damaged, or not what it was taken for
     ├── MissingFileError  FileNotFoundError       a file that the reader has to put in its place
     ├── DivergedError     ArithmeticError         a training whose loss is no number any more
-    ├── WorkerError       RuntimeError            a process elsewhere that does not come, or does not come back
+    ├── WorkerError *     RuntimeError            a process elsewhere that does not come, or does not come back
     ├── MissingPackageError  ImportError          a package that something needs: not there, too old or new, or changed
     ├── DeclarationError  ValueError              an operation declared in contradiction with itself
-    └── GradcheckError    AssertionError          a derivative that disagrees with its finite difference
+    └── GradcheckError *  AssertionError          a derivative that disagrees with its finite difference
+
+Those with a star are RuntimeErrors too. PyTorch raises RuntimeError for most of these mistakes, so that ``except
+RuntimeError`` in code written for PyTorch catches them here as well:
+
+>>> isinstance(ShapeError("add: shapes (2,) and (3,) do not broadcast"), RuntimeError)
+True
 
 A message says what was asked, what was given, why that cannot be, and what to write instead; and, where it helps, the
 line of the reader's code that it is about.
@@ -85,20 +91,23 @@ class GraphError(MinigradError, RuntimeError):
     """A graph was asked for what it cannot give."""
 
 
-class ShapeError(MinigradError, ValueError, IndexError):
-    """Shapes, dimensions or sizes that do not fit together."""
+class ShapeError(MinigradError, ValueError, IndexError, RuntimeError):
+    """Shapes, sizes or indices that do not fit together; in PyTorch a RuntimeError, IndexError or ValueError."""
 
 
-class DTypeError(MinigradError, TypeError):
-    """Something of a type that cannot take part in a computation."""
+class DTypeError(MinigradError, TypeError, RuntimeError):
+    """Something of a type that cannot take part in a computation; in PyTorch a TypeError or RuntimeError."""
 
 
-class ArgumentError(MinigradError, ValueError):
-    """An argument with a value that the function does not know, or that does not go with the others."""
+class ArgumentError(MinigradError, ValueError, RuntimeError):
+    """An argument with a value that the function does not know, or that does not go with the others.
+
+    In PyTorch a ValueError or RuntimeError.
+    """
 
 
-class DivisionError(MinigradError, ZeroDivisionError):
-    """Whole numbers divided by 0."""
+class DivisionError(MinigradError, ZeroDivisionError, RuntimeError):
+    """Integers divided by 0; in PyTorch a RuntimeError."""
 
 
 class LinAlgError(MinigradError, RuntimeError):
@@ -113,16 +122,16 @@ class DeviceError(MinigradError, RuntimeError):
     """No kernel for an operation on a device."""
 
 
-class OutOfMemoryError(MinigradError, MemoryError):
-    """More memory was asked for than a device has."""
+class OutOfMemoryError(MinigradError, MemoryError, RuntimeError):
+    """More memory was asked for than a device has; in PyTorch a RuntimeError."""
 
 
 class TidiedError(MinigradError, RuntimeError):
     """A tensor was asked for numbers that `mg.tidy` gave back."""
 
 
-class FileFormatError(MinigradError, ValueError):
-    """A file that is damaged, or not of the format that it was read as."""
+class FileFormatError(MinigradError, ValueError, RuntimeError):
+    """A file that is damaged, or not of the format that it was read as; in PyTorch most often a RuntimeError."""
 
 
 class MissingFileError(MinigradError, FileNotFoundError):
@@ -145,8 +154,8 @@ class DeclarationError(MinigradError, ValueError):
     """An operation whose declaration contradicts itself."""
 
 
-class GradcheckError(MinigradError, AssertionError):
-    """A derivative that disagrees with its finite difference."""
+class GradcheckError(MinigradError, AssertionError, RuntimeError):
+    """A derivative that disagrees with its finite difference; in PyTorch a RuntimeError."""
 
 
 def a_kind(x: object) -> str:
