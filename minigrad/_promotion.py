@@ -74,7 +74,7 @@ def _cast(x: Any, dtype: DType) -> Any:
 
 def operand(op: Op, x: Any) -> Any:
     """`x` as a tensor or a number of Python's. Raises DTypeError if it is neither."""
-    if _is_tensor(x) or x.__class__ in NUMBERS:
+    if x.__class__ in NUMBERS or (_is_tensor(x) and x._array is not None):  # which a Value refuses
         return x
     if isinstance(x, np.generic) and x.dtype.kind in "biuf":
         return x.item()  # else NumPy's own promotion would join in

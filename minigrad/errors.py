@@ -159,8 +159,9 @@ class GradcheckError(MinigradError, AssertionError, RuntimeError):
 
 
 def a_kind(x: object) -> str:
-    """What `x` is, with its article, as messages say it: "a str", "an int"."""
-    name = type(x).__name__
+    """What `x` is, with its article, as messages say it: "a str", "an int"; PyTorch's types by their modules."""
+    name, home = type(x).__name__, type(x).__module__
+    name = f"{home}.{name}" if home.startswith("torch") else name
     return f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
 
 

@@ -76,7 +76,7 @@ def _binary(op: Op, *, reflected: bool = False) -> Callable[[Value, Value | Numb
 
 def _apply_to_other(op: Op, value: Value, other: Any, reflected: bool) -> Value:
     """`op` on a Value and something that is neither Value nor float itself: an int, a NumPy number, a subclass, …"""
-    foreign = not isinstance(other, Value | Real) and not _is_numpy(other)
+    foreign = not isinstance(other, Value | Real) and not _is_array(other)
     if foreign and hasattr(other, "__radd__"):
         return cast(Value, NotImplemented)  # a type with operators of its own, which may know what to do with a Value
     applied: Value = Value._apply(op, (other, value) if reflected else (value, other), {})
@@ -85,8 +85,8 @@ def _apply_to_other(op: Op, value: Value, other: Any, reflected: bool) -> Value:
 
 def _comparison(op: Op) -> Callable[[Value, object], bool]:
     def method(self: Value, other: object) -> bool:
-        if not isinstance(other, Value | Real):
-            return cast(bool, NotImplemented)
+        if not isinstance(other, Value | Real) and not hasattr(getattr(other, "dtype", None), "is_floating_point"):
+            return cast(bool, NotImplemented)  # also for NumPy's arrays, which compare each of their elements
         result: bool = Value._apply(op, (self, other), {})
         return result
 
@@ -202,8 +202,7 @@ class Value(Node):
         """The number, as `float` gives it."""
         return self._data
 
-    def __float__(self) -> float:
-        return self._data
+    __float__ = item
 
     def __int__(self) -> int:
         return int(self._data)
@@ -275,12 +274,11 @@ class Value(Node):
     def __pos__(self) -> Value:
         return self
 
-    def __abs__(self) -> Value:
-        return _abs(self)
-
     def abs(self) -> Value:
         """The distance from 0; its derivative at 0 is 0, as in PyTorch."""
         return _abs(self)
+
+    __abs__ = abs
 
     def max(self, other: Value | float) -> Value:
         """The larger of the two; where they tie, each gets half the gradient, as in PyTorch; nan if either is."""
@@ -371,6 +369,8 @@ class Value(Node):
     def _raw(self) -> float:
         return self._data
 
+    _array: Any = property(lambda self: _real(self, "an operation on tensors"))  # which ask an operand for its array
+
     def _seed(self, gradient: Any, create_graph: bool) -> Any:
         if not self._requires_grad:
             raise GraphError(
@@ -436,14 +436,14 @@ def _restore(kind: type[Value], data: float, label: str | None, scope: str, grad
     return out
 
 
-def _is_numpy(x: Any) -> bool:
-    """Whether `x` is an array of NumPy's, or of a library like it."""
+def _is_array(x: Any) -> bool:
+    """Whether `x` is an array or a tensor, of whatever library."""
     return hasattr(x, "dtype") and hasattr(x, "shape")
 
 
 def _real(x: Any, who: str) -> float:
     """`x` as a float, if it is a real number; a Value is not: it would lose its graph."""
-    number = isinstance(x, Real) or (_is_numpy(x) and x.shape == () and x.dtype.kind in "biuf")
+    number = isinstance(x, Real) or (_is_array(x) and x.shape == () and getattr(x.dtype, "kind", 0) in {*"biuf"})
     if number and not isinstance(x, Value):
         try:
             return float(x)

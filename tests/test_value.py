@@ -4,6 +4,7 @@ import copy
 import math
 import pickle
 import random
+import re
 import sys
 
 import pytest
@@ -12,6 +13,7 @@ import minigrad as mg
 from cases import merge_cases
 from minigrad import Value
 from minigrad.errors import DTypeError, GraphError
+from needs import needs
 from strategies import ROUNDING, random_expression
 
 
@@ -476,3 +478,51 @@ for _name in (
     *("exp", "log", "sqrt", "sin", "cos", "tanh", "sigmoid", "relu", "max", "min"),
 ):
     setattr(TorchValue, _name, _method(_name))
+
+
+SIGNS = "+ - * / ** < <= > >= == !="
+MEETINGS = [
+    *[f"{left} {sign} {right}" for sign in SIGNS.split() for left, right in ("vt", "tv")],
+    *[f"mg.{name}({operands})" for name in ("maximum", "minimum", "pow") for operands in ("v, t", "t, v")],
+    "mg.where(True, v, t)",
+    "mg.where(True, t, v)",
+    "Value(t)",
+    "setattr(v, 'data', t)",
+    "v.max(t)",
+    "v.backward(t)",
+]
+
+
+def refusal(expression, tensor):
+    v = Value(1.0)
+    with pytest.raises(DTypeError) as caught:
+        eval(expression, {"v": v, "t": tensor, "mg": mg, "Value": Value})
+    assert (v.data, v.grad) == (1.0, None)
+    return str(caught.value)
+
+
+@merge_cases
+@pytest.mark.parametrize("expression", MEETINGS)
+@pytest.mark.parametrize("shape", [(), (2,)])
+def test_a_value_and_a_tensor_do_not_meet(expression, shape):
+    needs("numpy")
+    said = refusal(expression, mg.ones(*shape))
+    assert re.search(r"tensor\(.*\) is a Tensor, not a real number|Value\(1\.0\) is a Value, not a real number", said)
+
+
+@merge_cases
+@pytest.mark.parity
+@pytest.mark.parametrize("expression", MEETINGS)
+@pytest.mark.parametrize("shape", [(), (2,)])
+def test_a_value_and_a_tensor_of_pytorch_do_not_meet(torch, expression, shape):
+    assert "is a torch.Tensor, not a real number.\n  A Value holds one number" in refusal(expression, torch.ones(shape))
+
+
+@merge_cases
+@pytest.mark.parametrize("expression", [f"t {sign}= v" for sign in ("+", "-", "*", "/", "**")] + ["t.copy_(v)"])
+def test_a_value_is_not_written_into_a_tensor(expression):
+    needs("numpy")
+    space = {"t": mg.ones(2), "v": Value(2.0)}
+    with pytest.raises(DTypeError, match=r"Value\(2\.0\) is a Value, not a real number"):
+        exec(expression, space)
+    assert space["t"].tolist() == [1.0, 1.0]

@@ -11,6 +11,7 @@ from minigrad import ops
 from minigrad._tensor import Tensor
 from minigrad.errors import DTypeError, ShapeError, a_kind
 from minigrad.functional.checks import check_same_type, check_stretches, scaled, tensor_of
+from minigrad.functional.methods import reflected
 from minigrad.graph import modes
 from minigrad.layout import Shape, broadcast_shapes, check_equal_shapes, dim_of
 
@@ -366,4 +367,4 @@ def _unequal(name: str, a: Shape, b: Shape, left: int, right: int) -> str:
 METHODS: dict[str, Callable[..., Any]] = {
     name: globals()[name] for name in __all__ if name not in ("METHODS", "bilinear", "einsum", "linear", "tensordot")
 }
-METHODS["__matmul__"] = matmul
+METHODS["__matmul__"], METHODS["__rmatmul__"] = matmul, reflected(matmul)

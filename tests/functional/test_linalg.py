@@ -54,6 +54,14 @@ def test_linear_with_its_bias_is_pytorch_s(torch):
     np.testing.assert_array_equal(ours.numpy(), theirs.numpy())
 
 
+@merge_cases
+@pytest.mark.parametrize("other", [None, 2.0, "a", np.ones(2), [1.0, 2.0], mg.Value(1.0)], ids=str)
+def test_what_is_no_tensor_is_refused_on_either_side_of_the_operator(other):
+    for multiply, operand in ((lambda x: x @ other, "other"), (lambda x: other @ x, "input")):
+        with pytest.raises(DTypeError, match=rf"matmul: {operand} is an? {type(other).__name__}, not a tensor"):
+            multiply(mg.ones(2))
+
+
 def test_products_of_vectors_and_the_operator():
     u, v = mg.tensor([1.0, 2.0]), mg.tensor([3.0, -1.0])
     assert mg.dot(u, v).item() == 1.0

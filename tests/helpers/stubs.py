@@ -216,6 +216,8 @@ def method_forms(name: str, function: Any) -> list[inspect.Signature]:
     if made(function) and name in elementwise.METHODS:
         scale = inspect.signature(elementwise.METHODS[stem], eval_str=True).parameters.get("alpha")
         return [bound(faced(of_op(OPS[stem]), mg.Tensor), *([scale] if scale else []))]
+    if name == "__rmatmul__":
+        return [bound(form) for form in forms(methods()["__matmul__"])]
     if made(function) and name.endswith("_"):
         return [bound(form) for form in forms(methods()[stem])]
     return [bound(faced(form, mg.Tensor) if of_any_face(function) else form) for form in forms(function)]
