@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import io
 import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import IO, Any, NoReturn, cast
 
 from minigrad import __version__
 from minigrad.cli import doctor, lessons, sweep, tables, tour
@@ -24,24 +25,67 @@ class _Parser(argparse.ArgumentParser):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command and return its exit code: 0, or 2 with one line on standard error when it was called wrongly."""
+    """Run the command and return its exit code: 0, or 2 with one line on standard error when it was called wrongly.
+
+    It is 1, also with one line there, where standard output is closed or what was printed cannot be written to it, and
+    141, without one, where its reader has gone.
+    """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a path need not fit the terminal's encoding
+    if sys.stdout is None:
+        print("minigrad: standard output is closed, so nothing was done.", file=sys.stderr)
+        return 1
+    try:
+        with contextlib.redirect_stdout(cast(IO[str], _Output(sys.stdout))):
+            try:
+                return _run(arguments)
+            finally:
+                sys.stdout.flush()
+    except _Unwritten as lost:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # which Python flushes once more at its end
+        if isinstance(lost.__cause__, BrokenPipeError):
+            return 141
+        print(f"minigrad: cannot write to standard output: {lost}", file=sys.stderr)
+        return 1
+
+
+class _Unwritten(Exception):
+    """What was printed cannot be written; no OSError, which commands take for one of their own files'."""
+
+
+class _Output:
+    """Standard output, whose errors are `_Unwritten`."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def write(self, text: str) -> int:
+        return int(self._done(lambda: self._stream.write(text)))
+
+    def flush(self) -> None:
+        self._done(self._stream.flush)
+
+    def _done(self, what: Callable[[], Any]) -> Any:
+        try:
+            return what()
+        except OSError as error:
+            raise _Unwritten(error.strerror) from error
+
+
+def _run(arguments: Sequence[str] | None) -> int:
     try:
         options = _parser().parse_args(arguments)
-        code = int(options.run(options))
-        sys.stdout.flush()
-        return code
+        return int(options.run(options))
     except (Stop, MissingPackageError) as stop:
         print(printable(str(stop)), file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("\nminigrad: stopped.", file=sys.stderr)
         return 130
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # whoever read our output has gone
-        return 141
 
 
 def _parser() -> argparse.ArgumentParser:

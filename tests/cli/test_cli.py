@@ -4,11 +4,13 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from cases import merge_cases
 from minigrad import OPS, cli
-from minigrad.cli import lessons, tour
+from minigrad.cli import doctor, lessons, tables, tour
 from needs import needs
 
 
@@ -114,6 +116,62 @@ def test_output_that_nobody_reads_ends_quietly(tmp_path):
         err = child.stderr.read()
     assert child.returncode == 141
     assert "Traceback" not in err
+
+
+COMMANDS = [
+    "--version",
+    "--help",
+    "ops",
+    "ops --help",
+    "torch",
+    "torch --markdown",
+    "data",
+    "doctor",
+    "course c",
+    "lab --copy l",
+    "sweep sweep.toml",
+    "tour --epochs 1",
+]
+
+
+@merge_cases
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.parametrize("buffering", [1, -1])
+@pytest.mark.parametrize("command", COMMANDS)
+def test_output_that_cannot_be_written_is_told_in_one_line(capsys, tmp_path, monkeypatch, command, buffering):
+    needs("numpy")
+    from minigrad.distributed import sweeps
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(doctor, "_findings", lambda: iter([doctor.Finding("ok", "dot")]))
+    monkeypatch.setattr(sweeps, "asked", lambda file: {})
+    monkeypatch.setattr(sweeps, "sweep", lambda **options: SimpleNamespace(folder=tmp_path, trials=()))
+    with open("/dev/full", "w", buffering=buffering, encoding="utf-8") as full:
+        monkeypatch.setattr(sys, "stdout", full)
+        assert cli.main(command.split()) == 1
+        assert sys.stdout is full
+    said = capsys.readouterr().err
+    assert said.endswith("minigrad: cannot write to standard output: No space left on device\n")
+    assert "Traceback" not in said
+
+
+@merge_cases
+@pytest.mark.parametrize("command", COMMANDS)
+def test_where_standard_output_is_closed_nothing_is_done(capsys, tmp_path, monkeypatch, command):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "stdout", None)
+    assert cli.main(command.split()) == 1
+    assert capsys.readouterr().err == "minigrad: standard output is closed, so nothing was done.\n"
+    assert not any(tmp_path.iterdir())
+
+
+def test_an_error_of_another_file_is_not_taken_for_one_of_the_output(monkeypatch):
+    def fail(options):
+        raise OSError(28, "No space left on device", "elsewhere")
+
+    monkeypatch.setattr(tables, "data", fail)
+    with pytest.raises(OSError, match="elsewhere"):
+        cli.main(["data"])
 
 
 def test_version(capsys):
