@@ -96,20 +96,19 @@ def torch(options: argparse.Namespace) -> int:
         raise Stop(
             "minigrad torch: its names are those of tensors, which need NumPy; install it with: pip install numpy"
         )
-    from minigrad.pytorch import markdown, rows, summary, version
+    from minigrad.pytorch import look_up, markdown, rows, summary, version
 
     if options.markdown:
         print(markdown(), end="")
         return 0
-    table = rows()
     asked = {name.removeprefix("torch.").removeprefix("mg.") for name in options.names}
     if not asked:
         print(f"{'PyTorch ' + version():<26}{'here':>6}{'differs':>9}{'not here':>10}")
-        for family, yes, differs, no in summary(table):
+        for family, yes, differs, no in summary(rows()):
             print(f"{family:<26}{yes:>6}{differs:>9}{no:>10}")
         print("Which: minigrad torch NAME …, a name or a family; all: minigrad torch --markdown")
         return 0
-    chosen = [row for row in table if asked & {row.name, row.family[6:], f"{row.family}.{row.name}"[6:]}]
+    chosen = look_up(asked)
     if not chosen:
         raise Stop(f"minigrad torch: PyTorch {version()} has no {' or '.join(sorted(options.names))}")
     width = max(len(f"{row.family}.{row.name}") for row in chosen)

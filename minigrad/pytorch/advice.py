@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from importlib import import_module
 from typing import Any
 
-__all__ = ["DIFFERS", "REFUSED", "advice", "missing"]
+__all__ = ["DIFFERS", "INERT", "REFUSED", "advice", "missing"]
 
 # Methods that are here only to say, in an error, what to write instead.
 REFUSED = {"torch.Tensor.half", "torch.Tensor.bfloat16"}
+
+# Parameters that are here only to be refused: whatever changes what is computed is an ArgumentError.
+_OPTIMIZERS = ("Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "NAdam", "RAdam", "RMSprop", "SGD")
+INERT = {
+    "torch.nn.Embedding": ("sparse",),
+    "torch.nn.EmbeddingBag": ("sparse",),
+    "torch.nn.functional.embedding": ("sparse",),
+    "torch.nn.functional.embedding_bag": ("sparse",),
+    **{f"torch.optim.{name}": ("differentiable",) for name in _OPTIMIZERS},
+}
 
 # The name is here, and means something else in a way that a reader of PyTorch's pages may meet.
 DIFFERS = {
@@ -18,12 +29,14 @@ DIFFERS = {
     "torch.Size": "a plain tuple, without numel()",
     "torch.Tensor": "makes nothing when called: write tensor(data) or empty(sizes)",
     "torch.Tensor.data": "assigning to it copies the numbers, and backward notices the write",
+    "torch.Tensor.storage": "a property",
     "torch.Tensor.type": 'names are those of minigrad, as "minigrad.float32"',
     "torch.backends": 'cudnn and mps alone, whose switches change nothing; the Mac\'s GPU is the device "metal"',
     "torch.cuda": "one device; where there is none, seeds and waiting do nothing",
     "torch.distributed": "fit alone, which trains in several processes by Ray",
     "torch.cuda.manual_seed": "seeds the one generator that all devices share, if there is a GPU",
     "torch.cuda.manual_seed_all": "seeds the one generator that all devices share, if there is a GPU",
+    "torch.jit": "a function, which records a step of training; nothing of TorchScript",
     "torch.layout": "a module on shapes, not a type: tensors are dense",
     "torch.distributions": "no gamma, beta, Poisson and the like, and no transforms",
     "torch.Tensor.det": "its slope at a singular matrix is its cofactors; PyTorch's is 0, but with create_graph",
@@ -34,9 +47,8 @@ DIFFERS = {
     "torch.save": "writes safetensors: tensors, numbers and texts in dicts, lists and tuples, no other objects",
     "torch.manual_seed": "other numbers than PyTorch's, the same on each device",
     "torch.sort": "is always stable",
-    "torch.unique_consecutive": "of numbers, without dim",
-    "torch.Tensor.unique_consecutive": "of numbers, without dim",
-    "torch.nn.Module": "without to_empty and ipu or xpu",
+    "torch.autograd.Function": "without vmap, jvp, setup_context, mark_dirty and save_for_forward",
+    "torch.repeat_interleave": "not of counts alone, repeat_interleave(repeats)",
     "torch.optim.Muon": "computes in float32, where PyTorch rounds to bfloat16",
     "torch.utils.data.DataLoader": "workers are spawned; device= keeps a data set on a device",
 }
@@ -57,6 +69,7 @@ INSTEAD = {
     "torch.special": "the functions that are here are in mg itself",
     "torch.distributed.*": "mg.distributed.fit trains in several processes, by Ray",
     "torch.multiprocessing": "one process computes; DataLoader(num_workers=…) has workers",
+    "torch.nn.parallel": "one device computes: leave it out, and use the module itself",
     "torch.nn.DataParallel": "one device computes: leave it out, and use the module itself",
     "torch.nn.SyncBatchNorm": "one device computes: nn.BatchNorm2d",
     "torch.utils.data.Distributed*": "one process computes: shuffle=True",
@@ -82,6 +95,8 @@ INSTEAD = {
     "torch.BoolTensor": "mg.tensor(data, dtype=mg.bool)",
     "torch.ByteTensor": "mg.tensor(data, dtype=mg.uint8)",
     "torch.HalfTensor": "mg.tensor(data): float32 is the smallest float",
+    "torch.cuda.*Tensor": 'mg.tensor(data, device="cuda")',
+    "torch.accelerator": 'mg.cuda.is_available(), mg.cuda.synchronize(); tensors go there by x.to("cuda")',
     "torch.set_default_tensor_type": "mg.set_default_dtype(mg.float64), mg.set_default_device(…)",
     "torch.set_float32_matmul_precision": "products are of float32, always: leave it out",
     "torch.get_float32_matmul_precision": "products are of float32, always",
@@ -143,9 +158,10 @@ INSTEAD = {
 def advice(family: str, name: str) -> str:
     """What to write where ``family.name`` of PyTorch is not here; nothing if there is nothing to say."""
     asked = f"{family}.{name}"
-    for pattern, words in INSTEAD.items():
-        if fnmatchcase(asked, pattern):
-            return words
+    for path in _upwards(asked):
+        for pattern, words in INSTEAD.items():
+            if fnmatchcase(path, pattern):
+                return words
     if family == "torch" and name.endswith("_") and hasattr(_named("Tensor"), name):
         return f"the method: x.{name}(…)"
     if family == "torch.nn.functional" and name.endswith("_") and hasattr(_named("functional"), name[:-1]):
@@ -153,11 +169,20 @@ def advice(family: str, name: str) -> str:
     return ""
 
 
+def _upwards(path: str) -> Iterator[str]:
+    """A name and the modules that it is in, from the innermost on, below `torch` itself."""
+    while "." in path:
+        yield path
+        path = path.rpartition(".")[0]
+
+
 def _named(name: str) -> Any:
     return getattr(import_module("minigrad"), name, None)  # None where there is no NumPy
 
 
-def missing(family: str, name: str) -> str:
-    """The second line of an error about a name that is not here."""
+def missing(family: str, name: str, always: bool = False) -> str:
+    """The second line of an error about a name that is not here, if there is something to say; `always` says that."""
     words = DIFFERS.get(f"{family}.{name}") or advice(family, name)
-    return f".\n  PyTorch's {family}.{name} is not here: {words}." if words else ""
+    if words or always:
+        return f".\n  PyTorch's {family}.{name} is not here{words and ': '}{words}."
+    return ""

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence, Set
+from functools import cache
 from importlib import import_module
 from importlib.resources import files
-from inspect import signature
+from inspect import Parameter, signature
+from types import ModuleType
 from typing import Any, NamedTuple
 
-from minigrad.pytorch.advice import DIFFERS, REFUSED, advice
+from minigrad.pytorch.advice import DIFFERS, INERT, REFUSED, advice
 
-__all__ = ["Row", "markdown", "rows", "summary", "version"]
+__all__ = ["Row", "look_up", "markdown", "names", "place_of", "rows", "summary", "version"]
 
-GIVEN_UP = {"orig_func", "reduce", "size_average"}  # which PyTorch has given up, or keeps for itself
 STATES = ("yes", "differs", "no")
+# Said once for the whole table: of tensors that lie otherwise or elsewhere, and what PyTorch's losses have given up.
+GENERAL = {"layout", "memory_format", "orig_func", "pin_memory"}
+GIVEN_UP = {"reduce", "size_average"}
 
 
 class Row(NamedTuple):
@@ -25,39 +29,108 @@ class Row(NamedTuple):
     note: str
 
 
+@cache
+def names(kind: str = "") -> dict[str, dict[str, str]]:
+    """PyTorch's names by the line of ``names.txt`` that they stand in, each with what is said of it there.
+
+    `kind` is "" for the families of the table, whose names have the forms in which they are called, "." for the members
+    of their classes, alike, and "+" for all other modules, whose names have the family that has the same thing under
+    that name, if there is one, or "." where they are modules.
+    """
+    found = {}
+    for line in _lines()[1:]:
+        place, _, listed = line.partition(": ")
+        if (place[0] if place[0] in ".+" else "") == kind:
+            tokens = [token.partition("(") if "(" in token else token.partition("=") for token in listed.split()]
+            found[place.removeprefix(kind)] = {name: rest.rstrip(")") for name, _, rest in tokens}
+    return found
+
+
 def version() -> str:
     """The version of PyTorch whose names these are."""
     return _lines()[0].split()[2].rstrip(":")
 
 
 def rows() -> list[Row]:
-    """Every public name of PyTorch, in the order of its families."""
+    """Every name of the table, in the order of its families."""
+    return [_row(*token) for token in _tokens("")]
+
+
+def look_up(asked: Set[str]) -> list[Row]:
+    """The rows of names, as ``Linear`` or ``nn.Linear``, or of families, as ``nn``.
+
+    Of the table, or where that has none of them, of the members of its classes and of all other modules.
+    """
+    for kinds in ("",), (".", "+"):
+        tokens = [token for kind in kinds for token in _tokens(kind) if asked & _spellings(*token[:2])]
+        if tokens:
+            return [_row(*token) for token in tokens]
+    return []
+
+
+def _tokens(kind: str) -> Iterator[tuple[str, str, str, str]]:
+    """Family, name, the forms in which it is called, and the family that has it."""
+    for family, listed in names(kind).items():
+        for name, rest in listed.items():
+            home = (rest.strip(".") if kind == "+" else "") or family
+            yield family, name, names().get(home, {}).get(name, "") if kind == "+" else rest, home
+
+
+def _spellings(family: str, name: str) -> set[str]:
+    return {name, family[6:], f"{family}.{name}"[6:]}
+
+
+def _row(family: str, name: str, forms: str, home: str) -> Row:
+    place, asked = place_of(home), f"{home}.{name}"
+    if place is None or not hasattr(place, name) or asked in REFUSED:
+        return Row(family, name, "no", advice(home, name))
+    ours = getattr(place, name)
+    lacking = _lacking(ours, forms, isinstance(place, type)) + [f"`{option}=`" for option in INERT.get(asked, ())]
+    lacking += _members_lacking(asked, ours)
+    partly = isinstance(ours, ModuleType) and asked in names("+") and asked not in names()
+    words = [
+        DIFFERS.get(asked, "those of its names that are here" if partly else ""),
+        f"without {', '.join(lacking)}" if lacking else "",
+    ]
+    note = "; ".join(filter(None, words))
+    return Row(family, name, "differs" if note else "yes", note)
+
+
+def _lacking(ours: Any, forms: str, bound: bool) -> list[str]:
+    """The options that PyTorch's function has and ours has not; `bound` for a method, which is given itself first.
+
+    Operands may have any name where there are several forms, or where ours are given by their place alone.
+    """
+    try:
+        own = list(signature(ours).parameters.values())[bound:]
+    except (TypeError, ValueError):
+        return []
+    if not forms or any(p.kind is Parameter.VAR_KEYWORD for p in own):
+        return []
+    every = [{x.rstrip("="): x.endswith("=") for x in form.split(",") if x} for form in forms.split("|")]
+    placed = any(p.kind in (Parameter.POSITIONAL_ONLY, Parameter.VAR_POSITIONAL) for p in own)
+    ignored = {p.name for p in own} | GENERAL | (GIVEN_UP if every[0].keys() >= GIVEN_UP else set())
+    options = {x for form in every for x, option in form.items() if option or (len(every) == 1 and not placed)}
+    return sorted(f"`{x}=`" for x in options - ignored)
+
+
+def _members_lacking(asked: str, ours: Any) -> list[str]:
+    """The methods that a class of PyTorch's has and ours has not, and the options of those that it has."""
     found = []
-    for line in _lines()[1:]:
-        family, _, names = line.partition(": ")
-        place = _place(family)
-        for token in names.split():
-            name, _, taken = token.partition("(")
-            asked = f"{family}.{name}"
-            here = place is not None and hasattr(place, name) and asked not in REFUSED
-            note = "" if here else advice(family, name)
-            if here:
-                without = _without(getattr(place, name), taken.rstrip(")").split(","))
-                words = [DIFFERS.get(asked, ""), f"without {', '.join(without)}" if without else ""]
-                note = "; ".join(filter(None, words))
-            found.append(Row(family, name, ("differs" if note else "yes") if here else "no", note))
+    for name, forms in names(".").get(asked, {}).items():
+        sign = OPERATORS.get(name.strip("_")) if name.startswith("__") else f"{name}()"
+        if not hasattr(ours, name) or f"{asked}.{name}" in REFUSED:
+            found.append(f"`{sign or name}`")
+        elif not sign or name[0] == "_":
+            continue  # an operator gets its operands by their place
+        elif options := _lacking(getattr(ours, name), forms, bound=True):
+            found.append(f"{', '.join(options)} of `{sign or name}`")
     return found
 
 
-def _without(ours: Any, taken: Sequence[str]) -> list[str]:
-    """The parameters of PyTorch's that ours has not, where both are known by name."""
-    try:
-        own = signature(ours).parameters.values()
-    except (TypeError, ValueError):
-        return []
-    if any(p.kind in (p.VAR_KEYWORD, p.VAR_POSITIONAL, p.POSITIONAL_ONLY) for p in own):
-        return []
-    return sorted({name for name in taken if name} - {p.name for p in own} - GIVEN_UP)
+OPERATORS = {
+    "add": "+", "radd": "+", "iadd": "+=", "mul": "*", "rmul": "*", "imul": "*=", "or": "|", "ror": "|", "ior": "|=",
+}  # fmt: skip
 
 
 def summary(table: Sequence[Row]) -> list[tuple[str, int, int, int]]:
@@ -74,8 +147,13 @@ def markdown() -> str:
         "# What of PyTorch is here",
         "",
         f"PyTorch {version()} has {len(table)} public names in its families. *Yes*: it is here and means what it",
-        "means there. *Differs*: it is here, the note says how, or what it does not take. *No*: it is not here, and",
-        "where something else can be written, the note says it. Written by `make torch`.",
+        "means there. *Differs*: it is here, the note says how, or which options and methods it is without. *No*: it",
+        "is not here, and where something else can be written, the note says it. Written by `make torch`, which",
+        "compares what each name takes there and here. `minigrad torch NAME` knows PyTorch's other modules, too.",
+        "",
+        "Nothing here takes `out=`, `layout=`, `memory_format=`, `pin_memory=` of a tensor, or the names of named",
+        "tensors. Where PyTorch raises `RuntimeError`, the error that is raised here is one, too, beside being a",
+        "`ShapeError`, `DTypeError` or `ArgumentError`; see the [errors](reference/errors.md).",
         "",
         "| family | yes | differs | no | here |",
         "|---|---:|---:|---:|---:|",
@@ -101,8 +179,8 @@ def _lines() -> list[str]:
     return files("minigrad.pytorch").joinpath("names.txt").read_text(encoding="utf-8").splitlines()
 
 
-def _place(family: str) -> Any:
-    """What has here the names of a family of PyTorch's, or None."""
+def place_of(family: str) -> Any:
+    """What has here the names of a family of PyTorch's, a module or a class; None if there is no such."""
     place: Any = import_module("minigrad")
     for part in family.split(".")[1:]:
         try:

@@ -2,12 +2,27 @@
 
     python tests/helpers/torch_names.py
 
-A name is public here if it begins with a letter and is no module or type that the family imports for itself; of
-`torch`, what its compilers and its other backends keep there for themselves is left out, too.
+The first lines are the families, whose names are the table of the book: a name is public there if it begins with a
+letter and is no module or type that the family imports for itself; of `torch`, what its compilers and its other
+backends keep there for themselves is left out, too. A name is followed by the forms in which it is called,
+``cat(tensors,dim=)``, with = where a parameter has a default, and | between forms; ``out=`` and what belongs to named
+tensors is left out.
+
+Then there is a line for the members of each class of the families, ``.torch.nn.Module: ...``, and one for every other
+public module, ``+torch.nn.modules.linear: Linear=torch.nn ...``, whose names have the family that has the same thing
+under that name; a module among them has a point there.
 """
 
+import ast
+import contextlib
 import inspect
+import io
+import pkgutil
+import sys
 import types
+import warnings
+from collections.abc import Iterator
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 
@@ -63,29 +78,240 @@ def is_public(family: str, name: str, thing: object) -> bool:
 KNOWN = {"Generator", "Size", "device", "dtype", "finfo", "iinfo", "memory_format", "layout", "Stream", "Event"}
 
 
-def names(family: str) -> list[str]:
+@cache
+def names(family: str) -> dict[str, str]:
+    """The public names of a family, each with its forms."""
     place = torch.Tensor if family == "torch.Tensor" else import_module(family)
     listed = (
         dir(place) if family in ("torch", "torch.Tensor", "torch.nn", "torch.nn.functional", "torch.linalg") else None
     )
     listed = listed or getattr(place, "__all__", dir(place))
     public = sorted({name for name in listed if is_public(family, name, getattr(place, name, None))})
-    return [name + parameters(getattr(place, name, None)) for name in public]
+    return {name: forms(family, name, getattr(place, name, None)) for name in public}
 
 
-def parameters(thing: object) -> str:
-    """What a function or class takes, as "(input,dim)", where Python knows it by name."""
+# --- what a function takes ---
+
+GENERAL = {"out", "names"}  # which no function here has
+BUILT_IN = {"torch": ("_VariableFunctions.pyi", ""), "torch.Tensor": ("__init__.pyi", "TensorBase")}
+BUILT_IN["torch.nn.functional"] = ("_nn.pyi", "")
+WRONG_STUBS = {"torch.Tensor.copy_", "torch.Tensor.requires_grad_"}  # where parameters have other names
+
+
+def forms(family: str, name: str, thing: object) -> str:
+    """How a function or class is called, as "(input,dim=)"; nothing where nobody says it."""
     try:
-        taken = inspect.signature(thing).parameters.values()
+        taken = list(inspect.signature(thing).parameters.values())
     except (TypeError, ValueError):
-        return ""
-    named = [p.name for p in taken if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY) and p.name[0] != "_"]
-    return f"({','.join(named)})" if named and named[0] != "self" else ""
+        taken = []
+    if taken and taken[0].name in ("self", "cls"):
+        taken = taken[1:]
+    named = [p for p in taken if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
+    found = [form([(p.name, p.default is not p.empty) for p in named])] if named else []
+    if not named and callable(thing) and not isinstance(thing, type):
+        found = in_stubs(family, name) or documented(thing)
+    return f"({'|'.join(found)})" if any(found) else ""
+
+
+def form(taken: list[tuple[str, bool]]) -> str:
+    kept = [(name, default) for name, default in taken if name[0] != "_" and name not in GENERAL]
+    return ",".join(f"{name}{'=' * default}" for name, default in kept)
+
+
+def in_stubs(family: str, name: str) -> list[str]:
+    """The forms of a function that is written in C++, from PyTorch's own stubs."""
+    if f"{family}.{name}" in WRONG_STUBS or family not in BUILT_IN:
+        return []
+    found = stubs(family).get(name) or (stubs("torch").get(name) if family == "torch.nn.functional" else None)
+    return list(dict.fromkeys(found or []))
+
+
+@cache
+def stubs(family: str) -> dict[str, list[str]]:
+    file, kind = BUILT_IN[family]
+    body = ast.parse((Path(import_module("torch").__file__).parent / "_C" / file).read_text(encoding="utf-8")).body
+    if kind:
+        body = next(x.body for x in body if isinstance(x, ast.ClassDef) and x.name == kind)
+    found: dict[str, list[str]] = {}
+    for function in body:
+        if isinstance(function, ast.FunctionDef) and not of_named_tensors(function):
+            found.setdefault(function.name, []).append(form(list(taken_by(function.args, bool(kind)))))
+    return found
+
+
+def of_named_tensors(function: ast.FunctionDef) -> bool:
+    """Whether it takes a dimension by its name, for which there is another form."""
+    return any(
+        "EllipsisType" in ast.unparse(x.annotation) for x in ast.walk(function.args) if getattr(x, "annotation", None)
+    )
+
+
+def taken_by(args: ast.arguments, is_method: bool) -> Iterator[tuple[str, bool]]:
+    placed = [*args.posonlyargs, *args.args]
+    first = len(placed) - len(args.defaults)
+    for k, x in enumerate(placed):
+        if not (is_method and k == 0):
+            yield "input" if x.arg == "self" else x.arg, k >= first
+    for x in args.kwonlyargs:  # there is another form, where it has no default
+        yield x.arg, True
+
+
+def documented(thing: object) -> list[str]:
+    """The form that the first line of a docstring has."""
+    first = (getattr(thing, "__doc__", None) or "").strip().partition("\n")[0]
+    text = first.partition("(")[2].rpartition(") -> ")[0]
+    if not text:
+        return []
+    try:
+        function = ast.parse(f"def f({text}): ...").body[0]
+    except SyntaxError:
+        return []
+    assert isinstance(function, ast.FunctionDef)
+    return [form(list(taken_by(function.args, False)))]
+
+
+# --- the members of classes ---
+
+OPERATORS = (
+    "add", "iadd", "mul", "imul", "rmul", "or", "ior", "ror", "len", "contains", "getitem", "getitems", "setitem",
+    "delitem", "iter", "reversed", "call",
+)  # fmt: skip
+
+
+@cache
+def members(family: str) -> dict[str, dict[str, str]]:
+    """Of each class of a family its members, but for those of a base that is in the table itself."""
+    place = import_module(family) if family != "torch.Tensor" else None
+    classes = {name: x for name in names(family) if isinstance(x := getattr(place, name, None), type)}
+    tabled = {getattr(import_module(home), name) for home, name in BASES}
+    found = {}
+    for name, kind in classes.items():
+        own = {member for base in kind.__mro__ if is_own(base, kind, tabled) for member in vars(base)}
+        own = {x for x in own if is_member(kind, x) and not is_as_in_base(kind, x, tabled)}
+        if own and f"{family}.{name}" not in ANOTHER:
+            found[name] = {member: forms("", member, getattr(kind, member)) for member in sorted(own)}
+    return found
+
+
+BASES = (
+    ("torch", "Tensor"), ("torch.nn", "Module"), ("torch.nn", "Sequential"), ("torch.optim", "Optimizer"),
+    ("torch.optim.lr_scheduler", "LRScheduler"), ("torch.utils.data", "Dataset"), ("torch.utils.data", "Sampler"),
+)  # fmt: skip
+ANOTHER = {
+    "torch.Event",
+    "torch.autograd.Function",
+    "torch.Size",
+    "torch.Stream",
+    "torch.Tensor",
+}  # here something else, or in the table itself
+
+
+def is_own(base: type, kind: type, tabled: set[type]) -> bool:
+    """Whether the members of a base are listed with a class: it is none of the table's, and public."""
+    return base is kind or (base not in tabled and base.__module__.startswith("torch") and "._" not in base.__module__)
+
+
+def is_member(kind: type, name: str) -> bool:
+    """Whether it is an operator, or a method that is documented; modules have forward and extra_repr for themselves."""
+    if name.startswith("_"):
+        return name in {f"__{sign}__" for sign in OPERATORS}
+    method = getattr(kind, name)
+    return (
+        inspect.isroutine(method)
+        and bool(method.__doc__)
+        and name not in ("forward", "extra_repr", "profile_hook_step")
+    )
+
+
+def is_as_in_base(kind: type, member: str, tabled: set[type]) -> bool:
+    """Whether a base in the table has the member, which takes the same there."""
+    base = next((base for base in kind.__mro__[1:] if base in tabled and hasattr(base, member)), None)
+    return base is not None and forms("", member, getattr(kind, member)) == forms("", member, getattr(base, member))
+
+
+# --- everything else ---
+
+
+@cache
+def others() -> dict[str, dict[str, str]]:
+    """The names of every public module that are not in the table, each with the family that has the same thing."""
+    homes: dict[tuple[int, str], str] = {}
+    for family in (*FAMILIES, "torch.distributions"):
+        place = torch.Tensor if family == "torch.Tensor" else import_module(family)
+        for name in names(family):
+            thing = getattr(place, name, None)
+            if isinstance(thing, type | types.FunctionType):
+                homes.setdefault((id(thing), name), family)
+    found: dict[str, dict[str, str]] = {}
+    for path, module in modules():
+        tabled = names(path) if path in FAMILIES else {}
+        listed = [name for name in public_names(module) if name not in tabled]
+        things = {name: getattr(module, name, None) for name in listed}
+        own = {name: x for name, x in things.items() if home(x).startswith(path)}  # and not imported from elsewhere
+        found[path] = {name: homes.get((id(own.get(name)), name), "") for name in listed}
+    for path in [*found]:
+        parent, _, name = path.rpartition(".")
+        if parent and name not in (names(parent) if parent in FAMILIES else {}):
+            found[parent][name] = "."
+    tensor = names("torch.Tensor")
+    found["torch.Tensor"] = {name: "" for name in dir(torch.Tensor) if name[0] != "_" and name not in tensor}
+    return {path: dict(sorted(found[path].items())) for path in sorted(found) if found[path]}
+
+
+def modules() -> Iterator[tuple[str, types.ModuleType | None]]:
+    """Every public module of PyTorch, None for one that needs what is not installed."""
+    waiting = [("torch", import_module("torch"))]
+    while waiting:
+        path, module = waiting.pop()
+        yield path, module
+        folder = Path(import_module("torch").__file__).parent.joinpath(*path.split(".")[1:])
+        for one in pkgutil.iter_modules([str(folder)]):
+            if not one.name.startswith("_"):
+                waiting.append((f"{path}.{one.name}", imported(f"{path}.{one.name}")))
+
+
+def imported(path: str) -> types.ModuleType | None:
+    quiet = io.StringIO()
+    with contextlib.redirect_stdout(quiet), contextlib.redirect_stderr(quiet), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return import_module(path)
+        except ImportError:
+            return None
+
+
+def public_names(module: types.ModuleType | None) -> list[str]:
+    """What a module has for others: what it lists, or what it defines; of `torch` all that is PyTorch's."""
+    if module is None:
+        return []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of names that PyTorch has given up
+        things = {name: x for name, x in vars(module).items() if name[0] != "_" and not isinstance(x, types.ModuleType)}
+    if module.__name__ == "torch":
+        return sorted(name for name, x in things.items() if home(x).partition(".")[0] not in sys.stdlib_module_names)
+    defined = [name for name, x in things.items() if home(x) == module.__name__]
+    return sorted({name for name in getattr(module, "__all__", defined) if name[0] != "_"})
+
+
+def home(thing: object) -> str:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of names that PyTorch has given up
+        return getattr(thing, "__module__", None) or ""
+
+
+def text() -> str:
+    """The whole file."""
+    version = import_module("torch").__version__.partition("+")[0]
+    lines = [f"# PyTorch {version}: public names, and what they take. By tests/helpers/torch_names.py."]
+    lines += [f"{family}: {' '.join(name + taken for name, taken in names(family).items())}" for family in FAMILIES]
+    for family in FAMILIES:
+        for kind, own in members(family).items():
+            lines.append(f".{family}.{kind}: {' '.join(name + taken for name, taken in own.items())}")
+    for path, own in others().items():
+        lines.append(f"+{path}: {' '.join(f'{name}={home}' if home else name for name, home in own.items())}")
+    return "\n".join(lines) + "\n"
 
 
 if __name__ == "__main__":
-    version = torch.__version__.split("+")[0]
-    lines = [f"# PyTorch {version}: public names, and what they take. By tests/helpers/torch_names.py."]
-    lines += [f"{family}: {' '.join(names(family))}" for family in FAMILIES]
-    FILE.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    FILE.write_text(text(), encoding="utf-8")
     print(*(f"{len(names(family)):5} {family}" for family in FAMILIES), sep="\n")

@@ -1,16 +1,23 @@
 """What of PyTorch is here: the committed table is what the package has, and errors say what to write instead."""
 
 import inspect
+import os
 import re
+import subprocess
+import sys
+from contextlib import suppress
 from operator import attrgetter
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 import minigrad as mg
+from cases import merge_cases
 from minigrad import cli, pytorch
-from minigrad.errors import DeviceError, DTypeError
-from minigrad.pytorch.advice import DIFFERS, INSTEAD, REFUSED
+from minigrad.errors import DeviceError, DTypeError, MinigradError
+from minigrad.pytorch import coverage
+from minigrad.pytorch.advice import DIFFERS, INERT, INSTEAD, REFUSED
 from needs import needs
 
 needs("numpy")
@@ -42,15 +49,166 @@ def test_what_differs_is_here_and_what_is_not_here_has_no_other_meaning():
 
 
 @pytest.mark.parity
-def test_the_list_of_names_is_that_of_this_pytorch(torch):
+def test_the_names_and_what_they_take_are_those_of_this_pytorch(torch):
     import torch_names
 
     assert torch.__version__.split("+")[0] == pytorch.version(), (
         "write the list of names again for this version: make torch"
     )
     for family in torch_names.FAMILIES:
-        names = [token.partition("(")[0] for token in torch_names.names(family)]
-        assert names == [row.name for row in ROWS if row.family == family]
+        listed = {name: f"({forms})" if forms else "" for name, forms in coverage.names()[family].items()}
+        assert listed == torch_names.names(family)
+        for kind, own in torch_names.members(family).items():
+            listed = {x: f"({forms})" if forms else "" for x, forms in coverage.names(".")[f"{family}.{kind}"].items()}
+            assert listed == own
+
+
+@pytest.mark.parity
+def test_what_is_called_there_is_called_here_and_what_is_a_module_there_is_one_here(torch):
+    differ = set()
+    for row in ROWS:
+        if row.state == "yes":
+            pair = attrgetter(f"{row.family}.{row.name}"[6:])(torch), getattr(coverage.place_of(row.family), row.name)
+            if len({(callable(x), inspect.ismodule(x)) for x in pair}) > 1:
+                differ.add(f"{row.family}.{row.name}")
+    assert differ == set()
+
+
+@pytest.mark.parity
+@pytest.mark.nightly
+def test_the_whole_file_of_names_is_that_of_this_pytorch(torch):
+    """In a process of its own: it imports every module of PyTorch's."""
+    code = "import torch_names; assert torch_names.text() == torch_names.FILE.read_text(encoding='utf-8')"
+    path = os.pathsep.join(sys.path)
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=300, env={**os.environ, "PYTHONPATH": path})
+
+
+# A call for each option that only the notes know of: PyTorch computes it, and here it is refused.
+OPTIONS = {
+    "torch.nn.Embedding sparse": "t.nn.Embedding(3, 2, sparse=True)",
+    "torch.nn.EmbeddingBag sparse": "t.nn.EmbeddingBag(3, 2, sparse=True)",
+    "torch.nn.functional.embedding sparse": "F.embedding(i, t.ones(3, 2), sparse=True)",
+    "torch.nn.functional.embedding_bag sparse": "F.embedding_bag(i[None], t.ones(3, 2), sparse=True)",
+    **{
+        f"torch.optim.{name} differentiable": f"t.optim.{name}([t.ones(1, requires_grad=True)], differentiable=True)"
+        for name in ("Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "NAdam", "RAdam", "RMSprop", "SGD")
+    },
+    "torch.repeat_interleave counts alone": "t.repeat_interleave(t.tensor([1, 2]))",
+}
+
+
+@merge_cases
+@pytest.mark.parity
+@pytest.mark.parametrize(("option", "call"), OPTIONS.items())
+def test_an_option_that_is_refused_is_one_of_pytorch_s_and_noted(torch, option, call):
+    name, _, words = option.partition(" ")
+    family, _, name = name.rpartition(".")
+    (row,) = [row for row in ROWS if (row.family, row.name) == (family, name)]
+    assert row.state == "differs"
+    assert words in row.note
+    space = {"t": torch, "F": torch.nn.functional, "i": torch.tensor([0])}
+    eval(call, space)
+    with pytest.raises((MinigradError, TypeError)):
+        eval(call, {"t": mg, "F": mg.nn.functional, "i": mg.tensor([0])})
+
+
+def test_each_option_that_is_here_to_be_refused_is_tried():
+    assert {f"{name} {option}" for name, options in INERT.items() for option in options} <= OPTIONS.keys()
+
+
+@pytest.mark.parametrize(
+    ("name", "note"),
+    [
+        ("torch.cov", "without `aweights=`, `fweights=`"),
+        ("torch.searchsorted", "without `sorter=`"),
+        ("torch.sum", ""),
+        ("torch.Tensor.split", "without `split_size=`"),
+        ("torch.nn.ParameterDict", "`|=`, `__iter__`, `__len__`, `__reversed__`"),
+        ("torch.nn.Sequential", "without `+`, `__delitem__`, `__getitem__`, `+=`"),
+        ("torch.nn.Module", "`assign=` of `load_state_dict()`"),
+        ("torch.optim.Optimizer", "`register_step_post_hook()`"),
+        ("torch.utils.data.Subset", "`__getitems__`"),
+    ],
+)
+def test_options_and_methods_are_compared(monkeypatch, name, note):
+    """With a function and a class that take no more than these: ours may have come to take more."""
+
+    class Bare:
+        def __init__(self, *given):
+            pass
+
+        def load_state_dict(self, state_dict, strict=True):
+            pass
+
+    functions = {
+        "cov": lambda input, *, correction=1: None,
+        "searchsorted": lambda sorted_sequence, input, *, out_int32=False, right=False, side=None: None,
+        "split": lambda tensor, split_size_or_sections, dim=0: None,
+        "sum": lambda input, dim=None, keepdim=False, *, dtype=None: None,
+    }
+    family, _, last = name.rpartition(".")
+    place = type("Tensor", (), functions) if family == "torch.Tensor" else SimpleNamespace(**{last: Bare} | functions)
+    monkeypatch.setattr(coverage, "place_of", lambda family: place)
+    monkeypatch.setattr(coverage, "DIFFERS", {})
+    row = next(row for row in pytorch.look_up({name[6:]}) if row.family == family)
+    assert row.state == ("differs" if note else "yes")
+    assert note in row.note
+
+
+def test_what_takes_anything_by_keyword_is_known():
+    """Of these the options cannot be compared; each was looked at."""
+    found = set()
+    for row in ROWS:
+        ours = getattr(coverage.place_of(row.family), row.name, None) if row.state != "no" else None
+        with suppress(TypeError, ValueError):
+            if any(p.kind is p.VAR_KEYWORD for p in inspect.signature(ours).parameters.values()):
+                found.add(f"{row.family[6:]}.{row.name}".lstrip("."))
+    written = {
+        "index_add_",
+        "index_copy_",
+        "index_fill_",
+        "masked_fill_",
+        "masked_scatter_",
+        "scatter_",
+        "scatter_add_",
+    }
+    assert found == {
+        "Tensor",
+        "rand_like",
+        "randint_like",
+        "randn_like",
+        "nn.Identity",
+        "nn.RNN",
+        *[f"Tensor.{name}" for name in written],
+        "utils.data.StackDataset",
+    }
+
+
+def test_what_the_page_says_that_nothing_takes_nothing_takes():
+    never = {"layout", "memory_format", "names", "out", "pin_memory"}
+    found = set()
+    for row in ROWS:
+        with suppress(TypeError, ValueError, AttributeError):
+            taken = inspect.signature(getattr(coverage.place_of(row.family), row.name)).parameters.keys()
+            found |= {(row.name, name) for name in taken & never}
+    assert found == {("DataLoader", "pin_memory")}
+
+
+def test_every_public_name_of_pytorch_is_known_to_the_command():
+    asked = [(family, name) for kind in ("", ".", "+") for family, own in coverage.names(kind).items() for name in own]
+    assert len(asked) > 7000
+    spelled = {x: None for family, name in asked for x in coverage._spellings(family, name)}
+    for start in range(0, len(spelled), 997):  # all at once, in a few calls
+        some = set(list(spelled)[start : start + 997])
+        rows = pytorch.look_up(some)
+        assert rows
+    assert pytorch.look_up({"FloatTensor"})[0][:3] == ("torch", "FloatTensor", "no")
+    assert {f"{row.family}.{row.name}" for row in pytorch.look_up({"checkpoint"})} >= {
+        "torch.utils.checkpoint",
+        "torch.utils.checkpoint.checkpoint",
+    }
+    assert ("torch", "accelerator", "no") in [row[:3] for row in pytorch.look_up({"accelerator"})]
+    assert pytorch.look_up({"nonsense"}) == []
 
 
 @pytest.mark.parametrize(
