@@ -11,6 +11,7 @@
 import sys
 from collections.abc import Iterator
 from importlib import import_module
+from importlib.machinery import ModuleSpec, PathFinder
 from importlib.util import find_spec
 from math import e, inf, nan, pi
 from types import ModuleType
@@ -73,7 +74,7 @@ Size: type[tuple[int, ...]] = tuple
 def __getattr__(name: str) -> Any:
     """Tensors load NumPy, so they come when they are first asked for: `import minigrad` works without it."""
     if not name.startswith("_"):
-        if find_spec(f"minigrad.{name}") is not None:
+        if PathFinder.find_spec(f"minigrad.{name}", __path__) is not None:
             if name in ("random", "creation") and find_spec("numpy"):
                 import_module("minigrad.functional")  # which gives tensors their methods
             return import_module(f"minigrad.{name}")
@@ -81,10 +82,27 @@ def __getattr__(name: str) -> Any:
             if name in room.__all__:
                 globals()[name] = found = getattr(room, name)
                 return found
-    from minigrad.pytorch.advice import missing
+    from minigrad.pytorch.modules import absent
 
-    where = missing("torch", name) if find_spec("numpy") else "; its tensors need NumPy, which is not installed"
-    raise AttributeError(f"module 'minigrad' has no attribute {name!r}{where}", name=name, obj=sys.modules[__name__])
+    if find_spec("numpy"):
+        return absent(__name__, name)
+    without = f"module 'minigrad' has no attribute {name!r}; its tensors need NumPy, which is not installed"
+    raise AttributeError(without, name=name, obj=sys.modules[__name__])
+
+
+class _PyTorchs:
+    """Finds modules that PyTorch has and for which there is no file; it is asked last. See `pytorch.modules`."""
+
+    @staticmethod
+    def find_spec(name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        if not name.startswith("minigrad."):
+            return None
+        from minigrad.pytorch.modules import spec_of
+
+        return spec_of(name)
+
+
+sys.meta_path.append(_PyTorchs)
 
 
 def __dir__() -> list[str]:

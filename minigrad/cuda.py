@@ -14,6 +14,7 @@ __all__ = [
     "manual_seed_all",
     "synchronize",
 ]
+__path__: list[str] = []  # no folder: what is imported from here and is not here, `pytorch.modules` answers for
 
 
 def is_available() -> bool:
@@ -56,7 +57,6 @@ def empty_cache() -> None:
 
 
 def __getattr__(name: str) -> Any:
-    from minigrad.pytorch.advice import missing
+    from minigrad.pytorch.modules import absent
 
-    more = missing("torch.cuda", name)
-    raise AttributeError(f"module 'minigrad.cuda' has no attribute {name!r}{more}", name=name)
+    return absent(__name__, name)

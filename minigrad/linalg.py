@@ -43,6 +43,7 @@ __all__ = [
     "vecdot",
     "vector_norm",
 ]
+__path__: list[str] = []  # no folder: what is imported from here and is not here, `pytorch.modules` answers for
 
 
 def vector_norm(
@@ -240,7 +241,6 @@ def solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True, un
 
 
 def __getattr__(name: str) -> Any:
-    from minigrad.pytorch.advice import missing
+    from minigrad.pytorch.modules import absent
 
-    more = missing("torch.linalg", name)
-    raise AttributeError(f"module 'minigrad.linalg' has no attribute {name!r}{more}", name=name)
+    return absent(__name__, name)

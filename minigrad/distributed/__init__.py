@@ -48,7 +48,15 @@ until then another one computes its shard, so that no digit changes. What a shar
 another; Ray's Tune places them, and its ASHA ends early those that are behind. See `sweep`.
 """
 
+from typing import Any
+
 from minigrad.distributed.fitting import Trained, fit
 from minigrad.distributed.sweeps import Halving, Report, Sweep, Trial, sweep
 
 __all__ = ["Halving", "Report", "Sweep", "Trained", "Trial", "fit", "sweep"]
+
+
+def __getattr__(name: str) -> Any:
+    from minigrad.pytorch.modules import absent
+
+    return absent(__name__, name)

@@ -12,6 +12,8 @@ through `log_prob` and `entropy`, and through `rsample` where there is one; `sam
 1.3863
 """
 
+from typing import Any
+
 from minigrad.distributions.distribution import (
     Bernoulli,
     Categorical,
@@ -33,3 +35,9 @@ __all__ = [
     "Uniform",
     "kl_divergence",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    from minigrad.pytorch.modules import absent
+
+    return absent(__name__, name)

@@ -2,6 +2,7 @@
 
 import sys
 from importlib import import_module
+from importlib.machinery import PathFinder
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -52,7 +53,7 @@ def __getattr__(name: str) -> Any:
             layers = [layer for room in _ROOMS for layer in import_module(f"minigrad.nn.{room}").__all__]
             return ["functional", "init", "scalar", "utils", *layers]
         if not name.startswith("_"):
-            if find_spec(f"minigrad.nn.{name}") is not None:
+            if PathFinder.find_spec(f"minigrad.nn.{name}", globals()["__path__"]) is not None:
                 return import_module(f"minigrad.nn.{name}")
             for room in _ROOMS:
                 module = import_module(f"minigrad.nn.{room}")
@@ -61,10 +62,12 @@ def __getattr__(name: str) -> Any:
                     return found
     elif name == "__all__":
         return ["scalar"]
-    from minigrad.pytorch.advice import missing
+    if find_spec("numpy"):
+        from minigrad.pytorch.modules import absent
 
-    where = missing("torch.nn", name) if find_spec("numpy") else "; its modules need NumPy, which is not installed"
-    raise AttributeError(f"module 'minigrad.nn' has no attribute {name!r}{where}", name=name, obj=sys.modules[__name__])
+        return absent(__name__, name)
+    without = f"module 'minigrad.nn' has no attribute {name!r}; its modules need NumPy, which is not installed"
+    raise AttributeError(without, name=name, obj=sys.modules[__name__])
 
 
 def __dir__() -> list[str]:

@@ -21,6 +21,7 @@ from minigrad.nn.linear import Linear
 from minigrad.nn.module import Module, Parameter
 
 __all__ = ["MultiheadAttention"]
+__path__: list[str] = []  # no folder: what is imported from here and is not here, `pytorch.modules` answers for
 
 
 class MultiheadAttention(Module):

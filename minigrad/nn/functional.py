@@ -6,10 +6,10 @@ from minigrad import functional
 from minigrad.functional import *  # noqa: F403 -- all of it
 
 __all__ = functional.__all__
+__path__: list[str] = []  # no folder: what is imported from here and is not here, `pytorch.modules` answers for
 
 
 def __getattr__(name: str) -> Any:
-    from minigrad.pytorch.advice import missing
+    from minigrad.pytorch.modules import absent
 
-    more = missing("torch.nn.functional", name)
-    raise AttributeError(f"module 'minigrad.nn.functional' has no attribute {name!r}{more}", name=name)
+    return absent(__name__, name)

@@ -8,6 +8,7 @@ result; fan_out is the same of the way back.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from minigrad._tensor import Tensor
 from minigrad.creation import eye
@@ -35,6 +36,7 @@ __all__ = [
     "xavier_uniform_",
     "zeros_",
 ]
+__path__: list[str] = []  # no folder: what is imported from here and is not here, `pytorch.modules` answers for
 
 _GAINS = {"tanh": 5 / 3, "relu": math.sqrt(2), "selu": 3 / 4}
 _LINEAR = ("linear", "sigmoid", *[f"conv{t}{n}d" for t in ("", "_transpose") for n in (1, 2, 3)])
@@ -255,3 +257,9 @@ def ones_(tensor: Tensor) -> Tensor:
 def zeros_(tensor: Tensor) -> Tensor:
     """0 everywhere."""
     return constant_(tensor, 0.0)
+
+
+def __getattr__(name: str) -> Any:
+    from minigrad.pytorch.modules import absent
+
+    return absent(__name__, name)

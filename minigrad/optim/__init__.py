@@ -39,6 +39,6 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    from minigrad.pytorch.advice import missing
+    from minigrad.pytorch.modules import absent
 
-    raise AttributeError(f"module 'minigrad.optim' has no attribute {name!r}{missing('torch.optim', name)}", name=name)
+    return absent(__name__, name)

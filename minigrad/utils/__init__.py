@@ -12,4 +12,6 @@ def __getattr__(name: str) -> Any:
     """`data` loads NumPy, so it comes when it is first asked for."""
     if name in __all__:
         return import_module(f"minigrad.utils.{name}")
-    raise AttributeError(f"module 'minigrad.utils' has no attribute {name!r}", name=name)
+    from minigrad.pytorch.modules import absent
+
+    return absent(__name__, name)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from minigrad.data.collate import default_collate, default_convert
 from minigrad.data.dataset import (
     ChainDataset,
@@ -44,3 +46,10 @@ __all__ = [
     "get_worker_info",
     "random_split",
 ]
+__path__: list[str] = []  # no folder: what is imported from here and is not here, `pytorch.modules` answers for
+
+
+def __getattr__(name: str) -> Any:
+    from minigrad.pytorch.modules import absent
+
+    return absent(__name__, name)

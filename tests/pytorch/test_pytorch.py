@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from contextlib import suppress
+from importlib import import_module
 from operator import attrgetter
 from pathlib import Path
 from types import SimpleNamespace
@@ -209,6 +210,90 @@ def test_every_public_name_of_pytorch_is_known_to_the_command():
     }
     assert ("torch", "accelerator", "no") in [row[:3] for row in pytorch.look_up({"accelerator"})]
     assert pytorch.look_up({"nonsense"}) == []
+
+
+MODULES = sorted(
+    {family for kind in ("", "+") for family in coverage.names(kind)}
+    | {f"{family}.{name}" for family, own in coverage.names("+").items() for name, rest in own.items() if rest == "."}
+)
+
+
+def test_every_module_of_pytorch_can_be_imported_or_says_what_to_write():
+    """Each is a file of ours, or a module with those of its names that are here, or is refused with its name."""
+    refused, made = [], []
+    for path in MODULES:
+        ours = path.replace("torch", "minigrad", 1)
+        family, _, name = path.rpartition(".")
+        if path == "torch.Tensor" or coverage.names().get(family, {}).get(name):  # a class, or a function
+            continue
+        try:
+            module = import_module(ours)
+        except ModuleNotFoundError as error:
+            refused.append((path, str(error)))
+            continue
+        if module.__spec__.origin is None:
+            made.append(path)
+            for name in module.__all__:
+                assert getattr(module, name) is getattr(coverage.place_of(coverage.names("+")[path][name]), name)
+    assert {"torch.nn.modules", "torch.nn.modules.linear", "torch.utils.data.dataloader", "torch.optim.adamw"} <= set(
+        made
+    )
+    for path, said in refused:
+        assert re.match(r"No module named 'minigrad[\w.]*'\.\n  PyTorch's torch[\w.]* is not here", said), (path, said)
+    gone = {"torch.amp", "torch.utils.checkpoint", "torch.utils.tensorboard", "torch.nn.parallel", "torch.onnx"}
+    assert gone <= {path for path, _ in refused}
+    from minigrad.distributions.categorical import Categorical
+    from minigrad.nn.modules.conv import Conv2d
+
+    assert (Categorical, Conv2d) == (mg.distributions.Categorical, mg.nn.Conv2d)
+    assert mg.nn.modules.conv.Conv2d is Conv2d
+
+
+@pytest.mark.parametrize(
+    ("statement", "kind", "text"),
+    [
+        (
+            "from minigrad.amp import autocast",
+            ModuleNotFoundError,
+            (
+                "No module named 'minigrad.amp'.\n  PyTorch's torch.amp is not here: numbers are float32 or float64: "
+                "leave autocast and GradScaler out."
+            ),
+        ),
+        (
+            "from minigrad import amp",
+            ModuleNotFoundError,
+            "No module named 'minigrad.amp'.\n  PyTorch's torch.amp is not",
+        ),
+        (
+            "from minigrad import compile",
+            ImportError,
+            "cannot import name 'compile' from 'minigrad'.\n  PyTorch's torch.compile is not here: leave the line out",
+        ),
+        (
+            "from minigrad.nn.functional import ctc_loss",
+            ImportError,
+            "cannot import name 'ctc_loss' from 'minigrad.nn.functional'.\n  PyTorch's torch.nn.functional.ctc_loss is",
+        ),
+        ("from minigrad.nn.modules import Conv3d", ImportError, "images of two dimensions are the most there is."),
+        ("import minigrad.nonsense", ModuleNotFoundError, "No module named 'minigrad.nonsense'"),
+        ("from minigrad.nn import nonsense", ImportError, "cannot import name 'nonsense' from 'minigrad.nn' ("),
+    ],
+)
+def test_an_import_of_what_is_not_here_says_what_to_write_instead(statement, kind, text):
+    with pytest.raises(ImportError) as caught:
+        exec(statement, {})
+    assert type(caught.value) is kind
+    assert text in str(caught.value)
+
+
+def test_an_attribute_of_a_module_that_was_made_says_what_to_write_instead():
+    with pytest.raises(
+        AttributeError, match=r"no attribute 'Conv3d'\.\n  PyTorch's torch\.nn\.modules\.Conv3d is not here"
+    ):
+        mg.nn.modules.Conv3d  # noqa: B018 -- asking is the test
+    with pytest.raises(AttributeError, match=r"PyTorch's torch\.distributions\.Gamma is not here\."):
+        mg.distributions.Gamma  # noqa: B018 -- asking is the test
 
 
 @pytest.mark.parametrize(

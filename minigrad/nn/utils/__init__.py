@@ -126,3 +126,9 @@ def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
             end = start + parameter.numel()
             parameter.copy_(vec.detach()[start:end].reshape(parameter.shape))
             start = end
+
+
+def __getattr__(name: str) -> Any:
+    from minigrad.pytorch.modules import absent
+
+    return absent(__name__, name)

@@ -28,6 +28,7 @@ __all__ = [
     "unpack_sequence",
     "unpad_sequence",
 ]
+__path__: list[str] = []  # no folder: what is imported from here and is not here, `pytorch.modules` answers for
 
 
 class _Packed(NamedTuple):
@@ -208,7 +209,6 @@ def unpad_sequence(padded_sequences: Tensor, lengths: Tensor, batch_first: bool 
 
 
 def __getattr__(name: str) -> Any:
-    from minigrad.pytorch.advice import missing
+    from minigrad.pytorch.modules import absent
 
-    more = missing("torch.nn.utils.rnn", name)
-    raise AttributeError(f"module 'minigrad.nn.utils.rnn' has no attribute {name!r}{more}", name=name)
+    return absent(__name__, name)

@@ -5,6 +5,8 @@ The rate that a group began with is kept in ``group["initial_lr"]``. Below, e co
 Call `step` once an epoch or once a batch: e is in whatever unit that is.
 """
 
+from typing import Any
+
 from minigrad.optim.lr_scheduler.base import LRScheduler
 from minigrad.optim.lr_scheduler.cycles import (
     CosineAnnealingWarmRestarts,
@@ -43,3 +45,9 @@ __all__ = [
     "SequentialLR",
     "StepLR",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    from minigrad.pytorch.modules import absent
+
+    return absent(__name__, name)
