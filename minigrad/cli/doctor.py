@@ -22,6 +22,7 @@ __all__ = ["Finding", "doctor"]
 
 PATIENCE = 120  # seconds for a device to start
 TRY = "import minigrad as mg; print((mg.ones(1000, device={device!r}) * 2).sum().item())"
+STORED = "What is compiled cannot be stored in "
 DRIVERS = {
     "cuda": "For an NVIDIA GPU install its driver.",
     "vulkan": "For other GPUs install a Vulkan driver (Debian: mesa-vulkan-drivers).",
@@ -103,21 +104,21 @@ def _devices() -> Iterator[Finding]:
         devices.remove("metal")
     with ThreadPoolExecutor() as pool:
         for device, error in zip(devices, pool.map(_tried, devices), strict=True):
-            if not error:
-                yield Finding("ok", f"device {device}")
+            if not error or error.startswith(STORED):
+                yield Finding("ok", f"device {device}", error)
             else:
                 yield Finding("no", f"device {device}: {error}", DRIVERS.get(device, ""))
 
 
 def _tried(device: str) -> str:
-    """Why a device does not compute here, "" if it does."""
+    """Why a device does not compute here, or does not store what it compiles; "" if all is well."""
     command = [sys.executable, "-c", TRY.format(device=device)]
     try:
         child = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
     except subprocess.TimeoutExpired:
         return f"it gave no answer in {PATIENCE} s"
     if child.returncode == 0 and child.stdout.split()[-1:] == ["2000.0"]:
-        return ""
+        return STORED + child.stderr.partition(STORED)[2].partition("\n")[0] if STORED in child.stderr else ""
     lines = [line for line in child.stderr.splitlines() if "Error" in line.split(":")[0]]
     return (
         lines[-1].partition(": ")[2].removeprefix(f"{device}: ")
@@ -129,7 +130,7 @@ def _tried(device: str) -> str:
 def _extension(name: str, package: str) -> Finding:
     """JupyterLab's half of a package of widgets, which lies beside what Python imports."""
     found = _version(package)
-    folders = [Path(sys.prefix), Path.home() / ".local", Path("/usr/local"), Path("/usr")]
+    folders = [Path(sys.prefix), Path(os.path.expanduser("~"), ".local"), Path("/usr/local"), Path("/usr")]
     there = any((folder / "share" / "jupyter" / "labextensions" / name).is_dir() for folder in folders)
     if found is not None and there:
         return Finding("ok", f"{package} {found}, with its part of JupyterLab")

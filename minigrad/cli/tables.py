@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -74,8 +75,9 @@ def data(options: argparse.Namespace) -> int:
 
 
 def _short_path(path: Path) -> str:
-    """A path with ``~`` for the home folder."""
-    return f"~/{path.relative_to(Path.home()).as_posix()}" if path.is_relative_to(Path.home()) else str(path)
+    """A path with ``~`` for the home folder, where that is known."""
+    home = os.path.expanduser("~")
+    return f"~/{path.relative_to(home).as_posix()}" if path.is_relative_to(home) else str(path)
 
 
 def _state(there: Sequence[Path], name: str, md5: str) -> str:

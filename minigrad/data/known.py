@@ -130,8 +130,7 @@ OFFICIAL = (MNIST, FASHION_MNIST, CIFAR10)
 
 def data_folder() -> Path:
     """Where data sets are looked for: ``$MINIGRAD_DATA``, else ``~/.cache/minigrad/data``."""
-    named = os.environ.get("MINIGRAD_DATA")
-    return Path(named).expanduser() if named else Path.home() / ".cache" / "minigrad" / "data"
+    return Path(os.path.expanduser(os.environ.get("MINIGRAD_DATA") or "~/.cache/minigrad/data"))
 
 
 def find(one: Official, folder: str | os.PathLike[str] | None = None) -> list[Path]:

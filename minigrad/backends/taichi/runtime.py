@@ -29,7 +29,7 @@ import numpy as np
 from minigrad._traced import plain
 from minigrad.backends.taichi.launchers import buffer_launcher, launcher
 from minigrad.backends.taichi.offsets import Moved, moved, truncated
-from minigrad.backends.taichi.storing import clear, stored
+from minigrad.backends.taichi.storing import clear, find_home, stored
 from minigrad.errors import DeviceError, MissingPackageError
 from minigrad.packages import package
 
@@ -181,6 +181,7 @@ def _taichi() -> Any:
     """The module, which greets at its import, and whose sources newer Pythons warn of when they compile them."""
     os.environ.setdefault("ENABLE_TAICHI_HEADER_PRINT", "0")
     os.environ.setdefault("TI_SKIP_VERSION_CHECK", "ON")  # else it tells a server about this machine, once a day
+    find_home()
     os.environ.setdefault("TI_ENABLE_PYBUF", "0")  # else it says that it is in a notebook, which shows prints anyhow
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SyntaxWarning)

@@ -1,0 +1,89 @@
+"""Where Taichi stores what it compiled: it computes without a home folder, and where nothing can be written."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from minigrad.cli import doctor
+from needs import needs
+
+needs("taichi", "POSIX")
+
+COMPUTE = "import minigrad as mg; print((mg.ones(3) * 2).sum().item())"
+NOBODY = """
+import pwd
+def unknown(uid): raise KeyError(uid)
+pwd.getpwuid = unknown
+"""
+FULL = """
+import errno, tempfile
+class Full:
+    def __enter__(self): return self
+    def __exit__(self, *_): pass
+    def write(self, data): raise OSError(errno.ENOSPC, "No space left on device")
+tempfile.TemporaryFile = lambda dir: Full()
+"""
+NOWHERE = """
+import tempfile
+def nowhere(): raise FileNotFoundError(2, "No usable temporary directory found")
+tempfile.TemporaryDirectory = nowhere
+"""
+
+
+def compute(before="", **changes):
+    """What a child that computes prints and says, in an environment where these are changed, or absent for None."""
+    changed = {**os.environ, "MINIGRAD_DEVICE": "cpu", **changes}
+    environment = {name: value for name, value in changed.items() if value is not None}
+    code = f"{before}\n{COMPUTE}"
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, env=environment)
+
+
+@pytest.mark.parametrize("home", [None, ""])
+def test_without_home_it_computes_and_stores_in_the_home_of_the_list_of_users(tmp_path, home):
+    listed = f"import pwd, types\npwd.getpwuid = lambda uid: types.SimpleNamespace(pw_dir={str(tmp_path)!r})"
+    done = compute(listed, HOME=home, XDG_CACHE_HOME=None, TI_OFFLINE_CACHE_FILE_PATH=None)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "6.0\n", "")
+    assert any((tmp_path / ".cache" / "taichi" / "ticache").iterdir())
+
+
+def test_where_no_home_is_known_it_computes_and_says_why_nothing_is_stored(tmp_path):
+    done = compute(NOBODY, HOME=None, XDG_CACHE_HOME=None, TI_OFFLINE_CACHE_FILE_PATH=None, TMPDIR=str(tmp_path))
+    assert (done.returncode, done.stdout) == (0, "6.0\n")
+    assert "What is compiled cannot be stored in the home folder, which nobody knows: HOME is not set" in done.stderr
+    assert not any(tmp_path.iterdir())  # what stood in is gone
+
+
+@pytest.mark.parametrize(
+    ("before", "folder", "reason"),
+    [("", "file/cache", "Not a directory"), (FULL, "cache", "No space left on device")],
+    ids=["no folder", "full disk"],
+)
+def test_where_nothing_can_be_written_it_computes_and_says_why(tmp_path, before, folder, reason):
+    (tmp_path / "file").write_text("")
+    place = str(tmp_path / folder)
+    done = compute(before, TI_OFFLINE_CACHE_FILE_PATH=place)
+    assert (done.returncode, done.stdout) == (0, "6.0\n")
+    assert (
+        f"What is compiled cannot be stored in {place} ({reason}), so each process compiles it anew.\n" in done.stderr
+    )
+
+
+def test_without_a_temporary_folder_either_it_says_so_and_names_numpy(tmp_path):
+    (tmp_path / "file").write_text("")
+    done = compute(NOWHERE, TI_OFFLINE_CACHE_FILE_PATH=str(tmp_path / "file" / "cache"))
+    assert done.returncode == 1
+    assert "DeviceError: cpu: what is compiled cannot be stored in " in done.stderr
+    assert "nor in a temporary folder: No usable temporary directory found.\n" in done.stderr
+    assert done.stderr.rstrip().endswith('or compute by NumPy: mg.set_default_device("numpy").')
+
+
+def test_doctor_names_a_folder_that_cannot_be_written_to(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("TI_OFFLINE_CACHE_FILE_PATH", str(tmp_path / "file" / "cache"))
+    monkeypatch.setattr(doctor, "_version", lambda package: None)
+    said = doctor._tried("cpu")
+    assert said.startswith(f"What is compiled cannot be stored in {tmp_path}/file/cache (Not a directory)")
+    monkeypatch.setattr(doctor, "_tried", lambda device: said)
+    assert list(doctor._devices()) == [doctor.Finding("ok", "device numpy", said)]
