@@ -10,7 +10,7 @@ import pytest
 import minigrad as mg
 from cases import merge_cases
 from minigrad import errors
-from minigrad.cli import main
+from minigrad.cli import doctor, main
 from minigrad.errors import ArgumentError, DeclarationError, MinigradError, MissingFileError, printable
 from needs import needs
 
@@ -61,10 +61,18 @@ def test_where_in_a_model_an_error_arose_is_told_without_commands():
     assert f"in Sequential: x{QUIET}, Linear" in "".join(traceback.format_exception_only(caught.value))
 
 
-def test_the_command_says_names_and_folders_without_commands(tmp_path, capsys):
+def test_the_command_says_names_and_folders_without_commands(tmp_path, capsys, monkeypatch):
     assert main(["lab", "--copy", str(tmp_path / "a\x1b[2Jb")]) == 0
     assert rf"{tmp_path}/a\x1b[2Jb: " in capsys.readouterr().out
     needs("numpy")
+    monkeypatch.setenv("MINIGRAD_DATA", str(tmp_path / "a\x1b[2Jb"))
+    assert main(["data"]) == 0
+    assert main(["tour", "--epochs", "1", "--out", str(tmp_path / "a\x1b[2Jb.html")]) == 0
+    monkeypatch.setattr(doctor, "_findings", lambda: iter([doctor.Finding("ok", "a\x1b[2Jb", "a\x1b[2Jb")]))
+    assert main(["doctor"]) == 0
+    said = capsys.readouterr().out
+    assert "\x1b" not in said
+    assert said.count(r"a\x1b[2Jb") >= 7
     assert main(["torch", "a\x1b[2Jb"]) == 2
     assert capsys.readouterr().err.endswith(" has no a\\x1b[2Jb\n")
 

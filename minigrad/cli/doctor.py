@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from minigrad import __version__
+from minigrad.errors import printable
 from minigrad.packages import PACKAGES, unfit
 
 __all__ = ["Finding", "doctor"]
@@ -46,9 +47,9 @@ def doctor(options: argparse.Namespace) -> int:
     found = []
     for finding in _findings():
         found.append(finding)
-        print(f"  {finding.state:<8}{finding.what}", flush=True)
+        print(printable(f"  {finding.state:<8}{finding.what}"), flush=True)
         if finding.advice:
-            print(f"  {'':<8}{finding.advice}")
+            print(printable(f"  {'':<8}{finding.advice}"))
     missing = [one for one in found if one.state == "missing"]
     verdict = "Every lesson runs here." if not missing else "Lessons need what is missing."
     print(f"\n{verdict} To begin: minigrad lab" if not missing else f"\n{verdict}")

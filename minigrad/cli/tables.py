@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from minigrad.cli.stop import Stop
+from minigrad.errors import printable
 
 __all__ = ["data", "ops", "torch"]
 
@@ -77,7 +78,7 @@ def data(options: argparse.Namespace) -> int:
 def _short_path(path: Path) -> str:
     """A path with ``~`` for the home folder, where that is known."""
     home = os.path.expanduser("~")
-    return f"~/{path.relative_to(home).as_posix()}" if path.is_relative_to(home) else str(path)
+    return printable(f"~/{path.relative_to(home).as_posix()}" if path.is_relative_to(home) else str(path))
 
 
 def _state(there: Sequence[Path], name: str, md5: str) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 
 from minigrad.cli import lessons
 from minigrad.cli.stop import Stop
+from minigrad.errors import printable
 from minigrad.graph import scope
 from minigrad.nn.scalar import MLP, cross_entropy
 from minigrad.packages import package
@@ -47,7 +48,7 @@ def tour(options: argparse.Namespace) -> int:
     loss.backward()
     _write_page(loss, model, flower, options.out)
     print(flower)
-    print(f"Its loss, value by value and gradient by gradient: {options.out.resolve()}")
+    print(f"Its loss, value by value and gradient by gradient: {printable(str(options.out.resolve()))}")
     if options.open and not webbrowser.open(options.out.resolve().as_uri()):
         print("No browser could be opened here; open the page by hand.")
     return lessons.opened(lessons.FOLDER) if options.lab else 0

@@ -322,6 +322,26 @@ def test_the_goal_of_a_trial_is_that_of_its_best_epoch_and_what_comes_again_take
     assert (one.goal, one.epoch, one.epochs, one.curve) == (9.0, 1, 1, [(1, 9.0)])
 
 
+def test_no_cell_of_the_results_is_computed_by_a_spreadsheet_or_obeyed_by_a_terminal(tmp_path):
+    texts = ["=1+1", "+1", "-1", "@sum", "\t=1", "\r=1", "\x1b[31mred", "relu", "a=b"]
+    made = Sweep(plan(grid={"name": texts}), tmp_path)
+    for trial in made.trials:
+        trial.state, trial.goal, trial.numbers = "done", -0.5, {"val_loss": -0.5, "\x1b[2Jseen": 1, "=seen": 2}
+        trial.error = "=cmd|' /C calc'!A0"
+    made.save_results()
+    content = (tmp_path / "results.csv").read_bytes()
+    rows = read(tmp_path / "results.csv")
+    assert b"\x1b" not in content
+    assert [row["name"] for row in rows] == [
+        "'=1+1", "'+1", "'-1", "'@sum", "'\t=1", r"'\r=1", r"\x1b[31mred", "relu", "a=b",
+    ]  # fmt: skip
+    assert {row["val_loss"] for row in rows} == {"-0.5"}  # a number is one
+    assert {row["error"] for row in rows} == {"'=cmd|' /C calc'!A0"}
+    assert {row[r"\x1b[2Jseen"] for row in rows} == {"1"}
+    assert {row["'=seen"] for row in rows} == {"2"}
+    assert made.trials[0].values == {"name": "=1+1"}  # what is trained with is as it was
+
+
 def test_results_are_a_row_for_each_trial_that_ended(tmp_path):
     made = ended(tmp_path, [0.5, 0.25, 0.75, 0.1], ["done", "stopped", "running", "failed"])
     made.trials[3].error = 'LookupError: "a", b'

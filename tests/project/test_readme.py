@@ -78,3 +78,14 @@ def test_no_page_names_the_distribution_of_another_project():
             text = (ROOT / name).read_text(encoding="utf-8")
             told += [f"{name}: {match.group()}" for match in taken.finditer(text)]
     assert told == []
+
+
+def test_variables_of_the_environment_that_users_are_told_of_are_read():
+    """All but those of ``make test``, which the tests read: `MINIGRAD_DEVICE` is one."""
+    pages = [ROOT / "README.md", *ROOT.glob("book/**/*.md"), *ROOT.glob("notebooks/*.py"), *ROOT.glob("examples/*.py")]
+    told = set()
+    for page in (page for page in pages if page.is_file()):
+        for line in page.read_text(encoding="utf-8").splitlines():
+            told |= set(re.findall(r"MINIGRAD_\w+", line)) if "make test" not in line else set()
+    code = "".join(path.read_text(encoding="utf-8") for path in ROOT.glob("minigrad/**/*.py"))
+    assert {name for name in told if f'"{name}"' not in code} == set()

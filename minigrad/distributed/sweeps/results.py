@@ -15,7 +15,7 @@ from typing import Any
 
 from minigrad.distributed.sweeps.plan import Plan, differences, planned
 from minigrad.distributed.sweeps.table import cells, sentence, table
-from minigrad.errors import ArgumentError, FileFormatError, MissingFileError
+from minigrad.errors import ArgumentError, FileFormatError, MissingFileError, printable
 from minigrad.io.whole import write_all
 
 __all__ = ["Sweep", "Trial"]
@@ -129,13 +129,13 @@ class Sweep:
         write_all(self.folder / FILE, json.dumps(state).encode())
 
     def save_results(self) -> None:
-        """Write ``results.csv``: `rows` under their names."""
+        """Write ``results.csv``: `rows` under their names, in cells that neither a spreadsheet nor a terminal obeys."""
         rows, text = self.rows(), io.StringIO(newline="")
         swept = list(self.trials[0].values)
         names = ["trial", "state", *swept, self.plan.goal, "best_epoch", "last_epoch", "seconds", "error"]
-        writer = csv.DictWriter(text, list(rows[0]) if rows else names, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(map(_inert, rows[0] if rows else names))
+        writer.writerows([_inert(x) for x in row.values()] for row in rows)
         write_all(self.folder / CSV, text.getvalue().encode())
 
     @classmethod
@@ -201,3 +201,14 @@ class Sweep:
             ) from None
         finally:
             os.close(lock)
+
+
+def _inert(x: Any) -> Any:
+    """A cell of a table: a text that a spreadsheet would compute begins with an apostrophe, as OWASP advises.
+
+    >>> _inert("=1+1"), _inert("\x1b[31m"), _inert("relu"), _inert(-0.5)
+    ("'=1+1", '\\x1b[31m', 'relu', -0.5)
+    """
+    if not isinstance(x, str):
+        return x
+    return f"{chr(39) * x.startswith(('=', '+', '-', '@', chr(9), chr(13)))}{printable(x)}"
