@@ -266,7 +266,7 @@ class Methods(Node):
     def cumsum_(self, dim: builtins.int, *, dtype: DType | None = None) -> Tensor: ...
     @property
     def data(self) -> Tensor:
-        """The same numbers without a place in the graph, as `detach`."""
+        """The same values without a place in the graph, as `detach`."""
     @data.setter
     def data(self, new: Any) -> None: ...
     def deg2rad(self) -> Tensor:

@@ -283,10 +283,19 @@ def _refused(name: str) -> Callable[[Tensor], Tensor]:
 
 
 def _data(self: Tensor) -> Tensor:
-    """The same numbers without a place in the graph, as `detach`. Assigning to it overwrites them, and tells no rule.
+    """The same values without a place in the graph, as `detach`. Assigning to it, or to a part of it, overwrites them.
 
-    Unlike in PyTorch, ``x.data = y`` copies the numbers of y, of the same shape and type, and counts as a write: a
-    backward pass that needs the old ones refuses.
+    Unlike in PyTorch, ``x.data = y`` copies the values of y, of the same shape and type, and every write by way of
+    `data`, as ``x.data[0] = 1.0`` or ``x.data.mul_(2)``, counts as one: a backward pass that needs the old values
+    raises GraphError. PyTorch lets such writes pass, and computes another gradient from the new values. What is written
+    after the backward pass, as an optimizer does, is the same in both.
+
+    >>> from minigrad.creation import tensor
+    >>> w = tensor([1.0, 2.0], requires_grad=True)
+    >>> (w * w).sum().backward()
+    >>> w.data[0] = 5.0
+    >>> w
+    tensor([5., 2.], requires_grad=True)
     """
     return self.detach()
 

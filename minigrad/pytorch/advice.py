@@ -28,7 +28,10 @@ DIFFERS = {
     "torch.Generator": "another stream of numbers: seeds give other numbers than in PyTorch, the same on each device",
     "torch.Size": "a plain tuple, without numel()",
     "torch.Tensor": "makes nothing when called: write tensor(data) or empty(sizes)",
-    "torch.Tensor.data": "assigning to it copies the numbers, and backward notices the write",
+    "torch.Tensor.data": (
+        "assigning to it copies the values, and every write by way of it is noticed: backward() raises GraphError "
+        "where a gradient needs the old values, of which PyTorch makes another gradient"
+    ),
     "torch.Tensor.storage": "a property",
     "torch.Tensor.type": 'names are those of minigrad, as "minigrad.float32"',
     "torch.backends": 'cudnn and mps alone, whose switches change nothing; the Mac\'s GPU is the device "metal"',

@@ -11,6 +11,7 @@ import pytest
 import minigrad as mg
 from cases import merge_cases
 from minigrad.errors import DTypeError, GraphError, MinigradError, ShapeError
+from minigrad.pytorch.advice import DIFFERS
 from places import in_memory
 
 # --- Python ---
@@ -137,6 +138,44 @@ def test_a_rule_that_needs_the_numbers_before_data_was_assigned_refuses():
     for wrong in (mg.zeros(3), mg.zeros(2, dtype=mg.float64), 1.0):
         with pytest.raises(ShapeError, match=r"data: float32 \(2,\) is overwritten by numbers of the same type and"):
             p.data = wrong
+
+
+WRITES = [
+    "s.data[0] = 5.0",
+    "s.data = s.data * 2",
+    "s.data.mul_(2)",
+    "s.data.fill_(3.0)",
+    "s.data.zero_()",
+    "s.data.copy_(s.data * 2)",
+    "s.data[:1].add_(1)",
+]
+
+
+def written_between(library, statement):
+    w = library.tensor([1.0, 2.0], requires_grad=True)
+    s = w * 1
+    y = (s * s).sum()
+    exec(statement, {"s": s})
+    y.backward()
+    return w.grad.tolist(), (2 * s).tolist()
+
+
+@merge_cases
+@pytest.mark.parametrize("statement", WRITES)
+def test_a_write_through_data_is_noticed_where_a_gradient_needs_the_old_values(statement):
+    with pytest.raises(
+        GraphError, match=r"mul needs its operand a, of shape \(2,\), which has since been overwritten by"
+    ):
+        written_between(mg, statement)
+
+
+@merge_cases
+@pytest.mark.parity
+@pytest.mark.parametrize("statement", WRITES)
+def test_pytorch_lets_such_a_write_pass_and_computes_with_the_new_values(torch, statement):
+    found, of_new = written_between(torch, statement)
+    assert found == of_new != [2.0, 4.0]
+    assert "PyTorch makes another gradient" in DIFFERS["torch.Tensor.data"]
 
 
 # --- NumPy ---
