@@ -270,7 +270,7 @@ def logspace(
 
 def tril_indices(row: int, col: int, offset: int = 0, *, dtype: DType = int64, device: str | None = None) -> Tensor:
     """The places on and below diagonal `offset` of a (row, col) matrix, row by row: (2, count), rows and columns."""
-    rows, columns = size_of((row, col), "tril_indices")
+    rows, columns = _sizes("tril_indices", device, (row, col))
     return _finished(
         np.stack(np.nonzero(np.tri(rows, columns, offset))).astype(_name(dtype)), device, False, "tril_indices"
     )
@@ -278,7 +278,7 @@ def tril_indices(row: int, col: int, offset: int = 0, *, dtype: DType = int64, d
 
 def triu_indices(row: int, col: int, offset: int = 0, *, dtype: DType = int64, device: str | None = None) -> Tensor:
     """The places on and above diagonal `offset` of a (row, col) matrix, row by row: (2, count), rows and columns."""
-    rows, columns = size_of((row, col), "triu_indices")
+    rows, columns = _sizes("triu_indices", device, (row, col))
     return _finished(
         np.stack(np.nonzero(np.tri(rows, columns, offset - 1) == 0)).astype(_name(dtype)), device, False, "triu_indices"
     )

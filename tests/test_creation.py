@@ -1,6 +1,7 @@
 """Tensors from numbers: shapes, types and numbers are PyTorch's, sharing is what was asked for, refusals teach."""
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -261,3 +262,60 @@ def test_the_least_and_the_largest_integer_of_a_type_are_there_and_the_next_ones
         for x in (info.min - 1, info.max + 1):
             with pytest.raises(DTypeError, match=f"{x} does not fit into numbers of type {dtype.name}"):
                 mg.full((), x, dtype=dtype)
+
+
+FAR = 2**62
+ENDLESS = {
+    "zeros": lambda d: mg.zeros(0, FAR, 4, device=d),
+    "ones": lambda d: mg.ones(0, FAR, 4, device=d),
+    "empty": lambda d: mg.empty(2**40, 2**40, device=d),
+    "full": lambda d: mg.full((0, FAR, 4), 1.0, device=d),
+    "eye": lambda d: mg.eye(0, FAR, device=d),
+    "zeros of one": lambda d: mg.zeros(0, 2**63, device=d),
+    "arange": lambda d: mg.arange(2**63, device=d),
+    "linspace": lambda d: mg.linspace(0, 1, FAR, device=d),
+    "rand": lambda d: mg.rand(0, FAR, 4, device=d),
+    "randint": lambda d: mg.randint(3, (0, FAR, 4), device=d),
+    "randperm": lambda d: mg.randperm(FAR, device=d),
+    "tril_indices": lambda d: mg.tril_indices(2**40, 2**40, device=d),
+    "triu_indices": lambda d: mg.triu_indices(2**40, 2**40, device=d),
+    "new_zeros": lambda d: mg.ones(1, device=d).new_zeros(0, FAR, 4),
+    "expand": lambda d: mg.ones(1, device=d).expand(2**40, 2**40),
+    "expand of none": lambda d: mg.zeros(0, 1, 1, device=d).expand(0, FAR, 4),
+    "broadcast_to": lambda d: mg.broadcast_to(mg.ones(1, device=d), (0, FAR, 4)),
+    "reshape": lambda d: mg.zeros(0, device=d).reshape(0, FAR, 4),
+    "view": lambda d: mg.zeros(0, device=d).view(0, 2**63),
+    "as_strided": lambda d: mg.ones(1, device=d).as_strided((0, FAR, 4), (0, 0, 0)),
+    "repeat": lambda d: mg.ones(1, device=d).repeat(2**40, 2**40),
+    "tile": lambda d: mg.ones(1, device=d).tile(2**40, 2**40),
+    "repeat_interleave": lambda d: mg.ones(2, device=d).repeat_interleave(FAR),
+    "pad": lambda d: mg.nn.functional.pad(mg.ones(1, device=d), (FAR, FAR)),
+}
+
+
+@merge_cases
+@pytest.mark.parametrize("device", ["numpy", "cpu"])
+@pytest.mark.parametrize("make", ENDLESS.values(), ids=ENDLESS)
+def test_a_shape_whose_sizes_cannot_be_counted_is_refused_in_words(make, device):
+    with pytest.raises((ShapeError, ArgumentError)) as caught:
+        make(device)
+    assert not re.search("array is too big|Maximum allowed dimension", str(caught.value))
+
+
+def test_what_is_refused_says_which_sizes():
+    with pytest.raises(
+        ShapeError, match=r"^zeros: shape \(0, 4611686018427387904, 4\) has sizes beside its 0 that cannot"
+    ):
+        mg.zeros(0, FAR, 4)
+    with pytest.raises(
+        ShapeError, match=r"of shape \(1,\), shape=\(1099511627776, 1099511627776\) the result would have"
+    ):
+        mg.ones(1).expand(2**40, 2**40)
+
+
+@pytest.mark.parametrize("device", ["numpy", "cpu"])
+def test_a_diagonal_may_be_as_far_away_as_one_likes(device):
+    x = mg.ones(2, 3, device=device)
+    assert mg.equal(x.tril(2**63), x)
+    assert mg.equal(x.triu(-(2**63)), x)
+    assert x.tril(-(2**63)).sum() == x.triu(2**63).sum() == 0

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from math import prod
 from numbers import Integral, Real
 from typing import Any, cast
 
 from minigrad.errors import DTypeError, OutOfMemoryError, ShapeError, a_kind
 
-__all__ = ["MOST", "check_count", "number", "obtained", "size_text"]
+__all__ = ["MOST", "beyond", "check_count", "number", "obtained", "size_text"]
 
 # The most numbers of an array on a device of Taichi's, which counts them in 32 bits. Its loops, and ours, round a count
 # up to whole stretches: of 2**31 - 1 numbers they silently leave almost all out.
@@ -19,6 +19,8 @@ MOST = 2**31 - 2**16
 
 def check_count(shape: tuple[int, ...], place: str, asked: str = "") -> None:
     """Raise ShapeError if an array of `shape` has more numbers than a device can count."""
+    if 0 in shape and prod(filter(None, shape)) >= 2**60:  # NumPy counts them without the 0
+        raise ShapeError(f"{asked and f'{asked}: '}shape {shape} has sizes beside its 0 that cannot be counted.")
     if place == "numpy" and prod(shape) >= 2**60:
         raise ShapeError(f"{asked and f'{asked}: '}shape {shape} has {prod(shape):,} numbers, more than any memory.")
     if place != "numpy" and prod(shape) > MOST:
@@ -26,6 +28,24 @@ def check_count(shape: tuple[int, ...], place: str, asked: str = "") -> None:
             f"{asked and f'{asked}: '}shape {shape} has {prod(shape):,} numbers, and the device {place!r} counts to "
             f'{MOST:,} in a tensor.\n  Make several smaller ones, or one with device="numpy".'
         )
+
+
+_BEYOND = ("array is too big", "Maximum allowed dimension", "iterator is too large", "negative dimensions are not")
+
+
+def beyond(
+    kernel: Callable[..., Any], inputs: tuple[Any, ...], attrs: Mapping[str, Any], error: ValueError
+) -> ShapeError | None:
+    """What to say of `error` if by it NumPy says that a result would have more bytes than can be counted."""
+    if not str(error).startswith(_BEYOND):
+        return None
+    shapes = " and ".join(str(x.shape) for x in inputs if hasattr(x, "shape"))
+    given = "".join(f", {name}={x!r}" for name, x in attrs.items())
+    name = getattr(kernel, "__name__", "")
+    return ShapeError(
+        f"{name if name.isidentifier() else 'a view'}: of shape {shapes}{given} the result would have 2**63 bytes or "
+        "more, which cannot be counted.\n  Sizes of a view count, too, and so do those beside a size of 0."
+    )
 
 
 def number(name: str, x: Any, dtype: Any) -> float:

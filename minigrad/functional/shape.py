@@ -197,7 +197,8 @@ def triu(input: Tensor, diagonal: int = 0) -> Tensor:
 def _triangle(name: str, x: Tensor, diagonal: int) -> Tensor:
     if tensor_of(x, name).ndim < 2:
         raise ShapeError(f"{name}: shape {x.shape} has no matrices: it takes two dimensions or more.")
-    return cast(Tensor, OPS[name](x, diagonal=diagonal))
+    rows, columns = x.shape[-2:]
+    return cast(Tensor, OPS[name](x, diagonal=max(-rows, min(diagonal, columns))))  # as a kernel can count
 
 
 def diag(input: Tensor, diagonal: int = 0) -> Tensor:

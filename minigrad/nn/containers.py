@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar, overload
 
 from minigrad._tensor import Tensor
@@ -56,10 +56,11 @@ class _Numbered(Module):
         del modules[index if isinstance(index, slice) else int(_place(type(self).__name__, index, len(self)))]
         self._refill(modules)
 
-    def _refill(self, modules: Iterable[Any]) -> None:
+    def _refill(self, modules: Sequence[Any]) -> None:
+        for k, module in enumerate(modules):  # before any is taken out
+            self._check_child(module, f"{type(self).__name__}: {k}")
         self._modules.clear()
-        for k, module in enumerate(modules):
-            self.add_module(str(k), module)
+        self._modules.update({str(k): module for k, module in enumerate(modules)})
 
     def append(self: Self, module: Module) -> Self:
         """Add a module at the end."""
@@ -68,7 +69,10 @@ class _Numbered(Module):
 
     def extend(self: Self, modules: Iterable[Module]) -> Self:
         """Add modules at the end."""
-        for module in list(modules):
+        given = list(modules)
+        for k, module in enumerate(given, len(self)):
+            self._check_child(module, f"{type(self).__name__}: {k}")
+        for module in given:
             self.append(module)
         return self
 
@@ -217,7 +221,10 @@ class ModuleDict(Module):
 
     def update(self, modules: Any) -> None:
         """Put in the modules of a dict, or of pairs."""
-        for name, module in modules.items() if hasattr(modules, "items") else modules:
+        given = list(modules.items() if hasattr(modules, "items") else modules)
+        for name, module in given:
+            self._check_child(module, f"ModuleDict: {name}")
+        for name, module in given:
             self[name] = module
 
 

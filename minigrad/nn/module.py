@@ -100,6 +100,7 @@ class Module(Stateful):
         if isinstance(value, Parameter):
             self._take(name, "_parameters")[name] = value
         elif isinstance(value, Module):
+            self._check_child(value, f"{type(self).__name__}: {name}")
             self._take(name, "_modules")[name] = value
         elif name in state["_parameters"]:
             if value is not None:
@@ -168,13 +169,23 @@ class Module(Stateful):
         (self._transient.discard if persistent else self._transient.add)(name)
 
     def register_module(self, name: str, module: Module | None) -> None:
-        """Note a module as the attribute `name`."""
+        """Note a module as the attribute `name`. Raises ArgumentError for one that this module is itself a part of."""
         self._check_name(name, "register_module", self._modules)
-        if module is not None and not isinstance(module, Module):
-            raise DTypeError(f"register_module: {name} is {a_kind(module)}, not a module.")
+        self._check_child(module, f"register_module: {name}")
         self._modules[name] = module
 
     add_module = register_module
+
+    def _check_child(self, child: Any, asked: str) -> None:
+        """Raise DTypeError for what is neither a module nor None, ArgumentError for what has this module in it."""
+        if child is not None and not isinstance(child, Module):
+            raise DTypeError(f"{asked} is {a_kind(child)}, not a module.")
+        if child is not None and any(part is self for part in child.modules()):
+            what = "the module itself" if child is self else f"a {type(child).__name__} that this module is a part of"
+            raise ArgumentError(
+                f"{asked} would be {what}: there would be no end of modules in modules.\n"
+                "  Hold it where no module looks for others: in a list, or object.__setattr__(self, name, module)."
+            )
 
     def _check_name(self, name: str, asked: str, table: Mapping[str, Any]) -> None:
         if "_modules" not in self.__dict__:

@@ -45,7 +45,7 @@ FLOORS = [
 ]
 BACKENDS = {
     "python": {"kernels"},
-    "numpy": {"_traced", "errors", "kernels", "packages", "storage"},
+    "numpy": {"_traced", "errors", "kernels", "packages", "storage", "backends.limits"},
     "limits": {"errors"},
     "taichi": {"_traced", "errors", "kernels", "layout", "packages", "storage", "backends.limits", "backends.numpy"},
     "arrays": {"storage", "backends.numpy", "backends.taichi"},

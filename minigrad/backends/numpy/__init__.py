@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from minigrad.backends.limits import beyond
 from minigrad.backends.numpy.arrays import DEVICE
 from minigrad.errors import ShapeError
 from minigrad.kernels import Kernel, raw_numbers, runner
@@ -46,6 +47,10 @@ def _quietly(kernel: Kernel, *inputs: Any, **attrs: Any) -> Any:
         return kernel(*inputs, **attrs) if _entered.get() else quiet.run(kernel, *inputs, **attrs)
     except IndexError as error:  # NumPy's, of a place that only the kernel could look at
         raise error if isinstance(error, ShapeError) else ShapeError(f"an index is out of range: {error}") from None
+    except ValueError as error:
+        if (said := beyond(kernel, inputs, attrs, error)) is None:
+            raise
+        raise said from None
 
 
 @runner(DEVICE)

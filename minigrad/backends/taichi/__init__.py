@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from minigrad.backends import numpy as reference
+from minigrad.backends.limits import beyond
 from minigrad.backends.taichi import buffers, runtime, source
 from minigrad.backends.taichi.array import (
     CPU,
@@ -120,7 +121,12 @@ def _run_on(name: str) -> None:
         if out is None:
             if attrs:
                 _check_type(name, attrs.get("dtype"))
-            return kernel(*inputs, **attrs)
+            try:
+                return kernel(*inputs, **attrs)
+            except ValueError as error:  # of NumPy, which makes the views
+                if (said := beyond(kernel, inputs, attrs, error)) is None:
+                    raise
+                raise said from None
         if "out" in (getattr(kernel, "__kwdefaults__", None) or ()):
             return kernel(*inputs, **attrs, out=out)
         kernels_of("copy")[name](out, kernel(*inputs, **attrs), out=out)
