@@ -9,7 +9,7 @@
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help tour test nightly minutes mutants check lint tools frontend screenshots stubs muladd table torch corpus notebooks pictures examples lab bench bench-viewer bench-book book clean
+.PHONY: help tour test nightly minutes mutants check lint tools frontend screenshots stubs muladd table torch opinfo corpus notebooks pictures examples lab bench bench-viewer bench-book book clean
 
 VENV   := .venv
 PY     := $(VENV)/bin/python
@@ -89,6 +89,9 @@ table: $(DEV)  ## every operation, and what is checked of it
 
 torch: $(DEV)  ## what of PyTorch is here, into book/pytorch.md
 	@$(PY) -m minigrad torch --markdown > book/pytorch.md
+
+opinfo: $(BASE)-dev,parity  ## PyTorch's own samples, compared, into book/pytorch_samples.md
+	@PYTHONPATH=tests:tests/helpers $(PY) tests/helpers/opinfo_page.py > book/pytorch_samples.md
 
 corpus: $(DEV)  ## freeze minigrad's own text again, for models of characters: on purpose only
 	@$(PY) -m minigrad.data.freeze

@@ -78,6 +78,8 @@ def matrix_norm(
         return F.norm(x, 2, (rows, columns), keepdim)
     if ord not in (1, -1, 2, -2, inf, -inf, "nuc"):
         raise ArgumentError(f"matrix_norm: ord={ord!r} is none of 'fro', 'nuc', 1, -1, 2, -2, inf and -inf.")
+    if ord in (1, 2, inf) and not x.shape[rows] * x.shape[columns]:
+        return F.sum(x, (rows, columns), keepdim)  # the largest of nothing counts as 0, as in PyTorch
     if ord in (2, -2, "nuc"):
         values = svdvals(F.movedim(x, (rows, columns), (-2, -1)))
         found = F.sum(values, -1) if ord == "nuc" else F.amax(values, -1) if ord == 2 else F.amin(values, -1)
@@ -135,7 +137,7 @@ def vander(x: Tensor, *, N: int | None = None) -> Tensor:
     count = N if N is not None else tensor_of(x, "vander", "x").shape[-1] if x.ndim else 1
     if count < 2:
         raise ShapeError(f"vander: N is 2 or more, and of x, {x.shape}, it is {count}.")
-    return x[..., None] ** arange(count, device=x.device)
+    return (x if x.ndim else x.reshape(1))[..., None] ** arange(count, device=x.device)
 
 
 def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
@@ -202,7 +204,7 @@ def svdvals(A: Tensor) -> Tensor:
     x = floats_of(A, "svdvals", "A")
     if x.ndim < 2:
         raise ShapeError(f"svdvals: A holds matrices, (…, m, n), and has shape {x.shape}.")
-    return cast(Tensor, ops.svd(x)[1])
+    return cast(Tensor, ops.thin_svd(x)[1])
 
 
 def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:

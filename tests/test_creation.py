@@ -302,6 +302,24 @@ def test_a_shape_whose_sizes_cannot_be_counted_is_refused_in_words(make, device)
     assert not re.search("array is too big|Maximum allowed dimension", str(caught.value))
 
 
+@pytest.mark.parametrize("device", ["numpy", "cpu"])
+def test_more_than_64_dimensions_are_refused_in_words(on_cpu, device):
+    mg.set_default_device(device)
+    x, ones = mg.ones(3), [1] * 65
+    for make in (
+        lambda: mg.zeros(ones),
+        lambda: mg.rand(ones),
+        lambda: x.reshape(3, *ones),
+        lambda: x.expand(*ones, 3),
+        lambda: x.repeat(*ones),
+        lambda: x.as_strided(ones, ones),
+        lambda: mg.stack([mg.ones(ones[:64])]),
+        lambda: x.reshape(3, *ones[:63]).unsqueeze(0),
+    ):
+        with pytest.raises(ShapeError, match="64 dimensions"):
+            make()
+
+
 def test_what_is_refused_says_which_sizes():
     with pytest.raises(
         ShapeError, match=r"^zeros: shape \(0, 4611686018427387904, 4\) has sizes beside its 0 that cannot"

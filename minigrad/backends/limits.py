@@ -19,6 +19,8 @@ MOST = 2**31 - 2**16
 
 def check_count(shape: tuple[int, ...], place: str, asked: str = "") -> None:
     """Raise ShapeError if an array of `shape` has more numbers than a device can count."""
+    if len(shape) > 64:
+        raise ShapeError(f"{asked and f'{asked}: '}a tensor has at most 64 dimensions, and here are {len(shape)}.")
     if 0 in shape and prod(filter(None, shape)) >= 2**60:  # NumPy counts them without the 0
         raise ShapeError(f"{asked and f'{asked}: '}shape {shape} has sizes beside its 0 that cannot be counted.")
     if place == "numpy" and prod(shape) >= 2**60:
@@ -33,18 +35,24 @@ def check_count(shape: tuple[int, ...], place: str, asked: str = "") -> None:
 _BEYOND = ("array is too big", "Maximum allowed dimension", "iterator is too large", "negative dimensions are not")
 
 
+_TOO_MANY_DIMENSIONS = ("maximum supported dimension", "number of dimensions must be within")
+
+
 def beyond(
     kernel: Callable[..., Any], inputs: tuple[Any, ...], attrs: Mapping[str, Any], error: ValueError
 ) -> ShapeError | None:
-    """What to say of `error` if by it NumPy says that a result would have more bytes than can be counted."""
-    if not str(error).startswith(_BEYOND):
+    """What to say of `error` if by it NumPy says that a result has too many bytes to count, or too many dimensions."""
+    if not str(error).startswith(_BEYOND + _TOO_MANY_DIMENSIONS):
         return None
     shapes = " and ".join(str(x.shape) for x in inputs if hasattr(x, "shape"))
     given = "".join(f", {name}={x!r}" for name, x in attrs.items())
     name = getattr(kernel, "__name__", "")
+    asked = f"{name if name.isidentifier() else 'a view'}: of shape {shapes}{given} the result would have"
+    if str(error).startswith(_TOO_MANY_DIMENSIONS):
+        return ShapeError(f"{asked} more than 64 dimensions, the most there are.")
     return ShapeError(
-        f"{name if name.isidentifier() else 'a view'}: of shape {shapes}{given} the result would have 2**63 bytes or "
-        "more, which cannot be counted.\n  Sizes of a view count, too, and so do those beside a size of 0."
+        f"{asked} 2**63 bytes or more, which cannot be counted.\n"
+        "  Sizes of a view count, too, and so do those beside a size of 0."
     )
 
 

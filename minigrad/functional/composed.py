@@ -149,8 +149,13 @@ def _unpooled(name: str, dims: int, input: Any, indices: Any, how: tuple[Any, An
     default = [(n - 1) * s - 2 * p + k for n, s, p, k in zip(x.shape[-dims:], stride, padding, size, strict=True)]
     space = tuple(default if output_size is None else output_size[-dims:])
     rest = x.shape[:-dims]
-    lines, places = (shaped(t, (*rest, numel(x.shape[-dims:]))) for t in (x, at))
-    return shaped(scatter(x.new_zeros((*rest, numel(space))), len(rest), places, lines), (*rest, *space))
+    lines, places = (shaped(t, (*rest, numel(x.shape[-dims:]))) for t in (x.detach(), at))
+    last = shaped(scatter(x.new_zeros((*rest, numel(space))), len(rest), places, lines), (*rest, *space))
+    if not x.requires_grad:
+        return last
+    # Where windows overlap the last element is taken, and each gets the gradient, as in PyTorch: that of their sum.
+    total = ops.put_at(x, at, shape=(*rest, *space), dims=dims)
+    return cast(Tensor, where(total.detach() == last, total, total + (last - total.detach())))
 
 
 # --- what is drawn ---

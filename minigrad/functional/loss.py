@@ -286,7 +286,7 @@ def margin_ranking_loss(
         raise ShapeError(
             f"margin_ranking_loss: {input1.shape}, {input2.shape} and target {target.shape} differ in dimensions."
         )
-    return _reduced(ops.clamp(margin - target * (input1 - input2), min=0.0, max=None), reduction)
+    return _reduced(ops.clamp(-target * (input1 - input2) + margin, min=0.0, max=None), reduction)
 
 
 # --- of distances ---

@@ -170,7 +170,9 @@ def norm(
     """
     x = floats_of(tensor_as(input, dtype, "norm"), "norm")
     if isinstance(p, str) and p != "fro":
-        raise ArgumentError(f'norm: p={p!r} is not a vector norm; give a number, inf, or "fro" for 2.')
+        raise ArgumentError(
+            f'norm: p={p!r} is not a vector norm; give a number, inf, or "fro" for 2.\n  linalg.matrix_norm has "nuc".'
+        )
     power = 2.0 if isinstance(p, str) else float(p)
     if power == inf:
         return amax(ops.abs(x), dim if dim is not None else (), keepdim)

@@ -26,7 +26,7 @@ __all__ = [
     "slogdet",
     "solve",
     "solve_triangular",
-    "svd",
+    "thin_svd",
 ]
 
 cofactor: Op
@@ -35,7 +35,7 @@ inverse: Op
 matmul: Op
 solve: Op
 solve_triangular: Op
-svd: Op
+thin_svd: Op
 
 
 def _product(a: Any, b: Any) -> Any:
@@ -182,7 +182,7 @@ def _cholesky_rule(g: Any, y: Any) -> Any:
 cholesky = Op("cholesky", r"\operatorname{cholesky} {a}", vjp=(_cholesky_rule,), shown=(adjoint("a"),))
 
 
-def _svd_rule(g: Any, y0: Any, y1: Any, y2: Any) -> Any:
+def _thin_svd_rule(g: Any, y0: Any, y1: Any, y2: Any) -> Any:
     """Of equal singular values, or of those that are 0 in a long matrix, the vectors have no slopes: inf or nan."""
     by_u, by_s, by_v = g
     k = y1.shape[-1]
@@ -202,4 +202,4 @@ def _svd_rule(g: Any, y0: Any, y1: Any, y2: Any) -> Any:
 
 
 # U, (…, m, k), the singular values (…, k), which fall, and Vᵀ, (…, k, n), of A = U S Vᵀ, (…, m, n): k is the smaller.
-svd = Op("svd", r"\operatorname{svd} {a}", vjp=(_svd_rule,), shown=(adjoint("a"),), outputs=3)
+thin_svd = Op("thin_svd", r"\operatorname{svd} {a}", vjp=(_thin_svd_rule,), shown=(adjoint("a"),), outputs=3)

@@ -94,7 +94,7 @@ def _ray_starts() -> bool:
 EXTRAS = {
     "": "numpy taichi safetensors anywidget ipywidgets IPython graphviz threadpoolctl tqdm",
     "dev": "hypothesis ipykernel jupytext nbclient nbformat nbgrader nbval playwright jupyterlab matplotlib PIL pypdf",
-    "dev,parity": "torch mpmath autograd micrograd",
+    "dev,parity": "torch expecttest mpmath autograd micrograd",
     "dev,book": "sphinx myst_nb bs4",
     "dev,ray": "ray",
     "dev,pictures": "av typst",

@@ -10,6 +10,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator
 from functools import cache
+from pathlib import Path
 from typing import Any, NamedTuple
 from zlib import crc32
 
@@ -21,7 +22,7 @@ import minigrad as mg
 from minigrad.errors import MinigradError
 from strategies import PARITY
 
-__all__ = ["DTYPES", "Found", "Outside", "check_all", "check_errors", "names", "operations"]
+__all__ = ["DTYPES", "Exemption", "Found", "check_samples", "exception", "exceptions", "operations", "units"]
 
 DTYPES = ("float64", "float32", "int64", "int32", "uint8", "bool")
 
@@ -86,9 +87,13 @@ def operations() -> dict[str, Any]:
     return dict(sorted(found.items()))
 
 
-def names(part: int = 0, parts: int = 1) -> list[str]:
-    """Return the names of a part of the operations, chosen by hash."""
-    return [name for name in operations() if crc32(name.encode()) % parts == part]
+def units(part: int = 0, parts: int = 1) -> list[tuple[str, str]]:
+    """Return a part, chosen by hash, of all pairs of an operation and a dtype, or "error" for what is to be refused."""
+    found = []
+    for name, op in operations().items():
+        here = [dtype for dtype in DTYPES if getattr(torch, dtype) in op.supported_dtypes("cpu")]
+        found += [(name, dtype) for dtype in [*here, *["error"] * (op.error_inputs_func is not None)]]
+    return [unit for unit in found if crc32(" ".join(unit).encode()) % parts == part]
 
 
 def full_name(op: Any) -> str:
@@ -100,7 +105,7 @@ def function_of(op: Any) -> Callable[..., Any] | None:
     """Return the function of that name, or the method where there is no function; None where there is neither."""
     if full_name(op) in CALLS:
         return CALLS[full_name(op)]
-    found: Any = mg
+    found: Any = mg if "." in op.name or hasattr(torch, op.name) else None
     for part in op.name.split("."):
         found = getattr(found, part, None)
     if callable(found) and not isinstance(found, type | mg.dtype):
@@ -137,9 +142,7 @@ def converted(x: Any, memo: dict[int, Any]) -> Any:
             for key, one in x.items()
             if key not in ("layout", "pin_memory")
         }
-    if isinstance(x, torch.memory_format):
-        return getattr(mg, str(x).split(".")[-1])
-    if isinstance(x, complex | torch.Generator | torch.layout):
+    if isinstance(x, complex | torch.Generator | torch.layout | torch.memory_format):
         raise Outside(type(x).__name__)
     if isinstance(x, torch.nn.Module):
         return getattr(mg.nn, type(x).__name__)()
@@ -181,6 +184,16 @@ def flat(result: Any) -> list[Any]:
     if isinstance(result, list | tuple):
         return [one for part in result for one in flat(part)]
     return [result]
+
+
+class Exemption(NamedTuple):
+    """A line of the table of exceptions: where we differ from PyTorch on purpose, and why."""
+
+    operation: str
+    dtypes: str  # separated by spaces; "error" for calls that are to be refused
+    stage: str
+    device: str  # empty: all
+    reason: str
 
 
 class Differs(Exception):
@@ -300,52 +313,59 @@ def check(op: Any, dtype: str, sample: Any) -> None:
             gradients("second gradient", *more, mine_leaves, its_leaves, False)
 
 
-def check_all(name: str, dtypes: tuple[str, ...] = DTYPES) -> Iterator[Found]:
-    """Hold each sample of an operation to PyTorch, on the default device."""
+def check_samples(name: str, dtype: str) -> Iterator[Found]:
+    """Hold each sample of an operation to PyTorch, on the default device; of "error", each call that it refuses."""
     op = operations()[name]
-    for dtype in dtypes:
-        kind = getattr(torch, dtype)
-        if kind not in op.supported_dtypes("cpu"):
-            continue
-        seeded(op, dtype)
-        samples = op.sample_inputs("cpu", kind, requires_grad=dtype == "float64" and op.supports_autograd)
-        for index, sample in enumerate(samples):
-            state = torch.get_rng_state()
-            yield Found(name, dtype, index, *outcome(lambda dtype=dtype, sample=sample: check(op, dtype, sample)))
-            torch.set_rng_state(state)
+    seeded(op, dtype)
+    samples: Any
+    if dtype == "error":
+        samples, hold = (wrong.sample_input for wrong in op.error_inputs("cpu")), check_refused
+    else:
+        requires_grad = dtype == "float64" and op.supports_autograd
+        samples, hold = op.sample_inputs("cpu", getattr(torch, dtype), requires_grad=requires_grad), check
+    for index, sample in enumerate(samples):
+        state = torch.get_rng_state()
+        yield Found(name, dtype, index, *outcome(lambda sample=sample: hold(op, dtype, sample)))
+        torch.set_rng_state(state)
 
 
-def check_errors(name: str) -> Iterator[Found]:
-    """Make each call that PyTorch's tests say is refused; ours must refuse it too."""
-    op = operations()[name]
-    if op.error_inputs_func is None:
+def check_refused(op: Any, _: str, sample: Any) -> None:
+    """Raise Differs where ours accepts what PyTorch refuses, or raises what says nothing."""
+    arguments = (sample.input, tuple(sample.args), dict(sample.kwargs))
+    try:
+        op.op(arguments[0], *arguments[1], **arguments[2])
+    except Exception as refusal:  # noqa: BLE001 -- whatever PyTorch raises
+        asked = f"{type(refusal).__name__}: {refusal}"
+    else:
+        raise Outside("PyTorch accepts it")
+    function = function_of(op)
+    assert function is not None
+    try:
+        ours = converted(arguments, {})  # which may be refused already: a tensor of 65 dimensions
+        function(ours[0], *ours[1], **ours[2])
+    except MinigradError:
         return
-    seeded(op, "errors")
-    for index, wrong in enumerate(op.error_inputs("cpu")):
-        sample = wrong.sample_input
+    except (TypeError, ValueError, IndexError, NotImplementedError, AttributeError) as raw:
+        if isinstance(raw, TypeError) and "unexpected keyword argument" in str(raw):
+            return  # Python's words
+        raise Differs("raw error", f"{type(raw).__name__}: {raw}") from None
+    raise Differs("accepted", asked[:200])
 
-        def refused(sample: Any = sample, wrong: Any = wrong) -> None:
-            arguments = (sample.input, tuple(sample.args), dict(sample.kwargs))
-            ours = converted(arguments, {})
-            try:
-                op.op(arguments[0], *arguments[1], **arguments[2])
-            except Exception as refusal:  # noqa: BLE001 -- whatever PyTorch raises
-                asked = refusal
-            else:
-                raise Outside("PyTorch accepts it")
-            function = function_of(op)
-            assert function is not None
-            try:
-                function(ours[0], *ours[1], **ours[2])
-            except MinigradError:
-                return
-            except (TypeError, ValueError, IndexError, NotImplementedError, AttributeError) as raw:
-                if isinstance(raw, TypeError) and "unexpected keyword argument" in str(raw):
-                    return  # Python's words
-                raise Differs("error: raw", f"{type(raw).__name__}: {raw}") from None
-            raise Differs("error: accepted", f"{type(asked).__name__}: {str(asked)[:200]}")
 
-        yield Found(name, "", index, *outcome(refused))
+@cache
+def exceptions(device: str) -> list[Exemption]:
+    """Return the lines of `tests/pytorch/exceptions.txt` that hold on a device."""
+    lines = (Path(__file__).parents[1] / "pytorch" / "exceptions.txt").read_text(encoding="utf-8").splitlines()
+    table = [Exemption(*(cell.strip() for cell in line.split("|"))) for line in lines if line and line[0] != "#"]
+    return [line for line in table if line.device in ("", device)]
+
+
+def exception(found: Found, device: str) -> Exemption | None:
+    """Return the line that allows what was found, or None."""
+    for line in exceptions(device):
+        if (line.operation, line.stage) == (found.operation, found.stage) and found.dtype in line.dtypes.split():
+            return line
+    return None
 
 
 def outcome(call: Callable[[], None]) -> tuple[str, str]:

@@ -22,7 +22,9 @@ NOT_DEFINITE = (
     "cholesky: a matrix is not positive definite: x @ A @ x is 0 or less for some x, or nan.\n"
     "  A covariance of too few or of equal columns is not: add a little to its diagonal, A + 1e-3 * mg.eye(n)."
 )
-NOT_FINITE = "svd: a matrix holds inf or nan, and has no singular values.\n  Look for them: A.isfinite().all((-2, -1))."
+NOT_FINITE = (
+    "thin_svd: a matrix holds inf or nan, and has no singular values.\n  Look for them: A.isfinite().all((-2, -1))."
+)
 
 
 LONG = 1 << 14  # products in a sum: of float32 that many are added up at a time, and those sums in float64
@@ -97,8 +99,8 @@ def cholesky(a: Array) -> Array:
     return found
 
 
-@kernel("svd", DEVICE)
-def svd(a: Array) -> tuple[Array, Array, Array]:
+@kernel("thin_svd", DEVICE)
+def thin_svd(a: Array) -> tuple[Array, Array, Array]:
     if not np.isfinite(a).all():
         raise LinAlgError(NOT_FINITE)
     return np.linalg.svd(a, full_matrices=False)

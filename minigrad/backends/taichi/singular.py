@@ -107,8 +107,8 @@ def _rotating(dtype: str, serial: bool) -> Any:
     )
 
 
-@kernel("svd", DEVICE)
-def svd(a: Any) -> tuple[Any, Any, Any]:
+@kernel("thin_svd", DEVICE)
+def thin_svd(a: Any) -> tuple[Any, Any, Any]:
     batch, (m, n), dtype = a.shape[:-2], a.shape[-2:], a.dtype
     count, size = min(m, n), max(m, n)
     wide = np.dtype(dtype if current().narrow else np.float64)
@@ -119,7 +119,7 @@ def svd(a: Any) -> tuple[Any, Any, Any]:
     by = computed("scale", "ti.select(a > 0, a, 1)", (most,), dtype)
     computed("scaled", "a / b", (a.mT if m > n else a, by), wide, rows[..., :size])
     computed("ones", "ti.select(a == b, 1, 0)", (arange(count)[:, None], arange(count)), wide, rows[..., size:])
-    check_rounds("svd", count * count * size)
+    check_rounds("thin_svd", count * count * size)
     wrong = doubt(LinAlgError, NOT_FINITE)
     matrices = prod(batch)
     run = _rotating(wide.name, matrices * count * count * size <= source.SERIAL)

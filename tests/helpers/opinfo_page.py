@@ -1,0 +1,77 @@
+"""The page of the book on PyTorch's own samples: how many give PyTorch's results, and what differs on purpose.
+
+PYTHONPATH=tests:tests/helpers python tests/helpers/opinfo_page.py > book/pytorch_samples.md        or: make opinfo
+"""
+
+import warnings
+from collections import Counter
+
+import numpy as np
+import torch
+
+import minigrad as mg
+import opinfo
+
+INTRODUCTION = """# PyTorch's own samples
+
+PyTorch tests its operations with samples that its authors wrote: `op_db` of `torch.testing._internal`, up to some
+hundred calls for each operation and dtype, and calls that must be refused. Of PyTorch {version} the {functions}
+functions whose names are here ({entries} entries of `op_db`) are called in both libraries. Results must have the same
+type, dtype, shape and elements, in float64 also the same first and second gradients; what PyTorch refuses must be
+refused. Not compared are {outside} samples that ask for what is not here at all: complex and half-precision dtypes,
+memory formats, generators. Elements that are drawn at random are not compared either.
+
+`make opinfo` makes this page; `tests/pytorch/test_pytorch_opinfo.py` compares a part of the samples in `make test`, all
+of them in `make nightly`. Its exceptions are in `tests/pytorch/exceptions.txt`.
+
+| device | what | compared | as in PyTorch | differ on purpose | differ |
+|---|---|---|---|---|---|
+{totals}
+
+## What differs on purpose
+
+| operation | dtype | samples | reason |
+|---|---|---|---|
+{reasons}
+"""
+
+
+def page(devices: tuple[str, ...] = ("numpy", "cpu")) -> str:
+    """Hold all samples to PyTorch on these devices, and return the page."""
+    totals, reasons, outside = [], Counter[tuple[str, str, str]](), 0
+    for device in devices:
+        mg.set_default_device(device)
+        counts = Counter[tuple[bool, str]]()
+        for name, dtype in opinfo.units():
+            for found in opinfo.check_samples(name, dtype):
+                line = opinfo.exception(found, device)
+                stage = found.stage if found.stage in ("passed", "outside") else "decided" if line else "differs"
+                counts[dtype == "error", stage] += 1
+                if line is not None:
+                    reasons[name, line.reason, dtype] += device == devices[0]
+        for refusals, what in ((False, "samples"), (True, "calls to be refused")):
+            passed, decided, differs = (counts[refusals, stage] for stage in ("passed", "decided", "differs"))
+            compared = passed + decided + differs
+            share = f"{passed:,} ({100 * passed / compared:.2f}%)"
+            totals.append(f"| {device} | {what} | {compared:,} | {share} | {decided} | {differs} |")
+        outside = counts[False, "outside"]
+    rows: dict[tuple[str, str], list[tuple[str, int]]] = {}
+    for (name, reason, dtype), count in sorted(reasons.items()):
+        rows.setdefault((name, reason), []).append((dtype, count))
+    return INTRODUCTION.format(
+        version=torch.__version__.split("+")[0],
+        functions=len({op.name for op in opinfo.operations().values()}),
+        entries=len(opinfo.operations()),
+        outside=outside,
+        totals="\n".join(totals),
+        reasons="\n".join(
+            f"| `{name}` | {', '.join(dtype for dtype, _ in found)} | {sum(n for _, n in found)} | {reason} |"
+            for (name, reason), found in rows.items()
+        ),
+    )
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    np.seterr(all="ignore")
+    print(page(), end="")
