@@ -95,8 +95,9 @@ class _PyTorchs:
 
     @staticmethod
     def find_spec(name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        if not name.startswith("minigrad."):
-            return None
+        parent = sys.modules.get(name.rpartition(".")[0])
+        if not name.startswith("minigrad.") or PathFinder.find_spec(name, getattr(parent, "__path__", None)):
+            return None  # the latter where somebody asks for a file in another way, as pytest does
         from minigrad.pytorch.modules import spec_of
 
         return spec_of(name)

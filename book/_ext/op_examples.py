@@ -120,7 +120,7 @@ CODE = {
     "det": "y = mg.det(m)",
     "cofactor": "y = ops.cofactor(m)",
     "cholesky": "y = mg.cholesky(s)",
-    "svd": "y = mg.linalg.svdvals(m)",
+    "thin_svd": "y = mg.linalg.svdvals(m)",
     "cross_entropy": "y = F.cross_entropy(x, classes)",
     "cross_entropy_backward": "y = mg.grad(F.cross_entropy(x, classes), x, one, create_graph=True)[0]",
     "soft_cross_entropy": "y = F.cross_entropy(x, p, reduction='none')",

@@ -204,7 +204,7 @@ class Sweep:
 
 
 def _inert(x: Any) -> Any:
-    """A cell of a table: a text that a spreadsheet would compute begins with an apostrophe, as OWASP advises.
+    r"""A cell of a table: a text that a spreadsheet would compute begins with an apostrophe, as OWASP advises.
 
     >>> _inert("=1+1"), _inert("\x1b[31m"), _inert("relu"), _inert(-0.5)
     ("'=1+1", '\\x1b[31m', 'relu', -0.5)

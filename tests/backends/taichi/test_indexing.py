@@ -68,7 +68,7 @@ def test_sizes_around_what_one_core_does_alone(size):
     same("scatter", a, b, c, dim=0)
     same("last", b, dim=None)
     same("nonzero", (a > 3) * a)
-    same("embedding", numbers(size, 16), places(size, 3, 5), padding_idx=None)
+    same("embedding", numbers(size, 16), places(size, 3, 5), padding_idx=None, by_freq=False)
     same("index_add", None, places(7, size), numbers(size, 3), dim=0, shape=(7, 3))
     same("pick_along", numbers(3, size), places(3, size), dim=0, keepdim=False)
     same("put_along", a, places(3, size), shape=(3, size), dim=0, keepdim=False)
