@@ -214,6 +214,7 @@ function follow(now) {
   const large = max(1, READABLE / now.port.scale());
   now.port.stage.style.setProperty("--large", String(large));
   now.port.stage.classList.toggle("mg-far", unit > 0);
+  now.port.view.toggleAttribute("data-far", unit > 0); // for the legend: a :has() that looks deeper looks at each step
   if (now.above.enlarge(large)) show(now, false);
   const { w } = now.port.most();
   if (w !== now.room) {

@@ -80,7 +80,7 @@ form{gap:6px 8px}
 & svg{margin-right:5px;fill:$line}
 & .positive{fill:$positive}& .negative{fill:$negative}& .mixed{fill:$mixed}& .plus{fill:$plus}& .minus{fill:$minus}& .alarmed{fill:$alarm;fill-rule:evenodd}}
 .local span{font:13px math,serif}
-.stage:has(.mg-far)+.legend .local{display:none}
+.stage:has(>.canvas>.place>[data-far])+.legend .local{display:none}
 .keys,.zoom{gap:2px}
 .zoom{margin-left:auto}
 .tabs .zoom button{min-width:30px;padding:0 4px}
