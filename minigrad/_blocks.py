@@ -13,11 +13,31 @@ import sys
 import threading
 from collections.abc import Callable
 from contextlib import closing
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
-from minigrad.kernels import REASON, detour
+if TYPE_CHECKING:
+    from minigrad.effects import Effects
 
-__all__ = ["Block", "leave_all", "listen", "modes"]
+__all__ = ["REASON", "Block", "detour", "leave_all", "listen", "modes"]
+
+REASON = (None,)
+
+
+class _Detour:
+    """The reasons, of all threads, why a `Value` may not compute inline: a listener, a scope, `no_grad`, …
+
+    While there are none nobody is looking, and a `Value` may do its float arithmetic without a dispatch. One list for
+    all threads is quick to read; which thread has which reason is known where it matters, behind the detour. They are
+    all alike: one is put on it, and one taken, by an instruction that no thread and no interrupt comes into.
+    """
+
+    __slots__ = ("reasons",)
+
+    def __init__(self) -> None:
+        self.reasons: list[None] = []
+
+
+detour = _Detour()
 
 
 class _Modes(threading.local):
@@ -27,8 +47,12 @@ class _Modes(threading.local):
     lines: bool = False
     strict: bool = False
     keeps_operands: bool = False  # whether who listens to a write in place is shown what was there before
-    recordings: tuple[Any, ...] = ()  # those of `record`
     passing: Any = None  # the node whose rules a backward pass is running, known while somebody listens
+    # who listens to each effect of this thread; see `minigrad.effects`
+    kernel_called = gradient_passed = memory_requested = values_read = storage_written = cast("tuple[Effects, ...]", ())
+    grad_read = grad_changed = graph_rebased = metadata_changed = hooks_read = kernel_called
+    generator_seeded = generator_state_read = elements_drawn = kernel_called
+    module_called = optimizer_stepping = option_read = kernel_called
 
     def __init__(self) -> None:
         self.before: list[dict[str, Any]] = []  # what each block that is open in this thread will restore

@@ -10,10 +10,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 from weakref import ref
 
+from minigrad._blocks import detour
 from minigrad.dtypes import as_dtype
 from minigrad.errors import DTypeError, GraphError, ShapeError, a_kind, caller_line
 from minigrad.graph import Node, copied, modes, number
-from minigrad.kernels import detour
 from minigrad.layout import Shape, broadcast_shapes
 from minigrad.op import OPS, Op
 from minigrad.storage import Storage, common_place
@@ -35,8 +35,8 @@ class Constant:
 
     def __init__(self, x: Any) -> None:
         base = x if x._base is None else x._base
-        small = base._array.size <= SMALL or modes.recordings
-        self._of: Any = (lambda: x) if modes.recordings else ref(x if small else base)
+        small = base._array.size <= SMALL or modes.gradient_passed
+        self._of: Any = (lambda: x) if modes.gradient_passed else ref(x if small else base)
         self._chain: Any = () if small or base is x else x._chain
         self._array = x._array if small else None
 
@@ -115,7 +115,7 @@ class Step(Node):
 
     def observe(self, output: Any) -> None:
         """Inside ``mg.record()`` keep a copy of the `output`."""
-        if modes.recordings:
+        if modes.gradient_passed:
             self._remember("output", copied(output))
 
     @property
@@ -200,7 +200,7 @@ class Step(Node):
 
     @property
     def _keeps(self) -> bool:
-        return bool(modes.recordings) or (getattr(self, "_more", None) is not None and self.retainer is not None)
+        return bool(modes.gradient_passed) or (getattr(self, "_more", None) is not None and self.retainer is not None)
 
     @property
     def retainer(self) -> Any:

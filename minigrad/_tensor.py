@@ -11,15 +11,16 @@ import numpy as np
 
 import minigrad.backends.arrays  # noqa: F401 -- registers the kernels
 from minigrad import views
+from minigrad._blocks import detour
 from minigrad._promotion import operand, promoted
 from minigrad._step import Step, by_edge, check_gradient, constant, fitted, keep_gradients
 from minigrad.dtypes import DTYPES, DType
 from minigrad.errors import DTypeError, GraphError, ShapeError, check_flag, check_function
 from minigrad.graph import Node, enable_grad, modes, number, propagate
-from minigrad.kernels import detour, dispatch
+from minigrad.kernels import dispatch
 from minigrad.layout import Shape, broadcast_shapes, check_equal_shapes
 from minigrad.op import OPS, Op
-from minigrad.storage import Storage, common_place, device, get_default_device, here, memory, owns, place_of
+from minigrad.storage import Storage, common_place, device, get_default_device, memory, owns, place_of
 
 __all__ = ["RemovableHandle", "Tensor", "linked", "promoted", "record", "wrap"]
 
@@ -123,8 +124,8 @@ class Tensor(Methods):
     def grad(self) -> Tensor | None:
         """Its gradient, once a backward pass has brought one. What is assigned must have its shape and type."""
         found: Tensor | None = self._grad
-        if here.capture is not None:
-            here.capture.grad_read(self)
+        for listener in modes.grad_read:
+            listener.grad_read(self)
         return found
 
     @grad.setter
@@ -133,8 +134,8 @@ class Tensor(Methods):
             check_gradient(new, self._array, "grad", "the tensor that it is assigned to")
             if new is self:
                 raise GraphError("grad: a tensor is not its own gradient.\n  Assign x.detach().clone().")
-        if here.capture is not None:
-            here.capture.graded(self, False)
+        for listener in modes.grad_changed:
+            listener.grad_changed(self, False)
         self._grad = new
 
     @property
@@ -238,27 +239,25 @@ class Tensor(Methods):
     @staticmethod
     def _accumulate(seeds: Mapping[Any, Tensor], retain_graph: bool | None, create_graph: bool, inputs: Any) -> None:
         chosen = None if inputs is None else by_edge(inputs)
-        recorders = [recording.events.append for recording in modes.recordings]
         totals = propagate(
             seeds,
             create_graph=create_graph,
             wanted=chosen,
-            listeners=recorders,
-            retain_graph=create_graph or bool(recorders) if retain_graph is None else retain_graph,
+            retain_graph=create_graph or bool(modes.gradient_passed) if retain_graph is None else retain_graph,
         )
         kept = [(node.retainer if isinstance(node, Step) else node, total) for node, total in totals.items()]
         if chosen is not None:
             kept = [(x, totals[edge]) for edge, x in chosen.items() if edge in totals]
         places: list[tuple[Any, Any]] = [(place, total) for place, total in kept if place is not None]
         for place, _ in places:  # before any gradient is changed
-            if here.capture is not None:
-                here.capture.graded(place, True)
+            for listener in modes.grad_changed:
+                listener.grad_changed(place, True)
             if place._grad is not None and not (create_graph or place._grad._array.flags.carray):
                 views.check_memory(place._grad, "backward: adding to grad")
         taken = {id(seed._array) for seed in seeds.values()}
         for place, total in places:
             place._grad = _summed(place._grad, total) if create_graph else _added(place._grad, number(total), taken)
-        if recorders:
+        if modes.gradient_passed:
             keep_gradients(totals)
 
     def retain_grad(self) -> None:

@@ -16,8 +16,9 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from minigrad.backends.limits import size_text
+from minigrad.effects import Effects, listen
 from minigrad.errors import ArgumentError
-from minigrad.kernels import Call, kernels_of, tap
+from minigrad.kernels import Call, kernels_of
 from minigrad.storage import (
     Transfers,
     get_default_device,
@@ -167,7 +168,7 @@ class Ran(NamedTuple):
 
 
 @dataclass
-class Profile:
+class Profile(Effects):
     """What ran inside a block of `profile`: each kernel call in order, and by kernel how often, how long, how much."""
 
     events: list[Ran] = field(default_factory=list)
@@ -180,7 +181,8 @@ class Profile:
         """How many results took memory of their own."""
         return sum(row.new for row in self.rows.values())
 
-    def _hear(self, call: Call) -> None:
+    def kernel_called(self, call: Call) -> None:
+        """Count the call."""
         known = {id(_owner(x)) for x in (*call.inputs, call.out) if hasattr(x, "nbytes")}
         results = call.result if isinstance(call.result, tuple) else (call.result,)
         new = sum(hasattr(x, "nbytes") and id(_owner(x)) not in known for x in results)
@@ -253,7 +255,7 @@ def profile() -> Iterator[Profile]:
     1
     """
     found, before = Profile(), dict(transfers)
-    with tap(found._hear):
+    with listen(found):
         try:
             yield found
         finally:

@@ -11,9 +11,10 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import contextmanager, nullcontext
 from typing import Any, ClassVar, NamedTuple, cast
 
-from minigrad._blocks import Block, modes
+from minigrad._blocks import REASON, Block, detour, modes
+from minigrad.effects import Effects, listen
 from minigrad.errors import check_flag
-from minigrad.kernels import REASON, detour, dispatch, on_raw_numbers, tapped, untapped
+from minigrad.kernels import dispatch, on_raw_numbers, tapped, untapped
 from minigrad.op import Op, Operand
 from minigrad.storage import PLACES, host, place_of
 
@@ -160,7 +161,7 @@ def record(*, lines: bool = False) -> Iterator[Recording]:
     (array([1., 4.], dtype=float32), array([1., 1.], dtype=float32))
     """
     recording = Recording()
-    with Block(lambda: {"recordings": (*modes.recordings, recording), "lines": lines or modes.lines}):
+    with Block(lambda: {"lines": lines or modes.lines}), listen(recording):
         yield recording
 
 
@@ -180,11 +181,15 @@ class Event(NamedTuple):
     total: Any
 
 
-class Recording:
+class Recording(Effects):
     """The events of the backward passes that ran while it was recording, in order."""
 
     def __init__(self) -> None:
         self.events: list[Event] = []
+
+    def gradient_passed(self, event: Event) -> None:
+        """Append the event."""
+        self.events.append(event)
 
     def __repr__(self) -> str:
         return f"Recording({len(self.events)} events)"
@@ -357,7 +362,7 @@ def propagate(
     *,
     create_graph: bool = False,
     wanted: Collection[Node] | None = None,
-    listeners: Sequence[Callable[[Event], None]] = (),
+    listeners: Sequence[Effects] | None = None,
     retain_graph: bool = True,
     hooks: bool = True,
 ) -> dict[Node, Any]:
@@ -366,23 +371,27 @@ def propagate(
     Going from the last node back to the leaves, each node has its whole gradient before it passes any on; a node that
     is used several times adds up what it receives. Nothing is written to any node. The rules run on raw numbers; with
     `create_graph`, or where a tap listens, on nodes, so that what comes back can be differentiated again. With
-    `wanted` only the paths that lead there are followed. `listeners` are told each `Event`. Without `retain_graph` a
-    node forgets what it saved as soon as it is passed; without `hooks` those of the reader are not called: it is a
-    pass to look at.
+    `wanted` only the paths that lead there are followed. Each `Event` is reported to `listeners`, by default to
+    those of this thread. Without `retain_graph` a node frees what it saved as soon as it is passed; without `hooks` the
+    user's hooks are not called.
 
     Raises GraphError if a number that a rule needs was replaced since the forward pass.
     """
+    listeners = modes.gradient_passed if listeners is None else listeners
     as_nodes = create_graph or tapped()  # on nodes even the rules' arithmetic passes `dispatch`
     order = topological(gradients)
     leads = None if wanted is None else _leading_to(wanted, order)
     totals = {node: gradient if as_nodes else number(gradient) for node, gradient in gradients.items()}
     own: set[Node] = set()  # whose totals were made here, so that nobody else has them: parts are added into those
     changes = {"grad": create_graph, "passing": None, "strict": False}
+    hook_listeners = modes.hooks_read if hooks else ()
     with Block(lambda: changes), nullcontext() if as_nodes else on_raw_numbers():
         for node in reversed(order):
             upstream = totals.get(node)
             if upstream is None:
                 continue
+            for listener in hook_listeners:
+                listener.hooks_read(node)
             if hooks and getattr(node, "_more", None):
                 upstream = totals[node] = node._arrived(upstream)
             if node._op is None:
@@ -401,7 +410,7 @@ def propagate(
                     own.add(target)
                 totals[target] = target._sum(totals[target], contribution) if target in totals else contribution
                 if listeners:
-                    _tell(listeners, node, target, slot, upstream, contribution, totals[target])
+                    _report(listeners, node, target, slot, upstream, contribution, totals[target])
             if not node._keeps and (wanted is None or node not in wanted):
                 del totals[node]
             if passed and not retain_graph:
@@ -418,12 +427,12 @@ def _leading_to(wanted: Collection[Node], order: Sequence[Node]) -> set[Node]:
     return leads
 
 
-def _tell(listeners: Sequence[Callable[[Event], None]], node: Node, target: Node, slot: int, *products: Any) -> None:
+def _report(listeners: Sequence[Effects], node: Node, target: Node, slot: int, *products: Any) -> None:
     upstream, contribution, total = map(copied, products)
     with untapped() if tapped() else nullcontext():
         event = Event(node, target, slot, upstream, node._local(slot), contribution, total)
         for listener in listeners:
-            listener(event)
+            listener.gradient_passed(event)
 
 
 def copied(gradient: Any) -> Any:

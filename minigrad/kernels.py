@@ -9,20 +9,20 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
+from minigrad._blocks import Block, modes
 from minigrad._traced import plain
+from minigrad.effects import Effects, listen, unheard
 from minigrad.errors import DeviceError, DTypeError, OutOfMemoryError
 from minigrad.packages import changed
 
 __all__ = [
-    "REASON",
     "Call",
     "apply_raw",
-    "detour",
     "dispatch",
     "kernel",
     "kernels_of",
@@ -60,37 +60,12 @@ class Call:
     seconds: float
 
 
-REASON = (None,)
-
-
-class _Detour:
-    """The reasons, of all threads, why a `Value` may not compute inline: a tap, a scope, `no_grad`, …
-
-    While there are none nobody is looking, and a `Value` may do its float arithmetic without a dispatch. One list for
-    all threads is quick to read; which thread has which reason is known where it matters, behind the detour. They are
-    all alike: one is put on it, and one taken, by an instruction that no thread and no interrupt comes into.
-    """
-
-    __slots__ = ("reasons",)
-
-    def __init__(self) -> None:
-        self.reasons: list[None] = []
-
-    def __enter__(self) -> None:
-        self.reasons += REASON
-
-    def __exit__(self, *_: object) -> None:
-        del self.reasons[-1]
-
-
 class _Here(threading.local):
     """What this thread is doing."""
 
-    taps: tuple[Tap, ...] = ()
     raw: bool = False  # inside `on_raw_numbers`
 
 
-detour = _Detour()
 _here = _Here()
 
 
@@ -208,7 +183,7 @@ def dispatch(
     run = _runners.get(device)
     if run is None and out is not None:
         raise DeviceError(f"{op}: out= was given on the device {device!r}, whose numbers cannot be written in place.")
-    listeners = _here.taps
+    listeners = modes.kernel_called
     start, given, operands = 0.0, attrs or {}, inputs
     if listeners:
         start, given, operands = time.perf_counter(), plain(given), plain(inputs)
@@ -232,7 +207,7 @@ def dispatch(
     call = Call(op, device, inputs, attrs or {}, out, result, time.perf_counter() - start)
     with untapped():  # a listener may compute, and must not hear itself
         for listener in listeners:
-            listener(call)
+            listener.kernel_called(call)
     return result
 
 
@@ -251,8 +226,17 @@ def _missing(op: str, device: str) -> str:
     )
 
 
-@contextmanager
-def tap(listener: Tap) -> Iterator[None]:
+class _Tap(Effects):
+    """Calls a function with every kernel call."""
+
+    def __init__(self, listener: Tap) -> None:
+        self._listener = listener
+
+    def kernel_called(self, call: Call) -> None:
+        self._listener(call)
+
+
+def tap(listener: Tap) -> Block:
     """Tell `listener` of every kernel call that this thread makes inside the block.
 
     >>> seen = []
@@ -262,25 +246,14 @@ def tap(listener: Tap) -> Iterator[None]:
     >>> seen
     [('add', (2.0, 3.0), 5.0)]
     """
-    with detour, _tapped_by((*_here.taps, listener)):
-        yield
+    return listen(_Tap(listener))
 
 
-def untapped() -> AbstractContextManager[None]:
+def untapped() -> Block:
     """A block in which no tap hears what this thread computes."""
-    return _tapped_by(())
-
-
-@contextmanager
-def _tapped_by(taps: tuple[Tap, ...]) -> Iterator[None]:
-    before = _here.taps
-    _here.taps = taps
-    try:
-        yield
-    finally:
-        _here.taps = before
+    return unheard("kernel_called")
 
 
 def tapped() -> bool:
     """Whether a tap listens to this thread."""
-    return bool(_here.taps)
+    return bool(modes.kernel_called)

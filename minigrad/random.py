@@ -16,9 +16,8 @@ True
 
 `minigrad.generators` has two of another kind, to look at: Park and Miller's, and xoroshiro64*.
 
-Where they agree: `sizes`, `size`, `dtype`, `device` and `requires_grad` are as in `creation`; `generator` is where the
-numbers come from, the default one for None. No gradient flows into what a number was drawn by. Not PyTorch's are the
-numbers themselves: the distributions are the same, the draws are not.
+`sizes`, `size`, `dtype`, `device` and `requires_grad` are as in `creation`; `generator` is the default one for None. No
+gradient flows into parameters of a distribution. The distributions are PyTorch's, the elements drawn are not.
 """
 
 from __future__ import annotations
@@ -33,6 +32,7 @@ from typing import Any, cast
 import numpy as np
 
 from minigrad import _traced, views
+from minigrad._blocks import modes
 from minigrad._tensor import Tensor, wrap
 from minigrad.backends.limits import check_count
 from minigrad.backends.numpy.random import KEYS, philox
@@ -41,7 +41,7 @@ from minigrad.errors import ArgumentError, DTypeError, ShapeError, a_kind
 from minigrad.kernels import dispatch
 from minigrad.layout import Shape, broadcast_shapes, size_of
 from minigrad.op import OPS
-from minigrad.storage import check_device, device, here, host, memory
+from minigrad.storage import check_device, device, host, memory
 
 __all__ = [
     "Generator",
@@ -87,8 +87,8 @@ class Generator:
             raise DTypeError(f"manual_seed: {seed!r} is not an int from -2**63 up to 2**64.")
         with self._lock:
             self._seed, self._drawn = seed % 2**64, 0
-        if here.capture is not None:
-            here.capture.seeded(self)
+        for listener in modes.generator_seeded:
+            listener.generator_seeded(self)
         return self
 
     def seed(self) -> int:
@@ -102,8 +102,8 @@ class Generator:
         return self._seed
 
     def _asked(self, what: str) -> None:
-        if here.capture is not None:
-            here.capture.asked(what)
+        for listener in modes.generator_state_read:
+            listener.generator_state_read(what)
 
     def draw(self, count: int, shared: bool = False) -> tuple[int, int]:
         """Use up `count` numbers: the key of the stream and the place of the first, as the ops of random numbers ask.
@@ -115,7 +115,10 @@ class Generator:
         with self._lock:
             first = self._drawn + (0 if shared else self._rows[0] * FAR)
             self._drawn += count
-        return (self._seed, first) if here.capture is None else here.capture.drawn(self, first, count)
+            found = self._seed, first
+        for listener in modes.elements_drawn:
+            found = listener.elements_drawn(self, first, count)
+        return found
 
     def next_key(self, shared: bool = False) -> int:
         """A key of 64 bits, another each time, also for each of `rows` if not `shared`: a stream of its own."""
@@ -297,7 +300,8 @@ def normal(
     kind = given[0].dtype if given and dtype is None else dtype
     place = given[0].device if given and device is None else device
     drawn = _made("random_normal", "normal", shape, generator, kind, place, False)
-    out: Tensor = drawn * _plain(std) + _plain(mean)
+    mean, std = [x.detach() if isinstance(x, Tensor) else x for x in (mean, std)]
+    out: Tensor = drawn * std + mean
     return out.requires_grad_() if requires_grad else out
 
 
@@ -396,7 +400,7 @@ def _exponential_(self: Tensor, lambd: float = 1.0, *, generator: Generator | No
 def _bernoulli_(self: Tensor, p: Tensor | float = 0.5, *, generator: Generator | None = None) -> Tensor:
     """Overwrite these numbers by 1 with probability `p`, else 0; a tensor `p` broadcasts. Raises as `bernoulli`."""
     _check_target("bernoulli_", self)
-    return self.copy_(_coins("bernoulli_", self, _plain(p), generator))
+    return self.copy_(_coins("bernoulli_", self, p, generator))
 
 
 def _random_(self: Tensor, from_: int = 0, to: int | None = None, *, generator: Generator | None = None) -> Tensor:
@@ -476,10 +480,6 @@ def _coins(name: str, like: Tensor, p: Tensor | float, generator: Generator | No
     kind = p.dtype if isinstance(p, Tensor) else like.dtype
     drawn = rand(like.shape, generator=generator, dtype=kind if kind.is_floating_point else None, device=like.device)
     return drawn < p
-
-
-def _plain(x: Tensor | float) -> Tensor | float:
-    return x.detach() if isinstance(x, Tensor) else x
 
 
 def _check_target(name: str, x: Tensor, fractions: bool = False) -> None:

@@ -6,11 +6,11 @@ its device, and a tensor asks its array.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterable
 from importlib.util import find_spec
 from typing import Any, ClassVar, NamedTuple
 
+from minigrad._blocks import modes
 from minigrad.errors import DeviceError, caller, source_line
 from minigrad.kernels import kernel
 
@@ -26,7 +26,6 @@ __all__ = [
     "count_transfer",
     "device",
     "get_default_device",
-    "here",
     "host",
     "is_there",
     "memory",
@@ -60,13 +59,6 @@ class Memory(NamedTuple):
     """Whether the machine has the device."""
 
 
-class _Here(threading.local):
-    """What this thread is doing."""
-
-    capture: Any = None  # what notes how a step computes, while one is captured; see `minigrad._jit`
-
-
-here = _Here()
 DEVICES: list[str] = []
 """The devices that tensors can be on, where the machine has them."""
 PLACES: dict[type, str] = {}
@@ -121,7 +113,10 @@ def is_there(name: str) -> bool:
 
 def memory(name: str) -> Memory:
     """How the device `name` makes arrays."""
-    return _memories[name] if here.capture is None else here.capture.memory(_memories[name])
+    found = _memories[name]
+    for listener in modes.memory_requested:
+        found = listener.memory_requested(found)
+    return found
 
 
 def place_of(array: Any) -> str:
@@ -147,8 +142,8 @@ def common_place(arrays: Iterable[Any], asked: str) -> str:
 
 def host(array: Any) -> Any:
     """The numbers of an array, on whatever device, as one of NumPy's; they are only to be read."""
-    if here.capture is not None:
-        here.capture.read()
+    for listener in modes.values_read:
+        listener.values_read()
     return _memories[PLACES[array.__class__]].host(array)
 
 
@@ -233,8 +228,8 @@ class Storage:
         self.unrecorded = not recorded
         self.writer = writer
         self.place = place or caller()
-        if here.capture is not None:
-            here.capture.wrote(self)
+        for listener in modes.storage_written:
+            listener.storage_written(self)
 
     @property
     def last_write(self) -> str:

@@ -8,10 +8,11 @@ from numbers import Real
 from typing import Any, cast
 
 from minigrad import ops
+from minigrad._blocks import detour
 from minigrad.backends.python import DEVICE
 from minigrad.errors import DTypeError, GraphError, a_kind, caller_line
 from minigrad.graph import Node, modes, propagate, topological
-from minigrad.kernels import detour, dispatch, kernels_of
+from minigrad.kernels import dispatch, kernels_of
 from minigrad.op import Op
 
 __all__ = ["Value", "constant", "gradients_of"]
@@ -459,8 +460,7 @@ def _real(x: Any, who: str) -> float:
 def gradients_of(seeds: Mapping[Any, Any], create_graph: bool) -> dict[Any, Any]:
     """The gradients of all Values that those of `seeds` were computed from, and theirs, as given. Writes nothing."""
     if detour.reasons or create_graph:
-        recorders = [recording.events.append for recording in modes.recordings]
-        totals = propagate(seeds, create_graph=create_graph, listeners=recorders)
+        totals = propagate(seeds, create_graph=create_graph)
         return {node: node._handed(total, create_graph) for node, total in totals.items()}
     return _propagate_floats(seeds)
 

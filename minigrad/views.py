@@ -17,7 +17,7 @@ from minigrad.graph import enable_grad, modes
 from minigrad.layout import overlapping
 from minigrad.op import Op
 from minigrad.ops.shape import overwrite, replay
-from minigrad.storage import here, owns
+from minigrad.storage import owns
 
 __all__ = ["check_memory", "check_writable", "link", "rebase", "refresh", "stride_of"]
 
@@ -108,7 +108,7 @@ def rebase(target: Any, step: Step | None) -> None:
         written.observe(base)
         base._step, base._requires_grad = written, True
         base._retain_again()
-    if here.capture is not None:
-        here.capture.linked(target if base is None else base)
+    for listener in modes.graph_rebased:
+        listener.graph_rebased(target if base is None else base)
     storage.rebased += 1
     refresh(target)

@@ -8,7 +8,7 @@ import pytest
 
 import minigrad as mg
 from minigrad import _blocks
-from minigrad.kernels import detour
+from minigrad._blocks import detour
 from needs import needs
 
 

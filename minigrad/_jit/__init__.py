@@ -20,7 +20,7 @@ from minigrad.dtypes import get_default_dtype
 from minigrad.errors import CaptureError, a_kind, caller, check_function
 from minigrad.graph import modes
 from minigrad.kernels import tapped
-from minigrad.storage import get_default_device, here, place_of
+from minigrad.storage import get_default_device, place_of
 
 __all__ = ["Jitted", "jit"]
 
@@ -90,7 +90,7 @@ class Jitted:
         self._watched = [state] if hasattr(state, "training") else [x for x in state if hasattr(x, "training")]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if here.capture is not None or tapped() or modes.recordings:
+        if tapped() or modes.gradient_passed:
             return self._function(*args, **kwargs)
         with self._lock:
             return self._run(args, kwargs)
@@ -132,7 +132,7 @@ class Jitted:
         capture = Capture([x._array for x in tensors])
         names = names_of(self._function)  # as they are before the function gives them others
         for module in (*self._watched, *[x for x in (*args, *kwargs.values()) if hasattr(x, "training")]):
-            capture.called(module)
+            capture.module_called(module)
         result = capture.run(lambda: self._function(*args, **kwargs))
         for x in tensors:
             if x._step is not None:  # by a write in place: when the recording runs it has no graph, so not here either

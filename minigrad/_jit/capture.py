@@ -13,10 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minigrad._traced import Book, plain, traced
+from minigrad.effects import Effects, listen
 from minigrad.errors import CaptureError, caller_line
 from minigrad.graph import modes
-from minigrad.kernels import Call, tap
-from minigrad.storage import PLACES, Memory, here, memory, place_of
+from minigrad.kernels import Call
+from minigrad.storage import PLACES, Memory, memory, place_of
 
 __all__ = [
     "ARGUMENT",
@@ -126,8 +127,8 @@ def span_of(array: Any) -> tuple[int, int]:
     return start, start + sum([(n - 1) * by for n, by in zip(array.shape, array.strides, strict=True)]) + array.itemsize
 
 
-class Capture:
-    """Listens while a step runs. `arguments` are the arrays of its tensor arguments."""
+class Capture(Effects):
+    """Listens to the effects of a step. `arguments` are the arrays of its tensor arguments."""
 
     def __init__(self, arguments: list[Any]) -> None:
         self.nodes: list[Node] = []
@@ -152,14 +153,12 @@ class Capture:
 
     def run(self, function: Callable[[], Any]) -> Any:
         """What `function` returns, while everything is noted."""
-        here.capture = self
         try:
-            with tap(self._called):
+            with listen(self):
                 result = function()
             self._check_links()
             return result
         finally:
-            here.capture = None
             for numbers in self.optimizers.values():
                 numbers.settle()
             for draw in self.draws.values():
@@ -168,7 +167,7 @@ class Capture:
                 if id(x.storage) in self._storages:
                     self.unstable = f"{what} was written to in it"
 
-    def _called(self, call: Call) -> None:
+    def kernel_called(self, call: Call) -> None:
         if call.op in UNKNOWN_SHAPE:
             raise CaptureError(
                 f"jit: {call.op} makes a tensor whose shape depends on the numbers{_line()}\n"
@@ -212,7 +211,7 @@ class Capture:
         self.buffers.append(Buffer(kind, array, like, len(self.buffers)))
         return self.buffers[-1]
 
-    def memory(self, found: Memory) -> Memory:
+    def memory_requested(self, found: Memory) -> Memory:
         """The same way of making arrays, which is noted."""
 
         def full(shape: tuple[int, ...], dtype: Any, value: Any) -> Any:
@@ -237,7 +236,7 @@ class Capture:
 
         return found._replace(full=full, empty=empty, copied=noted(found.copied))
 
-    def read(self) -> None:
+    def values_read(self) -> None:
         """Somebody asks for the numbers of a tensor."""
         raise CaptureError(
             f"jit: a value is read while the step is captured{_line()}\n"
@@ -245,7 +244,7 @@ class Capture:
             "  Inside, choose by mg.where(condition, a, b)."
         )
 
-    def graded(self, tensor: Any, added: bool) -> None:
+    def grad_changed(self, tensor: Any, added: bool) -> None:
         """The `grad` of a tensor is about to change: a backward pass adds to it, or somebody assigns to it."""
         self.grads.setdefault(id(tensor), (tensor, tensor._grad, added))
 
@@ -254,18 +253,18 @@ class Capture:
         if id(tensor) not in self.grads:
             self.grads_read.setdefault(id(tensor), (tensor, tensor._grad))
 
-    def asked(self, what: str) -> None:
+    def generator_state_read(self, what: str) -> None:
         """Somebody asks a generator for what differs from run to run."""
         raise CaptureError(
             f"jit: {what} is asked of a generator while the step is captured{_line()}\n"
             "  The answer would be the same whenever the step runs: ask outside of it. manual_seed(k) may be inside."
         )
 
-    def linked(self, tensor: Any) -> None:
+    def graph_rebased(self, tensor: Any) -> None:
         """A write in place gives a tensor another place in the graph."""
         self._linked.append(tensor)
 
-    def turned(self, tensor: Any, name: str) -> None:
+    def metadata_changed(self, tensor: Any, name: str) -> None:
         """A tensor is about to become a view of what it was: one from elsewhere would when this is recorded alone."""
         buffer = self.find(tensor._array)
         if tensor._base is None and (buffer is None or buffer.kind in (ARGUMENT, KEPT)):
@@ -284,7 +283,7 @@ class Capture:
                     "  Write x.detach() into it, or inside mg.no_grad(); or return what it should be next."
                 )
 
-    def wrote(self, storage: Any) -> None:
+    def storage_written(self, storage: Any) -> None:
         """A write to a storage was counted."""
         self._storages[id(storage)] = storage
 
@@ -294,7 +293,7 @@ class Capture:
         buffers = [(storage, self.find(storage.array)) for storage in self._storages.values()]
         return of_arguments + [x for x, found in buffers if found is not None and found.kind == KEPT and found.written]
 
-    def drawn(self, generator: Any, first: int, count: int) -> tuple[Any, Any]:
+    def elements_drawn(self, generator: Any, first: int, count: int) -> tuple[Any, Any]:
         """The key and the place of numbers that were drawn, as they will be whenever the step runs."""
         draw = self.draws.get(id(generator))
         if draw is not None and draw.seeded:
@@ -306,17 +305,17 @@ class Capture:
         offset, draw.count = first - draw.place.value, draw.count + count
         return draw.seed, draw.place + offset if offset else draw.place
 
-    def seeded(self, generator: Any) -> None:
+    def generator_seeded(self, generator: Any) -> None:
         """A generator begins the numbers of a seed: they are the same whenever the step runs."""
         self.draws[id(generator)] = Draw(generator, None, None)
 
-    def stepping(self, optimizer: Any) -> None:
+    def optimizer_stepping(self, optimizer: Any) -> None:
         """An optimizer is about to step: from here on its numbers are traced."""
         if id(optimizer) not in self.optimizers:
             self.optimizers[id(optimizer)] = Numbers(self, optimizer)
         self.optimizers[id(optimizer)].steps += 1
 
-    def option(self, optimizer: Any, name: str, x: Any) -> Any:
+    def option_read(self, optimizer: Any, name: str, x: Any) -> Any:
         """The element of a tensor that is an option of an optimizer, which is read anew at each call."""
         what = f"{name} of {optimizer.name}"
         self._options[id(x)] = x, what
@@ -324,7 +323,7 @@ class Capture:
         number = self.book.source(lambda: memory(place_of(array)).host(array).reshape(-1)[0].item(), what)
         return number if optimizer.traceable else self.book.condition(number.name, number.value, what)
 
-    def called(self, module: Any) -> None:
+    def module_called(self, module: Any) -> None:
         """A module is called: what it is told by plain attributes, `training` one of them, is a condition."""
         if id(module) not in self.modules:
             told = {name: x for name, x in vars(module).items() if isinstance(x, PLAIN) and name != "_hooks"}

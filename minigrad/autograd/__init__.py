@@ -11,6 +11,7 @@ from minigrad.errors import DTypeError, GraphError, a_kind
 from minigrad.graph import (
     Event,
     Node,
+    Recording,
     enable_grad,
     inference_mode,
     modes,
@@ -80,8 +81,7 @@ def grad(
         seeds,
         create_graph=create_graph,
         wanted=set(edges),
-        listeners=[recording.events.append for recording in modes.recordings],
-        retain_graph=create_graph or bool(modes.recordings) if retain_graph is None else retain_graph,
+        retain_graph=create_graph or bool(modes.gradient_passed) if retain_graph is None else retain_graph,
     )
     if not allow_unused:
         for position, (x, edge) in enumerate(zip(wanted, edges, strict=True)):
@@ -149,14 +149,14 @@ def events(output: Node, gradient: Any = None) -> list[Event]:
     >>> a.grad is None
     True
     """
-    seen: list[Event] = []
+    seen = Recording()
     (output,) = _nodes((output,), "events")
     edge = output._edge()
     if edge is not None and edge._requires_grad:
         random = sys.modules.get("minigrad.random")  # a rule may draw numbers
         with untapped(), nullcontext() if random is None else random.fork_rng():
-            propagate({edge: output._seed(gradient, False)}, listeners=[seen.append], hooks=False)
-    return seen
+            propagate({edge: output._seed(gradient, False)}, listeners=[seen], hooks=False)
+    return seen.events
 
 
 _ASKED = {"grad": "grad(output, [input, …])", "backward": "autograd.backward([output, …])"}

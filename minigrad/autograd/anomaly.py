@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from minigrad.effects import Effects, listen
 from minigrad.errors import GraphError, caller_line
 from minigrad.graph import keep_lines, keep_operands, modes
-from minigrad.kernels import Call, tap
+from minigrad.kernels import Call
 from minigrad.storage import host
 
 __all__ = ["detect_anomaly"]
@@ -31,18 +32,21 @@ def detect_anomaly() -> Iterator[None]:
     minigrad.errors.GraphError: anomaly: log made 1 infinity in 2 numbers, in the forward pass
       at ...
     """
-    with keep_lines(), keep_operands(), tap(_look):
+    with keep_lines(), keep_operands(), listen(_Anomalies()):
         yield
 
 
-def _look(call: Call) -> None:
-    given = [_count(x) for x in (*call.inputs, *call.attrs.values())]
-    for result in call.result if isinstance(call.result, tuple) else (call.result,):
-        nans, infinities = _count(result)
-        if nans and not any(n for n, _ in given):
-            raise GraphError(_message(call, "NaN", nans, result))
-        if infinities and not any(n or i for n, i in given):
-            raise GraphError(_message(call, "infinity" if infinities == 1 else "infinities", infinities, result))
+class _Anomalies(Effects):
+    """Raises at the first kernel call that creates a NaN or an infinity."""
+
+    def kernel_called(self, call: Call) -> None:
+        given = [_count(x) for x in (*call.inputs, *call.attrs.values())]
+        for result in call.result if isinstance(call.result, tuple) else (call.result,):
+            nans, infinities = _count(result)
+            if nans and not any(n for n, _ in given):
+                raise GraphError(_message(call, "NaN", nans, result))
+            if infinities and not any(n or i for n, i in given):
+                raise GraphError(_message(call, "infinity" if infinities == 1 else "infinities", infinities, result))
 
 
 def _count(x: Any) -> tuple[int, int]:

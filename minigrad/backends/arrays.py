@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 import minigrad.backends.numpy  # noqa: F401 -- registers its kernels
-from minigrad.storage import PLACES, here, host, memory
+from minigrad.effects import EFFECTS, unheard
+from minigrad.storage import PLACES, host, memory
 
 if find_spec("taichi") is not None:  # loads no Taichi: the first launch of a kernel does
     from minigrad.backends.taichi import joining as _joining
@@ -43,12 +44,9 @@ def joining(device: str) -> Any:
 def readers_own(device: str) -> Iterator[None]:
     """A block in which a reader's own kernel may run on `device`. A step that is recorded hears of its call, and not of
     what it reads and makes."""
-    capture, here.capture = here.capture, None
-    try:
-        with runtime.readers_own(device) if _compiles and device != "numpy" else nullcontext():
-            yield
-    finally:
-        here.capture = capture
+    own = runtime.readers_own(device) if _compiles and device != "numpy" else nullcontext()
+    with unheard(*(name for name in EFFECTS if name != "kernel_called")), own:
+        yield
 
 
 def from_snippet(op: str, inputs: tuple[str, ...], attrs: tuple[str, ...], snippet: str) -> Callable[..., Any]:

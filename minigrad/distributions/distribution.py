@@ -12,11 +12,10 @@ from minigrad.creation import eye, tensor
 from minigrad.errors import ArgumentError
 from minigrad.functional.checks import floats_of
 from minigrad.functional.inverses import squares_of
-from minigrad.graph import no_grad
+from minigrad.graph import modes, no_grad
 from minigrad.layout import Shape, numel
 from minigrad.linalg import solve_triangular
 from minigrad.random import bernoulli, multinomial, rand, randn
-from minigrad.storage import here
 
 __all__ = [
     "Bernoulli",
@@ -93,7 +92,7 @@ def _together(*given: Any) -> tuple[Tensor, ...]:
 
 
 def _check(holds: Tensor, validate_args: bool | None, said: str) -> None:
-    if validate_args is False or here.capture is not None:  # in a step that is captured no number may be looked at
+    if validate_args is False or modes.values_read:  # by someone who traces, where no element may be read
         return
     if not bool(holds.all()):
         raise ArgumentError(f"{said}\n  validate_args=False leaves out this look.")

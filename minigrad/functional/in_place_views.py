@@ -13,7 +13,6 @@ from minigrad.errors import GraphError
 from minigrad.functional.checks import Dims
 from minigrad.functional.views import squeeze, t, transpose, unsqueeze
 from minigrad.graph import enable_grad, modes
-from minigrad.storage import here
 
 __all__ = ["METHODS"]
 
@@ -58,8 +57,8 @@ def _become(x: Tensor, name: str, view: Callable[[Tensor], Tensor]) -> Tensor:
             f"{name}_: a view of a leaf that requires a gradient keeps its shape.\n"
             f"  Write y = x.{name}(…), which shares the numbers."
         )
-    if here.capture is not None:
-        here.capture.turned(x, name)
+    for listener in modes.metadata_changed:
+        listener.metadata_changed(x, name)
     was = x
     if x._base is None:
         was = wrap(x._array)

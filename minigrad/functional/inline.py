@@ -13,11 +13,12 @@ from typing import Any
 
 import numpy as np
 
+from minigrad._blocks import detour
 from minigrad._step import Step, constant
 from minigrad._tensor import Tensor, wrap
 from minigrad.backends.numpy import DEVICE, quiet
 from minigrad.graph import modes
-from minigrad.kernels import detour, kernels_of, tapped
+from minigrad.kernels import kernels_of, tapped
 from minigrad.op import Op
 from minigrad.storage import PLACES, Storage
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
+from minigrad._blocks import detour
 from minigrad._tensor import RemovableHandle, Tensor
 from minigrad.dtypes import DType, as_dtype, float32, float64
 from minigrad.errors import ArgumentError, DTypeError, MinigradError, a_kind, check_flag, printable
-from minigrad.kernels import detour
 from minigrad.nn import state as states
 from minigrad.nn.hooks import Hooks, added, called
 from minigrad.nn.naming import blamed, entered, note_call, watched

@@ -13,7 +13,6 @@ from typing import Any
 from minigrad.errors import MinigradError, printable
 from minigrad.graph import modes, scope
 from minigrad.kernels import tapped
-from minigrad.storage import here
 
 __all__ = ["blamed", "entered", "note_call", "watched"]
 
@@ -29,7 +28,7 @@ _here = _Here()
 
 def watched() -> bool:
     """Whether somebody looks at what is computed, and at where."""
-    return bool(modes.recordings or modes.scope or modes.lines or tapped())
+    return bool(modes.gradient_passed or modes.scope or modes.lines or tapped())
 
 
 @contextmanager
@@ -38,8 +37,8 @@ def entered(module: Any) -> Iterator[None]:
 
     Its own parameters are labelled by their path, unless they have a label.
     """
-    if here.capture is not None:
-        here.capture.called(module)
+    for listener in modes.module_called:
+        listener.module_called(module)
     before = _here.paths, _here.around
     path = _here.paths.get(id(module))
     if path is None or not before[1]:

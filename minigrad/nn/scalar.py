@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any, Literal, cast, get_args
 
+from minigrad._blocks import detour
 from minigrad.errors import ArgumentError, DTypeError, ShapeError, a_kind
-from minigrad.kernels import detour
 from minigrad.nn.naming import entered, watched
 from minigrad.value import Value
 

@@ -26,7 +26,7 @@ from minigrad.optim.hooks import (
     register_optimizer_step_post_hook,
     register_optimizer_step_pre_hook,
 )
-from minigrad.storage import common_place, here, host, memory, place_of
+from minigrad.storage import common_place, host, memory, place_of
 
 __all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook"]
 
@@ -114,8 +114,8 @@ class Optimizer(Hooked):
             with enable_grad():
                 loss = closure()
         self._place = caller()
-        if here.capture is not None:
-            here.capture.stepping(self)
+        for listener in modes.optimizer_stepping:
+            listener.optimizer_stepping(self)
         with no_grad():
             for group in self.param_groups:
                 options = group
@@ -147,9 +147,9 @@ class Optimizer(Hooked):
             return x
         if x.numel() != 1:
             raise ArgumentError(f"{self.name}: {name} is a tensor of shape {x.shape}, and it is one number.")
-        if here.capture is not None:
-            return here.capture.option(self, name, x)
-        return _item(x)
+        for listener in modes.option_read:
+            x = listener.option_read(self, name, x)
+        return _item(x) if x.__class__ is Tensor else x
 
     # --- what subclasses use ---
 

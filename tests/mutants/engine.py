@@ -63,10 +63,17 @@ MUTANTS = (
     ),
     Mutant(
         "a tap listens on after its block raised",
-        "minigrad/kernels.py",
-        "    try:\n        yield\n    finally:\n        _here.taps = before\n",
-        "    yield\n    _here.taps = before\n",
+        "minigrad/_blocks.py",
+        "            now |= before[-1]  # and nothing",
+        "            now |= {} if error else before[-1]  # and nothing",
         ("test_kernels.py", "autograd/test_anomaly.py"),
+    ),
+    Mutant(
+        "a second listener silences the first",
+        "minigrad/effects.py",
+        "(*getattr(modes, name), effects)",
+        "(effects,)",
+        ("test_effects.py", "test_kernels.py"),
     ),
     Mutant(
         "the end of memory is swallowed",

@@ -32,7 +32,7 @@ _AS_OUTSIDE: dict[str, Any] = {
     "lines": False,
     "strict": False,
     "keeps_operands": False,
-    "recordings": (),
+    "gradient_passed": (),
     "passing": None,
 }  # of all blocks
 
