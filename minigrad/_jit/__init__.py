@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from functools import partial, update_wrapper
@@ -11,13 +12,15 @@ from types import MethodType
 from typing import Any, cast
 
 from minigrad._jit.capture import Capture, View, span_of
-from minigrad._jit.conditions import Conditions, Name, names_of
+from minigrad._jit.guards import is_value
 from minigrad._jit.launched import Launched, recorded
 from minigrad._jit.program import Program, made_of
+from minigrad._jit.reach import Reach
+from minigrad._jit.trace_guards import TraceGuards
 from minigrad._tensor import Tensor, wrap
 from minigrad._traced import Traced, plain, replaced, traced
 from minigrad.dtypes import get_default_dtype
-from minigrad.errors import CaptureError, a_kind, caller, check_function
+from minigrad.errors import CaptureError, a_kind, caller, check_flag, check_function
 from minigrad.graph import modes
 from minigrad.kernels import tapped
 from minigrad.storage import get_default_device, place_of
@@ -30,7 +33,7 @@ MOST_ON_GPU = 256  # there nobody waits for a launch, and to compile takes longe
 TRIES = 3  # runs until one is recorded: in the first ones tables are made that stay
 
 
-def jit(function: Callable[..., Any] | None = None, *, state: Any = ()) -> Any:
+def jit(function: Callable[..., Any] | None = None, *, state: Any = (), fullgraph: bool = True) -> Any:
     """`function`, a step of training say, recorded when it is first called and run without Python after that.
 
     What is recorded are kernel calls: forward, backward and the optimizer's update alike. They are recorded for each
@@ -71,14 +74,15 @@ def jit(function: Callable[..., Any] | None = None, *, state: Any = ()) -> Any:
     >>> [step(mg.ones(2)).item() for _ in range(3)], step.captures
     ([3.0, 2.0, 1.0], ['the first call with tensors of shapes (2,)'])
     """
-    return partial(Jitted, state=state) if function is None else Jitted(function, state)
+    return partial(Jitted, state=state, fullgraph=fullgraph) if function is None else Jitted(function, state, fullgraph)
 
 
 class Jitted:
     """A function that was given to `jit`."""
 
-    def __init__(self, function: Callable[..., Any], state: Any = ()) -> None:
+    def __init__(self, function: Callable[..., Any], state: Any = (), fullgraph: bool = True) -> None:
         check_function(function, "jit")
+        check_flag(fullgraph, "jit: fullgraph")
         update_wrapper(self, function)
         self.captures: list[str] = []
         """Why the function was recorded, each time that it was."""
@@ -87,10 +91,13 @@ class Jitted:
         self._last: _Recording | None = None
         self._again: Callable[[Any], bool] = _never  # whether arguments have the key that the last ones had
         self._lock = RLock()  # threads run it one after the other, as kernels are
+        self._fullgraph = fullgraph
+        self._unstable: dict[Any, str] = {}  # why there is no trace of a key that was captured
+        self._eager = ""  # why the step is run without a trace
         self._watched = [state] if hasattr(state, "training") else [x for x in state if hasattr(x, "training")]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if tapped() or modes.gradient_passed:
+        if tapped() or modes.gradient_passed or self._eager:
             return self._function(*args, **kwargs)
         with self._lock:
             return self._run(args, kwargs)
@@ -112,7 +119,8 @@ class Jitted:
         key = given, _overlaps(tensors), modes.grad, get_default_dtype(), get_default_device(), modes.strict
         recording = self._recordings.get(key)
         if recording is None:
-            return self._record(key, tensors, args, kwargs, _first_call(self._function, args, kwargs, tensors))
+            why = self._unstable.get(key) or _first_call(self._function, args, kwargs, tensors)
+            return self._record(key, tensors, args, kwargs, why)
         reason, numbers = recording.outdated(tensors)
         if reason:
             return self._record(key, tensors, args, kwargs, reason)
@@ -125,25 +133,43 @@ class Jitted:
 
     def __reduce__(self) -> Any:
         """A copy records anew."""
-        return Jitted, (self._function, self._watched)
+        return Jitted, (self._function, self._watched, self._fullgraph)
+
+    def _run_eagerly(self, why: str) -> None:
+        """From now on call the function itself, and warn why."""
+        self._eager = why
+        text = "\n".join(why.splitlines()[:1])
+        warnings.warn(f"{text}\n  The step runs eagerly from now on.", UserWarning, stacklevel=4)
 
     def _record(self, key: Any, tensors: list[Tensor], args: Any, kwargs: Any, reason: str) -> Any:
         self._last, self._again = None, _never
-        capture = Capture([x._array for x in tensors])
-        names = names_of(self._function)  # as they are before the function gives them others
-        for module in (*self._watched, *[x for x in (*args, *kwargs.values()) if hasattr(x, "training")]):
-            capture.module_called(module)
+        reach = Reach()  # of everything as it is before the step runs
+        reach.add(self._function, getattr(self._function, "__name__", "the step"))
+        for x in (*self._watched, *_objects_in((args, kwargs))):
+            reach.add(x, f"an argument, {a_kind(x)},")
+        capture = Capture([x._array for x in tensors], reach, self._fullgraph)
+        capture.trace_optimizers()
         result = capture.run(lambda: self._function(*args, **kwargs))
+        result = _rebuilt(result, lambda x: x.detach() if isinstance(x, Tensor) else x)  # its graph holds leaves
+        chosen = reach.chosen(capture.watch)
         for x in tensors:
             if x._step is not None:  # by a write in place: when the recording runs it has no graph, so not here either
                 x._step, x._requires_grad = None, False
         self.captures.append(reason)
+        capture.refuse_what_is_read(chosen)
+        if capture.refused:
+            self._run_eagerly(capture.refused)
+        elif not capture.unstable:
+            capture.forget_own_leaves({*chosen.tensors, *map(id, tensors)})
+            called = _called(self._function, args, kwargs, tensors)
+            guards = TraceGuards(capture, tensors, chosen)
+            capture.unstable = guards.changed()
+            if not capture.unstable:
+                self._last = self._recordings[key] = _Recording(capture, result, tensors, guards, called)
         if capture.unstable:
             self._recordings.pop(key, None)
-        else:
-            called = _called(self._function, args, kwargs, tensors)
-            self._last = self._recordings[key] = _Recording(capture, result, tensors, names, called)
-        return _rebuilt(result, lambda x: x.detach() if isinstance(x, Tensor) else plain(x))
+            self._unstable[key] = f"in the step itself {capture.unstable}"
+        return _rebuilt(result, lambda x: x if isinstance(x, Tensor) else plain(x))
 
     @property
     def program(self) -> str:
@@ -186,6 +212,15 @@ def _key(x: Any, tensors: list[Tensor]) -> Any:
             "  Give tensors, numbers, texts, and tuples, lists or dicts of them."
         ) from None
     return type(x), repr(x) if isinstance(x, float | complex) else x  # 0.0 is not -0.0, and nan is nan
+
+
+def _objects_in(x: Any) -> list[Any]:
+    """The objects among arguments that are told apart by what they are, not by what is in them."""
+    if isinstance(x, Mapping):
+        return [y for value in x.values() for y in _objects_in(value)]
+    if type(x) in (tuple, list):
+        return [y for value in x for y in _objects_in(value)]
+    return [] if isinstance(x, Tensor) or is_value(x) else [x]
 
 
 def _never(args: Any) -> bool:
@@ -293,7 +328,7 @@ class _Recording:
     """One recording of a function: its program, what it holds for, and what becomes of what it computes."""
 
     def __init__(
-        self, capture: Capture, result: Any, tensors: list[Tensor], names: list[Name], arguments: list[str]
+        self, capture: Capture, result: Any, tensors: list[Tensor], guards: TraceGuards, arguments: list[str]
     ) -> None:
         self.arguments = arguments
         """What the function calls the tensors that it is given."""
@@ -310,7 +345,7 @@ class _Recording:
             return _Place(len(wanted) - 1)
 
         self._result = _rebuilt(result, noted)
-        self._conditions = Conditions(capture, tensors, names)
+        self._guards = guards
         self.gradients = _gradients_after(capture, tensors, noted)
         """Whose change, and which of what the program gives they are then; None where there are none."""
         self._written = capture.written(tensors)
@@ -329,7 +364,7 @@ class _Recording:
     @property
     def held(self) -> list[tuple[Tensor, str]]:
         """The tensors that must be the same as long as it holds, and what they are."""
-        return self._conditions.held
+        return self._guards.held
 
     @property
     def optimizers(self) -> list[Any]:
@@ -354,10 +389,13 @@ class _Recording:
 
     def outdated(self, tensors: Sequence[Tensor]) -> tuple[str, Any]:
         """Why it does not hold any more, or ""; and the numbers that are read anew."""
-        reason = self._conditions.broken(tensors)
+        reason = self._guards.broken(tensors)
         if reason:
             return reason, ()
-        numbers, hold = self._numbers()
+        try:
+            numbers, hold = self._numbers()
+        except LookupError as error:
+            return f"{error.args[0]}, an option of an optimizer, is no number any more", ()
         if not all(hold):
             about = self._about[hold.index(False)]
             if hold.index(False) < self._lasting:
@@ -419,5 +457,5 @@ class _Recording:
 def _gradients_after(capture: Capture, tensors: list[Tensor], noted: Callable[[Any], Any]) -> list[tuple[Any, Any]]:
     """What becomes of gradients: whose, a tensor or the number of an argument, and what it is then."""
     numbers = {id(x): k for k, x in enumerate(tensors)}
-    changed = [(x, x._grad) for x, before, _ in capture.grads.values() if x._grad is not before]
+    changed = [(x, x._grad) for x, before, added in capture.grads.values() if x._grad is not before or not added]
     return [(numbers.get(id(x), x), None if grad is None else noted(grad)) for x, grad in changed]

@@ -7,12 +7,18 @@ there when the step runs again.
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from minigrad._traced import Book, plain, traced
+from minigrad._jit.reach import Chosen, Reach
+from minigrad._jit.scalars import Draw, Numbers
+from minigrad._jit.watch import Watch
+from minigrad._tensor import Tensor
+from minigrad._traced import Book
 from minigrad.effects import Effects, listen
 from minigrad.errors import CaptureError, caller_line
 from minigrad.graph import modes
@@ -24,14 +30,11 @@ __all__ = [
     "CONSTANT",
     "FULL",
     "KEPT",
-    "PLAIN",
     "TEMPORARY",
     "UNKNOWN_SHAPE",
     "Buffer",
     "Capture",
-    "Draw",
     "Node",
-    "Numbers",
     "View",
     "root_of",
     "span_of",
@@ -41,7 +44,6 @@ __all__ = [
 
 ARGUMENT, KEPT, TEMPORARY = "argument", "kept", "temporary"
 FULL, CONSTANT = "full", "constant"  # arrays that are made of one number, or of given ones: no operations of the table
-PLAIN = (bool, int, float, complex, str, bytes, tuple, type(None))  # what cannot change but by being exchanged
 UNKNOWN_SHAPE = ("nonzero",)  # whose results have a shape that depends on the numbers
 
 
@@ -128,9 +130,15 @@ def span_of(array: Any) -> tuple[int, int]:
 
 
 class Capture(Effects):
-    """Listens to the effects of a step. `arguments` are the arrays of its tensor arguments."""
+    """Listens to the effects of a step. `arguments` are the arrays of its tensor arguments.
 
-    def __init__(self, arguments: list[Any]) -> None:
+    Modules and hooks that are called are added to `reach`. Unless `fullgraph`, what cannot be captured is noted in
+    `refused`, and the step continues eagerly.
+    """
+
+    def __init__(self, arguments: list[Any], reach: Reach, fullgraph: bool = True) -> None:
+        self._reach, self._fullgraph = reach, fullgraph
+        self.refused = ""
         self.nodes: list[Node] = []
         self.book = Book()
         self.grads: dict[
@@ -138,7 +146,7 @@ class Capture(Effects):
         ] = {}  # id -> a tensor whose `grad` changed, what it was, if added to
         self.grads_read: dict[int, tuple[Any, Any]] = {}  # id -> a tensor whose `grad` of before is read, and that
         self.optimizers: dict[int, Numbers] = {}
-        self.modules: dict[int, tuple[Any, dict[str, Any]]] = {}  # id -> a module, and its plain attributes before
+        self.hooked: dict[int, tuple[Any, tuple[Any, ...], str]] = {}  # id -> a leaf, its hooks before, what it is
         self.draws: dict[int, Draw] = {}
         self.buffers: list[Buffer] = []
         self.unstable = ""  # why the next run will be another: what was made in this one, and stays
@@ -149,27 +157,65 @@ class Capture(Effects):
         self._of_root: dict[int, Buffer] = {}
         self._of_argument = [(root_of(x), span_of(x), self._added(ARGUMENT, x, x)) for x in arguments]
 
+    def _refuse(self, message: str) -> None:
+        if self._fullgraph:
+            raise CaptureError(message)
+        self.refused = self.refused or message
+
+    def trace_optimizers(self) -> None:
+        """Make the numbers of optimizers symbolic whose groups the step reads itself, before it steps."""
+        for optimizer in self._reach.optimizers:
+            self.optimizers[id(optimizer)] = Numbers(self.book, optimizer)
+
+    def refuse_what_is_read(self, chosen: Chosen) -> None:
+        """Refuse what the step read that no guard can hold."""
+        if chosen.refused and not self.refused:
+            self._refuse(
+                f"jit: the step reads {chosen.refused[0]}\n"
+                "  A replayed trace would use what was read when it was captured: read it outside of the step, and\n"
+                "  pass what you need as an argument."
+            )
+
+    def forget_own_leaves(self, known: set[int]) -> None:
+        """Forget gradients of leaves that the step made itself, and that are gone: the next run makes others."""
+        for optimizer in self.optimizers.values():
+            known |= {id(p) for group in optimizer.optimizer.param_groups for p in group["params"]}
+        tables: tuple[dict[int, Any], ...] = self.grads, self.grads_read, self.hooked
+        suspects = {key: weakref.ref(x[0]) for table in tables for key, x in table.items() if key not in known}
+        kept = [{key: x[1:] for key in suspects if (x := table.pop(key, None)) is not None} for table in tables]
+        self._linked.clear()
+        x = None
+        if any(suspect() is not None for suspect in suspects.values()):
+            gc.collect()
+        for table, rest in zip(tables, kept, strict=True):
+            for key, more in rest.items():
+                if (alive := suspects[key]()) is not None:
+                    table[key] = (alive, *more)
+
     # --- what is listened to ---
 
     def run(self, function: Callable[[], Any]) -> Any:
         """What `function` returns, while everything is noted."""
         try:
-            with listen(self):
+            with listen(self), Watch(self._reach.enter) as self.watch:
                 result = function()
             self._check_links()
             return result
         finally:
             for numbers in self.optimizers.values():
-                numbers.settle()
+                self.unstable = numbers.settle() or self.unstable
+            self._reach.settle()
             for draw in self.draws.values():
                 draw.settle()
             for x, what in self._options.values():
                 if id(x.storage) in self._storages:
-                    self.unstable = f"{what} was written to in it"
+                    self.unstable = f"{what} was written to"
 
     def kernel_called(self, call: Call) -> None:
+        if self.refused:
+            return
         if call.op in UNKNOWN_SHAPE:
-            raise CaptureError(
+            self._refuse(
                 f"jit: {call.op} makes a tensor whose shape depends on the numbers{_line()}\n"
                 "  Use mg.where(condition, x, 0) in place of x[condition], or leave it outside of the step."
             )
@@ -238,11 +284,7 @@ class Capture(Effects):
 
     def values_read(self) -> None:
         """Somebody asks for the numbers of a tensor."""
-        raise CaptureError(
-            f"jit: a value is read while the step is captured{_line()}\n"
-            "  The step is recorded once, and then runs without Python: return the tensor, and read it outside.\n"
-            "  Inside, choose by mg.where(condition, a, b)."
-        )
+        self._refuse(_of_reading(caller_line()))
 
     def grad_changed(self, tensor: Any, added: bool) -> None:
         """The `grad` of a tensor is about to change: a backward pass adds to it, or somebody assigns to it."""
@@ -255,7 +297,7 @@ class Capture(Effects):
 
     def generator_state_read(self, what: str) -> None:
         """Somebody asks a generator for what differs from run to run."""
-        raise CaptureError(
+        self._refuse(
             f"jit: {what} is asked of a generator while the step is captured{_line()}\n"
             "  The answer would be the same whenever the step runs: ask outside of it. manual_seed(k) may be inside."
         )
@@ -268,7 +310,7 @@ class Capture(Effects):
         """A tensor is about to become a view of what it was: one from elsewhere would when this is recorded alone."""
         buffer = self.find(tensor._array)
         if tensor._base is None and (buffer is None or buffer.kind in (ARGUMENT, KEPT)):
-            raise CaptureError(
+            self._refuse(
                 f"jit: {name}_ gives a tensor from elsewhere, of shape {tensor.shape}, another shape{_line()}\n"
                 f"  The numbers stay, so a recording has nothing to do: write y = x.{name}(…), or do it outside."
             )
@@ -277,7 +319,7 @@ class Capture(Effects):
         for x in self._linked:
             buffer = self.find(x._array)
             if x.grad_fn is not None and buffer is not None and buffer.kind == KEPT:
-                raise CaptureError(
+                self._refuse(
                     f"jit: the step writes to a tensor of shape {x.shape}, from elsewhere, what has a gradient: by "
                     f"{x.grad_fn.name}. Its graph would grow with each step, and that of a recording does not.\n"
                     "  Write x.detach() into it, or inside mg.no_grad(); or return what it should be next."
@@ -312,7 +354,7 @@ class Capture(Effects):
     def optimizer_stepping(self, optimizer: Any) -> None:
         """An optimizer is about to step: from here on its numbers are traced."""
         if id(optimizer) not in self.optimizers:
-            self.optimizers[id(optimizer)] = Numbers(self, optimizer)
+            self.optimizers[id(optimizer)] = Numbers(self.book, optimizer)
         self.optimizers[id(optimizer)].steps += 1
 
     def option_read(self, optimizer: Any, name: str, x: Any) -> Any:
@@ -324,95 +366,43 @@ class Capture(Effects):
         return number if optimizer.traceable else self.book.condition(number.name, number.value, what)
 
     def module_called(self, module: Any) -> None:
-        """A module is called: what it is told by plain attributes, `training` one of them, is a condition."""
-        if id(module) not in self.modules:
-            told = {name: x for name, x in vars(module).items() if isinstance(x, PLAIN) and name != "_hooks"}
-            self.modules[id(module)] = module, told
+        """A module is called: it may be one that nothing else leads to."""
+        self._reach.add(module, type(module).__name__)
+
+    def hooks_read(self, node: Any) -> None:
+        """The backward pass calls the hooks of a node, of which a leaf may be from before the step."""
+        if node._op is None and isinstance(node, Tensor) and id(node) not in self.hooked:
+            hooks = tuple(node._note("hooks", {}).values())
+            self.hooked[id(node)] = node, hooks, "a leaf"
+            for hook in hooks:
+                self._reach.add(hook, "a hook of a leaf")
 
 
-class Draw:
-    """What a step draws from a generator: its numbers, traced, and how many are used up. They are None of one that is
-    seeded in the step, which then is as it was after the capture."""
-
-    __slots__ = ("after", "count", "generator", "place", "seed")
-
-    def __init__(self, generator: Any, seed: Any, place: Any) -> None:
-        self.generator, self.seed, self.place, self.count = generator, seed, place, 0
-        self.after = (0, 0)
-
-    @property
-    def seeded(self) -> bool:
-        """Whether the step gives it its seed."""
-        return self.place is None
-
-    def settle(self) -> None:
-        """Note how the generator is after the capture."""
-        self.after = self.generator._seed, self.generator._drawn
-
-    def finish(self) -> None:
-        """Leave the generator as the step does."""
-        if self.seeded:
-            self.generator._seed, self.generator._drawn = self.after
-        else:
-            self.generator._drawn += self.count
+_BRANCHES = ("if", "elif", "while", "assert")
 
 
-class Numbers:
-    """The numbers of an optimizer: options of its groups, counts in its state. After the capture, what changes them."""
-
-    def __init__(self, capture: Capture, optimizer: Any) -> None:
-        self.optimizer, self.steps = optimizer, 0
-        self.updates: list[tuple[dict[str, Any], str, Any]] = []
-        """What changes: where it is, and the number that it becomes."""
-        self._capture = capture
-        self._put: list[tuple[dict[str, Any], str, Any, Any]] = []  # where, what was there, and what was put there
-        self._known = self._memories()
-        for where, name, value in self._found():
-            what = f"{name} of {optimizer.name}"
-            if not optimizer.traceable:
-                capture.book.condition(capture.book.source(_reader(where, name), what).name, value, what)
-                continue
-            instead = (
-                tuple([capture.book.source(_reader(where, name, k), what) for k in range(len(value))])
-                if isinstance(value, tuple)
-                else capture.book.source(_reader(where, name), what)
-            )
-            self._put.append((where, name, value, instead))
-            where[name] = instead
-
-    def _memories(self) -> dict[int, frozenset[str]]:
-        return {id(p): frozenset(kept) for p, kept in self.optimizer.state.items() if kept}
-
-    def _found(self) -> list[tuple[dict[str, Any], str, Any]]:
-        groups = [(group, name, value) for group in self.optimizer.param_groups for name, value in group.items()]
-        memories = [(kept, name, value) for kept in self.optimizer.state.values() for name, value in kept.items()]
-        return [(where, name, value) for where, name, value in groups + memories if _is_number(value)]
-
-    def settle(self) -> None:
-        """Give the optimizer its numbers back, as they are after the step."""
-        for where, name, before, instead in self._put:
-            now = where[name]
-            if now is instead:
-                where[name] = before
-            elif traced(now):
-                self.updates.append((where, name, now))
-                where[name] = plain(now)
-            else:
-                self._capture.unstable = f"{name} of {self.optimizer.name} was set in it"
-        for kept in self.optimizer.state.values():  # what was made in the step, of such numbers
-            kept.update({name: plain(x) for name, x in kept.items() if traced(x)})
-        if self._memories() != self._known:
-            self._capture.unstable = f"{self.optimizer.name} made its memory in it"
-
-
-def _is_number(value: Any) -> bool:
-    if isinstance(value, tuple):
-        return all(_is_number(x) for x in value)
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _reader(where: dict[str, Any], name: str, index: int | None = None) -> Callable[[], Any]:
-    return (lambda: where[name]) if index is None else (lambda: where[name][index])
+def _of_reading(line: str) -> str:
+    """Why an element cannot be read at a line of the user's, and what to write instead."""
+    text = line.rpartition(": ")[2].strip()
+    keyword = text.split(" ")[0].split("(")[0]
+    at = f", at {line}" if line else ""
+    if keyword == "assert":
+        return (
+            f"jit: an assert reads a tensor while the step is captured{at}\n"
+            "  A replayed trace runs without Python, so it would check nothing: return the tensor, and assert outside."
+        )
+    if keyword in _BRANCHES or " if " in text:
+        branch = keyword if keyword in _BRANCHES else "if"
+        return (
+            f"jit: data-dependent control flow: `{branch}` reads a tensor while the step is captured{at}\n"
+            "  A replayed trace would always take the branch that was captured: write mg.where(condition, a, b), or\n"
+            "  decide outside of the step and pass the decision as an argument."
+        )
+    return (
+        f"jit: a value is read while the step is captured{at}\n"
+        "  The step is captured once, and then runs without Python: return the tensor, and read it outside.\n"
+        "  Inside, choose by mg.where(condition, a, b)."
+    )
 
 
 def _line() -> str:

@@ -18,7 +18,7 @@ from minigrad._jit.program import Program
 from minigrad._traced import Book, Traced
 from minigrad.backends.arrays import joining, recordings
 from minigrad.errors import DeviceError
-from minigrad.storage import memory
+from minigrad.storage import memory, place_of
 
 __all__ = ["LINE", "Launched", "planned", "recorded"]
 
@@ -33,7 +33,7 @@ def recorded(
     recording = recordings(device)
     why = f"what is on {device or 'no device'} is not launched"
     if recording is not None:
-        why = _unfit(program, recording, device)
+        why = _unfit(program, recording, device, arguments)
     if why:
         return program.run(arguments, numbers), None, why
     roots = {id(x.flat) for x in program.fixed.values()}
@@ -60,8 +60,11 @@ def recorded(
     return arrays, Launched(program, (device, recording), found, arguments, arrays, places), ""
 
 
-def _unfit(program: Program, recording: Any, device: str) -> str:
+def _unfit(program: Program, recording: Any, device: str, arguments: Sequence[Any]) -> str:
     """Why a program is not to be recorded, "" if it is."""
+    for array in arguments:
+        if place_of(array) != device:
+            return f"it is given tensors on {place_of(array)} too"
     for node in program.nodes:
         if node.device != device:
             return f"it computes on {node.device} too"

@@ -1,4 +1,4 @@
-"""What a recorded step holds for: where something is another than it was, it is recorded again, or refused."""
+"""What a trace is guarded by: where something that the step reads has changed, it is captured again, or refused."""
 
 import copy
 
@@ -65,32 +65,32 @@ MODULES = {
     "a module is added": (
         lambda: nn.Sequential(nn.Linear(2, 2)),
         lambda model: model.append(nn.ReLU()),
-        "there are more modules in Sequential now",
+        "the number of modules in Sequential changed from 1 to 2",
     ),
     "a module is added to a list, which is not called itself": (
         Listed,
         lambda model: model.layers.append(nn.Linear(2, 2)),
-        "there are more modules in ModuleList now",
+        "the number of modules in ModuleList changed from 1 to 2",
     ),
     "a module is exchanged": (
         lambda: nn.Sequential(nn.Linear(2, 2), nn.ReLU()),
         put_module,
-        "0 of Sequential is another now",
+        "0 of Sequential was replaced",
     ),
     "a parameter comes where was none": (
         lambda: nn.Linear(2, 2, bias=False),
         put_bias,
-        "bias of Linear is another now",
+        "bias of Linear was replaced",
     ),
     "an attribute is another": (
         lambda: nn.LeakyReLU(0.5),
         lambda model: setattr(model, "negative_slope", 0.25),
-        "LeakyReLU.negative_slope is 0.25 now",
+        "LeakyReLU.negative_slope changed from 0.5 to 0.25",
     ),
     "a hook is added": (
         lambda: nn.Linear(2, 2),
         lambda model: model.register_forward_hook(lambda module, args, output: output * 2),
-        "the table of hooks of Linear is another now",
+        "the table of hooks of Linear was replaced",
     ),
 }
 
@@ -108,24 +108,24 @@ def load(model, optimizer):
 
 
 OPTIMIZERS = {
-    "a state is loaded": (load, "param_groups of {} is another now"),
-    "it maximizes": (lambda m, o: o.param_groups[0].update(maximize=True), "maximize of {} is another now"),
+    "a state is loaded": (load, "param_groups of {} was replaced"),
+    "it maximizes": (lambda m, o: o.param_groups[0].update(maximize=True), "maximize of {} changed from False to True"),
     "a parameter is frozen": (
         lambda m, o: m[0].weight.requires_grad_(False),
-        "requires_grad of weight of Linear is False now",
+        "requires_grad of weight of Linear changed from True to False",
     ),
-    "it forgets": (lambda m, o: o.state.clear(), "what {} keeps of a parameter is another now"),
+    "it forgets": (lambda m, o: o.state.clear(), "the number of parameters that {} has a state of changed from 4 to 0"),
     "a parameter is taken from it": (
         lambda m, o: o.param_groups[0]["params"].pop(),
-        "there are fewer parameters in a group of {} now",
+        "the parameters in a group of {} changed",
     ),
     "its list of parameters is another": (
         lambda m, o: o.param_groups[0].update(params=o.param_groups[0]["params"][:2]),
-        "params of {} is another now",
+        "params of {} was replaced",
     ),
     "a parameter has other memory": (
         lambda m, o: m.to(mg.float64).to(mg.float32),
-        "the memory of weight of Linear is another now",
+        "the memory of weight of Linear was replaced",
     ),
 }
 
@@ -175,7 +175,7 @@ def test_a_group_that_is_added_is_trained_from_then_on():
             step(mg.ones(1, 2))
         return [p.tolist() for p in (*first.parameters(), *second.parameters())]
 
-    assert agree(run)[-1] == "there are more groups in SGD now"
+    assert agree(run)[-1] == "the groups of SGD changed"
 
 
 SCALE = 2.0
@@ -197,7 +197,7 @@ def test_variables_from_elsewhere_that_are_given_another_value_are_seen(monkeypa
                 monkeypatch.setitem(globals(), "SCALE", 5.0)
         return found
 
-    assert agree(run) == ["hidden is another now", "count is another now", "SCALE is another now"]
+    assert agree(run) == ["hidden was replaced", "count changed from 0 to 3", "SCALE changed from 2.0 to 5.0"]
 
 
 def test_a_variable_that_the_step_itself_changes_has_it_recorded_each_time():
@@ -212,7 +212,7 @@ def test_a_variable_that_the_step_itself_changes_has_it_recorded_each_time():
 
         return [step(mg.ones(1)).item() for _ in range(4)]
 
-    assert agree(run) == ["count is another now"] * 3
+    assert agree(run) == [f"in the step itself count changed from {k} to {k + 1}" for k in range(3)]
 
 
 def test_a_method_may_be_recorded_for_each_object_and_modules_among_arguments_are_watched():
@@ -235,7 +235,7 @@ def test_a_method_may_be_recorded_for_each_object_and_modules_among_arguments_ar
         model.eval()
         return [*found, function(model, mg.ones(1)).item()]
 
-    assert agree(run) == ["Linear.training is False now"]
+    assert agree(run) == ["Linear.training changed from True to False"]
 
 
 def test_a_module_that_counts_its_calls_is_recorded_each_time():
@@ -253,7 +253,7 @@ def test_a_module_that_counts_its_calls_is_recorded_each_time():
         function = wrap(lambda x: model(x))
         return [function(mg.ones(1)).item() for _ in range(3)], model.count
 
-    assert agree(run) == ["Counting.count is 1 now", "Counting.count is 2 now"]
+    assert agree(run) == [f"in the step itself Counting.count changed from {k} to {k + 1}" for k in range(2)]
 
 
 def test_arguments_are_told_apart_by_how_they_lie_in_memory():
@@ -280,7 +280,7 @@ def test_arguments_are_told_apart_by_how_they_lie_in_memory():
 
     assert "the first call with tensors of shapes (6,) and (6,)" in agree(columns)
     agree(written)
-    assert "an argument is another part now of the memory that it has with data" in agree(beside)
+    assert "an argument is another part of the memory that it shares with data" in agree(beside)
     assert agree(parameter)[0] == "an argument was weight of Linear, and is another tensor now"
 
 
@@ -364,9 +364,9 @@ def test_a_generator_may_be_seeded_between_two_draws_of_a_step():
 
 
 @pytest.mark.parametrize("what", ["seed", "initial_seed", "get_rng_state"])
-def test_what_a_generator_is_asked_for_would_be_of_long_ago(what):
+def test_asking_a_generator_for_its_state_is_refused(what):
     asked = what.replace("rng_", "")
-    with pytest.raises(CaptureError, match=rf"jit: {asked} is asked of a generator .*, at .*test_conditions\.py:"):
+    with pytest.raises(CaptureError, match=rf"jit: {asked} is asked of a generator .*, at .*test_trace_guards\.py:"):
         mg.jit(lambda: getattr(mg, what)())()
 
 

@@ -1,0 +1,498 @@
+"""Objects: what a step can read from a Python object, kind by kind, with a guard for each link.
+
+========================  ==============================================================================================
+a value                   a number, a string, a tuple of those: guarded by the link to it
+a function                code, defaults, closure variables, globals that its code names; of libraries only closures
+a wrapper                 `partial`, bound method, `property`, `lru_cache`: what it wraps
+an object                 its class, and attributes that the step names, in its `__dict__` or slots
+a class                   attributes that the step names, in each class of its `__mro__`
+a Python module           attributes that the step names
+a container               its entries, in their order
+memory                    the bytes of arrays of NumPy's, of `bytearray` and `array`
+an `nn.Module`            parameters, buffers, submodules, hooks, and attributes: all if the class is minigrad's
+an iterator or file       refused: what it gives next is not known
+========================  ==============================================================================================
+"""
+
+from __future__ import annotations
+
+import builtins
+import dis
+import gc
+import io
+import os
+import pickle
+import queue
+import random
+import sys
+import threading
+import types
+import weakref
+from array import array
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextvars import ContextVar
+from enum import Enum
+from functools import cached_property, lru_cache, partial, partialmethod
+from operator import attrgetter, methodcaller
+from types import CodeType, FunctionType, MethodType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from minigrad._jit.classes import library_names, origin_of, slots, variables
+from minigrad._jit.guards import (
+    MISSING,
+    Guard,
+    absence,
+    attribute,
+    calls,
+    cell,
+    computed,
+    contents,
+    entries,
+    entry,
+    is_value,
+    size,
+)
+from minigrad._jit.watch import is_user_code, names_in
+from minigrad._tensor import Tensor
+from minigrad.op import Op
+from minigrad.optim import Optimizer
+from minigrad.random import Generator
+from minigrad.storage import Storage
+
+__all__ = ["CACHED", "Link", "Object"]
+
+LARGEST = 2**20  # bytes of an array that are compared at each call
+MOST_ENTRIES = 10_000  # entries of a container
+CACHED = type(lru_cache(lambda: None))
+_TABLES = ("_parameters", "_buffers", "_modules", "_transient", "_hooks")
+
+
+class Link:
+    """A guard, and the object that is behind it, if that can change."""
+
+    __slots__ = ("guard", "path", "to")
+
+    def __init__(self, guard: Guard | None, to: Any, path: str) -> None:
+        self.guard, self.to, self.path = guard, to, path
+
+
+class Object:
+    """One object that a step reaches, and what it reaches from there."""
+
+    __slots__ = ("absent", "code", "links", "named", "names", "path", "refused", "tables", "x")
+
+    def __init__(self, x: Any, path: str) -> None:
+        self.x, self.path = x, path
+        self.links: list[Link] = []
+        """What is read with it."""
+        self.named: dict[str, Link] = {}
+        """Attributes that are read where the step has the name."""
+        self.tables: list[tuple[Callable[[str], Guard], Iterable[str]]] = []
+        """How such attributes are guarded, and which there are."""
+        self.code: CodeType | None = None
+        """Of a function; links count only where it was entered."""
+        self.names: frozenset[str] = frozenset()
+        """Names of attributes that it reads itself."""
+        self.absent: Mapping[str, Any] | None = None
+        """Where a step may find that an attribute is not there."""
+        self.refused = ""
+        """Why it cannot be guarded."""
+
+    def describe(self) -> None:
+        """Fill in what is reached from it."""
+        x = self.x
+        for kinds, function in _KINDS:
+            if isinstance(x, kinds):
+                function(self)
+                return
+        if _is_module(x):
+            _module(self)
+        elif type(x).__module__.startswith("numpy.random") and hasattr(x, "__setstate__"):
+            _random_state(self)
+        elif origin_of(type(x)) != "user" and isinstance(x, Iterator):
+            self.refused = f"{_a(x)}: what it gives next cannot be known"
+        elif origin_of(type(x)) != "user" and isinstance(x, Mapping):
+            _dict(self)
+        elif origin_of(type(x)) == "standard" and isinstance(x, Collection):
+            _sequence(self)
+        else:
+            _instance(self)
+
+    def own(self, *guards: Guard) -> None:
+        """Guards that have nothing behind them."""
+        self.links += [Link(guard, None, "") for guard in guards]
+
+
+def _function(found: Object) -> None:
+    f: FunctionType = found.x
+    found.code = code = f.__code__
+    what = f"the code of {found.path}"
+    read = _attributes(f, "__code__", "__defaults__", "__kwdefaults__")
+    values = read()
+    found.own(
+        Guard(
+            "{0}.__code__ is {1} and {0}.__defaults__ is {2} and {0}.__kwdefaults__ is {3}",
+            (f, *values),
+            read,
+            values,
+            f"{what} or its defaults",
+        )
+    )
+    for name, x in zip(code.co_freevars, f.__closure__ or (), strict=False):
+        guard = cell(x, name)
+        found.links.append(Link(guard, guard.value, name))
+    positional = code.co_varnames[: code.co_argcount][-len(f.__defaults__ or ()) or None :]
+    for name, x in [*zip(positional, f.__defaults__ or (), strict=False), *(f.__kwdefaults__ or {}).items()]:
+        found.links.append(Link(None, x, f"the default {name} of {f.__name__}"))
+    if f.__kwdefaults__:
+        found.own(entries(f.__kwdefaults__, f"the defaults of {f.__name__}"))
+    if f.__dict__:
+        found.tables.append((_from(f.__dict__, found.path), f.__dict__))
+    if is_user_code(code, f.__globals__):
+        _globals(found, f.__globals__, code)
+
+
+def _globals(found: Object, table: dict[str, Any], code: CodeType) -> None:
+    named = _globals_in(code)
+    if named & {"globals", "eval", "exec"}:
+        named |= table.keys()
+    for name in sorted(named & table.keys()):
+        guard = entry(table, name, name)
+        found.links.append(Link(guard, guard.value, name))
+    if builtin := named - table.keys():
+        found.own(absence(table, builtin, "a global that hides a builtin"))
+        known = vars(builtins)
+        found.own(*[entry(known, name, f"the builtin {name}") for name in sorted(builtin & known.keys())])
+    for name in sorted(names_in(code)):  # import inside of a function
+        if name not in table and isinstance(module := _imported(name), ModuleType):
+            found.links.append(Link(None, module, name))
+
+
+@lru_cache(4096)
+def _globals_in(code: CodeType) -> frozenset[str]:
+    """The globals that a function, and those inside it, read or write."""
+    found = {x.argval for x in dis.get_instructions(code) if x.opname in ("LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL")}
+    return frozenset(found.union(*[_globals_in(x) for x in code.co_consts if isinstance(x, CodeType)]))
+
+
+def _imported(name: str) -> Any:
+    return sys.modules.get(name)
+
+
+def _attributes(x: Any, *names: str) -> Callable[[], tuple[Any, ...]]:
+    return lambda: tuple([getattr(x, name) for name in names])
+
+
+def _from(table: Mapping[str, Any], path: str) -> Callable[[str], Guard]:
+    """How an attribute is guarded that is kept in a table."""
+    return lambda name: entry(table, name, f"{path}.{name}")
+
+
+def _wrapped(*names: str) -> Callable[[Object], None]:
+    """How an object is described that wraps what is in these attributes."""
+
+    def describe(found: Object) -> None:
+        for name in names:
+            inner = getattr(found.x, name, None)
+            if inner is not None:
+                found.links.append(Link(None, inner, found.path))
+
+    return describe
+
+
+def _partial(found: Object) -> None:
+    given = found.x
+    found.links.append(Link(None, given.func, found.path))
+    found.links += [Link(None, x, f"an argument of the partial {found.path}") for x in given.args]
+    found.own(entries(given.keywords, f"the keywords of {found.path}"))
+    found.links += [Link(None, x, f"{name} of the partial {found.path}") for name, x in given.keywords.items()]
+
+
+def _python_module(found: Object) -> None:
+    found.absent = found.x.__dict__
+    found.tables.append((_from(found.x.__dict__, found.path), found.x.__dict__))
+
+
+def _class(found: Object) -> None:
+    kind: type = found.x
+    if origin_of(kind) in ("user", "installed"):
+        found.own(attribute(kind, "__mro__", f"the bases of {kind.__name__}"))
+        found.absent = kind.__dict__
+        found.tables.append((_from(kind.__dict__, kind.__name__), kind.__dict__))
+        found.links += [Link(None, base, base.__name__) for base in (*kind.__mro__[1:], type(kind))]
+
+
+def _sequence(found: Object) -> None:
+    x, path = found.x, found.path
+    if len(x) > MOST_ENTRIES:
+        found.refused = f"{_a(x)} of {len(x):,} entries: to compare them would take longer than a step"
+        return
+    found.own(entries(x, path))
+    found.links += [Link(None, y, f"{path}[{k}]") for k, y in enumerate(x)]
+    _attributes_of(found)
+
+
+def _set(found: Object) -> None:
+    x = found.x
+
+    def read() -> tuple[int, ...]:
+        return tuple(sorted(map(id, x)))
+
+    found.own(Guard("{0}() == {1}", (read, read()), read, read(), found.path))
+    found.links += [Link(None, y, f"an entry of {found.path}") for y in x]
+    _attributes_of(found)
+
+
+def _dict(found: Object) -> None:
+    x, path = found.x, found.path
+    if len(x) > MOST_ENTRIES:
+        found.refused = f"{_a(x)} of {len(x):,} entries: to compare them would take longer than a step"
+        return
+    found.own(entries(x, path))
+    found.links += [Link(None, y, f"{path}[{key!r:.40}]") for key, y in x.items()]
+    found.links += [Link(None, key, f"a key of {path}") for key in x if not is_value(key)]
+    _attributes_of(found)
+
+
+def _tuple(found: Object) -> None:
+    fields = getattr(found.x, "_fields", None)
+    for k, y in enumerate(found.x):
+        found.links.append(Link(None, y, f"{found.path}.{fields[k]}" if fields else f"{found.path}[{k}]"))
+    _attributes_of(found)
+
+
+def _memory(found: Object) -> None:
+    x = found.x
+    bytes_in = x.nbytes if hasattr(x, "nbytes") else len(x) * getattr(x, "itemsize", 1)
+    if bytes_in > LARGEST:
+        found.refused = (
+            f"{_a(x)} of {bytes_in:,} bytes: to compare them would take longer than a step; make it a tensor outside"
+        )
+    elif isinstance(x, np.ndarray) and x.dtype.hasobject:
+        found.own(calls(lambda: tuple(x.flat), found.path))
+    else:
+        found.own(contents(x, found.path))
+
+
+def _context_variable(found: Object) -> None:
+    guard = calls(partial(found.x.get, MISSING), f"the context variable {found.x.name}")
+    found.links.append(Link(guard, guard.value, found.path))
+
+
+def _weak(found: Object) -> None:
+    """What is referred to is not kept alive: its attributes are guarded in its `__dict__`."""
+    reference, path = found.x, f"{found.path}()"
+    found.own(calls(lambda: reference() is None, f"whether {path} is gone"))
+    x = reference()
+    if isinstance(table := variables(x), dict) and not isinstance(x, Tensor | type):
+        found.tables.append((_from(table, path), table))
+        found.links.append(Link(None, type(x), type(x).__name__))
+    elif x is not None:
+        found.links.append(Link(None, x, path))
+
+
+def _environment(found: Object) -> None:
+    table = os.environ._data  # type: ignore[attr-defined]
+    found.own(
+        Guard("{0} == {1}", (table, dict(table)), lambda: tuple(table.items()), tuple(table.items()), "os.environ")
+    )
+
+
+def _view(found: Object) -> None:
+    found.links.append(Link(None, found.x.mapping, found.path))
+
+
+def _mapping_proxy(found: Object) -> None:
+    (table,) = gc.get_referents(found.x)
+    found.links.append(Link(None, table, found.path))
+
+
+def _random_state(found: Object) -> None:
+    x = found.x
+    found.own(computed(lambda: _state_of(x), f"the state of {found.path}, {_a(x)},"))
+
+
+def _state_of(x: Any) -> bytes:
+    if hasattr(x, "bit_generator"):
+        return pickle.dumps(x.bit_generator.state)
+    return pickle.dumps(x.getstate() if isinstance(x, random.Random) else x.get_state())
+
+
+def _file(found: Object) -> None:
+    if found.x.closed or found.x.readable():
+        found.refused = f"{_a(found.x)}: what it holds cannot be known"
+
+
+def _thread_local(found: Object) -> None:
+    found.tables.append((lambda name: attribute(found.x, name, f"{found.path}.{name}"), found.x.__dict__))
+    found.links.append(Link(None, type(found.x), type(found.x).__name__))
+
+
+def _tensor(found: Object) -> None:
+    """A tensor is guarded as such; these are attributes that a user gave it, and methods that a user may patch."""
+    x = found.x
+    found.tables.append((lambda name: attribute(x, name, f"{found.path}.{name}"), ("label",)))
+    if isinstance(table := variables(x), dict):
+        found.own(attribute(x, "__dict__", f"the attributes of {found.path}"))
+        found.tables.append((_from(table, found.path), table))
+
+
+def _enum_member(found: Object) -> None:
+    table = found.x.__dict__
+    guard = entry(table, "_value_", f"the value of {found.path}")
+    found.links += [Link(guard, guard.value, found.path), Link(None, type(found.x), type(found.x).__name__)]
+    found.tables.append((_from(table, found.path), [name for name in table if name != "_value_"]))
+
+
+def _getter(found: Object) -> None:
+    names = [name for name in found.x.__reduce__()[1] if isinstance(name, str)]
+    found.names = frozenset(part for name in names for part in name.split("."))
+
+
+def _builtin(found: Object) -> None:
+    if not isinstance(found.x.__self__, ModuleType):
+        found.links.append(Link(None, found.x.__self__, found.path))
+
+
+def _leaf(found: Object) -> None:
+    """What has nothing behind it that a step could read."""
+
+
+def _instance(found: Object) -> None:
+    """An object of a class: what the class has, and attributes that the step names."""
+    x = found.x
+    kind = type(x)
+    owner = (
+        x.__self__ if hasattr(kind, "__self__") else None
+    )  # of a function that Cython compiled, as those of `numpy.random`
+    if owner is not None and not isinstance(owner, ModuleType):
+        found.links.append(Link(None, owner, found.path))
+    if (table := variables(x)) and {"captures", "__wrapped__"} <= table.keys():  # a function that was given to `jit`
+        found.links.append(Link(None, x.__wrapped__, found.path))
+        return
+    if origin_of(kind) == "standard" and variables(x) is None:
+        return
+    found.own(_of_class(x, found.path))
+    found.links.append(Link(None, kind, kind.__name__))
+    _attributes_of(found)
+
+
+def _attributes_of(found: Object) -> None:
+    """The attributes of an object: by name, or all of an object of minigrad's, whose own code reads them."""
+    x = found.x
+    kind = type(x)
+    table = variables(x)
+    fields = [name for base in kind.__mro__ for name in slots(base)]
+    if isinstance(table, dict):
+        if origin_of(kind) != "engine":
+            found.own(_table(x, f"attributes of {found.path}"))
+        found.tables.append((_from(table, found.path), table))
+    if fields:
+        found.tables.append((lambda name: attribute(x, name, f"{found.path}.{name}"), fields))
+    for name in library_names(kind) & ({*(table or ()), *fields}):
+        guard = entry(table, name, f"{found.path}.{name}") if table and name in table else attribute(x, name, name)
+        found.links.append(Link(guard, guard.value, f"{found.path}.{name}"))
+
+
+def _of_class(x: Any, what: str) -> Guard:
+    return Guard("type({0}) is {1}", (x, type(x)), lambda: type(x), type(x), f"the class of {what}")
+
+
+def _table(x: Any, what: str) -> Guard:
+    """That an object has the same `__dict__`, with as many attributes."""
+    table = x.__dict__
+    return Guard(
+        f"{{0}}.__dict__ is {{1}} and len({{1}}) == {len(table)}",
+        (x, table),
+        lambda: (id(x.__dict__), len(x.__dict__)),
+        (id(table), len(table)),
+        what,
+        "changed",
+    )
+
+
+def _optimizer(found: Object) -> None:
+    """What a user's class adds: groups, state and hooks are guarded where the optimizer steps, numbers are symbolic."""
+    x = found.x
+    found.own(_of_class(x, found.path))
+    found.links.append(Link(None, type(x), type(x).__name__))
+    own = {"defaults", "param_groups", "state", "steps", "_hooks", "_place", "_stepping"}
+    found.own(_table(x, f"attributes of {x.name}"))
+    found.tables.append((_from(vars(x), found.path), [name for name in vars(x) if name not in own]))
+
+
+# --- modules of nn --------------------------------------------------------------------------------------------------
+
+
+def _is_module(x: Any) -> bool:
+    return variables(x) is not None and "_parameters" in x.__dict__ and "_modules" in x.__dict__
+
+
+def _module(found: Object) -> None:
+    module = found.x
+    kind = type(module)
+    of, table = kind.__name__, vars(module)
+    found.own(_of_class(module, found.path), attribute(kind, "forward", f"{of}.forward"))
+    found.own(_table(module, f"attributes of {of}"))
+    for name in ("parameters", "buffers", "modules"):
+        parts = table[f"_{name}"]
+        found.own(entry(table, f"_{name}", f"the table of {name} of {of}"), size(parts, f"{name} in {of}"))
+        for part in parts:
+            guard = entry(parts, part, f"{part} of {of}")
+            found.links.append(Link(guard, guard.value, f"{part} of {of}"))
+    hooks = entry(table, "_hooks", f"the table of hooks of {of}")
+    found.own(hooks)
+    for registry in vars(hooks.value).values() if hooks.value is not None else ():
+        found.own(entries(registry, f"the hooks of {of}"))
+        found.links += [Link(None, hook[0], f"a hook of {of}") for hook in registry.values()]
+    found.links.append(Link(None, kind, of))
+    rest = [name for name in table if name not in _TABLES]
+    read = {"training", *rest} if origin_of(kind) == "engine" else library_names(kind) & set(rest)
+    for name in sorted(read):
+        guard = entry(table, name, f"{of}.{name}")
+        found.links.append(Link(guard, guard.value, f"{of}.{name}"))
+    found.tables.append((_from(table, of), [name for name in rest if name not in read]))
+
+
+def _a(x: Any) -> str:
+    name = type(x).__name__
+    return f"{'an' if name[:1].lower() in 'aeiou' else 'a'} {name}"
+
+
+_KINDS: list[tuple[Any, Callable[[Object], None]]] = [
+    (FunctionType, _function),
+    (partial, _partial),
+    (partialmethod, _partial),
+    (MethodType, _wrapped("__func__", "__self__")),
+    ((staticmethod, classmethod), _wrapped("__func__")),
+    (property, _wrapped("fget", "fset")),
+    (cached_property, _wrapped("func")),
+    (Tensor, _tensor),
+    (Enum, _enum_member),
+    ((attrgetter, methodcaller), _getter),
+    (type, _class),
+    (ModuleType, _python_module),
+    (tuple, _tuple),
+    ((list, deque), _sequence),
+    (type(os.environ), _environment),
+    (dict, _dict),
+    ((set, frozenset), _set),
+    ((type({}.keys()), type({}.values()), type({}.items())), _view),
+    (types.MappingProxyType, _mapping_proxy),
+    ((np.ndarray, bytearray, array, memoryview), _memory),
+    (ContextVar, _context_variable),
+    (weakref.ref, _weak),
+    (io.IOBase, _file),
+    (random.SystemRandom, _leaf),
+    (random.Random, _random_state),
+    (queue.Queue, _wrapped("queue")),
+    (threading.local, _thread_local),
+    (CACHED, _wrapped("__wrapped__")),
+    ((Generator, Op, Storage), _leaf),
+    (Optimizer, _optimizer),
+    (types.BuiltinFunctionType, _builtin),
+    ((np.ufunc, type(threading.Lock()), types.CellType), _leaf),
+]

@@ -1,0 +1,105 @@
+"""Scalars that a trace reads again at each replay: where generators are, options and counts of optimizers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from minigrad._traced import Book, plain, traced
+
+__all__ = ["Draw", "Numbers", "is_number"]
+
+
+class Draw:
+    """What a step draws from a generator: its numbers, traced, and how many are used up. They are None of one that is
+    seeded in the step, which then is as it was after the capture."""
+
+    __slots__ = ("after", "count", "generator", "place", "seed")
+
+    def __init__(self, generator: Any, seed: Any, place: Any) -> None:
+        self.generator, self.seed, self.place, self.count = generator, seed, place, 0
+        self.after = (0, 0)
+
+    @property
+    def seeded(self) -> bool:
+        """Whether the step gives it its seed."""
+        return self.place is None
+
+    def settle(self) -> None:
+        """Note how the generator is after the capture."""
+        self.after = self.generator._seed, self.generator._drawn
+
+    def finish(self) -> None:
+        """Leave the generator as the step does."""
+        if self.seeded:
+            self.generator._seed, self.generator._drawn = self.after
+        else:
+            self.generator._drawn += self.count
+
+
+class Numbers:
+    """The numbers of an optimizer: options of its groups, counts in its state. After the capture, what changes them."""
+
+    def __init__(self, book: Book, optimizer: Any) -> None:
+        self.optimizer, self.steps = optimizer, 0
+        self.updates: list[tuple[dict[str, Any], str, Any]] = []
+        """What changes: where it is, and the number that it becomes."""
+        self._put: list[tuple[dict[str, Any], str, Any, Any]] = []  # where, what was there, and what was put there
+        self._known = self._memories()
+        for where, name, value in self._found():
+            what = f"{name} of {optimizer.name}"
+            if not optimizer.traceable:
+                book.condition(book.source(_reader(where, name), what).name, value, what)
+                continue
+            instead = (
+                tuple([book.source(_reader(where, name, k), what) for k in range(len(value))])
+                if isinstance(value, tuple)
+                else book.source(_reader(where, name), what)
+            )
+            self._put.append((where, name, value, instead))
+            where[name] = instead
+
+    def _memories(self) -> dict[int, frozenset[str]]:
+        return {id(p): frozenset(kept) for p, kept in self.optimizer.state.items() if kept}
+
+    def _found(self) -> list[tuple[dict[str, Any], str, Any]]:
+        groups = [(group, name, value) for group in self.optimizer.param_groups for name, value in group.items()]
+        memories = [(kept, name, value) for kept in self.optimizer.state.values() for name, value in kept.items()]
+        return [(where, name, value) for where, name, value in groups + memories if is_number(value)]
+
+    def settle(self) -> str:
+        """Give the optimizer its scalars back, as they are after the step. Returns why the next step differs, or ""."""
+        unstable = ""
+        for where, name, before, instead in self._put:
+            now = where[name]
+            if now is instead:
+                where[name] = before
+            elif traced(now):
+                self.updates.append((where, name, now))
+                where[name] = plain(now)
+            else:
+                unstable = f"{name} of {self.optimizer.name} was set"
+        for kept in self.optimizer.state.values():  # what was made in the step, of such numbers
+            kept.update({name: plain(x) for name, x in kept.items() if traced(x)})
+        if self._memories() != self._known:
+            unstable = f"{self.optimizer.name} created its state"
+        return unstable
+
+
+def is_number(value: Any) -> bool:
+    """Whether an option is a scalar, or a tuple of them, that may be symbolic."""
+    if isinstance(value, tuple):
+        return all(is_number(x) for x in value)
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _reader(where: dict[str, Any], name: str, index: int | None = None) -> Callable[[], Any]:
+    """What reads a number again. Raises LookupError where it is no number any more."""
+
+    def read() -> Any:
+        x = where[name] if index is None else where[name][index]
+        if x.__class__ is not float and x.__class__ is not int and not is_number(x):
+            raise LookupError(name)
+        return x
+
+    return read
