@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
+from numbers import Number
+from operator import index
 from typing import Any
 
 __all__ = ["Book", "Traced", "apply", "plain", "replaced", "traced"]
@@ -32,10 +34,8 @@ class Book:
 
     def call(self, function: Callable[..., Any], args: tuple[Any, ...], what: str) -> Traced:
         """What `function` gives of numbers, traced ones among them."""
-        name = self._functions.setdefault(id(function), f"f{len(self._space)}")
-        self._space[name] = function
-        texts = [self._text(x) for x in args]
-        return self.line(f"{name}({', '.join(texts)})", function(*map(plain, args)), args, what)
+        texts = [self.text(x) for x in args]
+        return self.line(f"{self.text(function)}({', '.join(texts)})", function(*map(plain, args)), args, what)
 
     def line(self, text: str, value: Any, operands: Iterable[Any], what: str = "") -> Traced:
         known = self._known.get(text)
@@ -48,13 +48,23 @@ class Book:
         self._known[text] = Traced(self, name, value, what or next((x.what for x in read), ""))
         return self._known[text]
 
-    def _text(self, x: Any) -> str:
-        return x.name if type(x) is Traced else repr(x)
+    def text(self, x: Any) -> str:
+        """An expression of a number or another constant."""
+        if type(x) is Traced:
+            return x.name
+        if type(x) in (bool, int, float, str, tuple, list, type(None)):
+            text = repr(x)
+            return f"({text})" if text[0] == "-" else text  # -2.0 ** n0 would be -(2.0 ** n0)
+        name = self._functions.setdefault(id(x), f"f{len(self._space)}")
+        self._space[name] = x
+        return name
 
     def binary(self, sign: str, a: Any, b: Any) -> Any:
-        """``a sign b``, of which one is traced."""
+        """``a sign b``, of which one is traced; NotImplemented where the other is no number: it may know how."""
+        if not (isinstance(a, Number) and isinstance(b, Number)):
+            return NotImplemented
         value = _BINARY[sign](plain(a), plain(b))
-        return self.line(f"{self._text(a)} {sign} {self._text(b)}", value, (a, b))
+        return self.line(f"{self.text(a)} {sign} {self.text(b)}", value, (a, b))
 
     def condition(self, text: str, value: Any, what: str) -> Any:
         """Note that the capture holds only while `text` is `value`."""
@@ -74,7 +84,7 @@ class Book:
         """A function that reads all sources, and returns the numbers `wanted`, then which conditions hold."""
         given = list(wanted)
         needed = {x.name for x in given if type(x) is Traced}
-        tests = [f"{text} == {value!r}" for text, value in self._conditions]
+        tests = [_test(text, value) for text, value in self._conditions]
         for text, _ in self._conditions:
             needed |= {name for name, _, _ in self._lines if name in _names(text)}
         body = []
@@ -82,12 +92,24 @@ class Book:
             if name in needed:
                 needed.update(operands)
                 body.append(f"    {name} = {text}\n")
-        values = "".join(f"{self._text(x)}, " for x in given)
+        values = "".join(f"{self.text(x)}, " for x in given)
         text = f"def read():\n{''.join(reversed(body))}    return ({values}), ({''.join(f'{x}, ' for x in tests)})\n"
         space = dict(self._space)
         exec(compile(text, "<numbers of a step>", "exec"), space)
-        read: Callable[[], tuple[tuple[Any, ...], tuple[bool, ...]]] = space["read"]
+        read: Callable[[], tuple[tuple[Any, ...], tuple[bool, ...]]] = space.pop(
+            "read"
+        )  # no cycle: it is freed at once
         return read
+
+
+def _test(text: str, value: Any) -> str:
+    """An expression that is true where `text` gives `value`, of the same type, with the sign of a zero; nan is nan."""
+    kind = type(value)
+    if kind is bool and not text.isidentifier():
+        return f"{text} == {value}"
+    if kind in (int, float) and value == value and value:
+        return f"({text} == {value!r} and type({text}) is {kind.__name__})"
+    return f"repr({text}) == {repr(value)!r}"
 
 
 def _names(text: str) -> set[str]:
@@ -114,10 +136,11 @@ class Traced:
         return float(self._known())
 
     def __int__(self) -> int:
-        return int(self._known())
+        return int(self.book.condition(f"int({self.name})", int(self.value), self.what))
 
     def __index__(self) -> int:
-        return int(self._known().__index__())
+        index(self.value)  # which raises what it does for a float
+        return index(self._known())
 
     def __bool__(self) -> bool:
         return bool(self.book.condition(f"bool({self.name})", bool(self.value), self.what))
@@ -126,6 +149,21 @@ class Traced:
         import numpy  # which whoever asks has loaded
 
         return numpy.asarray(self._known(), dtype)
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        """Arrays and scalars of NumPy's compute with the number itself."""
+        return getattr(ufunc, method)(*[x._known() if type(x) is Traced else x for x in inputs], **kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        """A method of numbers, as ``is_integer``: it is asked of the number itself."""
+        if name.startswith("__"):
+            raise AttributeError(name)
+        getattr(self.value, name)
+        return getattr(self._known(), name)
+
+    def __reduce__(self) -> Any:
+        """A copy is the number itself."""
+        return type(self.value), (self._known(),)
 
     def __hash__(self) -> int:
         return hash(self._known())
@@ -139,11 +177,29 @@ class Traced:
     def __neg__(self) -> Any:
         return self.book.line(f"-{self.name}", -self.value, (self,))
 
+    def __pos__(self) -> Any:
+        return self
+
     def __abs__(self) -> Any:
         return self.book.line(f"abs({self.name})", abs(self.value), (self,))
 
+    def __round__(self, digits: int | None = None) -> Any:
+        return self.book.call(round, (self, digits), self.what)
+
+    def __trunc__(self) -> Any:
+        return self.book.call(math.trunc, (self,), self.what)
+
+    def __floor__(self) -> Any:
+        return self.book.call(math.floor, (self,), self.what)
+
+    def __ceil__(self) -> Any:
+        return self.book.call(math.ceil, (self,), self.what)
+
     def __divmod__(self, other: Any) -> tuple[Any, Any]:
         return self // other, self % other
+
+    def __rdivmod__(self, other: Any) -> tuple[Any, Any]:
+        return other // self, other % self
 
 
 _BINARY: dict[str, Callable[[Any, Any], Any]] = {}
@@ -156,10 +212,11 @@ for _sign, _name in {
     setattr(Traced, f"__r{_name}__", lambda self, other, sign=_sign: self.book.binary(sign, other, self))
 for _sign, _name in {"<": "lt", "<=": "le", ">": "gt", ">=": "ge", "==": "eq", "!=": "ne"}.items():
 
-    def _compared(self: Traced, other: Any, sign: str = _sign) -> bool:
-        texts = self.name, other.name if type(other) is Traced else repr(other)
-        found = eval(f"a {sign} b", {"a": self.value, "b": plain(other)})
-        return bool(self.book.condition(f"({texts[0]} {sign} {texts[1]})", found, self.what))
+    def _compared(self: Traced, other: Any, sign: str = _sign) -> Any:
+        if not isinstance(other, Number):
+            return NotImplemented
+        found = bool(eval(f"a {sign} b", {"a": self.value, "b": plain(other)}))
+        return bool(self.book.condition(f"({self.name} {sign} {self.book.text(other)})", found, self.what))
 
     setattr(Traced, f"__{_name}__", _compared)
 
