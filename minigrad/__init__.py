@@ -60,6 +60,7 @@ from minigrad.ops import (
 )
 from minigrad.own import kernel
 from minigrad.packages import explained
+from minigrad.pytree import register_pytree_node
 from minigrad.storage import device
 from minigrad.value import Value
 
@@ -173,6 +174,7 @@ __all__ = [
     "pi",
     "pow",
     "record",
+    "register_pytree_node",
     "relu",
     "scope",
     "set_default_dtype",

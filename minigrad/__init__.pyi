@@ -30,6 +30,7 @@ from minigrad import (
     own,
     packages,
     pytorch,
+    pytree,
     random,
     sources,
     storage,
@@ -538,6 +539,7 @@ from minigrad.ops import (
     unfold_backward,
 )
 from minigrad.own import kernel
+from minigrad.pytree import register_pytree_node
 from minigrad.random import (
     Generator,
     bernoulli,
@@ -993,6 +995,7 @@ __all__ = [
     "put_along",
     "put_at",
     "pytorch",
+    "pytree",
     "quantile",
     "rad2deg",
     "radam_step",
@@ -1013,6 +1016,7 @@ __all__ = [
     "reciprocal",
     "record",
     "recur",
+    "register_pytree_node",
     "relu",
     "relu6",
     "relu_backward",

@@ -43,7 +43,7 @@ ROOMS = (
     dtypes,
     ops,
 )  # where minigrad looks for a name, in its order
-EAGER = (mg.autograd, mg.check, mg.graph, mg.kernels, mg.op, mg.own, mg.value)
+EAGER = (mg.autograd, mg.check, mg.graph, mg.kernels, mg.op, mg.own, mg.pytree, mg.value)
 ELEMENTWISE = {op.name for op in (*ops.elementwise.ELEMENTWISE, *ops.activation.ACTIVATIONS)}
 FACES = (mg.Tensor, mg.Value, float)  # what elementwise operations take, and give
 EMPTY = inspect.Parameter.empty

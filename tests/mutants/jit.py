@@ -6,6 +6,20 @@ __all__ = ["MUTANTS"]
 
 MUTANTS = (
     Mutant(
+        "keys that are 1, 1.0 and True are of one structure",
+        "minigrad/pytree.py",
+        "exact(self.context) == exact(other.context)",
+        "self.context == other.context",
+        ("test_pytree.py",),
+    ),
+    Mutant(
+        "a scalar that was looked at may be 0.0 where it was -0.0",
+        "minigrad/_traced.py",
+        'return f"repr({text}) == {repr(value)!r}"',
+        'return f"{text} == {value!r}"',
+        ("test_traced.py",),
+    ),
+    Mutant(
         "no guard sees a hook that was added",
         "minigrad/_jit/objects.py",
         '        found.own(entries(registry, f"the hooks of {of}"))\n',
