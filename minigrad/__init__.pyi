@@ -41,6 +41,7 @@ from minigrad import (
     value,
     views,
 )
+from minigrad._jit import Jitted, jit
 from minigrad._stubs import Unary
 from minigrad._tensor import RemovableHandle, Tensor, linked, promoted, wrap
 from minigrad.autograd import detect_anomaly, enable_grad, events, grad, inference_mode, no_grad, set_grad_enabled
@@ -580,6 +581,7 @@ __all__ = [
     "Freed",
     "Generator",
     "IntInfo",
+    "Jitted",
     "MemoryReport",
     "Norm",
     "Op",
@@ -860,6 +862,7 @@ __all__ = [
     "isnan",
     "isneginf",
     "isposinf",
+    "jit",
     "keep",
     "kernel",
     "kernel_source",

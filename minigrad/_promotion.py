@@ -69,7 +69,7 @@ def promoted(op: Op, inputs: tuple[Any, ...], make: Callable[[Any], Any]) -> tup
 def _cast(x: Any, dtype: DType) -> Any:
     if _is_tensor(x):
         return x if x.dtype is dtype else OPS["to"](x, dtype=dtype)
-    return float(x) if dtype.kind == 2 else int(x) if dtype.kind == 1 else bool(x)
+    return x if x.__class__ is (kind := (bool, int, float)[dtype.kind]) else kind(x)  # a symbolic float stays one
 
 
 def operand(op: Op, x: Any) -> Any:

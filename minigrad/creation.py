@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from minigrad._tensor import Tensor, wrap
+from minigrad._traced import Traced
 from minigrad.backends.limits import check_count, number
 from minigrad.dtypes import DType, as_dtype, get_default_dtype, int64, of_number
 from minigrad.errors import ArgumentError, DTypeError, OutOfMemoryError, ShapeError, a_kind
@@ -57,6 +58,8 @@ def tensor(data: Any, *, dtype: DType | None = None, device: str | None = None, 
     >>> tensor([[1.0, 2.0], [3.0, 4.0]]).shape
     (2, 2)
     """
+    if type(data) is Traced:
+        return full((), data, dtype=dtype, device=device, requires_grad=requires_grad)
     array = np.asarray(_array_of(data, dtype, "tensor"), order="C")
     place = data.device if device is None and isinstance(data, Tensor) else device
     return _finished(array, place, requires_grad, "tensor")

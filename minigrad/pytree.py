@@ -177,7 +177,8 @@ def register_pytree_node(
     """Register `cls`, not its subclasses, as a container, as in PyTorch.
 
     ``flatten_fn(x)`` returns what is in an instance, and a context, which is compared by ``==``;
-    ``unflatten_fn(children, context)`` builds one.
+    ``unflatten_fn(children, context)`` builds one. `mg.jit` traces a step once for all arguments of equal structure,
+    and builds the containers that a step returns at each call.
 
     Raises DTypeError if `cls` is no class, or the others are no functions; ArgumentError if it is a container already.
 
@@ -186,8 +187,9 @@ def register_pytree_node(
     ...     def __init__(self, first, second):
     ...         self.first, self.second = first, second
     >>> mg.register_pytree_node(Pair, lambda x: ([x.first, x.second], None), lambda children, _: Pair(*children))
-    >>> mg.pytree.tree_map(lambda x: 10 * x, Pair(1, 2)).second
-    20
+    >>> step = mg.jit(lambda pair: Pair(pair.first + pair.second, pair.first))
+    >>> step(Pair(mg.tensor(1.0), mg.tensor(2.0))).first
+    tensor(3.)
     """
     if not isinstance(cls, type):
         raise DTypeError(f"register_pytree_node: {cls!r:.100} is {a_kind(cls)}, not a class.")

@@ -585,8 +585,8 @@ print(direct.captures)
 
 # %% [markdown]
 # You should see that `direct` was recorded again, and says why, and that `through` is wrong without a word: it does not name `rate`
-# itself, a function that it calls does. So **give a number that changes as an argument**. Each new number is a new recording, though. If
-# it changes often, give it as a tensor, which is read where it lies, or leave it to an optimizer, whose rate is looked up at each call.
+# itself, a function that it calls does. So **give a number that changes as an argument**. A fraction such as 0.5 is looked up at each call,
+# like a tensor, and like the rate of an optimizer. Each new whole number is a new recording, though, since a shape may depend on it.
 # (Modules that the step uses are watched, too: what they are made of, and whether they are in training.)
 #
 # ## Break it: another shape

@@ -3,13 +3,21 @@
 import copy
 import math
 import pickle
+import types
 from decimal import Decimal
 from fractions import Fraction
 
+import numpy as np
 import pytest
 
+import minigrad as mg
+import parity
+from cases import merge_cases
 from minigrad._traced import Book, Traced
-from needs import needs
+from minigrad.errors import CaptureError
+from minigrad.pytree import tree_flatten, tree_map
+from samples import all_samples
+from tiers import NIGHTLY, choose_cases
 
 
 def struct_of(x):
@@ -146,9 +154,6 @@ def test_what_is_no_number_is_asked_whether_it_knows_how():
 
 
 def test_scalars_and_arrays_of_numpy_keep_their_types():
-    needs("numpy")
-    import numpy as np
-
     narrow, wide = np.float32(1.5), np.float64(1.5)
     array = np.ones(2, np.float32)
     functions = [
@@ -168,3 +173,138 @@ def test_scalars_and_arrays_of_numpy_keep_their_types():
         found = function(book.source(lambda: 0.5, "x"))
         assert (found.dtype, found.tolist()) == (function(0.5).dtype, function(0.5).tolist())
         assert book.conditions == ["x"]
+
+
+# --- every operation and every optimizer takes the floats of a recorded step's arguments as such ---
+
+FACTORS = (1.0, 0.75, 0.5, 1.0)
+
+
+def exchange(x, number):
+    """A function of a sample with ``number(x)`` for each float in its code, its closure and its defaults."""
+    if type(x) is float:
+        return number(x)
+    if isinstance(x, tuple | list | dict):
+        return tree_map(lambda y: exchange(y, number), x)
+    if isinstance(x, types.CodeType):
+        return x.replace(co_consts=tuple([exchange(y, number) for y in x.co_consts]))
+    if isinstance(x, types.FunctionType) and x.__module__.startswith("samples"):
+        cells = tuple([types.CellType(exchange(cell.cell_contents, number)) for cell in x.__closure__ or ()])
+        code, defaults = exchange(x.__code__, number), exchange(x.__defaults__, number)
+        return types.FunctionType(code, x.__globals__, x.__name__, defaults, cells or None)
+    return x
+
+
+def floats_of(call):
+    found = []
+    exchange(call, lambda x: found.append(x) or x)
+    return tuple(found)
+
+
+SAMPLES = {key: sample for key, sample in all_samples().items() if floats_of(sample.call)}
+LOOKED_AT = {  # where a size or a choice depends on the value, or a kernel is written for it: traced for each
+    "cdist, p, stacked",
+    "triplet_margin_loss, swap, sum",
+    "multi_margin_loss, p, weights, none",
+    "where of two numbers",
+    "softplus, beta",
+    "softplus, threshold",
+    "pairwise_distance, p, keepdim",
+    "normalize, p = 3, two dimensions",
+    "layer_norm, no bias",
+    "rms_norm over two dimensions",
+    "batch_norm, eps",
+    "instance_norm, plain",
+    "group_norm without space",
+}
+
+
+def step_of(sample):
+    def step(floats, *leaves):
+        given = iter(floats)
+        found = exchange(sample.call, lambda x: next(given))(parity.ours(), *leaves)
+        outputs = [x for x in tree_flatten(found, lambda x: isinstance(x, mg.Tensor))[0] if isinstance(x, mg.Tensor)]
+        for x in outputs:
+            if x.requires_grad:
+                x.backward(mg.ones_like(x), retain_graph=True)
+        return outputs
+
+    return step
+
+
+def outcome(step, sample, floats):
+    """What a step gives: outputs and gradients, or what it raises."""
+    mg.manual_seed(1)
+    made = [mg.tensor(parity.cast(array, parity.FLOATS[-1])) for array in sample.inputs]
+    leaves = [x.requires_grad_() if x.dtype.is_floating_point else x for x in made]
+    try:
+        outputs = [x.detach().numpy().copy() for x in step(floats, *leaves)]
+    except CaptureError:
+        return None
+    except (ValueError, TypeError, RuntimeError) as error:
+        return f"{type(error).__name__}: {error}"
+    return [*outputs, *[None if x.grad is None else x.grad.numpy().copy() for x in leaves]]
+
+
+@merge_cases
+@pytest.mark.parametrize("key", list(SAMPLES) if NIGHTLY else choose_cases(list(SAMPLES), "symbolic", 60))
+def test_a_call_traced_with_some_floats_is_right_for_others(key):
+    sample = SAMPLES[key]
+    step, floats = step_of(sample), floats_of(sample.call)
+    jitted = mg.jit(step)
+    for factor in FACTORS:
+        given = tuple([x * factor for x in floats])
+        expected, found = outcome(step, sample, given), outcome(jitted, sample, given)
+        if found is None:
+            return  # it looks at elements of tensors: see `test_jit`
+        assert type(found) is type(expected)
+        if isinstance(expected, str):
+            assert found == expected
+            continue
+        for a, b in zip(expected, found, strict=True):
+            assert (a is None) == (b is None)
+            if a is not None:
+                assert (a.dtype, a.shape) == (b.dtype, b.shape)
+                np.testing.assert_allclose(b, a, rtol=4 * np.finfo(a.dtype).eps if a.dtype.kind == "f" else 0, atol=0)
+    name = key.partition(": ")[2]
+    if name not in LOOKED_AT and not name.startswith(("interpolate", "xlogy")):
+        assert jitted.trace_count <= 1
+
+
+def options():
+    """Each option of each optimizer that is a float, or a tuple that begins with one."""
+    for kind in ("SGD", "Adam", "AdamW", "NAdam", "RAdam", "Adamax", "RMSprop", "Adagrad", "Adadelta", "Lion", "Muon"):
+        group = getattr(mg.optim, kind)([mg.ones(2, 2, requires_grad=True)], lr=0.1).param_groups[0]
+        for name, x in group.items():
+            if isinstance(x, float) or (name == "betas"):
+                yield kind, name
+
+
+@merge_cases
+@pytest.mark.parametrize(("kind", "option"), options())
+def test_an_option_of_an_optimizer_that_is_an_argument_is_read_at_each_call(kind, option):
+    def run(wrap):
+        mg.manual_seed(3)
+        p = mg.randn(3, 3).requires_grad_()
+        optimizer = getattr(mg.optim, kind)([p], lr=0.1)
+        group = optimizer.param_groups[0]
+        before = group[option]
+
+        def step(x, value):
+            group[option] = (value, before[1]) if isinstance(before, tuple) else value
+            optimizer.zero_grad()
+            (p * x).square().sum().backward()
+            optimizer.step()
+            return p * 1, group[option]
+
+        function, found = wrap(step), []
+        start = before[0] if isinstance(before, tuple) else before or 0.1
+        for factor in (1.0, 0.75, 0.5, 0.75, 1.0):
+            y, value = function(mg.ones(3, 3), start * factor)
+            found.append((y.tolist(), value, group[option], [type(x) for x in tree_flatten(group[option])[0]]))
+        return found, repr(optimizer.state_dict()), function
+
+    *plain, _ = run(lambda step: step)
+    *found, function = run(mg.jit)
+    assert found == plain
+    assert function.trace_count <= (4 if kind == "Muon" else 2)  # one to make its memory; Muon looks at the value

@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-import inspect
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from copy import copy
+from collections.abc import Callable, Sequence
 from functools import partial, update_wrapper
 from threading import RLock
 from types import MethodType
-from typing import Any, cast
+from typing import Any
 
-from minigrad._jit.capture import Capture, View, span_of
-from minigrad._jit.guards import is_value
+from minigrad._jit.arguments import Arguments, is_leaf
+from minigrad._jit.capture import Capture, View
+from minigrad._jit.checks import Check, compile_check
 from minigrad._jit.launched import Launched, recorded
+from minigrad._jit.misses import Misses
 from minigrad._jit.program import Program, made_of
-from minigrad._jit.reach import Reach
+from minigrad._jit.reach import Chosen, Reach
+from minigrad._jit.results import Results
 from minigrad._jit.trace_guards import TraceGuards
 from minigrad._tensor import Tensor, wrap
-from minigrad._traced import Traced, plain, replaced, traced
-from minigrad.dtypes import get_default_dtype
-from minigrad.errors import CaptureError, a_kind, caller, check_flag, check_function
+from minigrad._traced import plain, replaced, traced
+from minigrad.errors import ArgumentError, CaptureError, DTypeError, a_kind, caller, check_flag, check_function
 from minigrad.graph import modes
 from minigrad.kernels import tapped
-from minigrad.storage import get_default_device, place_of
+from minigrad.pytree import tree_map
 
 __all__ = ["Jitted", "jit"]
 
@@ -33,22 +33,34 @@ MOST_ON_GPU = 256  # there nobody waits for a launch, and to compile takes longe
 TRIES = 3  # runs until one is recorded: in the first ones tables are made that stay
 
 
-def jit(function: Callable[..., Any] | None = None, *, state: Any = (), fullgraph: bool = True) -> Any:
+def jit(
+    function: Callable[..., Any] | None = None, *, state: Any = (), fullgraph: bool = True, max_traces: int = 16
+) -> Any:
     """`function`, a step of training say, recorded when it is first called and run without Python after that.
 
-    What is recorded are kernel calls: forward, backward and the optimizer's update alike. They are recorded for each
-    combination of shapes, types and devices of the tensors among the arguments, and of the other arguments, which are
-    part of the recording. Tensors that the function has from elsewhere are read, and written, where they are: so
-    parameters change. Numbers of optimizers, ``group["lr"]`` and counts of steps, are read anew at each call, and
-    random numbers are drawn anew. Any other state of Python's is as it was when the step was recorded: a list is not
-    appended to, an attribute of an object that is no module is not looked at. What comes back has no graph.
+    What is recorded are kernel calls: forward, backward and the optimizer's update alike. Tensors that the function has
+    from elsewhere are read, and written, where they are: so parameters change. Numbers of optimizers, ``group["lr"]``
+    and counts of steps, are read anew at each call, and random numbers are drawn anew. Any other state of Python's is
+    as it was when the step was recorded: a list is not appended to, an attribute of an object that is no module is not
+    looked at.
+
+    Arguments and results may be nested containers: tuples, lists and dicts of all kinds, dataclasses, other mappings,
+    and classes that `register_pytree_node` names. A trace is for one structure of arguments; for the layout of tensors,
+    and whether they require gradients; for integers, strings and scalars of other types by type and value; and for any
+    other object by identity. Floats are symbolic: they are read at each call, as the elements of tensors are. Only
+    where Python looks at the value of one, by ``if``, ``float()`` or a function of `math`, is a trace for that answer
+    alone. What a step returns is built around fresh tensors at each call, with the `grad` that the step gave them, and
+    no graph.
+
+    The `max_traces` traces used last are kept; a step that alternates between two states is traced twice. For more, one
+    UserWarning names the argument or guard that keeps changing. `Jitted.captures` has the last 100 reasons.
 
     It is recorded again where something else is behind a name that the function takes from around it, a number say;
     where a module has other parts, or attributes that are numbers, texts, `training` and the like; where an optimizer
     has other groups, options that are no numbers, or memories; and where gradients are there that were not. `state`
     names modules that are to be watched so, one or several; arguments and those that are called in the step are anyway.
-    `Jitted.captures` tells how often, and why. While somebody looks on (`mg.record`, `mg.profile`, a tap) the function
-    itself is called. Threads that share a step run it one after the other.
+    While somebody looks on (`mg.record`, `mg.profile`, a tap) the function itself is called. Threads that share a step
+    run it one after the other.
 
     On ``cpu`` and GPUs a step runs by the launches of Taichi's kernels that its calls come down to, which are recorded
     in its second run. After 16 of those, on ``cpu`` launches that compute number by number are fused where one reads
@@ -58,8 +70,9 @@ def jit(function: Callable[..., Any] | None = None, *, state: Any = (), fullgrap
     raised when the step has run, so that what it updates has been; on a GPU when numbers next come down.
 
     Raises CaptureError where a value is read inside, as by ``item()``, an ``if`` or a print, where a shape depends on
-    numbers, where a tensor from elsewhere is given a graph, and for arguments that have one. May be used as a
-    decorator.
+    numbers, where a tensor from elsewhere is given a graph, and for arguments that have one, are large arrays of
+    NumPy's or iterators, or are changed by the step; and for results that hold tensors in other objects. Raises
+    ArgumentError unless `max_traces` is at least 1. May be used as a decorator.
 
     >>> import minigrad as mg
     >>> w = mg.tensor([1.0, 2.0], requires_grad=True)
@@ -74,26 +87,38 @@ def jit(function: Callable[..., Any] | None = None, *, state: Any = (), fullgrap
     >>> [step(mg.ones(2)).item() for _ in range(3)], step.captures
     ([3.0, 2.0, 1.0], ['the first call with tensors of shapes (2,)'])
     """
-    return partial(Jitted, state=state, fullgraph=fullgraph) if function is None else Jitted(function, state, fullgraph)
+    if function is None:
+        return partial(Jitted, state=state, fullgraph=fullgraph, max_traces=max_traces)
+    return Jitted(function, state, fullgraph, max_traces)
 
 
 class Jitted:
     """A function that was given to `jit`."""
 
-    def __init__(self, function: Callable[..., Any], state: Any = (), fullgraph: bool = True) -> None:
+    def __init__(
+        self, function: Callable[..., Any], state: Any = (), fullgraph: bool = True, max_traces: int = 16
+    ) -> None:
         check_function(function, "jit")
         check_flag(fullgraph, "jit: fullgraph")
+        if not isinstance(max_traces, int):
+            raise DTypeError(f"jit: max_traces is {a_kind(max_traces)}, not an integer.")
+        if max_traces < 1:
+            raise ArgumentError(f"jit: max_traces is {max_traces}, and has to be at least 1.")
         update_wrapper(self, function)
         self.captures: list[str] = []
-        """Why the function was recorded, each time that it was."""
+        """Why the function was traced, the last 100 times."""
+        self.trace_count = 0
+        """How many times the function was traced."""
         self._function = function
-        self._recordings: dict[Any, _Recording] = {}
+        self._traces: list[_Recording] = []  # the last used first
+        self._max_traces = max_traces
         self._last: _Recording | None = None
-        self._again: Callable[[Any], bool] = _never  # whether arguments have the key that the last ones had
-        self._lock = RLock()  # threads run it one after the other, as kernels are
+        self._unkept: tuple[Any, str] | None = None  # what the last capture was for that no trace is left of, and why
+        self._unkept_count = 0
         self._fullgraph = fullgraph
-        self._unstable: dict[Any, str] = {}  # why there is no trace of a key that was captured
-        self._eager = ""  # why the step is run without a trace
+        self._eager = ""  # why the function is called without a trace, from some time on
+        self._misses = Misses(getattr(function, "__name__", "a step"), max_traces)
+        self._lock = RLock()  # threads run it one after the other, as kernels are
         self._watched = [state] if hasattr(state, "training") else [x for x in state if hasattr(x, "training")]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -103,73 +128,103 @@ class Jitted:
             return self._run(args, kwargs)
 
     def _run(self, args: Any, kwargs: Any) -> Any:
-        last = self._last
-        if last is not None and not kwargs and self._again(args):
-            reason, numbers = last.outdated(args)
-            if not reason:
-                return last.run(args, numbers)
-        tensors: list[Tensor] = []
-        given = _key((args, kwargs), tensors)
-        for x in tensors:
-            if x.grad_fn is not None:
-                raise CaptureError(
-                    f"jit: an argument of shape {x.shape} was computed, and a graph is behind it.\n"
-                    "  Give x.detach(), or compute it inside the step."
-                )
-        key = given, _overlaps(tensors), modes.grad, get_default_dtype(), get_default_device(), modes.strict
-        recording = self._recordings.get(key)
-        if recording is None:
-            why = self._unstable.get(key) or _first_call(self._function, args, kwargs, tensors)
-            return self._record(key, tensors, args, kwargs, why)
-        reason, numbers = recording.outdated(tensors)
-        if reason:
-            return self._record(key, tensors, args, kwargs, reason)
-        self._last, self._again = recording, _alike(args, kwargs)
-        return recording.run(tensors, numbers)
+        last, reason = self._last, ""
+        if last is not None and last.check is not None:
+            tensors = last.check(args, kwargs)
+            if tensors is not None:
+                reason, numbers = last.outdated(tensors)
+                if not reason:
+                    return last.run(tensors, numbers)
+        try:
+            call = Arguments(self._function, args, kwargs)
+        except CaptureError as error:
+            self._refuse(error)
+            return self._function(*args, **kwargs)
+        key, tried = call.key, last if reason else None
+        for trace in self._traces:
+            if trace is not tried and trace.key == key:
+                trace.inputs[:] = call.floats
+                failed, numbers = trace.outdated(call.tensors)
+                if not failed:
+                    self._use(trace)
+                    if trace.check is None:
+                        trace.check = compile_check(call, trace.inputs)
+                    return trace.run(call.tensors, numbers)
+                reason = reason or failed
+        return self._record(call, key, reason)
+
+    def _use(self, trace: _Recording) -> None:
+        """Make a trace the one used last."""
+        if not self._traces or self._traces[0] is not trace:
+            self._traces = [trace, *[x for x in self._traces if x is not trace]]
+        self._last, self._unkept_count = trace, 0
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
-        """A method, where it decorates a function in a class: there is a recording for each object."""
+        """A method, where it decorates a function in a class: the object is an argument, of which there are traces."""
         return self if instance is None else MethodType(self, instance)
 
     def __reduce__(self) -> Any:
-        """A copy records anew."""
-        return Jitted, (self._function, self._watched, self._fullgraph)
+        """A copy has no traces yet."""
+        return Jitted, (self._function, self._watched, self._fullgraph, self._max_traces)
+
+    def _refuse(self, error: CaptureError) -> None:
+        """Raise the error, or from now on call the function without a trace."""
+        if self._fullgraph:
+            raise error
+        self._run_eagerly(str(error).splitlines()[0].removesuffix("."))
 
     def _run_eagerly(self, why: str) -> None:
-        """From now on call the function itself, and warn why."""
         self._eager = why
-        text = "\n".join(why.splitlines()[:1])
-        warnings.warn(f"{text}\n  The step runs eagerly from now on.", UserWarning, stacklevel=4)
+        warnings.warn(f"{why}.\n  It runs eagerly from now on.", UserWarning, stacklevel=5)
 
-    def _record(self, key: Any, tensors: list[Tensor], args: Any, kwargs: Any, reason: str) -> Any:
-        self._last, self._again = None, _never
+    def _record(self, call: Arguments, key: Any, reason: str) -> Any:
+        self._last = None
+        if not reason and self._unkept is not None and self._unkept[0] == key:
+            reason = self._unkept[1]
         reach = Reach()  # of everything as it is before the step runs
         reach.add(self._function, getattr(self._function, "__name__", "the step"))
-        for x in (*self._watched, *_objects_in((args, kwargs))):
-            reach.add(x, f"an argument, {a_kind(x)},")
-        capture = Capture([x._array for x in tensors], reach, self._fullgraph)
+        for x, what in (*[(x, type(x).__name__) for x in self._watched], *call.objects):
+            reach.add(x, what)
+        capture = Capture([x._array for x in call.tensors], reach, self._fullgraph)
         capture.trace_optimizers()
+        inputs: list[float] = []
+        args, kwargs = call.traced(capture.book, inputs)
         result = capture.run(lambda: self._function(*args, **kwargs))
-        result = _rebuilt(result, lambda x: x.detach() if isinstance(x, Tensor) else x)  # its graph holds leaves
-        chosen = reach.chosen(capture.watch)
-        for x in tensors:
+        for x in call.tensors:
             if x._step is not None:  # by a write in place: when the recording runs it has no graph, so not here either
                 x._step, x._requires_grad = None, False
+        try:
+            if capture.refused:
+                raise CaptureError(capture.refused)
+            call.check_unchanged(args, kwargs)
+            chosen = reach.chosen(capture.watch, [x.optimizer for x in capture.optimizers.values() if x.steps])
+            _check_read(chosen)
+            results = Results(result, capture)
+        except CaptureError as error:
+            self._refuse(error)
+            return tree_map(plain, result, is_leaf=is_leaf)
+        del result  # its graph holds leaves of the step's own
+        self._note(call, reason or call.first_call())
+        capture.forget_own_leaves({*chosen.tensors, *map(id, call.tensors)})
+        guards = TraceGuards(capture, call.tensors, chosen)
+        changed = capture.unstable or guards.changed()
+        if changed:
+            self._unkept, self._unkept_count = (key, f"in the step itself {changed}"), self._unkept_count + 1
+        else:
+            self._use(_Recording(capture, results, call, key, guards, inputs))
+        if self._unkept_count > self._max_traces:
+            self._run_eagerly(f"jit: in the step itself {changed}, at each of {self._unkept_count} calls")
+        elif len(self._traces) > self._max_traces:
+            del self._traces[self._max_traces :]
+            self._misses.warn()
+        return results.first()
+
+    def _note(self, call: Arguments, reason: str) -> None:
+        """Note why the step was captured."""
+        self.trace_count += 1
         self.captures.append(reason)
-        capture.refuse_what_is_read(chosen)
-        if capture.refused:
-            self._run_eagerly(capture.refused)
-        elif not capture.unstable:
-            capture.forget_own_leaves({*chosen.tensors, *map(id, tensors)})
-            called = _called(self._function, args, kwargs, tensors)
-            guards = TraceGuards(capture, tensors, chosen)
-            capture.unstable = guards.changed()
-            if not capture.unstable:
-                self._last = self._recordings[key] = _Recording(capture, result, tensors, guards, called)
-        if capture.unstable:
-            self._recordings.pop(key, None)
-            self._unstable[key] = f"in the step itself {capture.unstable}"
-        return _rebuilt(result, lambda x: x if isinstance(x, Tensor) else plain(x))
+        del self.captures[:-100]
+        self._misses.add(call, reason)
 
     @property
     def program(self) -> str:
@@ -189,162 +244,39 @@ class Jitted:
         return "" if launched is None else launched.source
 
 
-def _key(x: Any, tensors: list[Tensor]) -> Any:
-    """What tells arguments apart; the tensors among them are gathered."""
-    if isinstance(x, Tensor):
-        for k, other in enumerate(tensors):
-            if other is x:
-                return "again", k
-        tensors.append(x)
-        array = x._array
-        return "tensor", array.shape, array.strides, array.dtype, place_of(array), x.requires_grad
-    if type(x) in (tuple, list):
-        return (type(x), *[_key(value, tensors) for value in x])
-    if type(x) is dict and not x:
-        return dict
-    if isinstance(x, Mapping):
-        return type(x), tuple([(name, _key(value, tensors)) for name, value in x.items()])
-    try:
-        hash(x)
-    except TypeError:
+def _check_read(chosen: Chosen) -> None:
+    """Raise CaptureError for what the step read that no guard can hold."""
+    if chosen.refused:
         raise CaptureError(
-            f"jit: an argument is {a_kind(x)}, which cannot be told from another.\n"
-            "  Give tensors, numbers, texts, and tuples, lists or dicts of them."
-        ) from None
-    return type(x), repr(x) if isinstance(x, float | complex) else x  # 0.0 is not -0.0, and nan is nan
-
-
-def _objects_in(x: Any) -> list[Any]:
-    """The objects among arguments that are told apart by what they are, not by what is in them."""
-    if isinstance(x, Mapping):
-        return [y for value in x.values() for y in _objects_in(value)]
-    if type(x) in (tuple, list):
-        return [y for value in x for y in _objects_in(value)]
-    return [] if isinstance(x, Tensor) or is_value(x) else [x]
-
-
-def _never(args: Any) -> bool:
-    return False
-
-
-def _alike(args: Any, kwargs: Any) -> Callable[[Any], bool]:
-    """Whether other arguments have the key that these have, written out for what most steps are given: some tensors,
-    each with memory of its own. False of others means that it is not known."""
-    arrays: list[Any] = [x._array if x.__class__ is Tensor else None for x in args]
-    starts = {getattr(x, "address", 0) for x in arrays}
-    if kwargs or not args or len(args) > 8 or 0 in starts or len(starts) < len(args):
-        return _never
-    space: dict[str, Any] = {"Tensor": Tensor, "dtype": get_default_dtype, "device": get_default_device, "modes": modes}
-    space |= {"dtype_": get_default_dtype(), "device_": get_default_device()}
-    tests = [
-        f"dtype() is dtype_ and device() == device_ and modes.grad is {modes.grad} and modes.strict is {modes.strict}"
-    ]
-    for k, (x, array) in enumerate(zip(args, arrays, strict=True)):
-        space |= {f"kind{k}": type(array), f"shape{k}": array.shape, f"dtype{k}": array.dtype}
-        tests.append(f"x{k}.__class__ is Tensor and x{k}._step is None and x{k}._requires_grad is {x._requires_grad}")
-        tests.append(f"(a{k} := x{k}._array).__class__ is kind{k} and a{k}.address")
-        tests.append(f"a{k}.shape == shape{k} and a{k}.dtype == dtype{k}")
-    tests.append(f"len({{{', '.join(f'a{k}.address' for k in range(len(args)))}}}) == {len(args)}")
-    names = ", ".join(f"x{k}" for k in range(len(args)))
-    text = f"def alike(args):\n    if len(args) != {len(args)}:\n        return False\n    {names}, = args\n"
-    exec(f"{text}    return bool({' and '.join(tests)})\n", space)
-    found: Callable[[Any], bool] = space["alike"]
-    return found
-
-
-def _first_call(function: Any, args: Any, kwargs: Any, tensors: list[Tensor]) -> str:
-    """Why a step is recorded of which there is no recording: with which tensors, and which numbers, it was called."""
-    given = _bound(function, args, kwargs)
-    shapes = [f"tensors of shapes {' and '.join([str(x.shape) for x in tensors])}"] if tensors else []
-    others = [f"{name}={x!r}" for name, x in given.items() if type(x) in (bool, int, float, str)]
-    text = ", ".join([*shapes, *others])
-    return f"the first call with {text}" if text else "the first call"
-
-
-def _bound(function: Any, args: Any, kwargs: Any) -> dict[str, Any]:
-    """Arguments by the names that a function has for them."""
-    try:
-        return dict(inspect.signature(function).bind(*args, **kwargs).arguments)
-    except (TypeError, ValueError):  # it would not say
-        return {}
-
-
-def _called(function: Any, args: Any, kwargs: Any, tensors: list[Tensor]) -> list[str]:
-    """What a function calls the tensors among its arguments."""
-    given = _bound(function, args, kwargs)
-    names: dict[int, str] = {}
-
-    def walk(name: str, x: Any) -> None:
-        if isinstance(x, Tensor):
-            names.setdefault(id(x), name)
-        elif isinstance(x, Mapping) or type(x) in (tuple, list):
-            for key, value in x.items() if isinstance(x, Mapping) else enumerate(x):
-                walk(f"{name}[{key!r}]", value)
-
-    for name, x in given.items():
-        walk(name, x)
-    return [names.get(id(x), f"argument {k}") for k, x in enumerate(tensors)]
-
-
-def _overlaps(tensors: list[Tensor]) -> Any:
-    """Which arguments lie in the memory of another, and how far from its beginning: to write to one changes both."""
-    if len(tensors) < 2:
-        return ()
-    found, (last, start, reach) = [], (0, 0, 0)
-    for first, end, k in sorted([(*span_of(x._array), k) for k, x in enumerate(tensors)]):
-        if first < reach:
-            found.append((k, last, first - start))
-        if end > reach:
-            last, start, reach = k, first, end
-    return tuple(found)
-
-
-def _rebuilt(x: Any, made: Callable[[Any], Any]) -> Any:
-    """The same tuples, lists and dicts with ``made(leaf)`` in place of each thing in them."""
-    if isinstance(x, Mapping):
-        found = copy(x) if isinstance(x, dict) else {}
-        found.update((name, _rebuilt(value, made)) for name, value in x.items())
-        return found if isinstance(x, dict) else cast(Any, type(x))(found)
-    if isinstance(x, tuple) and hasattr(x, "_fields"):
-        return type(x)(*[_rebuilt(value, made) for value in x])
-    return type(x)(_rebuilt(value, made) for value in x) if type(x) in (tuple, list) else made(x)
-
-
-def _check_result(x: Any) -> None:
-    """Raise CaptureError for an object with tensors in it: it would come back as it is, with numbers of long ago."""
-    inside = [*x] if isinstance(x, tuple | list | set | frozenset) else [*getattr(x, "__dict__", {}).values()]
-    if any(isinstance(y, Tensor) for y in inside) and not hasattr(x, "training"):
-        raise CaptureError(
-            f"jit: what comes back is {a_kind(x)}, which has tensors in it that could not be made anew.\n"
-            "  Return tensors, and tuples, lists or dicts of them."
+            f"jit: the step reads {chosen.refused[0]}.\n"
+            "  A replayed trace would use what was read when it was captured: read it outside of the step, and\n"
+            "  pass what you need as an argument."
         )
-
-
-class _Place(int):
-    """Which of the arrays that a program gives back is meant."""
 
 
 class _Recording:
     """One recording of a function: its program, what it holds for, and what becomes of what it computes."""
 
     def __init__(
-        self, capture: Capture, result: Any, tensors: list[Tensor], guards: TraceGuards, arguments: list[str]
+        self, capture: Capture, results: Results, call: Arguments, key: Any, guards: TraceGuards, inputs: list[float]
     ) -> None:
-        self.arguments = arguments
+        self.key, self.inputs = key, inputs
+        """What it is for, see `Arguments.key`; and where the floats among the arguments of a call are written."""
+        self.check: Check | None = None
+        """What finds the tensors among arguments that have the key, see `compile_check`."""
+        self.arguments = call.names
         """What the function calls the tensors that it is given."""
         self._draws, self._optimizers = list(capture.draws.values()), list(capture.optimizers.values())
+        tensors = call.tensors
         wanted: list[View] = []
-        given: list[Traced] = []
 
-        def noted(x: Any) -> Any:
-            if not isinstance(x, Tensor):
-                _check_result(x)
-                given.extend(traced(x))
-                return x
+        def noted(x: Tensor) -> int:
             wanted.append(capture.view(x._array))
-            return _Place(len(wanted) - 1)
+            return len(wanted) - 1
 
-        self._result = _rebuilt(result, noted)
+        self._results = results
+        for x in (*results.tensors, *[grad for _, grad in results.grads]):
+            noted(x)
         self._guards = guards
         self.gradients = _gradients_after(capture, tensors, noted)
         """Whose change, and which of what the program gives they are then; None where there are none."""
@@ -355,7 +287,7 @@ class _Recording:
         """Why it is not `launched`."""
         self._tries, self._runs = TRIES, 0
         self._updates = [update for numbers in self._optimizers for update in numbers.updates]
-        self._given = given
+        self._given = results.symbols
         self._book, self._lasting = capture.book, len(capture.book.conditions)
         self._ask()
         for buffer in capture.buffers:
@@ -396,6 +328,8 @@ class _Recording:
             numbers, hold = self._numbers()
         except LookupError as error:
             return f"{error.args[0]}, an option of an optimizer, is no number any more", ()
+        except (ArithmeticError, TypeError, ValueError) as error:  # behind an `if` that is not taken now, say
+            return f"what it computes of floats raises {type(error).__name__} now", ()
         if not all(hold):
             about = self._about[hold.index(False)]
             if hold.index(False) < self._lasting:
@@ -423,11 +357,7 @@ class _Recording:
             draw.finish()
         for one in self._optimizers:
             one.optimizer.steps += one.steps
-
-        def made(x: Any) -> Any:
-            return wrap(arrays[x]) if type(x) is _Place else replaced(x, lambda number: values[number.name])
-
-        return _rebuilt(self._result, made)
+        return self._results.replayed(arrays, values)
 
     def _computed(self, arguments: list[Any], numbers: tuple[Any, ...]) -> list[Any]:
         """The arrays that are wanted, by launches where there are some, else call by call."""
@@ -457,5 +387,5 @@ class _Recording:
 def _gradients_after(capture: Capture, tensors: list[Tensor], noted: Callable[[Any], Any]) -> list[tuple[Any, Any]]:
     """What becomes of gradients: whose, a tensor or the number of an argument, and what it is then."""
     numbers = {id(x): k for k, x in enumerate(tensors)}
-    changed = [(x, x._grad) for x, before, added in capture.grads.values() if x._grad is not before or not added]
+    changed = [(x, x._grad) for x, before, _ in capture.grads.values() if x._grad is not before]
     return [(numbers.get(id(x), x), None if grad is None else noted(grad)) for x, grad in changed]

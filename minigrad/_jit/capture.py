@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minigrad._jit.reach import Chosen, Reach
+from minigrad._jit.reach import Reach
 from minigrad._jit.scalars import Draw, Numbers
 from minigrad._jit.watch import Watch
 from minigrad._tensor import Tensor
-from minigrad._traced import Book
+from minigrad._traced import Book, plain
 from minigrad.effects import Effects, listen
 from minigrad.errors import CaptureError, caller_line
 from minigrad.graph import modes
@@ -164,17 +164,8 @@ class Capture(Effects):
 
     def trace_optimizers(self) -> None:
         """Make the numbers of optimizers symbolic whose groups the step reads itself, before it steps."""
-        for optimizer in self._reach.optimizers:
+        for optimizer in filter(lambda one: one.traceable, self._reach.optimizers):
             self.optimizers[id(optimizer)] = Numbers(self.book, optimizer)
-
-    def refuse_what_is_read(self, chosen: Chosen) -> None:
-        """Refuse what the step read that no guard can hold."""
-        if chosen.refused and not self.refused:
-            self._refuse(
-                f"jit: the step reads {chosen.refused[0]}\n"
-                "  A replayed trace would use what was read when it was captured: read it outside of the step, and\n"
-                "  pass what you need as an argument."
-            )
 
     def forget_own_leaves(self, known: set[int]) -> None:
         """Forget gradients of leaves that the step made itself, and that are gone: the next run makes others."""
@@ -261,7 +252,7 @@ class Capture(Effects):
         """The same way of making arrays, which is noted."""
 
         def full(shape: tuple[int, ...], dtype: Any, value: Any) -> Any:
-            array = found.full(shape, dtype, value)
+            array = found.full(shape, dtype, plain(value))
             out = self.view(array, TEMPORARY)
             self.nodes.append(Node(FULL, place_of(array), (), {"value": value}, (out,), False))
             return array

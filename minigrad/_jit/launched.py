@@ -241,7 +241,7 @@ class Launched:
                     texts.append(f"c{k}_{j}")
             lines += f"    k{k}.launch({', '.join(texts)})\n"
         exec(f"def launch(a, e, x, n, b):\n{lines}    return None\n", space)
-        return space["launch"]
+        return space.pop("launch")  # without a cycle: it is freed at once
 
     def _where(self, place: Any) -> tuple[Any, int]:
         """The piece of memory that a place is in when the step runs, and how many bytes into it."""

@@ -55,7 +55,7 @@ from minigrad._jit.guards import (
     is_value,
     size,
 )
-from minigrad._jit.watch import is_user_code, names_in
+from minigrad._jit.watch import by_identity, is_user_code, names_in
 from minigrad._tensor import Tensor
 from minigrad.op import Op
 from minigrad.optim import Optimizer
@@ -171,10 +171,11 @@ def _globals(found: Object, table: dict[str, Any], code: CodeType) -> None:
             found.links.append(Link(None, module, name))
 
 
-@lru_cache(4096)
+@by_identity
 def _globals_in(code: CodeType) -> frozenset[str]:
     """The globals that a function, and those inside it, read or write."""
-    found = {x.argval for x in dis.get_instructions(code) if x.opname in ("LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL")}
+    blank = code.replace(co_consts=tuple([None for _ in code.co_consts]))  # `dis` looks at them, and some are symbolic
+    found = {x.argval for x in dis.get_instructions(blank) if x.opname in ("LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL")}
     return frozenset(found.union(*[_globals_in(x) for x in code.co_consts if isinstance(x, CodeType)]))
 
 

@@ -156,12 +156,13 @@ class Program:
         self.numbers = [x for node in self.nodes for x in traced((node.inputs, node.attrs))]
 
     def _make_constants(self) -> None:
-        """Keep arrays of given numbers that nobody writes to: they are not made again."""
+        """Keep arrays of given numbers that nobody writes to, and that do not change: they are not made again."""
         returned = {id(view.buffer) for view in self.wanted}
         kept = []
         for node in self.nodes:
             buffer = node.outs[0].buffer
-            if node.op in (FULL, CONSTANT) and not buffer.written and id(buffer) not in returned:
+            lasting = not buffer.written and id(buffer) not in returned and not traced(node.attrs)
+            if node.op in (FULL, CONSTANT) and lasting:
                 self.fixed[buffer.number] = Memory.of(buffer)
             else:
                 kept.append(node)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import gc
 import os
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property, partialmethod
 from types import CellType, CodeType, FrameType, FunctionType, ModuleType
 from typing import Any, NamedTuple, cast
@@ -53,6 +53,7 @@ class Reach:
         self._names: set[str] = set()  # in the code of all functions that are reached
         self._given: set[str] = set()  # names of attributes that objects such as `attrgetter` have
         self._codes: set[int] = set()  # of those functions, by identity
+        self._late: set[int] = set()  # objects that were first seen when the step ran: it may have made them
         self._waiting: deque[Object] = deque()
         self._attributed: list[Object] = []
 
@@ -72,8 +73,10 @@ class Reach:
         self._codes |= _within(code)
         functions = [x for x in gc.get_referrers(code) if isinstance(x, FunctionType) and x.__code__ is code]
         cells = tuple([CellType() for _ in code.co_freevars])
+        known = len(self._objects)
         for function in functions or [FunctionType(code, frame.f_globals, closure=cells)]:
             self.add(function, function.__qualname__)
+        self._late.update(list(self._objects)[known:])
 
     def _visit(self, x: Any, path: str) -> None:
         if is_value(x) or id(x) in self._objects:
@@ -124,23 +127,25 @@ class Reach:
 
     @property
     def optimizers(self) -> list[Optimizer]:
-        """The optimizers that are reached by a step that names `param_groups`."""
+        """The optimizers whose groups the step may read itself."""
         found = [x.x for x in self._objects.values() if isinstance(x.x, Optimizer)]
-        return found if "param_groups" in self._names else []
+        named = "param_groups" in self._names
+        return [one for one in found if named or any(id(group) in self._objects for group in one.param_groups)]
 
     # --- after it has run ---
 
     def settle(self) -> None:
         """Put scalars in place of symbolic ones that the step stored in what it reaches, as a scheduler does."""
-        for x in [found.x for found in self._objects.values()]:
+        for x in [found.x for key, found in self._objects.items() if key not in self._late]:
             table = x if isinstance(x, dict | list) else getattr(x, "__dict__", None)
             pairs = list(table.items() if isinstance(table, dict) else enumerate(table if type(table) is list else ()))
             for key, value in pairs:
                 if type(value) is Traced or (type(value) in (tuple, list) and Traced in map(type, value)):
                     cast(Any, table)[key] = plain(value)
 
-    def chosen(self, watch: Watch) -> Chosen:
-        """What the functions that were entered can have read."""
+    def chosen(self, watch: Watch, optimizers: Iterable[Optimizer] = ()) -> Chosen:
+        """What the functions that were entered can have read. Groups of `optimizers`, which step, are guarded there."""
+        groups = {id(group) for one in optimizers for group in (one.param_groups, *one.param_groups)}
         if watch.reads_environment:
             self.add(os.environ, "os.environ")
         cached = [x.x.__wrapped__.__code__ for x in self._objects.values() if isinstance(x.x, CACHED)]
@@ -158,7 +163,7 @@ class Reach:
             seen.add(id(x))
             if id(x) in self._tensors:
                 found.tensors[id(x)] = self._tensors[id(x)]
-            if id(x) in self._objects:
+            if id(x) in self._objects and id(x) not in groups:
                 waiting += self._read(self._objects[id(x)], entered, names, found)
         return found
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from minigrad._traced import Book, plain, traced
+from minigrad._traced import Book, Traced, plain, replaced, traced
 
 __all__ = ["Draw", "Numbers", "is_number"]
 
@@ -48,6 +48,13 @@ class Numbers:
         self._known = self._memories()
         for where, name, value in self._found():
             what = f"{name} of {optimizer.name}"
+            if traced(value):  # the step has put an argument of its own there
+                if optimizer.traceable:
+                    self._put.append((where, name, None, None))
+                else:
+                    where[name] = replaced(value, Traced._known)
+                    self.updates.append((where, name, where[name]))
+                continue
             if not optimizer.traceable:
                 book.condition(book.source(_reader(where, name), what).name, value, what)
                 continue

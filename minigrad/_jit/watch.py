@@ -9,12 +9,13 @@ import gc
 import os
 import sys
 import sysconfig
+import weakref
 from collections.abc import Callable, Iterator, Mapping
-from functools import cache, lru_cache
+from functools import cache
 from types import CodeType, FrameType
 from typing import Any
 
-__all__ = ["Watch", "is_user_code", "names_in", "origin"]
+__all__ = ["Watch", "by_identity", "is_user_code", "names_in", "origin"]
 
 _PATHS = sysconfig.get_paths()
 _INSTALLED = tuple({_PATHS[name] + os.sep for name in ("purelib", "platlib")})
@@ -60,7 +61,22 @@ def is_user_code(code: CodeType, variables: Mapping[str, Any]) -> bool:
     return origin(file) in ("user", "installed")
 
 
-@lru_cache(4096)
+def by_identity(function: Callable[[CodeType], frozenset[str]]) -> Callable[[CodeType], frozenset[str]]:
+    """Cache the results of a function of code objects. To hash one hashes its constants, which may be symbolic."""
+    known: dict[int, tuple[Any, frozenset[str]]] = {}
+
+    def cached(code: CodeType) -> frozenset[str]:
+        found = known.get(id(code))
+        if found is None or found[0]() is not code:
+            if len(known) > 4096:
+                known.clear()
+            found = known[id(code)] = weakref.ref(code), function(code)
+        return found[1]
+
+    return cached
+
+
+@by_identity
 def names_in(code: CodeType) -> frozenset[str]:
     """The names of attributes and globals in a function and those inside it, and strings that could be such names."""
     found = set(code.co_names)

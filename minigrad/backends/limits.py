@@ -61,7 +61,8 @@ def number(name: str, x: Any, dtype: Any) -> float:
     if not isinstance(x, Real):
         raise DTypeError(f"{name}: {a_kind(x)} is neither a tensor nor a number.\n  Make it one: mg.tensor(x).")
     if dtype.kind != 1:
-        return float(x) if dtype.kind else bool(x)
+        kind: Any = float if dtype.kind else bool
+        return cast(float, x if x.__class__ is kind else kind(x))  # a symbolic float stays one
     signed = dtype.name != "uint8"
     high = 2 ** (8 * dtype.itemsize - signed) - 1
     low = -high - signed if signed or isinstance(x, Integral) else 0

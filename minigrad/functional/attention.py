@@ -7,6 +7,7 @@ from typing import Any, cast
 
 from minigrad import random
 from minigrad._tensor import Tensor
+from minigrad._traced import apply
 from minigrad.dtypes import DType, as_dtype, float32
 from minigrad.errors import ArgumentError, DTypeError, ShapeError
 from minigrad.functional.checks import (
@@ -91,9 +92,8 @@ def scaled_dot_product_attention(
     if scale is None:
         scale = max(query.shape[-1], 1) ** -0.5
     seed = random.default_generator.next_key() if dropout_p else 0
-    result: Tensor = OPS[name](
-        query, key, value, mask, is_causal=bool(is_causal), scale=float(scale), p=float(dropout_p), seed=seed
-    )[0]
+    attrs = {"is_causal": bool(is_causal), "scale": apply(float, scale), "p": apply(float, dropout_p), "seed": seed}
+    result: Tensor = OPS[name](query, key, value, mask, **attrs)[0]
     return result
 
 

@@ -13,6 +13,7 @@ from typing import Any, cast
 
 from minigrad import ops
 from minigrad._tensor import Tensor
+from minigrad._traced import apply
 from minigrad.dtypes import int64, uint8
 from minigrad.errors import ArgumentError, DTypeError, GraphError, ShapeError
 from minigrad.functional import reduce as reductions
@@ -339,7 +340,7 @@ def smooth_l1_loss(
         return l1_loss(input, target, size_average, reduce, reduction)
     _check_reduction("smooth_l1_loss", reduction, size_average, reduce)
     pair = _pair("smooth_l1_loss", input, target)
-    return _reduced(ops.huber_loss(*pair, delta=float(beta)) * (1.0 / beta), reduction)
+    return _reduced(ops.huber_loss(*pair, delta=apply(float, beta)) * (1.0 / beta), reduction)
 
 
 def huber_loss(
@@ -352,7 +353,7 @@ def huber_loss(
     _check_reduction("huber_loss", reduction)
     if not delta > 0:
         raise ArgumentError(f"huber_loss: delta={delta} is not above 0; it is a distance.")
-    losses = ops.huber_loss(*_pair("huber_loss", input, target, weight), delta=float(delta))
+    losses = ops.huber_loss(*_pair("huber_loss", input, target, weight), delta=apply(float, delta))
     return _reduced(losses if weight is None else losses * weight, reduction)
 
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from minigrad import ops, random
 from minigrad._tensor import Tensor
+from minigrad._traced import apply
 from minigrad.dtypes import float32
 from minigrad.errors import ArgumentError, DTypeError, GraphError, ShapeError
 from minigrad.functional import reduce
@@ -180,7 +181,7 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
         return tensor_of(input, "dropout")
     x = floats_of(input, "dropout")
     key, place = random.default_generator.key_for(x.numel())
-    attrs = {"p": float(p), "key": key}
+    attrs = {"p": apply(float, p), "key": key}
     if place:  # rows of a batch: what the kernel does, from that place of the stream on
         stream = random.Generator(key)
         stream.draw(place)

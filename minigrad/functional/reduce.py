@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, cast, overload
 
 from minigrad import ops
 from minigrad._tensor import Tensor
+from minigrad._traced import apply
 from minigrad.dtypes import DType, as_dtype
 from minigrad.errors import ArgumentError
 from minigrad.functional.checks import (
@@ -173,7 +174,7 @@ def norm(
         raise ArgumentError(
             f'norm: p={p!r} is not a vector norm; give a number, inf, or "fro" for 2.\n  linalg.matrix_norm has "nuc".'
         )
-    power = 2.0 if isinstance(p, str) else float(p)
+    power = 2.0 if isinstance(p, str) else apply(float, p)
     if power == inf:
         return amax(ops.abs(x), dim if dim is not None else (), keepdim)
     if power == -inf:

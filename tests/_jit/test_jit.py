@@ -2,7 +2,6 @@
 
 import collections
 import itertools
-import types
 
 import numpy as np
 import pytest
@@ -404,42 +403,29 @@ def test_what_stays_is_written_and_counted():
         y.sum().backward()
 
 
-def test_an_argument_with_a_graph_is_refused_and_so_is_one_that_cannot_be_told():
+def test_an_argument_with_a_graph_is_refused():
     w = mg.ones(2, requires_grad=True)
-    with pytest.raises(CaptureError, match=r"an argument of shape \(2,\) was computed, and a graph is behind it"):
+    with pytest.raises(CaptureError, match=r"the argument `x`, of shape \(2,\), was computed, and has a graph"):
         mg.jit(lambda x: x)(w * 2)
-    with pytest.raises(CaptureError, match="an argument is a set, which cannot be told from another"):
-        mg.jit(lambda x: x)({1})
     function = mg.jit(lambda x: x)
     function(w)
-    with pytest.raises(CaptureError, match="a graph is behind it"):
+    with pytest.raises(CaptureError, match="was computed, and has a graph"):
         function(w * 2)  # of the same kind as one that was recorded
 
 
-def test_an_argument_that_is_nan_is_told_from_others_but_not_from_itself():
-    function = mg.jit(lambda x, by: x * by)
-    assert [str(function(mg.ones(1), by).item()) for by in (float("nan"), float("nan"), 0.0, -0.0)] == [
-        "nan",
-        "nan",
-        "0.0",
-        "-0.0",
-    ]
-    assert len(function.captures) == 3
-
-
-def test_captures_name_the_numbers_that_a_step_was_recorded_for():
-    function = mg.jit(lambda x, by: x * by)
-    for by in (0.5, 0.25, 0.5):
-        function(mg.ones(2), by)
-    first = "the first call with tensors of shapes (2,), by="
-    assert function.captures == [f"{first}0.5", f"{first}0.25"]
+def test_captures_name_the_scalars_that_a_step_was_traced_for():
+    function = mg.jit(lambda x, by: x * by["n"])
+    for by in (5, 2, 5):
+        function(mg.ones(2), {"n": by})
+    first = "the first call with tensors of shapes (2,), by['n']="
+    assert function.captures == [f"{first}5", f"{first}2"]
     alone, sized = mg.jit(lambda: mg.ones(1)), mg.jit(lambda n: mg.ones(n))
     alone()
     sized(3)
     assert alone.captures + sized.captures == ["the first call", "the first call with n=3"]
 
 
-def test_dicts_of_all_kinds_come_back_and_objects_with_tensors_in_them_are_refused():
+def test_dicts_of_all_kinds_come_back():
     def counted(x):
         found = collections.defaultdict(list)
         found["a"].append(x * 2)
@@ -451,8 +437,6 @@ def test_dicts_of_all_kinds_come_back_and_objects_with_tensors_in_them_are_refus
         assert (type(found), type(found["inner"])) == (collections.OrderedDict, collections.defaultdict)
         assert found["inner"]["a"][0].tolist() == [0.0, 2.0 * k]
         assert found["maximum"].values.item() == k
-    with pytest.raises(CaptureError, match="what comes back is a SimpleNamespace, which has tensors in it"):
-        mg.jit(lambda x: types.SimpleNamespace(y=x + 1))(mg.ones(1))
 
 
 def test_the_program_is_the_one_that_ran_last():

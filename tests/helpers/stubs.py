@@ -23,7 +23,7 @@ from typing import Any
 sys.path[:0] = [str(Path(__file__).parents[2]), str(Path(__file__).parents[2] / "viz")]
 
 import minigrad as mg  # noqa: E402 -- found by the path above
-from minigrad import _tensor, creation, dtypes, engine, functional, io, ops, random, sources, tape, tidying  # noqa: E402
+from minigrad import _jit, _tensor, creation, dtypes, engine, functional, io, ops, random, sources, tape, tidying  # noqa: E402
 from minigrad.functional import bits, elementwise  # noqa: E402
 from minigrad.functional.methods import with_axis  # noqa: E402
 from minigrad.op import OPS, Op, Operand  # noqa: E402
@@ -40,6 +40,7 @@ ROOMS = (
     tidying,
     io,
     tape,
+    _jit,
     dtypes,
     ops,
 )  # where minigrad looks for a name, in its order

@@ -6,6 +6,41 @@ __all__ = ["MUTANTS"]
 
 MUTANTS = (
     Mutant(
+        "an object that says it is equal passes for the one that a step was traced for",
+        "minigrad/_jit/arguments.py",
+        "return isinstance(other, Same) and self.of is other.of",
+        "return isinstance(other, Same) and self.of == other.of",
+        ("_jit/test_arguments.py",),
+    ),
+    Mutant(
+        "a step that changes a list among its arguments is recorded",
+        "minigrad/_jit/arguments.py",
+        "if now != spec or any(a is not b for a, b in zip(leaves, before, strict=True)):",
+        "if False:",
+        ("_jit/test_arguments.py",),
+    ),
+    Mutant(
+        "an object in a list in an object comes back with tensors of long ago",
+        "minigrad/_jit/results.py",
+        "found += gc.get_referents(x)",
+        "found += []",
+        ("_jit/test_results.py",),
+    ),
+    Mutant(
+        "traces are kept without an end",
+        "minigrad/_jit/__init__.py",
+        "            del self._traces[self._max_traces :]\n",
+        "            pass\n",
+        ("_jit/test_misses.py",),
+    ),
+    Mutant(
+        "a tensor in the memory of another passes the check for two apart",
+        "minigrad/_jit/checks.py",
+        "            self._tests.append(known)\n",
+        "            pass\n",
+        ("_jit/test_checks.py",),
+    ),
+    Mutant(
         "keys that are 1, 1.0 and True are of one structure",
         "minigrad/pytree.py",
         "exact(self.context) == exact(other.context)",
