@@ -387,5 +387,9 @@ class _Recording:
 def _gradients_after(capture: Capture, tensors: list[Tensor], noted: Callable[[Any], Any]) -> list[tuple[Any, Any]]:
     """What becomes of gradients: whose, a tensor or the number of an argument, and what it is then."""
     numbers = {id(x): k for k, x in enumerate(tensors)}
-    changed = [(x, x._grad) for x, before, _ in capture.grads.values() if x._grad is not before]
+    changed = [
+        (x, x._grad)
+        for x, before, added in capture.grads.values()
+        if x._grad is not before or (before is None and not added)  # None was assigned, where a gradient may be then
+    ]
     return [(numbers.get(id(x), x), None if grad is None else noted(grad)) for x, grad in changed]

@@ -32,15 +32,15 @@ _STANDARD = frozenset((*sys.stdlib_module_names, "numpy"))  # modules whose hash
 
 
 class Same:
-    """Equal to another only if both are of the very same object."""
+    """Equal to another only if both are of the very same object, and it was of the same class."""
 
-    __slots__ = ("of",)
+    __slots__ = ("kind", "of")
 
     def __init__(self, of: Any) -> None:
-        self.of = of
+        self.of, self.kind = of, type(of)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Same) and self.of is other.of
+        return isinstance(other, Same) and self.of is other.of and self.kind is other.kind
 
     def __hash__(self) -> int:
         return id(self.of)

@@ -93,8 +93,11 @@ class _Writer:
             name, bound = self._bound(x)
             self._floats.append(name)
             self._tests.append(f"{bound}.__class__ is float")
-        elif isinstance(kind, Same) or kind[0] is bool:
-            self._tests.append(f"{x} is {self._constant(leaf)}")
+        elif isinstance(kind, Same):
+            same = self._constant(leaf)
+            self._tests.append(f"{x} is {same} and {same}.__class__ is {self._constant(kind.kind)}")
+        elif kind[0] is bool:
+            self._tests.append(f"{x} is {leaf}")
         elif kind[0] in (int, str):
             name, bound = self._bound(x)
             self._tests.append(f"{bound}.__class__ is {kind[0].__name__} and {name} == {leaf!r}")

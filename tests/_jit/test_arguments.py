@@ -211,7 +211,7 @@ def test_an_option_of_an_optimizer_may_be_an_argument(kind):
 
 class Object:
     def __init__(self, by):
-        self.by = by
+        vars(self)["by"] = by
 
     def __eq__(self, other):
         return True
@@ -222,6 +222,15 @@ class Object:
 def test_objects_are_known_by_identity_also_where_they_say_that_they_are_equal():
     one, other = Object(2.0), Object(3.0)
     both(lambda x, o: x * o.by, *[((mg.ones(1), o), {}) for o in (one, other, one, other)], traces=2)
+
+
+def test_an_object_whose_class_was_exchanged_is_another():
+    other = type("Other", (Object,), {"by": property(lambda self: 3.0)})
+    one = Object(2.0)
+    step = mg.jit(lambda x, o: x * o.by)
+    assert [step(mg.ones(1), one).item() for _ in range(3)] == [2.0] * 3
+    one.__class__ = other
+    assert [step(mg.ones(1), one).item() for _ in range(3)] == [3.0] * 3
 
 
 def made():

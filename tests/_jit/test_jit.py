@@ -305,6 +305,21 @@ def test_gradients_may_be_added_up_zeroed_outside_or_filled_with_zeros():
         assert runs(mg.jit, before, inside) == runs(lambda step: step, before, inside)
 
 
+def test_a_gradient_is_taken_away_also_where_there_was_none_when_the_step_was_traced():
+    w = mg.ones(2, requires_grad=True)
+
+    @mg.jit
+    def step(x):
+        w.grad = None
+        return x * 2
+
+    for k in range(4):
+        w.grad = mg.ones(2) if k else None
+        step(mg.ones(1))
+        assert w.grad is None
+    assert step.trace_count == 1
+
+
 def test_a_gradient_that_is_only_read_may_be_exchanged_come_or_go():
     w = mg.ones(2, requires_grad=True)
     optimizer = mg.optim.SGD([w], lr=1.0)
