@@ -30,7 +30,7 @@ import types
 import weakref
 from array import array
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextvars import ContextVar
 from enum import Enum
 from functools import cached_property, lru_cache, partial, partialmethod
@@ -53,8 +53,9 @@ from minigrad._jit.guards import (
     entries,
     entry,
     is_value,
-    size,
 )
+from minigrad._jit.links import Link, Object, from_table, of_class, table_of
+from minigrad._jit.modules import describe_module, describe_optimizer, is_module
 from minigrad._jit.watch import by_identity, is_user_code, names_in
 from minigrad._tensor import Tensor
 from minigrad.op import Op
@@ -62,68 +63,35 @@ from minigrad.optim import Optimizer
 from minigrad.random import Generator
 from minigrad.storage import Storage
 
-__all__ = ["CACHED", "Link", "Object"]
+__all__ = ["CACHED", "describe"]
 
 LARGEST = 2**20  # bytes of an array that are compared at each call
 MOST_ENTRIES = 10_000  # entries of a container
 CACHED = type(lru_cache(lambda: None))
-_TABLES = ("_parameters", "_buffers", "_modules", "_transient", "_hooks")
 
 
-class Link:
-    """A guard, and the object that is behind it, if that can change."""
-
-    __slots__ = ("guard", "path", "to")
-
-    def __init__(self, guard: Guard | None, to: Any, path: str) -> None:
-        self.guard, self.to, self.path = guard, to, path
-
-
-class Object:
-    """One object that a step reaches, and what it reaches from there."""
-
-    __slots__ = ("absent", "code", "links", "named", "names", "path", "refused", "tables", "x")
-
-    def __init__(self, x: Any, path: str) -> None:
-        self.x, self.path = x, path
-        self.links: list[Link] = []
-        """What is read with it."""
-        self.named: dict[str, Link] = {}
-        """Attributes that are read where the step has the name."""
-        self.tables: list[tuple[Callable[[str], Guard], Iterable[str]]] = []
-        """How such attributes are guarded, and which there are."""
-        self.code: CodeType | None = None
-        """Of a function; links count only where it was entered."""
-        self.names: frozenset[str] = frozenset()
-        """Names of attributes that it reads itself."""
-        self.absent: Mapping[str, Any] | None = None
-        """Where a step may find that an attribute is not there."""
-        self.refused = ""
-        """Why it cannot be guarded."""
-
-    def describe(self) -> None:
-        """Fill in what is reached from it."""
-        x = self.x
-        for kinds, function in _KINDS:
-            if isinstance(x, kinds):
-                function(self)
-                return
-        if _is_module(x):
-            _module(self)
-        elif type(x).__module__.startswith("numpy.random") and hasattr(x, "__setstate__"):
-            _random_state(self)
-        elif origin_of(type(x)) != "user" and isinstance(x, Iterator):
-            self.refused = f"{_a(x)}: what it gives next cannot be known"
-        elif origin_of(type(x)) != "user" and isinstance(x, Mapping):
-            _dict(self)
-        elif origin_of(type(x)) == "standard" and isinstance(x, Collection):
-            _sequence(self)
-        else:
-            _instance(self)
-
-    def own(self, *guards: Guard) -> None:
-        """Guards that have nothing behind them."""
-        self.links += [Link(guard, None, "") for guard in guards]
+def describe(found: Object) -> None:
+    """Fill in what is reached from an object."""
+    x = found.x
+    if x is sys.modules:  # of its thousands only those that the step names
+        found.tables.append((partial(entry, x, what="a Python module"), x))
+        return
+    for kinds, function in _KINDS:
+        if isinstance(x, kinds):
+            function(found)
+            return
+    if is_module(x):
+        describe_module(found)
+    elif type(x).__module__.startswith("numpy.random") and hasattr(x, "__setstate__"):
+        _random_state(found)
+    elif origin_of(type(x)) != "user" and isinstance(x, Iterator):
+        found.refused = f"{_a(x)}: what it gives next cannot be known"
+    elif origin_of(type(x)) != "user" and isinstance(x, Mapping):
+        _dict(found)
+    elif origin_of(type(x)) == "standard" and isinstance(x, Collection):
+        _sequence(found)
+    else:
+        _instance(found)
 
 
 def _function(found: Object) -> None:
@@ -150,7 +118,7 @@ def _function(found: Object) -> None:
     if f.__kwdefaults__:
         found.own(entries(f.__kwdefaults__, f"the defaults of {f.__name__}"))
     if f.__dict__:
-        found.tables.append((_from(f.__dict__, found.path), f.__dict__))
+        found.tables.append((from_table(f.__dict__, found.path), f.__dict__))
     if is_user_code(code, f.__globals__):
         _globals(found, f.__globals__, code)
 
@@ -187,11 +155,6 @@ def _attributes(x: Any, *names: str) -> Callable[[], tuple[Any, ...]]:
     return lambda: tuple([getattr(x, name) for name in names])
 
 
-def _from(table: Mapping[str, Any], path: str) -> Callable[[str], Guard]:
-    """How an attribute is guarded that is kept in a table."""
-    return lambda name: entry(table, name, f"{path}.{name}")
-
-
 def _wrapped(*names: str) -> Callable[[Object], None]:
     """How an object is described that wraps what is in these attributes."""
 
@@ -214,7 +177,7 @@ def _partial(found: Object) -> None:
 
 def _python_module(found: Object) -> None:
     found.absent = found.x.__dict__
-    found.tables.append((_from(found.x.__dict__, found.path), found.x.__dict__))
+    found.tables.append((from_table(found.x.__dict__, found.path), found.x.__dict__))
 
 
 def _class(found: Object) -> None:
@@ -222,7 +185,7 @@ def _class(found: Object) -> None:
     if origin_of(kind) in ("user", "installed"):
         found.own(attribute(kind, "__mro__", f"the bases of {kind.__name__}"))
         found.absent = kind.__dict__
-        found.tables.append((_from(kind.__dict__, kind.__name__), kind.__dict__))
+        found.tables.append((from_table(kind.__dict__, kind.__name__), kind.__dict__))
         found.links += [Link(None, base, base.__name__) for base in (*kind.__mro__[1:], type(kind))]
 
 
@@ -289,7 +252,7 @@ def _weak(found: Object) -> None:
     found.own(calls(lambda: reference() is None, f"whether {path} is gone"))
     x = reference()
     if isinstance(table := variables(x), dict) and not isinstance(x, Tensor | type):
-        found.tables.append((_from(table, path), table))
+        found.tables.append((from_table(table, path), table))
         found.links.append(Link(None, type(x), type(x).__name__))
     elif x is not None:
         found.links.append(Link(None, x, path))
@@ -338,14 +301,14 @@ def _tensor(found: Object) -> None:
     found.tables.append((lambda name: attribute(x, name, f"{found.path}.{name}"), ("label",)))
     if isinstance(table := variables(x), dict):
         found.own(attribute(x, "__dict__", f"the attributes of {found.path}"))
-        found.tables.append((_from(table, found.path), table))
+        found.tables.append((from_table(table, found.path), table))
 
 
 def _enum_member(found: Object) -> None:
     table = found.x.__dict__
     guard = entry(table, "_value_", f"the value of {found.path}")
     found.links += [Link(guard, guard.value, found.path), Link(None, type(found.x), type(found.x).__name__)]
-    found.tables.append((_from(table, found.path), [name for name in table if name != "_value_"]))
+    found.tables.append((from_table(table, found.path), [name for name in table if name != "_value_"]))
 
 
 def _getter(found: Object) -> None:
@@ -376,7 +339,7 @@ def _instance(found: Object) -> None:
         return
     if origin_of(kind) == "standard" and variables(x) is None:
         return
-    found.own(_of_class(x, found.path))
+    found.own(of_class(x, found.path))
     found.links.append(Link(None, kind, kind.__name__))
     _attributes_of(found)
 
@@ -389,73 +352,13 @@ def _attributes_of(found: Object) -> None:
     fields = [name for base in kind.__mro__ for name in slots(base)]
     if isinstance(table, dict):
         if origin_of(kind) != "engine":
-            found.own(_table(x, f"attributes of {found.path}"))
-        found.tables.append((_from(table, found.path), table))
+            found.own(table_of(x, f"attributes of {found.path}"))
+        found.tables.append((from_table(table, found.path), table))
     if fields:
         found.tables.append((lambda name: attribute(x, name, f"{found.path}.{name}"), fields))
     for name in library_names(kind) & ({*(table or ()), *fields}):
         guard = entry(table, name, f"{found.path}.{name}") if table and name in table else attribute(x, name, name)
         found.links.append(Link(guard, guard.value, f"{found.path}.{name}"))
-
-
-def _of_class(x: Any, what: str) -> Guard:
-    return Guard("type({0}) is {1}", (x, type(x)), lambda: type(x), type(x), f"the class of {what}")
-
-
-def _table(x: Any, what: str) -> Guard:
-    """That an object has the same `__dict__`, with as many attributes."""
-    table = x.__dict__
-    return Guard(
-        f"{{0}}.__dict__ is {{1}} and len({{1}}) == {len(table)}",
-        (x, table),
-        lambda: (id(x.__dict__), len(x.__dict__)),
-        (id(table), len(table)),
-        what,
-        "changed",
-    )
-
-
-def _optimizer(found: Object) -> None:
-    """What a user's class adds: groups, state and hooks are guarded where the optimizer steps, numbers are symbolic."""
-    x = found.x
-    found.own(_of_class(x, found.path))
-    found.links.append(Link(None, type(x), type(x).__name__))
-    own = {"defaults", "param_groups", "state", "steps", "_hooks", "_place", "_stepping"}
-    found.own(_table(x, f"attributes of {x.name}"))
-    found.tables.append((_from(vars(x), found.path), [name for name in vars(x) if name not in own]))
-
-
-# --- modules of nn --------------------------------------------------------------------------------------------------
-
-
-def _is_module(x: Any) -> bool:
-    return variables(x) is not None and "_parameters" in x.__dict__ and "_modules" in x.__dict__
-
-
-def _module(found: Object) -> None:
-    module = found.x
-    kind = type(module)
-    of, table = kind.__name__, vars(module)
-    found.own(_of_class(module, found.path), attribute(kind, "forward", f"{of}.forward"))
-    found.own(_table(module, f"attributes of {of}"))
-    for name in ("parameters", "buffers", "modules"):
-        parts = table[f"_{name}"]
-        found.own(entry(table, f"_{name}", f"the table of {name} of {of}"), size(parts, f"{name} in {of}"))
-        for part in parts:
-            guard = entry(parts, part, f"{part} of {of}")
-            found.links.append(Link(guard, guard.value, f"{part} of {of}"))
-    hooks = entry(table, "_hooks", f"the table of hooks of {of}")
-    found.own(hooks)
-    for registry in vars(hooks.value).values() if hooks.value is not None else ():
-        found.own(entries(registry, f"the hooks of {of}"))
-        found.links += [Link(None, hook[0], f"a hook of {of}") for hook in registry.values()]
-    found.links.append(Link(None, kind, of))
-    rest = [name for name in table if name not in _TABLES]
-    read = {"training", *rest} if origin_of(kind) == "engine" else library_names(kind) & set(rest)
-    for name in sorted(read):
-        guard = entry(table, name, f"{of}.{name}")
-        found.links.append(Link(guard, guard.value, f"{of}.{name}"))
-    found.tables.append((_from(table, of), [name for name in rest if name not in read]))
 
 
 def _a(x: Any) -> str:
@@ -493,7 +396,7 @@ _KINDS: list[tuple[Any, Callable[[Object], None]]] = [
     (threading.local, _thread_local),
     (CACHED, _wrapped("__wrapped__")),
     ((Generator, Op, Storage), _leaf),
-    (Optimizer, _optimizer),
+    (Optimizer, describe_optimizer),
     (types.BuiltinFunctionType, _builtin),
     ((np.ufunc, type(threading.Lock()), types.CellType), _leaf),
 ]

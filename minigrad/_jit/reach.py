@@ -17,7 +17,8 @@ from types import CellType, CodeType, FrameType, FunctionType, ModuleType
 from typing import Any, NamedTuple, cast
 
 from minigrad._jit.guards import Guard, absence, entry, is_value
-from minigrad._jit.objects import CACHED, Link, Object
+from minigrad._jit.links import Link, Object
+from minigrad._jit.objects import CACHED, describe
 from minigrad._jit.watch import Watch, is_user_code, names_in
 from minigrad._tensor import Tensor
 from minigrad._traced import Traced, plain
@@ -87,7 +88,7 @@ class Reach:
         if len(self._objects) > MOST_OBJECTS:
             found.refused = f"from where a step reaches more than {MOST_OBJECTS:,} objects"
             return
-        found.describe()
+        describe(found)
         self._given |= found.names
         self._names |= found.names
         if found.code is not None:

@@ -56,7 +56,7 @@ MUTANTS = (
     ),
     Mutant(
         "no guard sees a hook that was added",
-        "minigrad/_jit/objects.py",
+        "minigrad/_jit/modules.py",
         '        found.own(entries(registry, f"the hooks of {of}"))\n',
         "",
         ("_jit/test_trace_guards.py",),
@@ -70,7 +70,7 @@ MUTANTS = (
     ),
     Mutant(
         "no guard sees a plain attribute of a module but training",
-        "minigrad/_jit/objects.py",
+        "minigrad/_jit/modules.py",
         'read = {"training", *rest}',
         'read = {"training"}',
         ("_jit/test_trace_guards.py", "_jit/test_jit.py"),
