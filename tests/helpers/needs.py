@@ -204,7 +204,7 @@ class Skips:
         return report
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        if report.skipped:
+        if report.skipped and not hasattr(report, "wasxfail"):
             self.tests[_missing(report)] += 1
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:

@@ -1,0 +1,242 @@
+"""An adversary of `mg.jit`: steps whose surroundings change between calls, compared with the plain function.
+
+A **kind** is one thing that may change behind a recorded step: how the step reaches it, what it is, whose it is. A kind
+makes a `Scene` in a `World`: a step, and knobs that change something which the step reaches. To add one, write in the
+module of this package that fits:
+
+    @scene("an attribute of a user's object")
+    def _(world):
+        config = SimpleNamespace(scale=2.0)
+        return Scene(lambda x: x * config.scale, Knob(partial(setattr, config, "scale"), [2.0, -0.5]))
+
+The first value is the one that the scene starts with: every change can be undone. `routes`, `things`,
+`wrappers` and `bodies` are parts of scenes that combine freely: a route is how a step reaches a value, a thing is what
+that value is, a wrapper is what lies around the step, a body is what the step does with it.
+
+Each case runs in two worlds, with the plain function and with the recorded one, and after every call all must be equal
+to the bit: results, tensors and their gradients, modules, optimizers, generators, the user's objects. Only a kind that
+says so, by `refused`, may raise CaptureError instead, which must name what cannot be recorded.
+
+    PYTHONPATH=tests:tests/helpers python -m adversary                            each kind by itself
+    PYTHONPATH=tests:tests/helpers python -m adversary --cases 2000 --seed 0      random combinations
+    PYTHONPATH=tests:tests/helpers python -m adversary --case 4711                one of them again
+    PYTHONPATH=tests:tests/helpers python -m adversary --kind "hook of a leaf"    kinds of such names
+
+Each prints the failures, with the calls and changes that led there, and a table of kinds and outcomes.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import random
+import sys
+import types
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+import minigrad as mg
+
+__all__ = [
+    "FAMILIES",
+    "Kind",
+    "Knob",
+    "Scene",
+    "Shown",
+    "Thing",
+    "World",
+    "body",
+    "compose",
+    "join",
+    "kinds",
+    "rng_of",
+    "route",
+    "scene",
+    "thing",
+    "wrapper",
+]
+
+
+@dataclass(frozen=True)
+class Knob:
+    """Something that changes between calls: `put` gives it one of `values`, of which the first is there already.
+
+    Where `undone` is False the first value cannot be put again, as that of a list which is appended to.
+    """
+
+    put: Callable[[Any], object]
+    values: Sequence[Any]
+    undone: bool = True
+
+
+def _rows(k: int) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    return (mg.tensor([[1.5, -0.25, 2.0], [0.5, k * 0.5 - 1.0, -3.0]]),), {}
+
+
+@dataclass
+class Scene:
+    """A step, the knobs that change what it reaches, and the objects whose state it may change.
+
+    Args:
+        step: the function that is recorded. By default it is called with one tensor of shape (2, 3).
+        knobs: one knob, or several.
+        watched: objects that are compared after each call: tensors, modules, optimizers, the user's own.
+        arguments: returns the positional and keyword arguments of call k.
+        jitted: whether the step has called `World.jit` itself, for a part of it or for a method.
+    """
+
+    step: Callable[..., Any]
+    knobs: Knob | Sequence[Knob]
+    watched: Sequence[Any] = ()
+    arguments: Callable[[int], tuple[tuple[Any, ...], dict[str, Any]]] = _rows
+    jitted: bool = False
+
+    def __post_init__(self) -> None:
+        self.knobs = [self.knobs] if isinstance(self.knobs, Knob) else list(self.knobs)
+
+
+@dataclass
+class Thing:
+    """What a step reaches: the values that it takes in turn, and `use`, a formula of a tensor and such a value.
+
+    A thing that is changed in place is one value, with a knob that changes it.
+    """
+
+    values: Sequence[Any]
+    use: Callable[[Any, Any], Any]
+    knob: Knob | None = None
+
+
+@dataclass
+class Shown:
+    """What ``read()`` returns at each time that a snapshot is taken: a variable of a function, a file."""
+
+    read: Callable[[], Any]
+
+
+@dataclass
+class World:
+    """Where a scene is built: once for the plain function, once for the recorded one, from the same seed.
+
+    `jit` is `mg.jit`, or returns the plain function. When the case is over, what `patch` changes is undone, and what is
+    in `closing` is called; objects in `watched` are compared after each call; those in `alive` are kept.
+    """
+
+    device: str
+    jit: Callable[..., Any]
+    patch: pytest.MonkeyPatch = field(default_factory=pytest.MonkeyPatch)
+    watched: list[Any] = field(default_factory=list)
+    alive: list[Any] = field(default_factory=list)
+    closing: list[Callable[[], object]] = field(default_factory=list)
+
+    def module(self, source: str = "", name: str = "adversary_module", **names: Any) -> Any:
+        """Return a Python module of this name, which `import` finds, made from source code and from names in it."""
+        made = types.ModuleType(name)
+        vars(made).update(names)
+        self.patch.setitem(sys.modules, name, made)
+        exec(source, vars(made))
+        return made
+
+    def leaf(self, *values: float) -> Any:
+        """Return a tensor of these values that requires a gradient and is compared after each call."""
+        made = mg.tensor(list(values), requires_grad=True)
+        self.watched.append(made)
+        return made
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One kind of change. `build` makes what its family is: a scene, a route, a thing, a wrapper or a body.
+
+    Args:
+        refused: names of which CaptureError must have one, where the step may be refused; else it must be recorded.
+        required: whether it must be refused, since nothing could be compared: two worlds have not the same time.
+        retraces: whether every call may be recorded again, since the step itself changes what it reads.
+        symbolic: whether a change must not lead to another trace.
+        harmless: whether the change alters nothing that a call computes.
+        raises: whether the plain function raises for some of the values.
+    """
+
+    family: str
+    name: str
+    build: Callable[..., Any]
+    refused: tuple[str, ...] = ()
+    required: bool = False
+    retraces: bool = False
+    symbolic: bool = False
+    harmless: bool = False
+    raises: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.family}: {self.name}"
+
+
+FAMILIES = ("scene", "route", "thing", "wrapper", "body")
+KINDS: dict[str, Kind] = {}
+
+
+def _family(name: str) -> Callable[..., Callable[[Callable[..., Any]], Callable[..., Any]]]:
+    def declare(kind: str, **flags: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+        def declared(build: Callable[..., Any]) -> Callable[..., Any]:
+            made = Kind(name, kind, build, **flags)
+            if str(made) in KINDS:
+                raise ValueError(f"there are two kinds of the name {made}")
+            KINDS[str(made)] = made
+            return build
+
+        return declared
+
+    return declare
+
+
+scene = _family("scene")
+"""Declare a function of a world that returns a `Scene`."""
+route = _family("route")
+"""Declare a function of (world, use, value) that returns a step, ``use(x, value)``, and what puts another value."""
+thing = _family("thing")
+"""Declare a function of a world that returns a `Thing`."""
+wrapper = _family("wrapper")
+"""Declare a function of (world, step) that returns a function which does what the step does."""
+body = _family("body")
+"""Declare a function of (world, use) that returns another formula of x and a value, which uses the first."""
+
+
+def kinds(family: str = "") -> list[Kind]:
+    """Return all kinds of a family, or of all of them, in the order of their modules."""
+    for found in pkgutil.iter_modules(__path__):
+        if not found.name.startswith("_"):
+            importlib.import_module(f"{__name__}.{found.name}")
+    return [one for one in KINDS.values() if family in ("", one.family)]
+
+
+def compose(world: World, route: Kind, thing: Kind, body: Kind, wrapper: Kind | None = None) -> Scene:
+    """Return the scene of a step, inside a wrapper, that reaches a thing by a route and has a body."""
+    made = thing.build(world)
+    step, put = route.build(world, body.build(world, made.use), made.values[0])
+    knobs = [Knob(put, made.values)] if len(made.values) > 1 else []
+    if made.knob is not None:
+        knobs.append(made.knob)
+    return Scene(step if wrapper is None else wrapper.build(world, step), knobs)
+
+
+def join(world: World, *scenes: Scene) -> Scene:
+    """Return the scene of a step that makes the steps of others, with the arguments and the knobs of all of them."""
+    jitted = any(one.jitted for one in scenes)
+    steps = [one.step if one.jitted or not jitted else world.jit(one.step) for one in scenes]
+
+    def step(*given: Any) -> list[Any]:
+        return [one(*args, **kwargs) for one, (args, kwargs) in zip(steps, given, strict=True)]
+
+    def arguments(k: int) -> Any:
+        return tuple([one.arguments(k) for one in scenes]), {}
+
+    knobs, watched = [x for one in scenes for x in one.knobs], [x for one in scenes for x in one.watched]
+    return Scene(step, knobs, watched, arguments, jitted)
+
+
+def rng_of(*seeds: object) -> random.Random:
+    """Return a generator of Python's that depends on these alone."""
+    return random.Random(repr(seeds))

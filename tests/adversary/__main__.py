@@ -1,0 +1,60 @@
+"""`python -m adversary`: run cases from a seed, and print what became of each kind."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import Counter, defaultdict
+
+from adversary import kinds
+from adversary._cases import EQUAL, RAISED, REFUSED, RETRACED, STALE, Case, of_kind, of_number
+
+VERDICTS = (EQUAL, REFUSED, STALE, RAISED, RETRACED)
+
+
+def named(name: str, device: str) -> Case:
+    """Return the case of a name: a number, or a kind and a seed. Raises KeyError or ValueError where there is none."""
+    kind, _, seed = name.rpartition("#")
+    known = {str(one): one for one in kinds()}
+    return of_kind(known[kind], int(seed), device) if kind else of_number(int(seed))
+
+
+def chosen(options: argparse.Namespace) -> list[Case]:
+    """Return the cases that are asked for."""
+    if options.case:
+        return [named(options.case, options.device)]
+    found = [one for one in kinds() if options.kind in str(one)]
+    if options.cases:
+        return [of_number(options.seed + k) for k in range(options.cases)]
+    return [of_kind(one, seed, options.device) for one in found for seed in range(options.seed, options.seed + 2)]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m adversary", description=__doc__)
+    parser.add_argument("--cases", type=int, default=0, help="so many random cases; by default each kind by itself")
+    parser.add_argument("--seed", type=int, default=0, help="of the first case")
+    parser.add_argument("--case", default="", help="this case alone: a number, or KIND#SEED")
+    parser.add_argument("--kind", default="", help="kinds with this in their name, each by itself")
+    parser.add_argument("--device", default="numpy", help="of the cases of single kinds")
+    parser.add_argument("--quiet", action="store_true", help="the table alone")
+    options = parser.parse_args()
+    table: dict[str, Counter[str]] = defaultdict(Counter)
+    total: Counter[str] = Counter()
+    for case in chosen(options):
+        outcome = case.run()
+        total[outcome.verdict] += 1
+        for kind in case.kinds:
+            table[str(kind)][outcome.verdict] += 1
+        if outcome.failed and not options.quiet:
+            print(f"{case}: {outcome.verdict}\n    {outcome.why}", flush=True)
+    width = max(map(len, table))
+    print(f"{'kind':{width}} | {' | '.join(VERDICTS)}")
+    for name, counts in sorted(table.items()):
+        columns = [f"{counts[verdict] or '':>{len(verdict)}}" for verdict in VERDICTS]
+        print(f"{name:{width}} | {' | '.join(columns)}")
+    print(f"{total.total():,} cases of {len(table)} kinds: {', '.join(f'{total[one]:,} {one}' for one in VERDICTS)}")
+    return int(any(total[verdict] for verdict in VERDICTS[2:]))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

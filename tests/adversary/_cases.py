@@ -1,0 +1,245 @@
+"""Cases: a plan of calls and changes, run in two worlds, and what came of it."""
+
+from __future__ import annotations
+
+import contextvars
+import random
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import adversary
+import minigrad as mg
+from adversary import Kind, Scene, World
+from adversary._snapshot import difference, snapshot
+from minigrad._blocks import leave_all
+from minigrad.errors import CaptureError
+
+__all__ = ["EQUAL", "RAISED", "REFUSED", "RETRACED", "STALE", "Case", "Outcome", "of_kind", "of_number"]
+
+EQUAL, REFUSED = "equal", "refused"
+STALE, RAISED, RETRACED = "stale", "raised", "retraced"  # which fail
+CALM = 4  # calls at the end, between which nothing changes
+SETTLED = 2  # of which the last ones must not be recorded again
+ALLOWED = 3  # traces of a step for which a change is no reason for another: an optimizer makes its memory in the first
+ERROR = "what is raised"
+LONG = 18  # calls of which the last run joined kernels, which takes a second to compile
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a case: `verdict`, and in words why."""
+
+    verdict: str
+    why: str = ""
+
+    @property
+    def failed(self) -> bool:
+        """Whether the recorded step did something else than the plain function."""
+        return self.verdict in (STALE, RAISED, RETRACED)
+
+
+@dataclass(frozen=True)
+class Case:
+    """One scene and one plan, made from a seed alone.
+
+    Args:
+        name: what reproduces it: ``python -m adversary --case NAME``.
+        kinds: the kinds that are in it.
+        build: returns the scene in a world.
+        seed: of the plan, and of all random numbers.
+        device: of the tensors.
+        long: whether there are many calls before the first change and after the last: on ``cpu`` kernels are joined.
+    """
+
+    name: str
+    kinds: tuple[Kind, ...]
+    build: Callable[[World], Scene]
+    seed: str
+    device: str = "numpy"
+    long: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.name} ({', '.join(map(str, self.kinds))}; on {self.device}{', long' * self.long})"
+
+    def run(self, **options: Any) -> Outcome:
+        """Run the plan with the plain function and with the recorded one, and compare them after every call.
+
+        `options` are those of `mg.jit`.
+        """
+        plain, jitted = _Run(self), _Run(self, jit=partial(mg.jit, **options))
+        for k, (a, b) in enumerate(zip(plain.moments, jitted.moments, strict=False)):
+            if found := difference(a, b):
+                raised = ERROR in b and ERROR not in a
+                return Outcome(RAISED if raised else STALE, f"{jitted.until(k)}: {b[ERROR] if raised else found}")
+        if jitted.refusal:
+            return self._refused(jitted.refusal)
+        if any(kind.required for kind in self.kinds) and options.get("fullgraph", True):
+            return Outcome(STALE, "it is not refused")
+        return self._retraced(jitted)
+
+    def _refused(self, text: str) -> Outcome:
+        names = [name for kind in self.kinds for name in kind.refused]
+        if any(name in text for name in names):
+            return Outcome(REFUSED, text)
+        missing = f"refused without naming {' or '.join(names)}: " if names else ""
+        return Outcome(RAISED, f"{missing}{text}")
+
+    def _retraced(self, jitted: _Run) -> Outcome:
+        if any(kind.retraces for kind in self.kinds):
+            return Outcome(EQUAL)
+        counts = jitted.captures
+        if counts[-1] > counts[-1 - SETTLED]:
+            return Outcome(RETRACED, f"recorded again though nothing changed: {jitted.reasons[-1]}")
+        if all(kind.symbolic for kind in self.kinds) and counts[-1] > ALLOWED:
+            return Outcome(RETRACED, f"recorded {counts[-1]} times: {jitted.reasons[-1]}")
+        return Outcome(EQUAL)
+
+    def visible(self) -> bool:
+        """Return whether the changes of the plan alter what the plain function does, or it must be refused anyway."""
+        moved, still = _Run(self), _Run(self, still=True)
+        return moved.moments != still.moments or any(kind.required for kind in self.kinds)
+
+    def raising(self) -> bool:
+        """Return whether the plain function raises in one of the calls."""
+        return any(ERROR in moment for moment in _Run(self).moments)
+
+
+def of_kind(kind: Kind, seed: int = 0, device: str = "numpy", long: bool = False) -> Case:
+    """Return the case of one kind, with the simplest of the other families beside it."""
+    every = {one.name: one for one in adversary.kinds()}
+    parts = {
+        "route": every["a global variable" if kind.family == "wrapper" else "a closure variable"],
+        "thing": every["a float"],
+        "body": every["a formula"],
+    }
+    if kind.family == "scene":
+        build: Callable[[World], Scene] = kind.build
+    else:
+        parts[kind.family] = kind
+        build = lambda world: adversary.compose(world, **parts)  # noqa: E731
+    return Case(f"{kind}#{seed}", (kind,), build, f"{kind}#{seed}", device, long)
+
+
+def of_number(number: int) -> Case:
+    """Return the case of a number: one scene, two scenes in one step, or a combination of parts."""
+    rng = adversary.rng_of("case", number)
+    device = "cpu" if rng.random() < 0.2 else "numpy"
+    long = device == "cpu" and rng.random() < 0.1
+    build: Callable[[World], Scene]
+    shape = rng.choices(["parts", "scene", "two"], [5, 3, 2])[0]
+    if shape == "parts":
+        families = ("route", "thing", "body", "wrapper") if rng.random() < 0.5 else ("route", "thing", "body")
+        several = tuple([rng.choice(adversary.kinds(family)) for family in families])
+        build = lambda world: adversary.compose(world, *several)  # noqa: E731
+    elif shape == "scene":
+        several = (rng.choice(adversary.kinds("scene")),)
+        build = several[0].build
+    else:
+        scenes = rng.sample(adversary.kinds("scene"), 2)
+        helper = next(one for one in adversary.kinds("wrapper") if one.name == "a helper")  # which the two steps are
+        several = (*scenes, helper)
+        build = lambda world: adversary.join(world, *[one.build(world) for one in scenes])  # noqa: E731
+    return Case(f"{number}", several, build, f"case {number}", device, long)
+
+
+class _Run:
+    """A case in one world: a snapshot after each call, and what was raised."""
+
+    def __init__(self, case: Case, jit: Callable[..., Any] | None = None, still: bool = False) -> None:
+        self.moments: list[dict[str, str]] = []
+        self.captures: list[int] = []
+        self.refusal = ""
+        self.plan: list[str] = []
+        self._made: list[Any] = []
+        self._calls = 0
+        before = mg.get_default_device(), mg.get_default_dtype(), mg.get_rng_state(), random.getstate()
+        world = World(case.device, (lambda step: step) if jit is None else partial(self._recorded, jit))
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                contextvars.copy_context().run(self._run, case, world, still)
+        finally:
+            leave_all()
+            for close in world.closing:
+                close()
+            world.patch.undo()
+            mg.set_default_device(before[0])
+            mg.set_default_dtype(before[1])
+            mg.set_rng_state(before[2])
+            random.setstate(before[3])
+
+    @property
+    def reasons(self) -> list[str]:
+        """Why the steps of this world were recorded."""
+        return [reason for one in self._made for reason in one.captures]
+
+    def until(self, call: int) -> str:
+        """Return the plan up to a call, as "2 calls, knob 0 = 1, 1 call"."""
+        texts, calls = [], 0
+        for text in self.plan:
+            calls += text == "call"
+            texts.append(text)
+            if calls > call:
+                break
+        return ", ".join(texts).replace("call, call, call, call", "4 calls").replace("call, call, call", "3 calls")
+
+    def _recorded(self, jit: Callable[..., Any], step: Callable[..., Any]) -> Any:
+        self._made.append(jit(step))
+        return self._made[-1]
+
+    def _run(self, case: Case, world: World, still: bool) -> None:
+        mg.set_default_device(case.device)
+        mg.manual_seed(5)
+        random.seed(5)
+        scene = case.build(world)
+        step = scene.step if scene.jitted else world.jit(scene.step)
+        watched = [*scene.watched, *world.watched, mg.default_generator]
+        plan = _plan(adversary.rng_of(case.seed), scene.knobs, LONG if case.long else 0)
+        for knob, value in plan:
+            if knob is not None:
+                self.plan.append(f"knob {scene.knobs.index(knob)} = {value}")
+                if not still:
+                    knob.put(knob.values[value])
+                continue
+            self.plan.append("call")
+            if not self._called(step, scene, watched):
+                return
+
+    def _called(self, step: Callable[..., Any], scene: Scene, watched: list[Any]) -> bool:
+        args, kwargs = scene.arguments(self._calls)
+        self._calls += 1
+        try:
+            found = {f"the result{path}": text for path, text in snapshot(step(*args, **kwargs), state=False).items()}
+        except CaptureError as error:
+            self.refusal = str(error)
+            return False
+        except Exception as error:  # noqa: BLE001 -- what a step of the user's raises
+            found = {ERROR: repr(error)}
+        found |= {f"state{path}": text for path, text in snapshot([args, kwargs, *watched], state=True).items()}
+        self.moments.append(found)
+        self.captures.append(len(self.reasons))
+        return True
+
+
+def _plan(rng: random.Random, knobs: Sequence[adversary.Knob], more: int) -> list[tuple[Any, int]]:
+    """Return calls, (None, 0), and changes, (knob, index of its value): every value of every knob, in random order.
+
+    Sometimes two changes come at once, and sometimes one is undone at once; in the end all are undone. There are `more`
+    calls before the first change and after the last.
+    """
+    call = (None, 0)
+    changes: list[tuple[Any, int]] = [(knob, k) for knob in knobs for k in range(1, len(knob.values))]
+    rng.shuffle(changes)
+    plan: list[tuple[Any, int]] = [call] * (more + rng.choice([1, 2, 2, 3, 4]))
+    changed: dict[int, adversary.Knob] = {}
+    while changes:
+        several = [changes.pop() for _ in range(min(len(changes), rng.choice([1, 1, 1, 2])))]
+        plan += [*several, *[call] * rng.choice([1, 1, 2, 3])]
+        changed |= {id(knob): knob for knob, _ in several if knob.undone}
+        if not changes or rng.random() < 0.3:
+            plan += [*[(knob, 0) for knob in changed.values()], *[call] * rng.choice([1, 2])]
+            changed.clear()
+    return [*plan, *[call] * (more + CALM)]

@@ -1,0 +1,84 @@
+"""Snapshots: what an object is, as texts that two worlds can be compared by."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+import minigrad as mg
+from adversary import Shown
+
+__all__ = ["difference", "snapshot"]
+
+ATOMS = (bool, int, float, complex, str, bytes, bytearray, type(None), range, slice, mg.DType, mg.device)
+
+
+def snapshot(x: Any, *, state: bool) -> dict[str, str]:
+    """Return a text for each part of `x`, by its path: type, dtype, shape and elements to the bit.
+
+    Of tensors that are `state` it has `requires_grad` and `grad` too; what a step returns has neither a graph nor them.
+    """
+    found: dict[str, str] = {}
+    _add(found, x, "", state, {})
+    return found
+
+
+def difference(plain: Mapping[str, str], jitted: Mapping[str, str]) -> str:
+    """Return in words where two snapshots differ first; "" where they do not."""
+    if plain == jitted:
+        return ""
+    for path in [*plain, *jitted]:
+        a, b = plain.get(path, "nothing"), jitted.get(path, "nothing")
+        if a != b:
+            return f"{path or 'the result'}: {b[:160]} where the plain function has {a[:160]}"
+    return ""
+
+
+def _add(found: dict[str, str], x: Any, path: str, state: bool, seen: dict[int, str]) -> None:
+    if isinstance(x, ATOMS):
+        found[path] = f"{type(x).__name__} {x!r}"
+    elif isinstance(x, mg.Tensor):
+        found[path] = f"tensor {x.dtype.name} {tuple(x.shape)} on {x.device}: {x.detach().tolist()!r}"
+        if state:
+            found[f"{path}.requires_grad"] = repr(x.requires_grad)
+            _add(found, x._grad, f"{path}.grad", False, seen)
+    elif isinstance(x, np.ndarray | np.generic):
+        found[path] = f"{type(x).__name__} {x.dtype} {x.shape} {x.tolist()!r}"
+    elif id(x) in seen:
+        found[path] = f"the same as {seen[id(x)]}"
+    else:
+        seen[id(x)] = path
+        found[path] = f"{type(x).__name__} {getattr(x, '__qualname__', '')}".strip()
+        for key, part in _parts(x).items():
+            _add(found, part, f"{path}[{key}]" if isinstance(key, int) else f"{path}.{key}", state, seen)
+        if not state:  # of a result it is only asked what it is, not whether parts of it are one object
+            del seen[id(x)]
+
+
+def _parts(x: Any) -> Mapping[Any, Any]:
+    """Return what is in an object, by names or by positions."""
+    if isinstance(x, Shown):
+        return {"now": x.read()}
+    if isinstance(x, mg.Value):
+        return {"data": x.data, "grad": x.grad}
+    if isinstance(x, mg.nn.Module):
+        return vars(x)
+    if isinstance(x, mg.Generator):
+        return {"seed": x._seed, "drawn": x._drawn}
+    if isinstance(x, mg.optim.Optimizer):
+        parameters = [p for group in x.param_groups for p in group["params"]]
+        known = {f"state[{k}]": x.state.get(p) for k, p in enumerate(parameters)}
+        return {"groups": x.param_groups, "steps": x.steps, **known, "defaults": x.defaults}
+    if isinstance(x, Mapping):
+        return {repr(key) if isinstance(key, ATOMS) else f"key {k}": one for k, (key, one) in enumerate(x.items())}
+    if isinstance(x, set | frozenset):
+        return dict(enumerate(sorted(x, key=repr)))
+    if isinstance(x, Sequence | deque):
+        return dict(enumerate(x))
+    if callable(x):
+        return {}
+    slots = [one for kind in type(x).__mro__ for one in getattr(kind, "__slots__", ())]
+    return {one: getattr(x, one) for one in slots if hasattr(x, one)} | getattr(x, "__dict__", {})
