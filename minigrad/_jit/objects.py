@@ -133,7 +133,8 @@ def _globals(found: Object, table: dict[str, Any], code: CodeType) -> None:
     if builtin := named - table.keys():
         found.own(absence(table, builtin, "a global that hides a builtin"))
         known = vars(builtins)
-        found.own(*[entry(known, name, f"the builtin {name}") for name in sorted(builtin & known.keys())])
+        guards = [entry(known, name, f"the builtin {name}") for name in sorted(builtin & known.keys())]
+        found.links += [Link(guard, guard.value, guard.what) for guard in guards]
     for name in sorted(names_in(code)):  # import inside of a function
         if name not in table and isinstance(module := _imported(name), ModuleType):
             found.links.append(Link(None, module, name))
@@ -242,7 +243,14 @@ def _memory(found: Object) -> None:
 
 
 def _context_variable(found: Object) -> None:
-    guard = calls(partial(found.x.get, MISSING), f"the context variable {found.x.name}")
+
+    def read() -> Any:
+        try:
+            return found.x.get()
+        except LookupError:  # neither a value nor a default
+            return MISSING
+
+    guard = calls(read, f"the context variable {found.x.name}")
     found.links.append(Link(guard, guard.value, found.path))
 
 

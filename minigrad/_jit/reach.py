@@ -178,7 +178,9 @@ class Reach:
         read = [
             link
             for name, link in of.named.items()
-            if every or name in names or any(id(code) in entered for code in _codes_of(link.to))
+            if name in names
+            or (every and not self._refuses(link.to))
+            or any(id(code) in entered for code in _codes_of(link.to))
         ]
         if names & ASKS and of.absent is not None:
             absent = frozenset(names - of.absent.keys())
@@ -187,6 +189,9 @@ class Reach:
             if link.guard is not None:
                 found.guards.append(link.guard)
             yield link.to
+
+    def _refuses(self, x: Any) -> bool:
+        return id(x) in self._objects and bool(self._objects[id(x)].refused)
 
 
 def _within(code: CodeType) -> set[int]:
