@@ -1,4 +1,4 @@
-"""`jit`: a step is recorded once, as the kernel calls that it makes, and then runs without the Python around them."""
+"""`jit`: capture a step once, as the kernel calls that it makes, and replay them without the Python around them."""
 
 from __future__ import annotations
 
@@ -36,43 +36,38 @@ TRIES = 3  # runs until one is recorded: in the first ones tables are made that 
 def jit(
     function: Callable[..., Any] | None = None, *, state: Any = (), fullgraph: bool = True, max_traces: int = 16
 ) -> Any:
-    """`function`, a step of training say, recorded when it is first called and run without Python after that.
+    """Capture the kernel calls of `function`, a training step say, at its first call, and replay them without Python.
 
-    What is recorded are kernel calls: forward, backward and the optimizer's update alike. Tensors that the function has
-    from elsewhere are read, and written, where they are: so parameters change. Numbers of optimizers, ``group["lr"]``
-    and counts of steps, are read anew at each call, and random numbers are drawn anew. Any other state of Python's is
-    as it was when the step was recorded: a list is not appended to, an attribute of an object that is no module is not
-    looked at.
+    The forward pass, the backward pass and the optimizer's update are captured alike. Tensors that the function reaches
+    as closure variables, globals or attributes are read and written in place, so parameters change. Floats among the
+    arguments, options of optimizers such as ``group["lr"]``, counts of steps and random numbers are read at each call.
+    Everything else that Python read is guarded: where it has changed, the function is traced again, so that a replay
+    computes what the function would. `Jitted.captures` has the last 100 reasons. What comes back has no graph.
 
-    Arguments and results may be nested containers: tuples, lists and dicts of all kinds, dataclasses, other mappings,
-    and classes that `register_pytree_node` names. A trace is for one structure of arguments; for the layout of tensors,
-    and whether they require gradients; for integers, strings and scalars of other types by type and value; and for any
-    other object by identity. Floats are symbolic: they are read at each call, as the elements of tensors are. Only
-    where Python looks at the value of one, by ``if``, ``float()`` or a function of `math`, is a trace for that answer
-    alone. What a step returns is built around fresh tensors at each call, with the `grad` that the step gave them, and
-    no graph.
+    Arguments and results may be nested containers: tuples, lists, dicts, dataclasses, other mappings, and classes that
+    `register_pytree_node` names. There is a trace for each structure of arguments, for shapes, strides, dtypes, devices
+    and `requires_grad` of tensors, for integers and strings by value, and for other objects by identity. Only where
+    Python looks at the value of a float, by ``if``, ``float()`` or a function of `math`, a trace is for that answer
+    alone. The `max_traces` traces used last are kept; where there are more, one UserWarning names the argument or the
+    guard that keeps changing. A step that changes what it reads itself, a counter say, is traced at each call, and
+    after `max_traces` of them runs eagerly.
 
-    The `max_traces` traces used last are kept; a step that alternates between two states is traced twice. For more, one
-    UserWarning names the argument or guard that keeps changing. `Jitted.captures` has the last 100 reasons.
+    With `fullgraph`, as in ``torch.compile``, CaptureError is raised for what cannot be captured: elements of tensors
+    that Python reads, as by ``item()`` or ``if``; shapes that depend on elements; iterators, open files, the clock and
+    other sources of values that no guard can hold; a tensor from outside that is given a graph; arguments that have a
+    graph, are large NumPy arrays, or are changed; results that hold tensors in other objects. Without it the function
+    runs eagerly from then on, and one UserWarning says why.
 
-    It is recorded again where something else is behind a name that the function takes from around it, a number say;
-    where a module has other parts, or attributes that are numbers, texts, `training` and the like; where an optimizer
-    has other groups, options that are no numbers, or memories; and where gradients are there that were not. `state`
-    names modules that are to be watched so, one or several; arguments and those that are called in the step are anyway.
-    While somebody looks on (`mg.record`, `mg.profile`, a tap) the function itself is called. Threads that share a step
-    run it one after the other.
+    `state` names modules, one or several, to be guarded beside those that the function calls. Inside ``mg.record()``,
+    ``mg.profile()`` or a tap the function itself runs. Threads that share a jitted function run it one after another.
+    ``print`` and logging run when the function is captured.
 
-    On ``cpu`` and GPUs a step runs by the launches of Taichi's kernels that its calls come down to, which are recorded
-    in its second run. After 16 of those, on ``cpu`` launches that compute number by number are fused where one reads
-    what another has, with sums and extremes of rows; and all that are left, if they are no more than 1,024, become few
-    kernels that do what all did: compiling them takes seconds, once, with a bar where tqdm is installed.
-    `Jitted.program` says which, and why not. What a kernel finds wrong with numbers, a class that is not there, is
-    raised when the step has run, so that what it updates has been; on a GPU when numbers next come down.
+    On ``cpu`` and GPUs the second call records the launches of Taichi's kernels, and replays launch them. At the 16th,
+    launches that compute elementwise are fused on ``cpu``, with sums and extremes of rows, and up to 1,024 launches are
+    merged into few kernels: that takes seconds, once, with a progress bar where tqdm is installed. `Jitted.program`
+    says which, and why not. What a kernel finds wrong with elements, such as an index, is raised after the step.
 
-    Raises CaptureError where a value is read inside, as by ``item()``, an ``if`` or a print, where a shape depends on
-    numbers, where a tensor from elsewhere is given a graph, and for arguments that have one, are large arrays of
-    NumPy's or iterators, or are changed by the step; and for results that hold tensors in other objects. Raises
-    ArgumentError unless `max_traces` is at least 1. May be used as a decorator.
+    Raises ArgumentError unless `max_traces` is at least 1. May be used as a decorator.
 
     >>> import minigrad as mg
     >>> w = mg.tensor([1.0, 2.0], requires_grad=True)
