@@ -209,7 +209,7 @@ def test_how_many_traces_are_kept_is_an_integer_from_1():
 
 # --- nothing stays of what changes, over thousands of calls ---
 
-GROWTH = 4 << 20  # bytes that the process may grow by in 20,000 calls: 200 a call
+WARM, GROWTH = 5_000, 6 << 20  # calls until memory has its size; bytes that 20,000 more may add: 300 a call
 Batch = namedtuple("Batch", "x y")
 
 
@@ -350,9 +350,9 @@ def grown(name, device, calls):
     mg.set_default_device(device)
     _, call = LASTING[name](mg)
     found = []
-    for k in range(calls + 2_001):
+    for k in range(WARM + calls + 1):
         call(k)
-        if k in (2_000, calls + 2_000):
+        if k in (WARM, WARM + calls):
             gc.collect()
             with open("/proc/self/statm") as file:
                 found.append(int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE"))
