@@ -9,21 +9,20 @@ from threading import RLock
 from types import MethodType
 from typing import Any
 
-from minigrad._jit.arguments import Arguments, is_leaf
+from minigrad._jit.arguments import Arguments
 from minigrad._jit.capture import Capture, View
 from minigrad._jit.checks import Check, compile_check
 from minigrad._jit.launched import Launched, recorded
 from minigrad._jit.misses import Misses
 from minigrad._jit.program import Program, made_of
 from minigrad._jit.reach import Chosen, Reach
-from minigrad._jit.results import Results
+from minigrad._jit.results import Results, eager
 from minigrad._jit.trace_guards import TraceGuards
 from minigrad._tensor import Tensor, wrap
-from minigrad._traced import plain, replaced, traced
+from minigrad._traced import replaced, traced
 from minigrad.errors import ArgumentError, CaptureError, DTypeError, a_kind, caller, check_flag, check_function
 from minigrad.graph import modes
 from minigrad.kernels import tapped
-from minigrad.pytree import tree_map
 
 __all__ = ["Jitted", "jit"]
 
@@ -197,7 +196,7 @@ class Jitted:
             results = Results(result, capture)
         except CaptureError as error:
             self._refuse(error)
-            return tree_map(plain, result, is_leaf=is_leaf)
+            return eager(result)
         del result  # its graph holds leaves of the step's own
         self._note(call, reason or call.first_call())
         capture.forget_own_leaves({*chosen.tensors, *map(id, call.tensors)})

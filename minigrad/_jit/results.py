@@ -15,7 +15,7 @@ from minigrad.errors import ArgumentError, CaptureError, a_kind
 from minigrad.optim.optimizer import Optimizer
 from minigrad.pytree import TreeSpec, tree_flatten
 
-__all__ = ["Results"]
+__all__ = ["Results", "eager"]
 
 _ENDS = (type, ModuleType, CodeType, int, float, complex, str, bytes)  # they hold no tensors, or none of a step's
 
@@ -38,37 +38,37 @@ class Results:
 
     def __init__(self, result: Any, capture: Capture) -> None:
         try:
-            self._found, spec = tree_flatten(result, is_leaf)
+            found, spec = tree_flatten(result, is_leaf)
         except ArgumentError as error:
             raise CaptureError(str(error).replace("tree_flatten: ", "jit: of what the step returns, ")) from None
-        self.tensors = list({id(x): x for x in self._found if isinstance(x, Tensor)}.values())
-        """The tensors that are returned, each once."""
-        self.symbols: list[Traced] = [x for x in self._found if type(x) is Traced]
-        """The symbolic scalars among what is returned."""
-        for x in self._found:
+        for x in found:
             _check(x, capture)
         self._spec = _checked(spec, capture)
-        places = {id(x): _Index(k) for k, x in enumerate(self.tensors)}
-        self._leaves: list[Any] = [places.get(id(x), x) for x in self._found]
-        self.grads = [
-            (k, x._grad) for k, x in enumerate(self.tensors) if id(x) in capture.grads and x._grad is not None
-        ]
-        """The gradients that the step gave to tensors that it returns: of which, and the gradient."""
-        self._count, self._with_grads = len(self.tensors), [k for k, _ in self.grads]
-        again, _ = tree_flatten(build(self._spec, iter(self._found)), is_leaf)
-        if sorted(map(id, again)) != sorted(map(id, self._found)):  # a set may iterate in another order
+        again, _ = tree_flatten(build(self._spec, iter(found)), is_leaf)
+        if sorted(map(id, again)) != sorted(map(id, found)):  # a set may iterate in another order
             raise CaptureError(
                 f"jit: the step returns {a_kind(result)}, in which are other things when it is built again.\n"
                 "  Return tuples, lists or dicts, or register the class: mg.register_pytree_node(cls, flatten, …)."
             )
+        returned = list({id(x): x for x in found if isinstance(x, Tensor)}.values())
+        places = {id(x): _Index(k) for k, x in enumerate(returned)}
+        self._leaves: list[Any] = [places.get(id(x), x) for x in found]
+        self.symbols: list[Traced] = [x for x in found if type(x) is Traced]
+        """The symbolic scalars among what is returned."""
+        self.tensors = [x.detach() for x in returned]
+        """The tensors that are returned, each once, without their graphs, which would keep leaves of the step alive."""
+        brought = [(k, x._grad) for k, x in enumerate(returned) if id(x) in capture.grads]
+        self.grads = [(k, grad.detach()) for k, grad in brought if grad is not None]
+        """The gradients that the step gave to tensors that it returns: of which, and the gradient."""
+        self._count, self._with_grads = len(self.tensors), [k for k, _ in self.grads]
         self._alone = spec.type is None and self._count == 1
-        self._found, self.tensors = [], [x.detach() for x in self.tensors]  # without graphs, which hold leaves
-        for k, grad in self.grads:
-            self.tensors[k]._grad = grad.detach()
 
     def first(self) -> Any:
         """What the capture itself returns. From now on its tensors are not kept."""
-        tensors, self.tensors, self.grads = self.tensors, [], []
+        tensors = self.tensors
+        for k, grad in self.grads:
+            tensors[k]._grad = grad
+        self.tensors, self.grads = [], []
         return self._built(tensors, {x.name: x.value for x in self.symbols})
 
     def replayed(self, arrays: Sequence[Any], values: Mapping[str, Any]) -> Any:
@@ -137,3 +137,12 @@ def _holds_tensors(x: Any, capture: Capture) -> bool:
         elif not isinstance(x, _ENDS):
             found += gc.get_referents(x)
     return False
+
+
+def eager(result: Any) -> Any:
+    """What a step returned, with values in place of symbolic scalars, for a step of which there is no trace."""
+    try:
+        leaves, spec = tree_flatten(result, is_leaf)
+    except ArgumentError:  # it is inside of itself
+        return result
+    return build(spec, map(plain, leaves)) if Traced in map(type, leaves) else result
