@@ -81,8 +81,7 @@ class Step(Node):
 
     @property
     def _inputs(self) -> tuple[Any, ...]:
-        inputs: tuple[Any, ...] = self._left
-        return inputs
+        return self._left  # type: ignore[no-any-return]
 
     @property
     def name(self) -> str:
@@ -145,15 +144,14 @@ class Step(Node):
         return {name: number(kept) for name, kept in self._kept.items()}
 
     def _operands(self, as_nodes: bool, slots: Sequence[int]) -> tuple[Any, ...]:
-        op = cast(Op, self._op)
-        if self._saved is None:
+        op, saved = cast(Op, self._op), self._saved  # read once: another thread may free it
+        if saved is None:
             raise GraphError(
                 f"backward: the graph behind {op.name} was freed by an earlier backward, to give its memory back.\n"
                 "  Write backward(retain_graph=True) the first time, or compute the expression again."
             )
-        saved: tuple[Any, ...] = self._saved
         if written_since(saved, self._made):
-            self._refuse_overwritten(op, slots)
+            self._refuse_overwritten(op, saved, slots)
         if not as_nodes:
             return tuple([_array(x) for x in saved])
         y = saved[0]
@@ -175,8 +173,8 @@ class Step(Node):
         pick.observe(output)
         return pick
 
-    def _refuse_overwritten(self, op: Op, slots: Sequence[int]) -> None:
-        for name, saved in zip(("y", *op.inputs), self._saved, strict=True):
+    def _refuse_overwritten(self, op: Op, kept: tuple[Any, ...], slots: Sequence[int]) -> None:
+        for name, saved in zip(("y", *op.inputs), kept, strict=True):
             asked = (name, *op.parts) if name == "y" else (name,)
             made = self._note("written", self._made) if name == "y" else self._made
             several = saved if isinstance(saved, tuple) else (saved,)

@@ -16,7 +16,7 @@ from minigrad._promotion import operand, promoted
 from minigrad._step import Step, by_edge, check_gradient, constant, fitted, keep_gradients
 from minigrad.dtypes import DTYPES, DType
 from minigrad.errors import DTypeError, GraphError, ShapeError, check_flag, check_function
-from minigrad.graph import Node, enable_grad, modes, number, propagate
+from minigrad.graph import Node, enable_grad, grad_listeners, grad_lock, modes, number, propagate
 from minigrad.kernels import dispatch
 from minigrad.layout import Shape, broadcast_shapes, check_equal_shapes
 from minigrad.op import OPS, Op
@@ -63,8 +63,7 @@ class Tensor(Methods):
     @property
     def shape(self) -> Shape:
         """The size of each dimension."""
-        shape: Shape = self._array.shape
-        return shape
+        return self._array.shape  # type: ignore[no-any-return]
 
     @property
     def dtype(self) -> DType:
@@ -79,14 +78,15 @@ class Tensor(Methods):
     @property
     def ndim(self) -> int:
         """The number of dimensions."""
-        ndim: int = self._array.ndim
-        return ndim
+        return self._array.ndim  # type: ignore[no-any-return]
 
     @property
     def storage(self) -> Storage:
         """The bytes that it shares with its views."""
         if self._storage is None:
-            self._storage = Storage(self._array) if self._base is None else self._base.storage
+            made = Storage(self._array) if self._base is None else self._base.storage
+            if self._storage is None:  # another thread may have created one; here none can
+                self._storage = made
         return self._storage
 
     @property
@@ -134,9 +134,10 @@ class Tensor(Methods):
             check_gradient(new, self._array, "grad", "the tensor that it is assigned to")
             if new is self:
                 raise GraphError("grad: a tensor is not its own gradient.\n  Assign x.detach().clone().")
-        for listener in modes.grad_changed:
-            listener.grad_changed(self, False)
-        self._grad = new
+        with grad_lock:
+            for listener in (*modes.grad_changed, *grad_listeners):
+                listener.grad_changed(self, False)
+            self._grad = new
 
     @property
     def grad_fn(self) -> Step | None:
@@ -249,16 +250,17 @@ class Tensor(Methods):
         if chosen is not None:
             kept = [(x, totals[edge]) for edge, x in chosen.items() if edge in totals]
         places: list[tuple[Any, Any]] = [(place, total) for place, total in kept if place is not None]
-        for place, _ in places:  # before any gradient is changed
-            for listener in modes.grad_changed:
-                listener.grad_changed(place, True)
-            if place._grad is not None and not (create_graph or place._grad._array.flags.carray):
-                views.check_memory(place._grad, "backward: adding to grad")
-        taken = {id(seed._array) for seed in seeds.values()}
-        for place, total in places:
-            place._grad = _summed(place._grad, total) if create_graph else _added(place._grad, number(total), taken)
-        if modes.gradient_passed:
-            keep_gradients(totals)
+        with grad_lock:
+            for place, _ in places:  # before any gradient is changed
+                for listener in (*modes.grad_changed, *grad_listeners):
+                    listener.grad_changed(place, True)
+                if place._grad is not None and not (create_graph or place._grad._array.flags.carray):
+                    views.check_memory(place._grad, "backward: adding to grad")
+            taken = {id(seed._array) for seed in seeds.values()}
+            for place, total in places:
+                place._grad = _summed(place._grad, total) if create_graph else _added(place._grad, number(total), taken)
+            if modes.gradient_passed:
+                keep_gradients(totals)
 
     def retain_grad(self) -> None:
         """Keep the gradient of this computed tensor in `grad` too. Raises GraphError if it needs none."""
@@ -284,8 +286,9 @@ class Tensor(Methods):
         if node is None:
             raise GraphError("register_hook: this tensor needs no gradient, so the hook would never be called.")
         check_function(hook, "register_hook")
-        hooks = node._note("hooks", {})
-        node._remember("hooks", hooks)
+        with grad_lock:
+            hooks = node._note("hooks", {})
+            node._remember("hooks", hooks)
         return RemovableHandle(hooks, lambda gradient: _through(hook, gradient))
 
     def _seed(self, gradient: Tensor | None, create_graph: bool) -> Tensor:

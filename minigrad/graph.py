@@ -7,6 +7,7 @@ an `Event` that can be listened to.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any, ClassVar, NamedTuple, cast
@@ -25,6 +26,8 @@ __all__ = [
     "Scope",
     "copied",
     "enable_grad",
+    "grad_listeners",
+    "grad_lock",
     "inference_mode",
     "is_grad_enabled",
     "keep_lines",
@@ -39,6 +42,12 @@ __all__ = [
     "strict_shapes",
     "topological",
 ]
+
+grad_lock = threading.RLock()
+"""Held while a gradient is accumulated or assigned, and while the value of a leaf is replaced: threads share leaves.
+Reentrant, since a tap is notified of the additions and may run a backward pass itself."""
+grad_listeners: list[Effects] = []
+"""Notified, under `grad_lock`, of changes of `grad` in all threads; other listeners hear those of their own thread."""
 
 
 def no_grad(function: Callable[..., Any] | None = None) -> Any:
@@ -245,8 +254,7 @@ class Node(Operand):
 
     def _static(self, as_nodes: bool) -> Mapping[str, Any]:
         """What a rule is given by name: attributes, auxiliary results, shapes."""
-        static: Mapping[str, Any] = self._note("static", {})
-        return static
+        return self._note("static", {})  # type: ignore[no-any-return]
 
     def _contributions(
         self, upstream: Any, as_nodes: bool, leads: Collection[Node] | None = None
@@ -265,7 +273,8 @@ class Node(Operand):
         ]
         if not slots:
             return []
-        operands, static = self._operands(as_nodes, slots), self._static(as_nodes)
+        # in this order: if another thread frees this node in between, `_operands` raises
+        static, operands = self._static(as_nodes), self._operands(as_nodes, slots)
         products = op.products(slots, rules, upstream, *operands, **static)
         pairs = [(slot, targets[slot], product) for slot, product in zip(slots, products, strict=True)]
         return [(slot, target, target._fitted(product)) for slot, target, product in pairs if product is not None]

@@ -163,7 +163,7 @@ def kernels_of(op: str) -> Mapping[str, Kernel]:
 
 def operations(device: str) -> list[str]:
     """The operations that have a kernel on `device`."""
-    return [op for op, kernels in _registry.items() if device in kernels]
+    return [op for op, kernels in tuple(_registry.items()) if device in kernels]  # a copy: threads register
 
 
 def dispatch(

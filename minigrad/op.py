@@ -227,8 +227,8 @@ class Op:
             f"{p.name}={given.get(p.name, p.name)}" if p.kind is p.KEYWORD_ONLY else given.get(p.name, p.name)
             for p in read
         )
-        adapted: Rule = eval(f"lambda {parameters}: rule({arguments})", {"rule": rule})  # of checked identifiers
-        return adapted
+        # of checked identifiers
+        return eval(f"lambda {parameters}: rule({arguments})", {"rule": rule})  # type: ignore[no-any-return]
 
     def plan(self, edges: tuple[Any, ...]) -> Plan | None:
         """What to keep if operands whose edge is not None want a gradient; None where none of them has a rule."""

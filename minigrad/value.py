@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from numbers import Real
 from typing import Any, cast
@@ -11,7 +10,7 @@ from minigrad import ops
 from minigrad._blocks import detour
 from minigrad.backends.python import DEVICE
 from minigrad.errors import DTypeError, GraphError, a_kind, caller_line
-from minigrad.graph import Node, modes, propagate, topological
+from minigrad.graph import Node, grad_lock, modes, propagate, topological
 from minigrad.kernels import dispatch, kernels_of
 from minigrad.op import Op
 
@@ -27,8 +26,7 @@ def _unary(op: Op) -> Callable[[Value], Value]:
 
     def method(self: Value) -> Value:
         if detour.reasons:
-            applied: Value = Value._apply(op, (self,), {})
-            return applied
+            return cast(Value, Value._apply(op, (self,), {}))
         out = _new(Value)
         out._data = kernels[DEVICE](self._data)
         out.grad = None
@@ -55,8 +53,7 @@ def _binary(op: Op, *, reflected: bool = False) -> Callable[[Value, Value | Numb
         else:
             return _apply_to_other(op, self, other, reflected)
         if detour.reasons:
-            applied: Value = Value._apply(op, (other, self) if reflected else (self, other), {})
-            return applied
+            return cast(Value, Value._apply(op, (other, self) if reflected else (self, other), {}))
         out = _new(Value)
         if reflected:
             out._data = kernels[DEVICE](data, self._data)
@@ -80,16 +77,14 @@ def _apply_to_other(op: Op, value: Value, other: Any, reflected: bool) -> Value:
     foreign = not isinstance(other, Value | Real) and not _is_array(other)
     if foreign and hasattr(other, "__radd__"):
         return cast(Value, NotImplemented)  # a type with operators of its own, which may know what to do with a Value
-    applied: Value = Value._apply(op, (other, value) if reflected else (value, other), {})
-    return applied
+    return cast(Value, Value._apply(op, (other, value) if reflected else (value, other), {}))
 
 
 def _comparison(op: Op) -> Callable[[Value, object], bool]:
     def method(self: Value, other: object) -> bool:
         if not isinstance(other, Value | Real) and not hasattr(getattr(other, "dtype", None), "is_floating_point"):
             return cast(bool, NotImplemented)  # also for NumPy's arrays, which compare each of their elements
-        result: bool = Value._apply(op, (self, other), {})
-        return result
+        return cast(bool, Value._apply(op, (self, other), {}))
 
     return method
 
@@ -142,15 +137,14 @@ class Value(Node):
         number = _real(data, "data")
         if number != self._data:
             self._data = number
-            with _counting:
+            with grad_lock:
                 Node.writes += 1
-            self._remember("written", Node.writes)
+                self._remember("written", Node.writes)
 
     @property
     def label(self) -> str | None:
         """The name that pictures give to this Value, or None."""
-        label: str | None = self._note("label")
-        return label
+        return cast(str | None, self._note("label"))
 
     @label.setter
     def label(self, label: str | None) -> None:
@@ -169,14 +163,12 @@ class Value(Node):
     @property
     def scope(self) -> str:
         """The `mg.scope` it was made in, such as ``"layer1/neuron0"``; empty outside of any."""
-        scope: str = self._note("scope", "")
-        return scope
+        return cast(str, self._note("scope", ""))
 
     @property
     def line(self) -> str | None:
         """The source line that made it, as ``file:number: text``, where ``mg.record(lines=True)`` was on; else None."""
-        line: str | None = self._note("line")
-        return line
+        return cast(str | None, self._note("line"))
 
     @property
     def stale(self) -> tuple[Value, ...]:
@@ -306,9 +298,11 @@ class Value(Node):
     @staticmethod
     def _accumulate(seeds: Mapping[Any, Any], retain_graph: bool | None, create_graph: bool, inputs: Any) -> None:
         totals = gradients_of(seeds, create_graph)
-        for node in totals if inputs is None else dict.fromkeys(inputs).keys() & totals.keys():
-            before = node.grad if create_graph or node.grad is None else float(node.grad)
-            node.grad = totals[node] if before is None else before + totals[node]
+        chosen = totals if inputs is None else {x: totals[x] for x in inputs if x in totals}
+        with grad_lock:
+            for node, total in chosen.items():
+                before = node.grad
+                node.grad = total if before is None else (before if create_graph else float(before)) + total
 
     def zero_grad(self) -> None:
         """Forget the gradients of this Value and of everything it was computed from: they are None again."""
@@ -363,9 +357,7 @@ class Value(Node):
         rule = self._op.rules[slot] if self._op is not None else None
         if rule is None:
             return None
-        static = self._note("static", {})
-        local: float = rule(1.0, *self._operands(False, [slot]), **static)
-        return local
+        return cast(float, rule(1.0, *self._operands(False, [slot]), **self._note("static", {})))
 
     def _raw(self) -> float:
         return self._data
@@ -415,7 +407,6 @@ def _refuse_overwritten(value: Value, slots: Sequence[int]) -> None:
 
 
 _new = Value.__new__
-_counting = threading.Lock()
 _exp, _log, _sqrt, _sin, _cos = map(_unary, (ops.exp, ops.log, ops.sqrt, ops.sin, ops.cos))
 _tanh, _sigmoid, _relu, _abs = map(_unary, (ops.tanh, ops.sigmoid, ops.relu, ops.abs))
 _maximum, _minimum = map(_binary, (ops.maximum, ops.minimum))

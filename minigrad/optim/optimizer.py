@@ -17,7 +17,7 @@ from minigrad import views
 from minigrad._tensor import Tensor, wrap
 from minigrad.creation import tensor
 from minigrad.errors import ArgumentError, DTypeError, ShapeError, a_kind, caller, printable
-from minigrad.graph import enable_grad, modes, no_grad
+from minigrad.graph import enable_grad, grad_lock, modes, no_grad
 from minigrad.kernels import dispatch
 from minigrad.op import Op
 from minigrad.optim.hooks import (
@@ -135,9 +135,11 @@ class Optimizer(Hooked):
             for p in group["params"]:
                 if set_to_none:
                     p.grad = None
-                elif p.grad is not None:
-                    p.grad = p.grad.detach()
-                    p.grad.zero_()
+                else:
+                    with grad_lock:
+                        if p.grad is not None:
+                            p.grad = p.grad.detach()
+                            p.grad.zero_()
 
     def _number(self, name: str, x: Any) -> Any:
         """The option `name` as a number, where it is a tensor of one element; of a tuple each of them."""

@@ -1,0 +1,178 @@
+"""Threads that share tensors, generators, kernels and recorded steps."""
+
+import contextlib
+
+import pytest
+
+import minigrad as mg
+from crowd import Pause, crowd
+from minigrad import _step, _tensor
+from minigrad.errors import GraphError
+from minigrad.graph import Node
+from minigrad.kernels import tap
+
+DEVICES = ["cpu", "numpy"]
+SIZES = [4, 20_000]  # NumPy releases the interpreter while it adds more than 500 elements
+
+
+def pausing(op, other):
+    """Run ``other()`` in another thread as soon as the kernel of `op` has run in this one, inside the block."""
+    stack = contextlib.ExitStack()
+    pause = stack.enter_context(Pause(other))
+    stack.enter_context(tap(lambda call: pause() if call.op == op else None))
+    return stack
+
+
+# --- gradients ---
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("device", DEVICES)
+def test_backward_passes_into_shared_leaves_lose_nothing(device, size):
+    for _ in range(40):
+        a, b = (mg.ones(size, device=device, requires_grad=True) for _ in range(2))
+        x = mg.full((size,), 2.0, device=device)
+
+        def work(k, a=a, b=b, x=x):
+            for _ in range(3):
+                ((a + b) * x).sum().backward()  # one array for both: one leaf takes it over, the other copies it
+
+        crowd(4, work)
+        assert a.grad.tolist() == b.grad.tolist() == [24.0] * size
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_gradients_of_two_first_passes_are_added(device):
+    w = mg.ones(3, device=device, requires_grad=True)
+    with pausing("contiguous", lambda: w.backward(mg.full((3,), 2.0, device=device))):
+        w.backward(mg.ones(3, device=device))
+    assert w.grad.tolist() == [3.0, 3.0, 3.0]
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_gradients_with_a_graph_are_added(device):
+    w = mg.full((3,), 2.0, device=device, requires_grad=True)
+    with pausing("copy", lambda: (w * w * w).sum().backward(create_graph=True)):
+        (w * w).sum().backward(create_graph=True)
+    assert w.grad.tolist() == [16.0, 16.0, 16.0]  # 2w + 3w²
+    (second,) = mg.grad(w.grad.sum(), w)
+    assert second.tolist() == [14.0, 14.0, 14.0]  # 2 + 6w
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_a_gradient_that_is_forgotten_meanwhile_stays_forgotten(device):
+    w = mg.ones(3, device=device, requires_grad=True)
+    optimizer = mg.optim.SGD([w], lr=1.0)
+    w.sum().backward()
+    with pausing("add", optimizer.zero_grad):
+        w.sum().backward()
+    assert w.grad is None
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_passes_through_one_graph_lose_nothing_of_what_is_retained(device):
+    for _ in range(40):
+        w = mg.ones(4, device=device, requires_grad=True)
+        h = w * 2.0
+        h.retain_grad()
+        y = (h * 3.0).sum()
+        crowd(4, lambda k, y=y: y.backward(retain_graph=True))
+        assert h.grad.tolist() == [12.0] * 4
+        assert w.grad.tolist() == [24.0] * 4
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_a_pass_goes_on_where_another_frees_the_graph_meanwhile(device, monkeypatch):
+    w = mg.tensor([1.0, 2.0, 4.0], device=device, requires_grad=True)
+    y, gradient = mg.layer_norm(w, (3,)), mg.tensor([0.0, 1.0, 2.0], device=device)  # a graph of one node
+    y.backward(gradient, retain_graph=True)
+    once, w.grad = w.grad.tolist(), None
+    real = _step.written_since
+    monkeypatch.setattr(_step, "written_since", lambda *given: pause() or real(*given))
+    with Pause(lambda: y.backward(gradient)) as pause:
+        y.backward(gradient)
+    assert w.grad.tolist() == [2.0 * x for x in once]
+    with pytest.raises(GraphError, match="was freed by an earlier backward"):
+        y.backward(gradient)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_of_passes_that_free_one_graph_each_succeeds_or_says_that_it_is_freed(device):
+    for _ in range(50):
+        w = mg.ones(2, 4, device=device, requires_grad=True)
+        y = mg.layer_norm(mg.logsumexp(w * 2.0, 1), (2,)).tanh().sum()
+
+        def work(k, y=y):
+            try:
+                return y.backward()
+            except GraphError as error:
+                return str(error)
+
+        for said in crowd(3, work):
+            assert said is None or "was freed by an earlier backward" in said
+
+
+def test_gradients_of_values_are_added():
+    class Slow(float):
+        def __float__(self):
+            pause()
+            return 1.0
+
+    v = mg.Value(3.0)
+    v.grad = Slow()
+    with Pause(lambda: (v * 5.0).backward()) as pause:
+        (v * 2.0).backward()
+    assert v.grad == 8.0
+
+
+def test_hooks_that_threads_register_on_one_leaf_are_all_called(monkeypatch):
+    w, seen = mg.ones(2, requires_grad=True), []
+
+    def slow(self, key, default=None):
+        found = Node._note(self, key, default)
+        if key == "hooks":
+            pause()
+        return found
+
+    monkeypatch.setattr(mg.Tensor, "_note", slow, raising=False)
+    with Pause(lambda: w.register_hook(lambda gradient: seen.append("the other's"))) as pause:
+        w.register_hook(lambda gradient: seen.append("one thread's"))
+    w.sum().backward()
+    assert sorted(seen) == ["one thread's", "the other's"]
+
+
+def test_a_tensor_has_one_storage_whoever_asks_first(monkeypatch):
+    """With two, a write would bump the version of one while the graph checks the other."""
+    w = mg.ones(3, requires_grad=True)
+    found = []
+
+    class Slow(_tensor.Storage):
+        def __init__(self, array):
+            pause()
+            super().__init__(array)
+
+    monkeypatch.setattr(_tensor, "Storage", Slow)
+    with Pause(lambda: found.append(w.detach())) as pause:
+        mine = w.detach()
+    y = (w * w).sum()
+    for x in (mine, found[0]):
+        assert x.storage is w.storage
+    found[0].mul_(2.0)
+    with pytest.raises(GraphError, match="overwritten by mul_"):
+        y.backward()
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_writes_are_counted_one_by_one(device):
+    x = mg.zeros(4, device=device)
+    before = x.storage.writes
+
+    def work(k):
+        mine = mg.zeros(2, device=device)
+        for _ in range(150):
+            x.detach().add_(1.0)
+            mine.add_(1.0)
+        return mine._version
+
+    assert crowd(4, work) == [150] * 4
+    assert (x._version, x.storage.writes - before) == (600, 1200)
