@@ -66,6 +66,7 @@ __all__ = [
 
 
 FAR = 2**32  # places between the draws of one row and the next
+draw_lock = threading.Lock()  # held while the state of a generator is read or changed
 
 
 class Generator:
@@ -77,7 +78,6 @@ class Generator:
 
     def __init__(self, seed: int = 0, device: str | None = None) -> None:
         self.device = check_device(device, "Generator")
-        self._lock = threading.Lock()
         self._rows = 0, 0
         self.manual_seed(seed)
 
@@ -85,7 +85,7 @@ class Generator:
         """Begin the numbers of `seed`, from -2**63 up to 2**64; a negative one counts from 2**64. Returns itself."""
         if not isinstance(seed, int) or not -(2**63) <= seed < 2**64:
             raise DTypeError(f"manual_seed: {seed!r} is not an int from -2**63 up to 2**64.")
-        with self._lock:
+        with draw_lock:
             self._seed, self._drawn = seed % 2**64, 0
         for listener in modes.generator_seeded:
             listener.generator_seeded(self)
@@ -112,10 +112,10 @@ class Generator:
         >>> generator.draw(3), generator.draw(1)
         ((5, 0), (5, 3))
         """
-        with self._lock:
-            first = self._drawn + (0 if shared else self._rows[0] * FAR)
+        with draw_lock:
+            seed, first = self._seed, self._drawn + (0 if shared else self._rows[0] * FAR)
             self._drawn += count
-            found = self._seed, first
+        found = seed, first
         for listener in modes.elements_drawn:
             found = listener.elements_drawn(self, first, count)
         return found
@@ -141,7 +141,7 @@ class Generator:
     def get_state(self) -> Tensor:
         """Its state as 16 numbers of type uint8, on "cpu": the seed, then how many were drawn, lowest byte first."""
         self._asked("get_state")
-        with self._lock:
+        with draw_lock:
             state = np.array([self._seed, self._drawn], "<u8")
         return wrap(memory(device("cpu")).copied(state.view(np.uint8)))
 
@@ -150,7 +150,7 @@ class Generator:
         if not isinstance(new_state, Tensor) or (new_state.dtype.name, new_state.shape) != ("uint8", (16,)):
             raise DTypeError("set_state: this is not a state; give what get_state() returned: 16 numbers of uint8.")
         seed, drawn = np.frombuffer(host(new_state._array).tobytes(), "<u8").tolist()
-        with self._lock:
+        with draw_lock:
             self._seed, self._drawn = seed, drawn
         return self
 

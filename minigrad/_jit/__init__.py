@@ -17,6 +17,7 @@ from minigrad._jit.misses import Misses
 from minigrad._jit.program import Program, made_of
 from minigrad._jit.reach import Chosen, Reach
 from minigrad._jit.results import Results, eager
+from minigrad._jit.scalars import Draw
 from minigrad._jit.trace_guards import TraceGuards
 from minigrad._tensor import Tensor, wrap
 from minigrad._traced import replaced, traced
@@ -330,6 +331,8 @@ class _Recording:
                 return f"{about} is another now", ()
             self._unlaunch(f"{about} is another now")
             numbers, _ = self._numbers()
+        if self._draws and not Draw.reserve(self._draws):
+            return self.outdated(tensors)
         return "", numbers
 
     def run(self, tensors: Sequence[Tensor], numbers: tuple[Any, ...]) -> Any:
@@ -347,8 +350,6 @@ class _Recording:
             x._grad = None if place is None else wrap(arrays[place])
         for where, name, x in self._updates:
             where[name] = replaced(x, lambda number: values[number.name])
-        for draw in self._draws:
-            draw.finish()
         for one in self._optimizers:
             one.optimizer.steps += one.steps
         return self._results.replayed(arrays, values)

@@ -23,6 +23,7 @@ from minigrad.effects import Effects, listen
 from minigrad.errors import CaptureError, caller_line
 from minigrad.graph import modes
 from minigrad.kernels import Call
+from minigrad.random import FAR
 from minigrad.storage import PLACES, Memory, memory, place_of
 
 __all__ = [
@@ -329,18 +330,19 @@ class Capture(Effects):
     def elements_drawn(self, generator: Any, first: int, count: int) -> tuple[Any, Any]:
         """The key and the place of numbers that were drawn, as they will be whenever the step runs."""
         draw = self.draws.get(id(generator))
-        if draw is not None and draw.seeded:
-            return generator._seed, first
         if draw is None:
-            seed = self.book.source(lambda: generator._seed, "the seed of a generator")
-            place = self.book.source(lambda: generator._drawn, "the count of a generator", first)
-            draw = self.draws[id(generator)] = Draw(generator, seed, place)
-        offset, draw.count = first - draw.place.value, draw.count + count
+            draw = self.draws[id(generator)] = Draw(generator, self.book, generator._drawn - count)
+        offset = first - draw.first  # with the offset of `Generator.rows`
+        if offset % FAR != draw.count:
+            self.unstable = "a generator was advanced by another thread"
+        draw.count += count
+        if draw.seeded:
+            return generator._seed, first
         return draw.seed, draw.place + offset if offset else draw.place
 
     def generator_seeded(self, generator: Any) -> None:
         """A generator begins the numbers of a seed: they are the same whenever the step runs."""
-        self.draws[id(generator)] = Draw(generator, None, None)
+        self.draws[id(generator)] = Draw(generator)
 
     def optimizer_stepping(self, optimizer: Any) -> None:
         """An optimizer is about to step: from here on its numbers are traced."""

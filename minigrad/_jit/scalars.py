@@ -2,23 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from minigrad._traced import Book, Traced, plain, replaced, traced
+from minigrad.random import draw_lock
 
 __all__ = ["Draw", "Numbers", "is_number"]
 
 
 class Draw:
-    """What a step draws from a generator: its numbers, traced, and how many are used up. They are None of one that is
-    seeded in the step, which then is as it was after the capture."""
+    """A step's draws from one generator: its seed and offset, symbolic, and how many random numbers are drawn. Seed and
+    offset are None if the step seeds the generator itself; `after` is then its state after each replay."""
 
-    __slots__ = ("after", "count", "generator", "place", "seed")
+    __slots__ = ("after", "count", "first", "generator", "place", "read", "seed")
 
-    def __init__(self, generator: Any, seed: Any, place: Any) -> None:
-        self.generator, self.seed, self.place, self.count = generator, seed, place, 0
+    def __init__(self, generator: Any, book: Book | None = None, first: int = 0) -> None:
+        self.generator, self.first, self.count = generator, first, 0
+        self.seed: Any = None
+        self.place: Any = None
+        self.read: dict[str, int] = {}  # the state that this replay has read
         self.after = (0, 0)
+        if book is not None:
+            self.seed = book.source(lambda: self._read("_seed"), "the seed of a generator")
+            self.place = book.source(lambda: self._read("_drawn"), "the count of a generator", first)
+
+    def _read(self, name: str) -> int:
+        found: int = getattr(self.generator, name)
+        self.read[name] = found
+        return found
 
     @property
     def seeded(self) -> bool:
@@ -27,14 +39,23 @@ class Draw:
 
     def settle(self) -> None:
         """Note how the generator is after the capture."""
-        self.after = self.generator._seed, self.generator._drawn
+        self.after = self.generator._seed, self.count
+        self.read.clear()
 
-    def finish(self) -> None:
-        """Leave the generator as the step does."""
-        if self.seeded:
-            self.generator._seed, self.generator._drawn = self.after
-        else:
-            self.generator._drawn += self.count
+    @staticmethod
+    def reserve(draws: Sequence[Draw]) -> bool:
+        """Advance the generators by what a replay draws. Return False, and change nothing, if another thread has drawn
+        since the replay read their state."""
+        with draw_lock:
+            if any(getattr(one.generator, name) != x for one in draws for name, x in one.read.items()):
+                return False
+            for one in draws:
+                one.read.clear()
+                if one.seeded:
+                    one.generator._seed, one.generator._drawn = one.after
+                else:
+                    one.generator._drawn += one.count
+        return True
 
 
 class Numbers:

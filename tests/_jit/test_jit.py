@@ -162,6 +162,24 @@ def test_random_numbers_are_drawn_anew_and_from_where_the_generator_is():
     assert len(draw.captures) == 1
 
 
+def test_rows_of_a_batch_draw_what_they_do_without_a_recording():
+    found = []
+    for jit in (mg.jit, lambda step: step):
+        generator = mg.Generator(3)
+        generator.rows(2, 4)
+        step = jit(lambda generator=generator: mg.rand(2, generator=generator) + mg.rand(2, generator=generator))
+        found.append([step().tolist() for _ in range(4)])
+    assert found[0] == found[1]
+
+
+def test_a_recorded_step_that_uses_none_of_what_it_draws_draws_it_all_the_same():
+    mg.manual_seed(1)
+    step = mg.jit(lambda: (mg.rand(3), mg.ones(2))[1])
+    for _ in range(4):
+        step()
+    assert mg.random.default_generator.draw(0) == (1, 12)
+
+
 def test_modules_that_are_switched_are_recorded_again():
     model = nn.Dropout(0.5)
     function = mg.jit(lambda x: model(x))

@@ -176,3 +176,34 @@ def test_writes_are_counted_one_by_one(device):
 
     assert crowd(4, work) == [150] * 4
     assert (x._version, x.storage.writes - before) == (600, 1200)
+
+
+# --- optimizers, random numbers, kernels, memory ---
+
+
+def test_no_random_number_is_drawn_twice_while_another_thread_reseeds():
+    generator = mg.Generator(0)
+
+    def work(k):
+        if k:
+            return [generator.draw(1) for _ in range(3000)]
+        for seed in range(1, 1000):
+            generator.manual_seed(seed)
+        return []
+
+    drawn = [one for some in crowd(4, work) for one in some]
+    assert len(drawn) == len(set(drawn)) == 9000
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_recorded_steps_draw_no_random_number_twice(device):
+    generator = mg.Generator(3)
+
+    def drawn():
+        return mg.randint(0, 2**62, (64,), generator=generator, device=device)
+
+    steps = [mg.jit(lambda: drawn() + 0) for _ in range(3)]
+    eager = crowd(4, lambda k: [(steps[k] if k < 3 else drawn)().tolist() for _ in range(60)])
+    numbers = [x for runs in eager for run in runs for x in run]
+    assert len(set(numbers)) == 4 * 60 * 64
+    assert generator.draw(0) == (3, 4 * 60 * 64)
