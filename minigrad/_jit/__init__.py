@@ -13,6 +13,7 @@ from minigrad._jit.arguments import Arguments
 from minigrad._jit.capture import Capture, View
 from minigrad._jit.checks import Check, compile_check
 from minigrad._jit.launched import Launched, recorded
+from minigrad._jit.locks import Elsewhere, between_captures, exclusively
 from minigrad._jit.misses import Misses
 from minigrad._jit.program import Program, made_of
 from minigrad._jit.reach import Chosen, Reach
@@ -22,7 +23,7 @@ from minigrad._jit.trace_guards import TraceGuards
 from minigrad._tensor import Tensor, wrap
 from minigrad._traced import replaced, traced
 from minigrad.errors import ArgumentError, CaptureError, DTypeError, a_kind, caller, check_flag, check_function
-from minigrad.graph import modes
+from minigrad.graph import grad_listeners, grad_lock, modes
 from minigrad.kernels import tapped
 
 __all__ = ["Jitted", "jit"]
@@ -127,9 +128,11 @@ class Jitted:
         if last is not None and last.check is not None:
             tensors = last.check(args, kwargs)
             if tensors is not None:
-                reason, numbers = last.outdated(tensors)
-                if not reason:
-                    return last.run(tensors, numbers)
+                with last.lock:
+                    if not grad_listeners:
+                        reason, numbers = last.outdated(tensors)
+                        if not reason:
+                            return last.run(tensors, numbers)
         try:
             call = Arguments(self._function, args, kwargs)
         except CaptureError as error:
@@ -139,14 +142,16 @@ class Jitted:
         for trace in self._traces:
             if trace is not tried and trace.key == key:
                 trace.inputs[:] = call.floats
-                failed, numbers = trace.outdated(call.tensors)
-                if not failed:
-                    self._use(trace)
-                    if trace.check is None:
-                        trace.check = compile_check(call, trace.inputs)
-                    return trace.run(call.tensors, numbers)
+                with between_captures(trace.lock):
+                    failed, numbers = trace.outdated(call.tensors)
+                    if not failed:
+                        self._use(trace)
+                        if trace.check is None:
+                            trace.check = compile_check(call, trace.inputs)
+                        return trace.run(call.tensors, numbers)
                 reason = reason or failed
-        return self._record(call, key, reason)
+        with exclusively() as elsewhere:
+            return self._record(call, key, reason, elsewhere)
 
     def _use(self, trace: _Recording) -> None:
         """Make a trace the one used last."""
@@ -172,7 +177,7 @@ class Jitted:
         self._eager = why
         warnings.warn(f"{why}.\n  It runs eagerly from now on.", UserWarning, stacklevel=5)
 
-    def _record(self, call: Arguments, key: Any, reason: str) -> Any:
+    def _record(self, call: Arguments, key: Any, reason: str, elsewhere: Elsewhere) -> Any:
         self._last = None
         if not reason and self._unkept is not None and self._unkept[0] == key:
             reason = self._unkept[1]
@@ -203,10 +208,13 @@ class Jitted:
         capture.forget_own_leaves({*chosen.tensors, *map(id, call.tensors)})
         guards = TraceGuards(capture, call.tensors, chosen)
         changed = capture.unstable or guards.changed()
-        if changed:
+        trace = None if changed else _Recording(capture, results, call, key, guards, inputs)
+        if {*capture.grads, *capture.grads_read} & {*elsewhere.changed}:
+            changed = "a gradient was changed by another thread"
+        if changed or trace is None:
             self._unkept, self._unkept_count = (key, f"in the step itself {changed}"), self._unkept_count + 1
         else:
-            self._use(_Recording(capture, results, call, key, guards, inputs))
+            self._use(trace)
         if self._unkept_count > self._max_traces:
             self._run_eagerly(f"jit: in the step itself {changed}, at each of {self._unkept_count} calls")
         elif len(self._traces) > self._max_traces:
@@ -275,6 +283,8 @@ class _Recording:
         self._guards = guards
         self.gradients = _gradients_after(capture, tensors, noted)
         """Whose change, and which of what the program gives they are then; None where there are none."""
+        self.lock: Any = grad_lock if capture.grads or capture.grads_read else RLock()
+        """Held from the check of the guards to the end of the replay, so that no other thread changes its gradients."""
         self._written = capture.written(tensors)
         self.program = Program(*made_of(capture.nodes, wanted), capture.buffers)
         self.launched: Launched | None = None

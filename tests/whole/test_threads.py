@@ -207,3 +207,81 @@ def test_recorded_steps_draw_no_random_number_twice(device):
     numbers = [x for runs in eager for run in runs for x in run]
     assert len(set(numbers)) == 4 * 60 * 64
     assert generator.draw(0) == (3, 4 * 60 * 64)
+
+
+# --- recorded steps ---
+
+
+def training(w, factor, device):
+    """Return a jitted step, with an optimizer of its own, that subtracts `factor` from each element of `w`."""
+    optimizer, x = mg.optim.SGD([w], lr=1.0), mg.full(w.shape, factor, device=device)
+
+    @mg.jit
+    def step():
+        optimizer.zero_grad()
+        loss = (w * x).sum() * 1.0
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    return step
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_recorded_steps_of_threads_that_train_one_parameter_run_one_after_the_other(device):
+    """A step captured while another replaced the gradient used to add to that one's memory from then on."""
+    for _ in range(5):
+        w = mg.zeros(8, device=device, requires_grad=True)
+        steps = [training(w, k + 1.0, device) for k in range(4)]
+        crowd(4, lambda k, steps=steps: [steps[k]() for _ in range(20)])
+        assert w.tolist() == [-200.0] * 8
+        for k, step in enumerate(steps):
+            with mg.no_grad():
+                w.zero_()
+            step()
+            assert (w.tolist(), w.grad.tolist()) == ([-k - 1.0] * 8, [k + 1.0] * 8)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_recorded_and_eager_passes_into_one_leaf_lose_nothing(device):
+    w = mg.zeros(3, device=device, requires_grad=True)
+    step = mg.jit(lambda: (w * 2.0).sum().backward())
+    for _ in range(3):
+        w.grad = None
+        step()
+    w.grad = None
+    with pausing("contiguous", step):
+        w.backward(mg.ones(3, device=device))
+    assert (w.grad.tolist(), len(step.captures)) == ([3.0] * 3, 2)
+    crowd(4, lambda k: [step() if k < 2 else (w * 5.0).sum().backward() for _ in range(40)])
+    assert w.grad.tolist() == [3.0 + 40 * (2 + 2 + 5 + 5)] * 3
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_a_step_whose_gradient_another_thread_changed_while_it_was_captured_is_captured_again(device):
+    w = mg.zeros(3, device=device, requires_grad=True)
+    optimizer = mg.optim.SGD([w], lr=1.0)
+
+    @mg.jit
+    def step():
+        optimizer.zero_grad()
+        pause()  # the backward pass of another thread
+        (w * 2.0).sum().backward()
+        optimizer.step()
+
+    with Pause(lambda: (w * 5.0).sum().backward()) as pause:
+        step()
+    assert w.grad.tolist() == [7.0] * 3
+    step()
+    assert len(step.captures) == 2
+    for _ in range(3):
+        step()
+    assert len(step.captures) == 2
+    assert (w.grad.tolist(), w.tolist()) == ([2.0] * 3, [-7.0 - 4 * 2.0] * 3)
+
+
+def test_one_step_is_captured_once_by_threads_that_call_it_first_at_once():
+    step = mg.jit(lambda x: (x * 2.0).sum())
+    found = crowd(8, lambda k: [step(mg.full((3,), k + 1.0)).item() for _ in range(6)])
+    assert found == [[6.0 * (k + 1.0)] * 6 for k in range(8)]
+    assert len(step.captures) == 1
