@@ -1,15 +1,23 @@
 """Threads that share tensors, generators, kernels and recorded steps."""
 
 import contextlib
+import gc
+import os
+import threading
+import time
 
 import pytest
 
 import minigrad as mg
+import minigrad._jit as jit_module
 from crowd import Pause, crowd
 from minigrad import _step, _tensor
+from minigrad.backends.taichi import runtime
+from minigrad.backends.taichi.offsets import moved
 from minigrad.errors import GraphError
 from minigrad.graph import Node
 from minigrad.kernels import tap
+from minigrad.op import ANY, OPS
 
 DEVICES = ["cpu", "numpy"]
 SIZES = [4, 20_000]  # NumPy releases the interpreter while it adds more than 500 elements
@@ -209,6 +217,47 @@ def test_recorded_steps_draw_no_random_number_twice(device):
     assert generator.draw(0) == (3, 4 * 60 * 64)
 
 
+@pytest.mark.usefixtures("compiled_on_cpu")
+def test_threads_that_ask_for_a_kernel_at_once_get_one(monkeypatch):
+    class Slow(runtime.Kernel):
+        def __init__(self, *given):
+            super().__init__(*given)
+            pause()
+
+    found = []
+    monkeypatch.setattr(runtime, "Kernel", Slow)
+    with Pause(lambda: found.append(runtime.compiled("same", "# one text", "a"))) as pause:
+        found.append(runtime.compiled("same", "# one text", "a"))
+    assert found[0] is found[1]
+
+
+@pytest.mark.usefixtures("compiled_on_cpu")
+def test_sources_of_kernels_are_parsed_by_one_thread_at_a_time():
+    """Before 3.11.8 Python's parser fails if garbage collection switches to another thread that parses."""
+
+    class Garbage:
+        def __del__(self):
+            for _ in range(20):
+                pass
+
+    lines = "".join(f"    y_[{k}] = x_[{k}] * {k} + ti.select(x_[{k}] > {k}, -{k}, {k})\n" for k in range(60))
+    text = f"@ti.kernel\ndef k_kernel(y_: ti.types.ndarray(), x_: ti.types.ndarray()):\n{lines}"
+    before = gc.get_threshold()
+
+    def work(k):
+        for _ in range(10):
+            for _ in range(3):
+                one = Garbage()
+                one.itself = one
+            moved(text, False)
+
+    gc.set_threshold(50)
+    try:
+        crowd(4, work)
+    finally:
+        gc.set_threshold(*before)
+
+
 # --- recorded steps ---
 
 
@@ -285,3 +334,83 @@ def test_one_step_is_captured_once_by_threads_that_call_it_first_at_once():
     found = crowd(8, lambda k: [step(mg.full((3,), k + 1.0)).item() for _ in range(6)])
     assert found == [[6.0 * (k + 1.0)] * 6 for k in range(8)]
     assert len(step.captures) == 1
+
+
+SEED = int(
+    os.environ.get("MINIGRAD_THREADS", "0")
+)  # choose another to compile kernels that no process has compiled yet
+
+
+@pytest.fixture
+def litter():
+    """Create cyclic garbage in another thread, so that its collection runs code at any point of all threads."""
+    over, threshold = threading.Event(), gc.get_threshold()
+
+    def make():
+        while not over.is_set():
+            cycle = [mg.ones(2) for _ in range(8)]
+            cycle.append(cycle)
+            del cycle
+            time.sleep(1e-4)
+
+    thread = threading.Thread(target=make, daemon=True)
+    gc.freeze()  # what exists already need not be traversed
+    gc.set_threshold(100)
+    thread.start()
+    yield
+    over.set()
+    thread.join()
+    gc.unfreeze()
+    gc.set_threshold(*threshold)
+
+
+@pytest.fixture
+def own_operations():
+    """Declare four operations, each with a kernel of its own, not compiled yet."""
+    names = [f"crowd_{SEED}_{k}" for k in range(4)]
+    for k, name in enumerate(names):
+        mg.Op(name, "2 {a}", vjp=(lambda g: g * 2.0,), domain=(ANY,), promotes="float")
+        mg.kernel(name, "cpu", f"a * 2.0 + {4 * SEED + k}.0")
+    yield [OPS[name] for name in names]
+    for name in names:
+        OPS.pop(name)
+
+
+@pytest.mark.usefixtures("compiled_on_cpu", "litter")
+def test_threads_capture_compile_replay_and_merge_at_once(monkeypatch, own_operations):
+    """Each of eight captures a step of its own, all share another, and all accumulate into one leaf."""
+    monkeypatch.setattr(jit_module, "JOINED", 2)
+    common, here = mg.ones(3, requires_grad=True), threading.Barrier(8)
+
+    def step_of(k):
+        w = mg.arange(6 + k, dtype=mg.float32).requires_grad_()
+        optimizer, shift = mg.optim.SGD([w], lr=0.5), float(2 * SEED + k // 4)  # part of the merged source
+
+        def step(x):
+            optimizer.zero_grad()
+            loss = (w * x + shift).relu().sum()
+            loss.backward()
+            optimizer.step()
+            return loss
+
+        return step
+
+    def work(k, jit, shared):
+        step, found = jit(step_of(k)), []
+        for i in range(6):
+            if jit is mg.jit:
+                here.wait(60)
+                for _ in range(5):
+                    (common * 2.0).sum().backward()
+            x = mg.full((6 + k,), float(i % 3))
+            found += [step(x).item(), shared(x).item(), own_operations[k // 2](x).sum().item()]
+        if jit is mg.jit:
+            assert "joined into" in step.program
+        return found
+
+    def plain(x):
+        return (x * 3.0 + 1.0).sum()
+
+    shared = mg.jit(plain)
+    assert crowd(8, lambda k: work(k, mg.jit, shared)) == [work(k, lambda step: step, plain) for k in range(8)]
+    assert common.grad.tolist() == [8 * 6 * 5 * 2.0] * 3

@@ -23,6 +23,7 @@ import numpy as np
 from minigrad._traced import Traced
 from minigrad.backends.taichi.array import lasting, like, pointer
 from minigrad.backends.taichi.fusing import fused
+from minigrad.backends.taichi.locking import parse
 from minigrad.backends.taichi.meeting import CORE, EACH, ONE, OTHER, STEP, Loop, can_meet, joined, meeting_place
 from minigrad.backends.taichi.offsets import Moved, moved
 from minigrad.backends.taichi.recording import Launch, Place
@@ -184,7 +185,7 @@ def _array(dtype: Any) -> str:
 
 def _parts(text: str) -> tuple[list[ast.FunctionDef], ast.FunctionDef]:
     """The functions of a text, and its kernel."""
-    found = [x for x in ast.parse(text).body if isinstance(x, ast.FunctionDef)]
+    found = [x for x in parse(text).body if isinstance(x, ast.FunctionDef)]
     (kernel,) = [x for x in found if any(ast.unparse(one) == "ti.kernel" for one in x.decorator_list)]
     return [x for x in found if x is not kernel], kernel
 
@@ -218,7 +219,7 @@ class _Renamed(ast.NodeTransformer):
         text = self._texts.get(node.id)
         if text is None:
             return node
-        return ast.Name(text, node.ctx) if text.isidentifier() else ast.parse(text, mode="eval").body
+        return ast.Name(text, node.ctx) if text.isidentifier() else parse(text, mode="eval").body
 
 
 @lru_cache(maxsize=1024)
@@ -264,7 +265,7 @@ def _rounds(iterated: ast.AST) -> str:
 
 def _loaded(text: str, loads: dict[str, str]) -> str:
     """Lines that read those numbers which a text names."""
-    words = {x.id for x in ast.walk(ast.parse(text)) if isinstance(x, ast.Name)}
+    words = {x.id for x in ast.walk(parse(text)) if isinstance(x, ast.Name)}
     return "".join(f"{name} = {source}\n" for name, source in loads.items() if name in words)
 
 

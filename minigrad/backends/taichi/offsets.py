@@ -10,6 +10,7 @@ import ast
 from typing import NamedTuple, TypeGuard
 
 from minigrad.backends.taichi.functions import alone
+from minigrad.backends.taichi.locking import parse
 
 __all__ = ["EXACT", "Moved", "moved", "truncated"]
 
@@ -47,7 +48,7 @@ def truncated(text: str) -> str:
     """
     if "//" not in text and "%" not in text:
         return text
-    tree = ast.parse(text)
+    tree = parse(text)
     _truncated(tree)
     return ast.unparse(ast.fix_missing_locations(tree)) + "\n"
 
@@ -78,7 +79,7 @@ def moved(text: str, narrow: bool, cuda: bool = False) -> Moved:
         y_[y_from + n] = 1.0
     """
     coarse = [name for name in COARSE if narrow and f"ti.{name}(" in text]
-    tree = ast.parse("".join(map(alone, coarse)) + text)
+    tree = parse("".join(map(alone, coarse)) + text)
     _truncated(tree)
     functions: dict[str, list[bool | None]] = {}
     exact = cuda and "ti.f64" not in text and any(_is_kernel(x) and x.name in EXACT for x in ast.walk(tree))
@@ -120,7 +121,7 @@ def _counted(line: ast.stmt) -> ast.stmt:
     ends = line.iter.args
     if len(ends) != 1 or isinstance(ends[0], ast.Constant):
         return line
-    loop = ast.parse(_COUNTED.format(i=line.target.id, end=ast.unparse(ends[0]))).body[0]
+    loop = parse(_COUNTED.format(i=line.target.id, end=ast.unparse(ends[0]))).body[0]
     assert isinstance(loop, ast.For)
     inner = loop.body[-1]
     assert isinstance(inner, ast.While)
@@ -144,7 +145,7 @@ class _Function(ast.NodeTransformer):
             note = ast.unparse(argument.annotation) if argument.annotation else ""
             if "ndarray" in note or note == "ti.template()":
                 self.arrays[argument.arg] = _element(argument.annotation)
-                annotation = ast.parse("ti.i32", mode="eval").body if "ndarray" in note else None
+                annotation = parse("ti.i32", mode="eval").body if "ndarray" in note else None
                 self.arguments.append(ast.arg(_start(argument.arg), annotation))
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
@@ -159,7 +160,8 @@ class _Function(ast.NodeTransformer):
         if not (self.exact and isinstance(node.op, ast.Div)):
             return node
         above, below = ast.unparse(node.left), ast.unparse(node.right)
-        return ast.parse(f"ti.f32(ti.f64({above}) * (1.0 / ti.f64({below})))", mode="eval").body
+        quotient: ast.AST = parse(f"ti.f32(ti.f64({above}) * (1.0 / ti.f64({below})))", mode="eval").body
+        return quotient
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
         if isinstance(node.value, ast.Name) and node.value.id in self.arrays:

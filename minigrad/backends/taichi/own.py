@@ -13,6 +13,7 @@ from minigrad.backends.taichi.array import CPU, CpuArray, empty, like
 from minigrad.backends.taichi.buffers import downloaded
 from minigrad.backends.taichi.elementwise import common_type, computed
 from minigrad.backends.taichi.functions import FUNCTIONS, OF_TWO
+from minigrad.backends.taichi.locking import parse
 from minigrad.backends.taichi.source import LETTERS
 from minigrad.errors import ArgumentError, DTypeError
 
@@ -61,7 +62,7 @@ class _Checked(ast.NodeTransformer):
         self._op, self._snippet = op, snippet
         self._names = {**dict(zip(inputs, LETTERS, strict=False)), **{name: name for name in attrs}}
         try:
-            tree = ast.parse(snippet.strip(), mode="eval")
+            tree = parse(snippet.strip(), mode="eval")
         except SyntaxError as error:
             raise self._refused(f"is not an expression of Python: {error.msg}") from None
         self.text = ast.unparse(self._varying(tree.body))

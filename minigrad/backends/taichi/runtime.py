@@ -28,6 +28,7 @@ import numpy as np
 
 from minigrad._traced import plain
 from minigrad.backends.taichi.launchers import buffer_launcher, launcher
+from minigrad.backends.taichi.locking import lock
 from minigrad.backends.taichi.offsets import Moved, moved, truncated
 from minigrad.backends.taichi.storing import clear, find_home, stored
 from minigrad.errors import DeviceError, MissingPackageError
@@ -65,7 +66,6 @@ ROUNDS = 1 << 14
 _OURS = {"real_matrix_scalarize": False, "fast_math": False}  # what our texts ask of the compiler, and no others
 _ARCHES = {"x64": "cpu", "arm64": "cpu"}
 
-lock = threading.RLock()
 _listeners: list[Callable[[Kernel, tuple[Any, ...]], None]] = []  # who is told of launches
 _forked = False
 _changes: list[Callable[[], None]] = []  # who wants to know of another architecture
@@ -98,6 +98,7 @@ class Remembered(dict[Any, Any]):
 
 
 _compiled: list[Kernel] = []  # the kernels that can be launched
+_kernels: dict[Any, Kernel] = {}  # by name, source and kinds of arguments
 
 
 def _in_child() -> None:
@@ -327,15 +328,13 @@ class Kernel:
         self.launch(*args)
 
     def _first(self, *args: Any) -> None:
-        ti = start()
+        start()
         if _state.arch in GPUS and any(kind == "a" and len(x) == 3 for kind, x in zip(self.kinds, args, strict=True)):
             raise DeviceError(
                 f"{self.name}: Taichi runs on {_state.arch} now, so that NumPy computes what is on the cpu.\n"
                 "  Repeat the operation."
             )
-        with lock:
-            if self.launch == self._first:
-                self._compile(ti)
+        self.prepare()
         self.launch(*args)
 
     def prepare(self) -> None:
@@ -497,4 +496,4 @@ def bytes_of(element: str) -> int:
 @functools.cache
 def compiled(name: str, text: str, kinds: str) -> Kernel:
     """The kernel of a text, compiled when it is first launched."""
-    return Kernel(name, text, kinds)
+    return _kernels.setdefault((name, text, kinds), Kernel(name, text, kinds))  # one for all threads
