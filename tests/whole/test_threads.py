@@ -5,14 +5,16 @@ import gc
 import os
 import threading
 import time
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 import minigrad as mg
 import minigrad._jit as jit_module
 from crowd import Pause, crowd
 from minigrad import _step, _tensor
-from minigrad.backends.taichi import runtime
+from minigrad.backends.taichi import buffers, runtime
 from minigrad.backends.taichi.offsets import moved
 from minigrad.errors import GraphError
 from minigrad.graph import Node
@@ -256,6 +258,22 @@ def test_sources_of_kernels_are_parsed_by_one_thread_at_a_time():
         crowd(4, work)
     finally:
         gc.set_threshold(*before)
+
+
+def test_elements_are_in_a_gpu_buffer_before_another_thread_reads_it(monkeypatch):
+    below = np.zeros(64, np.uint8).view(buffers._Below)
+    below.buffer = SimpleNamespace(alive=True, raw=None)
+    block, done = below.view(buffers.GpuBlock), []
+    block.below = True
+
+    def move(self, up):
+        pause()
+        done.append("moved")
+
+    monkeypatch.setattr(buffers.GpuBlock, "_move", move)
+    with Pause(lambda: (block.above or block.raise_up(), done.append("read"))) as pause:
+        block.raise_up()
+    assert done == ["moved", "read"]
 
 
 # --- recorded steps ---

@@ -84,9 +84,10 @@ class Buffer:
         """Whether the program runs that it belongs to."""
         return self._now.current and self._program is self._now.program
 
-    def __del__(self) -> None:
+    def __del__(self, lock: Any = runtime.lock) -> None:
         if hasattr(self, "raw") and self.alive:
-            self._program.delete_ndarray(self.raw)
+            with lock:
+                self._program.delete_ndarray(self.raw)
 
 
 def _down(name: str) -> Any:
@@ -127,6 +128,7 @@ class GpuBlock(Block):
     above = False  # whether the numbers are in the buffer
     below = False  # and here
     lost = False  # or nowhere
+    moving = False  # or being copied to the buffer
 
     def __del__(self) -> None:
         if POOLS is not None and self.address:
@@ -173,25 +175,32 @@ class GpuBlock(Block):
 
     def raise_up(self) -> None:
         """Let the numbers be in the buffer. Those of a block that nobody has written to are whatever they are."""
-        if self.lost:
-            raise DeviceError(_LOST)
-        if not self.buffer.alive:
-            cast(Any, self.base).buffer = Buffer(self.nbytes)
-        if self.below and not self.above:
+        with runtime.lock:
+            if self.moving:  # called by the kernel that copies; other threads wait for the lock
+                return
+            if self.lost:
+                raise DeviceError(_LOST)
+            if not self.buffer.alive:
+                cast(Any, self.base).buffer = Buffer(self.nbytes)
+            if self.below and not self.above:
+                self.moving = True
+                try:
+                    self._move(up=True)
+                finally:
+                    self.moving = False
+                self.below = True
             self.above = True
-            self._move(up=True)
-            self.below = True
-        self.above = True
 
     def bring_down(self) -> None:
         """Let the numbers be here."""
-        if (self.above or self.lost) and not self.below:
-            if self.lost or not self.buffer.alive:
-                raise DeviceError(_LOST)
-            runtime.synchronize()
-            self._move(up=False)
-            runtime.synchronize()
-        self.below = True
+        with runtime.lock:
+            if (self.above or self.lost) and not self.below:
+                if self.lost or not self.buffer.alive:
+                    raise DeviceError(_LOST)
+                runtime.synchronize()
+                self._move(up=False)
+                runtime.synchronize()
+            self.below = True
 
 
 def _miss() -> None:
