@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import Any
@@ -21,6 +22,14 @@ Hook = Callable[..., Any]
 KINDS = ("before", "after", "saving", "saved", "loading", "loaded")
 _NONE: Mapping[str, dict[Any, Hook]] = {name: {} for name in KINDS}  # those of an optimizer that never had one
 everywhere: dict[str, dict[Any, Hook]] = {"before": {}, "after": {}}  # the hooks of all optimizers
+
+
+class _Here(threading.local):
+    def __init__(self) -> None:
+        self.stepping: set[int] = set()  # ids of the optimizers whose step this thread runs
+
+
+_here = _Here()
 
 
 def _registered(hooks: dict[Any, Hook], hook: Hook, prepend: bool = False) -> RemovableHandle:
@@ -48,7 +57,6 @@ class Hooked:
     """The hooks of an optimizer: each is registered by a method, whose handle removes it."""
 
     _hooks: Mapping[str, dict[Any, Hook]] = _NONE
-    _stepping = False
 
     def _table(self, kind: str) -> dict[Any, Hook]:
         if self._hooks is _NONE:
@@ -95,9 +103,10 @@ def hooked(step: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(step)
     def run(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if self._stepping or (self._hooks is _NONE and not before and not after):
+        if id(self) in _here.stepping or (self._hooks is _NONE and not before and not after):
             return step(self, *args, **kwargs)
-        own, self._stepping = self._hooks, True  # a step that calls super().step() is one
+        own = self._hooks
+        _here.stepping.add(id(self))  # a step that calls super().step() is one
         try:
             for hook in (*before.values(), *own["before"].values()):
                 found = hook(self, args, kwargs)
@@ -114,6 +123,6 @@ def hooked(step: Callable[..., Any]) -> Callable[..., Any]:
                 hook(self, args, kwargs)
             return result
         finally:
-            del self._stepping
+            _here.stepping.remove(id(self))
 
     return run

@@ -14,7 +14,9 @@ import minigrad as mg
 import minigrad._jit as jit_module
 from crowd import Pause, crowd
 from minigrad import _step, _tensor
-from minigrad.backends.taichi import buffers, runtime
+from minigrad.backends.numpy import threads as numpy_threads
+from minigrad.backends.taichi import buffers, checks, runtime
+from minigrad.backends.taichi.array import Pool
 from minigrad.backends.taichi.offsets import moved
 from minigrad.errors import GraphError
 from minigrad.graph import Node
@@ -191,6 +193,16 @@ def test_writes_are_counted_one_by_one(device):
 # --- optimizers, random numbers, kernels, memory ---
 
 
+def test_hooks_of_a_step_are_called_beside_another_thread_s_step():
+    w = mg.ones(2, requires_grad=True)
+    optimizer, seen = mg.optim.SGD([w], lr=1.0), []
+    optimizer.register_step_pre_hook(lambda *_: seen.append("before") or pause())
+    optimizer.register_step_post_hook(lambda *_: seen.append("after"))
+    with Pause(optimizer.step) as pause:
+        optimizer.step()
+    assert seen == ["before", "before", "after", "after"]
+
+
 def test_no_random_number_is_drawn_twice_while_another_thread_reseeds():
     generator = mg.Generator(0)
 
@@ -231,6 +243,38 @@ def test_threads_that_ask_for_a_kernel_at_once_get_one(monkeypatch):
     with Pause(lambda: found.append(runtime.compiled("same", "# one text", "a"))) as pause:
         found.append(runtime.compiled("same", "# one text", "a"))
     assert found[0] is found[1]
+
+
+def test_memory_that_is_freed_while_a_pool_is_emptied_is_counted():
+    class Entry:
+        def __del__(self):
+            pause()
+
+    pool = Pool()
+    pool.give(Entry(), 64)
+    pool.give("some memory", 128)
+    with Pause(lambda: pool.give("more", 256)) as pause:
+        pool.clear()
+    assert pool.held == sum(size * len(entries) for size, entries in pool._free.items())
+
+
+def test_threads_that_share_work_give_blas_its_threads_back(monkeypatch):
+    class Blas(SimpleNamespace):
+        def info(self):
+            return [{"num_threads": self.count}]
+
+        @contextlib.contextmanager
+        def limit(self, limits):
+            before, self.count = self.count, limits
+            yield
+            self.count = before
+
+    blas, parts = Blas(count=2), []
+    monkeypatch.setattr(numpy_threads, "_blas", lambda: blas)
+    with Pause(lambda: numpy_threads.shared(parts.append, 4, numpy_threads.WORTH)) as pause:
+        numpy_threads.shared(pause, 4, numpy_threads.WORTH)
+    assert sorted(parts, key=str) == [slice(0, 2), slice(2, 4)]  # as alone: sums depend on the parts
+    assert blas.count == 2
 
 
 @pytest.mark.usefixtures("compiled_on_cpu")
@@ -352,6 +396,20 @@ def test_one_step_is_captured_once_by_threads_that_call_it_first_at_once():
     found = crowd(8, lambda k: [step(mg.full((3,), k + 1.0)).item() for _ in range(6)])
     assert found == [[6.0 * (k + 1.0)] * 6 for k in range(8)]
     assert len(step.captures) == 1
+
+
+@pytest.mark.usefixtures("compiled_on_cpu")
+def test_what_is_wrong_in_a_recorded_step_is_not_taken_for_another_thread_s():
+    table = mg.ones(4, 2)
+    step = mg.jit(lambda at: mg.index_select(table, 0, at))
+    for _ in range(3):
+        step(mg.tensor([0, 3]))
+    (check,) = step.recording.launched._checks
+    slot, *complaint = check
+    assert checks.doubt(*complaint) is not slot
+    with pytest.raises(mg.errors.ShapeError, match="out of range"):
+        step(mg.tensor([0, 4]))
+    assert crowd(2, lambda k: step(mg.tensor([1, 2])).tolist()) == [[[1.0, 1.0]] * 2] * 2
 
 
 SEED = int(

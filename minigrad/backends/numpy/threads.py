@@ -7,12 +7,14 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from itertools import pairwise
+from threading import Lock
 from typing import Any
 
 from minigrad.packages import package
 
 __all__ = ["shared"]
 
+limit_lock = Lock()  # held while the number of BLAS threads, one for the process, is lowered
 WORTH = 2**17  # numbers to go through from which on starting threads, some 50 µs, is worth it
 
 
@@ -32,14 +34,15 @@ def shared(work: Callable[[slice], None], count: int, numbers: int) -> None:
     Each runs in a thread, in which BLAS then uses that one only. `numbers` says how much there is to do in all. The
     parts depend on nothing but the number of threads, and so do sums made by part.
     """
-    threads = min(count, max((library["num_threads"] for library in _blas().info()), default=1))
-    if threads < 2 or numbers < WORTH:
-        work(slice(0, count))
-        return
-    ends = [count * k // threads for k in range(threads + 1)]
-    parts = [slice(*pair) for pair in pairwise(ends)]
-    with _blas().limit(limits=1):
-        others = [_pool(threads).submit(contextvars.copy_context().run, work, part) for part in parts[1:]]
-        work(parts[0])
-        for other in others:
-            other.result()
+    with limit_lock:
+        threads = min(count, max((library["num_threads"] for library in _blas().info()), default=1))
+        if threads >= 2 and numbers >= WORTH:
+            ends = [count * k // threads for k in range(threads + 1)]
+            parts = [slice(*pair) for pair in pairwise(ends)]
+            with _blas().limit(limits=1):
+                others = [_pool(threads).submit(contextvars.copy_context().run, work, part) for part in parts[1:]]
+                work(parts[0])
+                for other in others:
+                    other.result()
+            return
+    work(slice(0, count))

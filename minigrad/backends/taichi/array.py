@@ -68,7 +68,11 @@ def block_of(array: Any) -> Any:
 
 
 class Pool:
-    """Memory that is not in use, by size."""
+    """Memory that is not in use, by size.
+
+    It takes no lock: garbage collection frees blocks at any point of any thread. Each update is one statement without a
+    call, during which Python neither switches threads nor collects garbage.
+    """
 
     def __init__(self, limit: int = 1 << 28) -> None:
         self.limit = limit
@@ -106,7 +110,8 @@ class Pool:
         except (KeyError, IndexError):  # none was given back
             found = obtained(lambda: self.new(size), size, self, self.place)
         self.used += size
-        self.peak = max(self.peak, self.used)
+        if self.used > self.peak:  # without max(): a call may switch threads
+            self.peak = self.used
         return found
 
     def new(self, size: int) -> Any:
@@ -122,8 +127,11 @@ class Pool:
 
     def clear(self) -> None:
         """Give what is not in use back to the machine."""
-        self._free.clear()
-        self.held = 0
+        for size, entries in tuple(self._free.items()):
+            with contextlib.suppress(IndexError):  # empty: other threads take entries too
+                while True:
+                    entries.pop()
+                    self.held -= size
 
 
 def shaped_memory(size: int) -> tuple[Any, int]:

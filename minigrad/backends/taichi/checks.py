@@ -7,8 +7,9 @@ come to the host. But an index that the host has, still, is looked at before: so
 
 from __future__ import annotations
 
+import contextlib
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from minigrad.backends.taichi import array as arrays
 from minigrad.backends.taichi.array import DEVICE, CpuArray, block_of, empty, lasting
 from minigrad.kernels import kernels_of
 
-__all__ = ["doubt", "forget", "known", "look_at", "refuse", "settle", "verify"]
+__all__ = ["doubt", "forget", "known", "look_at", "own_slots", "refuse", "settle", "verify"]
 
 SLOTS = 256
 
@@ -96,6 +97,16 @@ def verify() -> None:
         if found[(slot.address - slots.memory.address) // 4]:
             _here.slots = None
             raise kind(text.format(*args))
+
+
+@contextlib.contextmanager
+def own_slots() -> Iterator[None]:
+    """Give a recorded step error slots of its own: another thread may replay it while this one computes eagerly."""
+    before, _here.slots = _here.slots, _Slots()
+    try:
+        yield
+    finally:
+        _here.slots = before
 
 
 def forget() -> None:

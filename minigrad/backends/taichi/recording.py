@@ -17,7 +17,7 @@ import numpy as np
 from minigrad.backends.taichi import array as arrays
 from minigrad.backends.taichi import runtime
 from minigrad.backends.taichi.array import block_of
-from minigrad.backends.taichi.checks import known, settle
+from minigrad.backends.taichi.checks import known, own_slots, settle
 from minigrad.backends.taichi.elementwise import room_of
 from minigrad.backends.taichi.runtime import Kernel
 from minigrad.kernels import kernels_of
@@ -182,7 +182,8 @@ def recorded(device: str, memories: Sequence[tuple[Any, int, int, Any]]) -> Iter
     for _, _, _, holds in memories if device != "cpu" else ():
         if block_of(holds) is not None:
             block_of(holds).raise_up()
-    with runtime.calls(found.launched), arrays.recording_by(found):
+    slots = own_slots() if device == "cpu" else contextlib.nullcontext()
+    with slots, runtime.calls(found.launched), arrays.recording_by(found):
         yield found
     if runtime.arch() != device:
         found.refuse(f"NumPy computes what is on the cpu, while Taichi runs on {runtime.arch()}")
