@@ -41,7 +41,7 @@ def library_names(kind: type) -> frozenset[str]:
 
 @cache
 def _names_in_methods(kind: Hashable) -> frozenset[str]:
-    functions = [getattr(x, "fget", None) or getattr(x, "__func__", x) for x in vars(kind).values()]
+    functions = [getattr(x, "fget", None) or getattr(x, "__func__", x) for x in tuple(vars(kind).values())]
     return frozenset().union(*[names_in(f.__code__) for f in functions if isinstance(f, FunctionType)])
 
 

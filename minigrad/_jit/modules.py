@@ -21,9 +21,9 @@ def describe_optimizer(found: Object) -> None:
     x = found.x
     found.own(of_class(x, found.path))
     found.links.append(Link(None, type(x), type(x).__name__))
-    own = {"defaults", "param_groups", "state", "steps", "_hooks", "_place", "_stepping"}
+    own = {"defaults", "param_groups", "state", "steps", "_hooks", "_place"}
     found.own(table_of(x, f"attributes of {x.name}"))
-    found.tables.append((from_table(vars(x), found.path), [name for name in vars(x) if name not in own]))
+    found.tables.append((from_table(vars(x), found.path), [name for name in tuple(vars(x)) if name not in own]))
 
 
 def is_module(x: Any) -> bool:
@@ -39,18 +39,18 @@ def describe_module(found: Object) -> None:
     for name in ("parameters", "buffers", "modules"):
         parts = table[f"_{name}"]
         found.own(entry(table, f"_{name}", f"the table of {name} of {of}"), size(parts, f"{name} in {of}"))
-        for part in parts:
+        for part in tuple(parts):  # another thread may add one
             guard = entry(parts, part, f"{part} of {of}")
             found.links.append(Link(guard, guard.value, f"{part} of {of}"))
     hooks = entry(table, "_hooks", f"the table of hooks of {of}")
     found.own(hooks)
-    for registry in vars(hooks.value).values() if hooks.value is not None else ():
+    for registry in tuple(vars(hooks.value).values()) if hooks.value is not None else ():
         found.own(entries(registry, f"the hooks of {of}"))
-        found.links += [Link(None, hook[0], f"a hook of {of}") for hook in registry.values()]
+        found.links += [Link(None, hook[0], f"a hook of {of}") for hook in tuple(registry.values())]
     found.links.append(Link(None, kind, of))
     if origin_of(kind) == "engine" and isinstance(kind.forward, FunctionType):
         found.own(*_calls_of(kind.forward))
-    rest = [name for name in table if name not in _TABLES]
+    rest = [name for name in tuple(table) if name not in _TABLES]
     read = {"training", *rest} if origin_of(kind) == "engine" else library_names(kind) & set(rest)
     for name in sorted(read):
         guard = entry(table, name, f"{of}.{name}")
@@ -61,6 +61,6 @@ def describe_module(found: Object) -> None:
 def _calls_of(forward: FunctionType) -> Iterator[Guard]:
     """The functions that `forward` of a layer finds in a Python module, as ``F.relu``, which a user may patch."""
     names = names_in(forward.__code__)
-    for module in [x for name, x in forward.__globals__.items() if name in names and isinstance(x, ModuleType)]:
+    for module in [x for name, x in tuple(forward.__globals__.items()) if name in names and isinstance(x, ModuleType)]:
         table = vars(module)
         yield from [entry(table, name, f"{module.__name__}.{name}") for name in sorted(names & table.keys())]

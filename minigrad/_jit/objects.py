@@ -207,7 +207,7 @@ def _set(found: Object) -> None:
         return tuple(sorted(map(id, x)))
 
     found.own(Guard("{0}() == {1}", (read, read()), read, read(), found.path))
-    found.links += [Link(None, y, f"an entry of {found.path}") for y in x]
+    found.links += [Link(None, y, f"an entry of {found.path}") for y in tuple(x)]
     _attributes_of(found)
 
 
@@ -217,8 +217,9 @@ def _dict(found: Object) -> None:
         found.refused = f"{_a(x)} of {len(x):,} entries: to compare them would take longer than a step"
         return
     found.own(entries(x, path))
-    found.links += [Link(None, y, f"{path}[{key!r:.40}]") for key, y in x.items()]
-    found.links += [Link(None, key, f"a key of {path}") for key in x if not is_value(key)]
+    items = tuple(x.items())  # another thread may change it meanwhile
+    found.links += [Link(None, y, f"{path}[{key!r:.40}]") for key, y in items]
+    found.links += [Link(None, key, f"a key of {path}") for key, _ in items if not is_value(key)]
     _attributes_of(found)
 
 
@@ -316,7 +317,7 @@ def _enum_member(found: Object) -> None:
     table = found.x.__dict__
     guard = entry(table, "_value_", f"the value of {found.path}")
     found.links += [Link(guard, guard.value, found.path), Link(None, type(found.x), type(found.x).__name__)]
-    found.tables.append((from_table(table, found.path), [name for name in table if name != "_value_"]))
+    found.tables.append((from_table(table, found.path), [name for name in tuple(table) if name != "_value_"]))
 
 
 def _getter(found: Object) -> None:

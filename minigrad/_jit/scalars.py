@@ -88,11 +88,12 @@ class Numbers:
             where[name] = instead
 
     def _memories(self) -> dict[int, frozenset[str]]:
-        return {id(p): frozenset(kept) for p, kept in self.optimizer.state.items() if kept}
+        return {id(p): frozenset(kept) for p, kept in tuple(self.optimizer.state.items()) if kept}
 
     def _found(self) -> list[tuple[dict[str, Any], str, Any]]:
         groups = [(group, name, value) for group in self.optimizer.param_groups for name, value in group.items()]
-        memories = [(kept, name, value) for kept in self.optimizer.state.values() for name, value in kept.items()]
+        states = tuple(self.optimizer.state.values())  # another thread may step it eagerly
+        memories = [(kept, name, value) for kept in states for name, value in tuple(kept.items())]
         return [(where, name, value) for where, name, value in groups + memories if is_number(value)]
 
     def settle(self) -> str:
@@ -107,7 +108,7 @@ class Numbers:
                 where[name] = plain(now)
             else:
                 unstable = f"{name} of {self.optimizer.name} was set"
-        for kept in self.optimizer.state.values():  # what was made in the step, of such numbers
+        for kept in tuple(self.optimizer.state.values()):  # what was made in the step, of such numbers
             kept.update({name: plain(x) for name, x in kept.items() if traced(x)})
         if self._memories() != self._known:
             unstable = f"{self.optimizer.name} created its state"

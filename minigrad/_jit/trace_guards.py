@@ -10,6 +10,7 @@ from minigrad._jit.guards import Guard, attribute, compiled, entries, entry, siz
 from minigrad._jit.reach import Chosen
 from minigrad._jit.scalars import is_number
 from minigrad._tensor import Tensor
+from minigrad.graph import grad_lock
 from minigrad.optim.hooks import everywhere
 
 __all__ = ["TraceGuards"]
@@ -29,7 +30,11 @@ class TraceGuards:
         named = dict(chosen.tensors)
         for optimizer in optimizers:
             parameters = [x for group in optimizer.param_groups for x in group["params"]]
-            kept = [(x, f"{key} of {optimizer.name}") for state in optimizer.state.values() for key, x in state.items()]
+            kept = [
+                (x, f"{key} of {optimizer.name}")
+                for state in tuple(optimizer.state.values())
+                for key, x in tuple(state.items())
+            ]
             kept += [(x, f"{key} of {optimizer.name}") for group in optimizer.param_groups for key, x in group.items()]
             named = {id(x): (x, f"a parameter of {optimizer.name}") for x in parameters} | named
             named |= {id(x): (x, what) for x, what in kept if isinstance(x, Tensor)}
@@ -124,8 +129,9 @@ def _of_hooks(node: Any, before: tuple[Any, ...], what: str) -> Guard:
 
     if before:
         return Guard("{0}() == {1}", (read, before), read, before, f"the hooks of {what}", "changed")
-    if not hasattr(node, "_more"):
-        node._more = {}  # so that a test without a call can look into it
+    with grad_lock:  # another thread may register a hook
+        if not hasattr(node, "_more"):
+            node._more = {}  # so that a test without a call can look into it
     test = "not {0}._more['hooks']" if "hooks" in node._more else "'hooks' not in {0}._more"
     return Guard(test, (node,), read, before, f"the hooks of {what}", "changed")
 
@@ -150,9 +156,9 @@ def _of_optimizer(optimizer: Any) -> Iterator[Guard]:
                 if isinstance(x, list) and name != "params":
                     yield entries(x, f"{name} of {of}")
     yield size(optimizer.state, f"parameters that {of} has a state of")
-    for p, kept in optimizer.state.items():
+    for p, kept in tuple(optimizer.state.items()):
         yield entry(optimizer.state, p, f"the state that {of} keeps of a parameter")
-        for name, x in kept.items():
+        for name, x in tuple(kept.items()):
             if isinstance(x, Tensor):
                 yield entry(kept, name, f"{name} of {of}")
 

@@ -391,6 +391,22 @@ def test_a_step_whose_gradient_another_thread_changed_while_it_was_captured_is_c
     assert (w.grad.tolist(), w.tolist()) == ([2.0] * 3, [-7.0 - 4 * 2.0] * 3)
 
 
+def test_a_container_may_be_changed_by_another_thread_during_a_capture():
+    class Key:
+        def __repr__(self):
+            pause()  # in the middle of the entries
+            return "key"
+
+    table = {Key(): 1.0, "one": 2.0}
+    step = mg.jit(lambda x: x + float(len(table)))
+    with Pause(lambda: table.update(another=3.0)) as pause:
+        step(mg.zeros(2))
+    for entries in (3.0, 3.0, 4.0):
+        if entries == 4.0:
+            table["more"] = 4.0
+        assert step(mg.zeros(2)).tolist() == [entries] * 2
+
+
 def test_one_step_is_captured_once_by_threads_that_call_it_first_at_once():
     step = mg.jit(lambda x: (x * 2.0).sum())
     found = crowd(8, lambda k: [step(mg.full((3,), k + 1.0)).item() for _ in range(6)])
