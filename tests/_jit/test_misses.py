@@ -320,7 +320,7 @@ def there():
     return Counter(
         f"{type(x).__module__}.{type(x).__name__}"
         for x in gc.get_objects()
-        if type(x).__module__.startswith("minigrad") or isinstance(x, Object | Frozen | Batch)
+        if str(type(x).__module__).startswith("minigrad") or issubclass(type(x), Object | Frozen | Batch)
     )
 
 
