@@ -48,9 +48,13 @@ def room_of(path: Path) -> str:
 
 
 def _imported(path: Path) -> set[str]:
-    """What a file imports of minigrad, anywhere in it, by the names of modules and of what is in them."""
+    """What a file imports of minigrad when it runs, by the names of modules and of what is in them."""
     found = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            node.body = []
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
