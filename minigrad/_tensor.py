@@ -123,10 +123,9 @@ class Tensor(Methods):
     @property
     def grad(self) -> Tensor | None:
         """Its gradient, once a backward pass has brought one. What is assigned must have its shape and type."""
-        found: Tensor | None = self._grad
         for listener in modes.grad_read:
             listener.grad_read(self)
-        return found
+        return self._grad  # type: ignore[no-any-return]
 
     @grad.setter
     def grad(self, new: Tensor | None) -> None:
@@ -134,10 +133,11 @@ class Tensor(Methods):
             check_gradient(new, self._array, "grad", "the tensor that it is assigned to")
             if new is self:
                 raise GraphError("grad: a tensor is not its own gradient.\n  Assign x.detach().clone().")
-        with grad_lock:
-            for listener in (*modes.grad_changed, *grad_listeners):
-                listener.grad_changed(self, False)
-            self._grad = new
+        for listener in modes.grad_changed:
+            listener.grad_changed(self, False)
+        for listener in grad_listeners:
+            listener.grad_changed(self, False)
+        self._grad = new
 
     @property
     def grad_fn(self) -> Step | None:
@@ -252,13 +252,18 @@ class Tensor(Methods):
         places: list[tuple[Any, Any]] = [(place, total) for place, total in kept if place is not None]
         with grad_lock:
             for place, _ in places:  # before any gradient is changed
-                for listener in (*modes.grad_changed, *grad_listeners):
+                for listener in modes.grad_changed:
+                    listener.grad_changed(place, True)
+                for listener in grad_listeners:
                     listener.grad_changed(place, True)
                 if place._grad is not None and not (create_graph or place._grad._array.flags.carray):
                     views.check_memory(place._grad, "backward: adding to grad")
             taken = {id(seed._array) for seed in seeds.values()}
             for place, total in places:
-                place._grad = _summed(place._grad, total) if create_graph else _added(place._grad, number(total), taken)
+                grad = place._grad
+                new = _summed(grad, total) if create_graph else _added(grad, number(total), taken)
+                if place._grad is grad:  # else another thread has assigned one since, which stays
+                    place._grad = new
             if modes.gradient_passed:
                 keep_gradients(totals)
 

@@ -44,10 +44,10 @@ __all__ = [
 ]
 
 grad_lock = threading.RLock()
-"""Held while a gradient is accumulated or assigned, and while the value of a leaf is replaced: threads share leaves.
+"""Held while gradients are accumulated, and while the value of a leaf is replaced, since threads share leaves.
 Reentrant, since a tap is notified of the additions and may run a backward pass itself."""
 grad_listeners: list[Effects] = []
-"""Notified, under `grad_lock`, of changes of `grad` in all threads; other listeners hear those of their own thread."""
+"""Notified of changes of `grad` in all threads; listeners of `minigrad.effects` hear those of their own thread."""
 
 
 def no_grad(function: Callable[..., Any] | None = None) -> Any:
