@@ -15,22 +15,26 @@ class Draw:
     """A step's draws from one generator: its seed and offset, symbolic, and how many random numbers are drawn. Seed and
     offset are None if the step seeds the generator itself; `after` is then its state after each replay."""
 
-    __slots__ = ("after", "count", "first", "generator", "place", "read", "seed")
+    __slots__ = ("_seed_read", "_start_read", "after", "count", "first", "generator", "place", "seed")
 
     def __init__(self, generator: Any, book: Book | None = None, first: int = 0) -> None:
         self.generator, self.first, self.count = generator, first, 0
         self.seed: Any = None
         self.place: Any = None
-        self.read: dict[str, int] = {}  # the state that this replay has read
         self.after = (0, 0)
         if book is not None:
-            self.seed = book.source(lambda: self._read("_seed"), "the seed of a generator")
-            self.place = book.source(lambda: self._read("_drawn"), "the count of a generator", first)
+            self.seed = book.source(self._read_seed, "the seed of a generator")
+            self.place = book.source(self._read_start, "the count of a generator", first)
+        self._seed_read: int | None = None  # by the replay, if it depends on it
+        self._start_read: int | None = None
 
-    def _read(self, name: str) -> int:
-        found: int = getattr(self.generator, name)
-        self.read[name] = found
-        return found
+    def _read_seed(self) -> int:
+        self._seed_read = found = self.generator._seed
+        return found  # type: ignore[no-any-return]
+
+    def _read_start(self) -> int:
+        self._start_read = found = self.generator._drawn
+        return found  # type: ignore[no-any-return]
 
     @property
     def seeded(self) -> bool:
@@ -40,18 +44,18 @@ class Draw:
     def settle(self) -> None:
         """Note how the generator is after the capture."""
         self.after = self.generator._seed, self.count
-        self.read.clear()
 
     @staticmethod
     def reserve(draws: Sequence[Draw]) -> bool:
         """Advance the generators by what a replay draws. Return False, and change nothing, if another thread has drawn
         since the replay read their state."""
         with draw_lock:
-            if any(getattr(one.generator, name) != x for one in draws for name, x in one.read.items()):
-                return False
             for one in draws:
-                one.read.clear()
-                if one.seeded:
+                of = one.generator
+                if one._start_read not in (None, of._drawn) or one._seed_read not in (None, of._seed):
+                    return False
+            for one in draws:
+                if one.place is None:
                     one.generator._seed, one.generator._drawn = one.after
                 else:
                     one.generator._drawn += one.count
