@@ -22,6 +22,7 @@ from minigrad.kernels import Call, kernels_of
 from minigrad.storage import (
     Transfers,
     get_default_device,
+    place_of,
     pool_of,
     pools,
     set_default_device,
@@ -94,11 +95,13 @@ def memory() -> MemoryReport:
     tensors: dict[str, int] = defaultdict(int)
     owners: dict[str, dict[int, int]] = defaultdict(dict)
     for x in gc.get_objects():
-        # isinstance would ask objects what they are; a tensor that is being made has no array yet
-        if issubclass(type(x), Tensor) and type(getattr(x, "_array", None)) not in (Freed, type(None)):
-            tensors[x.device] += 1
-            owner = _owner(x._array)
-            owners[x.device][id(owner)] = owner.nbytes
+        if not issubclass(type(x), Tensor):  # isinstance would ask objects what they are
+            continue
+        array = getattr(x, "_array", None)  # once: another thread may free it; and one that is being made has none yet
+        if type(array) not in (Freed, type(None)):
+            owner, place = _owner(array), place_of(array)
+            tensors[place] += 1
+            owners[place][id(owner)] = owner.nbytes
     names = sorted({*tensors, *[name for name in pools() if pool_of(name).peak]})
     devices = {}
     for name in names:

@@ -13,10 +13,11 @@ import pytest
 import minigrad as mg
 import minigrad._jit as jit_module
 from crowd import Pause, crowd
-from minigrad import _step, _tensor
+from minigrad import _step, _tensor, engine, tidying
 from minigrad.backends.numpy import threads as numpy_threads
 from minigrad.backends.taichi import buffers, checks, runtime
 from minigrad.backends.taichi.array import Pool
+from minigrad.backends.taichi.locking import muted
 from minigrad.backends.taichi.offsets import moved
 from minigrad.errors import GraphError
 from minigrad.graph import Node
@@ -256,6 +257,21 @@ def test_memory_that_is_freed_while_a_pool_is_emptied_is_counted():
     with Pause(lambda: pool.give("more", 256)) as pause:
         pool.clear()
     assert pool.held == sum(size * len(entries) for size, entries in pool._free.items())
+
+
+def test_memory_is_counted_while_another_thread_frees_some(monkeypatch):
+    x, real = mg.ones(3), engine._owner
+    monkeypatch.setattr(engine, "_owner", lambda array: pause() or real(array))
+    with Pause(lambda: tidying._free(x, "")) as pause:
+        assert mg.memory()[str(mg.get_default_device())].tensors > 0
+
+
+def test_what_other_threads_print_while_taichi_starts_is_printed(capsys):
+    with muted():
+        print("a greeting")
+        crowd(1, lambda k: print("a result", flush=True))
+    print("the end")
+    assert capsys.readouterr().out == "a result\nthe end\n"
 
 
 def test_threads_that_share_work_give_blas_its_threads_back(monkeypatch):

@@ -1,12 +1,15 @@
-"""The lock under which kernels are compiled and launched, and under which Python parses their sources."""
+"""The lock under which kernels are compiled and launched, and what else Taichi would do to other threads."""
 
 from __future__ import annotations
 
 import ast
-from threading import RLock
+import contextlib
+import sys
+from collections.abc import Iterator
+from threading import RLock, get_ident
 from typing import Any
 
-__all__ = ["lock", "parse"]
+__all__ = ["lock", "muted", "parse"]
 
 lock = RLock()
 """Held while Taichi starts, compiles, launches, or allocates GPU memory: there is one Taichi program a process."""
@@ -20,3 +23,23 @@ def parse(source: str, mode: str = "exec") -> Any:
     """
     with lock:
         return ast.parse(source, mode=mode)
+
+
+class _Muted:
+    """A stream that discards what the thread writes that created it."""
+
+    def __init__(self, out: Any) -> None:
+        self._out, self._thread = out, get_ident()
+
+    def write(self, text: str) -> Any:
+        return len(text) if get_ident() == self._thread else self._out.write(text)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._out, name)
+
+
+@contextlib.contextmanager
+def muted() -> Iterator[None]:
+    """Discard what this thread prints, and only that: Taichi greets when it starts."""
+    with contextlib.redirect_stdout(_Muted(sys.stdout)):
+        yield

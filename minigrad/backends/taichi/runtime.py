@@ -15,7 +15,6 @@ import atexit
 import contextlib
 import ctypes
 import functools
-import io
 import linecache
 import os
 import threading
@@ -28,7 +27,7 @@ import numpy as np
 
 from minigrad._traced import plain
 from minigrad.backends.taichi.launchers import buffer_launcher, launcher
-from minigrad.backends.taichi.locking import lock
+from minigrad.backends.taichi.locking import lock, muted
 from minigrad.backends.taichi.offsets import Moved, moved, truncated
 from minigrad.backends.taichi.storing import clear, find_home, stored
 from minigrad.errors import DeviceError, MissingPackageError
@@ -204,7 +203,7 @@ def _start(ti: Any, wanted: str) -> None:
             f"{wanted}: Taichi finds no such device on this machine.\n"
             '  Compute on the processor: device="cpu". `minigrad ops` lists what there is.'
         )
-    with contextlib.redirect_stdout(io.StringIO()), _float_settings_kept(), stored(ti):  # it greets
+    with muted(), _float_settings_kept(), stored(ti):
         ti.init(
             arch=getattr(ti, wanted),
             offline_cache=True,
