@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
-from minigrad._blocks import Block, modes
+from minigrad._blocks import modes
 from minigrad._traced import plain
 from minigrad.effects import Effects, listen, unheard
 from minigrad.errors import DeviceError, DTypeError, OutOfMemoryError
@@ -236,7 +236,7 @@ class _Tap(Effects):
         self._listener(call)
 
 
-def tap(listener: Tap) -> Block:
+def tap(listener: Tap) -> AbstractContextManager[None]:
     """Tell `listener` of every kernel call that this thread makes inside the block.
 
     >>> seen = []
@@ -249,7 +249,7 @@ def tap(listener: Tap) -> Block:
     return listen(_Tap(listener))
 
 
-def untapped() -> Block:
+def untapped() -> AbstractContextManager[None]:
     """A block in which no tap hears what this thread computes."""
     return unheard("kernel_called")
 
