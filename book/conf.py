@@ -43,7 +43,7 @@ nitpicky = True
 nitpick_ignore = [("py:class", "minigrad._jit._Recording")]  # what `Jitted.recording` is, for `draw` alone
 nitpick_ignore_regex = [
     # Types in signatures that are others': Python's and those of packages have no pages here, which ask no network.
-    ("py:class", r"(collections|graphviz|ipywidgets|numpy|os|pathlib|random|types|typing)\..*"),
+    ("py:class", r"(collections|contextlib|graphviz|ipywidgets|numpy|os|pathlib|random|types|typing)\..*"),
 ]
 autodoc_member_order = "bysource"
 autodoc_inherit_docstrings = False
