@@ -145,4 +145,18 @@ MUTANTS = (
         "",
         ("functional/test_indexing.py", "backends/taichi/test_indexing.py"),
     ),
+    Mutant(
+        "two threads parse sources of kernels at once",
+        "minigrad/backends/taichi/locking.py",
+        "    with lock:\n        return ast.parse",
+        "    if lock:\n        return ast.parse",
+        ("whole/test_threads.py",),
+    ),
+    Mutant(
+        "a tensor counts as copied to a GPU before it is",
+        "minigrad/backends/taichi/buffers.py",
+        "                self.moving = True\n",
+        "                self.moving = self.above = True\n",
+        ("whole/test_threads.py",),
+    ),
 )

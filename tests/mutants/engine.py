@@ -166,4 +166,11 @@ MUTANTS = (
         "{yes /",
         ("pytorch/test_pytorch.py",),
     ),
+    Mutant(
+        "a gradient that another thread forgot comes back",
+        "minigrad/_tensor.py",
+        "                if place._grad is grad:",
+        "                if grad is not None or grad is None:",
+        ("whole/test_threads.py",),
+    ),
 )

@@ -27,6 +27,27 @@ MUTANTS = (
         ("_jit/test_results.py",),
     ),
     Mutant(
+        "a trace is kept whose gradient another thread replaced",
+        "minigrad/_jit/__init__.py",
+        " & {*elsewhere.changed}:",
+        " & set():",
+        ("whole/test_threads.py",),
+    ),
+    Mutant(
+        "a replay draws what another thread has drawn meanwhile",
+        "minigrad/_jit/scalars.py",
+        "                    return False\n",
+        "                    pass\n",
+        ("whole/test_threads.py",),
+    ),
+    Mutant(
+        "a step with gradients is replayed without the lock of gradients",
+        "minigrad/_jit/__init__.py",
+        "grad_lock if capture.grads or capture.grads_read else RLock()",
+        "RLock()",
+        ("whole/test_threads.py",),
+    ),
+    Mutant(
         "traces are kept without an end",
         "minigrad/_jit/__init__.py",
         "            del self._traces[self._max_traces :]\n",
