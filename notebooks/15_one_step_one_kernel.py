@@ -545,7 +545,7 @@ print(clipped.captures)
 # %% [markdown]
 # ## Break it: what Python does by the way
 #
-# What is no kernel call is not in the list. It happens when the step is recorded, and then never again:
+# What is no kernel call is not in the list. So a step that changes something of Python's cannot be replayed:
 
 # %%
 losses = []
@@ -563,11 +563,12 @@ for k in range(4):
 print(losses)
 
 # %% [markdown]
-# You should see one line of `print`, and a single loss for four calls. This is *not* loud. Lists, counters in objects, Python's own `random`:
-# whatever is changed or asked there is frozen. (`mg.rand` is a kernel, and draws anew.) So **let the step return what you want to keep**,
-# and append it outside.
+# You should see four lines and four losses: the step changes a list that it reads, so Python runs at every call, and nothing is gained.
+# `noted.captures` says so: "in the step itself losses changed". A counter in an object is the same. What nobody can foresee, Python's own
+# `random` or the clock, is refused. (`mg.rand` is a kernel, and draws again.) So **let the step return what you want to keep**, and
+# append it outside. A `print` alone runs when the step is recorded, and then never again.
 #
-# Numbers that the step reads are frozen, too. But the jit looks whether those behind the names in the function itself are still the same:
+# What the step reads must not be frozen either. So the jit *guards* it: before each replay it looks whether everything is still the same:
 
 # %%
 rate = 0.5
@@ -584,10 +585,10 @@ for rate in (0.5, 0.25):
 print(direct.captures)
 
 # %% [markdown]
-# You should see that `direct` was recorded again, and says why, and that `through` is wrong without a word: it does not name `rate`
-# itself, a function that it calls does. So **give a number that changes as an argument**. A fraction such as 0.5 is looked up at each call,
+# You should see that both were recorded again, and say why: `through` reads `rate` in a function that it calls, and that is guarded too.
+# But recording takes long. So **give a number that changes as an argument**. A fraction such as 0.5 is read at each call,
 # like a tensor, and like the rate of an optimizer. Each new whole number is a new recording, though, since a shape may depend on it.
-# (Modules that the step uses are watched, too: what they are made of, and whether they are in training.)
+# (Modules that the step uses are guarded, too: what they are made of, and whether they are in training.)
 #
 # ## Break it: another shape
 #

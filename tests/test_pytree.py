@@ -200,7 +200,10 @@ def test_views_of_dicts_and_sets_are_built_again(made):
         assert (type(found), found) == (type(one), {10 * x for x in one})
 
 
-@pytest.mark.parametrize("leaf", [1, 2.5, True, "text", b"b", 1j, object(), Kind.ONE, int, len, range(3)], ids=lambda x: type(x).__name__)
+LEAVES = [1, 2.5, True, "text", b"b", 1j, object(), Kind.ONE, int, len, range(3)]
+
+
+@pytest.mark.parametrize("leaf", LEAVES, ids=lambda x: type(x).__name__)
 def test_everything_else_is_a_leaf(leaf):
     leaves, spec = tree_flatten(leaf)
     assert leaves == [leaf]

@@ -201,7 +201,8 @@ def contents(of: Any, what: str) -> Guard:
 
     def read() -> tuple[Any, ...]:
         if isinstance(of, np.ndarray):
-            return of.shape, of.strides, of.dtype, of.tobytes()
+            raw = np.ndarray.tobytes(of)  # of a masked array too, whose own method changes it
+            return of.shape, of.strides, of.dtype, raw, np.asarray(getattr(of, "_mask", ())).tobytes()
         return (of.typecode, of.tobytes()) if isinstance(of, array) else (bytes(of),)
 
     return computed(read, f"the contents of {what}")

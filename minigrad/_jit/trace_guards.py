@@ -149,7 +149,6 @@ def _of_optimizer(optimizer: Any) -> Iterator[Guard]:
         yield entries(hooks, f"the hooks of {of}")
     for group in optimizer.param_groups:
         yield entries(group["params"], f"the parameters in a group of {of}")
-        yield size(group, f"options of {of}")
         for name, x in group.items():
             if not is_number(x):  # those are symbolic
                 yield entry(group, name, f"{name} of {of}")

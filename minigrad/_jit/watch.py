@@ -23,7 +23,12 @@ _ENGINE = (
     os.path.dirname(os.path.dirname(__file__)) + os.sep,
     *[folder + package + os.sep for folder in _INSTALLED for package in ("numpy", "taichi")],
 )
+_TOOLS = (  # what runs around a step, in a notebook or a test, and changes its own state all the time
+    "IPython", "_pytest", "coverage", "debugpy", "hypothesis", "ipykernel", "ipywidgets", "jupyter_client",
+    "matplotlib", "pytest", "tornado", "tqdm", "traitlets", "zmq",
+)  # fmt: skip
 _STANDARD = tuple({_PATHS[name] + os.sep for name in ("stdlib", "platstdlib")})
+_TOOL_FOLDERS = tuple([folder + package + os.sep for folder in _INSTALLED for package in _TOOLS])
 
 # C functions whose result no guard can foresee: by name, then by the module or the type that they belong to
 _IMPURE = {
@@ -42,9 +47,12 @@ _ENVIRONMENT = {id(getattr(type(os.environ), name).__code__) for name in ("__get
 
 @cache
 def origin(filename: str) -> str:
-    """Whose code a file has: "engine" (minigrad's, and what it computes with), "standard", "installed" or "user"."""
+    """Whose code a file has: "engine" (minigrad's, and what it computes with), "standard" (Python's, and tools such as
+    IPython), "installed" or "user"."""
     if filename.startswith(_ENGINE):
         return "engine"
+    if filename.startswith(_TOOL_FOLDERS):
+        return "standard"
     if filename.startswith(_INSTALLED):
         return "installed"
     return "standard" if filename.startswith((*_STANDARD, "<frozen")) else "user"

@@ -199,18 +199,16 @@ def _fused(answer: Any) -> None:
 # --- 15.4: recorded again? -------------------------------------------------------------------------------------------
 
 _AGAIN = {
-    "A": (False, "other numbers in the same shape are what a recording is for: arguments are read anew."),
+    "A": (False, "other numbers in the same shape are what a recording is for: arguments are read at each call."),
     "B": (True, "another shape is another recording: other loops, and another mean."),
     "C": (False, "rates of optimizers are looked up at each call, so a schedule works."),
-    "D": (True, "layers may compute otherwise then, so the modules that a step uses are watched."),
-    "E": (True, "a name that the step itself takes from around it is watched."),
-    "F": (False, "names of functions that it calls are not watched: the old number is used on, without a word."),
+    "D": (True, "layers may compute otherwise then, so the modules that a step uses are guarded."),
+    "E": (True, "a name that the step takes from around it is guarded."),
+    "F": (True, "guards follow a step into the functions that it calls, however it reaches them."),
 }
 
 
-@exercise(
-    "15.4", "of what may change, arguments and rates are read anew, names and modules watched, the rest is frozen."
-)
+@exercise("15.4", "of what may change, arguments and rates are read at each call; names and modules are guarded.")
 def _again(answer: Any) -> None:
     entries(answer, *_AGAIN)
     for name, (right, why) in _AGAIN.items():

@@ -58,7 +58,7 @@ def nothing_back(w, x, rate):
 
 
 def again(**other):
-    return {"A": False, "B": True, "C": False, "D": True, "E": True, "F": False} | other
+    return {"A": False, "B": True, "C": False, "D": True, "E": True, "F": True} | other
 
 
 FUNCTIONS = ["15.2", "15.3", "15.5"]  # whose answer is a function
@@ -103,12 +103,12 @@ MISTAKES = [
     ("15.4", again(A=True), "A is not recorded again: other numbers in the same shape"),
     ("15.4", again(B=False), "B is recorded again: another shape is another recording"),
     ("15.4", again(C=True), "a schedule works"),
-    ("15.4", again(D=False), "the modules that a step uses are watched"),
-    ("15.4", again(E=False), "E is recorded again: a name that the step itself takes"),
-    ("15.4", again(F=True), "the old number is used on, without a word"),
+    ("15.4", again(D=False), "the modules that a step uses are guarded"),
+    ("15.4", again(E=False), "E is recorded again: a name that the step takes"),
+    ("15.4", again(F=False), "guards follow a step into the functions that it calls"),
     ("15.4", again(F="frozen"), "F should be True or False, and this is 'frozen'"),
-    ("15.5", descend(read=True), "it cannot be recorded: jit: a value is read while the step is captured"),
-    ("15.5", descend(ask=True), "it cannot be recorded: jit: a value is read while the step is captured"),
+    ("15.5", descend(read=True), "it cannot be recorded: jit: data-dependent control flow: `if` reads a tensor"),
+    ("15.5", descend(ask=True), "it cannot be recorded: jit: data-dependent control flow: `if` reads a tensor"),
     ("15.5", descend(swap=True), "so the rate should be 0.125"),
     ("15.5", descend(always=True), "so the rate should be 0.125"),
     ("15.5", descend(keep=True), "in step 1"),
