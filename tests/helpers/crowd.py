@@ -42,35 +42,35 @@ def crowd(count, work):
 
 
 class Pause:
-    """A point in this thread at which another thread runs ``other()``, to the end unless it has to wait for this one.
+    """A point in this thread at which another thread runs ``other()`` to the end.
 
-    Call it there; only the first call counts. After `patience` seconds this thread continues. Leaving the block waits
-    for ``other``, and raises what that raised.
+    Call it there; only the first call counts. If ``other`` `waits` for what this thread is doing, this thread continues
+    soon. Leaving the block waits for ``other``, and raises what that raised.
     """
 
-    def __init__(self, other, patience=0.3):
-        self._patience, self._errors = patience, []
-        self._thread = threading.Thread(target=self._run, args=(other,), daemon=True)
-        self.began = False
+    def __init__(self, other, waits=False):
+        self._other, self._errors, self._patience = other, [], 0.3 if waits else 60
+        # A lock and an event, since guards of a jitted step that pauses look into neither.
+        self._began, self._done = threading.Lock(), threading.Event()
 
-    def _run(self, other):
+    def _run(self):
         try:
-            other()
+            self._other()
         except Exception as error:  # noqa: BLE001 -- it is raised in the test
             self._errors.append(error)
+        finally:
+            self._done.set()
 
     def __call__(self, *_):
-        if not self.began:
-            self.began = True
-            self._thread.start()
-            self._thread.join(self._patience)
+        if self._began.acquire(blocking=False):
+            threading.Thread(target=self._run, daemon=True).start()
+            self._done.wait(self._patience)
 
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
-        assert self.began, "the moment never came"
-        self._thread.join(60)
-        assert not self._thread.is_alive(), "the other thread waits for ever"
+        assert self._began.locked(), "the point was never reached"
+        assert self._done.wait(60), "the other thread waits for ever"
         if self._errors:
             raise self._errors[0]
