@@ -34,7 +34,7 @@ def fused(first, second):
 
 lessons.check("15.3", fused)
 
-# 15.4 · Arguments and rates are read anew; shapes, modules and its own names are watched; the rest is not.
+# 15.4 · Arguments and rates are read at each call; shapes, modules, and what functions read are guarded.
 again = {"A": False, "B": True, "C": False, "D": True, "E": True, "F": True}
 lessons.check("15.4", again)
 
