@@ -112,11 +112,12 @@ class Watch:
         self.reads_environment = False
         self._found = found
         self._before: Any = None
+        self._collecting: dict[int, CodeType] = {}  # functions that run whenever memory is collected, wherever that is
 
     def __enter__(self) -> Watch:
-        for callback in gc.callbacks:  # which run whenever memory is collected
-            if (code := getattr(callback, "__code__", None)) is not None:
-                self.entered[id(code)] = code
+        codes = [getattr(callback, "__code__", None) for callback in gc.callbacks]
+        self._collecting = {id(code): code for code in codes if code is not None}
+        self.entered |= self._collecting
         self._before = sys.getprofile()
         if hasattr(self._before, "disable"):  # cProfile's, which Python cannot set again by its function
             self._before.disable()
@@ -148,6 +149,8 @@ class Watch:
         kind = owner if isinstance(owner, type) else type(owner)
         if _IMPURE[of.__name__] in {of.__module__, *[base.__module__ for base in kind.__mro__]}:
             name = f"{of.__module__}.{of.__name__}" if of.__module__ else of.__name__
+            if any(id(caller.f_code) in self._collecting for caller in _callers(frame)):
+                return
             for caller in _callers(frame):
                 if origin(caller.f_code.co_filename) != "standard":
                     break

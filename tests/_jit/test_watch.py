@@ -1,6 +1,7 @@
 """Watch: which functions are entered while a step is captured, and what is called that cannot be guarded."""
 
 import functools
+import gc
 import os
 import random
 import sys
@@ -86,3 +87,16 @@ def test_whose_code_it_is():
     assert not is_user_code(os.getenv.__code__, vars(os))
     compiled = compile("1", "<string>", "exec")
     assert [is_user_code(compiled, space) for space in (globals(), {}, {"__name__": "x"})] == [True, False, False]
+
+
+def test_what_runs_when_memory_is_collected_is_no_part_of_a_step():
+    def collected(phase, info):
+        time.perf_counter()
+
+    gc.callbacks.append(collected)
+    try:
+        with Watch(lambda frame: None) as watch:
+            gc.collect()
+    finally:
+        gc.callbacks.remove(collected)
+    assert watch.impure == []
