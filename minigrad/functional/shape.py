@@ -259,17 +259,13 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
         )
     if mode != "circular" and 0 in x.shape[-count - 1 :]:
         raise ShapeError(f"pad: mode={mode!r} needs numbers at the edges, and shape {x.shape} has none.")
+    crops = tuple([(min(before, 0), min(after, 0)) for before, after in pairs])
+    copies = crops if max(given) <= 0 or min(given) < 0 else ()  # the result never shares the input's memory
+    if copies and mode == "circular":
+        x = cast(Tensor, ops.pad(x, pads=copies, value=0.0))
     for k, (before, after) in enumerate(pairs):
-        x = _cropped(x, k, before, after) if mode == "circular" else x
         x = _edged(x, k, max(before, 0), max(after, 0), mode) if max(before, after) > 0 else x
-        x = x if mode == "circular" else _cropped(x, k, before, after)
-    return x
-
-
-def _cropped(x: Tensor, k: int, before: int, after: int) -> Tensor:
-    """`x` without what negative pads cut off along dimension `k`."""
-    first, last = max(-before, 0), max(-after, 0)
-    return narrow(x, k, first, x.shape[k] - first - last) if first or last else x
+    return cast(Tensor, ops.pad(x, pads=copies, value=0.0)) if copies and mode != "circular" else x
 
 
 def _edged(x: Tensor, k: int, before: int, after: int, mode: str) -> Tensor:

@@ -280,6 +280,16 @@ def test_nan_and_infinity_are_not_mixed_with_what_is_cut_out():
     assert x.triu().detach().tolist() == [[1.0, np.inf], [0.0, 2.0]]
 
 
+def test_no_pad_shares_memory_with_its_input():
+    x = mg.arange(10.0).reshape(1, 2, 5)
+    for mode in ("constant", "reflect", "replicate", "circular"):
+        for cut in ((0, 0), (-4, 0), (-1, -1), (1, -2)):
+            y = mg.pad(x, cut, mode)
+            assert y.is_contiguous(), (mode, cut)
+            y.zero_()
+            assert x.sum().item() == 45.0, (mode, cut)
+
+
 def test_a_turn_is_between_two_dimensions():
     with pytest.raises(ShapeError, match=r"rot90: dims=\(0, -2\) are one dimension"):
         mg.rot90(mg.ones(2, 3), 1, (0, -2))
