@@ -587,7 +587,7 @@ print(direct.captures)
 # %% [markdown]
 # You should see that both were recorded again, and say why: `through` reads `rate` in a function that it calls, and that is guarded too.
 # But recording takes long. So **give a number that changes as an argument**. A fraction such as 0.5 is read at each call,
-# like a tensor, and like the rate of an optimizer. Each new whole number is a new recording, though, since a shape may depend on it.
+# like a tensor, and like the rate of an optimizer. Each new integer is a new recording, though, since a shape may depend on it.
 # (Modules that the step uses are guarded, too: what they are made of, and whether they are in training.)
 #
 # ## Break it: another shape

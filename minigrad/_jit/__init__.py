@@ -325,7 +325,7 @@ class _Recording:
         self._about = self._book.conditions
 
     def outdated(self, tensors: Sequence[Tensor]) -> tuple[str, Any]:
-        """Why it does not hold any more, or ""; and the numbers that are read anew."""
+        """Why it does not hold any more, or ""; and the numbers that are read again."""
         reason = self._guards.broken(tensors)
         if reason:
             return reason, ()
@@ -338,8 +338,8 @@ class _Recording:
         if not all(hold):
             about = self._about[hold.index(False)]
             if hold.index(False) < self._lasting:
-                return f"{about} is another now", ()
-            self._unlaunch(f"{about} is another now")
+                return f"{about} changed", ()
+            self._unlaunch(f"{about} changed")
             numbers, _ = self._numbers()
         if self._draws and not Draw.reserve(self._draws):
             return self.outdated(tensors)

@@ -1,7 +1,7 @@
 """Capture: what one run of a step computed, as a list of kernel calls on places in memory.
 
 While the step runs as always, a tap hears each kernel call, and the ways by which arrays come about and are read are
-watched. What was there before the step is told by its memory; so a call that reads a parameter will read whatever is
+watched. What was there before the step is known by its memory; so a call that reads a parameter will read whatever is
 there when the step runs again.
 """
 
@@ -351,7 +351,7 @@ class Capture(Effects):
         self.optimizers[id(optimizer)].steps += 1
 
     def option_read(self, optimizer: Any, name: str, x: Any) -> Any:
-        """The element of a tensor that is an option of an optimizer, which is read anew at each call."""
+        """The element of a tensor that is an option of an optimizer, which is read again at each call."""
         what = f"{name} of {optimizer.name}"
         self._options[id(x)] = x, what
         array = x._array

@@ -180,16 +180,18 @@ def size(of: Any, what: str) -> Guard:
 def entries(of: Any, what: str) -> Guard:
     """That a container has the same entries in the same order; of a mapping keys and values."""
     mapping = hasattr(of, "keys") and hasattr(of, "values")
+    kind: Any = dict if isinstance(of, dict) else type(of)  # what a subclass of dict gives may not be what it holds
 
     def read() -> tuple[Any, ...]:
-        return (*of, *of.values()) if mapping else tuple(of)
+        return (*kind.keys(of), *kind.values(of)) if mapping else tuple(of)
 
     value, n = read(), len(of)
     if not n:
         return Guard(EMPTY, (of,), read, value, what, "changed")
     if mapping:
-        test = f"len({{0}}) == {n} and all(map(is_, {{0}}, {{1}})) and all(map(is_, {{0}}.values(), {{2}}))"
-        return Guard(test, (of, value[:n], value[n:]), read, value, what, "changed")
+        same = "all(map(is_, {3}({0}), {1})) and all(map(is_, {4}({0}), {2}))"
+        test = f"len({{0}}) == {n} and {same}"
+        return Guard(test, (of, value[:n], value[n:], kind.keys, kind.values), read, value, what, "changed")
     if n <= SHORT and type(of) is list:
         each = [f"{{0}}[{k}] is {{{k + 1}}}" for k in range(n)]
         return Guard(" and ".join([f"len({{0}}) == {n}", *each]), (of, *value), read, value, what, "changed")

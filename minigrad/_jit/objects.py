@@ -80,16 +80,15 @@ def describe(found: Object) -> None:
         if isinstance(x, kinds):
             function(found)
             return
+    whose = origin_of(type(x))
     if is_module(x):
         describe_module(found)
     elif type(x).__module__.startswith("numpy.random") and hasattr(x, "__setstate__"):
         _random_state(found)
-    elif origin_of(type(x)) != "user" and isinstance(x, Iterator):
+    elif whose != "user" and isinstance(x, Iterator):
         found.refused = f"{_a(x)}: what it gives next cannot be known"
-    elif origin_of(type(x)) != "user" and isinstance(x, Mapping):
-        _dict(found)
-    elif origin_of(type(x)) == "standard" and isinstance(x, Collection):
-        _sequence(found)
+    elif (isinstance(x, Collection) and whose == "standard") or (isinstance(x, Mapping) and whose != "user"):
+        _container(found)
     else:
         _instance(found)
 
@@ -190,13 +189,16 @@ def _class(found: Object) -> None:
         found.links += [Link(None, base, base.__name__) for base in (*kind.__mro__[1:], type(kind))]
 
 
-def _sequence(found: Object) -> None:
+def _container(found: Object) -> None:
     x, path = found.x, found.path
     if len(x) > MOST_ENTRIES:
         found.refused = f"{_a(x)} of {len(x):,} entries: to compare them would take longer than a step"
         return
     found.own(entries(x, path))
-    found.links += [Link(None, y, f"{path}[{k}]") for k, y in enumerate(x)]
+    pairs = dict.items(x) if isinstance(x, dict) else x.items() if isinstance(x, Mapping) else enumerate(x)
+    items = tuple(pairs)  # another thread may change it meanwhile
+    found.links += [Link(None, y, f"{path}[{key!r:.40}]") for key, y in items]
+    found.links += [Link(None, key, f"a key of {path}") for key, _ in items if not is_value(key)]
     _attributes_of(found)
 
 
@@ -208,18 +210,6 @@ def _set(found: Object) -> None:
 
     found.own(Guard("{0}() == {1}", (read, read()), read, read(), found.path))
     found.links += [Link(None, y, f"an entry of {found.path}") for y in tuple(x)]
-    _attributes_of(found)
-
-
-def _dict(found: Object) -> None:
-    x, path = found.x, found.path
-    if len(x) > MOST_ENTRIES:
-        found.refused = f"{_a(x)} of {len(x):,} entries: to compare them would take longer than a step"
-        return
-    found.own(entries(x, path))
-    items = tuple(x.items())  # another thread may change it meanwhile
-    found.links += [Link(None, y, f"{path}[{key!r:.40}]") for key, y in items]
-    found.links += [Link(None, key, f"a key of {path}") for key, _ in items if not is_value(key)]
     _attributes_of(found)
 
 
@@ -389,9 +379,8 @@ _KINDS: list[tuple[Any, Callable[[Object], None]]] = [
     (type, _class),
     (ModuleType, _python_module),
     (tuple, _tuple),
-    ((list, deque), _sequence),
+    ((list, deque, dict), _container),
     (type(os.environ), _environment),
-    (dict, _dict),
     ((set, frozenset), _set),
     ((type({}.keys()), type({}.values()), type({}.items())), _view),
     (types.MappingProxyType, _mapping_proxy),

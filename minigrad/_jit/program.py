@@ -225,7 +225,7 @@ class Program:
         self, arguments: Sequence[Any], numbers: Mapping[str, Any], before: Callable[[int], None] | None = None
     ) -> list[Any]:
         """The arrays that are wanted, computed again from `arguments`; `numbers` are those traced, by name. `before` is
-        told the number of each call that is about to be made."""
+        given the number of each call that is about to be made."""
         memories: dict[int, Any] = {k: Memory.around(array) for k, array in enumerate(arguments)}
         for k, (call, frees) in enumerate(zip(self._calls, self._frees, strict=True)):
             if before is not None:

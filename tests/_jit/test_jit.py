@@ -117,7 +117,7 @@ def test_a_rate_is_read_anew_and_an_optimizer_of_a_reader_s_own_is_recorded_agai
         assert w.item() == 1 - 11
         captures[kind] = step.captures
     assert len(captures[mg.optim.SGD]) == 1
-    assert captures[Plain][1:] == ["lr of Plain is another now"] * 2
+    assert captures[Plain][1:] == ["lr of Plain changed"] * 2
 
 
 def test_numbers_are_read_anew_wherever_they_stand_in_a_call():
